@@ -1,0 +1,1 @@
+//! Jacobian accumulation on the linearised graph

@@ -1,0 +1,1 @@
+//! Differentiation of the array IR: IR in, IR out

@@ -1,0 +1,252 @@
+//! Polynomials with integer coefficients, in one normal form: array sizes (`2n + 1`), buffer
+//! offsets (`i*n*m + j`).
+//!
+//! A polynomial is a sorted list of monomials with non-zero coefficients, each monomial a sorted
+//! list of variables (with repetition for powers). Equal polynomials are therefore equal values,
+//! which is what makes `1 + n` and `n + 1` one size.
+//!
+//! Coefficients wrap never: arithmetic that would overflow an `i64` saturates, and a saturated
+//! size can only make a check fail, not pass unseen, because no real array is that long.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A monomial: variables ascending, repeated for powers. Empty for the constant term.
+type Monomial<V> = Vec<V>;
+
+/// A polynomial over variables `V`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Poly<V: Ord> {
+    /// Ascending by monomial, no zero coefficient.
+    terms: Vec<(Monomial<V>, i64)>,
+}
+
+impl<V: Ord + Copy> Poly<V> {
+    /// Zero.
+    #[must_use]
+    pub const fn zero() -> Self {
+        Self { terms: Vec::new() }
+    }
+
+    /// The constant `c`.
+    #[must_use]
+    pub fn constant(c: i64) -> Self {
+        Self { terms: if c == 0 { Vec::new() } else { vec![(Vec::new(), c)] } }
+    }
+
+    /// The variable `v`.
+    #[must_use]
+    pub fn var(v: V) -> Self {
+        Self { terms: vec![(vec![v], 1)] }
+    }
+
+    /// Its value when it is constant.
+    #[must_use]
+    pub fn as_constant(&self) -> Option<i64> {
+        match self.terms.as_slice() {
+            [] => Some(0),
+            [(monomial, c)] if monomial.is_empty() => Some(*c),
+            _ => None,
+        }
+    }
+
+    /// The variable when it is one variable alone.
+    #[must_use]
+    pub fn as_var(&self) -> Option<V> {
+        match self.terms.as_slice() {
+            [(monomial, 1)] if monomial.len() == 1 => Some(monomial[0]),
+            _ => None,
+        }
+    }
+
+    /// Whether it is zero.
+    #[must_use]
+    pub fn is_zero(&self) -> bool {
+        self.terms.is_empty()
+    }
+
+    /// Monomials (variables ascending, repeated for powers) with their coefficients.
+    pub fn terms(&self) -> impl ExactSizeIterator<Item = (&[V], i64)> {
+        self.terms.iter().map(|(m, c)| (m.as_slice(), *c))
+    }
+
+    /// The variables that occur, ascending, each once.
+    #[must_use]
+    pub fn vars(&self) -> Vec<V> {
+        let mut vars: Vec<V> = self.terms.iter().flat_map(|(m, _)| m.iter().copied()).collect();
+        vars.sort_unstable();
+        vars.dedup();
+        vars
+    }
+
+    fn from_map(map: BTreeMap<Monomial<V>, i64>) -> Self {
+        Self { terms: map.into_iter().filter(|(_, c)| *c != 0).collect() }
+    }
+
+    /// `self + other`.
+    #[must_use]
+    pub fn add(&self, other: &Self) -> Self {
+        let mut map: BTreeMap<Monomial<V>, i64> = self.terms.iter().cloned().collect();
+        for (m, c) in &other.terms {
+            let entry = map.entry(m.clone()).or_insert(0);
+            *entry = entry.saturating_add(*c);
+        }
+        Self::from_map(map)
+    }
+
+    /// `-self`.
+    #[must_use]
+    pub fn neg(&self) -> Self {
+        self.scale(-1)
+    }
+
+    /// `self - other`.
+    #[must_use]
+    pub fn sub(&self, other: &Self) -> Self {
+        self.add(&other.neg())
+    }
+
+    /// `k * self`.
+    #[must_use]
+    pub fn scale(&self, k: i64) -> Self {
+        Self::from_map(self.terms.iter().map(|(m, c)| (m.clone(), c.saturating_mul(k))).collect())
+    }
+
+    /// `self * other`. Quadratic in the number of terms.
+    #[must_use]
+    pub fn mul(&self, other: &Self) -> Self {
+        let mut map: BTreeMap<Monomial<V>, i64> = BTreeMap::new();
+        for (m1, c1) in &self.terms {
+            for (m2, c2) in &other.terms {
+                let mut m: Monomial<V> = m1.iter().chain(m2).copied().collect();
+                m.sort_unstable();
+                let entry = map.entry(m).or_insert(0);
+                *entry = entry.saturating_add(c1.saturating_mul(*c2));
+            }
+        }
+        Self::from_map(map)
+    }
+
+    /// Its value where `value` gives each variable's; `None` on overflow.
+    pub fn eval(&self, mut value: impl FnMut(V) -> i64) -> Option<i64> {
+        let mut sum = 0i64;
+        for (m, c) in &self.terms {
+            let mut product = *c;
+            for v in m {
+                product = product.checked_mul(value(*v))?;
+            }
+            sum = sum.checked_add(product)?;
+        }
+        Some(sum)
+    }
+
+    /// Each variable replaced by a polynomial, over variables of another kind if so wished.
+    pub fn substitute<W: Ord + Copy>(&self, mut by: impl FnMut(V) -> Poly<W>) -> Poly<W> {
+        let mut sum = Poly::zero();
+        for (m, c) in &self.terms {
+            let mut product = Poly::constant(*c);
+            for v in m {
+                product = product.mul(&by(*v));
+            }
+            sum = sum.add(&product);
+        }
+        sum
+    }
+
+    /// `(a, b)` with `self = a*v + b` and `v` in neither; `None` when `v` occurs squared or higher.
+    #[must_use]
+    pub fn split_linear(&self, v: V) -> Option<(Self, Self)> {
+        let (mut a, mut b) = (BTreeMap::new(), BTreeMap::new());
+        for (m, c) in &self.terms {
+            match m.iter().filter(|w| **w == v).count() {
+                0 => {
+                    b.insert(m.clone(), *c);
+                }
+                1 => {
+                    a.insert(m.iter().copied().filter(|w| *w != v).collect(), *c);
+                }
+                _ => return None,
+            }
+        }
+        Some((Self::from_map(a), Self::from_map(b)))
+    }
+}
+
+impl<V: Ord + Copy> From<i64> for Poly<V> {
+    fn from(c: i64) -> Self {
+        Self::constant(c)
+    }
+}
+
+/// `2*n + 1`, variables as they display; constant term last, as people write it.
+impl<V: Ord + Copy + fmt::Display> fmt::Display for Poly<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.terms.is_empty() {
+            return f.write_str("0");
+        }
+        let constant_last =
+            self.terms.iter().filter(|t| !t.0.is_empty()).chain(self.terms.iter().filter(|t| t.0.is_empty()));
+        for (i, (m, c)) in constant_last.enumerate() {
+            let magnitude = c.unsigned_abs();
+            match (i, *c < 0) {
+                (0, false) => {}
+                (0, true) => f.write_str("-")?,
+                (_, false) => f.write_str(" + ")?,
+                (_, true) => f.write_str(" - ")?,
+            }
+            if magnitude != 1 || m.is_empty() {
+                write!(f, "{magnitude}")?;
+                if !m.is_empty() {
+                    f.write_str("*")?;
+                }
+            }
+            for (j, v) in m.iter().enumerate() {
+                if j > 0 {
+                    f.write_str("*")?;
+                }
+                write!(f, "{v}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<V: Ord + fmt::Debug> fmt::Debug for Poly<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.terms.iter().map(|(m, c)| (c, m))).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_normal_form() {
+        let (n, m) = (Poly::var('n'), Poly::var('m'));
+        let one = Poly::constant(1);
+        assert_eq!(n.add(&one), one.add(&n));
+        assert_eq!(n.add(&one).mul(&n.sub(&one)), n.mul(&n).sub(&one));
+        assert_eq!(n.mul(&m), m.mul(&n));
+        assert!(n.sub(&n).is_zero());
+        assert_eq!(n.scale(2).add(&one).to_string(), "2*n + 1");
+        assert_eq!(m.neg().sub(&one).to_string(), "-m - 1");
+    }
+
+    #[test]
+    fn split_linear_takes_out_one_variable() {
+        let (i, n) = (Poly::var('i'), Poly::var('n'));
+        let offset = i.mul(&n).add(&Poly::constant(3));
+        assert_eq!(offset.split_linear('i'), Some((n.clone(), Poly::constant(3))));
+        assert_eq!(i.mul(&i).split_linear('i'), None);
+    }
+
+    #[test]
+    fn substitution_and_evaluation_agree() {
+        let p = Poly::var('i').mul(&Poly::var('j')).scale(3).add(&Poly::constant(2));
+        let q: Poly<char> = p.substitute(|v| Poly::var(v).add(&Poly::constant(1)));
+        let value = |v| if v == 'i' { 4 } else { 5 };
+        assert_eq!(q.eval(value), p.eval(|v| value(v) + 1));
+        assert_eq!(Poly::var('i').mul(&Poly::var('i')).eval(|_| i64::MAX), None);
+    }
+}

@@ -1,0 +1,124 @@
+//! Source texts and places in them.
+
+use crate::{Arena, define_id};
+
+define_id! {
+    /// A source text in [`Sources`].
+    pub struct FileId = "file";
+}
+
+/// A place in a source text: bytes `start..end` of `file`.
+///
+/// Invariant: `start <= end`, and both lie on character boundaries of the text they were made from.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Span {
+    /// Which text.
+    pub file: FileId,
+    /// First byte.
+    pub start: u32,
+    /// One past the last byte.
+    pub end: u32,
+}
+
+impl Span {
+    /// Bytes `start..end` of `file`.
+    #[must_use]
+    pub const fn new(file: FileId, start: u32, end: u32) -> Self {
+        Self { file, start, end }
+    }
+
+    /// The smallest span that holds both; `self` alone when they lie in different files.
+    #[must_use]
+    pub fn to(self, other: Self) -> Self {
+        if self.file != other.file {
+            return self;
+        }
+        Self { file: self.file, start: self.start.min(other.start), end: self.end.max(other.end) }
+    }
+
+    /// The empty span at the start of `self`.
+    #[must_use]
+    pub fn start_point(self) -> Self {
+        Self { end: self.start, ..self }
+    }
+
+    /// The empty span at the end of `self`.
+    #[must_use]
+    pub fn end_point(self) -> Self {
+        Self { start: self.end, ..self }
+    }
+
+    /// The bytes as a range of `usize`.
+    #[must_use]
+    pub fn range(self) -> std::ops::Range<usize> {
+        self.start as usize..self.end as usize
+    }
+}
+
+/// One source text.
+#[derive(Clone, Debug)]
+pub struct SourceFile {
+    /// What messages call it: a path, or a word in angle brackets such as `<input>`.
+    pub name: String,
+    /// The whole text.
+    pub text: String,
+}
+
+/// All source texts of one compilation.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    files: Arena<FileId, SourceFile>,
+}
+
+impl Sources {
+    /// No texts yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a text; returns its id.
+    pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> FileId {
+        self.files.push(SourceFile { name: name.into(), text: text.into() })
+    }
+
+    /// The text of `file` with its name.
+    #[must_use]
+    pub fn file(&self, file: FileId) -> &SourceFile {
+        &self.files[file]
+    }
+
+    /// The text under `span`.
+    #[must_use]
+    pub fn snippet(&self, span: Span) -> &str {
+        self.files[span.file].text.get(span.range()).unwrap_or("")
+    }
+
+    /// Line and column (both from 1, columns in characters) of the start of `span`. Linear in the text.
+    #[must_use]
+    pub fn line_column(&self, span: Span) -> (usize, usize) {
+        let text = &self.files[span.file].text;
+        let before = text.get(..span.start as usize).unwrap_or(text);
+        let line_start = before.rfind('\n').map_or(0, |i| i + 1);
+        (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+    }
+
+    /// All texts with their ids, in the order in which they were added.
+    pub fn iter(&self) -> impl Iterator<Item = (FileId, &SourceFile)> {
+        self.files.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_and_columns_count_characters_from_one() {
+        let mut sources = Sources::new();
+        let file = sources.add("<test>", "ab\ncé d");
+        assert_eq!(sources.line_column(Span::new(file, 0, 1)), (1, 1));
+        assert_eq!(sources.line_column(Span::new(file, 7, 8)), (2, 4));
+        assert_eq!(sources.snippet(Span::new(file, 4, 6)), "é");
+    }
+}

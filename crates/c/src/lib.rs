@@ -1,0 +1,1 @@
+//! The C backend: a kernel as a self-contained .c and .h

@@ -1,0 +1,1 @@
+//! Chainrule, a compiler for derivatives: the library

@@ -1,0 +1,2 @@
+//! The `chainrule` command.
+fn main() {}

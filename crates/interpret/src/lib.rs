@@ -1,0 +1,1 @@
+//! The interpreter: a backend that runs any kernel

@@ -1,0 +1,1 @@
+//! Typed array IR: elaboration from F~, verifier, printer, reference evaluator

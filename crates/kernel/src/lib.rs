@@ -1,0 +1,1 @@
+//! Kernel IR: loops, buffers, straight-line blocks; lowering, memory plan, verifier

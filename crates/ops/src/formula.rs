@@ -1,0 +1,23 @@
+//! Partial derivatives as data: a formula over the operator's arguments and its value.
+
+use crate::Op;
+
+/// A formula over the arguments and the value of one application of an operator.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Formula {
+    /// The argument of this index.
+    Arg(usize),
+    /// The value of the application itself: `exp'(x)` is the value, and costs nothing.
+    Value,
+    /// A constant.
+    Const(f64),
+    /// An operator applied to formulas.
+    Apply(Op, &'static [Formula]),
+}
+
+impl Formula {
+    /// The partial derivative that is zero everywhere.
+    pub const ZERO: Self = Self::Const(0.0);
+    /// The partial derivative that is one everywhere.
+    pub const ONE: Self = Self::Const(1.0);
+}

@@ -1,0 +1,31 @@
+//! THE table of scalar operators. Nothing else in Chainrule lists operators.
+//!
+//! Each operator is one [`Row`] of [`ROWS`]: its value in `f64`, in integers where it has one, and in
+//! extended precision; its partial derivatives as [`Formula`]s over the same operators; its domain,
+//! its cost, its spelling in F~, C and Rust. Adding an operator is adding a row
+//! (`CONTRIBUTING.md` tells how); the tests walk all rows.
+//!
+//! Values come from the pure Rust `libm`, so that a constant folded at compile time is the same
+//! number on every machine.
+//!
+//! ```
+//! use chainrule_ops::{Op, F64, partial};
+//! let x = 0.5_f64;
+//! let value = Op::Sin.value(&[x]);
+//! assert_eq!(partial(&mut F64, Op::Sin, 0, &[x], &value), Op::Cos.value(&[x]));
+//! ```
+
+mod algebra;
+mod cost;
+mod formula;
+mod precise;
+mod special;
+mod table;
+
+pub use special::polygamma;
+
+pub use algebra::{Algebra, F64, partial};
+pub use cost::{CostClass, Counts};
+pub use formula::Formula;
+pub use precise::{Big, Precise};
+pub use table::{Domain, Op, ROWS, Row, Spelling, Type};

@@ -1,0 +1,226 @@
+//! Functions that neither `libm` nor `astro-float` has: polygamma in doubles; erf, lgamma and
+//! polygamma in extended precision.
+//!
+//! Polygamma and lgamma: the argument is raised past a threshold by the recurrence, then the
+//! asymptotic series with Bernoulli numbers is summed (Abramowitz and Stegun, 6.1.41 and 6.4.11).
+
+use crate::precise::{Big, Precise};
+
+/// B(2), B(4), ..., B(24).
+const BERNOULLI: [f64; 12] = [
+    1.0 / 6.0,
+    -1.0 / 30.0,
+    1.0 / 42.0,
+    -1.0 / 30.0,
+    5.0 / 66.0,
+    -691.0 / 2730.0,
+    7.0 / 6.0,
+    -3617.0 / 510.0,
+    43867.0 / 798.0,
+    -174_611.0 / 330.0,
+    854_513.0 / 138.0,
+    -236_364_091.0 / 2730.0,
+];
+
+/// The largest order of polygamma that is computed; beyond it the value is NaN.
+const MAX_ORDER: f64 = 60.0;
+
+/// The n-th derivative of digamma at `x`; NaN for an `order` that is not a small natural number and
+/// at the poles `x = 0, -1, -2, ...`. Linear in `-x` for negative `x`.
+pub fn polygamma(order: f64, x: f64) -> f64 {
+    if !(0.0..=MAX_ORDER).contains(&order) || order.fract() != 0.0 || x.is_nan() || (x <= 0.0 && x.fract() == 0.0) {
+        return f64::NAN;
+    }
+    if x < -1e6 {
+        return f64::NAN;
+    }
+    let n = order;
+    let sign = if n % 2.0 == 0.0 { -1.0 } else { 1.0 };
+    let factorial = libm::tgamma(n + 1.0);
+    // psi_n(x) = psi_n(x + 1) - (-1)^n n! / x^(n+1)
+    let mut shifted = x;
+    let mut correction = 0.0;
+    while shifted < 16.0 + n {
+        correction += factorial / libm::pow(shifted, n + 1.0);
+        shifted += 1.0;
+    }
+    let z = shifted;
+    if n == 0.0 {
+        let mut sum = libm::log(z) - 0.5 / z;
+        for (k, b) in BERNOULLI.iter().enumerate() {
+            let two_k = 2.0 * (k as f64 + 1.0);
+            sum -= b / (two_k * libm::pow(z, two_k));
+        }
+        return sum - correction;
+    }
+    // psi_n(z) ~ (-1)^(n+1) [ (n-1)!/z^n + n!/(2 z^(n+1)) + sum B_2k (2k+n-1)! / ((2k)! z^(2k+n)) ]
+    let mut sum = factorial / n / libm::pow(z, n) + factorial / (2.0 * libm::pow(z, n + 1.0));
+    for (k, b) in BERNOULLI.iter().enumerate() {
+        let two_k = 2.0 * (k as f64 + 1.0);
+        let ratio = libm::exp(libm::lgamma(two_k + n) - libm::lgamma(two_k + 1.0));
+        sum += b * ratio / libm::pow(z, two_k + n);
+    }
+    sign * (sum + correction)
+}
+
+/// Bernoulli numbers B(2), B(4), ..., B(2 count), by the recurrence of A&S 23.1.1.
+fn bernoulli(ctx: &mut Precise, count: usize) -> Vec<Big> {
+    let n = 2 * count;
+    let mut b: Vec<Big> = vec![ctx.from_f64(1.0), ctx.from_f64(-0.5)];
+    for m in 2..=n {
+        if m % 2 == 1 {
+            b.push(ctx.from_f64(0.0));
+            continue;
+        }
+        // sum over k < m of C(m+1, k) B(k) = -(m+1) B(m)
+        let mut sum = ctx.from_f64(0.0);
+        let mut binomial = ctx.from_f64(1.0);
+        for (k, bk) in b.iter().enumerate() {
+            let term = ctx.mul(&binomial, bk);
+            sum = ctx.add(&sum, &term);
+            let (up, down) = (ctx.from_f64((m + 1 - k) as f64), ctx.from_f64((k + 1) as f64));
+            binomial = ctx.mul(&binomial, &up);
+            binomial = ctx.div(&binomial, &down);
+        }
+        let divisor = ctx.from_f64(-((m + 1) as f64));
+        b.push(ctx.div(&sum, &divisor));
+    }
+    (1..=count).map(|k| b[2 * k].clone()).collect()
+}
+
+const PRECISE_TERMS: usize = 40;
+/// With 40 terms the series' last term at 60 is below 2^-256.
+const PRECISE_SHIFT: f64 = 60.0;
+
+/// log |gamma(x)| in extended precision, for `x > 0`; NaN otherwise.
+pub fn lgamma_precise(ctx: &mut Precise, x: &Big) -> Big {
+    let zero = ctx.from_f64(0.0);
+    let one = ctx.from_f64(1.0);
+    if !ctx.less(&zero, x) {
+        return ctx.nan();
+    }
+    let limit = ctx.from_f64(PRECISE_SHIFT);
+    let (mut z, mut product) = (x.clone(), one.clone());
+    while ctx.less(&z, &limit) {
+        product = ctx.mul(&product, &z);
+        z = ctx.add(&z, &one);
+    }
+    let half = ctx.from_f64(0.5);
+    let log_z = ctx.ln(&z);
+    let a = ctx.sub(&z, &half);
+    let mut sum = ctx.mul(&a, &log_z);
+    sum = ctx.sub(&sum, &z);
+    let two_pi = ctx.two_pi();
+    let log_two_pi = ctx.ln(&two_pi);
+    let c = ctx.mul(&half, &log_two_pi);
+    sum = ctx.add(&sum, &c);
+    let z2 = ctx.mul(&z, &z);
+    let mut power = z.clone();
+    for (i, b) in bernoulli(ctx, PRECISE_TERMS).iter().enumerate() {
+        let k = 2.0 * (i as f64 + 1.0);
+        let d = ctx.from_f64(k * (k - 1.0));
+        let d = ctx.mul(&d, &power);
+        let term = ctx.div(b, &d);
+        sum = ctx.add(&sum, &term);
+        power = ctx.mul(&power, &z2);
+    }
+    let log_product = ctx.ln(&product);
+    ctx.sub(&sum, &log_product)
+}
+
+/// Polygamma in extended precision; NaN where [`polygamma`] is.
+pub fn polygamma_precise(ctx: &mut Precise, order: &Big, x: &Big) -> Big {
+    let (n, x64) = (ctx.as_f64(order), ctx.as_f64(x));
+    if !(0.0..=MAX_ORDER).contains(&n) || n.fract() != 0.0 || x64.is_nan() || x64 < -1e6 || (x64 <= 0.0 && x.is_int()) {
+        return ctx.nan();
+    }
+    let n = n as usize;
+    let one = ctx.from_f64(1.0);
+    let mut factorial = one.clone();
+    for i in 2..=n {
+        let i = ctx.from_f64(i as f64);
+        factorial = ctx.mul(&factorial, &i);
+    }
+    let limit = ctx.from_f64(PRECISE_SHIFT + n as f64);
+    let mut z = x.clone();
+    let mut correction = ctx.from_f64(0.0);
+    while ctx.less(&z, &limit) {
+        let power = ctx.powi(&z, n + 1);
+        let term = ctx.div(&factorial, &power);
+        correction = ctx.add(&correction, &term);
+        z = ctx.add(&z, &one);
+    }
+    let two = ctx.from_f64(2.0);
+    let numbers = bernoulli(ctx, PRECISE_TERMS);
+    if n == 0 {
+        let mut sum = ctx.ln(&z);
+        let two_z = ctx.mul(&two, &z);
+        let t = ctx.div(&one, &two_z);
+        sum = ctx.sub(&sum, &t);
+        for (i, b) in numbers.iter().enumerate() {
+            let k = 2 * (i + 1);
+            let power = ctx.powi(&z, k);
+            let k = ctx.from_f64(k as f64);
+            let d = ctx.mul(&k, &power);
+            let term = ctx.div(b, &d);
+            sum = ctx.sub(&sum, &term);
+        }
+        return ctx.sub(&sum, &correction);
+    }
+    let n_big = ctx.from_f64(n as f64);
+    let power = ctx.powi(&z, n);
+    let d = ctx.mul(&n_big, &power);
+    let mut sum = ctx.div(&factorial, &d);
+    let power = ctx.powi(&z, n + 1);
+    let d = ctx.mul(&two, &power);
+    let t = ctx.div(&factorial, &d);
+    sum = ctx.add(&sum, &t);
+    for (i, b) in numbers.iter().enumerate() {
+        let k = 2 * (i + 1);
+        let mut ratio = one.clone();
+        for j in k + 1..k + n {
+            let j = ctx.from_f64(j as f64);
+            ratio = ctx.mul(&ratio, &j);
+        }
+        let power = ctx.powi(&z, k + n);
+        let t = ctx.mul(b, &ratio);
+        let t = ctx.div(&t, &power);
+        sum = ctx.add(&sum, &t);
+    }
+    sum = ctx.add(&sum, &correction);
+    if n.is_multiple_of(2) { ctx.neg(&sum) } else { sum }
+}
+
+/// erf in extended precision: the series 2/sqrt(pi) exp(-x^2) sum 2^n x^(2n+1) / (1 3 5 ... (2n+1))
+/// (A&S 7.1.6), all terms of one sign. erf is 1 to working precision beyond |x| = 14.
+pub fn erf_precise(ctx: &mut Precise, x: &Big) -> Big {
+    let x64 = ctx.as_f64(x);
+    if x64.is_nan() {
+        return ctx.nan();
+    }
+    if x64.abs() > 14.0 {
+        return ctx.from_f64(x64.signum());
+    }
+    let x2 = ctx.mul(x, x);
+    let two = ctx.from_f64(2.0);
+    let two_x2 = ctx.mul(&two, &x2);
+    let (mut term, mut sum) = (x.clone(), x.clone());
+    for n in 1..3000 {
+        term = ctx.mul(&term, &two_x2);
+        let d = ctx.from_f64(2.0 * f64::from(n) + 1.0);
+        term = ctx.div(&term, &d);
+        let next = ctx.add(&sum, &term);
+        if ctx.equal(&next, &sum) {
+            break;
+        }
+        sum = next;
+    }
+    let minus = ctx.neg(&x2);
+    let e = ctx.exp(&minus);
+    let two_pi = ctx.two_pi();
+    let pi = ctx.div(&two_pi, &two);
+    let root = ctx.sqrt(&pi);
+    let c = ctx.div(&two, &root);
+    let c = ctx.mul(&c, &e);
+    ctx.mul(&c, &sum)
+}

@@ -1,0 +1,1 @@
+//! F~ text: lexer, parser, tree with spans, formatter
