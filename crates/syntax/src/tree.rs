@@ -1,0 +1,287 @@
+//! The syntax tree of F~ (figure 3 of the dF~ paper and what stands on top of it).
+//!
+//! Whatever people write in long rows is flat, so that no stage recurses on its length: a chain of
+//! `let`s, `a + b - c + ...`, `f x y z`, `m[i][j]`, `if .. else if ..`. What nests is bounded by
+//! [`MAX_DEPTH`], which the parser enforces.
+//!
+//! Every expression has its span: the text from its first to its last character, parentheses included.
+
+use chainrule_base::{Name, Span};
+
+/// How deep expressions and types may nest before the parser reports a limitation.
+pub const MAX_DEPTH: usize = 256;
+
+/// One file.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Module {
+    /// In the order of the text.
+    pub items: Vec<Item>,
+    /// The whole text.
+    pub span: Span,
+}
+
+/// A name with its place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ident {
+    /// The name.
+    pub name: Name,
+    /// Its place.
+    pub span: Span,
+}
+
+/// Something at the top of a file.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Item {
+    /// What it is.
+    pub kind: ItemKind,
+    /// From its keyword to its end.
+    pub span: Span,
+    /// The comment lines right above it (`// ...`, without the slashes): its documentation.
+    pub docs: Vec<String>,
+}
+
+/// What stands at the top of a file.
+#[derive(Clone, PartialEq, Debug)]
+pub enum ItemKind {
+    /// `import "path/file.ft"` (relative to the importing file) or `import linalg` (a library module).
+    Import {
+        /// The path or the library module's name.
+        path: String,
+        /// Whether it was written as a bare name: a library module.
+        library: bool,
+        /// Its place.
+        path_span: Span,
+    },
+    /// `type Camera = { rotation : [3]Double, focal : Double }`.
+    TypeAlias {
+        /// Its name.
+        name: Ident,
+        /// What it stands for.
+        ty: Type,
+    },
+    /// `let f = fun x -> e`, `let pi = 3.14`, and the sugar `let f (x : Double) y = e` for the first.
+    Let(Binding),
+}
+
+/// `name : type = value`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Binding {
+    /// What is bound.
+    pub pattern: Pattern,
+    /// The annotation after the name.
+    pub ty: Option<Type>,
+    /// The value; sugar for functions is already a [`ExprKind::Fun`].
+    pub value: Expr,
+}
+
+/// What a parameter or a `let` binds.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Pattern {
+    /// One name.
+    Name(Ident),
+    /// `_`.
+    Wildcard(Span),
+    /// `(a, b)`; two or more.
+    Tuple(Vec<Pattern>, Span),
+}
+
+impl Pattern {
+    /// Its place.
+    #[must_use]
+    pub fn span(&self) -> Span {
+        match self {
+            Self::Name(ident) => ident.span,
+            Self::Wildcard(span) | Self::Tuple(_, span) => *span,
+        }
+    }
+}
+
+/// A parameter: `x` or `(x : [n]Double)`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Param {
+    /// What it binds.
+    pub pattern: Pattern,
+    /// Its annotation.
+    pub ty: Option<Type>,
+}
+
+/// An expression.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Expr {
+    /// What it is.
+    pub kind: ExprKind,
+    /// Its place.
+    pub span: Span,
+}
+
+/// What an expression is.
+#[derive(Clone, PartialEq, Debug)]
+pub enum ExprKind {
+    /// A number without point or exponent: a double, an index or a cardinality, as the context asks.
+    Integer(i64),
+    /// A number with point or exponent: a double.
+    Real(f64),
+    /// `true` or `false`.
+    Bool(bool),
+    /// A name.
+    Name(Name),
+    /// An operator as a function: `(+)`.
+    Operator(Infix),
+    /// `f x y`: a function and one or more arguments.
+    Apply {
+        /// The function.
+        function: Box<Expr>,
+        /// The arguments, at least one.
+        args: Vec<Expr>,
+    },
+    /// `fun x (y : Double) -> e`.
+    Fun {
+        /// At least one.
+        params: Vec<Param>,
+        /// The annotation of the result: `fun x : Double -> e`... written after the parameters.
+        result: Option<Type>,
+        /// The body.
+        body: Box<Expr>,
+    },
+    /// `let a = e1 in let b = e2 in e`, all in one; the `in`s may be left out at line ends.
+    Let {
+        /// At least one, each sees those before it.
+        bindings: Vec<Binding>,
+        /// The result.
+        body: Box<Expr>,
+    },
+    /// `if c1 then e1 else if c2 then e2 else e`.
+    If {
+        /// Conditions with what follows them, at least one.
+        arms: Vec<(Expr, Expr)>,
+        /// What follows the last `else`.
+        otherwise: Box<Expr>,
+    },
+    /// `a + b - c`: operators of one precedence, applied from left to right.
+    Infix {
+        /// The first operand.
+        first: Box<Expr>,
+        /// Operators with the operand on their right, at least one.
+        rest: Vec<(Infix, Span, Expr)>,
+    },
+    /// `-e`.
+    Neg(Box<Expr>),
+    /// `a[i][j]`.
+    Index {
+        /// The array.
+        array: Box<Expr>,
+        /// At least one.
+        indices: Vec<Expr>,
+    },
+    /// `(a, b, c)`; two or more.
+    Tuple(Vec<Expr>),
+    /// `e.0`, `e.1`, ...
+    Component {
+        /// The tuple.
+        tuple: Box<Expr>,
+        /// Which, from 0.
+        index: usize,
+    },
+    /// `{ a = e1, b = e2 }`.
+    Record(Vec<(Ident, Expr)>),
+    /// `e.name`.
+    Field {
+        /// The record.
+        record: Box<Expr>,
+        /// Which.
+        field: Ident,
+    },
+    /// `[a, b, c]`, an array written out; at least one.
+    Array(Vec<Expr>),
+    /// `(e : T)`.
+    Annotated {
+        /// The expression.
+        expr: Box<Expr>,
+        /// Its type.
+        ty: Type,
+    },
+    /// What stood here was wrong, and was reported.
+    Error,
+}
+
+/// An operator between two operands.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Infix {
+    /// `+`
+    Add,
+    /// `-`
+    Sub,
+    /// `*`, also spelt `×`
+    Mul,
+    /// `/`: division of real numbers
+    Div,
+    /// `**`, right-associative; also spelt `^`
+    Pow,
+    /// `<`
+    Lt,
+    /// `<=`
+    Le,
+    /// `>`
+    Gt,
+    /// `>=`
+    Ge,
+    /// `==`, also spelt `=` as in the paper
+    Eq,
+    /// `<>`, also spelt `!=`
+    Ne,
+    /// `&&`
+    And,
+    /// `||`
+    Or,
+}
+
+/// A type as written.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Type {
+    /// What it is.
+    pub kind: TypeKind,
+    /// Its place.
+    pub span: Span,
+}
+
+/// What a type is.
+#[derive(Clone, PartialEq, Debug)]
+pub enum TypeKind {
+    /// `Double`, `Index`, `Card`, `Int`, `Bool`, `Vector`, `Matrix`, `DoubleD`, `VectorD`, `MatrixD`, or an alias.
+    Name(Name),
+    /// `[n]T`: an array of `n` elements; `[]T` and `Array<T>` leave the size out.
+    Array {
+        /// Its size.
+        size: Option<Size>,
+        /// Of its elements.
+        element: Box<Type>,
+    },
+    /// `(A, B)` or `A * B` or `A × B`.
+    Tuple(Vec<Type>),
+    /// `{ a : A, b : B }`.
+    Record(Vec<(Ident, Type)>),
+    /// `A => B`, also spelt `A -> B`, right-associative.
+    Function(Box<Type>, Box<Type>),
+    /// What stood here was wrong, and was reported.
+    Error,
+}
+
+/// The size of an array type: sums and products of numbers and names, `2*n + 1`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Size {
+    /// What it is.
+    pub kind: SizeKind,
+    /// Its place.
+    pub span: Span,
+}
+
+/// What a size is.
+#[derive(Clone, PartialEq, Debug)]
+pub enum SizeKind {
+    /// A number.
+    Number(i64),
+    /// A size variable, or a parameter of type `Card`.
+    Name(Name),
+    /// `a + b`, `a - b`, `a * b`: operator and operands.
+    Infix(Infix, Box<Size>, Box<Size>),
+}
