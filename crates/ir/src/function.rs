@@ -1,0 +1,246 @@
+//! The IR: functions, blocks, statements.
+//!
+//! A [`Block`] is a list of statements, each of which binds one variable to one operation on
+//! variables, and a result. Loops, branches and differentiated functions have blocks of their own,
+//! which see the variables of the blocks around them. Long programs are therefore long lists, and
+//! only nesting that a person wrote as nesting nests.
+//!
+//! Invariants (the verifier checks them):
+//! - every variable is bound once in a function, before its uses, and used only where it is in scope;
+//! - operands have the types that the operation asks for; types are exactly those of [`Var::ty`];
+//! - sizes are over base variables in scope; no result leaves the scope of a variable of its type.
+
+use crate::{Size, Type};
+use chainrule_base::{Arena, Name, Span, define_id};
+use chainrule_ops::Op;
+
+define_id! {
+    /// A variable of a [`Function`].
+    pub struct VarId = "v";
+}
+
+/// A function: parameters, what must hold of them, a body.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Function {
+    /// Its name in the program.
+    pub name: Name,
+    /// All variables.
+    pub vars: Arena<VarId, Var>,
+    /// Size parameters, of type `Int`: bound by the shapes of the arguments. Each is a whole dimension
+    /// of the type of some parameter; the first such dimension binds it, the others are checked.
+    pub sizes: Vec<VarId>,
+    /// Parameters in order.
+    pub params: Vec<VarId>,
+    /// What must hold at entry beyond the types of the parameters.
+    pub requires: Vec<Requirement>,
+    /// What it computes.
+    pub body: Block,
+}
+
+/// A variable.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Var {
+    /// Its type.
+    pub ty: Type,
+    /// What the program calls it, if it does.
+    pub name: Option<Name>,
+    /// Where the program makes it, if it does.
+    pub span: Option<Span>,
+    /// For an `Int` that is a polynomial of base variables: that polynomial. `None` for base variables.
+    pub value: Option<Size>,
+}
+
+/// A condition on sizes and `Int` parameters that is checked at entry: `size >= 0`, or `size == 0`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Requirement {
+    /// What must be zero, or not negative; over size parameters and `Int` parameters only.
+    pub size: Size,
+    /// Whether it must be exactly zero.
+    pub exactly_zero: bool,
+    /// What is wrong when it does not hold, in words: `v2 is shorter than v1`.
+    pub message: String,
+    /// What asks for it.
+    pub span: Option<Span>,
+}
+
+/// Statements and a result.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Block {
+    /// In order.
+    pub stmts: Vec<Stmt>,
+    /// What the block is worth: a variable bound in it or around it.
+    pub result: VarId,
+}
+
+/// `var = expr`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Stmt {
+    /// What it binds.
+    pub var: VarId,
+    /// To what.
+    pub expr: Expr,
+    /// What in the program asks for it.
+    pub span: Option<Span>,
+}
+
+/// One operation.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Expr {
+    /// A double.
+    Real(f64),
+    /// A truth value.
+    Bool(bool),
+    /// An integer: a constant, a length, an index computation that is a polynomial.
+    Size(Size),
+    /// A scalar operator. Numbers are all `Double`, or all `Int` where the operator has an integer value.
+    Op(Op, Vec<VarId>),
+    /// An `Int` as a `Double`.
+    ToReal(VarId),
+    /// `build size (fun index -> body)`: the array of the values of `body` at 0, ..., size - 1.
+    Build {
+        /// How many elements; not negative.
+        size: Size,
+        /// The index, bound in `body`.
+        index: VarId,
+        /// An element.
+        body: Block,
+    },
+    /// `ifold (fun state index -> body) init count`: `init` after `count` steps.
+    Fold {
+        /// How many steps; none when negative.
+        count: Size,
+        /// The step's number from 0, bound in `body`.
+        index: VarId,
+        /// The state before the step, bound in `body`.
+        state: VarId,
+        /// The state before the first step.
+        init: VarId,
+        /// The state after the step; of the same type.
+        body: Block,
+    },
+    /// `sum count (fun index -> body)`: the sum of the values of `body` (`Double`), from 0, in order.
+    Sum {
+        /// How many terms; none when negative.
+        count: Size,
+        /// The index, bound in `body`.
+        index: VarId,
+        /// A term.
+        body: Block,
+    },
+    /// `while`: the first state for which `condition` does not hold. It is an error when that takes
+    /// more than `limit` steps.
+    While {
+        /// The largest number of steps.
+        limit: Size,
+        /// The state, bound in `condition` and in `body`.
+        state: VarId,
+        /// The state before the first step.
+        init: VarId,
+        /// Whether to take another step; `Bool`.
+        condition: Block,
+        /// The state after the step; of the same type.
+        body: Block,
+    },
+    /// Lazy: only the branch that is chosen is computed.
+    If {
+        /// Of type `Bool`.
+        condition: VarId,
+        /// Where it holds.
+        then: Block,
+        /// Where it does not; of the same type.
+        otherwise: Block,
+    },
+    /// `array[index]`.
+    Get {
+        /// The array.
+        array: VarId,
+        /// From 0.
+        index: VarId,
+        /// Whether the index was proved to be in range; otherwise it is checked when the program runs.
+        proved: bool,
+    },
+    /// An array written out; at least one element.
+    Array(Vec<VarId>),
+    /// A tuple or record; the type of the statement's variable says which.
+    Tuple(Vec<VarId>),
+    /// A component of a tuple or record, from 0.
+    Component(VarId, usize),
+    /// D⟦fun params -> body⟧ applied to dual numbers: the value of `body` at `params = at`, with its
+    /// derivative along `along`, as a dual number of the type [`Type::dual`] of the body's.
+    /// Variables of the blocks around it are constants in it: that is what keeps nested derivatives
+    /// apart. Where `body`'s operators are not differentiable, the operator table's conventions hold.
+    Jvp {
+        /// Bound in `body`.
+        params: Vec<VarId>,
+        /// What is differentiated.
+        body: Block,
+        /// The point; as many as there are parameters, of their types.
+        at: Vec<VarId>,
+        /// The direction; of the same types (`Int` and `Bool` in it are not looked at).
+        along: Vec<VarId>,
+    },
+}
+
+impl Expr {
+    /// The blocks inside it.
+    #[must_use]
+    pub fn blocks(&self) -> Vec<&Block> {
+        match self {
+            Self::Build { body, .. } | Self::Fold { body, .. } | Self::Sum { body, .. } | Self::Jvp { body, .. } => {
+                vec![body]
+            }
+            Self::While { condition, body, .. } => vec![condition, body],
+            Self::If { then, otherwise, .. } => vec![then, otherwise],
+            _ => Vec::new(),
+        }
+    }
+
+    /// The variables it uses directly: operands, and variables in its sizes, but not what its blocks use.
+    #[must_use]
+    pub fn operands(&self) -> Vec<VarId> {
+        match self {
+            Self::Real(_) | Self::Bool(_) => Vec::new(),
+            Self::Size(size) => size.vars(),
+            Self::Op(_, args) | Self::Array(args) | Self::Tuple(args) => args.clone(),
+            Self::ToReal(v) | Self::Component(v, _) => vec![*v],
+            Self::Build { size, .. } => size.vars(),
+            Self::Sum { count, .. } => count.vars(),
+            Self::Fold { count, init, .. } => count.vars().into_iter().chain([*init]).collect(),
+            Self::While { limit, init, .. } => limit.vars().into_iter().chain([*init]).collect(),
+            Self::If { condition, .. } => vec![*condition],
+            Self::Get { array, index, .. } => vec![*array, *index],
+            Self::Jvp { at, along, .. } => at.iter().chain(along).copied().collect(),
+        }
+    }
+
+    /// The variables it binds in its blocks.
+    #[must_use]
+    pub fn binders(&self) -> Vec<VarId> {
+        match self {
+            Self::Build { index, .. } | Self::Sum { index, .. } => vec![*index],
+            Self::Fold { index, state, .. } => vec![*index, *state],
+            Self::While { state, .. } => vec![*state],
+            Self::Jvp { params, .. } => params.clone(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl Function {
+    /// The type of the result.
+    #[must_use]
+    pub fn result_type(&self) -> &Type {
+        &self.vars[self.body.result].ty
+    }
+
+    /// The type of `var`.
+    #[must_use]
+    pub fn ty(&self, var: VarId) -> &Type {
+        &self.vars[var].ty
+    }
+
+    /// Adds a variable of type `ty` without a name.
+    pub fn fresh(&mut self, ty: Type) -> VarId {
+        self.vars.push(Var { ty, name: None, span: None, value: None })
+    }
+}

@@ -1,0 +1,91 @@
+//! Types with sizes.
+
+use crate::VarId;
+use chainrule_base::{Name, Poly};
+use std::sync::Arc;
+
+/// The size of an array dimension: a polynomial over variables of type `Int`.
+///
+/// Only *base* variables occur: size parameters, `Int` parameters, loop indices, and `Int` variables
+/// whose value is not a polynomial of others ([`crate::Var::value`] is `None`). Equal sizes are then
+/// equal polynomials.
+pub type Size = Poly<VarId>;
+
+/// The type of a variable. There are no functions: elaboration has inlined them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Type {
+    /// A double.
+    Double,
+    /// A 64-bit integer: F~'s `Index`, `Card` and `Int`.
+    Int,
+    /// A truth value.
+    Bool,
+    /// An array; every element has the same type, sizes included (arrays are never ragged).
+    Array(Size, Box<Type>),
+    /// A tuple, or a record when the fields have names (as many as there are fields).
+    Tuple(Vec<Type>, Option<Arc<[Name]>>),
+}
+
+impl Type {
+    /// An array of `size` elements.
+    #[must_use]
+    pub fn array(size: Size, element: Self) -> Self {
+        Self::Array(size, Box::new(element))
+    }
+
+    /// A tuple without names.
+    #[must_use]
+    pub fn tuple(fields: Vec<Self>) -> Self {
+        Self::Tuple(fields, None)
+    }
+
+    /// The type of dual numbers over it (figure 6, DT): each `Double` becomes a pair of value and
+    /// tangent, arrays and tuples elementwise. `Int` and `Bool` have no tangent and stay.
+    #[must_use]
+    pub fn dual(&self) -> Self {
+        match self {
+            Self::Double => Self::tuple(vec![Self::Double, Self::Double]),
+            Self::Int => Self::Int,
+            Self::Bool => Self::Bool,
+            Self::Array(size, element) => Self::array(size.clone(), element.dual()),
+            Self::Tuple(fields, names) => Self::Tuple(fields.iter().map(Self::dual).collect(), names.clone()),
+        }
+    }
+
+    /// Whether a `Double` occurs in it: whether it can carry a derivative.
+    #[must_use]
+    pub fn has_double(&self) -> bool {
+        match self {
+            Self::Double => true,
+            Self::Int | Self::Bool => false,
+            Self::Array(_, element) => element.has_double(),
+            Self::Tuple(fields, _) => fields.iter().any(Self::has_double),
+        }
+    }
+
+    /// Each size replaced by `by(size)`.
+    #[must_use]
+    pub fn map_sizes(&self, by: &mut impl FnMut(&Size) -> Size) -> Self {
+        match self {
+            Self::Double => Self::Double,
+            Self::Int => Self::Int,
+            Self::Bool => Self::Bool,
+            Self::Array(size, element) => {
+                let size = by(size);
+                Self::array(size, element.map_sizes(by))
+            }
+            Self::Tuple(fields, names) => Self::Tuple(fields.iter().map(|f| f.map_sizes(by)).collect(), names.clone()),
+        }
+    }
+
+    /// Its sizes, outermost first, fields from left to right.
+    #[must_use]
+    pub fn sizes(&self) -> Vec<Size> {
+        let mut sizes = Vec::new();
+        let _ = self.map_sizes(&mut |size| {
+            sizes.push(size.clone());
+            size.clone()
+        });
+        sizes
+    }
+}
