@@ -1,0 +1,351 @@
+//! The kernel IR itself: structured SSA over scalar registers, and buffers.
+//!
+//! Invariants (the verifier checks them):
+//! - a register is defined once, before its uses, in a scope around them; what a loop carries is
+//!   defined by the loop ([`Carried`]), what a branch results in by the branch ([`Choice`]);
+//! - a size or an address is a polynomial over `Int` registers in scope; the length and the offset of
+//!   a buffer, and what is required at entry, over size registers only;
+//! - inputs are never written; buffers that are live at one time do not overlap.
+//!
+//! Truth values live in `Int` registers, as 0 and 1.
+
+use chainrule_base::{Arena, Name, Poly, Span, define_id};
+use chainrule_ops::Op;
+use std::sync::Arc;
+
+define_id! {
+    /// A scalar register: a double, or an integer.
+    pub struct Reg = "r";
+    /// A buffer.
+    pub struct BufferId = "b";
+}
+
+/// What a register or the elements of a buffer are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Class {
+    /// Doubles.
+    Real,
+    /// 64-bit integers and truth values.
+    Int,
+}
+
+/// A function that a backend can run.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// Its name: a C identifier.
+    pub name: Name,
+    /// All registers with their class.
+    pub regs: Arena<Reg, Class>,
+    /// Sizes, known when the arguments are; their registers are defined before the body.
+    pub sizes: Vec<SizeParam>,
+    /// What is read.
+    pub inputs: Vec<Port>,
+    /// What is written. Outputs hold nothing defined before the body has written them.
+    pub outputs: Vec<Port>,
+    /// All buffers, those of the ports included.
+    pub buffers: Arena<BufferId, Buffer>,
+    /// What must hold at entry.
+    pub requires: Vec<Condition>,
+    /// How many doubles of workspace it needs; over size registers.
+    pub workspace_reals: Poly<Reg>,
+    /// How many integers of workspace it needs; over size registers.
+    pub workspace_ints: Poly<Reg>,
+    /// Users' functions that it calls.
+    pub externals: Vec<External>,
+    /// Messages of the checks that may fail while it runs, with the place in the program.
+    pub failures: Vec<(String, Option<Span>)>,
+    /// What it does.
+    pub body: Vec<Stmt>,
+}
+
+/// A size: an integer that is known at entry.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SizeParam {
+    /// Its name in signatures: unique, a C identifier.
+    pub name: Name,
+    /// Its register, of class `Int`.
+    pub reg: Reg,
+    /// Where it comes from.
+    pub source: SizeSource,
+}
+
+/// Where a size comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SizeSource {
+    /// The extent of dimension `dim` of input `input`.
+    Extent {
+        /// Index into [`Kernel::inputs`].
+        input: usize,
+        /// From 0, outermost first.
+        dim: usize,
+    },
+    /// The value of input `input`, an `Int` scalar.
+    Value {
+        /// Index into [`Kernel::inputs`].
+        input: usize,
+    },
+}
+
+/// An argument: an array of scalars in row-major order, or one scalar (no dimensions).
+#[derive(Clone, PartialEq, Debug)]
+pub struct Port {
+    /// Its path in the program: `x`, `camera.rotation`, `result.0`.
+    pub name: Name,
+    /// Its extents, outermost first; over size registers.
+    pub shape: Vec<Poly<Reg>>,
+    /// Its buffer.
+    pub buffer: BufferId,
+}
+
+/// Memory for scalars of one class.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Buffer {
+    /// What it holds.
+    pub class: Class,
+    /// How many; over size registers.
+    pub len: Poly<Reg>,
+    /// Where it is.
+    pub place: Place,
+}
+
+/// Where a buffer is.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Place {
+    /// The input of this index.
+    Input(usize),
+    /// The output of this index.
+    Output(usize),
+    /// The workspace of its class, from this offset on; over size registers.
+    Workspace(Poly<Reg>),
+}
+
+/// A condition at entry: `size == 0` or `size >= 0`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Condition {
+    /// Over size registers.
+    pub size: Poly<Reg>,
+    /// Whether it must be exactly zero; otherwise it must not be negative.
+    pub exactly_zero: bool,
+    /// What is wrong when it does not hold.
+    pub message: String,
+    /// What in the program asks for it.
+    pub span: Option<Span>,
+}
+
+/// A user's scalar function.
+#[derive(Clone)]
+pub struct External {
+    /// Its name.
+    pub name: Name,
+    /// How many arguments it takes.
+    pub arity: usize,
+    /// What computes it, for backends that run inside the process.
+    pub call: Option<Arc<dyn Fn(&[f64]) -> f64 + Send + Sync>>,
+    /// The C function of `arity` doubles that computes it, which the user of emitted code provides.
+    pub c_name: Option<Name>,
+}
+
+impl std::fmt::Debug for External {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("External").field("name", &self.name).field("arity", &self.arity).finish_non_exhaustive()
+    }
+}
+
+/// A statement.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Stmt {
+    /// Instructions one after the other.
+    Straight(Vec<Instr>),
+    /// `for index in 0..count`, iterations in order; none when `count` is negative.
+    For {
+        /// Defined in `body`; class `Int`.
+        index: Reg,
+        /// How many iterations.
+        count: Poly<Reg>,
+        /// What is carried from one iteration to the next.
+        carried: Vec<Carried>,
+        /// One iteration.
+        body: Vec<Stmt>,
+    },
+    /// Runs `condition`; while `holds` is not 0, runs `body` and `condition` again. After `limit`
+    /// iterations with `holds` still not 0, fails with failure `failure`.
+    While {
+        /// The largest number of iterations.
+        limit: Poly<Reg>,
+        /// What is carried from one iteration to the next.
+        carried: Vec<Carried>,
+        /// Computes `holds`.
+        condition: Vec<Stmt>,
+        /// Defined in `condition`.
+        holds: Reg,
+        /// One iteration.
+        body: Vec<Stmt>,
+        /// Index into [`Kernel::failures`].
+        failure: usize,
+    },
+    /// Runs one of the branches.
+    If {
+        /// Class `Int`.
+        condition: Reg,
+        /// Where it is not 0.
+        then: Vec<Stmt>,
+        /// Where it is 0.
+        otherwise: Vec<Stmt>,
+        /// What the branches result in.
+        choices: Vec<Choice>,
+    },
+    /// Copies `len` scalars; the ranges do not overlap.
+    Copy {
+        /// To, from this element on.
+        to: (BufferId, Poly<Reg>),
+        /// From, from this element on.
+        from: (BufferId, Poly<Reg>),
+        /// How many.
+        len: Poly<Reg>,
+    },
+}
+
+/// A register that a loop carries: `var` is `init` before the first iteration, `next` after each; it
+/// can be used in the loop and after it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Carried {
+    /// Defined by the loop.
+    pub var: Reg,
+    /// Defined before the loop.
+    pub init: Reg,
+    /// Defined in the loop's body (or before the loop).
+    pub next: Reg,
+}
+
+/// A register that a branch defines: one of two.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Choice {
+    /// Defined by the branch, for what comes after it.
+    pub var: Reg,
+    /// Its value where the condition holds.
+    pub then: Reg,
+    /// Its value where it does not.
+    pub otherwise: Reg,
+}
+
+/// An instruction; defines `dst`.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Instr {
+    /// A double.
+    Const {
+        /// Class `Real`.
+        dst: Reg,
+        /// The number.
+        value: f64,
+    },
+    /// An integer: a polynomial of `Int` registers.
+    Int {
+        /// Class `Int`.
+        dst: Reg,
+        /// The number.
+        value: Poly<Reg>,
+    },
+    /// A scalar operator on doubles. Booleans among the arguments and the result are class `Int`.
+    Op {
+        /// Of the operator's result.
+        dst: Reg,
+        /// The operator.
+        op: Op,
+        /// The arguments; unused places repeat the first.
+        args: [Reg; 3],
+    },
+    /// A scalar operator in its integer form. Fails with failure `failure` on overflow or division by zero.
+    IntOp {
+        /// Class `Int`.
+        dst: Reg,
+        /// The operator; its row has an integer value.
+        op: Op,
+        /// The arguments; unused places repeat the first.
+        args: [Reg; 3],
+        /// Index into [`Kernel::failures`].
+        failure: usize,
+    },
+    /// An integer as a double.
+    ToReal {
+        /// Class `Real`.
+        dst: Reg,
+        /// Class `Int`.
+        src: Reg,
+    },
+    /// A call of a user's function.
+    External {
+        /// Class `Real`.
+        dst: Reg,
+        /// Index into [`Kernel::externals`].
+        function: usize,
+        /// Class `Real`.
+        args: Vec<Reg>,
+    },
+    /// Reads an element.
+    Load {
+        /// Of the buffer's class.
+        dst: Reg,
+        /// From.
+        buffer: BufferId,
+        /// Which element.
+        at: Poly<Reg>,
+    },
+    /// Writes an element; defines nothing.
+    Store {
+        /// To; not an input.
+        buffer: BufferId,
+        /// Which element.
+        at: Poly<Reg>,
+        /// Of the buffer's class.
+        value: Reg,
+    },
+    /// Fails with failure `failure` unless `0 <= index < len`; defines nothing.
+    CheckIndex {
+        /// Class `Int`.
+        index: Reg,
+        /// The extent.
+        len: Poly<Reg>,
+        /// Index into [`Kernel::failures`].
+        failure: usize,
+    },
+}
+
+impl Instr {
+    /// The register that it defines.
+    #[must_use]
+    pub fn dst(&self) -> Option<Reg> {
+        match self {
+            Self::Const { dst, .. }
+            | Self::Int { dst, .. }
+            | Self::Op { dst, .. }
+            | Self::IntOp { dst, .. }
+            | Self::ToReal { dst, .. }
+            | Self::External { dst, .. }
+            | Self::Load { dst, .. } => Some(*dst),
+            Self::Store { .. } | Self::CheckIndex { .. } => None,
+        }
+    }
+
+    /// Calls `visit` for each register that it uses, those in its polynomials included.
+    pub fn for_each_use(&self, mut visit: impl FnMut(Reg)) {
+        let poly = |p: &Poly<Reg>, visit: &mut dyn FnMut(Reg)| p.terms().flat_map(|(m, _)| m).for_each(|r| visit(*r));
+        match self {
+            Self::Const { .. } => {}
+            Self::Int { value, .. } => poly(value, &mut visit),
+            Self::Op { op, args, .. } | Self::IntOp { op, args, .. } => {
+                args[..op.arity()].iter().for_each(|r| visit(*r))
+            }
+            Self::ToReal { src, .. } => visit(*src),
+            Self::External { args, .. } => args.iter().for_each(|r| visit(*r)),
+            Self::Load { at, .. } => poly(at, &mut visit),
+            Self::Store { at, value, .. } => {
+                poly(at, &mut visit);
+                visit(*value);
+            }
+            Self::CheckIndex { index, len, .. } => {
+                poly(len, &mut visit);
+                visit(*index);
+            }
+        }
+    }
+}
