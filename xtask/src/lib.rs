@@ -1,0 +1,3 @@
+//! What the chores do; a library so that `cargo test` runs the checks too.
+
+pub mod tidy;

@@ -1,0 +1,101 @@
+//! The house's order: which crate may use which, and how long a file may be.
+
+use cargo_metadata::{DependencyKind, MetadataCommand};
+use std::path::Path;
+
+/// Crates from the bottom up, each with the crates of the workspace that it may use. The same table
+/// stands in `ARCHITECTURE.md`.
+pub const LAYERS: &[(&str, &[&str])] = &[
+    ("chainrule-base", &[]),
+    ("chainrule-ops", &["chainrule-base"]),
+    ("chainrule-syntax", &["chainrule-base"]),
+    ("chainrule-ir", &["chainrule-base", "chainrule-ops", "chainrule-syntax"]),
+    ("chainrule-autodiff", &["chainrule-base", "chainrule-ops", "chainrule-ir"]),
+    ("chainrule-graph", &["chainrule-base", "chainrule-ops"]),
+    ("chainrule-accumulate", &["chainrule-base", "chainrule-ops", "chainrule-graph"]),
+    ("chainrule-kernel", &["chainrule-base", "chainrule-ops", "chainrule-ir", "chainrule-graph"]),
+    ("chainrule-interpret", &["chainrule-base", "chainrule-ops", "chainrule-kernel"]),
+    ("chainrule-c", &["chainrule-base", "chainrule-ops", "chainrule-kernel"]),
+    (
+        "chainrule",
+        &[
+            "chainrule-base",
+            "chainrule-ops",
+            "chainrule-syntax",
+            "chainrule-ir",
+            "chainrule-autodiff",
+            "chainrule-graph",
+            "chainrule-accumulate",
+            "chainrule-kernel",
+            "chainrule-interpret",
+            "chainrule-c",
+        ],
+    ),
+];
+
+/// What stands on the library and may use nothing below it: faces, examples, benchmarks.
+const ON_TOP: &str = "chainrule";
+
+/// A file longer than this says why in its module documentation, with the word `Long:`.
+const LONG_FILE: usize = 800;
+
+/// All faults, each in one line; none when the house is in order.
+///
+/// # Errors
+/// When the workspace cannot be read.
+pub fn check() -> Result<Vec<String>, Box<dyn std::error::Error>> {
+    let metadata = MetadataCommand::new().no_deps().exec()?;
+    let ours: Vec<String> = metadata.packages.iter().map(|p| p.name.to_string()).collect();
+    let mut faults = Vec::new();
+    for package in &metadata.packages {
+        let name = package.name.to_string();
+        let allowed = LAYERS.iter().find(|(layer, _)| *layer == name).map(|(_, uses)| *uses);
+        for dependency in package.dependencies.iter().filter(|d| d.kind == DependencyKind::Normal) {
+            if !ours.contains(&dependency.name) {
+                continue;
+            }
+            let fine = match allowed {
+                Some(uses) => uses.contains(&dependency.name.as_str()),
+                None => dependency.name == ON_TOP,
+            };
+            if !fine {
+                faults.push(format!("{name} may not use {}", dependency.name));
+            }
+        }
+        if let Some(folder) = package.manifest_path.parent() {
+            long_files(&folder.join("src").into_std_path_buf(), &mut faults)?;
+        }
+    }
+    for (layer, _) in LAYERS {
+        if !ours.iter().any(|name| name == layer) {
+            faults.push(format!("{layer} stands in the table of layers but not in the workspace"));
+        }
+    }
+    Ok(faults)
+}
+
+fn long_files(folder: &Path, faults: &mut Vec<String>) -> std::io::Result<()> {
+    let mut entries: Vec<_> = std::fs::read_dir(folder)?.collect::<Result<_, _>>()?;
+    entries.sort_by_key(std::fs::DirEntry::path);
+    for entry in entries {
+        let path = entry.path();
+        if path.is_dir() {
+            long_files(&path, faults)?;
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            let text = std::fs::read_to_string(&path)?;
+            let says_why = text.lines().take_while(|l| l.starts_with("//!")).any(|l| l.contains("Long:"));
+            if text.lines().count() > LONG_FILE && !says_why {
+                faults.push(format!("{} is longer than {LONG_FILE} lines and does not say why", path.display()));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_house_is_in_order() {
+        assert_eq!(super::check().expect("the workspace can be read"), Vec::<String>::new());
+    }
+}
