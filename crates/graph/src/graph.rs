@@ -1,8 +1,15 @@
 //! Nodes, and the table that makes each node once.
+//!
+//! In: operators, numbers, inputs, calls of users' functions, specifications of derivatives. Out: ids.
+//!
+//! Invariants: arguments have smaller ids than the node; no two nodes are equal, arguments of
+//! commutative operators taken in either order (D*'s section 2.1); nodes are never changed.
 
-use chainrule_base::{Id, Name, define_id};
+use crate::external::ExternalFunction;
+use chainrule_base::{Arena, Id, Name, define_id};
 use chainrule_ops::Op;
 use hashbrown::HashTable;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::hash::{BuildHasher, BuildHasherDefault};
 
@@ -24,8 +31,10 @@ pub enum Node {
     Input(InputId),
     /// An operator applied to [`Op::arity`] arguments; unused places repeat the first argument.
     Apply(Op, [NodeId; 3]),
-    /// A call of a user's function; its arguments are `Graph::external_args` of this index.
+    /// A call of a user's function; [`Graph::args`] gives the arguments.
     External(ExternalId, u32),
+    /// A derivative that is still to be made; [`Graph::args`] gives the expression, then the variables.
+    Derivative(u32),
 }
 
 /// Which rewrites are allowed at construction and after.
@@ -47,7 +56,13 @@ pub struct Graph {
     nodes: Vec<Node>,
     table: HashTable<NodeId>,
     inputs: Vec<(Name, NodeId)>,
-    external_args: Vec<SmallVec<[NodeId; 4]>>,
+    /// Arguments of the nodes that have a list of them.
+    lists: Vec<SmallVec<[NodeId; 4]>>,
+    pub(crate) externals: Arena<ExternalId, ExternalFunction>,
+    /// Nodes that are 0 wherever all masks below them are off, but are no masks themselves (`simplify/mask.rs`).
+    pub(crate) masked: FxHashSet<NodeId>,
+    /// Where such a node is not masked off, as far as it has been asked.
+    pub(crate) active: FxHashMap<NodeId, NodeId>,
 }
 
 impl Graph {
@@ -92,7 +107,7 @@ impl Graph {
         match &self.nodes[id.index()] {
             Node::Const(_) | Node::Input(_) => &[],
             Node::Apply(op, args) => &args[..op.arity()],
-            Node::External(_, idx) => &self.external_args[*idx as usize],
+            Node::External(_, idx) | Node::Derivative(idx) => &self.lists[*idx as usize],
         }
     }
 
@@ -127,12 +142,24 @@ impl Graph {
     }
 
     /// A call of a user's function; never simplified, merged with equal calls.
+    ///
+    /// # Panics
+    /// When the function is registered with another number of arguments.
     pub fn external(&mut self, function: ExternalId, args: &[NodeId]) -> NodeId {
-        let idx = u32::try_from(self.external_args.len()).expect("fewer calls than ids");
-        self.external_args.push(args.into());
-        let id = self.intern(Node::External(function, idx));
-        if id.index() + 1 != self.nodes.len() || !matches!(self.nodes[id.index()], Node::External(_, i) if i == idx) {
-            self.external_args.pop();
+        if let Some(f) = self.externals.get(function) {
+            assert_eq!(args.len(), f.arity(), "{} takes {} arguments", f.name(), f.arity());
+        }
+        self.with_list(args, |idx| Node::External(function, idx))
+    }
+
+    /// A node with a list of arguments; the list is kept only when the node is new.
+    pub(crate) fn with_list(&mut self, list: &[NodeId], node: impl FnOnce(u32) -> Node) -> NodeId {
+        let idx = u32::try_from(self.lists.len()).expect("fewer lists than ids");
+        self.lists.push(list.into());
+        let n_before = self.nodes.len();
+        let id = self.intern(node(idx));
+        if self.nodes.len() == n_before {
+            self.lists.pop();
         }
         id
     }
@@ -144,15 +171,22 @@ impl Graph {
     /// When the number of arguments is not the operator's arity.
     pub fn raw(&mut self, op: Op, args: &[NodeId]) -> NodeId {
         assert_eq!(args.len(), op.arity(), "{op:?} takes {} arguments", op.arity());
-        let mut padded = [args[0]; 3];
-        padded[..args.len()].copy_from_slice(args);
-        if op.is_commutative() && args[0] != args[1] {
-            let swapped = [args[1], args[0], args[1]];
-            if let Some(id) = self.find(&Node::Apply(op, swapped)) {
-                return id;
-            }
+        if let Some(id) = self.existing(op, args) {
+            return id;
         }
-        self.intern(Node::Apply(op, padded))
+        let id = self.insert(Node::Apply(op, padded(args)));
+        self.note_mask(id);
+        id
+    }
+
+    /// The node `op(args)` if it is there already; commutative operators in either order.
+    #[must_use]
+    pub fn existing(&self, op: Op, args: &[NodeId]) -> Option<NodeId> {
+        let found = self.find(&Node::Apply(op, padded(args)));
+        if found.is_none() && op.is_commutative() && args[0] != args[1] {
+            return self.find(&Node::Apply(op, [args[1], args[0], args[1]]));
+        }
+        found
     }
 
     fn find(&self, node: &Node) -> Option<NodeId> {
@@ -160,19 +194,20 @@ impl Graph {
     }
 
     fn intern(&mut self, node: Node) -> NodeId {
-        if let Some(id) = self.find(&node) {
-            return id;
-        }
+        self.find(&node).unwrap_or_else(|| self.insert(node))
+    }
+
+    fn insert(&mut self, node: Node) -> NodeId {
         let hash = self.hash(&node);
         let id = NodeId::new(self.nodes.len());
         self.nodes.push(node);
-        let (nodes, external_args) = (&self.nodes, &self.external_args);
-        self.table.insert_unique(hash, id, |id| hash_node(&nodes[id.index()], external_args));
+        let (nodes, lists) = (&self.nodes, &self.lists);
+        self.table.insert_unique(hash, id, |id| hash_node(&nodes[id.index()], lists));
         id
     }
 
     fn hash(&self, node: &Node) -> u64 {
-        hash_node(node, &self.external_args)
+        hash_node(node, &self.lists)
     }
 
     fn same(&self, a: &Node, b: &Node) -> bool {
@@ -181,20 +216,29 @@ impl Graph {
             (Node::Input(x), Node::Input(y)) => x == y,
             (Node::Apply(f, x), Node::Apply(g, y)) => f == g && x[..f.arity()] == y[..f.arity()],
             (Node::External(f, x), Node::External(g, y)) => {
-                f == g && self.external_args[*x as usize] == self.external_args[*y as usize]
+                f == g && self.lists[*x as usize] == self.lists[*y as usize]
             }
+            (Node::Derivative(x), Node::Derivative(y)) => self.lists[*x as usize] == self.lists[*y as usize],
             _ => false,
         }
     }
 }
 
-fn hash_node(node: &Node, external_args: &[SmallVec<[NodeId; 4]>]) -> u64 {
+/// Arguments in the three places of a node, the first repeated.
+fn padded(args: &[NodeId]) -> [NodeId; 3] {
+    let mut padded = [args[0]; 3];
+    padded[..args.len()].copy_from_slice(args);
+    padded
+}
+
+fn hash_node(node: &Node, lists: &[SmallVec<[NodeId; 4]>]) -> u64 {
     let hasher = Hasher::default();
     match node {
         Node::Const(c) => hasher.hash_one((0u8, c.to_bits())),
         Node::Input(x) => hasher.hash_one((1u8, x)),
         Node::Apply(op, args) => hasher.hash_one((2u8, op, &args[..op.arity()])),
-        Node::External(f, idx) => hasher.hash_one((3u8, f, &external_args[*idx as usize])),
+        Node::External(f, idx) => hasher.hash_one((3u8, f, &lists[*idx as usize])),
+        Node::Derivative(idx) => hasher.hash_one((4u8, &lists[*idx as usize])),
     }
 }
 

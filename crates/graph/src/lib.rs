@@ -2,7 +2,43 @@
 //!
 //! A [`Graph`] only grows; a node's arguments always have smaller ids than the node, so ascending id
 //! order is a topological order, and every traversal is a loop, never a recursion.
+//!
+//! | module | owns |
+//! | --- | --- |
+//! | `graph` | nodes, each made once |
+//! | `simplify` | simplification at construction: [`Graph::apply`] |
+//! | `external` | users' own functions |
+//! | `derivative` | derivatives inside expressions, still to be made |
+//! | `partials` | local partial derivatives as nodes |
+//! | `print` | listings, short expressions, Graphviz |
+//! | `evaluate` | the meaning of a graph in any algebra; operation counts |
+//! | `traverse` | reachable nodes, uses, levels, dependence |
+//! | `copy` | extraction, import, substitution |
+//!
+//! ```
+//! use chainrule_graph::{Graph, Semantics};
+//! use chainrule_ops::Op;
+//! let mut g = Graph::new(Semantics::Algebraic);
+//! let (x, y) = (g.input("x"), g.input("y"));
+//! let difference = g.sub(x, y);
+//! let opposite = g.sub(y, x);
+//! assert_eq!(opposite, g.neg(difference));
+//! let sine = g.apply(Op::Sin, &[opposite]);
+//! assert_eq!(g.f64_at(&[0.5, 0.5], &[sine]).unwrap(), [0.0]);
+//! ```
 
+mod copy;
+mod derivative;
+mod evaluate;
+mod external;
 mod graph;
+mod partials;
+mod print;
+mod simplify;
+mod traverse;
 
+pub use evaluate::{counts, evaluate};
+pub use external::{ExternalDerivative, ExternalFunction, PartialsFn, ValueFn};
 pub use graph::{ExternalId, Graph, InputId, Node, NodeId, Semantics};
+pub use partials::partial;
+pub use traverse::NodeSet;

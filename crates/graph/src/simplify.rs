@@ -1,0 +1,200 @@
+//! Simplification at construction: D*'s section 2.1 and DESIGN.md's "Scalar graph".
+//!
+//! In: an operator and nodes of the graph. Out: a node with the same value, often an older one.
+//! Nothing is ever rewritten afterwards, so a construction costs O(1) (amortised for sums of masks).
+//!
+//! # The normal form
+//! An expression is a *coefficient* times a *core*. The coefficient is a number: 1 is left out, -1 is
+//! a negation, any other is a multiplication by a constant. It is pulled out of products, quotients,
+//! odd and even functions, so that expressions which differ by a constant factor share their core.
+//! In a sum, a negative coefficient makes a subtraction; a negative sum has its sign outside.
+//! A difference takes the direction in which it was first made; the other one is its negation.
+//! `x - c` is `x + (-c)`, `c/x` is `c*(1/x)`, `x/c` is `(1/c)*x`.
+//! A *mask* `select(c, p, 0)` stands outermost in its product (`mask.rs`).
+//!
+//! # The rules
+//! Strict: the rule is exact in IEEE 754 for every value, NaN, infinities and signed zeros included
+//! (all NaN counted as one), so it holds in both semantics. Others hold only for [`Semantics::Algebraic`].
+//!
+//! | from | rule | strict |
+//! | --- | --- | --- |
+//! | any | constants are folded by the operator's row | yes |
+//! | `+` | `x + -0 -> x` | yes; `x + 0` is 0 for x = -0 |
+//! | | `x + 0 -> x` | no |
+//! | | `x + (-y) -> x - y`, `(-x) + y -> y - x` | yes: that is how IEEE defines subtraction |
+//! | | `x + x -> 2*x` | yes: both are exact but for overflow |
+//! | | `a*x + b*x -> (a+b)*x`, `c*x + c*y -> c*(x+y)`, `(-x) + (-y) -> -(x+y)` | no |
+//! | | `(x - y) + y -> x`, `(x + c) + d -> x + (c+d)`, `(c - x) + d -> (c+d) - x` | no |
+//! | `-` | `x - 0 -> x`, `-0 - x -> -x` | yes; not `x - -0`, not `0 - x` |
+//! | | `x - c -> x + (-c)`, `x - (-y) -> x + y` | yes |
+//! | | `x - x -> 0`, `b - a -> -(a - b)`, `(x + y) - y -> x`, `x - (x - y) -> y`, `c - (x + d) -> (c-d) - x` | no: infinities, zeros' signs |
+//! | `*` | `x*1 -> x`, `x*-1 -> -x`, `(-x)*y -> -(x*y)`, `(-x)*c -> (-c)*x` | yes: rounding is symmetric |
+//! | | `x*0 -> 0`, `c*(d*x) -> (c*d)*x`, `(c*x)*(d*y) -> (c*d)*(x*y)` | no |
+//! | | `sqrt(x)*sqrt(x) -> x`, `(x/y)*y -> x` | no |
+//! | `/` | `x/1 -> x`, `x/-1 -> -x`, `(-x)/y -> -(x/y)`, `x/(-y) -> -(x/y)` | yes |
+//! | | `x/c -> (1/c)*x` | where c is a power of two: then both round the same number |
+//! | | `0/x -> 0`, `x/x -> 1`, `c/x -> c*(1/x)`, `(c*x)/(d*y) -> (c/d)*(x/y)` | no |
+//! | | `(x*y)/y -> x`, `x/(x*y) -> 1/y`, `1/(x/y) -> y/x`, `x/(1/y) -> x*y` | no |
+//! | neg | `-(-x) -> x`, `-(c*x) -> (-c)*x` | yes |
+//! | `**` | `x**0 -> 1`, `x**1 -> x`, `1**x -> 1` | yes: so IEEE 754 and C define pow |
+//! | | `x**n` by multiplications up to n = 8, `x**-n -> 1/x**n`, `x**0.5 -> sqrt(x)` and so on | no: pow rounds otherwise |
+//! | functions | odd and even functions: `sin(-x) -> -sin(x)`, `cos(-x) -> cos(x)`, ... | no: libraries need not be symmetric |
+//! | | `abs(-x) -> abs(x)`, `abs(abs(x)) -> abs(x)`, `floor(floor(x)) -> floor(x)`, `sign(sign(x))` | yes |
+//! | | `abs(c*x) -> abs(c)*abs(x)`, `sign(c*x) -> +-sign(x)`, `sqrt(x*x) -> abs(x)`, `exp(log(x)) -> x`, `log(exp(x)) -> x` | no |
+//! | | `polygamma(0, x) -> digamma(x)` | yes: one definition |
+//! | min, max | `min(x, x) -> x` | yes |
+//! | | `min(-x, -y) -> -max(x, y)` | no: signs of zeros |
+//! | `<`, `<=`, `==` | `x < x -> false`, `-x < -y -> y < x`, `-x < c -> -c < x` | yes |
+//! | | `x <= x -> true`, `x == x -> true` | no: NaN |
+//! | not, and, or | `not(not(x)) -> x` for truth values, constants, `x && x`, `x && not(x)` | yes |
+//! | select | constant condition, equal branches, negated condition, a branch that selects by the same condition | yes |
+//! | | `select(c, k*x, k*y) -> k*select(c, x, y)` | no |
+//! | masks | see `mask.rs` | defined so |
+//!
+//! Constants are combined only where the result is a normal number, so that nothing overflows or
+//! vanishes at construction that would not when computed.
+
+mod function;
+mod logic;
+mod mask;
+mod power;
+mod product;
+mod sum;
+
+#[cfg(test)]
+mod tests;
+
+use crate::graph::{Graph, Node, NodeId, Semantics};
+use chainrule_ops::{Algebra, Op};
+use smallvec::SmallVec;
+
+impl Graph {
+    /// The node of `op` applied to `args`, simplified.
+    ///
+    /// # Panics
+    /// When the number of arguments is not the operator's arity.
+    pub fn apply(&mut self, op: Op, args: &[NodeId]) -> NodeId {
+        assert_eq!(args.len(), op.arity(), "{op:?} takes {} arguments", op.arity());
+        if let Some(folded) = self.fold(op, args) {
+            return folded;
+        }
+        match (op, args) {
+            (Op::Add, &[a, b]) => self.sum(a, b),
+            (Op::Sub, &[a, b]) => self.difference(a, b),
+            (Op::Mul, &[a, b]) => self.product(a, b),
+            (Op::Div, &[a, b]) => self.quotient(a, b),
+            (Op::Neg, &[a]) => self.negation(a),
+            (Op::Pow, &[a, b]) => self.power(a, b),
+            (Op::Select, &[c, p, q]) => self.selection(c, p, q),
+            (Op::Not, &[a]) => self.not(a),
+            (Op::And | Op::Or, &[a, b]) => self.connective(op, a, b),
+            (Op::Lt | Op::Le | Op::Eq, &[a, b]) => self.comparison(op, a, b),
+            (Op::Min | Op::Max, &[a, b]) => self.extremum(op, a, b),
+            (_, &[a]) => self.function(op, a),
+            (_, &[a, b]) => self.function_of_two(op, a, b),
+            _ => self.raw(op, args),
+        }
+    }
+
+    /// `op` of constants is a constant.
+    fn fold(&mut self, op: Op, args: &[NodeId]) -> Option<NodeId> {
+        let values: Option<SmallVec<[f64; 3]>> = args.iter().map(|a| self.as_const(*a)).collect();
+        Some(self.constant(op.value(&values?)))
+    }
+
+    fn is_algebraic(&self) -> bool {
+        self.semantics() == Semantics::Algebraic
+    }
+
+    /// The arguments of `id` when it is an application of `op`, of arity two.
+    fn as_pair(&self, op: Op, id: NodeId) -> Option<(NodeId, NodeId)> {
+        match self.node(id) {
+            Node::Apply(found, [a, b, _]) if found == op => Some((a, b)),
+            _ => None,
+        }
+    }
+
+    /// The argument of `id` when it is an application of `op`, of arity one.
+    fn as_unary(&self, op: Op, id: NodeId) -> Option<NodeId> {
+        match self.node(id) {
+            Node::Apply(found, [a, ..]) if found == op => Some(a),
+            _ => None,
+        }
+    }
+
+    /// A node of `op` that has `arg` among its two arguments: the other argument.
+    fn other_arg(&self, op: Op, id: NodeId, arg: NodeId) -> Option<NodeId> {
+        match self.as_pair(op, id)? {
+            (a, b) if b == arg => Some(a),
+            (a, b) if a == arg => Some(b),
+            _ => None,
+        }
+    }
+
+    /// A node of the commutative `op` with a constant argument: the constant and the other argument.
+    fn as_with_constant(&self, op: Op, id: NodeId) -> Option<(f64, NodeId)> {
+        let (a, b) = self.as_pair(op, id)?;
+        match (self.as_const(a), self.as_const(b)) {
+            (Some(c), None) => Some((c, b)),
+            (None, Some(c)) => Some((c, a)),
+            _ => None,
+        }
+    }
+
+    /// Coefficient and core of `id`; a coefficient that is no normal number stays in the core.
+    fn split(&self, id: NodeId) -> (f64, NodeId) {
+        if let Some(core) = self.as_unary(Op::Neg, id) {
+            return (-1.0, core);
+        }
+        match self.as_with_constant(Op::Mul, id) {
+            Some((c, core)) if c.is_normal() => (c, core),
+            _ => (1.0, id),
+        }
+    }
+
+    /// `a + b`.
+    pub fn add(&mut self, a: NodeId, b: NodeId) -> NodeId {
+        self.apply(Op::Add, &[a, b])
+    }
+
+    /// `a - b`.
+    pub fn sub(&mut self, a: NodeId, b: NodeId) -> NodeId {
+        self.apply(Op::Sub, &[a, b])
+    }
+
+    /// `a * b`.
+    pub fn mul(&mut self, a: NodeId, b: NodeId) -> NodeId {
+        self.apply(Op::Mul, &[a, b])
+    }
+
+    /// `a / b`.
+    pub fn div(&mut self, a: NodeId, b: NodeId) -> NodeId {
+        self.apply(Op::Div, &[a, b])
+    }
+
+    /// `-a`.
+    pub fn neg(&mut self, a: NodeId) -> NodeId {
+        self.apply(Op::Neg, &[a])
+    }
+
+    /// `a ** b`.
+    pub fn pow(&mut self, a: NodeId, b: NodeId) -> NodeId {
+        self.apply(Op::Pow, &[a, b])
+    }
+
+    /// `p` where `condition` is true, `q` where it is false.
+    pub fn select(&mut self, condition: NodeId, p: NodeId, q: NodeId) -> NodeId {
+        self.apply(Op::Select, &[condition, p, q])
+    }
+}
+
+/// Operators are applied with simplification.
+impl Algebra for Graph {
+    type Value = NodeId;
+    fn constant(&mut self, c: f64) -> NodeId {
+        Graph::constant(self, c)
+    }
+    fn apply(&mut self, op: Op, args: &[NodeId]) -> NodeId {
+        Graph::apply(self, op, args)
+    }
+}

@@ -1,0 +1,205 @@
+//! Rules that start from a product or a quotient.
+//!
+//! Both take factors apart in the same order: masks, which go outermost; coefficients, whose product
+//! comes next; then the cores, between which only cancellation is looked for.
+
+use crate::graph::{Graph, NodeId};
+use chainrule_ops::Op;
+
+impl Graph {
+    /// `a * b`.
+    pub(super) fn product(&mut self, a: NodeId, b: NodeId) -> NodeId {
+        let ((mask_a, a), (mask_b, b)) = (self.unmask(a), self.unmask(b));
+        let value = match (self.as_const(a), self.as_const(b)) {
+            (Some(x), Some(y)) => self.constant(x * y),
+            (Some(c), None) => self.times_constant(b, c),
+            (None, Some(c)) => self.times_constant(a, c),
+            (None, None) => self.product_of_expressions(a, b),
+        };
+        let value = self.remask(mask_b, value);
+        self.remask(mask_a, value)
+    }
+
+    /// `a / b`.
+    pub(super) fn quotient(&mut self, a: NodeId, b: NodeId) -> NodeId {
+        let (mask, a) = self.unmask(a);
+        let value = match (self.as_const(a), self.as_const(b)) {
+            (Some(x), Some(y)) => self.constant(x / y),
+            (None, Some(c)) => self.over_constant(a, c),
+            (Some(0.0), None) if self.is_algebraic() => self.constant(0.0),
+            _ => self.quotient_of_expressions(a, b),
+        };
+        self.remask(mask, value)
+    }
+
+    /// `c * x`; `x` is no mask, or its masks do not matter.
+    pub(super) fn times_constant(&mut self, x: NodeId, c: f64) -> NodeId {
+        if self.is_algebraic() {
+            return self.scale(c, x);
+        }
+        if let Some(v) = self.as_const(x) {
+            return self.constant(c * v);
+        }
+        if c == 1.0 {
+            return x;
+        }
+        if let Some(y) = self.as_unary(Op::Neg, x) {
+            // -(c*y) is (-c)*y: rounding is symmetric.
+            return if c == -1.0 { y } else { self.raw_times(-c, y) };
+        }
+        if c != -1.0 {
+            return self.raw_times(c, x);
+        }
+        match self.as_with_constant(Op::Mul, x) {
+            Some((d, y)) => self.raw_times(-d, y),
+            None => self.raw(Op::Neg, &[x]),
+        }
+    }
+
+    /// `c * x`, algebraic: coefficients are combined, masks and existing opposites are found.
+    pub(super) fn scale(&mut self, c: f64, x: NodeId) -> NodeId {
+        let (mask, x) = self.unmask(x);
+        let value = self.scale_unmasked(c, x);
+        self.remask(mask, value)
+    }
+
+    fn scale_unmasked(&mut self, mut c: f64, mut x: NodeId) -> NodeId {
+        if let Some(v) = self.as_const(x) {
+            return self.constant(c * v);
+        }
+        // A core has a coefficient of its own only where combining the two would have left the normal
+        // numbers, so this ends after a few rounds.
+        while c.is_normal() {
+            let (d, core) = self.split(x);
+            if d == 1.0 || !(c * d).is_normal() {
+                break;
+            }
+            (c, x) = (c * d, core);
+        }
+        if c == 0.0 {
+            return self.constant(0.0);
+        }
+        if c == 1.0 {
+            return x;
+        }
+        if c != -1.0 {
+            return self.raw_times(c, x);
+        }
+        match self.as_pair(Op::Sub, x).and_then(|(a, b)| self.existing(Op::Sub, &[b, a])) {
+            Some(opposite) => opposite,
+            None => self.raw(Op::Neg, &[x]),
+        }
+    }
+
+    fn raw_times(&mut self, c: f64, x: NodeId) -> NodeId {
+        if c == 1.0 {
+            return x;
+        }
+        let c = self.constant(c);
+        self.raw(Op::Mul, &[c, x])
+    }
+
+    /// Coefficient and core as far as the semantics allows to move the coefficient: strict moves signs only.
+    fn movable(&self, x: NodeId) -> (f64, NodeId) {
+        if self.is_algebraic() {
+            return self.split(x);
+        }
+        self.as_unary(Op::Neg, x).map_or((1.0, x), |y| (-1.0, y))
+    }
+
+    fn product_of_expressions(&mut self, a: NodeId, b: NodeId) -> NodeId {
+        let ((mut ca, mut xa), (mut cb, mut xb)) = (self.movable(a), self.movable(b));
+        if !(ca * cb).is_normal() {
+            (ca, xa, cb, xb) = (1.0, a, 1.0, b);
+        }
+        let (guard_a, guard_b) = (self.guard(xa), self.guard(xb));
+        let cores = self.product_of_cores(xa, xb);
+        let value = self.times_constant(cores, ca * cb);
+        let value = self.remask(guard_b, value);
+        self.remask(guard_a, value)
+    }
+
+    fn product_of_cores(&mut self, a: NodeId, b: NodeId) -> NodeId {
+        if self.is_algebraic() {
+            if a == b
+                && let Some(x) = self.as_unary(Op::Sqrt, a)
+            {
+                return x;
+            }
+            if let Some((x, _)) = self.as_pair(Op::Div, a).filter(|(_, y)| *y == b) {
+                return x;
+            }
+            if let Some((x, _)) = self.as_pair(Op::Div, b).filter(|(_, y)| *y == a) {
+                return x;
+            }
+        }
+        self.raw(Op::Mul, &[a, b])
+    }
+
+    fn over_constant(&mut self, x: NodeId, c: f64) -> NodeId {
+        if self.is_algebraic() {
+            let (k, core) = self.split(x);
+            if c.is_normal() && (k / c).is_normal() {
+                return self.scale(k / c, core);
+            }
+        } else if is_power_of_two(c) && c.recip().is_normal() {
+            return self.times_constant(x, c.recip());
+        }
+        let (sign, x) = if self.is_algebraic() { (1.0, x) } else { self.movable(x) };
+        let c = self.constant(sign * c);
+        self.raw(Op::Div, &[x, c])
+    }
+
+    /// `a / b` where `b` is no constant.
+    fn quotient_of_expressions(&mut self, a: NodeId, b: NodeId) -> NodeId {
+        let (cb, xb) = self.movable(b);
+        let (ca, xa) = match self.as_const(a) {
+            Some(c) if self.is_algebraic() && (c / cb).is_normal() => (c, self.constant(1.0)),
+            Some(c) => {
+                // Strict: c/(-y) is (-c)/y.
+                let (sign, y) = if self.is_algebraic() { (1.0, b) } else { (cb, xb) };
+                let c = self.constant(c * sign);
+                return self.raw(Op::Div, &[c, y]);
+            }
+            None => self.movable(a),
+        };
+        if !(ca / cb).is_normal() {
+            return self.raw(Op::Div, &[a, b]);
+        }
+        let guard = self.guard(xa);
+        let cores = self.quotient_of_cores(xa, xb);
+        let value = self.times_constant(cores, ca / cb);
+        self.remask(guard, value)
+    }
+
+    fn quotient_of_cores(&mut self, a: NodeId, b: NodeId) -> NodeId {
+        if !self.is_algebraic() {
+            return self.raw(Op::Div, &[a, b]);
+        }
+        if a == b {
+            return self.constant(1.0);
+        }
+        if let Some(x) = self.other_arg(Op::Mul, a, b) {
+            return x;
+        }
+        if let Some(y) = self.other_arg(Op::Mul, b, a) {
+            let one = self.constant(1.0);
+            return self.raw(Op::Div, &[one, y]);
+        }
+        if let Some((p, q)) = self.as_pair(Op::Div, b) {
+            // a / (p/q), where one of a and p is 1
+            if self.as_const(p) == Some(1.0) {
+                return if self.as_const(a) == Some(1.0) { q } else { self.product_of_cores(a, q) };
+            }
+            if self.as_const(a) == Some(1.0) {
+                return self.raw(Op::Div, &[q, p]);
+            }
+        }
+        self.raw(Op::Div, &[a, b])
+    }
+}
+
+fn is_power_of_two(c: f64) -> bool {
+    const MANTISSA: u64 = (1 << 52) - 1;
+    c.is_normal() && c.to_bits() & MANTISSA == 0
+}
