@@ -91,7 +91,8 @@ pub enum SizeSource {
 pub struct Port {
     /// Its path in the program: `x`, `camera.rotation`, `result.0`.
     pub name: Name,
-    /// Its extents, outermost first; over size registers.
+    /// Its extents, outermost first; over size registers. Where an argument comes with extents of its
+    /// own, they are compared with these at entry.
     pub shape: Vec<Poly<Reg>>,
     /// Its buffer.
     pub buffer: BufferId,
@@ -132,6 +133,9 @@ pub struct Condition {
     pub span: Option<Span>,
 }
 
+/// What computes a user's scalar function.
+pub type ExternalFn = Arc<dyn Fn(&[f64]) -> f64 + Send + Sync>;
+
 /// A user's scalar function.
 #[derive(Clone)]
 pub struct External {
@@ -140,7 +144,7 @@ pub struct External {
     /// How many arguments it takes.
     pub arity: usize,
     /// What computes it, for backends that run inside the process.
-    pub call: Option<Arc<dyn Fn(&[f64]) -> f64 + Send + Sync>>,
+    pub call: Option<ExternalFn>,
     /// The C function of `arity` doubles that computes it, which the user of emitted code provides.
     pub c_name: Option<Name>,
 }
@@ -168,7 +172,8 @@ pub enum Stmt {
         body: Vec<Stmt>,
     },
     /// Runs `condition`; while `holds` is not 0, runs `body` and `condition` again. After `limit`
-    /// iterations with `holds` still not 0, fails with failure `failure`.
+    /// iterations with `holds` still not 0, fails with failure `failure`. What `condition` defines can be
+    /// used in `condition` only.
     While {
         /// The largest number of iterations.
         limit: Poly<Reg>,
@@ -206,18 +211,19 @@ pub enum Stmt {
 }
 
 /// A register that a loop carries: `var` is `init` before the first iteration, `next` after each; it
-/// can be used in the loop and after it.
+/// can be used in the loop and after it. All carried registers of a loop change at once: every `next`
+/// is taken before any `var` changes, so that `next` may be another's `var` (a swap).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Carried {
     /// Defined by the loop.
     pub var: Reg,
     /// Defined before the loop.
     pub init: Reg,
-    /// Defined in the loop's body (or before the loop).
+    /// In scope at the end of the loop's body: defined in it, or carried, or defined before the loop.
     pub next: Reg,
 }
 
-/// A register that a branch defines: one of two.
+/// A register that a branch defines: one of two, each in scope at the end of its branch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Choice {
     /// Defined by the branch, for what comes after it.
@@ -333,7 +339,7 @@ impl Instr {
             Self::Const { .. } => {}
             Self::Int { value, .. } => poly(value, &mut visit),
             Self::Op { op, args, .. } | Self::IntOp { op, args, .. } => {
-                args[..op.arity()].iter().for_each(|r| visit(*r))
+                args[..op.arity()].iter().for_each(|r| visit(*r));
             }
             Self::ToReal { src, .. } => visit(*src),
             Self::External { args, .. } => args.iter().for_each(|r| visit(*r)),

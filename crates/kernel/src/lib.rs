@@ -2,12 +2,25 @@
 //!
 //! In: a differentiated function of the array IR, or a scalar graph. Out: a [`Kernel`] whose memory is
 //! planned: every buffer is an argument or a place in the workspace, so running allocates nothing.
+//!
+//! | module | owns |
+//! | --- | --- |
+//! | [`kernel`] | the IR itself |
+//! | [`mod@events`] | a kernel as flat events, for backends |
+//! | [`mod@verify`] | its invariants, checked |
+//! | [`print`] | its listing |
+//! | [`from_graph`] | lowering a scalar graph: scheduling |
 
 pub mod events;
+pub mod from_graph;
 pub mod kernel;
+pub mod print;
+pub mod verify;
 
 pub use events::{Event, events};
+pub use from_graph::{GraphPort, lower_graph};
 pub use kernel::{
-    Buffer, BufferId, Carried, Choice, Class, Condition, External, Instr, Kernel, Place, Port, Reg, SizeParam,
-    SizeSource, Stmt,
+    Buffer, BufferId, Carried, Choice, Class, Condition, External, ExternalFn, Instr, Kernel, Place, Port, Reg,
+    SizeParam, SizeSource, Stmt,
 };
+pub use verify::{check_layout, verify};

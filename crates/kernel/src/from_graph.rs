@@ -1,0 +1,442 @@
+//! Lowering a scalar graph: one straight-line block, scheduled.
+//!
+//! In: a graph, and which of its nodes are the elements of which input and output. Out: a kernel
+//! without loops, sizes or workspace, that computes the nodes which the outputs need, and no others.
+//!
+//! **Schedule.** Depth first from the outputs in order. Of several arguments, the one whose tree needs
+//! most registers comes first (Sethi and Ullman, 1970: optimal for trees, good for graphs). An input is
+//! loaded just before its first use, an output stored as soon as it is computed, and the sine and the
+//! cosine of one argument stand side by side, so that a backend can compute both at once. Everything is
+//! linear in the graph, and nothing recurses.
+//!
+//! **Truth values.** What the operator table calls `Bool` lives in `Int` registers; a number where a
+//! truth value is asked for stands for `x != 0`, a truth value where a number is asked for for 0 or 1.
+
+use crate::kernel::{Buffer, BufferId, Class, External, Instr, Kernel, Place, Port, Reg, Stmt};
+use crate::verify::class_of;
+use chainrule_base::{Arena, Diagnostic, Diagnostics, Id, Name, Poly};
+use chainrule_graph::{ExternalId, Graph, Node, NodeId};
+use chainrule_ops::Op;
+
+/// Nodes that are one argument or one result of the kernel, as an array.
+#[derive(Clone, PartialEq, Debug)]
+pub struct GraphPort {
+    /// Its name.
+    pub name: Name,
+    /// Its extents, outermost first; empty for a scalar.
+    pub shape: Vec<i64>,
+    /// Its elements in row-major order; as many as the extents say. For an input, inputs of the graph.
+    pub nodes: Vec<NodeId>,
+}
+
+/// The kernel named `name` (a C identifier) that computes `outputs` from `inputs`. Linear in the size
+/// of the graph.
+///
+/// # Errors
+/// Bug diagnostics, when the ports do not fit the graph, or a node that is needed has no meaning as a
+/// number yet.
+pub fn lower_graph(
+    name: impl Into<Name>,
+    graph: &Graph,
+    inputs: &[GraphPort],
+    outputs: &[GraphPort],
+) -> Result<Kernel, Diagnostics> {
+    let mut lowering = Lowering::new(graph, inputs, outputs)?;
+    for port in outputs {
+        for node in &port.nodes {
+            lowering.emit_tree(*node);
+        }
+    }
+    lowering.errors.clone().into_result(())?;
+    let mut kernel = Kernel {
+        name: name.into(),
+        regs: lowering.regs,
+        sizes: Vec::new(),
+        inputs: Vec::new(),
+        outputs: Vec::new(),
+        buffers: Arena::new(),
+        requires: Vec::new(),
+        workspace_reals: Poly::zero(),
+        workspace_ints: Poly::zero(),
+        externals: lowering.externals,
+        failures: Vec::new(),
+        body: vec![Stmt::Straight(lowering.code)],
+    };
+    for (idx, port) in inputs.iter().enumerate() {
+        let port = make_port(port, Place::Input(idx), &mut kernel.buffers);
+        kernel.inputs.push(port);
+    }
+    for (idx, port) in outputs.iter().enumerate() {
+        let port = make_port(port, Place::Output(idx), &mut kernel.buffers);
+        kernel.outputs.push(port);
+    }
+    Ok(kernel)
+}
+
+fn make_port(port: &GraphPort, place: Place, buffers: &mut Arena<BufferId, Buffer>) -> Port {
+    let len = Poly::constant(port.shape.iter().product());
+    let buffer = buffers.push(Buffer { class: Class::Real, len, place });
+    Port { name: port.name.clone(), shape: port.shape.iter().map(|n| Poly::constant(*n)).collect(), buffer }
+}
+
+/// What is known of a node.
+#[derive(Clone, Copy, Default)]
+struct State {
+    /// Its value as a number, where there is one yet.
+    real: Option<Reg>,
+    /// Its value as a truth value, where there is one yet.
+    truth: Option<Reg>,
+    /// Its first place in [`Lowering::stores`].
+    first_store: Option<u32>,
+    /// How many registers its tree needs; 0 for inputs, constants and what is not needed.
+    need: u16,
+    /// Whether an output needs it.
+    needed: bool,
+    /// Whether it was computed.
+    done: bool,
+    /// The sine of it, and the cosine.
+    sin_cos: [Option<NodeId>; 2],
+}
+
+struct Lowering<'a> {
+    graph: &'a Graph,
+    state: Arena<NodeId, State>,
+    /// For each input of the graph its buffer and element.
+    loads: Vec<Option<(BufferId, i64)>>,
+    /// Where to store a node, and the next such place of the same node.
+    stores: Vec<(BufferId, i64, Option<u32>)>,
+    regs: Arena<Reg, Class>,
+    code: Vec<Instr>,
+    /// The users' functions that are called, and the place of each function of the graph among them.
+    externals: Vec<External>,
+    external_idx: Vec<Option<usize>>,
+    errors: Diagnostics,
+}
+
+impl<'a> Lowering<'a> {
+    fn new(graph: &'a Graph, inputs: &[GraphPort], outputs: &[GraphPort]) -> Result<Self, Diagnostics> {
+        let mut this = Self {
+            graph,
+            state: Arena::filled(graph.len(), State::default()),
+            loads: vec![None; graph.inputs().len()],
+            stores: Vec::new(),
+            regs: Arena::with_capacity(graph.len()),
+            code: Vec::with_capacity(graph.len()),
+            externals: Vec::new(),
+            external_idx: vec![None; graph.external_functions().len()],
+            errors: Diagnostics::new(),
+        };
+        for (idx, port) in inputs.iter().enumerate() {
+            this.check_port(port);
+            for (at, node) in (0..).zip(&port.nodes) {
+                match (node.index() < graph.len()).then(|| graph.node(*node)) {
+                    Some(Node::Input(input)) => this.loads[input.index()] = Some((BufferId::new(idx), at)),
+                    _ => this.wrong(format!("element {at} of the argument `{}` is not an input", port.name)),
+                }
+            }
+        }
+        for (idx, port) in outputs.iter().enumerate() {
+            this.check_port(port);
+            for (at, node) in (0..).zip(&port.nodes) {
+                if node.index() >= graph.len() {
+                    this.wrong(format!("element {at} of the result `{}` is no node", port.name));
+                    continue;
+                }
+                let state = &mut this.state[*node];
+                state.needed = true;
+                let next = state.first_store.replace(this.stores.len() as u32);
+                this.stores.push((BufferId::new(inputs.len() + idx), at, next));
+            }
+        }
+        std::mem::take(&mut this.errors).into_result(())?;
+        this.mark_needed();
+        this.count_registers();
+        Ok(this)
+    }
+
+    fn wrong(&mut self, what: String) {
+        self.errors.push(Diagnostic::bug("a scalar graph cannot be lowered").with_reason(what));
+    }
+
+    fn check_port(&mut self, port: &GraphPort) {
+        let len = port.shape.iter().try_fold(1i64, |len, n| len.checked_mul(*n).filter(|_| *n >= 0));
+        if len != i64::try_from(port.nodes.len()).ok() {
+            self.wrong(format!("`{}` has {} elements, which is not what its shape says", port.name, port.nodes.len()));
+        }
+    }
+
+    /// What the outputs need, and which of it are sine and cosine of one argument.
+    fn mark_needed(&mut self) {
+        for id in self.graph.ids().rev() {
+            if !self.state[id].needed {
+                continue;
+            }
+            for arg in self.graph.args(id) {
+                self.state[*arg].needed = true;
+            }
+            match self.graph.node(id) {
+                Node::Apply(Op::Sin, [x, ..]) => self.state[x].sin_cos[0] = Some(id),
+                Node::Apply(Op::Cos, [x, ..]) => self.state[x].sin_cos[1] = Some(id),
+                _ => {}
+            }
+        }
+    }
+
+    /// Sethi-Ullman numbers, as if the graph were a tree: with arguments in the order of falling need,
+    /// the k-th waits while k registers are held.
+    fn count_registers(&mut self) {
+        let mut needs: Vec<u16> = Vec::new();
+        for id in self.graph.ids() {
+            let args = self.graph.args(id);
+            if !self.state[id].needed || args.is_empty() {
+                continue;
+            }
+            needs.clear();
+            needs.extend(args.iter().map(|arg| self.state[*arg].need));
+            needs.sort_unstable_by(|a, b| b.cmp(a));
+            let need = needs.iter().zip(0u16..).map(|(need, held)| need.saturating_add(held)).max();
+            self.state[id].need = need.unwrap_or(0).max(1);
+        }
+    }
+
+    /// Computes `root` and what it needs, arguments first.
+    fn emit_tree(&mut self, root: NodeId) {
+        let mut stack = vec![(root, false)];
+        let mut order: Vec<NodeId> = Vec::new();
+        while let Some((id, args_done)) = stack.pop() {
+            if self.state[id].done {
+                continue;
+            }
+            if args_done {
+                self.emit(id);
+                if let Node::Apply(Op::Sin | Op::Cos, [x, ..]) = self.graph.node(id) {
+                    for partner in self.state[x].sin_cos.into_iter().flatten() {
+                        if !self.state[partner].done {
+                            self.emit(partner);
+                        }
+                    }
+                }
+                continue;
+            }
+            stack.push((id, true));
+            // The stack gives back the last pushed first: least need at the bottom, ties from left to right.
+            order.clear();
+            order.extend(self.graph.args(id).iter().rev().filter(|arg| !self.state[**arg].done));
+            order.sort_by_key(|arg| self.state[*arg].need);
+            stack.extend(order.iter().map(|arg| (*arg, false)));
+        }
+    }
+
+    fn reg(&mut self, class: Class) -> Reg {
+        self.regs.push(class)
+    }
+
+    /// Computes `id`, whose arguments are computed, and stores it where it is an output.
+    fn emit(&mut self, id: NodeId) {
+        self.state[id].done = true;
+        match self.graph.node(id) {
+            // A constant becomes what its first use asks for.
+            Node::Const(_) => {}
+            Node::Input(input) => match self.loads[input.index()] {
+                Some((buffer, at)) => {
+                    let dst = self.reg(Class::Real);
+                    self.code.push(Instr::Load { dst, buffer, at: Poly::constant(at) });
+                    self.state[id].real = Some(dst);
+                }
+                None => {
+                    let name = &self.graph.inputs()[input.index()].0;
+                    self.wrong(format!("the input `{name}` is needed, but no argument holds it"));
+                    self.state[id].real = Some(self.reg(Class::Real));
+                }
+            },
+            Node::Apply(op, nodes) => {
+                let row = op.row();
+                let mut args = [None; 3];
+                for (arg, (node, ty)) in args.iter_mut().zip(nodes.iter().zip(row.args)) {
+                    *arg = Some(self.value(*node, class_of(*ty)));
+                }
+                let first = args[0].unwrap_or_else(|| Reg::new(0));
+                let class = class_of(row.result);
+                let dst = self.reg(class);
+                self.code.push(Instr::Op { dst, op, args: args.map(|arg| arg.unwrap_or(first)) });
+                match class {
+                    Class::Real => self.state[id].real = Some(dst),
+                    Class::Int => self.state[id].truth = Some(dst),
+                }
+            }
+            Node::External(function, _) => {
+                let args = self.graph.args(id).iter().map(|arg| self.value(*arg, Class::Real)).collect();
+                let dst = self.reg(Class::Real);
+                let function = self.external(function);
+                self.code.push(Instr::External { dst, function, args });
+                self.state[id].real = Some(dst);
+            }
+            Node::Derivative(_) => {
+                self.wrong("a derivative in it was not worked out".to_owned());
+                self.state[id].real = Some(self.reg(Class::Real));
+            }
+        }
+        let mut next = self.state[id].first_store;
+        while let Some(store) = next {
+            let value = self.value(id, Class::Real);
+            let (buffer, at, following) = self.stores[store as usize];
+            self.code.push(Instr::Store { buffer, at: Poly::constant(at), value });
+            next = following;
+        }
+    }
+
+    /// The place of a user's function among those that are called.
+    fn external(&mut self, id: ExternalId) -> usize {
+        let next = self.externals.len();
+        let Some(function) = self.graph.external_function(id) else {
+            self.wrong(format!("the function {id} is not registered"));
+            return next;
+        };
+        let idx = *self.external_idx[id.index()].get_or_insert(next);
+        if idx == next {
+            self.externals.push(External {
+                name: function.name().clone(),
+                arity: function.arity(),
+                call: Some(function.value_fn()),
+                c_name: function.c_name().cloned(),
+            });
+        }
+        idx
+    }
+
+    /// The register that holds the computed `id` as `class`.
+    fn value(&mut self, id: NodeId, class: Class) -> Reg {
+        let State { real, truth, .. } = self.state[id];
+        match (class, real, truth) {
+            (Class::Real, Some(reg), _) | (Class::Int, _, Some(reg)) => reg,
+            (Class::Real, None, Some(src)) => {
+                let dst = self.reg(Class::Real);
+                self.code.push(Instr::ToReal { dst, src });
+                self.state[id].real = Some(dst);
+                dst
+            }
+            (Class::Real, None, None) => {
+                let dst = self.reg(Class::Real);
+                self.code.push(Instr::Const { dst, value: self.graph.as_const(id).unwrap_or(f64::NAN) });
+                self.state[id].real = Some(dst);
+                dst
+            }
+            (Class::Int, _, None) => {
+                let dst = self.reg(Class::Int);
+                if let Some(c) = self.graph.as_const(id) {
+                    self.code.push(Instr::Int { dst, value: Poly::constant(i64::from(c != 0.0)) });
+                } else {
+                    let x = self.value(id, Class::Real);
+                    let (zero, is_zero) = (self.reg(Class::Real), self.reg(Class::Int));
+                    self.code.push(Instr::Const { dst: zero, value: 0.0 });
+                    self.code.push(Instr::Op { dst: is_zero, op: Op::Eq, args: [x, zero, x] });
+                    self.code.push(Instr::Op { dst, op: Op::Not, args: [is_zero; 3] });
+                }
+                self.state[id].truth = Some(dst);
+                dst
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verify;
+    use chainrule_graph::Semantics;
+
+    fn port(name: &str, nodes: &[NodeId]) -> GraphPort {
+        GraphPort { name: name.into(), shape: vec![nodes.len() as i64], nodes: nodes.to_vec() }
+    }
+
+    #[test]
+    fn sine_and_cosine_are_neighbours_and_outputs_are_stored_at_once() {
+        let mut g = Graph::new(Semantics::Strict);
+        let (x, y) = (g.input("x"), g.input("y"));
+        let s = g.raw(Op::Sin, &[x]);
+        let e = g.raw(Op::Exp, &[y]);
+        let c = g.raw(Op::Cos, &[x]);
+        let p = g.raw(Op::Mul, &[s, e]);
+        let q = g.raw(Op::Add, &[p, c]);
+        let unused = g.raw(Op::Log, &[y]);
+        assert_ne!(unused, q);
+        let k = lower_graph("f", &g, &[port("in", &[x, y])], &[port("out", &[p, q, x, s])]).unwrap();
+        assert_eq!(verify(&k), Ok(()));
+        insta::assert_snapshot!(k, @r"
+        kernel f
+        input in: real[2] in b0
+        output out: real[4] in b1
+        r0 = load b0[0]
+        store b1[2] = r0
+        r1 = sin r0
+        store b1[3] = r1
+        r2 = cos r0
+        r3 = load b0[1]
+        r4 = exp r3
+        r5 = mul r1, r4
+        store b1[0] = r5
+        r6 = add r5, r2
+        store b1[1] = r6
+        ");
+    }
+
+    #[test]
+    fn truth_values_and_numbers_are_converted_where_they_meet() {
+        let mut g = Graph::new(Semantics::Strict);
+        let (x, y, one) = (g.input("x"), g.input("y"), g.constant(1.0));
+        let less = g.raw(Op::Lt, &[x, y]);
+        let sum = g.raw(Op::Add, &[less, one]);
+        let both = g.raw(Op::And, &[x, less]);
+        let chosen = g.raw(Op::Select, &[both, sum, y]);
+        let k = lower_graph("f", &g, &[port("in", &[x, y])], &[port("out", &[chosen, less])]).unwrap();
+        assert_eq!(verify(&k), Ok(()));
+        insta::assert_snapshot!(k, @r"
+        kernel f
+        input in: real[2] in b0
+        output out: real[2] in b1
+        r0 = load b0[0]
+        r1 = load b0[1]
+        r2 = lt r0, r1
+        r3 = real r2
+        store b1[1] = r3
+        r5 = 0.0
+        r6 = eq r0, r5
+        r4 = not r6
+        r7 = and r4, r2
+        r8 = 1.0
+        r9 = add r3, r8
+        r10 = select r7, r9, r1
+        store b1[0] = r10
+        ");
+    }
+
+    #[test]
+    fn ports_that_do_not_fit_are_bugs_not_panics() {
+        let mut g = Graph::new(Semantics::Strict);
+        let (x, y) = (g.input("x"), g.input("y"));
+        let sum = g.raw(Op::Add, &[x, y]);
+        let errors = lower_graph("f", &g, &[port("in", &[x])], &[port("out", &[sum])]).unwrap_err();
+        insta::assert_snapshot!(errors, @r"bug in Chainrule: a scalar graph cannot be lowered: the input `y` is needed, but no argument holds it");
+        let wrong = GraphPort { shape: vec![3], ..port("in", &[x, sum]) };
+        let errors = lower_graph("f", &g, &[wrong], &[port("out", &[NodeId::new(99)])]).unwrap_err();
+        insta::assert_snapshot!(errors, @r"
+        bug in Chainrule: a scalar graph cannot be lowered: `in` has 2 elements, which is not what its shape says
+        bug in Chainrule: a scalar graph cannot be lowered: element 1 of the argument `in` is not an input
+        bug in Chainrule: a scalar graph cannot be lowered: element 0 of the result `out` is no node
+        ");
+    }
+
+    #[test]
+    fn a_million_nodes_in_a_chain_lower() {
+        let mut g = Graph::new(Semantics::Strict);
+        let x = g.input("x");
+        let mut last = x;
+        for i in 0..1_000_000 {
+            last = if i % 2 == 0 { g.raw(Op::Sin, &[last]) } else { g.raw(Op::Add, &[x, last]) };
+        }
+        let k = lower_graph("f", &g, &[port("in", &[x])], &[port("out", &[last])]).unwrap();
+        assert_eq!(verify(&k), Ok(()));
+        let [Stmt::Straight(code)] = k.body.as_slice() else { panic!("one block") };
+        assert_eq!(code.len(), 1_000_002);
+    }
+}

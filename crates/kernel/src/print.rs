@@ -1,0 +1,154 @@
+//! A readable listing of a kernel: one line a statement, loops and branches indented.
+//!
+//! The same kernel always prints the same bytes. Nothing parses a listing back.
+
+use crate::kernel::{Buffer, BufferId, Carried, Class, Instr, Kernel, Place, Port, Reg, SizeSource, Stmt};
+use chainrule_base::Poly;
+use std::fmt::{self, Display, Write};
+
+impl Display for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "kernel {}", self.name)?;
+        for size in &self.sizes {
+            let input = |idx: usize| self.inputs.get(idx).map_or("?", |port| port.name.as_str());
+            match size.source {
+                SizeSource::Extent { input: idx, dim } => {
+                    writeln!(f, "size {} {} = extent {dim} of {}", size.name, size.reg, input(idx))?;
+                }
+                SizeSource::Value { input: idx } => {
+                    writeln!(f, "size {} {} = value of {}", size.name, size.reg, input(idx))?;
+                }
+            }
+        }
+        for (what, ports) in [("input", &self.inputs), ("output", &self.outputs)] {
+            for port in ports {
+                self.port(f, what, port)?;
+            }
+        }
+        for (id, buffer) in self.buffers.iter() {
+            if let Buffer { class, len, place: Place::Workspace(offset) } = buffer {
+                writeln!(f, "buffer {id}: {}[{len}] at {offset}", class_name(*class))?;
+            }
+        }
+        if !self.workspace_reals.is_zero() || !self.workspace_ints.is_zero() {
+            writeln!(f, "workspace: {} real, {} int", self.workspace_reals, self.workspace_ints)?;
+        }
+        for external in &self.externals {
+            writeln!(f, "external {}/{}", external.name, external.arity)?;
+        }
+        for condition in &self.requires {
+            let relation = if condition.exactly_zero { "==" } else { ">=" };
+            writeln!(f, "require {} {relation} 0: {}", condition.size, condition.message)?;
+        }
+        self.block(f, &self.body, 0)
+    }
+}
+
+fn class_name(class: Class) -> &'static str {
+    match class {
+        Class::Real => "real",
+        Class::Int => "int",
+    }
+}
+
+struct Element<'a>(BufferId, &'a Poly<Reg>);
+
+impl Display for Element<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}[{}]", self.0, self.1)
+    }
+}
+
+impl Kernel {
+    fn port(&self, f: &mut fmt::Formatter<'_>, what: &str, port: &Port) -> fmt::Result {
+        let class = self.buffers.get(port.buffer).map_or("?", |buffer| class_name(buffer.class));
+        write!(f, "{what} {}: {class}", port.name)?;
+        for extent in &port.shape {
+            write!(f, "[{extent}]")?;
+        }
+        writeln!(f, " in {}", port.buffer)
+    }
+
+    fn block(&self, f: &mut fmt::Formatter<'_>, stmts: &[Stmt], depth: usize) -> fmt::Result {
+        let line = |f: &mut fmt::Formatter<'_>, depth: usize| write!(f, "{:width$}", "", width = 2 * depth);
+        for stmt in stmts {
+            match stmt {
+                Stmt::Straight(instrs) => {
+                    for instr in instrs {
+                        line(f, depth)?;
+                        self.instr(f, instr)?;
+                        f.write_char('\n')?;
+                    }
+                }
+                Stmt::For { index, count, carried, body } => {
+                    line(f, depth)?;
+                    writeln!(f, "for {index} in 0..{count}{}", Carry(carried))?;
+                    self.block(f, body, depth + 1)?;
+                }
+                Stmt::While { limit, carried, condition, holds, body, failure } => {
+                    line(f, depth)?;
+                    writeln!(f, "while {holds} at most {limit} else {failure}{}", Carry(carried))?;
+                    self.block(f, condition, depth + 1)?;
+                    line(f, depth)?;
+                    writeln!(f, "do")?;
+                    self.block(f, body, depth + 1)?;
+                }
+                Stmt::If { condition, then, otherwise, choices } => {
+                    line(f, depth)?;
+                    write!(f, "if {condition}")?;
+                    for c in choices {
+                        write!(f, ", {} = {} | {}", c.var, c.then, c.otherwise)?;
+                    }
+                    f.write_char('\n')?;
+                    self.block(f, then, depth + 1)?;
+                    if !otherwise.is_empty() {
+                        line(f, depth)?;
+                        writeln!(f, "else")?;
+                        self.block(f, otherwise, depth + 1)?;
+                    }
+                }
+                Stmt::Copy { to, from, len } => {
+                    line(f, depth)?;
+                    writeln!(f, "copy {len} to {} from {}", Element(to.0, &to.1), Element(from.0, &from.1))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn instr(&self, f: &mut fmt::Formatter<'_>, instr: &Instr) -> fmt::Result {
+        let list = |f: &mut fmt::Formatter<'_>, args: &[Reg]| {
+            args.iter().enumerate().try_for_each(|(i, arg)| write!(f, "{}{arg}", if i == 0 { "" } else { ", " }))
+        };
+        match instr {
+            Instr::Const { dst, value } => write!(f, "{dst} = {value:?}"),
+            Instr::Int { dst, value } => write!(f, "{dst} = int {value}"),
+            Instr::Op { dst, op, args } => {
+                write!(f, "{dst} = {} ", op.name())?;
+                list(f, &args[..op.arity()])
+            }
+            Instr::IntOp { dst, op, args, failure } => {
+                write!(f, "{dst} = int {} ", op.name())?;
+                list(f, &args[..op.arity()])?;
+                write!(f, " else {failure}")
+            }
+            Instr::ToReal { dst, src } => write!(f, "{dst} = real {src}"),
+            Instr::External { dst, function, args } => {
+                let name = self.externals.get(*function).map_or("?", |external| external.name.as_str());
+                write!(f, "{dst} = call {name} ")?;
+                list(f, args)
+            }
+            Instr::Load { dst, buffer, at } => write!(f, "{dst} = load {}", Element(*buffer, at)),
+            Instr::Store { buffer, at, value } => write!(f, "store {} = {value}", Element(*buffer, at)),
+            Instr::CheckIndex { index, len, failure } => write!(f, "check {index} < {len} else {failure}"),
+        }
+    }
+}
+
+struct Carry<'a>(&'a [Carried]);
+
+impl Display for Carry<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|c| write!(f, ", {} = {} then {}", c.var, c.init, c.next))
+    }
+}

@@ -1,0 +1,468 @@
+//! The verifier: whether a kernel keeps the invariants of [`crate::kernel`].
+//!
+//! In: any kernel. Out: nothing, or one bug diagnostic for each broken invariant. [`verify`] looks at
+//! what holds for all sizes; [`check_layout`] at the memory plan for given sizes. That loads and stores
+//! stay inside their buffers, and that nothing is read before it was written, is seen only while a
+//! kernel runs: checking it is the interpreter's.
+//!
+//! Scopes: a register can be used from its definition to the end of the block that defines it. What a
+//! loop carries, and what a branch chooses, belongs to the block around; the carried registers are also
+//! in scope in the loop's blocks. What the condition of a `while` defines ends with the condition.
+
+use crate::kernel::{BufferId, Carried, Class, Instr, Kernel, Place, Port, Reg, SizeSource, Stmt};
+use chainrule_base::{Arena, Diagnostic, Name, Poly};
+use chainrule_ops::Type;
+use std::collections::BTreeSet;
+use std::fmt::Display;
+
+/// Checks every invariant that does not depend on the values of the sizes. Linear in the kernel.
+///
+/// # Errors
+/// One bug diagnostic for each broken invariant.
+pub fn verify(kernel: &Kernel) -> Result<(), Vec<Diagnostic>> {
+    let mut v = Verifier {
+        kernel,
+        defined: Arena::filled(kernel.regs.len(), false),
+        in_scope: Arena::filled(kernel.regs.len(), false),
+        errors: Vec::new(),
+    };
+    v.header();
+    v.block(&kernel.body, &[]);
+    if v.errors.is_empty() { Ok(()) } else { Err(v.errors) }
+}
+
+struct Verifier<'a> {
+    kernel: &'a Kernel,
+    defined: Arena<Reg, bool>,
+    in_scope: Arena<Reg, bool>,
+    errors: Vec<Diagnostic>,
+}
+
+impl Verifier<'_> {
+    fn wrong(&mut self, what: impl Display) {
+        self.errors.push(
+            Diagnostic::bug(format!("the kernel `{}` is malformed", self.kernel.name)).with_reason(what.to_string()),
+        );
+    }
+
+    fn header(&mut self) {
+        let kernel = self.kernel;
+        if !is_c_identifier(&kernel.name) {
+            self.wrong("its name is not a C identifier");
+        }
+        let mut names: BTreeSet<&Name> = BTreeSet::new();
+        for size in &kernel.sizes {
+            if !names.insert(&size.name) || !is_c_identifier(&size.name) {
+                self.wrong(format_args!("the size name `{}` is not a C identifier of its own", size.name));
+            }
+            self.define(size.reg, Some(Class::Int));
+            self.size_source(&size.name, size.reg, size.source);
+        }
+        for (ports, what) in [(&kernel.inputs, "input"), (&kernel.outputs, "output")] {
+            let mut names: BTreeSet<&Name> = BTreeSet::new();
+            for (idx, port) in ports.iter().enumerate() {
+                if !names.insert(&port.name) {
+                    self.wrong(format_args!("two {what}s are called `{}`", port.name));
+                }
+                self.port(port, &if what == "input" { Place::Input(idx) } else { Place::Output(idx) });
+            }
+        }
+        for (id, buffer) in kernel.buffers.iter() {
+            self.poly(&buffer.len, format_args!("the length of {id}"));
+            match &buffer.place {
+                Place::Workspace(offset) => self.poly(offset, format_args!("the offset of {id}")),
+                Place::Input(idx) if kernel.inputs.get(*idx).is_none_or(|port| port.buffer != id) => {
+                    self.wrong(format_args!("{id} is the buffer of no input"));
+                }
+                Place::Output(idx) if kernel.outputs.get(*idx).is_none_or(|port| port.buffer != id) => {
+                    self.wrong(format_args!("{id} is the buffer of no output"));
+                }
+                Place::Input(_) | Place::Output(_) => {}
+            }
+        }
+        for condition in &kernel.requires {
+            self.poly(&condition.size, format_args!("the condition `{}`", condition.message));
+        }
+        self.poly(&kernel.workspace_reals, "the workspace of doubles");
+        self.poly(&kernel.workspace_ints, "the workspace of integers");
+    }
+
+    fn size_source(&mut self, name: &Name, reg: Reg, source: SizeSource) {
+        let (SizeSource::Extent { input, .. } | SizeSource::Value { input }) = source;
+        let Some(port) = self.kernel.inputs.get(input) else {
+            return self.wrong(format_args!("the size `{name}` comes from an input that is not there"));
+        };
+        let right = match source {
+            SizeSource::Extent { dim, .. } => port.shape.get(dim).and_then(Poly::as_var) == Some(reg),
+            SizeSource::Value { .. } => {
+                port.shape.is_empty() && self.kernel.buffers.get(port.buffer).is_some_and(|b| b.class == Class::Int)
+            }
+        };
+        if !right {
+            self.wrong(format_args!("the size `{name}` does not fit the input `{}`", port.name));
+        }
+    }
+
+    fn port(&mut self, port: &Port, place: &Place) {
+        for extent in &port.shape {
+            self.poly(extent, format_args!("the shape of `{}`", port.name));
+        }
+        let len = port.shape.iter().fold(Poly::constant(1), |len, extent| len.mul(extent));
+        match self.kernel.buffers.get(port.buffer) {
+            None => self.wrong(format_args!("`{}` has no buffer", port.name)),
+            Some(buffer) if buffer.place != *place => {
+                self.wrong(format_args!("the buffer of `{}` is in another place", port.name));
+            }
+            Some(buffer) if buffer.len != len => {
+                self.wrong(format_args!("the buffer of `{}` is {} long instead of {len}", port.name, buffer.len));
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Defines `reg`; says so when it is there already, or is of another class.
+    fn define(&mut self, reg: Reg, class: Option<Class>) {
+        match self.kernel.regs.get(reg) {
+            None => self.wrong(format_args!("{reg} does not exist")),
+            Some(found) => {
+                if class.is_some_and(|class| class != *found) {
+                    self.wrong(format_args!("{reg} is {found:?} where {class:?} is defined"));
+                }
+                if std::mem::replace(&mut self.defined[reg], true) {
+                    self.wrong(format_args!("{reg} is defined twice"));
+                }
+                self.in_scope[reg] = true;
+            }
+        }
+    }
+
+    fn use_reg(&mut self, reg: Reg, class: Option<Class>, place: impl Display) {
+        match self.kernel.regs.get(reg) {
+            None => self.wrong(format_args!("{place} uses {reg}, which does not exist")),
+            Some(_) if !self.in_scope[reg] => self.wrong(format_args!("{place} uses {reg}, which is not in scope")),
+            Some(found) if class.is_some_and(|class| class != *found) => {
+                self.wrong(format_args!("{place} uses {reg}, which is {found:?}, as {class:?}"));
+            }
+            Some(_) => {}
+        }
+    }
+
+    fn poly(&mut self, poly: &Poly<Reg>, place: impl Display) {
+        for (monomial, _) in poly.terms() {
+            for reg in monomial {
+                self.use_reg(*reg, Some(Class::Int), &place);
+            }
+        }
+    }
+
+    fn buffer(&mut self, id: BufferId, written: bool, place: impl Display) -> Option<Class> {
+        let Some(buffer) = self.kernel.buffers.get(id) else {
+            self.wrong(format_args!("{place} names {id}, which does not exist"));
+            return None;
+        };
+        if written && matches!(buffer.place, Place::Input(_)) {
+            self.wrong(format_args!("{place} writes the input {id}"));
+        }
+        Some(buffer.class)
+    }
+
+    fn failure(&mut self, failure: usize) {
+        if failure >= self.kernel.failures.len() {
+            self.wrong(format_args!("failure {failure} has no message"));
+        }
+    }
+
+    fn class(&self, reg: Reg) -> Option<Class> {
+        self.kernel.regs.get(reg).copied()
+    }
+
+    /// A block; `at_end` are used after its last statement. What it defines ends with it.
+    fn block(&mut self, stmts: &[Stmt], at_end: &[(Reg, Option<Class>)]) {
+        let mut own: Vec<Reg> = Vec::new();
+        for stmt in stmts {
+            match stmt {
+                Stmt::Straight(instrs) => {
+                    for instr in instrs {
+                        self.instr(instr);
+                        own.extend(instr.dst());
+                    }
+                }
+                Stmt::For { index, count, carried, body } => {
+                    self.poly(count, "a loop's count");
+                    own.extend(self.carry(carried));
+                    self.define(*index, Some(Class::Int));
+                    self.block(body, &self.nexts(carried));
+                    self.leave(&[*index]);
+                }
+                Stmt::While { limit, carried, condition, holds, body, failure } => {
+                    self.poly(limit, "a loop's limit");
+                    self.failure(*failure);
+                    own.extend(self.carry(carried));
+                    self.block(condition, &[(*holds, Some(Class::Int))]);
+                    self.block(body, &self.nexts(carried));
+                }
+                Stmt::If { condition, then, otherwise, choices } => {
+                    self.use_reg(*condition, Some(Class::Int), "a branch");
+                    let then_end: Vec<_> = choices.iter().map(|c| (c.then, self.class(c.var))).collect();
+                    let otherwise_end: Vec<_> = choices.iter().map(|c| (c.otherwise, self.class(c.var))).collect();
+                    self.block(then, &then_end);
+                    self.block(otherwise, &otherwise_end);
+                    for choice in choices {
+                        self.define(choice.var, None);
+                        own.push(choice.var);
+                    }
+                }
+                Stmt::Copy { to, from, len } => {
+                    self.poly(&to.1, "a copy");
+                    self.poly(&from.1, "a copy");
+                    self.poly(len, "a copy");
+                    if self.buffer(to.0, true, "a copy") != self.buffer(from.0, false, "a copy") {
+                        self.wrong(format_args!("a copy from {} to {} changes the class", from.0, to.0));
+                    }
+                    if to == from {
+                        self.wrong(format_args!("a copy of {} onto itself", to.0));
+                    }
+                }
+            }
+        }
+        for (reg, class) in at_end {
+            self.use_reg(*reg, *class, "the end of a block");
+        }
+        self.leave(&own);
+    }
+
+    fn carry(&mut self, carried: &[Carried]) -> Vec<Reg> {
+        for c in carried {
+            self.use_reg(c.init, self.class(c.var), "a loop's initial state");
+        }
+        for c in carried {
+            self.define(c.var, None);
+        }
+        carried.iter().map(|c| c.var).collect()
+    }
+
+    fn nexts(&self, carried: &[Carried]) -> Vec<(Reg, Option<Class>)> {
+        carried.iter().map(|c| (c.next, self.class(c.var))).collect()
+    }
+
+    fn leave(&mut self, regs: &[Reg]) {
+        for reg in regs {
+            if reg_exists(self.kernel, *reg) {
+                self.in_scope[*reg] = false;
+            }
+        }
+    }
+
+    fn instr(&mut self, instr: &Instr) {
+        match instr {
+            Instr::Const { dst, .. } => self.define(*dst, Some(Class::Real)),
+            Instr::Int { dst, value } => {
+                self.poly(value, "an integer");
+                self.define(*dst, Some(Class::Int));
+            }
+            Instr::Op { dst, op, args } => {
+                for (arg, ty) in args.iter().zip(op.row().args) {
+                    self.use_reg(*arg, Some(class_of(*ty)), op.name());
+                }
+                self.define(*dst, Some(class_of(op.row().result)));
+            }
+            Instr::IntOp { dst, op, args, failure } => {
+                if op.row().int.is_none() {
+                    self.wrong(format_args!("{} has no integer form", op.name()));
+                }
+                for arg in &args[..op.arity()] {
+                    self.use_reg(*arg, Some(Class::Int), op.name());
+                }
+                self.failure(*failure);
+                self.define(*dst, Some(Class::Int));
+            }
+            Instr::ToReal { dst, src } => {
+                self.use_reg(*src, Some(Class::Int), "a conversion");
+                self.define(*dst, Some(Class::Real));
+            }
+            Instr::External { dst, function, args } => {
+                match self.kernel.externals.get(*function) {
+                    None => self.wrong(format_args!("external {function} does not exist")),
+                    Some(external) if external.arity != args.len() => {
+                        self.wrong(format_args!("`{}` is called with {} arguments", external.name, args.len()));
+                    }
+                    Some(_) => {}
+                }
+                for arg in args {
+                    self.use_reg(*arg, Some(Class::Real), "a call");
+                }
+                self.define(*dst, Some(Class::Real));
+            }
+            Instr::Load { dst, buffer, at } => {
+                self.poly(at, "a load");
+                let class = self.buffer(*buffer, false, "a load");
+                self.define(*dst, class);
+            }
+            Instr::Store { buffer, at, value } => {
+                self.poly(at, "a store");
+                let class = self.buffer(*buffer, true, "a store");
+                self.use_reg(*value, class, "a store");
+            }
+            Instr::CheckIndex { index, len, failure } => {
+                self.use_reg(*index, Some(Class::Int), "a check");
+                self.poly(len, "a check");
+                self.failure(*failure);
+            }
+        }
+    }
+}
+
+fn reg_exists(kernel: &Kernel, reg: Reg) -> bool {
+    kernel.regs.get(reg).is_some()
+}
+
+/// The class of registers that hold what the operator table calls `ty`.
+#[must_use]
+pub fn class_of(ty: Type) -> Class {
+    match ty {
+        Type::Num => Class::Real,
+        Type::Bool => Class::Int,
+    }
+}
+
+fn is_c_identifier(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// Checks the memory plan where the sizes (in the order of [`Kernel::sizes`]) have these values: every
+/// workspace buffer lies inside the workspace, and two that are live at one time do not overlap.
+///
+/// A buffer is live from its first mention to its last; mentioned in a loop and outside it, during the
+/// whole loop. (A kernel does not read in an iteration what an earlier one wrote into a buffer that
+/// is mentioned in that loop only: a carried buffer has its initial state written before the loop.)
+///
+/// # Errors
+/// One bug diagnostic for each buffer outside, and for each pair that overlaps.
+///
+/// # Panics
+/// When there are fewer values than sizes.
+pub fn check_layout(kernel: &Kernel, sizes: &[i64]) -> Result<(), Vec<Diagnostic>> {
+    let value = |reg: Reg| kernel.sizes.iter().position(|s| s.reg == reg).map_or(0, |idx| sizes[idx]);
+    let mut errors = Vec::new();
+    let mut wrong = |what: String| {
+        errors.push(Diagnostic::bug(format!("the memory plan of `{}` is wrong", kernel.name)).with_reason(what));
+    };
+    let live = Liveness::ranges(kernel);
+
+    // Ranges of workspace by first mention: (class, start, end, first element, one past the last, id).
+    let mut placed: Vec<(Class, usize, usize, i64, i64, BufferId)> = Vec::new();
+    for (id, buffer) in kernel.buffers.iter() {
+        let Place::Workspace(offset) = &buffer.place else { continue };
+        let total = if buffer.class == Class::Real { &kernel.workspace_reals } else { &kernel.workspace_ints };
+        let (Some(offset), Some(len), Some(total)) = (offset.eval(value), buffer.len.eval(value), total.eval(value))
+        else {
+            wrong(format!("the place of {id} overflows"));
+            continue;
+        };
+        if len < 0 || offset < 0 || offset.checked_add(len).is_none_or(|end| end > total) {
+            wrong(format!("{id} at {offset}, {len} long, does not lie inside the {total} of its workspace"));
+        } else if let (Some((start, end)), true) = (live[id], len > 0) {
+            placed.push((buffer.class, start, end, offset, offset + len, id));
+        }
+    }
+    placed.sort_by_key(|p| p.1);
+    let mut active: Vec<usize> = Vec::new();
+    for (i, p) in placed.iter().enumerate() {
+        active.retain(|j| placed[*j].2 >= p.1);
+        for q in active.iter().map(|j| &placed[*j]) {
+            if p.0 == q.0 && p.3 < q.4 && q.3 < p.4 {
+                wrong(format!("{} at {}..{} and {} at {}..{} are live at one time", q.5, q.3, q.4, p.5, p.3, p.4));
+            }
+        }
+        active.push(i);
+    }
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
+}
+
+/// When each buffer is live, in positions of the kernel's text.
+#[derive(Default)]
+struct Liveness {
+    now: usize,
+    /// Loops by first and last position.
+    loops: Vec<(usize, usize)>,
+    /// The loops around the current position, outermost first.
+    stack: Vec<usize>,
+}
+
+/// When one buffer is live.
+#[derive(Clone)]
+struct Live {
+    start: usize,
+    end: usize,
+    /// The loops around all mentions so far.
+    around: Vec<usize>,
+    /// Loops that hold some mentions but not all: it lives until their ends.
+    until: Vec<usize>,
+}
+
+impl Liveness {
+    fn ranges(kernel: &Kernel) -> Arena<BufferId, Option<(usize, usize)>> {
+        let mut this = Self::default();
+        let mut live: Arena<BufferId, Option<Live>> = Arena::filled(kernel.buffers.len(), None);
+        this.block(&kernel.body, &mut live);
+        let end = |l: &Live| l.until.iter().map(|id| this.loops[*id].1).fold(l.end, usize::max);
+        live.as_slice().iter().map(|l| l.as_ref().map(|l| (l.start, end(l)))).collect()
+    }
+
+    fn mention(&self, id: BufferId, live: &mut Arena<BufferId, Option<Live>>) {
+        if live.get(id).is_none() {
+            return;
+        }
+        let now = self.now;
+        let l =
+            live[id].get_or_insert_with(|| Live { start: now, end: now, around: self.stack.clone(), until: vec![] });
+        let common = l.around.iter().zip(&self.stack).take_while(|(a, b)| a == b).count();
+        if let Some(left) = l.around.get(common) {
+            l.start = l.start.min(self.loops[*left].0);
+            l.around.truncate(common);
+        }
+        if let Some(entered) = self.stack.get(common).filter(|entered| l.until.last() != Some(*entered)) {
+            l.until.push(*entered);
+        }
+        l.end = now;
+    }
+
+    fn block(&mut self, stmts: &[Stmt], live: &mut Arena<BufferId, Option<Live>>) {
+        for stmt in stmts {
+            self.now += 1;
+            match stmt {
+                Stmt::Straight(instrs) => {
+                    for instr in instrs {
+                        self.now += 1;
+                        if let Instr::Load { buffer, .. } | Instr::Store { buffer, .. } = instr {
+                            self.mention(*buffer, live);
+                        }
+                    }
+                }
+                Stmt::For { body, .. } => self.looped(&[body], live),
+                Stmt::While { condition, body, .. } => self.looped(&[condition, body], live),
+                Stmt::If { then, otherwise, .. } => {
+                    self.block(then, live);
+                    self.block(otherwise, live);
+                }
+                Stmt::Copy { to, from, .. } => {
+                    self.mention(from.0, live);
+                    self.mention(to.0, live);
+                }
+            }
+        }
+    }
+
+    fn looped(&mut self, blocks: &[&Vec<Stmt>], live: &mut Arena<BufferId, Option<Live>>) {
+        let id = self.loops.len();
+        self.loops.push((self.now, self.now));
+        self.stack.push(id);
+        for block in blocks {
+            self.block(block, live);
+        }
+        self.now += 1;
+        self.loops[id].1 = self.now;
+        self.stack.pop();
+    }
+}
