@@ -7,9 +7,18 @@
 //! | --- | --- |
 //! | [`types`] | types with sizes |
 //! | [`function`] | the IR itself |
+//! | [`typing`] | the type of an expression |
+//! | [`builder`] | making functions |
+//! | [`value`] | values, and whether they fit a type |
 
+pub mod builder;
 pub mod function;
 pub mod types;
+pub mod typing;
+pub mod value;
 
+pub use builder::{Builder, Renaming, size_of};
 pub use function::{Block, Expr, Function, Requirement, Stmt, Var, VarId};
 pub use types::{Size, Type};
+pub use typing::{describe, type_of};
+pub use value::{Sizes, Value, bind_sizes};

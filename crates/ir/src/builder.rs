@@ -1,0 +1,554 @@
+//! Making functions: by hand in tests, and in passes that turn a function into a new one.
+//!
+//! A [`Builder`] has an arena of variables and a stack of open blocks; every statement goes to the
+//! innermost. Loops and branches are made with closures ([`Builder::build`], [`Builder::fold`], ...) or,
+//! where a closure is in the way, with [`Builder::push_block`], [`Builder::pop_block`] and
+//! [`Builder::emit`].
+//!
+//! The builder does not check: what is made of ill-typed operands gets the type `Double`, and the
+//! verifier says what was wrong. So it never panics on a program that a stage has misunderstood.
+//!
+//! ```
+//! use chainrule_ir::{Builder, Type};
+//! use chainrule_ops::Op;
+//! // let norm2 = fun (x : [n]Double) -> sum n (fun i -> x[i] * x[i])
+//! let mut b = Builder::new("norm2");
+//! let n = b.size_param("n");
+//! let n = b.size_of(n);
+//! let x = b.param("x", Type::array(n.clone(), Type::Double));
+//! let result = b.sum(n, |b, i| {
+//!     let xi = b.get(x, i);
+//!     b.op(Op::Mul, &[xi, xi])
+//! });
+//! let function = b.finish(result);
+//! assert_eq!(function.result_type(), &Type::Double);
+//! ```
+
+use crate::{Block, Expr, Function, Requirement, Size, Stmt, Type, Var, VarId, type_of};
+use chainrule_base::{Arena, Name, Span};
+use chainrule_ops::Op;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// Integer arithmetic is kept as a polynomial while it has at most so many terms ...
+const MAX_TERMS: usize = 16;
+/// ... of at most this degree ...
+const MAX_DEGREE: usize = 6;
+/// ... and coefficients of at most this magnitude; beyond, it is an operation like others.
+const MAX_COEFFICIENT: u64 = 1 << 31;
+
+/// A function in the making.
+#[derive(Clone, Debug)]
+pub struct Builder {
+    /// The variables made so far.
+    pub vars: Arena<VarId, Var>,
+    name: Name,
+    sizes: Vec<VarId>,
+    params: Vec<VarId>,
+    requires: Vec<Requirement>,
+    // The open blocks, innermost last; never empty.
+    open: Vec<Vec<Stmt>>,
+    span: Option<Span>,
+}
+
+/// What replaces the variables of a block that is copied; variables that are not in it stay.
+#[derive(Clone, Debug, Default)]
+pub struct Renaming {
+    map: FxHashMap<VarId, VarId>,
+}
+
+impl Renaming {
+    /// Nothing is replaced.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// `old` is replaced by `new` from now on.
+    pub fn insert(&mut self, old: VarId, new: VarId) {
+        self.map.insert(old, new);
+    }
+
+    /// What replaces `old`: itself, unless something was said.
+    #[must_use]
+    pub fn get(&self, old: VarId) -> VarId {
+        self.map.get(&old).copied().unwrap_or(old)
+    }
+}
+
+impl FromIterator<(VarId, VarId)> for Renaming {
+    fn from_iter<T: IntoIterator<Item = (VarId, VarId)>>(pairs: T) -> Self {
+        Self { map: pairs.into_iter().collect() }
+    }
+}
+
+// Where the variables of a block that is copied live.
+#[derive(Clone, Copy)]
+enum Source<'a> {
+    Own,
+    Other(&'a Arena<VarId, Var>),
+}
+
+impl Builder {
+    /// A function called `name`, without parameters yet.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        Self::from_vars(Name::new(name), Arena::new())
+    }
+
+    /// A function called `name` whose variables go on from `vars`.
+    #[must_use]
+    pub fn from_vars(name: Name, vars: Arena<VarId, Var>) -> Self {
+        Self {
+            vars,
+            name,
+            sizes: Vec::new(),
+            params: Vec::new(),
+            requires: Vec::new(),
+            open: vec![Vec::new()],
+            span: None,
+        }
+    }
+
+    /// A function with the variables, name, parameters and requirements of `function`, and no body yet.
+    /// Statements of the old body can be used again as they are, as long as each is used once.
+    #[must_use]
+    pub fn rewriting(function: &Function) -> Self {
+        Self {
+            sizes: function.sizes.clone(),
+            params: function.params.clone(),
+            requires: function.requires.clone(),
+            ..Self::from_vars(function.name.clone(), function.vars.clone())
+        }
+    }
+
+    /// The function, with `result` of the outermost block. Blocks still open are closed with it.
+    #[must_use]
+    pub fn finish(mut self, result: VarId) -> Function {
+        let stmts = if self.open.is_empty() { Vec::new() } else { self.open.swap_remove(0) };
+        Function {
+            name: self.name,
+            vars: self.vars,
+            sizes: self.sizes,
+            params: self.params,
+            requires: self.requires,
+            body: Block { stmts, result },
+        }
+    }
+
+    /// Adds a size parameter.
+    pub fn size_param(&mut self, name: &str) -> VarId {
+        let var = self.fresh_named(Type::Int, name);
+        self.sizes.push(var);
+        var
+    }
+
+    /// Adds a parameter.
+    pub fn param(&mut self, name: &str, ty: Type) -> VarId {
+        let var = self.fresh_named(ty, name);
+        self.params.push(var);
+        var
+    }
+
+    /// Makes a variable that was made here a size parameter.
+    pub fn push_size_param(&mut self, var: VarId) {
+        self.sizes.push(var);
+    }
+
+    /// Makes a variable that was made here a parameter.
+    pub fn push_param(&mut self, var: VarId) {
+        self.params.push(var);
+    }
+
+    /// Adds a condition that is checked at entry.
+    pub fn require(&mut self, requirement: Requirement) {
+        self.requires.push(requirement);
+    }
+
+    /// From now on statements and variables come from `span`. Returns what it was before.
+    pub fn set_span(&mut self, span: Option<Span>) -> Option<Span> {
+        std::mem::replace(&mut self.span, span)
+    }
+
+    /// A variable without a name that no statement binds yet.
+    pub fn fresh(&mut self, ty: Type) -> VarId {
+        let span = self.span;
+        self.vars.push(Var { ty, name: None, span, value: None })
+    }
+
+    /// A variable with a name that no statement binds yet.
+    pub fn fresh_named(&mut self, ty: Type, name: &str) -> VarId {
+        let span = self.span;
+        self.vars.push(Var { ty, name: Some(Name::new(name)), span, value: None })
+    }
+
+    /// Names `var`, unless it has a name.
+    pub fn name(&mut self, var: VarId, name: &Name) {
+        self.vars[var].name.get_or_insert_with(|| name.clone());
+    }
+
+    /// The type of `var`.
+    #[must_use]
+    pub fn ty(&self, var: VarId) -> &Type {
+        &self.vars[var].ty
+    }
+
+    /// The `Int` `var` as a size.
+    #[must_use]
+    pub fn size_of(&self, var: VarId) -> Size {
+        size_of(&self.vars, var)
+    }
+
+    /// The number of elements of `array`; 0 when it is no array.
+    #[must_use]
+    pub fn length(&self, array: VarId) -> Size {
+        match self.ty(array) {
+            Type::Array(size, _) => size.clone(),
+            _ => Size::zero(),
+        }
+    }
+
+    /// Opens a block.
+    pub fn push_block(&mut self) {
+        self.open.push(Vec::new());
+    }
+
+    /// Closes the innermost block.
+    pub fn pop_block(&mut self, result: VarId) -> Block {
+        Block { stmts: self.open.pop().unwrap_or_default(), result }
+    }
+
+    /// Adds a statement as it stands.
+    pub fn push(&mut self, stmt: Stmt) {
+        match self.open.last_mut() {
+            Some(block) => block.push(stmt),
+            None => self.open.push(vec![stmt]),
+        }
+    }
+
+    /// Adds `expr` of type `ty`; returns its variable.
+    pub fn emit(&mut self, expr: Expr, ty: Type) -> VarId {
+        let var = self.fresh(ty);
+        if let Expr::Size(size) = &expr {
+            self.vars[var].value = Some(size.clone());
+        }
+        self.push(Stmt { var, expr, span: self.span });
+        var
+    }
+
+    /// Adds `expr` with the type that [`type_of`] says; returns its variable.
+    pub fn compute(&mut self, expr: Expr) -> VarId {
+        let ty = type_of(&expr, &self.vars).unwrap_or(Type::Double);
+        self.emit(expr, ty)
+    }
+
+    /// A double.
+    pub fn real(&mut self, value: f64) -> VarId {
+        self.compute(Expr::Real(value))
+    }
+
+    /// An integer.
+    pub fn int(&mut self, value: i64) -> VarId {
+        self.compute(Expr::Size(Size::constant(value)))
+    }
+
+    /// A truth value.
+    pub fn bool(&mut self, value: bool) -> VarId {
+        self.compute(Expr::Bool(value))
+    }
+
+    /// A size as an `Int`; a size that is one variable is that variable.
+    pub fn size(&mut self, size: Size) -> VarId {
+        match size.as_var() {
+            Some(var) => var,
+            None => self.compute(Expr::Size(size)),
+        }
+    }
+
+    /// A scalar operator. Sums, differences and products of `Int`s become polynomials.
+    pub fn op(&mut self, op: Op, args: &[VarId]) -> VarId {
+        match self.polynomial(op, args) {
+            Some(size) => self.size(size),
+            None => self.compute(Expr::Op(op, args.to_vec())),
+        }
+    }
+
+    fn polynomial(&self, op: Op, args: &[VarId]) -> Option<Size> {
+        if args.len() != op.arity() || args.iter().any(|v| *self.ty(*v) != Type::Int) {
+            return None;
+        }
+        let arg = |i: usize| self.size_of(args[i]);
+        let size = match op {
+            Op::Add => arg(0).add(&arg(1)),
+            Op::Sub => arg(0).sub(&arg(1)),
+            Op::Mul => arg(0).mul(&arg(1)),
+            Op::Neg => arg(0).neg(),
+            _ => return None,
+        };
+        let small = size.terms().len() <= MAX_TERMS
+            && size.terms().all(|(m, c)| m.len() <= MAX_DEGREE && c.unsigned_abs() <= MAX_COEFFICIENT);
+        small.then_some(size)
+    }
+
+    /// An `Int` as a `Double`.
+    pub fn to_real(&mut self, int: VarId) -> VarId {
+        self.compute(Expr::ToReal(int))
+    }
+
+    /// `array[index]`, checked when the program runs.
+    pub fn get(&mut self, array: VarId, index: VarId) -> VarId {
+        self.compute(Expr::Get { array, index, proved: false })
+    }
+
+    /// `array[index]` where the index is known to be in range.
+    pub fn get_proved(&mut self, array: VarId, index: VarId) -> VarId {
+        self.compute(Expr::Get { array, index, proved: true })
+    }
+
+    /// An array written out; at least one element.
+    pub fn array(&mut self, elements: &[VarId]) -> VarId {
+        self.compute(Expr::Array(elements.to_vec()))
+    }
+
+    /// A tuple.
+    pub fn tuple(&mut self, fields: &[VarId]) -> VarId {
+        self.compute(Expr::Tuple(fields.to_vec()))
+    }
+
+    /// A record; as many names as fields.
+    pub fn record(&mut self, names: Arc<[Name]>, fields: &[VarId]) -> VarId {
+        let types = fields.iter().map(|v| self.ty(*v).clone()).collect();
+        self.emit(Expr::Tuple(fields.to_vec()), Type::Tuple(types, Some(names)))
+    }
+
+    /// A component of a tuple or record, from 0.
+    pub fn component(&mut self, tuple: VarId, idx: usize) -> VarId {
+        self.compute(Expr::Component(tuple, idx))
+    }
+
+    /// `build size (fun index -> body)`.
+    pub fn build(&mut self, size: Size, body: impl FnOnce(&mut Self, VarId) -> VarId) -> VarId {
+        let index = self.fresh(Type::Int);
+        let body = self.block(|b| body(b, index));
+        self.compute(Expr::Build { size, index, body })
+    }
+
+    /// `sum count (fun index -> body)`.
+    pub fn sum(&mut self, count: Size, body: impl FnOnce(&mut Self, VarId) -> VarId) -> VarId {
+        let index = self.fresh(Type::Int);
+        let body = self.block(|b| body(b, index));
+        self.compute(Expr::Sum { count, index, body })
+    }
+
+    /// `ifold (fun state index -> body) init count`.
+    pub fn fold(&mut self, count: Size, init: VarId, body: impl FnOnce(&mut Self, VarId, VarId) -> VarId) -> VarId {
+        let state = self.fresh(self.ty(init).clone());
+        let index = self.fresh(Type::Int);
+        let body = self.block(|b| body(b, state, index));
+        self.compute(Expr::Fold { count, index, state, init, body })
+    }
+
+    /// `while (fun state -> condition) (fun state -> body) init limit`.
+    pub fn while_(
+        &mut self,
+        limit: Size,
+        init: VarId,
+        condition: impl FnOnce(&mut Self, VarId) -> VarId,
+        body: impl FnOnce(&mut Self, VarId) -> VarId,
+    ) -> VarId {
+        let state = self.fresh(self.ty(init).clone());
+        let condition = self.block(|b| condition(b, state));
+        let body = self.block(|b| body(b, state));
+        self.compute(Expr::While { limit, state, init, condition, body })
+    }
+
+    /// `if condition then ... else ...`.
+    pub fn if_(
+        &mut self,
+        condition: VarId,
+        then: impl FnOnce(&mut Self) -> VarId,
+        otherwise: impl FnOnce(&mut Self) -> VarId,
+    ) -> VarId {
+        let then = self.block(then);
+        let otherwise = self.block(otherwise);
+        self.compute(Expr::If { condition, then, otherwise })
+    }
+
+    /// D⟦fun params -> body⟧ at `at` along `along`.
+    pub fn jvp(&mut self, at: &[VarId], along: &[VarId], body: impl FnOnce(&mut Self, &[VarId]) -> VarId) -> VarId {
+        let params: Vec<VarId> = at.iter().map(|v| self.fresh(self.ty(*v).clone())).collect();
+        let body = self.block(|b| body(b, &params));
+        self.compute(Expr::Jvp { params, body, at: at.to_vec(), along: along.to_vec() })
+    }
+
+    /// The statements that `body` adds, as a block.
+    pub fn block(&mut self, body: impl FnOnce(&mut Self) -> VarId) -> Block {
+        self.push_block();
+        let result = body(self);
+        self.pop_block(result)
+    }
+
+    /// Adds a copy of the statements of `block`, whose variables are this builder's, with everything
+    /// that they bind bound anew, and variables replaced as `renaming` says. Returns what became of
+    /// the result; `renaming` says afterwards what became of the others.
+    pub fn inline(&mut self, block: &Block, renaming: &mut Renaming) -> VarId {
+        self.copy_stmts(Source::Own, block, renaming)
+    }
+
+    /// As [`Self::inline`], for a block whose variables are those of another function. `renaming`
+    /// must hold every variable that is free in it.
+    pub fn inline_from(&mut self, vars: &Arena<VarId, Var>, block: &Block, renaming: &mut Renaming) -> VarId {
+        self.copy_stmts(Source::Other(vars), block, renaming)
+    }
+
+    /// A copy of `block`, bound anew as by [`Self::inline`], as a block of its own.
+    pub fn copy_block(&mut self, block: &Block, renaming: &mut Renaming) -> Block {
+        self.copy(Source::Own, block, renaming)
+    }
+
+    /// `ty` with the variables of its sizes replaced.
+    #[must_use]
+    pub fn rename_type(&self, ty: &Type, renaming: &Renaming) -> Type {
+        ty.map_sizes(&mut |size| self.rename_size(size, renaming))
+    }
+
+    /// `size` with its variables replaced by what their replacements are worth.
+    #[must_use]
+    pub fn rename_size(&self, size: &Size, renaming: &Renaming) -> Size {
+        size.substitute(|v| self.size_of(renaming.get(v)))
+    }
+
+    fn copy(&mut self, source: Source<'_>, block: &Block, renaming: &mut Renaming) -> Block {
+        self.push_block();
+        let result = self.copy_stmts(source, block, renaming);
+        self.pop_block(result)
+    }
+
+    fn copy_stmts(&mut self, source: Source<'_>, block: &Block, renaming: &mut Renaming) -> VarId {
+        for stmt in &block.stmts {
+            let expr = self.copy_expr(source, &stmt.expr, renaming);
+            // After the blocks of `expr`: no variable that they bind occurs in the type.
+            let var = self.copy_var(source, stmt.var, renaming);
+            if let Expr::Size(size) = &expr {
+                self.vars[var].value = Some(size.clone());
+            }
+            self.push(Stmt { var, expr, span: stmt.span });
+        }
+        renaming.get(block.result)
+    }
+
+    fn copy_var(&mut self, source: Source<'_>, old: VarId, renaming: &mut Renaming) -> VarId {
+        let var = match source {
+            Source::Own => &self.vars[old],
+            Source::Other(vars) => &vars[old],
+        };
+        let (name, span) = (var.name.clone(), var.span);
+        let ty = self.rename_type(&var.ty, renaming);
+        let new = self.vars.push(Var { ty, name, span, value: None });
+        renaming.insert(old, new);
+        new
+    }
+
+    fn copy_expr(&mut self, source: Source<'_>, expr: &Expr, renaming: &mut Renaming) -> Expr {
+        let all = |vars: &[VarId], renaming: &Renaming| vars.iter().map(|v| renaming.get(*v)).collect();
+        match expr {
+            Expr::Real(value) => Expr::Real(*value),
+            Expr::Bool(value) => Expr::Bool(*value),
+            Expr::Size(size) => Expr::Size(self.rename_size(size, renaming)),
+            Expr::Op(op, args) => Expr::Op(*op, all(args, renaming)),
+            Expr::ToReal(arg) => Expr::ToReal(renaming.get(*arg)),
+            Expr::Build { size, index, body } => {
+                let size = self.rename_size(size, renaming);
+                let index = self.copy_var(source, *index, renaming);
+                Expr::Build { size, index, body: self.copy(source, body, renaming) }
+            }
+            Expr::Sum { count, index, body } => {
+                let count = self.rename_size(count, renaming);
+                let index = self.copy_var(source, *index, renaming);
+                Expr::Sum { count, index, body: self.copy(source, body, renaming) }
+            }
+            Expr::Fold { count, index, state, init, body } => {
+                let (count, init) = (self.rename_size(count, renaming), renaming.get(*init));
+                let index = self.copy_var(source, *index, renaming);
+                let state = self.copy_var(source, *state, renaming);
+                Expr::Fold { count, index, state, init, body: self.copy(source, body, renaming) }
+            }
+            Expr::While { limit, state, init, condition, body } => {
+                let (limit, init) = (self.rename_size(limit, renaming), renaming.get(*init));
+                let state = self.copy_var(source, *state, renaming);
+                let condition = self.copy(source, condition, renaming);
+                Expr::While { limit, state, init, condition, body: self.copy(source, body, renaming) }
+            }
+            Expr::If { condition, then, otherwise } => {
+                let condition = renaming.get(*condition);
+                let then = self.copy(source, then, renaming);
+                Expr::If { condition, then, otherwise: self.copy(source, otherwise, renaming) }
+            }
+            Expr::Get { array, index, proved } => {
+                Expr::Get { array: renaming.get(*array), index: renaming.get(*index), proved: *proved }
+            }
+            Expr::Array(elements) => Expr::Array(all(elements, renaming)),
+            Expr::Tuple(fields) => Expr::Tuple(all(fields, renaming)),
+            Expr::Component(tuple, idx) => Expr::Component(renaming.get(*tuple), *idx),
+            Expr::Jvp { params, body, at, along } => {
+                let (at, along) = (all(at, renaming), all(along, renaming));
+                let params = params.iter().map(|p| self.copy_var(source, *p, renaming)).collect();
+                Expr::Jvp { params, body: self.copy(source, body, renaming), at, along }
+            }
+        }
+    }
+}
+
+/// The `Int` `var` as a size: its polynomial, or itself when it is a base variable.
+#[must_use]
+pub fn size_of(vars: &Arena<VarId, Var>, var: VarId) -> Size {
+    vars[var].value.clone().unwrap_or_else(|| Size::var(var))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integer_arithmetic_is_one_polynomial() {
+        let mut b = Builder::new("f");
+        let n = b.size_param("n");
+        let one = b.int(1);
+        let (left, right) = (b.op(Op::Add, &[n, one]), b.op(Op::Add, &[one, n]));
+        assert_eq!(b.size_of(left), b.size_of(right));
+        let back = b.op(Op::Sub, &[left, one]);
+        assert_eq!(back, n);
+        let half = b.op(Op::Quot, &[n, one]);
+        assert_eq!(b.vars[half].value, None);
+    }
+
+    #[test]
+    fn polynomials_stay_small() {
+        let mut b = Builder::new("f");
+        let n = b.size_param("n");
+        let mut power = n;
+        for _ in 0..40 {
+            power = b.op(Op::Mul, &[power, power]);
+            let size = b.size_of(power);
+            assert!(size.terms().all(|(m, _)| m.len() <= MAX_DEGREE));
+        }
+    }
+
+    #[test]
+    fn an_inlined_block_binds_everything_anew_and_substitutes_in_types() {
+        let mut b = Builder::new("f");
+        let n = b.param("n", Type::Int);
+        let block = b.block(|b| {
+            let size = b.size_of(n);
+            b.build(size, |b, i| b.to_real(i))
+        });
+        let three = b.int(3);
+        let m = b.op(Op::Mul, &[n, three]);
+        let mut renaming = Renaming::from_iter([(n, m)]);
+        let copy = b.inline(&block, &mut renaming);
+        assert_eq!(*b.ty(copy), Type::array(Size::var(n).scale(3), Type::Double));
+        assert_eq!(renaming.get(block.result), copy);
+        let Expr::Build { index: old, .. } = &block.stmts[0].expr else { panic!("a build") };
+        assert_ne!(renaming.get(*old), *old);
+    }
+}

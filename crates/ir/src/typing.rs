@@ -1,0 +1,178 @@
+//! The type of an expression, from the types of its operands and of the results of its blocks.
+//!
+//! The builder asks it for the type of what it makes, the verifier whether that is what stands there.
+
+use crate::{Block, Expr, Size, Type, Var, VarId};
+use chainrule_base::Arena;
+use chainrule_ops::{self as ops, Op};
+
+/// The type of `expr`; a record's is the tuple without names.
+///
+/// # Errors
+/// What is wrong, in words, when operands or blocks do not have the types that the operation asks for.
+pub fn type_of(expr: &Expr, vars: &Arena<VarId, Var>) -> Result<Type, String> {
+    match expr {
+        Expr::Real(_) => Ok(Type::Double),
+        Expr::Bool(_) => Ok(Type::Bool),
+        Expr::Size(size) => {
+            of_ints(size, vars)?;
+            Ok(Type::Int)
+        }
+        Expr::Op(op, args) => of_operator(*op, args, vars),
+        Expr::ToReal(arg) => {
+            expect(&Type::Int, ty(*arg, vars)?, "the operand of a conversion")?;
+            Ok(Type::Double)
+        }
+        Expr::Build { size, index, body } => {
+            of_ints(size, vars)?;
+            expect(&Type::Int, ty(*index, vars)?, "an index")?;
+            Ok(Type::array(size.clone(), of_block(body, vars)?.clone()))
+        }
+        Expr::Sum { count, index, body } => {
+            of_ints(count, vars)?;
+            expect(&Type::Int, ty(*index, vars)?, "an index")?;
+            expect(&Type::Double, of_block(body, vars)?, "the term of a sum")?;
+            Ok(Type::Double)
+        }
+        Expr::Fold { count, index, state, init, body } => {
+            of_ints(count, vars)?;
+            expect(&Type::Int, ty(*index, vars)?, "an index")?;
+            let init = ty(*init, vars)?;
+            expect(init, ty(*state, vars)?, "the state of a fold")?;
+            expect(init, of_block(body, vars)?, "the step of a fold")?;
+            Ok(init.clone())
+        }
+        Expr::While { limit, state, init, condition, body } => {
+            of_ints(limit, vars)?;
+            let init = ty(*init, vars)?;
+            expect(init, ty(*state, vars)?, "the state of a while")?;
+            expect(&Type::Bool, of_block(condition, vars)?, "the condition of a while")?;
+            expect(init, of_block(body, vars)?, "the step of a while")?;
+            Ok(init.clone())
+        }
+        Expr::If { condition, then, otherwise } => {
+            expect(&Type::Bool, ty(*condition, vars)?, "a condition")?;
+            let then = of_block(then, vars)?;
+            expect(then, of_block(otherwise, vars)?, "the other branch")?;
+            Ok(then.clone())
+        }
+        Expr::Get { array, index, .. } => {
+            expect(&Type::Int, ty(*index, vars)?, "an index")?;
+            match ty(*array, vars)? {
+                Type::Array(_, element) => Ok((**element).clone()),
+                other => Err(format!("{} is indexed, which is no array", describe(other))),
+            }
+        }
+        Expr::Array(elements) => {
+            let Some((first, rest)) = elements.split_first() else {
+                return Err("an array written out has no element".to_owned());
+            };
+            let first = ty(*first, vars)?;
+            for element in rest {
+                expect(first, ty(*element, vars)?, "an element of an array")?;
+            }
+            let size = i64::try_from(elements.len()).map_err(|_| "an array is too long".to_owned())?;
+            Ok(Type::array(Size::constant(size), first.clone()))
+        }
+        Expr::Tuple(fields) => {
+            Ok(Type::tuple(fields.iter().map(|v| ty(*v, vars).cloned()).collect::<Result<_, String>>()?))
+        }
+        Expr::Component(tuple, idx) => match ty(*tuple, vars)? {
+            Type::Tuple(fields, _) => {
+                fields.get(*idx).cloned().ok_or_else(|| format!("a tuple of {} has no component {idx}", fields.len()))
+            }
+            other => Err(format!("a component is taken of {}, which is no tuple", describe(other))),
+        },
+        Expr::Jvp { params, body, at, along } => {
+            if params.len() != at.len() || params.len() != along.len() {
+                return Err(format!(
+                    "a function of {} parameters is differentiated at {} values along {}",
+                    params.len(),
+                    at.len(),
+                    along.len()
+                ));
+            }
+            for ((param, at), along) in params.iter().zip(at).zip(along) {
+                let param = ty(*param, vars)?;
+                expect(param, ty(*at, vars)?, "a coordinate of the point")?;
+                expect(param, ty(*along, vars)?, "a coordinate of the direction")?;
+            }
+            Ok(of_block(body, vars)?.dual())
+        }
+    }
+}
+
+fn of_operator(op: Op, args: &[VarId], vars: &Arena<VarId, Var>) -> Result<Type, String> {
+    let row = op.row();
+    if args.len() != row.args.len() {
+        return Err(format!("`{}` takes {} arguments and is given {}", row.name, row.args.len(), args.len()));
+    }
+    let mut number: Option<&Type> = None;
+    for (arg, kind) in args.iter().zip(row.args) {
+        let arg = ty(*arg, vars)?;
+        match (kind, arg) {
+            (ops::Type::Bool, Type::Bool) => {}
+            (ops::Type::Num, Type::Double | Type::Int) => {
+                if number.is_some_and(|earlier| earlier != arg) {
+                    return Err(format!("`{}` mixes Double and Int", row.name));
+                }
+                number = Some(arg);
+            }
+            _ => return Err(format!("`{}` is applied to {}", row.name, describe(arg))),
+        }
+    }
+    if number == Some(&Type::Int) && row.int.is_none() {
+        return Err(format!("`{}` is not defined for Int", row.name));
+    }
+    Ok(match row.result {
+        ops::Type::Bool => Type::Bool,
+        ops::Type::Num => number.cloned().unwrap_or(Type::Double),
+    })
+}
+
+fn of_ints(size: &Size, vars: &Arena<VarId, Var>) -> Result<(), String> {
+    size.vars().into_iter().try_for_each(|v| expect(&Type::Int, ty(v, vars)?, "a variable of a size"))
+}
+
+fn of_block<'a>(block: &Block, vars: &'a Arena<VarId, Var>) -> Result<&'a Type, String> {
+    ty(block.result, vars)
+}
+
+fn ty(var: VarId, vars: &Arena<VarId, Var>) -> Result<&Type, String> {
+    vars.get(var).map(|v| &v.ty).ok_or_else(|| format!("{var} does not exist"))
+}
+
+fn expect(wanted: &Type, found: &Type, what: &str) -> Result<(), String> {
+    if wanted == found {
+        Ok(())
+    } else {
+        Err(format!("{what} is {} where {} is needed", describe(found), describe(wanted)))
+    }
+}
+
+/// A type in words, for messages: `[v1 + 1]Double`.
+#[must_use]
+pub fn describe(ty: &Type) -> String {
+    describe_with(ty, &mut ToString::to_string)
+}
+
+/// As [`describe`], with sizes as `size` writes them.
+pub fn describe_with(ty: &Type, size: &mut impl FnMut(&Size) -> String) -> String {
+    match ty {
+        Type::Double => "Double".to_owned(),
+        Type::Int => "Int".to_owned(),
+        Type::Bool => "Bool".to_owned(),
+        Type::Array(n, element) => {
+            let n = size(n);
+            format!("[{n}]{}", describe_with(element, size))
+        }
+        Type::Tuple(fields, None) => {
+            format!("({})", fields.iter().map(|f| describe_with(f, size)).collect::<Vec<_>>().join(", "))
+        }
+        Type::Tuple(fields, Some(names)) => {
+            let fields: Vec<String> =
+                names.iter().zip(fields).map(|(name, f)| format!("{name} : {}", describe_with(f, size))).collect();
+            format!("{{ {} }}", fields.join(", "))
+        }
+    }
+}
