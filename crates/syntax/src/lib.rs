@@ -2,5 +2,18 @@
 //!
 //! In: a text of [`chainrule_base::Sources`]. Out: a [`tree::Module`] and diagnostics. Names are not
 //! resolved and nothing is typed here.
+//!
+//! ```
+//! let mut sources = chainrule_base::Sources::new();
+//! let file = sources.add("<example>", "let square = fun x -> x * x");
+//! let (module, diagnostics) = chainrule_syntax::parse(&sources, file);
+//! assert!(diagnostics.is_empty());
+//! assert_eq!(module.items.len(), 1);
+//! ```
 
+pub mod lexer;
+pub mod parser;
+pub mod token;
 pub mod tree;
+
+pub use parser::{parse, parse_expr};

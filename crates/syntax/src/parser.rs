@@ -1,0 +1,258 @@
+//! Text to syntax tree: recursive descent, with an operator-precedence loop for infix operators.
+//!
+//! In: a text. Out: a [`Module`] (or a lone [`Expr`]) and diagnostics; both always, whatever the text. Where the
+//! text is wrong the tree has [`ExprKind::Error`] and the parser goes on at the next closing bracket, `in`, `then`,
+//! `else`, line of a `let` chain, or item, so that several errors are told in one go; one place is reported once.
+//!
+//! # Precedence, loosest first
+//!
+//! | operators | |
+//! | --- | --- |
+//! | `fun`, `let`, `if` | extend as far right as possible |
+//! | `\|\|` | left |
+//! | `&&` | left |
+//! | `==` `=` `<>` `!=` `<` `<=` `>` `>=` | do not chain |
+//! | `+` `-` | left |
+//! | `*` `×` `·` `/` | left |
+//! | unary `-` | |
+//! | `**` `^` | right; its right side may start with `-` |
+//! | `f x y` | arguments are postfix expressions: `f v[i]` is `f (v[i])` |
+//! | `a[i]` `p.0` `r.name` | `[` touches what it indexes; `f [a]` is applied to an array written out |
+//!
+//! # The offside rule
+//!
+//! An `in` may be left out at the end of a line. For that, each `let` and each item draws a border at the column of
+//! its first keyword: **inside what a `let` or an item binds, a token that is the first on its line and stands at the
+//! border or left of it does not belong to it.** Brackets lift the border up to their closing. So
+//!
+//! ```text
+//! let f = fun u M v ->             item, border 1
+//!   let um = vectorToMatrix u      border 3, ended by the `let` below
+//!   let m = matrixMult
+//!             um (                 right of 3: still the arguments of matrixMult
+//!     M )                          in brackets no border counts
+//!   m[0][0]                        column 3: ends the binding of m; right of 1: still inside f
+//! let g = 1                        column 1: ends f
+//! ```
+//!
+//! 1. After a binding inside an expression comes `in`, or a `let` or the result that is the first on its line.
+//!    A `let` that is the first on its line ends the binding above wherever it stands.
+//! 2. `then`, `else` and closing brackets are not bound by borders: they can only belong to what they complete.
+//! 3. `let`, `type` and `import` as the first on a line at or left of an item's column end that item even inside
+//!    brackets: one bracket too few does not swallow the rest of the file.
+//!
+//! # Depth
+//!
+//! A tree of this parser is at most [`MAX_DEPTH`] deep, types included; deeper ones are reported as a limitation.
+//! The parser itself recurses only on brackets, `fun`, `let`, `if` and types, at most [`MAX_NESTING`] deep.
+
+mod expressions;
+mod items;
+mod messages;
+mod operators;
+mod patterns;
+mod recovery;
+mod types;
+
+use crate::lexer::lex;
+use crate::token::{Comment, Token, TokenKind};
+use crate::tree::{Expr, ExprKind, MAX_DEPTH, Module};
+use chainrule_base::{Diagnostic, Diagnostics, FileId, Sources, Span};
+
+/// How deep the parser recurses. Above [`MAX_DEPTH`], because parentheses nest here and not in the tree: whatever
+/// tree the parser makes, it can parse again with a pair of parentheses around each of its nodes.
+const MAX_NESTING: usize = 2 * MAX_DEPTH;
+
+/// How many messages one file gets; garbage should not print a book.
+const MAX_MESSAGES: usize = 100;
+
+/// The tree of `file`, with everything that is wrong in it, in the order of the text.
+#[must_use]
+pub fn parse(sources: &Sources, file: FileId) -> (Module, Diagnostics) {
+    let mut parser = Parser::new(&sources.file(file).text, file);
+    let module = parser.module();
+    (module, parser.finish())
+}
+
+/// The lone expression that is the text of `file`, such as an argument on the command line.
+#[must_use]
+pub fn parse_expr(sources: &Sources, file: FileId) -> (Expr, Diagnostics) {
+    let mut parser = Parser::new(&sources.file(file).text, file);
+    let node = parser.expr();
+    parser.end_of_lone_expr();
+    (node.expr, parser.finish())
+}
+
+/// An expression with its height: 1 for a leaf, at most [`MAX_DEPTH`].
+struct Node {
+    expr: Expr,
+    height: usize,
+}
+
+struct Parser<'t> {
+    text: &'t str,
+    file: FileId,
+    tokens: Vec<Token>,
+    comments: Vec<Comment>,
+    /// The token that comes next.
+    idx: usize,
+    /// The border of the innermost `let` or item; 0 where no border counts.
+    border: u32,
+    /// The column of the item; 0 outside.
+    item_column: u32,
+    /// The closing brackets that are awaited, outermost first.
+    awaited: Vec<TokenKind>,
+    /// How deep the parser has recursed.
+    nesting: usize,
+    /// Whether this item was reported as too deep.
+    too_deep: bool,
+    /// The token at which something was reported last: one place is reported once.
+    reported: Option<usize>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl<'t> Parser<'t> {
+    fn new(text: &'t str, file: FileId) -> Self {
+        let (lexed, diagnostics) = lex(text, file);
+        Self {
+            text,
+            file,
+            tokens: lexed.tokens,
+            comments: lexed.comments,
+            idx: 0,
+            border: 0,
+            item_column: 0,
+            awaited: Vec::new(),
+            nesting: 0,
+            too_deep: false,
+            reported: None,
+            diagnostics,
+        }
+    }
+
+    fn finish(mut self) -> Diagnostics {
+        self.diagnostics.sort_by_key(|d| d.span().map(|span| span.start));
+        let n_more = self.diagnostics.len().saturating_sub(MAX_MESSAGES);
+        self.diagnostics.truncate(MAX_MESSAGES);
+        let mut diagnostics = Diagnostics::new();
+        diagnostics.extend(self.diagnostics);
+        if n_more > 0 {
+            diagnostics.push(
+                Diagnostic::error(format!("{n_more} more errors in this file are not shown"))
+                    .with_help("correct those above first"),
+            );
+        }
+        diagnostics
+    }
+
+    /// The next token, whether the offside rule hides it or not.
+    fn raw(&self) -> Token {
+        self.tokens[self.idx]
+    }
+
+    /// What comes next, under the offside rule.
+    fn kind(&self) -> TokenKind {
+        let token = self.raw();
+        if token.first && token.kind != TokenKind::End && (token.column <= self.border || self.starts_item(token)) {
+            return TokenKind::Offside;
+        }
+        token.kind
+    }
+
+    /// Whether `token` starts a further item, whatever brackets are open (rule 3).
+    fn starts_item(&self, token: Token) -> bool {
+        token.first
+            && token.column <= self.item_column
+            && matches!(token.kind, TokenKind::Let | TokenKind::Type | TokenKind::Import)
+    }
+
+    /// What comes after the next token.
+    fn second(&self) -> TokenKind {
+        self.tokens.get(self.idx + 1).map_or(TokenKind::End, |t| t.kind)
+    }
+
+    /// Goes past the next token, never past the end.
+    fn bump(&mut self) -> Token {
+        let token = self.raw();
+        if token.kind != TokenKind::End {
+            self.idx += 1;
+        }
+        token
+    }
+
+    /// Goes past the next token if it is a `kind`.
+    fn eat(&mut self, kind: TokenKind) -> bool {
+        let found = self.kind() == kind;
+        if found {
+            self.bump();
+        }
+        found
+    }
+
+    fn token_text(&self, token: Token) -> &'t str {
+        &self.text[token.start as usize..token.end as usize]
+    }
+
+    fn span(&self, start: u32, end: u32) -> Span {
+        Span::new(self.file, start, end)
+    }
+
+    fn token_span(&self, token: Token) -> Span {
+        self.span(token.start, token.end)
+    }
+
+    /// Where the last token ended.
+    fn last_end(&self) -> u32 {
+        self.idx.checked_sub(1).map_or(0, |idx| self.tokens[idx].end)
+    }
+
+    /// From `start` to the end of the last token.
+    fn span_from(&self, start: u32) -> Span {
+        self.span(start, self.last_end().max(start))
+    }
+
+    /// Says something about the next token, unless something was said there before.
+    fn report(&mut self, diagnostic: Diagnostic) {
+        if self.reported != Some(self.idx) {
+            self.reported = Some(self.idx);
+            self.diagnostics.push(diagnostic);
+        }
+    }
+
+    /// A node over children the highest of which has `height`.
+    fn node(&mut self, kind: ExprKind, span: Span, height: usize) -> Node {
+        if height >= MAX_DEPTH {
+            self.report_too_deep(span);
+            return Self::error(span);
+        }
+        Node { expr: Expr { kind, span }, height: height + 1 }
+    }
+
+    fn error(span: Span) -> Node {
+        Node { expr: Expr { kind: ExprKind::Error, span }, height: 1 }
+    }
+
+    /// An error of no length after the last token.
+    fn error_here(&self) -> Node {
+        let end = self.last_end();
+        Self::error(self.span(end, end))
+    }
+
+    /// Whether the parser may go one deeper; when it may not, says so and goes past the whole item.
+    fn enter(&mut self) -> bool {
+        if self.nesting < MAX_NESTING {
+            self.nesting += 1;
+            return true;
+        }
+        self.report_too_deep(self.token_span(self.raw()));
+        while self.raw().kind != TokenKind::End && !self.starts_item(self.raw()) {
+            self.bump();
+        }
+        self.reported = Some(self.idx);
+        false
+    }
+
+    fn leave(&mut self) {
+        self.nesting -= 1;
+    }
+}

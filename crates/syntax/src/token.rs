@@ -1,0 +1,194 @@
+//! Tokens of F~ and the comments between them.
+//!
+//! Tokens carry places, not texts: a text is looked up in its source. Comments lie beside the tokens, so
+//! that the parser never meets them and the formatter finds them by place.
+
+/// What a token is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TokenKind {
+    /// Letters, digits, `_`, primes at the end.
+    Name,
+    /// Digits.
+    Integer,
+    /// A number with point or exponent.
+    Real,
+    /// `"..."`, only ever an import's path.
+    Text,
+    /// `_`
+    Underscore,
+    /// `fun`
+    Fun,
+    /// `let`
+    Let,
+    /// `in`
+    In,
+    /// `if`
+    If,
+    /// `then`
+    Then,
+    /// `else`
+    Else,
+    /// `import`
+    Import,
+    /// `type`
+    Type,
+    /// `true`
+    True,
+    /// `false`
+    False,
+    /// `(`
+    LeftParen,
+    /// `)`
+    RightParen,
+    /// `[`
+    LeftBracket,
+    /// `]`
+    RightBracket,
+    /// `{`
+    LeftBrace,
+    /// `}`
+    RightBrace,
+    /// `,`
+    Comma,
+    /// `:`
+    Colon,
+    /// `.`
+    Dot,
+    /// `->`, `→`
+    Arrow,
+    /// `=>`, `⇒`
+    FatArrow,
+    /// `=`
+    Equals,
+    /// `==`
+    EqualsEquals,
+    /// `<>`, `!=`, `≠`
+    NotEquals,
+    /// `<`
+    Less,
+    /// `<=`, `≤`
+    LessEquals,
+    /// `>`
+    Greater,
+    /// `>=`, `≥`
+    GreaterEquals,
+    /// `+`
+    Plus,
+    /// `-`
+    Minus,
+    /// `*`, `×`, `·`
+    Star,
+    /// `/`
+    Slash,
+    /// `**`, `^`
+    Power,
+    /// `&&`
+    AndAnd,
+    /// `||`
+    OrOr,
+    /// `;`, never right
+    Semicolon,
+    /// `:=`, never right
+    ColonEquals,
+    /// `&`, never right
+    And,
+    /// `|`, never right
+    Bar,
+    /// `!`, never right
+    Bang,
+    /// `\`, never right
+    Backslash,
+    /// What the parser sees in place of a token that the offside rule keeps from it.
+    Offside,
+    /// The end of the text.
+    End,
+}
+
+impl TokenKind {
+    /// The keyword spelt `text`.
+    #[must_use]
+    pub fn keyword(text: &str) -> Option<Self> {
+        Some(match text {
+            "fun" => Self::Fun,
+            "let" => Self::Let,
+            "in" => Self::In,
+            "if" => Self::If,
+            "then" => Self::Then,
+            "else" => Self::Else,
+            "import" => Self::Import,
+            "type" => Self::Type,
+            "true" => Self::True,
+            "false" => Self::False,
+            _ => return None,
+        })
+    }
+
+    /// Whether it is a word that cannot be a name.
+    #[must_use]
+    pub fn is_keyword(self) -> bool {
+        matches!(
+            self,
+            Self::Fun
+                | Self::Let
+                | Self::In
+                | Self::If
+                | Self::Then
+                | Self::Else
+                | Self::Import
+                | Self::Type
+                | Self::True
+                | Self::False
+        )
+    }
+
+    /// Whether it opens a bracket.
+    #[must_use]
+    pub fn is_opener(self) -> bool {
+        matches!(self, Self::LeftParen | Self::LeftBracket | Self::LeftBrace)
+    }
+
+    /// Whether it closes a bracket.
+    #[must_use]
+    pub fn is_closer(self) -> bool {
+        matches!(self, Self::RightParen | Self::RightBracket | Self::RightBrace)
+    }
+}
+
+/// One token.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Token {
+    /// What it is.
+    pub kind: TokenKind,
+    /// Its first byte.
+    pub start: u32,
+    /// One past its last byte.
+    pub end: u32,
+    /// Its column, in characters, from 1.
+    pub column: u32,
+    /// Whether no token stands before it on its line.
+    pub first: bool,
+    /// Whether blanks or a comment stand right before it.
+    pub spaced: bool,
+}
+
+/// One comment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Comment {
+    /// Its first byte: that of `//` or `/*`.
+    pub start: u32,
+    /// One past its last byte; the end of the line does not belong to it.
+    pub end: u32,
+    /// Whether no token stands before it on its line.
+    pub first: bool,
+    /// Whether it is written `/* ... */`.
+    pub block: bool,
+}
+
+/// A text cut into pieces. Everything that is neither here nor blank was reported.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Lexed {
+    /// In the order of the text; the last one, and only it, is [`TokenKind::End`].
+    pub tokens: Vec<Token>,
+    /// In the order of the text.
+    pub comments: Vec<Comment>,
+}
