@@ -14,6 +14,8 @@
 //! | `evaluate` | the meaning of a graph in any algebra; operation counts |
 //! | `traverse` | reachable nodes, uses, levels, dependence |
 //! | `copy` | extraction, import, substitution |
+//! | `dominators` | dominators and postdominators of any directed graph |
+//! | [`generate`] | random and big graphs, for tests, fuzzers and benchmarks |
 //!
 //! ```
 //! use chainrule_graph::{Graph, Semantics};
@@ -29,14 +31,17 @@
 
 mod copy;
 mod derivative;
+mod dominators;
 mod evaluate;
 mod external;
+pub mod generate;
 mod graph;
 mod partials;
 mod print;
 mod simplify;
 mod traverse;
 
+pub use dominators::Dominators;
 pub use evaluate::{counts, evaluate};
 pub use external::{ExternalDerivative, ExternalFunction, PartialsFn, ValueFn};
 pub use graph::{ExternalId, Graph, InputId, Node, NodeId, Semantics};

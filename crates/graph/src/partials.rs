@@ -2,7 +2,7 @@
 
 use crate::external::ExternalDerivative;
 use crate::graph::{ExternalId, Graph, Node, NodeId};
-use chainrule_base::Diagnostic;
+use chainrule_base::{Diagnostic, Id};
 
 /// The partial derivative of `node` by its argument `idx`, the other arguments held fixed.
 ///
@@ -46,6 +46,10 @@ fn external_partial(
             let partials = partials(graph, args);
             if partials.len() != arity {
                 return Err(wrong_number(partials.len()));
+            }
+            if partials[idx].index() >= graph.len() {
+                return Err(Diagnostic::error(format!("the derivative of `{name}` gives a node of another graph"))
+                    .with_help("make the partials in the graph that is given"));
             }
             Ok(partials[idx])
         }

@@ -11,10 +11,14 @@
 //! | `select(c, select(d, p, 0), 0) -> select(c && d, p, 0)` | exact; keeps masks one deep, so every rule is O(1) |
 //! | `select(c, p, 0) + select(c, q, 0) -> select(c, p+q, 0)`, likewise `-` | exact |
 //! | `select(c, p, 0) + select(c, 0, q) -> select(c, p, q)`, likewise `-` | algebraic (a zero's sign) |
-//! | `(s + t) * r -> select(c || d, (s+t)*r, 0)` for masks s, t by different conditions c, d | as the first |
+//! | `(s + t) * r -> select(c \|\| d, (s+t)*r, 0)` for masks s, t by different conditions c, d | as the first |
+//! | `select(e, s, q) * r -> select(not e \|\| c, select(e, s, q)*r, 0)` for a mask s by c | as the first |
 //!
-//! The last one is for cotangents of a node that several branches use. Such sums are only noted when
+//! The last two are for cotangents of a node that several branches use. Such values are only noted when
 //! they are made; the condition under which one is not off is made when it is first multiplied.
+//!
+//! In terms of values with "off" among them: a product is off where a factor is, a sum where both terms
+//! are, a choice where the chosen branch is, and off is 0 in the end. `tests/masks.rs` compares with that.
 
 use crate::graph::{Graph, Node, NodeId};
 use chainrule_ops::Op;
@@ -100,6 +104,9 @@ impl Graph {
             Node::Apply(Op::Div, [a, b, _]) => {
                 self.is_finite_const(b) && self.as_const(b) != Some(0.0) && self.is_masked(a)
             }
+            Node::Apply(Op::Select, [_, p, q]) => {
+                self.unmask(id).0.is_none() && (self.is_masked(p) || self.is_masked(q))
+            }
             _ => false,
         };
         if masked {
@@ -109,8 +116,7 @@ impl Graph {
 
     fn is_masked(&self, x: NodeId) -> bool {
         match self.node(x) {
-            Node::Apply(Op::Select, _) => self.unmask(x).0.is_some(),
-            Node::Apply(..) => self.masked.contains(&x),
+            Node::Apply(..) => self.unmask(x).0.is_some() || self.masked.contains(&x),
             _ => false,
         }
     }
@@ -146,13 +152,33 @@ impl Graph {
                 stack.extend(waiting);
                 continue;
             }
-            let mut condition = self.active[&parts[0]];
-            for part in &parts[1..] {
-                let other = self.active[part];
-                condition = self.apply(Op::Or, &[condition, other]);
-            }
+            let condition = match self.node(top) {
+                Node::Apply(Op::Select, [c, p, q]) => {
+                    let always = self.constant(1.0);
+                    let on_p = self.active.get(&p).copied().unwrap_or(always);
+                    let on_q = self.active.get(&q).copied().unwrap_or(always);
+                    self.choice_of_conditions(c, on_p, on_q)
+                }
+                _ => parts[1..].iter().fold(self.active[&parts[0]], |condition, part| {
+                    let other = self.active[part];
+                    self.apply(Op::Or, &[condition, other])
+                }),
+            };
             self.active.insert(top, condition);
         }
         self.active[&x]
+    }
+
+    /// `c && p || not(c) && q`, where at most one of p and q is the constant 1.
+    fn choice_of_conditions(&mut self, c: NodeId, p: NodeId, q: NodeId) -> NodeId {
+        let not_c = self.apply(Op::Not, &[c]);
+        if self.as_const(q).is_some() {
+            return self.apply(Op::Or, &[not_c, p]);
+        }
+        if self.as_const(p).is_some() {
+            return self.apply(Op::Or, &[c, q]);
+        }
+        let (first, second) = (self.apply(Op::And, &[c, p]), self.apply(Op::And, &[not_c, q]));
+        self.apply(Op::Or, &[first, second])
     }
 }

@@ -1,5 +1,8 @@
 //! Each rule by an example, in both semantics.
 
+// Expressions by value, so that a rule reads as it is written.
+#![allow(clippy::needless_pass_by_value)]
+
 use super::function::{Parity, parity};
 use crate::{Graph, NodeId, Semantics};
 use chainrule_ops::{Op, ROWS, Type};
@@ -336,4 +339,8 @@ fn masks() {
     both(sum.clone() / Z, select(f(Op::Or, [c(0), c(1)]), sum.clone() / Z, lit(0.0)));
     let either = f(Op::Or, [f(Op::Or, [c(0), c(1)]), c(2)]);
     both((sum.clone() + on(2, Z)) * Y, select(either, (sum + on(2, Z)) * Y, lit(0.0)));
+    // A choice of which a branch may be off.
+    let choice = select(c(0), on(1, X), Y);
+    let chosen = f(Op::Or, [not(c(0)), c(1)]);
+    both(choice.clone() * Z, select(chosen, choice * Z, lit(0.0)));
 }

@@ -1,0 +1,280 @@
+//! Random scalar programs, and big graphs for scale: shared by tests, fuzzers and benchmarks.
+//!
+//! A [`Recipe`] is a list of steps, so that one program can be made with and without simplification,
+//! in either semantics.
+
+use crate::graph::{Graph, NodeId, Semantics};
+use arbitrary::{Result, Unstructured};
+use chainrule_ops::{CostClass, Op, ROWS, Type};
+
+/// Which numbers stand in a random program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Numbers {
+    /// Small numbers such as 2, -0.5 and 3.
+    Tame,
+    /// NaN, infinities, zeros of both signs, the ends of the range, and tame ones.
+    Special,
+}
+
+impl Numbers {
+    /// One of them.
+    ///
+    /// # Errors
+    /// Those of `u`.
+    pub fn pick(self, u: &mut Unstructured<'_>) -> Result<f64> {
+        const TAME: [f64; 14] = [0.0, 1.0, 2.0, -1.0, 0.5, 3.0, -2.0, -0.5, 4.0, 0.25, -3.0, 1.5, 5.0, 0.75];
+        const SPECIAL: [f64; 14] = [
+            f64::NAN,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            -0.0,
+            0.0,
+            f64::MAX,
+            f64::MIN,
+            f64::MIN_POSITIVE,
+            -f64::MIN_POSITIVE,
+            5e-324,
+            -5e-324,
+            1e200,
+            -1e-200,
+            1e-308,
+        ];
+        if self == Self::Special && u.ratio(1, 2)? { u.choose(&SPECIAL).copied() } else { u.choose(&TAME).copied() }
+    }
+}
+
+/// What random programs are like.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How many inputs there are, at least 1.
+    pub n_inputs: usize,
+    /// How many steps there are at most.
+    pub max_steps: usize,
+    /// How many roots there are at most, at least 1.
+    pub max_roots: usize,
+    /// The operators with their weights.
+    pub operators: Vec<(Op, u32)>,
+    /// The numbers that stand in the program and at the inputs.
+    pub numbers: Numbers,
+    /// Whether operators should lie inside their domains, and values below a million, at the recipe's
+    /// point; tried a few times for each step, then a sum is taken.
+    pub in_domain: bool,
+}
+
+impl Options {
+    /// Programs of about `max_steps` steps over all operators, arithmetic more often than functions,
+    /// inside their domains, with tame numbers.
+    #[must_use]
+    pub fn new(max_steps: usize) -> Self {
+        let weight = |class| match class {
+            CostClass::Add | CostClass::Mul => 12,
+            CostClass::Div | CostClass::Neg => 6,
+            CostClass::Logic => 2,
+            CostClass::Call => 1,
+        };
+        let operators = ROWS.iter().map(|row| (row.op, weight(row.cost))).collect();
+        Self { n_inputs: 4, max_steps, max_roots: 3, operators, numbers: Numbers::Tame, in_domain: true }
+    }
+
+    /// Without these operators.
+    #[must_use]
+    pub fn without(mut self, operators: &[Op]) -> Self {
+        self.operators.retain(|(op, _)| !operators.contains(op));
+        self
+    }
+}
+
+/// One step of a [`Recipe`]; places count inputs first, then steps.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// A number.
+    Const(f64),
+    /// An operator applied to the values of earlier places.
+    Apply(Op, Vec<usize>),
+}
+
+/// A scalar program as a list of steps.
+#[derive(Clone, Debug, Default)]
+pub struct Recipe {
+    /// A value for each input.
+    pub point: Vec<f64>,
+    /// The steps.
+    pub steps: Vec<Step>,
+    /// The places that are wanted.
+    pub roots: Vec<usize>,
+}
+
+impl Recipe {
+    /// A random program.
+    ///
+    /// # Errors
+    /// Those of `u`.
+    pub fn random(u: &mut Unstructured<'_>, options: &Options) -> Result<Self> {
+        let mut maker = Maker { recipe: Self::default(), values: Vec::new(), types: Vec::new(), options };
+        for _ in 0..options.n_inputs.max(1) {
+            let x = match options.numbers {
+                Numbers::Tame => f64::from(u.int_in_range(-4096i32..=4096)?) / 1024.0,
+                Numbers::Special => options.numbers.pick(u)?,
+            };
+            maker.recipe.point.push(x);
+            maker.values.push(x);
+            maker.types.push(Type::Num);
+        }
+        while maker.recipe.steps.len() < options.max_steps && !u.is_empty() {
+            maker.step(u)?;
+        }
+        let n_roots = u.int_in_range(1..=options.max_roots.max(1))?;
+        let n = maker.values.len();
+        // Late places depend on much.
+        maker.recipe.roots =
+            (0..n_roots).map(|_| Ok(n - 1 - u.int_in_range(0..=(n - 1).min(4))?)).collect::<Result<Vec<usize>>>()?;
+        Ok(maker.recipe)
+    }
+
+    /// The graph with simplification, and its roots.
+    #[must_use]
+    pub fn simplified(&self, semantics: Semantics) -> (Graph, Vec<NodeId>) {
+        self.make(semantics, Graph::apply)
+    }
+
+    /// The graph as it is written, and its roots.
+    #[must_use]
+    pub fn raw(&self, semantics: Semantics) -> (Graph, Vec<NodeId>) {
+        self.make(semantics, Graph::raw)
+    }
+
+    /// The graph with each operator applied by `apply`, and its roots.
+    pub fn make(
+        &self,
+        semantics: Semantics,
+        mut apply: impl FnMut(&mut Graph, Op, &[NodeId]) -> NodeId,
+    ) -> (Graph, Vec<NodeId>) {
+        let mut graph = Graph::new(semantics);
+        let mut places: Vec<NodeId> = (0..self.point.len()).map(|i| graph.input(format!("x{i}"))).collect();
+        for step in &self.steps {
+            places.push(match step {
+                Step::Const(c) => graph.constant(*c),
+                Step::Apply(op, args) => {
+                    let args: Vec<NodeId> = args.iter().map(|a| places[*a]).collect();
+                    apply(&mut graph, *op, &args)
+                }
+            });
+        }
+        let roots = self.roots.iter().map(|r| places[*r]).collect();
+        (graph, roots)
+    }
+}
+
+struct Maker<'a> {
+    recipe: Recipe,
+    /// The value of each place at the recipe's point.
+    values: Vec<f64>,
+    types: Vec<Type>,
+    options: &'a Options,
+}
+
+impl Maker<'_> {
+    /// How often another operator or other arguments are tried before a sum is taken.
+    const ATTEMPTS: usize = 6;
+
+    fn step(&mut self, u: &mut Unstructured<'_>) -> Result<()> {
+        if u.ratio(1, 8)? {
+            let c = self.options.numbers.pick(u)?;
+            self.push(Step::Const(c), c, Type::Num);
+            return Ok(());
+        }
+        let total: u32 = self.options.operators.iter().map(|(_, weight)| weight).sum();
+        for _ in 0..Self::ATTEMPTS {
+            let mut ticket = u.int_in_range(0..=total.max(1) - 1)?;
+            let chosen = self.options.operators.iter().find(|(_, weight)| {
+                let here = ticket < *weight;
+                ticket = ticket.saturating_sub(*weight);
+                here
+            });
+            let Some((op, _)) = chosen else { return Ok(()) };
+            if self.apply(u, *op)? {
+                return Ok(());
+            }
+        }
+        self.apply(u, Op::Add).map(|_| ())
+    }
+
+    /// Whether the step was made.
+    fn apply(&mut self, u: &mut Unstructured<'_>, op: Op) -> Result<bool> {
+        let row = op.row();
+        let mut args = Vec::new();
+        for ty in row.args {
+            let fitting: Vec<usize> = (0..self.types.len()).filter(|i| self.types[*i] == *ty).collect();
+            if fitting.is_empty() {
+                return Ok(false);
+            }
+            // Recent places more often, so that programs are deep.
+            let back = u.int_in_range(0..=fitting.len() - 1)?.min(u.int_in_range(0..=fitting.len() - 1)?);
+            args.push(fitting[fitting.len() - 1 - back]);
+        }
+        let values: Vec<f64> = args.iter().map(|a| self.values[*a]).collect();
+        let value = op.value(&values);
+        let tame = (row.domain.contains)(&values) && value.abs() < 1e6;
+        if self.options.in_domain && !tame && op != Op::Add {
+            return Ok(false);
+        }
+        self.push(Step::Apply(op, args), value, row.result);
+        Ok(true)
+    }
+
+    fn push(&mut self, step: Step, value: f64, ty: Type) {
+        self.recipe.steps.push(step);
+        self.values.push(value);
+        self.types.push(ty);
+    }
+}
+
+/// A chain: about `n` nodes above one input, each an argument of the next. Values stay below 3.
+#[must_use]
+pub fn chain(semantics: Semantics, n: usize) -> (Graph, NodeId) {
+    let mut graph = Graph::new(semantics);
+    let x = graph.input("x");
+    let mut top = x;
+    while graph.len() < n {
+        top = graph.apply(Op::Sin, &[top]);
+        top = graph.mul(top, x);
+        top = graph.apply(Op::Cos, &[top]);
+        top = graph.add(top, x);
+    }
+    (graph, top)
+}
+
+/// A random graph of about `n` nodes over `n_inputs` inputs (at least 1), and `n_roots` roots; the same
+/// for the same arguments. Each node takes its arguments from the last thousand or so. Values stay below 2.
+#[must_use]
+pub fn layered(semantics: Semantics, n: usize, n_inputs: usize, n_roots: usize, seed: u64) -> (Graph, Vec<NodeId>) {
+    const REACH: u64 = 1000;
+    let mut graph = Graph::new(semantics);
+    let mut state = seed;
+    let mut pool: Vec<NodeId> = (0..n_inputs.max(1)).map(|i| graph.input(format!("x{i}"))).collect();
+    while graph.len() < n {
+        let mut pick = || {
+            let back = split_mix(&mut state) % REACH.min(pool.len() as u64);
+            pool[pool.len() - 1 - back as usize]
+        };
+        let (a, b) = (pick(), pick());
+        let choice = split_mix(&mut state);
+        let inner = graph.apply([Op::Add, Op::Sub, Op::Mul][(choice % 3) as usize], &[a, b]);
+        let outer = [Op::Sin, Op::Cos][(choice >> 32 & 1) as usize];
+        let bounded = if choice >> 33 & 1 == 0 { graph.apply(outer, &[inner]) } else { graph.mul(a, b) };
+        if graph.as_const(bounded).is_none() {
+            pool.push(bounded);
+        }
+    }
+    let roots = pool.iter().rev().take(n_roots).copied().collect();
+    (graph, roots)
+}
+
+/// Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (2014).
+fn split_mix(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
