@@ -540,7 +540,7 @@ mod tests {
         let n = b.param("n", Type::Int);
         let block = b.block(|b| {
             let size = b.size_of(n);
-            b.build(size, |b, i| b.to_real(i))
+            b.build(size, Builder::to_real)
         });
         let three = b.int(3);
         let m = b.op(Op::Mul, &[n, three]);

@@ -9,16 +9,23 @@
 //! | [`function`] | the IR itself |
 //! | [`typing`] | the type of an expression |
 //! | [`builder`] | making functions |
+//! | [`verify`](mod@verify) | whether a function keeps the invariants |
 //! | [`value`] | values, and whether they fit a type |
+//! | [`evaluate`](mod@evaluate) | the reference evaluator: what a function means |
 
 pub mod builder;
+mod dual;
+pub mod evaluate;
 pub mod function;
 pub mod types;
 pub mod typing;
 pub mod value;
+pub mod verify;
 
 pub use builder::{Builder, Renaming, size_of};
+pub use evaluate::{Failure, evaluate};
 pub use function::{Block, Expr, Function, Requirement, Stmt, Var, VarId};
 pub use types::{Size, Type};
 pub use typing::{describe, type_of};
 pub use value::{Sizes, Value, bind_sizes};
+pub use verify::verify;

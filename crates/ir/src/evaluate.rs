@@ -1,0 +1,359 @@
+//! The reference evaluator: THE meaning of a function. Slow, obvious, trusted.
+//!
+//! Numbers are those of any [`Algebra`] that can tell what its booleans are: doubles, extended
+//! precision, or one that counts. [`Expr::Jvp`] is evaluated with dual numbers ([`crate::dual`]) and
+//! shares nothing with the differentiation of programs.
+//!
+//! Blocks are lists and are walked as lists; only nesting recurses.
+
+use crate::dual::{Duals, Num, primal_and_tangent};
+use crate::{Block, Expr, Function, Size, Sizes, Stmt, Value, VarId, bind_sizes};
+use chainrule_base::{Arena, Diagnostic, Id, Kind, Span};
+use chainrule_ops::{self as ops, Algebra, Op};
+use std::fmt;
+use std::rc::Rc;
+
+/// Why a function has no value at its arguments.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Failure {
+    /// Whose failure it is: an error of the program or its data, or a bug.
+    pub kind: Kind,
+    /// What is wrong, in a line.
+    pub message: String,
+    /// What in the program it happened in.
+    pub span: Option<Span>,
+}
+
+impl Failure {
+    fn error(message: impl Into<String>) -> Self {
+        Self { kind: Kind::Error, message: message.into(), span: None }
+    }
+
+    fn bug(message: impl Into<String>) -> Self {
+        Self { kind: Kind::Bug, message: message.into(), span: None }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<Diagnostic> for Failure {
+    fn from(diagnostic: Diagnostic) -> Self {
+        let message = match &diagnostic.reason {
+            Some(reason) => format!("{}: {reason}", diagnostic.title),
+            None => diagnostic.title.clone(),
+        };
+        Self { kind: diagnostic.kind, message, span: diagnostic.span() }
+    }
+}
+
+impl From<Failure> for Diagnostic {
+    fn from(failure: Failure) -> Self {
+        let diagnostic = match failure.kind {
+            Kind::Bug => Self::bug(failure.message),
+            Kind::Limitation => Self::limitation(failure.message),
+            Kind::Error | Kind::Warning => Self::error(failure.message),
+        };
+        match failure.span {
+            Some(span) => diagnostic.with_label(span, "this has no value"),
+            None => diagnostic,
+        }
+    }
+}
+
+/// The value of `function` at `args`, in the numbers of `algebra`.
+///
+/// # Errors
+/// When the arguments do not fit ([`bind_sizes`]), an index is out of range, a size is negative,
+/// integers overflow or are divided by 0, a `while` takes too many steps. Never panics, even on a
+/// function that the verifier refuses.
+pub fn evaluate<A: Algebra>(
+    function: &Function,
+    algebra: &mut A,
+    args: &[Value<A::Value>],
+) -> Result<Value<A::Value>, Failure> {
+    let sizes = bind_sizes(function, args)?;
+    let mut evaluator = Evaluator { numbers: Duals::new(algebra), env: Arena::filled(function.vars.len(), None) };
+    for var in &function.sizes {
+        evaluator.bind(*var, Item::Int(sizes.get(*var).unwrap_or(0)))?;
+    }
+    for (param, arg) in function.params.iter().zip(args) {
+        evaluator.bind(*param, Item::new(arg))?;
+    }
+    Ok(evaluator.block(&function.body)?.value())
+}
+
+// A value inside the evaluator: its doubles may be dual numbers, its arrays are shared.
+#[derive(Clone, Debug)]
+enum Item<S> {
+    Real(Num<S>),
+    Int(i64),
+    Bool(bool),
+    Array(Rc<Vec<Self>>),
+    Tuple(Rc<Vec<Self>>),
+}
+
+impl<S: Clone> Item<S> {
+    fn new(value: &Value<S>) -> Self {
+        let all = |items: &[Value<S>]| Rc::new(items.iter().map(Self::new).collect());
+        match value {
+            Value::Real(x) => Self::Real(Num::Base(x.clone())),
+            Value::Int(i) => Self::Int(*i),
+            Value::Bool(b) => Self::Bool(*b),
+            Value::Array(items) => Self::Array(all(items)),
+            Value::Tuple(items) => Self::Tuple(all(items)),
+        }
+    }
+
+    fn value(&self) -> Value<S> {
+        let all = |items: &[Self]| items.iter().map(Self::value).collect();
+        match self {
+            Self::Real(x) => Value::Real(x.base().clone()),
+            Self::Int(i) => Value::Int(*i),
+            Self::Bool(b) => Value::Bool(*b),
+            Self::Array(items) => Value::Array(all(items)),
+            Self::Tuple(items) => Value::Tuple(all(items)),
+        }
+    }
+
+    // This value as a dual number of derivative `tag`, with `tangent`, which has its shape.
+    fn seed(&self, tangent: &Self, tag: u32) -> Result<Self, Failure> {
+        let all = |a: &[Self], b: &[Self]| -> Result<Rc<Vec<Self>>, Failure> {
+            if a.len() != b.len() {
+                return Err(Failure::bug("point and direction have different shapes"));
+            }
+            Ok(Rc::new(a.iter().zip(b).map(|(a, b)| a.seed(b, tag)).collect::<Result<_, _>>()?))
+        };
+        Ok(match (self, tangent) {
+            (Self::Real(primal), Self::Real(tangent)) => {
+                Self::Real(Num::Dual { tag, parts: Rc::new((primal.clone(), tangent.clone())) })
+            }
+            (Self::Int(_), Self::Int(_)) | (Self::Bool(_), Self::Bool(_)) => self.clone(),
+            (Self::Array(a), Self::Array(b)) => Self::Array(all(a, b)?),
+            (Self::Tuple(a), Self::Tuple(b)) => Self::Tuple(all(a, b)?),
+            _ => return Err(Failure::bug("point and direction have different shapes")),
+        })
+    }
+
+    // The pairs of value and derivative that the dual numbers of derivative `tag` stand for.
+    fn harvest<A: Algebra<Value = S>>(&self, numbers: &mut Duals<'_, A>, tag: u32) -> Self {
+        match self {
+            Self::Real(x) => {
+                let (primal, tangent) = primal_and_tangent(x, tag);
+                let tangent = tangent.unwrap_or_else(|| numbers.constant(0.0));
+                Self::Tuple(Rc::new(vec![Self::Real(primal), Self::Real(tangent)]))
+            }
+            Self::Int(_) | Self::Bool(_) => self.clone(),
+            Self::Array(items) => Self::Array(Rc::new(items.iter().map(|i| i.harvest(numbers, tag)).collect())),
+            Self::Tuple(items) => Self::Tuple(Rc::new(items.iter().map(|i| i.harvest(numbers, tag)).collect())),
+        }
+    }
+}
+
+struct Evaluator<'a, A: Algebra> {
+    numbers: Duals<'a, A>,
+    // What is bound now; what went out of scope stays until it is bound again.
+    env: Arena<VarId, Option<Item<A::Value>>>,
+}
+
+type Result_<A> = Result<Item<<A as Algebra>::Value>, Failure>;
+
+impl<A: Algebra> Evaluator<'_, A> {
+    fn bind(&mut self, var: VarId, item: Item<A::Value>) -> Result<(), Failure> {
+        if var.index() >= self.env.len() {
+            return Err(Failure::bug(format!("{var} does not exist")));
+        }
+        self.env[var] = Some(item);
+        Ok(())
+    }
+
+    fn get(&self, var: VarId) -> Result<&Item<A::Value>, Failure> {
+        self.env
+            .get(var)
+            .and_then(Option::as_ref)
+            .ok_or_else(|| Failure::bug(format!("{var} is used before it is bound")))
+    }
+
+    fn int(&self, var: VarId) -> Result<i64, Failure> {
+        match self.get(var)? {
+            Item::Int(i) => Ok(*i),
+            _ => Err(Failure::bug(format!("{var} is no integer"))),
+        }
+    }
+
+    fn size(&self, size: &Size) -> Result<i64, Failure> {
+        let mut sizes = Sizes::default();
+        for var in size.vars() {
+            sizes.insert(var, self.int(var)?);
+        }
+        sizes.eval(size).ok_or_else(|| Failure::error("integer overflow"))
+    }
+
+    fn items(&self, vars: &[VarId]) -> Result<Rc<Vec<Item<A::Value>>>, Failure> {
+        Ok(Rc::new(vars.iter().map(|v| self.get(*v).cloned()).collect::<Result<_, _>>()?))
+    }
+
+    fn block(&mut self, block: &Block) -> Result_<A> {
+        for stmt in &block.stmts {
+            self.stmt(stmt)?;
+        }
+        self.get(block.result).cloned()
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) -> Result<(), Failure> {
+        match self.expr(&stmt.expr) {
+            Ok(item) => self.bind(stmt.var, item),
+            Err(failure) => Err(Failure { span: failure.span.or(stmt.span), ..failure }),
+        }
+    }
+
+    fn expr(&mut self, expr: &Expr) -> Result_<A> {
+        match expr {
+            Expr::Real(value) => Ok(Item::Real(self.numbers.constant(*value))),
+            Expr::Bool(value) => Ok(Item::Bool(*value)),
+            Expr::Size(size) => Ok(Item::Int(self.size(size)?)),
+            Expr::Op(op, args) => self.operator(*op, args),
+            Expr::ToReal(arg) => {
+                let int = self.int(*arg)?;
+                Ok(Item::Real(self.numbers.constant(int as f64)))
+            }
+            Expr::Build { size, index, body } => {
+                let n = self.size(size)?;
+                if n < 0 {
+                    return Err(Failure::error(format!("an array of {n} elements is built")));
+                }
+                let mut items = Vec::new();
+                for i in 0..n {
+                    self.bind(*index, Item::Int(i))?;
+                    items.push(self.block(body)?);
+                }
+                Ok(Item::Array(Rc::new(items)))
+            }
+            Expr::Fold { count, index, state, init, body } => {
+                let n = self.size(count)?;
+                let mut now = self.get(*init)?.clone();
+                for i in 0..n {
+                    self.bind(*index, Item::Int(i))?;
+                    self.bind(*state, now)?;
+                    now = self.block(body)?;
+                }
+                Ok(now)
+            }
+            Expr::Sum { count, index, body } => {
+                let n = self.size(count)?;
+                let mut sum = self.numbers.constant(0.0);
+                for i in 0..n {
+                    self.bind(*index, Item::Int(i))?;
+                    let Item::Real(term) = self.block(body)? else {
+                        return Err(Failure::bug("the term of a sum is no number"));
+                    };
+                    sum = self.numbers.apply(Op::Add, &[sum, term]);
+                }
+                Ok(Item::Real(sum))
+            }
+            Expr::While { limit, state, init, condition, body } => {
+                let limit = self.size(limit)?;
+                let mut now = self.get(*init)?.clone();
+                let mut steps = 0;
+                loop {
+                    self.bind(*state, now.clone())?;
+                    match self.block(condition)? {
+                        Item::Bool(false) => return Ok(now),
+                        Item::Bool(true) => {}
+                        _ => return Err(Failure::bug("a condition is no truth value")),
+                    }
+                    if steps >= limit {
+                        return Err(Failure::error(format!("a `while` has not come to its end after {steps} steps")));
+                    }
+                    steps += 1;
+                    now = self.block(body)?;
+                }
+            }
+            Expr::If { condition, then, otherwise } => match self.get(*condition)? {
+                Item::Bool(true) => self.block(then),
+                Item::Bool(false) => self.block(otherwise),
+                _ => Err(Failure::bug("a condition is no truth value")),
+            },
+            Expr::Get { array, index, proved } => {
+                let index = self.int(*index)?;
+                let Item::Array(items) = self.get(*array)? else {
+                    return Err(Failure::bug("what is indexed is no array"));
+                };
+                let item = usize::try_from(index).ok().and_then(|i| items.get(i));
+                item.cloned().ok_or_else(|| {
+                    let message = format!("index {index} is out of range for an array of {}", items.len());
+                    if *proved {
+                        Failure::bug(format!("{message}, and was proved to be in range"))
+                    } else {
+                        Failure::error(message)
+                    }
+                })
+            }
+            Expr::Array(elements) => Ok(Item::Array(self.items(elements)?)),
+            Expr::Tuple(fields) => Ok(Item::Tuple(self.items(fields)?)),
+            Expr::Component(tuple, idx) => match self.get(*tuple)? {
+                Item::Tuple(items) if *idx < items.len() => Ok(items[*idx].clone()),
+                _ => Err(Failure::bug(format!("{tuple} has no component {idx}"))),
+            },
+            Expr::Jvp { params, body, at, along } => {
+                if params.len() != at.len() || params.len() != along.len() {
+                    return Err(Failure::bug("a derivative has too few or too many coordinates"));
+                }
+                let tag = self.numbers.fresh_tag();
+                for ((param, at), along) in params.iter().zip(at).zip(along) {
+                    let seeded = self.get(*at)?.seed(self.get(*along)?, tag)?;
+                    self.bind(*param, seeded)?;
+                }
+                let result = self.block(body)?;
+                Ok(result.harvest(&mut self.numbers, tag))
+            }
+        }
+    }
+
+    fn operator(&mut self, op: Op, args: &[VarId]) -> Result_<A> {
+        let row = op.row();
+        let operands = args.iter().map(|v| self.get(*v).cloned()).collect::<Result<Vec<_>, _>>()?;
+        if operands.len() != row.args.len() {
+            return Err(Failure::bug(format!("`{}` has {} operands", row.name, operands.len())));
+        }
+        let ints: Vec<i64> =
+            operands.iter().filter_map(|v| if let Item::Int(i) = v { Some(*i) } else { None }).collect();
+        if !ints.is_empty() && ints.len() == operands.len() {
+            let Some(int) = row.int else {
+                return Err(Failure::bug(format!("`{}` is not defined for integers", row.name)));
+            };
+            let Some(result) = int(&ints) else {
+                let zero = matches!(op, Op::Quot | Op::Mod) && ints.get(1) == Some(&0);
+                return Err(Failure::error(if zero { "integer division by zero" } else { "integer overflow" }));
+            };
+            return Ok(match row.result {
+                ops::Type::Bool => Item::Bool(result != 0),
+                ops::Type::Num => Item::Int(result),
+            });
+        }
+        let mut numbers = Vec::with_capacity(operands.len());
+        for (operand, kind) in operands.into_iter().zip(row.args) {
+            numbers.push(match (operand, kind) {
+                (Item::Real(x), ops::Type::Num) => x,
+                (Item::Bool(b), ops::Type::Bool) => self.numbers.constant(f64::from(u8::from(b))),
+                _ => return Err(Failure::bug(format!("an operand of `{}` has the wrong type", row.name))),
+            });
+        }
+        let result = self.numbers.apply(op, &numbers);
+        match row.result {
+            ops::Type::Num => Ok(Item::Real(result)),
+            ops::Type::Bool => match self.numbers.to_f64(&result) {
+                Some(truth) => Ok(Item::Bool(truth != 0.0)),
+                None => Err(Failure {
+                    kind: Kind::Limitation,
+                    ..Failure::error(format!("`{}` cannot be decided for symbolic numbers", row.name))
+                }),
+            },
+        }
+    }
+}
