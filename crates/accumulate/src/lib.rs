@@ -1,1 +1,38 @@
-//! Jacobian accumulation on the linearised graph
+//! Jacobian accumulation on the linearised graph.
+//!
+//! ```text
+//! scalar graph ──linearise──▶ linearised graph ──strategy──▶ accumulation program ──replay──▶ scalar graph
+//! ```
+//!
+//! | module | owns |
+//! | --- | --- |
+//! | `linear` | the linearised graph |
+//! | `linearise` | making it from a scalar graph: rows, columns, seeds |
+//! | `program`, `count`, `tidy` | accumulation programs: steps, counting, sharing |
+//! | `pattern` | sparsity patterns |
+//! | [`oracle`] | the sum over all paths |
+//! | [`forward`], [`reverse`] | the two modes, scalar and vector |
+//! | [`vertex`], [`markowitz`] | vertex elimination in a given order, and by Markowitz degree |
+//! | [`check`] | the checkers |
+//! | `budget` | budgets and stop reasons |
+
+mod budget;
+pub mod check;
+mod count;
+pub mod forward;
+mod linear;
+mod linearise;
+pub mod markowitz;
+pub mod oracle;
+mod pattern;
+mod program;
+pub mod reverse;
+mod tidy;
+pub mod vertex;
+
+pub use budget::{Budget, Outcome, StopReason};
+pub use count::Counting;
+pub use linear::{Edge, EdgeId, Label, LinearGraph, VertexId, Wanted};
+pub use linearise::{Column, Row};
+pub use pattern::{Compressed, Pattern};
+pub use program::{Builder, Entry, LabelId, Product, Program};

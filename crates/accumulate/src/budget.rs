@@ -1,0 +1,59 @@
+//! Budgets of the strategies, and why a strategy stopped.
+
+use crate::Program;
+
+/// How much a strategy may do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Budget {
+    /// How many paths the oracle may walk.
+    pub paths: u64,
+    /// How many products a program may have; for the oracle, factors.
+    pub products: u64,
+}
+
+impl Budget {
+    /// The default for [`Budget::paths`].
+    pub const PATHS: u64 = 1_000_000;
+    /// The default for [`Budget::products`]: about 2 GB of program.
+    pub const PRODUCTS: u64 = 50_000_000;
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self { paths: Self::PATHS, products: Self::PRODUCTS }
+    }
+}
+
+/// Why a strategy stopped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StopReason {
+    /// It was done.
+    Done,
+    /// There are more paths than [`Budget::paths`].
+    PathBudget,
+    /// The program would have more products than [`Budget::products`].
+    ProductBudget,
+}
+
+/// What a strategy returns.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The program; always there when [`Outcome::stop`] is [`StopReason::Done`].
+    pub program: Option<Program>,
+    /// Why the strategy stopped.
+    pub stop: StopReason,
+}
+
+impl Outcome {
+    /// A strategy that was done.
+    #[must_use]
+    pub fn done(program: Program) -> Self {
+        Self { program: Some(program), stop: StopReason::Done }
+    }
+
+    /// A strategy that stopped without a program.
+    #[must_use]
+    pub fn stopped(stop: StopReason) -> Self {
+        Self { program: None, stop }
+    }
+}

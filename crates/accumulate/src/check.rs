@@ -1,0 +1,201 @@
+//! The checkers, independent of every strategy.
+//!
+//! [`program`] asks whether a program computes the sums over all paths. Labels are drawn at random
+//! from the field of integers modulo the prime 2^61 - 1, equal nodes giving equal labels, and the
+//! program is compared with one sweep over the edges. Both sides are polynomials in the labels, of a
+//! degree d at most the longest path; where they differ, a draw shows it with probability at least
+//! 1 - d/2^61 (Schwartz and Zippel), and there is no rounding. All pairs at once: the columns are
+//! weighted at random too (Freivalds).
+
+use crate::{Entry, Label, LinearGraph, Program, VertexId};
+use chainrule_base::Id;
+use chainrule_ops::{Algebra, Op};
+
+/// What a checker found.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Verdict {
+    /// No difference at this many random points.
+    Agrees {
+        /// How many points were tried.
+        points: usize,
+    },
+    /// A difference: the derivative is wrong.
+    Differs(Mismatch),
+    /// Nothing could be compared.
+    Unknown {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// A difference.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Mismatch {
+    /// The row.
+    pub row: usize,
+    /// The column; `None` for a row multiplied by random weights of all columns.
+    pub column: Option<usize>,
+    /// What it should be.
+    pub expected: f64,
+    /// What it is.
+    pub found: f64,
+    /// How far they might be apart.
+    pub bound: f64,
+}
+
+impl Verdict {
+    /// Whether the checker agrees.
+    #[must_use]
+    pub fn agrees(&self) -> bool {
+        matches!(self, Self::Agrees { .. })
+    }
+}
+
+/// How many draws [`program`] makes.
+pub const DRAWS: usize = 2;
+
+/// Checks a program against the sum over all paths, in a prime field. Linear in graph and program for
+/// each draw; times the number of columns when only some pairs are asked for.
+#[must_use]
+pub fn program(linear: &LinearGraph, program: &Program, seed: u64) -> Verdict {
+    if let Err(bug) = program.verify() {
+        return Verdict::Unknown { reason: bug.to_string() };
+    }
+    if program.n_edges() != linear.n_edges() || program.shape() != (linear.rows().len(), linear.columns().len()) {
+        return Verdict::Unknown { reason: "the program is of another graph".to_owned() };
+    }
+    for draw in 0..DRAWS as u64 {
+        let mut random = Random::new(seed.wrapping_add(draw.wrapping_mul(0x9e37_79b9)));
+        let salt = random.element();
+        let labels: Vec<u64> = linear
+            .edges()
+            .map(|(e, edge)| match (edge.label, edge.node) {
+                (Label::One, _) => 1,
+                (Label::MinusOne, _) => PRIME - 1,
+                (_, Some(node)) => Random::new(salt ^ (2 * node.index() as u64)).element(),
+                (_, None) => Random::new(salt ^ (2 * e.index() as u64 + 1)).element(),
+            })
+            .collect();
+        let values = program.evaluate(&labels, &mut Field);
+        let mismatch = match linear.pairs() {
+            None => all_at_once(linear, program.results(), &labels, &values, &mut random),
+            Some(pairs) => one_by_one(linear, pairs, program, &labels, &values),
+        };
+        if let Some(mismatch) = mismatch {
+            return Verdict::Differs(mismatch);
+        }
+    }
+    Verdict::Agrees { points: DRAWS }
+}
+
+/// The Jacobian times a random vector.
+fn all_at_once(
+    linear: &LinearGraph,
+    results: &[Entry],
+    labels: &[u64],
+    values: &[u64],
+    random: &mut Random,
+) -> Option<Mismatch> {
+    let weights: Vec<u64> = linear.columns().iter().map(|_| random.element()).collect();
+    let mut seeds = vec![0; linear.n_vertices()];
+    for (source, weight) in linear.columns().iter().zip(&weights) {
+        seeds[source.index()] = add(seeds[source.index()], *weight);
+    }
+    let tangents = sweep(linear, labels, seeds);
+    let mut found = vec![0; linear.rows().len()];
+    for (entry, value) in results.iter().zip(values) {
+        found[entry.row] = add(found[entry.row], mul(*value, weights[entry.column]));
+    }
+    (0..found.len()).find_map(|row| mismatch(row, None, tangents[linear.rows()[row].index()], found[row]))
+}
+
+/// Each pair by itself, one sweep for each source.
+fn one_by_one(
+    linear: &LinearGraph,
+    pairs: &[(usize, usize)],
+    program: &Program,
+    labels: &[u64],
+    values: &[u64],
+) -> Option<Mismatch> {
+    let results = program.results();
+    if let Some(entry) = results.iter().find(|e| pairs.binary_search(&(e.row, e.column)).is_err()) {
+        return mismatch(entry.row, Some(entry.column), 0, 1);
+    }
+    let mut by_source: Vec<(VertexId, usize, usize)> =
+        pairs.iter().map(|&(row, column)| (linear.columns()[column], row, column)).collect();
+    by_source.sort_unstable();
+    by_source.chunk_by(|a, b| a.0 == b.0).find_map(|group| {
+        let mut seeds = vec![0; linear.n_vertices()];
+        seeds[group[0].0.index()] = 1;
+        let tangents = sweep(linear, labels, seeds);
+        group.iter().find_map(|&(_, row, column)| {
+            let idx = results.binary_search_by_key(&(row, column), |e| (e.row, e.column));
+            let found = idx.map_or(0, |idx| values[idx]);
+            mismatch(row, Some(column), tangents[linear.rows()[row].index()], found)
+        })
+    })
+}
+
+fn mismatch(row: usize, column: Option<usize>, expected: u64, found: u64) -> Option<Mismatch> {
+    (expected != found).then_some(Mismatch { row, column, expected: expected as f64, found: found as f64, bound: 0.0 })
+}
+
+/// Tangents from seeds: edges ascend by target, so a tangent is complete before it is used.
+fn sweep(linear: &LinearGraph, labels: &[u64], mut tangents: Vec<u64>) -> Vec<u64> {
+    for (e, edge) in linear.edges() {
+        let term = mul(labels[e.index()], tangents[edge.source.index()]);
+        tangents[edge.target.index()] = add(tangents[edge.target.index()], term);
+    }
+    tangents
+}
+
+const PRIME: u64 = (1 << 61) - 1;
+
+fn add(a: u64, b: u64) -> u64 {
+    (a + b) % PRIME
+}
+
+fn mul(a: u64, b: u64) -> u64 {
+    (u128::from(a) * u128::from(b) % u128::from(PRIME)) as u64
+}
+
+/// The field, as far as programs need it.
+struct Field;
+
+impl Algebra for Field {
+    type Value = u64;
+    fn constant(&mut self, c: f64) -> u64 {
+        if c < 0.0 { PRIME - (-c as u64) % PRIME } else { c as u64 % PRIME }
+    }
+    fn apply(&mut self, op: Op, args: &[u64]) -> u64 {
+        match (op, args) {
+            (Op::Add, [a, b]) => add(*a, *b),
+            (Op::Sub, [a, b]) => add(*a, PRIME - b),
+            (Op::Mul, [a, b]) => mul(*a, *b),
+            (Op::Neg, [a]) => (PRIME - a) % PRIME,
+            _ => unreachable!("programs add and multiply only"),
+        }
+    }
+}
+
+/// Splitmix64: seeded, the same on every machine.
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// An element of the field other than 0.
+    fn element(&mut self) -> u64 {
+        1 + self.next() % (PRIME - 1)
+    }
+}

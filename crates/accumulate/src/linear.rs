@@ -1,0 +1,359 @@
+//! The linearised graph: which vertex depends on which, with partial derivatives as edge labels.
+//!
+//! | Naumann 1999, section 1.4 | here |
+//! | --- | --- |
+//! | independent vertices V~ | sources |
+//! | intermediate vertices V^ | intermediates |
+//! | dependent vertices V' | sinks |
+//! | local partial c(j,i) | label of the edge from i to j |
+//!
+//! In: edges with the kind of their label ([`LinearGraph::from_edges`]), or a scalar graph with the rows
+//! and columns asked for (`linearise.rs`). Out: flat arrays that every strategy reads.
+//!
+//! Invariants:
+//! - Vertices are numbered sources first, then intermediates, then sinks; an edge goes from a smaller
+//!   to a larger number. Sources have no in-edges, sinks no out-edges; no vertex is both.
+//! - Every intermediate lies on a path from a source to a sink, and so does every edge.
+//!   A source or a sink alone stands for a column or row that is zero.
+//! - An edge has an identity: edges with equal ends stay apart.
+
+use chainrule_base::{Arena, Diagnostic, Id, define_id};
+use chainrule_graph::NodeId;
+
+define_id! {
+    /// A vertex of a [`LinearGraph`].
+    pub struct VertexId = "v";
+    /// An edge of a [`LinearGraph`].
+    pub struct EdgeId = "e";
+}
+
+/// What is known of the value of a label.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Label {
+    /// It is 1.
+    One,
+    /// It is -1.
+    MinusOne,
+    /// It is a number, the same at every point.
+    Const,
+    /// It depends on the point.
+    Var,
+}
+
+/// One edge.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Edge {
+    /// The argument.
+    pub source: VertexId,
+    /// The function of it.
+    pub target: VertexId,
+    /// What is known of the partial derivative.
+    pub label: Label,
+    /// The partial derivative in the scalar graph; `None` in a graph made by [`LinearGraph::from_edges`].
+    pub node: Option<NodeId>,
+}
+
+/// The linearised graph. See the module's invariants.
+#[derive(Clone, Debug)]
+pub struct LinearGraph {
+    n_vertices: usize,
+    n_sources: usize,
+    n_sinks: usize,
+    /// Ascending by target; with equal targets in the order in which they were given.
+    edges: Arena<EdgeId, Edge>,
+    /// The in-edges of vertex v are edges `in_starts[v]..in_starts[v + 1]`.
+    in_starts: Vec<usize>,
+    /// The out-edges of vertex v are `out_edges[out_starts[v]..out_starts[v + 1]]`, ascending.
+    out_starts: Vec<usize>,
+    out_edges: Vec<EdgeId>,
+    /// The sink of each row asked for; a sink may serve several rows.
+    rows: Vec<VertexId>,
+    /// The source of each column asked for; a source may serve several columns.
+    columns: Vec<VertexId>,
+    /// The pairs asked for as (row, column), ascending, each once; `None` for all.
+    pairs: Option<Vec<(usize, usize)>>,
+}
+
+impl LinearGraph {
+    /// A graph given by its edges. Vertices are numbered inputs, intermediates, outputs, from 0; an edge
+    /// is (argument, function, label). Intermediates that lie on no path from an input to an output
+    /// are left out, with their edges. Rows are the outputs, columns the inputs.
+    ///
+    /// # Errors
+    /// When an edge ends at an input, starts at an output, does not go upwards, or names no vertex.
+    ///
+    /// ```
+    /// use chainrule_accumulate::{Label, LinearGraph};
+    /// let chain = LinearGraph::from_edges(1, 1, 1, &[(0, 1, Label::Var), (1, 2, Label::Var)])?;
+    /// assert_eq!(chain.edges().count(), 2);
+    /// # Ok::<(), chainrule_base::Diagnostic>(())
+    /// ```
+    pub fn from_edges(
+        n_inputs: usize,
+        n_intermediates: usize,
+        n_outputs: usize,
+        edges: &[(usize, usize, Label)],
+    ) -> Result<Self, Diagnostic> {
+        let first_output = n_inputs + n_intermediates;
+        let n_vertices = first_output + n_outputs;
+        for (idx, &(source, target, _)) in edges.iter().enumerate() {
+            let reason = if source >= n_vertices || target >= n_vertices {
+                format!("there are {n_vertices} vertices")
+            } else if target < n_inputs {
+                "an input depends on nothing".to_owned()
+            } else if source >= first_output {
+                "nothing depends on an output".to_owned()
+            } else if source >= target {
+                "an argument has a smaller number than what depends on it".to_owned()
+            } else {
+                continue;
+            };
+            return Err(Diagnostic::error(format!("edge {idx}, from {source} to {target}, cannot be"))
+                .with_reason(reason)
+                .with_help("number the vertices inputs, intermediates in topological order, outputs"));
+        }
+        let edges: Vec<Edge> = edges
+            .iter()
+            .map(|&(source, target, label)| Edge {
+                source: VertexId::new(source),
+                target: VertexId::new(target),
+                label,
+                node: None,
+            })
+            .collect();
+        let rows = (0..n_outputs).collect();
+        let columns = (0..n_inputs).collect();
+        Ok(Self::assemble(n_inputs, n_intermediates, n_outputs, edges, rows, columns))
+    }
+
+    /// Prunes and sorts. `rows` counts from the first sink, `columns` from the first source.
+    pub(crate) fn assemble(
+        n_sources: usize,
+        n_intermediates: usize,
+        n_sinks: usize,
+        mut edges: Vec<Edge>,
+        rows: Vec<usize>,
+        columns: Vec<usize>,
+    ) -> Self {
+        let n_given = n_sources + n_intermediates + n_sinks;
+        let first_sink = n_sources + n_intermediates;
+        // Edges ascending by target: one pass forward and one backward decide what lies on a path.
+        edges.sort_by_key(|edge| edge.target);
+        let mut from_source: Vec<bool> = (0..n_given).map(|v| v < n_sources).collect();
+        for edge in &edges {
+            from_source[edge.target.index()] |= from_source[edge.source.index()];
+        }
+        let mut to_sink: Vec<bool> = (0..n_given).map(|v| v >= first_sink).collect();
+        for edge in edges.iter().rev() {
+            to_sink[edge.source.index()] |= to_sink[edge.target.index()];
+        }
+        let mut renumbered = vec![0; n_given];
+        let mut n_vertices = 0;
+        for v in 0..n_given {
+            renumbered[v] = n_vertices;
+            let end = v < n_sources || v >= first_sink;
+            n_vertices += usize::from(end || (from_source[v] && to_sink[v]));
+        }
+        edges.retain(|edge| from_source[edge.source.index()] && to_sink[edge.target.index()]);
+        for edge in &mut edges {
+            edge.source = VertexId::new(renumbered[edge.source.index()]);
+            edge.target = VertexId::new(renumbered[edge.target.index()]);
+        }
+        let in_starts = starts(n_vertices, edges.iter().map(|edge| edge.target.index()));
+        let out_starts = starts(n_vertices, edges.iter().map(|edge| edge.source.index()));
+        let mut free = out_starts.clone();
+        let mut out_edges = vec![EdgeId::new(0); edges.len()];
+        for (idx, edge) in edges.iter().enumerate() {
+            let slot = &mut free[edge.source.index()];
+            out_edges[*slot] = EdgeId::new(idx);
+            *slot += 1;
+        }
+        Self {
+            n_vertices,
+            n_sources,
+            n_sinks,
+            edges: edges.into_iter().collect(),
+            in_starts,
+            out_starts,
+            out_edges,
+            rows: rows.into_iter().map(|r| VertexId::new(n_vertices - n_sinks + r)).collect(),
+            columns: columns.into_iter().map(VertexId::new).collect(),
+            pairs: None,
+        }
+    }
+
+    /// Asks only for these (row, column) pairs: nothing is computed for others.
+    ///
+    /// # Errors
+    /// When there is no such row or column.
+    pub fn ask_only(mut self, pairs: &[(usize, usize)]) -> Result<Self, Diagnostic> {
+        if let Some((row, column)) = pairs.iter().find(|(r, c)| *r >= self.rows.len() || *c >= self.columns.len()) {
+            return Err(Diagnostic::error(format!("there is no pair ({row}, {column})")).with_reason(format!(
+                "there are {} rows and {} columns",
+                self.rows.len(),
+                self.columns.len()
+            )));
+        }
+        let mut pairs = pairs.to_vec();
+        pairs.sort_unstable();
+        pairs.dedup();
+        self.pairs = Some(pairs);
+        Ok(self)
+    }
+
+    /// The pairs asked for as (row, column), ascending; `None` when all are.
+    #[must_use]
+    pub fn pairs(&self) -> Option<&[(usize, usize)]> {
+        self.pairs.as_deref()
+    }
+
+    /// The sink of each row.
+    #[must_use]
+    pub fn rows(&self) -> &[VertexId] {
+        &self.rows
+    }
+
+    /// The source of each column.
+    #[must_use]
+    pub fn columns(&self) -> &[VertexId] {
+        &self.columns
+    }
+
+    /// How many vertices there are.
+    #[must_use]
+    pub fn n_vertices(&self) -> usize {
+        self.n_vertices
+    }
+
+    /// How many edges there are.
+    #[must_use]
+    pub fn n_edges(&self) -> usize {
+        self.edges.len()
+    }
+
+    /// All sources, ascending.
+    pub fn sources(&self) -> impl DoubleEndedIterator<Item = VertexId> + ExactSizeIterator + use<> {
+        (0..self.n_sources).map(VertexId::new)
+    }
+
+    /// All intermediates, ascending: a topological order.
+    pub fn intermediates(&self) -> impl DoubleEndedIterator<Item = VertexId> + ExactSizeIterator + use<> {
+        (self.n_sources..self.n_vertices - self.n_sinks).map(VertexId::new)
+    }
+
+    /// All sinks, ascending.
+    pub fn sinks(&self) -> impl DoubleEndedIterator<Item = VertexId> + ExactSizeIterator + use<> {
+        (self.n_vertices - self.n_sinks..self.n_vertices).map(VertexId::new)
+    }
+
+    /// Whether `v` is a source.
+    #[must_use]
+    pub fn is_source(&self, v: VertexId) -> bool {
+        v.index() < self.n_sources
+    }
+
+    /// Whether `v` is a sink.
+    #[must_use]
+    pub fn is_sink(&self, v: VertexId) -> bool {
+        v.index() >= self.n_vertices - self.n_sinks
+    }
+
+    /// All edges, ascending by target: sweeping over them forwards meets every edge into a vertex
+    /// before any edge out of it.
+    pub fn edges(&self) -> impl DoubleEndedIterator<Item = (EdgeId, &Edge)> + ExactSizeIterator {
+        self.edges.iter()
+    }
+
+    /// The edge of this id.
+    #[must_use]
+    pub fn edge(&self, e: EdgeId) -> &Edge {
+        &self.edges[e]
+    }
+
+    /// The edges into `v`.
+    pub fn in_edges(&self, v: VertexId) -> impl DoubleEndedIterator<Item = EdgeId> + ExactSizeIterator + use<> {
+        (self.in_starts[v.index()]..self.in_starts[v.index() + 1]).map(EdgeId::new)
+    }
+
+    /// The edges out of `v`.
+    #[must_use]
+    pub fn out_edges(&self, v: VertexId) -> &[EdgeId] {
+        &self.out_edges[self.out_starts[v.index()]..self.out_starts[v.index() + 1]]
+    }
+
+    /// Which pairs of a sink and a source are asked for.
+    #[must_use]
+    pub fn wanted(&self) -> Wanted {
+        let pairs = self.pairs.as_ref().map(|pairs| {
+            let mut ends: Vec<(VertexId, VertexId)> =
+                pairs.iter().map(|&(r, c)| (self.rows[r], self.columns[c])).collect();
+            ends.sort_unstable();
+            ends.dedup();
+            ends
+        });
+        Wanted { pairs }
+    }
+}
+
+/// Which pairs of a sink and a source are asked for.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// Ascending; `None` for all.
+    pairs: Option<Vec<(VertexId, VertexId)>>,
+}
+
+impl Wanted {
+    /// The sources asked for with `sink`; `None` for all.
+    #[must_use]
+    pub fn sources(&self, sink: VertexId) -> Option<Vec<VertexId>> {
+        let pairs = self.pairs.as_ref()?;
+        let start = pairs.partition_point(|p| p.0 < sink);
+        Some(pairs[start..].iter().take_while(|p| p.0 == sink).map(|p| p.1).collect())
+    }
+
+    /// The sinks asked for with each source, or `None` for all.
+    #[must_use]
+    pub fn sinks_by_source(&self, n_sources: usize) -> Option<Vec<Vec<VertexId>>> {
+        let pairs = self.pairs.as_ref()?;
+        let mut sinks = vec![Vec::new(); n_sources];
+        for (sink, source) in pairs {
+            sinks[source.index()].push(*sink);
+        }
+        Some(sinks)
+    }
+}
+
+/// Where each of `n` groups starts when `keys` are sorted; one more entry than groups.
+fn starts(n: usize, keys: impl Iterator<Item = usize>) -> Vec<usize> {
+    let mut starts = vec![0; n + 1];
+    for key in keys {
+        starts[key + 1] += 1;
+    }
+    for v in 0..n {
+        starts[v + 1] += starts[v];
+    }
+    starts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vertices_off_every_path_are_left_out() {
+        let v = Label::Var;
+        // 2 and 3 are intermediates; 3 leads nowhere; input 1 reaches nothing.
+        let g = LinearGraph::from_edges(2, 2, 1, &[(0, 2, v), (2, 4, v), (1, 3, v), (0, 3, v)]).unwrap();
+        assert_eq!((g.n_vertices(), g.n_edges()), (4, 2));
+        assert_eq!(g.intermediates().collect::<Vec<_>>(), [VertexId::new(2)]);
+        assert!(g.out_edges(VertexId::new(1)).is_empty());
+    }
+
+    #[test]
+    fn wrong_edges_are_the_users_errors() {
+        for edge in [(0, 0), (1, 0), (2, 1), (0, 9), (3, 1)] {
+            let result = LinearGraph::from_edges(1, 1, 1, &[(edge.0, edge.1, Label::One)]);
+            assert!(result.is_err(), "{edge:?}");
+        }
+    }
+}

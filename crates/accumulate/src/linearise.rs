@@ -1,0 +1,309 @@
+//! From the scalar graph to the linearised graph: what is differentiated by what.
+//!
+//! In: a scalar graph, rows and columns. Out: a [`LinearGraph`] whose labels are nodes of the same
+//! graph, which grows by them.
+//!
+//! Rows are roots or weighted sums of roots, columns are inputs or directions, so one mechanism gives
+//! the Jacobian, its product with a vector from either side, and the gradient:
+//!
+//! | asked | rows | columns |
+//! | --- | --- | --- |
+//! | J | roots | inputs |
+//! | J v | roots | one direction: a source with an edge labelled v(i) to each input |
+//! | uT J | one weighted sum: a sink with an edge labelled u(i) from each root | inputs |
+//!
+//! A root that others depend on, that is an input, or that is weighted too is an intermediate, and
+//! gets a sink of its own by an edge of label 1; likewise an input that lies in a direction.
+//!
+//! Edges of one argument that stands several times (`x*x`) are made one edge whose label is the sum,
+//! here and nowhere else: at this stage they serve the same (root, variable) pairs, and the sum costs
+//! an addition where a product for each would cost a multiplication more.
+//!
+//! Laziness (law 9): the label of a branch is a mask `select(c, 1, 0)`. The scalar graph's product by a
+//! mask that is off is 0 whatever the other factor is, and so is the product by a sum of masks that
+//! are all off (`simplify/mask.rs` there). Every path from a branch not taken to a root goes through a
+//! mask that is off, wherever a strategy breaks the path into factors: a label that stands for several
+//! paths is a sum of products, each with its mask. So labels inside of branches need no masks
+//! of their own, and a node that one root always needs and another one needs sometimes is one vertex.
+
+use crate::linear::{Edge, Label, LinearGraph, VertexId};
+use chainrule_base::{Diagnostic, Id};
+use chainrule_graph::{Graph, Node, NodeId, NodeSet, partial};
+use chainrule_ops::Formula;
+use rustc_hash::FxHashMap;
+
+/// A row of what is asked for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Row {
+    /// A root.
+    Root(NodeId),
+    /// The sum of (root, weight). Weights are held fixed.
+    Weighted(Vec<(NodeId, NodeId)>),
+}
+
+/// A column of what is asked for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Column {
+    /// By an input.
+    Input(NodeId),
+    /// By t, where each input moves as input + t * weight for its (input, weight). Weights are held fixed.
+    Direction(Vec<(NodeId, NodeId)>),
+}
+
+impl LinearGraph {
+    /// The linearised graph of `roots` by `inputs`. The same root or input may stand several times.
+    ///
+    /// # Errors
+    /// When one of `inputs` is not an input of the graph, or a function on the way has no derivative.
+    ///
+    /// ```
+    /// use chainrule_accumulate::{Budget, LinearGraph, reverse};
+    /// use chainrule_graph::{Graph, Semantics};
+    /// let mut g = Graph::new(Semantics::Algebraic);
+    /// let (x, y) = (g.input("x"), g.input("y"));
+    /// let xy = g.mul(x, y);
+    /// let linear = LinearGraph::new(&mut g, &[xy], &[x, y])?;
+    /// let program = reverse::run(&linear, &Budget::default()).program.unwrap();
+    /// assert_eq!(program.replay(&linear, &mut g)?, [y, x]);
+    /// # Ok::<(), chainrule_base::Diagnostic>(())
+    /// ```
+    pub fn new(graph: &mut Graph, roots: &[NodeId], inputs: &[NodeId]) -> Result<Self, Diagnostic> {
+        let rows: Vec<Row> = roots.iter().map(|r| Row::Root(*r)).collect();
+        let columns: Vec<Column> = inputs.iter().map(|x| Column::Input(*x)).collect();
+        Self::build(graph, &rows, &columns)
+    }
+
+    /// The linearised graph of any rows by any columns. Linear in the nodes below the rows.
+    ///
+    /// # Errors
+    /// As [`LinearGraph::new`].
+    pub fn build(graph: &mut Graph, rows: &[Row], columns: &[Column]) -> Result<Self, Diagnostic> {
+        let roots: Vec<NodeId> = rows.iter().flat_map(Row::roots).collect();
+        let inputs: Vec<NodeId> = columns.iter().flat_map(Column::inputs).collect();
+        if let Some(x) = inputs.iter().find(|x| !matches!(graph.node(**x), Node::Input(_))) {
+            return Err(Diagnostic::error(format!("cannot differentiate by {}", graph.short(*x)))
+                .with_reason("it is not an input")
+                .with_help(
+                    "differentiate by inputs; make an input for what is to vary, and substitute it afterwards",
+                ));
+        }
+        let active = active(graph, &roots, &inputs);
+        let arcs = partials(graph, &active)?;
+        let ends = Ends::new(graph, rows, columns, &active, &arcs);
+        Ok(ends.assemble(graph, &active, &arcs))
+    }
+}
+
+impl Row {
+    fn roots(&self) -> Vec<NodeId> {
+        match self {
+            Self::Root(root) => vec![*root],
+            Self::Weighted(terms) => terms.iter().map(|(root, _)| *root).collect(),
+        }
+    }
+}
+
+impl Column {
+    fn inputs(&self) -> Vec<NodeId> {
+        match self {
+            Self::Input(x) => vec![*x],
+            Self::Direction(terms) => terms.iter().map(|(x, _)| *x).collect(),
+        }
+    }
+}
+
+/// An edge between nodes: argument, function, label.
+type Arc = (NodeId, NodeId, NodeId);
+
+/// Whether the partial by this argument is zero by the operator's row: a condition, the argument of `floor`.
+fn is_inert(graph: &Graph, id: NodeId, idx: usize) -> bool {
+    matches!(graph.node(id), Node::Apply(op, _) if op.partials()[idx] == Formula::ZERO)
+}
+
+/// The nodes on a path from an input to a root by arguments that matter.
+fn active(graph: &Graph, roots: &[NodeId], inputs: &[NodeId]) -> NodeSet {
+    let inputs: NodeSet = inputs.iter().copied().collect();
+    let mut varied = NodeSet::default();
+    for id in graph.reachable(roots).iter() {
+        let depends =
+            graph.args(id).iter().enumerate().any(|(idx, a)| varied.contains(*a) && !is_inert(graph, id, idx));
+        if depends || inputs.contains(id) {
+            varied.insert(id);
+        }
+    }
+    let mut active: NodeSet = roots.iter().copied().filter(|r| varied.contains(*r)).collect();
+    let last = roots.iter().map(|r| r.index() + 1).max().unwrap_or(0);
+    for id in (0..last).rev().map(NodeId::new) {
+        if active.contains(id) {
+            for (idx, arg) in graph.args(id).iter().enumerate() {
+                if varied.contains(*arg) && !is_inert(graph, id, idx) {
+                    active.insert(*arg);
+                }
+            }
+        }
+    }
+    active
+}
+
+/// The edges between active nodes, ascending by function, with labels that are not zero.
+fn partials(graph: &mut Graph, active: &NodeSet) -> Result<Vec<Arc>, Diagnostic> {
+    let mut arcs: Vec<Arc> = Vec::new();
+    for id in active.iter() {
+        let args = graph.args(id).to_vec();
+        let first = arcs.len();
+        for (idx, arg) in args.iter().enumerate() {
+            if !active.contains(*arg) || is_inert(graph, id, idx) {
+                continue;
+            }
+            let label = partial(graph, id, idx)?;
+            match arcs[first..].iter_mut().find(|arc| arc.0 == *arg) {
+                Some(arc) => arc.2 = graph.add(arc.2, label),
+                None => arcs.push((*arg, id, label)),
+            }
+        }
+    }
+    arcs.retain(|arc| graph.as_const(arc.2) != Some(0.0));
+    Ok(arcs)
+}
+
+/// Sources and sinks, and which nodes they are.
+struct Ends<'a> {
+    columns: &'a [Column],
+    rows: &'a [Row],
+    /// The source or sink of each column or row.
+    source_of: Vec<usize>,
+    sink_of: Vec<usize>,
+    n_sources: usize,
+    n_sinks: usize,
+    /// Nodes that are sources or sinks themselves.
+    source_nodes: FxHashMap<NodeId, usize>,
+    sink_nodes: FxHashMap<NodeId, usize>,
+}
+
+impl<'a> Ends<'a> {
+    fn new(graph: &Graph, rows: &'a [Row], columns: &'a [Column], active: &NodeSet, arcs: &[Arc]) -> Self {
+        let moved: NodeSet =
+            columns.iter().filter(|c| matches!(c, Column::Direction(_))).flat_map(Column::inputs).collect();
+        let mut not_sink: NodeSet =
+            rows.iter().filter(|r| matches!(r, Row::Weighted(_))).flat_map(Row::roots).collect();
+        for arc in arcs {
+            not_sink.insert(arc.0);
+        }
+        let (mut source_nodes, mut sink_nodes) = (FxHashMap::default(), FxHashMap::default());
+        let (mut first_source, mut first_sink) = (FxHashMap::default(), FxHashMap::default());
+        let (mut n_sources, mut n_sinks) = (0, 0);
+        let mut source_of = Vec::with_capacity(columns.len());
+        for column in columns {
+            let fresh = n_sources;
+            let source = match column {
+                Column::Input(x) => *first_source.entry(*x).or_insert(fresh),
+                Column::Direction(_) => fresh,
+            };
+            n_sources += usize::from(source == fresh);
+            source_of.push(source);
+            if let Column::Input(x) = column
+                && active.contains(*x)
+                && !moved.contains(*x)
+            {
+                source_nodes.insert(*x, source);
+            }
+        }
+        let mut sink_of = Vec::with_capacity(rows.len());
+        for row in rows {
+            let fresh = n_sinks;
+            let sink = match row {
+                Row::Root(root) => *first_sink.entry(*root).or_insert(fresh),
+                Row::Weighted(_) => fresh,
+            };
+            n_sinks += usize::from(sink == fresh);
+            sink_of.push(sink);
+            if let Row::Root(root) = row
+                && active.contains(*root)
+                && !not_sink.contains(*root)
+                && !matches!(graph.node(*root), Node::Input(_))
+            {
+                sink_nodes.insert(*root, sink);
+            }
+        }
+        Self { columns, rows, source_of, sink_of, n_sources, n_sinks, source_nodes, sink_nodes }
+    }
+
+    /// The vertices are the sources, the active nodes that are neither source nor sink, the sinks.
+    fn assemble(self, graph: &mut Graph, active: &NodeSet, arcs: &[Arc]) -> LinearGraph {
+        let n_intermediates = active.len() - self.source_nodes.len() - self.sink_nodes.len();
+        let first_sink = self.n_sources + n_intermediates;
+        let mut next = self.n_sources;
+        let mut vertex = vec![None; active.iter().next_back().map_or(0, |id| id.index() + 1)];
+        for id in active.iter() {
+            let v = if let Some(source) = self.source_nodes.get(&id) {
+                *source
+            } else if let Some(sink) = self.sink_nodes.get(&id) {
+                first_sink + sink
+            } else {
+                next += 1;
+                next - 1
+            };
+            vertex[id.index()] = Some(v);
+        }
+        let vertex_of = |id: NodeId| vertex.get(id.index()).copied().flatten();
+        let mut edges = Vec::with_capacity(arcs.len());
+        let one = graph.constant(1.0);
+        for (column, source) in self.columns.iter().zip(&self.source_of) {
+            let terms = match column {
+                Column::Input(x) => vec![(*x, one)],
+                Column::Direction(terms) => summed(graph, terms),
+            };
+            for (x, weight) in terms {
+                if let Some(v) = vertex_of(x).filter(|v| v != source) {
+                    edges.extend(edge(graph, *source, v, weight));
+                }
+            }
+        }
+        for arc in arcs {
+            if let (Some(source), Some(target)) = (vertex_of(arc.0), vertex_of(arc.1)) {
+                edges.extend(edge(graph, source, target, arc.2));
+            }
+        }
+        for (row, sink) in self.rows.iter().zip(&self.sink_of) {
+            let terms = match row {
+                Row::Root(root) => vec![(*root, one)],
+                Row::Weighted(terms) => summed(graph, terms),
+            };
+            for (root, weight) in terms {
+                if let Some(v) = vertex_of(root).filter(|v| *v != first_sink + sink) {
+                    edges.extend(edge(graph, v, first_sink + sink, weight));
+                }
+            }
+        }
+        // The same root or input asked for again gives the same edge again.
+        edges.sort_by_key(|e| (e.target, e.source));
+        edges.dedup();
+        LinearGraph::assemble(self.n_sources, n_intermediates, self.n_sinks, edges, self.sink_of, self.source_of)
+    }
+}
+
+/// The edge with what is known of its label; none when that is zero.
+fn edge(graph: &Graph, source: usize, target: usize, node: NodeId) -> Option<Edge> {
+    let label = match graph.as_const(node) {
+        Some(0.0) => return None,
+        Some(1.0) => Label::One,
+        Some(-1.0) => Label::MinusOne,
+        Some(_) => Label::Const,
+        None => Label::Var,
+    };
+    Some(Edge { source: VertexId::new(source), target: VertexId::new(target), label, node: Some(node) })
+}
+
+/// Weights of the same node added up.
+fn summed(graph: &mut Graph, terms: &[(NodeId, NodeId)]) -> Vec<(NodeId, NodeId)> {
+    let mut sums: Vec<(NodeId, NodeId)> = Vec::with_capacity(terms.len());
+    let mut sorted = terms.to_vec();
+    sorted.sort_by_key(|(node, _)| *node);
+    for (node, weight) in sorted {
+        match sums.last_mut() {
+            Some(last) if last.0 == node => last.1 = graph.add(last.1, weight),
+            _ => sums.push((node, weight)),
+        }
+    }
+    sums
+}

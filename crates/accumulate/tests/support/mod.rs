@@ -1,0 +1,26 @@
+//! Random linearised graphs, and the settings of random tests.
+#![allow(dead_code, missing_docs)]
+
+use arbitrary::Unstructured;
+use chainrule_accumulate::{Label, LinearGraph};
+use proptest::test_runner::{Config, RngSeed};
+
+pub fn config(cases: u32, seed: u64) -> Config {
+    Config { cases, rng_seed: RngSeed::Fixed(seed), failure_persistence: None, ..Config::default() }
+}
+
+/// A graph of up to 3 inputs, 8 intermediates, 3 outputs, with parallel edges and labels of all kinds.
+pub fn linear(u: &mut Unstructured<'_>) -> arbitrary::Result<LinearGraph> {
+    let n_inputs = u.int_in_range(1..=3)?;
+    let n_intermediates = u.int_in_range(0..=8)?;
+    let n_outputs = u.int_in_range(1..=3)?;
+    let mut edges = Vec::new();
+    for target in n_inputs..n_inputs + n_intermediates + n_outputs {
+        let last = target.min(n_inputs + n_intermediates) - 1;
+        for _ in 0..u.int_in_range(0..=3)? {
+            let label = *u.choose(&[Label::Var, Label::Var, Label::One, Label::MinusOne, Label::Const])?;
+            edges.push((u.int_in_range(0..=last)?, target, label));
+        }
+    }
+    Ok(LinearGraph::from_edges(n_inputs, n_intermediates, n_outputs, &edges).unwrap())
+}
