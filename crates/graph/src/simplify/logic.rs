@@ -28,12 +28,10 @@ impl Graph {
         if a == b {
             return a;
         }
-        if self.is_algebraic()
-            && let (Some(x), Some(y)) = (self.negated(a), self.negated(b))
-        {
+        if let (Some(x), Some(y)) = (self.negated(a), self.negated(b)) {
             let mirrored = if op == Op::Min { Op::Max } else { Op::Min };
             let value = self.raw(mirrored, &[x, y]);
-            return self.scale(-1.0, value);
+            return self.times_constant(value, -1.0);
         }
         self.raw(op, &[a, b])
     }
