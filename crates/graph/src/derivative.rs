@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 impl Graph {
     /// The derivative of `of` by all of `by`, one after the other; `of` itself when there are none.
     /// 0 where `of` does not depend on one of them, 1 or 0 when `of` is an input.
-    /// Linear in the size of the graph.
+    /// Linear in the nodes below `of`.
     ///
     /// # Errors
     /// When one of `by` is not an input.

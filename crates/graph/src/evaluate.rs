@@ -1,8 +1,7 @@
 //! The meaning of a graph: evaluation in any algebra, slow, obvious, trusted; and operation counts.
 //!
 //! Every node is computed, both branches of a selection too; the row of `select` looks at one of them
-//! only, so that a NaN in the branch not taken never shows. Users' functions are known in doubles only,
-//! so their values are doubles in any algebra of numbers.
+//! only, so that a NaN in the branch not taken never shows.
 
 use crate::graph::{Graph, Node, NodeId};
 use chainrule_base::{Diagnostic, Id};
@@ -56,21 +55,15 @@ impl Graph {
     }
 }
 
-/// What a call of a user's function weighs; an addition weighs 1. Nobody knows, so as much as a sine.
-const EXTERNAL_WEIGHT: u64 = 20;
-
-/// How many operations the nodes below `roots` are, each counted once; a call of a user's function is a
-/// call. Derivatives that have not been made yet are not counted.
+/// How many operations the nodes below `roots` are, each counted once. A call of a user's function is
+/// a call that weighs as much as a sine.
 #[must_use]
 pub fn counts(graph: &Graph, roots: &[NodeId]) -> Counts {
     let mut counts = Counts::default();
     for id in graph.reachable(roots).iter() {
         match graph.node(id) {
             Node::Apply(op, _) => counts.record(op),
-            Node::External(..) => {
-                counts.call += 1;
-                counts.weight += EXTERNAL_WEIGHT;
-            }
+            Node::External(..) => counts.record(chainrule_ops::Op::Sin),
             Node::Const(_) | Node::Input(_) | Node::Derivative(_) => {}
         }
     }

@@ -39,10 +39,11 @@
 //! | `**` | `x**0 -> 1`, `x**1 -> x`, `1**x -> 1` | yes: so IEEE 754 and C define pow |
 //! | | `x**n` by multiplications up to n = 8, `x**-n -> 1/x**n`, `x**0.5 -> sqrt(x)` and so on | no: pow rounds otherwise |
 //! | functions | odd and even functions: `sin(-x) -> -sin(x)`, `cos(-x) -> cos(x)`, ... | no: libraries need not be symmetric |
-//! | | `hypot(-x, y) -> hypot(x, y)`, `abs(-x) -> abs(x)`, `abs(abs(x)) -> abs(x)`, `floor(floor(x)) -> floor(x)`, `sign(sign(x))` | yes |
+//! | | `abs(-x) -> abs(x)`, `abs(abs(x)) -> abs(x)`, `floor(floor(x)) -> floor(x)`, `sign(sign(x))` | yes |
 //! | | `abs(c*x) -> abs(c)*abs(x)`, `sign(c*x) -> +-sign(x)`, `sqrt(x*x) -> abs(x)`, `exp(log(x)) -> x`, `log(exp(x)) -> x` | no |
 //! | | `polygamma(0, x) -> digamma(x)` | yes: one definition |
-//! | min, max | `min(x, x) -> x`, `min(-x, -y) -> -max(x, y)` | yes: rows choose by the same comparison |
+//! | min, max | `min(x, x) -> x` | yes |
+//! | | `min(-x, -y) -> -max(x, y)` | no: signs of zeros |
 //! | `<`, `<=`, `==` | `x < x -> false`, `-x < -y -> y < x`, `-x < c -> -c < x` | yes |
 //! | | `x <= x -> true`, `x == x -> true` | no: NaN |
 //! | not, and, or | `not(not(x)) -> x` for truth values, constants, `x && x`, `x && not(x)` | yes |

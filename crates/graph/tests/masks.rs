@@ -99,12 +99,12 @@ impl Maker {
 fn what_is_off_never_shows() {
     let compared = Cell::new(0);
     let config =
-        ProptestConfig { cases: 60_000, rng_seed: RngSeed::Fixed(4), failure_persistence: None, ..Default::default() };
-    let programs = (prop::collection::vec(any::<u8>(), 0..400), any::<bool>());
+        ProptestConfig { cases: 10_000, rng_seed: RngSeed::Fixed(4), failure_persistence: None, ..Default::default() };
+    let programs = (prop::collection::vec(any::<u8>(), 0..200), any::<bool>());
     let result = TestRunner::new(config).run(&programs, |(bytes, strict)| {
         let mut u = Unstructured::new(&bytes);
         let mut maker = Maker::new(&mut u, if strict { Semantics::Strict } else { Semantics::Algebraic }).unwrap();
-        while !u.is_empty() && maker.values.len() < 40 {
+        while !u.is_empty() && maker.values.len() < 25 {
             maker.step(&mut u).unwrap();
         }
         for (node, value) in &maker.values {
@@ -125,7 +125,7 @@ fn what_is_off_never_shows() {
         Ok(())
     });
     result.unwrap();
-    assert!(compared.get() > 500_000, "{}", compared.get());
+    assert!(compared.get() > 50_000, "{}", compared.get());
 }
 
 #[test]

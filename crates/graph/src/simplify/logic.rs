@@ -28,10 +28,12 @@ impl Graph {
         if a == b {
             return a;
         }
-        if let (Some(x), Some(y)) = (self.negated(a), self.negated(b)) {
+        if self.is_algebraic()
+            && let (Some(x), Some(y)) = (self.negated(a), self.negated(b))
+        {
             let mirrored = if op == Op::Min { Op::Max } else { Op::Min };
             let value = self.raw(mirrored, &[x, y]);
-            return self.times_constant(value, -1.0);
+            return self.scale(-1.0, value);
         }
         self.raw(op, &[a, b])
     }

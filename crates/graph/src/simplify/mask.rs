@@ -64,28 +64,21 @@ impl Graph {
             (true, false) => (false, q),
             _ => return None,
         };
-        let (mut mask, mut value) = (Mask { condition, on }, branch);
-        // Once, but for masks in masks that were made by `raw`.
-        while let (Some(inner), inside) = self.unmask(value) {
-            mask = self.both(mask, inner);
-            value = inside;
+        let (Some(inner), value) = self.unmask(branch) else { return None };
+        let zero = self.constant(0.0);
+        if !on && !inner.on {
+            let off = self.connective(Op::Or, condition, inner.condition);
+            return Some(self.selection(off, zero, value));
         }
-        (value != branch).then(|| self.remask(Some(mask), value))
-    }
-
-    /// Where both masks are on.
-    fn both(&mut self, a: Mask, b: Mask) -> Mask {
-        if !a.on && !b.on {
-            return Mask { condition: self.apply(Op::Or, &[a.condition, b.condition]), on: false };
-        }
-        let (a, b) = (self.where_on(a), self.where_on(b));
-        Mask { condition: self.apply(Op::And, &[a, b]), on: true }
+        let (outer, inner) = (self.where_on(Mask { condition, on }), self.where_on(inner));
+        let both = self.apply(Op::And, &[outer, inner]);
+        Some(self.selection(both, value, zero))
     }
 
     /// `a + b` or `a - b` for two masks by one condition.
     pub(super) fn sum_of_masks(&mut self, op: Op, a: NodeId, b: NodeId) -> Option<NodeId> {
         let ((Some(mask_a), p), (Some(mask_b), q)) = (self.unmask(a), self.unmask(b)) else { return None };
-        if mask_a.condition != mask_b.condition || self.unmask(p).0.is_some() || self.unmask(q).0.is_some() {
+        if mask_a.condition != mask_b.condition {
             return None;
         }
         if mask_a.on == mask_b.on {
@@ -148,6 +141,11 @@ impl Graph {
                 stack.pop();
                 continue;
             }
+            if let (Some(mask), _) = self.unmask(top) {
+                let condition = self.where_on(mask);
+                self.active.insert(top, condition);
+                continue;
+            }
             let parts: Vec<NodeId> = self.args(top).iter().copied().filter(|a| self.is_masked(*a)).collect();
             let waiting: Vec<NodeId> = parts.iter().copied().filter(|a| !self.active.contains_key(a)).collect();
             if !waiting.is_empty() {
@@ -156,7 +154,9 @@ impl Graph {
             }
             let condition = match self.node(top) {
                 Node::Apply(Op::Select, [c, p, q]) => {
-                    let (on_p, on_q) = (self.condition_of_branch(p), self.condition_of_branch(q));
+                    let always = self.constant(1.0);
+                    let on_p = self.active.get(&p).copied().unwrap_or(always);
+                    let on_q = self.active.get(&q).copied().unwrap_or(always);
                     self.choice_of_conditions(c, on_p, on_q)
                 }
                 _ => parts[1..].iter().fold(self.active[&parts[0]], |condition, part| {
@@ -169,23 +169,14 @@ impl Graph {
         self.active[&x]
     }
 
-    /// Where a branch is not off: nowhere for 0, everywhere for what has no mask in it.
-    fn condition_of_branch(&mut self, branch: NodeId) -> NodeId {
-        match self.active.get(&branch) {
-            Some(condition) => *condition,
-            None => self.constant(if self.is_plain_zero(branch) { 0.0 } else { 1.0 }),
-        }
-    }
-
-    /// `c && p || not(c) && q`.
+    /// `c && p || not(c) && q`, where at most one of p and q is the constant 1.
     fn choice_of_conditions(&mut self, c: NodeId, p: NodeId, q: NodeId) -> NodeId {
         let not_c = self.apply(Op::Not, &[c]);
-        // c && 1 || not(c) && q is c || q, and the other likewise.
-        if self.as_const(p) == Some(1.0) {
-            return self.apply(Op::Or, &[c, q]);
-        }
-        if self.as_const(q) == Some(1.0) {
+        if self.as_const(q).is_some() {
             return self.apply(Op::Or, &[not_c, p]);
+        }
+        if self.as_const(p).is_some() {
+            return self.apply(Op::Or, &[c, q]);
         }
         let (first, second) = (self.apply(Op::And, &[c, p]), self.apply(Op::And, &[not_c, q]));
         self.apply(Op::Or, &[first, second])
