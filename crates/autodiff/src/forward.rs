@@ -34,7 +34,7 @@ use crate::activity::{Activities, Activity};
 use crate::chain;
 use crate::dual::{self, Dual};
 use crate::emit::{Emitter, Scalar};
-use crate::tidy;
+use crate::tidy::{self, Tidier};
 use chainrule_base::{Diagnostic, Diagnostics, Id, Name, Span};
 use chainrule_ir::{Block, Builder, Expr, Function, Size, Stmt, Type, VarId};
 use chainrule_ops::{Algebra, Op};
@@ -50,6 +50,7 @@ pub fn expand(function: &Function) -> Result<Function, Diagnostics> {
         duals: Vec::new(),
         activities: Activities::default(),
         size_of: BTreeMap::new(),
+        tidier: Tidier::default(),
         diagnostics: Diagnostics::new(),
     };
     for stmt in function.body.stmts.clone() {
@@ -70,6 +71,7 @@ struct Forward {
     activities: Activities,
     /// Integers that are replaced, with what they are as sizes.
     size_of: BTreeMap<VarId, Size>,
+    tidier: Tidier,
     diagnostics: Diagnostics,
 }
 
@@ -117,7 +119,7 @@ impl Forward {
         let span = self.out.span();
         // The derivatives inside first. Dead code is taken out so that it is not differentiated.
         let mut body = self.block(body);
-        tidy::block(&self.out.builder.vars, &mut body);
+        self.tidier.block(&self.out.builder.vars, &mut body);
         self.activities.analyse(&self.out.builder.vars, params, &body);
         self.out.set_span(span);
         for ((param, at), along) in params.iter().zip(at).zip(along) {

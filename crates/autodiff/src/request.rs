@@ -280,14 +280,25 @@ impl Asked {
             ),
         };
         let (body, result) = (&function.body, self.result.clone());
-        // The derivative along the direction comes with the value.
-        let dual = parts.contains(&Part::Jvp).then(|| self.jvp(body, params, params, &along));
+        // The value comes with the derivative along a direction; by one scalar, that is all of the derivative.
+        let slope = !parts.contains(&Part::Jvp)
+            && parts.iter().any(|part| matches!(part, Part::Gradient | Part::Jacobian))
+            && matches!(&by, By::Leaf(leaf) if leaf.ty == Type::Double);
+        let dual = if slope {
+            let one = self.out.real(1.0);
+            Some(self.jvp(body, params, params, &[one]))
+        } else {
+            parts.contains(&Part::Jvp).then(|| self.jvp(body, params, params, &along))
+        };
         let results: Vec<VarId> = parts
             .iter()
             .map(|part| match (part, dual) {
                 (Part::Value, Some(dual)) => dual::half(&mut self.out, dual, &result, Half::Value),
                 (Part::Jvp, Some(dual)) => dual::half(&mut self.out, dual, &result, Half::Tangent),
                 (Part::Value | Part::Jvp, None) => self.inline(body, &mut Renaming::new()),
+                (Part::Gradient | Part::Jacobian, Some(dual)) if slope => {
+                    dual::half(&mut self.out, dual, &result, Half::Tangent)
+                }
                 (Part::Gradient | Part::Jacobian, _) => self.jacobian(body, &result, &by),
                 (Part::Hessian, _) => self.hessian(body, &by, &by),
                 (Part::Hvp, _) => {

@@ -11,15 +11,26 @@ use chainrule_ir::{Block, Expr, Function, Type, Var, VarId};
 
 /// Tidies the body of `function`.
 pub fn function(function: &mut Function) {
-    block(&function.vars, &mut function.body);
+    Tidier::default().block(&function.vars, &mut function.body);
 }
 
-/// Tidies `block`, a block over `vars`.
-pub(crate) fn block(vars: &Arena<VarId, Var>, block: &mut Block) {
-    let mut forwarding = Forwarding { vars, facts: vec![Fact::Nothing; vars.len()] };
-    forwarding.block(block);
-    let mut liveness = Liveness { vars, live: vec![false; vars.len()] };
-    liveness.block(block);
+/// Tidies blocks of one function; room for what is known of its variables is made once.
+#[derive(Default)]
+pub(crate) struct Tidier {
+    facts: Vec<Fact>,
+    live: Vec<bool>,
+}
+
+impl Tidier {
+    /// Tidies `block`, a block over `vars`. Linear in the block.
+    // What an earlier call found of a variable is overwritten before it is looked at: both passes say
+    // something of every variable that is bound in the block, and nothing is ever said of the others.
+    pub(crate) fn block(&mut self, vars: &Arena<VarId, Var>, block: &mut Block) {
+        self.facts.resize(vars.len(), Fact::Nothing);
+        self.live.resize(vars.len(), false);
+        Forwarding { vars, facts: &mut self.facts, live: &mut self.live }.block(block);
+        Liveness { vars, live: &mut self.live }.block(block);
+    }
 }
 
 /// What is known of a variable.
@@ -36,7 +47,8 @@ enum Fact {
 
 struct Forwarding<'a> {
     vars: &'a Arena<VarId, Var>,
-    facts: Vec<Fact>,
+    facts: &'a mut Vec<Fact>,
+    live: &'a mut Vec<bool>,
 }
 
 impl Forwarding<'_> {
@@ -47,6 +59,7 @@ impl Forwarding<'_> {
                 self.block(inner);
             }
             self.facts[stmt.var.index()] = self.fact(stmt.var, &stmt.expr);
+            self.live[stmt.var.index()] = false;
         }
         block.result = self.resolve(block.result);
     }
@@ -90,7 +103,7 @@ impl Forwarding<'_> {
 
 struct Liveness<'a> {
     vars: &'a Arena<VarId, Var>,
-    live: Vec<bool>,
+    live: &'a mut Vec<bool>,
 }
 
 impl Liveness<'_> {
