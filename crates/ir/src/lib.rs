@@ -12,11 +12,15 @@
 //! | [`verify`](mod@verify) | whether a function keeps the invariants |
 //! | [`value`] | values, and whether they fit a type |
 //! | [`evaluate`](mod@evaluate) | the reference evaluator: what a function means |
+//! | [`difference`] | derivatives by central differences, to check others |
+//! | [`generate`] | random functions with arguments |
 
 pub mod builder;
+pub mod difference;
 mod dual;
 pub mod evaluate;
 pub mod function;
+pub mod generate;
 pub mod types;
 pub mod typing;
 pub mod value;
