@@ -5,9 +5,6 @@
 //!
 //! | module | owns |
 //! | --- | --- |
-//! | [`check`] | files, names, types: from the tree to checked definitions |
-//! | [`elaborate`] | from checked definitions to the IR, sizes checked |
-//! | [`library`] | M~, in F~ |
 //! | [`types`] | types with sizes |
 //! | [`function`] | the IR itself |
 //! | [`typing`] | the type of an expression |
@@ -15,21 +12,21 @@
 //! | [`verify`](mod@verify) | whether a function keeps the invariants |
 //! | [`value`] | values, and whether they fit a type |
 //! | [`evaluate`](mod@evaluate) | the reference evaluator: what a function means |
+//! | [`difference`] | derivatives by central differences, to check others |
+//! | [`generate`] | random functions with arguments |
 
 pub mod builder;
-pub mod check;
+pub mod difference;
 mod dual;
-pub mod elaborate;
 pub mod evaluate;
 pub mod function;
-pub mod library;
+pub mod generate;
 pub mod types;
 pub mod typing;
 pub mod value;
 pub mod verify;
 
 pub use builder::{Builder, Renaming, size_of};
-pub use check::{Definition, Loader, Program};
 pub use evaluate::{Failure, evaluate};
 pub use function::{Block, Expr, Function, Requirement, Stmt, Var, VarId};
 pub use types::{Size, Type};

@@ -13,7 +13,7 @@ fn run(function: &Function, args: &[V]) -> Result<V, String> {
 }
 
 fn value(function: &Function, args: &[V]) -> V {
-    run(function, args).unwrap()
+    run(function, args).unwrap_or_else(|message| panic!("{message}"))
 }
 
 fn pair(a: f64, b: f64) -> V {
@@ -87,7 +87,7 @@ fn booleans_and_select() {
 
 #[test]
 fn builds_nest_and_may_be_empty() {
-    // build n (fun i -> build (i + 1) ...) is ragged and refused; build n (fun i -> build n (fun j -> v[i] - v[j])) is not.
+    // build n (fun i -> build n (fun j -> v[i] - v[j]))
     let f = of_vector(|b, v| {
         let n = b.length(v);
         b.build(n.clone(), |b, i| {
@@ -130,7 +130,7 @@ fn folds_and_sums() {
         let count = b.size_of(i);
         let init = b.real(1.0);
         let folded = b.fold(count.clone(), init, |b, _, i| b.to_real(i));
-        let summed = b.sum(count, |b, i| b.to_real(i));
+        let summed = b.sum(count, Builder::to_real);
         b.op(Op::Sub, &[folded, summed])
     });
     assert_eq!(value(&f, &[(-4).into()]), 1.0.into());

@@ -181,7 +181,7 @@ pub enum Stmt {
         carried: Vec<Carried>,
         /// Computes `holds`.
         condition: Vec<Stmt>,
-        /// Defined in `condition`.
+        /// In scope at the end of `condition`: defined in it, or carried, or defined before the loop.
         holds: Reg,
         /// One iteration.
         body: Vec<Stmt>,

@@ -10,15 +10,20 @@
 //! | [`mod@verify`] | its invariants, checked |
 //! | [`print`] | its listing |
 //! | [`from_graph`] | lowering a scalar graph: scheduling |
+//! | [`from_ir`] | lowering a function of the array IR |
+//! | `memory` | the memory plan: lengths and offsets over sizes |
 
 pub mod events;
 pub mod from_graph;
+pub mod from_ir;
 pub mod kernel;
+mod memory;
 pub mod print;
 pub mod verify;
 
 pub use events::{Event, events};
 pub use from_graph::{GraphPort, lower_graph};
+pub use from_ir::lower_function;
 pub use kernel::{
     Buffer, BufferId, Carried, Choice, Class, Condition, External, ExternalFn, Instr, Kernel, Place, Port, Reg,
     SizeParam, SizeSource, Stmt,

@@ -1,0 +1,219 @@
+//! Activity analysis: which parts of which variables depend on the parameters that are differentiated by.
+//!
+//! Activity is kept *per leaf* of a type, all elements of an array being one leaf: a state that is a
+//! pair of a counter, an accuracy and an iterate carries a tangent for the iterate only, and one
+//! active field does not make a whole record active. Per element would need values; per variable
+//! would pair the constants of every record with zeros.
+//!
+//! In: a block without `Jvp`, and the activity of its parameters. Out: the activity of each variable
+//! bound in it, the least that is closed under the flow of values. What is inactive has a tangent
+//! that is zero by structure, and forward mode leaves it as it stands: a constant exponent never
+//! meets a logarithm, integers and truth values stay.
+//!
+//! Loops are run until nothing grows. Activities only grow and an inner loop goes on from where it
+//! stood, so each pass but the last of a loop raises a leaf of a state: passes are at most the
+//! number of leaves of the loop's state and of the states around it, whatever the depth.
+
+use crate::chain;
+use chainrule_base::{Arena, Id};
+use chainrule_ir::{Block, Expr, Type, Var, VarId};
+
+/// Which leaves of a type carry a tangent. In one normal form: an array or a tuple without an active
+/// leaf is `Inactive`.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Activity {
+    /// Nothing.
+    #[default]
+    Inactive,
+    /// A double.
+    Active,
+    /// An array whose elements are such.
+    Array(Box<Self>),
+    /// A tuple; as many as fields.
+    Tuple(Vec<Self>),
+}
+
+impl Activity {
+    /// Every double in `ty`.
+    pub(crate) fn full(ty: &Type) -> Self {
+        match ty {
+            Type::Double => Self::Active,
+            Type::Int | Type::Bool => Self::Inactive,
+            Type::Array(_, element) => Self::array(Self::full(element)),
+            Type::Tuple(fields, _) => Self::tuple(fields.iter().map(Self::full).collect()),
+        }
+    }
+
+    fn array(element: Self) -> Self {
+        if element == Self::Inactive { Self::Inactive } else { Self::Array(Box::new(element)) }
+    }
+
+    fn tuple(fields: Vec<Self>) -> Self {
+        if fields.iter().all(|field| *field == Self::Inactive) { Self::Inactive } else { Self::Tuple(fields) }
+    }
+
+    pub(crate) fn element(&self) -> Self {
+        match self {
+            Self::Array(element) => (**element).clone(),
+            _ => Self::Inactive,
+        }
+    }
+
+    pub(crate) fn component(&self, k: usize) -> Self {
+        match self {
+            Self::Tuple(fields) => fields.get(k).cloned().unwrap_or_default(),
+            _ => Self::Inactive,
+        }
+    }
+
+    /// Grows `self` by `other`; whether it grew.
+    fn join(&mut self, other: &Self) -> bool {
+        match (self, other) {
+            (_, Self::Inactive) | (Self::Active, Self::Active) => false,
+            (Self::Array(a), Self::Array(b)) => a.join(b),
+            (Self::Tuple(a), Self::Tuple(b)) => a.iter_mut().zip(b).fold(false, |grew, (x, y)| x.join(y) | grew),
+            // The same type gives the same form, so only `Inactive` is left.
+            (this, _) => {
+                *this = other.clone();
+                true
+            }
+        }
+    }
+
+    /// The type of the dual numbers of a `ty` of this activity: where a double is active, a pair.
+    pub(crate) fn dual_type(&self, ty: &Type) -> Type {
+        match (self, ty) {
+            (Self::Active, _) => ty.dual(),
+            (Self::Array(inner), Type::Array(size, element)) => Type::array(size.clone(), inner.dual_type(element)),
+            (Self::Tuple(inner), Type::Tuple(fields, names)) => {
+                Type::Tuple(inner.iter().zip(fields).map(|(a, field)| a.dual_type(field)).collect(), names.clone())
+            }
+            _ => ty.clone(),
+        }
+    }
+}
+
+/// The activity of all variables of a function, for one differentiated block at a time.
+#[derive(Default)]
+pub(crate) struct Activities {
+    of: Vec<Activity>,
+    whole: Vec<bool>,
+}
+
+impl Activities {
+    pub(crate) fn get(&self, var: VarId) -> &Activity {
+        const NONE: &Activity = &Activity::Inactive;
+        self.of.get(var.index()).unwrap_or(NONE)
+    }
+
+    /// Whether the variable is used other than by taking an element or a component of it.
+    pub(crate) fn used_whole(&self, var: VarId) -> bool {
+        self.whole.get(var.index()).copied().unwrap_or(false)
+    }
+
+    /// Analyses `body`, whose `params` are active wherever they can be.
+    pub(crate) fn analyse(&mut self, vars: &Arena<VarId, Var>, params: &[VarId], body: &Block) {
+        self.of.resize(vars.len(), Activity::Inactive);
+        self.whole.resize(vars.len(), false);
+        self.reset(body);
+        for param in params {
+            self.of[param.index()] = Activity::full(&vars[*param].ty);
+            self.whole[param.index()] = false;
+        }
+        self.block(vars, body);
+        self.mark_whole(body);
+    }
+
+    /// What an earlier differentiation found is forgotten.
+    fn reset(&mut self, block: &Block) {
+        for stmt in &block.stmts {
+            for var in [stmt.var].into_iter().chain(stmt.expr.binders()) {
+                self.of[var.index()] = Activity::Inactive;
+                self.whole[var.index()] = false;
+            }
+            for inner in stmt.expr.blocks() {
+                self.reset(inner);
+            }
+        }
+    }
+
+    fn raise(&mut self, var: VarId, by: &Activity) -> bool {
+        self.of[var.index()].join(by)
+    }
+
+    fn block(&mut self, vars: &Arena<VarId, Var>, block: &Block) {
+        for stmt in &block.stmts {
+            let activity = self.expr(vars, stmt.var, &stmt.expr);
+            self.raise(stmt.var, &activity);
+        }
+    }
+
+    fn expr(&mut self, vars: &Arena<VarId, Var>, var: VarId, expr: &Expr) -> Activity {
+        match expr {
+            Expr::Real(_) | Expr::Bool(_) | Expr::Size(_) | Expr::ToReal(_) | Expr::Jvp { .. } => Activity::Inactive,
+            Expr::Op(op, args) => {
+                let is_double = vars[var].ty == Type::Double;
+                let active =
+                    |(idx, arg): (usize, &VarId)| *self.get(*arg) == Activity::Active && chain::depends(*op, idx);
+                if is_double && args.iter().enumerate().any(active) { Activity::Active } else { Activity::Inactive }
+            }
+            Expr::Build { body, .. } => {
+                self.block(vars, body);
+                Activity::array(self.get(body.result).clone())
+            }
+            Expr::Sum { body, .. } => {
+                self.block(vars, body);
+                self.get(body.result).clone()
+            }
+            Expr::Fold { state, init, body, .. } | Expr::While { state, init, body, .. } => {
+                let init = self.get(*init).clone();
+                self.raise(*state, &init);
+                loop {
+                    if let Expr::While { condition, .. } = expr {
+                        self.block(vars, condition);
+                    }
+                    self.block(vars, body);
+                    let after = self.get(body.result).clone();
+                    if !self.raise(*state, &after) {
+                        return self.get(*state).clone();
+                    }
+                }
+            }
+            Expr::If { then, otherwise, .. } => {
+                self.block(vars, then);
+                self.block(vars, otherwise);
+                let mut activity = self.get(then.result).clone();
+                activity.join(self.get(otherwise.result));
+                activity
+            }
+            Expr::Get { array, .. } => self.get(*array).element(),
+            Expr::Array(elements) => {
+                let mut activity = Activity::Inactive;
+                for element in elements {
+                    activity.join(self.get(*element));
+                }
+                Activity::array(activity)
+            }
+            Expr::Tuple(fields) => Activity::tuple(fields.iter().map(|field| self.get(*field).clone()).collect()),
+            Expr::Component(tuple, k) => self.get(*tuple).component(*k),
+        }
+    }
+
+    /// Backwards, so that every use of a tuple is known before its components are looked at.
+    fn mark_whole(&mut self, block: &Block) {
+        self.whole[block.result.index()] = true;
+        for stmt in block.stmts.iter().rev() {
+            match &stmt.expr {
+                Expr::Get { .. } | Expr::Component(..) => continue,
+                Expr::Tuple(_) if !self.used_whole(stmt.var) => continue,
+                _ => {}
+            }
+            for operand in stmt.expr.operands() {
+                self.whole[operand.index()] = true;
+            }
+            for inner in stmt.expr.blocks() {
+                self.mark_whole(inner);
+            }
+        }
+    }
+}

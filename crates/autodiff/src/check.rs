@@ -1,0 +1,150 @@
+//! Independent checks of expanded functions, for tests and fuzzers.
+//!
+//! The reference evaluator differentiates with tagged dual numbers while it runs, and shares nothing with
+//! [`crate::expand`]; central differences in extended precision share nothing with either.
+
+use crate::expand;
+use chainrule_ir::{Builder, Function, Value, VarId, evaluate, verify};
+use chainrule_ops::{Algebra, Big, F64, Op, Precise};
+
+/// What is expected of a function at a point, and what came out; `None` where the point has no value.
+pub type Checked<T> = Result<Option<T>, String>;
+
+/// Expands `function`; checks that both verify, and that both have the same value at `args`, or none.
+/// Returns the expanded function with the value.
+///
+/// Doubles are equal bit for bit but for the sign of zero: both compute the operator table's formulas in
+/// one order, but the tangent of a structural zero is left out of a sum, where the evaluator may add a zero.
+/// Where the evaluator's result is not finite nothing is compared. What is zero by structure for the evaluator, which
+/// knows the branch that was taken, can be a number that is 0 for a program; times an infinite partial that
+/// is NaN. So where a program has NaN alone, both are compared in numbers where 0 times anything is 0.
+///
+/// # Errors
+/// What is wrong, in words.
+pub fn expansion(function: &Function, args: &[Value<f64>]) -> Checked<(Function, Value<f64>)> {
+    verify(function).map_err(|found| format!("the function does not verify: {found:?}"))?;
+    let expanded = expand(function).map_err(|e| format!("no expansion: {e}"))?;
+    verify(&expanded).map_err(|found| format!("the expanded function does not verify: {found:?}"))?;
+    let (expected, found) = (evaluate(function, &mut F64, args), evaluate(&expanded, &mut F64, args));
+    let Ok(expected) = expected else { return Ok(None) };
+    let found = found.map_err(|failure| format!("the expanded function fails: {failure}"))?;
+    if !same(&expected, &found, true) {
+        return Err(format!("the evaluator says {expected:?}, the expanded function {found:?}"));
+    }
+    if !same(&expected, &found, false) {
+        let [expected, found] = [function, &expanded].map(|f| evaluate(f, &mut Absorbing, args));
+        let (Ok(expected), Ok(found)) = (expected, found) else { return Ok(None) };
+        if !same(&expected, &found, false) {
+            return Err(format!("with 0 * x = 0 the evaluator says {expected:?}, the expanded function {found:?}"));
+        }
+    }
+    Ok(Some((expanded, found)))
+}
+
+/// Doubles where 0 times anything is 0.
+struct Absorbing;
+
+impl Algebra for Absorbing {
+    type Value = f64;
+    fn constant(&mut self, c: f64) -> f64 {
+        c
+    }
+    fn apply(&mut self, op: Op, args: &[f64]) -> f64 {
+        if op == Op::Mul && args.contains(&0.0) { 0.0 } else { op.value(args) }
+    }
+    fn to_f64(&self, value: &f64) -> Option<f64> {
+        Some(*value)
+    }
+}
+
+/// `fun params tangents -> jvp of the function at params along tangents`, for the parameters that have a
+/// `Double`, with the derivative not yet expanded: what the evaluator differentiates by itself. Applied
+/// again, it gives second derivatives.
+#[must_use]
+pub fn differentiated(function: &Function) -> Function {
+    let mut builder = Builder::rewriting(function);
+    // Integers stay outside: types of other parameters may name them.
+    let params: Vec<VarId> = function.params.iter().copied().filter(|param| function.ty(*param).has_double()).collect();
+    let along: Vec<VarId> = params.iter().map(|param| builder.fresh(function.ty(*param).clone())).collect();
+    along.iter().for_each(|tangent| builder.push_param(*tangent));
+    let result = builder.jvp(&params, &along, |builder, inner| {
+        builder.inline(&function.body, &mut params.iter().copied().zip(inner.iter().copied()).collect())
+    });
+    builder.finish(result)
+}
+
+// Equal but for the sign of zero. What is not finite in `expected` is not compared; where `nan_passes`,
+// neither is what is NaN in `found`.
+fn same(expected: &Value<f64>, found: &Value<f64>, nan_passes: bool) -> bool {
+    match (expected, found) {
+        (Value::Real(a), Value::Real(b)) => !a.is_finite() || a == b || (nan_passes && b.is_nan()),
+        (Value::Int(a), Value::Int(b)) => a == b,
+        (Value::Bool(a), Value::Bool(b)) => a == b,
+        (Value::Array(a), Value::Array(b)) | (Value::Tuple(a), Value::Tuple(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b, nan_passes))
+        }
+        _ => false,
+    }
+}
+
+/// Compares `tangents`, the derivative that some code found of `function` at `args` along `along` (both with
+/// as many doubles as the arguments have), with central differences, all in extended precision.
+///
+/// The differences are taken with steps `h` and `h/2`, `h = 2^-100`. Where the function is smooth the
+/// second is off by a third of their distance, to leading order; three times that is allowed. Besides, the
+/// operators are accurate to about 2^-250 (lgamma and its derivatives are; most are to 2^-380), which the
+/// division by `h` makes 2^-150, and 30 bits are left for cancellation inside the function: 2^-120 of the
+/// larger of value and derivative. `None` when the function has no finite value there.
+///
+/// # Errors
+/// What differs, in words.
+pub fn central_differences(
+    precise: &mut Precise,
+    function: &Function,
+    args: &[Value<Big>],
+    along: &[Value<Big>],
+    tangents: &[Big],
+) -> Checked<()> {
+    let shifted = |precise: &mut Precise, step: f64| -> Option<Vec<Big>> {
+        let moved: Vec<Value<Big>> = args.iter().zip(along).map(|(a, t)| shift(precise, a, t, step)).collect();
+        let value = evaluate(function, precise, &moved).ok()?;
+        Some(value.reals().into_iter().cloned().collect())
+    };
+    let h = 2f64.powi(-100);
+    let steps = [h, -h, h / 2.0, -h / 2.0];
+    let Some(values) = steps.iter().map(|step| shifted(precise, *step)).collect::<Option<Vec<_>>>() else {
+        return Ok(None);
+    };
+    for (k, tangent) in tangents.iter().enumerate() {
+        let slope = |i: usize| {
+            let width = precise.from_f64(steps[i] - steps[i + 1]);
+            let rise = precise.sub(&values[i][k], &values[i + 1][k]);
+            precise.div(&rise, &width)
+        };
+        let (coarse, fine) = (slope(0), slope(2));
+        let difference = precise.sub(&fine, tangent).abs();
+        let truncation = precise.sub(&coarse, &fine).abs();
+        let floor = precise.add(&values[0][k].abs(), &precise.add(&fine.abs(), &tangent.abs()));
+        let floor = precise.mul(&floor, &precise.from_f64(2f64.powi(-120)));
+        let allowed = precise.add(&truncation, &floor);
+        if difference.is_nan() || allowed.is_nan() || !precise.as_f64(&fine).is_finite() {
+            return Ok(None);
+        }
+        if precise.less(&allowed, &difference) {
+            let [tangent, fine, allowed] = [tangent, &fine, &allowed].map(|x| precise.as_f64(x));
+            return Err(format!("double {k}: derivative {tangent:e}, central difference {fine:e} within {allowed:e}"));
+        }
+    }
+    Ok(Some(()))
+}
+
+fn shift(precise: &mut Precise, value: &Value<Big>, along: &Value<Big>, step: f64) -> Value<Big> {
+    let mut tangents = along.reals().into_iter();
+    value.map(&mut |x| match tangents.next() {
+        Some(tangent) => {
+            let step = precise.constant(step);
+            precise.add(x, &precise.mul(tangent, &step))
+        }
+        None => x.clone(),
+    })
+}

@@ -1,0 +1,186 @@
+//! Dual numbers, as they stand in the code that forward mode makes.
+//!
+//! The dual number of a scalar is a pair of value and tangent, that of an array an array of duals,
+//! that of a tuple a tuple of duals; what is inactive stands as it is ([`Activity::dual_type`]).
+//! A [`Dual`] is such a number before it is written out: the value and the tangent of a scalar are
+//! two variables as long as nobody asks for the pair, so straight-line code never makes one.
+//!
+//! [`pack`] writes a dual out as one variable, [`unpack`] is its inverse. Where two flows meet
+//! (branches, loop states, elements of an array) both are packed to the joint activity, and what was
+//! inactive is paired with zeros.
+
+use crate::activity::Activity;
+use crate::emit::{Emitter, Scalar};
+use chainrule_ir::{Type, VarId};
+
+/// The dual number of a variable.
+#[derive(Clone, Debug)]
+pub(crate) enum Dual {
+    /// Inactive: the value; the tangent is zero by structure.
+    Plain(VarId),
+    /// An active double.
+    Pair {
+        /// The value.
+        value: VarId,
+        /// The tangent.
+        tangent: Scalar,
+    },
+    /// An array or tuple, written out: a variable of type `activity.dual_type(..)`.
+    Packed(VarId, Activity),
+    /// An array or tuple whose values and tangents lie in two variables of its own type: a parameter.
+    /// Its activity is full.
+    Zip {
+        /// The values.
+        at: VarId,
+        /// The tangents.
+        along: VarId,
+    },
+    /// A tuple, not written out.
+    Tuple(Vec<Self>),
+}
+
+/// The dual number with value `at` and tangent `along`, all of whose doubles are active.
+pub(crate) fn zip(out: &Emitter, at: VarId, along: VarId) -> Dual {
+    let ty = out.ty(at);
+    match ty {
+        Type::Double => Dual::Pair { value: at, tangent: out.scalar(along) },
+        _ if !ty.has_double() => Dual::Plain(at),
+        _ => Dual::Zip { at, along },
+    }
+}
+
+/// What the variable `var` of a dual type holds.
+pub(crate) fn unpack(out: &mut Emitter, var: VarId, activity: &Activity) -> Dual {
+    match activity {
+        Activity::Inactive => Dual::Plain(var),
+        Activity::Active => {
+            let (value, tangent) = (out.component(var, 0), out.component(var, 1));
+            Dual::Pair { value, tangent: Scalar::Var(tangent) }
+        }
+        Activity::Array(_) | Activity::Tuple(_) => Dual::Packed(var, activity.clone()),
+    }
+}
+
+/// `dual[index]` (D-Get).
+pub(crate) fn get(out: &mut Emitter, dual: &Dual, index: VarId, proved: bool) -> Dual {
+    match dual {
+        Dual::Plain(array) => Dual::Plain(out.get(*array, index, proved)),
+        Dual::Packed(array, activity) => {
+            let element = out.get(*array, index, proved);
+            unpack(out, element, &activity.element())
+        }
+        Dual::Zip { at, along } => {
+            let (at, along) = (out.get(*at, index, proved), out.get(*along, index, proved));
+            zip(out, at, along)
+        }
+        // A double or a tuple is not an array: the verifier has said so.
+        Dual::Pair { .. } | Dual::Tuple(_) => dual.clone(),
+    }
+}
+
+/// Component `k` of a dual tuple (D-Fst, D-Snd).
+pub(crate) fn component(out: &mut Emitter, dual: &Dual, k: usize) -> Dual {
+    match dual {
+        Dual::Plain(tuple) => Dual::Plain(out.component(*tuple, k)),
+        Dual::Packed(tuple, activity) => {
+            let part = out.component(*tuple, k);
+            unpack(out, part, &activity.component(k))
+        }
+        Dual::Zip { at, along } => {
+            let (at, along) = (out.component(*at, k), out.component(*along, k));
+            zip(out, at, along)
+        }
+        Dual::Tuple(parts) => parts.get(k).cloned().unwrap_or_else(|| dual.clone()),
+        Dual::Pair { .. } => dual.clone(),
+    }
+}
+
+/// `dual`, of the plain type `ty`, as one variable of type `to.dual_type(ty)`. `to` covers its activity.
+// Recursive on the depth of a type.
+pub(crate) fn pack(out: &mut Emitter, dual: &Dual, ty: &Type, to: &Activity) -> VarId {
+    match (dual, to) {
+        (Dual::Plain(var), Activity::Inactive) => *var,
+        (Dual::Plain(var), Activity::Active) => out.pair(*var, Scalar::Const(0.0)),
+        (Dual::Pair { value, tangent }, _) => out.pair(*value, *tangent),
+        (Dual::Packed(var, activity), _) if activity == to => *var,
+        (_, Activity::Array(inner)) => match ty {
+            Type::Array(size, element) => out.build(size.clone(), &mut |out, index| {
+                let part = get(out, dual, index, true);
+                pack(out, &part, element, inner)
+            }),
+            _ => some_variable(dual),
+        },
+        (_, Activity::Tuple(inner)) => match ty {
+            Type::Tuple(fields, _) => {
+                let mut parts = Vec::with_capacity(fields.len());
+                for (k, (field, to)) in fields.iter().zip(inner).enumerate() {
+                    let part = component(out, dual, k);
+                    parts.push(pack(out, &part, field, to));
+                }
+                out.tuple(parts, to.dual_type(ty))
+            }
+            _ => some_variable(dual),
+        },
+        (Dual::Packed(..) | Dual::Zip { .. } | Dual::Tuple(_), _) => some_variable(dual),
+    }
+}
+
+// Only for duals that do not have the type they should have, which the verifier tells.
+fn some_variable(dual: &Dual) -> VarId {
+    match dual {
+        Dual::Plain(var) | Dual::Packed(var, _) | Dual::Pair { value: var, .. } | Dual::Zip { at: var, .. } => *var,
+        Dual::Tuple(parts) => parts.first().map_or_else(|| chainrule_base::Id::new(0), some_variable),
+    }
+}
+
+/// Which half of a dual number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Half {
+    /// The value: of the plain type.
+    Value,
+    /// The tangent: of the [`tangent_type`] of the plain type.
+    Tangent,
+}
+
+/// `ty` without its integers and truth values: the type of its tangents. `None` when nothing is left.
+pub(crate) fn tangent_type(ty: &Type) -> Option<Type> {
+    match ty {
+        Type::Double => Some(Type::Double),
+        Type::Int | Type::Bool => None,
+        Type::Array(size, element) => Some(Type::array(size.clone(), tangent_type(element)?)),
+        Type::Tuple(fields, names) => {
+            let kept: Vec<(usize, Type)> =
+                fields.iter().enumerate().filter_map(|(k, field)| Some((k, tangent_type(field)?))).collect();
+            if kept.is_empty() {
+                return None;
+            }
+            let names = names.as_ref().map(|names| kept.iter().filter_map(|(k, _)| names.get(*k).cloned()).collect());
+            Some(Type::Tuple(kept.into_iter().map(|(_, field)| field).collect(), names))
+        }
+    }
+}
+
+/// One half of `dual`, a variable of type `ty.dual()`. `ty` has a double where the tangent is asked for.
+// Recursive on the depth of a type.
+pub(crate) fn half(out: &mut Emitter, dual: VarId, ty: &Type, which: Half) -> VarId {
+    match ty {
+        Type::Double => out.component(dual, usize::from(which == Half::Tangent)),
+        _ if !ty.has_double() => dual,
+        Type::Array(size, element) => out.build(size.clone(), &mut |out, index| {
+            let part = out.get(dual, index, true);
+            half(out, part, element, which)
+        }),
+        Type::Tuple(fields, _) => {
+            let mut parts = Vec::with_capacity(fields.len());
+            for (k, field) in fields.iter().enumerate() {
+                if which == Half::Value || field.has_double() {
+                    let part = out.component(dual, k);
+                    parts.push(half(out, part, field, which));
+                }
+            }
+            let whole = if which == Half::Value { Some(ty.clone()) } else { tangent_type(ty) };
+            out.tuple(parts, whole.unwrap_or_else(|| ty.clone()))
+        }
+        Type::Int | Type::Bool => dual,
+    }
+}

@@ -1,0 +1,189 @@
+//! Writing scalar code: a [`Builder`] that knows its literals.
+//!
+//! In: requests for operations on scalars, known or computed. Out: statements. Holds: a literal is bound
+//! once a scope, and known as such, so that `0`, `1` and `-1` can be seen and left out.
+
+use chainrule_base::{Id, Span};
+use chainrule_ir::{Block, Builder, Expr, Function, Size, Stmt, Type, VarId};
+use chainrule_ops::{Algebra, Op, Type as OpType};
+use std::collections::BTreeMap;
+
+/// A scalar that may be known.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Scalar {
+    /// Known; a truth value is 1 or 0.
+    Const(f64),
+    /// Computed.
+    Var(VarId),
+}
+
+impl Scalar {
+    fn is(self, c: f64) -> bool {
+        self == Self::Const(c)
+    }
+}
+
+/// A builder with what is known of literals. Blocks are opened and closed here, not at the builder.
+pub(crate) struct Emitter {
+    pub(crate) builder: Builder,
+    /// The value of each variable that is bound to a literal.
+    literals: Vec<Option<f64>>,
+    /// For each open block the literals bound in it, by bits.
+    scopes: Vec<BTreeMap<u64, VarId>>,
+    span: Option<Span>,
+}
+
+impl Emitter {
+    /// Goes on from `builder`, which has no block open but the outermost.
+    pub(crate) fn new(builder: Builder) -> Self {
+        Self { builder, literals: Vec::new(), scopes: vec![BTreeMap::new()], span: None }
+    }
+
+    pub(crate) fn finish(self, result: VarId) -> Function {
+        self.builder.finish(result)
+    }
+
+    pub(crate) fn open(&mut self) {
+        self.builder.push_block();
+        self.scopes.push(BTreeMap::new());
+    }
+
+    pub(crate) fn close(&mut self, result: VarId) -> Block {
+        self.scopes.pop();
+        self.builder.pop_block(result)
+    }
+
+    /// A fresh variable that dumps call `<name of like><suffix>`.
+    pub(crate) fn fresh_like(&mut self, ty: Type, like: VarId, suffix: &str) -> VarId {
+        let name = self.builder.vars[like].name.as_ref().map(|name| format!("{name}{suffix}"));
+        match name {
+            Some(name) => self.builder.fresh_named(ty, &name),
+            None => self.builder.fresh(ty),
+        }
+    }
+
+    pub(crate) fn ty(&self, var: VarId) -> &Type {
+        self.builder.ty(var)
+    }
+
+    /// `var = expr`, in the innermost block.
+    pub(crate) fn bind(&mut self, var: VarId, expr: Expr) {
+        if let Expr::Real(c) = expr {
+            if self.literals.len() <= var.index() {
+                self.literals.resize(var.index() + 1, None);
+            }
+            self.literals[var.index()] = Some(c);
+            if let Some(scope) = self.scopes.last_mut() {
+                scope.entry(c.to_bits()).or_insert(var);
+            }
+        }
+        self.builder.push(Stmt { var, expr, span: self.span });
+    }
+
+    /// What in the program asks for the statements that are written.
+    pub(crate) fn span(&self) -> Option<Span> {
+        self.span
+    }
+
+    /// From now on statements are asked for by `span`.
+    pub(crate) fn set_span(&mut self, span: Option<Span>) {
+        self.span = span;
+        self.builder.set_span(span);
+    }
+
+    /// A double.
+    pub(crate) fn real(&mut self, c: f64) -> VarId {
+        match self.scopes.iter().rev().find_map(|scope| scope.get(&c.to_bits())) {
+            Some(var) => *var,
+            None => {
+                let var = self.builder.fresh(Type::Double);
+                self.bind(var, Expr::Real(c));
+                var
+            }
+        }
+    }
+
+    /// What is known of a variable of type `Double`.
+    pub(crate) fn scalar(&self, var: VarId) -> Scalar {
+        match self.literals.get(var.index()) {
+            Some(Some(c)) => Scalar::Const(*c),
+            _ => Scalar::Var(var),
+        }
+    }
+
+    /// `scalar` as a variable of type `Double`.
+    pub(crate) fn double(&mut self, scalar: Scalar) -> VarId {
+        match scalar {
+            Scalar::Const(c) => self.real(c),
+            Scalar::Var(var) => var,
+        }
+    }
+
+    /// The dual number of a double, as one variable.
+    pub(crate) fn pair(&mut self, value: VarId, tangent: Scalar) -> VarId {
+        let tangent = self.double(tangent);
+        self.builder.tuple(&[value, tangent])
+    }
+
+    /// A tuple or record of type `ty`.
+    pub(crate) fn tuple(&mut self, parts: Vec<VarId>, ty: Type) -> VarId {
+        self.builder.emit(Expr::Tuple(parts), ty)
+    }
+
+    /// Component `k` of a tuple.
+    pub(crate) fn component(&mut self, tuple: VarId, k: usize) -> VarId {
+        self.builder.component(tuple, k)
+    }
+
+    /// `array[index]`.
+    pub(crate) fn get(&mut self, array: VarId, index: VarId, proved: bool) -> VarId {
+        self.builder.compute(Expr::Get { array, index, proved })
+    }
+
+    /// `build size (fun index -> body(index))`.
+    pub(crate) fn build(&mut self, size: Size, body: &mut dyn FnMut(&mut Self, VarId) -> VarId) -> VarId {
+        let index = self.builder.fresh(Type::Int);
+        self.open();
+        let result = body(self, index);
+        let body = self.close(result);
+        self.builder.compute(Expr::Build { size, index, body })
+    }
+}
+
+/// Operators on scalars, as statements. What is known is folded; zeros and ones of tangents and
+/// partials, which are structural and not the result of arithmetic, are left out.
+impl Algebra for Emitter {
+    type Value = Scalar;
+
+    fn constant(&mut self, c: f64) -> Scalar {
+        Scalar::Const(c)
+    }
+
+    fn apply(&mut self, op: Op, args: &[Scalar]) -> Scalar {
+        let known: Option<Vec<f64>> =
+            args.iter().map(|arg| if let Scalar::Const(c) = arg { Some(*c) } else { None }).collect();
+        if let Some(known) = known {
+            return Scalar::Const(op.value(&known));
+        }
+        match (op, args) {
+            (Op::Mul, [a, b]) if a.is(0.0) || b.is(0.0) => return Scalar::Const(0.0),
+            (Op::Mul, [a, b]) | (Op::Add, [b, a]) if a.is(if op == Op::Mul { 1.0 } else { 0.0 }) => return *b,
+            (Op::Mul, [a, b]) | (Op::Add, [b, a]) if b.is(if op == Op::Mul { 1.0 } else { 0.0 }) => return *a,
+            (Op::Mul, [a, b]) if a.is(-1.0) => return self.apply(Op::Neg, &[*b]),
+            (Op::Mul, [a, b]) if b.is(-1.0) => return self.apply(Op::Neg, &[*a]),
+            (Op::Pow, [a, b]) if b.is(1.0) => return *a,
+            (Op::Select, [Scalar::Const(c), a, b]) => return if *c == 0.0 { *b } else { *a },
+            (Op::Select, [_, a, b]) if a == b => return *a,
+            _ => {}
+        }
+        let row = op.row();
+        let operands: Vec<VarId> = (args.iter().zip(row.args))
+            .map(|(arg, ty)| match (arg, ty) {
+                (Scalar::Const(c), OpType::Bool) => self.builder.bool(*c != 0.0),
+                _ => self.double(*arg),
+            })
+            .collect();
+        let ty = if row.result == OpType::Bool { Type::Bool } else { Type::Double };
+        Scalar::Var(self.builder.emit(Expr::Op(op, operands), ty))
+    }
+}

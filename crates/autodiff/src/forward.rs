@@ -1,0 +1,390 @@
+//! Forward mode, source to source: every [`Expr::Jvp`] replaced by ordinary code.
+//!
+//! Source: Shaikhha, Fitzgibbon, Vytiniotis, Peyton Jones and Koch, *Efficient differentiable
+//! programming in a functional array-processing language* (2018), section 3.2, figure 6.
+//!
+//! | figure 6 | here |
+//! | --- | --- |
+//! | D⟦e⟧ | [`Dual`]: value and tangent |
+//! | V⟦e⟧, T⟦e⟧ (D-NumV, D-NumT) | `Dual::Pair { value, tangent }` |
+//! | x⃗ (D-Var) | `Forward::duals[x]` |
+//! | D-Abs, D-App | functions are inlined before; [`Expr::Jvp`] is D⟦fun⟧ applied ([`Forward::jvp`]) |
+//! | D-Let | a statement ([`Forward::stmt`]) |
+//! | D-If | [`Forward::branches`]; the condition's value alone is looked at |
+//! | D-Build | [`Forward::build`] |
+//! | D-IFold | [`Forward::fold`]; ours besides: [`Forward::while_loop`], [`Forward::sum`] |
+//! | D-Get, D-Length | [`dual::get`]; lengths are sizes, which stay |
+//! | D-Pair | `Dual::Tuple` |
+//! | D-Fst, D-Snd | [`dual::component`] |
+//! | D-Neg, D-Add, D-Mul, and so on | [`chain::tangent`], from the operator table |
+//!
+//! What differs from the paper: what does not depend on the parameters is inactive and stays as it is
+//! ([`crate::activity`]), where the paper pairs it with zeros; so a constant exponent is known as one.
+//!
+//! In: a function. Out: a function of the same parameters and result without [`Expr::Jvp`]. Holds: the
+//! value part is computed once, with the operations of the original in their order, and no loop stands
+//! twice. A variable whose value stands in the result keeps its name.
+//!
+//! **Nested derivatives.** The inner one is expanded first; it is then ordinary code, in which the
+//! variables of the outer function, tangents included, are variables like any other. Each expansion has
+//! its own tangent *variables*, and a variable from around a body is inactive in it, so the
+//! perturbations of two derivatives cannot be confused (section 3.3).
+
+use crate::activity::{Activities, Activity};
+use crate::chain;
+use crate::dual::{self, Dual};
+use crate::emit::{Emitter, Scalar};
+use crate::tidy::{self, Tidier};
+use chainrule_base::{Diagnostic, Diagnostics, Id, Name, Span};
+use chainrule_ir::{Block, Builder, Expr, Function, Size, Stmt, Type, VarId};
+use chainrule_ops::{Algebra, Op};
+use std::collections::BTreeMap;
+
+/// `function` with every derivative in it expanded. Linear in its size for each level of nesting.
+///
+/// # Errors
+/// Only by a bug: a function that the verifier accepts can be expanded.
+pub fn expand(function: &Function) -> Result<Function, Diagnostics> {
+    let mut forward = Forward {
+        out: Emitter::new(Builder::rewriting(function)),
+        duals: Vec::new(),
+        activities: Activities::default(),
+        size_of: BTreeMap::new(),
+        tidier: Tidier::default(),
+        diagnostics: Diagnostics::new(),
+    };
+    for stmt in function.body.stmts.clone() {
+        forward.stmt(stmt);
+    }
+    let result = forward.plain(function.body.result);
+    let Forward { out, diagnostics, .. } = forward;
+    let mut expanded = out.finish(result);
+    tidy::function(&mut expanded);
+    diagnostics.into_result(expanded)
+}
+
+struct Forward {
+    out: Emitter,
+    /// The dual number of each variable that has one; the others are inactive and stand for themselves.
+    duals: Vec<Option<Dual>>,
+    /// Of the body that is being differentiated; everything is inactive while code is only copied.
+    activities: Activities,
+    /// Integers that are replaced, with what they are as sizes.
+    size_of: BTreeMap<VarId, Size>,
+    tidier: Tidier,
+    diagnostics: Diagnostics,
+}
+
+impl Forward {
+    fn stmt(&mut self, Stmt { var, expr, span }: Stmt) {
+        self.out.set_span(span);
+        let active = *self.activities.get(var) != Activity::Inactive;
+        match expr {
+            Expr::Jvp { params, body, at, along } => self.jvp(var, &params, body, &at, &along),
+            Expr::Get { array, index, proved } if self.has_dual(array) => {
+                let (array, index) = (self.dual(array), self.plain(index));
+                let element = dual::get(&mut self.out, &array, index, proved);
+                self.bind(var, element);
+            }
+            Expr::Component(tuple, k) if self.has_dual(tuple) => {
+                let tuple = self.dual(tuple);
+                let part = dual::component(&mut self.out, &tuple, k);
+                self.bind(var, part);
+            }
+            expr if !active => self.inactive(var, expr),
+            Expr::Op(op, args) => self.op(var, op, &args),
+            Expr::Tuple(fields) => {
+                let parts = fields.iter().map(|field| self.dual(*field)).collect();
+                self.bind(var, Dual::Tuple(parts));
+            }
+            Expr::Array(elements) => {
+                let activity = self.activities.get(var).element();
+                let elements = elements.iter().map(|element| self.pack(*element, &activity)).collect();
+                self.bind_packed(var, Expr::Array(elements), span);
+            }
+            Expr::Build { size, index, body } => self.build(var, &size, index, body),
+            Expr::Fold { count, index, state, init, body } => self.fold(var, &count, index, state, init, body),
+            Expr::Sum { count, index, body } => self.sum(var, &count, index, body),
+            Expr::While { limit, state, init, condition, body } => {
+                self.while_loop(var, &limit, state, init, condition, body);
+            }
+            Expr::If { condition, then, otherwise } => self.branches(var, condition, then, otherwise),
+            // These are active only if their operand is, and then they were met above.
+            expr => self.inactive(var, expr),
+        }
+    }
+
+    /// D⟦fun params -> body⟧ applied to `(at, along)`.
+    fn jvp(&mut self, var: VarId, params: &[VarId], body: Block, at: &[VarId], along: &[VarId]) {
+        let span = self.out.span();
+        // The derivatives inside first. Dead code is taken out so that it is not differentiated.
+        let mut body = self.block(body);
+        self.tidier.block(&self.out.builder.vars, &mut body);
+        self.activities.analyse(&self.out.builder.vars, params, &body);
+        self.out.set_span(span);
+        for ((param, at), along) in params.iter().zip(at).zip(along) {
+            let (at, along) = (self.plain(*at), self.plain(*along));
+            let dual = dual::zip(&self.out, at, along);
+            self.bind(*param, dual);
+        }
+        for stmt in body.stmts {
+            self.stmt(stmt);
+        }
+        self.out.set_span(span);
+        let full = Activity::full(self.out.ty(body.result));
+        let result = self.pack(body.result, &full);
+        self.bind(var, Dual::Plain(result));
+    }
+
+    /// The value as it was; the tangent by the chain rule.
+    fn op(&mut self, var: VarId, op: Op, args: &[VarId]) {
+        let tangents: Vec<Option<Scalar>> = args.iter().map(|arg| self.tangent(*arg)).collect();
+        let args: Vec<VarId> = args.iter().map(|arg| self.plain(*arg)).collect();
+        self.out.bind(var, Expr::Op(op, args.clone()));
+        let tangent = chain::tangent(&mut self.out, op, &args, var, &tangents);
+        self.bind(var, Dual::Pair { value: var, tangent });
+    }
+
+    fn build(&mut self, var: VarId, size: &Size, index: VarId, body: Block) {
+        let span = self.out.span();
+        let activity = self.activities.get(var).element();
+        let size = self.size(size);
+        let body = self.packed_block(body, &activity);
+        self.bind_packed(var, Expr::Build { size, index, body }, span);
+    }
+
+    fn fold(&mut self, var: VarId, count: &Size, index: VarId, state: VarId, init: VarId, body: Block) {
+        let span = self.out.span();
+        let activity = self.activities.get(state).clone();
+        let count = self.size(count);
+        let init = self.pack(init, &activity);
+        let state_dual = self.dual_state(state, &activity);
+        self.out.open();
+        let dual = dual::unpack(&mut self.out, state_dual, &activity);
+        self.bind(state, dual);
+        let body = self.rest_of_block(body, &activity);
+        self.bind_packed(var, Expr::Fold { count, index, state: state_dual, init, body }, span);
+    }
+
+    /// A fold whose state is the pair of the sums, so that the loop stands once.
+    fn sum(&mut self, var: VarId, count: &Size, index: VarId, body: Block) {
+        let span = self.out.span();
+        let count = self.size(count);
+        let zero = self.out.real(0.0);
+        let init = self.out.pair(zero, Scalar::Const(0.0));
+        let state = self.out.fresh_like(Type::Double.dual(), var, "_dual");
+        self.out.open();
+        let (sum, sum_tan) = (self.out.component(state, 0), self.out.component(state, 1));
+        for stmt in body.stmts {
+            self.stmt(stmt);
+        }
+        self.out.set_span(span);
+        let term = self.plain(body.result);
+        let term_tan = self.tangent(body.result).unwrap_or(Scalar::Const(0.0));
+        // The value is added as it was: not even a zero is left out.
+        let value = self.out.builder.compute(Expr::Op(Op::Add, vec![sum, term]));
+        let tangent = self.out.apply(Op::Add, &[Scalar::Var(sum_tan), term_tan]);
+        let next = self.out.pair(value, tangent);
+        let body = self.out.close(next);
+        self.bind_packed(var, Expr::Fold { count, index, state, init, body }, span);
+    }
+
+    fn while_loop(&mut self, var: VarId, limit: &Size, state: VarId, init: VarId, condition: Block, body: Block) {
+        let span = self.out.span();
+        let activity = self.activities.get(state).clone();
+        let limit = self.size(limit);
+        let init = self.pack(init, &activity);
+        let state_dual = self.dual_state(state, &activity);
+        // The state is bound in both blocks, and taken apart in each.
+        let mut step = |block, to: &Activity| {
+            self.out.open();
+            let dual = dual::unpack(&mut self.out, state_dual, &activity);
+            self.bind(state, dual);
+            self.rest_of_block(block, to)
+        };
+        let condition = step(condition, &Activity::Inactive);
+        let body = step(body, &activity);
+        self.bind_packed(var, Expr::While { limit, state: state_dual, init, condition, body }, span);
+    }
+
+    fn branches(&mut self, var: VarId, condition: VarId, then: Block, otherwise: Block) {
+        let span = self.out.span();
+        let activity = self.activities.get(var).clone();
+        let condition = self.plain(condition);
+        let then = self.packed_block(then, &activity);
+        let otherwise = self.packed_block(otherwise, &activity);
+        self.bind_packed(var, Expr::If { condition, then, otherwise }, span);
+    }
+
+    /// What has no tangent stays, on the values of its operands; the blocks in it may use what has one.
+    fn inactive(&mut self, var: VarId, expr: Expr) {
+        let span = self.out.span();
+        let expr = match expr {
+            Expr::Real(_) | Expr::Bool(_) | Expr::Jvp { .. } => expr,
+            Expr::Size(size) => Expr::Size(self.size(&size)),
+            Expr::Op(op, args) => Expr::Op(op, self.plains(&args)),
+            Expr::ToReal(arg) => Expr::ToReal(self.plain(arg)),
+            Expr::Build { size, index, body } => Expr::Build { size: self.size(&size), index, body: self.block(body) },
+            Expr::Fold { count, index, state, init, body } => {
+                let (count, init) = (self.size(&count), self.plain(init));
+                self.keep(state);
+                Expr::Fold { count, index, state, init, body: self.block(body) }
+            }
+            Expr::Sum { count, index, body } => Expr::Sum { count: self.size(&count), index, body: self.block(body) },
+            Expr::While { limit, state, init, condition, body } => {
+                let (limit, init) = (self.size(&limit), self.plain(init));
+                self.keep(state);
+                Expr::While { limit, state, init, condition: self.block(condition), body: self.block(body) }
+            }
+            Expr::If { condition, then, otherwise } => {
+                Expr::If { condition: self.plain(condition), then: self.block(then), otherwise: self.block(otherwise) }
+            }
+            Expr::Get { array, index, proved } => {
+                Expr::Get { array: self.plain(array), index: self.plain(index), proved }
+            }
+            Expr::Array(elements) => Expr::Array(self.plains(&elements)),
+            Expr::Tuple(fields) => Expr::Tuple(self.plains(&fields)),
+            Expr::Component(tuple, k) => Expr::Component(self.plain(tuple), k),
+        };
+        self.out.set_span(span);
+        self.keep(var);
+        self.out.bind(var, expr);
+    }
+
+    /// A block whose result is plain.
+    fn block(&mut self, block: Block) -> Block {
+        self.packed_block(block, &Activity::Inactive)
+    }
+
+    /// A block whose result is packed to activity `to`.
+    fn packed_block(&mut self, block: Block, to: &Activity) -> Block {
+        self.out.open();
+        self.rest_of_block(block, to)
+    }
+
+    /// `block` written into the block that is open, which is then closed.
+    fn rest_of_block(&mut self, block: Block, to: &Activity) -> Block {
+        let span = self.out.span();
+        for stmt in block.stmts {
+            self.stmt(stmt);
+        }
+        self.out.set_span(span);
+        // A value that is wanted plain though it has a tangent: only scalars are.
+        let result = if *to == Activity::Inactive { self.plain(block.result) } else { self.pack(block.result, to) };
+        self.out.close(result)
+    }
+
+    /// The variable for the dual number of a loop's state.
+    fn dual_state(&mut self, state: VarId, activity: &Activity) -> VarId {
+        let ty = activity.dual_type(&self.ty(state));
+        self.out.fresh_like(ty, state, "_dual")
+    }
+
+    /// `var` is what `expr` makes, packed to the activity of `var`.
+    fn bind_packed(&mut self, var: VarId, expr: Expr, span: Option<Span>) {
+        self.out.set_span(span);
+        let activity = self.activities.get(var).clone();
+        let ty = activity.dual_type(&self.ty(var));
+        let packed = self.out.fresh_like(ty, var, "_dual");
+        self.out.bind(packed, expr);
+        let dual = dual::unpack(&mut self.out, packed, &activity);
+        self.bind(var, dual);
+    }
+
+    /// From here on `var` is `dual`.
+    fn bind(&mut self, var: VarId, mut dual: Dual) {
+        if let Dual::Plain(value) | Dual::Pair { value, .. } = dual {
+            if let Some(name) = self.out.builder.vars[var].name.clone() {
+                self.out.builder.name(value, &name);
+            }
+            if value != var && *self.out.ty(value) == Type::Int {
+                let size = self.out.builder.size_of(value);
+                self.size_of.insert(var, size);
+            }
+        }
+        if let Dual::Pair { tangent: Scalar::Var(tangent), .. } = dual
+            && let Some(name) = &self.out.builder.vars[var].name
+        {
+            let name = Name::from(format!("{name}_tan"));
+            self.out.builder.name(tangent, &name);
+        }
+        // Values and tangents that lie apart are brought together once, not at each use.
+        if matches!(dual, Dual::Zip { .. }) && self.activities.used_whole(var) {
+            let ty = self.ty(var);
+            let full = Activity::full(&ty);
+            dual = Dual::Packed(dual::pack(&mut self.out, &dual, &ty, &full), full);
+        }
+        if self.duals.len() <= var.index() {
+            self.duals.resize(var.index() + 1, None);
+        }
+        self.duals[var.index()] = Some(dual);
+    }
+
+    /// `var` is bound as it was, in the code that is made too.
+    fn keep(&mut self, var: VarId) {
+        if let Some(dual) = self.duals.get_mut(var.index()) {
+            *dual = None;
+        }
+        if !self.size_of.is_empty() {
+            let ty = self.ty(var);
+            let value = self.out.builder.vars[var].value.as_ref().map(|size| self.size(size));
+            self.out.builder.vars[var].ty = ty;
+            self.out.builder.vars[var].value = value;
+        }
+    }
+
+    fn dual(&self, var: VarId) -> Dual {
+        match self.duals.get(var.index()) {
+            Some(Some(dual)) => dual.clone(),
+            _ => Dual::Plain(var),
+        }
+    }
+
+    fn has_dual(&self, var: VarId) -> bool {
+        !matches!(self.duals.get(var.index()), None | Some(None | Some(Dual::Plain(_))))
+    }
+
+    /// The value of `var`, which is a scalar or has no tangent.
+    fn plain(&mut self, var: VarId) -> VarId {
+        match self.duals.get(var.index()) {
+            None | Some(None) => var,
+            Some(Some(Dual::Plain(value) | Dual::Pair { value, .. })) => *value,
+            Some(Some(_)) => {
+                self.diagnostics.push(
+                    Diagnostic::bug("forward mode wants the value of an active array")
+                        .with_reason(format!("variable {var} in a place that takes what is inactive")),
+                );
+                var
+            }
+        }
+    }
+
+    fn plains(&mut self, vars: &[VarId]) -> Vec<VarId> {
+        vars.iter().map(|var| self.plain(*var)).collect()
+    }
+
+    /// The tangent of a scalar; `None` when it is zero by structure.
+    fn tangent(&self, var: VarId) -> Option<Scalar> {
+        match self.duals.get(var.index()) {
+            Some(Some(Dual::Pair { tangent, .. })) => Some(*tangent),
+            _ => None,
+        }
+    }
+
+    fn pack(&mut self, var: VarId, to: &Activity) -> VarId {
+        let (dual, ty) = (self.dual(var), self.ty(var));
+        dual::pack(&mut self.out, &dual, &ty, to)
+    }
+
+    fn ty(&self, var: VarId) -> Type {
+        let ty = self.out.ty(var);
+        if self.size_of.is_empty() { ty.clone() } else { ty.map_sizes(&mut |size| self.size(size)) }
+    }
+
+    fn size(&self, size: &Size) -> Size {
+        if self.size_of.is_empty() {
+            return size.clone();
+        }
+        size.substitute(|var| self.size_of.get(&var).cloned().unwrap_or_else(|| Size::var(var)))
+    }
+}

@@ -1,0 +1,147 @@
+//! What keeps expanded code sane: components of known tuples are forwarded, dead statements go.
+//!
+//! In: a function or a block. Out: the same, computing the same. Holds: no statement is added and none
+//! moves; what remains is used. Linear. A statement that could only have failed (an index out of range, a
+//! `while` past its limit) goes with its unused result: there are no effects, only values.
+//! Indexing into a `build` and everything else that a cost decides is the rewriter's.
+
+use crate::operands;
+use chainrule_base::{Arena, Id};
+use chainrule_ir::{Block, Expr, Function, Type, Var, VarId};
+
+/// Tidies the body of `function`.
+pub fn function(function: &mut Function) {
+    Tidier::default().block(&function.vars, &mut function.body);
+}
+
+/// Tidies blocks of one function; room for what is known of its variables is made once.
+#[derive(Default)]
+pub(crate) struct Tidier {
+    facts: Vec<Fact>,
+    live: Vec<bool>,
+}
+
+impl Tidier {
+    /// Tidies `block`, a block over `vars`. Linear in the block.
+    // What an earlier call found of a variable is overwritten before it is looked at: both passes say
+    // something of every variable that is bound in the block, and nothing is ever said of the others.
+    pub(crate) fn block(&mut self, vars: &Arena<VarId, Var>, block: &mut Block) {
+        self.facts.resize(vars.len(), Fact::Nothing);
+        self.live.resize(vars.len(), false);
+        Forwarding { vars, facts: &mut self.facts, live: &mut self.live }.block(block);
+        Liveness { vars, live: &mut self.live }.block(block);
+    }
+}
+
+/// What is known of a variable.
+#[derive(Clone, Debug)]
+enum Fact {
+    Nothing,
+    /// It is another variable.
+    Is(VarId),
+    /// It is a tuple of these.
+    Tuple(Vec<VarId>),
+    /// It is this component of that tuple.
+    Component(VarId, usize),
+}
+
+struct Forwarding<'a> {
+    vars: &'a Arena<VarId, Var>,
+    facts: &'a mut Vec<Fact>,
+    live: &'a mut Vec<bool>,
+}
+
+impl Forwarding<'_> {
+    fn block(&mut self, block: &mut Block) {
+        for stmt in &mut block.stmts {
+            operands::replace(&mut stmt.expr, |var| self.resolve(var));
+            for inner in operands::blocks_mut(&mut stmt.expr) {
+                self.block(inner);
+            }
+            self.facts[stmt.var.index()] = self.fact(stmt.var, &stmt.expr);
+            self.live[stmt.var.index()] = false;
+        }
+        block.result = self.resolve(block.result);
+    }
+
+    fn resolve(&self, var: VarId) -> VarId {
+        // Facts are about resolved variables, so one step is enough.
+        match self.facts[var.index()] {
+            Fact::Is(other) => other,
+            _ => var,
+        }
+    }
+
+    fn fact(&self, var: VarId, expr: &Expr) -> Fact {
+        match expr {
+            Expr::Component(tuple, k) => match &self.facts[tuple.index()] {
+                // Sizes may name an integer, so it stays itself.
+                Fact::Tuple(parts) if self.vars[var].ty != Type::Int => match parts.get(*k) {
+                    Some(part) => Fact::Is(*part),
+                    None => Fact::Nothing,
+                },
+                _ => Fact::Component(*tuple, *k),
+            },
+            Expr::Tuple(parts) => match self.same_tuple(var, parts) {
+                Some(tuple) => Fact::Is(tuple),
+                None => Fact::Tuple(parts.clone()),
+            },
+            _ => Fact::Nothing,
+        }
+    }
+
+    /// The tuple that is taken apart and put together again in `parts`.
+    fn same_tuple(&self, var: VarId, parts: &[VarId]) -> Option<VarId> {
+        let Fact::Component(tuple, 0) = self.facts[parts.first()?.index()] else { return None };
+        let in_place = |(k, part): (usize, &VarId)| match self.facts[part.index()] {
+            Fact::Component(other, j) => other == tuple && j == k,
+            _ => false,
+        };
+        (self.vars[tuple].ty == self.vars[var].ty && parts.iter().enumerate().all(in_place)).then_some(tuple)
+    }
+}
+
+struct Liveness<'a> {
+    vars: &'a Arena<VarId, Var>,
+    live: &'a mut Vec<bool>,
+}
+
+impl Liveness<'_> {
+    fn block(&mut self, block: &mut Block) {
+        self.use_var(block.result);
+        let mut kept = Vec::with_capacity(block.stmts.len());
+        for mut stmt in std::mem::take(&mut block.stmts).into_iter().rev() {
+            if !self.live[stmt.var.index()] {
+                continue;
+            }
+            // A type names the integers its sizes are over.
+            self.use_type(stmt.var);
+            for binder in stmt.expr.binders() {
+                self.use_type(binder);
+            }
+            for inner in operands::blocks_mut(&mut stmt.expr) {
+                self.block(inner);
+            }
+            for operand in stmt.expr.operands() {
+                self.use_var(operand);
+            }
+            kept.push(stmt);
+        }
+        kept.reverse();
+        block.stmts = kept;
+    }
+
+    fn use_var(&mut self, var: VarId) {
+        self.live[var.index()] = true;
+    }
+
+    fn use_type(&mut self, var: VarId) {
+        if !matches!(self.vars[var].ty, Type::Double | Type::Int | Type::Bool) {
+            for size in self.vars[var].ty.sizes() {
+                for var in size.vars() {
+                    self.use_var(var);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Nested derivatives: section 3.3 of the paper, the programs of the literature on perturbation
+//! confusion (Siskind and Pearlmutter 2005 and 2008; Manzyuk and others 2019), higher orders.
+
+use chainrule_autodiff::check;
+use chainrule_ir::{Builder, Function, Size, Type, VarId};
+use chainrule_ops::Op;
+
+/// d/dx body at `x`.
+fn d(b: &mut Builder, x: VarId, body: impl FnOnce(&mut Builder, VarId) -> VarId) -> VarId {
+    let one = b.real(1.0);
+    let dual = b.jvp(&[x], &[one], |b, params| body(b, params[0]));
+    b.component(dual, 1)
+}
+
+fn function(body: impl FnOnce(&mut Builder, VarId) -> VarId) -> Function {
+    let mut b = Builder::new("f");
+    let x = b.param("x", Type::Double);
+    let result = body(&mut b, x);
+    b.finish(result)
+}
+
+fn at(function: &Function, x: f64) -> f64 {
+    let (_, value) = check::expansion(function, &[x.into()]).expect("right").expect("a value");
+    *value.reals()[0]
+}
+
+#[test]
+fn the_example_of_section_3_3_is_one() {
+    // d/dx (x * d/dy (x + y)) = 1 at every point.
+    let f = function(|b, x| {
+        d(b, x, |b, x| {
+            let y = b.real(3.0);
+            let inner = d(b, y, |b, y| b.op(Op::Add, &[x, y]));
+            b.op(Op::Mul, &[x, inner])
+        })
+    });
+    for x in [-1.0, 0.0, 2.5] {
+        assert_eq!(at(&f, x), 1.0);
+    }
+}
+
+#[test]
+fn the_inner_point_may_depend_on_the_outer_variable() {
+    // d/dx (x * d/dy (x * y * y) at y = x) = d/dx (x * 2 x x) = 6 x^2
+    let f = function(|b, x| {
+        d(b, x, |b, x| {
+            let inner = d(b, x, |b, y| {
+                let square = b.op(Op::Mul, &[y, y]);
+                b.op(Op::Mul, &[x, square])
+            });
+            b.op(Op::Mul, &[x, inner])
+        })
+    });
+    assert_eq!(at(&f, 3.0), 54.0);
+}
+
+#[test]
+fn an_inner_derivative_of_what_it_does_not_depend_on_is_zero() {
+    // d/dx (x * d/dy x) = 0
+    let f = function(|b, x| {
+        d(b, x, |b, x| {
+            let inner = d(b, x, |_, _| x);
+            b.op(Op::Mul, &[x, inner])
+        })
+    });
+    assert_eq!(at(&f, 3.0), 0.0);
+}
+
+#[test]
+fn the_inner_direction_may_depend_on_the_outer_variable() {
+    // d/dx of the derivative of y^3 at 2 along x^2 = d/dx 12 x^2 = 24 x
+    let f = function(|b, x| {
+        d(b, x, |b, x| {
+            let (two, along) = (b.real(2.0), b.op(Op::Mul, &[x, x]));
+            let dual = b.jvp(&[two], &[along], |b, y| {
+                let three = b.real(3.0);
+                b.op(Op::Pow, &[y[0], three])
+            });
+            b.component(dual, 1)
+        })
+    });
+    assert_eq!(at(&f, 5.0), 120.0);
+}
+
+#[test]
+fn both_halves_of_an_inner_dual_are_differentiated() {
+    // d/dx (v + t) where (v, t) = (sin, cos) x: cos x - sin x
+    let f = function(|b, x| {
+        d(b, x, |b, x| {
+            let one = b.real(1.0);
+            let dual = b.jvp(&[x], &[one], |b, y| b.op(Op::Sin, &[y[0]]));
+            let (v, t) = (b.component(dual, 0), b.component(dual, 1));
+            b.op(Op::Add, &[v, t])
+        })
+    });
+    let x = 0.7;
+    assert_eq!(at(&f, x), Op::Cos.value(&[x]) - Op::Sin.value(&[x]));
+}
+
+#[test]
+fn three_levels_with_all_variables_mixed() {
+    // d/dx d/dy d/dz (x y z)^2 at y = x, z = x + y: d/dx of ...; by hand:
+    // d/dz = 2 x^2 y^2 z; at z = x + y: g(x, y) = 2 x^2 y^2 (x + y); d/dy g at y = x:
+    // 2 x^2 (2 y (x + y) + y^2) = 2 x^2 (4 x^2 + x^2) = 10 x^4; d/dx = 40 x^3.
+    let f = function(|b, x| {
+        d(b, x, |b, x| {
+            d(b, x, |b, y| {
+                let z = b.op(Op::Add, &[x, y]);
+                d(b, z, |b, z| {
+                    let xy = b.op(Op::Mul, &[x, y]);
+                    let xyz = b.op(Op::Mul, &[xy, z]);
+                    b.op(Op::Mul, &[xyz, xyz])
+                })
+            })
+        })
+    });
+    assert_eq!(at(&f, 2.0), 320.0);
+}
+
+#[test]
+fn a_derivative_inside_a_loop_inside_a_derivative() {
+    // d/dx of the fold s <- s + d/dy (y^2 s) at y = x, three times from 1: s = (1 + 2x)^3, s' = 6 (1 + 2x)^2
+    let f = function(|b, x| {
+        d(b, x, |b, x| {
+            let one = b.real(1.0);
+            b.fold(Size::constant(3), one, |b, s, _| {
+                let slope = d(b, x, |b, y| {
+                    let square = b.op(Op::Mul, &[y, y]);
+                    b.op(Op::Mul, &[square, s])
+                });
+                b.op(Op::Add, &[s, slope])
+            })
+        })
+    });
+    assert_eq!(at(&f, 1.0), 54.0);
+}
+
+#[test]
+fn a_loop_whose_state_is_active_inside_and_outside() {
+    // d/dx d/dy of fold s <- s * (x + y) from y, twice: y (x + y)^2
+    // d/dy = (x + y)^2 + 2 y (x + y); at y = 2x: 9x^2 + 12x^2 = 21 x^2, but x inside is held: d/dx total = 42 x.
+    let f = function(|b, x| {
+        d(b, x, |b, x| {
+            let y = b.op(Op::Add, &[x, x]);
+            d(b, y, |b, y| {
+                b.fold(Size::constant(2), y, |b, s, _| {
+                    let sum = b.op(Op::Add, &[x, y]);
+                    b.op(Op::Mul, &[s, sum])
+                })
+            })
+        })
+    });
+    assert_eq!(at(&f, 1.5), 63.0);
+}
+
+#[test]
+fn higher_derivatives_of_a_power_with_a_constant_exponent_stay_finite_at_zero() {
+    // (x^5)''' = 60 x^2, and the fifth derivative is 120, at 0 too.
+    fn nth(b: &mut Builder, n: usize, x: VarId) -> VarId {
+        if n == 0 {
+            let five = b.real(5.0);
+            return b.op(Op::Pow, &[x, five]);
+        }
+        d(b, x, |b, x| nth(b, n - 1, x))
+    }
+    for (n, x, expected) in [(3, 2.0, 240.0), (3, 0.0, 0.0), (5, 0.0, 120.0), (5, -1.5, 120.0), (6, 0.0, 0.0)] {
+        let f = function(|b, x| nth(b, n, x));
+        assert_eq!(at(&f, x), expected, "derivative {n} at {x}");
+    }
+}
+
+#[test]
+fn the_third_derivative_of_every_smooth_unary_operator_is_that_of_the_evaluator() {
+    for row in chainrule_ops::ROWS.iter().filter(|row| row.args == [chainrule_ops::Type::Num]) {
+        let f = function(|b, x| d(b, x, |b, x| d(b, x, |b, x| d(b, x, |b, x| b.op(row.op, &[x])))));
+        for x in [0.3, 1.7, -0.6] {
+            check::expansion(&f, &[x.into()]).unwrap_or_else(|e| panic!("{} at {x}: {e}", row.name));
+        }
+    }
+}
+
+#[test]
+fn a_lazy_branch_keeps_second_derivatives_finite() {
+    // if 0 < x then x * log x else 0: second derivative 1/x, and 0 at -1.
+    let f = function(|b, x| {
+        d(b, x, |b, x| {
+            d(b, x, |b, x| {
+                let zero = b.real(0.0);
+                let positive = b.op(Op::Lt, &[zero, x]);
+                b.if_(
+                    positive,
+                    |b| {
+                        let log = b.op(Op::Log, &[x]);
+                        b.op(Op::Mul, &[x, log])
+                    },
+                    |b| b.real(0.0),
+                )
+            })
+        })
+    });
+    assert_eq!(at(&f, -1.0), 0.0);
+    assert_eq!(at(&f, 4.0), 0.25);
+}

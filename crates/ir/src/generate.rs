@@ -1,0 +1,652 @@
+//! Random well-typed functions with arguments that fit them, for tests and fuzzers.
+//!
+//! Every construct and every operator of the table occurs; loops have few steps, arrays few elements,
+//! none and one included. Every index is in range, integers stay small, every `while` ends: a case has
+//! a value, though in general one with NaN or infinities in it.
+//!
+//! [`Options::smooth`] restricts functions to those that are differentiable in a neighbourhood of any
+//! real arguments: operands are squeezed into the domain of their operator, which is found by asking
+//! [`chainrule_ops::Domain::contains`], and nothing branches on a real number.
+//!
+//! When the source of randomness runs dry, what is made is the simplest thing: so cases shrink.
+
+use crate::{Builder, Expr, Function, Size, Sizes, Type, Value, VarId};
+use arbitrary::{Result, Unstructured};
+use chainrule_base::Name;
+use chainrule_ops::{self as ops, CostClass, Op, Row};
+use std::sync::Arc;
+
+/// What functions to make.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// How deep blocks nest at most.
+    pub depth: u32,
+    /// About how many operations a function has at most.
+    pub fuel: u32,
+    /// Whether only functions that are differentiable in a neighbourhood of any arguments.
+    pub smooth: bool,
+    /// Whether [`Expr::Jvp`] occurs.
+    pub derivatives: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { depth: 3, fuel: 60, smooth: false, derivatives: true }
+    }
+}
+
+impl Options {
+    /// The default, restricted to smooth functions.
+    #[must_use]
+    pub fn smooth() -> Self {
+        Self { smooth: true, ..Self::default() }
+    }
+}
+
+/// A function with arguments that fit it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Case {
+    /// The function; the verifier accepts it.
+    pub function: Function,
+    /// As many as it has parameters.
+    pub args: Vec<Value<f64>>,
+}
+
+/// A random function with random arguments.
+///
+/// # Errors
+/// When `u` cannot give what is asked.
+pub fn case(u: &mut Unstructured<'_>, options: Options) -> Result<Case> {
+    let function = function(u, options)?;
+    let args = arguments(u, &function)?;
+    Ok(Case { function, args })
+}
+
+/// Random arguments for `function`, with at most three elements in each dimension that is a size
+/// parameter, and reals of magnitude below 4. They fit [`Function::requires`] only by chance.
+///
+/// # Errors
+/// When `u` cannot give what is asked.
+pub fn arguments(u: &mut Unstructured<'_>, function: &Function) -> Result<Vec<Value<f64>>> {
+    let mut sizes = Sizes::default();
+    for var in &function.sizes {
+        sizes.insert(*var, u.int_in_range(0..=3)?);
+    }
+    let mut args = vec![Value::Int(0); function.params.len()];
+    // Integers first: they may be sizes.
+    for (param, arg) in function.params.iter().zip(&mut args) {
+        if *function.ty(*param) == Type::Int {
+            let value = u.int_in_range(0..=4)?;
+            sizes.insert(*param, value);
+            *arg = Value::Int(value);
+        }
+    }
+    for (param, arg) in function.params.iter().zip(&mut args) {
+        if *function.ty(*param) != Type::Int {
+            *arg = argument(u, function.ty(*param), &sizes)?;
+        }
+    }
+    Ok(args)
+}
+
+fn argument(u: &mut Unstructured<'_>, ty: &Type, sizes: &Sizes) -> Result<Value<f64>> {
+    Ok(match ty {
+        Type::Double => Value::Real(f64::from(u.int_in_range(-250..=250)?) / 64.0),
+        Type::Int => Value::Int(u.int_in_range(0..=4)?),
+        Type::Bool => Value::Bool(u.arbitrary()?),
+        Type::Array(size, element) => {
+            let n = sizes.eval(size).unwrap_or(0);
+            Value::Array((0..n).map(|_| argument(u, element, sizes)).collect::<Result<_>>()?)
+        }
+        Type::Tuple(fields, _) => Value::Tuple(fields.iter().map(|f| argument(u, f, sizes)).collect::<Result<_>>()?),
+    })
+}
+
+/// A random function.
+///
+/// # Errors
+/// When `u` cannot give what is asked.
+pub fn function(u: &mut Unstructured<'_>, options: Options) -> Result<Function> {
+    let mut b = Builder::new("random");
+    let sizes: Vec<VarId> = (0..u.int_in_range(0..=2)?).map(|i| b.size_param(["n", "m"][i])).collect();
+    let mut g = Generator { b, u, options, fuel: options.fuel, scope: Vec::new(), naturals: sizes.clone() };
+    if g.u.ratio(1, 4)? {
+        let count = g.param("k", Type::Int);
+        g.naturals.push(count);
+    }
+    for (size, name) in sizes.into_iter().zip(["v", "w"]) {
+        g.param(name, Type::array(Size::var(size), Type::Double));
+    }
+    for name in ["x", "y", "z"].iter().take(g.u.int_in_range(1..=3)?) {
+        let ty = if *name == "x" { Type::Double } else { g.ty(2)? };
+        g.param(name, ty);
+    }
+    let ty = if g.u.ratio(1, 2)? { Type::Double } else { g.ty(2)? };
+    let result = g.body(&ty, options.depth)?;
+    Ok(g.b.finish(result))
+}
+
+// What an operand is squeezed into before an operator takes it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Squeeze {
+    // As it is.
+    No,
+    // 2 tanh x.
+    Bounded,
+    // 1 + 0.9 tanh x.
+    Positive,
+    // 0.9 tanh x.
+    Unit,
+    // 2 + 0.9 tanh x.
+    AboveOne,
+    // A constant 0, 1, 2, 3.
+    Natural,
+}
+
+const SQUEEZES: [Squeeze; 6] =
+    [Squeeze::No, Squeeze::Bounded, Squeeze::Positive, Squeeze::Unit, Squeeze::AboveOne, Squeeze::Natural];
+
+impl Squeeze {
+    // Numbers that stand for its range, multiples of a tenth: where ranges touch, numbers are equal.
+    fn samples(self) -> Vec<f64> {
+        let tenths = |range: std::ops::RangeInclusive<i32>| range.map(|i| f64::from(i) / 10.0).collect();
+        match self {
+            Self::No => vec![-1000.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 1000.0],
+            Self::Bounded => tenths(-20..=20),
+            Self::Positive => tenths(1..=19),
+            Self::Unit => tenths(-9..=9),
+            Self::AboveOne => tenths(11..=29),
+            Self::Natural => vec![0.0, 1.0, 2.0, 3.0],
+        }
+    }
+}
+
+// Whether operands so squeezed lie where `row` is differentiable.
+fn fits(row: &Row, squeezes: &[Squeeze]) -> bool {
+    let mut points: Vec<Vec<f64>> = vec![Vec::new()];
+    for squeeze in squeezes {
+        let samples = squeeze.samples();
+        points = points
+            .iter()
+            .flat_map(|point| samples.iter().map(|x| point.iter().chain([x]).copied().collect::<Vec<f64>>()))
+            .collect();
+    }
+    points.iter().all(|point| (row.domain.contains)(point))
+}
+
+// All ways to squeeze the operands of `row` into where it is differentiable. Rows with a truth value
+// among their arguments have no such question.
+fn ways(row: &Row) -> Vec<Vec<Squeeze>> {
+    match row.args {
+        [ops::Type::Num] => SQUEEZES.iter().map(|s| vec![*s]).filter(|s| fits(row, s)).collect(),
+        [ops::Type::Num, ops::Type::Num] => {
+            SQUEEZES.iter().flat_map(|s| SQUEEZES.iter().map(|t| vec![*s, *t])).filter(|s| fits(row, s)).collect()
+        }
+        _ => vec![vec![Squeeze::No; row.args.len()]],
+    }
+}
+
+struct Generator<'a, 'u> {
+    b: Builder,
+    u: &'a mut Unstructured<'u>,
+    options: Options,
+    fuel: u32,
+    // What can be used here.
+    scope: Vec<VarId>,
+    // Base variables here that are small and not negative: size parameters, indices, remainders.
+    naturals: Vec<VarId>,
+}
+
+// What kinds of expression are tried, by the type that is wanted.
+#[derive(Clone, Copy)]
+enum Kind {
+    Operator,
+    Sum,
+    Fold,
+    While,
+    If,
+    Reach,
+    Derivative,
+    Convert,
+}
+
+impl Generator<'_, '_> {
+    fn param(&mut self, name: &str, ty: Type) -> VarId {
+        let var = self.b.param(name, ty);
+        self.scope.push(var);
+        var
+    }
+
+    fn choose<T: Copy>(&mut self, items: &[T]) -> Result<T> {
+        self.u.choose(items).copied()
+    }
+
+    // A size that is not negative, over what is in scope.
+    fn size(&mut self) -> Result<Size> {
+        if self.naturals.is_empty() || self.u.ratio(1, 3)? {
+            return Ok(Size::constant(self.u.int_in_range(0..=3)?));
+        }
+        let naturals = self.naturals.clone();
+        let base = Size::var(self.choose(&naturals)?);
+        Ok(match self.u.int_in_range(0..=4)? {
+            0 => base.add(&Size::constant(1)),
+            1 => base.add(&Size::var(self.choose(&naturals)?)),
+            _ => base,
+        })
+    }
+
+    // How often a loop runs; may be negative.
+    fn count(&mut self) -> Result<Size> {
+        let size = self.size()?;
+        Ok(if self.u.ratio(1, 6)? { size.sub(&Size::constant(1)) } else { size })
+    }
+
+    fn ty(&mut self, depth: u32) -> Result<Type> {
+        Ok(match self.u.int_in_range(0..=if depth == 0 { 4 } else { 8 })? {
+            0..=2 => Type::Double,
+            3 => Type::Int,
+            4 => Type::Bool,
+            5 | 6 => Type::array(self.size()?, self.ty(depth - 1)?),
+            7 => {
+                let n = self.u.int_in_range(2..=3)?;
+                Type::tuple((0..n).map(|_| self.ty(depth - 1)).collect::<Result<_>>()?)
+            }
+            _ => {
+                let names: Vec<Name> =
+                    ["p", "q", "r"].iter().take(self.u.int_in_range(1..=3)?).map(|s| Name::new(s)).collect();
+                let fields = names.iter().map(|_| self.ty(depth - 1)).collect::<Result<_>>()?;
+                Type::Tuple(fields, Some(names.into()))
+            }
+        })
+    }
+
+    // Statements that bind a few things, then an expression of type `ty`: all in the open block.
+    fn body(&mut self, ty: &Type, depth: u32) -> Result<VarId> {
+        let (scope, naturals) = (self.scope.len(), self.naturals.len());
+        for _ in 0..self.u.int_in_range(0..=2)? {
+            match self.u.int_in_range(0..=4)? {
+                0 => {
+                    let natural = self.remainder()?;
+                    self.naturals.push(natural);
+                    self.scope.push(natural);
+                }
+                1 if self.options.derivatives && depth > 0 => {
+                    let inner = self.ty(1)?;
+                    let dual = self.derivative(&inner, depth - 1)?;
+                    self.scope.push(dual);
+                }
+                _ => {
+                    let ty = self.ty(2)?;
+                    let var = self.expr(&ty, depth)?;
+                    self.scope.push(var);
+                }
+            }
+        }
+        let result = self.expr(ty, depth)?;
+        self.scope.truncate(scope);
+        self.naturals.truncate(naturals);
+        Ok(result)
+    }
+
+    // As `body`, in a block of its own, with `bound` and the index `index` in scope.
+    fn block(&mut self, ty: &Type, depth: u32, bound: &[VarId], index: Option<VarId>) -> Result<crate::Block> {
+        let (scope, naturals) = (self.scope.len(), self.naturals.len());
+        self.scope.extend(bound);
+        self.scope.extend(index);
+        self.naturals.extend(index);
+        self.b.push_block();
+        let result = self.body(ty, depth)?;
+        let block = self.b.pop_block(result);
+        self.scope.truncate(scope);
+        self.naturals.truncate(naturals);
+        Ok(block)
+    }
+
+    // Some Int modulo a small number.
+    fn remainder(&mut self) -> Result<VarId> {
+        let int = self.leaf(&Type::Int)?;
+        let divisor = self.u.int_in_range(1..=4)?;
+        let divisor = self.b.int(divisor);
+        Ok(self.b.compute(Expr::Op(Op::Mod, vec![int, divisor])))
+    }
+
+    fn real(&mut self) -> Result<VarId> {
+        let value = match self.u.int_in_range(0..=9)? {
+            8 if !self.options.smooth => {
+                self.choose(&[-0.0, 0.1, 1e-9, 1e10, -1e300, 5e-324, f64::INFINITY, f64::NAN, -1.0 / 3.0])?
+            }
+            9 => self.choose(&[0.0, 1.0, -1.0, 2.0])?,
+            _ => f64::from(self.u.int_in_range(-24..=24)?) / 8.0,
+        };
+        Ok(self.b.real(value))
+    }
+
+    // The simplest expressions of type `ty`, recursive on the type only.
+    fn leaf(&mut self, ty: &Type) -> Result<VarId> {
+        let fitting: Vec<VarId> = self.scope.iter().copied().filter(|v| self.b.ty(*v) == ty).collect();
+        if !fitting.is_empty() && !self.u.ratio(1, 4)? {
+            return self.choose(&fitting);
+        }
+        match ty {
+            Type::Double => self.real(),
+            Type::Int => {
+                let naturals = self.naturals.clone();
+                if naturals.is_empty() || self.u.ratio(1, 3)? {
+                    let value = self.u.int_in_range(-3..=4)?;
+                    return Ok(self.b.int(value));
+                }
+                self.choose(&naturals)
+            }
+            Type::Bool => {
+                let value = self.u.arbitrary()?;
+                Ok(self.b.bool(value))
+            }
+            Type::Array(size, element) => {
+                let index = self.b.fresh(Type::Int);
+                self.b.push_block();
+                let result = self.leaf(element)?;
+                let body = self.b.pop_block(result);
+                Ok(self.b.compute(Expr::Build { size: size.clone(), index, body }))
+            }
+            Type::Tuple(fields, names) => {
+                let fields = fields.iter().map(|f| self.leaf(f)).collect::<Result<Vec<_>>>()?;
+                Ok(self.tuple(&fields, names.as_ref()))
+            }
+        }
+    }
+
+    fn tuple(&mut self, fields: &[VarId], names: Option<&Arc<[Name]>>) -> VarId {
+        match names {
+            Some(names) => self.b.record(names.clone(), fields),
+            None => self.b.tuple(fields),
+        }
+    }
+
+    // An expression of type `ty`.
+    fn expr(&mut self, ty: &Type, depth: u32) -> Result<VarId> {
+        if depth == 0 || self.fuel == 0 || self.u.ratio(1, 8)? {
+            return self.leaf(ty);
+        }
+        self.fuel -= 1;
+        let mut kinds = vec![Kind::Reach, Kind::If, Kind::Fold, Kind::While];
+        match ty {
+            Type::Double => {
+                kinds.extend([Kind::Operator; 10]);
+                kinds.extend([Kind::Sum, Kind::Sum, Kind::Reach, Kind::Reach, Kind::Reach, Kind::Convert]);
+                kinds.extend(self.options.derivatives.then_some(Kind::Derivative));
+            }
+            Type::Int | Type::Bool => kinds.extend([Kind::Operator; 6]),
+            Type::Array(..) | Type::Tuple(..) => kinds.extend([Kind::Convert; 6]),
+        }
+        let double = self.options.derivatives && *ty == Type::Double.dual();
+        kinds.extend(double.then_some(Kind::Derivative));
+        match self.choose(&kinds)? {
+            Kind::Operator => self.operator(ty, depth),
+            Kind::Reach => self.reach(ty),
+            Kind::Convert => self.convert(ty, depth),
+            Kind::If => {
+                let condition = self.expr(&Type::Bool, depth - 1)?;
+                let then = self.block(ty, depth - 1, &[], None)?;
+                let otherwise = self.block(ty, depth - 1, &[], None)?;
+                Ok(self.b.compute(Expr::If { condition, then, otherwise }))
+            }
+            Kind::Sum => {
+                let (count, index) = (self.count()?, self.b.fresh(Type::Int));
+                let body = self.block(&Type::Double, depth - 1, &[], Some(index))?;
+                Ok(self.b.compute(Expr::Sum { count, index, body }))
+            }
+            Kind::Fold => {
+                let init = self.expr(ty, depth - 1)?;
+                let (count, index, state) = (self.count()?, self.b.fresh(Type::Int), self.b.fresh(ty.clone()));
+                let body = self.block(ty, depth - 1, &[state], Some(index))?;
+                Ok(self.b.compute(Expr::Fold { count, index, state, init, body }))
+            }
+            Kind::While => self.while_(ty, depth),
+            Kind::Derivative => {
+                let dual = self.derivative(&Type::Double, depth - 1)?;
+                if double {
+                    return Ok(dual);
+                }
+                let part = self.u.int_in_range(0..=1)?;
+                Ok(self.b.component(dual, 1 - part))
+            }
+        }
+    }
+
+    // A while over a pair of a counter, which ends it, and a state of type `ty`.
+    fn while_(&mut self, ty: &Type, depth: u32) -> Result<VarId> {
+        let zero = self.b.int(0);
+        let init = self.expr(ty, depth - 1)?;
+        let init = self.b.tuple(&[zero, init]);
+        let steps = self.u.int_in_range(0..=3)?;
+        let state = self.b.fresh(self.b.ty(init).clone());
+        self.b.push_block();
+        let counter = self.b.component(state, 0);
+        let last = self.b.int(steps);
+        let mut goes_on = self.b.op(Op::Lt, &[counter, last]);
+        if self.u.ratio(1, 2)? {
+            self.scope.push(state);
+            let also = self.expr(&Type::Bool, depth - 1)?;
+            self.scope.pop();
+            goes_on = self.b.op(Op::And, &[goes_on, also]);
+        }
+        let condition = self.b.pop_block(goes_on);
+        self.b.push_block();
+        let counter = self.b.component(state, 0);
+        let one = self.b.int(1);
+        let counter = self.b.op(Op::Add, &[counter, one]);
+        self.scope.push(state);
+        let next = self.body(ty, depth - 1)?;
+        self.scope.pop();
+        let next = self.b.tuple(&[counter, next]);
+        let body = self.b.pop_block(next);
+        let limit = Size::constant(steps + self.u.int_in_range(0..=1)?);
+        let result = self.b.compute(Expr::While { limit, state, init, condition, body });
+        Ok(self.b.component(result, 1))
+    }
+
+    // D⟦fun params -> body of type `ty`⟧ somewhere.
+    fn derivative(&mut self, ty: &Type, depth: u32) -> Result<VarId> {
+        let mut types = vec![Type::Double];
+        if self.u.ratio(1, 2)? {
+            types.push(self.ty(1)?);
+        }
+        let at = types.iter().map(|t| self.expr(t, depth)).collect::<Result<Vec<_>>>()?;
+        let along = types.iter().map(|t| self.leaf(t)).collect::<Result<Vec<_>>>()?;
+        let params: Vec<VarId> = types.into_iter().map(|t| self.b.fresh(t)).collect();
+        let body = self.block(ty, depth, &params, None)?;
+        Ok(self.b.compute(Expr::Jvp { params, body, at, along }))
+    }
+
+    // What makes a value of type `ty` of others that is no operator: a conversion, a build, a tuple.
+    fn convert(&mut self, ty: &Type, depth: u32) -> Result<VarId> {
+        match ty {
+            Type::Double => {
+                let int = self.expr(&Type::Int, depth - 1)?;
+                Ok(self.b.to_real(int))
+            }
+            Type::Array(size, element) => {
+                if let Some(n @ 1..=3) = size.as_constant()
+                    && self.u.ratio(1, 2)?
+                {
+                    let elements = (0..n).map(|_| self.expr(element, depth - 1)).collect::<Result<Vec<_>>>()?;
+                    return Ok(self.b.array(&elements));
+                }
+                let index = self.b.fresh(Type::Int);
+                let body = self.block(element, depth - 1, &[], Some(index))?;
+                Ok(self.b.compute(Expr::Build { size: size.clone(), index, body }))
+            }
+            Type::Tuple(fields, names) => {
+                let fields = fields.iter().map(|f| self.expr(f, depth - 1)).collect::<Result<Vec<_>>>()?;
+                Ok(self.tuple(&fields, names.as_ref()))
+            }
+            Type::Int | Type::Bool => self.leaf(ty),
+        }
+    }
+
+    // A part of type `ty` of something in scope.
+    fn reach(&mut self, ty: &Type) -> Result<VarId> {
+        let fitting: Vec<VarId> =
+            self.scope.iter().copied().filter(|v| self.b.ty(*v) != ty && contains(self.b.ty(*v), ty)).collect();
+        if fitting.is_empty() {
+            return self.leaf(ty);
+        }
+        let from = self.choose(&fitting)?;
+        self.reach_from(from, ty)
+    }
+
+    // Recursive on the type of `from`.
+    fn reach_from(&mut self, from: VarId, ty: &Type) -> Result<VarId> {
+        let whole = self.b.ty(from).clone();
+        match &whole {
+            _ if whole == *ty => Ok(from),
+            Type::Tuple(fields, _) => {
+                let fitting: Vec<usize> = (0..fields.len()).filter(|i| contains(&fields[*i], ty)).collect();
+                if fitting.is_empty() {
+                    return self.leaf(ty);
+                }
+                let idx = self.choose(&fitting)?;
+                let component = self.b.component(from, idx);
+                self.reach_from(component, ty)
+            }
+            Type::Array(size, _) => {
+                if let Some(n) = size.as_constant() {
+                    if n <= 0 {
+                        return self.leaf(ty);
+                    }
+                    let index = self.u.int_in_range(0..=n - 1)?;
+                    let index = self.b.int(index);
+                    let element =
+                        if self.u.arbitrary()? { self.b.get(from, index) } else { self.b.get_proved(from, index) };
+                    return self.reach_from(element, ty);
+                }
+                // if 0 < length then ... else ..., with an index modulo the length.
+                let length = self.b.size(size.clone());
+                let zero = self.b.int(0);
+                let condition = self.b.op(Op::Lt, &[zero, length]);
+                self.b.push_block();
+                let index = self.leaf(&Type::Int)?;
+                let index = self.b.op(Op::Mod, &[index, length]);
+                let element = self.b.get(from, index);
+                let result = self.reach_from(element, ty)?;
+                let then = self.b.pop_block(result);
+                self.b.push_block();
+                let result = self.leaf(ty)?;
+                let otherwise = self.b.pop_block(result);
+                Ok(self.b.compute(Expr::If { condition, then, otherwise }))
+            }
+            _ => self.leaf(ty),
+        }
+    }
+
+    fn operator(&mut self, ty: &Type, depth: u32) -> Result<VarId> {
+        let result = if *ty == Type::Bool { ops::Type::Bool } else { ops::Type::Num };
+        let of_ints = *ty == Type::Int || (*ty == Type::Bool && (self.options.smooth || self.u.arbitrary()?));
+        let rows: Vec<&'static Row> = ops::ROWS
+            .iter()
+            .filter(|row| row.result == result)
+            .filter(|row| !of_ints || row.int.is_some() || !row.args.contains(&ops::Type::Num))
+            .collect();
+        let row = *self.u.choose(&rows)?;
+        if of_ints {
+            return self.operator_of_ints(row, depth);
+        }
+        let mut ways = ways(row);
+        if self.options.smooth && row.cost != CostClass::Add {
+            // What is not squeezed grows without bound in loops.
+            ways.retain(|way| !way.contains(&Squeeze::No) || row.args.contains(&ops::Type::Bool));
+        }
+        if ways.is_empty() || (!self.options.smooth && self.u.ratio(1, 4)?) {
+            if self.options.smooth {
+                return self.leaf(ty);
+            }
+            ways = vec![vec![Squeeze::No; row.args.len()]];
+        }
+        let n_ways = ways.len();
+        let way = ways.swap_remove(self.u.choose_index(n_ways)?);
+        let mut args = Vec::new();
+        for (kind, squeeze) in row.args.iter().zip(way) {
+            args.push(match kind {
+                ops::Type::Bool => self.expr(&Type::Bool, depth - 1)?,
+                ops::Type::Num => {
+                    let arg = self.expr(&Type::Double, depth - 1)?;
+                    self.squeeze(squeeze, arg)?
+                }
+            });
+        }
+        Ok(self.b.op(row.op, &args))
+    }
+
+    fn squeeze(&mut self, squeeze: Squeeze, x: VarId) -> Result<VarId> {
+        let (scale, shift) = match squeeze {
+            Squeeze::No => return Ok(x),
+            Squeeze::Natural => {
+                let order = f64::from(self.u.int_in_range(0..=3)?);
+                return Ok(self.b.real(order));
+            }
+            Squeeze::Bounded => (2.0, 0.0),
+            Squeeze::Positive => (0.9, 1.0),
+            Squeeze::Unit => (0.9, 0.0),
+            Squeeze::AboveOne => (0.9, 2.0),
+        };
+        let tanh = self.b.op(Op::Tanh, &[x]);
+        let scale = self.b.real(scale);
+        let scaled = self.b.op(Op::Mul, &[scale, tanh]);
+        if shift == 0.0 {
+            return Ok(scaled);
+        }
+        let shift = self.b.real(shift);
+        Ok(self.b.op(Op::Add, &[shift, scaled]))
+    }
+
+    // Operators on Int and Bool. What could grow in a loop is taken modulo a small number.
+    fn operator_of_ints(&mut self, row: &Row, depth: u32) -> Result<VarId> {
+        let mut args = Vec::new();
+        let mut small = true;
+        for kind in row.args {
+            args.push(match kind {
+                ops::Type::Bool => self.expr(&Type::Bool, depth - 1)?,
+                ops::Type::Num => {
+                    let int = self.expr(&Type::Int, depth - 1)?;
+                    small &= self.naturals.contains(&int);
+                    int
+                }
+            });
+        }
+        if matches!(row.op, Op::Quot | Op::Mod) {
+            let divisor = self.choose(&[3, 1, 2, 7, -2, -1])?;
+            args[1] = self.b.int(divisor);
+            small = true;
+        }
+        let result = self.b.op(row.op, &args);
+        if small
+            || row.result == ops::Type::Bool
+            || self.b.vars[result].value.as_ref().is_some_and(|v| v.as_constant().is_some())
+        {
+            return Ok(result);
+        }
+        let modulus = self.choose(&[5, 2, 11])?;
+        let modulus = self.b.int(modulus);
+        Ok(self.b.op(Op::Mod, &[result, modulus]))
+    }
+}
+
+fn contains(whole: &Type, part: &Type) -> bool {
+    whole == part
+        || match whole {
+            Type::Array(_, element) => contains(element, part),
+            Type::Tuple(fields, _) => fields.iter().any(|f| contains(f, part)),
+            _ => false,
+        }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operator_that_is_differentiable_somewhere_has_a_smooth_way() {
+        let without: Vec<&str> = ops::ROWS.iter().filter(|row| ways(row).is_empty()).map(|row| row.name).collect();
+        assert_eq!(without, ["div", "mod", "floor", "ceil"]);
+    }
+}

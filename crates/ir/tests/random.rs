@@ -1,0 +1,132 @@
+//! Random functions: well-typed, with values, with derivatives that differences confirm.
+
+use arbitrary::Unstructured;
+use chainrule_ir::difference::{self, directions, with_direction};
+use chainrule_ir::generate::{Options, arguments, case};
+use chainrule_ir::{Block, Expr, Function, Value, evaluate, verify};
+use chainrule_ops::{F64, Op, Precise};
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use std::collections::BTreeSet;
+
+fn config(cases: u32, seed: u64) -> ProptestConfig {
+    ProptestConfig { cases, rng_seed: RngSeed::Fixed(seed), failure_persistence: None, ..ProptestConfig::default() }
+}
+
+fn bytes() -> impl Strategy<Value = Vec<u8>> {
+    prop::collection::vec(any::<u8>(), 0..1500)
+}
+
+// `n` cases from a generator of bytes with a fixed seed (xorshift).
+fn for_each_case(n: usize, options: Options, mut check: impl FnMut(&Function, &[Value<f64>], &[Value<f64>])) {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    for _ in 0..n {
+        let bytes: Vec<u8> = (0..1500)
+            .map(|_| {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                (state >> 32) as u8
+            })
+            .collect();
+        let mut u = Unstructured::new(&bytes);
+        let case = case(&mut u, options).expect("a case of any bytes");
+        let along = case.args.iter().map(|arg| arg.map(&mut |x| (x * 7.3).sin())).collect::<Vec<_>>();
+        check(&case.function, &case.args, &along);
+    }
+}
+
+fn walk(block: &Block, visit: &mut impl FnMut(&Expr)) {
+    for stmt in &block.stmts {
+        visit(&stmt.expr);
+        stmt.expr.blocks().into_iter().for_each(|block| walk(block, visit));
+    }
+}
+
+proptest! {
+    #![proptest_config(config(3000, 1))]
+
+    #[test]
+    fn random_functions_are_well_typed_and_have_values(bytes in bytes(), smooth: bool) {
+        let options = Options { smooth, ..Options::default() };
+        let mut u = Unstructured::new(&bytes);
+        let case = case(&mut u, options).expect("a case of any bytes");
+        prop_assert_eq!(verify(&case.function), Ok(()));
+        let result = evaluate(&case.function, &mut F64, &case.args);
+        prop_assert!(result.is_ok(), "{:?}", result);
+        let others = arguments(&mut u, &case.function).expect("arguments of any bytes");
+        prop_assert!(evaluate(&case.function, &mut F64, &others).is_ok());
+    }
+}
+
+#[test]
+fn every_construct_and_every_operator_occurs() {
+    let (mut constructs, mut operators) = (BTreeSet::new(), BTreeSet::new());
+    let mut visit = |expr: &Expr| {
+        let construct = match expr {
+            Expr::Op(op, _) => {
+                operators.insert(*op);
+                "op"
+            }
+            Expr::Real(_) => "real",
+            Expr::Bool(_) => "bool",
+            Expr::Size(_) => "size",
+            Expr::ToReal(_) => "to real",
+            Expr::Build { .. } => "build",
+            Expr::Fold { .. } => "fold",
+            Expr::Sum { .. } => "sum",
+            Expr::While { .. } => "while",
+            Expr::If { .. } => "if",
+            Expr::Get { proved: true, .. } => "get proved",
+            Expr::Get { .. } => "get",
+            Expr::Array(_) => "array",
+            Expr::Tuple(_) => "tuple",
+            Expr::Component(..) => "component",
+            Expr::Jvp { .. } => "jvp",
+        };
+        constructs.insert(construct);
+    };
+    for_each_case(1000, Options::default(), |function, _, _| walk(&function.body, &mut visit));
+    let missing: Vec<Op> = Op::all().filter(|op| !operators.contains(op)).collect();
+    assert_eq!(missing, []);
+    assert_eq!(constructs.len(), 16);
+}
+
+#[test]
+fn derivatives_of_smooth_functions_are_their_difference_quotients() {
+    let mut precise = Precise::new();
+    let (mut checked, mut skipped, mut not_zero) = (0, 0, 0);
+    let options = Options { fuel: 30, ..Options::smooth() };
+    for_each_case(400, options, |function, args, along| {
+        let dual = with_direction(function);
+        assert_eq!(verify(&dual), Ok(()));
+        let dual_args: Vec<Value<f64>> = args.iter().cloned().chain(directions(function, along)).collect();
+        let dual_args: Vec<_> = dual_args.iter().map(|v| v.map(&mut |x| precise.from_f64(*x))).collect();
+        let result = evaluate(&dual, &mut precise, &dual_args).expect("a value");
+        let (primal, tangent) = result.unzip_dual(function.result_type()).expect("a dual number");
+        let plain_args: Vec<_> = args.iter().map(|v| v.map(&mut |x| precise.from_f64(*x))).collect();
+        assert_eq!(evaluate(function, &mut precise, &plain_args), Ok(primal));
+        let quotients = difference::along(function, &mut precise, args, along).expect("values beside it");
+        let (tangents, quotients) = (tangent.reals(), quotients.reals());
+        assert_eq!(tangents.len(), quotients.len());
+        for (tangent, quotient) in tangents.into_iter().zip(quotients) {
+            let tangent = precise.as_f64(tangent);
+            // A quotient that cannot be trusted says nothing; there must be few.
+            if quotient.error.is_nan() || quotient.error > 1e-12 * (1.0 + quotient.value.abs()) {
+                skipped += 1;
+                continue;
+            }
+            checked += 1;
+            not_zero += usize::from(tangent != 0.0);
+            let error = (tangent - quotient.value).abs();
+            assert!(
+                error <= 1e-12 * (1.0 + tangent.abs()),
+                "{tangent} is not {} (+- {}) at {args:?} along {along:?}\n{function:#?}",
+                quotient.value,
+                quotient.error
+            );
+        }
+    });
+    println!("{checked} derivatives checked, {not_zero} of them not zero, {skipped} skipped");
+    assert!(checked > 300 && not_zero > 200 && skipped * 20 < checked, "{checked} {not_zero} {skipped}");
+}

@@ -1,0 +1,255 @@
+//! Lowering a function of the array IR: loops over buffers, with scalars in registers.
+//!
+//! In: a function whose derivatives have been worked out (no `Jvp`). Out: a kernel with one port for
+//! each scalar leaf of a parameter or of the result; arrays of tuples become one array a leaf. Only
+//! what the result needs is lowered.
+//!
+//! **Values.** A scalar is a register, an integer a polynomial over registers, an array a view: part of
+//! a buffer, with extents. Tuples, components, rows and variables are views of the same memory; nothing
+//! is copied for them. This is right because memory that a variable in scope can see is not written
+//! (`builder`): arrays are written when they are made, and the state of a loop when all that saw
+//! its old value is out of scope.
+//!
+//! **Destinations.** What consumes an array offers the place where it wants it: the result's port, the
+//! row of the array that is built around it, the next state. A build, fold or branch whose result is
+//! offered a place writes there at once; any other value is copied there. An offered place belongs to
+//! the offer alone until it is taken or filled, so writing early hurts nobody.
+//!
+//! **States.** A fold or while keeps the scalars of its state in carried registers, and each array in
+//! two buffers, the current and the next: the body reads the one and writes the other, and at the
+//! end of the iteration the next is copied over the current.
+//!
+//! | module | owns |
+//! | --- | --- |
+//! | `layout` | leaves of types, views, values |
+//! | `live` | what is needed, and until when |
+//! | `builder` | registers, code, lives of buffers |
+//! | `blocks` | blocks, offers, statements without loops |
+//! | `loops` | build, fold, sum, while, if |
+//! | `prune` | scalar instructions that turn out to be of no use |
+
+mod blocks;
+mod builder;
+mod layout;
+mod live;
+mod loops;
+mod prune;
+
+use crate::kernel::{Class, Condition, Kernel, Place, Port, Reg, SizeParam, SizeSource};
+use crate::memory::Range;
+use builder::Builder;
+use chainrule_base::{Arena, Diagnostic, Diagnostics, Name, Poly, Span};
+use chainrule_ir::{Function, Size, VarId};
+use layout::{Leaf, Scalar, Value, View};
+use live::Live;
+use std::collections::BTreeSet;
+
+/// The kernel that computes `function`. Linear in the size of the function, but for tuples, whose leaves
+/// are listed at each use.
+///
+/// # Errors
+/// A limitation where the size of a result or of an array in the workspace depends on data; a bug where
+/// the function is malformed, or holds a `Jvp`.
+pub fn lower_function(function: &Function) -> Result<Kernel, Diagnostics> {
+    let mut l = Lowering {
+        function,
+        live: Live::of(function),
+        values: Arena::filled(function.vars.len(), None),
+        offers: Arena::filled(function.vars.len(), None),
+        b: Builder::default(),
+    };
+    let (sizes, inputs) = l.parameters();
+    l.requirements(&sizes);
+    let outputs = l.results();
+    std::mem::take(&mut l.b.errors).into_result(())?;
+
+    let places: Vec<View> = outputs
+        .iter()
+        .map(|port| View { buffer: port.buffer, offset: Poly::zero(), dims: port.shape.clone() })
+        .collect();
+    l.b.open_code();
+    l.load_parameters();
+    let offers = places.iter().map(|place| Some(place.clone())).collect();
+    let result = l.open_block(&function.body, offers);
+    for (leaf, place) in result.iter().zip(&places) {
+        l.b.settle(leaf, place);
+    }
+    l.b.close_frame();
+    let mut body = l.b.close_code();
+    l.b.errors.into_result(())?;
+    prune::prune(&mut body, l.b.regs.len());
+    Ok(Kernel {
+        name: identifier(&function.name).into(),
+        regs: l.b.regs,
+        sizes,
+        inputs,
+        outputs,
+        buffers: l.b.buffers,
+        requires: l.b.requires,
+        workspace_reals: l.b.memory.total(Class::Real),
+        workspace_ints: l.b.memory.total(Class::Int),
+        externals: Vec::new(),
+        failures: l.b.failures,
+        body,
+    })
+}
+
+/// One function on its way.
+struct Lowering<'f> {
+    function: &'f Function,
+    live: Live,
+    values: Arena<VarId, Option<Value>>,
+    /// Where the consumer of a variable wants its leaves.
+    offers: Arena<VarId, Option<Vec<Option<View>>>>,
+    b: Builder,
+}
+
+impl<'f> Lowering<'f> {
+    /// Makes sizes and input ports, and binds the parameters.
+    fn parameters(&mut self) -> (Vec<SizeParam>, Vec<Port>) {
+        let function = self.function;
+        let size = Range { is_size: true, non_negative: true, upper: None };
+        for var in &function.sizes {
+            let reg = self.b.ranged(size.clone());
+            self.values[*var] = Some(vec![Leaf::Int(Poly::var(reg))]);
+        }
+        let mut ports: Vec<Port> = Vec::new();
+        let mut values: Vec<SizeParam> = Vec::new();
+        let (mut port_names, mut size_names) = (BTreeSet::new(), BTreeSet::new());
+        for (idx, param) in function.params.iter().enumerate() {
+            let var = &function.vars[*param];
+            let name = var.name.as_ref().map_or_else(|| format!("arg{idx}"), ToString::to_string);
+            let mut value = Vec::new();
+            for leaf in layout::leaves(&var.ty) {
+                let shape: Vec<Poly<Reg>> = leaf.dims.iter().map(|size| self.size(size)).collect();
+                let input = ports.len();
+                let buffer = self.b.port_buffer(leaf.scalar.class(), &shape, Place::Input(input));
+                let name = unique(&mut port_names, &format!("{name}{}", leaf.path));
+                let view = View { buffer, offset: Poly::zero(), dims: shape.clone() };
+                value.push(match leaf.scalar {
+                    _ if !shape.is_empty() => Leaf::Array(view),
+                    Scalar::Int => {
+                        let reg = self.b.ranged(Range { non_negative: false, ..size.clone() });
+                        let name = unique(&mut size_names, &identifier(&name));
+                        values.push(SizeParam { name, reg, source: SizeSource::Value { input } });
+                        Leaf::Int(Poly::var(reg))
+                    }
+                    // Loaded when the body begins: see `load_parameters`.
+                    Scalar::Double | Scalar::Bool => Leaf::Array(view),
+                });
+                ports.push(Port { name, shape, buffer });
+            }
+            self.values[*param] = Some(value);
+        }
+        let mut sizes = Vec::new();
+        for var in &function.sizes {
+            let extent = self.size(&Size::var(*var));
+            let place = |port: &Port| port.shape.iter().position(|dim| *dim == extent);
+            let source = ports.iter().enumerate().find_map(|(input, port)| place(port).map(|dim| (input, dim)));
+            let (Some((input, dim)), Some(reg)) = (source, extent.as_var()) else {
+                self.b.bug("a size is the extent of no argument");
+                continue;
+            };
+            let name = function.vars[*var].name.as_ref().map_or("n", Name::as_str);
+            let name = unique(&mut size_names, &identifier(name));
+            sizes.push(SizeParam { name, reg, source: SizeSource::Extent { input, dim } });
+        }
+        sizes.extend(values);
+        (sizes, ports)
+    }
+
+    /// What the function requires; learns which integers are never negative.
+    fn requirements(&mut self, sizes: &[SizeParam]) {
+        for requirement in &self.function.requires {
+            let size = self.size(&requirement.size);
+            for param in sizes {
+                let (var, zero) = (Poly::var(param.reg), !requirement.exactly_zero);
+                if zero && size.sub(&var).as_constant().is_some_and(|c| c <= 0) {
+                    self.b.set_non_negative(param.reg);
+                }
+            }
+            self.b.requires.push(Condition {
+                size,
+                exactly_zero: requirement.exactly_zero,
+                message: requirement.message.clone(),
+                span: requirement.span,
+            });
+        }
+    }
+
+    /// Makes the output ports.
+    fn results(&mut self) -> Vec<Port> {
+        let function = self.function;
+        let mut ports = Vec::new();
+        let span = function.vars[function.body.result].span;
+        for (idx, leaf) in layout::leaves(function.result_type()).into_iter().enumerate() {
+            let vars: Vec<VarId> = leaf.dims.iter().flat_map(Size::vars).collect();
+            if vars.iter().any(|var| self.values[*var].is_none()) {
+                let mut diagnostic =
+                    Diagnostic::limitation("the size of the result is computed while the function runs")
+                        .with_reason("whoever calls the function provides the memory for its result beforehand")
+                        .with_help("make the result as long as it can become, a size known from the arguments");
+                if let Some(span) = span {
+                    diagnostic = diagnostic.with_label(span, "how long this is cannot be known at entry");
+                }
+                self.b.errors.push(diagnostic);
+                return ports;
+            }
+            let shape: Vec<Poly<Reg>> = leaf.dims.iter().map(|size| self.size(size)).collect();
+            let buffer = self.b.port_buffer(leaf.scalar.class(), &shape, Place::Output(idx));
+            ports.push(Port { name: format!("result{}", leaf.path).into(), shape, buffer });
+        }
+        ports
+    }
+
+    /// A size over registers.
+    fn size(&mut self, size: &Size) -> Poly<Reg> {
+        if let Some(c) = size.as_constant() {
+            return Poly::constant(c);
+        }
+        let mut missing = false;
+        let poly = size.substitute(|var| match self.values[var].as_deref() {
+            Some([Leaf::Int(value)]) => value.clone(),
+            _ => {
+                missing = true;
+                Poly::zero()
+            }
+        });
+        if missing {
+            self.b.bug("a size uses what is not an integer in scope");
+        }
+        poly
+    }
+
+    /// What the program calls `var`, which is a `kind`, for messages: ``the array `A` ``, or `an array`.
+    fn called(&self, var: VarId, kind: &str) -> String {
+        match &self.function.vars[var].name {
+            Some(name) => format!("the {kind} `{name}`"),
+            None => format!("an {kind}"),
+        }
+    }
+
+    fn span(&self, var: VarId, stmt: Option<Span>) -> Option<Span> {
+        stmt.or(self.function.vars[var].span)
+    }
+}
+
+/// `name`, or a variation on it that is not in `taken` yet.
+fn unique(taken: &mut BTreeSet<String>, name: &str) -> Name {
+    let mut candidate = name.to_owned();
+    let mut k = 2;
+    while !taken.insert(candidate.clone()) {
+        candidate = format!("{name}_{k}");
+        k += 1;
+    }
+    candidate.into()
+}
+
+/// The C identifier that is nearest to `name`.
+fn identifier(name: &str) -> String {
+    let mut text: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    if !text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+        text.insert(0, '_');
+    }
+    text
+}

@@ -1,0 +1,258 @@
+//! Blocks, offers, and statements without blocks of their own.
+
+use super::Lowering;
+use super::layout::{self, Leaf, Value, View, leaves};
+use crate::kernel::{Class, Instr, Reg};
+use crate::memory::{Range, range_of, range_of_op};
+use chainrule_base::{Arena, Id, Poly, Span};
+use chainrule_ir::{Block, Expr, Stmt, Type, VarId};
+use chainrule_ops::Op;
+
+/// The places offered for the leaves of a value.
+pub(super) type Offers = Vec<Option<View>>;
+
+impl Lowering<'_> {
+    /// Opens a frame and lowers `block` in it; returns its value. What of it lies at an offered place
+    /// is written there; the rest is the caller's to settle before closing the frame.
+    pub(super) fn open_block(&mut self, block: &Block, offers: Offers) -> Value {
+        self.b.open_frame();
+        self.spread(block, offers);
+        for (idx, stmt) in block.stmts.iter().enumerate() {
+            if !self.live.needed[stmt.var] {
+                continue;
+            }
+            self.b.start_of_stmt(idx);
+            let value = self.stmt(stmt);
+            for leaf in &value {
+                if let Leaf::Array(view) = leaf {
+                    self.b.keep(view.buffer, self.live.last_use[stmt.var]);
+                }
+            }
+            self.values[stmt.var] = Some(value);
+            self.b.end_of_stmt(idx);
+        }
+        self.b.start_of_stmt(usize::MAX);
+        self.value(block.result)
+    }
+
+    /// Passes the offers for the block's result on to the statements that make it.
+    fn spread(&mut self, block: &Block, offers: Offers) {
+        if offers.iter().all(Option::is_none) {
+            return;
+        }
+        let depth = self.live.depth[block.result];
+        self.offers[block.result] = Some(offers);
+        for stmt in block.stmts.iter().rev() {
+            let (Expr::Tuple(args) | Expr::Array(args)) = &stmt.expr else { continue };
+            let Some(offers) = self.offers[stmt.var].clone() else { continue };
+            let mut rest = offers.as_slice();
+            for (idx, arg) in (0..).zip(args) {
+                let offers: Offers = match stmt.expr {
+                    Expr::Tuple(_) => {
+                        let (own, others) = rest.split_at(layout::count(self.function.ty(*arg)).min(rest.len()));
+                        rest = others;
+                        own.to_vec()
+                    }
+                    _ => offers.iter().map(|o| o.as_ref().map(|view| view.row(&Poly::constant(idx)))).collect(),
+                };
+                // A variable of this block that nobody else has offered a place to.
+                if self.live.depth[*arg] == depth && self.offers[*arg].is_none() && self.values[*arg].is_none() {
+                    self.offers[*arg] = Some(offers);
+                }
+            }
+        }
+    }
+
+    /// The offers for `var`, one a leaf.
+    pub(super) fn take_offers(&mut self, var: VarId) -> Offers {
+        let n = layout::count(self.function.ty(var));
+        let mut offers = self.offers[var].take().unwrap_or_default();
+        offers.resize(n, None);
+        offers
+    }
+
+    /// The place for each array among the leaves of `var`: the offered one, or a new one in the workspace.
+    pub(super) fn places(&mut self, var: VarId, span: Option<Span>) -> Offers {
+        let offers = self.take_offers(var);
+        let types = leaves(self.function.ty(var));
+        types
+            .iter()
+            .zip(offers)
+            .map(|(leaf, offer)| {
+                (!leaf.dims.is_empty()).then(|| {
+                    offer.unwrap_or_else(|| {
+                        let dims = leaf.dims.iter().map(|size| self.size(size)).collect();
+                        self.b.array(leaf.scalar.class(), dims, self.span(var, span))
+                    })
+                })
+            })
+            .collect()
+    }
+
+    /// The value of `var`.
+    pub(super) fn value(&mut self, var: VarId) -> Value {
+        if let Some(value) = &self.values[var] {
+            return value.clone();
+        }
+        self.b.bug("a variable is used before it is bound");
+        Value::new()
+    }
+
+    /// The register of a scalar variable.
+    pub(super) fn scalar(&mut self, var: VarId) -> Reg {
+        match self.values[var].as_deref() {
+            Some([leaf]) => {
+                let leaf = leaf.clone();
+                self.b.scalar(&leaf)
+            }
+            _ => {
+                self.b.bug("a tuple stands where a number belongs");
+                self.b.reg(Class::Real)
+            }
+        }
+    }
+
+    /// Component `idx` of a tuple.
+    pub(super) fn component(&mut self, tuple: VarId, idx: usize) -> Value {
+        let Type::Tuple(fields, _) = self.function.ty(tuple) else {
+            self.b.bug("a component is taken of what is not a tuple");
+            return Value::new();
+        };
+        let start: usize = fields.iter().take(idx).map(layout::count).sum();
+        let end = start + fields.get(idx).map_or(0, layout::count);
+        self.value(tuple).get(start..end).map(<[Leaf]>::to_vec).unwrap_or_default()
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) -> Value {
+        if let Some(size) = &self.function.vars[stmt.var].value {
+            return vec![Leaf::Int(self.size(size))];
+        }
+        let span = self.span(stmt.var, stmt.span);
+        match &stmt.expr {
+            Expr::Real(value) => {
+                let dst = self.b.reg(Class::Real);
+                self.b.instr(Instr::Const { dst, value: *value });
+                vec![Leaf::Reg(dst)]
+            }
+            Expr::Bool(value) => {
+                let dst = self.b.reg(Class::Int);
+                self.b.instr(Instr::Int { dst, value: Poly::constant(i64::from(*value)) });
+                vec![Leaf::Reg(dst)]
+            }
+            Expr::Size(size) => vec![Leaf::Int(self.size(size))],
+            Expr::Op(op, args) => vec![self.op(*op, args, self.function.ty(stmt.var), span)],
+            Expr::ToReal(var) => {
+                let src = self.scalar(*var);
+                let dst = self.b.reg(Class::Real);
+                self.b.instr(Instr::ToReal { dst, src });
+                vec![Leaf::Reg(dst)]
+            }
+            Expr::Get { array, index, proved } => self.get(*array, *index, *proved, span),
+            Expr::Array(args) => {
+                let places = self.places(stmt.var, span);
+                for (idx, arg) in (0..).zip(args) {
+                    let row = self.value(*arg);
+                    for (leaf, place) in row.iter().zip(&places) {
+                        if let Some(place) = place {
+                            self.b.settle(leaf, &place.row(&Poly::constant(idx)));
+                        }
+                    }
+                }
+                places.into_iter().flatten().map(Leaf::Array).collect()
+            }
+            Expr::Tuple(args) => args.iter().flat_map(|arg| self.value(*arg)).collect(),
+            Expr::Component(tuple, idx) => self.component(*tuple, *idx),
+            Expr::Build { size, index, body } => self.build(stmt.var, size, *index, body, span),
+            Expr::Fold { count, index, state, init, body } => {
+                self.fold(stmt.var, count, *index, *state, *init, body, span)
+            }
+            Expr::Sum { count, index, body } => self.sum(count, *index, body),
+            Expr::While { limit, state, init, condition, body } => {
+                self.repeat(stmt.var, limit, *state, *init, condition, body, span)
+            }
+            Expr::If { condition, then, otherwise } => self.branch(stmt.var, *condition, then, otherwise, span),
+            Expr::Jvp { .. } => {
+                self.b.bug("a derivative in it was not worked out");
+                Value::new()
+            }
+        }
+    }
+
+    fn op(&mut self, op: Op, vars: &[VarId], result: &Type, span: Option<Span>) -> Leaf {
+        let row = op.row();
+        if vars.len() != row.args.len() {
+            self.b.bug("an operator has too few or too many arguments");
+        }
+        let integer = vars
+            .iter()
+            .zip(row.args)
+            .any(|(var, ty)| *ty == chainrule_ops::Type::Num && *self.function.ty(*var) != Type::Double);
+        let regs: Vec<Reg> = vars.iter().map(|var| self.scalar(*var)).collect();
+        let first = regs.first().copied().unwrap_or_else(|| Reg::new(0));
+        let mut args = [first; 3];
+        args.iter_mut().zip(&regs).for_each(|(arg, reg)| *arg = *reg);
+        if integer {
+            let dst = self.integer_result(op, vars);
+            let symbol = row.symbol.unwrap_or(row.name);
+            let failure = self.b.failure(format!("`{symbol}` has no integer result for these arguments"), span);
+            self.b.instr(Instr::IntOp { dst, op, args, failure });
+            return if *result == Type::Int { Leaf::Int(Poly::var(dst)) } else { Leaf::Reg(dst) };
+        }
+        let dst = self.b.reg(crate::verify::class_of(row.result));
+        self.b.instr(Instr::Op { dst, op, args });
+        Leaf::Reg(dst)
+    }
+
+    /// The register for the result of an integer operator, with what is known of it.
+    fn integer_result(&mut self, op: Op, vars: &[VarId]) -> Reg {
+        let operand = |idx: usize| match vars.get(idx).and_then(|var| self.values[*var].as_deref()) {
+            Some([Leaf::Int(poly)]) => (range_of(poly, |reg| self.b.range(reg)), poly.as_constant()),
+            _ => (Range::default(), None),
+        };
+        let ((a, _), (b, b_constant)) = (operand(0), operand(1));
+        self.b.ranged(range_of_op(op, &a, &b, b_constant))
+    }
+
+    fn get(&mut self, array: VarId, index: VarId, proved: bool, span: Option<Span>) -> Value {
+        let at = match self.values[index].as_deref() {
+            Some([Leaf::Int(at)]) => at.clone(),
+            _ => Poly::var(self.scalar(index)),
+        };
+        let Type::Array(size, element) = self.function.ty(array) else {
+            self.b.bug("an element is taken of what is not an array");
+            return Value::new();
+        };
+        if !proved {
+            let len = self.size(size);
+            let (index, array) = (self.called(index, "index"), self.called(array, "array"));
+            let failure = self.b.failure(format!("{index} lies outside of {array}"), span);
+            let index = self.b.int(&at);
+            self.b.instr(Instr::CheckIndex { index, len, failure });
+        }
+        let types = leaves(element);
+        let rows = self.value(array);
+        let element = |(leaf, ty): (Leaf, &layout::LeafType)| match leaf {
+            Leaf::Array(view) if ty.dims.is_empty() => {
+                let reg = self.b.load(&view.row(&at));
+                if ty.scalar == layout::Scalar::Int { Leaf::Int(Poly::var(reg)) } else { Leaf::Reg(reg) }
+            }
+            Leaf::Array(view) => Leaf::Array(view.row(&at)),
+            scalar => scalar,
+        };
+        rows.into_iter().zip(&types).map(element).collect()
+    }
+
+    /// Loads the scalars among the parameters, which until then are views of their ports.
+    pub(super) fn load_parameters(&mut self) {
+        let values: &mut Arena<VarId, Option<Value>> = &mut self.values;
+        for param in &self.function.params {
+            for leaf in values[*param].iter_mut().flatten() {
+                if let Leaf::Array(view) = leaf
+                    && view.dims.is_empty()
+                {
+                    *leaf = Leaf::Reg(self.b.load(view));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! What lowering writes into: registers, code, buffers with their lives.
+//!
+//! **Lives.** A frame is a block that is being lowered. A buffer belongs to the frame that is innermost
+//! when it is made, and dies after the last statement of that block which can see a variable whose
+//! value lies in it; at the latest with the frame. So a buffer that is made outside of a loop outlives
+//! the loop, and one that is made inside lives in one iteration.
+
+use super::layout::{Leaf, View, product};
+use crate::kernel::{Buffer, BufferId, Class, Condition, Instr, Place, Reg, Stmt};
+use crate::memory::{Planner, Range, bound};
+use chainrule_base::{Arena, Diagnostic, Diagnostics, Poly, Span};
+use std::collections::BTreeMap;
+
+/// A block that is being lowered.
+#[derive(Default)]
+struct Frame {
+    /// The statement that is being lowered.
+    stmt: usize,
+    /// Buffers by the statement after which they may be dead; see [`Builder::deaths`].
+    ends: BTreeMap<usize, Vec<BufferId>>,
+}
+
+/// The kernel under construction.
+#[derive(Default)]
+pub(super) struct Builder {
+    pub regs: Arena<Reg, Class>,
+    pub buffers: Arena<BufferId, Buffer>,
+    pub requires: Vec<Condition>,
+    pub failures: Vec<(String, Option<Span>)>,
+    pub errors: Diagnostics,
+    pub memory: Planner,
+    ranges: Arena<Reg, Range>,
+    code: Vec<Vec<Stmt>>,
+    frames: Vec<Frame>,
+    /// For each buffer of the workspace: its frame, and the statement there after which it is dead.
+    deaths: Arena<BufferId, Option<(usize, usize)>>,
+}
+
+impl Builder {
+    pub fn reg(&mut self, class: Class) -> Reg {
+        self.push_reg(class, Range::default())
+    }
+
+    /// An `Int` register of which something is known.
+    pub fn ranged(&mut self, range: Range) -> Reg {
+        self.push_reg(Class::Int, range)
+    }
+
+    fn push_reg(&mut self, class: Class, range: Range) -> Reg {
+        self.ranges.push(range);
+        self.regs.push(class)
+    }
+
+    pub fn range(&self, reg: Reg) -> Range {
+        self.ranges[reg].clone()
+    }
+
+    pub fn set_non_negative(&mut self, reg: Reg) {
+        self.ranges[reg].non_negative = true;
+    }
+
+    /// The index of a loop of `count` iterations.
+    pub fn index(&mut self, count: &Poly<Reg>) -> Reg {
+        let upper = bound(count, |reg| self.range(reg)).map(|b| b.len.sub(&Poly::constant(1)));
+        self.ranged(Range { is_size: false, non_negative: true, upper })
+    }
+
+    pub fn instr(&mut self, instr: Instr) {
+        if let Some(Stmt::Straight(instrs)) = self.code.last_mut().and_then(|stmts| stmts.last_mut()) {
+            instrs.push(instr);
+        } else {
+            self.stmt(Stmt::Straight(vec![instr]));
+        }
+    }
+
+    pub fn stmt(&mut self, stmt: Stmt) {
+        if let Some(stmts) = self.code.last_mut() {
+            stmts.push(stmt);
+        }
+    }
+
+    pub fn open_code(&mut self) {
+        self.code.push(Vec::new());
+    }
+
+    pub fn close_code(&mut self) -> Vec<Stmt> {
+        self.code.pop().unwrap_or_default()
+    }
+
+    pub fn failure(&mut self, message: String, span: Option<Span>) -> usize {
+        self.failures.push((message, span));
+        self.failures.len() - 1
+    }
+
+    /// The integer `value` in a register.
+    pub fn int(&mut self, value: &Poly<Reg>) -> Reg {
+        if let Some(reg) = value.as_var() {
+            return reg;
+        }
+        let dst = self.reg(Class::Int);
+        self.instr(Instr::Int { dst, value: value.clone() });
+        dst
+    }
+
+    /// A scalar leaf in a register; an array has none.
+    pub fn scalar(&mut self, leaf: &Leaf) -> Reg {
+        match leaf {
+            Leaf::Reg(reg) => *reg,
+            Leaf::Int(value) => self.int(value),
+            Leaf::Array(view) => {
+                self.bug("an array stands where a number belongs");
+                self.load(&view.row(&Poly::zero()))
+            }
+        }
+    }
+
+    /// The first element of `view`.
+    pub fn load(&mut self, view: &View) -> Reg {
+        let dst = self.reg(self.buffers[view.buffer].class);
+        self.instr(Instr::Load { dst, buffer: view.buffer, at: view.offset.clone() });
+        dst
+    }
+
+    /// Makes `leaf` the contents of `to`, unless it is there already.
+    pub fn settle(&mut self, leaf: &Leaf, to: &View) {
+        match leaf {
+            Leaf::Array(from) if from == to => {}
+            Leaf::Array(from) => self.stmt(Stmt::Copy {
+                to: (to.buffer, to.offset.clone()),
+                from: (from.buffer, from.offset.clone()),
+                len: to.len(),
+            }),
+            Leaf::Reg(_) | Leaf::Int(_) => {
+                let value = self.scalar(leaf);
+                self.instr(Instr::Store { buffer: to.buffer, at: to.offset.clone(), value });
+            }
+        }
+    }
+
+    pub fn bug(&mut self, what: &str) {
+        self.errors.push(Diagnostic::bug("a function cannot be lowered").with_reason(what));
+    }
+
+    pub fn open_frame(&mut self) {
+        self.frames.push(Frame::default());
+    }
+
+    /// Ends the lives of all buffers of the innermost frame.
+    pub fn close_frame(&mut self) {
+        self.end_of_stmt(usize::MAX);
+        self.frames.pop();
+    }
+
+    pub fn start_of_stmt(&mut self, idx: usize) {
+        if let Some(frame) = self.frames.last_mut() {
+            frame.stmt = idx;
+        }
+    }
+
+    /// Ends the lives of the buffers that nothing after statement `idx` can see.
+    pub fn end_of_stmt(&mut self, idx: usize) {
+        loop {
+            let Some(entry) = self.frames.last_mut().and_then(|frame| frame.ends.first_entry()) else { return };
+            if *entry.key() > idx {
+                return;
+            }
+            let (end, ids) = entry.remove_entry();
+            for id in ids {
+                if self.deaths[id].is_none_or(|(_, death)| death != end) {
+                    continue;
+                }
+                self.deaths[id] = None;
+                if let Buffer { class, len, place: Place::Workspace(offset) } = &self.buffers[id] {
+                    self.memory.release(*class, len, offset.clone());
+                }
+            }
+        }
+    }
+
+    /// Keeps the buffer, if it is of the innermost frame, alive until after statement `idx` of it.
+    pub fn keep(&mut self, id: BufferId, idx: usize) {
+        let innermost = self.frames.len();
+        if let (Some((frame, death)), Some(top)) = (&mut self.deaths[id], self.frames.last_mut())
+            && *frame == innermost
+            && *death < idx
+        {
+            *death = idx;
+            top.ends.entry(idx).or_default().push(id);
+        }
+    }
+
+    /// The buffer of an argument or a result.
+    pub fn port_buffer(&mut self, class: Class, shape: &[Poly<Reg>], place: Place) -> BufferId {
+        self.deaths.push(None);
+        self.buffers.push(Buffer { class, len: product(shape), place })
+    }
+
+    /// A new array in the workspace, alive until the end of the current statement.
+    pub fn array(&mut self, class: Class, dims: Vec<Poly<Reg>>, span: Option<Span>) -> View {
+        let len = match bound(&product(&dims), |reg| self.range(reg)) {
+            Some(b) => {
+                if !b.non_negative {
+                    self.require_non_negative(&b.len, span);
+                }
+                b.len
+            }
+            None => {
+                let mut diagnostic = Diagnostic::limitation("the size of an array is computed while the function runs")
+                    .with_reason("all memory is planned before the function runs, from the sizes of its arguments")
+                    .with_help(
+                        "make the array as long as it can become, a size known from the arguments, and use a part",
+                    );
+                if let Some(span) = span {
+                    diagnostic = diagnostic.with_label(span, "how long this array is cannot be known at entry");
+                }
+                self.errors.push(diagnostic);
+                Poly::zero()
+            }
+        };
+        let offset = self.memory.place(class, &len);
+        let buffer = self.buffers.push(Buffer { class, len, place: Place::Workspace(offset) });
+        let depth = self.frames.len();
+        let frame = self.frames.last_mut();
+        let stmt = frame.as_ref().map_or(0, |frame| frame.stmt);
+        self.deaths.push(Some((depth, stmt)));
+        if let Some(frame) = frame {
+            frame.ends.entry(stmt).or_default().push(buffer);
+        }
+        View { buffer, offset: Poly::zero(), dims }
+    }
+
+    fn require_non_negative(&mut self, size: &Poly<Reg>, span: Option<Span>) {
+        if !self.requires.iter().any(|c| !c.exactly_zero && c.size == *size) {
+            let message = "an array would have a negative size".to_owned();
+            self.requires.push(Condition { size: size.clone(), exactly_zero: false, message, span });
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Flattening types: the scalars of a value as a list of leaves.
+//!
+//! A tuple is the list of its components' leaves; an array of tuples is one array for each leaf of the
+//! tuple (a structure of arrays); nested arrays are one contiguous array in row-major order. Arrays are
+//! never ragged, so a leaf has a list of extents and nothing else.
+
+use crate::kernel::{BufferId, Class, Reg};
+use chainrule_base::Poly;
+use chainrule_ir::{Size, Type};
+
+/// What a leaf holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Scalar {
+    Double,
+    Int,
+    Bool,
+}
+
+impl Scalar {
+    pub fn class(self) -> Class {
+        match self {
+            Self::Double => Class::Real,
+            Self::Int | Self::Bool => Class::Int,
+        }
+    }
+}
+
+/// A leaf of a type.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct LeafType {
+    /// Where it is in the type: `.rotation.0`; empty for a type that is one leaf.
+    pub path: String,
+    /// Its extents, outermost first.
+    pub dims: Vec<Size>,
+    pub scalar: Scalar,
+}
+
+/// The leaves of `ty` from left to right.
+pub(super) fn leaves(ty: &Type) -> Vec<LeafType> {
+    let mut found = Vec::new();
+    collect(ty, &mut String::new(), &mut Vec::new(), &mut found);
+    found
+}
+
+fn collect(ty: &Type, path: &mut String, dims: &mut Vec<Size>, found: &mut Vec<LeafType>) {
+    let mut leaf = |scalar| found.push(LeafType { path: path.clone(), dims: dims.clone(), scalar });
+    match ty {
+        Type::Double => leaf(Scalar::Double),
+        Type::Int => leaf(Scalar::Int),
+        Type::Bool => leaf(Scalar::Bool),
+        Type::Array(size, element) => {
+            dims.push(size.clone());
+            collect(element, path, dims, found);
+            dims.pop();
+        }
+        Type::Tuple(fields, names) => {
+            let len = path.len();
+            for (idx, field) in fields.iter().enumerate() {
+                path.push('.');
+                match names.as_ref().and_then(|names| names.get(idx)) {
+                    Some(name) => path.push_str(name),
+                    None => path.push_str(&idx.to_string()),
+                }
+                collect(field, path, dims, found);
+                path.truncate(len);
+            }
+        }
+    }
+}
+
+/// How many leaves `ty` has.
+pub(super) fn count(ty: &Type) -> usize {
+    match ty {
+        Type::Double | Type::Int | Type::Bool => 1,
+        Type::Array(_, element) => count(element),
+        Type::Tuple(fields, _) => fields.iter().map(count).sum(),
+    }
+}
+
+/// Part of a buffer: an array with extents `dims`, or one element when there are none.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct View {
+    pub buffer: BufferId,
+    /// Its first element; over registers in scope.
+    pub offset: Poly<Reg>,
+    /// Outermost first; over registers in scope.
+    pub dims: Vec<Poly<Reg>>,
+}
+
+impl View {
+    /// How many scalars it holds.
+    pub fn len(&self) -> Poly<Reg> {
+        product(&self.dims)
+    }
+
+    /// Element `index` of the array.
+    pub fn row(&self, index: &Poly<Reg>) -> Self {
+        let dims = self.dims.get(1..).unwrap_or_default().to_vec();
+        let offset = self.offset.add(&index.mul(&product(&dims)));
+        Self { buffer: self.buffer, offset, dims }
+    }
+}
+
+/// The product of extents: 1 for none.
+pub(super) fn product(dims: &[Poly<Reg>]) -> Poly<Reg> {
+    dims.iter().fold(Poly::constant(1), |len, extent| len.mul(extent))
+}
+
+/// A leaf of a value.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Leaf {
+    /// A double or a truth value.
+    Reg(Reg),
+    /// An integer: a polynomial over registers in scope.
+    Int(Poly<Reg>),
+    /// An array. Nothing is written to it as long as the value can be used.
+    Array(View),
+}
+
+/// The leaves of a value, in the order of [`leaves`].
+pub(super) type Value = Vec<Leaf>;

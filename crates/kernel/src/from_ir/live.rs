@@ -1,0 +1,79 @@
+//! What of a function its result needs, and where it is needed for the last time.
+//!
+//! Only needed statements are lowered; the memory of an array is free after the last one that can see it.
+
+use chainrule_base::{Arena, Id};
+use chainrule_ir::{Block, Function, VarId};
+
+/// Needs of every variable.
+pub(super) struct Live {
+    /// Whether the result of the function depends on it.
+    pub needed: Arena<VarId, bool>,
+    /// The last statement that uses it, itself or in its blocks: an index into the block that binds it;
+    /// `usize::MAX` when it is the result of that block.
+    pub last_use: Arena<VarId, usize>,
+    /// How many blocks lie around the one that binds it.
+    pub depth: Arena<VarId, usize>,
+}
+
+impl Live {
+    pub fn of(function: &Function) -> Self {
+        let n = function.vars.len();
+        let mut this =
+            Self { needed: Arena::filled(n, false), last_use: Arena::filled(n, 0), depth: Arena::filled(n, 0) };
+        this.depths(&function.body, 0);
+        this.mark(function, &function.body, &mut Vec::new());
+        this
+    }
+
+    fn depths(&mut self, block: &Block, depth: usize) {
+        for stmt in &block.stmts {
+            self.bind(stmt.var, depth);
+            for var in stmt.expr.binders() {
+                self.bind(var, depth + 1);
+            }
+            for inner in stmt.expr.blocks() {
+                self.depths(inner, depth + 1);
+            }
+        }
+    }
+
+    fn bind(&mut self, var: VarId, depth: usize) {
+        if var.index() < self.depth.len() {
+            self.depth[var] = depth;
+        }
+    }
+
+    /// `at[d]` is the statement that is looked at in the block of depth `d`.
+    fn mark(&mut self, function: &Function, block: &Block, at: &mut Vec<usize>) {
+        at.push(usize::MAX);
+        let here = at.len() - 1;
+        self.use_var(block.result, at);
+        for (idx, stmt) in block.stmts.iter().enumerate().rev() {
+            if !self.needed[stmt.var] {
+                continue;
+            }
+            at[here] = idx;
+            let var = &function.vars[stmt.var];
+            for size in var.ty.sizes().iter().chain(&var.value) {
+                size.vars().into_iter().for_each(|var| self.use_var(var, at));
+            }
+            if var.value.is_some() {
+                continue;
+            }
+            for operand in stmt.expr.operands() {
+                self.use_var(operand, at);
+            }
+            for inner in stmt.expr.blocks() {
+                self.mark(function, inner, at);
+            }
+        }
+        at.pop();
+    }
+
+    fn use_var(&mut self, var: VarId, at: &[usize]) {
+        let last = at.get(self.depth[var]).copied().unwrap_or(usize::MAX);
+        self.needed[var] = true;
+        self.last_use[var] = self.last_use[var].max(last);
+    }
+}
