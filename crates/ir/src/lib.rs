@@ -13,22 +13,30 @@
 //! | [`value`] | values, and whether they fit a type |
 //! | [`evaluate`](mod@evaluate) | the reference evaluator: what a function means |
 //! | [`difference`] | derivatives by central differences, to check others |
+//! | [`print`](mod@print) | functions as F~ text |
+//! | [`alpha`] | functions equal up to names |
+//! | [`dce`] | leaving out what nothing uses |
 //! | [`generate`] | random functions with arguments |
 
+pub mod alpha;
 pub mod builder;
+pub mod dce;
 pub mod difference;
 mod dual;
 pub mod evaluate;
 pub mod function;
 pub mod generate;
+pub mod print;
 pub mod types;
 pub mod typing;
 pub mod value;
 pub mod verify;
 
+pub use alpha::alpha_equal;
 pub use builder::{Builder, Renaming, size_of};
 pub use evaluate::{Failure, evaluate};
 pub use function::{Block, Expr, Function, Requirement, Stmt, Var, VarId};
+pub use print::print;
 pub use types::{Size, Type};
 pub use typing::{describe, type_of};
 pub use value::{Sizes, Value, bind_sizes};

@@ -1,0 +1,124 @@
+//! Leaving out what nothing uses.
+
+use crate::{Block, Expr, Function, Type, Var, VarId};
+use chainrule_base::{Arena, Id};
+use chainrule_ops as ops;
+
+/// Removes each statement that nothing uses and that cannot fail, inside blocks too. Linear, but for
+/// unused loops, which are looked through once for each loop around them.
+///
+/// What might fail stays, used or not: an index that is checked, integer arithmetic beyond polynomials,
+/// a `build` whose size might be negative, a `while`. Only the overflow of a polynomial that nothing
+/// uses goes unnoticed.
+pub fn remove_unused(function: &mut Function) {
+    let n = function.vars.len();
+    let mut marks = Marks { vars: &function.vars, used: vec![false; n], natural: vec![false; n] };
+    for size in &function.sizes {
+        set(&mut marks.natural, *size);
+    }
+    marks.block(&mut function.body);
+}
+
+struct Marks<'a> {
+    vars: &'a Arena<VarId, Var>,
+    used: Vec<bool>,
+    // Size parameters and the indices of the loops met so far: never negative.
+    natural: Vec<bool>,
+}
+
+impl Marks<'_> {
+    // From the last statement to the first: every use is seen before what it uses.
+    fn block(&mut self, block: &mut Block) {
+        set(&mut self.used, block.result);
+        let mut kept = Vec::with_capacity(block.stmts.len());
+        while let Some(mut stmt) = block.stmts.pop() {
+            if !get(&self.used, stmt.var) && !self.may_fail(&stmt.expr) {
+                continue;
+            }
+            for operand in stmt.expr.operands() {
+                set(&mut self.used, operand);
+            }
+            self.see_index(&stmt.expr);
+            for inner in blocks_mut(&mut stmt.expr) {
+                self.block(inner);
+            }
+            kept.push(stmt);
+        }
+        kept.reverse();
+        block.stmts = kept;
+    }
+
+    fn see_index(&mut self, expr: &Expr) {
+        if let Expr::Build { index, .. } | Expr::Sum { index, .. } | Expr::Fold { index, .. } = expr {
+            set(&mut self.natural, *index);
+        }
+    }
+
+    // Whether computing `expr` may fail, for all that can be seen from it alone.
+    fn may_fail(&mut self, expr: &Expr) -> bool {
+        let itself = match expr {
+            Expr::Op(op, args) => {
+                op.row().result == ops::Type::Num
+                    && args.first().and_then(|v| self.vars.get(*v)).is_some_and(|v| v.ty == Type::Int)
+            }
+            Expr::Build { size, .. } => {
+                !size.terms().all(|(vars, c)| c >= 0 && vars.iter().all(|v| get(&self.natural, *v)))
+            }
+            Expr::While { .. } => true,
+            Expr::Get { proved, .. } => !proved,
+            _ => false,
+        };
+        self.see_index(expr);
+        itself || expr.blocks().into_iter().any(|b| b.stmts.iter().any(|s| self.may_fail(&s.expr)))
+    }
+}
+
+fn get(marks: &[bool], var: VarId) -> bool {
+    marks.get(var.index()).is_some_and(|mark| *mark)
+}
+
+fn set(marks: &mut [bool], var: VarId) {
+    if let Some(mark) = marks.get_mut(var.index()) {
+        *mark = true;
+    }
+}
+
+fn blocks_mut(expr: &mut Expr) -> Vec<&mut Block> {
+    match expr {
+        Expr::Build { body, .. } | Expr::Fold { body, .. } | Expr::Sum { body, .. } | Expr::Jvp { body, .. } => {
+            vec![body]
+        }
+        Expr::While { condition, body, .. } => vec![condition, body],
+        Expr::If { then, otherwise, .. } => vec![then, otherwise],
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Builder, Size, verify};
+    use chainrule_ops::Op;
+
+    #[test]
+    fn what_nothing_uses_goes_and_what_may_fail_stays() {
+        let mut b = Builder::new("f");
+        let v = b.param("v", Type::array(Size::constant(2), Type::Double));
+        let i = b.param("i", Type::Int);
+        let two = b.real(2.0);
+        let unused = b.op(Op::Mul, &[two, two]);
+        b.tuple(&[unused, two]);
+        b.build(Size::constant(3), |b, _| b.real(1.0));
+        let checked = b.get(v, i);
+        let sum = b.sum(Size::constant(3), |b, j| {
+            b.to_real(j);
+            b.op(Op::Sin, &[two])
+        });
+        let mut f = b.finish(sum);
+        remove_unused(&mut f);
+        assert_eq!(verify(&f), Ok(()));
+        let vars: Vec<VarId> = f.body.stmts.iter().map(|s| s.var).collect();
+        assert_eq!(vars, [two, checked, sum]);
+        assert_eq!(f.body.stmts[2].expr.blocks()[0].stmts.len(), 1);
+    }
+}

@@ -1,0 +1,440 @@
+//! Functions as F~ text that elaborates back to them.
+//!
+//! One statement a line, in `let`s without nesting; the variables of the program keep their names where
+//! those are free and no words of the language. What comes back is the same function up to names
+//! ([`crate::alpha::alpha_equal`]), if elaboration made it in the first place: elaboration resolves
+//! components of tuples that it sees made, and decided branches, and takes `-0.5` for a negation.
+//! Requirements are printed as comments: elaboration finds them again. Tuples of fewer than two fields
+//! without names, and operators on words that F~ has no text for, do not occur in elaborated functions.
+//!
+//! Recursive on nesting only.
+
+use crate::{Block, Expr, Function, Size, Stmt, Type, VarId};
+use chainrule_base::{Arena, Id};
+use chainrule_ops::Op;
+use chainrule_syntax::token::TokenKind;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::fmt::Write;
+
+/// Names that mean something in F~ beside keywords and scalar operators.
+const RESERVED: &[&str] = &[
+    "build",
+    "ifold",
+    "sum",
+    "while",
+    "get",
+    "length",
+    "pair",
+    "fst",
+    "snd",
+    "real",
+    "pi",
+    "diff",
+    "vdiff",
+    "mdiff",
+    "grad",
+    "jacob",
+    "mgrad",
+    "deriv",
+    "derivative",
+    "gradient",
+    "jacobian",
+    "hessian",
+    "jvp",
+    "vjp",
+    "hvp",
+    "forward",
+    "lambda",
+    "return",
+    "elif",
+    "elseif",
+    "elsif",
+    "def",
+    "end",
+];
+
+/// `function` as an item of an F~ file, with a line break at its end. Linear.
+#[must_use]
+pub fn print(function: &Function) -> String {
+    let mut printer = Printer { function, names: names(function), known: FxHashMap::default(), out: String::new() };
+    printer.item();
+    printer.out
+}
+
+/// A number that reads back as the same double: `0.1`, `1e300`, `-2.0`, `(0.0 / 0.0)`.
+#[must_use]
+pub fn real(x: f64) -> String {
+    if x.is_nan() {
+        // F~ has no word for it; IEEE 754 gives it for 0 / 0.
+        "(0.0 / 0.0)".to_owned()
+    } else if x.is_infinite() {
+        // Likewise, for a division by 0.
+        if x > 0.0 { "(1.0 / 0.0)" } else { "(-1.0 / 0.0)" }.to_owned()
+    } else {
+        format!("{x:?}")
+    }
+}
+
+struct Printer<'a> {
+    function: &'a Function,
+    names: Arena<VarId, String>,
+    // Integers that are bound at this place, by what they are worth.
+    known: FxHashMap<Size, Vec<VarId>>,
+    out: String,
+}
+
+impl Printer<'_> {
+    fn item(&mut self) {
+        let function = self.function;
+        for requirement in &function.requires {
+            let relation = if requirement.exactly_zero { "= 0" } else { ">= 0" };
+            let size = self.polynomial(&requirement.size);
+            let message = requirement.message.replace(['\n', '\r'], " ");
+            let _ = writeln!(self.out, "// requires {size} {relation}: {message}");
+        }
+        let _ = write!(self.out, "let {} =", identifier(&function.name).unwrap_or("f"));
+        if !function.params.is_empty() {
+            self.out.push_str(" fun");
+            for param in &function.params {
+                let ty = self.ty(function.ty(*param), true);
+                let _ = write!(self.out, " ({} : {ty})", self.names[*param]);
+            }
+            self.out.push_str(" ->");
+        }
+        self.block(&function.body, 1);
+        self.out.push('\n');
+    }
+
+    // Statements and result on lines of their own.
+    fn block(&mut self, block: &Block, depth: usize) {
+        for stmt in &block.stmts {
+            self.line(depth);
+            self.stmt(stmt, depth);
+        }
+        self.line(depth);
+        self.out.push_str(&self.names[block.result]);
+        for stmt in &block.stmts {
+            if let Expr::Size(size) = &stmt.expr
+                && let Some(bound) = self.known.get_mut(size)
+            {
+                bound.pop();
+            }
+        }
+    }
+
+    // `(fun <binders> -> block)`.
+    fn function(&mut self, binders: &[VarId], block: &Block, depth: usize) {
+        self.out.push_str("(fun");
+        for binder in binders {
+            let name = &self.names[*binder];
+            match self.function.ty(*binder) {
+                Type::Double | Type::Int => {
+                    let _ = write!(self.out, " {name}");
+                }
+                ty => {
+                    let ty = self.ty(ty, false);
+                    let _ = write!(self.out, " ({name} : {ty})");
+                }
+            }
+        }
+        self.out.push_str(" ->");
+        self.inner(block, depth);
+        self.out.push(')');
+    }
+
+    // A block on the same line where it is only a variable.
+    fn inner(&mut self, block: &Block, depth: usize) {
+        if block.stmts.is_empty() {
+            self.out.push(' ');
+            self.out.push_str(&self.names[block.result]);
+        } else {
+            self.block(block, depth + 1);
+        }
+    }
+
+    fn branch(&mut self, block: &Block, depth: usize) {
+        if block.stmts.is_empty() {
+            self.out.push_str(&self.names[block.result]);
+        } else {
+            self.out.push('(');
+            self.block(block, depth + 1);
+            self.out.push(')');
+        }
+    }
+
+    fn line(&mut self, depth: usize) {
+        self.out.push('\n');
+        for _ in 0..depth {
+            self.out.push_str("  ");
+        }
+    }
+
+    fn stmt(&mut self, stmt: &Stmt, depth: usize) {
+        let _ = write!(self.out, "let {}", self.names[stmt.var]);
+        if *self.function.ty(stmt.var) == Type::Int {
+            // A bare number would be a Double where nothing says otherwise.
+            self.out.push_str(" : Int");
+        }
+        self.out.push_str(" = ");
+        self.expr(stmt, depth);
+        if let Expr::Size(size) = &stmt.expr {
+            self.known.entry(size.clone()).or_default().push(stmt.var);
+        }
+    }
+
+    fn expr(&mut self, stmt: &Stmt, depth: usize) {
+        match &stmt.expr {
+            Expr::Real(x) => self.out.push_str(&real(*x)),
+            Expr::Bool(b) => {
+                let _ = write!(self.out, "{b}");
+            }
+            Expr::Size(size) => {
+                let text = self.polynomial(size);
+                self.out.push_str(&text);
+            }
+            Expr::Op(op, args) => self.operator(*op, args),
+            Expr::ToReal(arg) => {
+                let _ = write!(self.out, "real {}", self.names[*arg]);
+            }
+            Expr::Build { size, index, body } => {
+                let size = self.size(size);
+                let _ = write!(self.out, "build {size} ");
+                self.function(&[*index], body, depth);
+            }
+            Expr::Sum { count, index, body } => {
+                let count = self.size(count);
+                let _ = write!(self.out, "sum {count} ");
+                self.function(&[*index], body, depth);
+            }
+            Expr::Fold { count, index, state, init, body } => {
+                self.out.push_str("ifold ");
+                self.function(&[*state, *index], body, depth);
+                let count = self.size(count);
+                let _ = write!(self.out, " {} {count}", self.names[*init]);
+            }
+            Expr::While { limit, state, init, condition, body } => {
+                self.out.push_str("while ");
+                self.function(&[*state], condition, depth);
+                self.out.push(' ');
+                self.function(&[*state], body, depth);
+                let limit = self.size(limit);
+                let _ = write!(self.out, " {} {limit}", self.names[*init]);
+            }
+            Expr::If { condition, then, otherwise } => {
+                let _ = write!(self.out, "if {} then ", self.names[*condition]);
+                self.branch(then, depth);
+                self.out.push_str(" else ");
+                self.branch(otherwise, depth);
+            }
+            Expr::Get { array, index, .. } => {
+                let _ = write!(self.out, "{}[{}]", self.names[*array], self.names[*index]);
+            }
+            Expr::Array(elements) => self.list("[", elements, "]"),
+            Expr::Tuple(fields) => match self.function.ty(stmt.var) {
+                Type::Tuple(_, Some(names)) => {
+                    let fields: Vec<String> =
+                        names.iter().zip(fields).map(|(n, v)| format!("{n} = {}", self.names[*v])).collect();
+                    let _ = write!(self.out, "{{ {} }}", fields.join(", "));
+                }
+                _ => self.list("(", fields, ")"),
+            },
+            Expr::Component(tuple, idx) => {
+                let field = match self.function.ty(*tuple) {
+                    Type::Tuple(_, Some(names)) => names.get(*idx).map(ToString::to_string),
+                    _ => None,
+                };
+                let field = field.unwrap_or_else(|| idx.to_string());
+                let _ = write!(self.out, "{}.{field}", self.names[*tuple]);
+            }
+            Expr::Jvp { params, body, at, along } => {
+                self.out.push_str("forward ");
+                self.function(params, body, depth);
+                for (at, along) in at.iter().zip(along) {
+                    let _ = write!(self.out, " ({}, {})", self.names[*at], self.names[*along]);
+                }
+            }
+        }
+    }
+
+    fn operator(&mut self, op: Op, args: &[VarId]) {
+        let row = op.row();
+        match (row.symbol, args) {
+            (Some(symbol), [a]) => {
+                let _ = write!(self.out, "{symbol}{}", self.names[*a]);
+            }
+            (Some(symbol), [a, b]) => {
+                let _ = write!(self.out, "{} {symbol} {}", self.names[*a], self.names[*b]);
+            }
+            _ => {
+                self.out.push_str(row.name);
+                for arg in args {
+                    let _ = write!(self.out, " {}", self.names[*arg]);
+                }
+            }
+        }
+    }
+
+    fn list(&mut self, open: &str, vars: &[VarId], close: &str) {
+        self.out.push_str(open);
+        for (i, var) in vars.iter().enumerate() {
+            if i > 0 {
+                self.out.push_str(", ");
+            }
+            self.out.push_str(&self.names[*var]);
+        }
+        self.out.push_str(close);
+    }
+
+    // A size as an argument: a name where there is one.
+    fn size(&self, size: &Size) -> String {
+        if let Some(var) = self.known.get(size).and_then(|bound| bound.last()) {
+            return self.names[*var].clone();
+        }
+        match (size.as_var(), size.as_constant()) {
+            (Some(var), _) => self.names[var].clone(),
+            (_, Some(n)) if n >= 0 => n.to_string(),
+            _ => format!("({})", self.polynomial(size)),
+        }
+    }
+
+    // `2 * n - i + 1`: terms with variables first.
+    fn polynomial(&self, size: &Size) -> String {
+        let mut out = String::new();
+        let constant_last = size.terms().filter(|t| !t.0.is_empty()).chain(size.terms().filter(|t| t.0.is_empty()));
+        for (monomial, coefficient) in constant_last {
+            match (out.is_empty(), coefficient < 0) {
+                (true, false) => {}
+                (true, true) => out.push('-'),
+                (false, false) => out.push_str(" + "),
+                (false, true) => out.push_str(" - "),
+            }
+            let magnitude = coefficient.unsigned_abs();
+            let mut factors: Vec<String> = monomial.iter().map(|v| self.names[*v].clone()).collect();
+            if magnitude > i64::MAX.unsigned_abs() {
+                // No integer is written so large: (2^63 - 1) + 1, with the sign in front.
+                let text = format!("({} + 1)", i64::MAX);
+                factors.insert(0, if coefficient < 0 && out == "-" { text } else { format!("({text})") });
+            } else if magnitude != 1 || factors.is_empty() {
+                factors.insert(0, magnitude.to_string());
+            }
+            out.push_str(&factors.join(" * "));
+        }
+        if out.is_empty() { "0".to_owned() } else { out }
+    }
+
+    // A type as annotation; with its sizes at the entry, without them inside, where they are known.
+    fn ty(&self, ty: &Type, with_sizes: bool) -> String {
+        match ty {
+            Type::Double => "Double".to_owned(),
+            Type::Int => "Int".to_owned(),
+            Type::Bool => "Bool".to_owned(),
+            Type::Array(size, element) => {
+                let size = if with_sizes { self.annotated_size(size) } else { String::new() };
+                format!("[{size}]{}", self.ty(element, with_sizes))
+            }
+            Type::Tuple(fields, None) => {
+                let fields: Vec<String> = fields.iter().map(|f| self.ty(f, with_sizes)).collect();
+                format!("({})", fields.join(", "))
+            }
+            Type::Tuple(fields, Some(names)) => {
+                let fields: Vec<String> =
+                    names.iter().zip(fields).map(|(n, f)| format!("{n} : {}", self.ty(f, with_sizes))).collect();
+                format!("{{ {} }}", fields.join(", "))
+            }
+        }
+    }
+
+    // Sizes have no sign in front.
+    fn annotated_size(&self, size: &Size) -> String {
+        let text = self.polynomial(size);
+        if text.starts_with('-') { format!("0 - {}", &text[1..]) } else { text }
+    }
+}
+
+// A name for each variable, all different.
+fn names(function: &Function) -> Arena<VarId, String> {
+    let mut taken: FxHashSet<String> = FxHashSet::default();
+    let mut names: Arena<VarId, String> = Arena::filled(function.vars.len(), String::new());
+    // What is at the entry is seen from outside, so it chooses first.
+    let entry = function.sizes.iter().chain(&function.params).copied();
+    for var in entry.chain(function.vars.ids()) {
+        let Some(data) = function.vars.get(var) else { continue };
+        if !names[var].is_empty() {
+            continue;
+        }
+        let base = data.name.as_deref().and_then(identifier);
+        let mut name = base.map_or_else(|| var.to_string(), ToOwned::to_owned);
+        let mut suffix = var.index();
+        while taken.contains(&name) || is_reserved(&name) {
+            name = format!("{}_{suffix}", base.unwrap_or("v"));
+            suffix += function.vars.len();
+        }
+        taken.insert(name.clone());
+        names[var] = name;
+    }
+    names
+}
+
+// `name` where F~ can read it.
+fn identifier(name: &str) -> Option<&str> {
+    let mut chars = name.trim_end_matches('\'').chars();
+    let starts = chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
+    let goes_on = chars.all(|c| c.is_ascii_alphanumeric() || c == '_');
+    (starts && goes_on && name.trim_matches('_') != "" && TokenKind::keyword(name).is_none()).then_some(name)
+}
+
+fn is_reserved(name: &str) -> bool {
+    TokenKind::keyword(name).is_some() || Op::by_name(name).is_some() || RESERVED.contains(&name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Builder;
+
+    #[test]
+    fn reals_read_back() {
+        for x in [0.1, -0.0, 1e300, 5e-324, -2.0, 1.0 / 3.0, 1e16, 123_456_789.0, f64::MAX] {
+            let text = real(x);
+            assert_eq!(text.parse::<f64>().map(f64::to_bits), Ok(x.to_bits()), "{text}");
+            assert!(text.contains(['.', 'e']), "{text} would be an integer");
+        }
+        assert_eq!(real(f64::NAN), "(0.0 / 0.0)");
+        assert_eq!(real(f64::NEG_INFINITY), "(-1.0 / 0.0)");
+    }
+
+    #[test]
+    fn one_statement_a_line() {
+        let mut b = Builder::new("norm");
+        let n = b.size_param("n");
+        let size = b.size_of(n);
+        let v = b.param("v", Type::array(size.clone(), Type::Double));
+        let k = b.param("sin", Type::Int);
+        let sum = b.sum(size.sub(&b.size_of(k)).scale(2), |b, i| {
+            let x = b.get(v, i);
+            b.op(Op::Mul, &[x, x])
+        });
+        let zero = b.real(0.0);
+        let positive = b.op(Op::Lt, &[zero, sum]);
+        let dual = b.jvp(&[sum], &[zero], |b, p| b.op(Op::Sqrt, &[p[0]]));
+        let root = b.component(dual, 0);
+        let result = b.if_(positive, |_| root, |b| b.op(Op::Neg, &[sum]));
+        insta::assert_snapshot!(print(&b.finish(result)), @r"
+        let norm = fun (v : [n]Double) (sin_2 : Int) ->
+          let v6 = sum (2 * n - 2 * sin_2) (fun v3 ->
+            let v4 = v[v3]
+            let v5 = v4 * v4
+            v5)
+          let v7 = 0.0
+          let v8 = v7 < v6
+          let v11 = forward (fun v9 ->
+            let v10 = sqrt v9
+            v10) (v6, v7)
+          let v12 = v11.0
+          let v14 = if v8 then v12 else (
+            let v13 = -v6
+            v13)
+          v14
+        ");
+    }
+}
