@@ -11,9 +11,14 @@
 //! assert_eq!(module.items.len(), 1);
 //! ```
 
+pub mod format;
+pub mod generate;
 pub mod lexer;
 pub mod parser;
+mod precedence;
+pub mod spans;
 pub mod token;
 pub mod tree;
 
+pub use format::{format, print_expr, print_module, print_type};
 pub use parser::{parse, parse_expr};

@@ -234,7 +234,7 @@ impl Parser<'_> {
         let first = self.expr();
         let start = first.expr.span.start;
         match self.kind() {
-            TokenKind::Colon if self.is_lambda_word(&first.expr) => {
+            TokenKind::Colon if self.is_python_lambda(&first.expr) => {
                 self.report(messages::python_lambda(first.expr.span, self.token_span(self.raw())));
                 self.bump();
                 self.expr();
@@ -447,14 +447,13 @@ impl Parser<'_> {
         Self::error(node.expr.span.to(rest.expr.span))
     }
 
-    /// Whether `expr` is `lambda x` or its like.
-    fn is_lambda_word(&self, expr: &Expr) -> bool {
-        match &expr.kind {
-            ExprKind::Apply { function, .. } => {
-                matches!(&function.kind, ExprKind::Name(name) if messages::is_lambda_word(name))
-            }
-            _ => false,
-        }
+    /// Whether `lambda x` is followed by something that is no type.
+    fn is_python_lambda(&self, expr: &Expr) -> bool {
+        let ExprKind::Apply { function, .. } = &expr.kind else { return false };
+        let lambda = matches!(&function.kind, ExprKind::Name(name) if name.as_str() == "lambda");
+        let next = self.tokens.get(self.idx + 1);
+        let named_type = next.is_some_and(|t| self.token_text(*t).starts_with(char::is_uppercase));
+        lambda && !named_type && !self.second().is_opener()
     }
 
     /// Whether `elif` or its like comes next.

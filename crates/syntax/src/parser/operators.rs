@@ -2,35 +2,10 @@
 //! costs one call, not seven, and a sum of 100,000 terms one flat node.
 
 use super::{Node, Parser, messages};
+use crate::precedence::Level;
 use crate::token::TokenKind;
 use crate::tree::{Expr, ExprKind, Infix};
 use chainrule_base::Span;
-
-/// How tightly an operator binds.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Level {
-    Or,
-    And,
-    Comparison,
-    Sum,
-    Product,
-    Negation,
-    Power,
-}
-
-impl Infix {
-    /// How tightly it binds.
-    pub(crate) fn level(self) -> Level {
-        match self {
-            Self::Or => Level::Or,
-            Self::And => Level::And,
-            Self::Lt | Self::Le | Self::Gt | Self::Ge | Self::Eq | Self::Ne => Level::Comparison,
-            Self::Add | Self::Sub => Level::Sum,
-            Self::Mul | Self::Div => Level::Product,
-            Self::Pow => Level::Power,
-        }
-    }
-}
 
 /// The operator between operands that `kind` spells, misspelt ones included.
 pub(super) fn infix(kind: TokenKind) -> Option<Infix> {
