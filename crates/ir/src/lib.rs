@@ -5,6 +5,9 @@
 //!
 //! | module | owns |
 //! | --- | --- |
+//! | [`check`] | files, names, types: from the tree to checked definitions |
+//! | [`elaborate`] | from checked definitions to the IR, sizes checked |
+//! | [`library`] | M~, in F~ |
 //! | [`types`] | types with sizes |
 //! | [`function`] | the IR itself |
 //! | [`typing`] | the type of an expression |
@@ -20,12 +23,15 @@
 
 pub mod alpha;
 pub mod builder;
+pub mod check;
 pub mod dce;
 pub mod difference;
 mod dual;
+pub mod elaborate;
 pub mod evaluate;
 pub mod function;
 pub mod generate;
+pub mod library;
 pub mod print;
 pub mod types;
 pub mod typing;
@@ -34,6 +40,7 @@ pub mod verify;
 
 pub use alpha::alpha_equal;
 pub use builder::{Builder, Renaming, size_of};
+pub use check::{Definition, Loader, Program};
 pub use evaluate::{Failure, evaluate};
 pub use function::{Block, Expr, Function, Requirement, Stmt, Var, VarId};
 pub use print::print;

@@ -9,10 +9,12 @@
 //! | [`mod@events`] | a kernel as flat events, for backends |
 //! | [`mod@verify`] | its invariants, checked |
 //! | [`print`] | its listing |
+//! | [`mod@counts`] | how many operations it does |
 //! | [`from_graph`] | lowering a scalar graph: scheduling |
 //! | [`from_ir`] | lowering a function of the array IR |
 //! | `memory` | the memory plan: lengths and offsets over sizes |
 
+pub mod counts;
 pub mod events;
 pub mod from_graph;
 pub mod from_ir;
@@ -21,6 +23,7 @@ mod memory;
 pub mod print;
 pub mod verify;
 
+pub use counts::counts;
 pub use events::{Event, events};
 pub use from_graph::{GraphPort, lower_graph};
 pub use from_ir::lower_function;

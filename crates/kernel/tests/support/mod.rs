@@ -3,6 +3,8 @@
 //!
 //! It shares nothing with the backends.
 
+#![allow(dead_code, clippy::unwrap_used)] // helpers of tests; no test uses all of them
+
 use chainrule_base::Poly;
 use chainrule_ir::{Size, Type, Value};
 use chainrule_kernel::{BufferId, Class, Instr, Kernel, Place, Reg, SizeSource, Stmt};

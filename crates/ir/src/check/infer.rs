@@ -1,0 +1,876 @@
+//! Hindley-Milner inference: from the syntax tree to the core language.
+//!
+//! Types have no sizes here; those are elaboration's. `let`s at the top and local `let`s of
+//! functions and whole numbers are generalised, by levels. Arithmetic on numbers that are not known yet
+//! waits as a [`Constraint`].
+//!
+//! Errors do not stop inference: what is wrong gets the type `Node::Error`, which fits everywhere.
+
+use super::builtin::{self, Builtin, Form};
+use super::constraint::{Asked, Constraint, Failure};
+use super::core::{Core, CoreBinding, CoreFun, CoreKind, CoreParam, CorePattern, DefId, LocalRef};
+use super::pending::{Pending, Scheme};
+use super::table::{Class, Literal, Mismatch, Node, Table, TyId};
+use super::{Definition, messages};
+use chainrule_base::{Arena, Diagnostic, Diagnostics, Name, Span};
+use chainrule_syntax::tree::{Binding, Expr, ExprKind, Infix, Param, Pattern};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// A local variable while it is in scope.
+pub(super) struct Local {
+    pub(super) name: Name,
+    pub(super) place: LocalRef,
+    pub(super) scheme: Scheme,
+    pub(super) span: Span,
+    pub(super) used: bool,
+    /// The locals that its value mentions, as a range of [`Checker::mentions`]; empty for parameters.
+    mentions: std::ops::Range<usize>,
+    /// Whether it is bound to a function as written.
+    is_function: bool,
+}
+
+/// Why a type is expected: what to show beside the place that asks for it.
+pub(crate) struct Why {
+    pub(crate) label: String,
+    pub(crate) span: Option<Span>,
+}
+
+impl Why {
+    pub(super) fn new(label: impl Into<String>, span: impl Into<Option<Span>>) -> Self {
+        Self { label: label.into(), span: span.into() }
+    }
+}
+
+/// The state of inference.
+pub(super) struct Checker {
+    pub(super) table: Table,
+    pub(super) defs: Arena<DefId, Definition>,
+    pub(super) diagnostics: Diagnostics,
+    /// What the file at hand sees.
+    pub(super) globals: FxHashMap<Name, DefId>,
+    /// Names that the file at hand defines further down.
+    pub(super) later: FxHashMap<Name, Span>,
+    /// The definition at hand, for "recursion".
+    pub(super) current: Option<(Name, Span)>,
+    pub(super) aliases: FxHashMap<Name, super::annotation::Alias>,
+    /// Whether the file at hand is the library's: no warnings.
+    pub(super) library: bool,
+    pub(super) pending: Pending,
+    pub(super) locals: Vec<Local>,
+    pub(super) scope: FxHashMap<Name, Vec<usize>>,
+    bound: Vec<(Name, usize)>,
+    /// How many slots each function around the place at hand has.
+    functions: Vec<u32>,
+    /// Locals in the order in which they were mentioned.
+    mentions: Vec<usize>,
+}
+
+impl Checker {
+    pub(super) fn new() -> Self {
+        Self {
+            table: Table::default(),
+            defs: Arena::new(),
+            diagnostics: Diagnostics::new(),
+            globals: FxHashMap::default(),
+            later: FxHashMap::default(),
+            current: None,
+            aliases: FxHashMap::default(),
+            library: false,
+            pending: Pending::default(),
+            locals: Vec::new(),
+            scope: FxHashMap::default(),
+            bound: Vec::new(),
+            functions: Vec::new(),
+            mentions: Vec::new(),
+        }
+    }
+
+    /// Infers the value of a definition; its type is generalised.
+    pub(super) fn definition(&mut self, binding: &Binding) -> (Core, Scheme, u32) {
+        self.locals.clear();
+        self.scope.clear();
+        self.bound.clear();
+        self.mentions.clear();
+        self.functions = vec![0];
+        self.table.level = 1;
+        let mark = self.pending.mark();
+        let value = self.binding_value(binding, None).0;
+        self.table.level = 0;
+        let failures = self.pending.settle_accumulators(&mut self.table, mark);
+        self.report(failures);
+        let scheme = self.generalise(value.ty, mark, true);
+        (value, scheme, self.functions.pop().unwrap_or(0))
+    }
+
+    /// The value of a binding against its annotation.
+    fn binding_value(&mut self, binding: &Binding, _hint: Option<TyId>) -> (Core, Option<super::core::CoreType>) {
+        let annotated = binding.ty.as_ref().map(|ty| (self.annotation(ty), ty.span));
+        let hint = annotated.as_ref().map(|((ty, _), _)| *ty);
+        let mut value = self.infer(&binding.value, hint);
+        if let (CoreKind::Fun(fun), Pattern::Name(ident)) = (&mut value.kind, &binding.pattern) {
+            fun.name = Some(ident.name.clone());
+        }
+        let Some(((ty, sizes), span)) = annotated else { return (value, None) };
+        self.expect(&value, ty, Why::new("the annotation says so", span));
+        value.ty = ty;
+        (value, sizes.has_size().then_some(sizes))
+    }
+
+    /// Generalises over the variables of `ty` that are inside the level at hand, with the constraints
+    /// from `mark` on that are about them.
+    fn generalise(&mut self, ty: TyId, mark: usize, top: bool) -> Scheme {
+        let level = self.table.level;
+        let Some(vars) = self.table.vars_of(ty) else {
+            return Scheme::mono(ty);
+        };
+        let mut quantified: Vec<TyId> = Vec::new();
+        let mut seen: FxHashSet<TyId> = FxHashSet::default();
+        let inside =
+            |table: &Table, var: TyId| table.as_var(var).is_some_and(|v| v.level > level && v.level != u32::MAX);
+        for var in vars {
+            if inside(&self.table, var) && seen.insert(var) {
+                quantified.push(var);
+            }
+        }
+        // Constraints by variable, then from the type's variables outward.
+        let waiting: Vec<(usize, Vec<TyId>)> = self
+            .pending
+            .since(mark)
+            .map(|(k, asked)| {
+                let vars = asked.constraint.types().into_iter().filter_map(|t| self.table.vars_of(t)).flatten();
+                (k, vars.collect())
+            })
+            .collect();
+        let mut about: FxHashMap<TyId, Vec<usize>> = FxHashMap::default();
+        for (at, (_, vars)) in waiting.iter().enumerate() {
+            for var in vars {
+                about.entry(*var).or_default().push(at);
+            }
+        }
+        let mut next = 0;
+        let mut taken: Vec<usize> = Vec::new();
+        let mut is_taken = vec![false; waiting.len()];
+        while let Some(var) = quantified.get(next).copied() {
+            next += 1;
+            for at in about.get(&var).into_iter().flatten() {
+                if std::mem::replace(&mut is_taken[*at], true) {
+                    continue;
+                }
+                taken.push(*at);
+                for other in &waiting[*at].1 {
+                    if inside(&self.table, *other) && seen.insert(*other) {
+                        quantified.push(*other);
+                    }
+                }
+            }
+        }
+        taken.sort_unstable();
+        let constraints = taken.into_iter().filter_map(|at| self.pending.take(waiting[at].0)).collect();
+        if top {
+            // What is left is about nothing that a use could know.
+            let failures = self.pending.assume(&mut self.table, mark, true);
+            self.report(failures);
+            let left: Vec<usize> = self.pending.since(mark).map(|(k, _)| k).collect();
+            for k in left {
+                if let Some(asked) = self.pending.take(k) {
+                    self.undetermined(&asked);
+                }
+            }
+        }
+        for var in &quantified {
+            if let Some(variable) = self.table.as_var_mut(*var) {
+                variable.level = u32::MAX;
+                variable.watchers = Vec::new();
+            }
+        }
+        Scheme { vars: quantified.into(), constraints, ty }
+    }
+
+    fn undetermined(&mut self, asked: &Asked) {
+        if let Constraint::Component { .. } | Constraint::Field { .. } | Constraint::Deriv { .. } = asked.constraint {
+            self.diagnostics.push(messages::undetermined(&asked.by, asked.span));
+        }
+    }
+
+    /// Reports constraints that cannot hold.
+    pub(super) fn report(&mut self, failures: Vec<(Asked, Failure)>) {
+        for (asked, failure) in failures {
+            let message = messages::failure(&self.table, &asked, &failure);
+            self.diagnostics.push(message);
+        }
+    }
+
+    pub(super) fn ask(&mut self, constraint: Constraint, span: Span, by: &str) {
+        let failures = self.pending.add(&mut self.table, Asked { constraint, span, by: Name::new(by) });
+        self.report(failures);
+    }
+
+    pub(super) fn unify(&mut self, a: TyId, b: TyId) -> Result<(), Mismatch> {
+        let result = self.table.unify(a, b);
+        let failures = self.pending.wake(&mut self.table);
+        self.report(failures);
+        result
+    }
+
+    /// Asks `value` to be of type `expected`, and says why when it is not.
+    pub(super) fn expect(&mut self, value: &Core, expected: TyId, why: Why) {
+        if let Err(mismatch) = self.unify(expected, value.ty) {
+            let origin = self.origin(value);
+            let message =
+                messages::mismatch(&self.table, value.span, value.ty, expected, mismatch, &why, origin.as_ref());
+            self.diagnostics.push(message);
+        }
+    }
+
+    /// Where the name that `value` is was bound.
+    fn origin(&self, value: &Core) -> Option<(Name, Span)> {
+        match &value.kind {
+            CoreKind::Local(place, _) => {
+                let local = self.locals.iter().rev().find(|l| l.place == *place)?;
+                Some((local.name.clone(), local.span))
+            }
+            CoreKind::Global(def, _) => {
+                let def = &self.defs[*def];
+                (!def.library).then(|| (def.name.clone(), def.span))
+            }
+            _ => None,
+        }
+    }
+
+    /// Asks `ty` to be data, no function.
+    fn data(&mut self, value: &Core, where_: &str) {
+        if self.table.restrict(value.ty, Class::Data).is_err() {
+            self.diagnostics.push(messages::function_in_data(value.span, where_));
+        }
+    }
+
+    fn error(&self, span: Span) -> Core {
+        Core { kind: CoreKind::Error, ty: self.table.error, span }
+    }
+
+    // Scopes.
+
+    /// A new local of the function at hand.
+    pub(super) fn bind(&mut self, name: &Name, scheme: Scheme, span: Span) -> LocalRef {
+        let level = u32::try_from(self.functions.len().saturating_sub(1)).unwrap_or(u32::MAX);
+        let slot = self.functions.last_mut().map_or(0, |n| {
+            *n += 1;
+            *n - 1
+        });
+        let place = LocalRef { level, slot };
+        let id = self.locals.len();
+        let mentions = 0..0;
+        self.locals.push(Local { name: name.clone(), place, scheme, span, used: false, mentions, is_function: false });
+        self.scope.entry(name.clone()).or_default().push(id);
+        self.bound.push((name.clone(), id));
+        place
+    }
+
+    /// Forgets the locals bound since `bound` had `mark` elements; warns about `let`s without use.
+    fn leave(&mut self, mark: usize, lets: bool) {
+        for (name, id) in self.bound.split_off(mark).into_iter().rev() {
+            if let Some(stack) = self.scope.get_mut(&name) {
+                stack.pop();
+            }
+            let local = &self.locals[id];
+            if lets && !local.used && !self.library && !name.starts_with('_') {
+                self.diagnostics.push(messages::unused(&name, local.span));
+            }
+        }
+    }
+
+    fn pattern(&mut self, pattern: &Pattern, ty: TyId) -> CorePattern {
+        match pattern {
+            Pattern::Name(ident) => {
+                let place = self.bind(&ident.name, Scheme::mono(ty), ident.span);
+                CorePattern::Local(place, ident.name.clone(), ident.span)
+            }
+            Pattern::Wildcard(_) => CorePattern::Wildcard,
+            Pattern::Tuple(parts, span) => {
+                let fields: Vec<TyId> = parts.iter().map(|_| self.table.var(Class::Data)).collect();
+                let tuple = self.table.tuple(fields.clone(), None);
+                if let Err(mismatch) = self.unify(tuple, ty) {
+                    let why = Why::new(format!("this pattern takes a tuple of {}", parts.len()), *span);
+                    let message = messages::mismatch(&self.table, *span, ty, tuple, mismatch, &why, None);
+                    self.diagnostics.push(message);
+                }
+                CorePattern::Tuple(parts.iter().zip(fields).map(|(p, f)| self.pattern(p, f)).collect())
+            }
+        }
+    }
+
+    // Expressions.
+
+    /// The core of `expr`; `hint` is the type that the surroundings expect, if they do. It is used to
+    /// know parameters' types early; the caller checks the type.
+    pub(super) fn infer(&mut self, expr: &Expr, hint: Option<TyId>) -> Core {
+        let span = expr.span;
+        match &expr.kind {
+            ExprKind::Integer(n) => {
+                let ty = self.table.var_of(Class::Num, Literal::Pure);
+                Core { kind: CoreKind::Literal(*n), ty, span }
+            }
+            ExprKind::Real(x) => Core { kind: CoreKind::Real(*x), ty: self.table.double, span },
+            ExprKind::Bool(b) => Core { kind: CoreKind::Bool(*b), ty: self.table.bool, span },
+            ExprKind::Name(name) => self.name(name, span, true),
+            ExprKind::Operator(infix) => self.builtin(Builtin::Infix(*infix), span),
+            ExprKind::Apply { .. } => self.apply(expr),
+            ExprKind::Fun { params, result, body } => self.fun(params, result.as_ref(), body, span, hint),
+            ExprKind::Let { bindings, body } => self.lets(bindings, body, span, hint),
+            ExprKind::If { arms, otherwise } => self.conditional(arms, otherwise, span, hint),
+            ExprKind::Infix { first, rest } => self.infix(first, rest, span),
+            ExprKind::Neg(e) => self.neg(e, span),
+            ExprKind::Index { array, indices } => self.index(array, indices, span),
+            ExprKind::Tuple(parts) => self.tuple(parts.iter(), None, span, hint),
+            ExprKind::Record(fields) => self.record(fields, span, hint),
+            ExprKind::Component { tuple, index } => self.component(tuple, *index, span),
+            ExprKind::Field { record, field } => {
+                let record = self.infer(record, None);
+                let result = self.table.var(Class::Data);
+                let constraint = Constraint::Field { record: record.ty, field: field.name.clone(), result };
+                self.ask(constraint, field.span, &field.name);
+                Core { kind: CoreKind::Field(Box::new(record), field.name.clone()), ty: result, span }
+            }
+            ExprKind::Array(elements) => self.array(elements, span, hint),
+            ExprKind::Annotated { expr, ty } => {
+                let (annotated, sizes) = self.annotation(ty);
+                let value = self.infer(expr, Some(annotated));
+                self.expect(&value, annotated, Why::new("the annotation says so", ty.span));
+                Core { kind: CoreKind::Annotated(Box::new(value), sizes), ty: annotated, span }
+            }
+            ExprKind::Error => self.error(span),
+        }
+    }
+
+    fn component(&mut self, tuple: &Expr, index: usize, span: Span) -> Core {
+        let tuple = self.infer(tuple, None);
+        let result = self.table.var(Class::Data);
+        self.ask(Constraint::Component { tuple: tuple.ty, index, result }, span, &format!(".{index}"));
+        Core { kind: CoreKind::Component(Box::new(tuple), index), ty: result, span }
+    }
+
+    fn neg(&mut self, e: &Expr, span: Span) -> Core {
+        let value = self.infer(e, None);
+        if let CoreKind::Literal(n) = value.kind
+            && let Some(m) = n.checked_neg()
+        {
+            return Core { kind: CoreKind::Literal(m), ty: value.ty, span };
+        }
+        let number = self.table.var(Class::Num);
+        self.expect(&value, number, Why::new("`-` takes a number", span));
+        Core { ty: value.ty, kind: CoreKind::Neg(Box::new(value)), span }
+    }
+
+    fn local(&self, name: &Name) -> Option<usize> {
+        self.scope.get(name).and_then(|stack| stack.last()).copied()
+    }
+
+    /// Whether `name` means the language's own function here.
+    fn is_own(&self, name: &Name) -> bool {
+        self.local(name).is_none() && !self.globals.contains_key(name)
+    }
+
+    fn name(&mut self, name: &Name, span: Span, alone: bool) -> Core {
+        if let Some(id) = self.local(name) {
+            self.mentions.push(id);
+            let local = &mut self.locals[id];
+            local.used = true;
+            let (place, scheme) = (local.place, local.scheme.clone());
+            return match self.instantiate(&scheme, name, span) {
+                Some((inst, ty)) => Core { kind: CoreKind::Local(place, inst), ty, span },
+                None => self.error(span),
+            };
+        }
+        if let Some(def) = self.globals.get(name).copied() {
+            let definition = &self.defs[def];
+            if !definition.ok {
+                return self.error(span);
+            }
+            let scheme = definition.scheme.clone();
+            return match self.instantiate(&scheme, name, span) {
+                Some((inst, ty)) => Core { kind: CoreKind::Global(def, inst), ty, span },
+                None => self.error(span),
+            };
+        }
+        if let Some(builtin) = Builtin::by_name(name) {
+            return self.builtin(builtin, span);
+        }
+        if &**name == "pi" {
+            return Core { kind: CoreKind::Real(std::f64::consts::PI), ty: self.table.double, span };
+        }
+        if let Some(form) = Form::by_name(name) {
+            let message = if alone { messages::form_alone(name, form, span) } else { messages::vjp(span) };
+            self.diagnostics.push(message);
+            return self.error(span);
+        }
+        let message = self.unknown(name, span);
+        self.diagnostics.push(message);
+        self.error(span)
+    }
+
+    fn unknown(&self, name: &Name, span: Span) -> Diagnostic {
+        if let Some((current, at)) = &self.current
+            && current == name
+        {
+            return messages::recursion(name, span, *at);
+        }
+        if let Some(at) = self.later.get(name) {
+            return messages::used_before(name, span, *at);
+        }
+        // Sorted, so that the suggestion is the same on every run.
+        let mut known: Vec<&str> = builtin::names().collect();
+        known.extend(self.bound.iter().map(|(n, _)| &**n));
+        known.extend(self.globals.keys().map(|n| &**n));
+        known.sort_unstable();
+        messages::unknown_name(name, span, &known)
+    }
+
+    fn instantiate(&mut self, scheme: &Scheme, name: &Name, span: Span) -> Option<(Box<[TyId]>, TyId)> {
+        match scheme.instantiate(&mut self.table) {
+            Ok((inst, ty, constraints)) => {
+                for asked in constraints {
+                    // What fails is told at the use, not inside the definition.
+                    let asked = Asked { span, by: asked.by, constraint: asked.constraint };
+                    let failures = self.pending.add(&mut self.table, asked);
+                    self.report(failures);
+                }
+                Some((inst, ty))
+            }
+            Err(_) => {
+                self.diagnostics.push(messages::type_too_large(span, name));
+                None
+            }
+        }
+    }
+
+    fn builtin(&mut self, builtin: Builtin, span: Span) -> Core {
+        let (ty, constraint) = builtin::type_of(&mut self.table, builtin);
+        if let Some(constraint) = constraint {
+            self.ask(constraint, span, builtin.name());
+        }
+        Core { kind: CoreKind::Builtin(builtin), ty, span }
+    }
+
+    fn apply(&mut self, expr: &Expr) -> Core {
+        // `(f x) y` is `f x y`.
+        let (mut head, mut groups) = (expr, Vec::new());
+        while let ExprKind::Apply { function, args } = &head.kind {
+            groups.push(args);
+            head = function;
+        }
+        let args: Vec<&Expr> = groups.into_iter().rev().flatten().collect();
+        if let ExprKind::Name(name) = &head.kind
+            && self.is_own(name)
+            && let Some(form) = Form::by_name(name)
+        {
+            return match form {
+                Form::Deriv => self.deriv(&args, expr.span),
+                Form::Forward => self.forward(&args, expr.span),
+                Form::Vjp => self.name(name, head.span, false),
+            };
+        }
+        let function = match &head.kind {
+            ExprKind::Name(name) => self.name(name, head.span, true),
+            _ => self.infer(head, None),
+        };
+        let callee = messages::callee(&head.kind);
+        let mut params = Vec::with_capacity(args.len());
+        let mut ty = function.ty;
+        for (k, arg) in args.iter().enumerate() {
+            match self.table.node(ty).clone() {
+                Node::Fun(param, result) => {
+                    params.push(param);
+                    ty = result;
+                }
+                Node::Var(_) => {
+                    let (param, result) = (self.table.var(Class::Any), self.table.var(Class::Any));
+                    let fun = self.table.fun(param, result);
+                    if let Err(mismatch) = self.unify(ty, fun) {
+                        let why = Why::new("it is applied here", head.span);
+                        let message = messages::mismatch(&self.table, head.span, ty, fun, mismatch, &why, None);
+                        self.diagnostics.push(message);
+                    }
+                    params.push(param);
+                    ty = result;
+                }
+                Node::Error => {
+                    params.push(ty);
+                }
+                _ => {
+                    let at = self.origin(&function);
+                    let found = (function.ty, args.len(), k);
+                    let message = messages::too_many_arguments(&self.table, &callee, head.span, found, arg.span, at);
+                    self.diagnostics.push(message);
+                    for arg in &args {
+                        let _ = self.infer(arg, None);
+                    }
+                    return self.error(expr.span);
+                }
+            }
+        }
+        // Functions last: by then their parameters are known.
+        let mut done: Vec<Option<Core>> = args.iter().map(|_| None).collect();
+        for functions in [false, true] {
+            for (k, arg) in args.iter().enumerate() {
+                if matches!(arg.kind, ExprKind::Fun { .. }) != functions {
+                    continue;
+                }
+                let value = self.infer(arg, Some(params[k]));
+                let label = messages::argument_label(&callee, k, args.len());
+                self.expect(&value, params[k], Why::new(label, head.span));
+                done[k] = Some(value);
+            }
+        }
+        let args = done.into_iter().flatten().collect();
+        Core { kind: CoreKind::Apply(Box::new(function), args), ty, span: expr.span }
+    }
+
+    fn deriv(&mut self, args: &[&Expr], span: Span) -> Core {
+        let [body, by] = args else {
+            self.diagnostics.push(messages::form_arguments("deriv", Form::Deriv, args.len(), span));
+            return self.error(span);
+        };
+        let start = self.mentions.len();
+        let body = self.infer(body, None);
+        let mentioned = start..self.mentions.len();
+        let variable = match &by.kind {
+            ExprKind::Name(name) => self.local(name).map(|id| (name.clone(), id)),
+            _ => None,
+        };
+        let Some((name, id)) = variable else {
+            self.diagnostics.push(messages::no_variable(by.span));
+            return self.error(span);
+        };
+        self.locals[id].used = true;
+        self.mentions.push(id);
+        if !self.locals[id].scheme.vars.is_empty() {
+            self.diagnostics.push(messages::no_variable(by.span));
+            return self.error(span);
+        }
+        if !self.library {
+            self.warn_constants(mentioned, id, span);
+        }
+        let (place, x) = (self.locals[id].place, self.locals[id].scheme.ty);
+        let result = self.table.var(Class::Data);
+        self.ask(Constraint::Deriv { by: x, of: body.ty, result }, span, &name);
+        Core { kind: CoreKind::Deriv(Box::new(body), place), ty: result, span }
+    }
+
+    /// Free variables of `e` in `deriv e x` are constants (algorithm 1), even one that was computed
+    /// from `x` before: says so.
+    fn warn_constants(&mut self, mentioned: std::ops::Range<usize>, x: usize, span: Span) {
+        let mut seen = FxHashSet::default();
+        let mut stack: Vec<usize> = self.mentions[mentioned].to_vec();
+        let mut suspects = Vec::new();
+        while let Some(id) = stack.pop() {
+            if id == x || !seen.insert(id) {
+                continue;
+            }
+            if self.locals[id].is_function {
+                // Functions are part of the expression: they see the `x` that is differentiated.
+                stack.extend(&self.mentions[self.locals[id].mentions.clone()]);
+            } else {
+                suspects.push(id);
+            }
+        }
+        suspects.sort_unstable();
+        for suspect in suspects {
+            let mut seen = FxHashSet::default();
+            let mut stack = vec![suspect];
+            let mut found = false;
+            while let Some(id) = stack.pop() {
+                if seen.insert(id) {
+                    found |= id == x;
+                    stack.extend(&self.mentions[self.locals[id].mentions.clone()]);
+                }
+            }
+            if found {
+                let (name, at) = (self.locals[suspect].name.clone(), self.locals[suspect].span);
+                let message = messages::constant_in_deriv(&name, at, &self.locals[x].name, span);
+                self.diagnostics.push(message);
+            }
+        }
+    }
+
+    fn forward(&mut self, args: &[&Expr], span: Span) -> Core {
+        let [function, at @ ..] = args else {
+            self.diagnostics.push(messages::form_arguments("forward", Form::Forward, args.len(), span));
+            return self.error(span);
+        };
+        if at.is_empty() {
+            self.diagnostics.push(messages::form_arguments("forward", Form::Forward, args.len(), span));
+            return self.error(span);
+        }
+        let mut params = Vec::with_capacity(at.len());
+        let mut values = Vec::with_capacity(at.len());
+        for arg in at {
+            let param = self.table.var(Class::Data);
+            let pair = self.table.tuple(vec![param, param], None);
+            let value = self.infer(arg, Some(pair));
+            let why = "`forward` takes pairs of a value and its tangent, of one type";
+            self.expect(&value, pair, Why::new(why, span.start_point()));
+            self.ask(Constraint::Real { ty: param }, arg.span, "forward");
+            params.push(param);
+            values.push(value);
+        }
+        let result = self.table.var(Class::Data);
+        let fun = self.table.funs(&params, result);
+        let function = self.infer(function, Some(fun));
+        self.expect(&function, fun, Why::new("`forward` applies its function to the values", span.start_point()));
+        let dual = self.table.var(Class::Data);
+        self.ask(Constraint::Dual { of: result, dual }, function.span, "forward");
+        Core { kind: CoreKind::Forward(Box::new(function), values), ty: dual, span }
+    }
+
+    fn fun(
+        &mut self,
+        params: &[Param],
+        result: Option<&chainrule_syntax::tree::Type>,
+        body: &Expr,
+        span: Span,
+        hint: Option<TyId>,
+    ) -> Core {
+        let mark = self.bound.len();
+        self.functions.push(0);
+        let sizes = self.declare_sizes(params, result);
+        let mut types = Vec::with_capacity(params.len());
+        let mut bound = Vec::with_capacity(params.len());
+        let mut rest = hint;
+        for param in params {
+            let expected = rest.and_then(|ty| match self.table.node(ty) {
+                Node::Fun(p, r) => Some((*p, *r)),
+                _ => None,
+            });
+            rest = expected.map(|(_, r)| r);
+            let ty = expected.map_or_else(|| self.table.var(Class::Any), |(p, _)| p);
+            // What is bound is no number as written any more, even where it starts as one.
+            if let Some(variable) = self.table.as_var_mut(ty)
+                && variable.literal == Literal::Pure
+            {
+                variable.literal = Literal::Mixed;
+            }
+            types.push(ty);
+            bound.push(self.pattern(&param.pattern, ty));
+        }
+        let mut core_params = Vec::with_capacity(params.len());
+        for ((param, pattern), ty) in params.iter().zip(bound).zip(&types) {
+            let mut annotation = None;
+            if let Some(written) = &param.ty {
+                let (annotated, sizes) = self.annotation(written);
+                if let Err(mismatch) = self.unify(*ty, annotated) {
+                    let why = Why::new("what surrounds the function asks for that", span);
+                    let message = messages::mismatch(&self.table, written.span, annotated, *ty, mismatch, &why, None);
+                    self.diagnostics.push(message);
+                }
+                annotation = Some(sizes);
+            }
+            core_params.push(CoreParam { pattern, annotation, span: param.pattern.span() });
+        }
+        let result = result.map(|ty| (self.annotation(ty), ty.span));
+        let hint = result.as_ref().map(|((ty, _), _)| *ty).or(rest);
+        let body = self.infer(body, hint);
+        let mut result_sizes = None;
+        if let Some(((ty, sizes), at)) = result {
+            self.expect(&body, ty, Why::new("the annotation of the result says so", at));
+            result_sizes = sizes.has_size().then_some(sizes);
+        }
+        self.leave(mark, false);
+        let n_slots = self.functions.pop().unwrap_or(0);
+        let ty = self.table.funs(&types, body.ty);
+        let fun = CoreFun { name: None, params: core_params, sizes, result: result_sizes, body, n_slots };
+        Core { kind: CoreKind::Fun(Box::new(fun)), ty, span }
+    }
+
+    fn lets(&mut self, bindings: &[Binding], body: &Expr, span: Span, hint: Option<TyId>) -> Core {
+        let mark = self.bound.len();
+        let mut core = Vec::with_capacity(bindings.len());
+        for binding in bindings {
+            let polymorphic = matches!(binding.pattern, Pattern::Name(_))
+                && matches!(binding.value.kind, ExprKind::Fun { .. } | ExprKind::Integer(_));
+            let waiting = self.pending.mark();
+            let start = self.mentions.len();
+            if polymorphic {
+                self.table.level += 1;
+            }
+            let (value, annotation) = self.binding_value(binding, None);
+            let mentions = start..self.mentions.len();
+            let is_function = matches!(value.kind, CoreKind::Fun(_));
+            let mut quantified = None;
+            let first = self.locals.len();
+            let pattern = match &binding.pattern {
+                Pattern::Name(ident) if polymorphic => {
+                    self.table.level -= 1;
+                    let failures = self.pending.settle_accumulators(&mut self.table, waiting);
+                    self.report(failures);
+                    let scheme = self.generalise(value.ty, waiting, false);
+                    quantified = Some(scheme.vars.clone());
+                    let place = self.bind(&ident.name, scheme, ident.span);
+                    CorePattern::Local(place, ident.name.clone(), ident.span)
+                }
+                pattern => self.pattern(pattern, value.ty),
+            };
+            for local in &mut self.locals[first..] {
+                local.mentions = mentions.clone();
+                local.is_function = is_function;
+            }
+            core.push(CoreBinding { pattern, annotation, value, quantified });
+        }
+        let body = self.infer(body, hint);
+        self.leave(mark, true);
+        Core { ty: body.ty, kind: CoreKind::Let(core, Box::new(body)), span }
+    }
+
+    fn conditional(&mut self, arms: &[(Expr, Expr)], otherwise: &Expr, span: Span, hint: Option<TyId>) -> Core {
+        let mut core: Vec<(Core, Core)> = Vec::with_capacity(arms.len());
+        for (condition, branch) in arms {
+            let condition = self.infer(condition, None);
+            let bool = self.table.bool;
+            self.expect(&condition, bool, Why::new("`if` asks for a condition", span.start_point()));
+            let branch = self.infer(branch, hint);
+            self.data(&branch, "the result of an `if`");
+            if let Some((_, first)) = core.first() {
+                let (ty, at) = (first.ty, first.span);
+                self.expect(&branch, ty, Why::new("the first branch is of that type", at));
+            }
+            core.push((condition, branch));
+        }
+        let otherwise = self.infer(otherwise, hint);
+        self.data(&otherwise, "the result of an `if`");
+        let Some((ty, at)) = core.first().map(|(_, first)| (first.ty, first.span)) else { return otherwise };
+        self.expect(&otherwise, ty, Why::new("the first branch is of that type", at));
+        Core { kind: CoreKind::If(core, Box::new(otherwise)), ty, span }
+    }
+
+    fn infix(&mut self, first: &Expr, rest: &[(Infix, Span, Expr)], span: Span) -> Core {
+        let first = self.infer(first, None);
+        let mut ty = first.ty;
+        let mut left_span = first.span;
+        let mut core: Vec<(Infix, Span, Core)> = Vec::with_capacity(rest.len());
+        for (infix, at, right) in rest {
+            let right = self.infer(right, None);
+            let (args, result, constraint) = builtin::op_type(&mut self.table, builtin::infix_op(*infix));
+            let kind =
+                if args.first().is_some_and(|a| self.table.is(*a, self.table.bool)) { "Bools" } else { "numbers" };
+            let label = format!("`{}` takes {kind}", builtin::symbol(*infix));
+            let left = if core.is_empty() { first.kind.clone_leaf() } else { CoreKind::Error };
+            let left = Core { kind: left, ty, span: left_span };
+            if let [a, b] = args.as_slice() {
+                self.expect(&left, *a, Why::new(label.clone(), *at));
+                self.expect(&right, *b, Why::new(label, *at));
+            }
+            if let Some(constraint) = constraint {
+                self.ask(constraint, *at, builtin::symbol(*infix));
+            }
+            ty = result;
+            left_span = left_span.to(right.span);
+            core.push((*infix, *at, right));
+        }
+        Core { kind: CoreKind::Infix(Box::new(first), core), ty, span }
+    }
+
+    fn index(&mut self, array: &Expr, indices: &[Expr], span: Span) -> Core {
+        let array = self.infer(array, None);
+        let mut ty = array.ty;
+        let mut core = Vec::with_capacity(indices.len());
+        for index in indices {
+            let element = self.table.var(Class::Data);
+            let expected = self.table.array(element);
+            let at = Core { kind: array.kind.clone_leaf(), ty, span: array.span };
+            self.expect(&at, expected, Why::new("it is indexed here", index.span));
+            let index = self.infer(index, None);
+            let int = self.table.int;
+            self.expect(&index, int, Why::new("an index is a whole number", None));
+            core.push(index);
+            ty = element;
+        }
+        Core { kind: CoreKind::Index(Box::new(array), core), ty, span }
+    }
+
+    fn tuple<'e>(
+        &mut self,
+        parts: impl Iterator<Item = &'e Expr>,
+        names: Option<std::sync::Arc<[Name]>>,
+        span: Span,
+        hint: Option<TyId>,
+    ) -> Core {
+        let hints = hint.and_then(|ty| match self.table.node(ty) {
+            Node::Tuple(fields, _) => Some(fields.clone()),
+            _ => None,
+        });
+        let mut core = Vec::new();
+        for (k, part) in parts.enumerate() {
+            let hint = hints.as_ref().and_then(|h| h.get(k)).copied();
+            let value = self.infer(part, hint);
+            self.data(&value, "a tuple or record");
+            core.push(value);
+        }
+        let ty = self.table.tuple(core.iter().map(|c| c.ty).collect(), names.clone());
+        Core { kind: CoreKind::Tuple(core, names), ty, span }
+    }
+
+    fn record(&mut self, fields: &[(chainrule_syntax::tree::Ident, Expr)], span: Span, hint: Option<TyId>) -> Core {
+        for (k, (ident, _)) in fields.iter().enumerate() {
+            if let Some((first, _)) = fields[..k].iter().find(|(other, _)| other.name == ident.name) {
+                self.diagnostics.push(messages::field_twice(&ident.name, ident.span, first.span));
+            }
+        }
+        let names: std::sync::Arc<[Name]> = fields.iter().map(|(ident, _)| ident.name.clone()).collect();
+        self.tuple(fields.iter().map(|(_, e)| e), Some(names), span, hint)
+    }
+
+    fn array(&mut self, elements: &[Expr], span: Span, hint: Option<TyId>) -> Core {
+        let hint = hint.and_then(|ty| match self.table.node(ty) {
+            Node::Array(element) => Some(*element),
+            _ => None,
+        });
+        let mut core: Vec<Core> = Vec::with_capacity(elements.len());
+        for element in elements {
+            let value = self.infer(element, hint);
+            self.data(&value, "an array");
+            if let Some(first) = core.first() {
+                let (ty, at) = (first.ty, first.span);
+                self.expect(&value, ty, Why::new("the first element is of that type", at));
+            }
+            core.push(value);
+        }
+        let element = core.first().map_or(self.table.error, |c| c.ty);
+        let ty = self.table.array(element);
+        Core { kind: CoreKind::Array(core), ty, span }
+    }
+}
+
+impl CoreKind {
+    /// A copy of what a message needs to know of it: which name it is.
+    fn clone_leaf(&self) -> Self {
+        match self {
+            Self::Local(place, _) => Self::Local(*place, Box::default()),
+            Self::Global(def, _) => Self::Global(*def, Box::default()),
+            _ => Self::Error,
+        }
+    }
+}
+
+impl Checker {
+    /// The value of one name of `let (a, (b, c)) = e` at the top of a file: a component of `def`, which
+    /// is `e`. The path holds components with the number of components of their tuples.
+    pub(super) fn component_of(&mut self, def: DefId, path: &[(usize, usize)], span: Span) -> (Core, Scheme) {
+        self.table.level = 1;
+        let mark = self.pending.mark();
+        let scheme = self.defs[def].scheme.clone();
+        let name = self.defs[def].name.clone();
+        let Some((inst, ty)) = self.instantiate(&scheme, &name, span) else {
+            self.table.level = 0;
+            return (self.error(span), Scheme::mono(self.table.error));
+        };
+        let mut core = Core { kind: CoreKind::Global(def, inst), ty, span };
+        for (index, n) in path {
+            let fields: Vec<TyId> = (0..*n).map(|_| self.table.var(Class::Data)).collect();
+            let tuple = self.table.tuple(fields.clone(), None);
+            self.expect(&core, tuple, Why::new(format!("the pattern takes a tuple of {n}"), span));
+            core = Core { ty: fields[*index], kind: CoreKind::Component(Box::new(core), *index), span };
+        }
+        self.table.level = 0;
+        let scheme = self.generalise(core.ty, mark, true);
+        (core, scheme)
+    }
+}

@@ -1,0 +1,293 @@
+//! Files and imports, in order.
+//!
+//! The library is always visible; then come the imported files' own definitions, in the order of the
+//! imports; then the file's own, each seen by those below it. Later names shadow earlier ones.
+
+use super::annotation::Alias;
+use super::core::{Core, CoreKind, DefId};
+use super::infer::Checker;
+use super::pending::Scheme;
+use super::{Definition, Program, messages, show_scheme};
+use crate::library;
+use chainrule_base::{Diagnostic, Diagnostics, FileId, Name, Sources, Span};
+use chainrule_syntax::tree::{Binding, Ident, Item, ItemKind, Module, Pattern};
+use rustc_hash::FxHashMap;
+
+/// Gets the text of an imported file: from the path as written and the file that imports it, the
+/// name by which the file is known (the same for the same file) and its text, or why there is none.
+pub trait Loader: FnMut(&str, FileId) -> Result<(String, String), String> {}
+
+impl<F: FnMut(&str, FileId) -> Result<(String, String), String>> Loader for F {}
+
+/// How many files may import each other in a row.
+pub const MAX_IMPORT_DEPTH: usize = 100;
+
+/// What a file offers to those that import it.
+#[derive(Clone, Default)]
+struct Exports {
+    globals: Vec<(Name, DefId)>,
+    aliases: Vec<(Name, Alias)>,
+}
+
+enum State {
+    /// It is being loaded: whoever imports it now closes a cycle.
+    Open,
+    Done(Exports),
+}
+
+struct Loading<'a, L> {
+    sources: &'a mut Sources,
+    loader: L,
+    checker: Checker,
+    files: FxHashMap<String, State>,
+    library: Exports,
+    depth: usize,
+}
+
+impl Program {
+    /// Loads and checks the file `root`, what it imports, and the library.
+    ///
+    /// # Errors
+    /// All messages about all files, when one of them is not a warning.
+    pub fn load(sources: &mut Sources, root: FileId, loader: impl Loader) -> Result<Self, Diagnostics> {
+        let checker = Checker::new();
+        let mut loading =
+            Loading { sources, loader, checker, files: FxHashMap::default(), library: Exports::default(), depth: 0 };
+        for (name, text) in library::MODULES {
+            let file = loading.sources.add(format!("<{name}>"), *text);
+            let exports = loading.file(file, true);
+            loading.library.globals.extend(exports.globals);
+            loading.library.aliases.extend(exports.aliases);
+        }
+        let name = loading.sources.file(root).name.clone();
+        loading.files.insert(name, State::Open);
+        let _ = loading.file(root, false);
+        let Checker { table, defs, diagnostics, globals, aliases, .. } = loading.checker;
+        let program = Self { table, defs, globals, aliases, root, warnings: Diagnostics::new() };
+        let warnings = diagnostics.clone();
+        diagnostics.into_result(())?;
+        Ok(Self { warnings, ..program })
+    }
+
+    /// The program with one more definition, called `name`, from the text of an expression.
+    ///
+    /// # Errors
+    /// What is wrong with the expression.
+    pub(crate) fn with_expression(&self, sources: &mut Sources, name: &Name, text: &str) -> Result<Self, Diagnostics> {
+        let file = sources.add("<expression>", text);
+        let (value, mut diagnostics) = chainrule_syntax::parse_expr(sources, file);
+        let mut checker = Checker::new();
+        checker.table = self.table.clone();
+        checker.defs = self.defs.clone();
+        checker.globals = self.globals.clone();
+        checker.aliases = self.aliases.clone();
+        let span = value.span;
+        let pattern = Pattern::Name(Ident { name: name.clone(), span });
+        let binding = Binding { pattern, ty: None, value };
+        let item = Item { kind: ItemKind::Let(binding.clone()), span, docs: Vec::new() };
+        define(&mut checker, &item, &binding, &mut Exports::default());
+        diagnostics.extend(checker.diagnostics);
+        diagnostics.into_result(())?;
+        let Checker { table, defs, globals, aliases, .. } = checker;
+        Ok(Self { table, defs, globals, aliases, root: self.root, warnings: Diagnostics::new() })
+    }
+}
+
+impl<L: Loader> Loading<'_, L> {
+    /// Checks a file; the checker sees its names afterwards.
+    fn file(&mut self, file: FileId, library: bool) -> Exports {
+        let (module, diagnostics) = chainrule_syntax::parse(self.sources, file);
+        self.checker.diagnostics.extend(diagnostics);
+        let mut imported = self.library.clone();
+        for item in &module.items {
+            if let ItemKind::Import { path, library, path_span } = &item.kind {
+                let exports = self.import(path, *library, *path_span, file);
+                imported.globals.extend(exports.globals);
+                imported.aliases.extend(exports.aliases);
+            }
+        }
+        self.checker.globals = imported.globals.into_iter().collect();
+        self.checker.aliases = imported.aliases.into_iter().collect();
+        self.checker.library = library;
+        check_items(&mut self.checker, &module)
+    }
+
+    fn import(&mut self, path: &str, library: bool, span: Span, importer: FileId) -> Exports {
+        if library {
+            if !library::MODULES.iter().any(|(name, _)| *name == path) {
+                let known: Vec<&str> = library::MODULES.iter().map(|(name, _)| *name).collect();
+                self.checker.diagnostics.push(
+                    Diagnostic::error(format!("there is no library `{path}`"))
+                        .with_label(span, "asked for here")
+                        .with_help(match messages::nearest(path, &known) {
+                            Some(best) => format!("did you mean `{best}`?"),
+                            None => format!("a file is imported by its path: `import \"{path}.ft\"`"),
+                        }),
+                );
+            }
+            // The library is visible everywhere.
+            return Exports::default();
+        }
+        let (name, text) = match (self.loader)(path, importer) {
+            Ok(found) => found,
+            Err(why) => {
+                self.checker.diagnostics.push(
+                    Diagnostic::error(format!("cannot import \"{path}\""))
+                        .with_label(span, "asked for here")
+                        .with_reason(why),
+                );
+                return Exports::default();
+            }
+        };
+        match self.files.get(&name) {
+            Some(State::Done(exports)) => return exports.clone(),
+            Some(State::Open) => {
+                self.checker.diagnostics.push(
+                    Diagnostic::error("files import each other in a circle")
+                        .with_label(span, format!("\"{name}\" is being loaded already"))
+                        .with_reason("a definition sees those before it; in a circle there is no before")
+                        .with_help("move what both files need into a third one"),
+                );
+                return Exports::default();
+            }
+            None => {}
+        }
+        if self.depth >= MAX_IMPORT_DEPTH {
+            self.checker.diagnostics.push(
+                Diagnostic::limitation(format!("more than {MAX_IMPORT_DEPTH} files import each other in a row"))
+                    .with_label(span, "the next one is asked for here"),
+            );
+            return Exports::default();
+        }
+        let file = self.sources.add(name.clone(), text);
+        self.files.insert(name.clone(), State::Open);
+        self.depth += 1;
+        let exports = self.file(file, false);
+        self.depth -= 1;
+        self.files.insert(name, State::Done(exports.clone()));
+        exports
+    }
+}
+
+/// Checks the definitions of a file, whose imports the checker already sees.
+fn check_items(checker: &mut Checker, module: &Module) -> Exports {
+    let mut exports = Exports::default();
+    let mut first: FxHashMap<Name, Span> = FxHashMap::default();
+    checker.later.clear();
+    for item in &module.items {
+        if let ItemKind::Let(binding) = &item.kind {
+            names(&binding.pattern, &mut |ident| {
+                if let Some(at) = first.get(&ident.name) {
+                    checker.diagnostics.push(
+                        Diagnostic::warning(format!("`{}` is defined twice", ident.name))
+                            .with_label(ident.span, "again here; this one counts below")
+                            .with_label(*at, "first here"),
+                    );
+                }
+                first.insert(ident.name.clone(), ident.span);
+                checker.later.insert(ident.name.clone(), ident.span);
+            });
+        }
+    }
+    for item in &module.items {
+        match &item.kind {
+            ItemKind::Import { .. } => {}
+            ItemKind::TypeAlias { name, ty } => {
+                checker.alias(&name.name, ty);
+                if let Some(alias) = checker.aliases.get(&name.name) {
+                    exports.aliases.push((name.name.clone(), alias.clone()));
+                }
+            }
+            ItemKind::Let(binding) => define(checker, item, binding, &mut exports),
+        }
+    }
+    exports
+}
+
+fn names(pattern: &Pattern, visit: &mut impl FnMut(&Ident)) {
+    match pattern {
+        Pattern::Name(ident) => visit(ident),
+        Pattern::Wildcard(_) => {}
+        Pattern::Tuple(parts, _) => parts.iter().for_each(|p| names(p, visit)),
+    }
+}
+
+fn has_errors(diagnostics: &Diagnostics, from: usize) -> bool {
+    diagnostics.iter().skip(from).any(|d| d.kind != chainrule_base::Kind::Warning)
+}
+
+/// Checks one definition and makes it visible.
+fn define(checker: &mut Checker, item: &Item, binding: &Binding, exports: &mut Exports) {
+    let said = checker.diagnostics.len();
+    checker.current = match &binding.pattern {
+        Pattern::Name(ident) => Some((ident.name.clone(), ident.span)),
+        _ => None,
+    };
+    let (core, scheme, n_slots) = checker.definition(binding);
+    let ok = !has_errors(&checker.diagnostics, said);
+    match &binding.pattern {
+        Pattern::Name(ident) => {
+            add(checker, exports, ident, item, (core, scheme, n_slots, ok));
+        }
+        Pattern::Wildcard(_) => {}
+        Pattern::Tuple(..) => {
+            // The tuple has a name that nobody can write; its parts are components of it.
+            let whole = Ident { name: Name::new(" tuple"), span: binding.pattern.span() };
+            let def = add(checker, exports, &whole, item, (core, scheme, n_slots, ok));
+            take_apart(checker, exports, item, &binding.pattern, (def, ok), &mut Vec::new());
+        }
+    }
+}
+
+fn take_apart(
+    checker: &mut Checker,
+    exports: &mut Exports,
+    item: &Item,
+    pattern: &Pattern,
+    (def, ok): (DefId, bool),
+    path: &mut Vec<(usize, usize)>,
+) {
+    match pattern {
+        Pattern::Wildcard(_) => {}
+        Pattern::Tuple(parts, _) => {
+            for (k, part) in parts.iter().enumerate() {
+                path.push((k, parts.len()));
+                take_apart(checker, exports, item, part, (def, ok), path);
+                path.pop();
+            }
+        }
+        Pattern::Name(ident) => {
+            let before = checker.diagnostics.len();
+            let (core, scheme) = checker.component_of(def, path, ident.span);
+            let ok = ok && !has_errors(&checker.diagnostics, before);
+            add(checker, exports, ident, item, (core, scheme, 0, ok));
+        }
+    }
+}
+
+fn add(
+    checker: &mut Checker,
+    exports: &mut Exports,
+    ident: &Ident,
+    item: &Item,
+    (core, scheme, n_slots, ok): (Core, Scheme, u32, bool),
+) -> DefId {
+    let ty = if ok { show_scheme(&mut checker.table, &scheme) } else { "?".to_owned() };
+    let core = if ok { core } else { Core { kind: CoreKind::Error, ty: checker.table.error, span: ident.span } };
+    let scheme = if ok { scheme } else { Scheme::mono(checker.table.error) };
+    let def = checker.defs.push(Definition {
+        name: ident.name.clone(),
+        span: ident.span,
+        docs: item.docs.clone(),
+        ty,
+        library: checker.library,
+        core,
+        scheme,
+        n_slots,
+        ok,
+    });
+    checker.globals.insert(ident.name.clone(), def);
+    checker.later.remove(&ident.name);
+    exports.globals.push((ident.name.clone(), def));
+    def
+}

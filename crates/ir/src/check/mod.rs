@@ -1,0 +1,128 @@
+//! From files to checked definitions: module loading, name resolution, inference.
+//!
+//! In: texts, by way of a loader (nothing here does any IO). Out: a [`Program`], whose definitions
+//! have types and are ready for elaboration.
+//!
+//! | module | owns |
+//! | --- | --- |
+//! | [`load`] | files and imports, in order |
+//! | [`infer`] | Hindley-Milner over the tree |
+//! | [`table`] | types, unification |
+//! | [`constraint`], [`pending`] | what must hold of types that are not known yet |
+//! | [`annotation`] | types as written |
+//! | [`builtin`] | the language's own functions |
+//! | [`core`] | what comes out |
+//! | [`messages`] | what is said when it does not |
+
+mod annotation;
+pub(crate) mod builtin;
+pub(crate) mod constraint;
+pub(crate) mod core;
+mod infer;
+mod load;
+pub(crate) mod messages;
+pub(crate) mod pending;
+pub(crate) mod table;
+
+use self::core::{Core, DefId};
+use self::pending::{Pending, Scheme};
+use self::table::{Class, Table, TypeNames};
+use chainrule_base::{Arena, Diagnostics, FileId, Name, Span};
+use rustc_hash::FxHashMap;
+
+pub use self::load::Loader;
+
+/// A checked program: the definitions of a file, of the files it imports, and of the library.
+pub struct Program {
+    pub(crate) table: Table,
+    pub(crate) defs: Arena<DefId, Definition>,
+    /// What an expression after the last line of the root file sees.
+    pub(crate) globals: FxHashMap<Name, DefId>,
+    aliases: FxHashMap<Name, annotation::Alias>,
+    root: FileId,
+    warnings: Diagnostics,
+}
+
+/// A definition.
+#[derive(Clone, Debug)]
+pub struct Definition {
+    /// Its name.
+    pub name: Name,
+    /// Where the name stands.
+    pub span: Span,
+    /// The comment lines above it.
+    pub docs: Vec<String>,
+    /// Its type in the syntax of F~, without sizes.
+    pub ty: String,
+    /// Whether it belongs to the library.
+    pub library: bool,
+    pub(crate) core: Core,
+    pub(crate) scheme: Scheme,
+    pub(crate) n_slots: u32,
+    /// Whether it was free of errors.
+    pub(crate) ok: bool,
+}
+
+impl Program {
+    /// The definitions of the root file, in the order of the text.
+    pub fn definitions(&self) -> impl Iterator<Item = &Definition> {
+        self.defs.iter().map(|(_, def)| def).filter(|def| def.span.file == self.root && def.is_visible())
+    }
+
+    /// The definitions of the library, in the order of the text.
+    pub fn library(&self) -> impl Iterator<Item = &Definition> {
+        self.defs.iter().map(|(_, def)| def).filter(|def| def.library)
+    }
+
+    /// The definition that `name` means at the end of the root file.
+    #[must_use]
+    pub fn definition(&self, name: &str) -> Option<&Definition> {
+        self.globals.get(name).map(|def| &self.defs[*def])
+    }
+
+    /// What is probably not meant, in files other than the library's.
+    #[must_use]
+    pub const fn warnings(&self) -> &Diagnostics {
+        &self.warnings
+    }
+
+    /// The file that was loaded first.
+    #[must_use]
+    pub const fn root(&self) -> FileId {
+        self.root
+    }
+}
+
+impl Definition {
+    /// Whether a person wrote its name; not so for the whole of a tuple that was taken apart.
+    fn is_visible(&self) -> bool {
+        !self.name.contains(' ')
+    }
+}
+
+/// The type of a definition as a person wants to read it: numbers that meet are of one type.
+fn show_scheme(table: &mut Table, scheme: &Scheme) -> String {
+    let mut pending = Pending::default();
+    let mut ty = scheme.ty;
+    if scheme.constraints.len() <= 1000
+        && let Ok((_, fresh, constraints)) = scheme.instantiate(table)
+    {
+        ty = fresh;
+        for asked in constraints {
+            let _ = pending.add(table, asked);
+        }
+        let _ = pending.assume(table, 0, false);
+    }
+    let mut names = TypeNames::default();
+    let mut text = table.show(ty, &mut names);
+    let numbers: Vec<String> = names
+        .named()
+        .filter(|(var, _)| table.as_var(*var).is_some_and(|v| v.class == Class::Num))
+        .map(|(_, name)| name)
+        .collect();
+    if !numbers.is_empty() {
+        let (verb, noun) = if numbers.len() == 1 { ("is", "a number") } else { ("are", "numbers") };
+        text.push_str(&format!(" where {} {verb} {noun}", numbers.join(", ")));
+    }
+    text
+}

@@ -1,0 +1,156 @@
+//! Constraints that wait for their variables, and what is assumed of them in the end.
+
+use super::constraint::{Asked, Constraint, Failure, Outcome};
+use super::table::{Class, Literal, Mismatch, Node, Table, TyId};
+
+/// A type with variables that each use chooses anew, and what must hold of them.
+#[derive(Clone, Debug)]
+pub struct Scheme {
+    /// The variables.
+    pub vars: Box<[TyId]>,
+    /// What must hold of them.
+    pub constraints: Vec<Asked>,
+    /// The type.
+    pub ty: TyId,
+}
+
+/// Constraints by number; `None` once solved, failed or taken into a scheme.
+#[derive(Default)]
+pub struct Pending {
+    items: Vec<Option<Asked>>,
+}
+
+impl Pending {
+    /// How many were ever added: the number of the next one.
+    #[must_use]
+    pub fn mark(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Those from number `mark` on that still wait.
+    pub fn since(&self, mark: usize) -> impl Iterator<Item = (usize, &Asked)> {
+        self.items.iter().enumerate().skip(mark).filter_map(|(k, asked)| asked.as_ref().map(|a| (k, a)))
+    }
+
+    /// Takes one out.
+    pub fn take(&mut self, number: usize) -> Option<Asked> {
+        self.items.get_mut(number).and_then(Option::take)
+    }
+
+    /// Adds a constraint and looks at it; returns what failed.
+    pub fn add(&mut self, table: &mut Table, asked: Asked) -> Vec<(Asked, Failure)> {
+        table.woken.push(self.items.len());
+        self.items.push(Some(asked));
+        self.wake(table)
+    }
+
+    /// Looks again at all constraints whose variables were bound; returns what failed.
+    pub fn wake(&mut self, table: &mut Table) -> Vec<(Asked, Failure)> {
+        let mut failures = Vec::new();
+        while let Some(number) = table.woken.pop() {
+            let Some(asked) = self.take(number) else { continue };
+            match asked.constraint.solve(table) {
+                Outcome::Solved => {}
+                Outcome::Fails(failure) => failures.push((asked, failure)),
+                Outcome::Waits(on) => {
+                    for ty in on {
+                        if let Some(variable) = table.as_var_mut(ty)
+                            && variable.watchers.last() != Some(&number)
+                        {
+                            variable.watchers.push(number);
+                        }
+                    }
+                    if let Some(slot) = self.items.get_mut(number) {
+                        *slot = Some(asked);
+                    }
+                }
+            }
+        }
+        failures
+    }
+
+    /// A sum that starts from a number as written has the type of its terms.
+    pub fn settle_accumulators(&mut self, table: &mut Table, mark: usize) -> Vec<(Asked, Failure)> {
+        let waiting: Vec<Constraint> = self.since(mark).map(|(_, asked)| asked.constraint.clone()).collect();
+        let mut failures = Vec::new();
+        for constraint in waiting {
+            let Constraint::Arith { a, b, result } = constraint else { continue };
+            let (a, b, result) = (table.find(a), table.find(b), table.find(result));
+            let mixed = |ty: TyId| table.as_var(ty).is_some_and(|v| v.literal == Literal::Mixed);
+            if (result == a && mixed(a)) || (result == b && mixed(b)) {
+                // Both are numbers, so that they unify unless they are an `Int` and a `Double`.
+                let _ = table.unify(a, b);
+                failures.extend(self.wake(table));
+            }
+        }
+        failures
+    }
+
+    /// What is assumed where nothing is known: both sides of a comparison alike, operands alike.
+    /// With `finally`, every variable of a constraint becomes `Double`.
+    pub fn assume(&mut self, table: &mut Table, mark: usize, finally: bool) -> Vec<(Asked, Failure)> {
+        let mut failures = self.settle_accumulators(table, mark);
+        let numbers: Vec<usize> = self.since(mark).map(|(k, _)| k).collect();
+        for number in numbers {
+            let Some(Some(asked)) = self.items.get(number) else { continue };
+            let double = table.double;
+            match asked.constraint {
+                Constraint::Compare { a, b } => {
+                    let _ = table.unify(a, b);
+                }
+                Constraint::Arith { a, b, .. } => {
+                    if table.as_var(a).is_some() && table.as_var(b).is_some() {
+                        let _ = table.unify(a, b);
+                    } else if finally {
+                        for ty in [a, b] {
+                            if table.as_var(ty).is_some() {
+                                let _ = table.unify(ty, double);
+                            }
+                        }
+                    }
+                }
+                _ => {}
+            }
+            failures.extend(self.wake(table));
+        }
+        failures
+    }
+}
+
+impl Scheme {
+    /// The type of something that is not generalised.
+    #[must_use]
+    pub fn mono(ty: TyId) -> Self {
+        Self { vars: Box::default(), constraints: Vec::new(), ty }
+    }
+
+    /// The scheme at one use: what its variables became, its type, and what must hold.
+    pub fn instantiate(&self, table: &mut Table) -> Result<(Box<[TyId]>, TyId, Vec<Asked>), Mismatch> {
+        if self.vars.is_empty() {
+            return Ok((Box::default(), self.ty, Vec::new()));
+        }
+        let fresh: Box<[TyId]> = self
+            .vars
+            .iter()
+            .map(|var| {
+                let (class, literal) = table.as_var(*var).map_or((Class::Any, Literal::No), |v| (v.class, v.literal));
+                table.var_of(class, literal)
+            })
+            .collect();
+        let map: rustc_hash::FxHashMap<TyId, TyId> = self.vars.iter().copied().zip(fresh.iter().copied()).collect();
+        let by = |ty: TyId| map.get(&ty).copied();
+        let ty = table.substitute(self.ty, &by)?;
+        let mut constraints = Vec::with_capacity(self.constraints.len());
+        for asked in &self.constraints {
+            let constraint = asked.constraint.try_map(|ty| table.substitute(ty, &by))?;
+            constraints.push(Asked { constraint, span: asked.span, by: asked.by.clone() });
+        }
+        Ok((fresh, ty, constraints))
+    }
+}
+
+/// Whether `ty` is a function.
+#[must_use]
+pub fn is_function(table: &Table, ty: TyId) -> bool {
+    matches!(table.node(ty), Node::Fun(..))
+}

@@ -1,0 +1,458 @@
+//! The table of types that inference works on: types without sizes, with variables to be found.
+//!
+//! Types are nodes that share their parts. A variable is bound by linking its node to another one.
+//! Variables know the nesting of the generalised `let` in which they arose (their level, after
+//! Rémy), a [`Class`], and the constraints that wait for them. Every traversal is bounded by
+//! [`MAX_TYPE_NODES`] and [`MAX_TYPE_DEPTH`], for shared parts can stand for exponentially large types.
+
+use chainrule_base::{Arena, Name, define_id};
+use rustc_hash::FxHashMap;
+use std::fmt::Write;
+use std::sync::Arc;
+
+define_id! {
+    /// A type in a [`Table`].
+    pub struct TyId = "t";
+}
+
+/// The largest type, in nodes as written out, that inference looks through.
+pub const MAX_TYPE_NODES: u32 = 20_000;
+/// The deepest type that inference looks through.
+pub const MAX_TYPE_DEPTH: u32 = 300;
+
+/// What a variable may stand for; each is stricter than the one before.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Class {
+    /// Anything, functions too.
+    Any,
+    /// Anything but functions: what can stand in arrays and tuples.
+    Data,
+    /// `Int` or `Double`.
+    Num,
+}
+
+/// Whether a variable is the type of a whole number as written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Literal {
+    /// It is not.
+    No,
+    /// A number as written is among the values of that type: the start of a sum, a branch of an `if`.
+    Mixed,
+    /// Nothing but such numbers: they take the type of whatever they meet.
+    Pure,
+}
+
+/// A node.
+#[derive(Clone, Debug)]
+pub enum Node {
+    /// A variable that was bound.
+    Link(TyId),
+    /// A variable.
+    Var(Variable),
+    /// `Double`
+    Double,
+    /// `Int`
+    Int,
+    /// `Bool`
+    Bool,
+    /// `[]element`
+    Array(TyId),
+    /// A tuple, or a record where it has names.
+    Tuple(Arc<[TyId]>, Option<Arc<[Name]>>),
+    /// A function.
+    Fun(TyId, TyId),
+    /// What was wrong and was reported; equal to everything.
+    Error,
+}
+
+/// An unbound variable.
+#[derive(Clone, Debug)]
+pub struct Variable {
+    /// What it may stand for.
+    pub class: Class,
+    /// Whether it types numbers as written.
+    pub literal: Literal,
+    /// How many generalised `let`s it is inside; `u32::MAX` once it is generalised itself.
+    pub level: u32,
+    /// Constraints to look at again when it is bound.
+    pub watchers: Vec<usize>,
+}
+
+/// Why two types are not equal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mismatch {
+    /// They differ.
+    Different,
+    /// One would contain itself.
+    Occurs,
+    /// A function where there must be data.
+    FunctionInData,
+    /// Something else where there must be a number.
+    NotNumber,
+    /// They are too large to look through.
+    TooLarge,
+}
+
+/// All types of a program.
+#[derive(Clone, Debug)]
+pub struct Table {
+    nodes: Arena<TyId, Node>,
+    /// `Double`
+    pub double: TyId,
+    /// `Int`
+    pub int: TyId,
+    /// `Bool`
+    pub bool: TyId,
+    /// The type of what was wrong.
+    pub error: TyId,
+    /// The level of new variables.
+    pub level: u32,
+    /// Constraints whose variables were bound since they were last looked at.
+    pub woken: Vec<usize>,
+}
+
+impl Default for Table {
+    fn default() -> Self {
+        let mut nodes = Arena::new();
+        let double = nodes.push(Node::Double);
+        let int = nodes.push(Node::Int);
+        let bool = nodes.push(Node::Bool);
+        let error = nodes.push(Node::Error);
+        Self { nodes, double, int, bool, error, level: 0, woken: Vec::new() }
+    }
+}
+
+impl Table {
+    /// A new variable.
+    pub fn var(&mut self, class: Class) -> TyId {
+        self.var_of(class, Literal::No)
+    }
+
+    /// A new variable.
+    pub fn var_of(&mut self, class: Class, literal: Literal) -> TyId {
+        let level = self.level;
+        self.nodes.push(Node::Var(Variable { class, literal, level, watchers: Vec::new() }))
+    }
+
+    /// `[]element`; the caller has seen to it that `element` is data.
+    pub fn array(&mut self, element: TyId) -> TyId {
+        self.nodes.push(Node::Array(element))
+    }
+
+    /// A tuple or a record.
+    pub fn tuple(&mut self, fields: Vec<TyId>, names: Option<Arc<[Name]>>) -> TyId {
+        self.nodes.push(Node::Tuple(fields.into(), names))
+    }
+
+    /// `param => result`
+    pub fn fun(&mut self, param: TyId, result: TyId) -> TyId {
+        self.nodes.push(Node::Fun(param, result))
+    }
+
+    /// `params[0] => params[1] => ... => result`
+    pub fn funs(&mut self, params: &[TyId], result: TyId) -> TyId {
+        params.iter().rev().fold(result, |result, param| self.fun(*param, result))
+    }
+
+    /// The node that stands for `ty`, links followed.
+    pub fn find(&mut self, ty: TyId) -> TyId {
+        let root = self.root(ty);
+        let mut at = ty;
+        while let Node::Link(next) = self.nodes[at] {
+            self.nodes[at] = Node::Link(root);
+            at = next;
+        }
+        root
+    }
+
+    /// As [`Self::find`], links left as they are.
+    #[must_use]
+    pub fn root(&self, mut ty: TyId) -> TyId {
+        while let Node::Link(next) = self.nodes[ty] {
+            ty = next;
+        }
+        ty
+    }
+
+    /// What `ty` is.
+    #[must_use]
+    pub fn node(&self, ty: TyId) -> &Node {
+        &self.nodes[self.root(ty)]
+    }
+
+    /// The variable that `ty` is, if it is one.
+    #[must_use]
+    pub fn as_var(&self, ty: TyId) -> Option<&Variable> {
+        match self.node(ty) {
+            Node::Var(variable) => Some(variable),
+            _ => None,
+        }
+    }
+
+    /// The variable that `ty` is, if it is one, to be changed.
+    pub fn as_var_mut(&mut self, ty: TyId) -> Option<&mut Variable> {
+        let root = self.find(ty);
+        match &mut self.nodes[root] {
+            Node::Var(variable) => Some(variable),
+            _ => None,
+        }
+    }
+
+    /// Whether `ty` is `Double`, `Int`, ... : the node itself, links followed.
+    #[must_use]
+    pub fn is(&self, ty: TyId, other: TyId) -> bool {
+        self.root(ty) == self.root(other)
+            || matches!(
+                (self.node(ty), self.node(other)),
+                (Node::Double, Node::Double) | (Node::Int, Node::Int) | (Node::Bool, Node::Bool)
+            )
+    }
+
+    /// Asks `ty` to be of `class`.
+    pub fn restrict(&mut self, ty: TyId, class: Class) -> Result<(), Mismatch> {
+        let root = self.find(ty);
+        match (&mut self.nodes[root], class) {
+            (Node::Var(variable), _) => {
+                variable.class = variable.class.max(class);
+                Ok(())
+            }
+            (Node::Fun(..), Class::Data) => Err(Mismatch::FunctionInData),
+            (_, Class::Any | Class::Data) | (Node::Double | Node::Int | Node::Error, Class::Num) => Ok(()),
+            (_, Class::Num) => Err(Mismatch::NotNumber),
+        }
+    }
+
+    /// Makes `a` and `b` equal.
+    pub fn unify(&mut self, a: TyId, b: TyId) -> Result<(), Mismatch> {
+        let mut fuel = MAX_TYPE_NODES;
+        self.unify_within(a, b, &mut fuel, 0)
+    }
+
+    fn unify_within(&mut self, a: TyId, b: TyId, fuel: &mut u32, depth: u32) -> Result<(), Mismatch> {
+        let (a, b) = (self.find(a), self.find(b));
+        if a == b {
+            return Ok(());
+        }
+        *fuel = fuel.checked_sub(1).ok_or(Mismatch::TooLarge)?;
+        if depth > MAX_TYPE_DEPTH {
+            return Err(Mismatch::TooLarge);
+        }
+        match (self.nodes[a].clone(), self.nodes[b].clone()) {
+            (Node::Error, _) | (_, Node::Error) => Ok(()),
+            (Node::Var(va), Node::Var(vb)) => {
+                let literal = match (va.literal, vb.literal) {
+                    (x, y) if x == y => x,
+                    _ => Literal::Mixed,
+                };
+                self.woken.extend(va.watchers.iter().chain(&vb.watchers));
+                let (mut long, short) = if va.watchers.len() >= vb.watchers.len() {
+                    (va.watchers, vb.watchers)
+                } else {
+                    (vb.watchers, va.watchers)
+                };
+                long.extend(short);
+                let merged =
+                    Variable { class: va.class.max(vb.class), literal, level: va.level.min(vb.level), watchers: long };
+                self.nodes[b] = Node::Link(a);
+                self.nodes[a] = Node::Var(merged);
+                Ok(())
+            }
+            (Node::Var(variable), _) => self.bind(a, &variable, b),
+            (_, Node::Var(variable)) => self.bind(b, &variable, a),
+            (Node::Double, Node::Double) | (Node::Int, Node::Int) | (Node::Bool, Node::Bool) => Ok(()),
+            (Node::Array(x), Node::Array(y)) => self.unify_within(x, y, fuel, depth + 1),
+            (Node::Tuple(xs, xn), Node::Tuple(ys, yn)) if xs.len() == ys.len() && xn == yn => {
+                for (x, y) in xs.iter().zip(ys.iter()) {
+                    self.unify_within(*x, *y, fuel, depth + 1)?;
+                }
+                Ok(())
+            }
+            (Node::Fun(p, r), Node::Fun(q, s)) => {
+                self.unify_within(p, q, fuel, depth + 1)?;
+                self.unify_within(r, s, fuel, depth + 1)
+            }
+            _ => Err(Mismatch::Different),
+        }
+    }
+
+    fn bind(&mut self, var: TyId, variable: &Variable, ty: TyId) -> Result<(), Mismatch> {
+        self.restrict(ty, variable.class)?;
+        let mut fuel = MAX_TYPE_NODES;
+        self.adjust(var, variable.level, ty, &mut fuel, 0)?;
+        self.woken.extend(&variable.watchers);
+        self.nodes[var] = Node::Link(ty);
+        Ok(())
+    }
+
+    /// Checks that `var` is not in `ty`, and brings the variables of `ty` to `level` at most.
+    fn adjust(&mut self, var: TyId, level: u32, ty: TyId, fuel: &mut u32, depth: u32) -> Result<(), Mismatch> {
+        let ty = self.find(ty);
+        *fuel = fuel.checked_sub(1).ok_or(Mismatch::TooLarge)?;
+        if depth > MAX_TYPE_DEPTH {
+            return Err(Mismatch::TooLarge);
+        }
+        if ty == var {
+            return Err(Mismatch::Occurs);
+        }
+        match &mut self.nodes[ty] {
+            Node::Var(variable) => {
+                variable.level = variable.level.min(level);
+                Ok(())
+            }
+            Node::Array(element) => {
+                let element = *element;
+                self.adjust(var, level, element, fuel, depth + 1)
+            }
+            Node::Tuple(fields, _) => {
+                let fields = fields.clone();
+                fields.iter().try_for_each(|f| self.adjust(var, level, *f, fuel, depth + 1))
+            }
+            Node::Fun(param, result) => {
+                let (param, result) = (*param, *result);
+                self.adjust(var, level, param, fuel, depth + 1)?;
+                self.adjust(var, level, result, fuel, depth + 1)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The variables in `ty`, in the order of the text of the type; `None` when it is too large.
+    #[must_use]
+    pub fn vars_of(&self, ty: TyId) -> Option<Vec<TyId>> {
+        let (mut vars, mut stack, mut fuel) = (Vec::new(), vec![ty], MAX_TYPE_NODES);
+        while let Some(ty) = stack.pop() {
+            fuel = fuel.checked_sub(1)?;
+            let root = self.root(ty);
+            match &self.nodes[root] {
+                Node::Var(_) if !vars.contains(&root) => vars.push(root),
+                Node::Array(element) => stack.push(*element),
+                Node::Tuple(fields, _) => stack.extend(fields.iter().rev()),
+                Node::Fun(param, result) => stack.extend([*result, *param]),
+                _ => {}
+            }
+        }
+        Some(vars)
+    }
+
+    /// `ty` with each variable in `map` replaced; `Err` when it is too large.
+    pub fn substitute(&mut self, ty: TyId, map: &impl Fn(TyId) -> Option<TyId>) -> Result<TyId, Mismatch> {
+        let mut fuel = MAX_TYPE_NODES;
+        self.substitute_within(ty, map, &mut fuel, 0)
+    }
+
+    fn substitute_within(
+        &mut self,
+        ty: TyId,
+        map: &impl Fn(TyId) -> Option<TyId>,
+        fuel: &mut u32,
+        depth: u32,
+    ) -> Result<TyId, Mismatch> {
+        let ty = self.find(ty);
+        *fuel = fuel.checked_sub(1).ok_or(Mismatch::TooLarge)?;
+        if depth > MAX_TYPE_DEPTH {
+            return Err(Mismatch::TooLarge);
+        }
+        match self.nodes[ty].clone() {
+            Node::Var(_) => Ok(map(ty).unwrap_or(ty)),
+            Node::Array(element) => {
+                let new = self.substitute_within(element, map, fuel, depth + 1)?;
+                Ok(if new == element { ty } else { self.array(new) })
+            }
+            Node::Tuple(fields, names) => {
+                let new: Vec<TyId> = fields
+                    .iter()
+                    .map(|f| self.substitute_within(*f, map, fuel, depth + 1))
+                    .collect::<Result<_, _>>()?;
+                Ok(if new[..] == fields[..] { ty } else { self.tuple(new, names) })
+            }
+            Node::Fun(param, result) => {
+                let (p, r) = (
+                    self.substitute_within(param, map, fuel, depth + 1)?,
+                    self.substitute_within(result, map, fuel, depth + 1)?,
+                );
+                Ok(if (p, r) == (param, result) { ty } else { self.fun(p, r) })
+            }
+            _ => Ok(ty),
+        }
+    }
+
+    /// The type in the syntax of F~; variables are called `a`, `b`, ... in the order of `names`.
+    pub fn show(&self, ty: TyId, names: &mut TypeNames) -> String {
+        let mut out = String::new();
+        let mut fuel = 200;
+        self.show_within(ty, names, false, &mut fuel, 0, &mut out);
+        out
+    }
+
+    fn show_within(&self, ty: TyId, names: &mut TypeNames, atom: bool, fuel: &mut u32, depth: u32, out: &mut String) {
+        let root = self.root(ty);
+        if *fuel == 0 || depth > 60 {
+            out.push_str("...");
+            return;
+        }
+        *fuel -= 1;
+        match &self.nodes[root] {
+            Node::Link(_) => {}
+            Node::Var(_) => out.push_str(&names.name(root)),
+            Node::Double => out.push_str("Double"),
+            Node::Int => out.push_str("Int"),
+            Node::Bool => out.push_str("Bool"),
+            Node::Error => out.push('?'),
+            Node::Array(element) => {
+                out.push_str("[]");
+                self.show_within(*element, names, true, fuel, depth + 1, out);
+            }
+            Node::Tuple(fields, field_names) => {
+                out.push_str(if field_names.is_some() { "{ " } else { "(" });
+                for (k, field) in fields.iter().enumerate() {
+                    if k > 0 {
+                        out.push_str(", ");
+                    }
+                    if let Some(name) = field_names.as_ref().and_then(|n| n.get(k)) {
+                        let _ = write!(out, "{name} : ");
+                    }
+                    self.show_within(*field, names, false, fuel, depth + 1, out);
+                }
+                out.push_str(if field_names.is_some() { " }" } else { ")" });
+            }
+            Node::Fun(param, result) => {
+                if atom {
+                    out.push('(');
+                }
+                self.show_within(*param, names, true, fuel, depth + 1, out);
+                out.push_str(" => ");
+                self.show_within(*result, names, false, fuel, depth + 1, out);
+                if atom {
+                    out.push(')');
+                }
+            }
+        }
+    }
+}
+
+/// What type variables are called in one message or one printed type.
+#[derive(Default)]
+pub struct TypeNames {
+    given: FxHashMap<TyId, usize>,
+    order: Vec<TyId>,
+}
+
+impl TypeNames {
+    fn name(&mut self, var: TyId) -> String {
+        let order = &mut self.order;
+        let k = *self.given.entry(var).or_insert_with(|| {
+            order.push(var);
+            order.len() - 1
+        });
+        let letter = char::from(b'a' + u8::try_from(k % 26).unwrap_or(0));
+        if k < 26 { letter.to_string() } else { format!("{letter}{}", k / 26) }
+    }
+
+    /// The variables named so far, in the order of their names, with their names.
+    pub fn named(&self) -> impl Iterator<Item = (TyId, String)> {
+        self.order.iter().enumerate().map(|(k, var)| {
+            let letter = char::from(b'a' + u8::try_from(k % 26).unwrap_or(0));
+            (*var, if k < 26 { letter.to_string() } else { format!("{letter}{}", k / 26) })
+        })
+    }
+}

@@ -1,0 +1,244 @@
+//! Derivatives (sections 3.1 and 3.3 and algorithm 1 of the dF~ paper).
+//!
+//! Everything becomes `Jvp`, the dual numbers of a function at a point along a direction: the
+//! direction is 1 for a scalar, and for an array one-hot, one direction for each element.
+//! Variables of the blocks around a `Jvp` are constants in it, which keeps nested derivatives apart.
+
+use super::values::{Env, Value};
+use super::{Elaborator, Stop};
+use crate::check::core::{Core, LocalRef};
+use crate::{Expr, Type, VarId};
+use chainrule_base::Span;
+use chainrule_ops::Op;
+
+/// A way into a value: to one of its doubles.
+#[derive(Clone, Copy)]
+enum Step {
+    /// The element at this index.
+    Element(VarId),
+    /// This component.
+    Component(usize),
+}
+
+impl<'p> Elaborator<'p> {
+    /// `Jvp` of `body` at `at` along `along`, with the type of the value itself.
+    fn dual(
+        &mut self,
+        at: &[VarId],
+        along: &[VarId],
+        span: Span,
+        body: impl FnOnce(&mut Self, &[VarId]) -> Result<VarId, Stop>,
+    ) -> Result<(VarId, Type), Stop> {
+        let outer = self.b.vars.len();
+        let params: Vec<VarId> = at
+            .iter()
+            .map(|v| {
+                let ty = self.b.ty(*v).clone();
+                self.b.fresh(ty)
+            })
+            .collect();
+        self.b.push_block();
+        let result = body(self, &params)?;
+        let body = self.b.pop_block(result);
+        let primal = self.b.ty(result).clone();
+        self.must_not_escape(&primal, outer, span)?;
+        let dual = self.b.compute(Expr::Jvp { params, body, at: at.to_vec(), along: along.to_vec() });
+        Ok((dual, primal))
+    }
+
+    /// The dual number of `f` at `x` along `along`, with the type of the value itself.
+    pub(super) fn derivative(
+        &mut self,
+        f: &Value<'p>,
+        x: VarId,
+        along: VarId,
+        span: Span,
+    ) -> Result<(VarId, Type), Stop> {
+        self.dual(&[x], &[along], span, |this, params| {
+            let value = this.call_data(f, params, span)?;
+            // Where a `Double` is differentiated, an `Int` would have no tangent.
+            Ok(this.real(value))
+        })
+    }
+
+    /// The derivative of `f` at `x` along `along`.
+    pub(super) fn tangent_along(&mut self, f: &Value<'p>, x: VarId, along: VarId, span: Span) -> Result<VarId, Stop> {
+        let (dual, primal) = self.derivative(f, x, along, span)?;
+        self.tangent(dual, &primal, span)
+    }
+
+    /// The tangent in a dual number over `primal`; `Int`s and `Bool`s are themselves.
+    fn tangent(&mut self, dual: VarId, primal: &Type, span: Span) -> Result<VarId, Stop> {
+        match primal {
+            Type::Double => Ok(self.component(dual, 1)),
+            Type::Int | Type::Bool => Ok(dual),
+            Type::Array(size, element) => self.build(size.clone(), span, |this, i| {
+                let item = this.b.get_proved(dual, i);
+                this.tangent(item, element, span)
+            }),
+            Type::Tuple(fields, names) => {
+                let mut parts = Vec::with_capacity(fields.len());
+                for (k, field) in fields.iter().enumerate() {
+                    let part = self.component(dual, k);
+                    parts.push(self.tangent(part, field, span)?);
+                }
+                Ok(self.tuple(parts, names.clone()))
+            }
+        }
+    }
+
+    /// A value shaped like `ty` of what `leaf` makes for each double of it.
+    fn for_each_double(
+        &mut self,
+        ty: &Type,
+        path: &mut Vec<Step>,
+        span: Span,
+        leaf: &mut dyn FnMut(&mut Self, &[Step]) -> Result<VarId, Stop>,
+    ) -> Result<VarId, Stop> {
+        match ty {
+            Type::Double => leaf(self, path),
+            Type::Int | Type::Bool => self.bug(span, "a derivative by something that is no number"),
+            Type::Array(size, element) => self.build(size.clone(), span, |this, i| {
+                path.push(Step::Element(i));
+                let item = this.for_each_double(element, path, span, leaf);
+                path.pop();
+                item
+            }),
+            Type::Tuple(fields, names) => {
+                let mut parts = Vec::with_capacity(fields.len());
+                for (k, field) in fields.iter().enumerate() {
+                    path.push(Step::Component(k));
+                    parts.push(self.for_each_double(field, path, span, leaf)?);
+                    path.pop();
+                }
+                Ok(self.tuple(parts, names.clone()))
+            }
+        }
+    }
+
+    /// The value of type `ty` that is 1 at `path` and 0 elsewhere; 0 everywhere without a path.
+    fn one_hot(&mut self, ty: &Type, path: Option<&[Step]>, span: Span) -> Result<VarId, Stop> {
+        match (ty, path) {
+            (Type::Double, hot) => Ok(self.b.real(if hot.is_some() { 1.0 } else { 0.0 })),
+            (Type::Int, _) => Ok(self.b.int(0)),
+            (Type::Bool, _) => Ok(self.constant_bool(false)),
+            (Type::Array(size, element), Some([Step::Element(i), rest @ ..])) => {
+                let i = *i;
+                self.build(size.clone(), span, |this, j| {
+                    let condition = this.b.op(Op::Eq, &[i, j]);
+                    let then = this.branch(|this| this.one_hot(element, Some(rest), span))?;
+                    let otherwise = this.branch(|this| this.one_hot(element, None, span))?;
+                    Ok(this.b.compute(Expr::If { condition, then, otherwise }))
+                })
+            }
+            (Type::Array(size, element), _) => {
+                self.build(size.clone(), span, |this, _| this.one_hot(element, None, span))
+            }
+            (Type::Tuple(fields, names), _) => {
+                let mut parts = Vec::with_capacity(fields.len());
+                for (k, field) in fields.iter().enumerate() {
+                    let inside = match path {
+                        Some([Step::Component(c), rest @ ..]) if *c == k => Some(rest),
+                        _ => None,
+                    };
+                    parts.push(self.one_hot(field, inside, span)?);
+                }
+                Ok(self.tuple(parts, names.clone()))
+            }
+        }
+    }
+
+    /// The dual numbers of `f` at `x` along each one-hot direction (figure 5): `grad`, `jacob`, `mgrad`.
+    pub(super) fn duals(&mut self, f: &Value<'p>, x: VarId, span: Span) -> Result<VarId, Stop> {
+        let ty = self.b.ty(x).clone();
+        self.for_each_double(&ty, &mut Vec::new(), span, &mut |this, path| {
+            let along = this.one_hot(&ty, Some(path), span)?;
+            Ok(this.derivative(f, x, along, span)?.0)
+        })
+    }
+
+    /// The derivatives of the scalar `f` at `x` by each double of `x`.
+    pub(super) fn gradient(&mut self, f: &Value<'p>, x: VarId, span: Span) -> Result<VarId, Stop> {
+        let ty = self.b.ty(x).clone();
+        self.for_each_double(&ty, &mut Vec::new(), span, &mut |this, path| {
+            let along = this.one_hot(&ty, Some(path), span)?;
+            this.tangent_along(f, x, along, span)
+        })
+    }
+
+    /// The derivative along `along` of the gradient of `f`.
+    pub(super) fn gradient_along(&mut self, f: &Value<'p>, x: VarId, along: VarId, span: Span) -> Result<VarId, Stop> {
+        let (dual, primal) = self.dual(&[x], &[along], span, |this, params| this.gradient(f, params[0], span))?;
+        self.tangent(dual, &primal, span)
+    }
+
+    /// Row `i` holds the derivatives by the `i`th element of the gradient.
+    pub(super) fn hessian(&mut self, f: &Value<'p>, x: VarId, span: Span) -> Result<VarId, Stop> {
+        let ty = self.b.ty(x).clone();
+        self.for_each_double(&ty, &mut Vec::new(), span, &mut |this, path| {
+            let along = this.one_hot(&ty, Some(path), span)?;
+            this.gradient_along(f, x, along, span)
+        })
+    }
+
+    /// Row `i` holds the derivatives of the `i`th output.
+    pub(super) fn jacobian(&mut self, f: &Value<'p>, x: VarId, span: Span) -> Result<VarId, Stop> {
+        let ty = self.b.ty(x).clone();
+        // One function evaluation for each input, then the transpose.
+        let columns = self.for_each_double(&ty, &mut Vec::new(), span, &mut |this, path| {
+            let along = this.one_hot(&ty, Some(path), span)?;
+            this.tangent_along(f, x, along, span)
+        })?;
+        let Type::Array(inputs, row) = self.b.ty(columns).clone() else {
+            return self.bug(span, "a Jacobian by something that is no array");
+        };
+        let Type::Array(outputs, _) = *row else { return self.bug(span, "a Jacobian of something that is no array") };
+        self.build(outputs, span, |this, o| {
+            this.build(inputs, span, |this, i| {
+                let column = this.b.get_proved(columns, i);
+                Ok(this.b.get_proved(column, o))
+            })
+        })
+    }
+
+    /// `deriv e x` (algorithm 1): `e` with `x` differentiated and every other variable constant.
+    pub(super) fn deriv(&mut self, body: &'p Core, place: LocalRef, env: Env, span: Span) -> Result<VarId, Stop> {
+        let owner = self.owner(place, env.frame);
+        let slot = place.slot as usize;
+        let x = match self.frames.get(owner).and_then(|f| f.values.get(slot)) {
+            Some(Value::Data(x)) => *x,
+            _ => return self.bug(span, "a derivative by something that is no data"),
+        };
+        let ty = self.b.ty(x).clone();
+        self.for_each_double(&ty, &mut Vec::new(), span, &mut |this, path| {
+            let along = this.one_hot(&ty, Some(path), span)?;
+            let (dual, _) = this.dual(&[x], &[along], span, |this, params| {
+                this.frames[owner].values[slot] = Value::Data(params[0]);
+                let value = this.data(body, env);
+                this.frames[owner].values[slot] = Value::Data(x);
+                Ok(this.real(value?))
+            })?;
+            Ok(dual)
+        })
+    }
+
+    /// `forward f (a, a_tan) (b, b_tan)`: the dual number itself.
+    pub(super) fn forward(
+        &mut self,
+        function: &'p Core,
+        args: &'p [Core],
+        env: Env,
+        span: Span,
+    ) -> Result<VarId, Stop> {
+        let f = self.eval(function, env)?;
+        let (mut at, mut along) = (Vec::with_capacity(args.len()), Vec::with_capacity(args.len()));
+        for arg in args {
+            let pair = self.data(arg, env)?;
+            let (value, tangent) = (self.component(pair, 0), self.component(pair, 1));
+            let ty = self.b.ty(value).clone();
+            at.push(value);
+            along.push(self.fit(tangent, &ty, ("the tangent", "its value"), arg.span)?);
+        }
+        Ok(self.dual(&at, &along, span, |this, params| this.call_data(&f, params, span))?.0)
+    }
+}

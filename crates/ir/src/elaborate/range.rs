@@ -1,0 +1,92 @@
+//! What is known of sizes and indices: interval reasoning over polynomials.
+//!
+//! Facts: size parameters are not negative, an index of a loop lies between 0 and its count, inside a
+//! loop its count is at least 1, and what a function requires at entry holds.
+
+use crate::{Size, VarId};
+use rustc_hash::FxHashSet;
+
+/// A loop around the place at hand.
+#[derive(Clone, Debug)]
+pub(super) struct Loop {
+    /// Its index.
+    pub(super) index: VarId,
+    /// How often it runs.
+    pub(super) count: Size,
+}
+
+/// What is known at a place.
+pub(super) struct Facts<'a> {
+    /// Loops, outermost first.
+    pub(super) loops: &'a [Loop],
+    /// Variables that are not negative.
+    pub(super) natural: &'a FxHashSet<VarId>,
+    /// Polynomials that are not negative.
+    pub(super) known: &'a [Size],
+}
+
+/// How many facts are added up at most to prove something.
+const MAX_STEPS: u32 = 3;
+/// How many facts are looked at in one step.
+const MAX_FACTS: usize = 24;
+
+impl Facts<'_> {
+    /// Whether `size >= 0` for all values of the indices.
+    pub(super) fn holds(&self, size: &Size) -> bool {
+        self.holds_given(size, &[])
+    }
+
+    /// As [`Self::holds`], where each of `given` is not negative too.
+    pub(super) fn holds_given(&self, size: &Size, given: &[Size]) -> bool {
+        let (least, _) = self.minimum(size);
+        let mut facts: Vec<Size> = given.to_vec();
+        let ones = self.loops.iter().map(|l| l.count.sub(&Size::constant(1)));
+        facts.extend(ones.chain(self.known.iter().rev().cloned()));
+        self.combine(&least, &facts, MAX_STEPS)
+    }
+
+    /// `size` at the values of the indices that make it least, with these values, innermost loop
+    /// first. An index in which `size` is not plainly monotonic stays.
+    pub(super) fn minimum(&self, size: &Size) -> (Size, Vec<(VarId, Size)>) {
+        let mut least = size.clone();
+        let mut corner = Vec::new();
+        for l in self.loops.iter().rev() {
+            if !least.vars().contains(&l.index) {
+                continue;
+            }
+            let Some((slope, rest)) = least.split_linear(l.index) else { continue };
+            if self.plainly_natural(&slope) {
+                corner.push((l.index, Size::zero()));
+                least = rest;
+            } else if self.plainly_natural(&slope.neg()) {
+                let last = l.count.sub(&Size::constant(1));
+                least = slope.mul(&last).add(&rest);
+                corner.push((l.index, last));
+            }
+        }
+        (least, corner)
+    }
+
+    /// Whether every term is plainly not negative.
+    fn plainly_natural(&self, size: &Size) -> bool {
+        size.terms().all(|(vars, c)| {
+            c >= 0 && vars.iter().all(|v| self.natural.contains(v) || self.loops.iter().any(|l| l.index == *v))
+        })
+    }
+
+    fn combine(&self, size: &Size, facts: &[Size], steps: u32) -> bool {
+        if self.plainly_natural(size) {
+            return true;
+        }
+        if steps == 0 {
+            return false;
+        }
+        let vars = size.vars();
+        let related = facts.iter().filter(|fact| fact.vars().iter().any(|v| vars.contains(v)));
+        related.take(MAX_FACTS).any(|fact| {
+            // A fact times a natural factor is a fact: enough for `count * columns`.
+            let rest = size.sub(fact);
+            rest.terms().len() <= size.terms().len() + 1 && self.combine(&self.minimum(&rest).0, facts, steps - 1)
+        })
+    }
+}

@@ -1,0 +1,436 @@
+//! Sizes that must be equal and indices that must be in range: proved, refuted, required at entry, or
+//! left to be checked when the program runs.
+
+use super::range::Facts;
+use super::values::{Env, Value};
+use super::{Elaborator, Stop};
+use crate::check::core::{CoreFun, CoreSize, CoreSizeKind, CoreType};
+use crate::value::{named, named_type};
+use crate::{Expr, Requirement, Size, Type, VarId};
+use chainrule_base::{Diagnostic, Id, Span};
+use chainrule_syntax::tree::Infix;
+
+/// What is known of a polynomial that must not be negative.
+enum Verdict {
+    /// It holds.
+    Proved,
+    /// It does not, for this value of it.
+    Refuted(Size),
+    /// It holds if this holds, which depends on the arguments only.
+    AtEntry(Size),
+    /// Nobody knows before the program runs.
+    Unknown,
+}
+
+impl Elaborator<'_> {
+    fn facts(&self) -> Facts<'_> {
+        Facts { loops: &self.loops, natural: &self.natural, known: &self.known }
+    }
+
+    pub(super) fn show_size(&self, size: &Size) -> String {
+        named(size, &self.b.vars)
+    }
+
+    /// Whether `size >= 0` wherever the place at hand is reached.
+    fn judge(&self, size: &Size) -> Verdict {
+        let facts = self.facts();
+        if facts.holds(size) {
+            return Verdict::Proved;
+        }
+        let one = Size::constant(1);
+        if self.conditional > 0 {
+            return Verdict::Unknown;
+        }
+        if facts.holds(&size.neg().sub(&one)) {
+            return Verdict::Refuted(size.clone());
+        }
+        let (least, corner) = facts.minimum(size);
+        let outside = Facts { loops: &[], natural: &self.natural, known: &self.known };
+        if outside.holds(&least.neg().sub(&one)) && !corner.is_empty() {
+            // At one index at least, if the loops run at all.
+            return Verdict::Refuted(least);
+        }
+        if !least.vars().iter().all(|v| self.at_entry.contains(v)) {
+            return Verdict::Unknown;
+        }
+        // Where a loop does not run, nothing is needed: then the requirement must hold by itself.
+        for l in &self.loops {
+            let count = corner.iter().fold(l.count.clone(), |count, (index, value)| {
+                count.substitute(|v| if v == *index { value.clone() } else { Size::var(v) })
+            });
+            if outside.holds(&count.sub(&one)) || outside.holds_given(&least, &[count.neg()]) {
+                continue;
+            }
+            return Verdict::Unknown;
+        }
+        Verdict::AtEntry(least)
+    }
+
+    fn require(&mut self, size: Size, exactly_zero: bool, message: String, span: Span) {
+        self.known.push(size.clone());
+        if exactly_zero {
+            self.known.push(size.neg());
+        }
+        self.b.require(Requirement { size, exactly_zero, message, span: Some(span) });
+    }
+
+    // Indices.
+
+    /// `array[index]`.
+    pub(super) fn get(&mut self, array: VarId, index: VarId, span: Span) -> Result<VarId, Stop> {
+        let Type::Array(size, element) = self.b.ty(array).clone() else {
+            return self.bug(span, "an index of no array");
+        };
+        let at = self.b.size_of(index);
+        let what = self.describe(array);
+        let first = self.judge(&at);
+        let room = size.sub(&Size::constant(1)).sub(&at);
+        let last = self.judge(&room);
+        if let Verdict::Refuted(least) = &first {
+            let message = Diagnostic::error("index out of range")
+                .with_reason(format!("indices start at 0; this one reaches {}", self.show_size(least)));
+            self.say(span, &format!("an index of {what}"), message);
+        } else if let Verdict::Refuted(least) = &last {
+            let reached = size.sub(&Size::constant(1)).sub(least);
+            let message = Diagnostic::error("index out of range").with_reason(format!(
+                "{what} has {} elements, from 0; the index reaches {}",
+                self.show_size(&size),
+                self.show_size(&reached)
+            ));
+            self.say(span, &format!("an index of {what}"), message);
+        }
+        let mut proved = true;
+        for (verdict, is_first) in [(first, true), (last, false)] {
+            match verdict {
+                Verdict::Proved => {}
+                Verdict::AtEntry(need) => {
+                    let words = if is_first {
+                        format!("an index of {what} is negative: {}", self.show_size(&at))
+                    } else {
+                        self.too_short(&what, &size, &need)
+                    };
+                    self.require(need, false, words, span);
+                }
+                Verdict::Refuted(_) | Verdict::Unknown => proved = false,
+            }
+        }
+        let var = self.b.compute(Expr::Get { array, index, proved });
+        if matches!(*element, Type::Array(..)) {
+            self.described.insert(var, format!("a row of {what}"));
+        }
+        Ok(var)
+    }
+
+    fn describe(&self, var: VarId) -> String {
+        match (&self.b.vars[var].name, self.described.get(&var)) {
+            (Some(name), _) => format!("`{name}`"),
+            (None, Some(words)) => words.clone(),
+            (None, None) => "this array".to_owned(),
+        }
+    }
+
+    /// Words for an array of `size` elements where `size + (something) = need >= 0` does not hold.
+    fn too_short(&self, what: &str, size: &Size, need: &Size) -> String {
+        let wanted = size.sub(need);
+        let owner = |size: &Size| size.as_var().and_then(|v| self.owners.get(&v));
+        match (owner(size), owner(&wanted)) {
+            (Some((a, x)), Some((b, y))) if x == y => format!("`{a}` has fewer {x} than `{b}`"),
+            (Some((a, x)), Some((b, y))) => format!("`{a}` has fewer {x} than `{b}` has {y}"),
+            (Some((a, x)), None) => format!("`{a}` has fewer than {} {x}", self.show_size(&wanted)),
+            (None, Some((b, y))) => format!("{what} has fewer elements than `{b}` has {y}"),
+            (None, None) => {
+                format!("{what} has {} elements and {} are read", self.show_size(size), self.show_size(&wanted))
+            }
+        }
+    }
+
+    /// Asks that an array can have `size` elements.
+    pub(super) fn natural_size(&mut self, size: &Size, span: Span) {
+        match self.judge(size) {
+            Verdict::Proved | Verdict::Unknown => {}
+            Verdict::Refuted(least) => {
+                let message = Diagnostic::error("an array with a negative size")
+                    .with_reason(format!("its size is {}", self.show_size(&least)));
+                self.say(span, "made here", message);
+            }
+            Verdict::AtEntry(need) => {
+                let words = format!("an array would have {} elements, less than none", self.show_size(size));
+                self.require(need, false, words, span);
+            }
+        }
+    }
+
+    // Equal sizes.
+
+    /// `var`, whose type must be `wanted` but for sizes that are equal without being the same
+    /// polynomial: then it is rebuilt at the sizes of `wanted`. `what` names both in words.
+    pub(super) fn fit(&mut self, var: VarId, wanted: &Type, what: (&str, &str), span: Span) -> Result<VarId, Stop> {
+        if self.b.ty(var) == wanted {
+            return Ok(var);
+        }
+        let found = self.b.ty(var).clone();
+        if found == Type::Int && *wanted == Type::Double {
+            return Ok(self.b.to_real(var));
+        }
+        for (a, b) in found.sizes().iter().zip(wanted.sizes()) {
+            self.equal_sizes(a, &b, (what, &found, wanted), span)?;
+        }
+        self.rebuild(var, &found, wanted, span)
+    }
+
+    fn rebuild(&mut self, var: VarId, found: &Type, wanted: &Type, span: Span) -> Result<VarId, Stop> {
+        match (found, wanted) {
+            _ if found == wanted => Ok(var),
+            (Type::Array(_, from), Type::Array(size, to)) => self.build(size.clone(), span, |this, i| {
+                let item = this.b.get_proved(var, i);
+                this.rebuild(item, from, to, span)
+            }),
+            (Type::Tuple(from, _), Type::Tuple(to, names)) if from.len() == to.len() => {
+                let mut parts = Vec::with_capacity(to.len());
+                for (k, (from, to)) in from.iter().zip(to).enumerate() {
+                    let part = self.component(var, k);
+                    parts.push(self.rebuild(part, from, to, span)?);
+                }
+                Ok(self.tuple(parts, names.clone()))
+            }
+            _ => self.bug(span, "two types that should be one"),
+        }
+    }
+
+    /// Asks that `a` and `b` are equal: the sizes of values in words, of whole types.
+    fn equal_sizes(
+        &mut self,
+        a: &Size,
+        b: &Size,
+        ((what, other), found, wanted): ((&str, &str), &Type, &Type),
+        span: Span,
+    ) -> Result<(), Stop> {
+        let difference = a.sub(b);
+        if difference.is_zero() {
+            return Ok(());
+        }
+        let facts = self.facts();
+        let (up, down) = (facts.holds(&difference), facts.holds(&difference.neg()));
+        if up && down {
+            return Ok(());
+        }
+        let one = Size::constant(1);
+        let differ = facts.holds(&difference.sub(&one)) || facts.holds(&difference.neg().sub(&one));
+        let types = (named_type(found, &self.b.vars), named_type(wanted, &self.b.vars));
+        if differ {
+            let message = Diagnostic::error("sizes do not agree")
+                .with_reason(format!("{what} is {}, {other} is {}", types.0, types.1));
+            return self.stop(span, "here", message);
+        }
+        let certain = self.conditional == 0
+            && self.loops.iter().all(|l| facts.holds(&l.count.sub(&one)))
+            && difference.vars().iter().all(|v| self.at_entry.contains(v));
+        if !certain {
+            let (a, b) = (self.show_size(a), self.show_size(b));
+            let message = Diagnostic::limitation("cannot see whether sizes agree")
+                .with_reason(format!("{what} is {}, {other} is {}; are {a} and {b} equal?", types.0, types.1))
+                .with_help("make both from one size, or annotate the parameters: `(v : [n]Double) (w : [n]Double)`");
+            return self.stop(span, "here", message);
+        }
+        let words = self.unequal(a, b, what, other);
+        self.require(difference, true, words, span);
+        Ok(())
+    }
+
+    fn unequal(&self, a: &Size, b: &Size, what: &str, other: &str) -> String {
+        let owner = |size: &Size| size.as_var().and_then(|v| self.owners.get(&v));
+        match (owner(a), owner(b)) {
+            (Some((a, x)), Some((b, y))) if x == y => format!("`{a}` has another number of {x} than `{b}`"),
+            (Some((a, x)), Some((b, y))) => format!("`{a}` has another number of {x} than `{b}` has {y}"),
+            _ => {
+                format!("{what} has the size {}, {other} has the size {}", self.show_size(a), self.show_size(b))
+            }
+        }
+    }
+
+    /// Asks that no size in `ty` is made of variables made after there were `outer`: they are inside a
+    /// block that `ty` leaves.
+    pub(super) fn must_not_escape(&mut self, ty: &Type, outer: usize, span: Span) -> Result<(), Stop> {
+        let inner: Option<Size> = ty.sizes().into_iter().find(|s| s.vars().iter().any(|v| v.index() >= outer));
+        let Some(size) = inner else { return Ok(()) };
+        let by_index = size.vars().iter().any(|v| self.b.vars[*v].name.is_none() && v.index() == outer);
+        let message = if by_index {
+            Diagnostic::limitation("the elements of an array would differ in size")
+                .with_reason("the size of an element depends on its own index; arrays are never ragged")
+                .with_help("make all elements as large as the largest, and fill up with zeros")
+        } else {
+            Diagnostic::limitation("a size is not known before the value is computed")
+                .with_reason("it depends on data that is computed inside this loop or branch")
+                .with_help("compute the size outside, by `let`, before the loop or the `if`")
+        };
+        self.stop(span, "an array of such a size leaves this place", message)
+    }
+
+    // Annotations.
+
+    /// Binds the size variables of an inlined function and checks the sizes of its arguments.
+    pub(super) fn check_params(&mut self, fun: &CoreFun, args: &[Option<VarId>], env: Env) -> Result<(), Stop> {
+        for (param, arg) in fun.params.iter().zip(args) {
+            if let (Some(annotation), Some(var)) = (&param.annotation, arg) {
+                let ty = self.b.ty(*var).clone();
+                self.bind_sizes(annotation, &ty, env);
+            }
+        }
+        for (place, name, span) in &fun.sizes {
+            let owner = self.owner(*place, env.frame);
+            let slot = self.frames.get(owner).and_then(|f| f.values.get(place.slot as usize));
+            if matches!(slot, Some(Value::Unbound)) {
+                let message = Diagnostic::error(format!("the size `{name}` cannot be read off the arguments"))
+                    .with_reason(format!("`{name}` is nowhere the whole size of a parameter"))
+                    .with_help(format!("add a parameter: `({name} : Card)`"));
+                return self.stop(*span, "it occurs here", message);
+            }
+        }
+        for (param, arg) in fun.params.iter().zip(args) {
+            if let (Some(annotation), Some(var)) = (&param.annotation, arg)
+                && annotation.has_size()
+            {
+                let ty = self.b.ty(*var).clone();
+                let call = self.calls.last().map_or(param.span, |(_, at)| *at);
+                self.check_sizes(annotation, &ty, &ty.clone(), env, (call, "the argument"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks the sizes that are written against the type of `var`.
+    pub(super) fn check_annotation(
+        &mut self,
+        annotation: &CoreType,
+        var: VarId,
+        env: Env,
+        span: Span,
+    ) -> Result<(), Stop> {
+        if !annotation.has_size() {
+            return Ok(());
+        }
+        let ty = self.b.ty(var).clone();
+        self.check_sizes(annotation, &ty, &ty.clone(), env, (span, "the value"))
+    }
+
+    fn bind_sizes(&mut self, annotation: &CoreType, ty: &Type, env: Env) {
+        match (annotation, ty) {
+            (CoreType::Array(size, inner), Type::Array(found, element)) => {
+                if let Some(CoreSize { kind: CoreSizeKind::Local(place, _), .. }) = size {
+                    let owner = self.owner(*place, env.frame);
+                    let slot = place.slot as usize;
+                    if matches!(self.frames.get(owner).and_then(|f| f.values.get(slot)), Some(Value::Unbound)) {
+                        let var = self.b.size(found.clone());
+                        self.frames[owner].values[slot] = Value::Data(var);
+                    }
+                }
+                self.bind_sizes(inner, element, env);
+            }
+            (CoreType::Tuple(parts), Type::Tuple(fields, _)) => {
+                for (part, field) in parts.iter().zip(fields) {
+                    self.bind_sizes(part, field, env);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn check_sizes(
+        &mut self,
+        annotation: &CoreType,
+        ty: &Type,
+        whole: &Type,
+        env: Env,
+        (span, what): (Span, &str),
+    ) -> Result<(), Stop> {
+        match (annotation, ty) {
+            (CoreType::Array(size, inner), Type::Array(found, element)) => {
+                if let Some(written) = size {
+                    let wanted = self.written_size(written, env)?;
+                    self.annotated_size(found, &wanted, written, whole, (span, what))?;
+                }
+                self.check_sizes(inner, element, whole, env, (span, what))
+            }
+            (CoreType::Tuple(parts), Type::Tuple(fields, _)) => {
+                for (part, field) in parts.iter().zip(fields) {
+                    self.check_sizes(part, field, whole, env, (span, what))?;
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn annotated_size(
+        &mut self,
+        found: &Size,
+        wanted: &Size,
+        written: &CoreSize,
+        whole: &Type,
+        (span, what): (Span, &str),
+    ) -> Result<(), Stop> {
+        let difference = found.sub(wanted);
+        if difference.is_zero() {
+            return Ok(());
+        }
+        let facts = self.facts();
+        if facts.holds(&difference) && facts.holds(&difference.neg()) {
+            return Ok(());
+        }
+        let one = Size::constant(1);
+        let differ = facts.holds(&difference.sub(&one)) || facts.holds(&difference.neg().sub(&one));
+        let shown = (self.show_size(found), self.show_size(wanted), named_type(whole, &self.b.vars));
+        if differ {
+            let message = Diagnostic::error("sizes do not agree")
+                .with_label(written.span, format!("the annotation asks for {}", shown.1))
+                .with_reason(format!("{what} is {}: {} is not {}", shown.2, shown.0, shown.1));
+            return self.stop(span, &format!("{what} has the size {}", shown.0), message);
+        }
+        let certain = self.conditional == 0
+            && self.loops.iter().all(|l| facts.holds(&l.count.sub(&one)))
+            && difference.vars().iter().all(|v| self.at_entry.contains(v));
+        if !certain {
+            let message = Diagnostic::limitation("cannot see whether sizes agree")
+                .with_label(written.span, format!("the annotation asks for {}", shown.1))
+                .with_reason(format!("{what} is {}: are {} and {} equal?", shown.2, shown.0, shown.1))
+                .with_help("annotate the parameters of the function around it with the same size");
+            return self.stop(span, &format!("{what} has the size {}", shown.0), message);
+        }
+        let words = self.unequal(found, wanted, what, "its annotation");
+        self.require(difference, true, words, span);
+        Ok(())
+    }
+
+    /// A size as written, evaluated.
+    pub(super) fn written_size(&mut self, size: &CoreSize, env: Env) -> Result<Size, Stop> {
+        Ok(match &size.kind {
+            CoreSizeKind::Number(n) => Size::constant(*n),
+            CoreSizeKind::Local(place, name) => {
+                let owner = self.owner(*place, env.frame);
+                match self.frames.get(owner).and_then(|f| f.values.get(place.slot as usize)) {
+                    Some(Value::Data(var)) => self.b.size_of(*var),
+                    _ => {
+                        let message = Diagnostic::error(format!("the size `{name}` cannot be read off the arguments"))
+                            .with_reason(format!("`{name}` is nowhere the whole size of a parameter"))
+                            .with_help(format!("add a parameter: `({name} : Card)`"));
+                        return self.stop(size.span, "it occurs here", message);
+                    }
+                }
+            }
+            CoreSizeKind::Global(def, inst) => {
+                let value = self.global(*def, inst, env)?;
+                let var = self.as_data(&value, size.span)?;
+                self.b.size_of(var)
+            }
+            CoreSizeKind::Infix(infix, a, b) => {
+                let (a, b) = (self.written_size(a, env)?, self.written_size(b, env)?);
+                match infix {
+                    Infix::Add => a.add(&b),
+                    Infix::Sub => a.sub(&b),
+                    Infix::Mul => a.mul(&b),
+                    _ => return self.bug(size.span, "a size with an operator that sizes do not have"),
+                }
+            }
+        })
+    }
+}
