@@ -122,28 +122,28 @@ impl Verifier<'_> {
 
     /// Defines `reg`; says so when it is there already, or is of another class.
     fn define(&mut self, reg: Reg, class: Option<Class>) {
-        match self.kernel.regs.get(reg) {
-            None => self.wrong(format_args!("{reg} does not exist")),
-            Some(found) => {
-                if class.is_some_and(|class| class != *found) {
-                    self.wrong(format_args!("{reg} is {found:?} where {class:?} is defined"));
-                }
-                if std::mem::replace(&mut self.defined[reg], true) {
-                    self.wrong(format_args!("{reg} is defined twice"));
-                }
-                self.in_scope[reg] = true;
-            }
+        let Some(found) = self.kernel.regs.get(reg) else {
+            return self.wrong(format_args!("{reg} does not exist"));
+        };
+        if let Some(class) = class.filter(|class| class != found) {
+            self.wrong(format_args!("{reg} is {found:?} where {class:?} is defined"));
         }
+        if std::mem::replace(&mut self.defined[reg], true) {
+            self.wrong(format_args!("{reg} is defined twice"));
+        }
+        self.in_scope[reg] = true;
     }
 
     fn use_reg(&mut self, reg: Reg, class: Option<Class>, place: impl Display) {
-        match self.kernel.regs.get(reg) {
-            None => self.wrong(format_args!("{place} uses {reg}, which does not exist")),
-            Some(_) if !self.in_scope[reg] => self.wrong(format_args!("{place} uses {reg}, which is not in scope")),
-            Some(found) if class.is_some_and(|class| class != *found) => {
+        match (self.kernel.regs.get(reg), class) {
+            (None, _) => self.wrong(format_args!("{place} uses {reg}, which does not exist")),
+            (Some(_), _) if !self.in_scope[reg] => {
+                self.wrong(format_args!("{place} uses {reg}, which is not in scope"));
+            }
+            (Some(found), Some(class)) if class != *found => {
                 self.wrong(format_args!("{place} uses {reg}, which is {found:?}, as {class:?}"));
             }
-            Some(_) => {}
+            _ => {}
         }
     }
 

@@ -40,7 +40,6 @@ impl Lowering<'_> {
         if offers.iter().all(Option::is_none) {
             return;
         }
-        let depth = self.live.depth[block.result];
         self.offers[block.result] = Some(offers);
         for stmt in block.stmts.iter().rev() {
             let (Expr::Tuple(args) | Expr::Array(args)) = &stmt.expr else { continue };
@@ -55,8 +54,8 @@ impl Lowering<'_> {
                     }
                     _ => offers.iter().map(|o| o.as_ref().map(|view| view.row(&Poly::constant(idx)))).collect(),
                 };
-                // A variable of this block that nobody else has offered a place to.
-                if self.live.depth[*arg] == depth && self.offers[*arg].is_none() && self.values[*arg].is_none() {
+                // What has a value already is bound around the block, and lies where it lies.
+                if self.values[*arg].is_none() && self.offers[*arg].is_none() {
                     self.offers[*arg] = Some(offers);
                 }
             }

@@ -13,7 +13,7 @@ pub(super) struct Live {
     /// `usize::MAX` when it is the result of that block.
     pub last_use: Arena<VarId, usize>,
     /// How many blocks lie around the one that binds it.
-    pub depth: Arena<VarId, usize>,
+    depth: Arena<VarId, usize>,
 }
 
 impl Live {

@@ -67,6 +67,7 @@ fn block(stmts: &mut Vec<Stmt>, used: &mut Arena<Reg, bool>) {
     stmts.retain(|stmt| match stmt {
         Stmt::Straight(instrs) => !instrs.is_empty(),
         Stmt::If { then, otherwise, choices, .. } => !(then.is_empty() && otherwise.is_empty() && choices.is_empty()),
-        Stmt::For { .. } | Stmt::While { .. } | Stmt::Copy { .. } => true,
+        Stmt::For { carried, body, .. } => !(carried.is_empty() && body.is_empty()),
+        Stmt::While { .. } | Stmt::Copy { .. } => true,
     });
 }

@@ -5,6 +5,8 @@
 
 #![allow(dead_code, clippy::unwrap_used)] // helpers of tests; no test uses all of them
 
+pub mod arrays;
+
 use chainrule_base::Poly;
 use chainrule_ir::{Size, Type, Value};
 use chainrule_kernel::{BufferId, Class, Instr, Kernel, Place, Reg, SizeSource, Stmt};
