@@ -1,0 +1,667 @@
+//! From a kernel to bytecode.
+//!
+//! In: the events of a kernel. Out: [`Compiled`]. One walk: at each event the slots of what is defined
+//! are taken, the code is written, the slots of what was used last are given back. A slot that is
+//! read by an instruction is therefore never its destination.
+//!
+//! Addresses: the part of an address without its constant term that depends on nothing inside the
+//! innermost loop but the loop's index, and on that linearly, becomes a slot that is set before the
+//! loop and stepped after each iteration.
+
+use crate::bytecode::{Code, Slot, ZERO, varies};
+use crate::liveness::{Liveness, varying};
+use chainrule_base::{Diagnostic, Id, Poly};
+use chainrule_kernel::{Carried, Class, Event, Instr, Kernel, Reg, events};
+use chainrule_ops::{Op, Type};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Bytecode and its tables.
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    pub code: Vec<Code>,
+    pub constants: Vec<f64>,
+    pub int_constants: Vec<i64>,
+    /// Argument lists of calls of users' functions.
+    pub external_args: Vec<Slot>,
+    pub n_reals: usize,
+    /// Integer slots, even and odd ones.
+    pub n_ints: usize,
+    /// The slot of each size.
+    pub size_slots: Vec<Slot>,
+    /// Whether control and addresses are the same for all points of a batch.
+    pub lanes: bool,
+}
+
+/// Compiles `kernel`.
+pub(crate) fn compile(kernel: &Kernel) -> Result<Compiled, Diagnostic> {
+    let events = events(&kernel.body);
+    if u32::try_from(events.len()).is_err() {
+        return Err(Diagnostic::limitation("the kernel has more than 4294967295 statements"));
+    }
+    let lives = Liveness::new(kernel.regs.len(), &events);
+    let varying = varying(kernel.regs.len(), &events);
+    let hoisted = hoistable(&events, &lives);
+    let mut by_last: Vec<(u32, Reg)> = kernel.regs.ids().map(|r| (lives.last[r.index()], r)).collect();
+    by_last.sort_unstable();
+    let mut compiler = Compiler {
+        kernel,
+        lanes: varying.is_some(),
+        varying: varying.unwrap_or_else(|| vec![true; kernel.regs.len()]),
+        slot: vec![Slot::MAX; kernel.regs.len()],
+        reals: Pool::default(),
+        uniform: Pool { next: 1, ..Pool::default() },
+        mixed: Pool::default(),
+        code: Vec::new(),
+        constants: Vec::new(),
+        constant_idx: BTreeMap::new(),
+        int_constants: Vec::new(),
+        external_args: Vec::new(),
+        temps: Vec::new(),
+        loops: Vec::new(),
+        branches: Vec::new(),
+    };
+    let mut size_slots = Vec::new();
+    for size in &kernel.sizes {
+        compiler.define(size.reg);
+        size_slots.push(compiler.slot[size.reg.index()]);
+    }
+    let mut ended = 0;
+    for (at, event) in (1u32..).zip(&events) {
+        compiler.event(at, event, &hoisted)?;
+        compiler.free_temps();
+        while let Some((_, r)) = by_last.get(ended).filter(|(last, _)| *last <= at) {
+            compiler.release(*r);
+            ended += 1;
+        }
+    }
+    Ok(Compiled {
+        code: compiler.code,
+        constants: compiler.constants,
+        int_constants: compiler.int_constants,
+        external_args: compiler.external_args,
+        n_reals: compiler.reals.next as usize,
+        n_ints: 2 * compiler.uniform.next.max(compiler.mixed.next) as usize,
+        size_slots,
+        lanes: compiler.lanes,
+    })
+}
+
+/// Splits off the constant term, when it fits into an instruction.
+fn split_constant(at: &Poly<Reg>) -> (Poly<Reg>, i32) {
+    let constant = at.terms().find(|(m, _)| m.is_empty()).map_or(0, |(_, c)| c);
+    match i32::try_from(constant) {
+        Ok(0) | Err(_) => (at.clone(), 0),
+        Ok(offset) => (at.sub(&Poly::constant(constant)), offset),
+    }
+}
+
+/// For each opening event of a loop, the addresses (without constant terms) to keep in slots.
+fn hoistable(events: &[Event<'_>], lives: &Liveness) -> BTreeMap<u32, Vec<Poly<Reg>>> {
+    let mut found: BTreeMap<u32, Vec<Poly<Reg>>> = BTreeMap::new();
+    let mut seen: BTreeSet<(u32, Poly<Reg>)> = BTreeSet::new();
+    let mut open: Vec<(u32, Option<Reg>)> = Vec::new();
+    for (at, event) in (1u32..).zip(events) {
+        let address = match event {
+            Event::For { index, .. } => {
+                open.push((at, Some(*index)));
+                continue;
+            }
+            Event::While { .. } => {
+                open.push((at, None));
+                continue;
+            }
+            Event::EndFor { .. } | Event::EndWhile { .. } => {
+                open.pop();
+                continue;
+            }
+            Event::Instr(Instr::Load { at: address, .. } | Instr::Store { at: address, .. }) => address,
+            _ => continue,
+        };
+        let Some((begin, index)) = open.last() else { continue };
+        if address.as_constant().is_some() {
+            continue;
+        }
+        let (rest, _) = split_constant(address);
+        let fits = rest.as_var().is_none()
+            && rest.vars().iter().all(|v| Some(*v) == *index || lives.def[v.index()] < *begin)
+            && index.is_none_or(|i| rest.split_linear(i).is_some());
+        if fits && seen.insert((*begin, rest.clone())) {
+            found.entry(*begin).or_default().push(rest);
+        }
+    }
+    found
+}
+
+/// Slots of one kind.
+#[derive(Default)]
+struct Pool {
+    free: Vec<u32>,
+    next: u32,
+}
+
+impl Pool {
+    fn take(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.next += 1;
+            self.next - 1
+        })
+    }
+}
+
+enum Step {
+    None,
+    Const(i32),
+    Slot(Slot),
+}
+
+/// A loop that is being written.
+struct Loop {
+    /// Where the next iteration starts.
+    top: u32,
+    /// The jump that leaves it.
+    exit: usize,
+    /// Count, or counter and limit.
+    held: Vec<Slot>,
+    addresses: BTreeMap<Poly<Reg>, Slot>,
+    steps: Vec<(Slot, Step)>,
+}
+
+struct Compiler<'k> {
+    kernel: &'k Kernel,
+    lanes: bool,
+    varying: Vec<bool>,
+    slot: Vec<Slot>,
+    reals: Pool,
+    /// Even integer slots, halved.
+    uniform: Pool,
+    /// Odd integer slots, halved.
+    mixed: Pool,
+    code: Vec<Code>,
+    constants: Vec<f64>,
+    constant_idx: BTreeMap<u64, u32>,
+    int_constants: Vec<i64>,
+    external_args: Vec<Slot>,
+    /// Even integer slots that the current event uses.
+    temps: Vec<Slot>,
+    loops: Vec<Loop>,
+    /// The jumps to patch at the next `Else` or `EndIf`.
+    branches: Vec<usize>,
+}
+
+impl Compiler<'_> {
+    fn define(&mut self, r: Reg) -> Slot {
+        let slot = match self.kernel.regs[r] {
+            Class::Real => self.reals.take(),
+            Class::Int if self.varying[r.index()] => 2 * self.mixed.take() + 1,
+            Class::Int => 2 * self.uniform.take(),
+        };
+        self.slot[r.index()] = slot;
+        slot
+    }
+
+    fn release(&mut self, r: Reg) {
+        let slot = std::mem::replace(&mut self.slot[r.index()], Slot::MAX);
+        if slot != Slot::MAX {
+            match self.kernel.regs[r] {
+                Class::Real => self.reals.free.push(slot),
+                Class::Int if varies(slot) => self.mixed.free.push(slot / 2),
+                Class::Int => self.uniform.free.push(slot / 2),
+            }
+        }
+    }
+
+    fn temp(&mut self) -> Slot {
+        let slot = 2 * self.uniform.take();
+        self.temps.push(slot);
+        slot
+    }
+
+    /// An integer slot that is held until [`Self::give_back`].
+    fn hold(&mut self) -> Slot {
+        2 * self.uniform.take()
+    }
+
+    fn give_back(&mut self, slot: Slot) {
+        self.uniform.free.push(slot / 2);
+    }
+
+    fn free_temps(&mut self) {
+        while let Some(slot) = self.temps.pop() {
+            self.give_back(slot);
+        }
+    }
+
+    /// The slot of `r`; a bug when it is not of `class` or not defined here.
+    fn read(&self, r: Reg, class: Class) -> Result<Slot, Diagnostic> {
+        let slot = self.slot.get(r.index()).copied().unwrap_or(Slot::MAX);
+        if slot == Slot::MAX || self.kernel.regs[r] != class {
+            return Err(Diagnostic::bug(format!(
+                "kernel `{}` uses register {r} where it is not defined as {class:?}",
+                self.kernel.name
+            )));
+        }
+        Ok(slot)
+    }
+
+    /// The same, for control and addresses: in lanes all points must agree on it.
+    fn read_uniform(&mut self, r: Reg) -> Result<Slot, Diagnostic> {
+        let slot = self.read(r, Class::Int)?;
+        self.lanes &= !varies(slot);
+        Ok(slot)
+    }
+
+    fn emit(&mut self, code: Code) -> usize {
+        self.code.push(code);
+        self.code.len() - 1
+    }
+
+    fn here(&self) -> Result<u32, Diagnostic> {
+        u32::try_from(self.code.len()).map_err(|_| Diagnostic::limitation("the kernel is longer than 2^32 operations"))
+    }
+
+    /// Lets the jump at `jump` go to the next operation.
+    fn patch(&mut self, jump: usize) -> Result<(), Diagnostic> {
+        let here = self.here()?;
+        if let Code::Jump { to } | Code::JumpIfZero { to, .. } | Code::ForBegin { exit: to, .. } = &mut self.code[jump]
+        {
+            *to = here;
+        }
+        Ok(())
+    }
+
+    fn int_constant(&mut self, d: Slot, value: i64) {
+        let k = self.int_constants.len() as u32;
+        self.int_constants.push(value);
+        self.emit(Code::IntConst { d, k });
+    }
+
+    /// `d = a * k`.
+    fn scale(&mut self, d: Slot, a: Slot, k: i64, checked: bool) {
+        if let Ok(k) = i32::try_from(k) {
+            self.emit(Code::IntMulConst { d, a, k, checked });
+        } else {
+            let b = self.temp();
+            self.int_constant(b, k);
+            self.emit(Code::IntMul { d, a, b, checked });
+        }
+    }
+
+    /// Writes `poly` to `d`, which is none of its variables. Overflows exactly where [`Poly::eval`]
+    /// does: coefficient first, terms in order.
+    fn poly_to(&mut self, d: Slot, poly: &Poly<Reg>, checked: bool) -> Result<(), Diagnostic> {
+        if let Some(value) = poly.as_constant() {
+            self.int_constant(d, value);
+            return Ok(());
+        }
+        for (i, (monomial, c)) in poly.terms().enumerate() {
+            let Some((first, rest)) = monomial.split_first() else {
+                // The constant term is the least monomial, so it comes first.
+                self.int_constant(d, c);
+                continue;
+            };
+            let a = self.read(*first, Class::Int)?;
+            let target = if i == 0 { d } else { self.temp() };
+            let mut product = a;
+            if c != 1 {
+                self.scale(target, a, c, checked);
+                product = target;
+            }
+            for r in rest {
+                let b = self.read(*r, Class::Int)?;
+                self.emit(Code::IntMul { d: target, a: product, b, checked });
+                product = target;
+            }
+            if i > 0 {
+                self.emit(Code::IntAdd { d, a: d, b: product, checked });
+            } else if product != d {
+                self.emit(Code::IntMove { d, a: product });
+            }
+        }
+        Ok(())
+    }
+
+    /// `poly` for control: in a slot of its own variable or a temporary, the same for all points.
+    fn uniform_poly(&mut self, poly: &Poly<Reg>, checked: bool) -> Result<Slot, Diagnostic> {
+        if poly.is_zero() {
+            return Ok(ZERO);
+        }
+        if let Some(r) = poly.as_var() {
+            return self.read_uniform(r);
+        }
+        self.all_uniform(poly);
+        let d = self.temp();
+        self.poly_to(d, poly, checked)?;
+        Ok(d)
+    }
+
+    fn all_uniform(&mut self, poly: &Poly<Reg>) {
+        self.lanes &= !poly.terms().flat_map(|(m, _)| m).any(|r| self.varying[r.index()]);
+    }
+
+    /// Base and offset of an element.
+    fn address(&mut self, at: &Poly<Reg>) -> Result<(Slot, i32), Diagnostic> {
+        let (rest, offset) = split_constant(at);
+        if let Some(slot) = self.loops.last().and_then(|l| l.addresses.get(&rest)) {
+            return Ok((*slot, offset));
+        }
+        Ok((self.uniform_poly(&rest, false)?, offset))
+    }
+
+    fn event(&mut self, at: u32, event: &Event<'_>, hoisted: &BTreeMap<u32, Vec<Poly<Reg>>>) -> Result<(), Diagnostic> {
+        match event {
+            Event::Instr(instr) => self.instr(instr)?,
+            Event::Copy { to, from, len } => {
+                let to_at = self.uniform_poly(&to.1, true)?;
+                let from_at = self.uniform_poly(&from.1, true)?;
+                let len = self.uniform_poly(len, true)?;
+                let (to, from) = (to.0.index() as u32, from.0.index() as u32);
+                self.emit(Code::Copy { to, to_at, from, from_at, len });
+            }
+            Event::For { index, count, carried } => {
+                self.enter(carried)?;
+                let held = self.hold();
+                self.all_uniform(count);
+                self.poly_to(held, count, true)?;
+                let index_slot = self.define(*index);
+                let exit = self.emit(Code::ForBegin { index: index_slot, count: held, exit: 0 });
+                self.open_loop(Some(*index), exit, vec![held], hoisted.get(&at))?;
+            }
+            Event::EndFor { index, carried } => {
+                self.next_iteration(carried)?;
+                let Some(finished) = self.loops.pop() else { return Err(unbalanced()) };
+                for (slot, step) in &finished.steps {
+                    match step {
+                        Step::None => {}
+                        Step::Const(k) => {
+                            self.emit(Code::IntAddConst { d: *slot, a: *slot, k: *k, checked: false });
+                        }
+                        Step::Slot(b) => {
+                            self.emit(Code::IntAdd { d: *slot, a: *slot, b: *b, checked: false });
+                        }
+                    }
+                }
+                let index = self.read(*index, Class::Int)?;
+                self.emit(Code::ForNext { index, count: finished.held[0], back: finished.top });
+                self.close_loop(&finished)?;
+            }
+            Event::While { carried, limit } => {
+                self.enter(carried)?;
+                let (counter, held) = (self.hold(), self.hold());
+                self.all_uniform(limit);
+                self.poly_to(held, limit, true)?;
+                self.int_constant(counter, 0);
+                self.open_loop(None, usize::MAX, vec![counter, held], hoisted.get(&at))?;
+            }
+            Event::Test { holds, failure } => {
+                let c = self.read_uniform(*holds)?;
+                let exit = self.emit(Code::JumpIfZero { c, to: 0 });
+                let Some(open) = self.loops.last_mut() else { return Err(unbalanced()) };
+                open.exit = exit;
+                let (counter, limit) = (open.held[0], open.held[1]);
+                self.emit(Code::Limit { counter, limit, failure: *failure as u32 });
+            }
+            Event::EndWhile { carried } => {
+                self.next_iteration(carried)?;
+                let Some(finished) = self.loops.pop() else { return Err(unbalanced()) };
+                self.emit(Code::Jump { to: finished.top });
+                self.close_loop(&finished)?;
+            }
+            Event::If { condition } => {
+                let c = self.read_uniform(*condition)?;
+                let jump = self.emit(Code::JumpIfZero { c, to: 0 });
+                self.branches.push(jump);
+            }
+            Event::Else { choices } => {
+                for c in *choices {
+                    self.define(c.var);
+                    self.move_to(c.var, c.then)?;
+                }
+                let end = self.emit(Code::Jump { to: 0 });
+                let Some(jump) = self.branches.pop() else { return Err(unbalanced()) };
+                self.patch(jump)?;
+                self.branches.push(end);
+            }
+            Event::EndIf { choices } => {
+                for c in *choices {
+                    self.move_to(c.var, c.otherwise)?;
+                }
+                let Some(jump) = self.branches.pop() else { return Err(unbalanced()) };
+                self.patch(jump)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Defines what a loop carries, and gives it its first value.
+    fn enter(&mut self, carried: &[Carried]) -> Result<(), Diagnostic> {
+        for c in carried {
+            self.define(c.var);
+        }
+        carried.iter().try_for_each(|c| self.move_to(c.var, c.init))
+    }
+
+    fn move_to(&mut self, d: Reg, a: Reg) -> Result<(), Diagnostic> {
+        let class = self.kernel.regs[d];
+        let (d, a) = (self.read(d, class)?, self.read(a, class)?);
+        self.emit_move(class, d, a);
+        Ok(())
+    }
+
+    fn emit_move(&mut self, class: Class, d: Slot, a: Slot) {
+        self.emit(if class == Class::Real { Code::Move { d, a } } else { Code::IntMove { d, a } });
+    }
+
+    /// Sets the addresses that the loop keeps, and marks where its iterations start.
+    fn open_loop(
+        &mut self,
+        index: Option<Reg>,
+        exit: usize,
+        held: Vec<Slot>,
+        addresses: Option<&Vec<Poly<Reg>>>,
+    ) -> Result<(), Diagnostic> {
+        let mut open = Loop { top: 0, exit, held, addresses: BTreeMap::new(), steps: Vec::new() };
+        for address in addresses.into_iter().flatten() {
+            self.all_uniform(address);
+            let slope_and_base = index.and_then(|i| address.split_linear(i));
+            let (slope, base) = slope_and_base.unwrap_or_else(|| (Poly::zero(), address.clone()));
+            let slot = self.hold();
+            self.poly_to(slot, &base, false)?;
+            let step = match slope.as_constant() {
+                Some(0) => Step::None,
+                Some(k) if i32::try_from(k).is_ok() => Step::Const(k as i32),
+                _ => {
+                    let step = self.hold();
+                    self.poly_to(step, &slope, false)?;
+                    Step::Slot(step)
+                }
+            };
+            open.addresses.insert(address.clone(), slot);
+            open.steps.push((slot, step));
+        }
+        open.top = self.here()?;
+        self.loops.push(open);
+        Ok(())
+    }
+
+    fn close_loop(&mut self, finished: &Loop) -> Result<(), Diagnostic> {
+        if finished.exit == usize::MAX {
+            return Err(unbalanced());
+        }
+        self.patch(finished.exit)?;
+        for (slot, step) in &finished.steps {
+            self.give_back(*slot);
+            if let Step::Slot(step) = step {
+                self.give_back(*step);
+            }
+        }
+        finished.held.iter().for_each(|slot| self.give_back(*slot));
+        Ok(())
+    }
+
+    /// Moves what was computed for the next iteration, all at once: one may be the other's old value.
+    fn next_iteration(&mut self, carried: &[Carried]) -> Result<(), Diagnostic> {
+        for class in [Class::Real, Class::Int] {
+            let mut source: BTreeMap<Slot, Slot> = BTreeMap::new();
+            let mut readers: BTreeMap<Slot, u32> = BTreeMap::new();
+            for c in carried.iter().filter(|c| self.kernel.regs[c.var] == class) {
+                let (d, a) = (self.read(c.var, class)?, self.read(c.next, class)?);
+                if d != a {
+                    source.insert(d, a);
+                    *readers.entry(a).or_insert(0) += 1;
+                }
+            }
+            let mut ready: Vec<Slot> = source.keys().copied().filter(|d| !readers.contains_key(d)).collect();
+            loop {
+                while let Some(d) = ready.pop() {
+                    let Some(a) = source.remove(&d) else { continue };
+                    self.emit_move(class, d, a);
+                    if let Some(n) = readers.get_mut(&a) {
+                        *n -= 1;
+                        if *n == 0 {
+                            readers.remove(&a);
+                            if source.contains_key(&a) {
+                                ready.push(a);
+                            }
+                        }
+                    }
+                }
+                // Cycles are left: save one value, whose single reader takes it from there.
+                let Some(saved) = source.keys().next().copied() else { break };
+                let temp = match class {
+                    Class::Real => self.reals.take(),
+                    Class::Int if varies(saved) => 2 * self.mixed.take() + 1,
+                    Class::Int => 2 * self.uniform.take(),
+                };
+                self.emit_move(class, temp, saved);
+                let reader = source.iter().find(|(_, a)| **a == saved).map(|(d, _)| *d);
+                if let Some(reader) = reader {
+                    source.insert(reader, temp);
+                }
+                readers.remove(&saved);
+                readers.insert(temp, 1);
+                ready.push(saved);
+                match class {
+                    Class::Real => self.reals.free.push(temp),
+                    Class::Int if varies(temp) => self.mixed.free.push(temp / 2),
+                    Class::Int => self.uniform.free.push(temp / 2),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn instr(&mut self, instr: &Instr) -> Result<(), Diagnostic> {
+        match instr {
+            Instr::Const { dst, value } => {
+                let next = self.constants.len() as u32;
+                let k = *self.constant_idx.entry(value.to_bits()).or_insert(next);
+                if k == next {
+                    self.constants.push(*value);
+                }
+                let d = self.define(*dst);
+                self.emit(Code::Const { d, k });
+            }
+            Instr::Int { dst, value } => {
+                let d = self.define(*dst);
+                self.all_uniform(value);
+                self.poly_to(d, value, true)?;
+            }
+            Instr::Op { dst, op, args } => self.op(*dst, *op, args)?,
+            Instr::IntOp { dst, op, args, failure } => {
+                if op.row().int.is_none() {
+                    return Err(Diagnostic::bug(format!("operator `{}` has no integer form", op.name())));
+                }
+                let mut slots = [ZERO; 3];
+                for (slot, r) in slots.iter_mut().zip(&args[..op.arity()]) {
+                    *slot = self.read_uniform(*r)?;
+                }
+                let d = self.define(*dst);
+                self.emit(Code::IntOp { d, op: *op, args: slots, failure: *failure as u32 });
+            }
+            Instr::ToReal { dst, src } => {
+                let a = self.read(*src, Class::Int)?;
+                let d = self.define(*dst);
+                self.emit(Code::ToReal { d, a });
+            }
+            Instr::External { dst, function, args } => {
+                let start = self.external_args.len() as u32;
+                for r in args {
+                    let slot = self.read(*r, Class::Real)?;
+                    self.external_args.push(slot);
+                }
+                let d = self.define(*dst);
+                self.emit(Code::External { d, function: *function as u32, args: start });
+            }
+            Instr::Load { dst, buffer, at } => {
+                let (base, offset) = self.address(at)?;
+                let d = self.define(*dst);
+                let class = self.kernel.regs[*dst];
+                let buffer = buffer.index() as u32;
+                self.emit(match class {
+                    Class::Real => Code::Load { d, buffer, base, offset },
+                    Class::Int => Code::IntLoad { d, buffer, base, offset },
+                });
+            }
+            Instr::Store { buffer, at, value } => {
+                let (base, offset) = self.address(at)?;
+                let class = self.kernel.regs[*value];
+                let a = self.read(*value, class)?;
+                let buffer = buffer.index() as u32;
+                self.emit(match class {
+                    Class::Real => Code::Store { a, buffer, base, offset },
+                    Class::Int => Code::IntStore { a, buffer, base, offset },
+                });
+            }
+            Instr::CheckIndex { index, len, failure } => {
+                let index = self.read_uniform(*index)?;
+                let len = self.uniform_poly(len, true)?;
+                self.emit(Code::CheckIndex { index, len, failure: *failure as u32 });
+            }
+        }
+        Ok(())
+    }
+
+    fn op(&mut self, dst: Reg, op: Op, args: &[Reg; 3]) -> Result<(), Diagnostic> {
+        let row = op.row();
+        let mut slots = [0; 3];
+        for ((slot, r), ty) in slots.iter_mut().zip(args).zip(row.args) {
+            *slot = self.read(*r, if *ty == Type::Bool { Class::Int } else { Class::Real })?;
+        }
+        let d = self.define(dst);
+        let [a, b, c] = slots;
+        let all_real = row.result == Type::Num && row.args.iter().all(|ty| *ty == Type::Num);
+        self.emit(match op {
+            Op::Add => Code::Add { d, a, b },
+            Op::Sub => Code::Sub { d, a, b },
+            Op::Mul => Code::Mul { d, a, b },
+            Op::Div => Code::Div { d, a, b },
+            Op::Neg => Code::Neg { d, a },
+            Op::Lt => Code::Less { d, a, b },
+            Op::Le => Code::LessEqual { d, a, b },
+            Op::Eq => Code::Equal { d, a, b },
+            Op::Select => Code::Select { d, c: a, a: b, b: c },
+            _ if all_real && row.args.len() == 1 => Code::Call1 { d, op, a },
+            _ if all_real && row.args.len() == 2 => Code::Call2 { d, op, a, b },
+            _ => Code::Call { d, op, args: slots },
+        });
+        Ok(())
+    }
+}
+
+fn unbalanced() -> Diagnostic {
+    Diagnostic::bug("the events of a kernel do not close what they open")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_constant_term_goes_into_the_instruction() {
+        let r = Poly::var(Reg::new(0));
+        assert_eq!(split_constant(&r.add(&Poly::constant(3))), (r.clone(), 3));
+        assert_eq!(split_constant(&Poly::constant(7)), (Poly::zero(), 7));
+        let far = r.add(&Poly::constant(i64::MAX));
+        assert_eq!(split_constant(&far), (far.clone(), 0));
+    }
+}

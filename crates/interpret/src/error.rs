@@ -1,0 +1,68 @@
+//! What may go wrong between a compiled program and its results.
+
+use chainrule_base::{Diagnostic, Span};
+use std::fmt;
+
+/// A failure to run.
+#[derive(Clone, PartialEq, Debug)]
+pub enum RunError {
+    /// The arguments do not fit the program. Found before anything is written.
+    Argument {
+        /// What does not fit.
+        message: String,
+        /// What in the program asks for it.
+        span: Option<Span>,
+    },
+    /// A check of the program failed while it ran: an index out of range, a loop without end, an
+    /// integer too large. The outputs hold nothing defined.
+    Failure {
+        /// What failed.
+        message: String,
+        /// Where in the program.
+        span: Option<Span>,
+        /// The first point of a batch for which it may have failed.
+        point: Option<usize>,
+    },
+    /// The kernel breaks its own rules: an address outside its buffer.
+    Bug(String),
+}
+
+impl RunError {
+    pub(crate) fn argument(message: impl Into<String>) -> Self {
+        Self::Argument { message: message.into(), span: None }
+    }
+
+    pub(crate) fn at_point(self, index: usize) -> Self {
+        match self {
+            Self::Failure { message, span, point: None } => Self::Failure { message, span, point: Some(index) },
+            other => other,
+        }
+    }
+
+    /// The same as a message with its place.
+    #[must_use]
+    pub fn diagnostic(&self) -> Diagnostic {
+        match self {
+            Self::Argument { message, span } | Self::Failure { message, span, .. } => {
+                let diagnostic = Diagnostic::error(message.clone());
+                match span {
+                    Some(span) => diagnostic.with_label(*span, "here"),
+                    None => diagnostic,
+                }
+            }
+            Self::Bug(message) => Diagnostic::bug(message.clone()),
+        }
+    }
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Argument { message, .. } | Self::Failure { message, point: None, .. } => f.write_str(message),
+            Self::Failure { message, point: Some(point), .. } => write!(f, "{message} (at point {point} of the batch)"),
+            Self::Bug(message) => write!(f, "bug in Chainrule: {message}"),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}

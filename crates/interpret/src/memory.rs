@@ -1,0 +1,224 @@
+//! What a program reads and writes: slices, strided arguments, the workspace.
+
+use crate::lanes::LaneSpace;
+use crate::{Program, Sizes};
+use chainrule_kernel::Class;
+
+/// An input of one point, in row-major order; a scalar has one element.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Slice<'a> {
+    /// Doubles.
+    Real(&'a [f64]),
+    /// Integers and truth values.
+    Int(&'a [i64]),
+}
+
+/// An output of one point.
+#[derive(PartialEq, Debug)]
+pub enum SliceMut<'a> {
+    /// Doubles.
+    Real(&'a mut [f64]),
+    /// Integers and truth values.
+    Int(&'a mut [i64]),
+}
+
+impl Slice<'_> {
+    pub(crate) fn class(&self) -> Class {
+        if matches!(self, Self::Real(_)) { Class::Real } else { Class::Int }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Real(data) => data.len(),
+            Self::Int(data) => data.len(),
+        }
+    }
+}
+
+impl SliceMut<'_> {
+    /// The same, to be read.
+    pub(crate) fn as_slice(&self) -> Slice<'_> {
+        match self {
+            Self::Real(data) => Slice::Real(data),
+            Self::Int(data) => Slice::Int(data),
+        }
+    }
+}
+
+/// An input of many points: element `k` of point `p` is `data[p*point + k*element]`.
+///
+/// An array of structures of length `n` has `point = n, element = 1`; a structure of arrays of `p`
+/// points has `point = 1, element = p`; what all points share has `point = 0`.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Strided<'a> {
+    /// The elements of all points.
+    pub data: Slice<'a>,
+    /// From one point to the next.
+    pub point: usize,
+    /// From one element to the next.
+    pub element: usize,
+}
+
+/// An output of many points, laid out as in [`Strided`]; no two elements may lie at one place.
+#[derive(PartialEq, Debug)]
+pub struct StridedMut<'a> {
+    /// The elements of all points.
+    pub data: SliceMut<'a>,
+    /// From one point to the next.
+    pub point: usize,
+    /// From one element to the next.
+    pub element: usize,
+}
+
+/// The memory of one running program: slots and temporary buffers. Make one a thread, and use it again.
+#[derive(Clone, Debug)]
+pub struct Workspace {
+    pub(crate) real_slots: Vec<f64>,
+    pub(crate) int_slots: Vec<i64>,
+    pub(crate) reals: Vec<f64>,
+    pub(crate) ints: Vec<i64>,
+    /// Arguments of the user's function that is being called.
+    pub(crate) call: Vec<f64>,
+    pub(crate) lanes: Option<Box<LaneSpace>>,
+    pub(crate) poison: bool,
+}
+
+impl Workspace {
+    /// A workspace for single points of these sizes, and for batches one point at a time.
+    #[must_use]
+    pub fn new(program: &Program, sizes: &Sizes) -> Self {
+        let (reals, ints) = program.workspace_len(sizes);
+        Self {
+            real_slots: vec![0.0; program.compiled.n_reals],
+            int_slots: vec![0; program.compiled.n_ints],
+            reals: vec![0.0; reals],
+            ints: vec![0; ints],
+            call: vec![0.0; program.max_arity],
+            lanes: None,
+            poison: false,
+        }
+    }
+
+    /// A workspace for batches as well, a block of [`LANES`](crate::LANES) points at a time where the program allows it.
+    #[must_use]
+    pub fn for_batch(program: &Program, sizes: &Sizes) -> Self {
+        let mut workspace = Self::new(program, sizes);
+        if program.runs_in_lanes(sizes) {
+            workspace.lanes = Some(Box::new(LaneSpace::new(program, sizes)));
+        }
+        workspace
+    }
+
+    /// For tests: fill all memory and the outputs with NaN and a senseless integer before each run, so
+    /// that what is read before it is written shows.
+    #[must_use]
+    pub fn poisoned(mut self) -> Self {
+        self.poison = true;
+        self
+    }
+
+    pub(crate) fn fill_with_poison(&mut self) {
+        self.real_slots.fill(f64::NAN);
+        self.int_slots.fill(POISON);
+        self.reals.fill(f64::NAN);
+        self.ints.fill(POISON);
+        if let Some(lanes) = &mut self.lanes {
+            lanes.fill_with_poison();
+        }
+    }
+}
+
+/// What poisoned integers hold: an index that no check lets pass.
+pub(crate) const POISON: i64 = i64::MIN / 3;
+
+/// The arguments of the point that is running. Elements are within the buffers' lengths; `None` where
+/// the class is wrong or the element is not there all the same.
+pub(crate) trait Arguments {
+    fn real(&self, input: usize, at: usize) -> Option<f64>;
+    fn int(&self, input: usize, at: usize) -> Option<i64>;
+    fn output_real(&self, output: usize, at: usize) -> Option<f64>;
+    fn output_int(&self, output: usize, at: usize) -> Option<i64>;
+    fn set_real(&mut self, output: usize, at: usize, value: f64) -> Option<()>;
+    fn set_int(&mut self, output: usize, at: usize, value: i64) -> Option<()>;
+}
+
+/// The arguments of a single point.
+pub(crate) struct Single<'a, 'b, 'c> {
+    pub inputs: &'a [Slice<'b>],
+    pub outputs: &'a mut [SliceMut<'c>],
+}
+
+impl Arguments for Single<'_, '_, '_> {
+    fn real(&self, input: usize, at: usize) -> Option<f64> {
+        if let Some(Slice::Real(data)) = self.inputs.get(input) { data.get(at).copied() } else { None }
+    }
+
+    fn int(&self, input: usize, at: usize) -> Option<i64> {
+        if let Some(Slice::Int(data)) = self.inputs.get(input) { data.get(at).copied() } else { None }
+    }
+
+    fn output_real(&self, output: usize, at: usize) -> Option<f64> {
+        if let Some(SliceMut::Real(data)) = self.outputs.get(output) { data.get(at).copied() } else { None }
+    }
+
+    fn output_int(&self, output: usize, at: usize) -> Option<i64> {
+        if let Some(SliceMut::Int(data)) = self.outputs.get(output) { data.get(at).copied() } else { None }
+    }
+
+    fn set_real(&mut self, output: usize, at: usize, value: f64) -> Option<()> {
+        let Some(SliceMut::Real(data)) = self.outputs.get_mut(output) else { return None };
+        data.get_mut(at).map(|place| *place = value)
+    }
+
+    fn set_int(&mut self, output: usize, at: usize, value: i64) -> Option<()> {
+        let Some(SliceMut::Int(data)) = self.outputs.get_mut(output) else { return None };
+        data.get_mut(at).map(|place| *place = value)
+    }
+}
+
+/// The arguments of point `point` of a batch.
+pub(crate) struct Many<'a, 'b, 'c> {
+    pub inputs: &'a [Strided<'b>],
+    pub outputs: &'a mut [StridedMut<'c>],
+    pub point: usize,
+}
+
+impl Arguments for Many<'_, '_, '_> {
+    fn real(&self, input: usize, at: usize) -> Option<f64> {
+        let input = self.inputs.get(input)?;
+        let Slice::Real(data) = input.data else { return None };
+        data.get(self.point * input.point + at * input.element).copied()
+    }
+
+    fn int(&self, input: usize, at: usize) -> Option<i64> {
+        let input = self.inputs.get(input)?;
+        let Slice::Int(data) = input.data else { return None };
+        data.get(self.point * input.point + at * input.element).copied()
+    }
+
+    fn output_real(&self, output: usize, at: usize) -> Option<f64> {
+        let output = self.outputs.get(output)?;
+        let SliceMut::Real(data) = &output.data else { return None };
+        data.get(self.point * output.point + at * output.element).copied()
+    }
+
+    fn output_int(&self, output: usize, at: usize) -> Option<i64> {
+        let output = self.outputs.get(output)?;
+        let SliceMut::Int(data) = &output.data else { return None };
+        data.get(self.point * output.point + at * output.element).copied()
+    }
+
+    fn set_real(&mut self, output: usize, at: usize, value: f64) -> Option<()> {
+        let point = self.point;
+        let output = self.outputs.get_mut(output)?;
+        let SliceMut::Real(data) = &mut output.data else { return None };
+        data.get_mut(point * output.point + at * output.element).map(|place| *place = value)
+    }
+
+    fn set_int(&mut self, output: usize, at: usize, value: i64) -> Option<()> {
+        let point = self.point;
+        let output = self.outputs.get_mut(output)?;
+        let SliceMut::Int(data) = &mut output.data else { return None };
+        data.get_mut(point * output.point + at * output.element).map(|place| *place = value)
+    }
+}

@@ -1,0 +1,266 @@
+//! From the shapes of the arguments to sizes, lengths and offsets.
+//!
+//! In: the extents of each input, and the values of the integer scalars that are sizes. Out:
+//! [`Sizes`], all that depends on them, computed once; or what does not fit, in words.
+
+use crate::{RunError, Slice};
+use chainrule_base::{Id, Poly};
+use chainrule_kernel::{Kernel, Place, Port, Reg, SizeSource};
+use std::fmt;
+use std::sync::Arc;
+
+/// What a program needs to know of its kernel beside the bytecode.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    /// The kernel without its body.
+    pub kernel: Kernel,
+}
+
+/// The sizes of one call: valid for the program that made them.
+#[derive(Clone, Debug)]
+pub struct Sizes {
+    pub(crate) layout: Arc<Layout>,
+    /// One a size of the kernel.
+    pub(crate) values: Vec<i64>,
+    /// Offset in its workspace (0 for arguments) and length of each buffer.
+    pub(crate) buffers: Vec<(usize, usize)>,
+    pub(crate) reals: usize,
+    pub(crate) ints: usize,
+    outputs: Vec<Vec<usize>>,
+}
+
+impl Sizes {
+    /// The extents of an output, outermost first; none for a scalar. Empty too for an output that is not there.
+    #[must_use]
+    pub fn output_shape(&self, output: usize) -> &[usize] {
+        self.outputs.get(output).map_or(&[], Vec::as_slice)
+    }
+
+    /// How many elements an output has.
+    #[must_use]
+    pub fn output_len(&self, output: usize) -> usize {
+        self.output_shape(output).iter().product()
+    }
+
+    /// The value of each size, in the order of the kernel's sizes.
+    #[must_use]
+    pub fn values(&self) -> &[i64] {
+        &self.values
+    }
+
+    pub(crate) fn input_len(&self, input: usize) -> usize {
+        self.buffers[self.layout.kernel.inputs[input].buffer.index()].1
+    }
+
+    /// Whether `value` is what these sizes were made for, where input `input` is a size.
+    pub(crate) fn agrees(&self, input: usize, value: i64) -> bool {
+        let sizes = self.layout.kernel.sizes.iter().zip(&self.values);
+        sizes.filter(|(s, _)| s.source == SizeSource::Value { input }).all(|(_, bound)| *bound == value)
+    }
+}
+
+/// A size's name, to print polynomials with.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Named<'a>(&'a str);
+
+impl fmt::Display for Named<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl Layout {
+    /// Computes the sizes; see [`Program::bind`](crate::Program::bind).
+    pub(crate) fn bind(
+        self: &Arc<Self>,
+        shapes: &[&[usize]],
+        value: impl Fn(usize) -> Option<i64>,
+    ) -> Result<Sizes, RunError> {
+        let kernel = &self.kernel;
+        self.check_ranks(shapes)?;
+        let mut values = Vec::with_capacity(kernel.sizes.len());
+        for size in &kernel.sizes {
+            values.push(match size.source {
+                SizeSource::Extent { input, dim } => extent(shapes[input][dim])?,
+                SizeSource::Value { input } => value(input).ok_or_else(|| {
+                    let name = &kernel.inputs[input].name;
+                    RunError::argument(format!("the value of argument `{name}` is needed: sizes depend on it"))
+                })?,
+            });
+        }
+        self.check_extents(shapes, &values)?;
+        self.check_conditions(&values)?;
+        let eval = |poly: &Poly<Reg>| self.eval(poly, &values);
+        let (reals, ints) = (length(eval(&kernel.workspace_reals)?)?, length(eval(&kernel.workspace_ints)?)?);
+        let mut buffers = Vec::with_capacity(kernel.buffers.len());
+        for buffer in kernel.buffers.as_slice() {
+            let len = length(eval(&buffer.len)?)?;
+            let offset = match &buffer.place {
+                Place::Workspace(offset) if len > 0 => length(eval(offset)?)?,
+                _ => 0,
+            };
+            buffers.push((offset, len));
+        }
+        let mut outputs = Vec::with_capacity(kernel.outputs.len());
+        for port in &kernel.outputs {
+            outputs.push(port.shape.iter().map(|e| length(eval(e)?)).collect::<Result<Vec<usize>, _>>()?);
+        }
+        let sizes = Sizes { layout: Arc::clone(self), values, buffers, reals, ints, outputs };
+        self.check_plan(&sizes, shapes)?;
+        Ok(sizes)
+    }
+
+    fn eval(&self, poly: &Poly<Reg>, values: &[i64]) -> Result<i64, RunError> {
+        let value = |r: Reg| self.kernel.sizes.iter().position(|s| s.reg == r).map_or(0, |i| values[i]);
+        poly.eval(value).ok_or_else(|| {
+            RunError::argument(format!(
+                "the arguments are too large: {} does not fit into 64 bits{}",
+                self.formula(poly),
+                self.bindings(poly, values)
+            ))
+        })
+    }
+
+    /// `poly` with the names of sizes.
+    fn formula(&self, poly: &Poly<Reg>) -> String {
+        let name = |r: Reg| self.kernel.sizes.iter().find(|s| s.reg == r).map_or("?", |s| s.name.as_str());
+        poly.substitute(|r| Poly::var(Named(name(r)))).to_string()
+    }
+
+    /// ` (n = 4, the extent of dimension 1 of `x`)`; nothing for a constant.
+    fn bindings(&self, poly: &Poly<Reg>, values: &[i64]) -> String {
+        let mut parts = Vec::new();
+        for r in poly.vars() {
+            let Some(i) = self.kernel.sizes.iter().position(|s| s.reg == r) else { continue };
+            let origin = match self.kernel.sizes[i].source {
+                SizeSource::Extent { input, dim } => {
+                    format!("the extent of dimension {} of `{}`", dim + 1, self.kernel.inputs[input].name)
+                }
+                SizeSource::Value { input } => format!("the value of `{}`", self.kernel.inputs[input].name),
+            };
+            parts.push(format!("{} = {}, {origin}", self.kernel.sizes[i].name, values[i]));
+        }
+        if parts.is_empty() { String::new() } else { format!(" ({})", parts.join("; ")) }
+    }
+
+    fn check_ranks(&self, shapes: &[&[usize]]) -> Result<(), RunError> {
+        let inputs = &self.kernel.inputs;
+        if shapes.len() != inputs.len() {
+            let names: Vec<String> = inputs.iter().map(|p| format!("`{}`", p.name)).collect();
+            return Err(RunError::argument(format!(
+                "{} given, but {} expected: {}",
+                count(shapes.len(), "argument"),
+                inputs.len(),
+                names.join(", ")
+            )));
+        }
+        for (port, shape) in inputs.iter().zip(shapes) {
+            if port.shape.len() != shape.len() {
+                return Err(RunError::argument(format!(
+                    "argument `{}` has {}, but {} expected: {}",
+                    port.name,
+                    count(shape.len(), "dimension"),
+                    port.shape.len(),
+                    self.shape(port)
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// `[n][2*n + 1]`, or `a scalar`.
+    fn shape(&self, port: &Port) -> String {
+        if port.shape.is_empty() {
+            return "a scalar".to_owned();
+        }
+        port.shape.iter().map(|e| format!("[{}]", self.formula(e))).collect()
+    }
+
+    fn check_extents(&self, shapes: &[&[usize]], values: &[i64]) -> Result<(), RunError> {
+        for (port, shape) in self.kernel.inputs.iter().zip(shapes) {
+            for (dim, (expected, given)) in port.shape.iter().zip(*shape).enumerate() {
+                let value = self.eval(expected, values)?;
+                if value != extent(*given)? {
+                    let formula = match expected.as_constant() {
+                        Some(_) => value.to_string(),
+                        None => format!("{} = {value}", self.formula(expected)),
+                    };
+                    return Err(RunError::argument(format!(
+                        "argument `{}` has extent {given} in dimension {}, but {formula} is expected{}",
+                        port.name,
+                        dim + 1,
+                        self.bindings(expected, values)
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_conditions(&self, values: &[i64]) -> Result<(), RunError> {
+        for condition in &self.kernel.requires {
+            let value = self.eval(&condition.size, values)?;
+            let holds = if condition.exactly_zero { value == 0 } else { value >= 0 };
+            if !holds {
+                let (formula, relation) = (
+                    self.formula(&condition.size),
+                    if condition.exactly_zero { "must be 0" } else { "must not be negative" },
+                );
+                return Err(RunError::Argument {
+                    message: format!(
+                        "{}: {formula} {relation}, but it is {value}{}",
+                        condition.message,
+                        self.bindings(&condition.size, values)
+                    ),
+                    span: condition.span,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Buffers lie inside the workspace, and ports are as long as their shapes say.
+    fn check_plan(&self, sizes: &Sizes, shapes: &[&[usize]]) -> Result<(), RunError> {
+        let product = |shape: &[usize]| shape.iter().try_fold(1usize, |p, e| p.checked_mul(*e));
+        for (buffer, (offset, len)) in self.kernel.buffers.as_slice().iter().zip(&sizes.buffers) {
+            let room = match buffer.class {
+                chainrule_kernel::Class::Real => sizes.reals,
+                chainrule_kernel::Class::Int => sizes.ints,
+            };
+            let fits = match buffer.place {
+                Place::Workspace(_) => offset.checked_add(*len).is_some_and(|end| end <= room),
+                Place::Input(i) => shapes.get(i).and_then(|s| product(s)) == Some(*len),
+                Place::Output(i) => sizes.outputs.get(i).and_then(|s| product(s)) == Some(*len),
+            };
+            if !fits {
+                return Err(RunError::Bug(format!(
+                    "a buffer of kernel `{}` does not fit its place ({len} elements at {:?})",
+                    self.kernel.name, buffer.place
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+fn extent(given: usize) -> Result<i64, RunError> {
+    i64::try_from(given).map_err(|_| RunError::argument(format!("an extent of {given} is too large")))
+}
+
+/// A length as memory knows it. What would be negative is a loop that does not run: no elements.
+fn length(value: i64) -> Result<usize, RunError> {
+    const LIMIT: i64 = i64::MAX / 16;
+    if value > LIMIT {
+        return Err(RunError::argument(format!("the arguments are too large: {value} numbers of memory are needed")));
+    }
+    usize::try_from(value.max(0)).map_err(|_| RunError::argument(format!("{value} numbers do not fit into memory")))
+}
+
+/// The value of an integer scalar among the inputs.
+pub(crate) fn scalar(inputs: &[Slice<'_>], input: usize) -> Option<i64> {
+    if let Some(Slice::Int([value])) = inputs.get(input) { Some(*value) } else { None }
+}
