@@ -44,7 +44,7 @@
 //! # Depth
 //!
 //! A tree of this parser is at most [`MAX_DEPTH`] deep, types included; deeper ones are reported as a limitation.
-//! The parser itself recurses only on brackets, `fun`, `let`, `if` and types, at most [`MAX_NESTING`] deep.
+//! The parser itself recurses only on brackets, `fun`, `let`, `if` and types, at most twice as deep.
 
 mod expressions;
 mod items;

@@ -66,7 +66,9 @@ pub(super) fn offside_expr(span: Span, after: Option<(Span, &str)>, column: u32)
 pub(super) fn missing_operand(span: Span, operator: &str, first: bool) -> Diagnostic {
     let diagnostic =
         error(format!("{} has nothing on its left", quoted(operator)), span, "an expression is missing before this");
-    if first {
+    if operator == "=" {
+        diagnostic.with_help("to compare, write `a == b`; names keep their value, so there is no `+=`")
+    } else if first {
         diagnostic
             .with_reason("this line does not continue the one above: it is not indented further than the `let` there")
             .with_help("to continue the line above, indent this one further than its `let`")
@@ -512,6 +514,7 @@ pub(super) fn expr_at_top(span: Span, found: &str) -> Diagnostic {
         "open" | "use" | "using" | "from" | "include" => {
             diagnostic.with_help("another file is used by `import \"file.ft\"`")
         }
+        "(" => diagnostic.with_help("to name a value write `let name = e`; comments are `// ...` or `/* ... */`"),
         _ => diagnostic.with_help("to name a value write `let name = e`"),
     }
 }

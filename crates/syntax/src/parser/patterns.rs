@@ -12,9 +12,7 @@ impl Parser<'_> {
         loop {
             let (pattern, ty, param_height) = match self.kind() {
                 TokenKind::Name | TokenKind::Underscore | TokenKind::LeftParen => self.param(),
-                kind if kind.is_keyword()
-                    && matches!(self.second(), TokenKind::Arrow | TokenKind::Equals | TokenKind::Comma) =>
-                {
+                kind if kind.is_keyword() && self.before_end_of_params() => {
                     self.report(messages::keyword_as_name(self.token_span(self.raw()), self.token_text(self.raw())));
                     let token = self.bump();
                     let span = self.token_span(token);
@@ -25,7 +23,7 @@ impl Parser<'_> {
                     self.bump();
                     continue;
                 }
-                TokenKind::Integer | TokenKind::Real => {
+                TokenKind::Integer | TokenKind::Real if self.before_end_of_params() => {
                     self.report(messages::number_as_param(self.token_span(self.raw())));
                     let token = self.bump();
                     let span = self.token_span(token);
@@ -37,6 +35,11 @@ impl Parser<'_> {
             params.push(Param { pattern, ty });
         }
         (params, height)
+    }
+
+    /// Whether what comes next stands where a parameter should, by what follows it.
+    fn before_end_of_params(&self) -> bool {
+        matches!(self.second(), TokenKind::Arrow | TokenKind::Equals | TokenKind::Comma)
     }
 
     /// Whether the keyword that comes next stands where a name should, by what follows it.
