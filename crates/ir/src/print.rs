@@ -347,7 +347,10 @@ impl Printer<'_> {
     // Sizes have no sign in front.
     fn annotated_size(&self, size: &Size) -> String {
         let text = self.polynomial(size);
-        if text.starts_with('-') { format!("0 - {}", &text[1..]) } else { text }
+        match text.strip_prefix('-') {
+            Some(rest) => format!("0 - {rest}"),
+            None => text,
+        }
     }
 }
 
@@ -380,7 +383,7 @@ fn identifier(name: &str) -> Option<&str> {
     let mut chars = name.trim_end_matches('\'').chars();
     let starts = chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
     let goes_on = chars.all(|c| c.is_ascii_alphanumeric() || c == '_');
-    (starts && goes_on && name.trim_matches('_') != "" && TokenKind::keyword(name).is_none()).then_some(name)
+    (starts && goes_on && !name.trim_matches('_').is_empty() && TokenKind::keyword(name).is_none()).then_some(name)
 }
 
 fn is_reserved(name: &str) -> bool {
