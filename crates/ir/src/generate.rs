@@ -27,11 +27,13 @@ pub struct Options {
     pub smooth: bool,
     /// Whether [`Expr::Jvp`] occurs.
     pub derivatives: bool,
+    /// Whether only what F~ has a text for: there, derivatives are by `Double`s alone.
+    pub expressible: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { depth: 3, fuel: 60, smooth: false, derivatives: true }
+        Self { depth: 3, fuel: 60, smooth: false, derivatives: true, expressible: false }
     }
 }
 
@@ -316,7 +318,7 @@ impl Generator<'_, '_> {
                 self.choose(&[-0.0, 0.1, 1e-9, 1e10, -1e300, 5e-324, f64::INFINITY, f64::NAN, -1.0 / 3.0])?
             }
             9 => self.choose(&[0.0, 1.0, -1.0, 2.0])?,
-            _ => f64::from(self.u.int_in_range(-24..=24)?) / 8.0,
+            _ => f64::from((self.u.int_in_range(0..=48)? + 24) % 49 - 24) / 8.0,
         };
         Ok(self.b.real(value))
     }
@@ -445,11 +447,15 @@ impl Generator<'_, '_> {
         Ok(self.b.component(result, 1))
     }
 
-    // D⟦fun params -> body of type `ty`⟧ somewhere.
+    // D⟦fun params -> body⟧ somewhere, the body of type `ty` where that can be.
     fn derivative(&mut self, ty: &Type, depth: u32) -> Result<VarId> {
+        let ty = if self.options.expressible && !only_doubles(ty) { &Type::Double } else { ty };
         let mut types = vec![Type::Double];
         if self.u.ratio(1, 2)? {
-            types.push(self.ty(1)?);
+            let ty = self.ty(1)?;
+            if !self.options.expressible || only_doubles(&ty) {
+                types.push(ty);
+            }
         }
         let at = types.iter().map(|t| self.expr(t, depth)).collect::<Result<Vec<_>>>()?;
         let along = types.iter().map(|t| self.leaf(t)).collect::<Result<Vec<_>>>()?;
@@ -628,6 +634,15 @@ impl Generator<'_, '_> {
         let modulus = self.choose(&[5, 2, 11])?;
         let modulus = self.b.int(modulus);
         Ok(self.b.op(Op::Mod, &[result, modulus]))
+    }
+}
+
+fn only_doubles(ty: &Type) -> bool {
+    match ty {
+        Type::Double => true,
+        Type::Int | Type::Bool => false,
+        Type::Array(_, element) => only_doubles(element),
+        Type::Tuple(fields, _) => fields.iter().all(only_doubles),
     }
 }
 

@@ -9,6 +9,7 @@
 //!
 //! Recursive on nesting only.
 
+use crate::check::builtin;
 use crate::{Block, Expr, Function, Size, Stmt, Type, VarId};
 use chainrule_base::{Arena, Id};
 use chainrule_ops::Op;
@@ -16,42 +17,8 @@ use chainrule_syntax::token::TokenKind;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt::Write;
 
-/// Names that mean something in F~ beside keywords and scalar operators.
-const RESERVED: &[&str] = &[
-    "build",
-    "ifold",
-    "sum",
-    "while",
-    "get",
-    "length",
-    "pair",
-    "fst",
-    "snd",
-    "real",
-    "pi",
-    "diff",
-    "vdiff",
-    "mdiff",
-    "grad",
-    "jacob",
-    "mgrad",
-    "deriv",
-    "derivative",
-    "gradient",
-    "jacobian",
-    "hessian",
-    "jvp",
-    "vjp",
-    "hvp",
-    "forward",
-    "lambda",
-    "return",
-    "elif",
-    "elseif",
-    "elsif",
-    "def",
-    "end",
-];
+/// Words that the parser takes for those of other languages, and a name without a meaning yet.
+const RESERVED: &[&str] = &["vjp", "lambda", "return", "elif", "elseif", "elsif", "def", "end"];
 
 /// `function` as an item of an F~ file, with a line break at its end. Linear.
 #[must_use]
@@ -301,7 +268,12 @@ impl Printer<'_> {
     fn polynomial(&self, size: &Size) -> String {
         let mut out = String::new();
         let constant_last = size.terms().filter(|t| !t.0.is_empty()).chain(size.terms().filter(|t| t.0.is_empty()));
-        for (monomial, coefficient) in constant_last {
+        // The smallest integer cannot be written; it is written as a sum.
+        let terms = constant_last.flat_map(|(monomial, c)| match c {
+            i64::MIN => vec![(monomial, -i64::MAX), (monomial, -1)],
+            _ => vec![(monomial, c)],
+        });
+        for (monomial, coefficient) in terms {
             match (out.is_empty(), coefficient < 0) {
                 (true, false) => {}
                 (true, true) => out.push('-'),
@@ -309,13 +281,10 @@ impl Printer<'_> {
                 (false, true) => out.push_str(" - "),
             }
             let magnitude = coefficient.unsigned_abs();
-            let mut factors: Vec<String> = monomial.iter().map(|v| self.names[*v].clone()).collect();
-            if magnitude > i64::MAX.unsigned_abs() {
-                // No integer is written so large: (2^63 - 1) + 1, with the sign in front.
-                let text = format!("({} + 1)", i64::MAX);
-                factors.insert(0, if coefficient < 0 && out == "-" { text } else { format!("({text})") });
-            } else if magnitude != 1 || factors.is_empty() {
-                factors.insert(0, magnitude.to_string());
+            let mut factors: Vec<&str> = monomial.iter().map(|v| self.names[*v].as_str()).collect();
+            let text = magnitude.to_string();
+            if magnitude != 1 || factors.is_empty() {
+                factors.insert(0, &text);
             }
             out.push_str(&factors.join(" * "));
         }
@@ -387,7 +356,7 @@ fn identifier(name: &str) -> Option<&str> {
 }
 
 fn is_reserved(name: &str) -> bool {
-    TokenKind::keyword(name).is_some() || Op::by_name(name).is_some() || RESERVED.contains(&name)
+    TokenKind::keyword(name).is_some() || builtin::names().chain(RESERVED.iter().copied()).any(|word| word == name)
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
-//! What is printed can be read.
+//! What is printed can be read, and means the same.
 
 use arbitrary::Unstructured;
 use chainrule_base::Sources;
+use chainrule_ir::dce::remove_unused;
 use chainrule_ir::generate::{Options, case};
-use chainrule_ir::{Builder, Function, Type, print, verify};
-use chainrule_ops::Op;
+use chainrule_ir::{Builder, Function, Program, Type, Value, alpha_equal, evaluate, print, verify};
+use chainrule_ops::{F64, Op};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -20,6 +21,39 @@ fn parses(text: &str) {
     assert_eq!(module.items.len(), 1);
 }
 
+// The function that the text of `function` means, without what nothing uses.
+fn again(function: &Function) -> Function {
+    let text = print(function);
+    let mut sources = Sources::new();
+    let file = sources.add("<printed>", text.clone());
+    let program = Program::load(&mut sources, file, |path: &str, _| Err(format!("there is no file {path}")));
+    let program = program.unwrap_or_else(|d| panic!("{d}\n{text}"));
+    let mut again = program.elaborate(&function.name).unwrap_or_else(|d| panic!("{d}\n{text}"));
+    assert_eq!(verify(&again), Ok(()), "{text}");
+    remove_unused(&mut again);
+    assert_eq!(verify(&again), Ok(()), "{text}");
+    again
+}
+
+// Bit by bit, but for the bits of NaNs.
+fn same(a: &Value<f64>, b: &Value<f64>) -> bool {
+    let bits = |v: &Value<f64>| v.map(&mut |x| if x.is_nan() { 0 } else { x.to_bits() });
+    let nans = |v: &Value<f64>| v.reals().iter().map(|x| x.is_nan()).collect::<Vec<_>>();
+    bits(a) == bits(b) && nans(a) == nans(b)
+}
+
+fn check(function: &Function, args: &[Value<f64>]) {
+    let first = again(function);
+    let (wanted, found) = (evaluate(function, &mut F64, args), evaluate(&first, &mut F64, args));
+    match (&wanted, &found) {
+        (Ok(wanted), Ok(found)) if same(wanted, found) => {}
+        _ => panic!("{wanted:?} became {found:?} at {args:?}\n{}\n{}", print(function), print(&first)),
+    }
+    // What elaboration made comes back as it is.
+    let second = again(&first);
+    assert!(alpha_equal(&first, &second), "{}\nbecame\n{}", print(&first), print(&second));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: 1000,
@@ -29,9 +63,9 @@ proptest! {
     })]
 
     #[test]
-    fn random_functions_print_as_text_that_parses(bytes in bytes()) {
-        let case = case(&mut Unstructured::new(&bytes), Options::default()).expect("a case of any bytes");
-        parses(&print(&case.function));
+    fn random_functions_come_back(bytes in bytes()) {
+        let case = case(&mut Unstructured::new(&bytes), Options { expressible: true, ..Options::default() }).expect("a case of any bytes");
+        check(&case.function, &case.args);
     }
 }
 
@@ -50,7 +84,7 @@ fn long_functions_print() {
 
 #[test]
 fn names_are_made_different_and_readable() {
-    let mut b = Builder::new("let");
+    let mut b = Builder::new("f");
     let n = b.size_param("n");
     let size = b.size_of(n);
     let same = b.param("n", Type::array(size, Type::Double));
@@ -60,6 +94,22 @@ fn names_are_made_different_and_readable() {
     b.name(operator, &"exp".into());
     let result = b.tuple(&[operator, same]);
     let f: Function = b.finish(result);
-    assert_eq!(verify(&f), Ok(()));
-    parses(&print(&f));
+    check(&f, &[vec![1.0, 2.0].into(), 3.0.into(), 4.0.into()]);
+    let mut b = Builder::new("let");
+    let x = b.param("x", Type::Double);
+    parses(&print(&b.finish(x)));
+}
+
+#[test]
+fn numbers_come_back() {
+    let mut b = Builder::new("f");
+    let k = b.param("k", Type::Int);
+    let reals = [0.1, -0.0, 1e300, 5e-324, -2.5, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, f64::MIN_POSITIVE, 1e22];
+    let mut vars: Vec<_> = reals.iter().map(|x| b.real(*x)).collect();
+    let big = b.int(i64::MIN);
+    let sum = b.op(Op::Max, &[big, k]);
+    let negative = b.size(b.size_of(k).scale(-3).sub(&chainrule_ir::Size::constant(7)));
+    vars.extend([b.to_real(sum), b.to_real(negative)]);
+    let array = b.array(&vars);
+    check(&b.finish(array), &[4.into()]);
 }
