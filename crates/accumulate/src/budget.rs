@@ -14,8 +14,8 @@ pub struct Budget {
 impl Budget {
     /// The default for [`Budget::paths`].
     pub const PATHS: u64 = 1_000_000;
-    /// The default for [`Budget::products`]: about 2 GB of program.
-    pub const PRODUCTS: u64 = 50_000_000;
+    /// The default for [`Budget::products`]: a few GB of memory while it is tidied.
+    pub const PRODUCTS: u64 = 20_000_000;
 }
 
 impl Default for Budget {

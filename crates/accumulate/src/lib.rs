@@ -13,12 +13,15 @@
 //! | [`oracle`] | the sum over all paths |
 //! | [`forward`], [`reverse`] | the two modes, scalar and vector |
 //! | [`vertex`], [`markowitz`] | vertex elimination in a given order, and by Markowitz degree |
+//! | [`strategy`] | the table of strategies; running and checking them |
+//! | [`derive`] | Jacobian, gradient, Hessian, higher orders, products with vectors |
 //! | [`check`] | the checkers |
 //! | `budget` | budgets and stop reasons |
 
 mod budget;
 pub mod check;
 mod count;
+pub mod derive;
 pub mod forward;
 mod linear;
 mod linearise;
@@ -27,6 +30,7 @@ pub mod oracle;
 mod pattern;
 mod program;
 pub mod reverse;
+pub mod strategy;
 mod tidy;
 pub mod vertex;
 
@@ -36,3 +40,4 @@ pub use linear::{Edge, EdgeId, Label, LinearGraph, VertexId, Wanted};
 pub use linearise::{Column, Row};
 pub use pattern::{Compressed, Pattern};
 pub use program::{Builder, Entry, LabelId, Product, Program};
+pub use strategy::{STRATEGIES, Strategy};

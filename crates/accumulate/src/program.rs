@@ -108,6 +108,12 @@ impl Program {
         self.step_ends.len()
     }
 
+    /// How many products there are, in all steps.
+    #[must_use]
+    pub fn n_products(&self) -> u64 {
+        self.products.len() as u64
+    }
+
     /// The label that step `idx` makes.
     #[must_use]
     pub fn step_label(&self, idx: usize) -> LabelId {

@@ -8,12 +8,13 @@ use crate::program::{Builder, Entry, Program};
 use crate::{Label, LabelId};
 use chainrule_base::{Arena, Id};
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 /// A label of the tidied program, and whether it is negated.
 type Signed = (LabelId, bool);
 
-/// The products of a step: sign and sorted factors.
-type Key = Vec<(bool, Vec<LabelId>)>;
+/// A step in one normal form: for each product its sign and number of factors, then the factors, sorted.
+type Key = SmallVec<[u32; 8]>;
 
 impl Program {
     /// The program without steps that no result needs. Linear.
@@ -91,11 +92,11 @@ impl Program {
         made: &mut FxHashMap<Key, LabelId>,
         builder: &mut Builder,
     ) -> Signed {
-        let mut key: Key = self
+        let mut products: SmallVec<[(bool, SmallVec<[LabelId; 4]>); 4]> = self
             .step(idx)
             .map(|product| {
                 let mut negative = product.negative;
-                let mut factors = Vec::with_capacity(product.factors.len());
+                let mut factors = SmallVec::new();
                 for factor in product.factors {
                     let (label, label_negative) = new[factor.index()];
                     negative ^= label_negative;
@@ -109,23 +110,28 @@ impl Program {
                 (negative, factors)
             })
             .collect();
-        key.sort_unstable_by(|a, b| a.1.cmp(&b.1).then(a.0.cmp(&b.0)));
+        products.sort_unstable_by(|a, b| a.1.cmp(&b.1).then(a.0.cmp(&b.0)));
         // One sign for a step and its negation, so that they are found to be equal.
-        let negative = key[0].0;
+        let negative = products[0].0;
         if negative {
-            for product in &mut key {
+            for product in &mut products {
                 product.0 = !product.0;
             }
         }
-        if let [(false, factors)] = key.as_slice()
+        if let [(false, factors)] = products.as_slice()
             && let [label] = factors.as_slice()
         {
             return (*label, negative);
         }
+        let mut key = Key::new();
+        for (product_negative, factors) in &products {
+            key.push(2 * factors.len() as u32 + u32::from(*product_negative));
+            key.extend(factors.iter().map(|f| f.index() as u32));
+        }
         if let Some(label) = made.get(&key) {
             return (*label, negative);
         }
-        for (product_negative, factors) in &key {
+        for (product_negative, factors) in &products {
             builder.add_signed(*product_negative, factors);
         }
         let label = builder.close();

@@ -1,4 +1,5 @@
 //! Every strategy computes the sums over all paths.
+#![allow(clippy::unwrap_used)]
 
 mod support;
 

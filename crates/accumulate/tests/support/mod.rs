@@ -1,5 +1,5 @@
 //! Random linearised graphs, and the settings of random tests.
-#![allow(dead_code, missing_docs)]
+#![allow(dead_code, missing_docs, clippy::unwrap_used)]
 
 use arbitrary::Unstructured;
 use chainrule_accumulate::{Label, LinearGraph};

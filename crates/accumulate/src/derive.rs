@@ -1,0 +1,319 @@
+//! Derivatives of the scalar graph: Jacobian, gradient, Hessian, any order, and products with vectors.
+//!
+//! In: a graph, roots, inputs, [`Options`]. Out: nodes of the same graph, only for what may be other
+//! than zero, with the pattern and a report of how they were made.
+
+use crate::strategy::{Report, Strategy};
+use crate::{Budget, Column, LinearGraph, Pattern, Row};
+use chainrule_base::Diagnostic;
+use chainrule_graph::{Graph, NodeId};
+use rustc_hash::FxHashMap;
+
+/// How derivatives are made.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// The strategy.
+    pub strategy: &'static Strategy,
+    /// Its budget.
+    pub budget: Budget,
+}
+
+impl Options {
+    /// The strategy of this name, with the default budget.
+    ///
+    /// # Errors
+    /// When there is no such strategy.
+    pub fn named(name: &str) -> Result<Self, Diagnostic> {
+        Ok(Self { strategy: Strategy::named(name)?, budget: Budget::default() })
+    }
+}
+
+/// The strategy `auto`.
+impl Default for Options {
+    fn default() -> Self {
+        Self { strategy: &crate::STRATEGIES[0], budget: Budget::default() }
+    }
+}
+
+/// A matrix of derivatives.
+#[derive(Clone, Debug)]
+pub struct Derived {
+    /// Where it may be other than zero (and was asked for).
+    pub pattern: Pattern,
+    /// The derivatives, in the order of [`Pattern::coo`].
+    pub nodes: Vec<NodeId>,
+    /// How they were made.
+    pub report: Report,
+}
+
+impl Derived {
+    /// The derivative at (row, column); `None` where it is zero or was not asked for.
+    #[must_use]
+    pub fn get(&self, row: usize, column: usize) -> Option<NodeId> {
+        self.pattern.place(row, column).map(|place| self.nodes[place])
+    }
+
+    /// All rows in full, with the number 0 where nothing is.
+    #[must_use]
+    pub fn dense(&self, graph: &mut Graph) -> Vec<Vec<NodeId>> {
+        let (n_rows, n_columns) = self.pattern.shape();
+        let mut rows = vec![vec![graph.constant(0.0); n_columns]; n_rows];
+        for ((row, column), node) in self.pattern.coo().iter().zip(&self.nodes) {
+            rows[*row][*column] = *node;
+        }
+        rows
+    }
+
+    /// Row, column and node of each derivative.
+    pub fn entries(&self) -> impl Iterator<Item = (usize, usize, NodeId)> {
+        self.pattern.coo().iter().zip(&self.nodes).map(|((row, column), node)| (*row, *column, *node))
+    }
+}
+
+/// The derivatives of any rows by any columns; `pairs` of (row, column) restricts what is made.
+///
+/// # Errors
+/// As [`LinearGraph::build`], [`LinearGraph::ask_only`] and [`Strategy::run`].
+pub fn derive(
+    graph: &mut Graph,
+    rows: &[Row],
+    columns: &[Column],
+    pairs: Option<&[(usize, usize)]>,
+    options: &Options,
+) -> Result<Derived, Diagnostic> {
+    let mut linear = LinearGraph::build(graph, rows, columns)?;
+    if let Some(pairs) = pairs {
+        linear = linear.ask_only(pairs)?;
+    }
+    let (program, report) = options.strategy.run(&linear, &options.budget)?;
+    let nodes = program.replay(&linear, graph)?;
+    // What the graph knows to be zero only now, such as a sum that cancels, is left out too.
+    let kept = |node: &NodeId| graph.as_const(*node) != Some(0.0);
+    let (n_rows, n_columns) = program.shape();
+    let (places, nodes): (Vec<(usize, usize)>, Vec<NodeId>) = program
+        .results()
+        .iter()
+        .zip(nodes)
+        .filter(|(_, node)| kept(node))
+        .map(|(entry, node)| ((entry.row, entry.column), node))
+        .unzip();
+    Ok(Derived { pattern: Pattern::new(n_rows, n_columns, places), nodes, report })
+}
+
+/// The Jacobian of `roots` by `inputs`.
+///
+/// # Errors
+/// As [`derive`].
+///
+/// ```
+/// use chainrule_accumulate::derive::{Options, jacobian};
+/// use chainrule_graph::{Graph, Semantics};
+/// let mut g = Graph::new(Semantics::Algebraic);
+/// let (x, y) = (g.input("x"), g.input("y"));
+/// let xy = g.mul(x, y);
+/// let j = jacobian(&mut g, &[xy, x], &[x, y], None, &Options::default())?;
+/// let one = g.constant(1.0);
+/// assert_eq!(j.entries().collect::<Vec<_>>(), [(0, 0, y), (0, 1, x), (1, 0, one)]);
+/// # Ok::<(), chainrule_base::Diagnostic>(())
+/// ```
+pub fn jacobian(
+    graph: &mut Graph,
+    roots: &[NodeId],
+    inputs: &[NodeId],
+    pairs: Option<&[(usize, usize)]>,
+    options: &Options,
+) -> Result<Derived, Diagnostic> {
+    derive(graph, &roots_as_rows(roots), &inputs_as_columns(inputs), pairs, options)
+}
+
+/// The gradient of `root` by `inputs`: a matrix of one row.
+///
+/// # Errors
+/// As [`derive`].
+pub fn gradient(graph: &mut Graph, root: NodeId, inputs: &[NodeId], options: &Options) -> Result<Derived, Diagnostic> {
+    jacobian(graph, &[root], inputs, None, options)
+}
+
+/// The Jacobian times a vector, given as (input, component): a matrix of one column.
+///
+/// # Errors
+/// As [`derive`].
+pub fn jacobian_vector(
+    graph: &mut Graph,
+    roots: &[NodeId],
+    direction: &[(NodeId, NodeId)],
+    options: &Options,
+) -> Result<Derived, Diagnostic> {
+    derive(graph, &roots_as_rows(roots), &[Column::Direction(direction.to_vec())], None, options)
+}
+
+/// A vector, given as (root, component), times the Jacobian: a matrix of one row.
+///
+/// # Errors
+/// As [`derive`].
+pub fn vector_jacobian(
+    graph: &mut Graph,
+    weights: &[(NodeId, NodeId)],
+    inputs: &[NodeId],
+    options: &Options,
+) -> Result<Derived, Diagnostic> {
+    derive(graph, &[Row::Weighted(weights.to_vec())], &inputs_as_columns(inputs), None, options)
+}
+
+/// The Hessian of `root` by `inputs`. The Jacobian of the gradient, of which the lower triangle is
+/// accumulated and mirrored.
+///
+/// # Errors
+/// As [`derive`].
+pub fn hessian(graph: &mut Graph, root: NodeId, inputs: &[NodeId], options: &Options) -> Result<Derived, Diagnostic> {
+    let gradient = gradient(graph, root, inputs, options)?.dense(graph).swap_remove(0);
+    let (rows, columns) = (roots_as_rows(&gradient), inputs_as_columns(inputs));
+    let linear = LinearGraph::build(graph, &rows, &columns)?;
+    // Only pairs that are connected are asked for, so that a large sparse Hessian has no dense list.
+    let lower: Vec<(usize, usize)> = (0..inputs.len())
+        .zip(graph.depends_on(&gradient, inputs))
+        .flat_map(|(row, depends)| depends.into_iter().filter(move |c| *c <= row).map(move |c| (row, c)))
+        .collect();
+    let linear = linear.ask_only(&lower)?;
+    let (program, report) = options.strategy.run(&linear, &options.budget)?;
+    let nodes = program.replay(&linear, graph)?;
+    let mut entries: Vec<(usize, usize, NodeId)> = Vec::with_capacity(2 * nodes.len());
+    for (entry, node) in program.results().iter().zip(nodes) {
+        if graph.as_const(node) == Some(0.0) {
+            continue;
+        }
+        entries.push((entry.row, entry.column, node));
+        if entry.row != entry.column {
+            entries.push((entry.column, entry.row, node));
+        }
+    }
+    entries.sort_unstable();
+    let pattern = Pattern::new(inputs.len(), inputs.len(), entries.iter().map(|e| (e.0, e.1)).collect());
+    Ok(Derived { pattern, nodes: entries.into_iter().map(|e| e.2).collect(), report })
+}
+
+/// The Hessian of `root` by `inputs` times a vector, given as (input, component): a matrix of one
+/// column, a row for each of `inputs`.
+///
+/// # Errors
+/// As [`derive`].
+pub fn hessian_vector(
+    graph: &mut Graph,
+    root: NodeId,
+    inputs: &[NodeId],
+    direction: &[(NodeId, NodeId)],
+    options: &Options,
+) -> Result<Derived, Diagnostic> {
+    let gradient = gradient(graph, root, inputs, options)?.dense(graph).swap_remove(0);
+    jacobian_vector(graph, &gradient, direction, options)
+}
+
+/// All derivatives of one order.
+#[derive(Clone, Debug)]
+pub struct Tensor {
+    /// Those that may be other than zero: positions of inputs, descending, and the node. Ascending by positions.
+    pub entries: Vec<(Vec<usize>, NodeId)>,
+    /// How each order was made, from the first on.
+    pub reports: Vec<Report>,
+}
+
+impl Tensor {
+    /// The derivative by the inputs at these positions, in any order; `None` where it is zero.
+    #[must_use]
+    pub fn get(&self, positions: &[usize]) -> Option<NodeId> {
+        let mut sorted = positions.to_vec();
+        sorted.sort_unstable_by(|a, b| b.cmp(a));
+        let idx = self.entries.binary_search_by(|(p, _)| p.cmp(&sorted)).ok()?;
+        Some(self.entries[idx].1)
+    }
+}
+
+/// The derivatives of `root` of this order, each once whatever the order of its variables.
+///
+/// # Errors
+/// As [`derive`].
+pub fn higher(
+    graph: &mut Graph,
+    root: NodeId,
+    inputs: &[NodeId],
+    order: usize,
+    options: &Options,
+) -> Result<Tensor, Diagnostic> {
+    let mut tensor = Tensor { entries: vec![(Vec::new(), root)], reports: Vec::new() };
+    for _ in 0..order {
+        let roots: Vec<NodeId> = tensor.entries.iter().map(|(_, node)| *node).collect();
+        let depends = graph.depends_on(&roots, inputs);
+        let mut pairs = Vec::new();
+        for (row, ((positions, _), columns)) in tensor.entries.iter().zip(&depends).enumerate() {
+            let last = positions.last().copied().unwrap_or(usize::MAX);
+            pairs.extend(columns.iter().filter(|c| **c <= last).map(|c| (row, *c)));
+        }
+        let derived = jacobian(graph, &roots, inputs, Some(&pairs), options)?;
+        let mut entries: Vec<(Vec<usize>, NodeId)> = derived
+            .entries()
+            .map(|(row, column, node)| ([tensor.entries[row].0.as_slice(), &[column]].concat(), node))
+            .collect();
+        entries.sort_unstable();
+        tensor.entries = entries;
+        tensor.reports.push(derived.report);
+    }
+    Ok(tensor)
+}
+
+/// The roots with every derivative that stands in them made (D*, section 2), from the leaves up.
+/// Derivatives that share variables share the work.
+///
+/// # Errors
+/// As [`derive`].
+pub fn resolve(graph: &mut Graph, roots: &[NodeId], options: &Options) -> Result<Vec<NodeId>, Diagnostic> {
+    let mut roots = roots.to_vec();
+    loop {
+        let leaves = graph.leaf_derivatives(&roots);
+        if leaves.is_empty() {
+            return Ok(roots);
+        }
+        let made = make_leaves(graph, &leaves, options)?;
+        roots = graph.substitute(&roots, &made)?;
+    }
+}
+
+/// What each of these derivatives is.
+fn make_leaves(
+    graph: &mut Graph,
+    leaves: &[NodeId],
+    options: &Options,
+) -> Result<FxHashMap<NodeId, NodeId>, Diagnostic> {
+    let mut current: Vec<(NodeId, Vec<NodeId>)> = Vec::with_capacity(leaves.len());
+    for leaf in leaves {
+        let (of, by) =
+            graph.derivative_parts(*leaf).ok_or_else(|| Diagnostic::bug(format!("{leaf} is no derivative")))?;
+        current.push((of, by.iter().rev().copied().collect()));
+    }
+    while current.iter().any(|(_, by)| !by.is_empty()) {
+        let (mut roots, mut inputs): (Vec<NodeId>, Vec<NodeId>) =
+            current.iter().filter_map(|(of, by)| Some((*of, *by.last()?))).unzip();
+        for nodes in [&mut roots, &mut inputs] {
+            nodes.sort_unstable();
+            nodes.dedup();
+        }
+        let place = |nodes: &[NodeId], node: NodeId| nodes.partition_point(|n| *n < node);
+        let pairs: Vec<(usize, usize)> =
+            current.iter().filter_map(|(of, by)| Some((place(&roots, *of), place(&inputs, *by.last()?)))).collect();
+        let derived = jacobian(graph, &roots, &inputs, Some(&pairs), options)?;
+        let zero = graph.constant(0.0);
+        for (of, by) in &mut current {
+            if let Some(x) = by.pop() {
+                *of = derived.get(place(&roots, *of), place(&inputs, x)).unwrap_or(zero);
+            }
+        }
+    }
+    Ok(leaves.iter().copied().zip(current.into_iter().map(|(of, _)| of)).collect())
+}
+
+fn roots_as_rows(roots: &[NodeId]) -> Vec<Row> {
+    roots.iter().map(|r| Row::Root(*r)).collect()
+}
+
+fn inputs_as_columns(inputs: &[NodeId]) -> Vec<Column> {
+    inputs.iter().map(|x| Column::Input(*x)).collect()
+}
