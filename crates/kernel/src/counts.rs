@@ -3,7 +3,8 @@
 //! Operations on doubles and calls of users' functions count; integers, addresses, loads and stores do
 //! not. A user's function is a call that weighs as much as a sine, as in a scalar graph.
 
-use crate::kernel::{Instr, Kernel, Reg, Stmt};
+use crate::events::{Event, events};
+use crate::kernel::{Instr, Kernel, Reg};
 use chainrule_base::{Arena, Poly};
 use chainrule_ops::{Counts, Op};
 
@@ -18,63 +19,110 @@ use chainrule_ops::{Counts, Op};
 /// When there are fewer values than sizes.
 #[must_use]
 pub fn counts(kernel: &Kernel, sizes: &[i64]) -> Counts {
-    let mut counter = Counter { known: Arena::filled(kernel.regs.len(), None) };
+    let events = events(&kernel.body);
+    let walked = walked_loops(kernel, &events);
+    // The values of registers that do not depend on data.
+    let mut known: Arena<Reg, Option<i64>> = Arena::filled(kernel.regs.len(), None);
     for (idx, size) in kernel.sizes.iter().enumerate() {
-        counter.known[size.reg] = Some(sizes[idx]);
+        known[size.reg] = Some(sizes[idx]);
     }
-    counter.block(&kernel.body)
-}
-
-struct Counter {
-    /// The values of registers that do not depend on data.
-    known: Arena<Reg, Option<i64>>,
-}
-
-impl Counter {
-    fn value(&self, poly: &Poly<Reg>) -> Option<i64> {
-        if poly.terms().any(|(monomial, _)| monomial.iter().any(|reg| self.known[*reg].is_none())) {
-            return None;
-        }
-        poly.eval(|reg| self.known[reg].unwrap_or(0))
-    }
-
-    fn block(&mut self, stmts: &[Stmt]) -> Counts {
-        let mut counts = Counts::default();
-        for stmt in stmts {
-            match stmt {
-                Stmt::Straight(instrs) => instrs.iter().for_each(|instr| self.instr(instr, &mut counts)),
-                Stmt::For { index, count, body, .. } => match self.value(count) {
-                    Some(n) if depends(body, &mut vec![*index]) => {
-                        for i in 0..n {
-                            self.known[*index] = Some(i);
-                            counts += self.block(body);
-                        }
-                        self.known[*index] = None;
+    let mut open: Vec<Open> = vec![Open::new(Kind::Times(1))];
+    let mut at = 0;
+    while let Some(event) = events.get(at) {
+        at += 1;
+        let top = open.len() - 1;
+        match event {
+            Event::Instr(Instr::Op { op, .. }) => open[top].counts.record(*op),
+            Event::Instr(Instr::External { .. }) => open[top].counts.record(Op::Sin),
+            Event::Instr(Instr::Int { dst, value }) => known[*dst] = eval(value, &known),
+            Event::For { index, count, .. } => open.push(Open::new(match eval(count, &known) {
+                Some(n) if n > 0 && walked[*index] => {
+                    known[*index] = Some(0);
+                    Kind::Walk { index: *index, left: n - 1, start: at }
+                }
+                n => Kind::Times(n.unwrap_or(1)),
+            })),
+            Event::While { .. } => open.push(Open::new(Kind::Times(1))),
+            Event::If { .. } => open.push(Open::new(Kind::Branch)),
+            Event::Else { .. } => open.push(Open::new(Kind::Branch)),
+            Event::EndFor { .. } | Event::EndWhile { .. } => {
+                if let Kind::Walk { index, left, start } = &mut open[top].kind {
+                    if *left > 0 {
+                        *left -= 1;
+                        known[*index] = known[*index].map(|i| i + 1);
+                        at = *start;
+                        continue;
                     }
-                    n => counts += times(self.block(body), n.unwrap_or(1)),
-                },
-                Stmt::While { condition, body, .. } => {
-                    counts += self.block(condition);
-                    counts += self.block(body);
+                    known[*index] = None;
                 }
-                Stmt::If { then, otherwise, .. } => {
-                    let (then, otherwise) = (self.block(then), self.block(otherwise));
-                    counts += if then.weight >= otherwise.weight { then } else { otherwise };
+                if let (Some(done), Some(around)) = (open.pop(), open.last_mut()) {
+                    let n = if let Kind::Times(n) = done.kind { n } else { 1 };
+                    around.counts += times(done.counts, n);
                 }
-                Stmt::Copy { .. } => {}
             }
+            Event::EndIf { .. } => {
+                if let (Some(otherwise), Some(then), Some(around)) = (open.pop(), open.pop(), open.last_mut()) {
+                    let then_weighs_more = then.counts.weight >= otherwise.counts.weight;
+                    around.counts += if then_weighs_more { then.counts } else { otherwise.counts };
+                }
+            }
+            Event::Instr(_) | Event::Copy { .. } | Event::Test { .. } => {}
         }
-        counts
     }
+    open.first().map(|whole| whole.counts).unwrap_or_default()
+}
 
-    fn instr(&mut self, instr: &Instr, counts: &mut Counts) {
-        match instr {
-            Instr::Op { op, .. } => counts.record(*op),
-            Instr::External { .. } => counts.record(Op::Sin),
-            Instr::Int { dst, value } => self.known[*dst] = self.value(value),
+/// A loop or branch that is being read.
+struct Open {
+    kind: Kind,
+    counts: Counts,
+}
+
+enum Kind {
+    /// Every iteration is like the first.
+    Times(i64),
+    /// Iterations differ; events from `start` on are read once more for each that is left.
+    Walk {
+        index: Reg,
+        left: i64,
+        start: usize,
+    },
+    Branch,
+}
+
+impl Open {
+    fn new(kind: Kind) -> Self {
+        Self { kind, counts: Counts::default() }
+    }
+}
+
+fn eval(poly: &Poly<Reg>, known: &Arena<Reg, Option<i64>>) -> Option<i64> {
+    let all_known = poly.terms().all(|(monomial, _)| monomial.iter().all(|reg| known[*reg].is_some()));
+    if all_known { poly.eval(|reg| known[reg].unwrap_or(0)) } else { None }
+}
+
+/// By index: loops that hold a loop whose length depends on their index.
+fn walked_loops(kernel: &Kernel, events: &[Event<'_>]) -> Arena<Reg, bool> {
+    let mut walked: Arena<Reg, bool> = Arena::filled(kernel.regs.len(), false);
+    // The indices that a register depends on.
+    let mut indices: Arena<Reg, Vec<Reg>> = Arena::filled(kernel.regs.len(), Vec::new());
+    let of = |poly: &Poly<Reg>, indices: &Arena<Reg, Vec<Reg>>| {
+        let mut found: Vec<Reg> = poly.vars().into_iter().flat_map(|reg| indices[reg].iter().copied()).collect();
+        found.sort_unstable();
+        found.dedup();
+        found
+    };
+    for event in events {
+        match event {
+            Event::Instr(Instr::Int { dst, value }) => indices[*dst] = of(value, &indices),
+            Event::For { index, count, .. } => {
+                of(count, &indices).into_iter().for_each(|outer| walked[outer] = true);
+                indices[*index] = vec![*index];
+            }
             _ => {}
         }
     }
+    walked
 }
 
 fn times(counts: Counts, n: i64) -> Counts {
@@ -91,23 +139,35 @@ fn times(counts: Counts, n: i64) -> Counts {
     }
 }
 
-/// Whether a loop in `stmts` has a length over `regs`, to which what is computed from them is added.
-fn depends(stmts: &[Stmt], regs: &mut Vec<Reg>) -> bool {
-    let over = |poly: &Poly<Reg>, regs: &[Reg]| poly.terms().any(|(m, _)| m.iter().any(|reg| regs.contains(reg)));
-    stmts.iter().any(|stmt| match stmt {
-        Stmt::Straight(instrs) => {
-            for instr in instrs {
-                if let Instr::Int { dst, value } = instr
-                    && over(value, regs)
-                {
-                    regs.push(*dst);
-                }
-            }
-            false
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lower_function;
+    use chainrule_ir::{Builder, Size, Type};
+
+    #[test]
+    fn loops_multiply_and_triangles_are_walked() {
+        let mut b = Builder::new("f");
+        let n = b.size_param("n");
+        let x = b.param("x", Type::array(Size::var(n), Type::Double));
+        let square = b.sum(Size::var(n), |b, i| {
+            let xi = b.get_proved(x, i);
+            b.sum(Size::var(n), |b, _| b.op(Op::Sin, &[xi]))
+        });
+        let triangle = b.sum(Size::var(n), |b, i| {
+            b.sum(Size::var(i), |b, j| {
+                let xj = b.get_proved(x, j);
+                let positive = b.op(Op::Lt, &[square, xj]);
+                b.if_(positive, |b| b.op(Op::Mul, &[xj, xj]), |_| xj)
+            })
+        });
+        let kernel = lower_function(&b.finish(triangle)).unwrap();
+        let at = |n: i64| counts(&kernel, &[n]);
+        assert_eq!(at(0), Counts::default());
+        for n in [1u64, 2, 5] {
+            let (inner, found) = (n * (n - 1) / 2, at(n as i64));
+            assert_eq!([found.call, found.mul, found.logic], [n * n, inner, inner], "{n}");
+            assert_eq!(found.add, n * n + n + inner + n);
         }
-        Stmt::For { count, body, .. } => over(count, regs) || depends(body, regs),
-        Stmt::While { condition, body, .. } => depends(condition, regs) || depends(body, regs),
-        Stmt::If { then, otherwise, .. } => depends(then, regs) || depends(otherwise, regs),
-        Stmt::Copy { .. } => false,
-    })
+    }
 }

@@ -27,9 +27,11 @@
 //! | `blocks` | blocks, offers, statements without loops |
 //! | `loops` | build, fold, sum, while, if |
 //! | `prune` | scalar instructions that turn out to be of no use |
+//! | `deep` | room for blocks that nest very deep |
 
 mod blocks;
 mod builder;
+mod deep;
 mod layout;
 mod live;
 mod loops;
@@ -51,6 +53,10 @@ use std::collections::BTreeSet;
 /// A limitation where the size of a result or of an array in the workspace depends on data; a bug where
 /// the function is malformed, or holds a `Jvp`.
 pub fn lower_function(function: &Function) -> Result<Kernel, Diagnostics> {
+    deep::with_room_for(&function.body, || lower(function))?
+}
+
+fn lower(function: &Function) -> Result<Kernel, Diagnostics> {
     let mut l = Lowering {
         function,
         live: Live::of(function),

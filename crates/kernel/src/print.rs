@@ -1,8 +1,10 @@
-//! A readable listing of a kernel: one line a statement, loops and branches indented.
+//! A readable listing of a kernel: one line a statement, loops and branches indented. What a branch
+//! chooses stands after it: `r3 = r1 | r2`.
 //!
 //! The same kernel always prints the same bytes. Nothing parses a listing back.
 
-use crate::kernel::{Buffer, BufferId, Carried, Class, Instr, Kernel, Place, Port, Reg, SizeSource, Stmt};
+use crate::events::{Event, events};
+use crate::kernel::{Buffer, BufferId, Carried, Class, Instr, Kernel, Place, Port, Reg, SizeSource};
 use chainrule_base::Poly;
 use std::fmt::{self, Display, Write};
 
@@ -40,7 +42,7 @@ impl Display for Kernel {
             let relation = if condition.exactly_zero { "==" } else { ">=" };
             writeln!(f, "require {} {relation} 0: {}", condition.size, condition.message)?;
         }
-        self.block(f, &self.body, 0)
+        self.body(f)
     }
 }
 
@@ -69,48 +71,53 @@ impl Kernel {
         writeln!(f, " in {}", port.buffer)
     }
 
-    fn block(&self, f: &mut fmt::Formatter<'_>, stmts: &[Stmt], depth: usize) -> fmt::Result {
-        let line = |f: &mut fmt::Formatter<'_>, depth: usize| write!(f, "{:width$}", "", width = 2 * depth);
-        for stmt in stmts {
-            match stmt {
-                Stmt::Straight(instrs) => {
-                    for instr in instrs {
-                        line(f, depth)?;
-                        self.instr(f, instr)?;
-                        f.write_char('\n')?;
-                    }
-                }
-                Stmt::For { index, count, carried, body } => {
+    fn body(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let events = events(&self.body);
+        let mut depth = 0usize;
+        for (idx, event) in events.iter().enumerate() {
+            let line = |f: &mut fmt::Formatter<'_>, depth: usize| write!(f, "{:width$}", "", width = 2 * depth);
+            match event {
+                Event::Instr(instr) => {
                     line(f, depth)?;
-                    writeln!(f, "for {index} in 0..{count}{}", Carry(carried))?;
-                    self.block(f, body, depth + 1)?;
-                }
-                Stmt::While { limit, carried, condition, holds, body, failure } => {
-                    line(f, depth)?;
-                    writeln!(f, "while {holds} at most {limit} else {failure}{}", Carry(carried))?;
-                    self.block(f, condition, depth + 1)?;
-                    line(f, depth)?;
-                    writeln!(f, "do")?;
-                    self.block(f, body, depth + 1)?;
-                }
-                Stmt::If { condition, then, otherwise, choices } => {
-                    line(f, depth)?;
-                    write!(f, "if {condition}")?;
-                    for c in choices {
-                        write!(f, ", {} = {} | {}", c.var, c.then, c.otherwise)?;
-                    }
+                    self.instr(f, instr)?;
                     f.write_char('\n')?;
-                    self.block(f, then, depth + 1)?;
-                    if !otherwise.is_empty() {
-                        line(f, depth)?;
-                        writeln!(f, "else")?;
-                        self.block(f, otherwise, depth + 1)?;
-                    }
                 }
-                Stmt::Copy { to, from, len } => {
+                Event::Copy { to, from, len } => {
                     line(f, depth)?;
                     writeln!(f, "copy {len} to {} from {}", Element(to.0, &to.1), Element(from.0, &from.1))?;
                 }
+                Event::For { index, count, carried } => {
+                    line(f, depth)?;
+                    writeln!(f, "for {index} in 0..{count}{}", Carry(carried))?;
+                    depth += 1;
+                }
+                Event::While { carried, limit } => {
+                    line(f, depth)?;
+                    writeln!(f, "while at most {limit}{}", Carry(carried))?;
+                    depth += 1;
+                }
+                Event::Test { holds, failure } => {
+                    line(f, depth - 1)?;
+                    writeln!(f, "do if {holds} else {failure}")?;
+                }
+                Event::If { condition } => {
+                    line(f, depth)?;
+                    writeln!(f, "if {condition}")?;
+                    depth += 1;
+                }
+                Event::Else { .. } if matches!(events.get(idx + 1), Some(Event::EndIf { .. })) => {}
+                Event::Else { .. } => {
+                    line(f, depth - 1)?;
+                    writeln!(f, "else")?;
+                }
+                Event::EndIf { choices } => {
+                    depth -= 1;
+                    for c in *choices {
+                        line(f, depth)?;
+                        writeln!(f, "{} = {} | {}", c.var, c.then, c.otherwise)?;
+                    }
+                }
+                Event::EndFor { .. } | Event::EndWhile { .. } => depth -= 1,
             }
         }
         Ok(())

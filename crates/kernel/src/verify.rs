@@ -9,7 +9,8 @@
 //! loop carries, and what a branch chooses, belongs to the block around; the carried registers are also
 //! in scope in the loop's blocks. What the condition of a `while` defines ends with the condition.
 
-use crate::kernel::{BufferId, Carried, Class, Instr, Kernel, Place, Port, Reg, SizeSource, Stmt};
+use crate::events::{Event, events};
+use crate::kernel::{BufferId, Carried, Class, Instr, Kernel, Place, Port, Reg, SizeSource};
 use chainrule_base::{Arena, Diagnostic, Name, Poly};
 use chainrule_ops::Type;
 use std::collections::BTreeSet;
@@ -27,7 +28,7 @@ pub fn verify(kernel: &Kernel) -> Result<(), Vec<Diagnostic>> {
         errors: Vec::new(),
     };
     v.header();
-    v.block(&kernel.body, &[]);
+    v.body();
     if v.errors.is_empty() { Ok(()) } else { Err(v.errors) }
 }
 
@@ -176,79 +177,97 @@ impl Verifier<'_> {
         self.kernel.regs.get(reg).copied()
     }
 
-    /// A block; `at_end` are used after its last statement. What it defines ends with it.
-    fn block(&mut self, stmts: &[Stmt], at_end: &[(Reg, Option<Class>)]) {
-        let mut own: Vec<Reg> = Vec::new();
-        for stmt in stmts {
-            match stmt {
-                Stmt::Straight(instrs) => {
-                    for instr in instrs {
-                        self.instr(instr);
-                        own.extend(instr.dst());
-                    }
+    /// The body. What a block defines ends with it: `scopes` holds it for each open block.
+    fn body(&mut self) {
+        let mut scopes: Vec<Vec<Reg>> = vec![Vec::new()];
+        for event in events(&self.kernel.body) {
+            let mut defined = Vec::new();
+            match event {
+                Event::Instr(instr) => {
+                    self.instr(instr);
+                    defined.extend(instr.dst());
                 }
-                Stmt::For { index, count, carried, body } => {
+                Event::Copy { to, from, len } => self.copy(to, from, len),
+                Event::For { index, count, carried } => {
                     self.poly(count, "a loop's count");
-                    own.extend(self.carry(carried));
-                    self.define(*index, Some(Class::Int));
-                    self.block(body, &self.nexts(carried));
-                    self.leave(&[*index]);
+                    self.carry(carried, &mut scopes);
+                    scopes.push(Vec::new());
+                    self.define(index, Some(Class::Int));
+                    defined.push(index);
                 }
-                Stmt::While { limit, carried, condition, holds, body, failure } => {
+                Event::While { carried, limit } => {
                     self.poly(limit, "a loop's limit");
-                    self.failure(*failure);
-                    own.extend(self.carry(carried));
-                    self.block(condition, &[(*holds, Some(Class::Int))]);
-                    self.block(body, &self.nexts(carried));
+                    self.carry(carried, &mut scopes);
+                    scopes.push(Vec::new());
                 }
-                Stmt::If { condition, then, otherwise, choices } => {
-                    self.use_reg(*condition, Some(Class::Int), "a branch");
-                    let then_end: Vec<_> = choices.iter().map(|c| (c.then, self.class(c.var))).collect();
-                    let otherwise_end: Vec<_> = choices.iter().map(|c| (c.otherwise, self.class(c.var))).collect();
-                    self.block(then, &then_end);
-                    self.block(otherwise, &otherwise_end);
-                    for choice in choices {
-                        self.define(choice.var, None);
-                        own.push(choice.var);
-                    }
+                Event::Test { holds, failure } => {
+                    self.use_reg(holds, Some(Class::Int), "a condition");
+                    self.failure(failure);
+                    self.leave(scopes.pop());
+                    scopes.push(Vec::new());
                 }
-                Stmt::Copy { to, from, len } => {
-                    self.poly(&to.1, "a copy");
-                    self.poly(&from.1, "a copy");
-                    self.poly(len, "a copy");
-                    if self.buffer(to.0, true, "a copy") != self.buffer(from.0, false, "a copy") {
-                        self.wrong(format_args!("a copy from {} to {} changes the class", from.0, to.0));
+                Event::EndFor { carried, .. } | Event::EndWhile { carried } => {
+                    for c in carried {
+                        self.use_reg(c.next, self.class(c.var), "the end of a loop");
                     }
-                    if to == from {
-                        self.wrong(format_args!("a copy of {} onto itself", to.0));
+                    self.leave(scopes.pop());
+                }
+                Event::If { condition } => {
+                    self.use_reg(condition, Some(Class::Int), "a branch");
+                    scopes.push(Vec::new());
+                }
+                Event::Else { choices } => {
+                    for c in choices {
+                        self.use_reg(c.then, self.class(c.var), "the end of a branch");
+                    }
+                    self.leave(scopes.pop());
+                    scopes.push(Vec::new());
+                }
+                Event::EndIf { choices } => {
+                    for c in choices {
+                        self.use_reg(c.otherwise, self.class(c.var), "the end of a branch");
+                    }
+                    self.leave(scopes.pop());
+                    for c in choices {
+                        self.define(c.var, None);
+                        defined.push(c.var);
                     }
                 }
             }
+            if let Some(scope) = scopes.last_mut() {
+                scope.extend(defined);
+            }
         }
-        for (reg, class) in at_end {
-            self.use_reg(*reg, *class, "the end of a block");
-        }
-        self.leave(&own);
     }
 
-    fn carry(&mut self, carried: &[Carried]) -> Vec<Reg> {
+    fn copy(&mut self, to: &(BufferId, Poly<Reg>), from: &(BufferId, Poly<Reg>), len: &Poly<Reg>) {
+        for poly in [&to.1, &from.1, len] {
+            self.poly(poly, "a copy");
+        }
+        if self.buffer(to.0, true, "a copy") != self.buffer(from.0, false, "a copy") {
+            self.wrong(format_args!("a copy from {} to {} changes the class", from.0, to.0));
+        }
+        if to == from {
+            self.wrong(format_args!("a copy of {} onto itself", to.0));
+        }
+    }
+
+    fn carry(&mut self, carried: &[Carried], scopes: &mut [Vec<Reg>]) {
         for c in carried {
             self.use_reg(c.init, self.class(c.var), "a loop's initial state");
         }
         for c in carried {
             self.define(c.var, None);
         }
-        carried.iter().map(|c| c.var).collect()
+        if let Some(scope) = scopes.last_mut() {
+            scope.extend(carried.iter().map(|c| c.var));
+        }
     }
 
-    fn nexts(&self, carried: &[Carried]) -> Vec<(Reg, Option<Class>)> {
-        carried.iter().map(|c| (c.next, self.class(c.var))).collect()
-    }
-
-    fn leave(&mut self, regs: &[Reg]) {
-        for reg in regs {
-            if reg_exists(self.kernel, *reg) {
-                self.in_scope[*reg] = false;
+    fn leave(&mut self, scope: Option<Vec<Reg>>) {
+        for reg in scope.into_iter().flatten() {
+            if self.kernel.regs.get(reg).is_some() {
+                self.in_scope[reg] = false;
             }
         }
     }
@@ -310,10 +329,6 @@ impl Verifier<'_> {
             }
         }
     }
-}
-
-fn reg_exists(kernel: &Kernel, reg: Reg) -> bool {
-    kernel.regs.get(reg).is_some()
 }
 
 /// The class of registers that hold what the operator table calls `ty`.
@@ -405,7 +420,28 @@ impl Liveness {
     fn ranges(kernel: &Kernel) -> Arena<BufferId, Option<(usize, usize)>> {
         let mut this = Self::default();
         let mut live: Arena<BufferId, Option<Live>> = Arena::filled(kernel.buffers.len(), None);
-        this.block(&kernel.body, &mut live);
+        for event in events(&kernel.body) {
+            this.now += 1;
+            match event {
+                Event::Instr(Instr::Load { buffer, .. } | Instr::Store { buffer, .. }) => {
+                    this.mention(*buffer, &mut live);
+                }
+                Event::Copy { to, from, .. } => {
+                    this.mention(from.0, &mut live);
+                    this.mention(to.0, &mut live);
+                }
+                Event::For { .. } | Event::While { .. } => {
+                    this.stack.push(this.loops.len());
+                    this.loops.push((this.now, this.now));
+                }
+                Event::EndFor { .. } | Event::EndWhile { .. } => {
+                    if let Some(id) = this.stack.pop() {
+                        this.loops[id].1 = this.now;
+                    }
+                }
+                Event::Instr(_) | Event::Test { .. } | Event::If { .. } | Event::Else { .. } | Event::EndIf { .. } => {}
+            }
+        }
         let end = |l: &Live| l.until.iter().map(|id| this.loops[*id].1).fold(l.end, usize::max);
         live.as_slice().iter().map(|l| l.as_ref().map(|l| (l.start, end(l)))).collect()
     }
@@ -426,43 +462,5 @@ impl Liveness {
             l.until.push(*entered);
         }
         l.end = now;
-    }
-
-    fn block(&mut self, stmts: &[Stmt], live: &mut Arena<BufferId, Option<Live>>) {
-        for stmt in stmts {
-            self.now += 1;
-            match stmt {
-                Stmt::Straight(instrs) => {
-                    for instr in instrs {
-                        self.now += 1;
-                        if let Instr::Load { buffer, .. } | Instr::Store { buffer, .. } = instr {
-                            self.mention(*buffer, live);
-                        }
-                    }
-                }
-                Stmt::For { body, .. } => self.looped(&[body], live),
-                Stmt::While { condition, body, .. } => self.looped(&[condition, body], live),
-                Stmt::If { then, otherwise, .. } => {
-                    self.block(then, live);
-                    self.block(otherwise, live);
-                }
-                Stmt::Copy { to, from, .. } => {
-                    self.mention(from.0, live);
-                    self.mention(to.0, live);
-                }
-            }
-        }
-    }
-
-    fn looped(&mut self, blocks: &[&Vec<Stmt>], live: &mut Arena<BufferId, Option<Live>>) {
-        let id = self.loops.len();
-        self.loops.push((self.now, self.now));
-        self.stack.push(id);
-        for block in blocks {
-            self.block(block, live);
-        }
-        self.now += 1;
-        self.loops[id].1 = self.now;
-        self.stack.pop();
     }
 }

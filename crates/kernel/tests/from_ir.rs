@@ -438,3 +438,39 @@ fn a_long_chain_of_lets_lowers() {
     let f = b.finish(last);
     check(&f, &[0.5.into()]);
 }
+
+#[test]
+fn branches_and_loops_that_nest_deep_lower() {
+    const DEPTH: usize = 3000;
+    let mut b = Builder::new("deep");
+    let n = b.size_param("n");
+    let v = b.param("v", vector(&Size::var(n)));
+    let (zero, one) = (b.real(0.0), b.real(1.0));
+    // Blocks are opened one in another and closed from the inside: no closure nests here.
+    let mut around = Vec::new();
+    for level in 0..DEPTH {
+        let condition = b.op(Op::Lt, &[zero, one]);
+        around.push((level, condition));
+        b.push_block();
+    }
+    let mut result = b.build(Size::var(n), |b, i| {
+        let x = b.get_proved(v, i);
+        b.op(Op::Sin, &[x])
+    });
+    for (level, condition) in around.into_iter().rev() {
+        let inner = b.pop_block(result);
+        let other = b.block(|_| v);
+        result = if level % 2 == 0 {
+            b.compute(chainrule_ir::Expr::If { condition, then: inner, otherwise: other })
+        } else {
+            let (state, index) = (b.fresh(b.ty(v).clone()), b.fresh(Type::Int));
+            b.compute(chainrule_ir::Expr::Fold { count: Size::constant(1), index, state, init: v, body: inner })
+        };
+    }
+    let f = b.finish(result);
+    let kernel = lower_function(&f).unwrap();
+    assert_eq!(verify(&kernel), Ok(()));
+    assert_eq!(chainrule_kernel::check_layout(&kernel, &[3]), Ok(()));
+    assert_eq!(chainrule_kernel::counts(&kernel, &[3]).call, 3);
+    assert!(kernel.to_string().contains("sin"));
+}

@@ -132,12 +132,13 @@ fn a_sound_kernel_passes() {
       store b3[r3] = r5
     copy r0 to b1[0] from b3[0]
     check r6 < r0 else 0
-    while r8 at most r6 else 0, r7 = r2 then r9
+    while at most r6, r7 = r2 then r9
       r8 = lt r1, r7
-    do
+    do if r8 else 0
       r9 = sub r7, r2
-    if r6, r10 = r11 | r7
+    if r6
       r11 = mul r7, r7
+    r10 = r11 | r7
     store b1[0] = r10
     ");
 }
@@ -211,11 +212,11 @@ fn each_broken_invariant_is_found() {
             let Stmt::For { carried, .. } = &mut k.body[2] else { panic!() };
             carried[0].init = r(4);
         }),
-        ("the end of a block uses r9, which is not in scope", |k| {
+        ("the end of a loop uses r9, which is not in scope", |k| {
             let Stmt::For { carried, .. } = &mut k.body[2] else { panic!() };
             carried[0].next = r(9);
         }),
-        ("the end of a block uses r11, which is not in scope", |k| {
+        ("the end of a branch uses r11, which is not in scope", |k| {
             let Stmt::If { choices, .. } = &mut k.body[6] else { panic!() };
             choices[0].otherwise = r(11);
         }),
