@@ -1,10 +1,11 @@
 //! Independent checks of expanded functions, for tests and fuzzers.
 //!
 //! The reference evaluator differentiates with tagged dual numbers while it runs, and shares nothing with
-//! [`crate::expand`]; central differences in extended precision share nothing with either.
+//! [`crate::expand`]; central differences in extended precision share nothing with either. The function to
+//! expand for the derivative of a whole function is [`chainrule_ir::difference::with_direction`].
 
 use crate::expand;
-use chainrule_ir::{Builder, Function, Value, VarId, evaluate, verify};
+use chainrule_ir::{Function, Value, evaluate, verify};
 use chainrule_ops::{Algebra, Big, F64, Op, Precise};
 
 /// What is expected of a function at a point, and what came out; `None` where the point has no value.
@@ -55,22 +56,6 @@ impl Algebra for Absorbing {
     fn to_f64(&self, value: &f64) -> Option<f64> {
         Some(*value)
     }
-}
-
-/// `fun params tangents -> jvp of the function at params along tangents`, for the parameters that have a
-/// `Double`, with the derivative not yet expanded: what the evaluator differentiates by itself. Applied
-/// again, it gives second derivatives.
-#[must_use]
-pub fn differentiated(function: &Function) -> Function {
-    let mut builder = Builder::rewriting(function);
-    // Integers stay outside: types of other parameters may name them.
-    let params: Vec<VarId> = function.params.iter().copied().filter(|param| function.ty(*param).has_double()).collect();
-    let along: Vec<VarId> = params.iter().map(|param| builder.fresh(function.ty(*param).clone())).collect();
-    along.iter().for_each(|tangent| builder.push_param(*tangent));
-    let result = builder.jvp(&params, &along, |builder, inner| {
-        builder.inline(&function.body, &mut params.iter().copied().zip(inner.iter().copied()).collect())
-    });
-    builder.finish(result)
 }
 
 // Equal but for the sign of zero. What is not finite in `expected` is not compared; where `nan_passes`,

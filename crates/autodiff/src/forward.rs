@@ -5,21 +5,21 @@
 //!
 //! | figure 6 | here |
 //! | --- | --- |
-//! | D⟦e⟧ | [`Dual`]: value and tangent |
+//! | D⟦e⟧ | `Dual`: value and tangent |
 //! | V⟦e⟧, T⟦e⟧ (D-NumV, D-NumT) | `Dual::Pair { value, tangent }` |
 //! | x⃗ (D-Var) | `Forward::duals[x]` |
-//! | D-Abs, D-App | functions are inlined before; [`Expr::Jvp`] is D⟦fun⟧ applied ([`Forward::jvp`]) |
-//! | D-Let | a statement ([`Forward::stmt`]) |
-//! | D-If | [`Forward::branches`]; the condition's value alone is looked at |
-//! | D-Build | [`Forward::build`] |
-//! | D-IFold | [`Forward::fold`]; ours besides: [`Forward::while_loop`], [`Forward::sum`] |
-//! | D-Get, D-Length | [`dual::get`]; lengths are sizes, which stay |
+//! | D-Abs, D-App | functions are inlined before; [`Expr::Jvp`] is D⟦fun⟧ applied (`Forward::jvp`) |
+//! | D-Let | a statement (`Forward::stmt`) |
+//! | D-If | `Forward::branches`; the condition's value alone is looked at |
+//! | D-Build | `Forward::build` |
+//! | D-IFold | `Forward::fold`; ours besides: `Forward::while_loop`, `Forward::sum` |
+//! | D-Get, D-Length | `dual::get`; lengths are sizes, which stay |
 //! | D-Pair | `Dual::Tuple` |
-//! | D-Fst, D-Snd | [`dual::component`] |
-//! | D-Neg, D-Add, D-Mul, and so on | [`chain::tangent`], from the operator table |
+//! | D-Fst, D-Snd | `dual::component` |
+//! | D-Neg, D-Add, D-Mul, and so on | `chain::tangent`, from the operator table |
 //!
 //! What differs from the paper: what does not depend on the parameters is inactive and stays as it is
-//! ([`crate::activity`]), where the paper pairs it with zeros; so a constant exponent is known as one.
+//! (module `activity`), where the paper pairs it with zeros; so a constant exponent is known as one.
 //!
 //! In: a function. Out: a function of the same parameters and result without [`Expr::Jvp`]. Holds: the
 //! value part is computed once, with the operations of the original in their order, and no loop stands

@@ -3,6 +3,7 @@
 
 use arbitrary::Unstructured;
 use chainrule_autodiff::{Part, Request, check, derive};
+use chainrule_ir::difference::with_direction;
 use chainrule_ir::generate::{self, Case, Options};
 use chainrule_ir::{Block, Expr, Function, Type, Value, evaluate};
 use chainrule_ops::{Big, F64, Formula, Op, Precise};
@@ -74,7 +75,7 @@ fn the_derivative_of_any_program_is_that_of_the_evaluator() {
         run(seed, 1000, 400, options, |case| {
             let mut args = case.args.clone();
             args.extend(directions(&case.function, &case.args));
-            let checked = check::expansion(&check::differentiated(&case.function), &args)?;
+            let checked = check::expansion(&with_direction(&case.function), &args)?;
             Ok(checked.is_some_and(|(_, value)| has_tangent(case.function.result_type(), &value)))
         });
     }
@@ -89,7 +90,7 @@ fn second_and_third_derivatives_are_those_of_the_evaluator() {
         for _ in 0..3 {
             args.extend(directions(&function, &args));
             let ty = function.result_type().clone();
-            function = check::differentiated(&function);
+            function = with_direction(&function);
             let checked = check::expansion(&function, &args)?;
             told = checked.is_some_and(|(_, value)| has_tangent(&ty, &value));
         }
@@ -121,7 +122,7 @@ fn derivatives_of_smooth_programs_are_central_differences() {
         }
         let mut args = case.args.clone();
         args.extend(directions(&case.function, &case.args));
-        let Some((expanded, _)) = check::expansion(&check::differentiated(&case.function), &args)? else {
+        let Some((expanded, _)) = check::expansion(&with_direction(&case.function), &args)? else {
             return Ok(false);
         };
         let precise = &mut *precise.borrow_mut();
@@ -167,7 +168,7 @@ fn one_hot(args: &[Value<f64>], k: usize) -> Vec<Value<f64>> {
 /// The tangents of the result of `function`, not yet expanded, at `args` and further `along`.
 fn tangents(function: &Function, ty: &Type, args: &[Value<f64>], along: &[Value<f64>]) -> Option<Vec<f64>> {
     let all: Vec<Value<f64>> = args.iter().chain(along).cloned().collect();
-    let dual = evaluate(&check::differentiated(function), &mut F64, &all).ok()?;
+    let dual = evaluate(&with_direction(function), &mut F64, &all).ok()?;
     let (_, tangent) = dual.unzip_dual(ty)?;
     let tangents: Vec<f64> = tangent.reals().into_iter().copied().collect();
     tangents.iter().all(|x| x.is_finite()).then_some(tangents)
@@ -220,7 +221,7 @@ fn jacobians_and_hessians_are_made_of_derivatives_by_one_double() {
             return Err("the gradient is not the Jacobian".to_owned());
         }
         // Second derivatives: along one-hot j of the derivative along one-hot i.
-        let first = check::differentiated(function);
+        let first = with_direction(function);
         let second = |i: usize, j: usize| -> Option<f64> {
             let at: Vec<Value<f64>> = args.iter().cloned().chain(one_hot(&real, i)).collect();
             let still: Vec<Value<f64>> = real.iter().map(|arg| arg.map(&mut |_| 0.0)).collect();

@@ -2,7 +2,7 @@
 //! evaluator.
 
 use chainrule_autodiff::check;
-use chainrule_ir::{Builder, Expr, Function, Size, Type, Value, VarId};
+use chainrule_ir::{Builder, Expr, Function, Size, Type, Value, VarId, print};
 use chainrule_ops::Op;
 
 /// `fun x x_tan -> jvp of body at x along x_tan`, with a double `x`.
@@ -341,6 +341,82 @@ fn an_integer_in_a_record_can_be_a_size() {
     let arg = |k: i64, x: f64| Value::Tuple(vec![k.into(), x.into()]);
     let (_, value) = expand(&f, &[arg(4, 3.0), arg(0, 1.0)]);
     assert_eq!(reals(&value), [36.0, 24.0]);
+}
+
+#[test]
+fn the_code_is_what_a_person_would_write() {
+    // The tangent of a dot product by a fold: one loop, elements read in place, three multiplications.
+    let dot = vector(|b, x, n| {
+        let zero = b.real(0.0);
+        b.fold(n.clone(), zero, |b, s, i| {
+            let xi = b.get_proved(x, i);
+            let square = b.op(Op::Mul, &[xi, xi]);
+            b.op(Op::Add, &[s, square])
+        })
+    });
+    insta::assert_snapshot!(print(&chainrule_autodiff::expand(&dot).expect("code")), @"
+    let f = fun (x : [n]Double) (along : [n]Double) ->
+      let v4 = 0.0
+      let v12 = (v4, v4)
+      let v23 = ifold (fun (v13 : (Double, Double)) v6 ->
+        let v14 = v13.0
+        let v15 = v13.1
+        let v16 = x[v6]
+        let v17 = along[v6]
+        let v8 = v16 * v16
+        let v18 = v16 * v17
+        let v19 = v16 * v17
+        let v20 = v18 + v19
+        let v9 = v14 + v8
+        let v21 = v15 + v20
+        let v22 = (v9, v21)
+        v22) v12 n
+      v23
+    ");
+    // D-If with the logarithm in its branch only.
+    let lazy = scalar(|b, x| {
+        let zero = b.real(0.0);
+        let positive = b.op(Op::Lt, &[zero, x]);
+        b.if_(positive, |b| b.op(Op::Log, &[x]), |b| b.real(0.0))
+    });
+    insta::assert_snapshot!(print(&chainrule_autodiff::expand(&lazy).expect("code")), @"
+    let f = fun (x : Double) (along : Double) ->
+      let v3 = 0.0
+      let v4 = v3 < x
+      let v14 = if v4 then (
+        let v5 = log x
+        let v9 = 1.0
+        let v10 = v9 / x
+        let v11 = v10 * along
+        let v12 = (v5, v11)
+        v12) else (
+        let v6 = 0.0
+        let v13 = (v6, v6)
+        v13)
+      v14
+    ");
+    // D-Build of a constant times an element; the constant is computed once and not dualised.
+    let scaled = vector(|b, x, n| {
+        let two = b.real(2.0);
+        let root = b.op(Op::Sqrt, &[two]);
+        b.build(n.clone(), |b, i| {
+            let xi = b.get_proved(x, i);
+            b.op(Op::Mul, &[root, xi])
+        })
+    });
+    insta::assert_snapshot!(print(&chainrule_autodiff::expand(&scaled).expect("code")), @"
+    let f = fun (x : [n]Double) (along : [n]Double) ->
+      let v4 = 2.0
+      let v5 = sqrt v4
+      let v15 = build n (fun v6 ->
+        let v11 = x[v6]
+        let v12 = along[v6]
+        let v8 = v5 * v11
+        let v13 = v5 * v12
+        let v14 = (v8, v13)
+        v14)
+      v15
+    ");
 }
 
 #[test]
