@@ -79,17 +79,19 @@ fn many(cases: u32, seed: u64, bytes: usize, options: Options) -> usize {
     compared.get()
 }
 
-const WITHOUT_DERIVATIVES: Options = Options { depth: 3, fuel: 60, smooth: false, derivatives: false };
+fn options(depth: u32, fuel: u32) -> Options {
+    Options { depth, fuel, derivatives: false, ..Options::default() }
+}
 
 #[test]
 fn random_functions_keep_their_values() {
-    let compared = many(600, 11, 3000, WITHOUT_DERIVATIVES);
+    let compared = many(600, 11, 3000, options(3, 60));
     assert!(compared > 500, "only {compared} of 600 functions could be compared");
 }
 
 #[test]
 fn deep_functions_keep_their_values() {
-    let compared = many(150, 12, 12_000, Options { depth: 6, fuel: 250, ..WITHOUT_DERIVATIVES });
+    let compared = many(150, 12, 12_000, options(6, 250));
     assert!(compared > 100, "only {compared} of 150 functions could be compared");
 }
 
