@@ -109,8 +109,8 @@ impl Workspace {
         workspace
     }
 
-    /// For tests: fill all memory and the outputs with NaN and a senseless integer before each run, so
-    /// that what is read before it is written shows.
+    /// For tests: fill all memory, and the outputs of a single point, with NaN and a senseless integer
+    /// before each run, so that what is read before it is written shows.
     #[must_use]
     pub fn poisoned(mut self) -> Self {
         self.poison = true;

@@ -4,7 +4,7 @@ use crate::bytecode::Code;
 use crate::compile::{Compiled, compile};
 use crate::memory::{Many, POISON, Single, Slice, SliceMut, Strided, StridedMut, Workspace};
 use crate::run::run;
-use crate::sizes::{Layout, Sizes, scalar};
+use crate::sizes::{Layout, Sizes, count, scalar};
 use crate::{LANES, RunError};
 use chainrule_base::{Diagnostic, Id};
 use chainrule_kernel::{Class, Kernel, Place, SizeSource};
@@ -213,7 +213,9 @@ impl Program {
         let kernel = &self.layout.kernel;
         if n_inputs != kernel.inputs.len() || n_outputs != kernel.outputs.len() {
             return Err(RunError::argument(format!(
-                "{n_inputs} inputs and {n_outputs} outputs given, but {} and {} are expected",
+                "{} and {} given, but {} and {} expected",
+                count(n_inputs, "input"),
+                count(n_outputs, "output"),
                 kernel.inputs.len(),
                 kernel.outputs.len()
             )));
@@ -315,8 +317,8 @@ fn check_slice(what: &str, name: &str, slice: Slice<'_>, class: Class, len: usiz
     check_class(what, name, slice, class)?;
     if slice.len() != len {
         return Err(RunError::argument(format!(
-            "{what} `{name}` has {} elements, but {len} are expected",
-            slice.len()
+            "{what} `{name}` has {}, but {len} expected",
+            count(slice.len(), "element")
         )));
     }
     Ok(())
@@ -352,8 +354,10 @@ fn check_strides(
         .and_then(|(p, e)| p.checked_add(e));
     if last.is_none_or(|last| last >= slice.len()) {
         return Err(RunError::argument(format!(
-            "{what} `{name}` has {} elements, too few for {n_points} points of {len} elements at strides {point} and {element}",
-            slice.len()
+            "{what} `{name}` has {}, too few for {} of {} at strides {point} and {element}",
+            count(slice.len(), "element"),
+            count(n_points, "point"),
+            count(len, "element")
         )));
     }
     Ok(())

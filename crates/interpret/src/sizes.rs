@@ -243,7 +243,8 @@ impl Layout {
     }
 }
 
-fn count(n: usize, what: &str) -> String {
+/// `1 dimension`, `2 dimensions`.
+pub(crate) fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 

@@ -24,14 +24,16 @@ fn random(cases: u32, seed: u64, len: usize, check: impl Fn(&mut Unstructured<'_
         ..ProptestConfig::default()
     };
     let bytes = proptest::collection::vec(any::<u8>(), 0..len);
-    TestRunner::new(config).run(&bytes, |bytes| check(&mut Unstructured::new(&bytes))).unwrap();
+    TestRunner::new(config)
+        .run(&bytes, |bytes| check(&mut Unstructured::new(&bytes)))
+        .unwrap_or_else(|e| panic!("{e}"));
 }
 
 fn lower(graph: &Graph, roots: &[NodeId]) -> Kernel {
     let inputs: Vec<NodeId> = graph.inputs().iter().map(|(_, id)| *id).collect();
     let port =
         |name: &str, nodes: Vec<NodeId>| GraphPort { name: Name::new(name), shape: vec![nodes.len() as i64], nodes };
-    lower_graph("random", graph, &[port("x", inputs)], &[port("y", roots.to_vec())]).unwrap()
+    lower_graph("random", graph, &[port("x", inputs)], &[port("y", roots.to_vec())]).expect("ports that fit the graph")
 }
 
 /// Points near `point`, enough for whole blocks of lanes and a tail.
