@@ -44,7 +44,7 @@
 //! # Depth
 //!
 //! A tree of this parser is at most [`MAX_DEPTH`] deep, types included; deeper ones are reported as a limitation.
-//! The parser itself recurses only on brackets, `fun`, `let`, `if` and types, at most twice as deep.
+//! The parser itself recurses only on brackets, `fun`, `let`, `if` and types, at most a little deeper.
 
 mod expressions;
 mod items;
@@ -59,9 +59,9 @@ use crate::token::{Comment, Token, TokenKind};
 use crate::tree::{Expr, ExprKind, MAX_DEPTH, Module};
 use chainrule_base::{Diagnostic, Diagnostics, FileId, Sources, Span};
 
-/// How deep the parser recurses. Above [`MAX_DEPTH`], because parentheses nest here and not in the tree: whatever
-/// tree the parser makes, it can parse again with a pair of parentheses around each of its nodes.
-const MAX_NESTING: usize = 2 * MAX_DEPTH;
+/// How deep the parser recurses. A little above [`MAX_DEPTH`], because parentheses nest here and not in the tree. A
+/// level takes up to 6 KiB of stack in a build without optimisation, and a thread may have no more than 2 MiB.
+const MAX_NESTING: usize = MAX_DEPTH + 64;
 
 /// How many messages one file gets; garbage should not print a book.
 const MAX_MESSAGES: usize = 100;

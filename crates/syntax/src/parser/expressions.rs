@@ -34,21 +34,38 @@ impl Parser<'_> {
 
     fn application(&mut self) -> Node {
         let function = self.postfix();
+        if self.at_argument() { self.arguments(function) } else { function }
+    }
+
+    /// Whether an argument comes next, with or without the parentheses that it needs.
+    fn at_argument(&self) -> bool {
+        match self.kind() {
+            TokenKind::Bang => true,
+            TokenKind::Fun | TokenKind::If | TokenKind::Backslash => !self.raw().first,
+            kind => starts_argument(kind) && !self.at_elif(),
+        }
+    }
+
+    fn arguments(&mut self, function: Node) -> Node {
         let mut args = Vec::new();
         let mut height = function.height;
-        loop {
-            let kind = self.kind();
-            let arg = if starts_argument(kind) && !self.at_elif() || kind == TokenKind::Bang {
-                self.postfix()
-            } else if matches!(kind, TokenKind::Fun | TokenKind::If | TokenKind::Backslash) && !self.raw().first {
-                self.report(messages::bare_argument(self.token_span(self.raw()), self.token_text(self.raw())));
-                self.operand()
-            } else {
-                break;
-            };
+        while self.at_argument() {
+            let arg = self.argument();
             height = height.max(arg.height);
             args.push(arg.expr);
         }
+        self.apply(function, args, height)
+    }
+
+    fn argument(&mut self) -> Node {
+        if matches!(self.kind(), TokenKind::Fun | TokenKind::If | TokenKind::Backslash) {
+            self.report(messages::bare_argument(self.token_span(self.raw()), self.token_text(self.raw())));
+            return self.operand();
+        }
+        self.postfix()
+    }
+
+    fn apply(&mut self, function: Node, args: Vec<Expr>, height: usize) -> Node {
         let Some(last) = args.last() else { return function };
         if matches!(function.expr.kind, ExprKind::Integer(_) | ExprKind::Real(_) | ExprKind::Bool(_)) {
             self.diagnostics.push(messages::number_applied(&function.expr, &args[0], self.text));
@@ -59,7 +76,12 @@ impl Parser<'_> {
 
     /// `a[i][j]`, `p.0`, `r.name`.
     fn postfix(&mut self) -> Node {
-        let mut node = self.primary();
+        let node = self.primary();
+        if matches!(self.kind(), TokenKind::LeftBracket | TokenKind::Dot) { self.postfix_of(node) } else { node }
+    }
+
+    /// What follows `node` without being its argument.
+    fn postfix_of(&mut self, mut node: Node) -> Node {
         loop {
             match self.kind() {
                 TokenKind::LeftBracket if !self.raw().spaced => node = self.index(node),
@@ -135,14 +157,25 @@ impl Parser<'_> {
     }
 
     fn primary(&mut self) -> Node {
+        match self.kind() {
+            TokenKind::LeftParen => self.paren(),
+            TokenKind::LeftBracket => self.array(),
+            TokenKind::LeftBrace => self.record(),
+            TokenKind::Bang => self.bang(),
+            TokenKind::Name if self.at_return() => self.primary_after_return(),
+            _ => self.leaf(),
+        }
+    }
+
+    /// Whether `return` comes next, with something to return.
+    fn at_return(&self) -> bool {
+        self.kind() == TokenKind::Name && self.token_text(self.raw()) == "return" && starts_argument(self.second())
+    }
+
+    fn leaf(&mut self) -> Node {
         let token = self.raw();
         let text = self.token_text(token);
         let kind = match self.kind() {
-            TokenKind::Name if text == "return" && starts_argument(self.second()) => {
-                self.report(messages::no_return(self.token_span(token)));
-                self.bump();
-                return self.primary_after_return();
-            }
             TokenKind::Name => ExprKind::Name(Name::new(text)),
             // What is no number was reported by the lexer.
             TokenKind::Integer => text.replace('_', "").parse().map_or(ExprKind::Error, ExprKind::Integer),
@@ -152,10 +185,6 @@ impl Parser<'_> {
             },
             TokenKind::True => ExprKind::Bool(true),
             TokenKind::False => ExprKind::Bool(false),
-            TokenKind::LeftParen => return self.paren(),
-            TokenKind::LeftBracket => return self.array(),
-            TokenKind::LeftBrace => return self.record(),
-            TokenKind::Bang => return self.bang(),
             TokenKind::Text => {
                 self.report(messages::text_in_expression(self.token_span(token)));
                 ExprKind::Error
@@ -175,10 +204,8 @@ impl Parser<'_> {
 
     /// `return x` means `x`. A row of `return`s is gone past without recursion.
     fn primary_after_return(&mut self) -> Node {
-        while self.kind() == TokenKind::Name
-            && self.token_text(self.raw()) == "return"
-            && starts_argument(self.second())
-        {
+        self.report(messages::no_return(self.token_span(self.raw())));
+        while self.at_return() {
             self.bump();
         }
         self.primary()
@@ -204,10 +231,21 @@ impl Parser<'_> {
     fn paren(&mut self) -> Node {
         let opener = self.bump();
         let border = self.open(opener);
-        let operator = infix(self.kind());
-        let mut node = match operator {
-            _ if self.kind() == TokenKind::RightParen => {
-                self.report(messages::empty_parens(self.token_span(opener).to(self.token_span(self.raw()))));
+        let special = self.kind() == TokenKind::RightParen
+            || infix(self.kind()).is_some()
+                && (self.kind() != TokenKind::Minus || self.second() == TokenKind::RightParen);
+        let mut node = if special { self.operator_in_parens(opener) } else { self.paren_content() };
+        self.close(opener, border);
+        node.expr.span = self.span_from(opener.start);
+        node
+    }
+
+    /// An operator as a function, or what is written by mistake in its place.
+    fn operator_in_parens(&mut self, opener: Token) -> Node {
+        let token = self.raw();
+        match infix(self.kind()) {
+            None => {
+                self.report(messages::empty_parens(self.token_span(opener).to(self.token_span(token))));
                 self.error_here()
             }
             Some(operator) if self.second() == TokenKind::RightParen => {
@@ -216,54 +254,57 @@ impl Parser<'_> {
                 let span = self.token_span(opener);
                 self.node(ExprKind::Operator(operator), span, 0)
             }
-            Some(_) if self.kind() != TokenKind::Minus => {
-                self.report(messages::section(self.token_span(self.raw()), self.token_text(self.raw())));
+            Some(_) => {
+                self.report(messages::section(self.token_span(token), self.token_text(token)));
                 self.bump();
                 let node = self.expr();
                 Self::error(node.expr.span)
             }
-            _ => self.paren_content(),
-        };
-        self.close(opener, border);
-        node.expr.span = self.span_from(opener.start);
-        node
+        }
     }
 
     /// What stands in parentheses: an expression, one with its type, or a tuple.
     fn paren_content(&mut self) -> Node {
         let first = self.expr();
-        let start = first.expr.span.start;
         match self.kind() {
-            TokenKind::Colon if self.is_python_lambda(&first.expr) => {
-                self.report(messages::python_lambda(first.expr.span, self.token_span(self.raw())));
-                self.bump();
-                self.expr();
-                Self::error(self.span_from(start))
-            }
-            TokenKind::Colon => {
-                self.bump();
-                let (ty, height) = self.type_expr();
-                let span = self.span_from(start);
-                let kind = ExprKind::Annotated { expr: Box::new(first.expr), ty };
-                self.node(kind, span, first.height.max(height))
-            }
-            TokenKind::Comma => {
-                let mut height = first.height;
-                let mut elements = vec![first.expr];
-                while self.eat(TokenKind::Comma) && self.kind() != TokenKind::RightParen {
-                    let element = self.expr();
-                    height = height.max(element.height);
-                    elements.push(element.expr);
-                }
-                let span = self.span_from(start);
-                if elements.len() < 2 {
-                    self.report(messages::tuple_of_one(self.token_span(self.raw())));
-                    return Self::error(span);
-                }
-                self.node(ExprKind::Tuple(elements), span, height)
-            }
+            TokenKind::Colon => self.annotation(first),
+            TokenKind::Comma => self.tuple(first),
             _ => first,
         }
+    }
+
+    /// `: T` after `first`.
+    fn annotation(&mut self, first: Node) -> Node {
+        let start = first.expr.span.start;
+        if self.is_python_lambda(&first.expr) {
+            self.report(messages::python_lambda(first.expr.span, self.token_span(self.raw())));
+            self.bump();
+            self.expr();
+            return Self::error(self.span_from(start));
+        }
+        self.bump();
+        let (ty, height) = self.type_expr();
+        let span = self.span_from(start);
+        let kind = ExprKind::Annotated { expr: Box::new(first.expr), ty };
+        self.node(kind, span, first.height.max(height))
+    }
+
+    /// The parts of a tuple after `first`.
+    fn tuple(&mut self, first: Node) -> Node {
+        let start = first.expr.span.start;
+        let mut height = first.height;
+        let mut elements = vec![first.expr];
+        while self.eat(TokenKind::Comma) && self.kind() != TokenKind::RightParen {
+            let element = self.expr();
+            height = height.max(element.height);
+            elements.push(element.expr);
+        }
+        let span = self.span_from(start);
+        if elements.len() < 2 {
+            self.report(messages::tuple_of_one(self.token_span(self.raw())));
+            return Self::error(span);
+        }
+        self.node(ExprKind::Tuple(elements), span, height)
     }
 
     fn array(&mut self) -> Node {

@@ -53,36 +53,43 @@ impl Parser<'_> {
                 let minus = self.bump();
                 stack.push(Waiting::Negation(minus.start));
             }
-            let mut operand = self.operand();
-            let operator = infix(self.kind());
-            operand = self.reduce(&mut stack, operand, operator);
-            let Some(operator) = operator else {
-                return self.after_expr(operand);
-            };
-            self.report_misspelt_operator();
-            let token = self.bump();
-            let next = (operator, self.token_span(token));
-            match stack.last_mut() {
-                // `reduce` left a chain of the operator's level on top only to be continued.
-                Some(Waiting::Chain { level, rest, next: awaited, height, .. })
-                    if *level == operator.level() && *level != Level::Power =>
-                {
-                    if *level == Level::Comparison && rest.is_empty() {
-                        self.diagnostics.push(messages::chained_comparison(awaited.1, next.1));
-                    }
-                    rest.push((awaited.0, awaited.1, operand.expr));
-                    *height = (*height).max(operand.height);
-                    *awaited = next;
-                }
-                _ => stack.push(Waiting::Chain {
-                    level: operator.level(),
-                    first: Box::new(operand.expr),
-                    rest: Vec::new(),
-                    next,
-                    height: operand.height,
-                }),
+            let operand = self.operand();
+            if let Some(node) = self.after_operand(&mut stack, operand) {
+                return self.after_expr(node);
             }
         }
+    }
+
+    /// Puts `operand` where it belongs; returns the whole expression when no operator follows. Apart from its caller,
+    /// which recurses, so that the caller's frame stays small.
+    fn after_operand(&mut self, stack: &mut Vec<Waiting>, operand: Node) -> Option<Node> {
+        let operator = infix(self.kind());
+        let operand = self.reduce(stack, operand, operator);
+        let Some(operator) = operator else { return Some(operand) };
+        self.report_misspelt_operator();
+        let token = self.bump();
+        let next = (operator, self.token_span(token));
+        match stack.last_mut() {
+            // `reduce` left a chain of the operator's level on top only to be continued.
+            Some(Waiting::Chain { level, rest, next: awaited, height, .. })
+                if *level == operator.level() && *level != Level::Power =>
+            {
+                if *level == Level::Comparison && rest.is_empty() {
+                    self.diagnostics.push(messages::chained_comparison(awaited.1, next.1));
+                }
+                rest.push((awaited.0, awaited.1, operand.expr));
+                *height = (*height).max(operand.height);
+                *awaited = next;
+            }
+            _ => stack.push(Waiting::Chain {
+                level: operator.level(),
+                first: Box::new(operand.expr),
+                rest: Vec::new(),
+                next,
+                height: operand.height,
+            }),
+        }
+        None
     }
 
     /// Completes what binds tighter than `operator` (everything, if there is none) with `operand`.
