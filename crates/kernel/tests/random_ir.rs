@@ -5,42 +5,14 @@
 mod support;
 
 use arbitrary::{Result, Unstructured};
-use chainrule_base::{Diagnostics, Kind};
+use chainrule_base::Kind;
 use chainrule_ir::generate::{Case, Options, arguments, case};
-use chainrule_ir::{Function, Size, Value, bind_sizes, evaluate};
-use chainrule_kernel::{Kernel, counts, lower_function, verify};
-use chainrule_ops::F64;
+use chainrule_kernel::counts;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::cell::Cell;
-use support::{Array, arrays, flatten, run};
-
-fn lower(function: &Function) -> std::result::Result<Kernel, Diagnostics> {
-    let kernel = lower_function(function)?;
-    assert_eq!(verify(&kernel), Ok(()), "{kernel}");
-    assert_eq!(lower_function(function)?.to_string(), kernel.to_string(), "lowering is deterministic");
-    Ok(kernel)
-}
-
-/// Whether the arguments fit and were compared.
-fn compare(function: &Function, kernel: &Kernel, args: &[Value<f64>]) -> bool {
-    let Ok(sizes) = bind_sizes(function, args) else { return false };
-    let size = |size: &Size| sizes.eval(size).unwrap();
-    let inputs: Vec<Array> =
-        function.params.iter().zip(args).flat_map(|(p, arg)| flatten(function.ty(*p), arg, &size)).collect();
-    let expected = evaluate(function, &mut F64, args);
-    let found = run(kernel, &inputs);
-    match expected {
-        Ok(value) => {
-            let expected = flatten(function.result_type(), &value, &size);
-            let found = found.unwrap_or_else(|error| panic!("{error}\n{function:?}\n{kernel}"));
-            assert_eq!(found, expected, "{function:?}\n{kernel}");
-        }
-        // What the result does not need may fail in one and not be computed in the other.
-        Err(_) => assert!(!found.is_err_and(|error| error.starts_with("bug")), "{kernel}"),
-    }
-    true
-}
+use support::arrays;
+use support::reference::{compare, lower};
 
 fn random(bytes: &[u8], options: Options, compared: &Cell<usize>) -> Result<()> {
     let mut u = Unstructured::new(bytes);

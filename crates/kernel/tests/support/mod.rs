@@ -6,6 +6,7 @@
 #![allow(dead_code, clippy::unwrap_used)] // helpers of tests; no test uses all of them
 
 pub mod arrays;
+pub mod reference;
 
 use chainrule_base::Poly;
 use chainrule_ir::{Size, Type, Value};
