@@ -27,13 +27,11 @@ pub struct Options {
     pub smooth: bool,
     /// Whether [`Expr::Jvp`] occurs.
     pub derivatives: bool,
-    /// Whether only what F~ has a text for: there, derivatives are by `Double`s alone.
-    pub expressible: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { depth: 3, fuel: 60, smooth: false, derivatives: true, expressible: false }
+        Self { depth: 3, fuel: 60, smooth: false, derivatives: true }
     }
 }
 
@@ -60,6 +58,17 @@ pub struct Case {
 /// When `u` cannot give what is asked.
 pub fn case(u: &mut Unstructured<'_>, options: Options) -> Result<Case> {
     let function = function(u, options)?;
+    let args = arguments(u, &function)?;
+    Ok(Case { function, args })
+}
+
+/// As [`case`], with only what F~ has a text for: there, only `Double`s are differentiated, and only
+/// by `Double`s.
+///
+/// # Errors
+/// When `u` cannot give what is asked.
+pub fn expressible_case(u: &mut Unstructured<'_>, options: Options) -> Result<Case> {
+    let function = generate(u, options, true)?;
     let args = arguments(u, &function)?;
     Ok(Case { function, args })
 }
@@ -109,9 +118,14 @@ fn argument(u: &mut Unstructured<'_>, ty: &Type, sizes: &Sizes) -> Result<Value<
 /// # Errors
 /// When `u` cannot give what is asked.
 pub fn function(u: &mut Unstructured<'_>, options: Options) -> Result<Function> {
+    generate(u, options, false)
+}
+
+fn generate(u: &mut Unstructured<'_>, options: Options, expressible: bool) -> Result<Function> {
     let mut b = Builder::new("random");
     let sizes: Vec<VarId> = (0..u.int_in_range(0..=2)?).map(|i| b.size_param(["n", "m"][i])).collect();
-    let mut g = Generator { b, u, options, fuel: options.fuel, scope: Vec::new(), naturals: sizes.clone() };
+    let mut g =
+        Generator { b, u, options, expressible, fuel: options.fuel, scope: Vec::new(), naturals: sizes.clone() };
     if g.u.ratio(1, 4)? {
         let count = g.param("k", Type::Int);
         g.naturals.push(count);
@@ -192,6 +206,8 @@ struct Generator<'a, 'u> {
     b: Builder,
     u: &'a mut Unstructured<'u>,
     options: Options,
+    // Whether only what F~ has a text for.
+    expressible: bool,
     fuel: u32,
     // What can be used here.
     scope: Vec<VarId>,
@@ -449,11 +465,11 @@ impl Generator<'_, '_> {
 
     // D⟦fun params -> body⟧ somewhere, the body of type `ty` where that can be.
     fn derivative(&mut self, ty: &Type, depth: u32) -> Result<VarId> {
-        let ty = if self.options.expressible && !only_doubles(ty) { &Type::Double } else { ty };
+        let ty = if self.expressible && !only_doubles(ty) { &Type::Double } else { ty };
         let mut types = vec![Type::Double];
         if self.u.ratio(1, 2)? {
             let ty = self.ty(1)?;
-            if !self.options.expressible || only_doubles(&ty) {
+            if !self.expressible || only_doubles(&ty) {
                 types.push(ty);
             }
         }

@@ -15,6 +15,7 @@
 //! | [`verify`](mod@verify) | whether a function keeps the invariants |
 //! | [`value`] | values, and whether they fit a type |
 //! | [`evaluate`](mod@evaluate) | the reference evaluator: what a function means |
+//! | [`cost`] | how many operations an evaluation takes |
 //! | [`difference`] | derivatives by central differences, to check others |
 //! | [`print`](mod@print) | functions as F~ text |
 //! | [`alpha`] | functions equal up to names |
@@ -24,6 +25,7 @@
 pub mod alpha;
 pub mod builder;
 pub mod check;
+pub mod cost;
 pub mod dce;
 pub mod difference;
 mod dual;

@@ -3,7 +3,7 @@
 use arbitrary::Unstructured;
 use chainrule_base::Sources;
 use chainrule_ir::dce::remove_unused;
-use chainrule_ir::generate::{Options, case};
+use chainrule_ir::generate::{Options, expressible_case};
 use chainrule_ir::{Builder, Function, Program, Type, Value, alpha_equal, evaluate, print, verify};
 use chainrule_ops::{F64, Op};
 use proptest::prelude::*;
@@ -64,7 +64,7 @@ proptest! {
 
     #[test]
     fn random_functions_come_back(bytes in bytes()) {
-        let case = case(&mut Unstructured::new(&bytes), Options { expressible: true, ..Options::default() }).expect("a case of any bytes");
+        let case = expressible_case(&mut Unstructured::new(&bytes), Options::default()).expect("a case of any bytes");
         check(&case.function, &case.args);
     }
 }
