@@ -8,12 +8,14 @@
 //! | [`kernel`] | the IR itself |
 //! | [`mod@events`] | a kernel as flat events, for backends |
 //! | [`mod@verify`] | its invariants, checked |
-//! | [`print`] | its listing |
+//! | [`mod@check_layout`] | its memory plan, checked for given sizes |
+//! | [`mod@print`] | its listing |
 //! | [`mod@counts`] | how many operations it does |
 //! | [`from_graph`] | lowering a scalar graph: scheduling |
 //! | [`from_ir`] | lowering a function of the array IR |
 //! | `memory` | the memory plan: lengths and offsets over sizes |
 
+pub mod check_layout;
 pub mod counts;
 pub mod events;
 pub mod from_graph;
@@ -23,6 +25,7 @@ mod memory;
 pub mod print;
 pub mod verify;
 
+pub use check_layout::check_layout;
 pub use counts::counts;
 pub use events::{Event, events};
 pub use from_graph::{GraphPort, lower_graph};
@@ -31,4 +34,4 @@ pub use kernel::{
     Buffer, BufferId, Carried, Choice, Class, Condition, External, ExternalFn, Instr, Kernel, Place, Port, Reg,
     SizeParam, SizeSource, Stmt,
 };
-pub use verify::{check_layout, verify};
+pub use verify::verify;
