@@ -3,7 +3,7 @@
 //! Scalar functions are the rows of the operator table; nothing here lists them.
 
 use super::constraint::Constraint;
-use super::table::{Class, Table, TyId};
+use super::table::{Class, Literal, Table, TyId};
 use chainrule_ops::{Op, Type as Kind};
 use chainrule_syntax::tree::Infix;
 
@@ -197,8 +197,11 @@ pub fn infix_op(infix: Infix) -> Op {
 /// Numbers: with an integer value, `Int`s give an `Int`; everything else converts to `Double`.
 pub fn op_type(table: &mut Table, op: Op) -> (Vec<TyId>, TyId, Option<Constraint>) {
     let row = op.row();
-    let args: Vec<TyId> =
-        row.args.iter().map(|kind| if *kind == Kind::Num { table.var(Class::Num) } else { table.bool }).collect();
+    let args: Vec<TyId> = row
+        .args
+        .iter()
+        .map(|kind| if *kind == Kind::Num { table.var_of(Class::Num, Literal::Open) } else { table.bool })
+        .collect();
     match (row.result, row.int.is_some(), args.as_slice()) {
         (Kind::Bool, _, [a, b]) if row.args == [Kind::Num, Kind::Num] => {
             let constraint = Constraint::Compare { a: *a, b: *b };
@@ -237,7 +240,7 @@ pub fn type_of(table: &mut Table, builtin: Builtin) -> (TyId, Option<Constraint>
             no_constraint(table, &[int, f], result)
         }
         Builtin::Fold => {
-            let s = table.var(Class::Data);
+            let s = table.var_of(Class::Data, Literal::Open);
             let f = table.funs(&[s, int], s);
             no_constraint(table, &[f, s, int], s)
         }
@@ -248,7 +251,7 @@ pub fn type_of(table: &mut Table, builtin: Builtin) -> (TyId, Option<Constraint>
             no_constraint(table, &[int, f], double)
         }
         Builtin::While => {
-            let s = table.var(Class::Data);
+            let s = table.var_of(Class::Data, Literal::Open);
             let (condition, step) = (table.fun(s, table.bool), table.fun(s, s));
             no_constraint(table, &[condition, step, s, int], s)
         }

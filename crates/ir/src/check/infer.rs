@@ -98,7 +98,7 @@ impl Checker {
         self.table.level = 0;
         let failures = self.pending.settle_accumulators(&mut self.table, mark);
         self.report(failures);
-        let scheme = self.generalise(value.ty, mark, true);
+        let scheme = self.generalise(value.ty, mark, true, binding.pattern.span());
         (value, scheme, self.functions.pop().unwrap_or(0))
     }
 
@@ -111,17 +111,18 @@ impl Checker {
             fun.name = Some(ident.name.clone());
         }
         let Some(((ty, sizes), span)) = annotated else { return (value, None) };
-        self.expect(&value, ty, Why::new("the annotation says so", span));
+        self.expect(&value, ty, &Why::new("the annotation says so", span));
         value.ty = ty;
         (value, sizes.has_size().then_some(sizes))
     }
 
     /// Generalises over the variables of `ty` that are inside the level at hand, with the constraints
     /// from `mark` on that are about them.
-    fn generalise(&mut self, ty: TyId, mark: usize, top: bool) -> Scheme {
+    fn generalise(&mut self, ty: TyId, mark: usize, top: bool, span: Span) -> Scheme {
         let level = self.table.level;
         let Some(vars) = self.table.vars_of(ty) else {
-            return Scheme::mono(ty);
+            self.diagnostics.push(messages::type_too_large(span, &Name::new("this definition")));
+            return Scheme::mono(self.table.error);
         };
         let mut quantified: Vec<TyId> = Vec::new();
         let mut seen: FxHashSet<TyId> = FxHashSet::default();
@@ -213,11 +214,11 @@ impl Checker {
     }
 
     /// Asks `value` to be of type `expected`, and says why when it is not.
-    pub(super) fn expect(&mut self, value: &Core, expected: TyId, why: Why) {
+    pub(super) fn expect(&mut self, value: &Core, expected: TyId, why: &Why) {
         if let Err(mismatch) = self.unify(expected, value.ty) {
             let origin = self.origin(value);
             let message =
-                messages::mismatch(&self.table, value.span, value.ty, expected, mismatch, &why, origin.as_ref());
+                messages::mismatch(&self.table, value.span, value.ty, expected, mismatch, why, origin.as_ref());
             self.diagnostics.push(message);
         }
     }
@@ -335,7 +336,7 @@ impl Checker {
             ExprKind::Annotated { expr, ty } => {
                 let (annotated, sizes) = self.annotation(ty);
                 let value = self.infer(expr, Some(annotated));
-                self.expect(&value, annotated, Why::new("the annotation says so", ty.span));
+                self.expect(&value, annotated, &Why::new("the annotation says so", ty.span));
                 Core { kind: CoreKind::Annotated(Box::new(value), sizes), ty: annotated, span }
             }
             ExprKind::Error => self.error(span),
@@ -357,7 +358,7 @@ impl Checker {
             return Core { kind: CoreKind::Literal(m), ty: value.ty, span };
         }
         let number = self.table.var(Class::Num);
-        self.expect(&value, number, Why::new("`-` takes a number", span));
+        self.expect(&value, number, &Why::new("`-` takes a number", span));
         Core { ty: value.ty, kind: CoreKind::Neg(Box::new(value)), span }
     }
 
@@ -482,7 +483,7 @@ impl Checker {
                     params.push(param);
                     ty = result;
                 }
-                Node::Var(_) => {
+                Node::Var(v) if v.class == Class::Any => {
                     let (param, result) = (self.table.var(Class::Any), self.table.var(Class::Any));
                     let fun = self.table.fun(param, result);
                     if let Err(mismatch) = self.unify(ty, fun) {
@@ -517,7 +518,7 @@ impl Checker {
                 }
                 let value = self.infer(arg, Some(params[k]));
                 let label = messages::argument_label(&callee, k, args.len());
-                self.expect(&value, params[k], Why::new(label, head.span));
+                self.expect(&value, params[k], &Why::new(label, head.span));
                 done[k] = Some(value);
             }
         }
@@ -608,7 +609,7 @@ impl Checker {
             let pair = self.table.tuple(vec![param, param], None);
             let value = self.infer(arg, Some(pair));
             let why = "`forward` takes pairs of a value and its tangent, of one type";
-            self.expect(&value, pair, Why::new(why, span.start_point()));
+            self.expect(&value, pair, &Why::new(why, span.start_point()));
             self.ask(Constraint::Real { ty: param }, arg.span, "forward");
             params.push(param);
             values.push(value);
@@ -616,7 +617,7 @@ impl Checker {
         let result = self.table.var(Class::Data);
         let fun = self.table.funs(&params, result);
         let function = self.infer(function, Some(fun));
-        self.expect(&function, fun, Why::new("`forward` applies its function to the values", span.start_point()));
+        self.expect(&function, fun, &Why::new("`forward` applies its function to the values", span.start_point()));
         let dual = self.table.var(Class::Data);
         self.ask(Constraint::Dual { of: result, dual }, function.span, "forward");
         Core { kind: CoreKind::Forward(Box::new(function), values), ty: dual, span }
@@ -644,10 +645,12 @@ impl Checker {
             rest = expected.map(|(_, r)| r);
             let ty = expected.map_or_else(|| self.table.var(Class::Any), |(p, _)| p);
             // What is bound is no number as written any more, even where it starts as one.
-            if let Some(variable) = self.table.as_var_mut(ty)
-                && variable.literal == Literal::Pure
-            {
-                variable.literal = Literal::Mixed;
+            if let Some(variable) = self.table.as_var_mut(ty) {
+                variable.literal = match variable.literal {
+                    Literal::Pure => Literal::Mixed,
+                    Literal::Open => Literal::No,
+                    other => other,
+                };
             }
             types.push(ty);
             bound.push(self.pattern(&param.pattern, ty));
@@ -671,7 +674,7 @@ impl Checker {
         let body = self.infer(body, hint);
         let mut result_sizes = None;
         if let Some(((ty, sizes), at)) = result {
-            self.expect(&body, ty, Why::new("the annotation of the result says so", at));
+            self.expect(&body, ty, &Why::new("the annotation of the result says so", at));
             result_sizes = sizes.has_size().then_some(sizes);
         }
         self.leave(mark, false);
@@ -702,7 +705,7 @@ impl Checker {
                     self.table.level -= 1;
                     let failures = self.pending.settle_accumulators(&mut self.table, waiting);
                     self.report(failures);
-                    let scheme = self.generalise(value.ty, waiting, false);
+                    let scheme = self.generalise(value.ty, waiting, false, ident.span);
                     quantified = Some(scheme.vars.clone());
                     let place = self.bind(&ident.name, scheme, ident.span);
                     CorePattern::Local(place, ident.name.clone(), ident.span)
@@ -725,19 +728,19 @@ impl Checker {
         for (condition, branch) in arms {
             let condition = self.infer(condition, None);
             let bool = self.table.bool;
-            self.expect(&condition, bool, Why::new("`if` asks for a condition", span.start_point()));
+            self.expect(&condition, bool, &Why::new("`if` asks for a condition", span.start_point()));
             let branch = self.infer(branch, hint);
             self.data(&branch, "the result of an `if`");
             if let Some((_, first)) = core.first() {
                 let (ty, at) = (first.ty, first.span);
-                self.expect(&branch, ty, Why::new("the first branch is of that type", at));
+                self.expect(&branch, ty, &Why::new("the first branch is of that type", at));
             }
             core.push((condition, branch));
         }
         let otherwise = self.infer(otherwise, hint);
         self.data(&otherwise, "the result of an `if`");
         let Some((ty, at)) = core.first().map(|(_, first)| (first.ty, first.span)) else { return otherwise };
-        self.expect(&otherwise, ty, Why::new("the first branch is of that type", at));
+        self.expect(&otherwise, ty, &Why::new("the first branch is of that type", at));
         Core { kind: CoreKind::If(core, Box::new(otherwise)), ty, span }
     }
 
@@ -755,8 +758,8 @@ impl Checker {
             let left = if core.is_empty() { first.kind.clone_leaf() } else { CoreKind::Error };
             let left = Core { kind: left, ty, span: left_span };
             if let [a, b] = args.as_slice() {
-                self.expect(&left, *a, Why::new(label.clone(), *at));
-                self.expect(&right, *b, Why::new(label, *at));
+                self.expect(&left, *a, &Why::new(label.clone(), *at));
+                self.expect(&right, *b, &Why::new(label, *at));
             }
             if let Some(constraint) = constraint {
                 self.ask(constraint, *at, builtin::symbol(*infix));
@@ -776,10 +779,10 @@ impl Checker {
             let element = self.table.var(Class::Data);
             let expected = self.table.array(element);
             let at = Core { kind: array.kind.clone_leaf(), ty, span: array.span };
-            self.expect(&at, expected, Why::new("it is indexed here", index.span));
+            self.expect(&at, expected, &Why::new("it is indexed here", index.span));
             let index = self.infer(index, None);
             let int = self.table.int;
-            self.expect(&index, int, Why::new("an index is a whole number", None));
+            self.expect(&index, int, &Why::new("an index is a whole number", None));
             core.push(index);
             ty = element;
         }
@@ -829,7 +832,7 @@ impl Checker {
             self.data(&value, "an array");
             if let Some(first) = core.first() {
                 let (ty, at) = (first.ty, first.span);
-                self.expect(&value, ty, Why::new("the first element is of that type", at));
+                self.expect(&value, ty, &Why::new("the first element is of that type", at));
             }
             core.push(value);
         }
@@ -866,11 +869,11 @@ impl Checker {
         for (index, n) in path {
             let fields: Vec<TyId> = (0..*n).map(|_| self.table.var(Class::Data)).collect();
             let tuple = self.table.tuple(fields.clone(), None);
-            self.expect(&core, tuple, Why::new(format!("the pattern takes a tuple of {n}"), span));
+            self.expect(&core, tuple, &Why::new(format!("the pattern takes a tuple of {n}"), span));
             core = Core { ty: fields[*index], kind: CoreKind::Component(Box::new(core), *index), span };
         }
         self.table.level = 0;
-        let scheme = self.generalise(core.ty, mark, true);
+        let scheme = self.generalise(core.ty, mark, true, span);
         (core, scheme)
     }
 }

@@ -61,9 +61,7 @@ pub(crate) fn mismatch(
         (Node::Tuple(a, Some(x)), Node::Tuple(b, Some(y))) if a.len() == b.len() && same_names(x, y) => {
             "the fields are the same, their order is not: write them in one order".to_owned()
         }
-        (Node::Fun(..), _) if mismatch == Mismatch::Different && !is_function(actual) => {
-            "a function is wanted here: `fun x -> ...`".to_owned()
-        }
+        (Node::Fun(..), _) if !is_function(actual) => "a function is wanted here: `fun x -> ...`".to_owned(),
         (_, Node::Fun(..)) if !is_function(expected) => "this is a function: is an argument missing?".to_owned(),
         _ => return message,
     };
@@ -225,7 +223,7 @@ pub(crate) fn field_twice(name: &Name, span: Span, first: Span) -> Diagnostic {
 
 pub(crate) fn type_too_large(span: Span, name: &Name) -> Diagnostic {
     Diagnostic::limitation("a type is too large to be checked")
-        .with_label(span, format!("the type of `{name}`"))
+        .with_label(span, format!("the type of {name}"))
         .with_reason(format!("types may have {} parts at most", super::table::MAX_TYPE_NODES))
 }
 

@@ -14,6 +14,9 @@ pub struct Scheme {
     pub ty: TyId,
 }
 
+/// A scheme at one use: what its variables became, its type, and what must hold.
+pub type Instance = (Box<[TyId]>, TyId, Vec<Asked>);
+
 /// Constraints by number; `None` once solved, failed or taken into a scheme.
 #[derive(Default)]
 pub struct Pending {
@@ -124,17 +127,25 @@ impl Scheme {
         Self { vars: Box::default(), constraints: Vec::new(), ty }
     }
 
-    /// The scheme at one use: what its variables became, its type, and what must hold.
-    pub fn instantiate(&self, table: &mut Table) -> Result<(Box<[TyId]>, TyId, Vec<Asked>), Mismatch> {
+    /// The scheme at one use.
+    pub fn instantiate(&self, table: &mut Table) -> Result<Instance, Mismatch> {
         if self.vars.is_empty() {
             return Ok((Box::default(), self.ty, Vec::new()));
+        }
+        // What is computed is no number as written; the place of an argument may become one.
+        let mut computed = rustc_hash::FxHashSet::default();
+        for asked in &self.constraints {
+            if let Constraint::Arith { result, .. } = asked.constraint {
+                computed.insert(table.find(result));
+            }
         }
         let fresh: Box<[TyId]> = self
             .vars
             .iter()
             .map(|var| {
                 let (class, literal) = table.as_var(*var).map_or((Class::Any, Literal::No), |v| (v.class, v.literal));
-                table.var_of(class, literal)
+                let place = literal == Literal::No && !computed.contains(&table.root(*var));
+                table.var_of(class, if place { Literal::Open } else { literal })
             })
             .collect();
         let map: rustc_hash::FxHashMap<TyId, TyId> = self.vars.iter().copied().zip(fresh.iter().copied()).collect();

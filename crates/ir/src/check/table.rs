@@ -34,6 +34,8 @@ pub enum Class {
 /// Whether a variable is the type of a whole number as written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Literal {
+    /// It says nothing yet: the place of an argument.
+    Open,
     /// It is not.
     No,
     /// A number as written is among the values of that type: the start of a sum, a branch of an `if`.
@@ -76,6 +78,8 @@ pub struct Variable {
     pub level: u32,
     /// Constraints to look at again when it is bound.
     pub watchers: Vec<usize>,
+    /// A bound of the length of the links that lead here: the shorter are led to the longer.
+    pub rank: u8,
 }
 
 /// Why two types are not equal.
@@ -131,7 +135,7 @@ impl Table {
     /// A new variable.
     pub fn var_of(&mut self, class: Class, literal: Literal) -> TyId {
         let level = self.level;
-        self.nodes.push(Node::Var(Variable { class, literal, level, watchers: Vec::new() }))
+        self.nodes.push(Node::Var(Variable { class, literal, level, watchers: Vec::new(), rank: 0 }))
     }
 
     /// `[]element`; the caller has seen to it that `element` is data.
@@ -213,7 +217,10 @@ impl Table {
         let root = self.find(ty);
         match (&mut self.nodes[root], class) {
             (Node::Var(variable), _) => {
-                variable.class = variable.class.max(class);
+                if variable.class < class {
+                    variable.class = class;
+                    self.woken.extend(&variable.watchers);
+                }
                 Ok(())
             }
             (Node::Fun(..), Class::Data) => Err(Mismatch::FunctionInData),
@@ -237,28 +244,18 @@ impl Table {
         if depth > MAX_TYPE_DEPTH {
             return Err(Mismatch::TooLarge);
         }
+        let is_var = |node: &Node| matches!(node, Node::Var(_));
+        match (is_var(&self.nodes[a]), is_var(&self.nodes[b])) {
+            (true, true) => {
+                self.merge(a, b);
+                return Ok(());
+            }
+            (true, false) if !matches!(self.nodes[b], Node::Error) => return self.bind(a, b),
+            (false, true) if !matches!(self.nodes[a], Node::Error) => return self.bind(b, a),
+            _ => {}
+        }
         match (self.nodes[a].clone(), self.nodes[b].clone()) {
             (Node::Error, _) | (_, Node::Error) => Ok(()),
-            (Node::Var(va), Node::Var(vb)) => {
-                let literal = match (va.literal, vb.literal) {
-                    (x, y) if x == y => x,
-                    _ => Literal::Mixed,
-                };
-                self.woken.extend(va.watchers.iter().chain(&vb.watchers));
-                let (mut long, short) = if va.watchers.len() >= vb.watchers.len() {
-                    (va.watchers, vb.watchers)
-                } else {
-                    (vb.watchers, va.watchers)
-                };
-                long.extend(short);
-                let merged =
-                    Variable { class: va.class.max(vb.class), literal, level: va.level.min(vb.level), watchers: long };
-                self.nodes[b] = Node::Link(a);
-                self.nodes[a] = Node::Var(merged);
-                Ok(())
-            }
-            (Node::Var(variable), _) => self.bind(a, &variable, b),
-            (_, Node::Var(variable)) => self.bind(b, &variable, a),
             (Node::Double, Node::Double) | (Node::Int, Node::Int) | (Node::Bool, Node::Bool) => Ok(()),
             (Node::Array(x), Node::Array(y)) => self.unify_within(x, y, fuel, depth + 1),
             (Node::Tuple(xs, xn), Node::Tuple(ys, yn)) if xs.len() == ys.len() && xn == yn => {
@@ -275,12 +272,46 @@ impl Table {
         }
     }
 
-    fn bind(&mut self, var: TyId, variable: &Variable, ty: TyId) -> Result<(), Mismatch> {
-        self.restrict(ty, variable.class)?;
+    /// Makes two variables one. A constraint about both is in both lists of watchers, so that it is
+    /// enough to wake the shorter one, unless the merged variable is stricter.
+    fn merge(&mut self, a: TyId, b: TyId) {
+        let take = |node: &mut Node| match std::mem::replace(node, Node::Error) {
+            Node::Var(variable) => variable,
+            _ => Variable { class: Class::Any, literal: Literal::No, level: 0, watchers: Vec::new(), rank: 0 },
+        };
+        let (va, vb) = (take(&mut self.nodes[a]), take(&mut self.nodes[b]));
+        let (a, b) = if va.rank >= vb.rank { (a, b) } else { (b, a) };
+        let rank = va.rank.max(vb.rank).saturating_add(u8::from(va.rank == vb.rank));
+        let (mut long, mut short) = if va.watchers.len() >= vb.watchers.len() { (va, vb) } else { (vb, va) };
+        // Those that are woken enter themselves again; each once, or lists of doubles would double.
+        short.watchers.sort_unstable();
+        short.watchers.dedup();
+        self.woken.append(&mut short.watchers);
+        if long.class < short.class {
+            self.woken.extend(&long.watchers);
+        }
+        long.literal = match (long.literal, short.literal) {
+            (Literal::Open, other) | (other, Literal::Open) => other,
+            (x, y) if x == y => x,
+            _ => Literal::Mixed,
+        };
+        long.class = long.class.max(short.class);
+        long.level = long.level.min(short.level);
+        long.rank = rank;
+        self.nodes[b] = Node::Link(a);
+        self.nodes[a] = Node::Var(long);
+    }
+
+    fn bind(&mut self, var: TyId, ty: TyId) -> Result<(), Mismatch> {
+        let Some((class, level)) = self.as_var(var).map(|v| (v.class, v.level)) else { return Ok(()) };
+        self.restrict(ty, class)?;
         let mut fuel = MAX_TYPE_NODES;
-        self.adjust(var, variable.level, ty, &mut fuel, 0)?;
-        self.woken.extend(&variable.watchers);
-        self.nodes[var] = Node::Link(ty);
+        self.adjust(var, level, ty, &mut fuel, 0)?;
+        if let Node::Var(mut variable) = std::mem::replace(&mut self.nodes[var], Node::Link(ty)) {
+            variable.watchers.sort_unstable();
+            variable.watchers.dedup();
+            self.woken.append(&mut variable.watchers);
+        }
         Ok(())
     }
 

@@ -20,6 +20,9 @@ enum Step {
     Component(usize),
 }
 
+/// Makes something for the double at the end of a path.
+type Leaf<'a, 'p> = dyn FnMut(&mut Elaborator<'p>, &[Step]) -> Result<VarId, Stop> + 'a;
+
 impl<'p> Elaborator<'p> {
     /// `Jvp` of `body` at `at` along `along`, with the type of the value itself.
     fn dual(
@@ -93,7 +96,7 @@ impl<'p> Elaborator<'p> {
         ty: &Type,
         path: &mut Vec<Step>,
         span: Span,
-        leaf: &mut dyn FnMut(&mut Self, &[Step]) -> Result<VarId, Stop>,
+        leaf: &mut Leaf<'_, 'p>,
     ) -> Result<VarId, Stop> {
         match ty {
             Type::Double => leaf(self, path),

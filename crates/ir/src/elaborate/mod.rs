@@ -176,9 +176,8 @@ impl<'p> Elaborator<'p> {
         let mut message = message;
         if in_library(span) {
             // The reader knows the call, not the library's text.
-            let calls: Vec<(Option<Name>, Span)> =
-                self.calls.iter().rev().filter(|(_, at)| !in_library(*at)).take(1).cloned().collect();
-            for (name, at) in calls {
+            let call = self.calls.iter().rev().find(|(_, at)| !in_library(*at)).cloned();
+            if let Some((name, at)) = call {
                 let inside = name.map_or("in this call".to_owned(), |n| format!("in this call of `{n}`"));
                 message = message.with_label(at, inside);
             }
@@ -187,12 +186,13 @@ impl<'p> Elaborator<'p> {
             usize::from(in_library(span) && !message.labels.is_empty()),
             chainrule_base::diagnostic::Label { span, text: label.to_owned() },
         );
-        if !in_library(span)
-            && let Some((name, at)) = self.calls.last().cloned()
+        // The outermost call is the function that is made.
+        let named = self.calls.iter().skip(1).rev().find_map(|(name, at)| Some((name.clone()?, *at)));
+        if let Some((name, at)) = named
+            && !in_library(span)
             && at != span
         {
-            let inside = name.map_or("inlined here".to_owned(), |n| format!("in this call of `{n}`"));
-            message = message.with_label(at, inside);
+            message = message.with_label(at, format!("in this call of `{name}`"));
         }
         if !self.diagnostics.iter().any(|said| *said == message) {
             self.diagnostics.push(message);

@@ -58,12 +58,31 @@ impl Elaborator<'_> {
             let count = corner.iter().fold(l.count.clone(), |count, (index, value)| {
                 count.substitute(|v| if v == *index { value.clone() } else { Size::var(v) })
             });
-            if outside.holds(&count.sub(&one)) || outside.holds_given(&least, &[count.neg()]) {
-                continue;
+            let harmless = outside.holds(&count.sub(&one)) || outside.holds_given(&least, &[count.neg()]);
+            // Shapes must agree even where a dimension is 0: `m2` has the columns of `m1`.
+            let shape = count.as_var().is_some_and(|v| self.compares_shapes(&least, v));
+            if !harmless && !shape {
+                return Verdict::Unknown;
             }
-            return Verdict::Unknown;
         }
         Verdict::AtEntry(least)
+    }
+
+    /// Whether `size`, needed in a loop that runs `count` times, is one dimension of an argument, or
+    /// one less another.
+    fn compares_shapes(&self, size: &Size, count: VarId) -> bool {
+        let mut signs = Vec::new();
+        for (vars, c) in size.terms() {
+            match (vars, c) {
+                ([v], 1 | -1) if self.at_entry.contains(v) => signs.push(c),
+                _ => return false,
+            }
+        }
+        match signs.as_slice() {
+            [1] => self.at_entry.contains(&count),
+            [1, -1] | [-1, 1] => self.natural.contains(&count),
+            _ => false,
+        }
     }
 
     fn require(&mut self, size: Size, exactly_zero: bool, message: String, span: Span) {
@@ -105,7 +124,7 @@ impl Elaborator<'_> {
                 Verdict::Proved => {}
                 Verdict::AtEntry(need) => {
                     let words = if is_first {
-                        format!("an index of {what} is negative: {}", self.show_size(&at))
+                        format!("an index of {what} is negative: it reaches {}", self.show_size(&need))
                     } else {
                         self.too_short(&what, &size, &need)
                     };
@@ -154,7 +173,11 @@ impl Elaborator<'_> {
                 self.say(span, "made here", message);
             }
             Verdict::AtEntry(need) => {
-                let words = format!("an array would have {} elements, less than none", self.show_size(size));
+                let shown = self.show_size(size);
+                let words = match size.as_var() {
+                    Some(_) => format!("`{shown}` is the size of an array and must not be negative"),
+                    None => format!("an array would have {shown} elements, less than none"),
+                };
                 self.require(need, false, words, span);
             }
         }
@@ -216,25 +239,30 @@ impl Elaborator<'_> {
         }
         let one = Size::constant(1);
         let differ = facts.holds(&difference.sub(&one)) || facts.holds(&difference.neg().sub(&one));
+        let differ = differ || self.is_degenerate(&difference);
         let types = (named_type(found, &self.b.vars), named_type(wanted, &self.b.vars));
         if differ {
             let message = Diagnostic::error("sizes do not agree")
                 .with_reason(format!("{what} is {}, {other} is {}", types.0, types.1));
-            return self.stop(span, "here", message);
+            return self.stop(span, what, message);
         }
-        let certain = self.conditional == 0
-            && self.loops.iter().all(|l| facts.holds(&l.count.sub(&one)))
-            && difference.vars().iter().all(|v| self.at_entry.contains(v));
+        let certain = difference.vars().iter().all(|v| self.at_entry.contains(v));
         if !certain {
             let (a, b) = (self.show_size(a), self.show_size(b));
             let message = Diagnostic::limitation("cannot see whether sizes agree")
                 .with_reason(format!("{what} is {}, {other} is {}; are {a} and {b} equal?", types.0, types.1))
                 .with_help("make both from one size, or annotate the parameters: `(v : [n]Double) (w : [n]Double)`");
-            return self.stop(span, "here", message);
+            return self.stop(span, what, message);
         }
         let words = self.unequal(a, b, what, other);
         self.require(difference, true, words, span);
         Ok(())
+    }
+
+    /// Whether two sizes that differ by this are equal only where a dimension is 0: `n + m` and `n`.
+    fn is_degenerate(&self, difference: &Size) -> bool {
+        let facts = Facts { loops: &self.loops, natural: &self.natural, known: &[] };
+        facts.holds(difference) || facts.holds(&difference.neg())
     }
 
     fn unequal(&self, a: &Size, b: &Size, what: &str, other: &str) -> String {
@@ -379,19 +407,22 @@ impl Elaborator<'_> {
         }
         let one = Size::constant(1);
         let differ = facts.holds(&difference.sub(&one)) || facts.holds(&difference.neg().sub(&one));
+        let differ = differ || self.is_degenerate(&difference);
         let shown = (self.show_size(found), self.show_size(wanted), named_type(whole, &self.b.vars));
+        let asked = match &written.kind {
+            CoreSizeKind::Local(_, name) if **name != *shown.1 => format!("`{name}` is {} here", shown.1),
+            _ => format!("the annotation asks for {}", shown.1),
+        };
         if differ {
             let message = Diagnostic::error("sizes do not agree")
-                .with_label(written.span, format!("the annotation asks for {}", shown.1))
+                .with_label(written.span, asked)
                 .with_reason(format!("{what} is {}: {} is not {}", shown.2, shown.0, shown.1));
             return self.stop(span, &format!("{what} has the size {}", shown.0), message);
         }
-        let certain = self.conditional == 0
-            && self.loops.iter().all(|l| facts.holds(&l.count.sub(&one)))
-            && difference.vars().iter().all(|v| self.at_entry.contains(v));
+        let certain = difference.vars().iter().all(|v| self.at_entry.contains(v));
         if !certain {
             let message = Diagnostic::limitation("cannot see whether sizes agree")
-                .with_label(written.span, format!("the annotation asks for {}", shown.1))
+                .with_label(written.span, asked)
                 .with_reason(format!("{what} is {}: are {} and {} equal?", shown.2, shown.0, shown.1))
                 .with_help("annotate the parameters of the function around it with the same size");
             return self.stop(span, &format!("{what} has the size {}", shown.0), message);
