@@ -53,6 +53,8 @@ const WRONG: &[(&str, &str)] = &[
     ("by no variable", "let f = fun x -> deriv (x * x) 3.0"),
     ("by an Int", "let f = fun (n : Int) x -> deriv (x * n) n"),
     ("of an Int", "let f = fun (x : Double) -> deriv (length [x]) x"),
+    ("of a function with an Int", "let f = fun x -> diff (fun y -> length [y]) x"),
+    ("empty arrays", "let f = fun v -> vectorMax v"),
     ("deriv alone", "let f = fun x -> let d = deriv in x"),
     ("deriv with one argument", "let f = fun x -> deriv x"),
     ("vjp", "let f = fun x -> vjp sin x 1.0"),

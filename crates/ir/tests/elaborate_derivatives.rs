@@ -103,3 +103,50 @@ fn conditionals_are_lazy() {
     let text = "let f = fun v i -> if i >= length v || v[i] < 0.0 then 1.0 else 0.0";
     assert_eq!(f(text, &[vector(&X), int(3)]), real(1.0));
 }
+
+#[test]
+fn a_mixture_against_central_differences() {
+    let text = r"
+let gmm = fun (alphas : [k]Double) (means : [k][d]Double) (icf : [k][t]Double) (x : [n][d]Double) (gamma : Double) (m : Int) ->
+  let q_times = fun (q : Index) (v : [d]Double) ->
+    build d (fun i -> exp (icf[q][i]) * v[i] + sum i (fun j -> icf[q][d + div (i * (i - 1)) 2 + j] * v[j]))
+  let slse = sum n (fun i ->
+    logSumExp (build k (fun q ->
+      let qx = q_times q (vectorSub x[i] means[q])
+      alphas[q] + vectorSum (vectorSlice icf[q] 0 (d - 1)) - 0.5 * vectorNorm2 qx)))
+  let wishart = sum k (fun q ->
+    let s = sum d (fun j -> exp (2 * icf[q][j]))
+    in 0.5 * gamma * gamma * s - m * vectorSum (vectorSlice icf[q] 0 (d - 1)))
+  slse - n * logSumExp alphas + wishart
+let f = gmm
+let g = fun a (b : [k][d]Double) c x y m -> gradient (fun (a, b, c) -> gmm a b c x y m) (a, b, c)";
+    let (value, gradient) = (function(text, "f"), function(text, "g"));
+    let wave = |n: usize, phase: f64| -> Vec<f64> {
+        #[allow(clippy::cast_precision_loss)]
+        (0..n).map(|i| (i as f64 * 0.7 + phase).sin()).collect()
+    };
+    let rows = |r: usize, c: usize, phase: f64| {
+        Value::from(wave(r * c, phase).chunks(c).map(<[f64]>::to_vec).collect::<Vec<_>>())
+    };
+    let args = [Value::from(wave(2, 0.1)), rows(2, 3, 0.2), rows(2, 6, 0.3), rows(4, 3, 0.4), real(0.8), int(2)];
+    let run = |f, args: &[Value<f64>]| chainrule_ir::evaluate(f, &mut chainrule_ops::F64, args).unwrap();
+    let found: Vec<f64> = run(&gradient, &args).reals().into_iter().copied().collect();
+    assert_eq!(found.len(), 2 + 6 + 12);
+    let at = |change: usize, by: f64| {
+        let mut k = 0;
+        let mut moved = args.clone();
+        for arg in &mut moved[..3] {
+            *arg = arg.map(&mut |x| {
+                k += 1;
+                if k == change + 1 { x + by } else { *x }
+            });
+        }
+        *run(&value, &moved).reals()[0]
+    };
+    for (k, derivative) in found.iter().enumerate() {
+        let h = 1e-3;
+        // Of fourth order: the error is near h^4.
+        let expected = (8.0 * (at(k, h) - at(k, -h)) - (at(k, 2.0 * h) - at(k, -2.0 * h))) / (12.0 * h);
+        assert!((derivative - expected).abs() < 1e-9 * (1.0 + expected.abs()), "{k}: {derivative} and {expected}");
+    }
+}

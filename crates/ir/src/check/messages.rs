@@ -49,6 +49,12 @@ pub(crate) fn mismatch(
         message = message.with_label(*at, format!("`{name}` comes from here"));
     }
     let is_function = |ty| matches!(table.node(ty), Node::Fun(..));
+    if let Some((wanted, found)) = results(table, expected, actual)
+        && matches!((table.node(wanted), table.node(found)), (Node::Double, Node::Int))
+    {
+        return message
+            .with_help("its result is an `Int`, which has no derivative and no fraction: `real` makes it a `Double`");
+    }
     let help = match (table.node(expected), table.node(actual)) {
         _ if mismatch == Mismatch::Occurs => {
             let reason = format!("{wanted} and {found} would have to be one type");
@@ -66,6 +72,17 @@ pub(crate) fn mismatch(
         _ => return message,
     };
     message.with_help(help)
+}
+
+/// The results of two functions of as many parameters.
+fn results(table: &Table, a: TyId, b: TyId) -> Option<(TyId, TyId)> {
+    let (Node::Fun(_, mut x), Node::Fun(_, mut y)) = (table.node(a).clone(), table.node(b).clone()) else {
+        return None;
+    };
+    while let (Node::Fun(_, r), Node::Fun(_, s)) = (table.node(x), table.node(y)) {
+        (x, y) = (*r, *s);
+    }
+    Some((x, y))
 }
 
 fn same_names(a: &[Name], b: &[Name]) -> bool {

@@ -7,17 +7,33 @@
 //! | --- | --- |
 //! | [`load`] | files and imports, in order |
 //! | [`infer`] | Hindley-Milner over the tree |
+//! | [`forms`] | `deriv`, `forward` |
 //! | [`table`] | types, unification |
 //! | [`constraint`], [`pending`] | what must hold of types that are not known yet |
 //! | [`annotation`] | types as written |
 //! | [`builtin`] | the language's own functions |
 //! | [`core`] | what comes out |
 //! | [`messages`] | what is said when it does not |
+//!
+//! ```
+//! use chainrule_base::Sources;
+//! use chainrule_ir::{Program, Value, evaluate};
+//! let mut sources = Sources::new();
+//! let root = sources.add("main.ft", "let f = fun v -> gradient (fun w -> vectorDot w w) v");
+//! let no_files = |path: &str, _| Err(format!("there is no file {path}"));
+//! let program = Program::load(&mut sources, root, no_files)?;
+//! assert_eq!(program.definition("f").map(|f| &*f.ty), Some("[]Double => []Double"));
+//! let f = program.elaborate("f")?;
+//! let result = evaluate(&f, &mut chainrule_ops::F64, &[Value::from(vec![1.0, 2.0])]);
+//! assert_eq!(result.ok(), Some(Value::from(vec![2.0, 4.0])));
+//! # Ok::<(), chainrule_base::Diagnostics>(())
+//! ```
 
 mod annotation;
 pub(crate) mod builtin;
 pub(crate) mod constraint;
 pub(crate) mod core;
+mod forms;
 mod infer;
 mod load;
 pub(crate) mod messages;

@@ -38,7 +38,7 @@ pub const MAX_CALLS: usize = 200;
 /// How deep expressions and calls together may nest.
 pub const MAX_DEPTH: usize = 4_000;
 /// The stack that elaboration runs on: room for [`MAX_DEPTH`] with a wide margin.
-const STACK_BYTES: usize = 512 << 20;
+const STACK_BYTES: usize = 256 << 20;
 
 /// Elaboration cannot go on; why was said.
 #[derive(Debug)]

@@ -46,19 +46,28 @@ impl Elaborator<'_> {
         }
         let (least, corner) = facts.minimum(size);
         let outside = Facts { loops: &[], natural: &self.natural, known: &self.known };
-        if outside.holds(&least.neg().sub(&one)) && !corner.is_empty() {
-            // At one index at least, if the loops run at all.
+        // How often each loop runs at the indices where `size` is least.
+        let counts: Vec<Size> = self
+            .loops
+            .iter()
+            .map(|l| {
+                corner.iter().fold(l.count.clone(), |count, (index, value)| {
+                    count.substitute(|v| if v == *index { value.clone() } else { Size::var(v) })
+                })
+            })
+            .collect();
+        let runs = |count: &Size| outside.holds(&count.sub(&one));
+        let reached = self.loops.iter().zip(&counts).all(|(l, count)| l.count == *count || runs(count));
+        if outside.holds(&least.neg().sub(&one)) && !corner.is_empty() && reached {
+            // At one index at least, unless a loop runs over nothing.
             return Verdict::Refuted(least);
         }
         if !least.vars().iter().all(|v| self.at_entry.contains(v)) {
             return Verdict::Unknown;
         }
         // Where a loop does not run, nothing is needed: then the requirement must hold by itself.
-        for l in &self.loops {
-            let count = corner.iter().fold(l.count.clone(), |count, (index, value)| {
-                count.substitute(|v| if v == *index { value.clone() } else { Size::var(v) })
-            });
-            let harmless = outside.holds(&count.sub(&one)) || outside.holds_given(&least, &[count.neg()]);
+        for count in &counts {
+            let harmless = runs(count) || outside.holds_given(&least, &[count.neg()]);
             // Shapes must agree even where a dimension is 0: `m2` has the columns of `m1`.
             let shape = count.as_var().is_some_and(|v| self.compares_shapes(&least, v));
             if !harmless && !shape {
@@ -155,6 +164,7 @@ impl Elaborator<'_> {
         match (owner(size), owner(&wanted)) {
             (Some((a, x)), Some((b, y))) if x == y => format!("`{a}` has fewer {x} than `{b}`"),
             (Some((a, x)), Some((b, y))) => format!("`{a}` has fewer {x} than `{b}` has {y}"),
+            (Some((a, x)), None) if wanted.as_constant() == Some(1) => format!("`{a}` has no {x}"),
             (Some((a, x)), None) => format!("`{a}` has fewer than {} {x}", self.show_size(&wanted)),
             (None, Some((b, y))) => format!("{what} has fewer elements than `{b}` has {y}"),
             (None, None) => {
