@@ -6,6 +6,13 @@
 //! degree d at most the longest path; where they differ, a draw shows it with probability at least
 //! 1 - d/2^61 (Schwartz and Zippel), and there is no rounding. All pairs at once: the columns are
 //! weighted at random too (Freivalds).
+//!
+//! [`derivative`](fn@derivative) asks whether nodes of a scalar graph are the derivatives of others, by
+//! dual numbers on the graph itself at points inside every domain (`check/duals.rs`).
+
+mod duals;
+
+pub use duals::{BOUND_F64, BOUND_PRECISE, PRECISE_NODES, derivative, in_domain, points};
 
 use crate::{Entry, Label, LinearGraph, Program, VertexId};
 use chainrule_base::Id;
@@ -192,6 +199,11 @@ impl Random {
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
+    }
+
+    /// A number between these.
+    pub(crate) fn between(&mut self, low: f64, high: f64) -> f64 {
+        low + (high - low) * (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
     /// An element of the field other than 0.

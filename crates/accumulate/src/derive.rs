@@ -103,7 +103,7 @@ pub fn derive(
 /// The Jacobian of `roots` by `inputs`.
 ///
 /// # Errors
-/// As [`derive`].
+/// As [`derive()`].
 ///
 /// ```
 /// use chainrule_accumulate::derive::{Options, jacobian};
@@ -129,7 +129,7 @@ pub fn jacobian(
 /// The gradient of `root` by `inputs`: a matrix of one row.
 ///
 /// # Errors
-/// As [`derive`].
+/// As [`derive()`].
 pub fn gradient(graph: &mut Graph, root: NodeId, inputs: &[NodeId], options: &Options) -> Result<Derived, Diagnostic> {
     jacobian(graph, &[root], inputs, None, options)
 }
@@ -137,7 +137,7 @@ pub fn gradient(graph: &mut Graph, root: NodeId, inputs: &[NodeId], options: &Op
 /// The Jacobian times a vector, given as (input, component): a matrix of one column.
 ///
 /// # Errors
-/// As [`derive`].
+/// As [`derive()`].
 pub fn jacobian_vector(
     graph: &mut Graph,
     roots: &[NodeId],
@@ -150,7 +150,7 @@ pub fn jacobian_vector(
 /// A vector, given as (root, component), times the Jacobian: a matrix of one row.
 ///
 /// # Errors
-/// As [`derive`].
+/// As [`derive()`].
 pub fn vector_jacobian(
     graph: &mut Graph,
     weights: &[(NodeId, NodeId)],
@@ -164,7 +164,7 @@ pub fn vector_jacobian(
 /// accumulated and mirrored.
 ///
 /// # Errors
-/// As [`derive`].
+/// As [`derive()`].
 pub fn hessian(graph: &mut Graph, root: NodeId, inputs: &[NodeId], options: &Options) -> Result<Derived, Diagnostic> {
     let gradient = gradient(graph, root, inputs, options)?.dense(graph).swap_remove(0);
     let (rows, columns) = (roots_as_rows(&gradient), inputs_as_columns(inputs));
@@ -196,7 +196,7 @@ pub fn hessian(graph: &mut Graph, root: NodeId, inputs: &[NodeId], options: &Opt
 /// column, a row for each of `inputs`.
 ///
 /// # Errors
-/// As [`derive`].
+/// As [`derive()`].
 pub fn hessian_vector(
     graph: &mut Graph,
     root: NodeId,
@@ -231,7 +231,7 @@ impl Tensor {
 /// The derivatives of `root` of this order, each once whatever the order of its variables.
 ///
 /// # Errors
-/// As [`derive`].
+/// As [`derive()`].
 pub fn higher(
     graph: &mut Graph,
     root: NodeId,
@@ -264,7 +264,7 @@ pub fn higher(
 /// Derivatives that share variables share the work.
 ///
 /// # Errors
-/// As [`derive`].
+/// As [`derive()`].
 pub fn resolve(graph: &mut Graph, roots: &[NodeId], options: &Options) -> Result<Vec<NodeId>, Diagnostic> {
     let mut roots = roots.to_vec();
     loop {

@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | `linear` | the linearised graph |
 //! | `linearise` | making it from a scalar graph: rows, columns, seeds |
+//! | `lazy` | masks for labels inside of branches |
 //! | `program`, `count`, `tidy` | accumulation programs: steps, counting, sharing |
 //! | `pattern` | sparsity patterns |
 //! | [`oracle`] | the sum over all paths |
@@ -23,6 +24,7 @@ pub mod check;
 mod count;
 pub mod derive;
 pub mod forward;
+mod lazy;
 mod linear;
 mod linearise;
 pub mod markowitz;

@@ -19,13 +19,9 @@
 //! here and nowhere else: at this stage they serve the same (root, variable) pairs, and the sum costs
 //! an addition where a product for each would cost a multiplication more.
 //!
-//! Laziness (law 9): the label of a branch is a mask `select(c, 1, 0)`. The scalar graph's product by a
-//! mask that is off is 0 whatever the other factor is, and so is the product by a sum of masks that
-//! are all off (`simplify/mask.rs` there). Every path from a branch not taken to a root goes through a
-//! mask that is off, wherever a strategy breaks the path into factors: a label that stands for several
-//! paths is a sum of products, each with its mask. So labels inside of branches need no masks
-//! of their own, and a node that one root always needs and another one needs sometimes is one vertex.
+//! Labels inside of branches are masked (`lazy.rs`).
 
+use crate::lazy;
 use crate::linear::{Edge, Label, LinearGraph, VertexId};
 use chainrule_base::{Diagnostic, Id};
 use chainrule_graph::{Graph, Node, NodeId, NodeSet, partial};
@@ -88,14 +84,16 @@ impl LinearGraph {
                 ));
         }
         let active = active(graph, &roots, &inputs);
-        let arcs = partials(graph, &active)?;
+        let mut arcs = partials(graph, &active)?;
+        lazy::mask(graph, &active, &mut arcs, &roots);
+        arcs.retain(|arc| graph.as_const(arc.2) != Some(0.0));
         let ends = Ends::new(graph, rows, columns, &active, &arcs);
         Ok(ends.assemble(graph, &active, &arcs))
     }
 }
 
 impl Row {
-    fn roots(&self) -> Vec<NodeId> {
+    pub(crate) fn roots(&self) -> Vec<NodeId> {
         match self {
             Self::Root(root) => vec![*root],
             Self::Weighted(terms) => terms.iter().map(|(root, _)| *root).collect(),
@@ -113,7 +111,7 @@ impl Column {
 }
 
 /// An edge between nodes: argument, function, label.
-type Arc = (NodeId, NodeId, NodeId);
+pub(crate) type Arc = (NodeId, NodeId, NodeId);
 
 /// Whether the partial by this argument is zero by the operator's row: a condition, the argument of `floor`.
 fn is_inert(graph: &Graph, id: NodeId, idx: usize) -> bool {
@@ -145,7 +143,7 @@ fn active(graph: &Graph, roots: &[NodeId], inputs: &[NodeId]) -> NodeSet {
     active
 }
 
-/// The edges between active nodes, ascending by function, with labels that are not zero.
+/// The edges between active nodes, ascending by function.
 fn partials(graph: &mut Graph, active: &NodeSet) -> Result<Vec<Arc>, Diagnostic> {
     let mut arcs: Vec<Arc> = Vec::new();
     for id in active.iter() {
@@ -162,7 +160,6 @@ fn partials(graph: &mut Graph, active: &NodeSet) -> Result<Vec<Arc>, Diagnostic>
             }
         }
     }
-    arcs.retain(|arc| graph.as_const(arc.2) != Some(0.0));
     Ok(arcs)
 }
 

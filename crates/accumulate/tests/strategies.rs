@@ -52,3 +52,40 @@ proptest! {
         prop_assert!(patterns.len() <= 2, "strategies differ in what is zero: {:?}", patterns);
     }
 }
+
+#[test]
+fn the_checker_rejects_wrong_programs() {
+    use chainrule_accumulate::{Builder, Label, VertexId};
+    use chainrule_base::Id;
+    let v = Label::Var;
+    // Two paths: a chain through 1, and an edge beside it.
+    let linear = LinearGraph::from_edges(1, 1, 1, &[(0, 1, v), (1, 2, v), (0, 2, v)]).unwrap();
+    let edges: Vec<_> = linear.edges().map(|(e, _)| e).collect();
+    let program = |paths: &[&[usize]]| {
+        let mut builder = Builder::new(&linear);
+        for path in paths {
+            let factors: Vec<_> = path.iter().map(|i| builder.edge(edges[*i])).collect();
+            builder.add(&factors);
+        }
+        let label = builder.close();
+        builder.finish(&linear, &[(VertexId::new(2), VertexId::new(0), label)])
+    };
+    // Edges ascend by target: 0 -> 1, then 1 -> 2 and 0 -> 2 as they were given.
+    assert!(check::program(&linear, &program(&[&[0, 1], &[2]]), 3).agrees());
+    for wrong in [&[&[0, 1][..]][..], &[&[0, 1], &[2], &[2]], &[&[0, 2], &[1]], &[&[0, 1, 2]]] {
+        assert!(!check::program(&linear, &program(wrong), 3).agrees(), "{wrong:?}");
+    }
+    let nothing = Builder::new(&linear).finish(&linear, &[]);
+    assert!(!check::program(&linear, &nothing, 3).agrees());
+}
+
+#[test]
+fn shared_steps_are_made_once() {
+    use chainrule_accumulate::Label::{MinusOne, One, Var};
+    // Two outputs by labels 1 and -1 of one vertex: one product, and a negation for the second.
+    let linear = LinearGraph::from_edges(1, 2, 2, &[(0, 1, Var), (1, 2, Var), (2, 3, One), (2, 4, MinusOne)]).unwrap();
+    let program = reverse::run(&linear, &Budget::default()).program.unwrap();
+    assert_eq!(program.count(Counting::Plain).mul, 4);
+    let tidied = program.tidied().count(Counting::Folded);
+    assert_eq!((tidied.mul, tidied.add, tidied.neg), (1, 0, 1));
+}

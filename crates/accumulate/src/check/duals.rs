@@ -1,0 +1,339 @@
+//! Derivatives against dual numbers on the scalar graph.
+//!
+//! A dual number is (value, tangent). Beside each tangent its magnitude is kept: the sum of the absolute
+//! values of the products over all paths, which is what the rounding of a sum over paths scales with.
+//! A derivative agrees when it is as near as [`BOUND_PRECISE`] times that magnitude in extended
+//! precision, 384 bits. Doubles come first, with [`BOUND_F64`]; where they differ and extended precision
+//! does not, it was rounding, so extended precision has the last word.
+//!
+//! Lazy as the graph's evaluation is: a partial of 0 passes no tangent on, whatever that tangent is,
+//! and a point is inside the domain when the branches taken there are.
+
+use super::{Mismatch, Random, Verdict};
+use crate::{Column, Row};
+use chainrule_base::{Diagnostic, Id};
+use chainrule_graph::{Graph, Node, NodeId, evaluate, partial};
+use chainrule_ops::{Algebra, F64, Op, Precise};
+
+/// How far doubles may be apart, relative to the magnitude: room for 2^22 roundings.
+pub const BOUND_F64: f64 = 1.0 / (1u64 << 30) as f64;
+
+/// How far numbers of 384 bits may be apart, relative to the magnitude: 2^-40. The graph folds constants
+/// in doubles (a third is not a third), so room for 2^12 such roundings.
+pub const BOUND_PRECISE: f64 = 1.0 / (1u64 << 40) as f64;
+
+/// Graphs of more nodes than this are computed in extended precision only where doubles differ.
+pub const PRECISE_NODES: usize = 5_000;
+
+/// How many columns are checked one by one; more are checked all at once, weighted at random, or, when
+/// only some pairs were asked for, this many of them.
+const COLUMNS: usize = 16;
+
+/// Whether `entries` of (row, column, node) are the derivatives of `rows` by `columns` at `points` (a
+/// value for each input of the graph), and what is left out is zero there. `pairs` are those asked for.
+///
+/// Points where the dual numbers are infinite or NaN are passed over; where they are finite the entries
+/// must be. So points should lie inside the domain ([`in_domain`]). The graph grows by partial derivatives
+/// of users' functions only. Linear in the graph for each point and column.
+///
+/// # Errors
+/// When the graph cannot be evaluated.
+pub fn derivative(
+    graph: &mut Graph,
+    (rows, columns): (&[Row], &[Column]),
+    pairs: Option<&[(usize, usize)]>,
+    entries: &[(usize, usize, NodeId)],
+    points: &[Vec<f64>],
+) -> Result<Verdict, Diagnostic> {
+    let mut question = Question::new(graph, rows, columns, pairs, entries)?;
+    let mut compared = 0;
+    for (idx, point) in points.iter().enumerate() {
+        question.weigh(idx as u64);
+        let Some(mismatch) = question.compare(graph, &mut F64, point, BOUND_F64)? else { continue };
+        compared += 1;
+        let has_calls = question.nodes.iter().any(|id| matches!(graph.node(*id), Node::External(..)));
+        let mismatch = match mismatch {
+            // A user's function is computed in doubles only.
+            found if has_calls => found,
+            None if question.nodes.len() > PRECISE_NODES => None,
+            found => question.precise(graph, point)?.unwrap_or(found),
+        };
+        if let Some(mismatch) = mismatch {
+            return Ok(Verdict::Differs(mismatch));
+        }
+    }
+    if compared == 0 {
+        return Ok(Verdict::Unknown { reason: "no point where everything is finite".to_owned() });
+    }
+    Ok(Verdict::Agrees { points: compared })
+}
+
+/// What is compared.
+struct Question<'a> {
+    rows: &'a [Row],
+    columns: &'a [Column],
+    pairs: Option<&'a [(usize, usize)]>,
+    entries: &'a [(usize, usize, NodeId)],
+    /// All nodes below rows, weights and entries, ascending.
+    nodes: Vec<NodeId>,
+    /// The partials of users' functions by node and argument, ascending.
+    calls: Vec<((NodeId, usize), NodeId)>,
+    /// Which columns at once, with weights.
+    groups: Vec<Vec<(usize, f64)>>,
+}
+
+impl<'a> Question<'a> {
+    fn new(
+        graph: &mut Graph,
+        rows: &'a [Row],
+        columns: &'a [Column],
+        pairs: Option<&'a [(usize, usize)]>,
+        entries: &'a [(usize, usize, NodeId)],
+    ) -> Result<Self, Diagnostic> {
+        let mut roots: Vec<NodeId> = entries.iter().map(|e| e.2).collect();
+        for row in rows {
+            match row {
+                Row::Root(root) => roots.push(*root),
+                Row::Weighted(terms) => roots.extend(terms.iter().flat_map(|(a, b)| [*a, *b])),
+            }
+        }
+        for column in columns {
+            if let Column::Direction(terms) = column {
+                roots.extend(terms.iter().flat_map(|(a, b)| [*a, *b]));
+            }
+        }
+        let mut calls = Vec::new();
+        for id in graph.reachable(&roots).iter() {
+            if matches!(graph.node(id), Node::External(..)) {
+                for idx in 0..graph.args(id).len() {
+                    // A call without a derivative may stand where nothing is differentiated.
+                    if let Ok(node) = partial(graph, id, idx) {
+                        calls.push(((id, idx), node));
+                    }
+                }
+            }
+        }
+        roots.extend(calls.iter().map(|(_, node)| *node));
+        let nodes = graph.reachable(&roots).iter().collect();
+        Ok(Self { rows, columns, pairs, entries, nodes, calls, groups: Vec::new() })
+    }
+
+    /// Chooses the columns that are looked at.
+    fn weigh(&mut self, seed: u64) {
+        let n = self.columns.len();
+        self.groups = if n <= COLUMNS {
+            (0..n).map(|c| vec![(c, 1.0)]).collect()
+        } else if self.pairs.is_none() {
+            let mut random = Random::new(seed);
+            vec![(0..n).map(|c| (c, random.between(0.5, 1.5))).collect()]
+        } else {
+            (0..COLUMNS).map(|i| vec![((i * n + (seed as usize * n) / 7) / COLUMNS % n, 1.0)]).collect()
+        };
+    }
+
+    fn precise(&self, graph: &Graph, point: &[f64]) -> Result<Option<Option<Mismatch>>, Diagnostic> {
+        let mut algebra = Precise::new();
+        let point: Vec<_> = point.iter().map(|x| algebra.from_f64(*x)).collect();
+        self.compare(graph, &mut algebra, &point, BOUND_PRECISE)
+    }
+
+    /// The first difference; `None` when a dual number is not finite.
+    fn compare<A: Algebra>(
+        &self,
+        graph: &Graph,
+        algebra: &mut A,
+        point: &[A::Value],
+        bound: f64,
+    ) -> Result<Option<Option<Mismatch>>, Diagnostic> {
+        let computed = evaluate(graph, algebra, point, &self.nodes)?;
+        let mut values: Vec<Option<A::Value>> = vec![None; graph.len()];
+        for (id, value) in self.nodes.iter().zip(computed) {
+            values[id.index()] = Some(value);
+        }
+        let value_of =
+            |id: NodeId| values[id.index()].clone().ok_or_else(|| Diagnostic::bug(format!("{id} has no value")));
+        let arcs = self.arcs(graph, algebra, &value_of)?;
+        for group in &self.groups {
+            let mut duals: Vec<Option<(A::Value, A::Value)>> = vec![None; graph.len()];
+            for &(column, weight) in group {
+                let weight = algebra.constant(weight);
+                match &self.columns[column] {
+                    Column::Input(x) => add_term(algebra, &mut duals[x.index()], &weight, None),
+                    Column::Direction(terms) => {
+                        for (x, v) in terms {
+                            let seed = algebra.apply(Op::Mul, &[weight.clone(), value_of(*v)?]);
+                            add_term(algebra, &mut duals[x.index()], &seed, None);
+                        }
+                    }
+                }
+            }
+            for (arg, id, label) in &arcs {
+                if let Some(dual) = duals[arg.index()].clone() {
+                    add_term(algebra, &mut duals[id.index()], label, Some(&dual));
+                }
+            }
+            let mut found: Vec<Option<A::Value>> = vec![None; self.rows.len()];
+            for (row, column, node) in self.entries {
+                if let Some((_, weight)) = group.iter().find(|(c, _)| c == column) {
+                    let weight = algebra.constant(*weight);
+                    let term = algebra.apply(Op::Mul, &[weight, value_of(*node)?]);
+                    found[*row] = Some(match found[*row].take() {
+                        None => term,
+                        Some(sum) => algebra.apply(Op::Add, &[sum, term]),
+                    });
+                }
+            }
+            for (row, found) in found.into_iter().enumerate() {
+                let single = (group.len() == 1).then(|| group[0].0);
+                if let (Some(pairs), Some(column)) = (self.pairs, single)
+                    && !pairs.contains(&(row, column))
+                {
+                    continue;
+                }
+                let mut expected: Option<(A::Value, A::Value)> = None;
+                match &self.rows[row] {
+                    Row::Root(root) => expected.clone_from(&duals[root.index()]),
+                    Row::Weighted(terms) => {
+                        for (root, u) in terms {
+                            if let Some(dual) = &duals[root.index()] {
+                                add_term(algebra, &mut expected, &value_of(*u)?, Some(dual));
+                            }
+                        }
+                    }
+                }
+                let zero = algebra.constant(0.0);
+                let (expected, magnitude) = expected.unwrap_or_else(|| (zero.clone(), zero.clone()));
+                let found = found.unwrap_or(zero);
+                let difference = algebra.apply(Op::Sub, &[found.clone(), expected.clone()]);
+                let number = |x: &A::Value| algebra.to_f64(x).unwrap_or(f64::NAN);
+                let (difference, magnitude) = (number(&difference).abs(), number(&magnitude));
+                let (expected, found) = (number(&expected), number(&found));
+                if !magnitude.is_finite() || !expected.is_finite() {
+                    return Ok(None);
+                }
+                let bound = bound * magnitude + f64::MIN_POSITIVE;
+                // Not a number is a difference too: something that is not needed poisons.
+                if difference.is_nan() || difference > bound {
+                    return Ok(Some(Some(Mismatch { row, column: single, expected, found, bound })));
+                }
+            }
+        }
+        Ok(Some(None))
+    }
+
+    /// Argument, node and partial where that is not 0, ascending by node.
+    fn arcs<A: Algebra>(
+        &self,
+        graph: &Graph,
+        algebra: &mut A,
+        value_of: &impl Fn(NodeId) -> Result<A::Value, Diagnostic>,
+    ) -> Result<Vec<(NodeId, NodeId, A::Value)>, Diagnostic> {
+        let below_rows = graph.reachable(&self.rows.iter().flat_map(Row::roots).collect::<Vec<_>>());
+        let mut arcs = Vec::new();
+        for id in below_rows.iter() {
+            let args = graph.args(id);
+            for (idx, arg) in args.iter().enumerate() {
+                let label = match graph.node(id) {
+                    Node::Apply(op, _) => {
+                        let values = args.iter().map(|a| value_of(*a)).collect::<Result<Vec<_>, _>>()?;
+                        chainrule_ops::partial(algebra, op, idx, &values, &value_of(id)?)
+                    }
+                    Node::External(..) => match self.calls.binary_search_by_key(&(id, idx), |c| c.0) {
+                        Ok(place) => value_of(self.calls[place].1)?,
+                        Err(_) => continue,
+                    },
+                    Node::Const(_) | Node::Input(_) | Node::Derivative(_) => continue,
+                };
+                if algebra.to_f64(&label) != Some(0.0) {
+                    arcs.push((*arg, id, label));
+                }
+            }
+        }
+        Ok(arcs)
+    }
+}
+
+/// Adds `label * dual` to a tangent and its magnitude; the label alone without a dual.
+fn add_term<A: Algebra>(
+    algebra: &mut A,
+    sum: &mut Option<(A::Value, A::Value)>,
+    label: &A::Value,
+    dual: Option<&(A::Value, A::Value)>,
+) {
+    let mut term = (label.clone(), algebra.apply(Op::Abs, std::slice::from_ref(label)));
+    if let Some((tangent, magnitude)) = dual {
+        term.0 = algebra.apply(Op::Mul, &[term.0, tangent.clone()]);
+        term.1 = algebra.apply(Op::Mul, &[term.1, magnitude.clone()]);
+    }
+    *sum = Some(match sum.take() {
+        None => term,
+        Some(old) => (algebra.apply(Op::Add, &[old.0, term.0]), algebra.apply(Op::Add, &[old.1, term.1])),
+    });
+}
+
+/// Whether every operator that `roots` need at this point, branches not taken left out, is inside its domain
+/// there, and every value finite.
+///
+/// # Errors
+/// When the graph cannot be evaluated.
+pub fn in_domain(graph: &Graph, roots: &[NodeId], point: &[f64]) -> Result<bool, Diagnostic> {
+    let nodes: Vec<NodeId> = graph.reachable(roots).iter().collect();
+    let mut values = vec![f64::NAN; graph.len()];
+    for (id, value) in nodes.iter().zip(graph.f64_at(point, &nodes)?) {
+        values[id.index()] = value;
+    }
+    let mut needed = vec![false; graph.len()];
+    for root in roots {
+        needed[root.index()] = true;
+    }
+    for id in nodes.into_iter().rev().filter(|id| !matches!(graph.node(*id), Node::Const(_))) {
+        if !needed[id.index()] {
+            continue;
+        }
+        let args = graph.args(id);
+        let mut inside = values[id.index()].is_finite();
+        if let Node::Apply(op, _) = graph.node(id) {
+            if op == Op::Select {
+                let taken = if values[args[0].index()] == 0.0 { args[2] } else { args[1] };
+                needed[args[0].index()] = true;
+                needed[taken.index()] = true;
+                if !inside {
+                    return Ok(false);
+                }
+                continue;
+            }
+            let numbers: Vec<f64> = args.iter().map(|a| values[a.index()]).collect();
+            inside &= (op.row().domain.contains)(&numbers);
+        }
+        if !inside {
+            return Ok(false);
+        }
+        for arg in args {
+            needed[arg.index()] = true;
+        }
+    }
+    Ok(true)
+}
+
+/// Up to `n` random points inside the domain of `roots`: a value for each input of the graph. Fewer when they
+/// are hard to find.
+///
+/// # Errors
+/// When the graph cannot be evaluated.
+pub fn points(graph: &Graph, roots: &[NodeId], seed: u64, n: usize) -> Result<Vec<Vec<f64>>, Diagnostic> {
+    const BOXES: [(f64, f64); 6] = [(-1.0, 1.0), (0.1, 0.9), (1.0, 3.0), (-4.0, 4.0), (0.01, 10.0), (-0.1, 0.1)];
+    const TRIES: usize = 20;
+    let mut random = Random::new(seed);
+    let mut found = Vec::new();
+    for attempt in 0..TRIES * n {
+        if found.len() == n {
+            break;
+        }
+        let (low, high) = BOXES[attempt % BOXES.len()];
+        let point: Vec<f64> = graph.inputs().iter().map(|_| random.between(low, high)).collect();
+        if in_domain(graph, roots, &point)? {
+            found.push(point);
+        }
+    }
+    Ok(found)
+}
