@@ -5,15 +5,15 @@
 //!
 //! | module | owns |
 //! | --- | --- |
-//! | [`load`] | files and imports, in order |
-//! | [`infer`] | Hindley-Milner over the tree |
-//! | [`forms`] | `deriv`, `forward` |
-//! | [`table`] | types, unification |
-//! | [`constraint`], [`pending`] | what must hold of types that are not known yet |
-//! | [`annotation`] | types as written |
-//! | [`builtin`] | the language's own functions |
-//! | [`core`] | what comes out |
-//! | [`messages`] | what is said when it does not |
+//! | `load` | files and imports, in order |
+//! | `infer` | Hindley-Milner over the tree |
+//! | `forms` | `deriv`, `forward` |
+//! | `table` | types, unification |
+//! | `constraint`, `pending` | what must hold of types that are not known yet |
+//! | `annotation` | types as written |
+//! | `builtin` | the language's own functions |
+//! | `core` | what comes out |
+//! | `messages` | what is said when it does not |
 //!
 //! ```
 //! use chainrule_base::Sources;

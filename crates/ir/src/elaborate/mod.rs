@@ -6,13 +6,13 @@
 //!
 //! | module | owns |
 //! | --- | --- |
-//! | [`entry`] | parameters, sizes and requirements of the function that is made |
-//! | [`eval`] | expressions |
-//! | [`apply`] | the language's own functions |
-//! | [`differentiate`] | derivatives: one-hot directions, `Jvp` |
-//! | [`sizes`] | sizes that must be equal, indices that must be in range |
-//! | [`range`] | what is known of sizes |
-//! | [`values`] | functions and data at compile time |
+//! | `entry` | parameters, sizes and requirements of the function that is made |
+//! | `eval` | expressions |
+//! | `apply` | the language's own functions |
+//! | `differentiate` | derivatives: one-hot directions, `Jvp` |
+//! | `sizes` | sizes that must be equal, indices that must be in range |
+//! | `range` | what is known of sizes |
+//! | `values` | functions and data at compile time |
 
 mod apply;
 mod differentiate;
