@@ -15,7 +15,7 @@
 //! | [`forward`], [`reverse`] | the two modes, scalar and vector |
 //! | [`vertex`], [`markowitz`] | vertex elimination in a given order, and by Markowitz degree |
 //! | [`strategy`] | the table of strategies; running and checking them |
-//! | [`derive`] | Jacobian, gradient, Hessian, higher orders, products with vectors |
+//! | [`mod@derive`] | Jacobian, gradient, Hessian, higher orders, products with vectors |
 //! | [`check`] | the checkers |
 //! | `budget` | budgets and stop reasons |
 

@@ -104,10 +104,14 @@ proptest! {
             for (r, c, node) in second.entries() {
                 prop_assert_eq!(second.get(c, r), Some(node));
             }
-            let entries: Vec<_> = second.entries().collect();
+            // The triangle that was made: the other one may be zero in the graph where this one cancels.
+            let entries: Vec<_> = second.entries().filter(|e| e.1 <= e.0).collect();
+            let lower: Vec<(usize, usize)> =
+                (0..inputs.len()).flat_map(|r| (0..=r).map(move |c| (r, c))).collect();
             let points = std::slice::from_ref(&recipe.point);
             let asked = (rows(&first), columns(&inputs));
-            let verdict = check::derivative(&mut g, (&asked.0, &asked.1), None, &entries, points).unwrap();
+            let verdict =
+                check::derivative(&mut g, (&asked.0, &asked.1), Some(&lower), &entries, points).unwrap();
             prop_assert!(accepted(&verdict), "{}: {verdict:?}\n{}", options.strategy.name, g.listing(&roots[..1]));
             let product = hessian_vector(&mut g, roots[0], &inputs, &direction, &options).unwrap();
             let entries: Vec<_> = product.entries().collect();
