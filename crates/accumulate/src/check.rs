@@ -12,7 +12,7 @@
 
 mod duals;
 
-pub use duals::{BOUND_F64, BOUND_PRECISE, PRECISE_NODES, derivative, in_domain, points};
+pub use duals::{BOUND_F64, BOUND_PRECISE, PRECISE_NODES, RESIDUE_PRECISE, derivative, in_domain, points};
 
 use crate::{Entry, Label, LinearGraph, Program, VertexId};
 use chainrule_base::Id;

@@ -22,6 +22,11 @@ pub const BOUND_F64: f64 = 1.0 / (1u64 << 30) as f64;
 /// in doubles (a third is not a third), so room for 2^12 such roundings.
 pub const BOUND_PRECISE: f64 = 1.0 / (1u64 << 40) as f64;
 
+/// What is added to the bound in extended precision, relative to the largest number met
+/// (1e30 at most): 2^-200. Where the
+/// paths' products are 0 because factors cancelled, a sum that cancels later leaves a rounding.
+pub const RESIDUE_PRECISE: f64 = 6.223_015_277_861_142e-61;
+
 /// Graphs of more nodes than this are computed in extended precision only where doubles differ.
 pub const PRECISE_NODES: usize = 5_000;
 
@@ -49,7 +54,7 @@ pub fn derivative(
     let mut compared = 0;
     for (idx, point) in points.iter().enumerate() {
         question.weigh(idx as u64);
-        let Some(mismatch) = question.compare(graph, &mut F64, point, BOUND_F64)? else { continue };
+        let Some(mismatch) = question.compare(graph, &mut F64, point, (BOUND_F64, 0.0))? else { continue };
         compared += 1;
         let has_calls = question.nodes.iter().any(|id| matches!(graph.node(*id), Node::External(..)));
         let mismatch = match mismatch {
@@ -134,7 +139,7 @@ impl<'a> Question<'a> {
     fn precise(&self, graph: &Graph, point: &[f64]) -> Result<Option<Option<Mismatch>>, Diagnostic> {
         let mut algebra = Precise::new();
         let point: Vec<_> = point.iter().map(|x| algebra.from_f64(*x)).collect();
-        self.compare(graph, &mut algebra, &point, BOUND_PRECISE)
+        self.compare(graph, &mut algebra, &point, (BOUND_PRECISE, RESIDUE_PRECISE))
     }
 
     /// The first difference; `None` when a dual number is not finite.
@@ -143,11 +148,15 @@ impl<'a> Question<'a> {
         graph: &Graph,
         algebra: &mut A,
         point: &[A::Value],
-        bound: f64,
+        (bound, residue): (f64, f64),
     ) -> Result<Option<Option<Mismatch>>, Diagnostic> {
         let computed = evaluate(graph, algebra, point, &self.nodes)?;
         let mut values: Vec<Option<A::Value>> = vec![None; graph.len()];
+        let mut largest = 0.0f64;
         for (id, value) in self.nodes.iter().zip(computed) {
+            let number = algebra.to_f64(&value).map_or(0.0, f64::abs);
+            // Branches not taken may hold anything; the cap keeps the residue below 1e-30.
+            largest = if number.is_finite() { largest.max(number.min(1e30)) } else { largest };
             values[id.index()] = Some(value);
         }
         let value_of =
@@ -211,7 +220,7 @@ impl<'a> Question<'a> {
                 if !magnitude.is_finite() || !expected.is_finite() {
                     return Ok(None);
                 }
-                let bound = bound * magnitude + f64::MIN_POSITIVE;
+                let bound = bound * magnitude + residue * largest + f64::MIN_POSITIVE;
                 // Not a number is a difference too: something that is not needed poisons.
                 if difference.is_nan() || difference > bound {
                     return Ok(Some(Some(Mismatch { row, column: single, expected, found, bound })));
