@@ -1,1 +1,108 @@
-//! The C backend: a kernel as a self-contained .c and .h
+//! The C backend: kernels as a self-contained `.c` and `.h` in C99.
+//!
+//! In: [`Kernel`]s. Out: a [`Source`], the same bytes for the same kernels on every machine. The code
+//! allocates nothing: workspace comes from the caller, its size from a function and a macro in the
+//! header. It fails where the interpreter fails, with a code for each reason, and its results are those
+//! of the interpreter up to the functions of `math.h`, when it is compiled without contraction of
+//! multiplications and additions (`-std=c99`).
+//!
+//! | module | owns |
+//! | --- | --- |
+//! | `names` | C identifiers for functions and parameters |
+//! | `literal` | numbers, strings, comments |
+//! | `guard` | when an integer operator fails |
+//! | `facts` | what is needed; what registers are; ranges of integers |
+//! | `pieces` | cutting long code into functions; values that live across cuts |
+//! | `unit` | names, parameters and codes of one kernel |
+//! | `body` | statements |
+//! | `interface` | what the caller sees: documentation, signatures, workspace, messages |
+//!
+//! Nothing recurses: neither on the length of a kernel nor on its nesting.
+
+mod body;
+mod facts;
+mod guard;
+mod interface;
+mod literal;
+mod names;
+mod pieces;
+mod unit;
+
+use chainrule_base::Diagnostics;
+use chainrule_kernel::Kernel;
+
+/// How C is written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// About how many operations a function has at most: longer code is cut into several functions,
+    /// and values that live across a cut lie in the workspace. The time that a C compiler takes grows
+    /// faster than the length of a function.
+    pub chunk: usize,
+}
+
+impl Options {
+    /// The default of [`Self::chunk`].
+    pub const CHUNK: usize = 2000;
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { chunk: Self::CHUNK }
+    }
+}
+
+/// A pair of files.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Source {
+    /// What the files are to be called, without `.h` and `.c`: the source includes `NAME.h`.
+    pub name: String,
+    /// The functions that compute the kernels, one a kernel, in their order: a kernel's own name,
+    /// or one near to it where that is taken in C.
+    pub functions: Vec<String>,
+    /// The text of `NAME.h`.
+    pub header: String,
+    /// The text of `NAME.c`.
+    pub source: String,
+}
+
+/// C for one kernel; the files have its name. Takes time `n log n` in the size of the kernel.
+///
+/// # Errors
+/// A user's function without a name in C, or with one that cannot be; a bug where the kernel is malformed.
+///
+/// ```
+/// use chainrule_base::{Arena, Name, Poly};
+/// use chainrule_kernel::{Buffer, Class, Instr, Kernel, Place, Port, Stmt};
+/// use chainrule_ops::Op;
+///
+/// let (mut regs, mut buffers) = (Arena::new(), Arena::new());
+/// let (x, y) = (regs.push(Class::Real), regs.push(Class::Real));
+/// let one = Poly::constant(1);
+/// let a = buffers.push(Buffer { class: Class::Real, len: one.clone(), place: Place::Input(0) });
+/// let b = buffers.push(Buffer { class: Class::Real, len: one, place: Place::Output(0) });
+/// let port = |name, buffer| Port { name: Name::new(name), shape: vec![], buffer };
+/// let square = Kernel {
+///     name: Name::new("square"), regs, sizes: vec![], inputs: vec![port("x", a)], outputs: vec![port("y", b)],
+///     buffers, requires: vec![], workspace_reals: Poly::zero(), workspace_ints: Poly::zero(),
+///     externals: vec![], failures: vec![],
+///     body: vec![Stmt::Straight(vec![
+///         Instr::Load { dst: x, buffer: a, at: Poly::zero() },
+///         Instr::Op { dst: y, op: Op::Mul, args: [x, x, x] },
+///         Instr::Store { buffer: b, at: Poly::zero(), value: y },
+///     ])],
+/// };
+/// let c = chainrule_c::emit(&square, &chainrule_c::Options::default())?;
+/// assert!(c.header.contains("int square(double x, double *y);"));
+/// # Ok::<(), chainrule_base::Diagnostics>(())
+/// ```
+pub fn emit(kernel: &Kernel, options: &Options) -> Result<Source, Diagnostics> {
+    emit_many(&kernel.name, &[kernel], options)
+}
+
+/// C for several kernels, such as a function and its derivatives, in one pair of files named `name`.
+///
+/// # Errors
+/// As [`emit`].
+pub fn emit_many(name: &str, kernels: &[&Kernel], options: &Options) -> Result<Source, Diagnostics> {
+    interface::write(name, kernels, options)
+}

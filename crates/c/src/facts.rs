@@ -1,0 +1,316 @@
+//! What is known of a kernel before a line of C is written.
+//!
+//! In: a kernel and its events. Out: [`Facts`]: where registers come from, which of them are needed,
+//! between what bounds integers lie, which failures can occur.
+//!
+//! **Needed** is what a store, a check, a loop or a branch uses, and what that uses. Nothing else is
+//! written, so that no variable of the C code is without use.
+
+use chainrule_base::{Arena, Diagnostic, Id, Poly};
+use chainrule_kernel::{BufferId, Event, Instr, Kernel, Place, Reg, SizeSource};
+use chainrule_ops::Type;
+
+/// The largest extent of an argument. Sums of products of one extent with small numbers then never
+/// overflow; an array of so many doubles has 8 TiB.
+pub(crate) const MAX_EXTENT: i64 = 1 << 40;
+
+/// Where the value of a register comes from.
+#[derive(Clone, Debug)]
+pub(crate) enum Origin {
+    /// It is computed.
+    Computed,
+    /// It is a number.
+    Const(f64),
+    /// It is the parameter of this index among the sizes.
+    Size(usize),
+    /// It is the scalar input of this index.
+    Scalar(usize),
+    /// It is an element of an input at an address that is a constant, and can be read again anywhere.
+    Element(BufferId, i64),
+}
+
+/// What a register is computed from.
+#[derive(Clone, Copy)]
+enum Feed {
+    Nothing,
+    Instr(usize),
+    Two(Reg, Reg),
+}
+
+/// Bounds of an integer.
+pub(crate) type Range = Option<(i128, i128)>;
+
+/// What is known of a kernel.
+pub(crate) struct Facts {
+    pub origin: Arena<Reg, Origin>,
+    pub needed: Arena<Reg, bool>,
+    pub range: Arena<Reg, Range>,
+    /// Failures that can occur: indices into [`Kernel::failures`], ascending.
+    pub failures: Vec<usize>,
+}
+
+/// Calls `visit` for each register that `event` uses, where `needed` tells which carried and chosen
+/// registers there are.
+pub(crate) fn for_each_use(event: &Event<'_>, needed: impl Fn(Reg) -> bool, mut visit: impl FnMut(Reg)) {
+    let vars = |poly: &Poly<Reg>, visit: &mut dyn FnMut(Reg)| poly.terms().flat_map(|(m, _)| m).for_each(|r| visit(*r));
+    match event {
+        Event::Instr(instr) => instr.for_each_use(visit),
+        Event::Copy { to, from, len } => [&to.1, &from.1, *len].into_iter().for_each(|poly| vars(poly, &mut visit)),
+        Event::For { count: poly, carried, .. } | Event::While { limit: poly, carried } => {
+            vars(poly, &mut visit);
+            carried.iter().filter(|c| needed(c.var)).for_each(|c| visit(c.init));
+        }
+        Event::EndFor { carried, .. } | Event::EndWhile { carried } => {
+            carried.iter().filter(|c| needed(c.var)).for_each(|c| visit(c.next));
+        }
+        Event::Test { holds: reg, .. } | Event::If { condition: reg } => visit(*reg),
+        Event::Else { choices } => choices.iter().filter(|c| needed(c.var)).for_each(|c| visit(c.then)),
+        Event::EndIf { choices } => choices.iter().filter(|c| needed(c.var)).for_each(|c| visit(c.otherwise)),
+    }
+}
+
+/// Whether what the kernel names is there.
+pub(crate) fn check(kernel: &Kernel, events: &[Event<'_>]) -> Result<(), Diagnostic> {
+    let wrong =
+        |what: String| Err(Diagnostic::bug(format!("the kernel `{}` is malformed", kernel.name)).with_reason(what));
+    let mut missing = None;
+    let mut reg = |r: Reg| {
+        if kernel.regs.get(r).is_none() {
+            missing = Some(r);
+        }
+    };
+    let mut head: Vec<&Poly<Reg>> = vec![&kernel.workspace_reals, &kernel.workspace_ints];
+    for buffer in kernel.buffers.as_slice() {
+        head.push(&buffer.len);
+        match &buffer.place {
+            Place::Workspace(offset) => head.push(offset),
+            Place::Input(idx) if *idx < kernel.inputs.len() => {}
+            Place::Output(idx) if *idx < kernel.outputs.len() => {}
+            Place::Input(_) | Place::Output(_) => return wrong("a buffer belongs to no argument".to_owned()),
+        }
+    }
+    for port in kernel.inputs.iter().chain(&kernel.outputs) {
+        head.extend(&port.shape);
+        if kernel.buffers.get(port.buffer).is_none() {
+            return wrong(format!("`{}` has no buffer", port.name));
+        }
+    }
+    head.extend(kernel.requires.iter().map(|condition| &condition.size));
+    for r in head.into_iter().flat_map(Poly::vars) {
+        if kernel.sizes.iter().all(|size| size.reg != r) {
+            return wrong(format!("{r} is used as a size, but is none"));
+        }
+    }
+    for size in &kernel.sizes {
+        reg(size.reg);
+        let (SizeSource::Extent { input, .. } | SizeSource::Value { input }) = size.source;
+        if input >= kernel.inputs.len() {
+            return wrong(format!("the size `{}` comes from an input that is not there", size.name));
+        }
+    }
+    for event in events {
+        for_each_use(event, |_| true, &mut reg);
+        let (buffers, failure) = match event {
+            Event::Instr(instr) => {
+                instr.dst().into_iter().for_each(&mut reg);
+                match instr {
+                    Instr::Load { buffer, .. } | Instr::Store { buffer, .. } => ([Some(*buffer), None], None),
+                    Instr::IntOp { failure, .. } | Instr::CheckIndex { failure, .. } => ([None; 2], Some(*failure)),
+                    Instr::External { function, args, .. } => {
+                        if kernel.externals.get(*function).is_none_or(|e| e.arity != args.len()) {
+                            return wrong(format!("external {function} does not exist, or takes other arguments"));
+                        }
+                        ([None; 2], None)
+                    }
+                    _ => ([None; 2], None),
+                }
+            }
+            Event::Copy { to, from, .. } => ([Some(to.0), Some(from.0)], None),
+            Event::For { index, carried, .. } => {
+                reg(*index);
+                carried.iter().for_each(|c| reg(c.var));
+                ([None; 2], None)
+            }
+            Event::While { carried, .. } => {
+                carried.iter().for_each(|c| reg(c.var));
+                ([None; 2], None)
+            }
+            Event::Test { failure, .. } => ([None; 2], Some(*failure)),
+            Event::EndIf { choices } => {
+                choices.iter().for_each(|c| reg(c.var));
+                ([None; 2], None)
+            }
+            _ => ([None; 2], None),
+        };
+        if buffers.into_iter().flatten().any(|b| kernel.buffers.get(b).is_none()) {
+            return wrong("it names a buffer that does not exist".to_owned());
+        }
+        if failure.is_some_and(|f| f >= kernel.failures.len()) {
+            return wrong("a failure has no message".to_owned());
+        }
+    }
+    match missing {
+        Some(r) => wrong(format!("{r} does not exist")),
+        None => Ok(()),
+    }
+}
+
+impl Facts {
+    /// Linear in the kernel.
+    pub fn new(kernel: &Kernel, events: &[Event<'_>]) -> Self {
+        let n = kernel.regs.len();
+        let mut this = Self {
+            origin: Arena::filled(n, Origin::Computed),
+            needed: Arena::filled(n, false),
+            range: Arena::filled(n, None),
+            failures: Vec::new(),
+        };
+        for (idx, size) in kernel.sizes.iter().enumerate() {
+            this.origin[size.reg] = Origin::Size(idx);
+            if let SizeSource::Extent { .. } = size.source {
+                this.range[size.reg] = Some((0, i128::from(MAX_EXTENT)));
+            }
+        }
+        for event in events {
+            this.learn(kernel, event);
+        }
+        this.failures.sort_unstable();
+        this.failures.dedup();
+        this.mark_needed(n, events);
+        this
+    }
+
+    fn learn(&mut self, kernel: &Kernel, event: &Event<'_>) {
+        match event {
+            Event::Instr(instr) => match instr {
+                Instr::Const { dst, value } => self.origin[*dst] = Origin::Const(*value),
+                Instr::Int { dst, value } => {
+                    let range = self.poly(value).filter(|(lo, hi)| fits(*lo) && fits(*hi));
+                    self.range[*dst] = range;
+                }
+                Instr::Op { dst, op, .. } if op.row().result == Type::Bool => self.range[*dst] = Some((0, 1)),
+                Instr::IntOp { dst, op, failure, .. } => {
+                    if op.row().result == Type::Bool {
+                        self.range[*dst] = Some((0, 1));
+                    }
+                    if crate::guard::fails(*op).is_some() {
+                        self.failures.push(*failure);
+                    }
+                }
+                Instr::CheckIndex { failure, .. } => self.failures.push(*failure),
+                Instr::Load { dst, buffer, at } => {
+                    if let (Place::Input(input), Some(at)) = (&kernel.buffers[*buffer].place, at.as_constant()) {
+                        let scalar = kernel.inputs[*input].shape.is_empty();
+                        self.origin[*dst] = if scalar { Origin::Scalar(*input) } else { Origin::Element(*buffer, at) };
+                    }
+                }
+                _ => {}
+            },
+            Event::For { index, count, .. } => {
+                let last = self.poly(count).map_or(i128::from(i64::MAX), |(_, hi)| hi) - 1;
+                self.range[*index] = Some((0, last.clamp(0, i128::from(i64::MAX))));
+            }
+            Event::Test { failure, .. } => self.failures.push(*failure),
+            Event::EndIf { choices } => {
+                for c in *choices {
+                    if let (Some(a), Some(b)) = (self.range[c.then], self.range[c.otherwise]) {
+                        self.range[c.var] = Some((a.0.min(b.0), a.1.max(b.1)));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Bounds of `poly`, where all that it is computed from certainly fits into 64 bits.
+    pub fn poly(&self, poly: &Poly<Reg>) -> Range {
+        let mut sum = (0i128, 0i128);
+        for (monomial, c) in poly.terms() {
+            let mut product = (i128::from(c), i128::from(c));
+            for reg in monomial {
+                let (lo, hi) = self.range[*reg].unwrap_or((i128::from(i64::MIN), i128::from(i64::MAX)));
+                let ends = [product.0 * lo, product.0 * hi, product.1 * lo, product.1 * hi];
+                product = (ends.into_iter().min()?, ends.into_iter().max()?);
+                if monomial.len() + usize::from(c != 1) > 1 && !(fits(product.0) && fits(product.1)) {
+                    return None;
+                }
+            }
+            sum = (sum.0 + product.0, sum.1 + product.1);
+            if poly.terms().len() > 1 && !(fits(sum.0) && fits(sum.1)) {
+                return None;
+            }
+        }
+        // The literal of the least integer cannot be written with a minus sign.
+        let writable = poly.terms().all(|(_, c)| c != i64::MIN);
+        writable.then_some(sum)
+    }
+
+    /// Whether computing `poly` may overflow.
+    pub fn may_overflow(&self, poly: &Poly<Reg>) -> bool {
+        self.poly(poly).is_none()
+    }
+
+    fn mark_needed(&mut self, n: usize, events: &[Event<'_>]) {
+        let mut feeds: Arena<Reg, Feed> = Arena::filled(n, Feed::Nothing);
+        let mut todo: Vec<Reg> = Vec::new();
+        for (idx, event) in events.iter().enumerate() {
+            match event {
+                Event::Instr(instr) => match instr.dst() {
+                    Some(dst) if !self.can_fail(instr) => feeds[dst] = Feed::Instr(idx),
+                    _ => for_each_use(event, |_| false, |r| todo.push(r)),
+                },
+                _ => for_each_use(event, |_| false, |r| todo.push(r)),
+            }
+            match event {
+                Event::For { carried, .. } | Event::While { carried, .. } => {
+                    carried.iter().for_each(|c| feeds[c.var] = Feed::Two(c.init, c.next));
+                }
+                Event::EndIf { choices } => {
+                    choices.iter().for_each(|c| feeds[c.var] = Feed::Two(c.then, c.otherwise));
+                }
+                _ => {}
+            }
+        }
+        while let Some(reg) = todo.pop() {
+            if std::mem::replace(&mut self.needed[reg], true) {
+                continue;
+            }
+            match feeds[reg] {
+                Feed::Nothing => {}
+                Feed::Instr(idx) => for_each_use(&events[idx], |_| false, |r| todo.push(r)),
+                Feed::Two(a, b) => todo.extend([a, b]),
+            }
+        }
+    }
+
+    fn can_fail(&self, instr: &Instr) -> bool {
+        match instr {
+            Instr::Int { value, .. } => self.may_overflow(value),
+            Instr::IntOp { op, .. } => crate::guard::fails(*op).is_some(),
+            _ => false,
+        }
+    }
+
+    /// Whether `event` becomes C at all.
+    pub fn is_written(&self, event: &Event<'_>) -> bool {
+        match event {
+            Event::Instr(instr) => match instr.dst() {
+                Some(dst) if self.needed[dst] => {
+                    !matches!(self.origin[dst], Origin::Const(_) | Origin::Scalar(_) | Origin::Size(_))
+                }
+                Some(_) => self.can_fail(instr),
+                None => true,
+            },
+            _ => true,
+        }
+    }
+}
+
+fn fits(value: i128) -> bool {
+    i64::try_from(value).is_ok()
+}
+
+/// The number of a register, for its name.
+pub(crate) fn number(reg: Reg) -> usize {
+    reg.index()
+}

@@ -1,0 +1,83 @@
+//! When an operator in its integer form has no value: overflow, and division by zero.
+//!
+//! The operators' rows say how the value is written in C, which is undefined where there is none; here
+//! is, for each operator that can fail, a test to be run before, itself defined everywhere. A test walks all rows: an
+//! operator that can fail must be listed, and its test must agree with its row.
+
+use chainrule_ops::{Op, Spelling};
+
+/// The condition under which `op` fails, for operators that can.
+pub(crate) fn fails(op: Op) -> Option<Spelling> {
+    let (template, helper) = match op {
+        Op::Add => ("cr_add_fails({0}, {1})", ADD),
+        Op::Sub => ("cr_sub_fails({0}, {1})", SUB),
+        Op::Mul => ("cr_mul_fails({0}, {1})", MUL),
+        Op::Neg | Op::Abs => return Some(Spelling { template: "{0} == INT64_MIN", helper: None }),
+        Op::Quot => ("cr_div_fails({0}, {1})", DIV),
+        Op::Mod => ("cr_mod_fails({0}, {1})", MOD),
+        _ => return None,
+    };
+    Some(Spelling { template, helper: Some(helper) })
+}
+
+pub(crate) const ADD: &str = "\
+static inline int cr_add_fails(int64_t a, int64_t b) {
+    return b > 0 ? a > INT64_MAX - b : a < INT64_MIN - b;
+}
+";
+
+const SUB: &str = "\
+static inline int cr_sub_fails(int64_t a, int64_t b) {
+    return b < 0 ? a > INT64_MAX + b : a < INT64_MIN + b;
+}
+";
+
+// Products of numbers of 31 bits fit; others are decided by a division.
+pub(crate) const MUL: &str = "\
+static inline int cr_mul_fails(int64_t a, int64_t b) {
+    const int64_t small = 0x7fffffff;
+    if (-small <= a && a <= small && -small <= b && b <= small) return 0;
+    if (a == 0 || b == 0) return 0;
+    if (a > 0) return b > 0 ? a > INT64_MAX / b : b < INT64_MIN / a;
+    return b > 0 ? a < INT64_MIN / b : a < INT64_MAX / b;
+}
+";
+
+const DIV: &str = "\
+static inline int cr_div_fails(int64_t a, int64_t b) {
+    return b == 0 || (a == INT64_MIN && b == -1);
+}
+";
+
+// Fails too where the multiple of b that is taken away does not fit, as the row does.
+const MOD: &str = "\
+static inline int cr_mod_fails(int64_t a, int64_t b) {
+    int64_t r;
+    if (b == 0 || (a == INT64_MIN && b == -1)) return 1;
+    r = a % b;
+    if (r != 0 && (r < 0) != (b < 0)) r += b;
+    return r > 0 ? a < INT64_MIN + r : a > INT64_MAX + r;
+}
+";
+
+/// `cr_add` and `cr_mul`: the result through a pointer, and whether it does not fit. They need [`ADD`] and [`MUL`].
+pub(crate) const INTO: &str = "\
+static inline int cr_add(int64_t a, int64_t b, int64_t *out) {
+    if (cr_add_fails(a, b)) return 1;
+    *out = a + b;
+    return 0;
+}
+
+static inline int cr_mul(int64_t a, int64_t b, int64_t *out) {
+    if (cr_mul_fails(a, b)) return 1;
+    *out = a * b;
+    return 0;
+}
+";
+
+/// `cr_within`: whether an index is in range.
+pub(crate) const WITHIN: &str = "\
+static inline int cr_within(int64_t index, int64_t len) {
+    return 0 <= index && index < len;
+}
+";
