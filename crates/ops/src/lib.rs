@@ -28,4 +28,4 @@ pub use algebra::{Algebra, F64, partial};
 pub use cost::{CostClass, Counts};
 pub use formula::Formula;
 pub use precise::{Big, Precise};
-pub use table::{Domain, Op, ROWS, Row, Spelling, Type};
+pub use table::{Domain, IntValue, Op, ROWS, Row, Spelling, Type};

@@ -40,6 +40,9 @@ pub struct Spelling {
     pub helper: Option<&'static str>,
 }
 
+/// A value in integers; `None` for overflow and division by zero.
+pub type IntValue = fn(&[i64]) -> Option<i64>;
+
 /// One operator.
 pub struct Row {
     /// The operator itself.
@@ -57,7 +60,7 @@ pub struct Row {
     /// Its value in doubles.
     pub value: fn(&[f64]) -> f64,
     /// Its value in integers, where it has one; `None` inside for overflow and division by zero.
-    pub int: Option<fn(&[i64]) -> Option<i64>>,
+    pub int: Option<IntValue>,
     /// Its value in extended precision.
     pub precise: fn(&mut Precise, &[Big]) -> Big,
     /// Its partial derivatives, one an argument.
@@ -97,6 +100,11 @@ fn is_true(x: f64) -> bool {
 fn floor_div(a: i64, b: i64) -> Option<i64> {
     let quotient = a.checked_div(b)?;
     Some(if a % b != 0 && (a < 0) != (b < 0) { quotient - 1 } else { quotient })
+}
+
+fn floor_mod(a: i64, b: i64) -> Option<i64> {
+    let remainder = a.checked_rem(b)?;
+    Some(if remainder != 0 && (remainder < 0) != (b < 0) { remainder + b } else { remainder })
 }
 
 const POLYGAMMA_C: &str = "\
@@ -186,6 +194,8 @@ macro_rules! operators {
         }
 
         /// All operators, in the order of [`Op`].
+        // Select has no default left.
+        #[allow(clippy::needless_update)]
         pub static ROWS: &[Row] = &[
             $(Row { op: Op::$op, $($row)*, ..DEFAULT },)*
         ];
@@ -249,7 +259,7 @@ operators! {
     Mod {
         name: "mod", args: &[N, N],
         value: |a| a[0] - a[1] * libm::floor(a[0] / a[1]),
-        int: Some(|a| Some(a[0].checked_sub(floor_div(a[0], a[1])?.checked_mul(a[1])?)?)),
+        int: Some(|a| floor_mod(a[0], a[1])),
         precise: |p, a| {
             let q = p.div(&a[0], &a[1]);
             let q = p.floor(&q);

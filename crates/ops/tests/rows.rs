@@ -135,6 +135,16 @@ fn integers_agree_with_doubles() {
 }
 
 #[test]
+fn integers_at_the_end_of_their_range_fail_only_where_the_result_does_not_fit() {
+    let int = |op: Op, a, b| (op.row().int.unwrap())(&[a, b]);
+    assert_eq!(int(Op::Mod, i64::MIN, 3), Some(1));
+    assert_eq!(int(Op::Quot, i64::MIN, 3), Some(-3_074_457_345_618_258_603));
+    assert_eq!(int(Op::Quot, i64::MIN, -1), None);
+    assert_eq!(int(Op::Mul, i64::MAX, 2), None);
+    assert_eq!(int(Op::Quot, 1, 0), None);
+}
+
+#[test]
 fn powers_are_right_at_awkward_bases() {
     let d = |x: f64, y: f64, idx| partial(&mut F64, Op::Pow, idx, &[x, y], &Op::Pow.value(&[x, y]));
     assert_eq!(d(-2.0, 3.0, 0), 12.0);
