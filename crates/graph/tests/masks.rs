@@ -147,3 +147,22 @@ fn the_derivative_of_a_branch_not_taken_is_zero() {
         }
     }
 }
+
+/// A mask around a sum of masks: where the sum's own masks are all off, nothing around them counts.
+#[test]
+fn a_mask_of_a_sum_of_masks_is_off_where_the_sum_is() {
+    let mut g = Graph::new(Semantics::Algebraic);
+    let inputs: Vec<_> = ["a", "b", "d", "e", "p", "q", "r"].map(|name| g.input(name)).to_vec();
+    let zero = g.constant(0.0);
+    let [ca, cb, cd, ce] = [0, 1, 2, 3].map(|i| g.apply(Op::Lt, &[zero, inputs[i]]));
+    let (p, q, r) = (inputs[4], inputs[5], inputs[6]);
+    let (s, t) = (g.select(ca, p, zero), g.select(cb, q, zero));
+    let sum = g.add(s, t);
+    let inner = g.select(cd, sum, zero);
+    let other = g.select(ce, p, zero);
+    let total = g.add(inner, other);
+    let root = g.apply(Op::Sqrt, &[r]);
+    let product = g.mul(total, root);
+    assert_eq!(g.f64_at(&[-1.0, -1.0, 1.0, -1.0, 2.0, 3.0, -1.0], &[product]).unwrap(), [0.0]);
+    assert_eq!(g.f64_at(&[1.0, -1.0, 1.0, -1.0, 2.0, 3.0, 4.0], &[product]).unwrap(), [4.0]);
+}

@@ -141,8 +141,17 @@ impl Graph {
                 stack.pop();
                 continue;
             }
-            if let (Some(mask), _) = self.unmask(top) {
-                let condition = self.where_on(mask);
+            if let (Some(mask), inner) = self.unmask(top) {
+                // What is masked may be a sum of masks itself, which is off where all of them are.
+                if self.is_masked(inner) && !self.active.contains_key(&inner) {
+                    stack.push(inner);
+                    continue;
+                }
+                let outer = self.where_on(mask);
+                let condition = match self.active.get(&inner).copied() {
+                    Some(inner) => self.apply(Op::And, &[outer, inner]),
+                    None => outer,
+                };
                 self.active.insert(top, condition);
                 continue;
             }
