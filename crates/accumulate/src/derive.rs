@@ -4,9 +4,9 @@
 //! than zero, with the pattern and a report of how they were made.
 
 use crate::strategy::{Report, Strategy};
-use crate::{Budget, Column, LinearGraph, Pattern, Row};
+use crate::{Budget, Column, LinearGraph, Pattern, Program, Row};
 use chainrule_base::Diagnostic;
-use chainrule_graph::{Graph, NodeId};
+use chainrule_graph::{Graph, NodeId, counts};
 use rustc_hash::FxHashMap;
 
 /// How derivatives are made.
@@ -85,7 +85,13 @@ pub fn derive(
     if let Some(pairs) = pairs {
         linear = linear.ask_only(pairs)?;
     }
-    let (program, report) = options.strategy.run(&linear, &options.budget)?;
+    // Programs are compared as the code that they become, together with the function: what it shares
+    // with the derivative is free.
+    let roots: Vec<NodeId> = rows.iter().flat_map(Row::roots).collect();
+    let cost = |program: &Program| {
+        program.replay(&linear, graph).map_or(u64::MAX, |nodes| counts(graph, &[&roots[..], &nodes].concat()).weight)
+    };
+    let (program, report) = options.strategy.run_by(&linear, &options.budget, cost)?;
     let nodes = program.replay(&linear, graph)?;
     // What the graph knows to be zero only now, such as a sum that cancels, is left out too.
     let kept = |node: &NodeId| graph.as_const(*node) != Some(0.0);
@@ -175,7 +181,13 @@ pub fn hessian(graph: &mut Graph, root: NodeId, inputs: &[NodeId], options: &Opt
         .flat_map(|(row, depends)| depends.into_iter().filter(move |c| *c <= row).map(move |c| (row, c)))
         .collect();
     let linear = linear.ask_only(&lower)?;
-    let (program, report) = options.strategy.run(&linear, &options.budget)?;
+    // Programs are compared as the code that they become, together with the function: what it shares
+    // with the derivative is free.
+    let roots: Vec<NodeId> = rows.iter().flat_map(Row::roots).collect();
+    let cost = |program: &Program| {
+        program.replay(&linear, graph).map_or(u64::MAX, |nodes| counts(graph, &[&roots[..], &nodes].concat()).weight)
+    };
+    let (program, report) = options.strategy.run_by(&linear, &options.budget, cost)?;
     let nodes = program.replay(&linear, graph)?;
     let mut entries: Vec<(usize, usize, NodeId)> = Vec::with_capacity(2 * nodes.len());
     for (entry, node) in program.results().iter().zip(nodes) {

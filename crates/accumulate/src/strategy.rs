@@ -84,12 +84,26 @@ impl Strategy {
         })
     }
 
-    /// Runs the strategy.
+    /// Runs the strategy; of several programs the one of least weight is taken, arithmetic on constants
+    /// being free.
     ///
     /// # Errors
     /// A limitation when the budget is too small for every way that was tried; a bug when the checker
     /// rejects every program.
     pub fn run(&self, linear: &LinearGraph, budget: &Budget) -> Result<(Program, Report), Diagnostic> {
+        self.run_by(linear, budget, |program| program.count(Counting::Folded).weight)
+    }
+
+    /// Runs the strategy; of several programs the one of least `cost` is taken.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn run_by(
+        &self,
+        linear: &LinearGraph,
+        budget: &Budget,
+        mut cost: impl FnMut(&Program) -> u64,
+    ) -> Result<(Program, Report), Diagnostic> {
         let mut report = Report { attempts: Vec::new(), chosen: 0 };
         let mut programs: Vec<(usize, Program)> = Vec::new();
         let methods: Vec<(&'static str, Algorithm)> = match self.method {
@@ -103,7 +117,9 @@ impl Strategy {
             let outcome = run(linear, &Budget { products, ..*budget });
             programs.extend(report.record(name, outcome).map(|p| (report.attempts.len() - 1, p)));
         }
-        programs.sort_by_key(|(idx, _)| (report.attempts[*idx].folded.weight, *idx));
+        if programs.len() > 1 {
+            programs.sort_by_cached_key(|(idx, program)| (cost(program), *idx));
+        }
         for (idx, program) in programs {
             if report.accepts(idx, linear, &program) {
                 return Ok((program, report));
