@@ -33,7 +33,7 @@ impl<A: Algebra> Algebra for Counting<A> {
 /// The operations of one evaluation of `function` at `args`, in doubles.
 ///
 /// # Errors
-/// As [`evaluate`].
+/// As [`evaluate`](fn@crate::evaluate).
 pub fn count(function: &Function, args: &[Value<f64>]) -> Result<Counts, Failure> {
     let mut counting = Counting { numbers: F64, counts: Counts::default() };
     evaluate(function, &mut counting, args)?;

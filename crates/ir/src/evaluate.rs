@@ -1,7 +1,7 @@
 //! The reference evaluator: THE meaning of a function. Slow, obvious, trusted.
 //!
 //! Numbers are those of any [`Algebra`] that can tell what its booleans are: doubles, extended
-//! precision, or one that counts. [`Expr::Jvp`] is evaluated with dual numbers ([`crate::dual`]) and
+//! precision, or one that counts. [`Expr::Jvp`] is evaluated with dual numbers (`dual.rs`) and
 //! shares nothing with the differentiation of programs.
 //!
 //! Blocks are lists and are walked as lists; only nesting recurses.

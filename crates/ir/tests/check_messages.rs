@@ -118,7 +118,7 @@ fn wrong_programs_say_what_is_wrong() {
         let _ = writeln!(out, "#### {title}\n{text}\n");
         let mut sources = Sources::new();
         let root = sources.add("main.ft", *text);
-        let none = |path: &str, _| Err(format!("there is no file {path}"));
+        let none = |path: &str, _: &str| Err(format!("there is no file {path}"));
         match Program::load(&mut sources, root, none) {
             Err(diagnostics) => write_all(&mut out, &sources, &diagnostics),
             Ok(program) => {
@@ -154,7 +154,7 @@ fn a_definition_that_is_not_there_is_told_with_its_neighbour() {
 fn files_that_import_each_other_are_told() {
     let mut sources = Sources::new();
     let root = sources.add("a.ft", "import \"b.ft\"\nlet f = 1");
-    let loader = |path: &str, _| match path {
+    let loader = |path: &str, _: &str| match path {
         "b.ft" => Ok(("b.ft".to_owned(), "import \"a.ft\"\nlet g = 2".to_owned())),
         _ => Ok(("a.ft".to_owned(), "import \"b.ft\"\nlet f = 1".to_owned())),
     };

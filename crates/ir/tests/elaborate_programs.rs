@@ -120,7 +120,7 @@ fn a_size_in_an_imported_constant_and_a_record() {
     let mut sources = Sources::new();
     let root = sources
         .add("main.ft", "import \"robot.ft\"\nlet f = fun (q : [joints]Double) (p : Pose) -> vectorSum q + p.t[2]");
-    let loader = |path: &str, _| match path {
+    let loader = |path: &str, _: &str| match path {
         "robot.ft" => {
             Ok(("robot.ft".to_owned(), "let joints = 2\ntype Pose = { t : [3]Double, angle : Double }".to_owned()))
         }

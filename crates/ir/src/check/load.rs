@@ -13,11 +13,11 @@ use chainrule_base::{Diagnostic, Diagnostics, FileId, Name, Sources, Span};
 use chainrule_syntax::tree::{Binding, Ident, Item, ItemKind, Module, Pattern};
 use rustc_hash::FxHashMap;
 
-/// Gets the text of an imported file: from the path as written and the file that imports it, the
-/// name by which the file is known (the same for the same file) and its text, or why there is none.
-pub trait Loader: FnMut(&str, FileId) -> Result<(String, String), String> {}
+/// Gets the text of an imported file: from the path as written and the name of the file that imports it,
+/// the name by which the file is known (the same for the same file) and its text, or why there is none.
+pub trait Loader: FnMut(&str, &str) -> Result<(String, String), String> {}
 
-impl<F: FnMut(&str, FileId) -> Result<(String, String), String>> Loader for F {}
+impl<F: FnMut(&str, &str) -> Result<(String, String), String>> Loader for F {}
 
 /// How many files may import each other in a row.
 pub const MAX_IMPORT_DEPTH: usize = 100;
@@ -128,7 +128,7 @@ impl<L: Loader> Loading<'_, L> {
             // The library is visible everywhere.
             return Exports::default();
         }
-        let (name, text) = match (self.loader)(path, importer) {
+        let (name, text) = match (self.loader)(path, &self.sources.file(importer).name) {
             Ok(found) => found,
             Err(why) => {
                 self.checker.diagnostics.push(
