@@ -1,1 +1,55 @@
-//! Chainrule, a compiler for derivatives: the library
+//! Chainrule: a compiler for derivatives. This is the library that people use.
+//!
+//! A [`Function`] is made from Rust expressions ([`var`], [`vars`], [`matrix`]) or from an F~ file
+//! ([`Module`]). Derivatives of it are functions again ([`Function::jacobian`] and its siblings), run
+//! ([`Function::compile`]) or emitted as C ([`Function::emit_c`]).
+//!
+//! ```
+//! use chainrule::{Function, vars};
+//! let (x, y) = (vars("x", 2), vars("y", 2));
+//! let f = Function::new("f", (&x, &y), &(x.dot(&y).sin() + &x[0]))?;
+//! let gradient = f.gradient().by(&["x"]).compile()?;
+//! assert_eq!(gradient.eval(&[&[0.0, 0.0], &[3.0, 4.0]])?, [[4.0, 4.0]]);
+//! # Ok::<(), chainrule::Error>(())
+//! ```
+//!
+//! | module | owns |
+//! | --- | --- |
+//! | `build` | functions written in Rust: [`Expr`], [`Vector`], [`Matrix`], [`d`], [`UserFunction`] |
+//! | `module` | functions in F~ files |
+//! | `function` | [`Function`]: named arguments and results, a scalar graph or an array program |
+//! | `derive` | [`Derivation`]: derivatives asked for |
+//! | `unroll`, `leaves` | from array programs to scalar graphs; types taken apart |
+//! | `compiled` | [`Compiled`]: running code |
+//! | `emit` | C |
+//! | [`check`] | derivatives compared with forward mode and differences in extended precision |
+//! | [`report`] | diagnostics drawn beside their source |
+
+mod build;
+pub mod check;
+mod compiled;
+mod derive;
+mod emit;
+mod error;
+mod function;
+mod leaves;
+mod module;
+pub mod report;
+mod unroll;
+
+pub use build::{
+    Cond, Expr, IntoExpr, Matrix, Scope, Tensor, UserFunction, Vector, d, matrix, select, time_derivative, var, vars,
+};
+pub use chainrule_accumulate::Pattern;
+pub use chainrule_accumulate::strategy::{Report, STRATEGIES, Strategy};
+pub use chainrule_base::{Diagnostic, Diagnostics, Name, Sources};
+pub use chainrule_graph::Semantics;
+pub use chainrule_ir::{Type, Value};
+pub use chainrule_ops::{Counts, Op};
+pub use compiled::{Compiled, Signature, Workspace};
+pub use derive::{Derivation, Derived};
+pub use emit::{CSource, emit_c, format_source};
+pub use error::{Error, Result};
+pub use function::{Function, Shape, Tensors};
+pub use module::{Definition, Module};
+pub use unroll::UNROLL_BUDGET;

@@ -1,0 +1,344 @@
+//! Vectors and small matrices of expressions.
+
+use super::Expr;
+use chainrule_base::Name;
+use std::ops::{Add, Index, Mul, Neg, Sub};
+
+/// What can be an argument or a result of a function: a scalar, a vector, a matrix.
+pub trait Tensor {
+    /// Extents, outermost first; none for a scalar.
+    fn shape(&self) -> Vec<usize>;
+    /// The elements in row-major order.
+    fn elements(&self) -> Vec<Expr>;
+    /// What it is called in signatures, if it was named.
+    fn name(&self) -> Option<Name>;
+}
+
+impl Tensor for Expr {
+    fn shape(&self) -> Vec<usize> {
+        Vec::new()
+    }
+    fn elements(&self) -> Vec<Expr> {
+        vec![self.clone()]
+    }
+    fn name(&self) -> Option<Name> {
+        super::input_name(&self.session.graph(), self.id)
+    }
+}
+
+/// A vector of expressions.
+///
+/// ```
+/// let v = chainrule::vars("v", 3);
+/// assert_eq!(v.dot(&v).to_string(), "((v[0] * v[0]) + (v[1] * v[1])) + (v[2] * v[2])");
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Vector {
+    name: Option<Name>,
+    elements: Vec<Expr>,
+}
+
+impl Vector {
+    /// The vector of `elements`.
+    #[must_use]
+    pub fn new(elements: Vec<Expr>) -> Self {
+        Self { name: None, elements }
+    }
+
+    /// The same under a name, for signatures.
+    #[must_use]
+    pub fn named(mut self, name: &str) -> Self {
+        self.name = Some(Name::new(name));
+        self
+    }
+
+    /// How many elements there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.elements.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.elements.is_empty()
+    }
+
+    /// The elements.
+    pub fn iter(&self) -> std::slice::Iter<'_, Expr> {
+        self.elements.iter()
+    }
+
+    /// The inner product.
+    ///
+    /// # Panics
+    /// When the lengths differ or are 0.
+    #[must_use]
+    pub fn dot(&self, other: &Self) -> Expr {
+        assert_eq!(self.len(), other.len(), "an inner product of vectors of one length");
+        self.iter().zip(other.iter()).map(|(a, b)| a * b).sum()
+    }
+
+    /// The cross product of vectors of three.
+    ///
+    /// # Panics
+    /// When a length is not 3.
+    #[must_use]
+    pub fn cross(&self, other: &Self) -> Self {
+        assert!(self.len() == 3 && other.len() == 3, "a cross product of vectors of three");
+        let (a, b) = (self, other);
+        let minor = |i: usize, j: usize| &a[i] * &b[j] - &a[j] * &b[i];
+        Self::new(vec![minor(1, 2), minor(2, 0), minor(0, 1)])
+    }
+
+    /// The Euclidean norm.
+    ///
+    /// # Panics
+    /// When the vector is empty.
+    #[must_use]
+    pub fn norm(&self) -> Expr {
+        self.dot(self).sqrt()
+    }
+}
+
+impl Tensor for Vector {
+    fn shape(&self) -> Vec<usize> {
+        vec![self.len()]
+    }
+    fn elements(&self) -> Vec<Expr> {
+        self.elements.clone()
+    }
+    fn name(&self) -> Option<Name> {
+        self.name.clone()
+    }
+}
+
+impl Index<usize> for Vector {
+    type Output = Expr;
+    fn index(&self, i: usize) -> &Expr {
+        &self.elements[i]
+    }
+}
+
+impl<'a> IntoIterator for &'a Vector {
+    type Item = &'a Expr;
+    type IntoIter = std::slice::Iter<'a, Expr>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl FromIterator<Expr> for Vector {
+    fn from_iter<I: IntoIterator<Item = Expr>>(items: I) -> Self {
+        Self::new(items.into_iter().collect())
+    }
+}
+
+/// A matrix of expressions, by rows.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Matrix {
+    name: Option<Name>,
+    rows: Vec<Vec<Expr>>,
+    cols: usize,
+}
+
+impl Matrix {
+    /// The matrix of `rows`.
+    ///
+    /// # Panics
+    /// When rows differ in length.
+    #[must_use]
+    pub fn new(rows: Vec<Vec<Expr>>) -> Self {
+        let cols = rows.first().map_or(0, Vec::len);
+        assert!(rows.iter().all(|row| row.len() == cols), "a matrix with rows of one length");
+        Self { name: None, rows, cols }
+    }
+
+    /// The matrix with elements `f(i, j)`.
+    #[must_use]
+    pub fn from_fn(rows: usize, cols: usize, mut f: impl FnMut(usize, usize) -> Expr) -> Self {
+        Self { name: None, rows: (0..rows).map(|i| (0..cols).map(|j| f(i, j)).collect()).collect(), cols }
+    }
+
+    /// The same under a name, for signatures.
+    #[must_use]
+    pub fn named(mut self, name: &str) -> Self {
+        self.name = Some(Name::new(name));
+        self
+    }
+
+    /// How many rows there are.
+    #[must_use]
+    pub fn n_rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// How many columns there are.
+    #[must_use]
+    pub fn n_cols(&self) -> usize {
+        self.cols
+    }
+
+    /// A row.
+    #[must_use]
+    pub fn row(&self, i: usize) -> Vector {
+        Vector::new(self.rows[i].clone())
+    }
+
+    /// A column.
+    #[must_use]
+    pub fn col(&self, j: usize) -> Vector {
+        self.rows.iter().map(|row| row[j].clone()).collect()
+    }
+
+    /// The transpose.
+    #[must_use]
+    pub fn transpose(&self) -> Self {
+        Self::from_fn(self.cols, self.n_rows(), |i, j| self.rows[j][i].clone())
+    }
+
+    /// The sum of the diagonal.
+    ///
+    /// # Panics
+    /// When the matrix is not square, or empty.
+    #[must_use]
+    pub fn trace(&self) -> Expr {
+        assert_eq!(self.n_rows(), self.cols, "the trace of a square matrix");
+        (0..self.cols).map(|i| self.rows[i][i].clone()).sum()
+    }
+
+    /// Each element by `f`.
+    #[must_use]
+    pub fn map(&self, mut f: impl FnMut(&Expr) -> Expr) -> Self {
+        Self::from_fn(self.n_rows(), self.cols, |i, j| f(&self.rows[i][j]))
+    }
+}
+
+impl Tensor for Matrix {
+    fn shape(&self) -> Vec<usize> {
+        vec![self.n_rows(), self.cols]
+    }
+    fn elements(&self) -> Vec<Expr> {
+        self.rows.iter().flatten().cloned().collect()
+    }
+    fn name(&self) -> Option<Name> {
+        self.name.clone()
+    }
+}
+
+impl Index<(usize, usize)> for Matrix {
+    type Output = Expr;
+    fn index(&self, (i, j): (usize, usize)) -> &Expr {
+        &self.rows[i][j]
+    }
+}
+
+macro_rules! by_value_and_reference {
+    ($($left:ty, $right:ty, $trait:ident $method:ident -> $out:ty;)*) => {$(
+        impl $trait<$right> for $left {
+            type Output = $out;
+            fn $method(self, right: $right) -> $out {
+                (&self).$method(&right)
+            }
+        }
+        impl $trait<&$right> for $left {
+            type Output = $out;
+            fn $method(self, right: &$right) -> $out {
+                (&self).$method(right)
+            }
+        }
+        impl $trait<$right> for &$left {
+            type Output = $out;
+            fn $method(self, right: $right) -> $out {
+                self.$method(&right)
+            }
+        }
+    )*};
+}
+
+impl Add<&Vector> for &Vector {
+    type Output = Vector;
+    fn add(self, right: &Vector) -> Vector {
+        assert_eq!(self.len(), right.len(), "a sum of vectors of one length");
+        self.iter().zip(right).map(|(a, b)| a + b).collect()
+    }
+}
+
+impl Sub<&Vector> for &Vector {
+    type Output = Vector;
+    fn sub(self, right: &Vector) -> Vector {
+        assert_eq!(self.len(), right.len(), "a difference of vectors of one length");
+        self.iter().zip(right).map(|(a, b)| a - b).collect()
+    }
+}
+
+impl Mul<&Expr> for &Vector {
+    type Output = Vector;
+    fn mul(self, right: &Expr) -> Vector {
+        self.iter().map(|a| a * right).collect()
+    }
+}
+
+impl Mul<f64> for &Vector {
+    type Output = Vector;
+    fn mul(self, right: f64) -> Vector {
+        self.iter().map(|a| a * right).collect()
+    }
+}
+
+impl Neg for &Vector {
+    type Output = Vector;
+    fn neg(self) -> Vector {
+        self.iter().map(|a| -a).collect()
+    }
+}
+
+impl Add<&Matrix> for &Matrix {
+    type Output = Matrix;
+    fn add(self, right: &Matrix) -> Matrix {
+        assert_eq!(self.shape(), right.shape(), "a sum of matrices of one shape");
+        Matrix::from_fn(self.n_rows(), self.cols, |i, j| &self[(i, j)] + &right[(i, j)])
+    }
+}
+
+impl Sub<&Matrix> for &Matrix {
+    type Output = Matrix;
+    fn sub(self, right: &Matrix) -> Matrix {
+        assert_eq!(self.shape(), right.shape(), "a difference of matrices of one shape");
+        Matrix::from_fn(self.n_rows(), self.cols, |i, j| &self[(i, j)] - &right[(i, j)])
+    }
+}
+
+impl Mul<&Matrix> for &Matrix {
+    type Output = Matrix;
+    fn mul(self, right: &Matrix) -> Matrix {
+        assert_eq!(self.cols, right.n_rows(), "a product of matrices that fit");
+        Matrix::from_fn(self.n_rows(), right.cols, |i, j| (0..self.cols).map(|k| &self[(i, k)] * &right[(k, j)]).sum())
+    }
+}
+
+impl Mul<&Vector> for &Matrix {
+    type Output = Vector;
+    fn mul(self, right: &Vector) -> Vector {
+        assert_eq!(self.cols, right.len(), "a matrix times a vector that fits");
+        self.rows.iter().map(|row| row.iter().zip(right).map(|(a, b)| a * b).sum()).collect()
+    }
+}
+
+impl Mul<&Expr> for &Matrix {
+    type Output = Matrix;
+    fn mul(self, right: &Expr) -> Matrix {
+        self.map(|a| a * right)
+    }
+}
+
+by_value_and_reference! {
+    Vector, Vector, Add add -> Vector;
+    Vector, Vector, Sub sub -> Vector;
+    Vector, Expr, Mul mul -> Vector;
+    Matrix, Matrix, Add add -> Matrix;
+    Matrix, Matrix, Sub sub -> Matrix;
+    Matrix, Matrix, Mul mul -> Matrix;
+    Matrix, Vector, Mul mul -> Vector;
+    Matrix, Expr, Mul mul -> Matrix;
+}

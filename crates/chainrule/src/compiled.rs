@@ -1,0 +1,418 @@
+//! Running code.
+
+use crate::function::{Body, Shape};
+use crate::leaves::{Leaf, leaves};
+use crate::{Error, Function, Result};
+use chainrule_base::{Name, Poly, Sources};
+use chainrule_interpret::{Program, Slice, SliceMut, Strided, StridedMut};
+use chainrule_ir::{Type, Value};
+use chainrule_kernel::{GraphPort, Kernel, lower_function, lower_graph};
+use std::sync::Arc;
+
+/// A function that runs, in the interpreter. Evaluation takes `&self`; many threads can share one, each
+/// with a workspace of its own.
+///
+/// ```
+/// use chainrule::{Function, vars};
+/// let x = vars("x", 3);
+/// let f = Function::new("f", &x, &x.norm())?.compile()?;
+/// assert_eq!(f.eval(&[&[2.0, 3.0, 6.0]])?, [[7.0]]);
+///
+/// // Without allocation, point after point:
+/// let mut workspace = f.workspace(&[&[3]])?;
+/// let mut y = [0.0];
+/// f.eval_into(&[&[2.0, 3.0, 6.0]], &mut [&mut y], &mut workspace)?;
+/// assert_eq!(y, [7.0]);
+/// # Ok::<(), chainrule::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Compiled {
+    kernel: Kernel,
+    program: Program,
+    signature: Signature,
+    inputs: Vec<Shape>,
+    outputs: Vec<Shape>,
+    sources: Arc<Sources>,
+}
+
+/// The arguments and the results as the program writes them.
+#[derive(Clone, Debug)]
+pub struct Signature {
+    /// Names and types of the arguments.
+    pub params: Vec<(Name, Type)>,
+    /// Names and types of the results; one called `result` for an F~ function.
+    pub results: Vec<(Name, Type)>,
+}
+
+/// Sizes and memory for evaluations at one set of extents. Made by [`Compiled::workspace`].
+#[derive(Debug)]
+pub struct Workspace {
+    sizes: chainrule_interpret::Sizes,
+    memory: chainrule_interpret::Workspace,
+    /// Made by the first batch.
+    lanes: Option<chainrule_interpret::Workspace>,
+}
+
+/// The kernel of `function`: loops, buffers and straight-line blocks, for a backend.
+pub(crate) fn lower(function: &Function) -> Result<Kernel> {
+    let bug = |d: chainrule_base::Diagnostics| Error::program(d, &Arc::default());
+    match &function.body {
+        Body::Scalar(body) => {
+            let port = |p: &crate::function::Port| GraphPort {
+                name: p.name.clone(),
+                shape: p.shape.iter().map(|n| *n as i64).collect(),
+                nodes: p.nodes.clone(),
+            };
+            let inputs: Vec<GraphPort> = body.inputs.iter().map(port).collect();
+            let outputs: Vec<GraphPort> = body.outputs.iter().map(port).collect();
+            lower_graph(function.name().clone(), &body.graph, &inputs, &outputs).map_err(bug)
+        }
+        Body::Array(body) => {
+            let expanded = chainrule_autodiff::expand(&body.function).map_err(|d| Error::program(d, &body.sources))?;
+            lower_function(&expanded).map_err(|d| Error::program(d, &body.sources))
+        }
+    }
+}
+
+impl Compiled {
+    pub(crate) fn new(function: &Function) -> Result<Self> {
+        let kernel = lower(function)?;
+        let program = Program::new(&kernel).map_err(|d| Error::program(d, &Arc::default()))?;
+        let sources = match &function.body {
+            Body::Scalar(_) => Arc::default(),
+            Body::Array(body) => body.sources.clone(),
+        };
+        let (inputs, outputs) = (function.inputs(), function.outputs());
+        Ok(Self { kernel, program, signature: function.signature(), inputs, outputs, sources })
+    }
+
+    /// Names and types of arguments and results.
+    #[must_use]
+    pub fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    /// The kernel that it runs, as text.
+    #[must_use]
+    pub fn listing(&self) -> String {
+        self.kernel.to_string()
+    }
+
+    /// Memory for evaluations with arguments of these extents, one list an argument leaf.
+    ///
+    /// # Errors
+    /// When the extents do not fit the function or each other, or a size is the value of an integer
+    /// argument; then use [`Self::call`].
+    pub fn workspace(&self, extents: &[&[usize]]) -> Result<Workspace> {
+        let sizes = self.program.bind(extents, &[]).map_err(|e| self.failed(e))?;
+        let memory = chainrule_interpret::Workspace::new(&self.program, &sizes);
+        Ok(Workspace { sizes, memory, lanes: None })
+    }
+
+    /// The results at `inputs`, each in row-major order. Extents that are not fixed are found from
+    /// the lengths, for arguments with one such extent.
+    ///
+    /// # Errors
+    /// When an argument is missing or has another length, or the program fails.
+    pub fn eval(&self, inputs: &[&[f64]]) -> Result<Vec<Vec<f64>>> {
+        if inputs.len() != self.inputs.len() {
+            let names: Vec<&str> = self.inputs.iter().map(|s| s.name.as_str()).collect();
+            return Err(Error::request(
+                format!("`{}` takes {} arguments, not {}", self.kernel.name, names.len(), inputs.len()),
+                format!("they are {}", names.join(", ")),
+            ));
+        }
+        let extents =
+            inputs.iter().zip(&self.inputs).map(|(x, shape)| fit(shape, x.len())).collect::<Result<Vec<_>>>()?;
+        let extents: Vec<&[usize]> = extents.iter().map(Vec::as_slice).collect();
+        let mut workspace = self.workspace(&extents)?;
+        let zeros = |i| vec![0.0; workspace.sizes.output_len(i)];
+        let mut outputs: Vec<Vec<f64>> = (0..self.outputs.len()).map(zeros).collect();
+        let mut slices: Vec<&mut [f64]> = outputs.iter_mut().map(Vec::as_mut_slice).collect();
+        self.eval_into(inputs, &mut slices, &mut workspace)?;
+        Ok(outputs)
+    }
+
+    /// Writes the results at `inputs` to `outputs`, in memory made before. Allocates nothing but the
+    /// lists of slices.
+    ///
+    /// # Errors
+    /// When a length is wrong, or the program fails; nothing outside of `outputs` is written.
+    pub fn eval_into(&self, inputs: &[&[f64]], outputs: &mut [&mut [f64]], workspace: &mut Workspace) -> Result<()> {
+        let inputs: Vec<Slice<'_>> = inputs.iter().map(|x| Slice::Real(x)).collect();
+        let mut outputs: Vec<SliceMut<'_>> = outputs.iter_mut().map(|y| SliceMut::Real(y)).collect();
+        self.program.run(&workspace.sizes, &inputs, &mut outputs, &mut workspace.memory).map_err(|e| self.failed(e))
+    }
+
+    /// The results at many points at once: each argument and each result is an array of points, one
+    /// after the other, each point's elements row-major. Straight-line code runs in blocks of points,
+    /// each operation for all of them, several times as fast as point after point; results are the same
+    /// bit for bit.
+    ///
+    /// # Errors
+    /// When a length is not that of `points` points, or the program fails.
+    ///
+    /// ```
+    /// use chainrule::{Function, vars};
+    /// let x = vars("x", 2);
+    /// let f = Function::new("f", &x, &x.dot(&x))?.compile()?;
+    /// let mut y = [0.0; 3];
+    /// let mut workspace = f.workspace(&[&[2]])?;
+    /// f.eval_batch(3, &[&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]], &mut [&mut y], &mut workspace)?;
+    /// assert_eq!(y, [5.0, 25.0, 61.0]);
+    /// # Ok::<(), chainrule::Error>(())
+    /// ```
+    pub fn eval_batch(
+        &self,
+        points: usize,
+        inputs: &[&[f64]],
+        outputs: &mut [&mut [f64]],
+        workspace: &mut Workspace,
+    ) -> Result<()> {
+        let per_point = |len: usize, name: &Name| {
+            if points == 0 || !len.is_multiple_of(points) {
+                return Err(Error::request(
+                    format!("`{name}` has {len} elements, which is not a multiple of {points} points"),
+                    "pass the elements of all points, one point after the other",
+                ));
+            }
+            Ok(len / points)
+        };
+        let mut strided = Vec::new();
+        for (x, shape) in inputs.iter().zip(&self.inputs) {
+            strided.push(Strided { data: Slice::Real(x), point: per_point(x.len(), &shape.name)?, element: 1 });
+        }
+        let mut strided_mut = Vec::new();
+        for (y, shape) in outputs.iter_mut().zip(&self.outputs) {
+            let point = per_point(y.len(), &shape.name)?;
+            strided_mut.push(StridedMut { data: SliceMut::Real(y), point, element: 1 });
+        }
+        let make = || chainrule_interpret::Workspace::for_batch(&self.program, &workspace.sizes);
+        let memory = workspace.lanes.get_or_insert_with(make);
+        self.program.run_batch(&workspace.sizes, points, &strided, &mut strided_mut, memory).map_err(|e| self.failed(e))
+    }
+
+    /// The results at arguments of any type: one value an argument of the signature, one for each result.
+    ///
+    /// # Errors
+    /// When a value does not have the type or the extents of its argument, or the program fails.
+    pub fn call(&self, args: &[Value<f64>]) -> Result<Vec<Value<f64>>> {
+        let flat = Flat::new(&self.signature.params, args)?;
+        let extents: Vec<&[usize]> = flat.extents.iter().map(Vec::as_slice).collect();
+        let slices: Vec<Slice<'_>> = flat.columns.iter().map(Column::slice).collect();
+        let sizes = self.program.bind_inputs(&extents, &slices).map_err(|e| self.failed(e))?;
+        let mut memory = chainrule_interpret::Workspace::new(&self.program, &sizes);
+        let scalars = self.signature.results.iter().flat_map(|(name, ty)| leaves(ty, name));
+        let zeros = |(i, leaf): (usize, Leaf)| Column::zeros(&leaf.scalar, sizes.output_len(i));
+        let mut columns: Vec<Column> = scalars.enumerate().map(zeros).collect();
+        let mut outputs: Vec<SliceMut<'_>> = columns.iter_mut().map(Column::slice_mut).collect();
+        self.program.run(&sizes, &slices, &mut outputs, &mut memory).map_err(|e| self.failed(e))?;
+        let shapes: Vec<&[usize]> = (0..columns.len()).map(|i| sizes.output_shape(i)).collect();
+        let mut leaf = 0;
+        Ok(self.signature.results.iter().map(|(_, ty)| gather(ty, &columns, &shapes, &mut leaf, 0, 0)).collect())
+    }
+
+    fn failed(&self, error: chainrule_interpret::RunError) -> Error {
+        match error.diagnostic().span() {
+            Some(_) => Error::program(error.diagnostic(), &self.sources),
+            None => Error::Run(error),
+        }
+    }
+}
+
+/// The extents of an argument that has `len` elements.
+fn fit(shape: &Shape, len: usize) -> Result<Vec<usize>> {
+    let known: usize = shape.extents.iter().flatten().product();
+    let open = shape.extents.iter().filter(|e| e.is_none()).count();
+    if open > 1 {
+        return Err(Error::request(
+            format!("the extents of `{}` cannot be told from its length", shape.name),
+            "use `call` with nested values, or `eval_into` with a workspace for its extents",
+        ));
+    }
+    if (open == 0 && known != len) || (open == 1 && (known == 0 || !len.is_multiple_of(known))) {
+        let wanted = if open == 0 { known.to_string() } else { format!("a multiple of {known}") };
+        return Err(Error::request(
+            format!("the argument `{}` has {len} elements, not {wanted}", shape.name),
+            "pass its elements in row-major order",
+        ));
+    }
+    Ok(shape.extents.iter().map(|e| e.unwrap_or_else(|| len / known)).collect())
+}
+
+/// The elements of a leaf.
+enum Column {
+    Real(Vec<f64>),
+    Int(Vec<i64>),
+}
+
+impl Column {
+    fn zeros(scalar: &Type, n: usize) -> Self {
+        if *scalar == Type::Double { Self::Real(vec![0.0; n]) } else { Self::Int(vec![0; n]) }
+    }
+
+    fn slice(&self) -> Slice<'_> {
+        match self {
+            Self::Real(x) => Slice::Real(x),
+            Self::Int(x) => Slice::Int(x),
+        }
+    }
+
+    fn slice_mut(&mut self) -> SliceMut<'_> {
+        match self {
+            Self::Real(x) => SliceMut::Real(x),
+            Self::Int(x) => SliceMut::Int(x),
+        }
+    }
+}
+
+/// Arguments taken apart into leaves.
+struct Flat {
+    extents: Vec<Vec<usize>>,
+    columns: Vec<Column>,
+}
+
+impl Flat {
+    fn new(params: &[(Name, Type)], args: &[Value<f64>]) -> Result<Self> {
+        if params.len() != args.len() {
+            let names: Vec<&str> = params.iter().map(|(name, _)| name.as_str()).collect();
+            return Err(Error::request(
+                format!("there are {} arguments, not {}", params.len(), args.len()),
+                format!("they are {}", names.join(", ")),
+            ));
+        }
+        let mut flat = Self { extents: Vec::new(), columns: Vec::new() };
+        for ((name, ty), arg) in params.iter().zip(args) {
+            let fields: Vec<Leaf> = leaves(ty, name);
+            let first = flat.columns.len();
+            for leaf in &fields {
+                flat.extents.push(Vec::new());
+                flat.columns.push(Column::zeros(&leaf.scalar, 0));
+            }
+            let mut at = first;
+            flat.scatter(ty, arg, &mut at, 0, name)?;
+            // An extent below an empty one was not seen: it is what the type says, or 0.
+            for (leaf, extents) in fields.iter().zip(&mut flat.extents[first..]) {
+                while extents.len() < leaf.extents.len() {
+                    let extent = leaf.extents[extents.len()].as_constant().unwrap_or(0);
+                    extents.push(usize::try_from(extent).unwrap_or(0));
+                }
+            }
+        }
+        Ok(flat)
+    }
+
+    // Recursive on the nesting of types only.
+    fn scatter(&mut self, ty: &Type, value: &Value<f64>, leaf: &mut usize, depth: usize, name: &str) -> Result<()> {
+        let misfit = |wanted: &str| {
+            Err(Error::request(
+                format!("a part of the argument `{name}` is not {wanted}"),
+                "give it the argument's type",
+            ))
+        };
+        match (ty, value) {
+            (Type::Double | Type::Int | Type::Bool, _) => {
+                match (&mut self.columns[*leaf], value) {
+                    (Column::Real(column), Value::Real(x)) => column.push(*x),
+                    (Column::Int(column), Value::Int(x)) => column.push(*x),
+                    (Column::Int(column), Value::Bool(x)) => column.push(i64::from(*x)),
+                    (Column::Real(_), _) => return misfit("a number"),
+                    (Column::Int(_), _) => return misfit("an integer"),
+                }
+                *leaf += 1;
+                Ok(())
+            }
+            (Type::Array(_, element), Value::Array(parts)) => {
+                let (start, width) = (*leaf, leaves(element, "").len());
+                for extents in &mut self.extents[start..start + width] {
+                    if extents.len() <= depth {
+                        extents.push(parts.len());
+                    } else if extents[depth] != parts.len() {
+                        return Err(Error::request(
+                            format!(
+                                "rows of the argument `{name}` have {} and {} elements",
+                                extents[depth],
+                                parts.len()
+                            ),
+                            "arrays are rectangular: give all rows one length",
+                        ));
+                    }
+                }
+                for part in parts {
+                    *leaf = start;
+                    self.scatter(element, part, leaf, depth + 1, name)?;
+                }
+                *leaf = start + width;
+                Ok(())
+            }
+            (Type::Tuple(fields, _), Value::Tuple(parts)) if fields.len() == parts.len() => {
+                fields.iter().zip(parts).try_for_each(|(field, part)| self.scatter(field, part, leaf, depth, name))
+            }
+            (Type::Array(..), _) => misfit("an array"),
+            (Type::Tuple(fields, _), _) => misfit(&format!("a tuple of {}", fields.len())),
+        }
+    }
+}
+
+fn gather(
+    ty: &Type,
+    columns: &[Column],
+    shapes: &[&[usize]],
+    leaf: &mut usize,
+    depth: usize,
+    position: usize,
+) -> Value<f64> {
+    match ty {
+        Type::Double | Type::Int | Type::Bool => {
+            *leaf += 1;
+            match (&columns[*leaf - 1], ty) {
+                (Column::Real(x), _) => Value::Real(x[position]),
+                (Column::Int(x), Type::Bool) => Value::Bool(x[position] != 0),
+                (Column::Int(x), _) => Value::Int(x[position]),
+            }
+        }
+        Type::Array(_, element) => {
+            let (start, n) = (*leaf, shapes[*leaf][depth]);
+            let part = |leaf: &mut usize, i: usize| {
+                *leaf = start;
+                gather(element, columns, shapes, leaf, depth + 1, position * n + i)
+            };
+            let parts = (0..n).map(|i| part(leaf, i)).collect();
+            *leaf = start + leaves(element, "").len();
+            Value::Array(parts)
+        }
+        Type::Tuple(fields, _) => {
+            Value::Tuple(fields.iter().map(|f| gather(f, columns, shapes, leaf, depth, position)).collect())
+        }
+    }
+}
+
+impl Function {
+    /// Names and types of the arguments and results.
+    #[must_use]
+    pub fn signature(&self) -> Signature {
+        match &self.body {
+            Body::Scalar(body) => {
+                let entry = |port: &crate::function::Port| {
+                    let size = |n: &usize| Poly::constant(i64::try_from(*n).unwrap_or(i64::MAX));
+                    let array = |ty: Type, n: &usize| Type::array(size(n), ty);
+                    (port.name.clone(), port.shape.iter().rev().fold(Type::Double, array))
+                };
+                Signature {
+                    params: body.inputs.iter().map(entry).collect(),
+                    results: body.outputs.iter().map(entry).collect(),
+                }
+            }
+            Body::Array(body) => {
+                let f = &body.function;
+                let param = |p: &chainrule_ir::VarId| {
+                    (f.vars[*p].name.clone().unwrap_or_else(|| Name::new("arg")), f.ty(*p).clone())
+                };
+                Signature {
+                    params: f.params.iter().map(param).collect(),
+                    results: vec![(Name::new("result"), f.result_type().clone())],
+                }
+            }
+        }
+    }
+}

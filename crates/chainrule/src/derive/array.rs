@@ -1,0 +1,54 @@
+//! Derivatives of array programs, by forward mode on the array IR.
+
+use super::{Derivation, Derived, What};
+use crate::function::ArrayBody;
+use crate::{Error, Function, Result};
+use chainrule_autodiff::{Part, Request, derive};
+use chainrule_base::Name;
+
+/// What array programs have no derivative of yet, but straight-line code has.
+fn needs_straight_line_code(request: &Derivation) -> Option<&'static str> {
+    if request.what.contains(&What::Vjp) {
+        return Some("a product of a vector with the Jacobian (reverse mode)");
+    }
+    if request.what.iter().any(|what| matches!(what, What::Order(_))) {
+        return Some("a derivative of any order");
+    }
+    if request.sparse {
+        return Some("a sparse result");
+    }
+    if request.of.is_some() {
+        return Some("a choice of results");
+    }
+    (request.strategy != "auto").then_some("a strategy of accumulation")
+}
+
+impl Derivation {
+    pub(super) fn derive_array(&self, body: &ArrayBody) -> Result<Derived> {
+        if let Some(wanted) = needs_straight_line_code(self) {
+            let function = self.function.unrolled(&[]).map_err(|error| {
+                Error::request(
+                    format!(
+                        "{wanted} is made for straight-line code only, and `{}` keeps its loops",
+                        self.function.name()
+                    ),
+                    format!("unroll it for given sizes first; as it stands: {error}"),
+                )
+            })?;
+            return Self { function, ..self.clone() }.explain();
+        }
+        let parts = self.what.iter().filter_map(|what| match what {
+            What::Value => Some(Part::Value),
+            What::Jacobian => Some(Part::Jacobian),
+            What::Gradient => Some(Part::Gradient),
+            What::Hessian => Some(Part::Hessian),
+            What::Jvp => Some(Part::Jvp),
+            What::Hvp => Some(Part::Hvp),
+            What::Vjp | What::Order(_) => None,
+        });
+        let by = self.by.iter().flatten().map(|name| Name::new(name)).collect();
+        let request = Request { parts: parts.collect(), by };
+        let function = derive(&body.function, &request).map_err(|d| Error::program(d, &body.sources))?;
+        Ok(Derived { function: Function::from_array(function, body.sources.clone()), reports: Vec::new() })
+    }
+}

@@ -1,0 +1,168 @@
+//! Derivatives asked for of a function: what, of which results, by which arguments, how.
+
+mod array;
+mod scalar;
+mod select;
+
+use crate::function::Body;
+use crate::{Compiled, Error, Function, Result};
+use chainrule_accumulate::strategy::Report;
+
+/// What is asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum What {
+    Value,
+    Jacobian,
+    Gradient,
+    Hessian,
+    Jvp,
+    Vjp,
+    Hvp,
+    Order(usize),
+}
+
+impl What {
+    /// What a derived function's name ends in.
+    fn suffix(self) -> String {
+        match self {
+            Self::Value => "value".into(),
+            Self::Jacobian => "jacobian".into(),
+            Self::Gradient => "gradient".into(),
+            Self::Hessian => "hessian".into(),
+            Self::Jvp => "jvp".into(),
+            Self::Vjp => "vjp".into(),
+            Self::Hvp => "hvp".into(),
+            Self::Order(n) => format!("order{n}"),
+        }
+    }
+}
+
+/// A request for derivatives of a function. Nothing that is not asked for is computed.
+///
+/// Results are named after what they are: the Jacobian of `f` by `x` is `df_dx`, a Hessian `d2f_dx_dy`,
+/// the derivative along a direction `f_tan`, the derivative against one `x_adj`, a Hessian times a
+/// direction `x_hvp`. Shapes are those of the result followed by those of the arguments.
+///
+/// ```
+/// use chainrule::{Function, vars};
+/// let (q, p) = (vars("q", 2), vars("p", 2));
+/// let f = Function::new("f", (&q, &p), &(q.dot(&p) * &q[0]))?;
+/// let both = f.gradient().by(&["q"]).with_value().compile()?;
+/// assert_eq!(both.eval(&[&[1.0, 2.0], &[3.0, 4.0]])?, [vec![11.0], vec![14.0, 4.0]]);
+/// # Ok::<(), chainrule::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Derivation {
+    function: Function,
+    what: Vec<What>,
+    by: Option<Vec<String>>,
+    of: Option<Vec<String>>,
+    strategy: String,
+    sparse: bool,
+}
+
+/// A derived function, and how it was derived.
+#[derive(Clone, Debug)]
+pub struct Derived {
+    /// The function.
+    pub function: Function,
+    /// One report for each accumulation; none for an array program.
+    pub reports: Vec<Report>,
+}
+
+impl Derivation {
+    pub(crate) fn new(function: Function, what: What) -> Self {
+        Self { function, what: vec![what], by: None, of: None, strategy: "auto".into(), sparse: false }
+    }
+
+    /// By these arguments only: names, or elements such as `q[3]`.
+    #[must_use]
+    pub fn by(mut self, arguments: &[&str]) -> Self {
+        self.by = Some(arguments.iter().map(ToString::to_string).collect());
+        self
+    }
+
+    /// Of these results only: names, or elements such as `tau[0]`.
+    #[must_use]
+    pub fn of(mut self, results: &[&str]) -> Self {
+        self.of = Some(results.iter().map(ToString::to_string).collect());
+        self
+    }
+
+    /// By this strategy of accumulation instead of `auto`; [`crate::STRATEGIES`] lists them. Functions
+    /// that keep their loops have one way only, forward mode.
+    #[must_use]
+    pub fn strategy(mut self, name: &str) -> Self {
+        self.strategy = name.into();
+        self
+    }
+
+    /// Only the elements of Jacobians and Hessians that are not structurally zero, row by row; where
+    /// they stand, [`Function::pattern`] says.
+    #[must_use]
+    pub fn sparse(mut self) -> Self {
+        self.sparse = true;
+        self
+    }
+
+    /// With the value of the function itself, first among the results, in one call.
+    #[must_use]
+    pub fn with_value(mut self) -> Self {
+        if !self.what.contains(&What::Value) {
+            self.what.insert(0, What::Value);
+        }
+        self
+    }
+
+    /// With what another request on the same function asks for, in one call. The other's choice of
+    /// arguments, results and strategy is not looked at.
+    #[must_use]
+    pub fn and(mut self, other: &Self) -> Self {
+        for what in &other.what {
+            if !self.what.contains(what) {
+                self.what.push(*what);
+            }
+        }
+        self
+    }
+
+    fn derived_name(&self) -> String {
+        let suffixes: Vec<String> = self.what.iter().map(|w| w.suffix()).collect();
+        format!("{}_{}", self.function.name(), suffixes.join("_"))
+    }
+
+    /// The derived function, which can be differentiated again.
+    ///
+    /// # Errors
+    /// When an argument or a result is not there, the result of a gradient is not a scalar, a strategy
+    /// is unknown, a user's function has no derivative.
+    pub fn function(&self) -> Result<Function> {
+        self.explain().map(|derived| derived.function)
+    }
+
+    /// The derived function with the account of how it was derived.
+    ///
+    /// # Errors
+    /// As [`Self::function`].
+    pub fn explain(&self) -> Result<Derived> {
+        match &self.function.body {
+            Body::Scalar(body) => self.derive_scalar(body),
+            Body::Array(body) => self.derive_array(body),
+        }
+    }
+
+    /// Running code for it.
+    ///
+    /// # Errors
+    /// As [`Self::function`], and when the function cannot be lowered.
+    pub fn compile(&self) -> Result<Compiled> {
+        self.function()?.compile()
+    }
+}
+
+fn not_scalar(name: &str, what: What, elements: usize) -> Error {
+    Error::request(
+        format!("a {} needs one scalar result; `{name}` has {elements}", what.suffix()),
+        "ask for the jacobian, or choose one result with `of`",
+    )
+}

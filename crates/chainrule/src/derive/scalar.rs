@@ -1,0 +1,387 @@
+//! Derivatives of straight-line code, by accumulation on the linearised graph.
+
+use super::select::{Selected, select};
+use super::{Derivation, Derived, What, not_scalar};
+use crate::function::{Port, ScalarBody};
+use crate::{Error, Function, Result};
+use chainrule_accumulate::Pattern;
+use chainrule_accumulate::derive::{Options, jacobian, jacobian_vector, vector_jacobian};
+use chainrule_accumulate::strategy::Report;
+use chainrule_base::Name;
+use chainrule_graph::{Graph, NodeId};
+use std::sync::Arc;
+
+/// What is being made.
+struct Work<'a> {
+    request: &'a Derivation,
+    options: Options,
+    graph: Graph,
+    /// The function's own, then directions.
+    inputs: Vec<Port>,
+    outputs: Vec<Port>,
+    reports: Vec<Report>,
+    of: Vec<Selected>,
+    by: Vec<Selected>,
+}
+
+impl Derivation {
+    pub(super) fn derive_scalar(&self, body: &ScalarBody) -> Result<Derived> {
+        let name = self.function.name();
+        let mut work = Work {
+            request: self,
+            options: Options::named(&self.strategy).map_err(Error::lone)?,
+            graph: body.graph.clone(),
+            inputs: body.inputs.clone(),
+            outputs: Vec::new(),
+            reports: Vec::new(),
+            of: select(&body.outputs, self.of.as_deref(), name, "result")?,
+            by: select(&body.inputs, self.by.as_deref(), name, "argument")?,
+        };
+        for what in &self.what {
+            match what {
+                What::Value => work.value(),
+                What::Jacobian => work.jacobian()?,
+                What::Gradient => {
+                    work.one_scalar(*what)?;
+                    work.jacobian()?;
+                }
+                What::Hessian => work.hessian()?,
+                What::Jvp => work.jvp()?,
+                What::Vjp => work.vjp()?,
+                What::Hvp => work.hvp()?,
+                What::Order(order) => work.order(*order)?,
+            }
+        }
+        let roots: Vec<NodeId> = work.outputs.iter().flat_map(|port| port.nodes.iter().copied()).collect();
+        // Only what is asked for; inputs keep their places.
+        let (graph, roots) = work.graph.extract(&roots);
+        let mut roots = roots.into_iter();
+        for port in &mut work.outputs {
+            port.nodes = roots.by_ref().take(port.nodes.len()).collect();
+        }
+        let kept = |id: &NodeId| graph.inputs().get(input_index(&work.graph, *id)).map_or(*id, |(_, id)| *id);
+        for port in &mut work.inputs {
+            port.nodes = port.nodes.iter().map(kept).collect();
+        }
+        let body = ScalarBody { graph, inputs: work.inputs, outputs: work.outputs };
+        let function = Function::from_scalar(&self.derived_name(), body)?;
+        Ok(Derived { function, reports: work.reports })
+    }
+}
+
+/// The elements of a Jacobian that a request asks for.
+pub(crate) struct Elements {
+    /// What is differentiated.
+    pub(crate) rows: Vec<NodeId>,
+    /// By which inputs of the function, counted over all its arguments.
+    pub(crate) columns: Vec<usize>,
+    /// Row and column of each element, in the order of the derived function's results.
+    pub(crate) order: Vec<(usize, usize)>,
+}
+
+impl Derivation {
+    /// The elements of the Jacobian that this asks for, in the order of its results.
+    pub(crate) fn elements(&self, body: &ScalarBody) -> Result<Elements> {
+        let name = self.function.name();
+        let of = select(&body.outputs, self.of.as_deref(), name, "result")?;
+        let by = select(&body.inputs, self.by.as_deref(), name, "argument")?;
+        let mut order = Vec::new();
+        let mut first_row = 0;
+        for f in &of {
+            let mut first_column = 0;
+            for x in &by {
+                for row in 0..f.nodes.len() {
+                    order.extend((0..x.nodes.len()).map(|column| (first_row + row, first_column + column)));
+                }
+                first_column += x.nodes.len();
+            }
+            first_row += f.nodes.len();
+        }
+        let columns = nodes(&by).into_iter().map(|node| input_index(&body.graph, node)).collect();
+        Ok(Elements { rows: nodes(&of), columns, order })
+    }
+}
+
+fn input_index(graph: &Graph, id: NodeId) -> usize {
+    match graph.node(id) {
+        chainrule_graph::Node::Input(input) => chainrule_base::Id::index(input),
+        _ => usize::MAX,
+    }
+}
+
+fn nodes(selected: &[Selected]) -> Vec<NodeId> {
+    selected.iter().flat_map(|s| s.nodes.iter().copied()).collect()
+}
+
+fn joined(a: &[usize], b: &[usize]) -> Vec<usize> {
+    a.iter().chain(b).copied().collect()
+}
+
+impl Work<'_> {
+    fn value(&mut self) {
+        for s in &self.of {
+            let port = Port { name: s.name.clone(), shape: s.shape.clone(), nodes: s.nodes.clone(), pattern: None };
+            self.outputs.push(port);
+        }
+    }
+
+    fn one_scalar(&self, what: What) -> Result<NodeId> {
+        match nodes(&self.of).as_slice() {
+            [one] => Ok(*one),
+            many => Err(not_scalar(self.request.function.name(), what, many.len())),
+        }
+    }
+
+    /// The derivatives of `rows` by `columns`, those of `pairs` only; as (row, column, node) ascending.
+    fn accumulate(
+        &mut self,
+        rows: &[NodeId],
+        columns: &[NodeId],
+        pairs: Option<&[(usize, usize)]>,
+    ) -> Result<Vec<(usize, usize, NodeId)>> {
+        let derived = jacobian(&mut self.graph, rows, columns, pairs, &self.options).map_err(Error::lone)?;
+        let entries = derived.entries().collect();
+        self.reports.push(derived.report);
+        Ok(entries)
+    }
+
+    fn jacobian(&mut self) -> Result<()> {
+        let (rows, columns) = (nodes(&self.of), nodes(&self.by));
+        let entries = self.accumulate(&rows, &columns, None)?;
+        let (of, by) = (self.of.clone(), self.by.clone());
+        let mut first_row = 0;
+        for f in &of {
+            let mut first_column = 0;
+            for x in &by {
+                let name = format!("d{}_d{}", f.name, x.name);
+                let block = (first_row, f.nodes.len(), first_column, x.nodes.len());
+                self.block(name, joined(&f.shape, &x.shape), block, &entries);
+                first_column += x.nodes.len();
+            }
+            first_row += f.nodes.len();
+        }
+        Ok(())
+    }
+
+    /// Adds the result that is the block (first row, rows, first column, columns) of `entries`.
+    fn block(
+        &mut self,
+        name: String,
+        shape: Vec<usize>,
+        (first_row, n_rows, first_column, n_columns): (usize, usize, usize, usize),
+        entries: &[(usize, usize, NodeId)],
+    ) {
+        let inside: Vec<(usize, usize, NodeId)> = entries
+            .iter()
+            .filter(|(r, c, _)| {
+                (first_row..first_row + n_rows).contains(r) && (first_column..first_column + n_columns).contains(c)
+            })
+            .map(|(r, c, node)| (r - first_row, c - first_column, *node))
+            .collect();
+        let port = if self.request.sparse {
+            let places = inside.iter().map(|(r, c, _)| (*r, *c)).collect();
+            Port {
+                name: Name::from(name),
+                shape: vec![inside.len()],
+                nodes: inside.iter().map(|(_, _, node)| *node).collect(),
+                pattern: Some(Arc::new(Pattern::new(n_rows, n_columns, places))),
+            }
+        } else {
+            let mut nodes = vec![self.graph.constant(0.0); n_rows * n_columns];
+            for (r, c, node) in inside {
+                nodes[r * n_columns + c] = node;
+            }
+            Port { name: Name::from(name), shape, nodes, pattern: None }
+        };
+        self.outputs.push(port);
+    }
+
+    /// The gradient, then its Jacobian: the lower triangle is accumulated, the upper one is its mirror image.
+    fn hessian(&mut self) -> Result<()> {
+        let f = self.one_scalar(What::Hessian)?;
+        let columns = nodes(&self.by);
+        let gradient = self.accumulate(&[f], &columns, None)?;
+        let rows: Vec<NodeId> = gradient.iter().map(|(_, _, node)| *node).collect();
+        let places: Vec<usize> = gradient.iter().map(|(_, column, _)| *column).collect();
+        // Only connected pairs are asked for, so that a large sparse Hessian has no dense list.
+        let lower: Vec<(usize, usize)> = self
+            .graph
+            .depends_on(&rows, &columns)
+            .into_iter()
+            .enumerate()
+            .flat_map(|(row, depends)| depends.into_iter().map(move |column| (row, column)))
+            .filter(|(row, column)| *column <= places[*row])
+            .collect();
+        let entries = self.accumulate(&rows, &columns, Some(&lower))?;
+        let mut full: Vec<(usize, usize, NodeId)> = Vec::new();
+        for (row, column, node) in entries {
+            full.push((places[row], column, node));
+            if places[row] != column {
+                full.push((column, places[row], node));
+            }
+        }
+        full.sort_unstable();
+        let (name, by) = (self.of[0].name.clone(), self.by.clone());
+        let mut first_row = 0;
+        for x in &by {
+            let mut first_column = 0;
+            for y in &by {
+                let block = (first_row, x.nodes.len(), first_column, y.nodes.len());
+                self.block(format!("d2{name}_d{}_d{}", x.name, y.name), joined(&x.shape, &y.shape), block, &full);
+                first_column += y.nodes.len();
+            }
+            first_row += x.nodes.len();
+        }
+        Ok(())
+    }
+
+    /// New arguments `name` + `suffix`, like `like` in shape.
+    fn direction(&mut self, like: &[Selected], suffix: &str) -> Vec<NodeId> {
+        let mut all = Vec::new();
+        for s in like {
+            let name = Name::from(format!("{}{suffix}", s.name));
+            // Two requests in one share a direction.
+            let port = match self.inputs.iter().find(|port| port.name == name) {
+                Some(port) => port.clone(),
+                None => {
+                    let graph = &mut self.graph;
+                    let nodes = crate::function::indices(&s.shape).map(|i| graph.input(format!("{name}{i}"))).collect();
+                    let port = Port { name, shape: s.shape.clone(), nodes, pattern: None };
+                    self.inputs.push(port.clone());
+                    port
+                }
+            };
+            all.extend(port.nodes);
+        }
+        all
+    }
+
+    fn tangents(&mut self, rows: &[NodeId]) -> Result<Vec<NodeId>> {
+        let by = self.by.clone();
+        let direction = self.direction(&by, "_tan");
+        let seeds: Vec<(NodeId, NodeId)> = nodes(&by).into_iter().zip(direction).collect();
+        let derived = jacobian_vector(&mut self.graph, rows, &seeds, &self.options).map_err(Error::lone)?;
+        let mut tangents = vec![self.graph.constant(0.0); rows.len()];
+        for (row, _, node) in derived.entries() {
+            tangents[row] = node;
+        }
+        self.reports.push(derived.report);
+        Ok(tangents)
+    }
+
+    fn add_like(&mut self, like: &[Selected], name: impl Fn(&Selected) -> String, nodes: Vec<NodeId>) {
+        let mut nodes = nodes.into_iter();
+        for s in like {
+            let elements = nodes.by_ref().take(s.nodes.len()).collect();
+            let port = Port { name: Name::from(name(s)), shape: s.shape.clone(), nodes: elements, pattern: None };
+            self.outputs.push(port);
+        }
+    }
+
+    fn jvp(&mut self) -> Result<()> {
+        let of = self.of.clone();
+        let tangents = self.tangents(&nodes(&of))?;
+        self.add_like(&of, |s| format!("{}_tan", s.name), tangents);
+        Ok(())
+    }
+
+    fn vjp(&mut self) -> Result<()> {
+        let (of, by) = (self.of.clone(), self.by.clone());
+        let cotangents = self.direction(&of, "_adj");
+        let columns = nodes(&by);
+        let seeds: Vec<(NodeId, NodeId)> = nodes(&of).into_iter().zip(cotangents).collect();
+        let derived = vector_jacobian(&mut self.graph, &seeds, &columns, &self.options).map_err(Error::lone)?;
+        let mut adjoints = vec![self.graph.constant(0.0); columns.len()];
+        for (_, column, node) in derived.entries() {
+            adjoints[column] = node;
+        }
+        self.reports.push(derived.report);
+        self.add_like(&by, |s| format!("{}_adj", s.name), adjoints);
+        Ok(())
+    }
+
+    fn hvp(&mut self) -> Result<()> {
+        let f = self.one_scalar(What::Hvp)?;
+        let by = self.by.clone();
+        let columns = nodes(&by);
+        let mut gradient = vec![self.graph.constant(0.0); columns.len()];
+        for (_, column, node) in self.accumulate(&[f], &columns, None)? {
+            gradient[column] = node;
+        }
+        let products = self.tangents(&gradient)?;
+        self.add_like(&by, |s| format!("{}_hvp", s.name), products);
+        Ok(())
+    }
+
+    /// Each round differentiates by variables up to the last one only; the others are permutations.
+    fn order(&mut self, order: usize) -> Result<()> {
+        let columns = nodes(&self.by);
+        let n = columns.len();
+        let of = self.of.clone();
+        for f in &of {
+            let mut known: Vec<(Vec<usize>, NodeId)> =
+                f.nodes.iter().enumerate().map(|(i, node)| (vec![i], *node)).collect();
+            for _ in 0..order {
+                let rows: Vec<NodeId> = known.iter().map(|(_, node)| *node).collect();
+                let pairs: Vec<(usize, usize)> = known
+                    .iter()
+                    .enumerate()
+                    .flat_map(|(row, (path, _))| {
+                        let last = if path.len() > 1 { path[path.len() - 1] + 1 } else { n };
+                        (0..last).map(move |column| (row, column))
+                    })
+                    .collect();
+                let entries = self.accumulate(&rows, &columns, Some(&pairs))?;
+                let extend = |(row, column, node): (usize, usize, NodeId)| {
+                    let mut path = known[row].0.clone();
+                    path.push(column);
+                    (path, node)
+                };
+                known = entries.into_iter().map(extend).collect();
+            }
+            let size =
+                n.checked_pow(u32::try_from(order).unwrap_or(u32::MAX)).and_then(|s| s.checked_mul(f.nodes.len()));
+            let Some(size) = size.filter(|s| *s <= 1 << 24) else {
+                return Err(Error::request(
+                    format!("derivatives of order {order} by {n} variables are too many to write out"),
+                    "choose fewer variables with `by`, or a lower order",
+                ));
+            };
+            let mut all = vec![self.graph.constant(0.0); size];
+            for (path, node) in known {
+                for permuted in permutations(&path[1..]) {
+                    let place = permuted.iter().fold(path[0], |place, column| place * n + column);
+                    all[place] = node;
+                }
+            }
+            let by_shape: Vec<usize> = if self.by.len() == 1 { self.by[0].shape.clone() } else { vec![n] };
+            let shape = (0..order).fold(f.shape.clone(), |shape, _| joined(&shape, &by_shape));
+            self.outputs.push(Port {
+                name: Name::from(format!("d{order}{}", f.name)),
+                shape,
+                nodes: all,
+                pattern: None,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// All distinct orders of `items`, by ascending insertion; `items` is short.
+fn permutations(items: &[usize]) -> Vec<Vec<usize>> {
+    let mut all = vec![Vec::new()];
+    for item in items {
+        let mut next: Vec<Vec<usize>> = Vec::new();
+        for prefix in &all {
+            for place in 0..=prefix.len() {
+                let mut longer = prefix.clone();
+                longer.insert(place, *item);
+                next.push(longer);
+            }
+        }
+        next.sort_unstable();
+        next.dedup();
+        all = next;
+    }
+    all
+}

@@ -1,0 +1,57 @@
+//! Choosing arguments and results by name or by element: `q`, `q[3]`, `J[0][2]`.
+
+use crate::function::{Port, indices};
+use crate::{Error, Result};
+use chainrule_base::Name;
+use chainrule_graph::NodeId;
+
+/// A port or one element of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Selected {
+    pub(crate) name: Name,
+    pub(crate) shape: Vec<usize>,
+    pub(crate) nodes: Vec<NodeId>,
+}
+
+/// The ports or elements that `names` choose; all ports without names. `role` is `argument` or `result`.
+pub(crate) fn select(ports: &[Port], names: Option<&[String]>, function: &str, role: &str) -> Result<Vec<Selected>> {
+    let whole =
+        |port: &Port| Selected { name: port.name.clone(), shape: port.shape.clone(), nodes: port.nodes.clone() };
+    let Some(names) = names else { return Ok(ports.iter().map(whole).collect()) };
+    let mut selected: Vec<Selected> = Vec::new();
+    for name in names {
+        let found = match ports.iter().find(|port| *port.name == **name) {
+            Some(port) => whole(port),
+            None => element(ports, name).ok_or_else(|| {
+                let known: Vec<&str> = ports.iter().map(|port| port.name.as_str()).collect();
+                Error::request(
+                    format!("`{function}` has no {role} `{name}`"),
+                    format!(
+                        "its {role}s are {}; an element is written `{}[0]`",
+                        known.join(", "),
+                        known.first().unwrap_or(&"x")
+                    ),
+                )
+            })?,
+        };
+        if let Some(twice) =
+            selected.iter().find(|s| s.nodes.iter().any(|n| found.nodes.contains(n)) && role == "argument")
+        {
+            return Err(Error::request(
+                format!("`{}` and `{name}` are chosen both, and overlap", twice.name),
+                format!("name each {role} once"),
+            ));
+        }
+        selected.push(found);
+    }
+    Ok(selected)
+}
+
+fn element(ports: &[Port], name: &str) -> Option<Selected> {
+    let open = name.find('[')?;
+    let port = ports.iter().find(|port| *port.name == name[..open])?;
+    let position = indices(&port.shape).position(|index| index == name[open..])?;
+    // `q[3]` is spelt q3 in names of results.
+    let spelt: String = name.chars().map(|c| if c == '[' { '_' } else { c }).filter(|c| *c != ']').collect();
+    Some(Selected { name: Name::from(spelt), shape: vec![], nodes: vec![port.nodes[position]] })
+}

@@ -1,0 +1,467 @@
+//! Functions: named arguments, named results, a body that is a scalar graph or an array program.
+
+use crate::build::{Expr, Tensor, input_name};
+use crate::derive::{Derivation, What};
+use crate::leaves::{Leaf, assemble, leaves, take_apart};
+use crate::unroll::{Tree, UNROLL_BUDGET, unroll};
+use crate::{Compiled, Error, Result};
+use chainrule_accumulate::Pattern;
+use chainrule_accumulate::derive::{Options, resolve};
+use chainrule_base::{Name, Sources};
+use chainrule_graph::{Graph, Node, NodeId, counts};
+use chainrule_ir::{self as ir, Size, Type, VarId};
+use chainrule_ops::Counts;
+use std::sync::Arc;
+
+/// A function of named arguments, each a scalar, a vector, a matrix (or more), to named results.
+///
+/// Made from Rust expressions ([`Function::new`]) or from an F~ file ([`crate::Module::function`]).
+/// A derivative of a function is a function again.
+///
+/// ```
+/// use chainrule::{Function, vars};
+/// let x = vars("x", 2);
+/// let rosenbrock = (1.0 - &x[0]).pow(2.0) + 100.0 * (&x[1] - x[0].pow(2.0)).pow(2.0);
+/// let f = Function::new("rosenbrock", &x, &rosenbrock)?;
+/// let gradient = f.gradient().compile()?;
+/// assert_eq!(gradient.eval(&[&[1.0, 1.0]])?, [[0.0, 0.0]]);
+/// # Ok::<(), chainrule::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Function {
+    name: Name,
+    pub(crate) body: Body,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Body {
+    Scalar(Arc<ScalarBody>),
+    Array(Arc<ArrayBody>),
+}
+
+/// Straight-line code: every input and result element is a node.
+#[derive(Clone, Debug)]
+pub(crate) struct ScalarBody {
+    pub(crate) graph: Graph,
+    pub(crate) inputs: Vec<Port>,
+    pub(crate) outputs: Vec<Port>,
+}
+
+/// An array program, with the texts its spans speak of.
+#[derive(Clone, Debug)]
+pub(crate) struct ArrayBody {
+    pub(crate) function: ir::Function,
+    pub(crate) sources: Arc<Sources>,
+}
+
+/// An argument or a result of straight-line code.
+#[derive(Clone, Debug)]
+pub(crate) struct Port {
+    pub(crate) name: Name,
+    /// Extents, outermost first.
+    pub(crate) shape: Vec<usize>,
+    /// One node an element, row-major; for a sparse result one a stored element.
+    pub(crate) nodes: Vec<NodeId>,
+    /// For a sparse matrix: where the stored elements are.
+    pub(crate) pattern: Option<Arc<Pattern>>,
+}
+
+/// The name and the extents of an argument or a result. An extent that is not fixed is `None`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Shape {
+    /// Its name; for a component of a tuple or record its path, such as `camera.focal`.
+    pub name: Name,
+    /// Extents, outermost first; none for a scalar.
+    pub extents: Vec<Option<usize>>,
+}
+
+/// Arguments or results: one tensor, several in a tuple, or a slice of them.
+pub trait Tensors {
+    /// The tensors in order.
+    fn tensors(&self) -> Vec<&dyn Tensor>;
+}
+
+impl<T: Tensor> Tensors for &T {
+    fn tensors(&self) -> Vec<&dyn Tensor> {
+        vec![*self]
+    }
+}
+
+impl Tensors for &[&dyn Tensor] {
+    fn tensors(&self) -> Vec<&dyn Tensor> {
+        self.to_vec()
+    }
+}
+
+macro_rules! tuples {
+    ($(($($t:ident $i:tt),+))*) => {$(
+        impl<$($t: Tensor),+> Tensors for ($(&$t,)+) {
+            fn tensors(&self) -> Vec<&dyn Tensor> {
+                vec![$(self.$i as &dyn Tensor),+]
+            }
+        }
+    )*};
+}
+tuples! {
+    (A 0)
+    (A 0, B 1)
+    (A 0, B 1, C 2)
+    (A 0, B 1, C 2, D 3)
+    (A 0, B 1, C 2, D 3, E 4)
+    (A 0, B 1, C 2, D 3, E 4, F 5)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7)
+}
+
+impl Function {
+    /// The function `name` that takes `inputs` (variables) to `outputs`. Derivatives that stand in the
+    /// outputs are derived here. Results without a name are called `result`, or `result0`, `result1`, ...
+    ///
+    /// # Errors
+    /// When an input is not a variable or is given twice, when an output depends on a variable that is
+    /// not among the inputs, when a user's function without a derivative is differentiated.
+    // Tuples of references read best by value.
+    #[allow(clippy::needless_pass_by_value)]
+    pub fn new(name: &str, inputs: impl Tensors, outputs: impl Tensors) -> Result<Self> {
+        let (inputs, outputs) = (inputs.tensors(), outputs.tensors());
+        let Some(first) = outputs.iter().flat_map(|o| o.elements()).next() else {
+            return Err(Error::request(format!("`{name}` has no results"), "give at least one output"));
+        };
+        let session = first.session;
+        let adopt = |tensor: &&dyn Tensor| -> Vec<NodeId> {
+            tensor.elements().iter().map(|e: &Expr| session.adopt(e)).collect()
+        };
+        let input_nodes: Vec<Vec<NodeId>> = inputs.iter().map(adopt).collect();
+        let output_nodes: Vec<Vec<NodeId>> = outputs.iter().map(adopt).collect();
+
+        let mut graph = session.graph().clone();
+        let roots: Vec<NodeId> = output_nodes.iter().flatten().copied().collect();
+        let roots = resolve(&mut graph, &roots, &Options::default()).map_err(Error::lone)?;
+
+        // A graph of its own: inputs in the order of the arguments, then what the outputs need.
+        let mut own = Graph::new(graph.semantics());
+        let mut given = rustc_hash::FxHashMap::default();
+        let mut input_ports = Vec::new();
+        for (i, (tensor, nodes)) in inputs.iter().zip(&input_nodes).enumerate() {
+            let name = tensor.name().unwrap_or_else(|| Name::from(format!("arg{i}")));
+            let mut copies = Vec::new();
+            for (k, node) in nodes.iter().enumerate() {
+                let Some(element) = input_name(&graph, *node) else {
+                    return Err(Error::request(
+                        format!("element {k} of the argument `{name}` is `{}`, not a variable", graph.short(*node)),
+                        "pass variables made by `var`, `vars` or `matrix` as inputs",
+                    ));
+                };
+                let copy = own.input(element);
+                if given.insert(*node, copy).is_some() {
+                    return Err(Error::request(
+                        format!("the variable `{}` is given twice as an input", graph.short(*node)),
+                        "give each variable once",
+                    ));
+                }
+                copies.push(copy);
+            }
+            input_ports.push(Port { name, shape: tensor.shape(), nodes: copies, pattern: None });
+        }
+        for id in graph.reachable(&roots).iter() {
+            if matches!(graph.node(id), Node::Input(_)) && !given.contains_key(&id) {
+                return Err(Error::request(
+                    format!("`{name}` depends on {}, which is not among its inputs", graph.short(id)),
+                    "add it to the inputs",
+                ));
+            }
+        }
+        // Extraction first: the order of nodes then depends on the function alone, not on what else the
+        // expressions' graph holds.
+        let (needed, roots) = graph.extract(&roots);
+        let stand_in = |id: &NodeId| given.get(id).copied().unwrap_or(*id);
+        let stand_ins: Vec<NodeId> = graph.inputs().iter().map(|(_, id)| stand_in(id)).collect();
+        let roots = own.import(&needed, &roots, &stand_ins).map_err(Error::lone)?;
+        let mut roots = roots.into_iter();
+        let many = outputs.len() > 1;
+        let output_ports = outputs
+            .iter()
+            .zip(&output_nodes)
+            .enumerate()
+            .map(|(i, (tensor, nodes))| {
+                let unnamed = || if many { Name::from(format!("result{i}")) } else { Name::new("result") };
+                let taken = |n: &Name| input_ports.iter().any(|port: &Port| port.name == *n);
+                let name = tensor.name().filter(|n| !taken(n)).unwrap_or_else(unnamed);
+                Port { name, shape: tensor.shape(), nodes: roots.by_ref().take(nodes.len()).collect(), pattern: None }
+            })
+            .collect();
+        Self::from_scalar(name, ScalarBody { graph: own, inputs: input_ports, outputs: output_ports })
+    }
+
+    pub(crate) fn from_scalar(name: &str, body: ScalarBody) -> Result<Self> {
+        for ports in [&body.inputs, &body.outputs] {
+            for (i, port) in ports.iter().enumerate() {
+                if ports[..i].iter().any(|other| other.name == port.name) {
+                    return Err(Error::request(
+                        format!("two arguments or results of `{name}` are called `{}`", port.name),
+                        "give each a name of its own, with `named`",
+                    ));
+                }
+            }
+        }
+        Ok(Self { name: Name::new(name), body: Body::Scalar(Arc::new(body)) })
+    }
+
+    pub(crate) fn from_array(function: ir::Function, sources: Arc<Sources>) -> Self {
+        Self { name: function.name.clone(), body: Body::Array(Arc::new(ArrayBody { function, sources })) }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &Name {
+        &self.name
+    }
+
+    /// The same function under another name.
+    #[must_use]
+    pub fn named(mut self, name: &str) -> Self {
+        self.name = Name::new(name);
+        if let Body::Array(body) = &mut self.body {
+            let mut function = body.function.clone();
+            function.name = self.name.clone();
+            self.body = Body::Array(Arc::new(ArrayBody { function, sources: body.sources.clone() }));
+        }
+        self
+    }
+
+    /// Whether its loops are kept (an F~ function) rather than unrolled into straight-line code.
+    #[must_use]
+    pub fn keeps_loops(&self) -> bool {
+        matches!(self.body, Body::Array(_))
+    }
+
+    /// Names and extents of the arguments.
+    #[must_use]
+    pub fn inputs(&self) -> Vec<Shape> {
+        match &self.body {
+            Body::Scalar(body) => body.inputs.iter().map(Port::describe).collect(),
+            Body::Array(body) => {
+                let f = &body.function;
+                let param = |p: &VarId| shapes(f.ty(*p), f.vars[*p].name.as_deref().unwrap_or("arg"));
+                f.params.iter().flat_map(param).collect()
+            }
+        }
+    }
+
+    /// Names and extents of the results.
+    #[must_use]
+    pub fn outputs(&self) -> Vec<Shape> {
+        match &self.body {
+            Body::Scalar(body) => body.outputs.iter().map(Port::describe).collect(),
+            Body::Array(body) => shapes(body.function.result_type(), "result"),
+        }
+    }
+
+    /// The sparsity pattern of a sparse result, by name.
+    #[must_use]
+    pub fn pattern(&self, output: &str) -> Option<&Pattern> {
+        match &self.body {
+            Body::Scalar(body) => body.outputs.iter().find(|p| *p.name == *output)?.pattern.as_deref(),
+            Body::Array(_) => None,
+        }
+    }
+
+    /// Operation counts of straight-line code; `None` for a function that keeps its loops.
+    #[must_use]
+    pub fn counts(&self) -> Option<Counts> {
+        match &self.body {
+            Body::Scalar(body) => Some(counts(&body.graph, &body.roots())),
+            Body::Array(_) => None,
+        }
+    }
+
+    /// The program as text: one line an operation, or F~.
+    #[must_use]
+    pub fn listing(&self) -> String {
+        match &self.body {
+            Body::Scalar(body) => body.graph.listing(&body.roots()),
+            Body::Array(body) => ir::print(&body.function),
+        }
+    }
+
+    /// Straight-line code for given sizes: `sizes` names size parameters and `Int` arguments. A function
+    /// that is straight-line code already is given back as it is.
+    ///
+    /// # Errors
+    /// When a size is missing or unknown, or loops cannot be unrolled because they depend on data.
+    pub fn unrolled(&self, sizes: &[(&str, i64)]) -> Result<Self> {
+        let Body::Array(body) = &self.body else { return Ok(self.clone()) };
+        let expanded = chainrule_autodiff::expand(&body.function).map_err(|d| Error::program(d, &body.sources))?;
+        let f = &expanded;
+        let size_of = |var: VarId| -> Result<i64> {
+            let name = f.vars[var].name.as_deref().unwrap_or("?");
+            sizes.iter().find(|(n, _)| *n == name).map(|(_, size)| *size).ok_or_else(|| {
+                Error::request(
+                    format!("the size `{name}` of `{}` is not known", self.name),
+                    format!("give it a number, as in `{name}=3`"),
+                )
+            })
+        };
+        for (name, size) in sizes {
+            let known = f.sizes.iter().chain(f.params.iter().filter(|p| f.vars[**p].ty == Type::Int));
+            if !known.clone().any(|v| f.vars[*v].name.as_deref() == Some(*name)) {
+                let names: Vec<_> = known.filter_map(|v| f.vars[*v].name.as_deref()).collect();
+                return Err(Error::request(
+                    format!("`{}` has no size `{name}`", self.name),
+                    if names.is_empty() {
+                        "it has no sizes".into()
+                    } else {
+                        format!("its sizes are {}", names.join(", "))
+                    },
+                ));
+            }
+            if *size < 0 {
+                return Err(Error::request(format!("the size {name}={size} is negative"), "sizes start at 0"));
+            }
+        }
+        let numbers = f.sizes.iter().map(|v| size_of(*v)).collect::<Result<Vec<_>>>()?;
+        let mut known: rustc_hash::FxHashMap<VarId, i64> =
+            f.sizes.iter().copied().zip(numbers.iter().copied()).collect();
+        for param in f.params.iter().filter(|p| f.vars[**p].ty == Type::Int) {
+            known.insert(*param, size_of(*param)?);
+        }
+        let extent = |size: &Size| {
+            size.eval(|v| known.get(&v).copied().unwrap_or(-1)).and_then(|n| usize::try_from(n).ok()).unwrap_or(0)
+        };
+        let mut graph = Graph::default();
+        let mut inputs = Vec::new();
+        let mut args = Vec::new();
+        for param in &f.params {
+            if let Some(value) = known.get(param) {
+                args.push(Tree::Int(*value));
+                continue;
+            }
+            let (name, ty) = (f.vars[*param].name.as_deref().unwrap_or("arg"), f.ty(*param));
+            let mut nodes = Vec::new();
+            for leaf in leaves(ty, name) {
+                if leaf.scalar != Type::Double {
+                    return Err(Error::request(
+                        format!("the argument `{}` of `{}` holds integers", leaf.name, self.name),
+                        "a function with integer arrays keeps its loops: derive it as an array program",
+                    ));
+                }
+                let shape: Vec<usize> = leaf.extents.iter().map(&extent).collect();
+                let elements: Vec<NodeId> = indices(&shape).map(|i| graph.input(format!("{}{i}", leaf.name))).collect();
+                nodes.push(elements.clone());
+                inputs.push(Port { name: leaf.name, shape, nodes: elements, pattern: None });
+            }
+            args.push(assemble(ty, &nodes, &extent));
+        }
+        let result =
+            unroll(f, &numbers, args, &mut graph, UNROLL_BUDGET).map_err(|d| Error::program(d, &body.sources))?;
+        let Some(nodes) = take_apart(f.result_type(), &result) else {
+            return Err(Error::request(
+                format!("a result of `{}` holds integers or truth values", self.name),
+                "only doubles can be results of straight-line code; keep its loops",
+            ));
+        };
+        let outputs = leaves(f.result_type(), "result")
+            .into_iter()
+            .zip(nodes)
+            .map(|(leaf, nodes)| Port {
+                name: leaf.name,
+                shape: leaf.extents.iter().map(&extent).collect(),
+                nodes,
+                pattern: None,
+            })
+            .collect();
+        Self::from_scalar(&self.name, ScalarBody { graph, inputs, outputs })
+    }
+
+    fn derive(&self, what: What) -> Derivation {
+        Derivation::new(self.clone(), what)
+    }
+
+    /// The function alone; useful with [`Derivation::by`]'s siblings to compile value and derivative in one call.
+    #[must_use]
+    pub fn value(&self) -> Derivation {
+        self.derive(What::Value)
+    }
+
+    /// The Jacobian of every result by every argument.
+    #[must_use]
+    pub fn jacobian(&self) -> Derivation {
+        self.derive(What::Jacobian)
+    }
+
+    /// The gradient of a scalar result by every argument.
+    #[must_use]
+    pub fn gradient(&self) -> Derivation {
+        self.derive(What::Gradient)
+    }
+
+    /// The Hessian of a scalar result by every argument.
+    #[must_use]
+    pub fn hessian(&self) -> Derivation {
+        self.derive(What::Hessian)
+    }
+
+    /// The Jacobian times a vector: the derivative along a direction, which becomes further arguments
+    /// `x_tan`, one for each argument `x`.
+    #[must_use]
+    pub fn jvp(&self) -> Derivation {
+        self.derive(What::Jvp)
+    }
+
+    /// A vector times the Jacobian; the vector becomes further arguments `y_adj`, one for each result `y`.
+    #[must_use]
+    pub fn vjp(&self) -> Derivation {
+        self.derive(What::Vjp)
+    }
+
+    /// The Hessian of a scalar result times a vector, which becomes further arguments `x_tan`.
+    #[must_use]
+    pub fn hvp(&self) -> Derivation {
+        self.derive(What::Hvp)
+    }
+
+    /// Derivatives of the given order, of every result by every argument, order times.
+    #[must_use]
+    pub fn derivatives(&self, order: usize) -> Derivation {
+        self.derive(What::Order(order))
+    }
+
+    /// Running code for the function itself.
+    ///
+    /// # Errors
+    /// When the function cannot be lowered (a limitation).
+    pub fn compile(&self) -> Result<Compiled> {
+        Compiled::new(self)
+    }
+}
+
+impl ScalarBody {
+    pub(crate) fn roots(&self) -> Vec<NodeId> {
+        self.outputs.iter().flat_map(|port| port.nodes.iter().copied()).collect()
+    }
+}
+
+impl Port {
+    fn describe(&self) -> Shape {
+        Shape { name: self.name.clone(), extents: self.shape.iter().map(|n| Some(*n)).collect() }
+    }
+}
+
+/// The name and the extents of each leaf of a value; an extent that is not fixed is `None`.
+fn shapes(ty: &Type, name: &str) -> Vec<Shape> {
+    let fixed = |size: &Size| size.as_constant().and_then(|n| usize::try_from(n).ok());
+    let describe = |leaf: Leaf| Shape { name: leaf.name, extents: leaf.extents.iter().map(fixed).collect() };
+    leaves(ty, name).into_iter().map(describe).collect()
+}
+
+/// `[0][0]`, `[0][1]`, ...: the index of each element of an array of this shape, row-major.
+pub(crate) fn indices(shape: &[usize]) -> impl Iterator<Item = String> {
+    (0..shape.iter().product()).map(move |mut position: usize| {
+        let mut parts: Vec<usize> = Vec::new();
+        for extent in shape.iter().rev() {
+            parts.push(position % extent);
+            position /= extent;
+        }
+        parts.iter().rev().map(|i| format!("[{i}]")).collect()
+    })
+}

@@ -1,0 +1,111 @@
+//! Types taken apart: one leaf for each scalar field, arrays of tuples as tuples of arrays.
+//!
+//! The same order as the ports of a kernel: depth first, fields from left to right.
+
+use crate::unroll::Tree;
+use chainrule_base::Name;
+use chainrule_graph::NodeId;
+use chainrule_ir::{Size, Type};
+
+/// A scalar field of a type.
+#[derive(Clone, Debug)]
+pub(crate) struct Leaf {
+    /// Its path: `camera.focal`, `result.0`.
+    pub(crate) name: Name,
+    /// Extents, outermost first.
+    pub(crate) extents: Vec<Size>,
+    /// `Double`, `Int` or `Bool`.
+    pub(crate) scalar: Type,
+}
+
+/// The leaves of a value of type `ty` that is called `name`.
+pub(crate) fn leaves(ty: &Type, name: &str) -> Vec<Leaf> {
+    let mut found = Vec::new();
+    collect(ty, name.to_string(), &mut Vec::new(), &mut found);
+    found
+}
+
+// Recursive on the nesting of types only, here and below.
+fn collect(ty: &Type, name: String, extents: &mut Vec<Size>, found: &mut Vec<Leaf>) {
+    match ty {
+        Type::Double | Type::Int | Type::Bool => {
+            found.push(Leaf { name: Name::from(name), extents: extents.clone(), scalar: ty.clone() });
+        }
+        Type::Array(size, element) => {
+            extents.push(size.clone());
+            collect(element, name, extents, found);
+            extents.pop();
+        }
+        Type::Tuple(fields, names) => {
+            for (i, field) in fields.iter().enumerate() {
+                let path = names.as_ref().map_or_else(|| format!("{name}.{i}"), |names| format!("{name}.{}", names[i]));
+                collect(field, path, extents, found);
+            }
+        }
+    }
+}
+
+/// The tree of type `ty` whose leaves' elements are `nodes`, one list a leaf in row-major order.
+pub(crate) fn assemble(ty: &Type, nodes: &[Vec<NodeId>], extent: &impl Fn(&Size) -> usize) -> Tree {
+    build(ty, nodes, &mut 0, 0, extent)
+}
+
+fn build(
+    ty: &Type,
+    nodes: &[Vec<NodeId>],
+    leaf: &mut usize,
+    position: usize,
+    extent: &impl Fn(&Size) -> usize,
+) -> Tree {
+    match ty {
+        Type::Double | Type::Int | Type::Bool => {
+            *leaf += 1;
+            Tree::Real(nodes[*leaf - 1][position])
+        }
+        Type::Array(size, element) => {
+            let (start, n) = (*leaf, extent(size));
+            let parts: Vec<Tree> = (0..n)
+                .map(|i| {
+                    *leaf = start;
+                    build(element, nodes, leaf, position * n + i, extent)
+                })
+                .collect();
+            *leaf = start + leaves(element, "").len();
+            Tree::Many(parts.into())
+        }
+        Type::Tuple(fields, _) => {
+            let parts: Vec<Tree> = fields.iter().map(|f| build(f, nodes, leaf, position, extent)).collect();
+            Tree::Many(parts.into())
+        }
+    }
+}
+
+/// The elements of each leaf of `tree`, in row-major order; `None` when one is not a double.
+pub(crate) fn take_apart(ty: &Type, tree: &Tree) -> Option<Vec<Vec<NodeId>>> {
+    let mut nodes = vec![Vec::new(); leaves(ty, "").len()];
+    scatter(ty, tree, &mut 0, &mut nodes)?;
+    Some(nodes)
+}
+
+fn scatter(ty: &Type, tree: &Tree, leaf: &mut usize, nodes: &mut [Vec<NodeId>]) -> Option<()> {
+    match (ty, tree) {
+        (Type::Double, Tree::Real(node)) => {
+            nodes[*leaf].push(*node);
+            *leaf += 1;
+            Some(())
+        }
+        (Type::Array(_, element), Tree::Many(parts)) => {
+            let start = *leaf;
+            for part in parts.iter() {
+                *leaf = start;
+                scatter(element, part, leaf, nodes)?;
+            }
+            *leaf = start + leaves(element, "").len();
+            Some(())
+        }
+        (Type::Tuple(fields, _), Tree::Many(parts)) => {
+            fields.iter().zip(parts.iter()).try_for_each(|(field, part)| scatter(field, part, leaf, nodes))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,128 @@
+//! F~ files.
+
+use crate::{Error, Function, Result};
+use chainrule_base::{Diagnostics, Sources};
+use chainrule_ir::Program;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A checked F~ file with what it imports.
+///
+/// ```
+/// use chainrule::Module;
+/// let module = Module::from_text("<text>", "let square = fun (x : Double) -> x * x")?;
+/// let gradient = module.function("square")?.gradient().compile()?;
+/// assert_eq!(gradient.eval(&[&[3.0]])?, [[6.0]]);
+/// # Ok::<(), chainrule::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Module {
+    program: Arc<Program>,
+    sources: Arc<Sources>,
+}
+
+/// Something that a module defines.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Definition {
+    /// Its name.
+    pub name: String,
+    /// Its type in F~.
+    pub ty: String,
+    /// The comment above it.
+    pub docs: Vec<String>,
+    /// Whether it is a function, not a constant.
+    pub is_function: bool,
+    /// Whether it takes and gives numbers, arrays and tuples only, no functions, so that it can be compiled.
+    pub is_first_order: bool,
+}
+
+impl Module {
+    /// Reads and checks the file `path`; imports are looked for beside the file that imports.
+    ///
+    /// # Errors
+    /// When a file cannot be read, or the program is wrong: all that is wrong, with places.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| Error::Io { path: path.display().to_string(), source: Arc::new(source) })?;
+        Self::from_text(&path.display().to_string(), &text)
+    }
+
+    /// Checks `text`, which messages call `name`; imports are looked for beside `name`.
+    ///
+    /// # Errors
+    /// When the program is wrong, or an import cannot be read.
+    pub fn from_text(name: &str, text: &str) -> Result<Self> {
+        let mut sources = Sources::new();
+        let root = sources.add(name, text);
+        let read = |path: &str, importer: &str| -> std::result::Result<(String, String), String> {
+            let path: PathBuf = Path::new(importer).parent().unwrap_or(Path::new("")).join(path);
+            let text = std::fs::read_to_string(&path).map_err(|e| e.to_string())?;
+            Ok((path.display().to_string(), text))
+        };
+        match Program::load(&mut sources, root, read) {
+            Ok(program) => Ok(Self { program: Arc::new(program), sources: Arc::new(sources) }),
+            Err(diagnostics) => Err(Error::program(diagnostics, &Arc::new(sources))),
+        }
+    }
+
+    /// What the file defines, in its order.
+    #[must_use]
+    pub fn definitions(&self) -> Vec<Definition> {
+        let define = |d: &chainrule_ir::Definition| Definition {
+            name: d.name.to_string(),
+            ty: d.ty.clone(),
+            docs: d.docs.clone(),
+            is_function: d.ty.contains("=>"),
+            is_first_order: !takes_functions(&d.ty),
+        };
+        self.program.definitions().map(define).collect()
+    }
+
+    /// What the checker warned of.
+    #[must_use]
+    pub fn warnings(&self) -> &Diagnostics {
+        self.program.warnings()
+    }
+
+    /// What the checker warned of, drawn beside the source; empty when there is nothing.
+    #[must_use]
+    pub fn render_warnings(&self) -> String {
+        crate::report::render(self.warnings(), &self.sources, false)
+    }
+
+    /// The texts that messages speak of.
+    #[must_use]
+    pub fn sources(&self) -> &Arc<Sources> {
+        &self.sources
+    }
+
+    /// The function (or constant) `name`.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be compiled as it stands: its shapes do not fit, it takes
+    /// functions as arguments, ...
+    pub fn function(&self, name: &str) -> Result<Function> {
+        let function = self.program.elaborate(name).map_err(|d| Error::program(d, &self.sources))?;
+        Ok(Function::from_array(function, self.sources.clone()))
+    }
+}
+
+/// Whether a function stands inside parentheses in a type: among the arguments.
+fn takes_functions(ty: &str) -> bool {
+    let mut depth = 0;
+    ty.char_indices().any(|(i, c)| {
+        match c {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth -= 1,
+            _ => {}
+        }
+        depth > 0 && ty[i..].starts_with("=>")
+    })
+}
+
+impl std::fmt::Debug for Module {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Module").field("definitions", &self.definitions()).finish_non_exhaustive()
+    }
+}

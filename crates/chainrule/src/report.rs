@@ -1,0 +1,62 @@
+//! Draws diagnostics beside their source.
+
+use ariadne::{CharSet, Color, Config, IndexType, Label, Report, ReportKind, Source};
+use chainrule_base::{Diagnostic, Diagnostics, Kind, Sources, Span};
+
+fn kind_and_color(kind: Kind) -> (ReportKind<'static>, Color) {
+    match kind {
+        Kind::Error => (ReportKind::Error, Color::Red),
+        Kind::Limitation => (ReportKind::Custom("Limitation", Color::Yellow), Color::Yellow),
+        Kind::Bug => (ReportKind::Custom("Bug in Chainrule", Color::Magenta), Color::Magenta),
+        Kind::Warning => (ReportKind::Warning, Color::Yellow),
+    }
+}
+
+/// All messages with the lines of source that they speak of, in the order in which they were found.
+/// Linear in the messages times the length of their texts.
+#[must_use]
+pub fn render(diagnostics: &Diagnostics, sources: &Sources, color: bool) -> String {
+    let mut text = String::new();
+    for diagnostic in diagnostics {
+        text.push_str(&render_one(diagnostic, sources, color));
+    }
+    text.trim_end().to_string()
+}
+
+fn render_one(diagnostic: &Diagnostic, sources: &Sources, color: bool) -> String {
+    let Some(main) = diagnostic.span() else { return format!("{diagnostic}\n") };
+    let (kind, ink) = kind_and_color(diagnostic.kind);
+    let place = |span: Span| (span.file, span.range());
+    let config = Config::new().with_color(color).with_char_set(CharSet::Unicode).with_index_type(IndexType::Byte);
+    let mut report = Report::build(kind, place(main)).with_config(config).with_message(&diagnostic.title);
+    for label in &diagnostic.labels {
+        report = report.with_label(Label::new(place(label.span)).with_message(&label.text).with_color(ink));
+    }
+    if let Some(reason) = &diagnostic.reason {
+        report = report.with_note(reason);
+    }
+    if let Some(help) = &diagnostic.help {
+        report = report.with_help(help);
+    }
+    let mut cache = Cache { sources, texts: sources.iter().map(|(_, file)| Source::from(file.text.clone())).collect() };
+    let mut bytes = Vec::new();
+    match report.finish().write(&mut cache, &mut bytes) {
+        Ok(()) => String::from_utf8_lossy(&bytes).lines().map(|line| format!("{}\n", line.trim_end())).collect(),
+        Err(_) => format!("{diagnostic}\n"),
+    }
+}
+
+struct Cache<'a> {
+    sources: &'a Sources,
+    texts: Vec<Source<String>>,
+}
+
+impl ariadne::Cache<chainrule_base::FileId> for Cache<'_> {
+    type Storage = String;
+    fn fetch(&mut self, id: &chainrule_base::FileId) -> Result<&Source<String>, impl std::fmt::Debug> {
+        self.texts.get(chainrule_base::Id::index(*id)).ok_or("no such text")
+    }
+    fn display<'a>(&self, id: &'a chainrule_base::FileId) -> Option<impl std::fmt::Display + 'a> {
+        Some(self.sources.file(*id).name.clone())
+    }
+}

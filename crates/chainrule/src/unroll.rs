@@ -1,0 +1,315 @@
+//! From the array IR to the scalar graph: loops unrolled, arrays taken apart.
+//!
+//! In: a function without [`Expr::Jvp`], with a number for every size and every `Int` argument, and a
+//! graph node for every double. Out: graph nodes for the result. What decides about loops and indices
+//! must be known; conditions on doubles become [`Op::Select`], both sides computed.
+//!
+//! Linear in the operations that the function would execute; stops at a budget of graph nodes.
+
+use chainrule_base::{Arena, Diagnostic, Span};
+use chainrule_graph::{Graph, NodeId};
+use chainrule_ir::{Block, Expr, Function, Size, Stmt, Type, VarId};
+use chainrule_ops::Op;
+use std::rc::Rc;
+
+/// How many graph nodes unrolling makes at most, unless told otherwise.
+pub const UNROLL_BUDGET: usize = 4_000_000;
+
+/// A value with its array structure known and its doubles symbolic.
+#[derive(Clone, Debug)]
+pub(crate) enum Tree {
+    Real(NodeId),
+    Int(i64),
+    Bool(Truth),
+    Many(Rc<[Tree]>),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Truth {
+    Known(bool),
+    /// A node that is 1 or 0.
+    Open(NodeId),
+}
+
+/// Unrolls `function` at `args` (one tree a parameter) and `sizes` (one number a size parameter).
+pub(crate) fn unroll(
+    function: &Function,
+    sizes: &[i64],
+    args: Vec<Tree>,
+    graph: &mut Graph,
+    budget: usize,
+) -> Result<Tree, Diagnostic> {
+    let mut unroller =
+        Unroller { function, graph, env: Arena::filled(function.vars.len(), None), speculative: 0, budget };
+    for (var, size) in function.sizes.iter().zip(sizes) {
+        unroller.env[*var] = Some(Tree::Int(*size));
+    }
+    for (var, arg) in function.params.iter().zip(args) {
+        unroller.env[*var] = Some(arg);
+    }
+    for requirement in &function.requires {
+        let size = unroller.size(&requirement.size)?;
+        if size < 0 || (requirement.exactly_zero && size != 0) {
+            let mut diagnostic =
+                Diagnostic::error(requirement.message.clone()).with_help("give sizes for which the program is defined");
+            if let Some(span) = requirement.span {
+                diagnostic = diagnostic.with_label(span, "needed here");
+            }
+            return Err(diagnostic);
+        }
+    }
+    unroller.block(&function.body)
+}
+
+struct Unroller<'a> {
+    function: &'a Function,
+    graph: &'a mut Graph,
+    env: Arena<VarId, Option<Tree>>,
+    /// How many open conditions we are under: there an index out of range is no error, because the
+    /// branch may not be taken.
+    speculative: usize,
+    budget: usize,
+}
+
+type Unrolled<T> = Result<T, Diagnostic>;
+
+impl Unroller<'_> {
+    fn block(&mut self, block: &Block) -> Unrolled<Tree> {
+        for stmt in &block.stmts {
+            let value = self.stmt(stmt)?;
+            self.env[stmt.var] = Some(value);
+            if self.graph.len() > self.budget {
+                let diagnostic = Diagnostic::limitation(format!(
+                    "`{}` has more than {} scalar operations when its loops are unrolled",
+                    self.function.name, self.budget
+                ))
+                .with_help("keep its loops (derive it as an array program), or make the sizes smaller");
+                return Err(at(diagnostic, stmt.span, "reached here"));
+            }
+        }
+        self.var(block.result)
+    }
+
+    fn var(&self, var: VarId) -> Unrolled<Tree> {
+        self.env[var].clone().ok_or_else(|| Diagnostic::bug(format!("{var} is used before it is bound")))
+    }
+
+    fn size(&self, size: &Size) -> Unrolled<i64> {
+        let mut missing = None;
+        let value = size.eval(|v| match self.env[v] {
+            Some(Tree::Int(i)) => i,
+            _ => {
+                missing = Some(v);
+                0
+            }
+        });
+        if let Some(v) = missing {
+            return Err(Diagnostic::bug(format!("the size {size} needs {v}, which is no known integer")));
+        }
+        value.ok_or_else(|| Diagnostic::error("a size is too large for a 64-bit integer"))
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) -> Unrolled<Tree> {
+        Ok(match &stmt.expr {
+            Expr::Real(c) => Tree::Real(self.graph.constant(*c)),
+            Expr::Bool(b) => Tree::Bool(Truth::Known(*b)),
+            Expr::Size(size) => Tree::Int(self.size(size)?),
+            Expr::Op(op, args) => {
+                let args = args.iter().map(|v| self.var(*v)).collect::<Unrolled<Vec<_>>>()?;
+                self.op(*op, &args, stmt)?
+            }
+            Expr::ToReal(v) => match self.var(*v)? {
+                Tree::Int(i) => Tree::Real(self.graph.constant(i as f64)),
+                other => return Err(mismatch(&other, "an integer")),
+            },
+            Expr::Build { size, index, body } => {
+                let n = self.size(size)?;
+                let mut elements = Vec::new();
+                for i in 0..n {
+                    self.env[*index] = Some(Tree::Int(i));
+                    elements.push(self.block(body)?);
+                }
+                Tree::Many(elements.into())
+            }
+            Expr::Fold { count, index, state, init, body } => {
+                let n = self.size(count)?;
+                let mut value = self.var(*init)?;
+                for i in 0..n {
+                    self.env[*index] = Some(Tree::Int(i));
+                    self.env[*state] = Some(value);
+                    value = self.block(body)?;
+                }
+                value
+            }
+            Expr::Sum { count, index, body } => {
+                let n = self.size(count)?;
+                let mut total = self.graph.constant(0.0);
+                for i in 0..n {
+                    self.env[*index] = Some(Tree::Int(i));
+                    let term = real(&self.block(body)?)?;
+                    total = self.graph.apply(Op::Add, &[total, term]);
+                }
+                Tree::Real(total)
+            }
+            Expr::While { limit, state, init, condition, body } => {
+                let limit = self.size(limit)?;
+                let mut value = self.var(*init)?;
+                let mut steps = 0;
+                loop {
+                    self.env[*state] = Some(value.clone());
+                    match self.block(condition)? {
+                        Tree::Bool(Truth::Known(false)) => break value,
+                        Tree::Bool(Truth::Known(true)) => {}
+                        _ => {
+                            let diagnostic = Diagnostic::limitation("this `while` cannot be unrolled")
+                                .with_reason("how often it runs depends on numbers that are not known yet")
+                                .with_help("keep its loops: derive it as an array program");
+                            return Err(at(diagnostic, stmt.span, "the condition depends on data"));
+                        }
+                    }
+                    if steps >= limit {
+                        let diagnostic = Diagnostic::error(format!("this `while` goes on after {limit} steps"));
+                        return Err(at(diagnostic, stmt.span, "this loop"));
+                    }
+                    steps += 1;
+                    value = self.block(body)?;
+                }
+            }
+            Expr::If { condition, then, otherwise } => match self.var(*condition)? {
+                Tree::Bool(Truth::Known(true)) => self.block(then)?,
+                Tree::Bool(Truth::Known(false)) => self.block(otherwise)?,
+                Tree::Bool(Truth::Open(node)) => {
+                    self.speculative += 1;
+                    let (a, b) = (self.block(then)?, self.block(otherwise)?);
+                    self.speculative -= 1;
+                    self.select(node, &a, &b, stmt.span)?
+                }
+                other => return Err(mismatch(&other, "a truth value")),
+            },
+            Expr::Get { array, index, .. } => {
+                let (Tree::Many(elements), Tree::Int(i)) = (self.var(*array)?, self.var(*index)?) else {
+                    return Err(Diagnostic::bug("indexing needs an array and an integer"));
+                };
+                match usize::try_from(i).ok().and_then(|i| elements.get(i)) {
+                    Some(element) => element.clone(),
+                    None if self.speculative > 0 => self.poison(&self.function.vars[stmt.var].ty)?,
+                    None => {
+                        let diagnostic = Diagnostic::error(format!(
+                            "index {i} is out of range for an array of {} elements",
+                            elements.len()
+                        ));
+                        return Err(at(diagnostic, stmt.span, "indexed here"));
+                    }
+                }
+            }
+            Expr::Array(vars) | Expr::Tuple(vars) => {
+                Tree::Many(vars.iter().map(|v| self.var(*v)).collect::<Unrolled<Vec<_>>>()?.into())
+            }
+            Expr::Component(tuple, index) => match self.var(*tuple)? {
+                Tree::Many(parts) if *index < parts.len() => parts[*index].clone(),
+                other => return Err(mismatch(&other, "a tuple")),
+            },
+            Expr::Jvp { .. } => return Err(Diagnostic::bug("a derivative was not expanded before unrolling")),
+        })
+    }
+
+    fn op(&mut self, op: Op, args: &[Tree], stmt: &Stmt) -> Unrolled<Tree> {
+        let row = op.row();
+        let is_bool = row.result == chainrule_ops::Type::Bool;
+        if op == Op::Select
+            && let Tree::Bool(Truth::Known(condition)) = args[0]
+        {
+            return Ok(if condition { args[1].clone() } else { args[2].clone() });
+        }
+        if args.iter().all(|arg| matches!(arg, Tree::Int(_))) {
+            let ints: Vec<i64> = args.iter().map(|arg| if let Tree::Int(i) = arg { *i } else { 0 }).collect();
+            let Some(int) = row.int else { return Err(Diagnostic::bug(format!("{op:?} has no integer value"))) };
+            return match int(&ints) {
+                Some(value) if is_bool => Ok(Tree::Bool(Truth::Known(value != 0))),
+                Some(value) => Ok(Tree::Int(value)),
+                None if self.speculative > 0 => Ok(Tree::Int(0)),
+                None => {
+                    let diagnostic =
+                        Diagnostic::error(format!("`{}` of {ints:?} overflows or divides by zero", op.name()));
+                    Err(at(diagnostic, stmt.span, "computed here"))
+                }
+            };
+        }
+        if args.iter().all(|arg| matches!(arg, Tree::Bool(Truth::Known(_)))) {
+            let bits: Vec<f64> =
+                args.iter().map(|arg| f64::from(u8::from(matches!(arg, Tree::Bool(Truth::Known(true)))))).collect();
+            return Ok(Tree::Bool(Truth::Known(op.value(&bits) != 0.0)));
+        }
+        let nodes = args.iter().map(|arg| self.node(arg)).collect::<Unrolled<Vec<_>>>()?;
+        let node = self.graph.apply(op, &nodes);
+        Ok(if is_bool {
+            Tree::Bool(self.graph.as_const(node).map_or(Truth::Open(node), |c| Truth::Known(c != 0.0)))
+        } else {
+            Tree::Real(node)
+        })
+    }
+
+    fn node(&mut self, tree: &Tree) -> Unrolled<NodeId> {
+        match tree {
+            Tree::Real(node) | Tree::Bool(Truth::Open(node)) => Ok(*node),
+            Tree::Bool(Truth::Known(b)) => Ok(self.graph.constant(f64::from(u8::from(*b)))),
+            other => Err(mismatch(other, "a double")),
+        }
+    }
+
+    // Recursive on the nesting of types only.
+    fn select(&mut self, condition: NodeId, a: &Tree, b: &Tree, span: Option<Span>) -> Unrolled<Tree> {
+        Ok(match (a, b) {
+            (Tree::Real(x), Tree::Real(y)) => Tree::Real(self.graph.apply(Op::Select, &[condition, *x, *y])),
+            (Tree::Int(x), Tree::Int(y)) if x == y => Tree::Int(*x),
+            (Tree::Bool(_), Tree::Bool(_)) => {
+                let (x, y) = (self.node(a)?, self.node(b)?);
+                Tree::Bool(Truth::Open(self.graph.apply(Op::Select, &[condition, x, y])))
+            }
+            (Tree::Many(xs), Tree::Many(ys)) if xs.len() == ys.len() => {
+                let parts = xs.iter().zip(ys.iter()).map(|(x, y)| self.select(condition, x, y, span));
+                Tree::Many(parts.collect::<Unrolled<Vec<_>>>()?.into())
+            }
+            _ => {
+                let diagnostic = Diagnostic::limitation("this `if` cannot be unrolled")
+                    .with_reason("it chooses between integers, by a condition that depends on data")
+                    .with_help("keep its loops: derive it as an array program");
+                return Err(at(diagnostic, span, "chosen here"));
+            }
+        })
+    }
+
+    /// A value of type `ty` that nothing may look at.
+    fn poison(&mut self, ty: &Type) -> Unrolled<Tree> {
+        Ok(match ty {
+            Type::Double => Tree::Real(self.graph.constant(f64::NAN)),
+            Type::Int => Tree::Int(0),
+            Type::Bool => Tree::Bool(Truth::Known(false)),
+            Type::Array(size, element) => {
+                let n = self.size(size)?;
+                Tree::Many((0..n).map(|_| self.poison(element)).collect::<Unrolled<Vec<_>>>()?.into())
+            }
+            Type::Tuple(fields, _) => {
+                Tree::Many(fields.iter().map(|f| self.poison(f)).collect::<Unrolled<Vec<_>>>()?.into())
+            }
+        })
+    }
+}
+
+fn real(tree: &Tree) -> Unrolled<NodeId> {
+    match tree {
+        Tree::Real(node) => Ok(*node),
+        other => Err(mismatch(other, "a double")),
+    }
+}
+
+fn mismatch(tree: &Tree, wanted: &str) -> Diagnostic {
+    Diagnostic::bug(format!("{tree:?} stands where {wanted} is wanted"))
+}
+
+fn at(diagnostic: Diagnostic, span: Option<Span>, text: &str) -> Diagnostic {
+    match span {
+        Some(span) => diagnostic.with_label(span, text),
+        None => diagnostic,
+    }
+}
