@@ -1,0 +1,99 @@
+//! `chainrule run`.
+
+use crate::data::{self, Format};
+use crate::request::{Derivative, Which};
+use crate::{Outcome, explain, print, progress};
+use chainrule::{Type, Value};
+use clap::Args;
+use std::path::PathBuf;
+
+/// Run a function, or derivatives of it, on data.
+#[derive(Args)]
+#[command(
+    after_help = "Values are JSON (`[1, 2, 3]`), or files: `x=@points.json`, `.npy`, `.csv`, other names as numbers
+separated by white space. Records are JSON objects.
+
+Examples:
+  chainrule run model.ft --arg x='[1, 2, 3]'
+  chainrule run model.ft --what value --what gradient --by x --arg x=@x.npy --arg n=3
+  chainrule run model.ft --args arguments.json --format table
+  chainrule run model.ft --arg x=@x.txt --format npy --out result.npy"
+)]
+pub struct Options {
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    derivative: Derivative,
+    /// An argument's value, or `@` and the file that has it.
+    #[arg(long = "arg", id = "arg", value_name = "NAME=VALUE")]
+    args: Vec<String>,
+    /// A JSON file with an object of all arguments.
+    #[arg(long = "args", id = "args_file", value_name = "FILE")]
+    args_file: Option<PathBuf>,
+    /// How results are printed.
+    #[arg(long, value_enum, default_value = "json")]
+    format: Format,
+    /// Write to this file instead of standard output.
+    #[arg(long, short)]
+    out: Option<PathBuf>,
+}
+
+/// Runs the function.
+pub fn run(options: &Options) -> Outcome {
+    let function = options.which.load()?;
+    let function = progress::during("deriving", || options.derivative.derive(&function))?;
+    let compiled = progress::during("compiling", || function.compile()).map_err(|e| explain(&e))?;
+    let signature = compiled.signature();
+    let args = arguments(options, &signature.params)?;
+    let values = progress::during("running", || compiled.call(&args)).map_err(|e| explain(&e))?;
+    let results: Vec<(&str, &Type, &Value<f64>)> =
+        signature.results.iter().zip(&values).map(|((name, ty), value)| (name.as_str(), ty, value)).collect();
+    let bytes = data::write(&results, options.format)?;
+    match &options.out {
+        Some(path) => std::fs::write(path, bytes).map_err(|e| format!("error: cannot write {}: {e}", path.display())),
+        None => match String::from_utf8(bytes) {
+            Ok(text) => print(&text),
+            Err(_) => Err("error: NPY is not text\n  help: name a file with --out".into()),
+        },
+    }
+}
+
+fn arguments(options: &Options, params: &[(chainrule::Name, Type)]) -> Result<Vec<Value<f64>>, String> {
+    let listed = || params.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
+    let mut object = match &options.args_file {
+        Some(path) => data::read_object(path)?,
+        None => serde_json::Map::new(),
+    };
+    if let Some(name) = object.keys().find(|key| !params.iter().any(|(name, _)| **name == ***key)) {
+        return Err(format!("error: there is no argument `{name}`\n  help: the arguments are {}", listed()));
+    }
+    let mut inline = Vec::new();
+    for text in &options.args {
+        let (name, value) = text.split_once('=').ok_or_else(|| {
+            format!("error: `--arg {text}` names no argument\n  help: write NAME=VALUE, such as x='[1, 2]'")
+        })?;
+        let name = name.trim();
+        if !params.iter().any(|(param, _)| **param == *name) {
+            return Err(format!("error: there is no argument `{name}`\n  help: the arguments are {}", listed()));
+        }
+        if inline.iter().any(|(other, _)| *other == name) {
+            return Err(format!("error: the argument `{name}` is given twice"));
+        }
+        inline.push((name, value));
+    }
+    params
+        .iter()
+        .map(|(name, ty)| {
+            if let Some((_, value)) = inline.iter().find(|(other, _)| **name == **other) {
+                return data::read_argument(name, ty, value);
+            }
+            match object.remove(name.as_str()) {
+                Some(json) => data::from_json(name, ty, &json),
+                None => Err(format!(
+                    "error: the argument `{name}` is missing\n  help: give it with --arg {name}={}",
+                    data::example(ty)
+                )),
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,61 @@
+//! `chainrule test`.
+
+use crate::request::{Derivative, Which};
+use crate::{Outcome, explain, print, progress};
+use clap::Args;
+
+/// Compare a derivative with forward mode and central differences in extended precision.
+#[derive(Args)]
+#[command(
+    after_help = "At random points, the compiled derivative (in doubles) is compared with forward mode in 115 digits,
+and that with central differences in 115 digits. Loops are unrolled: sizes have to be given.
+
+Examples:
+  chainrule test model.ft --size n=5
+  chainrule test model.ft --what jacobian --strategy reverse --points 20 --range 0.5..2 --size n=3"
+)]
+pub struct Options {
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    derivative: Derivative,
+    /// How many points.
+    #[arg(long, default_value_t = 5)]
+    points: usize,
+    /// Where the points lie, in every coordinate.
+    #[arg(long, default_value = "0.1..1.5", value_parser = range)]
+    range: (f64, f64),
+    /// Which points: another number, other points.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// The largest relative error that passes.
+    #[arg(long, default_value_t = 1e-10)]
+    tolerance: f64,
+}
+
+fn range(text: &str) -> Result<(f64, f64), String> {
+    let parse = |t: &str| t.trim().parse::<f64>().ok().filter(|x| x.is_finite());
+    match text.split_once("..").map(|(lo, hi)| (parse(lo), parse(hi))) {
+        Some((Some(lo), Some(hi))) if lo <= hi => Ok((lo, hi)),
+        _ => Err("write it as LOW..HIGH, such as -1..1".into()),
+    }
+}
+
+/// Compares and prints how far they agree.
+pub fn run(options: &Options) -> Outcome {
+    let function = options.which.load()?;
+    let function = function.unrolled(&[]).map_err(|e| explain(&e))?;
+    let derivation = match options.derivative.on(&function) {
+        Some(derivation) => derivation,
+        None => function.jacobian().strategy(&options.derivative.strategy),
+    };
+    let settings = chainrule::check::Settings { points: options.points, range: options.range, seed: options.seed };
+    let agreement = progress::during("comparing", || chainrule::check::compare(&function, &derivation, &settings))
+        .map_err(|e| explain(&e))?;
+    print(&format!("{agreement}"))?;
+    if agreement.worst() <= options.tolerance {
+        Ok(())
+    } else {
+        Err(format!("error: the derivative is off by {:.1e}, more than {:.1e}", agreement.worst(), options.tolerance))
+    }
+}

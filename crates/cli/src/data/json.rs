@@ -1,0 +1,106 @@
+//! JSON.
+
+use chainrule::{Type, Value};
+use serde_json::Value as Json;
+use std::path::Path;
+
+/// The value of type `ty` that `text` says.
+pub fn parse(name: &str, ty: &Type, text: &str) -> Result<Value<f64>, String> {
+    let json: Json = serde_json::from_str(text).map_err(|e| {
+        format!("error: the value of `{name}` is not JSON: {e}\n  help: write {}, or @ and a file", super::example(ty))
+    })?;
+    from_json(name, ty, &json)
+}
+
+/// The object in the file `path`.
+pub fn read_object(path: &Path) -> Result<serde_json::Map<String, Json>, String> {
+    let text = std::fs::read_to_string(path).map_err(|e| format!("error: cannot read {}: {e}", path.display()))?;
+    match serde_json::from_str(&text) {
+        Ok(Json::Object(object)) => Ok(object),
+        Ok(_) => {
+            Err(format!("error: {} is not a JSON object\n  help: write {{\"x\": ..., \"y\": ...}}", path.display()))
+        }
+        Err(e) => Err(format!("error: {} is not JSON: {e}", path.display())),
+    }
+}
+
+/// `json` as a value of type `ty`. Recursive on the nesting of types, which the program bounds.
+pub fn from_json(path: &str, ty: &Type, json: &Json) -> Result<Value<f64>, String> {
+    let misfit = |wanted: &str| Err(format!("error: `{path}` is {}, not {wanted}", kind(json)));
+    match ty {
+        Type::Double => match json {
+            Json::Number(number) => Ok(Value::Real(number.as_f64().unwrap_or(f64::NAN))),
+            Json::String(word) => match word.to_ascii_lowercase().as_str() {
+                "nan" => Ok(Value::Real(f64::NAN)),
+                "inf" | "infinity" => Ok(Value::Real(f64::INFINITY)),
+                "-inf" | "-infinity" => Ok(Value::Real(f64::NEG_INFINITY)),
+                _ => misfit("a number"),
+            },
+            _ => misfit("a number"),
+        },
+        Type::Int => json.as_i64().map_or_else(|| misfit("an integer"), |i| Ok(Value::Int(i))),
+        Type::Bool => json.as_bool().map_or_else(|| misfit("true or false"), |b| Ok(Value::Bool(b))),
+        Type::Array(_, element) => {
+            let Json::Array(items) = json else { return misfit("an array") };
+            let item = |(i, item)| from_json(&format!("{path}[{i}]"), element, item);
+            items.iter().enumerate().map(item).collect::<Result<_, _>>().map(Value::Array)
+        }
+        Type::Tuple(fields, names) => match (json, names) {
+            (Json::Object(object), Some(names)) => {
+                if let Some(key) = object.keys().find(|key| !names.iter().any(|n| **n == ***key)) {
+                    return Err(format!("error: `{path}` has no field `{key}`"));
+                }
+                let field = |(ty, name): (&Type, &chainrule::Name)| match object.get(name.as_str()) {
+                    Some(json) => from_json(&format!("{path}.{name}"), ty, json),
+                    None => Err(format!("error: `{path}` lacks the field `{name}`")),
+                };
+                fields.iter().zip(names.iter()).map(field).collect::<Result<_, _>>().map(Value::Tuple)
+            }
+            (Json::Array(items), _) if items.len() == fields.len() => {
+                let item = |(i, (ty, item)): (usize, (&Type, &Json))| from_json(&format!("{path}.{i}"), ty, item);
+                fields.iter().zip(items).enumerate().map(item).collect::<Result<_, _>>().map(Value::Tuple)
+            }
+            (_, Some(_)) => misfit("an object"),
+            (_, None) => misfit(&format!("an array of {}", fields.len())),
+        },
+    }
+}
+
+fn kind(json: &Json) -> String {
+    match json {
+        Json::Null => "null".into(),
+        Json::Bool(_) => "a truth value".into(),
+        Json::Number(n) => format!("the number {n}"),
+        Json::String(s) => format!("the text {s:?}"),
+        Json::Array(items) => format!("an array of {}", items.len()),
+        Json::Object(_) => "an object".into(),
+    }
+}
+
+/// One object; a single result stands bare.
+pub fn write(results: &[(&str, &Type, &Value<f64>)]) -> String {
+    let json = match results {
+        [(_, ty, value)] => to_json(ty, value),
+        _ => Json::Object(results.iter().map(|(name, ty, value)| ((*name).to_string(), to_json(ty, value))).collect()),
+    };
+    format!("{json}\n")
+}
+
+fn to_json(ty: &Type, value: &Value<f64>) -> Json {
+    match (ty, value) {
+        (_, Value::Real(x)) => {
+            serde_json::Number::from_f64(*x).map_or_else(|| Json::String(x.to_string()), Json::Number)
+        }
+        (_, Value::Int(i)) => Json::from(*i),
+        (_, Value::Bool(b)) => Json::from(*b),
+        (Type::Array(_, element), Value::Array(items)) => items.iter().map(|item| to_json(element, item)).collect(),
+        (Type::Tuple(fields, Some(names)), Value::Tuple(items)) => {
+            let entry = |((name, ty), item): ((&chainrule::Name, &Type), _)| (name.to_string(), to_json(ty, item));
+            Json::Object(names.iter().zip(fields).zip(items).map(entry).collect())
+        }
+        (Type::Tuple(fields, None), Value::Tuple(items)) => {
+            fields.iter().zip(items).map(|(ty, item)| to_json(ty, item)).collect()
+        }
+        _ => Json::Null,
+    }
+}

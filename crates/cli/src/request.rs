@@ -1,0 +1,135 @@
+//! What several commands share: which function of which file, which derivative of it.
+
+use crate::explain;
+use chainrule::{Derivation, Function, Module};
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+/// Which function.
+#[derive(Args)]
+pub struct Which {
+    /// The F~ file.
+    pub file: PathBuf,
+    /// The function; the last one of the file when it is not said.
+    #[arg(long, short)]
+    pub function: Option<String>,
+    /// The number that a size or an integer argument is, for straight-line code: `--size n=10`.
+    #[arg(long = "size", value_name = "NAME=NUMBER", value_parser = size)]
+    pub sizes: Vec<(String, i64)>,
+}
+
+/// Which derivative.
+#[derive(Args, Clone)]
+pub struct Derivative {
+    /// What to compute; several give several results.
+    #[arg(long, short, value_enum)]
+    pub what: Vec<What>,
+    /// By which arguments, or elements such as `x[0]`; all when it is not said.
+    #[arg(long, value_name = "ARGUMENT", value_delimiter = ',')]
+    pub by: Vec<String>,
+    /// Of which results, or elements such as `result[0]`; all when it is not said. Straight-line code only.
+    #[arg(long, value_name = "RESULT", value_delimiter = ',')]
+    pub of: Vec<String>,
+    /// How derivatives are accumulated: auto, forward, reverse, markowitz, ... Straight-line code only.
+    #[arg(long, default_value = "auto")]
+    pub strategy: String,
+    /// Only the elements that are not structurally zero. Straight-line code only.
+    #[arg(long)]
+    pub sparse: bool,
+}
+
+/// A derivative.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum What {
+    /// The function itself.
+    Value,
+    /// The gradient of a scalar result.
+    Gradient,
+    /// The Jacobian.
+    Jacobian,
+    /// The Hessian of a scalar result.
+    Hessian,
+    /// The Jacobian times a direction, which becomes arguments `x_tan`.
+    Jvp,
+    /// A direction times the Jacobian, which becomes arguments `result_adj`.
+    Vjp,
+    /// The Hessian times a direction, which becomes arguments `x_tan`.
+    Hvp,
+}
+
+fn size(text: &str) -> Result<(String, i64), String> {
+    let (name, number) = text.split_once('=').ok_or("write it as NAME=NUMBER, such as n=10")?;
+    let number = number.trim().parse().map_err(|_| format!("`{number}` is not a whole number"))?;
+    Ok((name.trim().to_string(), number))
+}
+
+/// The checked file; warnings are told.
+pub fn load(file: &std::path::Path) -> Result<Module, String> {
+    let module = Module::load(file).map_err(|e| explain(&e))?;
+    let warnings = module.render_warnings();
+    if !warnings.is_empty() {
+        eprintln!("{warnings}");
+    }
+    Ok(module)
+}
+
+impl Which {
+    /// The function, as straight-line code when sizes are given.
+    pub fn load(&self) -> Result<Function, String> {
+        let module = load(&self.file)?;
+        let name = match &self.function {
+            Some(name) => name.clone(),
+            None => module
+                .definitions()
+                .into_iter()
+                .rev()
+                .find(|d| d.is_function)
+                .map(|d| d.name)
+                .ok_or_else(|| format!("error: {} defines no function", self.file.display()))?,
+        };
+        let function = module.function(&name).map_err(|e| explain(&e))?;
+        if self.sizes.is_empty() {
+            return Ok(function);
+        }
+        let sizes: Vec<(&str, i64)> = self.sizes.iter().map(|(n, k)| (n.as_str(), *k)).collect();
+        function.unrolled(&sizes).map_err(|e| explain(&e))
+    }
+}
+
+impl Derivative {
+    /// The request on `function`; `None` when nothing but the function itself is asked for.
+    pub fn on(&self, function: &Function) -> Option<Derivation> {
+        let one = |what: &What| match what {
+            What::Value => function.value(),
+            What::Gradient => function.gradient(),
+            What::Jacobian => function.jacobian(),
+            What::Hessian => function.hessian(),
+            What::Jvp => function.jvp(),
+            What::Vjp => function.vjp(),
+            What::Hvp => function.hvp(),
+        };
+        let (first, rest) = self.what.split_first()?;
+        if self.what == [What::Value] && self.of.is_empty() {
+            return None;
+        }
+        let mut derivation = rest.iter().fold(one(first), |all, what| all.and(&one(what)));
+        if !self.by.is_empty() {
+            derivation = derivation.by(&self.by.iter().map(String::as_str).collect::<Vec<_>>());
+        }
+        if !self.of.is_empty() {
+            derivation = derivation.of(&self.of.iter().map(String::as_str).collect::<Vec<_>>());
+        }
+        if self.sparse {
+            derivation = derivation.sparse();
+        }
+        Some(derivation.strategy(&self.strategy))
+    }
+
+    /// The derived function, or the function itself when nothing is asked for.
+    pub fn derive(&self, function: &Function) -> Result<Function, String> {
+        match self.on(function) {
+            None => Ok(function.clone()),
+            Some(derivation) => derivation.function().map_err(|e| explain(&e)),
+        }
+    }
+}
