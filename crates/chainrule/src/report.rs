@@ -41,9 +41,21 @@ fn render_one(diagnostic: &Diagnostic, sources: &Sources, color: bool) -> String
     let mut cache = Cache { sources, texts: sources.iter().map(|(_, file)| Source::from(file.text.clone())).collect() };
     let mut bytes = Vec::new();
     match report.finish().write(&mut cache, &mut bytes) {
-        Ok(()) => String::from_utf8_lossy(&bytes).lines().map(|line| format!("{}\n", line.trim_end())).collect(),
+        Ok(()) => {
+            let text = String::from_utf8_lossy(&bytes);
+            // A kind of our own keeps its colour whatever the configuration says.
+            let text = if color { text.into_owned() } else { without_escapes(&text) };
+            text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+        }
         Err(_) => format!("{diagnostic}\n"),
     }
+}
+
+/// `text` without sequences `ESC [ ... m`.
+fn without_escapes(text: &str) -> String {
+    let mut parts = text.split("\u{1b}[");
+    let first = parts.next().unwrap_or_default().to_string();
+    parts.fold(first, |plain, part| plain + part.split_once('m').map_or(part, |(_, rest)| rest))
 }
 
 struct Cache<'a> {

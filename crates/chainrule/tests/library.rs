@@ -269,3 +269,53 @@ fn wrong_requests_are_explained() {
         assert!(message.contains(expected), "{message:?} does not say {expected:?}");
     }
 }
+
+#[test]
+fn files_import_files_beside_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    std::fs::create_dir(folder.path().join("parts")).unwrap();
+    write("main.ft", "import \"parts/shapes.ft\"\nlet f = fun (r : Double) -> area r + unit");
+    write("parts/shapes.ft", "import \"constants.ft\"\nlet area = fun r -> pi * r ** 2");
+    write("parts/constants.ft", "let unit = 1.0");
+    // What an imported file imports is its own affair.
+    let error = Module::load(folder.path().join("main.ft")).unwrap_err().to_string();
+    assert!(error.contains("`unit`"), "{error}");
+    write(
+        "main.ft",
+        "import \"parts/shapes.ft\"\nimport \"parts/constants.ft\"\nlet f = fun (r : Double) -> area r + unit",
+    );
+    let f = Module::load(folder.path().join("main.ft")).unwrap().function("f").unwrap();
+    close(f.compile().unwrap().eval(&[&[2.0]]).unwrap()[0][0], 4.0 * std::f64::consts::PI + 1.0);
+    write("main.ft", "import \"parts/missing.ft\"");
+    let error = Module::load(folder.path().join("main.ft")).unwrap_err().to_string();
+    assert!(error.contains("cannot import") && error.contains("missing.ft"), "{error}");
+}
+
+#[test]
+fn everything_can_be_sent_and_shared() {
+    fn shared<T: Send + Sync>() {}
+    shared::<Expr>();
+    shared::<Function>();
+    shared::<chainrule::Derivation>();
+    shared::<chainrule::Compiled>();
+    shared::<Module>();
+    shared::<UserFunction>();
+    shared::<Error>();
+    // One compiled function, many threads, a workspace each.
+    let x = vars("x", 3);
+    let f = Function::new("f", &x, &x.norm()).unwrap().gradient().compile().unwrap();
+    let expected = f.eval(&[&[1.0, 2.0, 2.0]]).unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let mut workspace = f.workspace(&[&[3]]).unwrap();
+                let mut y = [0.0; 3];
+                for _ in 0..100 {
+                    f.eval_into(&[&[1.0, 2.0, 2.0]], &mut [&mut y], &mut workspace).unwrap();
+                    assert_eq!(y, expected[0][..]);
+                }
+            });
+        }
+    });
+}
