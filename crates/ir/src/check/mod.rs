@@ -20,7 +20,7 @@
 //! use chainrule_ir::{Program, Value, evaluate};
 //! let mut sources = Sources::new();
 //! let root = sources.add("main.ft", "let f = fun v -> gradient (fun w -> vectorDot w w) v");
-//! let no_files = |path: &str, _| Err(format!("there is no file {path}"));
+//! let no_files = |path: &str, _: &str| Err(format!("there is no file {path}"));
 //! let program = Program::load(&mut sources, root, no_files)?;
 //! assert_eq!(program.definition("f").map(|f| &*f.ty), Some("[]Double => []Double"));
 //! let f = program.elaborate("f")?;
