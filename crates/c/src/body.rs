@@ -90,6 +90,8 @@ pub(crate) struct Writer<'a> {
     /// Which codes are returned.
     used_codes: Vec<bool>,
     counter: usize,
+    /// The checks at entry: as long as they have not passed, no address may be computed.
+    entry: String,
     /// Limits and counters of `while` loops that are open.
     whiles: Vec<(String, String)>,
     done: String,
@@ -114,6 +116,7 @@ impl<'a> Writer<'a> {
             current: Function::new(0, usize::MAX),
             used_codes: vec![false; unit.codes.len()],
             counter: 0,
+            entry: String::new(),
             whiles: Vec::new(),
             done: String::new(),
         }
@@ -122,6 +125,7 @@ impl<'a> Writer<'a> {
     /// Writes all functions.
     pub fn write(mut self, events: &[Event<'_>]) -> Written {
         self.entry();
+        self.entry = std::mem::take(&mut self.current.lines);
         let choices = choices(events);
         let mut next_piece = 0;
         for (at, event) in events.iter().enumerate() {
@@ -185,7 +189,7 @@ impl<'a> Writer<'a> {
         for param in params.iter().filter(|param| !used.contains(param)) {
             let _ = writeln!(self.done, "    (void){};", self.unit.param_name(*param));
         }
-        let _ = write!(self.done, "{pointers}{}    return 0;\n}}\n\n", main.lines);
+        let _ = write!(self.done, "{}{pointers}{}    return 0;\n}}\n\n", self.entry, main.lines);
     }
 
     /// The declarations of the pointers into the workspace.

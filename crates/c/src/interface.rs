@@ -160,12 +160,12 @@ fn declare(unit: &Unit<'_>, written: &Written, out: &mut String) {
         let formula = unit.formula(&unit.workspace(class));
         work.push(format!("{name}: {size} = {formula} {what}, of any content"));
     }
-    if work.is_empty() {
-        out.push_str(" *\n * Needs no workspace.\n");
+    section(out, "Workspace", &work);
+    out.push_str(if work.is_empty() {
+        " *\n * Needs no workspace. Results must not overlap one another, nor the arguments.\n"
     } else {
-        section(out, "Workspace", &work);
-    }
-    out.push_str(" *\n * Results and workspace must not overlap one another, nor the arguments.\n");
+        " *\n * Results and workspace must not overlap one another, nor the arguments.\n"
+    });
     let codes: Vec<(usize, &unit::Code)> =
         unit.codes.iter().enumerate().filter(|(i, _)| written.used_codes[*i]).map(|(i, code)| (i + 1, code)).collect();
     if codes.is_empty() {

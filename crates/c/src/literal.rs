@@ -24,7 +24,7 @@ pub(crate) fn needs_math(value: f64) -> bool {
 pub(crate) fn int(value: i64) -> String {
     match value {
         i64::MIN => "INT64_MIN".to_owned(),
-        ..0 => format!("({value})"),
+        _ if value < 0 => format!("({value})"),
         _ => value.to_string(),
     }
 }

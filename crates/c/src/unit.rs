@@ -115,7 +115,8 @@ pub(crate) fn externals(kernels: &[&Kernel]) -> Result<Vec<(String, usize)>, Dia
             _ if !is_identifier(name) => errors.push(refuse("that is not an identifier")),
             _ if is_reserved(name) => errors.push(refuse("that name has a meaning in C or in the emitted code")),
             Some((_, arity)) if *arity != external.arity => {
-                errors.push(refuse(&format!("another function of that name takes {arity} arguments")));
+                let s = if *arity == 1 { "" } else { "s" };
+                errors.push(refuse(&format!("another function of that name takes {arity} argument{s}")));
             }
             Some(_) => {}
             None => found.push((name.to_string(), external.arity)),

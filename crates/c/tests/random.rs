@@ -1,5 +1,7 @@
 //! Random kernels: emitted, compiled in one program, run, and compared with the interpreter.
 
+#![allow(clippy::unwrap_used)] // helpers of tests
+
 mod support;
 // Functions that move arrays about: states of loops that are swapped, passed on, replaced by parts of one another.
 #[path = "../../kernel/tests/support/arrays.rs"]
