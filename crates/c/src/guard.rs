@@ -13,8 +13,7 @@ pub(crate) fn fails(op: Op) -> Option<Spelling> {
         Op::Sub => ("cr_sub_fails({0}, {1})", SUB),
         Op::Mul => ("cr_mul_fails({0}, {1})", MUL),
         Op::Neg | Op::Abs => return Some(Spelling { template: "{0} == INT64_MIN", helper: None }),
-        Op::Quot => ("cr_div_fails({0}, {1})", DIV),
-        Op::Mod => ("cr_mod_fails({0}, {1})", MOD),
+        Op::Quot | Op::Mod => ("cr_div_fails({0}, {1})", DIV),
         _ => return None,
     };
     Some(Spelling { template, helper: Some(helper) })
@@ -46,17 +45,6 @@ static inline int cr_mul_fails(int64_t a, int64_t b) {
 const DIV: &str = "\
 static inline int cr_div_fails(int64_t a, int64_t b) {
     return b == 0 || (a == INT64_MIN && b == -1);
-}
-";
-
-// Fails too where the multiple of b that is taken away does not fit, as the row does.
-const MOD: &str = "\
-static inline int cr_mod_fails(int64_t a, int64_t b) {
-    int64_t r;
-    if (b == 0 || (a == INT64_MIN && b == -1)) return 1;
-    r = a % b;
-    if (r != 0 && (r < 0) != (b < 0)) r += b;
-    return r > 0 ? a < INT64_MIN + r : a > INT64_MAX + r;
 }
 ";
 
