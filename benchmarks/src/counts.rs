@@ -1,7 +1,9 @@
-//! `counts`: additions, multiplications, divisions, negations and calls for each problem and strategy.
+//! `counts`: additions, multiplications, divisions, negations and calls for each problem, for the
+//! function alone, the derivative alone, and both in one call, beside what was known before.
 
-use crate::problems::{ALL, problem};
-use chainrule::{Counts, Function};
+use crate::problems::{ALL, Problem, problem};
+use crate::targets::{Part, Target, target};
+use chainrule::{Counts, Derivation, Function, STRATEGIES};
 use clap::Args;
 use serde_json::json;
 use std::time::Instant;
@@ -10,22 +12,37 @@ use std::time::Instant;
 #[derive(Args)]
 pub struct Options {
     /// Only these problems.
-    #[arg(long = "problem")]
+    #[arg(long = "problem", value_delimiter = ',')]
     problems: Vec<String>,
     /// Only these strategies.
-    #[arg(long = "strategy")]
+    #[arg(long = "strategy", value_delimiter = ',')]
     strategies: Vec<String>,
-    /// One JSON object a line: problem, strategy, add, mul, div, neg, call, seconds.
+    /// A row for each strategy with the separate counts, instead of the table beside what was known.
+    #[arg(long)]
+    detail: bool,
+    /// One JSON object a line: problem, part, strategy, add, mul, div, neg, call, seconds.
     #[arg(long)]
     json: bool,
-    /// Check every derivative against forward mode in extended precision; adds the largest relative
-    /// error, and how many times that of plain forward mode in doubles it is, to each row.
+    /// Check every derivative against forward mode and central differences in extended precision;
+    /// tells the largest relative error, and how many times plain forward mode's in doubles it is.
     #[arg(long)]
     verify: bool,
 }
 
-/// Strategies of the table: those that end in reasonable time on every problem.
-const STRATEGIES: &[&str] = &["forward", "reverse", "markowitz", "auto"];
+/// A derivative whose relative error is larger is wrong, and not merely rounded.
+const WRONG: f64 = 1e-9;
+
+/// How many times the rounding error of plain forward mode the derivative by `auto` may have.
+const SANE: f64 = 4.0;
+
+/// What one strategy makes of one part of a problem.
+struct Measured {
+    strategy: String,
+    counts: Counts,
+    seconds: f64,
+    /// The relative error, where it was asked for.
+    error: Option<f64>,
+}
 
 /// Prints the table.
 ///
@@ -34,65 +51,157 @@ const STRATEGIES: &[&str] = &["forward", "reverse", "markowitz", "auto"];
 pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     let all: Vec<String> = ALL.iter().map(ToString::to_string).collect();
     let names = if options.problems.is_empty() { &all } else { &options.problems };
-    let known: Vec<String> = STRATEGIES.iter().map(ToString::to_string).collect();
-    let strategies = if options.strategies.is_empty() { &known } else { &options.strategies };
+    let known: Vec<String> =
+        STRATEGIES.iter().map(|s| s.name.to_string()).filter(|name| name != "oracle" && name != "auto").collect();
+    let mut strategies = if options.strategies.is_empty() { known } else { options.strategies.clone() };
+    strategies.retain(|name| name != "auto");
+    strategies.insert(0, "auto".into());
     if !options.json {
-        println!(
-            "{:<10} {:<10} {:>7} {:>7} {:>6} {:>6} {:>6} {:>8} {:>9}{}",
-            "problem",
-            "strategy",
-            "add",
-            "mul",
-            "div",
-            "neg",
-            "call",
-            "total",
-            "seconds",
-            if options.verify { "     error" } else { "" }
-        );
+        println!("{}", if options.detail { DETAIL_HEAD } else { TABLE_HEAD });
     }
+    let mut insane = Vec::new();
     for name in names {
-        let start = Instant::now();
         let problem = problem(name)?;
-        let value = start.elapsed().as_secs_f64();
-        row(options, name, "function", &problem.function, value, None);
-        let Some(derivation) = &problem.derivation else { continue };
-        for strategy in strategies {
-            let start = Instant::now();
-            let derived = derivation.clone().strategy(strategy).function()?;
-            let seconds = start.elapsed().as_secs_f64();
-            let error = options
-                .verify
-                .then(|| chainrule::check::derivative_error(&problem.function, derivation, &derived, &problem.points))
-                .transpose()?;
-            row(options, name, strategy, &derived, seconds, error);
-            if let Some(error) = error
-                && error > 1e-9
-            {
-                return Err(format!("{name} by {strategy} is wrong: relative error {error:e}").into());
+        let plain = plain_forward_error(options, &problem)?;
+        for (part, request) in parts(&problem) {
+            let rows = measure(options, &problem, part, &request, &strategies)?;
+            for row in &rows {
+                if let (Some(error), Some(plain)) = (row.error, plain) {
+                    if error > WRONG {
+                        return Err(format!("{name} by {} is wrong: relative error {error:e}", row.strategy).into());
+                    }
+                    if row.strategy == "auto" && error > SANE * plain {
+                        insane.push(format!("{name}: {error:.1e} against {plain:.1e}"));
+                    }
+                }
+                if options.json {
+                    println!("{}", json_line(name, part, row, plain));
+                } else if options.detail {
+                    println!("{}", detail_line(name, part, row, plain));
+                }
+            }
+            if !options.json && !options.detail {
+                println!("{}", table_line(name, part, &rows, plain));
             }
         }
+    }
+    if !insane.is_empty() {
+        return Err(format!(
+            "relative errors above {SANE} times that of plain forward mode:\n  {}",
+            insane.join("\n  ")
+        )
+        .into());
     }
     Ok(())
 }
 
-fn row(options: &Options, problem: &str, strategy: &str, function: &Function, seconds: f64, error: Option<f64>) {
-    let counts: Counts = function.counts().unwrap_or_default();
-    let Counts { add, mul, div, neg, call, .. } = counts;
-    if options.json {
-        let mut line = json!({
-            "problem": problem, "strategy": strategy, "add": add, "mul": mul, "div": div, "neg": neg, "call": call,
-            "seconds": seconds,
-        });
-        if let Some(error) = error {
-            line["error"] = json!(error);
+/// The parts of a problem that are counted, with the request that makes each.
+fn parts(problem: &Problem) -> Vec<(Part, Derivation)> {
+    let function = (Part::Function, problem.function.value());
+    match &problem.derivation {
+        None => vec![function],
+        Some(derivation) => {
+            vec![function, (Part::Derivative, derivation.clone()), (Part::Both, derivation.clone().with_value())]
         }
-        println!("{line}");
-    } else {
-        let error = error.map_or_else(String::new, |e| format!("  {e:>8.1e}"));
-        println!(
-            "{problem:<10} {strategy:<10} {add:>7} {mul:>7} {div:>6} {neg:>6} {call:>6} {:>8} {seconds:>9.3}{error}",
-            counts.arithmetic()
-        );
     }
+}
+
+/// The relative error of the derivative by forward mode without any optimisation, in doubles.
+fn plain_forward_error(options: &Options, problem: &Problem) -> Result<Option<f64>, Box<dyn std::error::Error>> {
+    let Some(derivation) = problem.derivation.as_ref().filter(|_| options.verify) else { return Ok(None) };
+    let plain = derivation.clone().strategy("forward").function()?;
+    Ok(Some(chainrule::check::derivative_error(&problem.function, derivation, &plain, &problem.points)?))
+}
+
+fn measure(
+    options: &Options,
+    problem: &Problem,
+    part: Part,
+    request: &Derivation,
+    strategies: &[String],
+) -> Result<Vec<Measured>, Box<dyn std::error::Error>> {
+    let strategies = if part == Part::Function { &strategies[..1] } else { strategies };
+    let mut rows = Vec::new();
+    for strategy in strategies {
+        let start = Instant::now();
+        let derived = match request.clone().strategy(strategy).function() {
+            Ok(derived) => derived,
+            // A dear strategy may give up; `auto` may not.
+            Err(error) if strategy != "auto" && error.is_limitation() => continue,
+            Err(error) => return Err(error.into()),
+        };
+        let seconds = start.elapsed().as_secs_f64();
+        let error = match (part, options.verify) {
+            (Part::Derivative, true) => Some(error_of(problem, request, &derived)?),
+            _ => None,
+        };
+        let counts = derived.counts().unwrap_or_default();
+        rows.push(Measured { strategy: strategy.clone(), counts, seconds, error });
+    }
+    Ok(rows)
+}
+
+fn error_of(problem: &Problem, request: &Derivation, derived: &Function) -> Result<f64, chainrule::Error> {
+    chainrule::check::derivative_error(&problem.function, request, derived, &problem.points)
+}
+
+const TABLE_HEAD: &str = "\
+problem    part       |    add    mul    div    neg   call    auto |   best by              |     D*   peer              proto   goal     N-E | seconds   error  /plain";
+
+const DETAIL_HEAD: &str = "\
+problem    part       strategy                 add     mul    div    neg   call    total   seconds   error  /plain";
+
+/// The row of `auto` beside the best strategy and what was known.
+fn table_line(problem: &str, part: Part, rows: &[Measured], plain: Option<f64>) -> String {
+    let auto = &rows[0];
+    let Counts { add, mul, div, neg, call, .. } = auto.counts;
+    let best = rows.iter().min_by_key(|row| row.counts.arithmetic()).unwrap_or(auto);
+    let Target { dstar, peer, prototype, goal, newton_euler } = target(problem, part);
+    let number = |n: Option<u64>| n.map_or_else(String::new, |n| n.to_string());
+    let (peer, by) = peer.map_or_else(Default::default, |(n, by)| (n.to_string(), by));
+    format!(
+        "{problem:<10} {:<10} | {add:>6} {mul:>6} {div:>6} {neg:>6} {call:>6} {:>7} | {:>6} {:<15} | {:>6} {peer:>6} {by:<10} {:>6} {:>6} {:>7} | {:>7.3}{}",
+        part.name(),
+        auto.counts.arithmetic(),
+        best.counts.arithmetic(),
+        best.strategy,
+        number(dstar),
+        number(prototype),
+        number(goal),
+        number(newton_euler),
+        auto.seconds,
+        error_columns(auto, plain)
+    )
+}
+
+fn detail_line(problem: &str, part: Part, row: &Measured, plain: Option<f64>) -> String {
+    let Counts { add, mul, div, neg, call, .. } = row.counts;
+    format!(
+        "{problem:<10} {:<10} {:<20} {add:>7} {mul:>7} {div:>6} {neg:>6} {call:>6} {:>8} {:>9.3}{}",
+        part.name(),
+        row.strategy,
+        row.counts.arithmetic(),
+        row.seconds,
+        error_columns(row, plain)
+    )
+}
+
+fn error_columns(row: &Measured, plain: Option<f64>) -> String {
+    match (row.error, plain) {
+        (Some(error), Some(plain)) => format!(" {error:>8.1e} {:>6.2}", error / plain),
+        _ => String::new(),
+    }
+}
+
+fn json_line(problem: &str, part: Part, row: &Measured, plain: Option<f64>) -> serde_json::Value {
+    let Counts { add, mul, div, neg, call, .. } = row.counts;
+    let mut line = json!({
+        "problem": problem, "part": part.name(), "strategy": row.strategy, "add": add, "mul": mul, "div": div,
+        "neg": neg, "call": call, "seconds": row.seconds,
+    });
+    if let (Some(error), Some(plain)) = (row.error, plain) {
+        line["error"] = json!(error);
+        line["times_plain_forward"] = json!(error / plain);
+    }
+    line
 }

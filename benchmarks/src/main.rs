@@ -3,6 +3,7 @@
 mod counts;
 mod problems;
 mod scale;
+mod targets;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -10,7 +11,7 @@ use std::process::ExitCode;
 /// Benchmarks of Chainrule: definitions, engines, records.
 #[derive(Parser)]
 #[command(
-    after_help = "Examples:\n  chainrule-bench counts\n  chainrule-bench counts --problem sh20 --json\n  chainrule-bench scale"
+    after_help = "Examples:\n  chainrule-bench counts\n  chainrule-bench counts --problem sh20,ba --detail --verify\n  chainrule-bench scale"
 )]
 struct Cli {
     #[command(subcommand)]
@@ -19,7 +20,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Operation counts of the derivatives of the benchmark problems, one row for each strategy.
+    /// Operation counts of the benchmark problems beside D*, the best peers and the goals.
     Counts(counts::Options),
     /// Growth of time and memory with the size of a graph, to a million nodes.
     Scale(scale::Options),

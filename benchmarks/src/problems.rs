@@ -12,6 +12,10 @@ pub const ALL: &[&str] = &[
     "sh10",
     "sh15",
     "sh20",
+    "idf2_par",
+    "idf3_par",
+    "idf4_par",
+    "idf5_par",
     "idf6_par",
     "idf6_perp",
     "idf6_gen",
@@ -23,6 +27,10 @@ pub const ALL: &[&str] = &[
     "st4_par",
     "st6_par",
     "st40_par",
+    "st6_gen",
+    "st12_gen",
+    "st18_gen",
+    "st40_gen",
     "ba",
 ];
 

@@ -17,12 +17,14 @@
 //! | [`strategy`] | the table of strategies; running and checking them |
 //! | [`mod@derive`] | Jacobian, gradient, Hessian, higher orders, products with vectors |
 //! | [`check`] | the checkers |
+//! | [`draw`] | pictures of small graphs |
 //! | `budget` | budgets and stop reasons |
 
 mod budget;
 pub mod check;
 mod count;
 pub mod derive;
+pub mod draw;
 pub mod forward;
 mod lazy;
 mod linear;

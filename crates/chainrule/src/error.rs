@@ -1,7 +1,7 @@
 //! What can go wrong, in one enum with sources.
 
 use crate::report;
-use chainrule_base::{Diagnostic, Diagnostics, Sources};
+use chainrule_base::{Diagnostic, Diagnostics, Kind, Sources};
 use std::sync::Arc;
 
 /// What can go wrong between a function and its running code.
@@ -49,6 +49,12 @@ impl Error {
     /// A message about no text.
     pub(crate) fn lone(diagnostic: Diagnostic) -> Self {
         Self::Program { diagnostics: diagnostic.into(), sources: Arc::default() }
+    }
+
+    /// Whether nothing is wrong but that Chainrule cannot do it: too large for a budget, not supported yet.
+    #[must_use]
+    pub fn is_limitation(&self) -> bool {
+        matches!(self, Self::Program { diagnostics, .. } if diagnostics.iter().all(|d| d.kind == Kind::Limitation))
     }
 
     /// The whole message, with the lines of source that it speaks of, in colours if so wished.
