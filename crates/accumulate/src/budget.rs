@@ -9,6 +9,9 @@ pub struct Budget {
     pub paths: u64,
     /// How many products a program may have; for the oracle, factors.
     pub products: u64,
+    /// How many scores an order may evaluate that take more than a look-up, and how many candidates a
+    /// search may try.
+    pub evaluations: u64,
 }
 
 impl Budget {
@@ -16,11 +19,13 @@ impl Budget {
     pub const PATHS: u64 = 1_000_000;
     /// The default for [`Budget::products`]: a few GB of memory while it is tidied.
     pub const PRODUCTS: u64 = 20_000_000;
+    /// The default for [`Budget::evaluations`]: a second or two on graphs of a hundred vertices.
+    pub const EVALUATIONS: u64 = 1_000_000;
 }
 
 impl Default for Budget {
     fn default() -> Self {
-        Self { paths: Self::PATHS, products: Self::PRODUCTS }
+        Self { paths: Self::PATHS, products: Self::PRODUCTS, evaluations: Self::EVALUATIONS }
     }
 }
 
@@ -33,6 +38,8 @@ pub enum StopReason {
     PathBudget,
     /// The program would have more products than [`Budget::products`].
     ProductBudget,
+    /// [`Budget::evaluations`] are used up. A search has a program nevertheless, the best one found.
+    EvaluationBudget,
 }
 
 /// What a strategy returns.

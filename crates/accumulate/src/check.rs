@@ -14,6 +14,7 @@ mod duals;
 
 pub use duals::{BOUND_F64, BOUND_PRECISE, PRECISE_NODES, RESIDUE_PRECISE, derivative, in_domain, points};
 
+use crate::random::Random;
 use crate::{Entry, Label, LinearGraph, Program, VertexId};
 use chainrule_base::Id;
 use chainrule_ops::{Algebra, Op};
@@ -185,27 +186,7 @@ impl Algebra for Field {
     }
 }
 
-/// Splitmix64: seeded, the same on every machine.
-pub(crate) struct Random(u64);
-
 impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// A number between these.
-    pub(crate) fn between(&mut self, low: f64, high: f64) -> f64 {
-        low + (high - low) * (self.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
-
     /// An element of the field other than 0.
     fn element(&mut self) -> u64 {
         1 + self.next() % (PRIME - 1)

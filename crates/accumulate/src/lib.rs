@@ -13,12 +13,15 @@
 //! | `pattern` | sparsity patterns |
 //! | [`oracle`] | the sum over all paths |
 //! | [`forward`], [`reverse`] | the two modes, scalar and vector |
-//! | [`vertex`], [`markowitz`] | vertex elimination in a given order, and by Markowitz degree |
+//! | [`vertex`] | vertex elimination in a given order |
+//! | [`greedy`], `score`, [`markowitz`] | greedy vertex orders: the queue, the heuristics, the best known one |
+//! | `serving` | which edges serve a pair asked for |
 //! | [`strategy`] | the table of strategies; running and checking them |
 //! | [`mod@derive`] | Jacobian, gradient, Hessian, higher orders, products with vectors |
 //! | [`check`] | the checkers |
 //! | [`draw`] | pictures of small graphs |
 //! | `budget` | budgets and stop reasons |
+//! | `random` | seeded random numbers |
 
 mod budget;
 pub mod check;
@@ -26,6 +29,7 @@ mod count;
 pub mod derive;
 pub mod draw;
 pub mod forward;
+pub mod greedy;
 mod lazy;
 mod linear;
 mod linearise;
@@ -33,7 +37,10 @@ pub mod markowitz;
 pub mod oracle;
 mod pattern;
 mod program;
+mod random;
 pub mod reverse;
+mod score;
+mod serving;
 pub mod strategy;
 mod tidy;
 pub mod vertex;
@@ -44,4 +51,5 @@ pub use linear::{Edge, EdgeId, Label, LinearGraph, VertexId, Wanted};
 pub use linearise::{Column, Row};
 pub use pattern::{Compressed, Pattern};
 pub use program::{Builder, Entry, LabelId, Product, Program};
+pub use score::Score;
 pub use strategy::{STRATEGIES, Strategy};

@@ -7,7 +7,7 @@
 
 use crate::check::{self, Verdict};
 use crate::markowitz::{self, Ties};
-use crate::{Budget, Counting, LinearGraph, Outcome, Program, StopReason, forward, oracle, reverse};
+use crate::{Budget, Counting, LinearGraph, Outcome, Program, Score, StopReason, forward, greedy, oracle, reverse};
 use chainrule_base::Diagnostic;
 use chainrule_ops::Counts;
 use std::fmt;
@@ -59,11 +59,46 @@ pub static STRATEGIES: &[Strategy] = &[
         method: Method::One(|linear, budget| markowitz::run(linear, budget, Ties::Highest)),
     },
     Strategy {
+        name: "reverse-order",
+        description: "vertices of degree one first, then from the outputs",
+        method: Method::One(|linear, budget| greedy::run(linear, budget, &degree_one_first(Score::Reverse))),
+    },
+    Strategy {
+        name: "relative-markowitz",
+        description: "vertices of degree one first, then by lowest relative Markowitz degree",
+        method: Method::One(|linear, budget| greedy::run(linear, budget, &degree_one_first(Score::RelativeMarkowitz))),
+    },
+    Strategy {
+        name: "fill-in",
+        description: "vertices of degree one first, then by lowest fill-in",
+        method: Method::One(|linear, budget| greedy::run(linear, budget, &degree_one_first(Score::FillIn))),
+    },
+    Strategy {
+        name: "damage",
+        description: "vertices of degree one first, then by lowest Markowitz degree plus damage",
+        method: Method::One(|linear, budget| greedy::run(linear, budget, &degree_one_first(Score::Damage))),
+    },
+    Strategy {
+        name: "reduction",
+        description: "vertices of degree one first, then by largest fall of the overall Markowitz degree",
+        method: Method::One(|linear, budget| greedy::run(linear, budget, &degree_one_first(Score::OverallReduction))),
+    },
+    Strategy {
+        name: "path-length",
+        description: "vertices of degree one first, then by largest fall of the total path length",
+        method: Method::One(|linear, budget| greedy::run(linear, budget, &degree_one_first(Score::PathLength))),
+    },
+    Strategy {
         name: "oracle",
         description: "the sum over all paths, for small graphs",
         method: Method::One(oracle::run),
     },
 ];
+
+/// The order that a score gives where arithmetic on constants is free, as in the code that is made.
+const fn degree_one_first(score: Score) -> greedy::Options {
+    greedy::Options { score, ties: Ties::Lowest, counting: Counting::Folded, degree_one_first: true }
+}
 
 /// What takes over when a strategy's program is rejected.
 const FALLBACKS: &[&str] = &["reverse", "forward", "oracle"];
@@ -125,7 +160,7 @@ impl Strategy {
                 return Ok((program, report));
             }
         }
-        if report.attempts.iter().all(|a| a.stop != StopReason::Done) {
+        if report.attempts.iter().all(|a| !a.has_program) {
             return Err(report.over_budget());
         }
         for (name, run) in algorithms(FALLBACKS) {
@@ -157,6 +192,8 @@ pub struct Attempt {
     pub name: &'static str,
     /// Why it stopped.
     pub stop: StopReason,
+    /// Whether it made a program.
+    pub has_program: bool,
     /// What its program costs with every product counted, before tidying.
     pub plain: Counts,
     /// What the tidied program costs where arithmetic on constants is free.
@@ -188,8 +225,14 @@ impl Report {
 
     /// Notes an attempt; its program, tidied.
     fn record(&mut self, name: &'static str, outcome: Outcome) -> Option<Program> {
-        let mut attempt =
-            Attempt { name, stop: outcome.stop, plain: Counts::default(), folded: Counts::default(), verdict: None };
+        let mut attempt = Attempt {
+            name,
+            stop: outcome.stop,
+            has_program: outcome.program.is_some(),
+            plain: Counts::default(),
+            folded: Counts::default(),
+            verdict: None,
+        };
         let program = outcome.program.map(|program| {
             attempt.plain = program.count(Counting::Plain);
             let tidied = program.tidied();
@@ -210,11 +253,13 @@ impl Report {
 
     fn over_budget(&self) -> Diagnostic {
         let names: Vec<&str> = self.attempts.iter().map(|a| a.name).collect();
-        let paths = self.attempts.iter().any(|a| a.stop == StopReason::PathBudget);
+        let stopped_by = |stop| self.attempts.iter().any(|a| a.stop == stop);
         Diagnostic::limitation(format!("the derivative is too large for the strategy {}", names.join(", ")))
             .with_reason(
-                if paths {
+                if stopped_by(StopReason::PathBudget) {
                     "there are more paths than the budget allows"
+                } else if stopped_by(StopReason::EvaluationBudget) {
+                    "the order takes more evaluations than the budget allows"
                 } else {
                     "the program would have more products than the budget allows"
                 }
@@ -234,6 +279,10 @@ impl fmt::Display for Report {
                 StopReason::Done => write!(f, "{} (plain: {})", attempt.folded, attempt.plain)?,
                 StopReason::PathBudget => f.write_str("stopped: too many paths")?,
                 StopReason::ProductBudget => f.write_str("stopped: too many products")?,
+                StopReason::EvaluationBudget if attempt.has_program => {
+                    write!(f, "{} (plain: {}), the budget used up", attempt.folded, attempt.plain)?;
+                }
+                StopReason::EvaluationBudget => f.write_str("stopped: too many evaluations")?,
             }
             match &attempt.verdict {
                 Some(Verdict::Differs(m)) => write!(f, "; REJECTED in row {}", m.row)?,

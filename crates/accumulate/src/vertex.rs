@@ -7,16 +7,21 @@
 //! | fill-in | an edge that was not there |
 //! | absorption | an edge that was there: its label takes one more product |
 //! | Markowitz degree | [`Elimination::markowitz_degree`] |
+//! | vector c-graph: sizes d(j) (section 2.5) | [`Elimination::with_sizes`] |
+//! | OPS{v(j)} = d(j) (sum of d(i)) (sum of d(k)) | [`Elimination::cost`] |
 //!
-//! In: a linearised graph, an order of its intermediates. Out: a program.
+//! In: a linearised graph, an order of its intermediates. Out: a program. Orders are made by `greedy.rs`
+//! and by the searches.
 //!
 //! Correct in any order: every path through v is a path i -> v -> k continued, and each such pair of
 //! edges gives its product to the one edge i -> k. Edges are merged by their ends here because every
 //! edge serves every pair of a source before it and a sink behind it: there are no other sets yet.
 
-use crate::{Budget, Builder, LabelId, LinearGraph, Outcome, Program, StopReason, VertexId};
+use crate::serving::Serving;
+use crate::{Budget, Builder, Counting, Label, LabelId, LinearGraph, Outcome, Program, StopReason, VertexId};
 use chainrule_base::Id;
 use rustc_hash::FxHashMap;
+use std::ops::{AddAssign, Sub, SubAssign};
 
 /// Eliminates in the order given; intermediates that it leaves out follow in ascending order, and what
 /// is no intermediate, or was there before, is passed over.
@@ -35,6 +40,91 @@ pub fn run(linear: &LinearGraph, budget: &Budget, order: &[VertexId]) -> Outcome
     Outcome::done(elimination.finish())
 }
 
+/// How much a vertex has on one side, by what is known of the labels; in a vector graph neighbours count
+/// with their sizes.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Degree {
+    /// Neighbours by labels 1 and -1.
+    pub unit: u64,
+    /// Neighbours by other constant labels.
+    pub constant: u64,
+    /// Neighbours by labels that depend on the point.
+    pub var: u64,
+}
+
+impl Degree {
+    /// One neighbour of this size.
+    #[must_use]
+    pub fn of(label: Label, size: u64) -> Self {
+        let mut degree = Self::default();
+        match label {
+            Label::One | Label::MinusOne => degree.unit = size,
+            Label::Const => degree.constant = size,
+            Label::Var => degree.var = size,
+        }
+        degree
+    }
+
+    /// How many multiplications it takes to multiply all labels of one side by all of the other.
+    #[must_use]
+    pub fn products(self, other: Self, counting: Counting) -> u64 {
+        match counting {
+            Counting::Plain => self.all() * other.all(),
+            Counting::UnitFree => self.paid() * other.paid(),
+            Counting::Folded => self.paid() * other.paid() - self.constant * other.constant,
+        }
+    }
+
+    fn all(self) -> u64 {
+        self.unit + self.paid()
+    }
+
+    fn paid(self) -> u64 {
+        self.constant + self.var
+    }
+}
+
+impl AddAssign for Degree {
+    fn add_assign(&mut self, other: Self) {
+        self.unit += other.unit;
+        self.constant += other.constant;
+        self.var += other.var;
+    }
+}
+
+impl SubAssign for Degree {
+    fn sub_assign(&mut self, other: Self) {
+        *self = *self - other;
+    }
+}
+
+impl Sub for Degree {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        Self { unit: self.unit - other.unit, constant: self.constant - other.constant, var: self.var - other.var }
+    }
+}
+
+/// What is known of a product of two labels.
+pub(crate) fn product_label(a: Label, b: Label) -> Label {
+    match (a, b) {
+        (Label::Var, _) | (_, Label::Var) => Label::Var,
+        (Label::Const, _) | (_, Label::Const) => Label::Const,
+        (Label::One | Label::MinusOne, _) => {
+            if a == b {
+                Label::One
+            } else {
+                Label::MinusOne
+            }
+        }
+    }
+}
+
+/// What is known of a sum of two labels; the sum of two units is any number.
+pub(crate) fn sum_label(a: Label, b: Label) -> Label {
+    if a == Label::Var || b == Label::Var { Label::Var } else { Label::Const }
+}
+
 /// A graph of which some intermediates are eliminated.
 ///
 /// Adjacency lists keep entries of eliminated vertices until half of a list is stale, so that an
@@ -43,6 +133,10 @@ pub fn run(linear: &LinearGraph, budget: &Budget, order: &[VertexId]) -> Outcome
 pub struct Elimination<'a> {
     linear: &'a LinearGraph,
     builder: Builder,
+    /// By vertex, how many scalars it stands for; `None` for one each.
+    sizes: Option<&'a [u64]>,
+    /// Edges that serve no pair asked for are never made.
+    serving: Option<Serving>,
     /// The label of each edge by source and target. Looked up only, never iterated.
     labels: FxHashMap<(VertexId, VertexId), LabelId>,
     predecessors: Vec<Neighbours>,
@@ -56,17 +150,35 @@ struct Neighbours {
     /// In the order in which edges were made; may hold eliminated vertices.
     list: Vec<VertexId>,
     /// How many are not eliminated.
-    degree: usize,
+    n_alive: usize,
+    /// Those that are not eliminated.
+    degree: Degree,
 }
 
 impl<'a> Elimination<'a> {
     /// Nothing eliminated yet. Parallel edges are added up.
     #[must_use]
     pub fn new(linear: &'a LinearGraph) -> Self {
+        Self::start(linear, None)
+    }
+
+    /// The same for a vector graph; `sizes` are those of the vertices.
+    ///
+    /// # Panics
+    /// When there are fewer sizes than vertices.
+    #[must_use]
+    pub fn with_sizes(linear: &'a LinearGraph, sizes: &'a [u64]) -> Self {
+        assert!(sizes.len() >= linear.n_vertices(), "a size for each vertex");
+        Self::start(linear, Some(sizes))
+    }
+
+    fn start(linear: &'a LinearGraph, sizes: Option<&'a [u64]>) -> Self {
         let n = linear.n_vertices();
         let mut elimination = Self {
             linear,
             builder: Builder::new(linear),
+            sizes,
+            serving: Serving::new(linear),
             labels: FxHashMap::default(),
             predecessors: vec![Neighbours::default(); n],
             successors: vec![Neighbours::default(); n],
@@ -79,19 +191,38 @@ impl<'a> Elimination<'a> {
         elimination
     }
 
+    /// The graph that it started from.
+    #[must_use]
+    pub fn linear(&self) -> &'a LinearGraph {
+        self.linear
+    }
+
     /// Adds a product to the edge from `i` to `k`, which is made if it is not there.
     fn absorb(&mut self, i: VertexId, k: VertexId, product: &[LabelId]) {
+        if self.serving.as_ref().is_some_and(|serving| !serving.serves(i, k)) {
+            return;
+        }
+        let (size_i, size_k) = (self.size(i), self.size(k));
         let old = self.labels.get(&(i, k)).copied();
         if let Some(old) = old {
             self.builder.add(&[old]);
-        } else {
-            for (neighbours, other) in [(&mut self.successors[i.index()], k), (&mut self.predecessors[k.index()], i)] {
-                neighbours.list.push(other);
-                neighbours.degree += 1;
-            }
         }
         self.builder.add(product);
         let label = self.builder.close();
+        let kind = self.builder.kind(label);
+        let (out, into) = (&mut self.successors[i.index()], &mut self.predecessors[k.index()]);
+        if let Some(old) = old {
+            let old_kind = self.builder.kind(old);
+            out.degree -= Degree::of(old_kind, size_k);
+            into.degree -= Degree::of(old_kind, size_i);
+        } else {
+            out.list.push(k);
+            out.n_alive += 1;
+            into.list.push(i);
+            into.n_alive += 1;
+        }
+        out.degree += Degree::of(kind, size_k);
+        into.degree += Degree::of(kind, size_i);
         self.labels.insert((i, k), label);
     }
 
@@ -101,10 +232,51 @@ impl<'a> Elimination<'a> {
         v.index() < self.gone.len() && !self.linear.is_source(v) && !self.linear.is_sink(v) && !self.gone[v.index()]
     }
 
-    /// How many products the elimination of `v` takes: predecessors times successors.
+    /// Whether an edge from `i` to `k` would be kept, were it made.
+    pub(crate) fn serves(&self, i: VertexId, k: VertexId) -> bool {
+        self.serving.as_ref().is_none_or(|serving| serving.serves(i, k))
+    }
+
+    /// How many scalars `v` stands for: 1 but in vector graphs.
+    #[must_use]
+    pub fn size(&self, v: VertexId) -> u64 {
+        self.sizes.map_or(1, |sizes| sizes[v.index()])
+    }
+
+    /// How many vertices are before and behind `v`.
+    #[must_use]
+    pub fn degrees(&self, v: VertexId) -> (usize, usize) {
+        (self.predecessors[v.index()].n_alive, self.successors[v.index()].n_alive)
+    }
+
+    /// The edges into `v`.
+    pub(crate) fn in_degree(&self, v: VertexId) -> Degree {
+        self.predecessors[v.index()].degree
+    }
+
+    /// The edges out of `v`.
+    pub(crate) fn out_degree(&self, v: VertexId) -> Degree {
+        self.successors[v.index()].degree
+    }
+
+    /// How many multiplications the elimination of `v` takes: in a scalar graph predecessors times
+    /// successors, in a vector graph size times the sizes of both sides.
     #[must_use]
     pub fn markowitz_degree(&self, v: VertexId) -> u64 {
-        self.predecessors[v.index()].degree as u64 * self.successors[v.index()].degree as u64
+        self.cost(v, Counting::Plain)
+    }
+
+    /// How many multiplications the elimination of `v` takes, some of which may be free.
+    /// Where only some pairs are asked for, products for edges that serve none are counted with the rest.
+    #[must_use]
+    pub fn cost(&self, v: VertexId, counting: Counting) -> u64 {
+        self.size(v) * self.in_degree(v).products(self.out_degree(v), counting)
+    }
+
+    /// What is known of the label of the edge from `i` to `k`; `None` where there is no edge.
+    #[must_use]
+    pub fn label(&self, i: VertexId, k: VertexId) -> Option<Label> {
+        self.labels.get(&(i, k)).map(|label| self.builder.kind(*label))
     }
 
     /// The vertices with an edge to `v`.
@@ -132,20 +304,21 @@ impl<'a> Elimination<'a> {
         let before: Vec<VertexId> = self.predecessors(v).collect();
         let behind: Vec<VertexId> = self.successors(v).collect();
         self.gone[v.index()] = true;
+        let size = self.size(v);
         let out_labels: Vec<LabelId> = behind.iter().map(|k| self.labels[&(v, *k)]).collect();
         for &i in &before {
             if let Some(in_label) = self.labels.remove(&(i, v)) {
                 for (&k, &out_label) in behind.iter().zip(&out_labels) {
                     self.absorb(i, k, &[in_label, out_label]);
                 }
+                let kind = self.builder.kind(in_label);
+                self.successors[i.index()].forget_one(Degree::of(kind, size), &self.gone);
             }
         }
-        for &k in &behind {
+        for (&k, &out_label) in behind.iter().zip(&out_labels) {
             self.labels.remove(&(v, k));
-            self.predecessors[k.index()].forget_one(&self.gone);
-        }
-        for &i in &before {
-            self.successors[i.index()].forget_one(&self.gone);
+            let kind = self.builder.kind(out_label);
+            self.predecessors[k.index()].forget_one(Degree::of(kind, size), &self.gone);
         }
         self.predecessors[v.index()] = Neighbours::default();
         self.successors[v.index()] = Neighbours::default();
@@ -170,9 +343,10 @@ impl<'a> Elimination<'a> {
 
 impl Neighbours {
     /// One of the list was eliminated.
-    fn forget_one(&mut self, gone: &[bool]) {
-        self.degree -= 1;
-        if self.list.len() > 2 * self.degree + 8 {
+    fn forget_one(&mut self, degree: Degree, gone: &[bool]) {
+        self.n_alive -= 1;
+        self.degree -= degree;
+        if self.list.len() > 2 * self.n_alive + 8 {
             self.list.retain(|u| !gone[u.index()]);
         }
     }

@@ -31,11 +31,7 @@ proptest! {
     #[test]
     fn agree_with_the_sum_over_paths(bytes in proptest::collection::vec(any::<u8>(), 0..120), ask in any::<u64>()) {
         let linear = support::linear(&mut Unstructured::new(&bytes)).unwrap();
-        let (n_rows, n_columns) = (linear.rows().len(), linear.columns().len());
-        let some: Vec<(usize, usize)> = (0..n_rows)
-            .flat_map(|r| (0..n_columns).map(move |c| (r, c)))
-            .filter(|(r, c)| ask >> (3 * r + c) & 1 == 1)
-            .collect();
+        let some = support::some_pairs(&linear, ask);
         let mut patterns = Vec::new();
         for linear in [linear.clone(), linear.ask_only(&some).unwrap()] {
             for (name, program) in programs(&linear) {

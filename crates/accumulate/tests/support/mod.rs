@@ -1,6 +1,8 @@
 //! Random linearised graphs, and the settings of random tests.
 #![allow(dead_code, missing_docs, clippy::unwrap_used)]
 
+pub mod graphs;
+
 use arbitrary::Unstructured;
 use chainrule_accumulate::{Label, LinearGraph};
 use proptest::test_runner::{Config, RngSeed};
@@ -23,4 +25,11 @@ pub fn linear(u: &mut Unstructured<'_>) -> arbitrary::Result<LinearGraph> {
         }
     }
     Ok(LinearGraph::from_edges(n_inputs, n_intermediates, n_outputs, &edges).unwrap())
+}
+
+/// Some of the pairs of a small graph, one for each bit of `ask`.
+pub fn some_pairs(linear: &LinearGraph, ask: u64) -> Vec<(usize, usize)> {
+    let n_columns = linear.columns().len();
+    let pairs = (0..linear.rows().len()).flat_map(|r| (0..n_columns).map(move |c| (r, c)));
+    pairs.filter(|(r, c)| ask >> (3 * r + c) & 1 == 1).collect()
 }

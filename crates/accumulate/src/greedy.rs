@@ -1,0 +1,248 @@
+//! Greedy vertex orders: the next vertex is the one of the lowest score (`score.rs`).
+//!
+//! In: a linearised graph, a score, what decides ties, and how multiplications count. Out: a program
+//! ([`run`]) or the order alone ([`order`]).
+//!
+//! One mechanism for all scores: a priority queue in which an entry is out of date when the vertex is
+//! gone or has another score by now. A step enters the vertices anew whose scores it may have changed.
+
+use crate::random::Random;
+use crate::score::{Evaluator, Scope, Value, changed};
+use crate::vertex::Elimination;
+use crate::{Budget, Counting, LinearGraph, Outcome, Score, StopReason, VertexId};
+use chainrule_base::Id;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Which of several vertices of the lowest score is next. Ties decide much: they move Markowitz on a
+/// robot arm from 288 multiplications to 248.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ties {
+    /// The one with the lowest number.
+    Lowest,
+    /// The one with the highest number.
+    Highest,
+    /// The one with the shortest way from the inputs, counted along the longest path; then the lowest number.
+    Forward,
+    /// The one with the shortest way to the outputs, counted along the longest path; then the highest number.
+    Backward,
+    /// One at random, by this seed.
+    Seeded(u64),
+}
+
+/// How to order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// Which vertex is next.
+    pub score: Score,
+    /// Which of several.
+    pub ties: Ties,
+    /// How multiplications count in the score.
+    pub counting: Counting,
+    /// Whether vertices with one predecessor or one successor go before all others.
+    pub degree_one_first: bool,
+}
+
+impl Options {
+    /// This score, the lowest number on ties, all multiplications counted, degree one not first.
+    #[must_use]
+    pub fn new(score: Score) -> Self {
+        Self { score, ties: Ties::Lowest, counting: Counting::Plain, degree_one_first: false }
+    }
+}
+
+/// Elimination in greedy order. With p counting the products: O(p log p) for the scores on degrees; a
+/// factor of the degrees more for fill-in, damage and reduction; each step a sweep over the graph for path
+/// lengths. Scores that are more than a number to look up are bounded by [`Budget::evaluations`].
+///
+/// ```
+/// use chainrule_accumulate::greedy::{self, Options};
+/// use chainrule_accumulate::{Budget, Label, LinearGraph, Score};
+/// let chain = LinearGraph::from_edges(1, 1, 1, &[(0, 1, Label::Var), (1, 2, Label::Var)])?;
+/// let outcome = greedy::run(&chain, &Budget::default(), &Options::new(Score::FillIn));
+/// assert_eq!(outcome.program.map(|p| p.n_steps()), Some(1));
+/// # Ok::<(), chainrule_base::Diagnostic>(())
+/// ```
+#[must_use]
+pub fn run(linear: &LinearGraph, budget: &Budget, options: &Options) -> Outcome {
+    match eliminate(Elimination::new(linear), budget, options) {
+        Ok((elimination, _)) => Outcome::done(elimination.finish()),
+        Err(stop) => Outcome::stopped(stop),
+    }
+}
+
+/// The order in which [`run`] eliminates.
+///
+/// # Errors
+/// The budget that is too small.
+pub fn order(linear: &LinearGraph, budget: &Budget, options: &Options) -> Result<Vec<VertexId>, StopReason> {
+    eliminate(Elimination::new(linear), budget, options).map(|(_, order)| order)
+}
+
+/// Eliminates what is there in greedy order; returns the elimination and the order.
+pub(crate) fn eliminate<'a>(
+    mut elimination: Elimination<'a>,
+    budget: &Budget,
+    options: &Options,
+) -> Result<(Elimination<'a>, Vec<VertexId>), StopReason> {
+    let linear = elimination.linear();
+    let scope = options.score.scope();
+    let mut queue = Queue::new(&elimination, options);
+    let mut order = Vec::with_capacity(linear.intermediates().len());
+    while let Some(v) = queue.next(&elimination) {
+        order.push(v);
+        let (before, behind) = elimination.eliminate(v);
+        if elimination.n_products() > budget.products {
+            return Err(StopReason::ProductBudget);
+        }
+        queue.evaluator.after_step(&elimination);
+        if scope == Scope::All {
+            queue.clear();
+        }
+        for u in changed(scope, &elimination, linear, &before, &behind) {
+            queue.update(&elimination, u);
+        }
+        if scope == Scope::None && options.degree_one_first {
+            for u in before.into_iter().chain(behind) {
+                queue.update(&elimination, u);
+            }
+        }
+        if !matches!(scope, Scope::None | Scope::Neighbours) && queue.n_evaluations > budget.evaluations {
+            return Err(StopReason::EvaluationBudget);
+        }
+    }
+    Ok((elimination, order))
+}
+
+/// What orders vertices: after those of degree one, score, rank.
+type Key = (bool, Value, u32);
+
+/// Vertices by key.
+struct Queue {
+    heap: BinaryHeap<Reverse<(Key, VertexId)>>,
+    evaluator: Evaluator,
+    degree_one_first: bool,
+    /// By vertex, its place among equals.
+    ranks: Vec<u32>,
+    /// By vertex, its newest key.
+    keys: Vec<Option<Key>>,
+    n_evaluations: u64,
+}
+
+impl Queue {
+    fn new(elimination: &Elimination<'_>, options: &Options) -> Self {
+        let linear = elimination.linear();
+        let mut queue = Self {
+            heap: BinaryHeap::new(),
+            evaluator: Evaluator::new(options.score, options.counting, elimination),
+            degree_one_first: options.degree_one_first,
+            ranks: ranks(linear, options.ties),
+            keys: vec![None; linear.n_vertices()],
+            n_evaluations: 0,
+        };
+        for v in linear.intermediates() {
+            queue.update(elimination, v);
+        }
+        queue
+    }
+
+    fn update(&mut self, elimination: &Elimination<'_>, v: VertexId) {
+        if !elimination.can_eliminate(v) {
+            return;
+        }
+        self.n_evaluations += 1;
+        let (n_before, n_behind) = elimination.degrees(v);
+        let late = self.degree_one_first && n_before.min(n_behind) > 1;
+        let key = (late, self.evaluator.value(elimination, v), self.ranks[v.index()]);
+        if self.keys[v.index()] != Some(key) {
+            self.keys[v.index()] = Some(key);
+            self.heap.push(Reverse((key, v)));
+        }
+    }
+
+    fn clear(&mut self) {
+        self.heap.clear();
+        self.keys.fill(None);
+    }
+
+    fn next(&mut self, elimination: &Elimination<'_>) -> Option<VertexId> {
+        while let Some(Reverse((key, v))) = self.heap.pop() {
+            if elimination.can_eliminate(v) && self.keys[v.index()] == Some(key) {
+                return Some(v);
+            }
+        }
+        None
+    }
+}
+
+/// By vertex, its place among vertices of equal score.
+fn ranks(linear: &LinearGraph, ties: Ties) -> Vec<u32> {
+    let n = linear.n_vertices();
+    let mut vertices: Vec<VertexId> = (0..n).map(VertexId::new).collect();
+    match ties {
+        Ties::Lowest => {}
+        Ties::Highest => vertices.reverse(),
+        Ties::Forward => {
+            let mut depth = vec![0u32; n];
+            for (_, edge) in linear.edges() {
+                depth[edge.target.index()] = depth[edge.target.index()].max(depth[edge.source.index()] + 1);
+            }
+            vertices.sort_by_key(|v| depth[v.index()]);
+        }
+        Ties::Backward => {
+            let mut height = vec![0u32; n];
+            for (_, edge) in linear.edges().rev() {
+                height[edge.source.index()] = height[edge.source.index()].max(height[edge.target.index()] + 1);
+            }
+            vertices.sort_by_key(|v| (height[v.index()], Reverse(*v)));
+        }
+        Ties::Seeded(seed) => Random::new(seed).shuffle(&mut vertices),
+    }
+    let mut ranks = vec![0; n];
+    for (rank, v) in vertices.iter().enumerate() {
+        ranks[v.index()] = rank as u32;
+    }
+    ranks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Label;
+
+    /// Layers of random edges.
+    fn random_graph(random: &mut Random) -> LinearGraph {
+        let (n_inputs, n_intermediates, n_outputs) = (1 + random.below(3), random.below(14), 1 + random.below(3));
+        let first_output = n_inputs + n_intermediates;
+        let mut edges = Vec::new();
+        for target in n_inputs..first_output + n_outputs {
+            for _ in 0..1 + random.below(3) {
+                let label = [Label::Var, Label::Const, Label::One, Label::MinusOne][random.below(4)];
+                edges.push((random.below(target.min(first_output)), target, label));
+            }
+        }
+        LinearGraph::from_edges(n_inputs, n_intermediates, n_outputs, &edges).unwrap()
+    }
+
+    /// A queue with local updates takes the vertices that a search through all of them takes.
+    #[test]
+    fn updates_reach_every_score_that_changes() {
+        let mut random = Random::new(1);
+        for _ in 0..400 {
+            let linear = random_graph(&mut random);
+            for score in Score::ALL {
+                for counting in [Counting::Plain, Counting::UnitFree, Counting::Folded] {
+                    let options = Options { counting, ..Options::new(score) };
+                    let mut elimination = Elimination::new(&linear);
+                    for v in order(&linear, &Budget::default(), &options).unwrap() {
+                        let evaluator = Evaluator::new(score, counting, &elimination);
+                        let left = linear.intermediates().filter(|u| elimination.can_eliminate(*u));
+                        let best = left.min_by_key(|u| (evaluator.value(&elimination, *u), *u));
+                        assert_eq!(best, Some(v), "{score:?} {counting:?} on {linear:?}");
+                        elimination.eliminate(v);
+                    }
+                }
+            }
+        }
+    }
+}
