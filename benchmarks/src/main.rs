@@ -1,6 +1,8 @@
 //! Chainrule's benchmarks. Counts before times: what the derivatives of the benchmark problems cost.
 
 mod counts;
+mod growth;
+mod memory;
 mod problems;
 mod scale;
 mod targets;
@@ -11,7 +13,7 @@ use std::process::ExitCode;
 /// Benchmarks of Chainrule: definitions, engines, records.
 #[derive(Parser)]
 #[command(
-    after_help = "Examples:\n  chainrule-bench counts\n  chainrule-bench counts --problem sh20,ba --detail --verify\n  chainrule-bench scale"
+    after_help = "Examples:\n  chainrule-bench counts\n  chainrule-bench counts --problem sh20,ba --detail --verify\n  chainrule-bench scale\n  chainrule-bench growth --family layered --edges 100000"
 )]
 struct Cli {
     #[command(subcommand)]
@@ -22,14 +24,17 @@ struct Cli {
 enum Command {
     /// Operation counts of the benchmark problems beside D*, the best peers and the goals.
     Counts(counts::Options),
-    /// Growth of time and memory with the size of a graph, to a million nodes.
+    /// A chain and a random graph to a million nodes, through every stage.
     Scale(scale::Options),
+    /// How the time and memory of derivations grow with the problem.
+    Growth(growth::Options),
 }
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Counts(options) => counts::run(&options),
         Command::Scale(options) => scale::run(&options),
+        Command::Growth(options) => growth::run(&options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

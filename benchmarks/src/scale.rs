@@ -1,5 +1,6 @@
 //! `scale`: chains and random graphs of a thousand to a million nodes, through every stage.
 
+use crate::memory;
 use chainrule::{Expr, Function, Vector, vars};
 use clap::Args;
 use std::time::Instant;
@@ -10,13 +11,6 @@ pub struct Options {
     /// The largest number of nodes.
     #[arg(long, default_value_t = 1_000_000)]
     nodes: usize,
-}
-
-/// The peak of this process's memory in MiB, where the system tells it.
-fn peak_memory() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
-    Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? / 1024)
 }
 
 fn chain(n: usize, x: &Vector) -> Expr {
@@ -62,6 +56,7 @@ pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     for (name, make) in [("chain", chain as fn(usize, &Vector) -> Expr), ("random", random)] {
         let mut n = 1000;
         while n <= options.nodes {
+            memory::forget_peak();
             let start = Instant::now();
             let x = vars("x", 10);
             let f = Function::new(name, &x, &make(n, &x))?;
@@ -78,7 +73,7 @@ pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
             let ran = start.elapsed().as_secs_f64();
             std::hint::black_box(results);
             let operations = gradient.counts().map_or(0, |c| c.arithmetic() + c.call);
-            let peak = peak_memory().map_or_else(|| "?".into(), |m| m.to_string());
+            let peak = memory::peak().map_or_else(|| "?".into(), |m| m.to_string());
             println!(
                 "{name:<8} {n:>9} {built:>9.3} {derived:>9.3} {lowered:>9.3} {ran:>9.4} {operations:>10} {peak:>9}"
             );

@@ -1,0 +1,122 @@
+//! `growth`: how the time and memory of a derivation grow with the problem: spherical harmonics,
+//! space-time gradients, random layered graphs.
+
+use crate::{memory, problems};
+use chainrule::{Derivation, Error, Expr, Function, Vector, vars};
+use clap::Args;
+use serde_json::json;
+use std::time::Instant;
+
+/// How far to go.
+#[derive(Args)]
+pub struct Options {
+    /// The strategy.
+    #[arg(long, default_value = "auto")]
+    strategy: String,
+    /// The largest random layered graph, in edges.
+    #[arg(long, default_value_t = 1_000_000)]
+    edges: usize,
+    /// Only these families: sh, st, layered.
+    #[arg(long = "family", value_delimiter = ',')]
+    families: Vec<String>,
+    /// One JSON object a line: family, size, operations, seconds, peak_mib, exponent.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Repeats of a measurement; the least time is taken, as what the machine's other work adds only.
+const REPEATS: usize = 3;
+/// Derivations that take longer are not repeated.
+const LONG: f64 = 2.0;
+
+/// A family, the largest of its sizes last, and how a member is made.
+type Family<'a> = (&'static str, Vec<usize>, Box<dyn Fn(usize) -> Result<Derivation, Box<dyn std::error::Error>> + 'a>);
+
+/// Prints the table.
+///
+/// # Errors
+/// When a derivation fails.
+pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
+    let named =
+        |name: String| problems::problem(&name)?.derivation.ok_or_else(|| format!("{name} has no derivative").into());
+    let layers = (0..).map(|k| 1000 * 10_usize.pow(k)).take_while(|edges| *edges <= options.edges).collect();
+    let families: Vec<Family<'_>> = vec![
+        ("sh", vec![5, 10, 20, 40], Box::new(|n| named(format!("sh{n}")))),
+        ("st", vec![2, 5, 10, 20, 40, 80], Box::new(|n| named(format!("st{n}_par")))),
+        ("layered", layers, Box::new(|edges| Ok(layered(edges)?))),
+    ];
+    if let Some(unknown) = options.families.iter().find(|f| families.iter().all(|family| family.0 != **f)) {
+        return Err(format!("there is no family `{unknown}`; the families are sh, st, layered").into());
+    }
+    if !options.json {
+        println!(
+            "{:<8} {:>8} {:>11} {:>10} {:>9} {:>9}",
+            "family", "size", "operations", "seconds", "peak MiB", "exponent"
+        );
+    }
+    for (family, sizes, make) in families {
+        if !options.families.is_empty() && !options.families.iter().any(|f| f == family) {
+            continue;
+        }
+        let mut last: Option<(f64, f64)> = None;
+        for size in sizes {
+            let derivation = make(size)?.strategy(&options.strategy);
+            memory::forget_peak();
+            let mut seconds = f64::INFINITY;
+            let mut operations = 0;
+            for _ in 0..REPEATS {
+                let start = Instant::now();
+                let derived = derivation.function()?;
+                seconds = seconds.min(start.elapsed().as_secs_f64());
+                operations = derived.counts().map_or(0, |c| c.arithmetic() + c.call);
+                if seconds > LONG {
+                    break;
+                }
+            }
+            // Of the time by the operations of the result: what is n log n has a little above 1.
+            let work = operations.max(1) as f64;
+            let exponent = last.map(|(t, w)| (seconds / t).ln() / (work / w).ln());
+            last = Some((seconds, work));
+            let peak = memory::peak();
+            if options.json {
+                println!(
+                    "{}",
+                    json!({"family": family, "size": size, "operations": operations, "seconds": seconds,
+                        "peak_mib": peak, "exponent": exponent})
+                );
+            } else {
+                let peak = peak.map_or_else(|| "?".into(), |m| m.to_string());
+                let exponent = exponent.map_or_else(String::new, |e| format!("{e:.2}"));
+                println!("{family:<8} {size:>8} {operations:>11} {seconds:>10.4} {peak:>9} {exponent:>9}");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The Jacobian of a random layered graph: 10 inputs, 10 results, layers of 50 products and sums of
+/// what the layer before holds, about two edges a node.
+fn layered(edges: usize) -> Result<Derivation, Error> {
+    const WIDTH: usize = 50;
+    let x = vars("x", 10);
+    let mut state = 88_172_645_463_325_252_u64;
+    let mut draw = |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % below as u64) as usize
+    };
+    let mut layer: Vec<Expr> = x.iter().cloned().collect();
+    for _ in 0..edges / (2 * WIDTH) {
+        let next = |_| {
+            // Two different ones, so that nothing cancels.
+            let first = draw(layer.len());
+            let second = (first + 1 + draw(layer.len() - 1)) % layer.len();
+            let (a, b) = (&layer[first], &layer[second]);
+            if draw(2) == 0 { 0.5 * (a * b) } else { a + b }
+        };
+        layer = (0..WIDTH).map(next).collect();
+    }
+    let y = Vector::new(layer.into_iter().take(10).collect()).named("y");
+    Ok(Function::new("layered", &x, &y)?.jacobian())
+}
