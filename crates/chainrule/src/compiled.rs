@@ -1,11 +1,11 @@
 //! Running code.
 
-use crate::function::{Body, Shape};
+use crate::function::{ArrayBody, Body, Shape};
 use crate::leaves::{Leaf, leaves};
 use crate::{Error, Function, Result};
-use chainrule_base::{Name, Poly, Sources};
+use chainrule_base::{Name, Poly};
 use chainrule_interpret::{Program, Slice, SliceMut, Strided, StridedMut};
-use chainrule_ir::{Type, Value};
+use chainrule_ir::{Size, Type, Value};
 use chainrule_kernel::{GraphPort, Kernel, lower_function, lower_graph};
 use std::sync::Arc;
 
@@ -32,7 +32,8 @@ pub struct Compiled {
     signature: Signature,
     inputs: Vec<Shape>,
     outputs: Vec<Shape>,
-    sources: Arc<Sources>,
+    /// What it was made of, when that keeps its loops.
+    body: Option<Arc<ArrayBody>>,
 }
 
 /// The arguments and the results as the program writes them.
@@ -78,12 +79,12 @@ impl Compiled {
     pub(crate) fn new(function: &Function) -> Result<Self> {
         let kernel = lower(function)?;
         let program = Program::new(&kernel).map_err(|d| Error::program(d, &Arc::default()))?;
-        let sources = match &function.body {
-            Body::Scalar(_) => Arc::default(),
-            Body::Array(body) => body.sources.clone(),
+        let body = match &function.body {
+            Body::Scalar(_) => None,
+            Body::Array(body) => Some(body.clone()),
         };
         let (inputs, outputs) = (function.inputs(), function.outputs());
-        Ok(Self { kernel, program, signature: function.signature(), inputs, outputs, sources })
+        Ok(Self { kernel, program, signature: function.signature(), inputs, outputs, body })
     }
 
     /// Names and types of arguments and results.
@@ -197,7 +198,13 @@ impl Compiled {
     /// # Errors
     /// When a value does not have the type or the extents of its argument, or the program fails.
     pub fn call(&self, args: &[Value<f64>]) -> Result<Vec<Value<f64>>> {
-        let flat = Flat::new(&self.signature.params, args)?;
+        // An extent below an empty one is not seen: it is what the type says at the other arguments' sizes.
+        let bound = self.body.as_ref().and_then(|body| chainrule_ir::bind_sizes(&body.function, args).ok());
+        let unseen = |size: &Size| match &bound {
+            Some(sizes) => sizes.eval(size),
+            None => size.as_constant(),
+        };
+        let flat = Flat::new(&self.signature.params, args, unseen)?;
         let extents: Vec<&[usize]> = flat.extents.iter().map(Vec::as_slice).collect();
         let slices: Vec<Slice<'_>> = flat.columns.iter().map(Column::slice).collect();
         let sizes = self.program.bind_inputs(&extents, &slices).map_err(|e| self.failed(e))?;
@@ -214,7 +221,10 @@ impl Compiled {
 
     fn failed(&self, error: chainrule_interpret::RunError) -> Error {
         match error.diagnostic().span() {
-            Some(_) => Error::program(error.diagnostic(), &self.sources),
+            Some(_) => {
+                let sources = self.body.as_ref().map_or_else(Arc::default, |body| body.sources.clone());
+                Error::program(error.diagnostic(), &sources)
+            }
             None => Error::Run(error),
         }
     }
@@ -273,7 +283,8 @@ struct Flat {
 }
 
 impl Flat {
-    fn new(params: &[(Name, Type)], args: &[Value<f64>]) -> Result<Self> {
+    /// `unseen` is the extent of an array of which there is none.
+    fn new(params: &[(Name, Type)], args: &[Value<f64>], unseen: impl Fn(&Size) -> Option<i64>) -> Result<Self> {
         if params.len() != args.len() {
             let names: Vec<&str> = params.iter().map(|(name, _)| name.as_str()).collect();
             return Err(Error::request(
@@ -291,10 +302,9 @@ impl Flat {
             }
             let mut at = first;
             flat.scatter(ty, arg, &mut at, 0, name)?;
-            // An extent below an empty one was not seen: it is what the type says, or 0.
             for (leaf, extents) in fields.iter().zip(&mut flat.extents[first..]) {
                 while extents.len() < leaf.extents.len() {
-                    let extent = leaf.extents[extents.len()].as_constant().unwrap_or(0);
+                    let extent = unseen(&leaf.extents[extents.len()]).unwrap_or(0);
                     extents.push(usize::try_from(extent).unwrap_or(0));
                 }
             }

@@ -319,3 +319,10 @@ fn everything_can_be_sent_and_shared() {
         }
     });
 }
+
+#[test]
+fn no_rows_have_as_many_elements_as_the_other_arguments_say() {
+    let module = Module::from_text("<text>", "let f = fun (v : [n]Double) (y : [m][n + 1]Double) -> length y").unwrap();
+    let f = module.function("f").unwrap().compile().unwrap();
+    assert_eq!(f.call(&[vec![1.0, 2.0].into(), Value::Array(vec![])]).unwrap(), [Value::Int(0)]);
+}

@@ -1,0 +1,17 @@
+//! Random programs from end to end, and their derivatives in every way there is to them.
+//!
+//! Programs come from the library's generators, failures shrink, seeds are fixed. To look further, run with
+//! `CHAINRULE_RANDOM_SEED=n` (added to every seed) and `CHAINRULE_RANDOM_CASES=k` (k times as many programs).
+//!
+//! | module | compares |
+//! | --- | --- |
+//! | `programs` | programs in F~: interpreter, reference evaluator, forward mode, differences |
+//! | `strategies` | the same unrolled: every strategy, products with vectors, Hessians, patterns |
+//! | `expressions` | functions made in Rust: nested `d`, `select`, users' functions |
+//! | `compiled` | emitted C, compiled, against the interpreter |
+
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+mod programs;
+mod strategies;
+mod support;

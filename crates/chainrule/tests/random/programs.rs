@@ -1,0 +1,88 @@
+//! Programs in F~: printed, read, differentiated with their loops, run.
+
+use crate::support::{Program, doubles, fields, matrix, program, run, same, slopes, with_doubles};
+use chainrule::Value;
+use chainrule_autodiff::{Part, Request, derive};
+use chainrule_ir::evaluate;
+use chainrule_ir::generate::Options;
+use chainrule_ops::{F64, Precise};
+use std::cell::RefCell;
+
+/// Runs `function` in the interpreter and in the reference evaluator, which must agree bit for bit: in values, and in
+/// whether there is one. Says whether both have a value; a program that cannot be lowered has none.
+fn agree(function: &chainrule::Function, ir: &chainrule_ir::Function, args: &[Value<f64>]) -> Result<bool, String> {
+    let expanded = chainrule_autodiff::expand(ir).map_err(|e| e.to_string())?;
+    let compiled = match function.compile() {
+        Ok(compiled) => compiled,
+        Err(e) if e.to_string().contains("limitation") => return Ok(false),
+        Err(e) => return Err(format!("does not compile: {e}")),
+    };
+    match (evaluate(&expanded, &mut F64, args), compiled.call(args)) {
+        (Ok(expected), Ok(found)) if found.len() == 1 && same(&expected, &found[0]) => Ok(true),
+        (Err(_), Err(_)) => Ok(false),
+        (expected, found) => Err(format!("the evaluator says {expected:?}, the interpreter {found:?}")),
+    }
+}
+
+#[test]
+fn the_interpreter_runs_what_the_evaluator_means() {
+    run(1, 1200, 900, 1200, |bytes| {
+        let Some(p) = program(bytes, Options::default())? else { return Ok(false) };
+        agree(&p.function, &p.ir, &p.args).map_err(|e| p.fails(e))
+    });
+}
+
+/// The Jacobian of a program in the interpreter, in the evaluator, and by differences in extended precision. The
+/// derived program, too, is evaluated in extended precision, so that rounding excuses nothing.
+fn compare(p: &Program, precise: &mut Precise) -> Result<bool, String> {
+    let value = match evaluate(&p.ir, &mut F64, &p.args) {
+        Ok(value) if p.ir.result_type().has_double() => value,
+        _ => return Ok(false),
+    };
+    let derived = p.function.jacobian().function().map_err(|e| e.to_string())?;
+    let text = derived.listing();
+    let request = Request { parts: vec![Part::Jacobian], by: vec![] };
+    let ir = derive(&p.ir, &request).map_err(|e| e.to_string())?;
+    if !agree(&derived, &ir, &p.args).map_err(|e| format!("{e}\n{text}"))? {
+        return Ok(false);
+    }
+    let mut counts = Vec::new();
+    p.ir.params.iter().zip(&p.args).for_each(|(param, arg)| fields(p.ir.ty(*param), arg, &mut counts));
+    let exact: Vec<_> = doubles(&p.args).iter().map(|x| precise.from_f64(*x)).collect();
+    let Ok(found) = evaluate(&ir, precise, &with_doubles(&p.args, &exact)) else { return Ok(false) };
+    let found: Vec<f64> = doubles(&[found]).iter().map(|x| precise.as_f64(x)).collect();
+    let found = matrix(&found, value.reals().len(), &counts).ok_or("the Jacobian has another size")?;
+    let Some(expected) = slopes(&p.ir, &p.args, precise) else { return Ok(false) };
+    let mut told = false;
+    for (column, slopes) in expected.iter().enumerate() {
+        for (row, slope) in slopes.iter().enumerate() {
+            let element = found[row][column];
+            // Some partials hold constants that are rounded to doubles.
+            let close = (element - slope.value).abs() <= 1e-11 * (1.0 + slope.value.abs());
+            if slope.smooth && !element.is_nan() && !close {
+                return Err(format!("d{row}/d{column} is {element:e}, by differences {:e}\n{text}", slope.value));
+            }
+            told |= slope.smooth && close && element != 0.0;
+        }
+    }
+    Ok(told)
+}
+
+#[test]
+fn jacobians_of_smooth_programs_are_differences() {
+    let precise = RefCell::new(Precise::new());
+    run(2, 600, 250, 1200, |bytes| {
+        let Some(p) = program(bytes, Options::smooth())? else { return Ok(false) };
+        compare(&p, &mut precise.borrow_mut()).map_err(|e| p.fails(e))
+    });
+}
+
+#[test]
+fn jacobians_of_any_programs_are_differences_where_these_tell_something() {
+    let precise = RefCell::new(Precise::new());
+    run(3, 600, 150, 1200, |bytes| {
+        let Some(mut p) = program(bytes, Options::default())? else { return Ok(false) };
+        p.move_aside();
+        compare(&p, &mut precise.borrow_mut()).map_err(|e| p.fails(e))
+    });
+}

@@ -1,0 +1,258 @@
+//! Programs in F~ unrolled: every strategy of accumulation against forward mode with loops, products with vectors,
+//! Hessians, patterns.
+
+use crate::support::{Program, columns, doubles, fields, matrix, places, program, run, slopes};
+use chainrule::{Derivation, Function, Report, STRATEGIES, Type, Value};
+use chainrule_accumulate::check::Verdict;
+use chainrule_autodiff::{Part, Request, derive};
+use chainrule_ir::generate::Options;
+use chainrule_ops::Precise;
+use std::cell::RefCell;
+
+/// Relative to the largest element: the programs are tame, and have at most a few hundred operations.
+const TOLERANCE: f64 = 1e-10;
+
+type Matrix = Vec<Vec<f64>>;
+
+/// An unrolled program.
+struct Straight {
+    function: Function,
+    /// One list an argument.
+    inputs: Vec<Vec<f64>>,
+    /// The places of its arguments' and results' elements in those of the program.
+    columns: Vec<usize>,
+    rows: Vec<usize>,
+    /// The lengths of its results.
+    results: Vec<usize>,
+}
+
+/// `None` where the program cannot be unrolled: it has integer arrays, or results that are no doubles.
+fn straight(p: &Program, result: &Value<f64>) -> Result<Option<Straight>, String> {
+    let Some(sizes) = p.sizes() else { return Ok(None) };
+    let function = match p.function.unrolled(&sizes) {
+        Ok(function) => function,
+        Err(e) if e.to_string().contains("integers") || e.to_string().contains("limitation") => return Ok(None),
+        Err(e) => return Err(format!("does not unroll: {e}")),
+    };
+    let types: Vec<Type> = p.ir.params.iter().map(|param| p.ir.ty(*param).clone()).collect();
+    let not_int = types.iter().zip(&p.args).filter(|(ty, _)| **ty != Type::Int);
+    let inputs: Vec<Vec<f64>> = not_int.flat_map(|(ty, arg)| columns(ty, arg)).collect();
+    let result_type = p.ir.result_type().clone();
+    let results = columns(&result_type, result).iter().map(Vec::len).collect();
+    let rows = places(&[result_type], std::slice::from_ref(result));
+    Ok(Some(Straight { function, inputs, columns: places(&types, &p.args), rows, results }))
+}
+
+fn eval(function: &Function, inputs: &[Vec<f64>]) -> Result<Vec<Vec<f64>>, String> {
+    let slices: Vec<&[f64]> = inputs.iter().map(Vec::as_slice).collect();
+    function.compile().and_then(|f| f.eval(&slices)).map_err(|e| e.to_string())
+}
+
+impl Straight {
+    /// The rows and columns of a block of the Jacobian, in the program's order.
+    fn blocks(&self) -> Vec<(Vec<usize>, Vec<usize>)> {
+        let split = |lengths: Vec<usize>, places: &[usize]| -> Vec<Vec<usize>> {
+            let mut rest = places.iter().copied();
+            lengths.iter().map(|n| rest.by_ref().take(*n).collect()).collect()
+        };
+        let columns = split(self.inputs.iter().map(Vec::len).collect(), &self.columns);
+        let rows = split(self.results.clone(), &self.rows);
+        rows.iter().flat_map(|r| columns.iter().map(|c| (r.clone(), c.clone()))).collect()
+    }
+
+    /// What `derivation`, a dense Jacobian, gives; and no program of it was rejected on the way.
+    fn jacobian(&self, derivation: &Derivation) -> Result<Matrix, String> {
+        let derived = derivation.explain().map_err(|e| e.to_string())?;
+        if let Some(report) = derived.reports.iter().find(|report| rejected(report)) {
+            return Err(format!("a program was rejected: {report}"));
+        }
+        let found = eval(&derived.function, &self.inputs)?;
+        let mut matrix = vec![vec![f64::NAN; self.columns.len()]; self.rows.len()];
+        let blocks = self.blocks();
+        if blocks.len() != found.len() {
+            return Err(format!("{} blocks, not {}", found.len(), blocks.len()));
+        }
+        for ((rows, columns), block) in blocks.iter().zip(found) {
+            let elements = rows.iter().flat_map(|r| columns.iter().map(move |c| (*r, *c)));
+            if elements.clone().count() != block.len() {
+                return Err("a block has another shape".into());
+            }
+            elements.zip(block).for_each(|((r, c), x)| matrix[r][c] = x);
+        }
+        Ok(matrix)
+    }
+
+    /// The sparse Jacobian, zeros filled in.
+    fn sparse(&self) -> Result<Matrix, String> {
+        let derived = self.function.jacobian().sparse().function().map_err(|e| e.to_string())?;
+        let found = eval(&derived, &self.inputs)?;
+        let mut matrix = vec![vec![0.0; self.columns.len()]; self.rows.len()];
+        for (((rows, columns), shape), values) in self.blocks().iter().zip(derived.outputs()).zip(found) {
+            let pattern = derived.pattern(&shape.name).ok_or("there is no pattern")?;
+            if pattern.coo().len() != values.len() {
+                return Err("pattern and values have different lengths".into());
+            }
+            pattern.coo().iter().zip(values).for_each(|((r, c), x)| matrix[rows[*r]][columns[*c]] = x);
+        }
+        Ok(matrix)
+    }
+}
+
+fn rejected(report: &Report) -> bool {
+    report.attempts.iter().any(|attempt| matches!(attempt.verdict, Some(Verdict::Differs(_))))
+}
+
+fn close(way: &str, found: &[f64], expected: &[f64]) -> Result<(), String> {
+    let scale = expected.iter().fold(1.0, |scale: f64, x| scale.max(x.abs()));
+    let same = |(a, b): (&f64, &f64)| (a - b).abs() <= TOLERANCE * scale;
+    if found.len() == expected.len() && found.iter().zip(expected).all(same) {
+        return Ok(());
+    }
+    Err(format!("{way}: {found:?} is not {expected:?}"))
+}
+
+/// Numbers that depend on the place.
+fn direction(n: usize) -> Vec<f64> {
+    (0..n).map(|k| ((k * 7 + 3) % 11) as f64 / 4.0 - 1.25).collect()
+}
+
+/// `values` in the order of `places`, cut into lists of these lengths.
+fn cut(values: &[f64], places: &[usize], lengths: impl Iterator<Item = usize>) -> Vec<Vec<f64>> {
+    let mut rest = places.iter().map(|place| values[*place]);
+    lengths.map(|n| rest.by_ref().take(n).collect()).collect()
+}
+
+/// The inverse of `cut`.
+fn join(lists: &[Vec<f64>], places: &[usize]) -> Result<Vec<f64>, String> {
+    let flat = lists.concat();
+    if flat.len() != places.len() {
+        return Err(format!("{} numbers, not {}", flat.len(), places.len()));
+    }
+    let mut values = vec![0.0; flat.len()];
+    places.iter().zip(flat).for_each(|(place, x)| values[*place] = x);
+    Ok(values)
+}
+
+fn times(matrix: &Matrix, v: &[f64]) -> Vec<f64> {
+    matrix.iter().map(|row| row.iter().zip(v).map(|(a, b)| a * b).sum()).collect()
+}
+
+fn transposed_times(matrix: &Matrix, w: &[f64], n: usize) -> Vec<f64> {
+    (0..n).map(|c| matrix.iter().zip(w).map(|(row, b)| row[c] * b).sum()).collect()
+}
+
+/// The Jacobian with loops, and everything that can be had without them.
+fn compare(p: &Program) -> Result<bool, String> {
+    let value = p.function.compile().and_then(|f| f.call(&p.args)).map_err(|e| e.to_string())?;
+    let expected = doubles(&value);
+    let n = doubles(&p.args).len();
+    let Some(s) = straight(p, &value[0])? else { return Ok(false) };
+    close("the value unrolled", &join(&eval(&s.function, &s.inputs)?, &s.rows)?, &expected)?;
+
+    let mut counts = Vec::new();
+    p.ir.params.iter().zip(&p.args).for_each(|(param, arg)| fields(p.ir.ty(*param), arg, &mut counts));
+    let loops = p.function.jacobian().compile().and_then(|f| f.call(&p.args)).map_err(|e| e.to_string())?;
+    let j = matrix(&doubles(&loops), expected.len(), &counts).ok_or("the Jacobian has another size")?;
+    for strategy in STRATEGIES {
+        let found = match s.jacobian(&s.function.jacobian().strategy(strategy.name)) {
+            // The sum over all paths stops at its budget.
+            Err(e) if strategy.name == "oracle" && e.contains("limitation") => continue,
+            found => found.map_err(|e| format!("{}: {e}", strategy.name))?,
+        };
+        close(strategy.name, &found.concat(), &j.concat())?;
+    }
+    close("sparse", &s.sparse()?.concat(), &j.concat())?;
+
+    let v = direction(n);
+    let lengths = || s.inputs.iter().map(Vec::len);
+    let mut along = s.inputs.clone();
+    along.extend(cut(&v, &s.columns, lengths()));
+    let jvp = s.function.jvp().function().map_err(|e| e.to_string())?;
+    close("jvp", &join(&eval(&jvp, &along)?, &s.rows)?, &times(&j, &v))?;
+    let w = direction(expected.len());
+    let mut against = s.inputs.clone();
+    against.extend(cut(&w, &s.rows, s.results.iter().copied()));
+    let vjp = s.function.vjp().function().map_err(|e| e.to_string())?;
+    close("vjp", &join(&eval(&vjp, &against)?, &s.columns)?, &transposed_times(&j, &w, n))?;
+    Ok(j.concat().iter().any(|x| *x != 0.0))
+}
+
+#[test]
+fn all_strategies_agree_with_forward_mode() {
+    run(11, 400, 90, 1200, |bytes| {
+        let Some(p) = program(bytes, Options::smooth())? else { return Ok(false) };
+        if !p.ir.result_type().has_double() {
+            return Ok(false);
+        }
+        compare(&p).map_err(|e| p.fails(e))
+    });
+}
+
+/// Second derivatives of a scalar result: with loops and without, by every strategy, along a direction, against
+/// differences of the gradient.
+fn compare_second(p: &Program, precise: &mut Precise) -> Result<bool, String> {
+    let n = doubles(&p.args).len();
+    if *p.ir.result_type() != Type::Double || n > 8 {
+        return Ok(false);
+    }
+    let request = Request { parts: vec![Part::Gradient], by: vec![] };
+    let gradient = derive(&p.ir, &request).map_err(|e| e.to_string())?;
+    let Some(slopes) = slopes(&gradient, &p.args, precise) else { return Ok(false) };
+    if slopes.iter().flatten().any(|slope| !slope.smooth) {
+        return Ok(false);
+    }
+    // The gradient's parts stand in the order of the arguments' doubles.
+    let differences: Matrix = slopes.iter().map(|row| row.iter().map(|slope| slope.value).collect()).collect();
+    let mut counts = Vec::new();
+    p.ir.params.iter().zip(&p.args).for_each(|(param, arg)| fields(p.ir.ty(*param), arg, &mut counts));
+    let loops = p.function.hessian().compile().and_then(|f| f.call(&p.args)).map_err(|e| e.to_string())?;
+    let mut flat = doubles(&loops).into_iter();
+    let mut h = vec![Vec::new(); n];
+    let mut first = 0;
+    for rows in &counts {
+        for columns in &counts {
+            h[first..first + rows].iter_mut().for_each(|row| row.extend(flat.by_ref().take(*columns)));
+        }
+        first += rows;
+    }
+    close("the Hessian with loops", &h.concat(), &differences.concat())?;
+
+    let value = [Value::Real(0.0)];
+    let Some(s) = straight(p, &value[0])? else { return Ok(true) };
+    let blocks: Vec<Vec<usize>> =
+        cut(&(0..n).map(|i| i as f64).collect::<Vec<_>>(), &s.columns, s.inputs.iter().map(Vec::len))
+            .into_iter()
+            .map(|block| block.into_iter().map(|i| i as usize).collect())
+            .collect();
+    for strategy in STRATEGIES {
+        let derived = match s.function.hessian().strategy(strategy.name).explain() {
+            Err(e) if strategy.name == "oracle" && e.to_string().contains("limitation") => continue,
+            derived => derived.map_err(|e| format!("{}: {e}", strategy.name))?,
+        };
+        let mut found = vec![vec![f64::NAN; n]; n];
+        let mut parts = eval(&derived.function, &s.inputs)?.into_iter();
+        for rows in &blocks {
+            for columns in &blocks {
+                let part = parts.next().ok_or("a block is missing")?;
+                let elements = rows.iter().flat_map(|r| columns.iter().map(move |c| (*r, *c)));
+                elements.zip(part).for_each(|((r, c), x)| found[r][c] = x);
+            }
+        }
+        close(&format!("the Hessian by {}", strategy.name), &found.concat(), &differences.concat())?;
+    }
+    let v = direction(n);
+    let mut along = s.inputs.clone();
+    along.extend(cut(&v, &s.columns, s.inputs.iter().map(Vec::len)));
+    let hvp = s.function.hvp().function().map_err(|e| e.to_string())?;
+    close("hvp", &join(&eval(&hvp, &along)?, &s.columns)?, &times(&differences, &v))?;
+    Ok(differences.concat().iter().any(|x| *x != 0.0))
+}
+
+#[test]
+fn hessians_are_differences_of_gradients() {
+    let precise = RefCell::new(Precise::new());
+    run(12, 300, 60, 1200, |bytes| {
+        let Some(p) = program(bytes, Options { fuel: 30, ..Options::smooth() })? else { return Ok(false) };
+        compare_second(&p, &mut precise.borrow_mut()).map_err(|e| p.fails(e))
+    });
+}
