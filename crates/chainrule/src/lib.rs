@@ -53,3 +53,24 @@ pub use error::{Error, Result};
 pub use function::{Function, Shape, Tensors};
 pub use module::{Definition, Module};
 pub use unroll::UNROLL_BUDGET;
+
+/// The Rust of the README and the guide, run as doc tests.
+#[cfg(doctest)]
+// Blocks of the guide carry `file=name`, which its tests read.
+#[allow(rustdoc::invalid_codeblock_attributes)]
+mod guide {
+    #[doc = include_str!("../../../README.md")]
+    mod readme {}
+    #[doc = include_str!("../../../docs/guide/library.md")]
+    mod library {}
+    #[doc = include_str!("../../../docs/guide/limits.md")]
+    mod limits {}
+    #[doc = include_str!("../../../docs/guide/manipulator.md")]
+    mod manipulator {}
+    #[doc = include_str!("../../../docs/guide/nist.md")]
+    mod nist {}
+    #[doc = include_str!("../../../docs/guide/spacetime.md")]
+    mod spacetime {}
+    #[doc = include_str!("../../../docs/guide/spherical-harmonics.md")]
+    mod spherical_harmonics {}
+}

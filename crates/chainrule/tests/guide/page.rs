@@ -1,0 +1,169 @@
+//! Pages of the guide and the README: fenced blocks and what their first lines say.
+//!
+//! | block | means | checked by |
+//! | --- | --- | --- |
+//! | `ft`, `ft file=model.ft` | a program; with a name, console blocks of the page can use the file | `guide.rs` |
+//! | `run` | calls of functions of the program above: `f([1, 2], 3) = 4`, `f(1) fails: index` | `guide.rs` |
+//! | `error`, `warning` | what the program above is answered with, exactly | `guide.rs` |
+//! | `console` | `$ chainrule ...` lines, each with its output | `guide_console.rs` of the command line |
+//! | `console` | `$ cargo run ... -p chainrule-example-NAME` with its output | `guide.rs` of that example |
+//! | `rust` | a program without errors | doc tests of `lib.rs` |
+//! | `sh` | commands that succeed; those that install or test are only known ones | `guide_console.rs` |
+//! | `json`, `csv`, `text` with `file=name` | a file for console blocks | |
+//! | `text` | formulas | |
+//!
+//! In output, `...` stands for any part of a line: a time, or digits that rounding may change.
+
+// Each test uses its part of this.
+#![allow(dead_code, clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+
+/// A fenced block.
+pub struct Block {
+    /// Its language, `ft` for instance.
+    pub tag: String,
+    /// The name after `file=`.
+    pub file: Option<String>,
+    /// Its text.
+    pub text: String,
+    /// The line of the page where its text starts, from 1.
+    pub line: usize,
+}
+
+/// A page of the guide.
+pub struct Page {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its lines.
+    pub lines: Vec<String>,
+    /// Its blocks.
+    pub blocks: Vec<Block>,
+}
+
+/// The root of the repository.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// All pages of the guide, by name, and the README.
+pub fn pages() -> Vec<Page> {
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(root().join("docs/guide"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|e| e == "md"))
+        .collect();
+    paths.sort();
+    assert!(paths.len() >= 10, "pages are missing: {paths:?}");
+    paths.push(root().join("README.md"));
+    paths.iter().map(|path| read(path)).collect()
+}
+
+fn read(path: &Path) -> Page {
+    let lines: Vec<String> = std::fs::read_to_string(path).unwrap().lines().map(str::to_string).collect();
+    let (mut blocks, mut open): (Vec<Block>, Option<Block>) = (Vec::new(), None);
+    for (i, line) in lines.iter().enumerate() {
+        match (&mut open, line.strip_prefix("```")) {
+            (Some(_), Some(_)) => blocks.extend(open.take()),
+            (Some(block), None) => {
+                block.text.push_str(line);
+                block.text.push('\n');
+            }
+            (None, Some(info)) => {
+                let mut words = info.split_whitespace();
+                let tag = words.next().unwrap_or_default().to_string();
+                let file = words.find_map(|word| word.strip_prefix("file=")).map(str::to_string);
+                open = Some(Block { tag, file, text: String::new(), line: i + 2 });
+            }
+            (None, None) => {}
+        }
+    }
+    assert!(open.is_none(), "{}: a block has no end", path.display());
+    Page { path: path.to_path_buf(), lines, blocks }
+}
+
+impl Page {
+    /// Where a block stands, for messages.
+    pub fn place(&self, block: &Block) -> String {
+        format!("{}:{}", self.path.file_name().unwrap().to_string_lossy(), block.line)
+    }
+}
+
+impl Block {
+    /// The commands of a console block: what follows `$ `.
+    pub fn commands(&self) -> Vec<&str> {
+        self.text.lines().filter_map(|line| line.strip_prefix("$ ")).collect()
+    }
+}
+
+/// The package that `command` runs, if it is an example of the repository.
+pub fn example_of(command: &str) -> Option<&str> {
+    let rest = command.strip_prefix("cargo run --release -p ")?;
+    let package = rest.split(' ').next()?;
+    package.starts_with("chainrule-example-").then_some(package)
+}
+
+/// `text` without the codes that colour it in a terminal.
+pub fn plain(text: &str) -> String {
+    let mut parts = text.split('\u{1b}');
+    let first = parts.next().unwrap_or_default().to_string();
+    first + &parts.map(|part| part.split_once('m').map_or(part, |(_, rest)| rest)).collect::<String>()
+}
+
+/// Whether `line` is as `pattern` says, in which `...` stands for anything.
+fn fits(pattern: &str, line: &str) -> bool {
+    let mut parts = pattern.split("...");
+    let Some(mut rest) = parts.next().and_then(|first| line.strip_prefix(first)) else { return false };
+    let mut parts = parts.peekable();
+    if parts.peek().is_none() {
+        return rest.is_empty();
+    }
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return rest.ends_with(part);
+        }
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    true
+}
+
+/// `found` with the lines of `expected` in place of those that fit them.
+pub fn as_expected(expected: &str, found: &str) -> String {
+    let mut lines: Vec<&str> = found.lines().collect();
+    if expected.lines().count() == lines.len() {
+        for (line, pattern) in lines.iter_mut().zip(expected.lines()) {
+            if fits(pattern, line) {
+                *line = pattern;
+            }
+        }
+    }
+    lines.join("\n")
+}
+
+/// Compares what blocks have with what they should have. With `UPDATE_GUIDE=1` in the environment the
+/// pages are written anew instead; read the difference before you keep it.
+pub fn compare(page: &Page, found: &[(usize, String)]) -> Vec<String> {
+    let wrong = |(index, text): &&(usize, String)| page.blocks[*index].text.trim_end() != text.trim_end();
+    let mut wrong: Vec<&(usize, String)> = found.iter().filter(wrong).collect();
+    wrong.sort();
+    if !wrong.is_empty() && std::env::var_os("UPDATE_GUIDE").is_some() {
+        let mut lines = page.lines.clone();
+        for (index, text) in wrong.iter().rev() {
+            let block = &page.blocks[*index];
+            let (from, n) = (block.line - 1, block.text.lines().count());
+            lines.splice(from..from + n, text.trim_end().lines().map(str::to_string));
+        }
+        std::fs::write(&page.path, lines.join("\n") + "\n").unwrap();
+        return Vec::new();
+    }
+    let show = |(index, text): &&(usize, String)| {
+        let block = &page.blocks[*index];
+        format!("{}: the guide says\n{}\nbut it is\n{}\n", page.place(block), block.text.trim_end(), text.trim_end())
+    };
+    let mut shown: Vec<String> = wrong.iter().map(show).collect();
+    if !shown.is_empty() {
+        shown.push("If the change is meant: UPDATE_GUIDE=1 in the environment writes the pages anew.".into());
+    }
+    shown
+}

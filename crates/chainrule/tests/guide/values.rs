@@ -1,0 +1,115 @@
+//! Values as the guide writes them: JSON, with types from the program.
+
+// A test that cannot go on should stop.
+#![allow(clippy::unwrap_used)]
+
+use chainrule::{Type, Value};
+
+/// A value without a type.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Json {
+    /// A number, `true`, `NaN`: one word.
+    Word(String),
+    /// `[a, b]`
+    List(Vec<Json>),
+    /// `{a: 1, b: 2}`
+    Record(Vec<(String, Json)>),
+}
+
+/// The values in `text`, with commas between them.
+pub fn parse_list(text: &str) -> Vec<Json> {
+    let mut rest = text.trim();
+    let mut items = Vec::new();
+    while !rest.is_empty() {
+        let (item, after) = parse(rest);
+        items.push(item);
+        rest = after.trim_start();
+        rest = rest.strip_prefix(',').unwrap_or(rest).trim_start();
+    }
+    items
+}
+
+/// The value at the start of `text`, and what follows it.
+fn parse(text: &str) -> (Json, &str) {
+    let close = match text.chars().next().unwrap() {
+        '[' => ']',
+        '{' => '}',
+        _ => {
+            let end = text.find([',', ']', '}']).unwrap_or(text.len());
+            return (Json::Word(text[..end].trim().to_string()), &text[end..]);
+        }
+    };
+    let mut rest = text[1..].trim_start();
+    let (mut items, mut fields) = (Vec::new(), Vec::new());
+    while !rest.starts_with(close) {
+        if close == '}' {
+            let (name, after) = rest.split_once(':').unwrap();
+            let (value, after) = parse(after.trim_start());
+            fields.push((name.trim().to_string(), value));
+            rest = after;
+        } else {
+            let (value, after) = parse(rest);
+            items.push(value);
+            rest = after;
+        }
+        rest = rest.trim_start();
+        rest = rest.strip_prefix(',').unwrap_or(rest).trim_start();
+    }
+    (if close == '}' { Json::Record(fields) } else { Json::List(items) }, &rest[1..])
+}
+
+/// `json` as a value of type `ty`.
+pub fn typed(ty: &Type, json: &Json) -> Value<f64> {
+    match (ty, json) {
+        (Type::Double, Json::Word(word)) => Value::Real(word.parse().unwrap_or_else(|_| panic!("{word}"))),
+        (Type::Int, Json::Word(word)) => Value::Int(word.parse().unwrap_or_else(|_| panic!("{word}"))),
+        (Type::Bool, Json::Word(word)) => Value::Bool(word.parse().unwrap_or_else(|_| panic!("{word}"))),
+        (Type::Array(_, element), Json::List(items)) => {
+            Value::Array(items.iter().map(|item| typed(element, item)).collect())
+        }
+        (Type::Tuple(types, None), Json::List(items)) if types.len() == items.len() => {
+            Value::Tuple(types.iter().zip(items).map(|(ty, item)| typed(ty, item)).collect())
+        }
+        (Type::Tuple(types, Some(names)), Json::Record(fields)) if types.len() == fields.len() => {
+            let field = |(ty, name): (&Type, &chainrule::Name)| {
+                let found = fields.iter().find(|(field, _)| **field == **name);
+                typed(ty, &found.unwrap_or_else(|| panic!("no field {name}")).1)
+            };
+            Value::Tuple(types.iter().zip(names.iter()).map(field).collect())
+        }
+        _ => panic!("{json:?} is no value of type {ty:?}"),
+    }
+}
+
+/// Whether values are equal, numbers up to 1e-12 relative.
+pub fn close(a: &Value<f64>, b: &Value<f64>) -> bool {
+    match (a, b) {
+        (Value::Real(a), Value::Real(b)) => {
+            a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= 1e-12 * a.abs().max(b.abs())
+        }
+        (Value::Array(a), Value::Array(b)) | (Value::Tuple(a), Value::Tuple(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| close(a, b))
+        }
+        (a, b) => a == b,
+    }
+}
+
+/// A value as the guide writes it.
+pub fn show(ty: &Type, value: &Value<f64>) -> String {
+    match (ty, value) {
+        (_, Value::Real(x)) => x.to_string(),
+        (_, Value::Int(i)) => i.to_string(),
+        (_, Value::Bool(b)) => b.to_string(),
+        (Type::Array(_, element), Value::Array(items)) => {
+            format!("[{}]", items.iter().map(|item| show(element, item)).collect::<Vec<_>>().join(", "))
+        }
+        (Type::Tuple(types, None), Value::Tuple(items)) => {
+            format!("[{}]", types.iter().zip(items).map(|(t, v)| show(t, v)).collect::<Vec<_>>().join(", "))
+        }
+        (Type::Tuple(types, Some(names)), Value::Tuple(items)) => {
+            let fields = names.iter().zip(types).zip(items).map(|((n, t), v)| format!("{n}: {}", show(t, v)));
+            format!("{{{}}}", fields.collect::<Vec<_>>().join(", "))
+        }
+        _ => panic!("{value:?} is no value of type {ty:?}"),
+    }
+}
