@@ -12,6 +12,7 @@
 //! | `partials` | local partial derivatives as nodes |
 //! | `print` | listings, short expressions, Graphviz |
 //! | `evaluate` | the meaning of a graph in any algebra; operation counts |
+//! | `number` | value numbering by random evaluation, scale freedom: [`number()`] |
 //! | `traverse` | reachable nodes, uses, levels, dependence |
 //! | `copy` | extraction, import, substitution |
 //! | `dominators` | dominators and postdominators of any directed graph |
@@ -36,6 +37,7 @@ mod evaluate;
 mod external;
 pub mod generate;
 mod graph;
+mod number;
 mod partials;
 mod print;
 mod simplify;
@@ -45,5 +47,6 @@ pub use dominators::Dominators;
 pub use evaluate::{counts, evaluate};
 pub use external::{ExternalDerivative, ExternalFunction, PartialsFn, ValueFn};
 pub use graph::{ExternalId, Graph, InputId, Node, NodeId, Semantics};
+pub use number::{NumberReport, Numbered, Numbering, number};
 pub use partials::partial;
 pub use traverse::NodeSet;

@@ -64,6 +64,8 @@ mod sum;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use function::{Parity, parity};
+
 use crate::graph::{Graph, Node, NodeId, Semantics};
 use chainrule_ops::{Algebra, Op};
 use smallvec::SmallVec;

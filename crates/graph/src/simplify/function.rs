@@ -5,7 +5,7 @@ use chainrule_ops::Op;
 
 /// What becomes of a function when its argument changes sign.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Parity {
+pub(crate) enum Parity {
     /// It stays.
     Even,
     /// It changes sign too.
@@ -14,7 +14,7 @@ pub(super) enum Parity {
 
 /// The parity of a function of one number. A test finds the symmetric rows of the operator table by
 /// their values and compares.
-pub(super) fn parity(op: Op) -> Option<Parity> {
+pub(crate) fn parity(op: Op) -> Option<Parity> {
     match op {
         Op::Cos | Op::Cosh | Op::Abs => Some(Parity::Even),
         Op::Sin | Op::Tan | Op::Asin | Op::Atan | Op::Sinh | Op::Tanh | Op::Asinh | Op::Atanh => Some(Parity::Odd),

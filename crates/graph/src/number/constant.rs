@@ -1,0 +1,178 @@
+//! Which real number a double in a program stands for.
+//!
+//! In: the constants of a program. Out: an exact number for each, as an element of the field and as a
+//! real number.
+//!
+//! | double | is taken for |
+//! | --- | --- |
+//! | rounds a fraction p/q with p*q at most 2^36, as `5.0/3.0` does | that fraction |
+//! | is within 1.5 units in the last place of r*b, where r is a small fraction and b another constant | r*b |
+//! | any other | itself |
+//!
+//! The second row joins constants that were multiplied out: beyond 2^53, `33 * 31!!` rounds twice and
+//! would not be 33 times `31!!`. Where r*b is a double it is the only one that is taken for it, so that
+//! `1 + 2^-52` is never 1. No constant moves by more than 1.5 units in its last place: bases are never
+//! taken for multiples of others.
+
+use super::field::Fp;
+use super::real::Double2;
+
+/// The largest product of numerator and denominator of a fraction that a double is taken for.
+const MAX_HEIGHT: u64 = 1 << 36;
+/// The largest numerator and denominator of the ratio between two constants.
+const MAX_RATIO: u64 = 1 << 10;
+/// How many constants are compared with each other at most.
+const MAX_BASES: usize = 1500;
+
+/// An exact number.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Exact {
+    pub(super) field: Fp,
+    pub(super) real: Double2,
+}
+
+impl Exact {
+    fn fraction(negative: bool, p: u64, q: u64) -> Option<Self> {
+        let field = Fp::new(p) * Fp::new(q).inverse()?;
+        let real = Double2::from(p as f64) / (q as f64).into();
+        Some(if negative { Self { field: -field, real: -real } } else { Self { field, real } })
+    }
+
+    /// A double as it stands; finite.
+    fn dyadic(c: f64) -> Self {
+        let (mantissa, exponent) = decompose(c);
+        let field = Fp::new(mantissa).times_power_of_two(exponent);
+        Self { field: if c < 0.0 { -field } else { field }, real: c.into() }
+    }
+
+    fn times(self, other: Self) -> Self {
+        Self { field: self.field * other.field, real: self.real * other.real }
+    }
+}
+
+/// Magnitude as an odd or zero integer times a power of two.
+fn decompose(c: f64) -> (u64, i32) {
+    let bits = c.to_bits();
+    let biased = (bits >> 52 & 0x7ff) as i32;
+    let fraction = bits & ((1 << 52) - 1);
+    let (mantissa, exponent) = if biased == 0 { (fraction, -1074) } else { (fraction | 1 << 52, biased - 1075) };
+    let zeros = if mantissa == 0 { 0 } else { mantissa.trailing_zeros() };
+    (mantissa >> zeros, exponent + zeros as i32)
+}
+
+/// The first convergent p/q of the continued fraction of `x > 0` that `accepts`, with p and q at most `limit`.
+fn convergent(x: f64, limit: u64, accepts: impl Fn(u64, u64) -> bool) -> Option<(u64, u64)> {
+    let (mut p, mut q, mut p_old, mut q_old) = (1u64, 0u64, 0u64, 1u64);
+    let mut rest = x;
+    for _ in 0..40 {
+        let whole = rest.floor();
+        if whole > limit as f64 {
+            return None;
+        }
+        let a = whole as u64;
+        (p, p_old) = (a.checked_mul(p)?.checked_add(p_old)?, p);
+        (q, q_old) = (a.checked_mul(q)?.checked_add(q_old)?, q);
+        if p > limit || q > limit {
+            return None;
+        }
+        if p > 0 && accepts(p, q) {
+            return Some((p, q));
+        }
+        if rest == whole {
+            return None;
+        }
+        rest = 1.0 / (rest - whole);
+    }
+    None
+}
+
+/// The fraction that `c` rounds, when it is a simple one.
+fn simple_fraction(c: f64) -> Option<Exact> {
+    let x = c.abs();
+    let (p, q) = convergent(x, MAX_HEIGHT, |p, q| p as f64 / q as f64 == x)?;
+    if p.checked_mul(q)? > MAX_HEIGHT {
+        return None;
+    }
+    Exact::fraction(c < 0.0, p, q)
+}
+
+/// `r` times the base when `c` is that but for rounding.
+fn multiple(c: f64, base: f64, exact_base: Exact) -> Option<Exact> {
+    let (x, b) = (c.abs(), base.abs());
+    let ratio = x / b;
+    if !(1.0 / MAX_RATIO as f64..=MAX_RATIO as f64).contains(&ratio) {
+        return None;
+    }
+    let unit = f64::from_bits(x.to_bits() + 1) - x;
+    let (p, q) = convergent(ratio, MAX_RATIO, |p, q| {
+        let exact = Double2::from(b) * (p as f64).into() / (q as f64).into();
+        let rounds = exact.low != 0.0;
+        if rounds { (exact - x.into()).high.abs() <= 1.5 * unit } else { exact.high == x }
+    })?;
+    Some(Exact::fraction((c < 0.0) != (base < 0.0), p, q)?.times(exact_base))
+}
+
+/// What each of these finite doubles stands for, in their order. n log n for n constants, but for those
+/// that are no simple fractions, of which the first [`MAX_BASES`] are compared with each other.
+pub(super) fn interpret(constants: &[f64]) -> Vec<Exact> {
+    let mut exact: Vec<Option<Exact>> =
+        constants.iter().map(|c| if *c == 0.0 { Some(Exact::dyadic(0.0)) } else { simple_fraction(*c) }).collect();
+    let mut hard: Vec<usize> = (0..constants.len()).filter(|i| exact[*i].is_none()).collect();
+    // Small ones first: a multiple that had to be rounded has a base that had not.
+    hard.sort_by(|a, b| constants[*a].abs().total_cmp(&constants[*b].abs()).then(a.cmp(b)));
+    let mut bases: Vec<(f64, Exact)> = Vec::new();
+    for i in hard {
+        let c = constants[i];
+        let near = bases.partition_point(|(b, _)| b.abs() * (MAX_RATIO as f64) < c.abs());
+        let found = bases[near..].iter().find_map(|(b, e)| multiple(c, *b, *e));
+        if found.is_none() && bases.len() < MAX_BASES {
+            bases.push((c, Exact::dyadic(c)));
+        }
+        exact[i] = found;
+    }
+    exact.into_iter().zip(constants).map(|(e, c)| e.unwrap_or_else(|| Exact::dyadic(*c))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(c: f64) -> Exact {
+        interpret(&[c])[0]
+    }
+
+    #[test]
+    fn fractions_are_found_and_neighbours_are_not() {
+        for (p, q) in [(5, 3), (1, 10), (981, 100), (1, 49), (39, 20), (1, 1), (7, 1)] {
+            let c = p as f64 / q as f64;
+            assert_eq!(one(c).field, Fp::new(p) * Fp::new(q).inverse().unwrap());
+            assert_eq!(one(-c).field, -one(c).field);
+            let neighbour = f64::from_bits(c.to_bits() + 1);
+            assert_ne!(one(neighbour).field, one(c).field);
+            assert_eq!(one(neighbour).real.high, neighbour);
+        }
+    }
+
+    #[test]
+    fn dyadic_numbers_are_exact() {
+        assert_eq!(one(0.0).field, Fp::ZERO);
+        assert_eq!(one(1e-30).real, Double2::from(1e-30));
+        assert_eq!(one(f64::MAX).field + one(f64::MIN).field, Fp::ZERO);
+        let tiny = 5e-324;
+        assert_eq!(one(tiny).field.times_power_of_two(1074), Fp::ONE);
+    }
+
+    #[test]
+    fn rounded_multiples_belong_to_their_base() {
+        let base = (1..=15).map(|k| f64::from(2 * k - 1)).product::<f64>();
+        let (second, third) = (base * 31.0, base * 31.0 * 33.0);
+        let e = interpret(&[third, base, second]);
+        assert_eq!(e[2].field, e[1].field * Fp::new(31));
+        assert_eq!(e[0].field, e[1].field * Fp::new(31 * 33));
+        // A neighbour of an exact multiple is another number.
+        let pi = std::f64::consts::PI;
+        let e = interpret(&[pi, f64::from_bits((2.0 * pi).to_bits() + 1), 4.0 * pi]);
+        assert_ne!(e[1].field, e[0].field + e[0].field);
+        assert_eq!(e[2].field, e[0].field * Fp::new(4));
+    }
+}

@@ -1,0 +1,141 @@
+//! Where a node is undefined: the set of its *hazards*.
+//!
+//! In: a graph and the values of its nodes. Out: for each node the set of places below it where the
+//! arithmetic may break down. A node may stand for another one only if its hazards are among those of
+//! the other: then it is defined wherever the other one is.
+//!
+//! | node | hazard |
+//! | --- | --- |
+//! | `a / b` | b is 0, keyed by b up to a factor |
+//! | `x ** n` for a negative integer n | x is 0, likewise |
+//! | `tan x` | `cos x` is 0 |
+//! | an operator that is not defined everywhere, by its row's domain | keyed by operator and arguments |
+//! | a choice, an extremum, a comparison, a connective, a sign, a user's function | *its own value is undefined*, if an argument may be; keyed by operator and arguments |
+//!
+//! The last row makes a choice that guards a hazard a value of its own: whatever is computed from it is
+//! undefined only where it is, and what stands in a branch that is not taken harms nobody. Values are
+//! never taken out of a branch: nodes with the branch's hazards do not stand for nodes without.
+//!
+//! Sets are words of 128 bits. A node with a hazard beyond the 128th stands for itself only.
+
+use super::field::Fp;
+use super::model::{FIELD_DRAWS, Value};
+use crate::graph::{Graph, Node, NodeId};
+use crate::traverse::NodeSet;
+use chainrule_base::Id;
+use chainrule_ops::{CostClass, Op};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+/// A set of hazards.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Hazards {
+    /// These, one a bit.
+    Known(u128),
+    /// More than can be told.
+    Many,
+}
+
+impl Hazards {
+    pub(super) const NONE: Self = Self::Known(0);
+
+    fn union(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Known(a), Self::Known(b)) => Self::Known(a | b),
+            _ => Self::Many,
+        }
+    }
+
+    /// Whether a node with these hazards is defined wherever one with `other` is.
+    pub(super) fn are_among(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Known(a), Self::Known(b)) => a & !b == 0,
+            (Self::Known(a), Self::Many) => a == 0,
+            (Self::Many, _) => false,
+        }
+    }
+}
+
+/// What a hazard is.
+#[derive(PartialEq, Eq, Hash)]
+enum Key {
+    /// A value is 0: the ratios of its draws.
+    Zero([Fp; FIELD_DRAWS - 1]),
+    /// An operator, or a user's function, and its arguments.
+    Call(u64, SmallVec<[Fp; 9]>),
+}
+
+#[derive(Default)]
+struct Table {
+    known: FxHashMap<Key, u32>,
+}
+
+impl Table {
+    fn hazard(&mut self, key: Key) -> Hazards {
+        let n = self.known.len() as u32;
+        if n >= 128 && !self.known.contains_key(&key) {
+            return Hazards::Many;
+        }
+        Hazards::Known(1 << *self.known.entry(key).or_insert(n))
+    }
+
+    fn zero_of(&mut self, value: &Value) -> Hazards {
+        match super::class::ratios(value) {
+            Some(ratios) if value.is_known() => self.hazard(Key::Zero(ratios)),
+            _ => Hazards::Many,
+        }
+    }
+
+    fn call(&mut self, kind: u64, args: impl Iterator<Item = Value>) -> Hazards {
+        let mut fields = SmallVec::new();
+        for value in args {
+            if !value.is_known() {
+                return Hazards::Many;
+            }
+            fields.extend(value.field);
+        }
+        self.hazard(Key::Call(kind, fields))
+    }
+}
+
+/// The hazards of all nodes of `reachable`, by id. O(1) a node.
+pub(super) fn hazards(graph: &Graph, reachable: &NodeSet, values: &[Value]) -> Vec<Hazards> {
+    let mut table = Table::default();
+    let mut all = vec![Hazards::NONE; graph.len()];
+    for id in reachable.iter() {
+        let below = graph.args(id).iter().fold(Hazards::NONE, |set, a| set.union(all[a.index()]));
+        all[id.index()] = match graph.node(id) {
+            Node::Input(_) => Hazards::NONE,
+            Node::Const(c) if c.is_finite() => Hazards::NONE,
+            Node::Const(_) | Node::Derivative(_) => Hazards::Many,
+            Node::Apply(op, _) => own(&mut table, graph, id, op, below, values),
+            // Nobody knows where it is defined, so it always is a hazard.
+            Node::External(function, _) => table.call(1 << 32 | function.index() as u64, values_of(graph, id, values)),
+        };
+    }
+    all
+}
+
+fn values_of<'a>(graph: &'a Graph, id: NodeId, values: &'a [Value]) -> impl Iterator<Item = Value> + 'a {
+    graph.args(id).iter().map(|a| values[a.index()])
+}
+
+fn own(table: &mut Table, graph: &Graph, id: NodeId, op: Op, below: Hazards, values: &[Value]) -> Hazards {
+    let args = graph.args(id);
+    match op {
+        Op::Div => below.union(table.zero_of(&values[args[1].index()])),
+        Op::Tan => below.union(table.call(op as u64, values_of(graph, id, values))),
+        Op::Pow => match graph.as_const(args[1]) {
+            Some(n) if n.fract() == 0.0 && n >= 0.0 => below,
+            Some(n) if n.fract() == 0.0 => below.union(table.zero_of(&values[args[0].index()])),
+            _ => below.union(table.call(op as u64, values_of(graph, id, values))),
+        },
+        _ if op.row().cost == CostClass::Logic => match below {
+            Hazards::NONE => Hazards::NONE,
+            _ => table.call(op as u64, values_of(graph, id, values)),
+        },
+        // The text is the only place where a domain says that it is everything.
+        _ if op.row().domain.text == Op::Add.row().domain.text => below,
+        _ => below.union(table.call(op as u64, values_of(graph, id, values))),
+    }
+}

@@ -1,0 +1,308 @@
+//! Scale freedom: which multiples of each class are computed.
+//!
+//! In: classes, a way chosen for each, roots. Out: code.
+//!
+//! A class may be computed up to a constant factor. Only *demands* are exact: roots, arguments of
+//! calls, and what the plan asks for. Classes are taken from the oldest to the youngest, each at the
+//! scale at which its terms or factors are there already; `a*x + b*y` needs one constant then instead
+//! of two, and a linear recurrence takes the scale in which its first coefficient is 1.
+//!
+//! | class | scale |
+//! | --- | --- |
+//! | sum | of those of its terms' multiples and its demands the one with fewest multiplications |
+//! | product, quotient | each demand that a pair of multiples meets; if there is none, the first pair |
+//! | call | as it is |
+//!
+//! A demand that is not met is a multiplication by a constant. When that is the only use of a product,
+//! the constant may as well go to one of its factors; [`plan`] lets it go there where other products
+//! want the same multiple. The code is made again with the plan, a few times, and the best is kept.
+
+use super::class::{ClassId, Classes, Place, Way, one};
+use super::code::{Code, Instr, InstrId};
+use super::real::Double2;
+use crate::graph::{Graph, NodeId};
+use chainrule_base::{Arena, Id};
+use chainrule_ops::Op;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+/// How often the code is made again with a better plan.
+const ROUNDS: usize = 4;
+
+/// Multiples that are asked for besides those that the code needs by itself.
+type Plan = Arena<ClassId, SmallVec<[Double2; 1]>>;
+
+/// The code for `roots`, each class computed in the way `chosen`. A few sweeps, linear but for the
+/// number of multiples of a class.
+pub(super) fn code(graph: &Graph, classes: &Classes, chosen: &Arena<ClassId, Way>, roots: &[NodeId]) -> Code {
+    let needed = needed(graph, classes, chosen, roots);
+    let mut extra: Plan = Arena::filled(chosen.len(), SmallVec::new());
+    let mut best: Option<(u64, Code)> = None;
+    for _ in 0..ROUNDS {
+        let code = Maker::new(graph, classes, chosen, &needed, &extra).code(roots);
+        let weight = code.weight(graph);
+        let is_better = best.as_ref().is_none_or(|(least, _)| weight < *least);
+        let plan_grew = plan(chosen, &code, &mut extra);
+        if is_better {
+            best = Some((weight, code));
+        }
+        if !plan_grew {
+            break;
+        }
+    }
+    best.map(|(_, code)| code).unwrap_or_default()
+}
+
+/// What has to be computed of a class.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Need {
+    pub(super) is_needed: bool,
+    /// Exact multiples.
+    pub(super) demands: SmallVec<[Double2; 1]>,
+}
+
+/// What the roots need, by class.
+pub(super) fn needed(
+    graph: &Graph,
+    classes: &Classes,
+    chosen: &Arena<ClassId, Way>,
+    roots: &[NodeId],
+) -> Arena<ClassId, Need> {
+    let mut needs: Arena<ClassId, Need> = Arena::filled(chosen.len(), Need::default());
+    let demand = |needs: &mut Arena<ClassId, Need>, id: NodeId| {
+        if let Place::Times(scale, class) = classes.places[id.index()] {
+            let need = &mut needs[class];
+            need.is_needed = true;
+            if !need.demands.iter().any(|d| d.is_near(scale)) {
+                need.demands.push(scale);
+            }
+        }
+    };
+    for root in roots {
+        demand(&mut needs, *root);
+    }
+    for (class, way) in chosen.iter().skip(1).rev() {
+        if !needs[class].is_needed {
+            continue;
+        }
+        if let Way::Call(node, _) = way {
+            for arg in graph.args(*node) {
+                demand(&mut needs, *arg);
+            }
+        }
+        for arg in way.args() {
+            needs[arg].is_needed = true;
+        }
+    }
+    needs
+}
+
+struct Maker<'a> {
+    graph: &'a Graph,
+    classes: &'a Classes,
+    chosen: &'a Arena<ClassId, Way>,
+    needed: &'a Arena<ClassId, Need>,
+    extra: &'a Plan,
+    code: Code,
+    /// The multiples that are there, by class.
+    made: Arena<ClassId, SmallVec<[(Double2, InstrId); 2]>>,
+}
+
+impl<'a> Maker<'a> {
+    fn new(
+        graph: &'a Graph,
+        classes: &'a Classes,
+        chosen: &'a Arena<ClassId, Way>,
+        needed: &'a Arena<ClassId, Need>,
+        extra: &'a Plan,
+    ) -> Self {
+        let made = Arena::filled(chosen.len(), SmallVec::new());
+        Self { graph, classes, chosen, needed, extra, code: Code::default(), made }
+    }
+
+    fn code(mut self, roots: &[NodeId]) -> Code {
+        for (class, way) in self.chosen.iter().skip(1) {
+            if !self.needed[class].is_needed {
+                continue;
+            }
+            let mut demands: SmallVec<[Double2; 4]> = self.needed[class].demands.iter().copied().collect();
+            demands.extend(self.extra[class].iter().copied());
+            match *way {
+                Way::Call(node, factor) => self.call(class, node, factor),
+                Way::Product(factor, a, b) => self.pairs(Op::Mul, class, factor, (a, b), &demands),
+                Way::Quotient(factor, a, b) => self.pairs(Op::Div, class, factor, (a, b), &demands),
+                Way::Sum(x, a, y, b) => self.sum(class, (x, a), (y, b), &demands),
+            }
+            for demand in demands {
+                self.multiple(class, demand);
+            }
+        }
+        for root in roots {
+            let id = self.place(*root);
+            self.code.roots.push(id);
+        }
+        self.code
+    }
+
+    fn place(&mut self, id: NodeId) -> InstrId {
+        match self.classes.places[id.index()] {
+            Place::Zero => self.code.push(Instr::Const(Double2::default()), one(), Double2::default()),
+            Place::Times(scale, class) => self.multiple(class, scale),
+        }
+    }
+
+    fn record(&mut self, instr: Instr, class: ClassId, scale: Double2) -> InstrId {
+        let id = self.code.push(instr, class, scale);
+        self.made[class].push((scale, id));
+        id
+    }
+
+    /// The instruction for `scale` times the unit of `class`, made if need be.
+    fn multiple(&mut self, class: ClassId, scale: Double2) -> InstrId {
+        if let Some((_, id)) = self.made[class].iter().find(|(s, _)| s.is_near(scale)) {
+            return *id;
+        }
+        if class == one() {
+            return self.record(Instr::Const(scale), class, scale);
+        }
+        let opposite = self.made[class].iter().find(|(s, _)| s.is_near(-scale));
+        let (from, id) = *opposite.unwrap_or(&self.made[class][0]);
+        self.record(Instr::Scaled(scale / from, id), class, scale)
+    }
+
+    fn call(&mut self, class: ClassId, node: NodeId, factor: Double2) {
+        let args: SmallVec<[NodeId; 4]> = self.graph.args(node).into();
+        let args = args.iter().map(|a| self.place(*a)).collect();
+        self.record(Instr::Call(node, args), class, Double2::ONE / factor);
+    }
+
+    /// The multiples of `class` that are there; of the number 1, 1.
+    fn there(&self, class: ClassId) -> SmallVec<[(Double2, Option<InstrId>); 4]> {
+        if class == one() {
+            return SmallVec::from_slice(&[(Double2::ONE, None)]);
+        }
+        self.made[class].iter().map(|(s, id)| (*s, Some(*id))).collect()
+    }
+
+    /// Products or quotients.
+    fn pairs(&mut self, op: Op, class: ClassId, factor: Double2, (a, b): (ClassId, ClassId), demands: &[Double2]) {
+        let (of_a, of_b) = (self.there(a), self.there(b));
+        let scale = |x: Double2, y: Double2| if op == Op::Mul { x * y / factor } else { x / (y * factor) };
+        for demand in demands {
+            if self.made[class].iter().any(|(s, _)| s.abs().is_near(demand.abs())) {
+                continue;
+            }
+            for (x, i) in &of_a {
+                let found = of_b.iter().find(|(y, _)| a == one() || scale(*x, *y).abs().is_near(demand.abs()));
+                let Some((y, j)) = found else { continue };
+                // A constant numerator meets every demand.
+                let x = if a == one() { *demand * *y * factor } else { *x };
+                let (i, j) = (self.operand(a, x, *i), self.operand(b, *y, *j));
+                self.record(Instr::Arithmetic(op, i, j), class, scale(x, *y));
+                break;
+            }
+        }
+        if self.made[class].is_empty() {
+            let ((x, i), (y, j)) = (of_a[0], of_b[0]);
+            let (i, j) = (self.operand(a, x, i), self.operand(b, y, j));
+            self.record(Instr::Arithmetic(op, i, j), class, scale(x, y));
+        }
+    }
+
+    fn operand(&mut self, class: ClassId, scale: Double2, there: Option<InstrId>) -> InstrId {
+        there.unwrap_or_else(|| self.multiple(class, scale))
+    }
+
+    /// `x*a + y*b`, at the cheapest scale.
+    fn sum(&mut self, class: ClassId, (x, a): (Double2, ClassId), (y, b): (Double2, ClassId), demands: &[Double2]) {
+        let mut candidates: SmallVec<[Double2; 8]> = SmallVec::new();
+        candidates.extend(self.made[a].iter().filter(|_| a != one()).map(|(s, _)| *s / x));
+        candidates.extend(self.made[b].iter().filter(|_| b != one()).map(|(s, _)| *s / y));
+        candidates.extend(demands.iter().copied());
+        let price = |scale: &Double2| {
+            let unmet = demands.iter().filter(|d| !d.abs().is_near(scale.abs())).count();
+            unmet + usize::from(!self.is_there(a, *scale * x)) + usize::from(!self.is_there(b, *scale * y))
+        };
+        let Some(scale) = candidates.iter().copied().min_by_key(price) else { return };
+        let (i, x_made) = self.up_to_sign(a, scale * x);
+        let (j, y_made) = self.up_to_sign(b, scale * y);
+        let (r, other) = (x_made / x, y_made / y);
+        let negative = demands.iter().filter(|d| d.abs().is_near(r.abs()) && d.is_near(-r)).count();
+        let positive = demands.iter().filter(|d| d.is_near(r)).count();
+        let (op, i, j, r) = if r.is_near(other) {
+            (Op::Add, i, j, r)
+        } else if negative > positive {
+            (Op::Sub, j, i, -r)
+        } else {
+            (Op::Sub, i, j, r)
+        };
+        self.record(Instr::Arithmetic(op, i, j), class, r);
+    }
+
+    fn is_there(&self, class: ClassId, scale: Double2) -> bool {
+        class == one() || self.made[class].iter().any(|(s, _)| s.abs().is_near(scale.abs()))
+    }
+
+    /// `scale` or `-scale` times the unit of `class`, whichever is there; and which it is.
+    fn up_to_sign(&mut self, class: ClassId, scale: Double2) -> (InstrId, Double2) {
+        if class != one()
+            && let Some((s, id)) = self.made[class].iter().find(|(s, _)| s.abs().is_near(scale.abs()))
+        {
+            return (*id, *s);
+        }
+        (self.multiple(class, scale), scale)
+    }
+}
+
+/// Adds to the plan the multiples of factors that let several constants be multiplied in at once.
+/// Returns whether there were any.
+fn plan(chosen: &Arena<ClassId, Way>, code: &Code, extra: &mut Plan) -> bool {
+    let uses = code.uses();
+    // Products that are used by constants only, and how often so.
+    let mut scaled_uses: Arena<InstrId, u32> = Arena::filled(code.instrs.len(), 0);
+    let mut copies: Vec<(InstrId, InstrId)> = Vec::new();
+    for (id, instr) in code.instrs.iter() {
+        if uses[id] > 0
+            && let Instr::Scaled(factor, from) = instr
+            && factor.high != -1.0
+        {
+            scaled_uses[*from] += 1;
+            copies.push((id, *from));
+        }
+    }
+    let mut wishes: Vec<(InstrId, [(ClassId, Double2); 2])> = Vec::new();
+    let mut counts: FxHashMap<(ClassId, u64), u32> = FxHashMap::default();
+    for (copy, from) in copies {
+        let computed = code.computes[copy];
+        let (Way::Product(factor, a, b), Instr::Arithmetic(Op::Mul, i, j)) =
+            (chosen[computed.class], &code.instrs[from])
+        else {
+            continue;
+        };
+        if uses[from] != scaled_uses[from] {
+            continue;
+        }
+        let (x, y) = (code.computes[*i].scale, code.computes[*j].scale);
+        let wanted = computed.scale * factor;
+        let wish = [(a, wanted / y), (b, wanted / x)];
+        for (class, scale) in &wish {
+            *counts.entry((*class, key(*scale))).or_default() += 1;
+        }
+        wishes.push((copy, wish));
+    }
+    let mut grew = false;
+    for (_, wish) in wishes {
+        let count = |(class, scale): &(ClassId, Double2)| counts.get(&(*class, key(*scale))).copied().unwrap_or(0);
+        let (class, scale) = if count(&wish[1]) > count(&wish[0]) { wish[1] } else { wish[0] };
+        if count(&(class, scale)) >= 2 && !extra[class].iter().any(|s| s.abs().is_near(scale.abs())) {
+            extra[class].push(scale);
+            grew = true;
+        }
+    }
+    grew
+}
+
+/// Equal for scales that differ in sign and rounding only, but for bad luck.
+fn key(scale: Double2) -> u64 {
+    scale.high.abs().to_bits()
+}
