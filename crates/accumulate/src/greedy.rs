@@ -176,7 +176,7 @@ impl Queue {
 }
 
 /// By vertex, its place among vertices of equal score.
-fn ranks(linear: &LinearGraph, ties: Ties) -> Vec<u32> {
+pub(crate) fn ranks(linear: &LinearGraph, ties: Ties) -> Vec<u32> {
     let n = linear.n_vertices();
     let mut vertices: Vec<VertexId> = (0..n).map(VertexId::new).collect();
     match ties {

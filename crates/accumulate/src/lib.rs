@@ -16,6 +16,7 @@
 //! | [`vertex`] | vertex elimination in a given order |
 //! | [`greedy`], `score`, [`markowitz`] | greedy vertex orders: the queue, the heuristics, the best known one |
 //! | `serving` | which edges serve a pair asked for |
+//! | [`face`] | face elimination on the line graph |
 //! | [`strategy`] | the table of strategies; running and checking them |
 //! | [`mod@derive`] | Jacobian, gradient, Hessian, higher orders, products with vectors |
 //! | [`check`] | the checkers |
@@ -28,6 +29,7 @@ pub mod check;
 mod count;
 pub mod derive;
 pub mod draw;
+pub mod face;
 pub mod forward;
 pub mod greedy;
 mod lazy;

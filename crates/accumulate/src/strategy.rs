@@ -7,7 +7,8 @@
 
 use crate::check::{self, Verdict};
 use crate::markowitz::{self, Ties};
-use crate::{Budget, Counting, LinearGraph, Outcome, Program, Score, StopReason, forward, greedy, oracle, reverse};
+use crate::{Budget, Counting, LinearGraph, Outcome, Program, Score, StopReason};
+use crate::{face, forward, greedy, oracle, reverse};
 use chainrule_base::Diagnostic;
 use chainrule_ops::Counts;
 use std::fmt;
@@ -87,6 +88,11 @@ pub static STRATEGIES: &[Strategy] = &[
         name: "path-length",
         description: "vertices of degree one first, then by largest fall of the total path length",
         method: Method::One(|linear, budget| greedy::run(linear, budget, &degree_one_first(Score::PathLength))),
+    },
+    Strategy {
+        name: "face",
+        description: "face elimination on the line graph, the cheapest of its greedy orders",
+        method: Method::One(face::run),
     },
     Strategy {
         name: "oracle",

@@ -1,0 +1,133 @@
+//! What the line graph needs of its labels: products, sums, and what is known of them.
+//!
+//! Two ways to keep them: as labels of a program that is being made ([`Recorder`]), and as their kinds
+//! alone ([`Kinds`]), which is all that a search has to know.
+
+use crate::program::is_unit;
+use crate::{Builder, Label, LabelId, LinearGraph};
+use rustc_hash::FxHashMap;
+
+/// Arithmetic on labels.
+pub trait Labels: Clone {
+    /// A label.
+    type Value: Copy;
+
+    /// The label of an edge.
+    fn edge(&self, linear: &LinearGraph, e: crate::EdgeId) -> Self::Value;
+    /// The product of the labels of two lines that follow one another.
+    fn product(&mut self, first: Self::Value, second: Self::Value) -> Self::Value;
+    /// The sum of two labels.
+    fn sum(&mut self, one: Self::Value, other: Self::Value) -> Self::Value;
+    /// What is known of a label.
+    fn kind(&self, value: Self::Value) -> Label;
+}
+
+/// Labels of a program. A product of two labels is made once, however often it is asked for: the
+/// extended rules can eliminate a face in several parts.
+#[derive(Clone, Debug)]
+pub struct Recorder {
+    builder: Builder,
+    /// Looked up only, never iterated.
+    products: FxHashMap<(LabelId, LabelId), LabelId>,
+}
+
+impl Recorder {
+    /// A program without any step.
+    #[must_use]
+    pub fn new(linear: &LinearGraph) -> Self {
+        Self { builder: Builder::new(linear), products: FxHashMap::default() }
+    }
+
+    /// How many products there are by now, sums' terms included.
+    #[must_use]
+    pub fn n_products(&self) -> u64 {
+        self.builder.n_products()
+    }
+
+    /// The program made so far.
+    #[must_use]
+    pub fn into_builder(self) -> Builder {
+        self.builder
+    }
+}
+
+impl Labels for Recorder {
+    type Value = LabelId;
+
+    fn edge(&self, _linear: &LinearGraph, e: crate::EdgeId) -> LabelId {
+        self.builder.edge(e)
+    }
+
+    fn product(&mut self, first: LabelId, second: LabelId) -> LabelId {
+        if let Some(made) = self.products.get(&(first, second)) {
+            return *made;
+        }
+        self.builder.add(&[first, second]);
+        let made = self.builder.close();
+        self.products.insert((first, second), made);
+        made
+    }
+
+    fn sum(&mut self, one: LabelId, other: LabelId) -> LabelId {
+        self.builder.add(&[one]);
+        self.builder.add(&[other]);
+        self.builder.close()
+    }
+
+    fn kind(&self, value: LabelId) -> Label {
+        self.builder.kind(value)
+    }
+}
+
+/// Kinds alone.
+#[derive(Clone, Copy, Debug)]
+pub struct Kinds;
+
+impl Labels for Kinds {
+    type Value = Label;
+
+    fn edge(&self, linear: &LinearGraph, e: crate::EdgeId) -> Label {
+        linear.edge(e).label
+    }
+
+    fn product(&mut self, first: Label, second: Label) -> Label {
+        match (first, second) {
+            (Label::Var, _) | (_, Label::Var) => Label::Var,
+            (Label::Const, _) | (_, Label::Const) => Label::Const,
+            _ if first == second => Label::One,
+            _ => Label::MinusOne,
+        }
+    }
+
+    fn sum(&mut self, one: Label, other: Label) -> Label {
+        if one == Label::Var || other == Label::Var { Label::Var } else { Label::Const }
+    }
+
+    fn kind(&self, value: Label) -> Label {
+        value
+    }
+}
+
+/// Whether the product of labels of these kinds is free in generated code: one of them is 1 or -1, or
+/// both are numbers.
+#[must_use]
+pub fn is_free(first: Label, second: Label) -> bool {
+    is_unit(first) || is_unit(second) || (first == Label::Const && second == Label::Const)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chainrule_base::Id;
+
+    #[test]
+    fn products_are_made_once() {
+        let v = Label::Var;
+        let linear = LinearGraph::from_edges(1, 1, 1, &[(0, 1, v), (1, 2, v)]).unwrap();
+        let mut labels = Recorder::new(&linear);
+        let (a, b) = (LabelId::new(0), LabelId::new(1));
+        assert_eq!(labels.product(a, b), labels.product(a, b));
+        assert_eq!(labels.n_products(), 1);
+        assert!(is_free(Label::One, v) && is_free(Label::Const, Label::Const) && !is_free(Label::Const, v));
+    }
+}

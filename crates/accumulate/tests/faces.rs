@@ -1,0 +1,119 @@
+//! Face elimination: right on random graphs, and the counts of the papers.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use arbitrary::Unstructured;
+use chainrule_accumulate::face::{self, Absorbed, Free, Options, Order, Rules};
+use chainrule_accumulate::markowitz::Ties;
+use chainrule_accumulate::{Budget, Counting, Label, LinearGraph, StopReason, check, oracle};
+use chainrule_graph::generate::layered;
+use chainrule_graph::{NodeId, Semantics};
+use proptest::prelude::*;
+
+fn all_options() -> Vec<Options> {
+    let mut all = Vec::new();
+    for order in [Order::Markowitz, Order::Reduction, Order::Distance] {
+        for ties in [Ties::Lowest, Ties::Highest] {
+            for rules in [Rules::Naumann, Rules::Extended] {
+                for free in [Free::Alike, Free::OnTies] {
+                    for absorbed in [Absorbed::Alike, Absorbed::First] {
+                        all.push(Options { order, ties, rules, free, absorbed, ..Options::default() });
+                    }
+                }
+            }
+        }
+    }
+    all
+}
+
+proptest! {
+    #![proptest_config(support::config(1500, 31))]
+
+    #[test]
+    fn every_order_agrees_with_the_sum_over_paths(
+        bytes in proptest::collection::vec(any::<u8>(), 0..120),
+        ask in any::<u64>(),
+    ) {
+        let linear = support::linear(&mut Unstructured::new(&bytes)).unwrap();
+        let some = support::some_pairs(&linear, ask);
+        let budget = Budget::default();
+        for linear in [linear.clone(), linear.ask_only(&some).unwrap()] {
+            let pattern = oracle::run(&linear, &budget).program.unwrap().pattern();
+            for options in all_options() {
+                let program = face::greedy::run(&linear, &budget, &options).program.unwrap();
+                prop_assert!(check::program(&linear, &program, 7).agrees(), "{options:?} on {linear:?}");
+                prop_assert!(check::program(&linear, &program.tidied(), 7).agrees(), "{options:?} on {linear:?}");
+                prop_assert_eq!(program.pattern(), pattern.clone());
+            }
+        }
+    }
+}
+
+/// Two inputs, `v2` from both, `v3` from `v2`; the first output depends on both, all others on `v3`.
+fn lion(n_outputs: usize) -> LinearGraph {
+    let mut edges = vec![(0, 2), (1, 2), (2, 3), (2, 4)];
+    edges.extend((0..n_outputs).map(|k| (3, 4 + k)));
+    let edges: Vec<_> = edges.into_iter().map(|(s, t)| (s, t, Label::Var)).collect();
+    LinearGraph::from_edges(2, 2, n_outputs, &edges).unwrap()
+}
+
+#[test]
+fn the_lions_optima_are_found() {
+    // Naumann 1999, figure 5: by vertices 12 and 14, by edges and faces 11 and 13.
+    for (n_outputs, by_vertices, by_faces) in [(4, 12, 11), (5, 14, 13)] {
+        let linear = lion(n_outputs);
+        let vertices = chainrule_accumulate::markowitz::run(&linear, &Budget::default(), Ties::Lowest).program.unwrap();
+        assert_eq!(vertices.count(Counting::Plain).mul, by_vertices);
+        let program = face::run(&linear, &Budget::default()).program.unwrap();
+        assert!(check::program(&linear, &program, 5).agrees());
+        let counts = program.count(Counting::Plain);
+        assert_eq!((counts.mul, counts.add), (by_faces, 1), "lion with {n_outputs} outputs");
+    }
+}
+
+#[test]
+fn counts_on_the_literatures_graphs() {
+    let table = [
+        ("lit_lion4", 11),
+        ("lit_guenterD_lion5", 13),
+        ("lit_guenterC_reconstructed", 8),
+        ("lit_bat_reconstructed", 24),
+        ("RobotArm_6DOF", 221),
+        ("HumanHeartDipole", 148),
+        ("PropaneCombustion", 88),
+    ];
+    for (name, mul) in table {
+        let Some(linear) = support::graphs::load(name) else { continue };
+        let program = face::run(&linear, &Budget::default()).program.unwrap();
+        assert!(check::program(&linear, &program, 5).agrees(), "{name}");
+        assert!(program.count(Counting::Plain).mul <= mul, "{name}: {:?}", program.count(Counting::Plain));
+    }
+}
+
+#[test]
+fn large_graphs_are_right_and_repeat() {
+    let (mut g, roots) = layered(Semantics::Algebraic, 3000, 6, 6, 5);
+    let inputs: Vec<NodeId> = g.inputs().iter().map(|(_, x)| *x).collect();
+    let linear = LinearGraph::new(&mut g, &roots, &inputs).unwrap();
+    let some: Vec<(usize, usize)> = (0..6).map(|r| (r, (2 * r + 1) % 6)).collect();
+    for linear in [linear.clone(), linear.ask_only(&some).unwrap()] {
+        for rules in [Rules::Naumann, Rules::Extended] {
+            let options = Options { rules, ties: Ties::Highest, ..Options::default() };
+            let program = face::greedy::run(&linear, &Budget::default(), &options).program.unwrap();
+            assert!(check::program(&linear, &program, 9).agrees());
+            assert_eq!(face::greedy::run(&linear, &Budget::default(), &options).program.unwrap(), program);
+        }
+    }
+}
+
+#[test]
+fn budgets_end_the_elimination() {
+    let (mut g, roots) = layered(Semantics::Algebraic, 3000, 6, 6, 5);
+    let inputs: Vec<NodeId> = g.inputs().iter().map(|(_, x)| *x).collect();
+    let linear = LinearGraph::new(&mut g, &roots, &inputs).unwrap();
+    let few = Budget { products: 3000, ..Budget::default() };
+    assert_eq!(face::run(&linear, &few).stop, StopReason::ProductBudget);
+    let lazy = Options { work: 100, ..Options::default() };
+    assert_eq!(face::greedy::run(&linear, &Budget::default(), &lazy).stop, StopReason::EvaluationBudget);
+}
