@@ -106,6 +106,7 @@ impl Compiled {
     /// argument; then use [`Self::call`].
     pub fn workspace(&self, extents: &[&[usize]]) -> Result<Workspace> {
         let sizes = self.program.bind(extents, &[]).map_err(|e| self.failed(e))?;
+        self.check_memory(&sizes)?;
         let memory = chainrule_interpret::Workspace::new(&self.program, &sizes);
         Ok(Workspace { sizes, memory, lanes: None })
     }
@@ -208,6 +209,7 @@ impl Compiled {
         let extents: Vec<&[usize]> = flat.extents.iter().map(Vec::as_slice).collect();
         let slices: Vec<Slice<'_>> = flat.columns.iter().map(Column::slice).collect();
         let sizes = self.program.bind_inputs(&extents, &slices).map_err(|e| self.failed(e))?;
+        self.check_memory(&sizes)?;
         let mut memory = chainrule_interpret::Workspace::new(&self.program, &sizes);
         let scalars = self.signature.results.iter().flat_map(|(name, ty)| leaves(ty, name));
         let zeros = |(i, leaf): (usize, Leaf)| Column::zeros(&leaf.scalar, sizes.output_len(i));
@@ -217,6 +219,20 @@ impl Compiled {
         let shapes: Vec<&[usize]> = (0..columns.len()).map(|i| sizes.output_shape(i)).collect();
         let mut leaf = 0;
         Ok(self.signature.results.iter().map(|(_, ty)| gather(ty, &columns, &shapes, &mut leaf, 0, 0)).collect())
+    }
+
+    /// Asks for the memory of the workspace and the results and gives it back: what is not there is told
+    /// before anything is written.
+    fn check_memory(&self, sizes: &chainrule_interpret::Sizes) -> Result<()> {
+        let (reals, ints) = self.program.workspace_len(sizes);
+        let results = (0..self.outputs.len()).map(|i| sizes.output_len(i));
+        let numbers = results.fold(reals.saturating_add(ints), usize::saturating_add);
+        Vec::<f64>::new().try_reserve_exact(numbers).map_err(|_| {
+            Error::request(
+                format!("there is not enough memory: `{}` needs {numbers} numbers at these sizes", self.kernel.name),
+                "make the arguments smaller, or run it in parts",
+            )
+        })
     }
 
     fn failed(&self, error: chainrule_interpret::RunError) -> Error {

@@ -298,7 +298,7 @@ impl Function {
             sizes.iter().find(|(n, _)| *n == name).map(|(_, size)| *size).ok_or_else(|| {
                 Error::request(
                     format!("the size `{name}` of `{}` is not known", self.name),
-                    format!("give it a number, as in `{name}=3`"),
+                    format!("give it a number: `--size {name}=3` on the command line, `(\"{name}\", 3)` in Rust"),
                 )
             })
         };
@@ -346,6 +346,17 @@ impl Function {
                     ));
                 }
                 let shape: Vec<usize> = leaf.extents.iter().map(&extent).collect();
+                let len = shape.iter().try_fold(1_usize, |len, n| len.checked_mul(*n));
+                if len.is_none_or(|len| len > UNROLL_BUDGET - graph.len()) {
+                    let extents: String = shape.iter().map(|n| format!("[{n}]")).collect();
+                    return Err(Error::request(
+                        format!("the argument `{}` has too many elements to be unrolled: {extents}", leaf.name),
+                        format!(
+                            "straight-line code has {UNROLL_BUDGET} elements and operations at most: \
+                             keep the loops, or make the sizes smaller"
+                        ),
+                    ));
+                }
                 let elements: Vec<NodeId> = indices(&shape).map(|i| graph.input(format!("{}{i}", leaf.name))).collect();
                 nodes.push(elements.clone());
                 inputs.push(Port { name: leaf.name, shape, nodes: elements, pattern: None });

@@ -57,7 +57,7 @@ impl Module {
         let root = sources.add(name, text);
         let read = |path: &str, importer: &str| -> std::result::Result<(String, String), String> {
             let path: PathBuf = Path::new(importer).parent().unwrap_or(Path::new("")).join(path);
-            let text = std::fs::read_to_string(&path).map_err(|e| e.to_string())?;
+            let text = std::fs::read_to_string(&path).map_err(|e| unreadable(&path, &e))?;
             Ok((path.display().to_string(), text))
         };
         match Program::load(&mut sources, root, read) {
@@ -105,6 +105,17 @@ impl Module {
     pub fn function(&self, name: &str) -> Result<Function> {
         let function = self.program.elaborate(name).map_err(|d| Error::program(d, &self.sources))?;
         Ok(Function::from_array(function, self.sources.clone()))
+    }
+}
+
+/// Why `path` could not be read, in words that do not depend on the system.
+fn unreadable(path: &Path, error: &std::io::Error) -> String {
+    let path = path.display();
+    match error.kind() {
+        std::io::ErrorKind::NotFound => format!("there is no file {path}; imports are looked for beside their file"),
+        std::io::ErrorKind::IsADirectory => format!("{path} is a folder, not a file"),
+        std::io::ErrorKind::InvalidData => format!("{path} is not text: it has bytes that are not UTF-8"),
+        _ => format!("{path} cannot be read: {error}"),
     }
 }
 

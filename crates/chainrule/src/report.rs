@@ -12,19 +12,35 @@ fn kind_and_color(kind: Kind) -> (ReportKind<'static>, Color) {
     }
 }
 
-/// All messages with the lines of source that they speak of, in the order in which they were found.
-/// Linear in the messages times the length of their texts.
+/// How many messages are drawn; those after them are counted. Mistakes that follow from others come last.
+pub const MESSAGES_SHOWN: usize = 20;
+
+/// The first messages with the lines of source that they speak of, in the order in which they were found,
+/// and how many there are besides. Linear in the texts and the messages shown.
 #[must_use]
 pub fn render(diagnostics: &Diagnostics, sources: &Sources, color: bool) -> String {
+    let mut cache = Cache { sources, texts: sources.iter().map(|(_, file)| Source::from(file.text.clone())).collect() };
     let mut text = String::new();
-    for diagnostic in diagnostics {
-        text.push_str(&render_one(diagnostic, sources, color));
+    for diagnostic in diagnostics.iter().take(MESSAGES_SHOWN) {
+        text.push_str(&render_one(diagnostic, &mut cache, color));
+    }
+    match diagnostics.iter().count().saturating_sub(MESSAGES_SHOWN) {
+        0 => {}
+        1 => text.push_str("... and 1 more message\n"),
+        more => text.push_str(&format!("... and {more} more messages\n")),
     }
     text.trim_end().to_string()
 }
 
-fn render_one(diagnostic: &Diagnostic, sources: &Sources, color: bool) -> String {
-    let Some(main) = diagnostic.span() else { return format!("{diagnostic}\n") };
+/// A message about no place in a text.
+fn lone(diagnostic: &Diagnostic) -> String {
+    let mut bare = diagnostic.clone();
+    let help = bare.help.take().map_or_else(String::new, |help| format!("\n  help: {help}"));
+    format!("{bare}{help}\n")
+}
+
+fn render_one(diagnostic: &Diagnostic, cache: &mut Cache<'_>, color: bool) -> String {
+    let Some(main) = diagnostic.span() else { return lone(diagnostic) };
     let (kind, ink) = kind_and_color(diagnostic.kind);
     let place = |span: Span| (span.file, span.range());
     let config = Config::new().with_color(color).with_char_set(CharSet::Unicode).with_index_type(IndexType::Byte);
@@ -38,16 +54,15 @@ fn render_one(diagnostic: &Diagnostic, sources: &Sources, color: bool) -> String
     if let Some(help) = &diagnostic.help {
         report = report.with_help(help);
     }
-    let mut cache = Cache { sources, texts: sources.iter().map(|(_, file)| Source::from(file.text.clone())).collect() };
     let mut bytes = Vec::new();
-    match report.finish().write(&mut cache, &mut bytes) {
+    match report.finish().write(cache, &mut bytes) {
         Ok(()) => {
             let text = String::from_utf8_lossy(&bytes);
             // A kind of our own keeps its colour whatever the configuration says.
             let text = if color { text.into_owned() } else { without_escapes(&text) };
             text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
         }
-        Err(_) => format!("{diagnostic}\n"),
+        Err(_) => lone(diagnostic),
     }
 }
 

@@ -15,6 +15,9 @@ use std::rc::Rc;
 /// How many graph nodes unrolling makes at most, unless told otherwise.
 pub const UNROLL_BUDGET: usize = 4_000_000;
 
+/// How many steps of loops are taken for each graph node of the budget: loops may make no nodes at all.
+const STEPS_PER_NODE: usize = 4;
+
 /// A value with its array structure known and its doubles symbolic.
 #[derive(Clone, Debug)]
 pub(crate) enum Tree {
@@ -40,7 +43,7 @@ pub(crate) fn unroll(
     budget: usize,
 ) -> Result<Tree, Diagnostic> {
     let mut unroller =
-        Unroller { function, graph, env: Arena::filled(function.vars.len(), None), speculative: 0, budget };
+        Unroller { function, graph, env: Arena::filled(function.vars.len(), None), speculative: 0, budget, steps: 0 };
     for (var, size) in function.sizes.iter().zip(sizes) {
         unroller.env[*var] = Some(Tree::Int(*size));
     }
@@ -69,18 +72,20 @@ struct Unroller<'a> {
     /// branch may not be taken.
     speculative: usize,
     budget: usize,
+    steps: usize,
 }
 
 type Unrolled<T> = Result<T, Diagnostic>;
 
 impl Unroller<'_> {
     fn block(&mut self, block: &Block) -> Unrolled<Tree> {
+        self.steps += 1;
         for stmt in &block.stmts {
             let value = self.stmt(stmt)?;
             self.env[stmt.var] = Some(value);
-            if self.graph.len() > self.budget {
+            if self.graph.len() > self.budget || self.steps / STEPS_PER_NODE > self.budget {
                 let diagnostic = Diagnostic::limitation(format!(
-                    "`{}` has more than {} scalar operations when its loops are unrolled",
+                    "`{}` has more than {} operations when its loops are unrolled",
                     self.function.name, self.budget
                 ))
                 .with_help("keep its loops (derive it as an array program), or make the sizes smaller");

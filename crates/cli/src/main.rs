@@ -60,7 +60,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
-            eprintln!("{message}");
+            tell(&message);
             ExitCode::FAILURE
         }
     }
@@ -71,6 +71,7 @@ fn explain(error: &chainrule::Error) -> String {
     use std::error::Error as _;
     match error {
         chainrule::Error::Program { .. } => error.render(std::io::stderr().is_terminal()),
+        chainrule::Error::Io { path, source } => data::unreadable(std::path::Path::new(path), source),
         other => {
             let mut text = format!("error: {other}");
             let mut source = other.source();
@@ -81,6 +82,13 @@ fn explain(error: &chainrule::Error) -> String {
             text
         }
     }
+}
+
+/// Writes a line to standard error, where somebody listens.
+fn tell(text: &str) {
+    use std::io::Write;
+    // Nothing is left to tell it to when this fails.
+    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 /// Writes to standard output; a reader that has gone away is no error.

@@ -59,7 +59,7 @@ pub enum What {
 
 fn size(text: &str) -> Result<(String, i64), String> {
     let (name, number) = text.split_once('=').ok_or("write it as NAME=NUMBER, such as n=10")?;
-    let number = number.trim().parse().map_err(|_| format!("`{number}` is not a whole number"))?;
+    let number = number.trim().parse().map_err(|_| format!("`{number}` is not a whole number of 64 bits"))?;
     Ok((name.trim().to_string(), number))
 }
 
@@ -68,7 +68,7 @@ pub fn load(file: &std::path::Path) -> Result<Module, String> {
     let module = Module::load(file).map_err(|e| explain(&e))?;
     let warnings = module.render_warnings();
     if !warnings.is_empty() {
-        eprintln!("{warnings}");
+        crate::tell(&warnings);
     }
     Ok(module)
 }
@@ -79,17 +79,21 @@ impl Which {
         let module = load(&self.file)?;
         let name = match &self.function {
             Some(name) => name.clone(),
-            None => module
-                .definitions()
-                .into_iter()
-                .rev()
-                .find(|d| d.is_function)
-                .map(|d| d.name)
-                .ok_or_else(|| format!("error: {} defines no function", self.file.display()))?,
+            None => {
+                module.definitions().into_iter().rev().find(|d| d.is_function).map(|d| d.name).ok_or_else(|| {
+                    let help = "define one, such as let f = fun (x : Double) -> x * x";
+                    format!("error: {} defines no function\n  help: {help}", self.file.display())
+                })?
+            }
         };
         let function = module.function(&name).map_err(|e| explain(&e))?;
         if self.sizes.is_empty() {
             return Ok(function);
+        }
+        for (i, (name, _)) in self.sizes.iter().enumerate() {
+            if self.sizes[..i].iter().any(|(other, _)| other == name) {
+                return Err(format!("error: the size `{name}` is given twice\n  help: give it once"));
+            }
         }
         let sizes: Vec<(&str, i64)> = self.sizes.iter().map(|(n, k)| (n.as_str(), *k)).collect();
         function.unrolled(&sizes).map_err(|e| explain(&e))

@@ -20,6 +20,9 @@ fn needs_straight_line_code(request: &Derivation) -> Option<&'static str> {
     if request.of.is_some() {
         return Some("a choice of results");
     }
+    if request.by.iter().flatten().any(|name| name.contains('[')) {
+        return Some("a derivative by single elements");
+    }
     (request.strategy != "auto").then_some("a strategy of accumulation")
 }
 
@@ -27,13 +30,12 @@ impl Derivation {
     pub(super) fn derive_array(&self, body: &ArrayBody) -> Result<Derived> {
         if let Some(wanted) = needs_straight_line_code(self) {
             let function = self.function.unrolled(&[]).map_err(|error| {
-                Error::request(
-                    format!(
-                        "{wanted} is made for straight-line code only, and `{}` keeps its loops",
-                        self.function.name()
-                    ),
-                    format!("unroll it for given sizes first; as it stands: {error}"),
-                )
+                let name = self.function.name();
+                let message = format!("{wanted} is made for straight-line code only, and `{name}` keeps its loops");
+                match error {
+                    Error::Request { message: why, help } => Error::request(format!("{message}: {why}"), help),
+                    other => Error::request(message, format!("it cannot be unrolled: {other}")),
+                }
             })?;
             return Self { function, ..self.clone() }.explain();
         }

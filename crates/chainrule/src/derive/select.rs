@@ -23,15 +23,16 @@ pub(crate) fn select(ports: &[Port], names: Option<&[String]>, function: &str, r
         let found = match ports.iter().find(|port| *port.name == **name) {
             Some(port) => whole(port),
             None => element(ports, name).ok_or_else(|| {
-                let known: Vec<&str> = ports.iter().map(|port| port.name.as_str()).collect();
-                Error::request(
-                    format!("`{function}` has no {role} `{name}`"),
-                    format!(
-                        "its {role}s are {}; an element is written `{}[0]`",
-                        known.join(", "),
-                        known.first().unwrap_or(&"x")
-                    ),
-                )
+                let message = format!("`{function}` has no {role} `{name}`");
+                let bare = name.split_once('[').map_or(name.as_str(), |(bare, _)| bare);
+                if let Some(port) = ports.iter().find(|port| *port.name == *bare && !port.shape.is_empty()) {
+                    let shape: String = port.shape.iter().map(|n| format!("[{n}]")).collect();
+                    let zeros = "[0]".repeat(port.shape.len());
+                    let help = format!("`{bare}` is an array {shape}; its first element is `{bare}{zeros}`");
+                    return Error::request(message, help);
+                }
+                let known: Vec<String> = ports.iter().map(|port| format!("`{}`", port.name)).collect();
+                Error::request(message, format!("its {role}s: {}", known.join(", ")))
             })?,
         };
         if let Some(twice) =

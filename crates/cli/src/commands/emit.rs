@@ -7,6 +7,12 @@ use std::path::PathBuf;
 
 /// Write code in another language.
 #[derive(Args)]
+#[command(
+    subcommand_value_name = "LANGUAGE",
+    subcommand_help_heading = "Languages",
+    disable_help_subcommand = true,
+    after_help = "Examples:\n  chainrule emit c model.ft --what gradient --out model_gradient\n  chainrule emit c --help"
+)]
 pub struct Options {
     #[command(subcommand)]
     language: Language,
@@ -61,9 +67,11 @@ pub fn run(options: &Options) -> Outcome {
     }
     // The source includes its header by the name of the file.
     let file = match &options.out {
-        Some(out) => {
-            out.file_name().and_then(|name| name.to_str()).map(str::to_string).ok_or("error: --out names no file")?
-        }
+        Some(out) => out
+            .file_name()
+            .and_then(|name| name.to_str())
+            .map(str::to_string)
+            .ok_or("error: --out names no file\n  help: give a name without extension, such as --out model")?,
         None => derived.first().map_or_else(|| function.name().to_string(), |f| f.name().to_string()),
     };
     let functions: Vec<&chainrule::Function> = derived.iter().collect();
@@ -75,8 +83,8 @@ pub fn run(options: &Options) -> Outcome {
         let mut path = out.clone().into_os_string();
         path.push(format!(".{extension}"));
         let path = PathBuf::from(path);
-        std::fs::write(&path, text).map_err(|e| format!("error: cannot write {}: {e}", path.display()))?;
-        eprintln!("wrote {}", path.display());
+        std::fs::write(&path, text).map_err(|e| crate::data::unwritable(&path, &e))?;
+        crate::tell(&format!("wrote {}", path.display()));
     }
     Ok(())
 }

@@ -29,7 +29,7 @@ pub fn run(options: &Options) -> Outcome {
         let text = match std::fs::read_to_string(file) {
             Ok(text) => text,
             Err(error) => {
-                wrong.push(format!("error: cannot read {name}: {error}"));
+                wrong.push(crate::data::unreadable(file, &error));
                 continue;
             }
         };
@@ -37,10 +37,12 @@ pub fn run(options: &Options) -> Outcome {
             Err(error) => wrong.push(explain(&error)),
             Ok(formatted) if options.stdout => print(&formatted)?,
             Ok(formatted) if formatted == text => {}
-            Ok(_) if options.check => wrong.push(format!("{name} is not formatted")),
+            Ok(_) if options.check => {
+                wrong.push(format!("error: {name} is not formatted\n  help: run chainrule fmt {name}"));
+            }
             Ok(formatted) => {
                 if let Err(error) = std::fs::write(file, formatted) {
-                    wrong.push(format!("error: cannot write {name}: {error}"));
+                    wrong.push(crate::data::unwritable(file, &error));
                 }
             }
         }

@@ -50,7 +50,7 @@ pub fn run(options: &Options) -> Outcome {
         signature.results.iter().zip(&values).map(|((name, ty), value)| (name.as_str(), ty, value)).collect();
     let bytes = data::write(&results, options.format)?;
     match &options.out {
-        Some(path) => std::fs::write(path, bytes).map_err(|e| format!("error: cannot write {}: {e}", path.display())),
+        Some(path) => std::fs::write(path, bytes).map_err(|e| data::unwritable(path, &e)),
         None => match String::from_utf8(bytes) {
             Ok(text) => print(&text),
             Err(_) => Err("error: NPY is not text\n  help: name a file with --out".into()),
@@ -77,7 +77,7 @@ fn arguments(options: &Options, params: &[(chainrule::Name, Type)]) -> Result<Ve
             return Err(format!("error: there is no argument `{name}`\n  help: the arguments are {}", listed()));
         }
         if inline.iter().any(|(other, _)| *other == name) {
-            return Err(format!("error: the argument `{name}` is given twice"));
+            return Err(format!("error: the argument `{name}` is given twice\n  help: give it once"));
         }
         inline.push((name, value));
     }
@@ -90,8 +90,9 @@ fn arguments(options: &Options, params: &[(chainrule::Name, Type)]) -> Result<Ve
             match object.remove(name.as_str()) {
                 Some(json) => data::from_json(name, ty, &json),
                 None => Err(format!(
-                    "error: the argument `{name}` is missing\n  help: give it with --arg {name}={}",
-                    data::example(ty)
+                    "error: the argument `{name}` is missing\n  help: give it with --arg {name}='{}'; it is {}",
+                    data::example(ty),
+                    data::describe(ty)
                 )),
             }
         })

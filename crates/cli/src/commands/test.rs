@@ -20,7 +20,7 @@ pub struct Options {
     #[command(flatten)]
     derivative: Derivative,
     /// How many points.
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 5, value_parser = points)]
     points: usize,
     /// Where the points lie, in every coordinate.
     #[arg(long, default_value = "0.1..1.5", value_parser = range)]
@@ -29,8 +29,17 @@ pub struct Options {
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// The largest relative error that passes.
-    #[arg(long, default_value_t = 1e-10)]
+    #[arg(long, default_value_t = 1e-10, value_parser = tolerance)]
     tolerance: f64,
+}
+
+fn points(text: &str) -> Result<usize, String> {
+    text.trim().parse().ok().filter(|n| *n > 0).ok_or_else(|| "write a number from 1, such as 5".into())
+}
+
+fn tolerance(text: &str) -> Result<f64, String> {
+    let number = text.trim().parse().ok().filter(|x: &f64| *x >= 0.0);
+    number.ok_or_else(|| "write a number that is not negative, such as 1e-10".into())
 }
 
 fn range(text: &str) -> Result<(f64, f64), String> {

@@ -4,29 +4,65 @@ use chainrule::{Type, Value};
 use serde_json::Value as Json;
 use std::path::Path;
 
-/// The value of type `ty` that `text` says.
-pub fn parse(name: &str, ty: &Type, text: &str) -> Result<Value<f64>, String> {
+/// The value of type `ty` that `text` says, which stands in `file` or on the command line.
+pub fn parse(name: &str, ty: &Type, text: &str, file: Option<&str>) -> Result<Value<f64>, String> {
     let json: Json = serde_json::from_str(text).map_err(|e| {
-        format!("error: the value of `{name}` is not JSON: {e}\n  help: write {}, or @ and a file", super::example(ty))
+        let (what, help) = match file {
+            Some(file) => (file.to_string(), format!("write {}, such as {}", super::describe(ty), super::example(ty))),
+            None => (
+                format!("the value of `{name}`"),
+                format!("write {name}='{}', or {name}=@FILE for what is in a file", super::example(ty)),
+            ),
+        };
+        format!("error: {what} is not JSON: {}\n  help: {}", explain(&e), remedy(text, &e).unwrap_or(help))
     })?;
     from_json(name, ty, &json)
 }
 
+/// The parser's reason without jargon.
+fn explain(error: &serde_json::Error) -> String {
+    let place = format!("line {} column {}", error.line(), error.column());
+    if error.is_eof() {
+        return format!("it ends too early, at {place}");
+    }
+    error.to_string().replace("recursion limit exceeded", "nested too deeply")
+}
+
+/// What to do about numbers that JSON does not have.
+fn remedy(text: &str, error: &serde_json::Error) -> Option<String> {
+    if error.to_string().contains("out of range") {
+        return Some("numbers reach to 1.8e308; more is \"Infinity\", with quotes".into());
+    }
+    let mut words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '"').map(str::to_ascii_lowercase);
+    words
+        .any(|word| matches!(word.as_str(), "nan" | "inf" | "infinity"))
+        .then(|| "write \"NaN\", \"Infinity\" and \"-Infinity\" with quotes".into())
+}
+
 /// The object in the file `path`.
 pub fn read_object(path: &Path) -> Result<serde_json::Map<String, Json>, String> {
-    let text = std::fs::read_to_string(path).map_err(|e| format!("error: cannot read {}: {e}", path.display()))?;
+    let text = std::fs::read_to_string(path).map_err(|e| super::unreadable(path, &e))?;
     match serde_json::from_str(&text) {
         Ok(Json::Object(object)) => Ok(object),
         Ok(_) => {
             Err(format!("error: {} is not a JSON object\n  help: write {{\"x\": ..., \"y\": ...}}", path.display()))
         }
-        Err(e) => Err(format!("error: {} is not JSON: {e}", path.display())),
+        Err(e) => {
+            let help = remedy(&text, &e).unwrap_or_else(|| "write {\"x\": ..., \"y\": ...}".into());
+            Err(format!("error: {} is not JSON: {}\n  help: {help}", path.display(), explain(&e)))
+        }
     }
 }
 
 /// `json` as a value of type `ty`. Recursive on the nesting of types, which the program bounds.
 pub fn from_json(path: &str, ty: &Type, json: &Json) -> Result<Value<f64>, String> {
-    let misfit = |wanted: &str| Err(format!("error: `{path}` is {}, not {wanted}", kind(json)));
+    let misfit = |wanted: &str| {
+        let (kind, example) = (kind(json), super::example(ty));
+        Err(format!(
+            "error: `{path}` is {kind}, not {wanted}\n  help: write {}, such as {example}",
+            super::describe(ty)
+        ))
+    };
     match ty {
         Type::Double => match json {
             Json::Number(number) => Ok(Value::Real(number.as_f64().unwrap_or(f64::NAN))),
@@ -38,7 +74,7 @@ pub fn from_json(path: &str, ty: &Type, json: &Json) -> Result<Value<f64>, Strin
             },
             _ => misfit("a number"),
         },
-        Type::Int => json.as_i64().map_or_else(|| misfit("an integer"), |i| Ok(Value::Int(i))),
+        Type::Int => json.as_i64().map_or_else(|| misfit("an integer of 64 bits"), |i| Ok(Value::Int(i))),
         Type::Bool => json.as_bool().map_or_else(|| misfit("true or false"), |b| Ok(Value::Bool(b))),
         Type::Array(_, element) => {
             let Json::Array(items) = json else { return misfit("an array") };
@@ -48,11 +84,15 @@ pub fn from_json(path: &str, ty: &Type, json: &Json) -> Result<Value<f64>, Strin
         Type::Tuple(fields, names) => match (json, names) {
             (Json::Object(object), Some(names)) => {
                 if let Some(key) = object.keys().find(|key| !names.iter().any(|n| **n == ***key)) {
-                    return Err(format!("error: `{path}` has no field `{key}`"));
+                    return Err(format!("error: `{path}` has no field `{key}`\n  help: it is {}", super::describe(ty)));
                 }
                 let field = |(ty, name): (&Type, &chainrule::Name)| match object.get(name.as_str()) {
                     Some(json) => from_json(&format!("{path}.{name}"), ty, json),
-                    None => Err(format!("error: `{path}` lacks the field `{name}`")),
+                    None => Err(format!(
+                        "error: `{path}` lacks the field `{name}`\n  help: write {}, such as {}",
+                        super::describe(ty),
+                        super::example(ty)
+                    )),
                 };
                 fields.iter().zip(names.iter()).map(field).collect::<Result<_, _>>().map(Value::Tuple)
             }

@@ -9,6 +9,7 @@ pub use json::{from_json, read_object};
 
 use chainrule::{Type, Value};
 use clap::ValueEnum;
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// How results are written.
@@ -33,19 +34,66 @@ pub struct Numbers {
 /// The value of an argument as it stands on the command line: JSON, or `@` and a file.
 pub fn read_argument(name: &str, ty: &Type, text: &str) -> Result<Value<f64>, String> {
     let Some(path) = text.strip_prefix('@') else {
-        return json::parse(name, ty, text);
+        return json::parse(name, ty, text, None);
     };
     let path = Path::new(path);
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
-    let unreadable = |e: std::io::Error| format!("error: cannot read {}: {e}", path.display());
+    let read = || std::fs::read_to_string(path).map_err(|e| unreadable(path, &e));
+    let file = path.display().to_string();
     match extension.as_str() {
-        "json" => json::parse(name, ty, &std::fs::read_to_string(path).map_err(unreadable)?),
+        "json" => json::parse(name, ty, &read()?, Some(&file)),
         "npy" => from_numbers(name, ty, &npy::read(path)?),
         _ => {
-            let text = std::fs::read_to_string(path).map_err(unreadable)?;
-            let wanted = depth(ty);
-            from_numbers(name, ty, &text::read(&text, &path.display().to_string(), extension == "csv", wanted)?)
+            only_numbers(name, ty)?;
+            from_numbers(name, ty, &text::read(&read()?, &file, extension == "csv", depth(ty))?)
         }
+    }
+}
+
+/// Says why `path` cannot be read, and what helps.
+pub fn unreadable(path: &Path, error: &std::io::Error) -> String {
+    let path = path.display();
+    match error.kind() {
+        ErrorKind::NotFound => {
+            format!("error: there is no file {path}\n  help: paths start at the folder in which the command runs")
+        }
+        ErrorKind::IsADirectory => format!("error: {path} is a folder\n  help: name a file in it"),
+        ErrorKind::InvalidData => {
+            format!("error: {path} is not text: it has bytes that are not UTF-8\n  help: save it as UTF-8")
+        }
+        ErrorKind::PermissionDenied => format!("error: {path} may not be read\n  help: ask for permission to read it"),
+        _ => format!("error: cannot read {path}: {error}"),
+    }
+}
+
+/// Says why `path` cannot be written, and what helps.
+pub fn unwritable(path: &Path, error: &std::io::Error) -> String {
+    let path = path.display();
+    match error.kind() {
+        ErrorKind::NotFound => {
+            format!("error: cannot write {path}: its folder does not exist\n  help: make the folder first")
+        }
+        ErrorKind::IsADirectory => format!("error: cannot write {path}: it is a folder\n  help: name a file in it"),
+        ErrorKind::PermissionDenied => {
+            format!("error: {path} may not be written\n  help: choose another place, or ask for permission")
+        }
+        _ => format!("error: cannot write {path}: {error}"),
+    }
+}
+
+/// Fails for types of which files of numbers hold no values.
+fn only_numbers(name: &str, ty: &Type) -> Result<(), String> {
+    let mut element = ty;
+    while let Type::Array(_, inner) = element {
+        element = inner;
+    }
+    match element {
+        Type::Double | Type::Int => Ok(()),
+        _ => Err(format!(
+            "error: the argument `{name}` is {}, which a file of numbers does not hold\n  help: give it as JSON, such as {}",
+            describe(ty),
+            example(ty)
+        )),
     }
 }
 
@@ -58,11 +106,14 @@ fn depth(ty: &Type) -> usize {
 
 /// Numbers as a value of type `ty`: an array of numbers, or one number.
 fn from_numbers(name: &str, ty: &Type, numbers: &Numbers) -> Result<Value<f64>, String> {
+    only_numbers(name, ty)?;
     if depth(ty) != numbers.extents.len() {
         return Err(format!(
-            "error: the argument `{name}` has {} dimensions, the file has {}",
-            depth(ty),
-            numbers.extents.len()
+            "error: the argument `{name}` is {}, of {}; the file holds an array of {}\n  help: give the array another \
+             shape, or the argument another type",
+            describe(ty),
+            count(depth(ty), "dimension"),
+            count(numbers.extents.len(), "dimension")
         ));
     }
     place(name, ty, numbers, 0, 0)
@@ -83,7 +134,12 @@ fn place(name: &str, ty: &Type, numbers: &Numbers, dim: usize, position: usize) 
             if x.fract() == 0.0 && x.abs() <= 9_007_199_254_740_992.0 {
                 Ok(Value::Int(x as i64))
             } else {
-                Err(format!("error: {x} in the argument `{name}` is not an integer"))
+                // A person wrote 1e300 and wants to find it.
+                let x = if x.abs() >= 1e16 { format!("{x:e}") } else { x.to_string() };
+                Err(format!(
+                    "error: {x} in the argument `{name}` is not an integer\n  help: files of numbers hold integers up to 2^53; \
+                     JSON holds those of 64 bits"
+                ))
             }
         }
         Type::Bool | Type::Tuple(..) => {
@@ -92,18 +148,49 @@ fn place(name: &str, ty: &Type, numbers: &Numbers, dim: usize, position: usize) 
     }
 }
 
-/// A value of type `ty`, to show how one is written.
+/// A value of type `ty` in JSON, to show how one is written.
 pub fn example(ty: &Type) -> String {
     match ty {
         Type::Double => "1.5".into(),
         Type::Int => "3".into(),
         Type::Bool => "true".into(),
         Type::Array(_, element) => match **element {
-            Type::Double | Type::Int => "'[1, 2]'".into(),
-            _ => "@file.json".into(),
+            Type::Double | Type::Int => "[1, 2]".into(),
+            _ => format!("[{}]", [example(element), example(element)].join(", ")),
         },
-        Type::Tuple(..) => "@file.json".into(),
+        Type::Tuple(fields, None) => format!("[{}]", fields.iter().map(example).collect::<Vec<_>>().join(", ")),
+        Type::Tuple(fields, Some(names)) => {
+            let field = |(name, ty): (&chainrule::Name, &Type)| format!("\"{name}\": {}", example(ty));
+            format!("{{{}}}", names.iter().zip(fields).map(field).collect::<Vec<_>>().join(", "))
+        }
     }
+}
+
+/// The type `ty` in words: `an array of numbers`.
+pub fn describe(ty: &Type) -> String {
+    let elements = |ty: &Type| match ty {
+        Type::Double => "numbers".into(),
+        Type::Int => "integers".into(),
+        Type::Bool => "truth values".into(),
+        Type::Array(..) => describe(ty).replacen("an array", "arrays", 1),
+        Type::Tuple(_, None) => "tuples".into(),
+        Type::Tuple(_, Some(_)) => "records".into(),
+    };
+    match ty {
+        Type::Double => "a number".into(),
+        Type::Int => "an integer".into(),
+        Type::Bool => "true or false".into(),
+        Type::Array(_, element) => format!("an array of {}", elements(element)),
+        Type::Tuple(fields, None) => format!("a tuple of {}", fields.len()),
+        Type::Tuple(_, Some(names)) => {
+            format!("a record of {}", names.iter().map(chainrule::Name::as_str).collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+/// `1 number`, `2 numbers`.
+fn count(n: usize, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }
 
 /// All results in a format.

@@ -9,15 +9,18 @@ pub fn read(text: &str, path: &str, csv: bool, dims: usize) -> Result<Numbers, S
     let elements: Vec<f64> = rows.iter().flatten().copied().collect();
     let extents = match dims {
         0 if elements.len() == 1 => vec![],
-        0 => return Err(format!("error: {path} has {} numbers, not one", elements.len())),
+        0 => {
+            let found = super::count(elements.len(), "number");
+            return Err(format!("error: {path} has {found}, not one\n  help: the argument is one number"));
+        }
         1 => vec![elements.len()],
         2 => {
             let width = rows.first().map_or(0, Vec::len);
             if let Some(at) = rows.iter().position(|row| row.len() != width) {
                 return Err(format!(
-                    "error: row {} of {path} has {} numbers, the first has {width}\n  help: a matrix has rows of one length",
+                    "error: row {} of {path} has {}, the first has {width}\n  help: a matrix has rows of one length",
                     at + 1,
-                    rows[at].len()
+                    super::count(rows[at].len(), "number")
                 ));
             }
             vec![rows.len(), width]
@@ -28,7 +31,19 @@ pub fn read(text: &str, path: &str, csv: bool, dims: usize) -> Result<Numbers, S
 }
 
 fn number(word: &str, path: &str, line: usize) -> Result<f64, String> {
-    word.parse().map_err(|_| format!("error: {word:?} in line {line} of {path} is not a number"))
+    word.parse().map_err(|_| {
+        if word.is_empty() {
+            return format!("error: a number is missing in line {line} of {path}\n  help: write one, or nan");
+        }
+        let help = if word.contains(';') {
+            "numbers are separated by commas, and have a point: 3.5"
+        } else if word.contains(',') {
+            "numbers are separated by white space; give a file with commas the extension .csv"
+        } else {
+            "numbers are written as in 3, -0.5, 1e-3, nan and inf; a comment starts with #"
+        };
+        format!("error: {word:?} in line {line} of {path} is not a number\n  help: {help}")
+    })
 }
 
 fn rows(text: &str, path: &str) -> Result<Vec<Vec<f64>>, String> {

@@ -500,7 +500,13 @@ impl Checker {
                 _ => {
                     let at = self.origin(&function);
                     let found = (function.ty, args.len(), k);
-                    let message = messages::too_many_arguments(&self.table, &callee, head.span, found, arg.span, at);
+                    let mut message =
+                        messages::too_many_arguments(&self.table, &callee, head.span, found, arg.span, at);
+                    if let (0, ExprKind::Name(name)) = (k, &arg.kind)
+                        && matches!(&**name, "div" | "mod")
+                    {
+                        message = message.with_help(format!("`{name}` stands before its arguments: `{name} a b`"));
+                    }
                     self.diagnostics.push(message);
                     for arg in &args {
                         let _ = self.infer(arg, None);

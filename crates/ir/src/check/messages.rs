@@ -60,6 +60,12 @@ pub(crate) fn mismatch(
             let reason = format!("{wanted} and {found} would have to be one type");
             return message.with_reason(reason).with_help("annotate the parameters to see where it goes wrong");
         }
+        (wanted, Node::Array(..))
+            if matches!(wanted, Node::Double)
+                || table.as_var(expected).is_some_and(|v| v.class == super::table::Class::Num) =>
+        {
+            "operators and functions of numbers take elements: `vectorMap v f`, `vectorAdd v w`, `v[i]`".to_owned()
+        }
         (Node::Double, Node::Int) => "an `Int` becomes a `Double` by `real`: `real n`".to_owned(),
         (Node::Int, Node::Double) => {
             "indices, lengths and counts are `Int`; `div` and `mod` divide `Int`s, `/` gives a `Double`".to_owned()
@@ -257,6 +263,7 @@ pub(crate) fn too_many_arguments(
         Diagnostic::error(format!("{callee} is not a function"))
             .with_label(head, format!("this is `{shown}`"))
             .with_label(extra, "it is applied to this")
+            .with_help("is an operator missing between the two? to multiply, write `*`")
     } else {
         let takes = if k == 1 { "1 argument".to_owned() } else { format!("{k} arguments") };
         Diagnostic::error(format!("{callee} takes {takes} and gets {n}"))
@@ -303,7 +310,8 @@ pub(crate) fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let mut best: Option<(usize, &str)> = None;
     for candidate in known {
         let distance = distance(name, candidate);
-        if distance <= limit && best.is_none_or(|(d, _)| distance < d) {
+        // One letter for another is no likeness of names of one letter.
+        if distance <= limit && distance < name.chars().count() && best.is_none_or(|(d, _)| distance < d) {
             best = Some((distance, candidate));
         }
     }

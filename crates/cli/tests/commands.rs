@@ -1,0 +1,241 @@
+//! The right use of each command, with the real binary: what goes in, what comes out, where it goes, and
+//! the exit codes.
+
+#![allow(clippy::unwrap_used)]
+
+#[path = "support/mod.rs"]
+mod support;
+
+use std::io::Read;
+use std::process::Stdio;
+use support::{Content, Place};
+
+const MODEL: &str = "// The squared length.\nlet norm2 = fun (x : [n]Double) -> sum n (fun i -> x[i] ** 2)\n";
+const SCALED: &str = "let scaled = fun (x : [n]Double) (k : Int) -> build n (fun i -> x[i] * real k)\n";
+const TRACE: &str = "let twice = fun (A : [m][n]Double) -> build m (fun i -> build n (fun j -> 2 * A[i][j]))\n";
+
+fn place() -> Place {
+    Place::with(&[
+        ("model.ft", Content::Text(MODEL)),
+        ("scaled.ft", Content::Text(SCALED)),
+        ("twice.ft", Content::Text(TRACE)),
+        ("messy.ft", Content::Text("let f=fun x->x*x // squared\n")),
+        ("x.json", Content::Text("[1, 2, 3]\n")),
+        ("x.txt", Content::Text("# three numbers\n1 2\n3\n")),
+        ("x.csv", Content::Text("x\n1\n2\n3\n")),
+        ("A.csv", Content::Text("a,b\n1, 2\n3, 4\n")),
+        ("A.txt", Content::Text("1 2\n3 4\n")),
+        ("all.json", Content::Text("{\"k\": 10, \"x\": [1, 2]}\n")),
+        (
+            "x.npy",
+            Content::Npy(
+                "{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }",
+                b"\0\0\0\0\0\0\xf0?\0\0\0\0\0\0\0@\0\0\0\0\0\0\x08@",
+            ),
+        ),
+        (
+            "x_i4_big.npy",
+            Content::Npy(
+                "{'descr': '>i4', 'fortran_order': False, 'shape': (3,), }",
+                b"\0\0\0\x01\0\0\0\x02\0\0\0\x03",
+            ),
+        ),
+    ])
+}
+
+/// What a command prints that ends well and says nothing on standard error.
+#[track_caller]
+fn prints(place: &Place, args: &[&str]) -> String {
+    let outcome = place.run(args);
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""), "{args:?}");
+    outcome.stdout
+}
+
+#[test]
+fn check_prints_the_types() {
+    let place = place();
+    assert_eq!(prints(&place, &["check", "model.ft"]), "norm2 : []Double => Double\n");
+    assert_eq!(prints(&place, &["check", "--quiet", "model.ft", "scaled.ft"]), "");
+}
+
+#[test]
+fn fmt_checks_prints_and_writes() {
+    let place = place();
+    let formatted = "let f = fun x -> x * x // squared\n";
+    assert_eq!(place.run(&["fmt", "--check", "messy.ft"]).code, Some(1));
+    assert_eq!(prints(&place, &["fmt", "--stdout", "messy.ft"]), formatted);
+    assert_ne!(place.read("messy.ft"), formatted.as_bytes(), "only fmt without options writes");
+    assert_eq!(prints(&place, &["fmt", "messy.ft", "model.ft"]), "");
+    assert_eq!(place.read("messy.ft"), formatted.as_bytes());
+    assert_eq!(place.read("model.ft"), MODEL.as_bytes(), "what is formatted stays as it is");
+    assert_eq!(prints(&place, &["fmt", "--check", "messy.ft"]), "");
+}
+
+#[test]
+fn run_takes_the_same_numbers_in_every_form() {
+    let place = place();
+    for x in ["[1, 2, 3]", "@x.json", "@x.npy", "@x_i4_big.npy", "@x.txt", "@x.csv"] {
+        assert_eq!(prints(&place, &["run", "model.ft", "--arg", &format!("x={x}")]), "14.0\n", "{x}");
+    }
+    for a in ["[[1, 2], [3, 4]]", "@A.csv", "@A.txt"] {
+        let out = prints(&place, &["run", "twice.ft", "--arg", &format!("A={a}")]);
+        assert_eq!(out, "[[2.0,4.0],[6.0,8.0]]\n", "{a}");
+    }
+    assert_eq!(prints(&place, &["run", "scaled.ft", "--args", "all.json"]), "[10.0,20.0]\n");
+    let both = ["run", "scaled.ft", "--args", "all.json", "--arg", "k=2"];
+    assert_eq!(prints(&place, &both), "[2.0,4.0]\n", "the command line goes before the file");
+}
+
+#[test]
+fn run_gives_results_in_every_form() {
+    let place = place();
+    let derivatives = ["run", "model.ft", "--arg", "x=[1, 2, 3]", "--what", "value", "--what", "gradient"];
+    let json = "{\"value\":14.0,\"gradient\":[2.0,4.0,6.0]}\n";
+    assert_eq!(prints(&place, &derivatives), json);
+    // Straight-line code names its results one by one.
+    let straight = prints(&place, &[&derivatives[..], &["--size", "n=3"]].concat());
+    assert_eq!(straight, "{\"result\":14.0,\"dresult_dx\":[2.0,4.0,6.0]}\n");
+    let table = prints(&place, &[&derivatives[..], &["--format", "table"]].concat());
+    for cell in ["14.000000000", "2.000000000", "4.000000000", "6.000000000"] {
+        assert!(table.contains(cell), "{table}");
+    }
+    let gradient = ["run", "model.ft", "--arg", "x=@x.npy", "--what", "gradient", "--format", "npy", "--out", "g.npy"];
+    assert_eq!(prints(&place, &gradient), "");
+    let bytes = place.read("g.npy");
+    assert_eq!(&bytes[..6], b"\x93NUMPY");
+    let numbers: Vec<f64> =
+        bytes[bytes.len() - 24..].chunks(8).map(|b| f64::from_le_bytes(b.try_into().unwrap())).collect();
+    assert_eq!(numbers, [2.0, 4.0, 6.0]);
+    // What is written can be read.
+    assert_eq!(prints(&place, &["run", "model.ft", "--arg", "x=@g.npy"]), "56.0\n");
+}
+
+#[test]
+fn numbers_that_json_does_not_have_go_in_and_out_as_text() {
+    let place = place();
+    assert_eq!(prints(&place, &["run", "model.ft", "--arg", "x=[\"NaN\", 1]"]), "\"NaN\"\n");
+    assert_eq!(prints(&place, &["run", "model.ft", "--arg", "x=[\"-Infinity\"]"]), "\"inf\"\n");
+}
+
+#[test]
+fn derive_counts_and_shows() {
+    let place = place();
+    let args = ["derive", "model.ft", "--what", "gradient", "--size", "n=3"];
+    let program = prints(&place, &args);
+    assert!(program.starts_with("// norm2: 2 add, 3 mul\n"), "{program}");
+    assert!(program.contains("input x[0]") && program.contains("roots"), "{program}");
+    let counts = prints(&place, &[&args[..], &["--show", "counts"]].concat());
+    assert_eq!(counts.lines().count(), 2, "{counts}");
+    assert!(program.starts_with(&counts));
+    assert!(prints(&place, &[&args[..], &["--show", "dot"]].concat()).starts_with("digraph"));
+    assert!(!prints(&place, &[&args[..], &["--show", "kernel"]].concat()).is_empty());
+    for strategy in ["auto", "forward", "reverse", "markowitz"] {
+        prints(&place, &[&args[..], &["--strategy", strategy, "--explain"]].concat());
+    }
+    // Without sizes, loops stay: F~ that is F~ again.
+    let loops = prints(&place, &["derive", "model.ft", "--what", "gradient"]);
+    assert!(loops.starts_with("let "), "{loops}");
+    let place = Place::with(&[("model.ft", Content::Text(MODEL)), ("again.ft", Content::Text(""))]);
+    std::fs::write(place.path().join("again.ft"), &loops).unwrap();
+    assert_eq!(prints(&place, &["run", "again.ft", "--arg", "x=[1, 2, 3]"]), "[2.0,4.0,6.0]\n");
+}
+
+#[test]
+fn emit_c_prints_or_writes_a_header_and_a_source() {
+    let place = place();
+    let text = prints(&place, &["emit", "c", "model.ft", "--what", "gradient", "--name", "slope"]);
+    assert!(text.contains("int slope(") && text.contains("#include \"slope.h\""), "{text}");
+    let outcome = place.run(&["emit", "c", "model.ft", "--what", "value", "--what", "gradient", "--out", "out"]);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(0), ""));
+    assert_eq!(outcome.stderr, "wrote out.h\nwrote out.c\n");
+    let (header, source) = (place.read("out.h"), place.read("out.c"));
+    assert!(header.starts_with(b"/*") && source.starts_with(b"/*"));
+    place.run(&["emit", "c", "model.ft", "--what", "value", "--what", "gradient", "--out", "out"]);
+    assert_eq!((header, source), (place.read("out.h"), place.read("out.c")), "the same bytes again");
+}
+
+#[test]
+fn test_tells_how_far_derivatives_agree() {
+    let place = place();
+    let report = prints(&place, &["test", "model.ft", "--size", "n=3", "--points", "3"]);
+    assert!(report.starts_with("3 elements at 3 points\n"), "{report}");
+    let strict = place.run(&["test", "scaled.ft", "--size", "n=2", "--size", "k=3", "--range", "0.1..0.9"]);
+    assert_eq!(strict.code, Some(0), "{}", strict.stderr);
+}
+
+#[test]
+fn exit_codes_are_as_documented() {
+    let place = place();
+    assert_eq!(place.run(&["check", "model.ft"]).code, Some(0));
+    assert_eq!(place.run(&["run", "model.ft"]).code, Some(1), "an argument is missing");
+    assert_eq!(place.run(&["check", "--frobnicate"]).code, Some(2));
+    assert_eq!(place.run(&["--help"]).code, Some(0));
+    assert_eq!(place.run(&["--version"]).code, Some(0));
+}
+
+#[test]
+fn every_help_has_an_example() {
+    let place = place();
+    for command in [&[][..], &["check"], &["fmt"], &["run"], &["derive"], &["emit"], &["emit", "c"], &["test"]] {
+        let help = prints(&place, &[command, &["--help"]].concat());
+        let example = format!("\n  chainrule {}", command.join(" "));
+        let (_, examples) = help.split_once("Examples:").unwrap_or_else(|| panic!("{command:?} has no examples"));
+        assert!(examples.contains(example.trim_end()), "{examples}");
+        assert!(help.contains("Usage: chainrule"), "{help}");
+    }
+}
+
+#[test]
+fn readers_may_go_away() {
+    let place = place();
+    // More than a pipe holds, so that writing fails.
+    let long = ["derive", "model.ft", "--what", "gradient", "--size", "n=20000"];
+    let mut child = place.command(&long).spawn().unwrap();
+    let mut first = [0; 8];
+    child.stdout.take().unwrap().read_exact(&mut first).unwrap();
+    assert_eq!(&first, b"// norm2");
+    let outcome = child.wait_with_output().unwrap();
+    assert_eq!((outcome.status.code(), String::from_utf8_lossy(&outcome.stderr).as_ref()), (Some(0), ""));
+    // The same for messages: nobody hears, nothing panics.
+    let mut child = place.command(&["check", "gone.ft"]).spawn().unwrap();
+    drop(child.stderr.take());
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    let mut child = place.command(&["run", "--help"]).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_ne!(child.wait().unwrap().code(), Some(101));
+}
+
+#[test]
+fn nothing_but_results_where_nobody_looks() {
+    let place = place();
+    // Long enough for progress to be told to a person.
+    let outcome = place.run(&["test", "model.ft", "--size", "n=60", "--points", "3"]);
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""));
+    let wrong = place.run(&["run", "model.ft", "--arg", "x=[1]", "--function", "gone"]);
+    assert!(!wrong.stderr.contains('\u{1b}') && wrong.stdout.is_empty(), "{}", wrong.stderr);
+}
+
+#[test]
+fn the_same_command_prints_the_same_bytes() {
+    let place = place();
+    for args in [
+        &["derive", "model.ft", "--what", "hessian", "--size", "n=6", "--strategy", "markowitz", "--explain"][..],
+        &["emit", "c", "model.ft", "--what", "jacobian"],
+        &["test", "model.ft", "--size", "n=4"],
+    ] {
+        assert_eq!(prints(&place, args), prints(&place, args), "{args:?}");
+    }
+}
+
+#[test]
+fn standard_input_can_be_a_file() {
+    let place = place();
+    let mut command = place.command(&["run", "model.ft", "--arg", "x=@/dev/stdin"]);
+    if !std::path::Path::new("/dev/stdin").exists() {
+        println!("skipped: there is no /dev/stdin here");
+        return;
+    }
+    let x = std::fs::File::open(place.path().join("x.txt")).unwrap();
+    let outcome = command.stdin(Stdio::from(x)).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&outcome.stdout), "14.0\n");
+}
