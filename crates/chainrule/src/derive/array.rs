@@ -33,8 +33,12 @@ impl Derivation {
                 let name = self.function.name();
                 let message = format!("{wanted} is made for straight-line code only, and `{name}` keeps its loops");
                 match error {
-                    Error::Request { message: why, help } => Error::request(format!("{message}: {why}"), help),
-                    other => Error::request(message, format!("it cannot be unrolled: {other}")),
+                    Error::Request { message: why, help } => {
+                        Error::request(format!("{message}: {why}"), format!("to unroll the loops, {help}"))
+                    }
+                    other => {
+                        Error::request(message, format!("to unroll the loops, change what does not allow it: {other}"))
+                    }
                 }
             })?;
             return Self { function, ..self.clone() }.explain();

@@ -86,7 +86,7 @@ fn show(case: &Case, outcome: &support::Outcome) -> String {
     let mut text = format!("#### {}\n", case.name);
     for (name, content) in case.files {
         match content {
-            Content::Text(content) if content.is_empty() => text.push_str(&format!("-- {name}: empty\n")),
+            Content::Text("") => text.push_str(&format!("-- {name}: empty\n")),
             Content::Text(content) => {
                 text.push_str(&format!("-- {name}\n{content}{}", if content.ends_with('\n') { "" } else { "\n" }));
             }
@@ -119,9 +119,11 @@ fn quote(arg: &str) -> String {
     if !arg.is_empty() && arg.chars().all(plain) { arg.to_string() } else { format!("'{arg}'") }
 }
 
-/// Lines that no page has room for are cut, visibly.
+/// Lines that no page has room for are cut, visibly, and so is the list of strategies.
 fn shorten(text: &str) -> String {
     let line = |line: &str| match line.char_indices().nth(160) {
+        // Strategies are added now and then.
+        _ if line.starts_with("  help: choose one of auto, ") => "  help: choose one of auto, [...]\n".to_string(),
         Some((at, _)) => format!("{} [... {} characters more]\n", &line[..at], line[at..].chars().count()),
         None => format!("{line}\n"),
     };
