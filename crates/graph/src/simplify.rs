@@ -37,7 +37,7 @@
 //! | | `(x*y)/y -> x`, `x/(x*y) -> 1/y`, `1/(x/y) -> y/x`, `x/(1/y) -> x*y` | no |
 //! | neg | `-(-x) -> x`, `-(c*x) -> (-c)*x` | yes |
 //! | `**` | `x**0 -> 1`, `x**1 -> x`, `1**x -> 1` | yes: so IEEE 754 and C define pow |
-//! | | `x**n` by multiplications up to n = 8, `x**-n -> 1/x**n`, `x**0.5 -> sqrt(x)` and so on | no: pow rounds otherwise |
+//! | | `x**n` by multiplications up to n = 8, `x**-n -> 1/x**n`, `x**0.5 -> sqrt(x)`, `x**-1.5 -> 1/(x*sqrt(x))` and so on | no: pow rounds otherwise |
 //! | functions | odd and even functions: `sin(-x) -> -sin(x)`, `cos(-x) -> cos(x)`, ... | no: libraries need not be symmetric |
 //! | | `abs(-x) -> abs(x)`, `abs(abs(x)) -> abs(x)`, `floor(floor(x)) -> floor(x)`, `sign(sign(x))` | yes |
 //! | | `abs(c*x) -> abs(c)*abs(x)`, `sign(c*x) -> +-sign(x)`, `sqrt(x*x) -> abs(x)`, `exp(log(x)) -> x`, `log(exp(x)) -> x` | no |

@@ -12,6 +12,8 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
+mod corners;
+mod expressions;
 mod programs;
 mod strategies;
 mod support;

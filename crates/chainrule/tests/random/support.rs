@@ -39,6 +39,11 @@ pub fn run(seed: u64, cases: u32, useful: u32, len: usize, test: impl Fn(&[u8]) 
     assert!(told.get() >= useful * factor, "only {} of {} programs told anything", told.get(), cases * factor);
 }
 
+/// Whether a message is about something that Chainrule cannot do.
+pub fn limited(error: &impl std::fmt::Display) -> bool {
+    error.to_string().contains("Limitation")
+}
+
 /// A program as its text says it.
 pub struct Program {
     pub text: String,

@@ -15,7 +15,7 @@ impl Graph {
         match self.as_const(exponent) {
             Some(0.0) => self.constant(1.0),
             Some(1.0) => base,
-            Some(e) if self.is_algebraic() && e.abs() <= MAX_CHAIN && (2.0 * e).fract() == 0.0 => {
+            Some(e) if self.is_algebraic() && e.abs() <= MAX_CHAIN && is_chain(e) => {
                 let power = self.power_by_chain(base, e.abs());
                 if e > 0.0 {
                     return power;
@@ -46,4 +46,11 @@ impl Graph {
         };
         self.product(rest, factor)
     }
+}
+
+/// Whether `x**e` is written as multiplications and a root. Not for 1.5, 2.5 and so on: `x * sqrt(x)` has a derivative
+/// at 0, but its product rule gives `sqrt(x) + x * (0.5 / sqrt(x))`, which is 0 times infinity there. Below 0 there is no
+/// derivative at 0 to lose.
+fn is_chain(e: f64) -> bool {
+    e.fract() == 0.0 || e == 0.5 || (e < 0.0 && (2.0 * e).fract() == 0.0)
 }
