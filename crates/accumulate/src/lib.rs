@@ -17,6 +17,7 @@
 //! | [`greedy`], `score`, [`markowitz`] | greedy vertex orders: the queue, the heuristics, the best known one |
 //! | `serving` | which edges serve a pair asked for |
 //! | [`face`] | face elimination on the line graph |
+//! | [`dstar`] | D*: factoring by dominance, common subproducts |
 //! | [`strategy`] | the table of strategies; running and checking them |
 //! | [`mod@derive`] | Jacobian, gradient, Hessian, higher orders, products with vectors |
 //! | [`check`] | the checkers |
@@ -29,6 +30,7 @@ pub mod check;
 mod count;
 pub mod derive;
 pub mod draw;
+pub mod dstar;
 pub mod face;
 pub mod forward;
 pub mod greedy;

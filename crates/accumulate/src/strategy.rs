@@ -8,7 +8,7 @@
 use crate::check::{self, Verdict};
 use crate::markowitz::{self, Ties};
 use crate::{Budget, Counting, LinearGraph, Outcome, Program, Score, StopReason};
-use crate::{face, forward, greedy, oracle, reverse};
+use crate::{dstar, face, forward, greedy, oracle, reverse};
 use chainrule_base::Diagnostic;
 use chainrule_ops::Counts;
 use std::fmt;
@@ -93,6 +93,11 @@ pub static STRATEGIES: &[Strategy] = &[
         name: "face",
         description: "face elimination on the line graph, the cheapest of its greedy orders",
         method: Method::One(face::run),
+    },
+    Strategy {
+        name: "dstar",
+        description: "D*: the derivative graph factored by dominance, common subproducts shared",
+        method: Method::One(dstar::run),
     },
     Strategy {
         name: "oracle",

@@ -1,0 +1,319 @@
+//! One derivative graph f(i,j): the paths from root i to variable j, factored in place, with both
+//! dominator trees kept up to date.
+//!
+//! Everything is written once for both ways. Upwards are the parents, and the tree of dominators (the
+//! root is its root); downwards are the children, and the tree of postdominators (the variable is its
+//! root).
+//!
+//! Invariants:
+//! - Nodes are numbered along the paths: the variable is 0, the root the last; parents are greater.
+//! - Every node that has an edge lies on a path from the root to the variable, and so does every edge.
+//! - `trees[Up]` holds the immediate dominator, `trees[Down]` the immediate postdominator of each node
+//!   that has an edge.
+
+use super::dominance::Tree;
+use super::parts::PartId;
+use crate::VertexId;
+
+const NONE: u32 = u32::MAX;
+
+/// Towards the root, or towards the variable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Way {
+    Up = 0,
+    Down = 1,
+}
+
+impl Way {
+    pub(super) const BOTH: [Self; 2] = [Self::Up, Self::Down];
+
+    fn back(self) -> Self {
+        match self {
+            Self::Up => Self::Down,
+            Self::Down => Self::Up,
+        }
+    }
+}
+
+/// A factor subgraph by its ends, as nodes of a derivative graph.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Ends {
+    pub(super) upper: u32,
+    pub(super) lower: u32,
+}
+
+/// The derivative graph. See the module's invariants.
+#[derive(Clone, Debug)]
+pub(super) struct DerivativeGraph {
+    vertices: Vec<VertexId>,
+    nodes: Vec<Node>,
+    edges: Vec<Edge>,
+    /// Places in `edges` that are free.
+    free: Vec<u32>,
+    trees: [Tree; 2],
+}
+
+/// For each way the first of the edges that leave it that way, and how many there are.
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    first: [u32; 2],
+    degree: [u32; 2],
+}
+
+/// Edges are in two linked lists: upwards in that of the lower end, downwards in that of the upper end.
+#[derive(Clone, Copy, Debug)]
+struct Edge {
+    part: PartId,
+    /// The upper end, the lower end.
+    ends: [u32; 2],
+    next: [u32; 2],
+    before: [u32; 2],
+}
+
+/// What lies between a factor node and its factor base.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Region {
+    /// All parts on paths between them, in the order met.
+    pub(super) parts: Vec<PartId>,
+    /// The nodes on these paths, ends excluded.
+    pub(super) inner: Vec<u32>,
+    /// Which walk has last met each node.
+    met: Vec<u32>,
+    walk: u32,
+    stack: Vec<u32>,
+}
+
+impl DerivativeGraph {
+    /// The graph of these vertices, ascending, and parts given with the places of their upper and lower ends.
+    /// Every edge has to lie on a path from the first to the last. O(e log n).
+    pub(super) fn new(vertices: Vec<VertexId>, edges: impl DoubleEndedIterator<Item = (PartId, u32, u32)>) -> Self {
+        let n = vertices.len();
+        let mut graph = Self {
+            vertices,
+            nodes: vec![Node { first: [NONE; 2], degree: [0; 2] }; n],
+            edges: Vec::with_capacity(edges.size_hint().0),
+            free: Vec::new(),
+            trees: [Tree::new(n, n as u32 - 1), Tree::new(n, 0)],
+        };
+        // Lists are made from their ends, so that they keep the order given.
+        for (part, upper, lower) in edges.rev() {
+            graph.add(part, upper, lower);
+        }
+        for node in (0..n as u32 - 1).rev() {
+            graph.attach(node, Way::Up);
+        }
+        for node in 1..n as u32 {
+            graph.attach(node, Way::Down);
+        }
+        graph
+    }
+
+    /// The vertex of a node.
+    pub(super) fn vertex(&self, node: u32) -> VertexId {
+        self.vertices[node as usize]
+    }
+
+    /// How many nodes there were at first.
+    pub(super) fn n_nodes(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The root.
+    pub(super) fn root(&self) -> u32 {
+        self.nodes.len() as u32 - 1
+    }
+
+    /// The edges that leave a node that way: the part and the other end.
+    pub(super) fn edges(&self, node: u32, way: Way) -> impl Iterator<Item = (PartId, u32)> {
+        let w = way as usize;
+        let edge = |e: u32| (e != NONE).then_some(e);
+        std::iter::successors(edge(self.nodes[node as usize].first[w]), move |e| edge(self.edges[*e as usize].next[w]))
+            .map(move |e| (self.edges[e as usize].part, self.edges[e as usize].ends[w]))
+    }
+
+    /// The factor subgraph of which this node is a factor base: it branches that way, and all its paths
+    /// that way meet again first at the node returned with it.
+    pub(super) fn factor_of(&self, node: u32, way: Way) -> Option<Ends> {
+        if self.nodes[node as usize].degree[way as usize] < 2 {
+            return None;
+        }
+        let factor = self.trees[way as usize].parent(node);
+        Some(match way {
+            Way::Up => Ends { upper: factor, lower: node },
+            Way::Down => Ends { upper: node, lower: factor },
+        })
+    }
+
+    /// Whether this is a factor subgraph, and of which base: upwards is the base the lower end.
+    pub(super) fn way_of(&self, ends: Ends) -> Option<Way> {
+        if self.factor_of(ends.lower, Way::Up) == Some(ends) {
+            Some(Way::Up)
+        } else if self.factor_of(ends.upper, Way::Down) == Some(ends) {
+            Some(Way::Down)
+        } else {
+            None
+        }
+    }
+
+    /// Finds the region of a factor subgraph: walking from its base that way never passes its factor node.
+    /// Linear in the region.
+    pub(super) fn region(&self, ends: Ends, way: Way, region: &mut Region) {
+        let (base, factor) = match way {
+            Way::Up => (ends.lower, ends.upper),
+            Way::Down => (ends.upper, ends.lower),
+        };
+        region.start(self.nodes.len());
+        region.stack.push(base);
+        while let Some(node) = region.stack.pop() {
+            for (part, other) in self.edges(node, way) {
+                region.parts.push(part);
+                if other != factor && region.meet(other) {
+                    region.inner.push(other);
+                    region.stack.push(other);
+                }
+            }
+        }
+    }
+
+    /// Replaces a region, just found, by one part, and brings both trees up to date. Linear in the
+    /// region and the edges that leave its inner nodes, times log n.
+    ///
+    /// Let b be the factor node, c the base, upwards (downwards is the mirror image). Then b dominates c,
+    /// so every path through c passes b, and its part between them lies in the region: one edge b - c
+    /// with the sum of these parts keeps the sum over the paths through c, once no other edge leads up
+    /// from c. Edges that now lead to no variable are on no path and go (they are those with c pdom their lower
+    /// end: the dominator test); the others serve paths around c and stay.
+    ///
+    /// *Dominators* of what is left do not change: as b is the immediate one, the region's paths have b and
+    /// what dominates b in common only, as the new edge has. *Postdominators* of inner nodes can change,
+    /// as their paths through c are gone; those of b and of all above do not, because the paths from b
+    /// through c have nothing in common between b and c, before and after. Inner nodes are taken from
+    /// c on, so that the postdominators of their children are right when their turn comes.
+    pub(super) fn contract(&mut self, ends: Ends, way: Way, region: &mut Region, part: PartId) {
+        let base = if way == Way::Up { ends.lower } else { ends.upper };
+        self.cut(base, way);
+        match way {
+            Way::Up => region.inner.sort_unstable(),
+            Way::Down => region.inner.sort_unstable_by(|a, b| b.cmp(a)),
+        }
+        self.add(part, ends.upper, ends.lower);
+        for &node in &region.inner {
+            if self.nodes[node as usize].degree[way.back() as usize] == 0 {
+                self.cut(node, way);
+            } else {
+                self.attach(node, way.back());
+            }
+        }
+    }
+
+    /// The immediate (post)dominator of a node from those of the nodes next to it that way.
+    fn attach(&mut self, node: u32, way: Way) {
+        let tree = &self.trees[way as usize];
+        if let Some(parent) = self.edges(node, way).map(|(_, other)| other).reduce(|a, b| tree.common(a, b)) {
+            self.trees[way as usize].attach(node, parent);
+        }
+    }
+
+    /// Takes out all edges that leave a node that way.
+    fn cut(&mut self, node: u32, way: Way) {
+        loop {
+            let e = self.nodes[node as usize].first[way as usize];
+            if e == NONE {
+                return;
+            }
+            let edge = self.edges[e as usize];
+            for w in Way::BOTH {
+                let list = &mut self.nodes[edge.ends[w.back() as usize] as usize];
+                let w = w as usize;
+                list.degree[w] -= 1;
+                if edge.before[w] == NONE {
+                    list.first[w] = edge.next[w];
+                } else {
+                    self.edges[edge.before[w] as usize].next[w] = edge.next[w];
+                }
+                if edge.next[w] != NONE {
+                    self.edges[edge.next[w] as usize].before[w] = edge.before[w];
+                }
+            }
+            self.free.push(e);
+        }
+    }
+
+    fn add(&mut self, part: PartId, upper: u32, lower: u32) {
+        let mut edge = Edge { part, ends: [upper, lower], next: [NONE; 2], before: [NONE; 2] };
+        let e = self.free.pop().unwrap_or(self.edges.len() as u32);
+        for w in Way::BOTH {
+            let list = &mut self.nodes[edge.ends[w.back() as usize] as usize];
+            let w = w as usize;
+            edge.next[w] = list.first[w];
+            list.first[w] = e;
+            list.degree[w] += 1;
+            if edge.next[w] != NONE {
+                self.edges[edge.next[w] as usize].before[w] = e;
+            }
+        }
+        if (e as usize) < self.edges.len() {
+            self.edges[e as usize] = edge;
+        } else {
+            self.edges.push(edge);
+        }
+    }
+
+    /// Compares the trees with trees made from scratch, and the other invariants with their definition.
+    #[cfg(test)]
+    pub(super) fn assert_consistent(&self) {
+        use chainrule_graph::Dominators;
+        let n = self.nodes.len();
+        let root = self.root();
+        let neighbours =
+            |way| (0..n as u32).map(|v| self.edges(v, way).map(|(_, o)| o as usize).collect()).collect::<Vec<Vec<_>>>();
+        let (up, down) = (neighbours(Way::Up), neighbours(Way::Down));
+        let dominators = Dominators::new(&down, &[root as usize]);
+        let postdominators = Dominators::new(&up, &[0]);
+        for v in 0..n {
+            assert_eq!(up[v].len(), self.nodes[v].degree[0] as usize);
+            assert_eq!(down[v].len(), self.nodes[v].degree[1] as usize);
+            if up[v].is_empty() && down[v].is_empty() {
+                continue;
+            }
+            assert!(dominators.is_reached(v) && postdominators.is_reached(v), "node {v} is on no path");
+            assert!(up[v].iter().all(|o| *o > v) && down[v].iter().all(|o| *o < v));
+            if v != root as usize {
+                assert_eq!(dominators.immediate(v), Some(self.trees[0].parent(v as u32) as usize));
+            }
+            if v != 0 {
+                assert_eq!(postdominators.immediate(v), Some(self.trees[1].parent(v as u32) as usize));
+            }
+        }
+    }
+}
+
+impl Region {
+    fn start(&mut self, n_nodes: usize) {
+        self.parts.clear();
+        self.inner.clear();
+        self.walk = self.walk.wrapping_add(1);
+        if self.walk == 0 {
+            self.met.clear();
+            self.walk = 1;
+        }
+        if self.met.len() < n_nodes {
+            self.met.resize(n_nodes, 0);
+        }
+    }
+
+    /// Whether the node is met for the first time in this walk.
+    fn meet(&mut self, node: u32) -> bool {
+        std::mem::replace(&mut self.met[node as usize], self.walk) != self.walk
+    }
+
+    /// Whether a node lies inside; after [`DerivativeGraph::contract`] too.
+    pub(super) fn contains(&self, node: u32) -> bool {
+        self.met[node as usize] == self.walk
+    }
+
+    /// How much was looked at.
+    pub(super) fn size(&self) -> u64 {
+        (self.parts.len() + self.inner.len()) as u64
+    }
+}

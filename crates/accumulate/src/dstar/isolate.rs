@@ -1,0 +1,110 @@
+//! What is inside of subgraph edges: sums of products of parts.
+//!
+//! D*, section 4: "the subgraphs contained in subgraph edges are completely isolated from the rest of
+//! the original graph". So inside of one, every path ends at the factor base: nodes that had other
+//! exits have none here, and more can be factored than in the derivative graph. A subgraph by itself is
+//! a derivative graph of one pair, which is factored smallest first until it is a bundle of separate
+//! chains; those are its terms.
+//!
+//! In: factored derivative graphs. Out: for each the product on its path, and the terms of every
+//! subgraph edge that is needed.
+
+use super::derivative_graph::{DerivativeGraph, Ends, Region, Way};
+use super::factor::{Change, factor_subgraphs};
+use super::parts::{PartId, Parts, Value};
+use super::separate::Separated;
+use crate::VertexId;
+use chainrule_base::Id;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// A product of parts.
+pub(super) type Product = Vec<PartId>;
+
+/// Everything that has to be computed, as sums of products of parts.
+#[derive(Clone, Debug)]
+pub(super) struct Sums {
+    /// The derivative of each pair.
+    pub(super) results: Vec<Product>,
+    /// The terms of each part that stands for a subgraph and is needed; those of others are empty.
+    pub(super) terms: Vec<Vec<Product>>,
+}
+
+/// Isolates what is needed; nothing when more than `visits` edges and nodes were looked at.
+pub(super) fn isolate(separated: &mut Separated, visits: u64) -> Option<Sums> {
+    let results: Vec<Product> = separated.graphs.iter().map(|graph| chain(graph, graph.root(), None)).collect();
+    let mut terms: Vec<Vec<Product>> = vec![Vec::new(); separated.parts.len()];
+    let mut open: Vec<PartId> = results.iter().flatten().copied().collect();
+    let mut isolation = Isolation::default();
+    while let Some(part) = open.pop() {
+        if !matches!(separated.parts.get(part).value, Value::Subgraph(_)) || !terms[part.index()].is_empty() {
+            continue;
+        }
+        let made = isolation.terms(&mut separated.parts, part);
+        open.extend(made.iter().flatten());
+        terms.resize(separated.parts.len(), Vec::new());
+        terms[part.index()] = made;
+        if isolation.visited > visits {
+            return None;
+        }
+    }
+    Some(Sums { results, terms })
+}
+
+/// The parts from a node down to the variable, the first one given.
+fn chain(graph: &DerivativeGraph, from: u32, first: Option<PartId>) -> Product {
+    let mut product: Product = first.into_iter().collect();
+    let mut node = from;
+    while let Some((part, child)) = graph.edges(node, Way::Down).next() {
+        product.push(part);
+        node = child;
+    }
+    product
+}
+
+#[derive(Default)]
+struct Isolation {
+    region: Region,
+    change: Change,
+    visited: u64,
+}
+
+impl Isolation {
+    /// The terms of a subgraph.
+    fn terms(&mut self, parts: &mut Parts, part: PartId) -> Vec<Product> {
+        let mut graph = alone(parts, part);
+        let whole = Ends { upper: graph.root(), lower: 0 };
+        let distance = |ends: Ends| Reverse((ends.upper - ends.lower, ends.lower));
+        let mut queue: BinaryHeap<_> = factor_subgraphs(&graph).into_iter().map(|e| (distance(e), e)).collect();
+        while let Some((_, ends)) = queue.pop() {
+            // Whatever lies inside was smaller: the whole is a bundle of chains by now.
+            if ends == whole {
+                break;
+            }
+            let Some(way) = graph.way_of(ends) else { continue };
+            graph.region(ends, way, &mut self.region);
+            self.visited += self.region.size();
+            self.region.parts.sort_unstable();
+            let (upper, lower) = (graph.vertex(ends.upper), graph.vertex(ends.lower));
+            let inner = parts.subgraph(&self.region.parts, upper, lower);
+            self.change.before(&graph, ends, &self.region);
+            graph.contract(ends, way, &mut self.region, inner);
+            self.change.after(&graph, ends, &self.region);
+            queue.extend(self.change.found.iter().map(|e| (distance(*e), *e)));
+        }
+        self.visited += graph.n_nodes() as u64;
+        graph.edges(graph.root(), Way::Down).map(|(first, child)| chain(&graph, child, Some(first))).collect()
+    }
+}
+
+/// A subgraph as a derivative graph.
+fn alone(parts: &Parts, part: PartId) -> DerivativeGraph {
+    let Value::Subgraph(set) = &parts.get(part).value else { return DerivativeGraph::new(Vec::new(), [].into_iter()) };
+    let mut vertices: Vec<VertexId> = set.iter().flat_map(|p| [parts.get(*p).upper, parts.get(*p).lower]).collect();
+    vertices.sort_unstable();
+    vertices.dedup();
+    let place = |v: VertexId| vertices.partition_point(|u| *u < v) as u32;
+    let edges: Vec<(PartId, u32, u32)> =
+        set.iter().map(|p| (*p, place(parts.get(*p).upper), place(parts.get(*p).lower))).collect();
+    DerivativeGraph::new(vertices, edges.into_iter())
+}

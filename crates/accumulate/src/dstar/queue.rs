@@ -1,0 +1,100 @@
+//! Factor subgraphs by frequency: in how many derivative graphs each appears (D*, section 4.1).
+//!
+//! A subgraph \[b, c\] is known by its ends as vertices. Of equally frequent ones the one whose ends are
+//! nearer to each other comes first, so that what lies inside another is factored before it; then the
+//! lower one. Entries of the heap that have become too large are corrected when they come up.
+
+use super::derivative_graph::Ends;
+use crate::VertexId;
+use chainrule_base::Id;
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Where a factor subgraph was seen.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Place {
+    pub(super) graph: u32,
+    pub(super) ends: Ends,
+}
+
+/// The queue.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Queue {
+    /// Looked up only.
+    by_ends: FxHashMap<(VertexId, VertexId), u32>,
+    subgraphs: Vec<FactorSubgraph>,
+    heap: BinaryHeap<Entry>,
+    /// Those that have become more frequent since the heap was looked at.
+    risen: Vec<u32>,
+}
+
+#[derive(Clone, Debug)]
+struct FactorSubgraph {
+    upper: VertexId,
+    lower: VertexId,
+    frequency: u32,
+    /// The largest frequency with which it stands in the heap; 0 when it does not.
+    queued: u32,
+    /// Everywhere it appears, and perhaps where it has disappeared since.
+    places: Vec<Place>,
+}
+
+/// Frequency, distance of the ends, lower end, which.
+type Entry = (u32, Reverse<u32>, Reverse<VertexId>, Reverse<u32>);
+
+impl Queue {
+    /// A factor subgraph has appeared in a derivative graph.
+    pub(super) fn found(&mut self, place: Place, upper: VertexId, lower: VertexId) {
+        let idx = *self.by_ends.entry((upper, lower)).or_insert_with(|| {
+            self.subgraphs.push(FactorSubgraph { upper, lower, frequency: 0, queued: 0, places: Vec::new() });
+            self.subgraphs.len() as u32 - 1
+        });
+        let subgraph = &mut self.subgraphs[idx as usize];
+        subgraph.frequency += 1;
+        subgraph.places.push(place);
+        if subgraph.frequency == subgraph.queued + 1 {
+            self.risen.push(idx);
+        }
+    }
+
+    /// A factor subgraph has disappeared from a derivative graph.
+    pub(super) fn lost(&mut self, upper: VertexId, lower: VertexId) {
+        if let Some(idx) = self.by_ends.get(&(upper, lower)) {
+            self.subgraphs[*idx as usize].frequency -= 1;
+        }
+    }
+
+    /// Where the most frequent factor subgraph appears, each place once; some may have lost it.
+    pub(super) fn next(&mut self) -> Option<Vec<Place>> {
+        for idx in std::mem::take(&mut self.risen) {
+            if self.subgraphs[idx as usize].frequency > self.subgraphs[idx as usize].queued {
+                self.enter(idx);
+            }
+        }
+        while let Some((frequency, _, _, Reverse(idx))) = self.heap.pop() {
+            let subgraph = &mut self.subgraphs[idx as usize];
+            if frequency != subgraph.queued {
+                continue;
+            }
+            subgraph.queued = 0;
+            if subgraph.frequency == frequency {
+                let mut places = std::mem::take(&mut subgraph.places);
+                places.sort_unstable();
+                places.dedup();
+                return Some(places);
+            }
+            if subgraph.frequency > 0 {
+                self.enter(idx);
+            }
+        }
+        None
+    }
+
+    fn enter(&mut self, idx: u32) {
+        let subgraph = &mut self.subgraphs[idx as usize];
+        subgraph.queued = subgraph.frequency;
+        let distance = (subgraph.upper.index() - subgraph.lower.index()) as u32;
+        self.heap.push((subgraph.frequency, Reverse(distance), Reverse(subgraph.lower), Reverse(idx)));
+    }
+}
