@@ -21,6 +21,7 @@
 //! | [`strategy`] | the table of strategies; running and checking them |
 //! | [`mod@derive`] | Jacobian, gradient, Hessian, higher orders, products with vectors |
 //! | [`check`] | the checkers |
+//! | [`exact`] | fewest multiplications by vertex elimination, proved |
 //! | [`draw`] | pictures of small graphs |
 //! | `budget` | budgets and stop reasons |
 //! | `random` | seeded random numbers |
@@ -31,6 +32,7 @@ mod count;
 pub mod derive;
 pub mod draw;
 pub mod dstar;
+pub mod exact;
 pub mod face;
 pub mod forward;
 pub mod greedy;

@@ -1,0 +1,133 @@
+//! Exact vertex elimination against all orders of small graphs, and on the literature's graphs.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod support;
+
+use arbitrary::Unstructured;
+use chainrule_accumulate::exact::{Optimum, Options, vertex_order};
+use chainrule_accumulate::{Budget, Counting, LinearGraph, VertexId, vertex};
+use chainrule_base::Id;
+use proptest::prelude::*;
+use support::{config, graphs, linear};
+
+fn multiplications(linear: &LinearGraph, order: &[VertexId], counting: Counting) -> u64 {
+    vertex::run(linear, &Budget::default(), order).program.unwrap().count(counting).mul
+}
+
+/// The fewest multiplications over all orders, one after the other.
+fn by_all_orders(linear: &LinearGraph, counting: Counting) -> u64 {
+    let mut order: Vec<VertexId> = linear.intermediates().collect();
+    let mut least = u64::MAX;
+    permute(&mut order, 0, &mut |order| least = least.min(multiplications(linear, order, counting)));
+    least
+}
+
+fn permute(order: &mut [VertexId], fixed: usize, visit: &mut impl FnMut(&[VertexId])) {
+    if fixed == order.len() {
+        return visit(order);
+    }
+    for other in fixed..order.len() {
+        order.swap(fixed, other);
+        permute(order, fixed + 1, visit);
+        order.swap(fixed, other);
+    }
+}
+
+fn search(linear: &LinearGraph, counting: Counting, cluster: usize, beat: &[VertexId]) -> Optimum {
+    vertex_order(linear, &Budget::default(), &Options { counting, cluster }, beat)
+}
+
+proptest! {
+    #![proptest_config(config(400, 20))]
+
+    #[test]
+    fn no_order_is_better(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let linear = linear(&mut Unstructured::new(&bytes)).unwrap();
+        prop_assume!(linear.intermediates().len() <= 6);
+        for counting in [Counting::Plain, Counting::UnitFree] {
+            let least = by_all_orders(&linear, counting);
+            // Clusters of one vertex are the cuts alone; of eight, everything.
+            for cluster in [1, 3, 8] {
+                let best = search(&linear, counting, cluster, &[]);
+                prop_assert!(best.is_proved());
+                prop_assert_eq!(best.cost, least);
+                prop_assert_eq!(multiplications(&linear, &best.order, counting), least);
+                prop_assert_eq!(best.order.len(), linear.intermediates().len());
+            }
+        }
+    }
+
+    #[test]
+    fn bounds_hold_whatever_the_budget(bytes in prop::collection::vec(any::<u8>(), 0..200), evaluations in 0_u64..6) {
+        let linear = linear(&mut Unstructured::new(&bytes)).unwrap();
+        prop_assume!(linear.intermediates().len() <= 6);
+        let budget = Budget { evaluations, ..Budget::default() };
+        for counting in [Counting::Plain, Counting::UnitFree] {
+            let best = vertex_order(&linear, &budget, &Options { counting, cluster: 1 }, &[]);
+            let least = by_all_orders(&linear, counting);
+            prop_assert!(best.bound <= least && least <= best.cost);
+            prop_assert_eq!(multiplications(&linear, &best.order, counting), best.cost);
+        }
+    }
+}
+
+/// The best vertex orders that were known, now proved.
+#[test]
+fn graphs_of_the_literature() {
+    let known = [
+        ("lit_lion4", 12),
+        ("lit_guenterD_lion5", 14),
+        ("lit_guenterC_reconstructed", 8),
+        ("lit_bat_reconstructed", 24),
+        ("PropaneCombustion", 88),
+        ("HumanHeartDipole", 148),
+        ("RobotArm_6DOF", 221),
+    ];
+    for (name, expected) in known {
+        let Some(linear) = graphs::load(name) else { return };
+        let best = search(&linear, Counting::Plain, 12, &[]);
+        assert_eq!((best.cost, best.is_proved()), (expected, true), "{name}");
+        assert_eq!(multiplications(&linear, &best.order, Counting::Plain), expected, "{name}");
+    }
+}
+
+#[test]
+fn a_graph_too_large_for_a_search_has_a_bound() {
+    // Two rows of intermediates, each joined to all of the next: nothing is safe.
+    let n = 300;
+    let v = chainrule_accumulate::Label::Var;
+    let mut edges = Vec::new();
+    for i in 0..n {
+        edges.extend([(i % 2, 2 + i, v), ((i + 1) % 2, 2 + i, v)]);
+        edges.extend((0..3).map(|k| (2 + i, 2 + n + (i + k) % n, v)));
+        edges.extend([(2 + n + i, 2 + 2 * n + i % 2, v), (2 + n + i, 2 + 2 * n + (i + 1) % 2, v)]);
+    }
+    let linear = LinearGraph::from_edges(2, 2 * n, 2, &edges).unwrap();
+    let ascending: Vec<VertexId> = linear.intermediates().collect();
+    let best = search(&linear, Counting::Plain, 8, &ascending);
+    assert!(best.bound <= best.cost && best.evaluations == 0, "{best:?}");
+    assert_eq!(best.cost, multiplications(&linear, &ascending, Counting::Plain));
+    assert_eq!(best.order.iter().map(|v| v.index()).max(), Some(2 * n + 1));
+}
+
+/// How near a proof the others are: `cargo test --release -p chainrule-accumulate --test exact -- --ignored --nocapture`.
+#[test]
+#[ignore = "takes minutes"]
+fn open_graphs() {
+    for (name, beat) in [("RoeFlux_1d", 295), ("BlackScholes_Jacobian", 297), ("g", 409), ("RoeFlux_3d", 606)] {
+        let Some(linear) = graphs::load(name) else { return };
+        for cluster in [1, 8, 12, 14] {
+            let start = std::time::Instant::now();
+            let budget = Budget { evaluations: 100_000, ..Budget::default() };
+            let best = vertex_order(&linear, &budget, &Options { counting: Counting::Plain, cluster }, &[]);
+            println!(
+                "{name} cluster {cluster}: {} to {} (known {beat}), {} hard, {} sets, {:.1?}",
+                best.bound,
+                best.cost,
+                best.hard,
+                best.evaluations,
+                start.elapsed()
+            );
+        }
+    }
+}
