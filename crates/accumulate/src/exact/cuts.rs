@@ -78,7 +78,7 @@ fn disjoint_paths(sides: &[Side], v: usize, kept: &Set, is_end: impl Fn(usize) -
         // An entrance that was reached from its own exit loses its flow; others get it from where they were reached.
         let mut node = 2 * end;
         while node != start {
-            if node % 2 == 0 {
+            if node.is_multiple_of(2) {
                 let origin = parent[node] / 2;
                 from[node / 2] = if origin == node / 2 { NONE } else { origin };
             }
