@@ -10,6 +10,7 @@
 //! | `external` | users' own functions |
 //! | `derivative` | derivatives inside expressions, still to be made |
 //! | `partials` | local partial derivatives as nodes |
+//! | [`optimise`] | the same values from fewer operations |
 //! | `print` | listings, short expressions, Graphviz |
 //! | `evaluate` | the meaning of a graph in any algebra; operation counts |
 //! | `number` | value numbering by random evaluation, scale freedom: [`number()`] |
@@ -38,6 +39,7 @@ mod external;
 pub mod generate;
 mod graph;
 mod number;
+pub mod optimise;
 mod partials;
 mod print;
 mod simplify;

@@ -114,7 +114,7 @@ impl Graph {
         }
     }
 
-    fn is_masked(&self, x: NodeId) -> bool {
+    pub(crate) fn is_masked(&self, x: NodeId) -> bool {
         match self.node(x) {
             Node::Apply(..) => self.unmask(x).0.is_some() || self.masked.contains(&x),
             _ => false,

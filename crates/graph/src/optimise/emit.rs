@@ -1,0 +1,210 @@
+//! A network as a graph again.
+//!
+//! In: a network and the graph that its leaves and opaque operations are of. Out: a new graph with the same
+//! inputs and functions and nothing but what the roots need.
+//!
+//! Sums start from a positive term, so that a sign survives only where every term is negative; terms with
+//! the same factor are added before they are multiplied by it. A divisor that several cubes divide by is
+//! inverted once. Powers are chains of squares, shared between powers of one literal.
+
+use super::cube::{Cube, Literal};
+use super::network::{Form, Network, Term, is_unit};
+use crate::graph::{Graph, Node, NodeId};
+use chainrule_base::{Arena, Id};
+use chainrule_ops::Op;
+
+/// The graph of the network's roots, and these; `None` when a literal depends on itself. Linear in the network.
+pub(super) fn emit(network: &Network, source: &Graph) -> Option<(Graph, Vec<NodeId>)> {
+    let (order, n_divided) = order(network)?;
+    let mut out = Graph::new(source.semantics());
+    out.externals = source.externals.clone();
+    for (name, _) in source.inputs() {
+        out.input(name.clone());
+    }
+    let nodes = Arena::filled(network.forms.len(), None);
+    let mut emitter = Emitter { out, nodes, n_divided };
+    for literal in order {
+        let node = match &network.forms[literal] {
+            Form::Leaf(id) => emitter.leaf(source, *id),
+            Form::Opaque(id, args) => emitter.opaque(source, *id, args),
+            Form::Sum(cubes) => emitter.sum(cubes),
+        };
+        emitter.nodes[literal] = Some(node);
+    }
+    let roots = network.roots.iter().map(|term| emitter.term(*term)).collect();
+    Some((emitter.out, roots))
+}
+
+/// What a form refers to.
+pub(super) fn arguments(form: &Form, mut see: impl FnMut(Literal)) {
+    match form {
+        Form::Leaf(_) => {}
+        Form::Opaque(_, args) => args.iter().filter_map(|a| a.literal).for_each(see),
+        Form::Sum(cubes) => cubes.iter().flat_map(|c| &c.powers).for_each(|(literal, _)| see(*literal)),
+    }
+}
+
+/// The literals that the roots need, arguments first, and by how many cubes each is divided by.
+fn order(network: &Network) -> Option<(Vec<Literal>, Arena<Literal, u32>)> {
+    let mut cyclic = false;
+    let mut order = Vec::new();
+    let mut n_divided = Arena::filled(network.forms.len(), 0);
+    // 0: not seen, 1: waits for its arguments, 2: done.
+    let mut states = Arena::filled(network.forms.len(), 0u8);
+    let mut stack: Vec<Literal> = network.roots.iter().rev().filter_map(|t| t.literal).collect();
+    while let Some(&literal) = stack.last() {
+        match states[literal] {
+            0 => {
+                states[literal] = 1;
+                let start = stack.len();
+                arguments(&network.forms[literal], |argument| {
+                    cyclic |= states[argument] == 1;
+                    if states[argument] == 0 {
+                        stack.push(argument);
+                    }
+                });
+                stack[start..].reverse();
+            }
+            1 => {
+                states[literal] = 2;
+                order.push(literal);
+                stack.pop();
+                if let Form::Sum(cubes) = &network.forms[literal] {
+                    for (divisor, _) in cubes.iter().flat_map(|c| &c.powers).filter(|p| p.1 < 0) {
+                        n_divided[*divisor] += 1;
+                    }
+                }
+            }
+            _ => {
+                stack.pop();
+            }
+        }
+    }
+    (!cyclic).then_some((order, n_divided))
+}
+
+struct Emitter {
+    out: Graph,
+    /// By literal: the node that has its value.
+    nodes: Arena<Literal, Option<NodeId>>,
+    /// By literal: how many cubes divide by it.
+    n_divided: Arena<Literal, u32>,
+}
+
+impl Emitter {
+    fn node(&mut self, literal: Literal) -> NodeId {
+        // Arguments come first in the order, so that every literal asked for has its node.
+        self.nodes[literal].unwrap_or_else(|| unreachable!("{literal} is used before it is made"))
+    }
+
+    fn leaf(&mut self, source: &Graph, id: NodeId) -> NodeId {
+        match source.node(id) {
+            Node::Input(input) => self.out.inputs()[input.index()].1,
+            Node::Const(c) => self.out.constant(c),
+            _ => unreachable!("{id} is neither an input nor a number"),
+        }
+    }
+
+    fn opaque(&mut self, source: &Graph, id: NodeId, args: &[Term]) -> NodeId {
+        let args: Vec<NodeId> = args.iter().map(|a| self.term(*a)).collect();
+        match source.node(id) {
+            Node::External(function, _) => self.out.external(function, &args),
+            Node::Apply(op, _) => self.out.apply(op, &args),
+            _ => unreachable!("{id} is no operation"),
+        }
+    }
+
+    fn term(&mut self, term: Term) -> NodeId {
+        match term.literal {
+            None => self.out.constant(term.coef),
+            Some(literal) => {
+                let node = self.node(literal);
+                self.scaled(term.coef, node)
+            }
+        }
+    }
+
+    fn scaled(&mut self, coef: f64, node: NodeId) -> NodeId {
+        let coef = self.out.constant(coef);
+        self.out.mul(coef, node)
+    }
+
+    fn sum(&mut self, cubes: &[Cube]) -> NodeId {
+        // Groups of terms with one factor: the factor, what is added, what is subtracted.
+        let mut groups: Vec<(f64, Vec<NodeId>, Vec<NodeId>)> = Vec::new();
+        for cube in cubes {
+            let factor = if cube.powers.is_empty() { 1.0 } else { cube.coef.abs() };
+            let node = self.product(cube);
+            let idx = groups.iter().position(|g| g.0 == factor).unwrap_or_else(|| {
+                groups.push((factor, Vec::new(), Vec::new()));
+                groups.len() - 1
+            });
+            let side = if cube.coef > 0.0 { &mut groups[idx].1 } else { &mut groups[idx].2 };
+            side.push(node);
+        }
+        let (mut plus, mut minus) = (Vec::new(), Vec::new());
+        for (factor, added, subtracted) in groups {
+            if is_unit(factor) {
+                plus.extend(added);
+                minus.extend(subtracted);
+            } else {
+                let negative = added.is_empty();
+                let value = if negative { self.total(&subtracted, &[]) } else { self.total(&added, &subtracted) };
+                let value = self.scaled(factor, value);
+                if negative { minus.push(value) } else { plus.push(value) }
+            }
+        }
+        if plus.is_empty() && minus.is_empty() {
+            return self.out.constant(0.0);
+        }
+        if plus.is_empty() {
+            let value = self.total(&minus, &[]);
+            return self.out.neg(value);
+        }
+        self.total(&plus, &minus)
+    }
+
+    /// The sum of `plus`, at least one, less that of `minus`.
+    fn total(&mut self, plus: &[NodeId], minus: &[NodeId]) -> NodeId {
+        let sum = plus[1..].iter().fold(plus[0], |sum, x| self.out.add(sum, *x));
+        minus.iter().fold(sum, |sum, x| self.out.sub(sum, *x))
+    }
+
+    /// A cube without its coefficient; a number without its sign.
+    fn product(&mut self, cube: &Cube) -> NodeId {
+        let (mut above, mut below) = (None, None);
+        for (literal, e) in &cube.powers {
+            let mut base = self.node(*literal);
+            let divides = *e == -1 && self.n_divided[*literal] == 1;
+            if *e < 0 && !divides {
+                let one = self.out.constant(1.0);
+                base = self.out.div(one, base);
+            }
+            let power = self.power(base, e.unsigned_abs());
+            let side = if divides { &mut below } else { &mut above };
+            *side = Some(match *side {
+                None => power,
+                Some(product) => self.out.mul(product, power),
+            });
+        }
+        match (above, below) {
+            (None, None) => self.out.constant(cube.coef.abs()),
+            (Some(product), None) => product,
+            (above, Some(divisor)) => {
+                let above = above.unwrap_or_else(|| self.out.constant(1.0));
+                self.out.apply(Op::Div, &[above, divisor])
+            }
+        }
+    }
+
+    fn power(&mut self, base: NodeId, e: u32) -> NodeId {
+        let mut power = base;
+        for bit in (0..e.ilog2()).rev() {
+            power = self.out.mul(power, power);
+            if e >> bit & 1 == 1 {
+                power = self.out.mul(power, base);
+            }
+        }
+        power
+    }
+}

@@ -1,0 +1,207 @@
+//! The algebraic optimiser: the same values from fewer operations.
+//!
+//! In: a graph and roots. Out: roots of the same values in the same graph, which grows. Only in
+//! [`Semantics::Algebraic`]: everything here moves brackets.
+//!
+//! | module | owns |
+//! | --- | --- |
+//! | `cube` | products of literals with powers |
+//! | `network` | every value as a leaf, an opaque operation, or a sum of cubes |
+//! | `collect` | a graph as a network: association is free; what may be multiplied out |
+//! | `divisors` | what cubes and pairs of cubes have in common |
+//! | `extract` | greedy extraction, the largest saving first |
+//! | [`check`] | both sides compared, exactly and in doubles |
+//! | `emit` | a network as a graph: signs, reciprocals, powers |
+//!
+//! The words are those of algebraic factorisation in logic synthesis (Brayton, Rudell,
+//! Sangiovanni-Vincentelli, Wang, "MIS: a multiple-level logic optimization system", 1987), whose sums of
+//! products over the Boolean ring become sums of products over the reals.
+//!
+//! A round collects the graph into a network, extracts what is common, and makes a graph of it again.
+//! Rounds differ in what they collect across shared nodes; a round is kept only when the whole weighs
+//! less than before, so the total never rises.
+
+pub mod check;
+mod collect;
+mod cube;
+mod divisors;
+mod emit;
+mod extract;
+mod network;
+
+use crate::evaluate::counts;
+use crate::graph::{Graph, Node, NodeId, Semantics};
+use chainrule_base::Id;
+use chainrule_ops::Counts;
+use collect::{Choice, Policy, collect};
+use emit::emit;
+use extract::{Preference, extract};
+use smallvec::SmallVec;
+
+/// How much is tried.
+#[derive(Clone, Copy, Debug)]
+pub struct Optimise {
+    /// How many nodes may be looked at altogether: each round looks at all.
+    pub budget: u64,
+}
+
+impl Optimise {
+    /// About a second's work.
+    pub const DEFAULT_BUDGET: u64 = 1_000_000;
+}
+
+impl Default for Optimise {
+    fn default() -> Self {
+        Self { budget: Self::DEFAULT_BUDGET }
+    }
+}
+
+/// Why no more was tried.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StopReason {
+    /// Nothing tried saves any more.
+    Settled,
+    /// The budget is spent.
+    Budget,
+    /// The graph may not be changed: its semantics is strict, or it has derivatives still to be made.
+    NotAllowed,
+}
+
+/// What was done.
+#[derive(Clone, Copy, Debug)]
+pub struct Report {
+    /// The operations before.
+    pub before: Counts,
+    /// The operations after; they weigh no more.
+    pub after: Counts,
+    /// How many rounds there were, those included that were not kept.
+    pub rounds: usize,
+    /// Why there were no more.
+    pub stop: StopReason,
+}
+
+/// Roots after optimisation.
+#[derive(Clone, Debug)]
+pub struct Optimised {
+    /// Roots of the same values, one for one.
+    pub roots: Vec<NodeId>,
+    /// What was done.
+    pub report: Report,
+}
+
+/// The values of `roots` from fewer operations: never from operations that weigh more.
+///
+/// Values change by rounding only. About linear in the nodes below the roots for each round.
+///
+/// ```
+/// use chainrule_graph::optimise::{Optimise, optimise};
+/// use chainrule_graph::{Graph, Semantics};
+/// let mut g = Graph::new(Semantics::Algebraic);
+/// let (a, b, c) = (g.input("a"), g.input("b"), g.input("c"));
+/// let (ab, ac) = (g.mul(a, b), g.mul(a, c));
+/// let sum = g.add(ab, ac);
+/// let optimised = optimise(&mut g, &[sum], &Optimise::default());
+/// assert_eq!(g.f64_at(&[2.0, 3.0, 4.0], &optimised.roots).unwrap(), [14.0]);
+/// assert_eq!((optimised.report.before.arithmetic(), optimised.report.after.arithmetic()), (3, 2));
+/// ```
+pub fn optimise(graph: &mut Graph, roots: &[NodeId], options: &Optimise) -> Optimised {
+    let before = counts(graph, roots);
+    let unresolved = graph.reachable(roots).iter().any(|id| matches!(graph.node(id), Node::Derivative(_)));
+    if graph.semantics() == Semantics::Strict || unresolved {
+        let report = Report { before, after: before, rounds: 0, stop: StopReason::NotAllowed };
+        return Optimised { roots: roots.to_vec(), report };
+    }
+    let mut search = Search::new(graph, roots, options);
+    let stop = search.run();
+    let found = transplant(graph, &search.graph, &search.roots);
+    let after = counts(graph, &found);
+    let (roots, after) = if after.weight < before.weight { (found, after) } else { (roots.to_vec(), before) };
+    Optimised { roots, report: Report { before, after, rounds: search.rounds, stop } }
+}
+
+struct Search {
+    graph: Graph,
+    roots: Vec<NodeId>,
+    weight: u64,
+    rounds: usize,
+    budget: u64,
+}
+
+/// Rounds without a saving before the search ends.
+const PATIENCE: u64 = 24;
+
+impl Search {
+    fn new(graph: &Graph, roots: &[NodeId], options: &Optimise) -> Self {
+        let (graph, roots) = graph.extract(roots);
+        let weight = counts(&graph, &roots).weight;
+        Self { graph, roots, weight, rounds: 0, budget: options.budget }
+    }
+
+    fn run(&mut self) -> StopReason {
+        let plain = Policy::default();
+        let products = Policy { shared_products: true, shared_sums: None };
+        let mut improved = true;
+        while improved {
+            improved = false;
+            for (policy, preference) in [
+                (plain, Preference::Oldest),
+                (products, Preference::Oldest),
+                (products, Preference::Newest),
+                (plain, Preference::Newest),
+            ] {
+                match self.round(policy, preference) {
+                    Some(better) => improved |= better,
+                    None => return StopReason::Budget,
+                }
+            }
+        }
+        let (mut since, mut seed) = (0, 0);
+        while since < PATIENCE {
+            seed += 1;
+            let choice = Choice { seed, one_in: 1 + seed % 7, max_cubes: 2 + (seed % 3) as usize };
+            let policy = Policy { shared_products: !seed.is_multiple_of(4), shared_sums: Some(choice) };
+            let preference = if seed.is_multiple_of(2) { Preference::Oldest } else { Preference::Newest };
+            match self.round(policy, preference) {
+                Some(true) => since = 0,
+                Some(false) => since += 1,
+                None => return StopReason::Budget,
+            }
+        }
+        StopReason::Settled
+    }
+
+    /// One round; whether it was kept, `None` when the budget does not allow it.
+    fn round(&mut self, policy: Policy, preference: Preference) -> Option<bool> {
+        let n = self.graph.len() as u64;
+        if self.rounds > 0 && self.budget < n {
+            return None;
+        }
+        self.budget = self.budget.saturating_sub(n);
+        self.rounds += 1;
+        let network = extract(collect(&self.graph, &self.roots, policy), preference);
+        let Some((graph, roots)) = emit(&network, &self.graph) else { return Some(false) };
+        let weight = counts(&graph, &roots).weight;
+        if weight >= self.weight {
+            return Some(false);
+        }
+        (self.graph, self.roots) = graph.extract(&roots);
+        self.weight = weight;
+        Some(true)
+    }
+}
+
+/// The nodes of `roots` in `graph` exactly as they stand in `other`, which has the same inputs and functions.
+fn transplant(graph: &mut Graph, other: &Graph, roots: &[NodeId]) -> Vec<NodeId> {
+    let mut copies: Vec<Option<NodeId>> = vec![None; other.len()];
+    for id in other.reachable(roots).iter() {
+        let args: SmallVec<[NodeId; 4]> = other.args(id).iter().filter_map(|a| copies[a.index()]).collect();
+        copies[id.index()] = Some(match other.node(id) {
+            Node::Const(c) => graph.constant(c),
+            Node::Input(input) => graph.inputs()[input.index()].1,
+            Node::Apply(op, _) => graph.raw(op, &args),
+            Node::External(function, _) => graph.external(function, &args),
+            Node::Derivative(_) => unreachable!("derivatives were made before"),
+        });
+    }
+    roots.iter().filter_map(|r| copies[r.index()]).collect()
+}
