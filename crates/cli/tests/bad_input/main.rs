@@ -119,7 +119,8 @@ fn quote(arg: &str) -> String {
     if !arg.is_empty() && arg.chars().all(plain) { arg.to_string() } else { format!("'{arg}'") }
 }
 
-/// Lines that no page has room for are cut, visibly, and so is the list of strategies.
+/// Lines that no page has room for are cut, visibly, and so is the list of strategies; zeros are
+/// spelt out, so that snapshots are text.
 fn shorten(text: &str) -> String {
     let line = |line: &str| match line.char_indices().nth(160) {
         // Strategies are added now and then.
@@ -127,5 +128,5 @@ fn shorten(text: &str) -> String {
         Some((at, _)) => format!("{} [... {} characters more]\n", &line[..at], line[at..].chars().count()),
         None => format!("{line}\n"),
     };
-    text.lines().map(line).collect::<String>().trim_end().to_string()
+    text.replace('\0', "\\0").lines().map(line).collect::<String>().trim_end().to_string()
 }
