@@ -23,6 +23,7 @@
 //! | [`check`] | the checkers |
 //! | [`exact`] | fewest multiplications by vertex elimination, proved |
 //! | [`draw`] | pictures of small graphs |
+//! | [`exchange`] | linearised graphs as JSON text |
 //! | `budget` | budgets and stop reasons |
 //! | `random` | seeded random numbers |
 
@@ -33,6 +34,7 @@ pub mod derive;
 pub mod draw;
 pub mod dstar;
 pub mod exact;
+pub mod exchange;
 pub mod face;
 pub mod forward;
 pub mod greedy;

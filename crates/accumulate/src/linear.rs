@@ -94,6 +94,16 @@ impl LinearGraph {
         n_outputs: usize,
         edges: &[(usize, usize, Label)],
     ) -> Result<Self, Diagnostic> {
+        Self::from_edges_numbered(n_inputs, n_intermediates, n_outputs, edges).map(|(linear, _)| linear)
+    }
+
+    /// The same, with what each of the given vertices is called in the graph; `None` for those left out.
+    pub(crate) fn from_edges_numbered(
+        n_inputs: usize,
+        n_intermediates: usize,
+        n_outputs: usize,
+        edges: &[(usize, usize, Label)],
+    ) -> Result<(Self, Vec<Option<VertexId>>), Diagnostic> {
         let first_output = n_inputs + n_intermediates;
         let n_vertices = first_output + n_outputs;
         for (idx, &(source, target, _)) in edges.iter().enumerate() {
@@ -123,7 +133,7 @@ impl LinearGraph {
             .collect();
         let rows = (0..n_outputs).collect();
         let columns = (0..n_inputs).collect();
-        Ok(Self::assemble(n_inputs, n_intermediates, n_outputs, edges, rows, columns))
+        Ok(Self::assemble_numbered(n_inputs, n_intermediates, n_outputs, edges, rows, columns))
     }
 
     /// Prunes and sorts. `rows` counts from the first sink, `columns` from the first source.
@@ -131,10 +141,22 @@ impl LinearGraph {
         n_sources: usize,
         n_intermediates: usize,
         n_sinks: usize,
-        mut edges: Vec<Edge>,
+        edges: Vec<Edge>,
         rows: Vec<usize>,
         columns: Vec<usize>,
     ) -> Self {
+        Self::assemble_numbered(n_sources, n_intermediates, n_sinks, edges, rows, columns).0
+    }
+
+    /// The same, with what each of the given vertices is called; `None` for those left out.
+    fn assemble_numbered(
+        n_sources: usize,
+        n_intermediates: usize,
+        n_sinks: usize,
+        mut edges: Vec<Edge>,
+        rows: Vec<usize>,
+        columns: Vec<usize>,
+    ) -> (Self, Vec<Option<VertexId>>) {
         let n_given = n_sources + n_intermediates + n_sinks;
         let first_sink = n_sources + n_intermediates;
         // Edges ascending by target: one pass forward and one backward decide what lies on a path.
@@ -148,11 +170,15 @@ impl LinearGraph {
             to_sink[edge.source.index()] |= to_sink[edge.target.index()];
         }
         let mut renumbered = vec![0; n_given];
+        let mut kept = vec![None; n_given];
         let mut n_vertices = 0;
         for v in 0..n_given {
             renumbered[v] = n_vertices;
             let end = v < n_sources || v >= first_sink;
-            n_vertices += usize::from(end || (from_source[v] && to_sink[v]));
+            if end || (from_source[v] && to_sink[v]) {
+                kept[v] = Some(VertexId::new(n_vertices));
+                n_vertices += 1;
+            }
         }
         edges.retain(|edge| from_source[edge.source.index()] && to_sink[edge.target.index()]);
         for edge in &mut edges {
@@ -168,7 +194,7 @@ impl LinearGraph {
             out_edges[*slot] = EdgeId::new(idx);
             *slot += 1;
         }
-        Self {
+        let linear = Self {
             n_vertices,
             n_sources,
             n_sinks,
@@ -179,7 +205,8 @@ impl LinearGraph {
             rows: rows.into_iter().map(|r| VertexId::new(n_vertices - n_sinks + r)).collect(),
             columns: columns.into_iter().map(VertexId::new).collect(),
             pairs: None,
-        }
+        };
+        (linear, kept)
     }
 
     /// Asks only for these (row, column) pairs: nothing is computed for others.
