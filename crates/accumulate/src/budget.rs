@@ -9,8 +9,10 @@ pub struct Budget {
     pub paths: u64,
     /// How many products a program may have; for the oracle, factors.
     pub products: u64,
-    /// How many scores an order may evaluate that take more than a look-up, and how many candidates a
-    /// search may try.
+    /// How much the scores of a greedy order may take that are more than a look-up, in pairs of
+    /// neighbours looked at.
+    pub scores: u64,
+    /// How many candidates a search may try.
     pub evaluations: u64,
 }
 
@@ -19,13 +21,15 @@ impl Budget {
     pub const PATHS: u64 = 1_000_000;
     /// The default for [`Budget::products`]: a few GB of memory while it is tidied.
     pub const PRODUCTS: u64 = 20_000_000;
-    /// The default for [`Budget::evaluations`]: a second or two on graphs of a hundred vertices.
-    pub const EVALUATIONS: u64 = 1_000_000;
+    /// The default for [`Budget::scores`]: a second or two.
+    pub const SCORES: u64 = 20_000_000;
+    /// The default for [`Budget::evaluations`]: a fifth of a second on graphs of a hundred vertices.
+    pub const EVALUATIONS: u64 = 100_000;
 }
 
 impl Default for Budget {
     fn default() -> Self {
-        Self { paths: Self::PATHS, products: Self::PRODUCTS, evaluations: Self::EVALUATIONS }
+        Self { paths: Self::PATHS, products: Self::PRODUCTS, scores: Self::SCORES, evaluations: Self::EVALUATIONS }
     }
 }
 
@@ -38,6 +42,8 @@ pub enum StopReason {
     PathBudget,
     /// The program would have more products than [`Budget::products`].
     ProductBudget,
+    /// [`Budget::scores`] are used up.
+    ScoreBudget,
     /// [`Budget::evaluations`] are used up. A search has a program nevertheless, the best one found.
     EvaluationBudget,
 }

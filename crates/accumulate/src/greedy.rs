@@ -53,7 +53,7 @@ impl Options {
 
 /// Elimination in greedy order. With p counting the products: O(p log p) for the scores on degrees; a
 /// factor of the degrees more for fill-in, damage and reduction; each step a sweep over the graph for path
-/// lengths. Scores that are more than a number to look up are bounded by [`Budget::evaluations`].
+/// lengths. Scores that are more than a number to look up are bounded by [`Budget::scores`].
 ///
 /// ```
 /// use chainrule_accumulate::greedy::{self, Options};
@@ -98,6 +98,7 @@ pub(crate) fn eliminate<'a>(
         queue.evaluator.after_step(&elimination);
         if scope == Scope::All {
             queue.clear();
+            queue.work += linear.n_edges() as u64;
         }
         for u in changed(scope, &elimination, linear, &before, &behind) {
             queue.update(&elimination, u);
@@ -107,8 +108,8 @@ pub(crate) fn eliminate<'a>(
                 queue.update(&elimination, u);
             }
         }
-        if !matches!(scope, Scope::None | Scope::Neighbours) && queue.n_evaluations > budget.evaluations {
-            return Err(StopReason::EvaluationBudget);
+        if !matches!(scope, Scope::None | Scope::Neighbours) && queue.work > budget.scores {
+            return Err(StopReason::ScoreBudget);
         }
     }
     Ok((elimination, order))
@@ -126,7 +127,8 @@ struct Queue {
     ranks: Vec<u32>,
     /// By vertex, its newest key.
     keys: Vec<Option<Key>>,
-    n_evaluations: u64,
+    /// Pairs of neighbours looked at.
+    work: u64,
 }
 
 impl Queue {
@@ -138,7 +140,7 @@ impl Queue {
             degree_one_first: options.degree_one_first,
             ranks: ranks(linear, options.ties),
             keys: vec![None; linear.n_vertices()],
-            n_evaluations: 0,
+            work: 0,
         };
         for v in linear.intermediates() {
             queue.update(elimination, v);
@@ -150,8 +152,8 @@ impl Queue {
         if !elimination.can_eliminate(v) {
             return;
         }
-        self.n_evaluations += 1;
         let (n_before, n_behind) = elimination.degrees(v);
+        self.work += 1 + n_before as u64 * n_behind as u64;
         let late = self.degree_one_first && n_before.min(n_behind) > 1;
         let key = (late, self.evaluator.value(elimination, v), self.ranks[v.index()]);
         if self.keys[v.index()] != Some(key) {

@@ -15,6 +15,7 @@
 //! | [`forward`], [`reverse`] | the two modes, scalar and vector |
 //! | [`vertex`] | vertex elimination in a given order |
 //! | [`greedy`], `score`, [`markowitz`] | greedy vertex orders: the queue, the heuristics, the best known one |
+//! | [`annealing`], `order_cost` | simulated annealing over vertex orders, by bit sets |
 //! | `serving` | which edges serve a pair asked for |
 //! | [`face`] | face elimination on the line graph |
 //! | [`dstar`] | D*: factoring by dominance, common subproducts |
@@ -27,6 +28,7 @@
 //! | `budget` | budgets and stop reasons |
 //! | `random` | seeded random numbers |
 
+pub mod annealing;
 mod budget;
 pub mod check;
 mod count;
@@ -43,6 +45,7 @@ mod linear;
 mod linearise;
 pub mod markowitz;
 pub mod oracle;
+mod order_cost;
 mod pattern;
 mod program;
 mod random;
@@ -57,6 +60,7 @@ pub use budget::{Budget, Outcome, StopReason};
 pub use count::Counting;
 pub use linear::{Edge, EdgeId, Label, LinearGraph, VertexId, Wanted};
 pub use linearise::{Column, Row};
+pub use order_cost::Objective;
 pub use pattern::{Compressed, Pattern};
 pub use program::{Builder, Entry, LabelId, Product, Program};
 pub use score::Score;

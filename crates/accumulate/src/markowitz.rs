@@ -16,7 +16,7 @@ pub fn run(linear: &LinearGraph, budget: &Budget, ties: Ties) -> Outcome {
 /// The order in which [`run`] eliminates, whatever it takes.
 #[must_use]
 pub fn order(linear: &LinearGraph, ties: Ties) -> Vec<VertexId> {
-    let budget = Budget { products: u64::MAX, evaluations: u64::MAX, ..Budget::default() };
+    let budget = Budget { products: u64::MAX, ..Budget::default() };
     greedy::order(linear, &budget, &options(ties)).unwrap_or_default()
 }
 

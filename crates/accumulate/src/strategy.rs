@@ -8,7 +8,7 @@
 use crate::check::{self, Verdict};
 use crate::markowitz::{self, Ties};
 use crate::{Budget, Counting, LinearGraph, Outcome, Program, Score, StopReason};
-use crate::{dstar, face, forward, greedy, oracle, reverse};
+use crate::{annealing, dstar, face, forward, greedy, oracle, reverse};
 use chainrule_base::Diagnostic;
 use chainrule_ops::Counts;
 use std::fmt;
@@ -98,6 +98,11 @@ pub static STRATEGIES: &[Strategy] = &[
         name: "dstar",
         description: "D*: the derivative graph factored by dominance, common subproducts shared",
         method: Method::One(dstar::run),
+    },
+    Strategy {
+        name: "annealing",
+        description: "vertex elimination in the best order that simulated annealing finds",
+        method: Method::One(|linear, budget| annealing::run(linear, budget, &annealing::Options::default())),
     },
     Strategy {
         name: "oracle",
@@ -269,8 +274,8 @@ impl Report {
             .with_reason(
                 if stopped_by(StopReason::PathBudget) {
                     "there are more paths than the budget allows"
-                } else if stopped_by(StopReason::EvaluationBudget) {
-                    "the order takes more evaluations than the budget allows"
+                } else if stopped_by(StopReason::ScoreBudget) {
+                    "finding the order takes more than the budget allows"
                 } else {
                     "the program would have more products than the budget allows"
                 }
@@ -293,7 +298,8 @@ impl fmt::Display for Report {
                 StopReason::EvaluationBudget if attempt.has_program => {
                     write!(f, "{} (plain: {}), the budget used up", attempt.folded, attempt.plain)?;
                 }
-                StopReason::EvaluationBudget => f.write_str("stopped: too many evaluations")?,
+                StopReason::EvaluationBudget => f.write_str("stopped: too many candidates")?,
+                StopReason::ScoreBudget => f.write_str("stopped: scores too dear")?,
             }
             match &attempt.verdict {
                 Some(Verdict::Differs(m)) => write!(f, "; REJECTED in row {}", m.row)?,

@@ -118,8 +118,8 @@ fn what_greedy_orders_reach() {
 #[test]
 fn a_budget_stops_what_is_dear() {
     let Some(linear) = load("g") else { return };
-    let budget = Budget { evaluations: 100, ..Budget::default() };
+    let budget = Budget { scores: 100, ..Budget::default() };
     let outcome = greedy::run(&linear, &budget, &Options::new(Score::Damage));
-    assert_eq!((outcome.stop, outcome.program.is_none()), (StopReason::EvaluationBudget, true));
+    assert_eq!((outcome.stop, outcome.program.is_none()), (StopReason::ScoreBudget, true));
     assert_eq!(greedy::run(&linear, &budget, &Options::new(Score::Markowitz)).stop, StopReason::Done);
 }

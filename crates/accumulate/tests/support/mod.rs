@@ -33,3 +33,16 @@ pub fn some_pairs(linear: &LinearGraph, ask: u64) -> Vec<(usize, usize)> {
     let pairs = (0..linear.rows().len()).flat_map(|r| (0..n_columns).map(move |c| (r, c)));
     pairs.filter(|(r, c)| ask >> (3 * r + c) & 1 == 1).collect()
 }
+
+/// The graph without parallel edges: of several the last is kept.
+pub fn merged(linear: &LinearGraph) -> LinearGraph {
+    use chainrule_base::Id;
+    let mut edges: Vec<(usize, usize, Label)> = Vec::new();
+    for (_, edge) in linear.edges() {
+        let ends = (edge.source.index(), edge.target.index());
+        edges.retain(|e| (e.0, e.1) != ends);
+        edges.push((ends.0, ends.1, edge.label));
+    }
+    let (n_sources, n_sinks) = (linear.sources().len(), linear.sinks().len());
+    LinearGraph::from_edges(n_sources, linear.intermediates().len(), n_sinks, &edges).unwrap()
+}
