@@ -8,10 +8,12 @@
 //! | `programs` | programs in F~: interpreter, reference evaluator, forward mode, differences |
 //! | `strategies` | the same unrolled: every strategy, products with vectors, Hessians, patterns |
 //! | `expressions` | functions made in Rust: nested `d`, `select`, users' functions |
+//! | `corners` | derivatives by hand where random points do not come by |
 //! | `compiled` | emitted C, compiled, against the interpreter |
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
+mod compiled;
 mod corners;
 mod expressions;
 mod programs;
