@@ -91,7 +91,7 @@ pub static STRATEGIES: &[Strategy] = &[
     },
     Strategy {
         name: "face",
-        description: "face elimination on the line graph, the cheapest of its greedy orders",
+        description: "face elimination on the line graph: the cheapest greedy order, exact search on small graphs",
         method: Method::One(face::run),
     },
     Strategy {

@@ -4,7 +4,7 @@
 mod support;
 
 use arbitrary::Unstructured;
-use chainrule_accumulate::face::{self, Absorbed, Free, Options, Order, Rules};
+use chainrule_accumulate::face::{self, Absorbed, Free, Kinds, LineGraph, Options, Order, Rules, exact};
 use chainrule_accumulate::markowitz::Ties;
 use chainrule_accumulate::{Budget, Counting, Label, LinearGraph, StopReason, check, oracle};
 use chainrule_graph::generate::layered;
@@ -116,4 +116,89 @@ fn budgets_end_the_elimination() {
     assert_eq!(face::run(&linear, &few).stop, StopReason::ProductBudget);
     let lazy = Options { work: 100, ..Options::default() };
     assert_eq!(face::greedy::run(&linear, &Budget::default(), &lazy).stop, StopReason::EvaluationBudget);
+}
+
+/// The fewest eliminations, by trying every order.
+fn by_all_orders(graph: &LineGraph<'_, Kinds>) -> u64 {
+    let faces: Vec<_> = graph.faces().collect();
+    let after = faces.into_iter().map(|(i, j)| {
+        let mut graph = graph.clone();
+        graph.eliminate(i, j);
+        1 + by_all_orders(&graph)
+    });
+    after.min().unwrap_or(0)
+}
+
+proptest! {
+    #![proptest_config(support::config(400, 32))]
+
+    #[test]
+    fn exact_search_finds_what_trying_every_order_finds(
+        bytes in proptest::collection::vec(any::<u8>(), 0..80),
+        ask in any::<u64>(),
+    ) {
+        let linear = support::linear(&mut Unstructured::new(&bytes)).unwrap();
+        let some = support::some_pairs(&linear, ask);
+        for linear in [linear.clone(), linear.ask_only(&some).unwrap()] {
+            for rules in [Rules::Naumann, Rules::Extended] {
+                let graph = LineGraph::new(&linear, Kinds, rules);
+                let options = exact::Options { rules, ..exact::Options::default() };
+                if graph.n_faces() > 6 {
+                    continue;
+                }
+                let found = exact::search(&linear, &Budget::default(), &options).unwrap();
+                prop_assert_eq!(found.stop, StopReason::Done);
+                prop_assert!(found.is_optimal());
+                prop_assert!(check::program(&linear, &found.program, 3).agrees());
+                if graph.linear().pairs().is_none() {
+                    prop_assert_eq!(found.multiplications, by_all_orders(&graph));
+                } else {
+                    prop_assert!(found.multiplications <= by_all_orders(&graph));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_optima_of_the_literature_are_proved() {
+    let graphs = [
+        (Some(lion(4)), 11),
+        (Some(lion(5)), 13),
+        (support::graphs::load("lit_lion4"), 11),
+        (support::graphs::load("lit_guenterD_lion5"), 13),
+        (support::graphs::load("lit_guenterC_reconstructed"), 8),
+    ];
+    for (linear, optimum) in graphs {
+        let Some(linear) = linear else { continue };
+        for rules in [Rules::Naumann, Rules::Extended] {
+            let options = exact::Options { rules, ..exact::Options::default() };
+            let found = exact::search(&linear, &Budget::default(), &options).unwrap();
+            assert_eq!((found.multiplications, found.stop), (optimum, StopReason::Done));
+            assert!(found.is_optimal() && check::program(&linear, &found.program, 3).agrees());
+        }
+    }
+}
+
+/// Some minutes without optimisation, hence not run with the others.
+#[test]
+#[ignore = "takes minutes"]
+fn the_bats_optimum_is_proved() {
+    let Some(linear) = support::graphs::load("lit_bat_reconstructed") else { return };
+    for rules in [Rules::Naumann, Rules::Extended] {
+        let options = exact::Options { rules, ..exact::Options::default() };
+        let found = exact::search(&linear, &Budget::default(), &options).unwrap();
+        assert_eq!((found.multiplications, found.stop), (22, StopReason::Done));
+        assert!(found.is_optimal() && check::program(&linear, &found.program, 3).agrees());
+    }
+}
+
+#[test]
+fn the_search_ends_by_its_budget_with_a_program() {
+    let Some(linear) = support::graphs::load("lit_bat_reconstructed") else { return };
+    let options = exact::Options { states: 500, ..exact::Options::default() };
+    let found = exact::search(&linear, &Budget::default(), &options).unwrap();
+    assert_eq!(found.stop, StopReason::EvaluationBudget);
+    assert!((20..=22).contains(&found.lower_bound) && found.multiplications <= 24);
+    assert!(!found.is_optimal() && check::program(&linear, &found.program, 3).agrees());
 }

@@ -5,7 +5,6 @@
 
 use crate::program::is_unit;
 use crate::{Builder, Label, LabelId, LinearGraph};
-use rustc_hash::FxHashMap;
 
 /// Arithmetic on labels.
 pub trait Labels: Clone {
@@ -22,20 +21,17 @@ pub trait Labels: Clone {
     fn kind(&self, value: Self::Value) -> Label;
 }
 
-/// Labels of a program. A product of two labels is made once, however often it is asked for: the
-/// extended rules can eliminate a face in several parts.
+/// Labels of a program.
 #[derive(Clone, Debug)]
 pub struct Recorder {
     builder: Builder,
-    /// Looked up only, never iterated.
-    products: FxHashMap<(LabelId, LabelId), LabelId>,
 }
 
 impl Recorder {
     /// A program without any step.
     #[must_use]
     pub fn new(linear: &LinearGraph) -> Self {
-        Self { builder: Builder::new(linear), products: FxHashMap::default() }
+        Self { builder: Builder::new(linear) }
     }
 
     /// How many products there are by now, sums' terms included.
@@ -59,13 +55,8 @@ impl Labels for Recorder {
     }
 
     fn product(&mut self, first: LabelId, second: LabelId) -> LabelId {
-        if let Some(made) = self.products.get(&(first, second)) {
-            return *made;
-        }
         self.builder.add(&[first, second]);
-        let made = self.builder.close();
-        self.products.insert((first, second), made);
-        made
+        self.builder.close()
     }
 
     fn sum(&mut self, one: LabelId, other: LabelId) -> LabelId {
@@ -118,16 +109,22 @@ pub fn is_free(first: Label, second: Label) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use chainrule_base::Id;
+    use crate::{Budget, face};
 
+    /// What the two keep agrees on every label that is made.
     #[test]
-    fn products_are_made_once() {
-        let v = Label::Var;
-        let linear = LinearGraph::from_edges(1, 1, 1, &[(0, 1, v), (1, 2, v)]).unwrap();
-        let mut labels = Recorder::new(&linear);
-        let (a, b) = (LabelId::new(0), LabelId::new(1));
-        assert_eq!(labels.product(a, b), labels.product(a, b));
-        assert_eq!(labels.n_products(), 1);
-        assert!(is_free(Label::One, v) && is_free(Label::Const, Label::Const) && !is_free(Label::Const, v));
+    fn kinds_are_those_of_the_program() {
+        use Label::{Const, MinusOne, One, Var};
+        let kinds = [One, MinusOne, Const, Var];
+        for first in kinds {
+            for second in kinds {
+                let edges = [(0, 1, first), (1, 2, second), (0, 2, second)];
+                let linear = LinearGraph::from_edges(1, 1, 1, &edges).unwrap();
+                let program = face::run(&linear, &Budget::default()).program.unwrap();
+                let product = Kinds.product(first, second);
+                assert_eq!(program.kind(program.step_label(0)), product);
+                assert_eq!(program.kind(program.step_label(1)), Kinds.sum(second, product));
+            }
+        }
     }
 }

@@ -156,6 +156,12 @@ impl<'a, L: Labels> LineGraph<'a, L> {
         self.work
     }
 
+    /// The graph behind.
+    #[must_use]
+    pub fn linear(&self) -> &'a LinearGraph {
+        self.linear
+    }
+
     /// The labels.
     #[must_use]
     pub fn labels(&self) -> &L {
