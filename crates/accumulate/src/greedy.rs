@@ -3,16 +3,16 @@
 //! In: a linearised graph, a score, what decides ties, and how multiplications count. Out: a program
 //! ([`run`]) or the order alone ([`order`]).
 //!
-//! One mechanism for all scores: a priority queue in which an entry is out of date when the vertex is
-//! gone or has another score by now. A step enters the vertices anew whose scores it may have changed.
+//! One mechanism for all scores: a priority queue (`queue.rs`) in which a step enters the vertices anew
+//! whose scores it may have changed.
 
+use crate::queue::Queue;
 use crate::random::Random;
 use crate::score::{Evaluator, Scope, Value, changed};
 use crate::vertex::Elimination;
 use crate::{Budget, Counting, LinearGraph, Outcome, Score, StopReason, VertexId};
 use chainrule_base::Id;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 /// Which of several vertices of the lowest score is next. Ties decide much: they move Markowitz on a
 /// robot arm from 288 multiplications to 248.
@@ -87,28 +87,28 @@ pub(crate) fn eliminate<'a>(
 ) -> Result<(Elimination<'a>, Vec<VertexId>), StopReason> {
     let linear = elimination.linear();
     let scope = options.score.scope();
-    let mut queue = Queue::new(&elimination, options);
+    let mut scores = Scores::new(&elimination, options);
     let mut order = Vec::with_capacity(linear.intermediates().len());
-    while let Some(v) = queue.next(&elimination) {
+    while let Some(v) = scores.queue.pop() {
         order.push(v);
         let (before, behind) = elimination.eliminate(v);
         if elimination.n_products() > budget.products {
             return Err(StopReason::ProductBudget);
         }
-        queue.evaluator.after_step(&elimination);
+        scores.evaluator.after_step(&elimination);
         if scope == Scope::All {
-            queue.clear();
-            queue.work += linear.n_edges() as u64;
+            scores.queue.clear();
+            scores.work += linear.n_edges() as u64;
         }
         for u in changed(scope, &elimination, linear, &before, &behind) {
-            queue.update(&elimination, u);
+            scores.update(&elimination, u);
         }
         if scope == Scope::None && options.degree_one_first {
             for u in before.into_iter().chain(behind) {
-                queue.update(&elimination, u);
+                scores.update(&elimination, u);
             }
         }
-        if !matches!(scope, Scope::None | Scope::Neighbours) && queue.work > budget.scores {
+        if !matches!(scope, Scope::None | Scope::Neighbours) && scores.work > budget.scores {
             return Err(StopReason::ScoreBudget);
         }
     }
@@ -118,34 +118,31 @@ pub(crate) fn eliminate<'a>(
 /// What orders vertices: after those of degree one, score, rank.
 type Key = (bool, Value, u32);
 
-/// Vertices by key.
-struct Queue {
-    heap: BinaryHeap<Reverse<(Key, VertexId)>>,
+/// The scores of all vertices that are left.
+struct Scores {
+    queue: Queue<VertexId, Key>,
     evaluator: Evaluator,
     degree_one_first: bool,
     /// By vertex, its place among equals.
     ranks: Vec<u32>,
-    /// By vertex, its newest key.
-    keys: Vec<Option<Key>>,
     /// Pairs of neighbours looked at.
     work: u64,
 }
 
-impl Queue {
+impl Scores {
     fn new(elimination: &Elimination<'_>, options: &Options) -> Self {
         let linear = elimination.linear();
-        let mut queue = Self {
-            heap: BinaryHeap::new(),
+        let mut scores = Self {
+            queue: Queue::new(),
             evaluator: Evaluator::new(options.score, options.counting, elimination),
             degree_one_first: options.degree_one_first,
             ranks: ranks(linear, options.ties),
-            keys: vec![None; linear.n_vertices()],
             work: 0,
         };
         for v in linear.intermediates() {
-            queue.update(elimination, v);
+            scores.update(elimination, v);
         }
-        queue
+        scores
     }
 
     fn update(&mut self, elimination: &Elimination<'_>, v: VertexId) {
@@ -155,25 +152,7 @@ impl Queue {
         let (n_before, n_behind) = elimination.degrees(v);
         self.work += 1 + n_before as u64 * n_behind as u64;
         let late = self.degree_one_first && n_before.min(n_behind) > 1;
-        let key = (late, self.evaluator.value(elimination, v), self.ranks[v.index()]);
-        if self.keys[v.index()] != Some(key) {
-            self.keys[v.index()] = Some(key);
-            self.heap.push(Reverse((key, v)));
-        }
-    }
-
-    fn clear(&mut self) {
-        self.heap.clear();
-        self.keys.fill(None);
-    }
-
-    fn next(&mut self, elimination: &Elimination<'_>) -> Option<VertexId> {
-        while let Some(Reverse((key, v))) = self.heap.pop() {
-            if elimination.can_eliminate(v) && self.keys[v.index()] == Some(key) {
-                return Some(v);
-            }
-        }
-        None
+        self.queue.update(v, (late, self.evaluator.value(elimination, v), self.ranks[v.index()]));
     }
 }
 

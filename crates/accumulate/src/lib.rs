@@ -14,7 +14,9 @@
 //! | [`oracle`] | the sum over all paths |
 //! | [`forward`], [`reverse`] | the two modes, scalar and vector |
 //! | [`vertex`] | vertex elimination in a given order |
-//! | [`greedy`], `score`, [`markowitz`] | greedy vertex orders: the queue, the heuristics, the best known one |
+//! | [`greedy`], `score`, `queue`, [`markowitz`] | greedy vertex orders: the mechanism, the heuristics, the best known one |
+//! | [`edge`], [`edge_greedy`] | edge elimination along a given history, and greedy |
+//! | [`metagraph`] | all stages of edge elimination, and the shortest way through them |
 //! | [`annealing`], `order_cost` | simulated annealing over vertex orders, by bit sets |
 //! | `serving` | which edges serve a pair asked for |
 //! | [`face`] | face elimination on the line graph |
@@ -35,6 +37,8 @@ mod count;
 pub mod derive;
 pub mod draw;
 pub mod dstar;
+pub mod edge;
+pub mod edge_greedy;
 pub mod exact;
 pub mod exchange;
 pub mod face;
@@ -44,10 +48,12 @@ mod lazy;
 mod linear;
 mod linearise;
 pub mod markowitz;
+pub mod metagraph;
 pub mod oracle;
 mod order_cost;
 mod pattern;
 mod program;
+mod queue;
 mod random;
 pub mod reverse;
 mod score;

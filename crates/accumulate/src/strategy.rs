@@ -6,6 +6,7 @@
 //! report says so.
 
 use crate::check::{self, Verdict};
+use crate::edge_greedy::{self, Ways};
 use crate::markowitz::{self, Ties};
 use crate::{Budget, Counting, LinearGraph, Outcome, Program, Score, StopReason};
 use crate::{annealing, dstar, face, forward, greedy, oracle, reverse};
@@ -100,6 +101,21 @@ pub static STRATEGIES: &[Strategy] = &[
         method: Method::One(dstar::run),
     },
     Strategy {
+        name: "edge-front",
+        description: "edge elimination forward by lowest Markowitz degree",
+        method: Method::One(|linear, budget| edge_greedy::run(linear, budget, &edges(Ways::Front))),
+    },
+    Strategy {
+        name: "edge-back",
+        description: "edge elimination backward by lowest Markowitz degree",
+        method: Method::One(|linear, budget| edge_greedy::run(linear, budget, &edges(Ways::Back))),
+    },
+    Strategy {
+        name: "edge-mixed",
+        description: "edge elimination either way by lowest Markowitz degree",
+        method: Method::One(|linear, budget| edge_greedy::run(linear, budget, &edges(Ways::Mixed))),
+    },
+    Strategy {
         name: "annealing",
         description: "vertex elimination in the best order that simulated annealing finds",
         method: Method::One(|linear, budget| annealing::run(linear, budget, &annealing::Options::default())),
@@ -114,6 +130,11 @@ pub static STRATEGIES: &[Strategy] = &[
 /// The order that a score gives where arithmetic on constants is free, as in the code that is made.
 const fn degree_one_first(score: Score) -> greedy::Options {
     greedy::Options { score, ties: Ties::Lowest, counting: Counting::Folded, degree_one_first: true }
+}
+
+/// The history by edge Markowitz degrees where arithmetic on constants is free.
+const fn edges(ways: Ways) -> edge_greedy::Options {
+    edge_greedy::Options { ways, score: edge_greedy::Score::Markowitz, ties: Ties::Lowest, counting: Counting::Folded }
 }
 
 /// What takes over when a strategy's program is rejected.
