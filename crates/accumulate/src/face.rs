@@ -34,13 +34,13 @@ pub use line_graph::{LineGraph, LineId, Rules};
 use crate::greedy::Ties;
 use crate::{Budget, Counting, LinearGraph, Outcome, Program, StopReason};
 
-/// The cheapest program of the greedy orders that are worth it ([`ORDERS`]), with ties decided both ways, and
-/// of a short exact search where the graph is small; the first of them on ties.
+/// The cheapest program of the greedy orders that are worth it ([`ORDERS`]), with ties decided both ways;
+/// the first of them on ties.
 ///
 /// On graphs of more than [`MANY`] edges only the first order is tried.
 #[must_use]
 pub fn run(linear: &LinearGraph, budget: &Budget) -> Outcome {
-    let orders = if linear.n_edges() > MANY { &ORDERS[..1] } else { &ORDERS[..] };
+    let orders = if linear.n_edges() > MANY { &ORDERS[..1] } else { ORDERS };
     let mut best: Option<(u64, Program)> = None;
     let mut stop = StopReason::ProductBudget;
     for &(order, absorbed) in orders {
@@ -57,28 +57,16 @@ pub fn run(linear: &LinearGraph, budget: &Budget) -> Outcome {
             }
         }
     }
-    if linear.n_edges() <= SMALL
-        && let Some((least, program)) = &best
-    {
-        let options = exact::Options { states: STATES.min(budget.evaluations), ..exact::Options::default() };
-        let program = exact::improve(linear, program.clone(), &options).program;
-        let weight = program.tidied().count(Counting::Folded).weight;
-        if weight < *least {
-            best = Some((weight, program));
-        }
-    }
     best.map_or_else(|| Outcome::stopped(stop), |(_, program)| Outcome::done(program))
 }
 
 /// The orders that [`run`] tries: on graphs of the literature no other was the best one.
-pub const ORDERS: &[(Order, Absorbed)] =
-    &[(Order::Markowitz, Absorbed::Alike), (Order::Markowitz, Absorbed::First), (Order::Reduction, Absorbed::First)];
+pub const ORDERS: &[(Order, Absorbed)] = &[
+    (Order::Markowitz, Absorbed::Alike),
+    (Order::Markowitz, Absorbed::First),
+    (Order::Reduction, Absorbed::First),
+    (Order::Distance, Absorbed::First),
+];
 
 /// How many edges a graph may have for [`run`] to try all orders.
 pub const MANY: usize = 1000;
-
-/// How many edges a graph may have for [`run`] to search.
-pub const SMALL: usize = 16;
-
-/// How many states [`run`] makes; [`exact::search`] takes as many as it is given.
-const STATES: u64 = 100;

@@ -92,7 +92,7 @@ pub static STRATEGIES: &[Strategy] = &[
     },
     Strategy {
         name: "face",
-        description: "face elimination on the line graph: the cheapest greedy order, exact search on small graphs",
+        description: "face elimination on the line graph, the cheapest of several greedy orders",
         method: Method::One(face::run),
     },
     Strategy {
