@@ -14,6 +14,9 @@ pub struct Budget {
     pub scores: u64,
     /// How many candidates a search may try.
     pub evaluations: u64,
+    /// How much effort the portfolio may spend on methods that are not always tried, in microseconds as
+    /// estimated from the number of edges.
+    pub effort: u64,
 }
 
 impl Budget {
@@ -25,11 +28,19 @@ impl Budget {
     pub const SCORES: u64 = 20_000_000;
     /// The default for [`Budget::evaluations`]: a fifth of a second on graphs of a hundred vertices.
     pub const EVALUATIONS: u64 = 100_000;
+    /// The default for [`Budget::effort`]: what a person hardly notices.
+    pub const EFFORT: u64 = 300_000;
 }
 
 impl Default for Budget {
     fn default() -> Self {
-        Self { paths: Self::PATHS, products: Self::PRODUCTS, scores: Self::SCORES, evaluations: Self::EVALUATIONS }
+        Self {
+            paths: Self::PATHS,
+            products: Self::PRODUCTS,
+            scores: Self::SCORES,
+            evaluations: Self::EVALUATIONS,
+            effort: Self::EFFORT,
+        }
     }
 }
 

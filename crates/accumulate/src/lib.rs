@@ -22,6 +22,8 @@
 //! | [`face`] | face elimination on the line graph |
 //! | [`dstar`] | D*: factoring by dominance, common subproducts |
 //! | [`strategy`] | the table of strategies; running and checking them |
+//! | `portfolio` | several of them, of which the cheapest program is taken |
+//! | `report` | what was tried |
 //! | [`mod@derive`] | Jacobian, gradient, Hessian, higher orders, products with vectors |
 //! | [`check`] | the checkers |
 //! | [`exact`] | fewest multiplications by vertex elimination, proved |
@@ -52,9 +54,11 @@ pub mod metagraph;
 pub mod oracle;
 mod order_cost;
 mod pattern;
+mod portfolio;
 mod program;
 mod queue;
 mod random;
+mod report;
 pub mod reverse;
 mod score;
 mod serving;

@@ -2,17 +2,16 @@
 //! run them, with the checker behind.
 //!
 //! In: a linearised graph. Out: a tidied program that the checker accepted, and a [`Report`] of what
-//! was tried. A strategy whose program the checker rejects has a bug: the next one is taken, and the
+//! was tried (`report.rs`). A strategy whose program the checker rejects has a bug: the next one is taken, and the
 //! report says so.
 
-use crate::check::{self, Verdict};
 use crate::edge_greedy::{self, Ways};
 use crate::markowitz::{self, Ties};
-use crate::{Budget, Counting, LinearGraph, Outcome, Program, Score, StopReason};
-use crate::{annealing, dstar, face, forward, greedy, oracle, reverse};
+use crate::{Budget, Counting, LinearGraph, Outcome, Program, Score};
+use crate::{annealing, dstar, face, forward, greedy, oracle, portfolio, reverse};
 use chainrule_base::Diagnostic;
-use chainrule_ops::Counts;
-use std::fmt;
+
+pub use crate::report::{Attempt, Report};
 
 /// A way to accumulate.
 #[derive(Clone, Copy, Debug)]
@@ -33,16 +32,16 @@ pub type Algorithm = fn(&LinearGraph, &Budget) -> Outcome;
 pub enum Method {
     /// One algorithm.
     One(Algorithm),
-    /// The cheapest program of several strategies, by name; the first of them on ties.
-    Cheapest(&'static [&'static str]),
+    /// The cheapest program of several algorithms (`portfolio.rs`).
+    Portfolio,
 }
 
 /// All strategies.
 pub static STRATEGIES: &[Strategy] = &[
     Strategy {
         name: "auto",
-        description: "the cheapest of reverse, forward and both Markowitz orders",
-        method: Method::Cheapest(&["reverse", "markowitz", "markowitz-highest", "forward"]),
+        description: "the cheapest of forward, reverse and the greedy orders, and of D* and others within a budget",
+        method: Method::Portfolio,
     },
     Strategy {
         name: "forward",
@@ -138,10 +137,8 @@ const fn edges(ways: Ways) -> edge_greedy::Options {
 }
 
 /// What takes over when a strategy's program is rejected.
-const FALLBACKS: &[&str] = &["reverse", "forward", "oracle"];
-
-/// The seed of the checker.
-const SEED: u64 = 0x00c4_a112_011e;
+const FALLBACKS: &[(&str, Algorithm)] =
+    &[("reverse", reverse::run), ("forward", forward::run), ("oracle", oracle::run)];
 
 impl Strategy {
     /// The strategy of this name.
@@ -174,24 +171,13 @@ impl Strategy {
         &self,
         linear: &LinearGraph,
         budget: &Budget,
-        mut cost: impl FnMut(&Program) -> u64,
+        cost: impl FnMut(&Program) -> u64,
     ) -> Result<(Program, Report), Diagnostic> {
-        let mut report = Report { attempts: Vec::new(), chosen: 0 };
-        let mut programs: Vec<(usize, Program)> = Vec::new();
-        let methods: Vec<(&'static str, Algorithm)> = match self.method {
-            Method::One(run) => vec![(self.name, run)],
-            Method::Cheapest(names) => algorithms(names).collect(),
+        let mut report = Report::new(linear);
+        let programs = match self.method {
+            Method::One(run) => report.record(self.name, run(linear, budget)).map(|p| (0, p)).into_iter().collect(),
+            Method::Portfolio => portfolio::programs(linear, budget, &mut report, cost),
         };
-        for (name, run) in methods {
-            // A program with many times the products of the best one is not going to be cheaper.
-            let best = programs.iter().map(|(_, p)| p.n_products()).min();
-            let products = best.map_or(budget.products, |n| budget.products.min(4 * n + 1000));
-            let outcome = run(linear, &Budget { products, ..*budget });
-            programs.extend(report.record(name, outcome).map(|p| (report.attempts.len() - 1, p)));
-        }
-        if programs.len() > 1 {
-            programs.sort_by_cached_key(|(idx, program)| (cost(program), *idx));
-        }
         for (idx, program) in programs {
             if report.accepts(idx, linear, &program) {
                 return Ok((program, report));
@@ -200,8 +186,8 @@ impl Strategy {
         if report.attempts.iter().all(|a| !a.has_program) {
             return Err(report.over_budget());
         }
-        for (name, run) in algorithms(FALLBACKS) {
-            if report.attempts.iter().any(|a| a.name == name) {
+        for (name, run) in FALLBACKS {
+            if report.attempts.iter().any(|a| a.name == *name) {
                 continue;
             }
             if let Some(program) = report.record(name, run(linear, budget))
@@ -211,124 +197,5 @@ impl Strategy {
             }
         }
         Err(Diagnostic::bug("no strategy's program is accepted by the checker").with_reason(report.to_string()))
-    }
-}
-
-/// The single algorithms of these names, in their order.
-fn algorithms(names: &'static [&'static str]) -> impl Iterator<Item = (&'static str, Algorithm)> {
-    names.iter().filter_map(|name| match STRATEGIES.iter().find(|s| s.name == *name)?.method {
-        Method::One(run) => Some((*name, run)),
-        Method::Cheapest(_) => None,
-    })
-}
-
-/// One strategy that was tried.
-#[derive(Clone, Debug)]
-pub struct Attempt {
-    /// Its name.
-    pub name: &'static str,
-    /// Why it stopped.
-    pub stop: StopReason,
-    /// Whether it made a program.
-    pub has_program: bool,
-    /// What its program costs with every product counted, before tidying.
-    pub plain: Counts,
-    /// What the tidied program costs where arithmetic on constants is free.
-    pub folded: Counts,
-    /// What the checker said; `None` when the program was too dear to be looked at.
-    pub verdict: Option<Verdict>,
-}
-
-/// What was tried, and what was taken.
-#[derive(Clone, Debug)]
-pub struct Report {
-    /// All attempts, in order.
-    pub attempts: Vec<Attempt>,
-    /// The index of the attempt whose program was taken.
-    pub chosen: usize,
-}
-
-impl Report {
-    /// The attempt whose program was taken.
-    #[must_use]
-    pub fn chosen(&self) -> &Attempt {
-        &self.attempts[self.chosen]
-    }
-
-    /// The attempts whose programs the checker did not accept: bugs of Chainrule.
-    pub fn rejected(&self) -> impl Iterator<Item = &Attempt> {
-        self.attempts.iter().filter(|a| a.verdict.as_ref().is_some_and(|v| !v.agrees()))
-    }
-
-    /// Notes an attempt; its program, tidied.
-    fn record(&mut self, name: &'static str, outcome: Outcome) -> Option<Program> {
-        let mut attempt = Attempt {
-            name,
-            stop: outcome.stop,
-            has_program: outcome.program.is_some(),
-            plain: Counts::default(),
-            folded: Counts::default(),
-            verdict: None,
-        };
-        let program = outcome.program.map(|program| {
-            attempt.plain = program.count(Counting::Plain);
-            let tidied = program.tidied();
-            attempt.folded = tidied.count(Counting::Folded);
-            tidied
-        });
-        self.attempts.push(attempt);
-        program
-    }
-
-    fn accepts(&mut self, idx: usize, linear: &LinearGraph, program: &Program) -> bool {
-        let verdict = check::program(linear, program, SEED);
-        let agrees = verdict.agrees();
-        self.attempts[idx].verdict = Some(verdict);
-        self.chosen = idx;
-        agrees
-    }
-
-    fn over_budget(&self) -> Diagnostic {
-        let names: Vec<&str> = self.attempts.iter().map(|a| a.name).collect();
-        let stopped_by = |stop| self.attempts.iter().any(|a| a.stop == stop);
-        Diagnostic::limitation(format!("the derivative is too large for the strategy {}", names.join(", ")))
-            .with_reason(
-                if stopped_by(StopReason::PathBudget) {
-                    "there are more paths than the budget allows"
-                } else if stopped_by(StopReason::ScoreBudget) {
-                    "finding the order takes more than the budget allows"
-                } else {
-                    "the program would have more products than the budget allows"
-                }
-                .to_owned(),
-            )
-            .with_help("ask for fewer rows or columns, choose another strategy, or raise the budget")
-    }
-}
-
-/// A line for each attempt, the chosen one marked.
-impl fmt::Display for Report {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (idx, attempt) in self.attempts.iter().enumerate() {
-            let mark = if idx == self.chosen { '*' } else { ' ' };
-            write!(f, "{mark} {:<18}", attempt.name)?;
-            match attempt.stop {
-                StopReason::Done => write!(f, "{} (plain: {})", attempt.folded, attempt.plain)?,
-                StopReason::PathBudget => f.write_str("stopped: too many paths")?,
-                StopReason::ProductBudget => f.write_str("stopped: too many products")?,
-                StopReason::EvaluationBudget if attempt.has_program => {
-                    write!(f, "{} (plain: {}), the budget used up", attempt.folded, attempt.plain)?;
-                }
-                StopReason::EvaluationBudget => f.write_str("stopped: too many candidates")?,
-                StopReason::ScoreBudget => f.write_str("stopped: scores too dear")?,
-            }
-            match &attempt.verdict {
-                Some(Verdict::Differs(m)) => write!(f, "; REJECTED in row {}", m.row)?,
-                Some(Verdict::Unknown { reason }) => write!(f, "; REJECTED: {reason}")?,
-                Some(Verdict::Agrees { .. }) | None => {}
-            }
-            writeln!(f)?;
-        }
-        Ok(())
     }
 }

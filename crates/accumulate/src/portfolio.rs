@@ -1,0 +1,131 @@
+//! The portfolio: several methods on one graph, of which the cheapest program is taken.
+//!
+//! In: a linearised graph, a budget, what a program costs. Out: the programs worth checking, the cheapest
+//! first, and an account of what was tried.
+//!
+//! Forward and reverse mode and the orders that are found in n log n are tried always. Dearer methods
+//! have an estimate of their effort by the number of edges; they are tried from the least effort up as
+//! long as [`Budget::effort`] lasts. Nothing reads a clock: what is tried depends on the graph and the budget alone.
+//! Programs are counted; the best few are then compared by the cost that the caller gives, which makes
+//! real code of them.
+
+use crate::strategy::{Algorithm, Method, Report, STRATEGIES};
+use crate::{Budget, LinearGraph, Program};
+
+/// A method of the portfolio.
+struct Member {
+    name: &'static str,
+    /// What it takes on so many edges, in about microseconds; 0 for what is always tried.
+    effort: fn(u64) -> u64,
+}
+
+/// In the order in which they are tried, but for forward and reverse: of these, the one with fewer sweeps is first.
+const MEMBERS: &[Member] = &[
+    Member { name: "reverse", effort: |_| 0 },
+    Member { name: "forward", effort: |_| 0 },
+    Member { name: "markowitz", effort: |_| 0 },
+    Member { name: "markowitz-highest", effort: |_| 0 },
+    Member { name: "relative-markowitz", effort: |_| 0 },
+    Member { name: "fill-in", effort: |edges| 5 * edges },
+    Member { name: "reduction", effort: |edges| 10 * edges },
+    Member { name: "damage", effort: |edges| 10 * edges },
+    Member { name: "dstar", effort: |edges| 30 * edges },
+    Member { name: "path-length", effort: |edges| edges * edges / 20 },
+    Member { name: "face", effort: |edges| edges * edges / 10 },
+];
+
+/// How many programs are made into code for comparison,
+const COMPARED: usize = 4;
+/// and how many products they may have together.
+const COMPARED_PRODUCTS: u64 = 4_000_000;
+
+/// Tries the methods; the programs as (index of the attempt, program), those to be preferred first.
+pub(crate) fn programs(
+    linear: &LinearGraph,
+    budget: &Budget,
+    report: &mut Report,
+    mut cost: impl FnMut(&Program) -> u64,
+) -> Vec<(usize, Program)> {
+    let mut programs: Vec<(usize, Program)> = Vec::new();
+    for (name, run) in methods(linear, budget) {
+        // A program with many times the products of the best one is not going to be cheaper.
+        let best = programs.iter().map(|(_, p)| p.n_products()).min();
+        let products = best.map_or(budget.products, |n| budget.products.min(2 * n + 1000));
+        let outcome = run(linear, &Budget { products, ..*budget });
+        programs.extend(report.record(name, outcome).map(|p| (report.attempts.len() - 1, p)));
+    }
+    programs.sort_by_key(|(idx, _)| (report.attempts[*idx].folded.weight, *idx));
+    let mut products = 0;
+    let compared = programs.iter().take(COMPARED).take_while(|(_, program)| {
+        products += program.n_products();
+        products <= COMPARED_PRODUCTS
+    });
+    let n_compared = compared.count();
+    if n_compared > 1 {
+        for (idx, program) in &programs[..n_compared] {
+            report.attempts[*idx].cost = Some(cost(program));
+        }
+        programs[..n_compared].sort_by_key(|(idx, _)| (report.attempts[*idx].cost, *idx));
+    }
+    programs
+}
+
+/// What is tried on this graph within this budget.
+fn methods(linear: &LinearGraph, budget: &Budget) -> Vec<(&'static str, Algorithm)> {
+    let edges = linear.n_edges() as u64;
+    let mut members: Vec<(u64, &str)> = MEMBERS.iter().map(|m| ((m.effort)(edges), m.name)).collect();
+    if linear.columns().len() < linear.rows().len() {
+        members.swap(0, 1);
+    }
+    members.sort_by_key(|(effort, _)| *effort);
+    let mut left = budget.effort;
+    let affordable = members.into_iter().filter(|(effort, _)| {
+        let fits = *effort <= left;
+        left -= if fits { *effort } else { 0 };
+        fits
+    });
+    affordable
+        .filter_map(|(_, name)| match STRATEGIES.iter().find(|s| s.name == name)?.method {
+            Method::One(run) => Some((name, run)),
+            Method::Portfolio => None,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Label;
+
+    fn chain(n: usize) -> LinearGraph {
+        let edges: Vec<(usize, usize, Label)> = (0..n).map(|v| (v, v + 1, Label::Var)).collect();
+        LinearGraph::from_edges(1, n - 1, 1, &edges).unwrap()
+    }
+
+    fn names(linear: &LinearGraph, effort: u64) -> Vec<&'static str> {
+        methods(linear, &Budget { effort, ..Budget::default() }).into_iter().map(|(name, _)| name).collect()
+    }
+
+    #[test]
+    fn every_member_is_a_strategy() {
+        assert_eq!(names(&chain(3), u64::MAX).len(), MEMBERS.len());
+    }
+
+    #[test]
+    fn the_budget_decides_what_is_tried() {
+        let cheap = ["reverse", "forward", "markowitz", "markowitz-highest", "relative-markowitz"];
+        assert_eq!(names(&chain(100), 0), cheap);
+        assert_eq!(names(&chain(100), 500), [&cheap[..], &["fill-in"]].concat());
+        // What does not fit is passed over, and what is cheaper than it was tried before.
+        assert_eq!(names(&chain(1500), Budget::EFFORT).len(), MEMBERS.len() - 1);
+        assert_eq!(names(&chain(1_000_000), Budget::EFFORT), cheap);
+    }
+
+    #[test]
+    fn the_mode_with_fewer_sweeps_is_first() {
+        let fan: Vec<(usize, usize, Label)> =
+            (2..9).map(|row| (1, row, Label::Var)).chain([(0, 1, Label::Var)]).collect();
+        let linear = LinearGraph::from_edges(1, 1, 7, &fan).unwrap();
+        assert_eq!(names(&linear, 0)[..2], ["forward", "reverse"]);
+    }
+}

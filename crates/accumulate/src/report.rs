@@ -1,0 +1,131 @@
+//! What was tried, what each program costs, what the checker said, and which was taken.
+
+use crate::check::{self, Verdict};
+use crate::{Counting, LinearGraph, Outcome, Program, StopReason};
+use chainrule_base::Diagnostic;
+use chainrule_ops::Counts;
+use std::fmt;
+
+/// The seed of the checker.
+const SEED: u64 = 0x00c4_a112_011e;
+
+/// One strategy that was tried.
+#[derive(Clone, Debug)]
+pub struct Attempt {
+    /// Its name.
+    pub name: &'static str,
+    /// Why it stopped.
+    pub stop: StopReason,
+    /// Whether it made a program.
+    pub has_program: bool,
+    /// What its program costs with every product counted, before tidying.
+    pub plain: Counts,
+    /// What the tidied program costs where arithmetic on constants is free.
+    pub folded: Counts,
+    /// What it costs as code, where several programs were compared so.
+    pub cost: Option<u64>,
+    /// What the checker said; `None` when the program was too dear to be looked at.
+    pub verdict: Option<Verdict>,
+}
+
+/// What was tried, and what was taken.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// All attempts, in order.
+    pub attempts: Vec<Attempt>,
+    /// The index of the attempt whose program was taken.
+    pub chosen: usize,
+    /// How many vertices and edges the linearised graph has.
+    pub size: (usize, usize),
+}
+
+impl Report {
+    pub(crate) fn new(linear: &LinearGraph) -> Self {
+        Self { attempts: Vec::new(), chosen: 0, size: (linear.n_vertices(), linear.n_edges()) }
+    }
+
+    /// The attempt whose program was taken.
+    #[must_use]
+    pub fn chosen(&self) -> &Attempt {
+        &self.attempts[self.chosen]
+    }
+
+    /// The attempts whose programs the checker did not accept: bugs of Chainrule.
+    pub fn rejected(&self) -> impl Iterator<Item = &Attempt> {
+        self.attempts.iter().filter(|a| a.verdict.as_ref().is_some_and(|v| !v.agrees()))
+    }
+
+    /// Notes an attempt; its program, tidied.
+    pub(crate) fn record(&mut self, name: &'static str, outcome: Outcome) -> Option<Program> {
+        let mut attempt = Attempt {
+            name,
+            stop: outcome.stop,
+            has_program: outcome.program.is_some(),
+            plain: Counts::default(),
+            folded: Counts::default(),
+            cost: None,
+            verdict: None,
+        };
+        let program = outcome.program.map(|program| {
+            attempt.plain = program.count(Counting::Plain);
+            let tidied = program.tidied();
+            attempt.folded = tidied.count(Counting::Folded);
+            tidied
+        });
+        self.attempts.push(attempt);
+        program
+    }
+
+    pub(crate) fn accepts(&mut self, idx: usize, linear: &LinearGraph, program: &Program) -> bool {
+        let verdict = check::program(linear, program, SEED);
+        let agrees = verdict.agrees();
+        self.attempts[idx].verdict = Some(verdict);
+        self.chosen = idx;
+        agrees
+    }
+
+    pub(crate) fn over_budget(&self) -> Diagnostic {
+        let names: Vec<&str> = self.attempts.iter().map(|a| a.name).collect();
+        let stopped_by = |stop| self.attempts.iter().any(|a| a.stop == stop);
+        Diagnostic::limitation(format!("the derivative is too large for the strategy {}", names.join(", ")))
+            .with_reason(
+                if stopped_by(StopReason::PathBudget) {
+                    "there are more paths than the budget allows"
+                } else if stopped_by(StopReason::ScoreBudget) {
+                    "finding the order takes more than the budget allows"
+                } else {
+                    "the program would have more products than the budget allows"
+                }
+                .to_owned(),
+            )
+            .with_help("ask for fewer rows or columns, choose another strategy, or raise the budget")
+    }
+}
+
+/// The size of the graph, and a line for each attempt, the chosen one marked.
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "derivative graph: {} vertices, {} edges", self.size.0, self.size.1)?;
+        for (idx, attempt) in self.attempts.iter().enumerate() {
+            let mark = if idx == self.chosen { '*' } else { ' ' };
+            write!(f, "{mark} {:<18}", attempt.name)?;
+            match attempt.stop {
+                StopReason::Done => write!(f, "{} (plain: {})", attempt.folded, attempt.plain)?,
+                StopReason::PathBudget => f.write_str("stopped: too many paths")?,
+                StopReason::ProductBudget => f.write_str("stopped: too many products")?,
+                StopReason::EvaluationBudget if attempt.has_program => {
+                    write!(f, "{} (plain: {}), the budget used up", attempt.folded, attempt.plain)?;
+                }
+                StopReason::EvaluationBudget => f.write_str("stopped: too many candidates")?,
+                StopReason::ScoreBudget => f.write_str("stopped: scores too dear")?,
+            }
+            match &attempt.verdict {
+                Some(Verdict::Differs(m)) => write!(f, "; REJECTED in row {}", m.row)?,
+                Some(Verdict::Unknown { reason }) => write!(f, "; REJECTED: {reason}")?,
+                Some(Verdict::Agrees { .. }) | None => {}
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
