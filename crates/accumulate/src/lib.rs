@@ -18,6 +18,7 @@
 //! | [`edge`], [`edge_greedy`] | edge elimination along a given history, and greedy |
 //! | [`metagraph`] | all stages of edge elimination, and the shortest way through them |
 //! | [`annealing`], `order_cost` | simulated annealing over vertex orders, by bit sets |
+//! | [`vector`] | graphs whose vertices have sizes |
 //! | `serving` | which edges serve a pair asked for |
 //! | [`face`] | face elimination on the line graph |
 //! | [`dstar`] | D*: factoring by dominance, common subproducts |
@@ -64,6 +65,7 @@ mod score;
 mod serving;
 pub mod strategy;
 mod tidy;
+pub mod vector;
 pub mod vertex;
 
 pub use budget::{Budget, Outcome, StopReason};

@@ -158,9 +158,13 @@ impl<const W: usize, const F: usize> Stages<W, F> {
     /// Eliminates one vertex; what it costs.
     fn step(&mut self, v: usize) -> u64 {
         let (before, behind) = (self.now.before[v], self.now.behind[v]);
-        let size = size(&self.sizes_behind, v);
         let masked = !self.mask_before.is_empty();
         let operations = self.objective == Objective::Operations;
+        // Each entry of a product of matrices is as many multiplications, and one addition less.
+        let size = match self.objective {
+            Objective::Multiplications => size(&self.sizes_behind, v),
+            Objective::Operations => 2 * size(&self.sizes_behind, v) - 1,
+        };
         let mut cost = 0;
         if !masked {
             cost = size * products(&weights(&before, &self.sizes_before), &weights(&behind, &self.sizes_behind));
