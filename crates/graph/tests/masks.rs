@@ -2,6 +2,7 @@
 //! added, scaled, chosen and nested.
 
 use arbitrary::{Result, Unstructured};
+use chainrule_graph::optimise::{Optimise, optimise};
 use chainrule_graph::{Graph, NodeId, Semantics};
 use chainrule_ops::Op;
 use proptest::prelude::*;
@@ -126,6 +127,39 @@ fn what_is_off_never_shows() {
     });
     result.unwrap();
     assert!(compared.get() > 50_000, "{}", compared.get());
+}
+
+#[test]
+fn what_is_off_never_shows_after_optimisation() {
+    let compared = Cell::new(0);
+    let config =
+        ProptestConfig { cases: 4000, rng_seed: RngSeed::Fixed(5), failure_persistence: None, ..Default::default() };
+    let programs = (prop::collection::vec(any::<u8>(), 0..200), prop::sample::select(vec![8, 400]));
+    let result = TestRunner::new(config).run(&programs, |(bytes, window)| {
+        let mut u = Unstructured::new(&bytes);
+        let mut maker = Maker::new(&mut u, Semantics::Algebraic).unwrap();
+        while !u.is_empty() && maker.values.len() < 25 {
+            maker.step(&mut u).unwrap();
+        }
+        let sound = |(_, value): &&(NodeId, Lazy)| value.is_none_or(|v| v.is_finite() && v.abs() < 1e9);
+        let (roots, values): (Vec<NodeId>, Vec<Lazy>) = maker.values.iter().take_while(sound).copied().unzip();
+        let found = optimise(&mut maker.graph, &roots, &Optimise { budget: 5000, window });
+        let results = maker.graph.f64_at(&maker.point, &found.roots).unwrap();
+        for (value, result) in values.iter().zip(results) {
+            let expected = value.unwrap_or(0.0);
+            compared.set(compared.get() + usize::from(found.roots != roots));
+            prop_assert!(
+                (result - expected).abs() <= 1e-6 * expected.abs().max(1.0),
+                "{result} is not {expected} at {:?}\n{}\n{}",
+                maker.point,
+                maker.graph.listing(&roots),
+                maker.graph.listing(&found.roots)
+            );
+        }
+        Ok(())
+    });
+    result.unwrap();
+    assert!(compared.get() > 2000, "{}", compared.get());
 }
 
 #[test]

@@ -99,6 +99,8 @@ impl Algebra for Field {
             // Truth values stay such, so that choices are made; comparisons look at the difference only.
             (Op::Lt | Op::Le, &[a, b]) => Some(hashed(op, &[reduce(u128::from(a) + u128::from(negative(b)))]) & 1),
             _ if op.row().result == Type::Bool => Some(hashed(op, &values) & 1),
+            // Numbers are folded, and 0 is the one that a cancellation makes.
+            (_, &[0]) => self.constant(op.value(&[0.0])),
             (_, &[a]) => Some(match parity(op) {
                 Some(odd) if negative(a) < a => {
                     let value = hashed(op, &[negative(a)]);

@@ -57,11 +57,13 @@ const MAX_DEGREE: u32 = 24;
 /// No more cubes are made by multiplying out.
 const MAX_PRODUCT: usize = 32;
 
-/// The network of `roots`. Linear in the size of the graph and of the network.
-pub(super) fn collect(graph: &Graph, roots: &[NodeId], policy: Policy) -> Network {
+/// The network of `roots`; `exact` says which inputs have not been rounded. Linear in the size of the graph
+/// and of the network.
+pub(super) fn collect(graph: &Graph, roots: &[NodeId], exact: &[bool], policy: Policy) -> Network {
     let reachable = graph.reachable(roots);
     let mut collector = Collector {
         graph,
+        exact,
         policy,
         network: Network::default(),
         cores: graph.ids().map(|id| (1.0, id)).collect(),
@@ -96,6 +98,8 @@ pub(super) fn collect(graph: &Graph, roots: &[NodeId], policy: Policy) -> Networ
 
 struct Collector<'a> {
     graph: &'a Graph,
+    /// By input: whether its value has not been rounded.
+    exact: &'a [bool],
     policy: Policy,
     network: Network,
     /// Each node as a tame number times a node that is no such product.
@@ -163,6 +167,7 @@ impl Collector<'_> {
 
     fn push(&mut self, form: Form, id: NodeId) -> Literal {
         self.inexact.push(match (&form, self.graph.node(id)) {
+            (Form::Leaf(_), Node::Input(input)) => !self.exact[input.index()],
             (Form::Leaf(_), _) => false,
             (Form::Opaque(..), Node::Apply(op, _)) => op.row().cost != CostClass::Logic,
             _ => true,

@@ -5,7 +5,7 @@
 //! | two-literal single-cube divisor | [`Kind::Pair`] |
 //! | double-cube divisor, cube-free | [`Kind::Double`] |
 //! | base of a double-cube divisor | the common cube of a pair of cubes |
-//! | weight | [`Saving`](super::extract), in the operators' weights |
+//! | weight | what `extract` saves, in the operators' weights |
 //!
 //! Theirs are Boolean; over the reals a literal has a power and a cube a coefficient (Hosangadi, Fallah,
 //! Kastner, "Optimizing polynomial expressions by algebraic factorization and common subexpression
@@ -14,44 +14,34 @@
 //! with the same factor.
 
 use super::cube::{Literal, Powers, common};
-use rustc_hash::FxHasher;
-use std::hash::{Hash, Hasher};
+use chainrule_base::Id;
 
 /// A literal, and whether a cube divides by it.
 pub(super) type Factor = (Literal, bool);
 
 /// A divisor.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Kind {
     /// The product of two literals, or the square of one.
     Pair(Factor, Factor),
     /// A number, positive and not 1, times a literal.
     Scaled(f64, Factor),
-    /// `u + ratio * v`, without a common literal; `u` before `v`.
-    Double {
-        /// The first cube.
-        u: Powers,
-        /// The second cube.
-        v: Powers,
-        /// The coefficient of the second where that of the first is 1.
-        ratio: f64,
-    },
+    /// A double-cube divisor, which its places tell.
+    Double,
 }
 
-impl Kind {
-    /// A number by which to find it. Different divisors may have equal numbers.
-    pub fn fingerprint(&self) -> u64 {
-        let mut hasher = FxHasher::default();
-        match self {
-            Self::Pair(a, b) => (0u8, a, b).hash(&mut hasher),
-            Self::Scaled(c, a) => (1u8, c.to_bits(), a).hash(&mut hasher),
-            Self::Double { u, v, ratio } => (2u8, u, v, ratio.to_bits()).hash(&mut hasher),
-        }
-        hasher.finish()
-    }
+/// `u + ratio * v`, without a common literal.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Double {
+    /// The first cube.
+    pub u: Powers,
+    /// The second cube.
+    pub v: Powers,
+    /// The coefficient of the second where that of the first is 1.
+    pub ratio: f64,
 }
 
-/// Two cubes of a sum as `coef * base * (u + ratio * v)`.
+/// Two cubes of a sum as `coef * base * divisor`.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Split {
     /// What multiplies the divisor.
@@ -59,36 +49,112 @@ pub(super) struct Split {
     /// What both cubes have in common.
     pub base: Powers,
     /// The divisor.
-    pub kind: Kind,
+    pub divisor: Double,
 }
 
-/// Splits two cubes, given as coefficient and powers; `None` when they differ in their coefficients only.
-pub(super) fn split(a: (f64, &Powers), b: (f64, &Powers)) -> Option<Split> {
-    let (base, u, v) = common(a.1, b.1);
-    match u.cmp(&v) {
-        std::cmp::Ordering::Less => Some(Split { coef: a.0, base, kind: Kind::Double { u, v, ratio: b.0 / a.0 } }),
-        std::cmp::Ordering::Greater => {
-            Some(Split { coef: b.0, base, kind: Kind::Double { u: v, v: u, ratio: a.0 / b.0 } })
-        }
-        std::cmp::Ordering::Equal => None,
+/// What it takes to find a [`Split`] and to tell what it saves.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Sketch {
+    /// A number by which to find the divisor. Different divisors may have equal numbers.
+    pub fingerprint: u64,
+    /// What multiplies the divisor.
+    pub coef: f64,
+    /// The coefficient of the second cube where that of the first is 1.
+    pub ratio: f64,
+    /// The degrees of the base, of the first cube and of the second.
+    pub degrees: [u32; 3],
+    /// Whether the first cube of the divisor comes from the second of the two.
+    pub swapped: bool,
+}
+
+/// A number by which to find a divisor that is no double cube.
+pub(super) fn fingerprint(kind: Kind) -> u64 {
+    let factor = |f: Factor| (f.0.index() as u64) << 1 | u64::from(f.1);
+    match kind {
+        Kind::Pair(a, b) => mix(mix(1, factor(a)), factor(b)),
+        Kind::Scaled(c, a) => mix(mix(2, factor(a)), c.to_bits()),
+        Kind::Double => 3,
     }
+}
+
+fn mix(hash: u64, x: u64) -> u64 {
+    let z = (hash.rotate_left(23) ^ x).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z ^ (z >> 29)
+}
+
+/// Splits two cubes, given as coefficient and powers, without making the parts; `None` when they differ in
+/// their coefficients only.
+pub(super) fn sketch(a: (f64, &[(Literal, i32)]), b: (f64, &[(Literal, i32)])) -> Option<Sketch> {
+    /// What is left of a cube: a number for it, and its degree.
+    struct Rest(u64, u32);
+    impl Rest {
+        fn push(&mut self, literal: Literal, e: i32) {
+            if e != 0 {
+                self.0 = mix(self.0, (literal.index() as u64) << 32 | u64::from(e as u32));
+                self.1 += e.unsigned_abs();
+            }
+        }
+    }
+    let (mut base, mut u, mut v) = (0, Rest(5, 0), Rest(5, 0));
+    let (mut i, mut j) = (0, 0);
+    loop {
+        match (a.1.get(i), b.1.get(j)) {
+            (Some(x), Some(y)) if x.0 == y.0 => {
+                (i, j) = (i + 1, j + 1);
+                let shared = if (x.1 > 0) == (y.1 > 0) { x.1.signum() * x.1.abs().min(y.1.abs()) } else { 0 };
+                base += shared.unsigned_abs();
+                u.push(x.0, x.1 - shared);
+                v.push(y.0, y.1 - shared);
+            }
+            (Some(x), Some(y)) if y.0 < x.0 => {
+                j += 1;
+                v.push(y.0, y.1);
+            }
+            (Some(x), _) => {
+                i += 1;
+                u.push(x.0, x.1);
+            }
+            (None, Some(y)) => {
+                j += 1;
+                v.push(y.0, y.1);
+            }
+            (None, None) => break,
+        }
+    }
+    // The order of the two cubes is that of their numbers.
+    let (first, second, coef, ratio, swapped) = match u.0.cmp(&v.0) {
+        std::cmp::Ordering::Less => (u, v, a.0, b.0 / a.0, false),
+        std::cmp::Ordering::Greater => (v, u, b.0, a.0 / b.0, true),
+        std::cmp::Ordering::Equal => return None,
+    };
+    let fingerprint = mix(mix(mix(3, first.0), second.0), ratio.to_bits());
+    Some(Sketch { fingerprint, coef, ratio, degrees: [base, first.1, second.1], swapped })
+}
+
+/// Splits two cubes that have this sketch.
+pub(super) fn split(sketch: &Sketch, a: &[(Literal, i32)], b: &[(Literal, i32)]) -> Split {
+    let (base, u, v) = common(a, b);
+    let (u, v) = if sketch.swapped { (v, u) } else { (u, v) };
+    Split { coef: sketch.coef, base, divisor: Double { u, v, ratio: sketch.ratio } }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use chainrule_base::Id;
 
     #[test]
     fn opposite_and_scaled_differences_are_one_divisor() {
         let cube = |list: &[usize]| -> Powers { list.iter().map(|l| (Literal::new(*l), 1)).collect() };
         let (ax, bx) = (cube(&[0, 7]), cube(&[1, 7]));
-        let first = split((1.0, &ax), (-1.0, &bx)).unwrap();
-        let second = split((2.0, &bx), (-2.0, &ax)).unwrap();
-        assert_eq!(first.kind, second.kind);
-        assert_eq!((first.coef, second.coef), (1.0, -2.0));
-        assert_eq!(first.base, cube(&[7]));
-        let other = split((1.0, &ax), (1.0, &bx)).unwrap();
-        assert_ne!(first.kind.fingerprint(), other.kind.fingerprint());
+        let first = sketch((1.0, &ax), (-1.0, &bx)).unwrap();
+        let second = sketch((2.0, &bx), (-2.0, &ax)).unwrap();
+        assert_eq!(first.fingerprint, second.fingerprint);
+        let (p, q) = (split(&first, &ax, &bx), split(&second, &bx, &ax));
+        assert_eq!(p.divisor, q.divisor);
+        assert_eq!(p.coef * q.coef, -2.0);
+        assert_eq!((&p.base, first.degrees), (&cube(&[7]), [1, 1, 1]));
+        let other = sketch((1.0, &ax), (1.0, &bx)).unwrap();
+        assert_ne!(first.fingerprint, other.fingerprint);
+        assert_eq!(sketch((1.0, &ax), (2.0, &ax)), None);
     }
 }

@@ -12,7 +12,7 @@
 //! literal and pairs of neighbours are looked at, a bounded number for each cube.
 
 use super::cube::{Cube, Literal, Powers, common, degree, multiply, raise};
-use super::divisors::{Factor, Kind, Split, split};
+use super::divisors::{Double, Factor, Kind, Sketch, Split, fingerprint, sketch, split};
 use super::network::{Form, Network, Weights, is_tame, is_unit};
 use chainrule_base::Arena;
 use rustc_hash::FxHashMap;
@@ -39,12 +39,16 @@ pub(super) fn extract(network: Network, preference: Preference) -> Network {
     let mut extraction = Extraction::new(network, preference);
     while let Some((upper, tie)) = extraction.queue.pop() {
         let divisor = extraction.divisor_of(tie);
-        let saving = extraction.saving(divisor);
-        if saving <= 0 {
+        if upper != extraction.divisors[divisor as usize].queued {
             continue;
         }
+        extraction.divisors[divisor as usize].queued = 0;
+        let saving = extraction.saving(divisor);
         if saving < upper && extraction.queue.peek().is_some_and(|next| *next > (saving, tie)) {
-            extraction.queue.push((saving, tie));
+            extraction.enqueue(divisor);
+            continue;
+        }
+        if saving <= 0 {
             continue;
         }
         extraction.take(divisor);
@@ -66,12 +70,24 @@ struct Slot {
 
 struct Divisor {
     kind: Kind,
+    fingerprint: u64,
     /// Slots, or pairs of slots, where it was seen; some of them have changed since.
-    places: Vec<(u32, u32)>,
+    places: SmallVec<[(u32, u32); 1]>,
     /// No less than what it saves.
     upper: i64,
-    /// The literal that it became, which is the divisor times the number.
-    made: Option<(f64, Literal)>,
+    /// The largest number with which it waits in the queue.
+    queued: i64,
+    /// What it became.
+    made: Option<Box<Made>>,
+}
+
+#[derive(Clone, Debug)]
+struct Made {
+    /// The divisor times `scale`.
+    literal: Literal,
+    scale: f64,
+    /// The divisor, when it is a double cube.
+    double: Option<Double>,
 }
 
 struct Extraction {
@@ -88,6 +104,8 @@ struct Extraction {
     queue: BinaryHeap<(i64, u32)>,
     /// Sums that may have become one literal.
     changed: Vec<Literal>,
+    /// Whether all is being looked at for the first time; then the queue is filled afterwards.
+    seeing: bool,
 }
 
 impl Extraction {
@@ -113,6 +131,7 @@ impl Extraction {
             by_fingerprint: FxHashMap::default(),
             queue: BinaryHeap::new(),
             changed: Vec::new(),
+            seeing: true,
         };
         for slot in 0..this.slots.len() as u32 {
             for (literal, _) in this.slots[slot as usize].cube.powers.clone() {
@@ -122,6 +141,10 @@ impl Extraction {
         for slot in 0..this.slots.len() as u32 {
             this.see_factors(slot, None);
             this.see_pairs(slot, true);
+        }
+        this.seeing = false;
+        for divisor in 0..this.divisors.len() as u32 {
+            this.enqueue(divisor);
         }
         this
     }
@@ -144,55 +167,50 @@ impl Extraction {
         if self.preference == Preference::Newest { tie } else { u32::MAX - tie }
     }
 
-    /// Notes that `kind` may be extracted at a place, where it saves at most `saving`.
-    fn see(&mut self, kind: Kind, place: (u32, u32), saving: i64) {
+    /// Notes that a divisor may be extracted at a place, where it saves at most `saving`; it costs `cost`.
+    fn see(&mut self, kind: Kind, fingerprint: u64, place: (u32, u32), saving: i64, cost: i64) {
         let new = self.divisors.len() as u32;
-        let idx = *self.by_fingerprint.entry(kind.fingerprint()).or_insert(new);
+        let idx = *self.by_fingerprint.entry(fingerprint).or_insert(new);
         if idx == new {
-            let cost = self.cost_of(&kind, 1.0);
-            self.divisors.push(Divisor { kind, places: Vec::new(), upper: -cost, made: None });
-        } else if self.divisors[idx as usize].kind != kind {
-            // Another divisor with the same fingerprint came first; this one is passed over.
-            return;
+            let places = SmallVec::from_buf([place]);
+            self.divisors.push(Divisor { kind, fingerprint, places, upper: saving - cost, queued: 0, made: None });
+        } else if self.divisors[idx as usize].kind == kind {
+            let divisor = &mut self.divisors[idx as usize];
+            divisor.places.push(place);
+            divisor.upper += saving;
         }
-        let divisor = &mut self.divisors[idx as usize];
-        divisor.places.push(place);
-        divisor.upper += saving;
-        if divisor.upper > 0 {
-            let upper = divisor.upper;
-            let tie = self.tie(idx);
-            self.queue.push((upper, tie));
-        }
+        self.enqueue(idx);
     }
 
-    /// What the divisor times `scale` costs when it is made.
-    fn cost_of(&self, kind: &Kind, scale: f64) -> i64 {
-        match kind {
-            Kind::Pair(..) | Kind::Scaled(..) => self.weights.mul,
-            Kind::Double { u, v, ratio } => {
-                self.weights.cube(scale, u) + self.weights.cube(scale * ratio, v) + self.weights.add
-            }
+    fn enqueue(&mut self, idx: u32) {
+        let divisor = &mut self.divisors[idx as usize];
+        if self.seeing || divisor.upper <= divisor.queued {
+            return;
         }
+        divisor.queued = divisor.upper;
+        let upper = divisor.upper;
+        let tie = self.tie(idx);
+        self.queue.push((upper, tie));
     }
 
     /// Notes the divisors of one cube; with `only`, those that have this literal.
     fn see_factors(&mut self, slot: u32, only: Option<Literal>) {
         let Cube { coef, powers } = self.slots[slot as usize].cube.clone();
-        let lone = degree(&powers) == 1;
+        let product_alone = degree(&powers) == 1 && self.members[self.slots[slot as usize].owner].len() == 1;
         let mul = self.weights.mul;
+        let mut see = |kind, times: i32| self.see(kind, fingerprint(kind), (slot, slot), mul * i64::from(times), mul);
         for (i, &(a, e)) in powers.iter().enumerate() {
             let first = (a, e < 0);
             if e.abs() > 1 && only.is_none_or(|o| o == a) {
-                self.see(Kind::Pair(first, first), (slot, slot), mul * i64::from(e.abs() / 2));
+                see(Kind::Pair(first, first), e.abs() / 2);
             }
             for &(b, f) in &powers[i + 1..] {
                 if only.is_none_or(|o| o == a || o == b) {
-                    self.see(Kind::Pair(first, (b, f < 0)), (slot, slot), mul * i64::from(e.abs().min(f.abs())));
+                    see(Kind::Pair(first, (b, f < 0)), e.abs().min(f.abs()));
                 }
             }
-            let product_alone = lone && self.members[self.slots[slot as usize].owner].len() == 1;
             if !is_unit(coef) && !product_alone {
-                self.see(Kind::Scaled(coef.abs(), first), (slot, slot), mul);
+                see(Kind::Scaled(coef.abs(), first), 1);
             }
         }
     }
@@ -208,9 +226,9 @@ impl Extraction {
         };
         for partner in partners {
             let (first, second) = (slot.min(partner), slot.max(partner));
-            if let Some(found) = self.split(first, second) {
-                let saving = self.saving_of(&found, found.coef);
-                self.see(found.kind, (first, second), saving);
+            if let Some(found) = self.sketch(first, second) {
+                let (saving, cost) = (self.saving_of(&found, found.coef), self.cost_of(&found, 1.0));
+                self.see(Kind::Double, found.fingerprint, (first, second), saving, cost);
             }
         }
     }
@@ -234,22 +252,32 @@ impl Extraction {
         partners
     }
 
-    fn split(&self, a: u32, b: u32) -> Option<Split> {
+    fn sketch(&self, a: u32, b: u32) -> Option<Sketch> {
         let (a, b) = (&self.slots[a as usize], &self.slots[b as usize]);
         if !a.alive || !b.alive || a.owner != b.owner {
             return None;
         }
-        split((a.cube.coef, &a.cube.powers), (b.cube.coef, &b.cube.powers))
+        sketch((a.cube.coef, &a.cube.powers), (b.cube.coef, &b.cube.powers))
     }
 
-    /// What is saved where `split` becomes one cube with this coefficient.
-    fn saving_of(&self, split: &Split, coef: f64) -> i64 {
-        let Kind::Double { u, v, ratio } = &split.kind else { return 0 };
-        let (first, second) = (multiply(&split.base, u), multiply(&split.base, v));
-        let before =
-            self.weights.cube(split.coef, &first) + self.weights.cube(split.coef * ratio, &second) + self.weights.add;
-        let factor = if is_unit(coef) { 0 } else { self.weights.mul };
-        before - self.weights.mul * i64::from(degree(&split.base)) - factor
+    fn split(&self, (a, b): (u32, u32)) -> Option<Split> {
+        let sketch = self.sketch(a, b)?;
+        Some(split(&sketch, &self.slots[a as usize].cube.powers, &self.slots[b as usize].cube.powers))
+    }
+
+    /// What a double-cube divisor times `scale` costs when it is made.
+    fn cost_of(&self, sketch: &Sketch, scale: f64) -> i64 {
+        let [_, u, v] = sketch.degrees;
+        self.weights.cube(scale, u) + self.weights.cube(scale * sketch.ratio, v) + self.weights.add
+    }
+
+    /// What is saved where two cubes become one with this coefficient.
+    fn saving_of(&self, sketch: &Sketch, coef: f64) -> i64 {
+        let [base, u, v] = sketch.degrees;
+        let before = self.weights.cube(sketch.coef, base + u)
+            + self.weights.cube(sketch.coef * sketch.ratio, base + v)
+            + self.weights.add;
+        before - self.weights.cube(coef, base + 1)
     }
 
     /// How often a pair of factors divides a cube.
@@ -276,36 +304,39 @@ impl Extraction {
 
     /// What extracting a divisor saves. Places where it is no more are dropped.
     fn saving(&mut self, divisor: u32) -> i64 {
-        let mut places = std::mem::take(&mut self.divisors[divisor as usize].places);
+        let Divisor { kind, fingerprint, ref mut places, ref made, .. } = self.divisors[divisor as usize];
+        let scale = made.as_ref().map(|m| m.scale);
+        let mut places = std::mem::take(places);
         places.sort_unstable();
         places.dedup();
-        let made = self.divisors[divisor as usize].made;
-        let kind = self.divisors[divisor as usize].kind.clone();
         let mul = self.weights.mul;
         let mut saving = 0;
-        match &kind {
+        match kind {
             Kind::Pair(a, b) => places.retain(|place| {
-                let times = self.multiplicity(place.0, *a, *b);
+                let times = self.multiplicity(place.0, a, b);
                 saving += mul * i64::from(times);
                 times > 0
             }),
             Kind::Scaled(c, factor) => places.retain(|place| {
-                let there = self.has_scaled(place.0, *c, *factor);
+                let there = self.has_scaled(place.0, c, factor);
                 saving += if there { mul } else { 0 };
                 there
             }),
-            Kind::Double { .. } => {
-                places.retain(|place| self.split(place.0, place.1).is_some_and(|s| s.kind == kind));
-                let scale = match made {
-                    Some((scale, _)) => scale,
-                    None => self.best_scale(&kind, &places).0,
+            Kind::Double => {
+                let mut sketches: SmallVec<[Sketch; 8]> = SmallVec::new();
+                places.retain(|place| {
+                    let sketch = self.sketch(place.0, place.1).filter(|s| s.fingerprint == fingerprint);
+                    sketches.extend(sketch);
+                    sketch.is_some()
+                });
+                saving = match scale {
+                    Some(scale) => self.saving_at(&sketches, scale),
+                    None => self.best_scale(&sketches).1,
                 };
-                saving += self.saving_at(&places, scale);
             }
         }
-        if made.is_none() {
-            let scale = if matches!(kind, Kind::Double { .. }) { self.best_scale(&kind, &places).0 } else { 1.0 };
-            saving -= self.cost_of(&kind, scale);
+        if kind != Kind::Double && scale.is_none() {
+            saving -= mul;
         }
         let divisor = &mut self.divisors[divisor as usize];
         divisor.places = places;
@@ -313,42 +344,38 @@ impl Extraction {
         saving
     }
 
-    /// What all places of a double-cube divisor save where `scale` times it is made.
-    fn saving_at(&self, places: &[(u32, u32)], scale: f64) -> i64 {
-        let splits = places.iter().filter_map(|p| self.split(p.0, p.1));
-        splits.map(|s| self.saving_of(&s, s.coef / scale)).sum()
+    /// What all places of a double-cube divisor save where `scale` times it is there.
+    fn saving_at(&self, sketches: &[Sketch], scale: f64) -> i64 {
+        sketches.iter().map(|s| self.saving_of(s, s.coef / scale)).sum()
     }
 
-    /// The multiple of a double-cube divisor that is best made, and what it saves.
-    fn best_scale(&self, kind: &Kind, places: &[(u32, u32)]) -> (f64, i64) {
-        let Kind::Double { ratio, .. } = kind else { return (1.0, 0) };
-        let mut scales: SmallVec<[f64; 8]> = SmallVec::from_slice(&[1.0]);
-        let coefs = places.iter().take(4).filter_map(|p| self.split(p.0, p.1)).map(|s| s.coef.abs());
-        for scale in coefs.chain([ratio.abs().recip()]) {
-            if !scales.contains(&scale) && is_tame(scale) {
-                scales.push(scale);
-            }
-        }
-        let value = |scale: f64| self.saving_at(places, scale) - self.cost_of(kind, scale);
+    /// The multiple of a double-cube divisor that is best made, and what it saves less what it costs.
+    fn best_scale(&self, sketches: &[Sketch]) -> (f64, i64) {
+        let Some(any) = sketches.first() else { return (1.0, 0) };
+        let value = |scale: f64| self.saving_at(sketches, scale) - self.cost_of(any, scale);
         let mut best = (1.0, value(1.0));
-        for scale in &scales[1..] {
-            let saving = value(*scale);
+        let mut tried: SmallVec<[f64; 8]> = SmallVec::from_slice(&[1.0]);
+        for scale in sketches.iter().take(4).map(|s| s.coef.abs()).chain([any.ratio.abs().recip()]) {
+            if tried.contains(&scale) || !is_tame(scale) {
+                continue;
+            }
+            tried.push(scale);
+            let saving = value(scale);
             if saving > best.1 {
-                best = (*scale, saving);
+                best = (scale, saving);
             }
         }
         best
     }
 
     fn take(&mut self, divisor: u32) {
-        let kind = self.divisors[divisor as usize].kind.clone();
         let places = std::mem::take(&mut self.divisors[divisor as usize].places);
-        match &kind {
-            Kind::Pair(a, b) => self.take_pair(divisor, *a, *b, &places),
-            Kind::Scaled(c, factor) => self.take_scaled(divisor, *c, *factor, &places),
-            Kind::Double { u, v, ratio } => self.take_double(divisor, &kind, (u, v, *ratio), &places),
-        }
         self.divisors[divisor as usize].upper = 0;
+        match self.divisors[divisor as usize].kind {
+            Kind::Pair(a, b) => self.take_pair(divisor, a, b, &places),
+            Kind::Scaled(c, factor) => self.take_scaled(divisor, c, factor, &places),
+            Kind::Double => self.take_double(divisor, &places),
+        }
     }
 
     /// A new literal for a sum of cubes.
@@ -371,8 +398,8 @@ impl Extraction {
         let sign = |factor: Factor| if factor.1 { -1 } else { 1 };
         let first: Powers = SmallVec::from_slice(&[(a.0, sign(a))]);
         let powers = multiply(&first, &[(b.0, sign(b))]);
-        let literal = match self.divisors[divisor as usize].made {
-            Some((_, literal)) => literal,
+        let literal = match &self.divisors[divisor as usize].made {
+            Some(made) => made.literal,
             None => {
                 // A product that is there already serves.
                 let there = places.iter().map(|p| &self.slots[p.0 as usize]).find(|slot| {
@@ -384,7 +411,7 @@ impl Extraction {
                 }
             }
         };
-        self.divisors[divisor as usize].made = Some((1.0, literal));
+        self.divisors[divisor as usize].made = Some(Box::new(Made { literal, scale: 1.0, double: None }));
         for &(slot, _) in places {
             let times = self.multiplicity(slot, a, b);
             if times == 0 || self.slots[slot as usize].owner == literal {
@@ -399,11 +426,11 @@ impl Extraction {
 
     fn take_scaled(&mut self, divisor: u32, c: f64, factor: Factor, places: &[(u32, u32)]) {
         let powers: Powers = SmallVec::from_slice(&[(factor.0, if factor.1 { -1 } else { 1 })]);
-        let literal = match self.divisors[divisor as usize].made {
-            Some((_, literal)) => literal,
+        let literal = match &self.divisors[divisor as usize].made {
+            Some(made) => made.literal,
             None => self.make(vec![Cube { coef: c, powers: powers.clone() }]),
         };
-        self.divisors[divisor as usize].made = Some((1.0, literal));
+        self.divisors[divisor as usize].made = Some(Box::new(Made { literal, scale: 1.0, double: None }));
         for &(slot, _) in places {
             if !self.has_scaled(slot, c, factor) || self.slots[slot as usize].owner == literal {
                 continue;
@@ -415,43 +442,19 @@ impl Extraction {
         }
     }
 
-    fn take_double(
-        &mut self,
-        divisor: u32,
-        kind: &Kind,
-        (u, v, ratio): (&Powers, &Powers, f64),
-        places: &[(u32, u32)],
-    ) {
-        let (scale, literal) = match self.divisors[divisor as usize].made {
-            Some(made) => made,
-            None => {
-                // A sum that is there already serves.
-                let there = places.iter().find_map(|p| {
-                    let owner = self.slots[p.0 as usize].owner;
-                    let found = self.split(p.0, p.1).filter(|s| s.base.is_empty() && self.members[owner].len() == 2)?;
-                    Some((found.coef, owner))
-                });
-                match there {
-                    Some(made) => made,
-                    None => {
-                        let scale = self.best_scale(kind, places).0;
-                        let cubes = vec![
-                            Cube { coef: scale, powers: u.clone() },
-                            Cube { coef: scale * ratio, powers: v.clone() },
-                        ];
-                        let literal = self.make(cubes);
-                        let slots = self.members[literal].clone();
-                        for slot in slots {
-                            self.see_factors(slot, None);
-                        }
-                        (scale, literal)
-                    }
-                }
-            }
+    fn take_double(&mut self, divisor: u32, places: &[(u32, u32)]) {
+        if self.divisors[divisor as usize].made.is_none() {
+            let Some(made) = self.make_double(places) else { return };
+            self.divisors[divisor as usize].made = Some(Box::new(made));
+        }
+        let Some(Made { literal, scale, double }) = self.divisors[divisor as usize].made.as_deref().cloned() else {
+            return;
         };
-        self.divisors[divisor as usize].made = Some((scale, literal));
         for &(first, second) in places {
-            let Some(found) = self.split(first, second).filter(|s| s.kind == *kind) else { continue };
+            // Fingerprints only suggest; here both cubes are compared.
+            let Some(found) = self.split((first, second)).filter(|s| Some(&s.divisor) == double.as_ref()) else {
+                continue;
+            };
             let owner = self.slots[first as usize].owner;
             let coef = found.coef / scale;
             if owner == literal || !is_tame(coef) {
@@ -462,6 +465,28 @@ impl Extraction {
             let powers = multiply(&found.base, &[(literal, 1)]);
             self.replace(first, Cube { coef, powers }, None);
         }
+    }
+
+    /// The divisor at these places as a literal: a sum that is there already, or a new one.
+    fn make_double(&mut self, places: &[(u32, u32)]) -> Option<Made> {
+        let double = self.split(*places.first()?)?.divisor;
+        let there = places.iter().find_map(|place| {
+            let owner = self.slots[place.0 as usize].owner;
+            let alone = self.members[owner].len() == 2;
+            let found = self.split(*place).filter(|s| alone && s.base.is_empty() && s.divisor == double)?;
+            Some((found.coef, owner))
+        });
+        let (scale, literal) = there.unwrap_or_else(|| {
+            let sketches: SmallVec<[Sketch; 8]> = places.iter().filter_map(|p| self.sketch(p.0, p.1)).collect();
+            let scale = self.best_scale(&sketches).0;
+            let Double { u, v, ratio } = double.clone();
+            let literal = self.make(vec![Cube { coef: scale, powers: u }, Cube { coef: scale * ratio, powers: v }]);
+            for slot in self.members[literal].clone() {
+                self.see_factors(slot, None);
+            }
+            (scale, literal)
+        });
+        Some(Made { literal, scale, double: Some(double) })
     }
 
     /// Puts another cube in a slot; where only factors that stand with `only` are new, says so.

@@ -12,6 +12,7 @@
 //! | `extract` | greedy extraction, the largest saving first |
 //! | [`check`] | both sides compared, exactly and in doubles |
 //! | `emit` | a network as a graph: signs, reciprocals, powers |
+//! | `window` | parts of a graph that are optimised by themselves |
 //!
 //! The words are those of algebraic factorisation in logic synthesis (Brayton, Rudell,
 //! Sangiovanni-Vincentelli, Wang, "MIS: a multiple-level logic optimization system", 1987), whose sums of
@@ -28,6 +29,7 @@ mod divisors;
 mod emit;
 mod extract;
 mod network;
+mod window;
 
 use crate::evaluate::counts;
 use crate::graph::{Graph, Node, NodeId, Semantics};
@@ -37,22 +39,27 @@ use collect::{Choice, Policy, collect};
 use emit::emit;
 use extract::{Preference, extract};
 use smallvec::SmallVec;
+use window::{Order, Part, remade, sweep};
 
 /// How much is tried.
 #[derive(Clone, Copy, Debug)]
 pub struct Optimise {
     /// How many nodes may be looked at altogether: each round looks at all.
     pub budget: u64,
+    /// How many nodes a window has: smaller graphs are searched as a whole, larger ones in windows.
+    pub window: usize,
 }
 
 impl Optimise {
-    /// About a second's work.
+    /// Half a second's work.
     pub const DEFAULT_BUDGET: u64 = 1_000_000;
+    /// Large enough for what belongs together, small enough for many tries.
+    pub const DEFAULT_WINDOW: usize = 400;
 }
 
 impl Default for Optimise {
     fn default() -> Self {
-        Self { budget: Self::DEFAULT_BUDGET }
+        Self { budget: Self::DEFAULT_BUDGET, window: Self::DEFAULT_WINDOW }
     }
 }
 
@@ -111,33 +118,59 @@ pub fn optimise(graph: &mut Graph, roots: &[NodeId], options: &Optimise) -> Opti
         let report = Report { before, after: before, rounds: 0, stop: StopReason::NotAllowed };
         return Optimised { roots: roots.to_vec(), report };
     }
-    let mut search = Search::new(graph, roots, options);
+    let (extracted, extracted_roots) = graph.extract(roots);
+    let exact = vec![true; graph.inputs().len()];
+    let mut search = Search::new(Part { graph: extracted, roots: extracted_roots, exact }, options);
     let stop = search.run();
-    let found = transplant(graph, &search.graph, &search.roots);
+    let found = transplant(graph, &search.part.graph, &search.part.roots);
     let after = counts(graph, &found);
     let (roots, after) = if after.weight < before.weight { (found, after) } else { (roots.to_vec(), before) };
     Optimised { roots, report: Report { before, after, rounds: search.rounds, stop } }
 }
 
 struct Search {
-    graph: Graph,
-    roots: Vec<NodeId>,
+    part: Part,
     weight: u64,
     rounds: usize,
     budget: u64,
+    window: usize,
 }
 
-/// Rounds without a saving before the search ends.
-const PATIENCE: u64 = 24;
+/// Rounds with a random choice without a saving, before the search in a window ends.
+const PATIENCE: usize = 24;
 
 impl Search {
-    fn new(graph: &Graph, roots: &[NodeId], options: &Optimise) -> Self {
-        let (graph, roots) = graph.extract(roots);
-        let weight = counts(&graph, &roots).weight;
-        Self { graph, roots, weight, rounds: 0, budget: options.budget }
+    fn new(part: Part, options: &Optimise) -> Self {
+        let weight = counts(&part.graph, &part.roots).weight;
+        Self { part, weight, rounds: 0, budget: options.budget, window: options.window.max(2) }
     }
 
+    /// Rounds on the whole, then on windows of it, until neither saves.
     fn run(&mut self) -> StopReason {
+        let mut sweeps = 0;
+        let orders = [Order::DepthFirst, Order::Levels, Order::Heights];
+        let mut since = 0;
+        loop {
+            let before = self.weight;
+            if !self.rounds_of_choice() {
+                return StopReason::Budget;
+            }
+            if self.part.graph.len() <= self.window {
+                return if self.rounds_at_random() { StopReason::Settled } else { StopReason::Budget };
+            }
+            if !self.sweep(orders[sweeps % 3], (self.window * (1 + sweeps % 5) / 5, self.window)) {
+                return StopReason::Budget;
+            }
+            sweeps += 1;
+            since = if self.weight < before { 0 } else { since + 1 };
+            if since == orders.len() {
+                return StopReason::Settled;
+            }
+        }
+    }
+
+    /// Rounds with each policy on the whole while they save; false when the budget is spent.
+    fn rounds_of_choice(&mut self) -> bool {
         let plain = Policy::default();
         let products = Policy { shared_products: true, shared_sums: None };
         let mut improved = true;
@@ -151,10 +184,15 @@ impl Search {
             ] {
                 match self.round(policy, preference) {
                     Some(better) => improved |= better,
-                    None => return StopReason::Budget,
+                    None => return false,
                 }
             }
         }
+        true
+    }
+
+    /// Rounds in which sums chosen at random are multiplied out; false when the budget is spent.
+    fn rounds_at_random(&mut self) -> bool {
         let (mut since, mut seed) = (0, 0);
         while since < PATIENCE {
             seed += 1;
@@ -164,27 +202,49 @@ impl Search {
             match self.round(policy, preference) {
                 Some(true) => since = 0,
                 Some(false) => since += 1,
-                None => return StopReason::Budget,
+                None => return false,
             }
         }
-        StopReason::Settled
+        true
+    }
+
+    /// Each window by itself; false when the budget is spent.
+    fn sweep(&mut self, order: Order, sizes: (usize, usize)) -> bool {
+        let Self { part, rounds, budget, window, .. } = self;
+        let (graph, roots) = sweep(&part.graph, &part.roots, order, sizes, |part| {
+            let mut search = Search::new(part, &Optimise { budget: *budget, window: *window });
+            let before = search.weight;
+            if search.rounds_of_choice() {
+                search.rounds_at_random();
+            }
+            (*rounds, *budget) = (*rounds + search.rounds, search.budget);
+            (search.weight < before).then_some((search.part.graph, search.part.roots))
+        });
+        let weight = counts(&graph, &roots).weight;
+        if weight < self.weight {
+            (self.part.graph, self.part.roots) = graph.extract(&roots);
+            self.weight = weight;
+        }
+        self.budget > 0
     }
 
     /// One round; whether it was kept, `None` when the budget does not allow it.
     fn round(&mut self, policy: Policy, preference: Preference) -> Option<bool> {
-        let n = self.graph.len() as u64;
-        if self.rounds > 0 && self.budget < n {
+        let n = self.part.graph.len() as u64;
+        if self.budget < n {
+            self.budget = 0;
             return None;
         }
-        self.budget = self.budget.saturating_sub(n);
+        self.budget -= n;
         self.rounds += 1;
-        let network = extract(collect(&self.graph, &self.roots, policy), preference);
-        let Some((graph, roots)) = emit(&network, &self.graph) else { return Some(false) };
+        let Part { graph, roots, exact } = &self.part;
+        let network = extract(collect(graph, roots, exact, policy), preference);
+        let Some((graph, roots)) = emit(&network, graph) else { return Some(false) };
         let weight = counts(&graph, &roots).weight;
         if weight >= self.weight {
             return Some(false);
         }
-        (self.graph, self.roots) = graph.extract(&roots);
+        (self.part.graph, self.part.roots) = graph.extract(&roots);
         self.weight = weight;
         Some(true)
     }
@@ -196,11 +256,8 @@ fn transplant(graph: &mut Graph, other: &Graph, roots: &[NodeId]) -> Vec<NodeId>
     for id in other.reachable(roots).iter() {
         let args: SmallVec<[NodeId; 4]> = other.args(id).iter().filter_map(|a| copies[a.index()]).collect();
         copies[id.index()] = Some(match other.node(id) {
-            Node::Const(c) => graph.constant(c),
             Node::Input(input) => graph.inputs()[input.index()].1,
-            Node::Apply(op, _) => graph.raw(op, &args),
-            Node::External(function, _) => graph.external(function, &args),
-            Node::Derivative(_) => unreachable!("derivatives were made before"),
+            _ => remade(other, graph, id, &args),
         });
     }
     roots.iter().filter_map(|r| copies[r.index()]).collect()

@@ -4,7 +4,7 @@
 //! sum have different powers (but where their coefficients do not add up) and coefficients that are
 //! normal numbers; a sum has at least one cube.
 
-use super::cube::{Cube, Literal, Powers, degree};
+use super::cube::{Cube, Literal, Powers};
 use crate::graph::NodeId;
 use chainrule_base::Arena;
 use chainrule_ops::Op;
@@ -55,17 +55,12 @@ impl Weights {
         Self { add: i64::from(Op::Add.row().weight), mul: i64::from(Op::Mul.row().weight) }
     }
 
-    /// What a product costs.
-    pub fn powers(self, powers: &[(Literal, i32)]) -> i64 {
-        self.mul * (i64::from(degree(powers)) - 1).max(0)
-    }
-
-    /// What a cube costs.
-    pub fn cube(self, coef: f64, powers: &[(Literal, i32)]) -> i64 {
-        if powers.is_empty() {
+    /// What a cube of this degree costs.
+    pub fn cube(self, coef: f64, degree: u32) -> i64 {
+        if degree == 0 {
             return 0;
         }
-        self.powers(powers) + if is_unit(coef) { 0 } else { self.mul }
+        self.mul * (i64::from(degree) - 1 + i64::from(!is_unit(coef)))
     }
 }
 
