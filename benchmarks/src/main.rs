@@ -1,6 +1,8 @@
 //! Chainrule's benchmarks. Counts before times: what the derivatives of the benchmark problems cost.
 
 mod counts;
+mod elimination;
+mod elimination_targets;
 mod growth;
 mod memory;
 mod problems;
@@ -13,7 +15,7 @@ use std::process::ExitCode;
 /// Benchmarks of Chainrule: definitions, engines, records.
 #[derive(Parser)]
 #[command(
-    after_help = "Examples:\n  chainrule-bench counts\n  chainrule-bench counts --problem sh20,ba --detail --verify\n  chainrule-bench scale\n  chainrule-bench growth --family layered --edges 100000"
+    after_help = "Examples:\n  chainrule-bench counts\n  chainrule-bench counts --problem sh20,ba --detail --verify\n  chainrule-bench scale\n  chainrule-bench elimination graphs\n  chainrule-bench growth --family layered --edges 100000"
 )]
 struct Cli {
     #[command(subcommand)]
@@ -24,6 +26,8 @@ struct Cli {
 enum Command {
     /// Operation counts of the benchmark problems beside D*, the best peers and the goals.
     Counts(counts::Options),
+    /// Multiplications and additions of every accumulation method on the graphs of a folder.
+    Elimination(elimination::Options),
     /// A chain and a random graph to a million nodes, through every stage.
     Scale(scale::Options),
     /// How the time and memory of derivations grow with the problem.
@@ -33,6 +37,7 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Counts(options) => counts::run(&options),
+        Command::Elimination(options) => elimination::run(&options),
         Command::Scale(options) => scale::run(&options),
         Command::Growth(options) => growth::run(&options),
     };

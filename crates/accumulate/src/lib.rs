@@ -9,7 +9,7 @@
 //! | `linear` | the linearised graph |
 //! | `linearise` | making it from a scalar graph: rows, columns, seeds |
 //! | `lazy` | masks for labels inside of branches |
-//! | `program`, `count`, `tidy` | accumulation programs: steps, counting, sharing |
+//! | `program`, `count`, `tidy`, `listing` | accumulation programs: steps, counting, sharing, as text |
 //! | `pattern` | sparsity patterns |
 //! | [`oracle`] | the sum over all paths |
 //! | [`forward`], [`reverse`] | the two modes, scalar and vector |
@@ -50,6 +50,7 @@ pub mod greedy;
 mod lazy;
 mod linear;
 mod linearise;
+mod listing;
 pub mod markowitz;
 pub mod metagraph;
 pub mod oracle;
@@ -67,6 +68,8 @@ pub mod strategy;
 mod tidy;
 pub mod vector;
 pub mod vertex;
+
+pub use chainrule_base::Id;
 
 pub use budget::{Budget, Outcome, StopReason};
 pub use count::Counting;

@@ -71,3 +71,21 @@ fn vertex_elimination_of_the_papers_graphs() {
         assert_eq!(counts.map(|c| (c.mul, c.add)), expected, "{name}");
     }
 }
+
+/// D*'s figures 18 and 19 count a multiplication for every edge that a sweep meets, those by the seed's 1 too.
+#[test]
+fn sweeps_as_figures_18_and_19_count_them() {
+    let table = [
+        ("lit_guenterD_lion5", [(16, 2), (21, 1)]),
+        ("lit_guenterC_reconstructed", [(14, 2), (14, 2)]),
+        ("lit_bat_reconstructed", [(28, 4), (30, 2)]),
+    ];
+    for (name, expected) in table {
+        let Some(linear) = load(name) else { continue };
+        let [forward, reverse, _] = programs(&linear).map(|program| program.count(Counting::Plain));
+        let from_sources: usize = linear.sources().map(|v| linear.out_edges(v).len()).sum();
+        let to_sinks: usize = linear.sinks().map(|v| linear.in_edges(v).len()).sum();
+        let sweeps = [(forward.mul + from_sources as u64, forward.add), (reverse.mul + to_sinks as u64, reverse.add)];
+        assert_eq!(sweeps, expected, "{name}");
+    }
+}

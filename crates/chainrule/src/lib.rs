@@ -19,6 +19,7 @@
 //! | `module` | functions in F~ files |
 //! | `function` | [`Function`]: named arguments and results, a scalar graph or an array program |
 //! | `derive` | [`Derivation`]: derivatives asked for |
+//! | [`eliminate`], [`accumulate`] | linearised graphs that come without a function; all of accumulation |
 //! | `unroll`, `leaves` | from array programs to scalar graphs; types taken apart |
 //! | `compiled` | [`Compiled`]: running code |
 //! | `emit` | C |
@@ -29,6 +30,7 @@ mod build;
 pub mod check;
 mod compiled;
 mod derive;
+pub mod eliminate;
 mod emit;
 mod error;
 mod function;
@@ -40,6 +42,7 @@ mod unroll;
 pub use build::{
     Cond, Expr, IntoExpr, Matrix, Scope, Tensor, UserFunction, Vector, d, matrix, select, time_derivative, var, vars,
 };
+pub use chainrule_accumulate as accumulate;
 pub use chainrule_accumulate::Pattern;
 pub use chainrule_accumulate::strategy::{Report, STRATEGIES, Strategy};
 pub use chainrule_base::{Diagnostic, Diagnostics, Name, Sources};

@@ -14,7 +14,7 @@ mod progress;
 mod request;
 
 use clap::{Parser, Subcommand};
-use commands::{check, derive, emit, fmt, run, test};
+use commands::{check, derive, eliminate, emit, fmt, run, test};
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
@@ -28,6 +28,7 @@ use std::process::ExitCode;
   chainrule derive model.ft --what jacobian --by x --size n=10
   chainrule emit c model.ft --what gradient --out model_gradient
   chainrule test model.ft --size n=5
+  chainrule eliminate graph.json --method all
 
 Each command has examples of its own: chainrule run --help")]
 struct Cli {
@@ -41,6 +42,7 @@ enum Command {
     Fmt(fmt::Options),
     Run(run::Options),
     Derive(derive::Options),
+    Eliminate(eliminate::Options),
     Emit(emit::Options),
     Test(test::Options),
 }
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
         Command::Fmt(options) => fmt::run(&options),
         Command::Run(options) => run::run(&options),
         Command::Derive(options) => derive::run(&options),
+        Command::Eliminate(options) => eliminate::run(&options),
         Command::Emit(options) => emit::run(&options),
         Command::Test(options) => test::run(&options),
     };

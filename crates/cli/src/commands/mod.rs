@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod derive;
+pub mod eliminate;
 pub mod emit;
 pub mod fmt;
 pub mod run;

@@ -12,6 +12,7 @@ mod support;
 
 mod command_lines;
 mod data;
+mod graphs;
 mod programs;
 mod requests;
 
@@ -41,6 +42,7 @@ const GROUPS: &[(&str, &[Case])] = &[
     ("json", data::JSON),
     ("npy", data::NPY),
     ("text_files", data::TEXT),
+    ("graphs", graphs::GRAPHS),
 ];
 
 #[test]

@@ -1,0 +1,345 @@
+//! `chainrule eliminate`.
+
+use crate::data::{unreadable, unwritable};
+use crate::{Outcome, print, progress};
+use chainrule::accumulate::Id;
+use chainrule::accumulate::draw::Picture;
+use chainrule::accumulate::exchange::{self, Document};
+use chainrule::accumulate::vertex::{self, Elimination};
+use chainrule::accumulate::{Budget, Counting, LinearGraph, Program, StopReason, VertexId, exact};
+use chainrule::{Diagnostic, STRATEGIES, Sources, Strategy, eliminate, report};
+use clap::{Args, ValueEnum};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Accumulate the Jacobian of a graph given by its edges, and count operations
+#[derive(Args)]
+#[command(after_help = "The graph is JSON text, vertices numbered inputs, intermediates, outputs from 0:
+  {\"n_inputs\": 2, \"n_intermediates\": 2, \"n_outputs\": 4,
+   \"edges\": [[0, 2], [1, 2], [2, 3], [2, 4], [3, 4], [3, 5], [3, 6], [3, 7]]}
+with \"edge_kind\" (for each edge one, neg1, const or var) and \"sizes\" where they are known.
+
+Examples:
+  chainrule eliminate graph.json
+  chainrule eliminate graph.json --method all --prove
+  chainrule eliminate graph.json --order 3,2 --show program
+  chainrule eliminate graph.json --method dstar --json
+  chainrule eliminate graph.json --svg graph.svg
+  cat graph.json | chainrule eliminate - --method markowitz")]
+pub struct Options {
+    /// The file of the graph; - is standard input.
+    file: PathBuf,
+    /// A strategy: auto, forward, reverse, markowitz, face, dstar, ...; annealed, the best vertex order that a
+    /// search finds; or all.
+    #[arg(long, default_value = "auto")]
+    method: String,
+    /// Eliminate these vertices one after the other, the others behind them in ascending order.
+    #[arg(long, value_name = "VERTEX", value_delimiter = ',', conflicts_with = "method")]
+    order: Vec<usize>,
+    /// How searches and auto count multiplications.
+    #[arg(long, value_enum, default_value = "plain")]
+    counting: Way,
+    /// Search for the vertex order of fewest multiplications: tells whether it is proved, or the gap.
+    #[arg(long)]
+    prove: bool,
+    /// With --prove, for how many sets of vertices the search goes on.
+    #[arg(long, value_name = "NUMBER", default_value_t = exact::SETS)]
+    sets: u64,
+    /// What to print besides the counts.
+    #[arg(long, value_enum)]
+    show: Option<Show>,
+    /// One JSON object a line: graph, method, counting, mul, add, seconds, status.
+    #[arg(long)]
+    json: bool,
+    /// Draw the graph into this file.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+/// What counts.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Way {
+    /// Every product of two labels: the literature's way.
+    Plain,
+    /// All but multiplications by 1 and -1.
+    UnitFree,
+    /// Arithmetic on constants is free as well: what generated code pays.
+    Folded,
+}
+
+impl Way {
+    fn counting(self) -> Counting {
+        match self {
+            Self::Plain => Counting::Plain,
+            Self::UnitFree => Counting::UnitFree,
+            Self::Folded => Counting::Folded,
+        }
+    }
+}
+
+/// What to print.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Show {
+    /// The accumulation program, a step a line: e is the label of an edge, t is made by a step.
+    Program,
+}
+
+/// One row of the table.
+struct Row {
+    method: String,
+    /// Those of the program, by counting; `None` when there is none.
+    program: Option<Program>,
+    seconds: f64,
+    status: &'static str,
+}
+
+/// Reads, eliminates, prints.
+pub fn run(options: &Options) -> Outcome {
+    if options.prove && options.counting == Way::Folded {
+        return Err(
+            "error: the search counts plain or unit-free, not folded: a proof is of the literature's problem\n  \
+                    help: leave --counting out, or take --counting unit-free"
+                .into(),
+        );
+    }
+    let (name, text) = read(&options.file)?;
+    let document = exchange::from_json(&text)
+        .map_err(|error| explain(Diagnostic { title: format!("{name}: {}", error.title), ..error }))?;
+    let graph = &document.graph;
+    let title = if document.name.is_empty() { name } else { document.name.clone() };
+    if let Some(path) = &options.svg {
+        let picture = Picture { title: title.clone(), ..Picture::of(graph) };
+        std::fs::write(path, picture.svg()).map_err(|e| unwritable(path, &e))?;
+        crate::tell(&format!("wrote {}", path.display()));
+    }
+    if let Some(sizes) = &document.sizes {
+        return vector_graph(options, &title, &document, sizes);
+    }
+    let rows = rows(options, &document)?;
+    let mut text = String::new();
+    if options.json {
+        rows.iter().for_each(|row| text.push_str(&row.json(&title)));
+    } else {
+        text.push_str(&head(&title, &document));
+        rows.iter().for_each(|row| text.push_str(&row.line()));
+    }
+    if options.prove {
+        let start = Instant::now();
+        let exact_options = exact::Options::new(options.counting.counting());
+        let best = progress::during("searching", || {
+            eliminate::fewest(graph, &Budget::default(), options.sets, &exact_options)
+        });
+        text.push_str(&proof(options, &title, &document, &best, start.elapsed().as_secs_f64()));
+    }
+    if options.show == Some(Show::Program) {
+        let [Row { program: Some(program), .. }] = rows.as_slice() else {
+            return Err("error: there is not one program to be shown\n  help: choose one --method that ends".into());
+        };
+        text.push_str(&program.to_string());
+    }
+    print(&text)
+}
+
+/// A name for people, and the text.
+fn read(path: &Path) -> Result<(String, String), String> {
+    if path == Path::new("-") {
+        let text =
+            std::io::read_to_string(std::io::stdin()).map_err(|e| unreadable(Path::new("standard input"), &e))?;
+        return Ok(("standard input".into(), text));
+    }
+    let text = std::fs::read_to_string(path).map_err(|e| unreadable(path, &e))?;
+    Ok((path.display().to_string(), text))
+}
+
+fn explain(diagnostic: Diagnostic) -> String {
+    report::render(&diagnostic.into(), &Sources::default(), false)
+}
+
+fn rows(options: &Options, document: &Document) -> Result<Vec<Row>, String> {
+    let (graph, counting) = (&document.graph, options.counting.counting());
+    if !options.order.is_empty() {
+        let order = order(document, &options.order)?;
+        return Ok(vec![by_order("order", graph, || order)?]);
+    }
+    let by_strategy = |strategy: &'static Strategy| -> Result<Row, String> {
+        let start = Instant::now();
+        let made = progress::during(strategy.name, || eliminate::run(strategy, graph, &Budget::default(), counting));
+        let made = made.map_err(explain)?;
+        let method = if made.strategy == strategy.name {
+            made.strategy.into()
+        } else {
+            format!("{} ({})", strategy.name, made.strategy)
+        };
+        let status = match (made.stop, &made.program) {
+            (StopReason::Done, _) => "done",
+            (_, Some(_)) => "budget used up",
+            (_, None) => "over budget",
+        };
+        Ok(Row { method, program: made.program, seconds: start.elapsed().as_secs_f64(), status })
+    };
+    let annealed = || by_order("annealed", graph, || eliminate::annealed(graph, &Budget::default(), counting));
+    match options.method.as_str() {
+        "all" => {
+            let mut rows = STRATEGIES.iter().map(by_strategy).collect::<Result<Vec<Row>, String>>()?;
+            rows.push(annealed()?);
+            Ok(rows)
+        }
+        "annealed" => Ok(vec![annealed()?]),
+        name => {
+            let unknown = |error: Diagnostic| {
+                let help = error.help.as_deref().map_or(String::new(), |help| format!("{help}, annealed, all"));
+                explain(error.clone().with_help(help))
+            };
+            Ok(vec![by_strategy(Strategy::named(name).map_err(unknown)?)?])
+        }
+    }
+}
+
+fn by_order(method: &str, graph: &LinearGraph, order: impl FnOnce() -> Vec<VertexId>) -> Result<Row, String> {
+    let start = Instant::now();
+    let outcome = vertex::run(graph, &Budget::default(), &progress::during(method, order));
+    if let Some(program) = &outcome.program {
+        eliminate::accept(method, graph, program).map_err(explain)?;
+    }
+    let status = if outcome.program.is_some() { "done" } else { "over budget" };
+    Ok(Row { method: method.into(), program: outcome.program, seconds: start.elapsed().as_secs_f64(), status })
+}
+
+/// The vertices of these numbers in the text; those on no path are passed over.
+fn order(document: &Document, numbers: &[usize]) -> Result<Vec<VertexId>, String> {
+    let first = document.graph.sources().len();
+    let end = document.vertices.len() - document.graph.sinks().len();
+    let mut order = Vec::new();
+    for (idx, &number) in numbers.iter().enumerate() {
+        if number < first || number >= end {
+            let what = if number < document.vertices.len() { "no intermediate" } else { "no vertex of the graph" };
+            let help = if first < end {
+                format!("intermediates are numbered {first} to {}", end - 1)
+            } else {
+                "this graph has no intermediates: leave --order out".into()
+            };
+            return Err(format!("error: {number} is {what}: only intermediates are eliminated\n  help: {help}"));
+        }
+        if numbers[..idx].contains(&number) {
+            return Err(format!("error: vertex {number} is twice in the order\n  help: eliminate each vertex once"));
+        }
+        order.extend(document.vertices[number]);
+    }
+    Ok(order)
+}
+
+fn head(title: &str, document: &Document) -> String {
+    let graph = &document.graph;
+    let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let counts = [
+        plural(graph.sources().len(), "input"),
+        plural(graph.intermediates().len(), "intermediate"),
+        plural(graph.sinks().len(), "output"),
+        plural(graph.n_edges(), "edge"),
+    ];
+    let n_left_out = document.vertices.iter().filter(|v| v.is_none()).count();
+    let left_out = if n_left_out == 0 { String::new() } else { format!("; {n_left_out} on no path left out") };
+    format!(
+        "{title}: {}{left_out}\n{:<34} {:>13} {:>15}\n{:<34} {:>7} {:>5} {:>9} {:>5} {:>9}\n",
+        counts.join(", "),
+        "",
+        "all products",
+        "1 and -1 free",
+        "method",
+        "mul",
+        "add",
+        "mul",
+        "add",
+        "seconds"
+    )
+}
+
+impl Row {
+    fn line(&self) -> String {
+        let Some(program) = &self.program else {
+            return format!("{:<34} {:>39} {:>9.3}\n", self.method, self.status, self.seconds);
+        };
+        let (plain, free) = (program.count(Counting::Plain), program.count(Counting::UnitFree));
+        let status = if self.status == "done" { String::new() } else { format!("  {}", self.status) };
+        format!(
+            "{:<34} {:>7} {:>5} {:>9} {:>5} {:>9.3}{status}\n",
+            self.method, plain.mul, plain.add, free.mul, free.add, self.seconds
+        )
+    }
+
+    fn json(&self, graph: &str) -> String {
+        let line = |counting: Way, name: &str| {
+            let counts = self.program.as_ref().map(|program| program.count(counting.counting()));
+            json!({"graph": graph, "method": self.method, "counting": name, "mul": counts.map(|c| c.mul),
+                "add": counts.map(|c| c.add), "seconds": self.seconds, "status": self.status})
+        };
+        format!("{}\n{}\n", line(Way::Plain, "plain"), line(Way::UnitFree, "unit-free"))
+    }
+}
+
+/// What is known of the best vertex order.
+fn proof(options: &Options, title: &str, document: &Document, best: &exact::Optimum, seconds: f64) -> String {
+    let graph = &document.graph;
+    let numbers: Vec<usize> = document.vertices.iter().enumerate().filter_map(|(n, v)| v.map(|_| n)).collect();
+    let order: Vec<usize> = best.order.iter().map(|v| numbers[v.index()]).collect();
+    let name = if options.counting == Way::Plain { "plain" } else { "unit-free" };
+    if options.json {
+        let add = vertex::run(graph, &Budget::default(), &best.order)
+            .program
+            .map(|program| program.count(options.counting.counting()).add);
+        let status = if best.is_proved() { "proved".into() } else { format!("gap {}..{}", best.bound, best.cost) };
+        let line = json!({"graph": title, "method": "exact", "counting": name, "mul": best.cost, "add": add,
+            "seconds": seconds, "status": status, "bound": best.bound, "order": order});
+        return format!("{line}\n");
+    }
+    let order: Vec<String> = order.iter().map(ToString::to_string).collect();
+    let known = if best.is_proved() {
+        format!("{}, proved", best.cost)
+    } else {
+        format!("between {} and {}, not proved: more --sets may tell", best.bound, best.cost)
+    };
+    format!(
+        "fewest multiplications of vertex orders ({name}): {known}\n  {} vertices after safe eliminations, {} sets, {seconds:.3} s\n  \
+         best order: {}\n",
+        best.hard,
+        best.evaluations,
+        order.join(",")
+    )
+}
+
+/// Vector graphs: labels are matrices, and only vertex orders are counted.
+fn vector_graph(options: &Options, title: &str, document: &Document, sizes: &[u64]) -> Outcome {
+    let graph = &document.graph;
+    let ascending: Vec<VertexId> = graph.intermediates().collect();
+    let descending: Vec<VertexId> = graph.intermediates().rev().collect();
+    let orders = if options.order.is_empty() {
+        vec![("ascending", ascending), ("descending", descending)]
+    } else {
+        vec![("order", order(document, &options.order)?)]
+    };
+    let counting = options.counting.counting();
+    let mut text =
+        if options.json { String::new() } else { format!("{title}: a vector graph; scalar multiplications\n") };
+    for (method, order) in orders {
+        let start = Instant::now();
+        let mut elimination = Elimination::with_sizes(graph, sizes);
+        let mut mul = 0;
+        for v in order.into_iter().chain(graph.intermediates()) {
+            if elimination.can_eliminate(v) {
+                mul += elimination.cost(v, counting);
+                elimination.eliminate(v);
+            }
+        }
+        let seconds = start.elapsed().as_secs_f64();
+        let counting = options.counting.to_possible_value().map_or(String::new(), |v| v.get_name().to_string());
+        text.push_str(&if options.json {
+            let line = json!({"graph": title, "method": method, "counting": counting, "mul": mul, "add": null,
+                "seconds": seconds, "status": "done"});
+            format!("{line}\n")
+        } else {
+            format!("{method:<34} {mul:>7}\n")
+        });
+    }
+    print(&text)
+}
