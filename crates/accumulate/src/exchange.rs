@@ -14,16 +14,13 @@
 //!
 //! Invariant: [`to_json`] of what [`from_json`] returns is read as the same graph.
 
+use crate::vector::MAX_SIZE;
 use crate::{Label, LinearGraph, VertexId};
 use chainrule_base::{Diagnostic, Id};
 use serde_json::{Map, Value, json};
 
 /// How many vertices a text may claim to have: it could claim any number in a few bytes.
 pub const MAX_VERTICES: usize = 4_000_000;
-
-/// How many scalars all vertices of a vector graph may stand for together: the number of multiplications,
-/// at most the cube of it, fits in 64 bits.
-pub const MAX_SCALARS: u64 = 2_000_000;
 
 /// A graph as it was read.
 #[derive(Clone, Debug)]
@@ -45,7 +42,7 @@ const EXAMPLE: &str = r#"{"n_inputs": 1, "n_intermediates": 1, "n_outputs": 1, "
 ///
 /// # Errors
 /// When the text is no JSON, a field is missing or not what it should be, or an edge cannot be; a
-/// limitation where there are more than [`MAX_VERTICES`] or [`MAX_SCALARS`].
+/// limitation where there are more than [`MAX_VERTICES`] vertices or [`MAX_SIZE`] scalars.
 ///
 /// ```
 /// use chainrule_accumulate::exchange;
@@ -216,7 +213,7 @@ fn sizes(fields: &Map<String, Value>, n_vertices: usize) -> Result<Option<Vec<u6
             .with_help("give every vertex a size, or leave `sizes` out: then each is one scalar"));
     }
     let mut sizes = Vec::with_capacity(given.len());
-    let mut left = MAX_SCALARS;
+    let mut left = MAX_SIZE;
     for (v, size) in given.iter().enumerate() {
         let Some(number) = whole(size).map(|n| n as u64).filter(|n| *n > 0) else {
             return Err(Diagnostic::error(format!("the size of vertex {v} is {}", described(size)))
@@ -225,7 +222,7 @@ fn sizes(fields: &Map<String, Value>, n_vertices: usize) -> Result<Option<Vec<u6
         };
         left = left.checked_sub(number).ok_or_else(|| {
             Diagnostic::limitation("the vertices of this graph are too large")
-                .with_reason(format!("up to vertex {v} there are more than {MAX_SCALARS} scalars"))
+                .with_reason(format!("up to vertex {v} there are more than {MAX_SIZE} scalars"))
                 .with_help("check `sizes`, or cut the graph into parts")
         })?;
         sizes.push(number);

@@ -45,7 +45,7 @@ pub fn run(
 ) -> Result<Elimination, Diagnostic> {
     let algorithm = match strategy.method {
         Method::One(algorithm) => algorithm,
-        Method::Cheapest(_) => {
+        Method::Portfolio => {
             let (_, report) = strategy.run_by(graph, budget, |program| program.count(counting).mul)?;
             return run(Strategy::named(report.chosen().name)?, graph, budget, counting);
         }

@@ -2,12 +2,12 @@
 
 use crate::data::{unreadable, unwritable};
 use crate::{Outcome, print, progress};
-use chainrule::accumulate::Id;
 use chainrule::accumulate::draw::Picture;
 use chainrule::accumulate::exchange::{self, Document};
-use chainrule::accumulate::vertex::{self, Elimination};
-use chainrule::accumulate::{Budget, Counting, LinearGraph, Program, StopReason, VertexId, exact};
-use chainrule::{Diagnostic, STRATEGIES, Sources, Strategy, eliminate, report};
+use chainrule::accumulate::vector::{self, VectorGraph};
+use chainrule::accumulate::{Budget, Counting, Id, LinearGraph, Objective, Program, Score, StopReason, VertexId};
+use chainrule::accumulate::{annealing, exact, greedy, vertex};
+use chainrule::{Counts, Diagnostic, STRATEGIES, Sources, Strategy, eliminate, report};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -88,8 +88,10 @@ enum Show {
 /// One row of the table.
 struct Row {
     method: String,
-    /// Those of the program, by counting; `None` when there is none.
+    /// `None` when there is none, or none to be shown.
     program: Option<Program>,
+    /// Every product counted, and those by 1 and -1 free.
+    counted: Option<(Counts, Counts)>,
     seconds: f64,
     status: &'static str,
 }
@@ -114,6 +116,11 @@ pub fn run(options: &Options) -> Outcome {
         crate::tell(&format!("wrote {}", path.display()));
     }
     if let Some(sizes) = &document.sizes {
+        if options.prove || options.show.is_some() || !matches!(options.method.as_str(), "auto" | "all") {
+            return Err("error: for vector graphs, vertex orders are counted and nothing else\n  \
+                        help: leave --method, --prove and --show out, or `sizes`"
+                .into());
+        }
         return vector_graph(options, &title, &document, sizes);
     }
     let rows = rows(options, &document)?;
@@ -176,7 +183,7 @@ fn rows(options: &Options, document: &Document) -> Result<Vec<Row>, String> {
             (_, Some(_)) => "budget used up",
             (_, None) => "over budget",
         };
-        Ok(Row { method, program: made.program, seconds: start.elapsed().as_secs_f64(), status })
+        Ok(Row::new(method, made.program, start, status))
     };
     let annealed = || by_order("annealed", graph, || eliminate::annealed(graph, &Budget::default(), counting));
     match options.method.as_str() {
@@ -203,7 +210,7 @@ fn by_order(method: &str, graph: &LinearGraph, order: impl FnOnce() -> Vec<Verte
         eliminate::accept(method, graph, program).map_err(explain)?;
     }
     let status = if outcome.program.is_some() { "done" } else { "over budget" };
-    Ok(Row { method: method.into(), program: outcome.program, seconds: start.elapsed().as_secs_f64(), status })
+    Ok(Row::new(method.into(), outcome.program, start, status))
 }
 
 /// The vertices of these numbers in the text; those on no path are passed over.
@@ -256,11 +263,15 @@ fn head(title: &str, document: &Document) -> String {
 }
 
 impl Row {
+    fn new(method: String, program: Option<Program>, start: Instant, status: &'static str) -> Self {
+        let counted = program.as_ref().map(|p| (p.count(Counting::Plain), p.count(Counting::UnitFree)));
+        Self { method, program, counted, seconds: start.elapsed().as_secs_f64(), status }
+    }
+
     fn line(&self) -> String {
-        let Some(program) = &self.program else {
+        let Some((plain, free)) = self.counted else {
             return format!("{:<34} {:>39} {:>9.3}\n", self.method, self.status, self.seconds);
         };
-        let (plain, free) = (program.count(Counting::Plain), program.count(Counting::UnitFree));
         let status = if self.status == "done" { String::new() } else { format!("  {}", self.status) };
         format!(
             "{:<34} {:>7} {:>5} {:>9} {:>5} {:>9.3}{status}\n",
@@ -269,12 +280,12 @@ impl Row {
     }
 
     fn json(&self, graph: &str) -> String {
-        let line = |counting: Way, name: &str| {
-            let counts = self.program.as_ref().map(|program| program.count(counting.counting()));
+        let line = |counts: Option<Counts>, name: &str| {
             json!({"graph": graph, "method": self.method, "counting": name, "mul": counts.map(|c| c.mul),
                 "add": counts.map(|c| c.add), "seconds": self.seconds, "status": self.status})
         };
-        format!("{}\n{}\n", line(Way::Plain, "plain"), line(Way::UnitFree, "unit-free"))
+        let (plain, free) = self.counted.unzip();
+        format!("{}\n{}\n", line(plain, "plain"), line(free, "unit-free"))
     }
 }
 
@@ -308,38 +319,31 @@ fn proof(options: &Options, title: &str, document: &Document, best: &exact::Opti
     )
 }
 
-/// Vector graphs: labels are matrices, and only vertex orders are counted.
+/// Vector graphs: labels are matrices, and vertex orders are counted.
 fn vector_graph(options: &Options, title: &str, document: &Document, sizes: &[u64]) -> Outcome {
-    let graph = &document.graph;
-    let ascending: Vec<VertexId> = graph.intermediates().collect();
-    let descending: Vec<VertexId> = graph.intermediates().rev().collect();
-    let orders = if options.order.is_empty() {
-        vec![("ascending", ascending), ("descending", descending)]
-    } else {
-        vec![("order", order(document, &options.order)?)]
-    };
+    let graph = VectorGraph::new(document.graph.clone(), sizes).map_err(explain)?;
+    let budget = Budget::default();
     let counting = options.counting.counting();
-    let mut text =
-        if options.json { String::new() } else { format!("{title}: a vector graph; scalar multiplications\n") };
+    let mut orders: Vec<(&str, Vec<VertexId>)> = Vec::new();
+    if options.order.is_empty() {
+        orders.push(("forward", graph.linear().intermediates().collect()));
+        orders.push(("reverse", graph.linear().intermediates().rev().collect()));
+        let score = greedy::Options { counting, ..greedy::Options::new(Score::Markowitz) };
+        orders.extend(vector::order(&graph, &budget, &score).ok().map(|order| ("markowitz", order)));
+        let search = annealing::Options { counting, objective: Objective::Multiplications, seed: 1 };
+        orders.push(("annealed", progress::during("annealing", || vector::anneal(&graph, &budget, &search)).order));
+    } else {
+        orders.push(("order", order(document, &options.order)?));
+    }
+    let mut text = if options.json { String::new() } else { head(title, document) };
     for (method, order) in orders {
         let start = Instant::now();
-        let mut elimination = Elimination::with_sizes(graph, sizes);
-        let mut mul = 0;
-        for v in order.into_iter().chain(graph.intermediates()) {
-            if elimination.can_eliminate(v) {
-                mul += elimination.cost(v, counting);
-                elimination.eliminate(v);
-            }
-        }
-        let seconds = start.elapsed().as_secs_f64();
-        let counting = options.counting.to_possible_value().map_or(String::new(), |v| v.get_name().to_string());
-        text.push_str(&if options.json {
-            let line = json!({"graph": title, "method": method, "counting": counting, "mul": mul, "add": null,
-                "seconds": seconds, "status": "done"});
-            format!("{line}\n")
-        } else {
-            format!("{method:<34} {mul:>7}\n")
-        });
+        let program = vector::run(&graph, &budget, &order).program;
+        let status = if program.is_some() { "done" } else { "over budget" };
+        let counts = |counting| program.as_ref().map(|program| graph.count(program, counting));
+        let counted = counts(Counting::Plain).zip(counts(Counting::UnitFree));
+        let row = Row { method: method.into(), program: None, counted, seconds: start.elapsed().as_secs_f64(), status };
+        text.push_str(&if options.json { row.json(title) } else { row.line() });
     }
     print(&text)
 }

@@ -69,6 +69,20 @@ pub const GRAPHS: &[Case] = &[
         )],
         args: &["eliminate", "g.json"],
     },
+    Case {
+        name: "an identity between vectors of different lengths",
+        files: &[graph(
+            "{\"n_inputs\": 1, \"n_intermediates\": 0, \"n_outputs\": 1, \"edges\": [[0, 1]], \"edge_kind\": [\"one\"], \"sizes\": [3, 2]}",
+        )],
+        args: &["eliminate", "g.json"],
+    },
+    Case {
+        name: "faces of a vector graph",
+        files: &[graph(
+            "{\"n_inputs\": 1, \"n_intermediates\": 0, \"n_outputs\": 1, \"edges\": [[0, 1]], \"sizes\": [3, 2]}",
+        )],
+        args: &["eliminate", "g.json", "--method", "face"],
+    },
     Case { name: "an unknown method", files: &[CHAIN], args: &["eliminate", "g.json", "--method", "markovitz"] },
     Case { name: "an unknown counting", files: &[CHAIN], args: &["eliminate", "g.json", "--counting", "units"] },
     Case {
