@@ -4,8 +4,12 @@
 mod support;
 
 use arbitrary::Unstructured;
-use chainrule_accumulate::{Budget, Counting, Label, LinearGraph, Program, check, dstar};
+use chainrule_accumulate::derive::{Options, jacobian};
+use chainrule_accumulate::{Budget, Counting, Label, LinearGraph, Program, StopReason, check, dstar};
+use chainrule_graph::generate::{chain, layered};
+use chainrule_graph::{NodeId, Semantics};
 use proptest::prelude::*;
+use std::time::Instant;
 use support::graphs;
 
 fn program(linear: &LinearGraph) -> Program {
@@ -104,4 +108,44 @@ fn larger_graphs_of_the_literature() {
             program.tidied().count(Counting::UnitFree)
         );
     }
+}
+
+/// The Jacobian of a random scalar graph, checked on its program and by dual numbers on the graph.
+fn jacobian_of_layers(n: usize, n_inputs: usize, n_roots: usize, seed: u64) {
+    let (mut graph, roots) = layered(Semantics::Algebraic, n, n_inputs, n_roots, seed);
+    let inputs: Vec<NodeId> = graph.inputs().iter().map(|(_, x)| *x).collect();
+    let start = Instant::now();
+    let derived = jacobian(&mut graph, &roots, &inputs, None, &Options::named("dstar").unwrap()).unwrap();
+    println!("{n} nodes, {n_roots} by {n_inputs}: {:.3} s\n{}", start.elapsed().as_secs_f64(), derived.report);
+    assert_eq!(derived.report.rejected().count(), 0);
+    assert_eq!(derived.report.attempts[0].stop, StopReason::Done);
+}
+
+#[test]
+fn large_random_graphs() {
+    jacobian_of_layers(300, 4, 4, 1);
+    jacobian_of_layers(2_000, 3, 5, 2);
+    jacobian_of_layers(20_000, 5, 2, 3);
+}
+
+#[test]
+fn a_chain_of_a_million_nodes() {
+    let (mut graph, root) = chain(Semantics::Algebraic, 1_000_000);
+    let x = graph.inputs()[0].1;
+    let linear = LinearGraph::new(&mut graph, &[root], &[x]).unwrap();
+    let start = Instant::now();
+    let program = dstar::run(&linear, &Budget::default()).program.unwrap();
+    println!("chain: {} edges in {:.2} s", linear.n_edges(), start.elapsed().as_secs_f64());
+    assert!(check::program(&linear, &program, 1).agrees());
+}
+
+#[test]
+fn too_many_memberships_stop_it() {
+    let (mut graph, roots) = layered(Semantics::Algebraic, 1_000_000, 50, 1, 3);
+    let inputs: Vec<NodeId> = graph.inputs().iter().map(|(_, x)| *x).collect();
+    let linear = LinearGraph::new(&mut graph, &roots, &inputs).unwrap();
+    let start = Instant::now();
+    let outcome = dstar::run(&linear, &Budget::default());
+    println!("{} edges: {:?} in {:.2} s", linear.n_edges(), outcome.stop, start.elapsed().as_secs_f64());
+    assert_eq!(outcome.stop, StopReason::ProductBudget);
 }
