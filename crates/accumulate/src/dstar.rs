@@ -41,28 +41,88 @@ mod parts;
 mod queue;
 mod separate;
 mod subproducts;
+mod value;
 
 use crate::{Budget, LinearGraph, Outcome, StopReason};
 
-/// How many edges all derivative graphs may have together: about 100 bytes each.
+/// The default for [`Options::memberships`]: about 100 bytes and a microsecond for each.
 pub const MEMBERSHIPS: u64 = 6_000_000;
 
 /// How many edges and nodes may be looked at while factoring, for each edge of a derivative graph.
 const VISITS: u64 = 100;
 
-/// D*. Memory is linear in the edges of all derivative graphs together, which are counted before they
-/// are made; time is in practice nearly so.
+/// Which of several equally frequent factor subgraphs is next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ties {
+    /// The one whose ends are nearest to each other (then the lowest), so that what lies inside another
+    /// comes before it.
+    Nearest,
+    /// The one whose lower end is nearest to the roots (then the smaller one).
+    Highest,
+}
+
+/// What becomes of labels that are 1 and -1.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Units {
+    /// They are left out of products: the program takes fewer multiplications in any counting.
+    LeftOut,
+    /// They are factors like others, so that [`crate::Counting::Plain`] counts what the literature counts.
+    Kept,
+}
+
+/// How D* goes about it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// Between equally frequent factor subgraphs.
+    pub ties: Ties,
+    /// Labels of 1 and -1.
+    pub units: Units,
+    /// How many edges all derivative graphs may have together.
+    pub memberships: u64,
+}
+
+/// The defaults, with [`Ties::Highest`].
+pub const HIGHEST: Options = Options { ties: Ties::Highest, units: Units::LeftOut, memberships: MEMBERSHIPS };
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { ties: Ties::Nearest, units: Units::LeftOut, memberships: MEMBERSHIPS }
+    }
+}
+
+/// D* by [`Options::default`].
 #[must_use]
 pub fn run(linear: &LinearGraph, budget: &Budget) -> Outcome {
-    let Some(mut separated) = separate::separate(linear, MEMBERSHIPS) else {
-        return Outcome::stopped(StopReason::ProductBudget);
+    run_with(linear, budget, &Options::default())
+}
+
+/// D*. Memory is linear in the edges of all derivative graphs together ([`memberships`]), which are counted
+/// before they are made; time is in practice nearly so.
+#[must_use]
+pub fn run_with(linear: &LinearGraph, budget: &Budget, options: &Options) -> Outcome {
+    let Some(n) = memberships(linear, options.memberships) else {
+        return Outcome::stopped(StopReason::EvaluationBudget);
     };
-    let visits = VISITS * (separated.n_memberships + 1000);
-    if !factor::factor(&mut separated, visits) {
-        return Outcome::stopped(StopReason::ProductBudget);
+    match sums(linear, n, options) {
+        Some((separated, sums)) => emit::emit(linear, budget, options.units, &separated, &sums),
+        None => Outcome::stopped(StopReason::EvaluationBudget),
     }
-    match isolate::isolate(&mut separated, visits) {
-        Some(sums) => emit::emit(linear, budget, &separated, &sums),
-        None => Outcome::stopped(StopReason::ProductBudget),
+}
+
+/// How many edges all derivative graphs have together; `None` when more than `most`. Takes a small part of
+/// the time of [`run`], so that a caller can decide whether it is worth it.
+#[must_use]
+pub fn memberships(linear: &LinearGraph, most: u64) -> Option<u64> {
+    separate::memberships(linear, most)
+}
+
+/// Everything up to the sums of products; nothing when it took more visits than is usual.
+fn sums(linear: &LinearGraph, memberships: u64, options: &Options) -> Option<(separate::Separated, isolate::Sums)> {
+    let mut separated = separate::separate(linear, memberships)?;
+    let visits = VISITS * (memberships + 1000);
+    if !factor::factor(&mut separated, options.ties, visits) {
+        return None;
     }
+    let sums = isolate::isolate(&mut separated, visits)?;
+    Some((separated, sums))
 }

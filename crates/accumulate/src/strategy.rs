@@ -100,6 +100,11 @@ pub static STRATEGIES: &[Strategy] = &[
         method: Method::One(dstar::run),
     },
     Strategy {
+        name: "dstar-highest",
+        description: "D*, of equally frequent factor subgraphs the one nearest to the roots first",
+        method: Method::One(|linear, budget| dstar::run_with(linear, budget, &dstar::HIGHEST)),
+    },
+    Strategy {
         name: "edge-front",
         description: "edge elimination forward by lowest Markowitz degree",
         method: Method::One(|linear, budget| edge_greedy::run(linear, budget, &edges(Ways::Front))),

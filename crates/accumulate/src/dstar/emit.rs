@@ -1,37 +1,39 @@
 //! The last step: sums of products become an accumulation program.
 //!
-//! Factors of 1 are left out and those of -1 become signs; labels that are the same node of the scalar
-//! graph are one factor; then common pairs are shared (`subproducts.rs`), and what is needed is computed
-//! in order, everything once.
+//! Factors of 1 are left out and those of -1 become signs; parts of equal value, wherever they lie, are
+//! one factor, and so are those of opposite value; then common pairs are shared (`subproducts.rs`), and
+//! what is needed is computed in order, everything once.
 
+use super::Units;
 use super::isolate::Sums;
-use super::parts::{PartId, Value};
+use super::parts::{Kind, PartId};
 use super::separate::Separated;
 use super::subproducts;
+use super::value::Value;
 use crate::{Budget, Builder, EdgeId, Label, LabelId, LinearGraph, Outcome, StopReason};
 use chainrule_base::Id;
-use chainrule_graph::NodeId;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
 /// The program.
-pub(super) fn emit(linear: &LinearGraph, budget: &Budget, separated: &Separated, sums: &Sums) -> Outcome {
+pub(super) fn emit(linear: &LinearGraph, budget: &Budget, units: Units, separated: &Separated, sums: &Sums) -> Outcome {
     let n_parts = separated.parts.len();
-    let mut factors = Factors { linear, separated, by_node: FxHashMap::default() };
-    // All products: the results, then the terms of each part.
-    let mut signs = Vec::new();
-    let mut products = Vec::new();
+    let factors = Factors::new(linear, units, separated, sums);
+    // All products: the results, then the terms of each part that is a factor.
+    let (mut signs, mut products): (Vec<bool>, Vec<Vec<u32>>) =
+        sums.results.iter().map(|product| factors.of(product)).unzip();
     let mut starts = Vec::with_capacity(n_parts + 1);
-    let terms = sums.terms.iter().map(Some).chain([None]);
-    for product in &sums.results {
-        factors.push(product, &mut signs, &mut products);
-    }
-    for of_part in terms {
+    for (part, terms) in sums.terms.iter().enumerate() {
         starts.push(products.len());
-        for product in of_part.into_iter().flatten() {
-            factors.push(product, &mut signs, &mut products);
+        if factors.meaning[part] == Unit::Factor(part as u32, false) {
+            for product in terms {
+                let (sign, product) = factors.of(product);
+                signs.push(sign);
+                products.push(product);
+            }
         }
     }
+    starts.push(products.len());
     let pairs = subproducts::share(&mut products, n_parts as u32);
 
     let mut emission = Emission {
@@ -54,34 +56,74 @@ pub(super) fn emit(linear: &LinearGraph, budget: &Budget, separated: &Separated,
     Outcome::done(emission.builder.finish(linear, &ends))
 }
 
-/// Parts as factors: which are 1, -1, or equal to another.
-struct Factors<'a> {
-    linear: &'a LinearGraph,
-    separated: &'a Separated,
-    /// The first part with the label of a node. Looked up only.
-    by_node: FxHashMap<NodeId, u32>,
+/// What a part is in a product.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Unit {
+    /// Nothing, or a sign.
+    One(bool),
+    /// A part, which may be another one, and whether it is negated.
+    Factor(u32, bool),
 }
 
-impl Factors<'_> {
-    fn push(&mut self, product: &[PartId], signs: &mut Vec<bool>, products: &mut Vec<Vec<u32>>) {
+/// By part, what it is in a product. A part that is another one has the other one's value, and the other
+/// one needs only parts that are computed before it: they are gone through in that order.
+struct Factors {
+    meaning: Vec<Unit>,
+}
+
+impl Factors {
+    fn new(linear: &LinearGraph, units: Units, separated: &Separated, sums: &Sums) -> Self {
+        let mut by_value: FxHashMap<Value, u32> = FxHashMap::default();
+        let mut meaning: Vec<Option<Unit>> = vec![None; separated.parts.len()];
+        let mut stack: Vec<PartId> = sums.results.iter().rev().flatten().copied().collect();
+        while let Some(&part) = stack.last() {
+            let idx = part.index();
+            if meaning[idx].is_none() {
+                let n_open = stack.len();
+                let needs = |p: &PartId| meaning[p.index()].is_none();
+                stack.extend(sums.terms[idx].iter().flatten().copied().filter(needs));
+                if stack.len() > n_open {
+                    continue;
+                }
+                let itself = Unit::Factor(idx as u32, false);
+                let label = match separated.parts.get(part).kind {
+                    Kind::Edge(e) => linear.edge(e).label,
+                    Kind::Subgraph(_) => Label::Var,
+                };
+                let value = separated.parts.get(part).value;
+                meaning[idx] = Some(match label {
+                    Label::One | Label::MinusOne if units == Units::Kept => itself,
+                    Label::One => Unit::One(false),
+                    Label::MinusOne => Unit::One(true),
+                    Label::Const | Label::Var => match (by_value.get(&value), by_value.get(&value.negated())) {
+                        (Some(other), _) => Unit::Factor(*other, false),
+                        (None, Some(other)) => Unit::Factor(*other, true),
+                        (None, None) => {
+                            by_value.insert(value, idx as u32);
+                            itself
+                        }
+                    },
+                });
+            }
+            stack.pop();
+        }
+        Self { meaning: meaning.into_iter().map(|unit| unit.unwrap_or(Unit::One(false))).collect() }
+    }
+
+    /// Whether a product is negative, and its factors.
+    fn of(&self, product: &[PartId]) -> (bool, Vec<u32>) {
         let mut negative = false;
         let mut factors = Vec::with_capacity(product.len());
         for part in product {
-            let idx = part.index() as u32;
-            let Value::Edge(e) = self.separated.parts.get(*part).value else {
-                factors.push(idx);
-                continue;
-            };
-            let edge = self.linear.edge(e);
-            match (edge.label, edge.node) {
-                (Label::One, _) => {}
-                (Label::MinusOne, _) => negative = !negative,
-                (_, None) => factors.push(idx),
-                (_, Some(node)) => factors.push(*self.by_node.entry(node).or_insert(idx)),
+            match self.meaning[part.index()] {
+                Unit::One(sign) => negative ^= sign,
+                Unit::Factor(factor, sign) => {
+                    negative ^= sign;
+                    factors.push(factor);
+                }
             }
         }
-        signs.push(negative);
-        products.push(factors);
+        (negative, factors)
     }
 }
 
@@ -150,9 +192,9 @@ impl Emission<'_> {
             let (a, b) = self.pairs[factor - n_parts];
             return Meaning::Pair(a, b);
         }
-        match self.separated.parts.get(PartId::new(factor)).value {
-            Value::Edge(e) => Meaning::Edge(e),
-            Value::Subgraph(_) => Meaning::Sum(self.starts[factor]..self.starts[factor + 1]),
+        match self.separated.parts.get(PartId::new(factor)).kind {
+            Kind::Edge(e) => Meaning::Edge(e),
+            Kind::Subgraph(_) => Meaning::Sum(self.starts[factor]..self.starts[factor + 1]),
         }
     }
 

@@ -3,13 +3,14 @@
 //! In: derivative graphs. Out: the same, each of one path. Which subgraphs a step makes and
 //! unmakes is seen at the nodes of its region alone, because nothing else changes there.
 
+use super::Ties;
 use super::derivative_graph::{DerivativeGraph, Ends, Region, Way};
 use super::queue::{Place, Queue};
 use super::separate::Separated;
 
 /// Factors until no branch is left; false when more than `visits` edges and nodes were looked at.
-pub(super) fn factor(separated: &mut Separated, visits: u64) -> bool {
-    let mut queue = Queue::default();
+pub(super) fn factor(separated: &mut Separated, ties: Ties, visits: u64) -> bool {
+    let mut queue = Queue::new(ties);
     for (idx, graph) in separated.graphs.iter().enumerate() {
         for ends in factor_subgraphs(graph) {
             queue.found(Place { graph: idx as u32, ends }, graph.vertex(ends.upper), graph.vertex(ends.lower));

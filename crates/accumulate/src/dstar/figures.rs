@@ -1,10 +1,11 @@
 //! The examples of D*'s figures 7 to 16, step by step. Vertices that the figures leave without a number
 //! have letters here.
 
+use super::Ties;
 use super::derivative_graph::{DerivativeGraph, Ends, Region, Way};
 use super::factor::{factor, factor_subgraphs};
 use super::isolate::isolate;
-use super::parts::{PartId, Value};
+use super::parts::{Kind, PartId};
 use super::separate::{Separated, separate};
 use crate::{Label, LinearGraph, VertexId};
 use chainrule_base::Id;
@@ -123,11 +124,11 @@ fn figures_12_and_13() {
 fn figures_14_to_16_the_more_frequent_one_first() {
     // Variables 0 and 1, then 2, 3 and the root 4. [4, 2] is in both derivatives, [3, 0] in one.
     let mut separated = separated(2, 2, 1, &[(0, 2), (0, 3), (1, 2), (2, 3), (2, 4), (3, 4)]);
-    assert!(factor(&mut separated, 1000));
+    assert!(factor(&mut separated, Ties::Nearest, 1000));
     let sums = isolate(&mut separated, 1000).unwrap();
     // f1 is the part of [4, 2] times an edge, and f0 has that part as well.
     let shared = sums.results[1][0];
-    let Value::Subgraph(set) = &separated.parts.get(shared).value else { panic!("{sums:?}") };
+    let Kind::Subgraph(set) = &separated.parts.get(shared).kind else { panic!("{sums:?}") };
     assert_eq!(set.len(), 3);
     let whole = sums.results[0][0];
     assert_eq!(sums.results[0].len(), 1);
@@ -158,14 +159,14 @@ fn equal_ends_are_not_equal_values() {
     // [b, c] is the most frequent, 3 roots by 4 variables, and takes the path w - c out of the graphs of
     // three roots. [w, 0] is then in all graphs of variable 0, with two paths for these, three for the last.
     let mut separated = separated(4, 5, 4, &edges);
-    assert!(factor(&mut separated, 1000));
+    assert!(factor(&mut separated, Ties::Nearest, 1000));
     let (w, variable) = (VertexId::new(7), VertexId::new(0));
     let mut sizes: Vec<usize> = (0..separated.parts.len())
         .map(|idx| separated.parts.get(PartId::new(idx)))
         .filter(|part| (part.upper, part.lower) == (w, variable))
-        .map(|part| match &part.value {
-            Value::Subgraph(set) => set.len(),
-            Value::Edge(_) => 1,
+        .map(|part| match &part.kind {
+            Kind::Subgraph(set) => set.len(),
+            Kind::Edge(_) => 1,
         })
         .collect();
     sizes.sort_unstable();

@@ -11,7 +11,7 @@
 
 use super::derivative_graph::{DerivativeGraph, Ends, Region, Way};
 use super::factor::{Change, factor_subgraphs};
-use super::parts::{PartId, Parts, Value};
+use super::parts::{Kind, PartId, Parts};
 use super::separate::Separated;
 use crate::VertexId;
 use chainrule_base::Id;
@@ -37,7 +37,7 @@ pub(super) fn isolate(separated: &mut Separated, visits: u64) -> Option<Sums> {
     let mut open: Vec<PartId> = results.iter().flatten().copied().collect();
     let mut isolation = Isolation::default();
     while let Some(part) = open.pop() {
-        if !matches!(separated.parts.get(part).value, Value::Subgraph(_)) || !terms[part.index()].is_empty() {
+        if !matches!(separated.parts.get(part).kind, Kind::Subgraph(_)) || !terms[part.index()].is_empty() {
             continue;
         }
         let made = isolation.terms(&mut separated.parts, part);
@@ -99,7 +99,7 @@ impl Isolation {
 
 /// A subgraph as a derivative graph.
 fn alone(parts: &Parts, part: PartId) -> DerivativeGraph {
-    let Value::Subgraph(set) = &parts.get(part).value else { return DerivativeGraph::new(Vec::new(), [].into_iter()) };
+    let Kind::Subgraph(set) = &parts.get(part).kind else { return DerivativeGraph::new(Vec::new(), [].into_iter()) };
     let mut vertices: Vec<VertexId> = set.iter().flat_map(|p| [parts.get(*p).upper, parts.get(*p).lower]).collect();
     vertices.sort_unstable();
     vertices.dedup();

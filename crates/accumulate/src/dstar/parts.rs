@@ -3,8 +3,10 @@
 //! A part is an edge of the linearised graph, or stands for a factored subgraph: for the set of parts
 //! on the paths between two vertices. Its value is the sum over these paths.
 //!
-//! Invariants: a part replaces parts with smaller ids; two parts never replace the same set.
+//! Invariants: a part replaces parts with smaller ids; two subgraphs between the same vertices never
+//! replace the same set, and never have the same value.
 
+use super::value::Value;
 use crate::{EdgeId, VertexId};
 use chainrule_base::{Arena, Id, define_id};
 use rustc_hash::FxHashMap;
@@ -20,12 +22,13 @@ define_id! {
 pub(super) struct Part {
     pub(super) upper: VertexId,
     pub(super) lower: VertexId,
+    pub(super) kind: Kind,
     pub(super) value: Value,
 }
 
-/// What a part is worth.
+/// What a part is.
 #[derive(Clone, Debug)]
-pub(super) enum Value {
+pub(super) enum Kind {
     /// The label of this edge.
     Edge(EdgeId),
     /// The sum over all paths through these parts, ascending.
@@ -37,24 +40,53 @@ pub(super) enum Value {
 pub(super) struct Parts {
     parts: Arena<PartId, Part>,
     /// The part for each set. Looked up only.
-    made: FxHashMap<Rc<[PartId]>, PartId>,
+    by_set: FxHashMap<Rc<[PartId]>, PartId>,
+    /// The first subgraph with each value between two vertices. Looked up only.
+    by_value: FxHashMap<(VertexId, VertexId, Value), PartId>,
+    /// Parts by their upper ends, and the sums so far at these: room for [`Self::sum`].
+    ascending: Vec<(VertexId, PartId)>,
+    sums: Vec<(VertexId, Value)>,
 }
 
 impl Parts {
     /// A part for an edge.
-    pub(super) fn edge(&mut self, edge: EdgeId, upper: VertexId, lower: VertexId) -> PartId {
-        self.parts.push(Part { upper, lower, value: Value::Edge(edge) })
+    pub(super) fn edge(&mut self, edge: EdgeId, upper: VertexId, lower: VertexId, value: Value) -> PartId {
+        self.parts.push(Part { upper, lower, kind: Kind::Edge(edge), value })
     }
 
-    /// The part that replaces these, ascending: the one there is, or a new one.
+    /// The part that replaces these, ascending: one of the same value, or a new one. O(n log n).
     pub(super) fn subgraph(&mut self, set: &[PartId], upper: VertexId, lower: VertexId) -> PartId {
-        if let Some(part) = self.made.get(set) {
+        if let Some(part) = self.by_set.get(set) {
             return *part;
         }
+        let value = self.sum(set, upper, lower);
+        let next = self.parts.next_id();
+        let part = *self.by_value.entry((upper, lower, value)).or_insert(next);
         let set: Rc<[PartId]> = set.into();
-        let part = self.parts.push(Part { upper, lower, value: Value::Subgraph(Rc::clone(&set)) });
-        self.made.insert(set, part);
+        if part == next {
+            self.parts.push(Part { upper, lower, kind: Kind::Subgraph(Rc::clone(&set)), value });
+        }
+        self.by_set.insert(set, part);
         part
+    }
+
+    /// The sum over all paths: a sweep from the lower vertex up.
+    fn sum(&mut self, set: &[PartId], upper: VertexId, lower: VertexId) -> Value {
+        self.ascending.clear();
+        self.ascending.extend(set.iter().map(|p| (self.parts[*p].upper, *p)));
+        self.ascending.sort_unstable();
+        self.sums.clear();
+        self.sums.push((lower, Value::ONE));
+        for &(vertex, part) in &self.ascending {
+            let part = &self.parts[part];
+            let found = self.sums.binary_search_by_key(&part.lower, |s| s.0);
+            let below = found.map_or(Value::ZERO, |idx| self.sums[idx].1);
+            match self.sums.last_mut() {
+                Some(last) if last.0 == vertex => last.1 = last.1.plus_product(part.value, below),
+                _ => self.sums.push((vertex, Value::ZERO.plus_product(part.value, below))),
+            }
+        }
+        self.sums.last().filter(|last| last.0 == upper).map_or(Value::ZERO, |last| last.1)
     }
 
     pub(super) fn get(&self, part: PartId) -> &Part {
@@ -65,8 +97,8 @@ impl Parts {
         self.parts.len()
     }
 
-    /// The part of this index; ids are given in order.
-    pub(super) fn id(idx: usize) -> PartId {
-        PartId::new(idx)
+    /// The part of an edge: ids are given in order.
+    pub(super) fn of_edge(edge: EdgeId) -> PartId {
+        PartId::new(edge.index())
     }
 }

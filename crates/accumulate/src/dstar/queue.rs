@@ -1,9 +1,9 @@
 //! Factor subgraphs by frequency: in how many derivative graphs each appears (D*, section 4.1).
 //!
-//! A subgraph \[b, c\] is known by its ends as vertices. Of equally frequent ones the one whose ends are
-//! nearer to each other comes first, so that what lies inside another is factored before it; then the
-//! lower one. Entries of the heap that have become too large are corrected when they come up.
+//! A subgraph \[b, c\] is known by its ends as vertices; [`Ties`] decides between equally frequent
+//! ones. Entries of the heap that have become too large are corrected when they come up.
 
+use super::Ties;
 use super::derivative_graph::Ends;
 use crate::VertexId;
 use chainrule_base::Id;
@@ -19,8 +19,9 @@ pub(super) struct Place {
 }
 
 /// The queue.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Queue {
+    ties: Ties,
     /// Looked up only.
     by_ends: FxHashMap<(VertexId, VertexId), u32>,
     subgraphs: Vec<FactorSubgraph>,
@@ -40,10 +41,15 @@ struct FactorSubgraph {
     places: Vec<Place>,
 }
 
-/// Frequency, distance of the ends, lower end, which.
-type Entry = (u32, Reverse<u32>, Reverse<VertexId>, Reverse<u32>);
+/// Frequency, rank among equally frequent ones, which.
+type Entry = (u32, (u32, u32), Reverse<u32>);
 
 impl Queue {
+    /// An empty queue.
+    pub(super) fn new(ties: Ties) -> Self {
+        Self { ties, by_ends: FxHashMap::default(), subgraphs: Vec::new(), heap: BinaryHeap::new(), risen: Vec::new() }
+    }
+
     /// A factor subgraph has appeared in a derivative graph.
     pub(super) fn found(&mut self, place: Place, upper: VertexId, lower: VertexId) {
         let idx = *self.by_ends.entry((upper, lower)).or_insert_with(|| {
@@ -72,7 +78,7 @@ impl Queue {
                 self.enter(idx);
             }
         }
-        while let Some((frequency, _, _, Reverse(idx))) = self.heap.pop() {
+        while let Some((frequency, _, Reverse(idx))) = self.heap.pop() {
             let subgraph = &mut self.subgraphs[idx as usize];
             if frequency != subgraph.queued {
                 continue;
@@ -94,7 +100,11 @@ impl Queue {
     fn enter(&mut self, idx: u32) {
         let subgraph = &mut self.subgraphs[idx as usize];
         subgraph.queued = subgraph.frequency;
-        let distance = (subgraph.upper.index() - subgraph.lower.index()) as u32;
-        self.heap.push((subgraph.frequency, Reverse(distance), Reverse(subgraph.lower), Reverse(idx)));
+        let (upper, lower) = (subgraph.upper.index() as u32, subgraph.lower.index() as u32);
+        let rank = match self.ties {
+            Ties::Nearest => (u32::MAX - (upper - lower), u32::MAX - lower),
+            Ties::Highest => (lower, u32::MAX - upper),
+        };
+        self.heap.push((subgraph.frequency, rank, Reverse(idx)));
     }
 }

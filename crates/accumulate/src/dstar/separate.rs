@@ -7,6 +7,7 @@
 
 use super::derivative_graph::DerivativeGraph;
 use super::parts::Parts;
+use super::value::Value;
 use crate::{EdgeId, LinearGraph, VertexId};
 use chainrule_base::Id;
 
@@ -18,82 +19,107 @@ pub(super) struct Separated {
     pub(super) graphs: Vec<DerivativeGraph>,
     /// Root and variable of each.
     pub(super) pairs: Vec<(VertexId, VertexId)>,
-    /// How many edges they have together, at first.
-    pub(super) n_memberships: u64,
 }
 
-/// Separates, unless there would be more than `memberships` edges together. For each root linear in
-/// what it depends on, and in the edges made.
-pub(super) fn separate(linear: &LinearGraph, memberships: u64) -> Option<Separated> {
-    let wanted = linear.wanted();
+/// How many edges the derivative graphs have together; `None` when more than `most`. For each root
+/// linear in what it depends on, and in the number itself.
+pub(super) fn memberships(linear: &LinearGraph, most: u64) -> Option<u64> {
+    let mut n = 0_u64;
+    each_pair(linear, most, |pair| {
+        n += pair.edges.len() as u64;
+        n <= most
+    })
+    .then_some(n)
+}
+
+/// The derivative graphs; `None` when a walk gives up, as in [`memberships`].
+pub(super) fn separate(linear: &LinearGraph, most: u64) -> Option<Separated> {
     let mut parts = Parts::default();
     for (e, edge) in linear.edges() {
-        parts.edge(e, edge.target, edge.source);
+        parts.edge(e, edge.target, edge.source, Value::label(e, edge));
     }
-    let mut separated = Separated { parts, graphs: Vec::new(), pairs: Vec::new(), n_memberships: 0 };
+    let mut separated = Separated { parts, graphs: Vec::new(), pairs: Vec::new() };
+    let mut place = vec![0_u32; linear.n_vertices()];
+    let done = each_pair(linear, most, |pair| {
+        pair.vertices.sort_unstable();
+        pair.edges.sort_unstable();
+        for (idx, v) in pair.vertices.iter().enumerate() {
+            place[v.index()] = idx as u32;
+        }
+        let edges = pair.edges.iter().map(|e| {
+            let edge = linear.edge(*e);
+            (Parts::of_edge(*e), place[edge.target.index()], place[edge.source.index()])
+        });
+        separated.graphs.push(DerivativeGraph::new(pair.vertices.clone(), edges));
+        separated.pairs.push((pair.root, pair.variable));
+        true
+    });
+    done.then_some(separated)
+}
+
+/// What lies on the paths between a root and a variable.
+struct Pair {
+    root: VertexId,
+    variable: VertexId,
+    /// In no particular order.
+    vertices: Vec<VertexId>,
+    /// In no particular order.
+    edges: Vec<EdgeId>,
+}
+
+/// Walks from each root down and from each variable below it up again. Stops, and says false, when
+/// `found` does, or when the walks down met many times more than `most` edges.
+fn each_pair(linear: &LinearGraph, most: u64, mut found: impl FnMut(&mut Pair) -> bool) -> bool {
+    let wanted = linear.wanted();
     let n = linear.n_vertices();
-    let (mut below, mut above) = (vec![0_usize; n], vec![0_usize; n]);
-    let mut place = vec![0_u32; n];
-    let mut visits = 0_u64;
-    let mut edges: Vec<EdgeId> = Vec::new();
+    // Which root, and which pair, has last met each vertex.
+    let (mut below, mut between) = (vec![0_usize; n], vec![0_usize; n]);
+    let (mut n_met, mut n_pairs) = (0_u64, 0);
+    let mut variables: Vec<VertexId> = Vec::new();
     for (mark, root) in (1..).zip(linear.sinks()) {
         let allowed = wanted.sources(root);
         if allowed.as_ref().is_some_and(Vec::is_empty) {
             continue;
         }
-        let mut reached = vec![root];
+        variables.clear();
         below[root.index()] = mark;
-        let mut next = 0;
-        while let Some(&v) = reached.get(next) {
-            next += 1;
+        let mut open = vec![root];
+        while let Some(v) = open.pop() {
             for e in linear.in_edges(v) {
-                visits += 1;
+                n_met += 1;
                 let u = linear.edge(e).source;
                 if std::mem::replace(&mut below[u.index()], mark) != mark {
-                    reached.push(u);
+                    if linear.is_source(u) { variables.push(u) } else { open.push(u) }
                 }
             }
         }
-        if visits > 20 * memberships {
-            return None;
+        if n_met > 20 * most.max(1000) {
+            return false;
         }
-        let mut variables: Vec<VertexId> = reached.into_iter().filter(|v| linear.is_source(*v)).collect();
         variables.sort_unstable();
         variables.retain(|v| allowed.as_ref().is_none_or(|a| a.binary_search(v).is_ok()));
-        for variable in variables {
-            let stamp = separated.pairs.len() + 1;
-            edges.clear();
-            let mut vertices = vec![variable];
-            above[variable.index()] = stamp;
+        for &variable in &variables {
+            n_pairs += 1;
+            let mut pair = Pair { root, variable, vertices: vec![variable], edges: Vec::new() };
+            between[variable.index()] = n_pairs;
             let mut next = 0;
-            while let Some(&u) = vertices.get(next) {
+            while let Some(&u) = pair.vertices.get(next) {
                 next += 1;
                 for &e in linear.out_edges(u) {
                     let v = linear.edge(e).target;
-                    if below[v.index()] == mark {
-                        edges.push(e);
-                        if std::mem::replace(&mut above[v.index()], stamp) != stamp {
-                            vertices.push(v);
-                        }
+                    if below[v.index()] != mark {
+                        continue;
+                    }
+                    pair.edges.push(e);
+                    if std::mem::replace(&mut between[v.index()], n_pairs) != n_pairs {
+                        pair.vertices.push(v);
                     }
                 }
             }
-            separated.n_memberships += edges.len() as u64;
-            if separated.n_memberships > memberships {
-                return None;
+            if !found(&mut pair) {
+                return false;
             }
-            vertices.sort_unstable();
-            edges.sort_unstable();
-            for (idx, v) in vertices.iter().enumerate() {
-                place[v.index()] = idx as u32;
-            }
-            let ends = edges.iter().map(|e| {
-                let edge = linear.edge(*e);
-                (Parts::id(e.index()), place[edge.target.index()], place[edge.source.index()])
-            });
-            separated.graphs.push(DerivativeGraph::new(vertices, ends));
-            separated.pairs.push((root, variable));
         }
     }
-    Some(separated)
+    true
 }
