@@ -23,7 +23,7 @@ pub enum Tone {
     Active,
     /// What was made by it.
     New,
-    /// What is gone or going.
+    /// What is gone or going: a vertex without arrows is left out.
     Faded,
 }
 
@@ -76,6 +76,8 @@ const STEP: (f64, f64) = (110.0, 64.0);
 const RADIUS: f64 = 15.0;
 const MARGIN: f64 = 34.0;
 const TITLE: f64 = 28.0;
+/// How wide a character of a title is, about.
+const CHARACTER: f64 = 7.5;
 const SWEEPS: usize = 12;
 
 impl Picture {
@@ -101,6 +103,7 @@ impl Picture {
         let layout = Layout::new(self);
         let top = if self.title.is_empty() { 0.0 } else { TITLE };
         let (width, height) = layout.size();
+        let width = width.max(CHARACTER * self.title.chars().count() as f64 + MARGIN);
         let mut svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {:.0}\" width=\"{width:.0}\" \
              height=\"{:.0}\" font-family=\"sans-serif\" font-size=\"13\">\n",
@@ -130,7 +133,8 @@ impl Picture {
             layout.arrow(&mut svg, &self.arrows[*idx], bends, self.parallel(*idx));
         }
         for (place, mark) in layout.places.iter().zip(&self.marks) {
-            let (x, y) = layout.at(*place);
+            let Some(place) = *place else { continue };
+            let (x, y) = layout.at(place);
             let _ = writeln!(
                 svg,
                 "<circle cx=\"{x:.0}\" cy=\"{y:.0}\" r=\"{RADIUS}\" fill=\"#ffffff\" stroke=\"{0}\" \
@@ -157,7 +161,8 @@ type Place = (usize, f64);
 
 /// Places of all vertices, and of the bends of all arrows.
 struct Layout {
-    places: Vec<Place>,
+    /// `None` for what is left out.
+    places: Vec<Option<Place>>,
     /// For each arrow that can be drawn, its index and all its points.
     paths: Vec<(usize, Vec<Place>)>,
     n_layers: usize,
@@ -189,6 +194,12 @@ impl Layout {
                 layer[v] = n_layers - 1;
             }
         }
+        let mut joined = vec![false; n];
+        for idx in &drawn {
+            joined[picture.arrows[*idx].from] = true;
+            joined[picture.arrows[*idx].to] = true;
+        }
+        let shown = |v: usize| v >= n || joined[v] || picture.marks[v].tone != Tone::Faded;
         // Points: vertices, then bends.
         let mut links: Vec<(usize, usize)> = Vec::new();
         let mut chains: Vec<(usize, Vec<usize>)> = Vec::new();
@@ -203,10 +214,14 @@ impl Layout {
             links.extend(chain.windows(2).map(|pair| (pair[0], pair[1])));
             chains.push((idx, chain));
         }
-        let (heights, breadth) = ordered(&layer, &links, n_layers);
+        let mut layers: Vec<Vec<usize>> = vec![Vec::new(); n_layers];
+        for (point, l) in layer.iter().enumerate().filter(|(point, _)| shown(*point)) {
+            layers[*l].push(point);
+        }
+        let (heights, breadth) = ordered(layers, &links, layer.len());
         let place = |point: usize| (layer[point], heights[point]);
         Self {
-            places: (0..n).map(place).collect(),
+            places: (0..n).map(|v| shown(v).then(|| place(v))).collect(),
             paths: chains.into_iter().map(|(idx, chain)| (idx, chain.into_iter().map(place).collect())).collect(),
             n_layers,
             breadth,
@@ -254,9 +269,15 @@ impl Layout {
             arrow.tone
         );
         if !arrow.label.is_empty() {
-            let (a, b) = (points[last / 2], points[last / 2 + 1]);
-            // Nearer to the start, where arrows into one vertex are still apart.
-            let (x, y) = (a.0 * 0.9 + b.0 * 0.1, a.1 * 0.9 + b.1 * 0.1);
+            // The middle of the curve's leg around the middle bend.
+            let i = last / 2;
+            let end = |a: (f64, f64), b: (f64, f64), at_end: bool| {
+                if at_end { a } else { (f64::midpoint(a.0, b.0), f64::midpoint(a.1, b.1)) }
+            };
+            let start = end(points[i - 1], points[i], i == 1);
+            let stop = end(points[i + 1], points[i], i + 1 == last);
+            let x = (start.0 + 2.0 * points[i].0 + stop.0) / 4.0;
+            let y = (start.1 + 2.0 * points[i].1 + stop.1) / 4.0;
             let _ = writeln!(
                 svg,
                 "<text x=\"{x:.0}\" y=\"{:.0}\" text-anchor=\"middle\" font-size=\"11\" fill=\"{}\" \
@@ -270,18 +291,15 @@ impl Layout {
 }
 
 /// How far down each point stands in its layer, and the number of places of the largest layer.
-fn ordered(layer: &[usize], links: &[(usize, usize)], n_layers: usize) -> (Vec<f64>, usize) {
-    let mut layers: Vec<Vec<usize>> = vec![Vec::new(); n_layers];
-    for (point, l) in layer.iter().enumerate() {
-        layers[*l].push(point);
-    }
+fn ordered(mut layers: Vec<Vec<usize>>, links: &[(usize, usize)], n_points: usize) -> (Vec<f64>, usize) {
+    let n_layers = layers.len();
     let breadth = layers.iter().map(Vec::len).max().unwrap_or(0);
-    let (mut before, mut behind) = (vec![Vec::new(); layer.len()], vec![Vec::new(); layer.len()]);
+    let (mut before, mut behind) = (vec![Vec::new(); n_points], vec![Vec::new(); n_points]);
     for (from, to) in links {
         before[*to].push(*from);
         behind[*from].push(*to);
     }
-    let mut heights = vec![0.0; layer.len()];
+    let mut heights = vec![0.0; n_points];
     let settle = |members: &[usize], heights: &mut Vec<f64>| {
         let first = (breadth - members.len()) as f64 / 2.0;
         for (idx, point) in members.iter().enumerate() {
@@ -351,6 +369,15 @@ mod tests {
         for (_, points) in &layout.paths {
             assert!(points.windows(2).all(|pair| pair[0].0 + 1 == pair[1].0));
         }
+    }
+
+    #[test]
+    fn what_is_gone_is_left_out() {
+        let mut picture = diamond();
+        picture.marks[1].tone = Tone::Faded;
+        assert_eq!(picture.svg().matches("<circle").count(), 4);
+        picture.arrows.retain(|arrow| arrow.from != 1 && arrow.to != 1);
+        assert_eq!(picture.svg().matches("<circle").count(), 3);
     }
 
     #[test]

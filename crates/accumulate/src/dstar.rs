@@ -38,10 +38,13 @@ mod factor;
 mod figures;
 mod isolate;
 mod parts;
+mod pictures;
 mod queue;
 mod separate;
 mod subproducts;
 mod value;
+
+pub use pictures::pictures;
 
 use crate::{Budget, LinearGraph, Outcome, StopReason};
 

@@ -17,6 +17,7 @@
 //! edges gives its product to the one edge i -> k. Edges are merged by their ends here because every
 //! edge serves every pair of a source before it and a sink behind it: there are no other sets yet.
 
+use crate::draw::{Arrow, Mark, Picture, Tone};
 use crate::serving::Serving;
 use crate::{Budget, Builder, Counting, Label, LabelId, LinearGraph, Outcome, Program, StopReason, VertexId};
 use chainrule_base::Id;
@@ -287,6 +288,26 @@ impl<'a> Elimination<'a> {
     /// The vertices with an edge from `v`.
     pub fn successors(&self, v: VertexId) -> impl Iterator<Item = VertexId> {
         self.successors[v.index()].list.iter().copied().filter(|u| !self.gone[u.index()])
+    }
+
+    /// The graph as it is now; vertices that are gone are faded.
+    #[must_use]
+    pub fn picture(&self) -> Picture {
+        let vertices = || (0..self.linear.n_vertices()).map(VertexId::new);
+        let tone = |v: VertexId| if self.gone[v.index()] { Tone::Faded } else { Tone::Plain };
+        let marks = vertices().map(|v| Mark { label: v.index().to_string(), tone: tone(v) }).collect();
+        let mut arrows = Vec::new();
+        for v in vertices() {
+            let mut behind: Vec<VertexId> = self.successors(v).collect();
+            behind.sort_unstable();
+            arrows.extend(behind.into_iter().map(|k| Arrow {
+                from: v.index(),
+                to: k.index(),
+                label: String::new(),
+                tone: Tone::Plain,
+            }));
+        }
+        Picture { title: String::new(), marks, arrows }
     }
 
     /// How many products there are by now.

@@ -29,6 +29,7 @@
 
 use super::asked::Asked;
 use super::labels::Labels;
+use crate::draw::{Arrow, Mark, Picture, Tone};
 use crate::{Label, LinearGraph, VertexId};
 use chainrule_base::{Id, define_id};
 use rustc_hash::FxHashMap;
@@ -172,6 +173,30 @@ impl<'a, L: Labels> LineGraph<'a, L> {
     pub fn faces(&self) -> impl Iterator<Item = (LineId, LineId)> {
         let live = self.lines.iter().enumerate().filter(|(_, line)| line.live);
         live.flat_map(|(i, line)| line.behind.iter().map(move |j| (LineId::new(i), *j)))
+    }
+
+    /// The line graph as it is now: a vertex for each line, named by its ends, and an arrow for each face. Lines that
+    /// are gone are left out.
+    #[must_use]
+    pub fn picture(&self) -> Picture {
+        // Lines in the order of their ends, which no face goes against.
+        let mut live: Vec<usize> = (0..self.lines.len()).filter(|l| self.lines[*l].live).collect();
+        live.sort_by_key(|l| (self.lines[*l].source, self.lines[*l].target, *l));
+        let mut place = vec![usize::MAX; self.lines.len()];
+        for (idx, line) in live.iter().enumerate() {
+            place[*line] = idx;
+        }
+        let mark = |l: &usize| {
+            let line = &self.lines[*l];
+            Mark { label: format!("{}{}", line.source.index(), line.target.index()), tone: Tone::Plain }
+        };
+        let arrows = self.faces().map(|(i, j)| Arrow {
+            from: place[i.index()],
+            to: place[j.index()],
+            label: String::new(),
+            tone: Tone::Plain,
+        });
+        Picture { title: String::new(), marks: live.iter().map(mark).collect(), arrows: arrows.collect() }
     }
 
     /// Whether there is a face (i, j).
