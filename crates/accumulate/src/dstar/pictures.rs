@@ -2,7 +2,7 @@
 
 use super::derivative_graph::{DerivativeGraph, Region, Way};
 use super::factor::factor_subgraphs;
-use super::parts::{PartId, Value};
+use super::parts::{Kind, PartId};
 use super::separate::{Separated, separate};
 use crate::LinearGraph;
 use crate::draw::{Arrow, Mark, Picture, Tone};
@@ -61,9 +61,9 @@ fn picture(linear: &LinearGraph, separated: &Separated, active: &[PartId], made:
     }
     let tone = |v: usize| if used[v] { Tone::Plain } else { Tone::Faded };
     let marks = (0..linear.n_vertices()).map(|v| Mark { label: v.to_string(), tone: tone(v) }).collect();
-    let title = made.map_or_else(String::new, |part| match &separated.parts.get(part).value {
-        Value::Edge(_) => String::new(),
-        Value::Subgraph(set) => {
+    let title = made.map_or_else(String::new, |part| match &separated.parts.get(part).kind {
+        Kind::Edge(_) => String::new(),
+        Kind::Subgraph(set) => {
             let names: Vec<String> = set.iter().map(ToString::to_string).collect();
             format!("{part} replaces {}", names.join(", "))
         }
