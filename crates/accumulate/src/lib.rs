@@ -20,6 +20,7 @@
 //! | [`annealing`], `order_cost` | simulated annealing over vertex orders, by bit sets |
 //! | [`vector`] | graphs whose vertices have sizes |
 //! | `serving` | which edges serve a pair asked for |
+//! | [`chain`] | simple chains and blocks first, local Jacobians by levels |
 //! | [`face`] | face elimination on the line graph |
 //! | [`dstar`] | D*: factoring by dominance, common subproducts |
 //! | [`strategy`] | the table of strategies; running and checking them |
@@ -35,6 +36,7 @@
 
 pub mod annealing;
 mod budget;
+pub mod chain;
 pub mod check;
 mod count;
 pub mod derive;

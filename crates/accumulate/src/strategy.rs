@@ -8,7 +8,7 @@
 use crate::edge_greedy::{self, Ways};
 use crate::markowitz::{self, Ties};
 use crate::{Budget, Counting, LinearGraph, Outcome, Program, Score};
-use crate::{annealing, dstar, face, forward, greedy, oracle, portfolio, reverse};
+use crate::{annealing, chain, dstar, face, forward, greedy, oracle, portfolio, reverse};
 use chainrule_base::Diagnostic;
 
 pub use crate::report::{Attempt, Report};
@@ -93,6 +93,11 @@ pub static STRATEGIES: &[Strategy] = &[
         name: "face",
         description: "face elimination on the line graph, the cheapest of several greedy orders",
         method: Method::One(face::run),
+    },
+    Strategy {
+        name: "chains",
+        description: "simple chains and blocks first, the rest by vertices or by local Jacobians between levels",
+        method: Method::One(chain::run),
     },
     Strategy {
         name: "dstar",

@@ -1,0 +1,95 @@
+//! Chains and blocks: simple ones are replaced by reference edges before anything else; what is left is
+//! accumulated level by level, or page by page, or vertex by vertex, whichever is cheapest.
+//!
+//! Source: Y. Zhou, Notes on computational graph and Jacobian accumulation (2020). The notes' graphs run
+//! from roots (dependent variables) to terminals (independent ones); here paths run from sources to sinks,
+//! and a source stands where the notes have a root. The two are mirror images.
+//!
+//! | module | owns | the notes |
+//! | --- | --- | --- |
+//! | `web` | reference edges for simple chains and blocks | section 3, step 1 of the strategy of section 5 |
+//! | [`factorise`] | forward and backward factorisation of complex blocks | section 4 |
+//! | [`expression`] | programs as expressions with references | section 4 |
+//! | [`levels`] | depth levels, local Jacobians, bracketings | sections 3 and 4 |
+//! | [`pages`] | several sources and sinks, page by page | section 5 |
+//! | [`relations`] | direct and indirect relations, circular dependencies | section 5, proposition 1 |
+//!
+//! In: a linearised graph. Out: a program, or the reason why not.
+
+pub mod expression;
+pub mod factorise;
+pub mod levels;
+pub mod pages;
+pub mod relations;
+mod web;
+
+pub use factorise::Direction;
+pub use levels::{Cost, Levels, Segment, bracketing};
+
+use crate::serving::Serving;
+use crate::{Budget, Builder, Counting, LinearGraph, Outcome, Program, StopReason};
+use web::Web;
+
+/// How the graph without simple chains and blocks is accumulated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rest {
+    /// Vertex by vertex, by lowest Markowitz degree.
+    Vertices,
+    /// As a product of the local Jacobians between depth levels.
+    Levels(Segment, Cost),
+    /// Page by page, the strategy for several sources and sinks.
+    Pages,
+}
+
+/// All of [`Rest`].
+pub const RESTS: &[Rest] = &[
+    Rest::Vertices,
+    Rest::Pages,
+    Rest::Levels(Segment::Tail, Cost::Sparse),
+    Rest::Levels(Segment::Head, Cost::Sparse),
+    Rest::Levels(Segment::Tail, Cost::Dense),
+    Rest::Levels(Segment::Head, Cost::Dense),
+];
+
+/// How many edges a graph may have for [`run`] to try all of [`RESTS`].
+pub const MANY: usize = 1000;
+
+/// The cheapest program of all ways to accumulate the rest; the first of them on ties. On graphs of more
+/// than [`MANY`] edges the rest is accumulated vertex by vertex.
+#[must_use]
+pub fn run(linear: &LinearGraph, budget: &Budget) -> Outcome {
+    let rests = if linear.n_edges() > MANY { &RESTS[..1] } else { RESTS };
+    let mut best: Option<(u64, Program)> = None;
+    let mut stop = StopReason::ProductBudget;
+    for &rest in rests {
+        let outcome = run_with(linear, budget, rest);
+        let Some(program) = outcome.program else {
+            stop = outcome.stop;
+            continue;
+        };
+        let weight = program.tidied().count(Counting::Folded).weight;
+        if best.as_ref().is_none_or(|(least, _)| weight < *least) {
+            best = Some((weight, program));
+        }
+    }
+    best.map_or_else(|| Outcome::stopped(stop), |(_, program)| Outcome::done(program))
+}
+
+/// Simple chains and blocks first, then the rest in one way.
+#[must_use]
+pub fn run_with(linear: &LinearGraph, budget: &Budget, rest: Rest) -> Outcome {
+    let serving = Serving::new(linear);
+    let mut builder = Builder::new(linear);
+    let mut web = Web::new(linear, serving.as_ref(), &mut builder);
+    web.reduce(&mut builder);
+    let ends = match rest {
+        Rest::Vertices => web.finish(&mut builder, budget.products).map(|()| web.ends()),
+        Rest::Pages => pages::accumulate(web, &mut builder, budget.products),
+        Rest::Levels(segment, cost) => levels::accumulate(&web, &mut builder, segment, cost),
+    };
+    match ends {
+        Err(stop) => Outcome::stopped(stop),
+        Ok(_) if builder.n_products() > budget.products => Outcome::stopped(StopReason::ProductBudget),
+        Ok(ends) => Outcome::done(builder.finish(linear, &ends)),
+    }
+}
