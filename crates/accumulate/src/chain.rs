@@ -24,7 +24,7 @@ pub mod relations;
 mod web;
 
 pub use factorise::Direction;
-pub use levels::{Cost, Levels, Segment, bracketing};
+pub use levels::{Cost, Levels, Segment, Side, bracketing};
 
 use crate::serving::Serving;
 use crate::{Budget, Builder, Counting, LinearGraph, Outcome, Program, StopReason};
@@ -36,20 +36,29 @@ pub enum Rest {
     /// Vertex by vertex, by lowest Markowitz degree.
     Vertices,
     /// As a product of the local Jacobians between depth levels.
-    Levels(Segment, Cost),
+    Levels(levels::Options),
     /// Page by page, the strategy for several sources and sinks.
     Pages,
 }
 
-/// All of [`Rest`].
+/// The ways that [`run`] tries.
 pub const RESTS: &[Rest] = &[
     Rest::Vertices,
     Rest::Pages,
-    Rest::Levels(Segment::Tail, Cost::Sparse),
-    Rest::Levels(Segment::Head, Cost::Sparse),
-    Rest::Levels(Segment::Tail, Cost::Dense),
-    Rest::Levels(Segment::Head, Cost::Dense),
+    by_levels(Side::Sources, Segment::Tail, Cost::Free),
+    by_levels(Side::Sources, Segment::Head, Cost::Free),
+    by_levels(Side::Sinks, Segment::Tail, Cost::Free),
+    by_levels(Side::Sinks, Segment::Head, Cost::Free),
+    by_levels(Side::Sources, Segment::Tail, Cost::Sparse),
+    by_levels(Side::Sources, Segment::Head, Cost::Sparse),
+    by_levels(Side::Sinks, Segment::Tail, Cost::Sparse),
+    by_levels(Side::Sinks, Segment::Head, Cost::Sparse),
+    by_levels(Side::Sources, Segment::Tail, Cost::Dense),
 ];
+
+const fn by_levels(side: Side, segment: Segment, cost: Cost) -> Rest {
+    Rest::Levels(levels::Options { side, segment, cost })
+}
 
 /// How many edges a graph may have for [`run`] to try all of [`RESTS`].
 pub const MANY: usize = 1000;
@@ -85,7 +94,7 @@ pub fn run_with(linear: &LinearGraph, budget: &Budget, rest: Rest) -> Outcome {
     let ends = match rest {
         Rest::Vertices => web.finish(&mut builder, budget.products).map(|()| web.ends()),
         Rest::Pages => pages::accumulate(web, &mut builder, budget.products),
-        Rest::Levels(segment, cost) => levels::accumulate(&web, &mut builder, segment, cost),
+        Rest::Levels(options) => levels::accumulate(&web, &mut builder, budget, options),
     };
     match ends {
         Err(stop) => Outcome::stopped(stop),

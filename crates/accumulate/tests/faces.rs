@@ -18,7 +18,7 @@ fn all_options() -> Vec<Options> {
             for rules in [Rules::Naumann, Rules::Extended] {
                 for free in [Free::Alike, Free::OnTies] {
                     for absorbed in [Absorbed::Alike, Absorbed::First] {
-                        all.push(Options { order, ties, rules, free, absorbed, ..Options::default() });
+                        all.push(Options { order, ties, rules, free, absorbed });
                     }
                 }
             }
@@ -114,8 +114,8 @@ fn budgets_end_the_elimination() {
     let linear = LinearGraph::new(&mut g, &roots, &inputs).unwrap();
     let few = Budget { products: 3000, ..Budget::default() };
     assert_eq!(face::run(&linear, &few).stop, StopReason::ProductBudget);
-    let lazy = Options { work: 100, ..Options::default() };
-    assert_eq!(face::greedy::run(&linear, &Budget::default(), &lazy).stop, StopReason::EvaluationBudget);
+    let lazy = Budget { scores: 100, ..Budget::default() };
+    assert_eq!(face::greedy::run(&linear, &lazy, &Options::default()).stop, StopReason::ScoreBudget);
 }
 
 /// The fewest eliminations, by trying every order.

@@ -16,7 +16,8 @@
 //! alone; dynamic programming over ranges finds the cheapest order. Copies are 1 and cost nothing.
 
 use super::web::Web;
-use crate::{Builder, LabelId, StopReason, VertexId};
+use crate::program::is_unit;
+use crate::{Budget, Builder, LabelId, StopReason, VertexId};
 use chainrule_base::Id;
 use std::collections::BTreeMap;
 
@@ -29,17 +30,39 @@ pub enum Segment {
     Head,
 }
 
+/// From where levels are counted: a vertex that could be at several levels is as near as it can be to that end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Side {
+    /// From the sources, as in definition 3.4.
+    Sources,
+    /// From the sinks.
+    Sinks,
+}
+
 /// What a product of two local Jacobians costs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cost {
     /// Rows times inner dimension times columns.
     Dense,
-    /// The products of entries that are not zero, those with a 1 not counted.
+    /// The products of entries that are not zero, those with a copy not counted.
     Sparse,
+    /// As sparse, and products by labels 1 and -1 are not counted either.
+    Free,
+}
+
+/// How to accumulate by levels.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// From where levels are counted.
+    pub side: Side,
+    /// How edges that cross levels are segmented.
+    pub segment: Segment,
+    /// What a product costs.
+    pub cost: Cost,
 }
 
 /// The most levels that are tried: time grows with their third power.
-pub const MAX_LEVELS: usize = 150;
+pub const MAX_LEVELS: usize = 200;
 
 /// The level of each vertex.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -52,13 +75,20 @@ pub struct Levels {
 
 impl Levels {
     /// The levels in a web. Linear.
-    pub(super) fn new(web: &Web<'_>) -> Self {
+    pub(super) fn new(web: &Web<'_>, side: Side) -> Self {
         let mut of = vec![0; web.linear.n_vertices()];
-        let mut depth = 0;
-        for (u, v, _) in web.edges() {
-            // Ascending by source: the level of u is complete.
-            of[v.index()] = of[v.index()].max(of[u.index()] + 1);
-            depth = depth.max(of[v.index()]);
+        let edges: Vec<_> = web.edges().map(|(u, v, _)| (u.index(), v.index())).collect();
+        // Ascending by source forwards, descending backwards: what a level is made of is complete.
+        match side {
+            Side::Sources => edges.iter().for_each(|&(u, v)| of[v] = of[v].max(of[u] + 1)),
+            Side::Sinks => edges.iter().rev().for_each(|&(u, v)| of[u] = of[u].max(of[v] + 1)),
+        }
+        let depth = edges.iter().map(|&(u, v)| of[u].max(of[v])).max().unwrap_or(0);
+        if side == Side::Sinks {
+            of.iter_mut().for_each(|level| *level = depth - *level);
+        }
+        for source in web.linear.sources() {
+            of[source.index()] = 0;
         }
         for sink in web.linear.sinks() {
             of[sink.index()] = depth;
@@ -79,22 +109,23 @@ struct Matrix {
 /// Accumulates by local Jacobians: the labels as (sink, source, label).
 ///
 /// # Errors
-/// [`StopReason::EvaluationBudget`] when there are more levels than [`MAX_LEVELS`].
+/// [`StopReason::ScoreBudget`] when there are more levels than [`MAX_LEVELS`], or the local Jacobians of all
+/// ranges of levels take more to look at than the budget allows.
 pub(super) fn accumulate(
     web: &Web<'_>,
     builder: &mut Builder,
-    segment: Segment,
-    cost: Cost,
+    budget: &Budget,
+    options: Options,
 ) -> Result<Vec<(VertexId, VertexId, LabelId)>, StopReason> {
-    let levels = Levels::new(web);
+    let levels = Levels::new(web, options.side);
     if levels.depth > MAX_LEVELS {
-        return Err(StopReason::EvaluationBudget);
+        return Err(StopReason::ScoreBudget);
     }
     if levels.depth == 0 {
         return Ok(Vec::new());
     }
-    let factors = local_jacobians(web, &levels, segment);
-    let splits = best_splits(web, &factors, cost);
+    let factors = local_jacobians(web, &levels, options.segment);
+    let splits = best_splits(web, builder, &factors, options.cost, budget.scores)?;
     // Ranges that are to be multiplied, after those that they are made of.
     let mut order = Vec::new();
     let mut open = vec![(0, factors.len())];
@@ -142,49 +173,104 @@ fn local_jacobians(web: &Web<'_>, levels: &Levels, segment: Segment) -> Vec<Matr
     factors
 }
 
-/// How many products of labels there are, and where the product is not zero.
-fn pattern_of_product(web: &Web<'_>, first: &Matrix, second: &Matrix) -> (Matrix, u64) {
-    let mut product = Matrix::default();
-    let mut n_products = 0;
-    for (u, row) in &first.rows {
-        for (m, left) in row {
-            for (v, right) in second.rows.get(m).into_iter().flatten() {
-                if !web.serves(*u, *v) {
-                    continue;
-                }
-                n_products += u64::from(left.is_some() && right.is_some());
-                let entry = product.rows.entry(*u).or_default().entry(*v).or_insert(None);
-                *entry = entry.or(*left).or(*right);
+/// What is known of an entry without making it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Known {
+    /// A copy.
+    Copy,
+    /// A label that is 1 or -1.
+    Unit,
+    /// Any other.
+    Other,
+}
+
+/// Where a local Jacobian is not zero, and how many entries cost something in each row and column.
+#[derive(Clone, Debug, Default)]
+struct Shape {
+    rows: BTreeMap<VertexId, BTreeMap<VertexId, Known>>,
+    in_row: BTreeMap<VertexId, u64>,
+    in_column: BTreeMap<VertexId, u64>,
+}
+
+impl Shape {
+    fn of(rows: BTreeMap<VertexId, BTreeMap<VertexId, Known>>, cost: Cost) -> Self {
+        let mut shape = Self::default();
+        for (u, row) in &rows {
+            for (v, known) in row {
+                let paid = u64::from(
+                    cost == Cost::Dense || *known > if cost == Cost::Free { Known::Unit } else { Known::Copy },
+                );
+                *shape.in_row.entry(*u).or_default() += paid;
+                *shape.in_column.entry(*v).or_default() += paid;
             }
         }
+        Self { rows, ..shape }
     }
-    (product, n_products)
+
+    /// The shape of a product, and how much was looked at.
+    fn times(&self, web: &Web<'_>, second: &Self, cost: Cost) -> (Self, u64) {
+        let mut rows: BTreeMap<VertexId, BTreeMap<VertexId, Known>> = BTreeMap::new();
+        let mut work = 0;
+        for (u, row) in &self.rows {
+            for (m, left) in row {
+                for (v, right) in second.rows.get(m).into_iter().flatten() {
+                    work += 1;
+                    if web.serves(*u, *v) {
+                        let product = (*left).max(*right);
+                        // A sum is not known to be 1, whatever its terms are.
+                        rows.entry(*u).or_default().entry(*v).and_modify(|k| *k = Known::Other).or_insert(product);
+                    }
+                }
+            }
+        }
+        (Self::of(rows, cost), work)
+    }
+
+    fn products(&self, second: &Self, cost: Cost) -> u64 {
+        if cost == Cost::Dense {
+            return self.rows.len() as u64 * second.rows.len() as u64 * second.in_column.len() as u64;
+        }
+        let common = self.in_column.iter().filter_map(|(m, n)| Some(n * second.in_row.get(m)?));
+        common.sum()
+    }
 }
 
 /// For each range of factors where to split it.
-fn best_splits(web: &Web<'_>, factors: &[Matrix], cost: Cost) -> BTreeMap<(usize, usize), usize> {
-    let n = factors.len();
-    let mut patterns: BTreeMap<(usize, usize), Matrix> = BTreeMap::new();
-    for (i, factor) in factors.iter().enumerate() {
-        patterns.insert((i, i + 1), factor.clone());
-        let mut range = factor.clone();
-        for (j, next) in factors.iter().enumerate().skip(i + 1) {
-            range = pattern_of_product(web, &range, next).0;
-            patterns.insert((i, j + 1), range.clone());
+fn best_splits(
+    web: &Web<'_>,
+    builder: &Builder,
+    factors: &[Matrix],
+    cost: Cost,
+    budget: u64,
+) -> Result<BTreeMap<(usize, usize), usize>, StopReason> {
+    let known = |entry: &Entry| match entry {
+        None => Known::Copy,
+        Some(label) if is_unit(builder.kind(*label)) => Known::Unit,
+        Some(_) => Known::Other,
+    };
+    let shapes: Vec<Shape> = factors
+        .iter()
+        .map(|factor| {
+            let row = |row: &BTreeMap<VertexId, Entry>| row.iter().map(|(v, entry)| (*v, known(entry))).collect();
+            Shape::of(factor.rows.iter().map(|(u, r)| (*u, row(r))).collect(), cost)
+        })
+        .collect();
+    let mut ranges: BTreeMap<(usize, usize), Shape> = BTreeMap::new();
+    let mut work = 0;
+    for (i, first) in shapes.iter().enumerate() {
+        ranges.insert((i, i + 1), first.clone());
+        for (j, next) in shapes.iter().enumerate().skip(i + 1) {
+            let (range, looked_at) = ranges[&(i, j)].times(web, next, cost);
+            work += looked_at;
+            // An entry of a local Jacobian takes more memory than a score.
+            if work > budget / 4 {
+                return Err(StopReason::ScoreBudget);
+            }
+            ranges.insert((i, j + 1), range);
         }
     }
-    bracketing(n, |i, k, j| match cost {
-        Cost::Sparse => pattern_of_product(web, &patterns[&(i, k)], &patterns[&(k, j)]).1,
-        Cost::Dense => {
-            let width = |from: usize, to: usize| {
-                let columns: std::collections::BTreeSet<_> =
-                    patterns[&(from, to)].rows.values().flat_map(BTreeMap::keys).collect();
-                columns.len() as u64
-            };
-            patterns[&(i, k)].rows.len() as u64 * width(i, k) * width(k, j)
-        }
-    })
-    .1
+    let splits = bracketing(shapes.len(), |i, k, j| ranges[&(i, k)].products(&ranges[&(k, j)], cost)).1;
+    Ok(splits)
 }
 
 /// The cheapest bracketing of a product of `n` matrices, and for each range (i, j) of more than one matrix

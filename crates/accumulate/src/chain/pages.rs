@@ -19,7 +19,7 @@
 //! Every path from a source to a sink is in exactly one page: step 3 splits paths by their ends, step 4 by
 //! their first or last edge. So the derivative of a pair is the sum over pages.
 
-use super::levels::Levels;
+use super::levels::{Levels, Side};
 use super::web::Web;
 use crate::{Builder, LabelId, StopReason, VertexId};
 use chainrule_base::Id;
@@ -72,7 +72,7 @@ pub(super) fn accumulate(
 /// The pages that a page is split into, or the one that takes its place; none for a leaf.
 fn step<'a>(page: &Web<'a>, builder: &mut Builder) -> Vec<Web<'a>> {
     let degrees = Degrees::new(page);
-    let levels = Levels::new(page);
+    let levels = Levels::new(page, Side::Sources);
     let Some((vi, vj)) = pivots(page, &degrees, &levels) else { return Vec::new() };
     let linear = page.linear;
     let sources: Vec<VertexId> = linear.sources().filter(|v| page.degrees(*v).1 > 0).collect();

@@ -63,13 +63,6 @@ pub struct Options {
     pub free: Free,
     /// What absorption is worth.
     pub absorbed: Absorbed,
-    /// How many entries of sets may be looked at.
-    pub work: u64,
-}
-
-impl Options {
-    /// The default for [`Options::work`]: about a second.
-    pub const WORK: u64 = 20_000_000;
 }
 
 impl Default for Options {
@@ -80,7 +73,6 @@ impl Default for Options {
             rules: Rules::default(),
             free: Free::default(),
             absorbed: Absorbed::default(),
-            work: Self::WORK,
         }
     }
 }
@@ -91,8 +83,8 @@ impl Default for Options {
 pub fn run(linear: &LinearGraph, budget: &Budget, options: &Options) -> Outcome {
     // Each vertex of the graph gives a face for each pair of its edges, before anything is done.
     let faces = linear.intermediates().map(|v| (linear.in_edges(v).len() * linear.out_edges(v).len()) as u64);
-    if faces.fold(0, u64::saturating_add) > options.work {
-        return Outcome::stopped(StopReason::EvaluationBudget);
+    if faces.fold(0, u64::saturating_add) > budget.scores {
+        return Outcome::stopped(StopReason::ScoreBudget);
     }
     let mut graph = LineGraph::new(linear, Recorder::new(linear), options.rules);
     let mut queue = Queue { heap: BinaryHeap::new(), options: *options, ranks: ranks(linear, options.ties), work: 0 };
@@ -103,8 +95,8 @@ pub fn run(linear: &LinearGraph, budget: &Budget, options: &Options) -> Outcome 
         if graph.labels().n_products() > budget.products {
             return Outcome::stopped(StopReason::ProductBudget);
         }
-        if graph.work() + queue.work > options.work {
-            return Outcome::stopped(StopReason::EvaluationBudget);
+        if graph.work() + queue.work > budget.scores {
+            return Outcome::stopped(StopReason::ScoreBudget);
         }
     }
     let (labels, ends) = graph.finish();
