@@ -51,7 +51,7 @@ use crate::{Budget, LinearGraph, Outcome, StopReason};
 /// The default for [`Options::memberships`]: about 100 bytes and a microsecond for each.
 pub const MEMBERSHIPS: u64 = 6_000_000;
 
-/// How many edges and nodes may be looked at while factoring, for each edge of a derivative graph.
+/// How many edges may be looked at while factoring, for each edge of a derivative graph.
 const VISITS: u64 = 100;
 
 /// Which of several equally frequent factor subgraphs is next.

@@ -77,6 +77,8 @@ pub(super) struct Region {
     pub(super) parts: Vec<PartId>,
     /// The nodes on these paths, ends excluded.
     pub(super) inner: Vec<u32>,
+    /// How many edges were looked at, in all regions.
+    pub(super) visits: u64,
     /// Which walk has last met each node.
     met: Vec<u32>,
     walk: u32,
@@ -163,9 +165,11 @@ impl DerivativeGraph {
             Way::Down => (ends.upper, ends.lower),
         };
         region.start(self.nodes.len());
+        region.visits += 1;
         region.stack.push(base);
         while let Some(node) = region.stack.pop() {
             for (part, other) in self.edges(node, way) {
+                region.visits += 1;
                 region.parts.push(part);
                 if other != factor && region.meet(other) {
                     region.inner.push(other);
@@ -175,8 +179,8 @@ impl DerivativeGraph {
         }
     }
 
-    /// Replaces a region, just found, by one part, and brings both trees up to date. Linear in the
-    /// region and the edges that leave its inner nodes, times log n.
+    /// Replaces a region, just found, by one part, and brings both trees up to date. At worst linear in
+    /// the region and the edges that leave its inner nodes, times log n.
     ///
     /// Let b be the factor node, c the base, upwards (downwards is the mirror image). Then b dominates c,
     /// so every path through c passes b, and its part between them lies in the region: one edge b - c
@@ -201,17 +205,31 @@ impl DerivativeGraph {
             if self.nodes[node as usize].degree[way.back() as usize] == 0 {
                 self.cut(node, way);
             } else {
-                self.attach(node, way.back());
+                region.visits += self.attach(node, way.back());
             }
         }
     }
 
-    /// The immediate (post)dominator of a node from those of the nodes next to it that way.
-    fn attach(&mut self, node: u32, way: Way) {
+    /// The immediate (post)dominator of a node: the closest common ancestor of the nodes next to it that
+    /// way. The one that it had still dominates it, when there was one, as no paths have come to be; so
+    /// nothing is above that, and there the search ends. Returns how many edges were looked at.
+    fn attach(&mut self, node: u32, way: Way) -> u64 {
         let tree = &self.trees[way as usize];
-        if let Some(parent) = self.edges(node, way).map(|(_, other)| other).reduce(|a, b| tree.common(a, b)) {
+        let highest = tree.parent(node);
+        let mut common = None;
+        let mut n_edges = 0;
+        for (_, other) in self.edges(node, way) {
+            n_edges += 1;
+            let next = common.map_or(other, |c| tree.common(c, other));
+            common = Some(next);
+            if next == highest {
+                break;
+            }
+        }
+        if let Some(parent) = common {
             self.trees[way as usize].attach(node, parent);
         }
+        n_edges
     }
 
     /// Takes out all edges that leave a node that way.
@@ -310,10 +328,5 @@ impl Region {
     /// Whether a node lies inside; after [`DerivativeGraph::contract`] too.
     pub(super) fn contains(&self, node: u32) -> bool {
         self.met[node as usize] == self.walk
-    }
-
-    /// How much was looked at.
-    pub(super) fn size(&self) -> u64 {
-        (self.parts.len() + self.inner.len()) as u64
     }
 }

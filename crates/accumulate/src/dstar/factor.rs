@@ -8,7 +8,7 @@ use super::derivative_graph::{DerivativeGraph, Ends, Region, Way};
 use super::queue::{Place, Queue};
 use super::separate::Separated;
 
-/// Factors until no branch is left; false when more than `visits` edges and nodes were looked at.
+/// Factors until no branch is left; false when more than `visits` edges were looked at.
 pub(super) fn factor(separated: &mut Separated, ties: Ties, visits: u64) -> bool {
     let mut queue = Queue::new(ties);
     for (idx, graph) in separated.graphs.iter().enumerate() {
@@ -18,14 +18,12 @@ pub(super) fn factor(separated: &mut Separated, ties: Ties, visits: u64) -> bool
     }
     let mut region = Region::default();
     let mut change = Change::default();
-    let mut visited = 0;
     while let Some(places) = queue.next() {
         for place in places {
             let graph = &mut separated.graphs[place.graph as usize];
             let ends = place.ends;
             let Some(way) = graph.way_of(ends) else { continue };
             graph.region(ends, way, &mut region);
-            visited += region.size();
             region.parts.sort_unstable();
             let part = separated.parts.subgraph(&region.parts, graph.vertex(ends.upper), graph.vertex(ends.lower));
             change.before(graph, ends, &region);
@@ -39,7 +37,7 @@ pub(super) fn factor(separated: &mut Separated, ties: Ties, visits: u64) -> bool
                 queue.found(place, graph.vertex(found.upper), graph.vertex(found.lower));
             }
         }
-        if visited > visits {
+        if region.visits > visits {
             return false;
         }
     }

@@ -30,7 +30,7 @@ pub(super) struct Sums {
     pub(super) terms: Vec<Vec<Product>>,
 }
 
-/// Isolates what is needed; nothing when more than `visits` edges and nodes were looked at.
+/// Isolates what is needed; nothing when more than `visits` edges were looked at.
 pub(super) fn isolate(separated: &mut Separated, visits: u64) -> Option<Sums> {
     let results: Vec<Product> = separated.graphs.iter().map(|graph| chain(graph, graph.root(), None)).collect();
     let mut terms: Vec<Vec<Product>> = vec![Vec::new(); separated.parts.len()];
@@ -44,7 +44,7 @@ pub(super) fn isolate(separated: &mut Separated, visits: u64) -> Option<Sums> {
         open.extend(made.iter().flatten());
         terms.resize(separated.parts.len(), Vec::new());
         terms[part.index()] = made;
-        if isolation.visited > visits {
+        if isolation.region.visits > visits {
             return None;
         }
     }
@@ -66,7 +66,6 @@ fn chain(graph: &DerivativeGraph, from: u32, first: Option<PartId>) -> Product {
 struct Isolation {
     region: Region,
     change: Change,
-    visited: u64,
 }
 
 impl Isolation {
@@ -83,7 +82,6 @@ impl Isolation {
             }
             let Some(way) = graph.way_of(ends) else { continue };
             graph.region(ends, way, &mut self.region);
-            self.visited += self.region.size();
             self.region.parts.sort_unstable();
             let (upper, lower) = (graph.vertex(ends.upper), graph.vertex(ends.lower));
             let inner = parts.subgraph(&self.region.parts, upper, lower);
@@ -92,7 +90,7 @@ impl Isolation {
             self.change.after(&graph, ends, &self.region);
             queue.extend(self.change.found.iter().map(|e| (distance(*e), *e)));
         }
-        self.visited += graph.n_nodes() as u64;
+        self.region.visits += graph.n_nodes() as u64;
         graph.edges(graph.root(), Way::Down).map(|(first, child)| chain(&graph, child, Some(first))).collect()
     }
 }
