@@ -3,7 +3,7 @@
 //! In: roots. Out: roots with the same values from fewer operations, in the same graph.
 //!
 //! ```text
-//! nodes ──model──▶ values ──class──▶ classes ──choose──▶ a way for each ──scale──▶ code ──replay──▶ nodes
+//! nodes ──model──▶ values ──class──▶ classes ──choose, join──▶ ways ──scale──▶ code ──replay──▶ nodes ──check
 //!            └──────hazard──▶ where undefined ──┘
 //! ```
 //!
@@ -21,8 +21,11 @@
 //!
 //! # Rounding
 //! A class is computed in one of the ways in which its own nodes compute it, the one that was there
-//! first: the function's own before the derivative's. Constants are doubles that round the exact
-//! factors once.
+//! first (the function's own before the derivative's), or as a sum or product of two others that costs
+//! less. Sums that cancel, and those for which running error analysis says that they round worse than
+//! the class did, are not taken (`join.rs`, `choose.rs`); divisions are never introduced. Constants are
+//! doubles that round the exact factors once. In the end the rounding errors of the old and the new
+//! roots are measured (`check.rs`), and the new ones taken only if theirs are about as small.
 //!
 //! ```
 //! use chainrule_graph::{Graph, Numbering, Semantics, number};
@@ -36,21 +39,23 @@
 //! assert_eq!(numbered.roots, [p, p]);
 //! ```
 
+mod check;
+mod choose;
 mod class;
 mod code;
 mod constant;
 mod field;
 mod hazard;
+mod join;
 mod model;
 mod real;
 mod scale;
 
 use crate::evaluate::counts;
 use crate::graph::{Graph, Node, NodeId, Semantics};
-use chainrule_base::Arena;
 use chainrule_ops::Counts;
-use class::{Classes, Place, Way, one};
-use real::Double2;
+use check::Verdict;
+use class::{Classes, Place, one};
 
 /// Options of [`number`].
 #[derive(Clone, Copy, Debug)]
@@ -59,12 +64,14 @@ pub struct Numbering {
     pub seed: u64,
     /// Graphs with more nodes than this below the roots are left as they are.
     pub max_nodes: usize,
+    /// How many pairs of values are looked at, at most, for cheaper ways to compute others.
+    pub max_pairs: usize,
 }
 
-/// Seed 0x5eed, two million nodes.
+/// Seed 0x5eed, two million nodes, four million pairs.
 impl Default for Numbering {
     fn default() -> Self {
-        Self { seed: 0x5eed, max_nodes: 2_000_000 }
+        Self { seed: 0x5eed, max_nodes: 2_000_000, max_pairs: 4_000_000 }
     }
 }
 
@@ -116,18 +123,28 @@ pub fn number(graph: &mut Graph, roots: &[NodeId], options: &Numbering) -> Numbe
             Place::Times(_, class) => report.constants += usize::from(class == one()),
         }
     }
-    let first =
-        |c: &class::Class| c.ways.first().copied().unwrap_or(Way::Sum(Double2::ONE, one(), Double2::ONE, one()));
-    let chosen: Arena<class::ClassId, Way> = classes.classes.as_slice().iter().map(first).collect();
-    let code = scale::code(graph, &classes, &chosen, roots);
-    if !code.is_moderate() {
-        return Numbered { roots: roots.to_vec(), report };
+    // Cheaper ways are given up where they round worse, and so is everything where values differ.
+    for max_pairs in [options.max_pairs, 0] {
+        let code = choose::choose(graph, &classes, roots, max_pairs);
+        if !code.is_moderate() {
+            continue;
+        }
+        // The models know nothing of the values that calls of numbers have.
+        let new = code.replay(graph, false);
+        if counts(graph, &new).weight >= before.weight {
+            continue;
+        }
+        match check::compare(graph, options.seed ^ 1, roots, &new) {
+            Verdict::Good => {
+                let simplified = code.replay(graph, true);
+                let [plain_counts, counts] = [&new, &simplified].map(|roots| counts(graph, roots));
+                let is_better = counts.weight <= plain_counts.weight;
+                report.after = if is_better { counts } else { plain_counts };
+                return Numbered { roots: if is_better { simplified } else { new }, report };
+            }
+            Verdict::Rough | Verdict::Wrong if max_pairs == 0 => break,
+            Verdict::Rough | Verdict::Wrong => {}
+        }
     }
-    let new = code.replay(graph);
-    let after = counts(graph, &new);
-    if new.len() < roots.len() || after.weight >= before.weight {
-        return Numbered { roots: roots.to_vec(), report };
-    }
-    report.after = after;
-    Numbered { roots: new, report }
+    Numbered { roots: roots.to_vec(), report }
 }

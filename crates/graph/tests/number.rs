@@ -133,6 +133,48 @@ fn equal_up_to_a_factor() {
 }
 
 #[test]
+fn values_are_made_of_what_is_there() {
+    scene!(s, x, y, z);
+    // (x+z)(y+z) - z(x+y+z) is x*y.
+    let (xz, yz) = (s.f(Op::Add, &[x, z]), s.f(Op::Add, &[y, z]));
+    let (product, sum) = (s.f(Op::Mul, &[xz, yz]), s.f(Op::Add, &[xz, y]));
+    let rest = s.f(Op::Mul, &[z, sum]);
+    let short = s.f(Op::Sub, &[product, rest]);
+    let result = numbered(&mut s.g, &[short]);
+    assert_eq!(result.roots, [s.g.mul(x, y)]);
+    // x^2 z, y^2 z and (x^2 + y^2) z: the third is the sum of the others.
+    scene!(s, x, y, z);
+    let (xx, yy) = (s.f(Op::Mul, &[x, x]), s.f(Op::Mul, &[y, y]));
+    let (a, b, sum) = (s.f(Op::Mul, &[xx, z]), s.f(Op::Mul, &[yy, z]), s.f(Op::Add, &[xx, yy]));
+    let roots = [a, b, s.f(Op::Mul, &[sum, z])];
+    let result = numbered(&mut s.g, &roots);
+    assert_eq!((result.report.before.arithmetic(), result.report.after.arithmetic()), (6, 5));
+    s.check(&roots, &result.roots);
+    let quick = number(&mut s.g, &roots, &Numbering { max_pairs: 0, ..Numbering::default() });
+    assert_eq!(quick.roots, roots);
+}
+
+#[test]
+fn differences_that_cancel_are_not_taken() {
+    // a = 1000x + s and b = 1000x are there; s must not become a - b.
+    scene!(s, x, y, z);
+    let thousand = s.c(1000.0);
+    let b = s.f(Op::Mul, &[thousand, x]);
+    let (c, d) = (s.f(Op::Sin, &[y]), s.f(Op::Cos, &[y]));
+    let (cc, dd) = (s.f(Op::Mul, &[c, c]), s.f(Op::Mul, &[d, d]));
+    let small = s.f(Op::Sub, &[cc, dd]);
+    let a = s.f(Op::Add, &[b, small]);
+    let (twice, two) = (s.f(Op::Mul, &[small, small]), s.c(2.0));
+    let more = s.f(Op::Mul, &[two, twice]);
+    let roots = [a, b, more];
+    let result = numbered(&mut s.g, &roots);
+    let point = [1.0, 0.785, 0.0];
+    let exact = s.g.f64_at(&point, &roots).unwrap()[2];
+    let found = s.g.f64_at(&point, &result.roots).unwrap()[2];
+    assert!((exact - found).abs() <= 1e-15 * exact.abs(), "{exact} became {found}");
+}
+
+#[test]
 fn known_functions_follow_their_identities() {
     for (op, sign) in [(Op::Sin, -1.0), (Op::Cos, 1.0), (Op::Tanh, -1.0), (Op::Erf, -1.0), (Op::Cosh, 1.0)] {
         scene!(s, x, y, z);

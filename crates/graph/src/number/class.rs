@@ -7,12 +7,12 @@
 //! wherever each of its nodes is. Ways refer to classes that are older, so there is no cycle.
 //!
 //! A node belongs to a class when the ratios between its draws in the field are the class's, its
-//! factors in both real models agree to their error bounds (they then are the factor), and the class's
+//! factors in all real models agree to their error bounds (they then are the factor), and the class's
 //! hazards are among its own. It adds a way to the class only when the hazards are the same.
 
 use super::field::Fp;
 use super::hazard::Hazards;
-use super::model::{FIELD_DRAWS, Value};
+use super::model::{FIELD_DRAWS, REAL_DRAWS, Value};
 use super::real::Double2;
 use crate::graph::{Graph, Node, NodeId};
 use crate::traverse::NodeSet;
@@ -79,14 +79,17 @@ pub(super) fn ratios(value: &Value) -> Option<[Fp; FIELD_DRAWS - 1]> {
 
 /// The factor of `value` by `unit`, whose ratios are the same, if it is one.
 pub(super) fn factor(value: &Value, unit: &Value) -> Option<Double2> {
-    let [first, second] = std::array::from_fn(|d| {
+    let quotient = |d: usize| {
         let (v, u) = (value.real[d], unit.real[d]);
         (v.value / u.value, v.uncertainty() + u.uncertainty())
+    };
+    let first = quotient(0);
+    let certain = (0..REAL_DRAWS).all(|d| quotient(d).1 <= 1e-18);
+    let agree = (1..REAL_DRAWS).map(quotient).all(|other| {
+        let difference = (first.0 - other.0).high.abs();
+        difference <= (4.0 * (first.1 + other.1) + 1e-28) * first.0.high.abs()
     });
-    let certain = |e: f64| e <= 1e-18;
-    let difference = (first.0 - second.0).high.abs();
-    let agree = difference <= (4.0 * (first.1 + second.1) + 1e-28) * first.0.high.abs();
-    (certain(first.1) && certain(second.1) && agree && first.0.high.is_normal()).then(|| snapped(first.0))
+    (certain && agree && first.0.high.is_normal()).then(|| snapped(first.0))
 }
 
 /// The integer or the inverse of one that is meant.

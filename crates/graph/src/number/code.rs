@@ -101,8 +101,8 @@ impl Code {
         counts.weight
     }
 
-    /// The nodes of the roots.
-    pub(super) fn replay(&self, graph: &mut Graph) -> Vec<NodeId> {
+    /// The nodes of the roots; with calls as they stand, or simplified, such as those of numbers.
+    pub(super) fn replay(&self, graph: &mut Graph, simplified: bool) -> Vec<NodeId> {
         let uses = self.uses();
         let mut nodes: Arena<InstrId, Option<NodeId>> = Arena::filled(self.instrs.len(), None);
         for (id, instr) in self.instrs.iter() {
@@ -120,7 +120,8 @@ impl Code {
                 Instr::Arithmetic(op, ..) => graph.raw(*op, &args),
                 Instr::Call(node, _) if args.as_slice() == graph.args(*node) => *node,
                 Instr::Call(node, _) => match graph.node(*node) {
-                    Node::Apply(op, _) => graph.apply(op, &args),
+                    Node::Apply(op, _) if simplified => graph.apply(op, &args),
+                    Node::Apply(op, _) => graph.raw(op, &args),
                     Node::External(function, _) => graph.external(function, &args),
                     Node::Const(_) | Node::Input(_) | Node::Derivative(_) => *node,
                 },

@@ -1,4 +1,4 @@
-//! Random values for all nodes: in the field, several times, and in real numbers, twice.
+//! Random values for all nodes: in the field and in real numbers, three times each.
 //!
 //! In: a graph and the nodes below its roots. Out: a [`Value`] for each.
 //!
@@ -37,7 +37,7 @@ use rustc_hash::FxHashMap;
 /// Draws in the field. One gives the factor between two values, the others their ratio's certainty.
 pub(super) const FIELD_DRAWS: usize = 3;
 /// Draws in the reals.
-pub(super) const REAL_DRAWS: usize = 2;
+pub(super) const REAL_DRAWS: usize = 3;
 /// The largest exponent of a power that is followed.
 const MAX_EXPONENT: f64 = 65536.0;
 
@@ -131,12 +131,14 @@ impl Source {
         parts.into_iter().fold(mix(self.seed ^ mix(kind)), |key, part| mix(key.rotate_left(7) ^ mix(part)))
     }
 
-    /// The element of this key; real numbers lie between 0.6 and 1.6 in magnitude.
+    /// The element of this key. Real numbers are of a size between 0.6 and 1.6 in the first model, and
+    /// smaller than 1 in the others: what is stable at large arguments may not be at small ones.
     fn element(&self, key: u64) -> Value {
         let field = std::array::from_fn(|d| Fp::new(mix(key ^ mix(d as u64 + 1))));
         let real = std::array::from_fn(|d| {
             let bits = mix(key ^ mix(d as u64 + 101));
-            let size = 0.6 + (bits >> 12) as f64 / (1u64 << 52) as f64;
+            let unit = (bits >> 12) as f64 / (1u64 << 52) as f64;
+            let size = [0.6 + unit, 0.2 + 0.5 * unit, 0.4 + 0.6 * unit][d];
             Real::from(if bits & 1 == 1 { -size } else { size })
         });
         Value { field, real }

@@ -9,13 +9,16 @@
 //!
 //! | class | scale |
 //! | --- | --- |
-//! | sum | of those of its terms' multiples and its demands the one with fewest multiplications |
+//! | sum | of its terms' multiples, its demands and its wishes the one with fewest multiplications |
 //! | product, quotient | each demand that a pair of multiples meets; if there is none, the first pair |
 //! | call | as it is |
 //!
 //! A demand that is not met is a multiplication by a constant. When that is the only use of a product,
-//! the constant may as well go to one of its factors; [`plan`] lets it go there where other products
-//! want the same multiple. The code is made again with the plan, a few times, and the best is kept.
+//! the constant may as well go to one of its factors; [`extend_plan`] lets it go there where other
+//! products want the same multiple. What sums would like to take their terms in are *wishes*: each that
+//! is missed costs a multiplication as well. The code is made a few times, each time with the plan and
+//! the wishes of the time before (coordinate descent over the scales), once from no wishes and once
+//! from the scales that the nodes have by themselves; the best is kept.
 
 use super::class::{ClassId, Classes, Place, Way, one};
 use super::code::{Code, Instr, InstrId};
@@ -26,8 +29,12 @@ use chainrule_ops::Op;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// How often the code is made again with a better plan.
-const ROUNDS: usize = 4;
+/// How often the code is made again from each start; once only where there are many classes.
+const ROUNDS: usize = 5;
+/// How many classes are many.
+const MANY: usize = 50_000;
+/// How many wishes of a class are heard at most.
+const MAX_WISHES: usize = 6;
 
 /// Multiples that are asked for besides those that the code needs by itself.
 type Plan = Arena<ClassId, SmallVec<[Double2; 1]>>;
@@ -36,21 +43,66 @@ type Plan = Arena<ClassId, SmallVec<[Double2; 1]>>;
 /// number of multiples of a class.
 pub(super) fn code(graph: &Graph, classes: &Classes, chosen: &Arena<ClassId, Way>, roots: &[NodeId]) -> Code {
     let needed = needed(graph, classes, chosen, roots);
-    let mut extra: Plan = Arena::filled(chosen.len(), SmallVec::new());
     let mut best: Option<(u64, Code)> = None;
-    for _ in 0..ROUNDS {
-        let code = Maker::new(graph, classes, chosen, &needed, &extra).code(roots);
-        let weight = code.weight(graph);
-        let is_better = best.as_ref().is_none_or(|(least, _)| weight < *least);
-        let plan_grew = plan(chosen, &code, &mut extra);
-        if is_better {
-            best = Some((weight, code));
-        }
-        if !plan_grew {
-            break;
+    let nothing: Plan = Arena::filled(chosen.len(), SmallVec::new());
+    for start in [nothing.clone(), natural_wishes(chosen, &needed)] {
+        let (mut plan, mut wishes) = (nothing.clone(), start);
+        for _ in 0..if chosen.len() > MANY { 1 } else { ROUNDS } {
+            let code = Maker::new(graph, classes, chosen, &needed, &plan, &wishes).code(roots);
+            let weight = code.weight(graph);
+            extend_plan(chosen, &code, &mut plan);
+            let next = wishes_of(chosen, &code);
+            let settled = best.as_ref().is_some_and(|(least, _)| weight == *least) && next == wishes;
+            // Without multiplications by constants no other scale is better.
+            let is_bare = !code.instrs.iter().any(|(_, instr)| matches!(instr, Instr::Scaled(..)));
+            if best.as_ref().is_none_or(|(least, _)| weight < *least) {
+                best = Some((weight, code));
+            }
+            if is_bare {
+                return best.map(|(_, code)| code).unwrap_or_default();
+            }
+            if settled {
+                break;
+            }
+            wishes = next;
         }
     }
     best.map(|(_, code)| code).unwrap_or_default()
+}
+
+/// The multiples for which every sum has the unit of its class as its scale.
+fn natural_wishes(chosen: &Arena<ClassId, Way>, needed: &Arena<ClassId, Need>) -> Plan {
+    let mut wishes: Plan = Arena::filled(chosen.len(), SmallVec::new());
+    for (class, way) in chosen.iter().skip(1).filter(|(class, _)| needed[*class].is_needed) {
+        wish(&mut wishes, way, Double2::ONE);
+        if wishes[class].len() < MAX_WISHES {
+            wishes[class].push(Double2::ONE);
+        }
+    }
+    wishes
+}
+
+/// The multiples that the sums of `code` take their terms in.
+fn wishes_of(chosen: &Arena<ClassId, Way>, code: &Code) -> Plan {
+    let mut wishes: Plan = Arena::filled(chosen.len(), SmallVec::new());
+    for (id, instr) in code.instrs.iter() {
+        if matches!(instr, Instr::Arithmetic(..)) {
+            let computed = code.computes[id];
+            wish(&mut wishes, &chosen[computed.class], computed.scale);
+        }
+    }
+    wishes
+}
+
+fn wish(wishes: &mut Plan, way: &Way, scale: Double2) {
+    if let Way::Sum(x, a, y, b) = way {
+        for (class, scale) in [(*a, *x * scale), (*b, *y * scale)] {
+            let list = &mut wishes[class];
+            if class != one() && list.len() < MAX_WISHES && !list.iter().any(|s| s.abs().is_near(scale.abs())) {
+                list.push(scale);
+            }
+        }
+    }
 }
 
 /// What has to be computed of a class.
@@ -102,7 +154,8 @@ struct Maker<'a> {
     classes: &'a Classes,
     chosen: &'a Arena<ClassId, Way>,
     needed: &'a Arena<ClassId, Need>,
-    extra: &'a Plan,
+    plan: &'a Plan,
+    wishes: &'a Plan,
     code: Code,
     /// The multiples that are there, by class.
     made: Arena<ClassId, SmallVec<[(Double2, InstrId); 2]>>,
@@ -114,10 +167,11 @@ impl<'a> Maker<'a> {
         classes: &'a Classes,
         chosen: &'a Arena<ClassId, Way>,
         needed: &'a Arena<ClassId, Need>,
-        extra: &'a Plan,
+        plan: &'a Plan,
+        wishes: &'a Plan,
     ) -> Self {
         let made = Arena::filled(chosen.len(), SmallVec::new());
-        Self { graph, classes, chosen, needed, extra, code: Code::default(), made }
+        Self { graph, classes, chosen, needed, plan, wishes, code: Code::default(), made }
     }
 
     fn code(mut self, roots: &[NodeId]) -> Code {
@@ -126,7 +180,7 @@ impl<'a> Maker<'a> {
                 continue;
             }
             let mut demands: SmallVec<[Double2; 4]> = self.needed[class].demands.iter().copied().collect();
-            demands.extend(self.extra[class].iter().copied());
+            demands.extend(self.plan[class].iter().copied());
             match *way {
                 Way::Call(node, factor) => self.call(class, node, factor),
                 Way::Product(factor, a, b) => self.pairs(Op::Mul, class, factor, (a, b), &demands),
@@ -203,7 +257,13 @@ impl<'a> Maker<'a> {
             }
         }
         if self.made[class].is_empty() {
-            let ((x, i), (y, j)) = (of_a[0], of_b[0]);
+            let wished = |x: Double2, y: Double2| {
+                let scale = scale(x, y).abs();
+                self.wishes[class].iter().any(|w| w.abs().is_near(scale))
+            };
+            let all = of_a.iter().flat_map(|x| of_b.iter().map(move |y| (*x, *y)));
+            let found = all.into_iter().find(|((x, _), (y, _))| wished(*x, *y));
+            let ((x, i), (y, j)) = found.unwrap_or((of_a[0], of_b[0]));
             let (i, j) = (self.operand(a, x, i), self.operand(b, y, j));
             self.record(Instr::Arithmetic(op, i, j), class, scale(x, y));
         }
@@ -219,9 +279,14 @@ impl<'a> Maker<'a> {
         candidates.extend(self.made[a].iter().filter(|_| a != one()).map(|(s, _)| *s / x));
         candidates.extend(self.made[b].iter().filter(|_| b != one()).map(|(s, _)| *s / y));
         candidates.extend(demands.iter().copied());
+        let wishes = &self.wishes[class];
+        candidates.extend(wishes.iter().copied());
         let price = |scale: &Double2| {
-            let unmet = demands.iter().filter(|d| !d.abs().is_near(scale.abs())).count();
-            unmet + usize::from(!self.is_there(a, *scale * x)) + usize::from(!self.is_there(b, *scale * y))
+            let differs = |d: &&Double2| !d.abs().is_near(scale.abs());
+            let is_demanded = |w: &Double2| demands.iter().any(|d| d.abs().is_near(w.abs()));
+            let unmet = demands.iter().filter(differs).count();
+            let missed = wishes.iter().filter(differs).filter(|w| !is_demanded(w)).count();
+            unmet + missed + usize::from(!self.is_there(a, *scale * x)) + usize::from(!self.is_there(b, *scale * y))
         };
         let Some(scale) = candidates.iter().copied().min_by_key(price) else { return };
         let (i, x_made) = self.up_to_sign(a, scale * x);
@@ -255,8 +320,7 @@ impl<'a> Maker<'a> {
 }
 
 /// Adds to the plan the multiples of factors that let several constants be multiplied in at once.
-/// Returns whether there were any.
-fn plan(chosen: &Arena<ClassId, Way>, code: &Code, extra: &mut Plan) -> bool {
+fn extend_plan(chosen: &Arena<ClassId, Way>, code: &Code, plan: &mut Plan) {
     let uses = code.uses();
     // Products that are used by constants only, and how often so.
     let mut scaled_uses: Arena<InstrId, u32> = Arena::filled(code.instrs.len(), 0);
@@ -290,16 +354,13 @@ fn plan(chosen: &Arena<ClassId, Way>, code: &Code, extra: &mut Plan) -> bool {
         }
         wishes.push((copy, wish));
     }
-    let mut grew = false;
     for (_, wish) in wishes {
         let count = |(class, scale): &(ClassId, Double2)| counts.get(&(*class, key(*scale))).copied().unwrap_or(0);
         let (class, scale) = if count(&wish[1]) > count(&wish[0]) { wish[1] } else { wish[0] };
-        if count(&(class, scale)) >= 2 && !extra[class].iter().any(|s| s.abs().is_near(scale.abs())) {
-            extra[class].push(scale);
-            grew = true;
+        if count(&(class, scale)) >= 2 && !plan[class].iter().any(|s| s.abs().is_near(scale.abs())) {
+            plan[class].push(scale);
         }
     }
-    grew
 }
 
 /// Equal for scales that differ in sign and rounding only, but for bad luck.
