@@ -55,6 +55,9 @@ pub enum StopReason {
     ProductBudget,
     /// [`Budget::scores`] are used up.
     ScoreBudget,
+    /// The derivative graphs of all pairs have more edges together than D* takes on
+    /// ([`crate::dstar::Options::memberships`]), or factoring them takes far more than is usual.
+    SeparationBudget,
     /// [`Budget::evaluations`] are used up. A search has a program nevertheless, the best one found.
     EvaluationBudget,
 }

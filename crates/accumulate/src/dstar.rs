@@ -104,11 +104,11 @@ pub fn run(linear: &LinearGraph, budget: &Budget) -> Outcome {
 #[must_use]
 pub fn run_with(linear: &LinearGraph, budget: &Budget, options: &Options) -> Outcome {
     let Some(n) = memberships(linear, options.memberships) else {
-        return Outcome::stopped(StopReason::EvaluationBudget);
+        return Outcome::stopped(StopReason::SeparationBudget);
     };
     match sums(linear, n, options) {
         Some((separated, sums)) => emit::emit(linear, budget, options.units, &separated, &sums),
-        None => Outcome::stopped(StopReason::EvaluationBudget),
+        None => Outcome::stopped(StopReason::SeparationBudget),
     }
 }
 

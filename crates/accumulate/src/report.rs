@@ -93,6 +93,8 @@ impl Report {
                     "there are more paths than the budget allows"
                 } else if stopped_by(StopReason::ScoreBudget) {
                     "finding the order takes more than the budget allows"
+                } else if stopped_by(StopReason::SeparationBudget) {
+                    "the derivative graphs of all pairs together are too large"
                 } else {
                     "the program would have more products than the budget allows"
                 }
@@ -117,6 +119,7 @@ impl fmt::Display for Report {
                     write!(f, "{} (plain: {}), the budget used up", attempt.folded, attempt.plain)?;
                 }
                 StopReason::EvaluationBudget => f.write_str("stopped: too many candidates")?,
+                StopReason::SeparationBudget => f.write_str("stopped: derivative graphs too large")?,
                 StopReason::ScoreBudget => f.write_str("stopped: scores too dear")?,
             }
             match &attempt.verdict {

@@ -164,7 +164,7 @@ fn too_many_memberships_stop_it() {
     let start = Instant::now();
     let outcome = dstar::run(&linear, &Budget::default());
     println!("{} edges: {:?} in {:.2} s", linear.n_edges(), outcome.stop, start.elapsed().as_secs_f64());
-    assert_eq!(outcome.stop, StopReason::EvaluationBudget);
+    assert_eq!(outcome.stop, StopReason::SeparationBudget);
 }
 
 #[test]

@@ -17,6 +17,7 @@ use crate::VertexId;
 use chainrule_base::Id;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::rc::Rc;
 
 /// A product of parts.
 pub(super) type Product = Vec<PartId>;
@@ -37,10 +38,12 @@ pub(super) fn isolate(separated: &mut Separated, visits: u64) -> Option<Sums> {
     let mut open: Vec<PartId> = results.iter().flatten().copied().collect();
     let mut isolation = Isolation::default();
     while let Some(part) = open.pop() {
-        if !matches!(separated.parts.get(part).kind, Kind::Subgraph(_)) || !terms[part.index()].is_empty() {
+        let Kind::Subgraph(set) = &separated.parts.get(part).kind else { continue };
+        if !terms[part.index()].is_empty() {
             continue;
         }
-        let made = isolation.terms(&mut separated.parts, part);
+        let set = Rc::clone(set);
+        let made = isolation.terms(&mut separated.parts, &set);
         open.extend(made.iter().flatten());
         terms.resize(separated.parts.len(), Vec::new());
         terms[part.index()] = made;
@@ -69,9 +72,9 @@ struct Isolation {
 }
 
 impl Isolation {
-    /// The terms of a subgraph.
-    fn terms(&mut self, parts: &mut Parts, part: PartId) -> Vec<Product> {
-        let mut graph = alone(parts, part);
+    /// The terms of the subgraph of these parts.
+    fn terms(&mut self, parts: &mut Parts, set: &[PartId]) -> Vec<Product> {
+        let mut graph = alone(parts, set);
         let whole = Ends { upper: graph.root(), lower: 0 };
         let distance = |ends: Ends| Reverse((ends.upper - ends.lower, ends.lower));
         let mut queue: BinaryHeap<_> = factor_subgraphs(&graph).into_iter().map(|e| (distance(e), e)).collect();
@@ -95,14 +98,19 @@ impl Isolation {
     }
 }
 
-/// A subgraph as a derivative graph.
-fn alone(parts: &Parts, part: PartId) -> DerivativeGraph {
-    let Kind::Subgraph(set) = &parts.get(part).kind else { return DerivativeGraph::new(Vec::new(), [].into_iter()) };
-    let mut vertices: Vec<VertexId> = set.iter().flat_map(|p| [parts.get(*p).upper, parts.get(*p).lower]).collect();
+/// These parts as a derivative graph.
+fn alone(parts: &Parts, set: &[PartId]) -> DerivativeGraph {
+    let ends = |p: &PartId| (parts.get(*p).upper, parts.get(*p).lower);
+    let mut vertices: Vec<VertexId> = set.iter().map(ends).flat_map(|(upper, lower)| [upper, lower]).collect();
     vertices.sort_unstable();
     vertices.dedup();
     let place = |v: VertexId| vertices.partition_point(|u| *u < v) as u32;
-    let edges: Vec<(PartId, u32, u32)> =
-        set.iter().map(|p| (*p, place(parts.get(*p).upper), place(parts.get(*p).lower))).collect();
+    let edges: Vec<(PartId, u32, u32)> = set
+        .iter()
+        .map(|p| {
+            let (upper, lower) = ends(p);
+            (*p, place(upper), place(lower))
+        })
+        .collect();
     DerivativeGraph::new(vertices, edges.into_iter())
 }
