@@ -44,8 +44,8 @@ pub enum Rest {
 /// The ways that [`run`] tries.
 pub const RESTS: &[Rest] = &[
     Rest::Vertices,
-    Rest::Pages,
     by_levels(Side::Sources, Segment::Tail, Cost::Free),
+    Rest::Pages,
     by_levels(Side::Sources, Segment::Head, Cost::Free),
     by_levels(Side::Sinks, Segment::Tail, Cost::Free),
     by_levels(Side::Sinks, Segment::Head, Cost::Free),
@@ -64,10 +64,10 @@ const fn by_levels(side: Side, segment: Segment, cost: Cost) -> Rest {
 pub const MANY: usize = 1000;
 
 /// The cheapest program of all ways to accumulate the rest; the first of them on ties. On graphs of more
-/// than [`MANY`] edges the rest is accumulated vertex by vertex.
+/// than [`MANY`] edges only the first two are tried.
 #[must_use]
 pub fn run(linear: &LinearGraph, budget: &Budget) -> Outcome {
-    let rests = if linear.n_edges() > MANY { &RESTS[..1] } else { RESTS };
+    let rests = if linear.n_edges() > MANY { &RESTS[..2] } else { RESTS };
     let mut best: Option<(u64, Program)> = None;
     let mut stop = StopReason::ProductBudget;
     for &rest in rests {
