@@ -25,7 +25,7 @@ use chainrule_ops::{CostClass, Op};
 use smallvec::SmallVec;
 
 /// What is collected across nodes that several others use.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Policy {
     /// Whether products are copied into all their users.
     pub shared_products: bool,
@@ -54,6 +54,8 @@ impl Choice {
 
 /// Larger products are made of smaller ones.
 const MAX_DEGREE: u32 = 24;
+/// Sums that are wider are not taken over by others.
+const MAX_WIDTH: usize = 256;
 /// No more cubes are made by multiplying out.
 const MAX_PRODUCT: usize = 32;
 
@@ -211,7 +213,8 @@ impl Collector<'_> {
         let (coef, core) = self.cores[id.index()];
         let coef = coef * factor;
         let own = &mut self.sums[core.index()];
-        if taken && own.as_ref().is_some_and(|cubes| cubes.iter().all(|c| is_tame(c.coef * coef))) {
+        let may = |cubes: &Vec<Cube>| coef == 1.0 || cubes.iter().all(|c| is_tame(c.coef * coef));
+        if taken && own.as_ref().is_some_and(may) {
             let mut cubes = if self.n_uses[core.index()] == 1 { own.take() } else { own.clone() }.unwrap_or_default();
             if coef != 1.0 {
                 for cube in &mut cubes {
@@ -231,6 +234,7 @@ impl Collector<'_> {
         let [mut p, mut q] = [(a, 1.0), (b, sign)].map(|(id, sign)| {
             let core = self.cores[id.index()].1;
             let taken = match (self.n_uses[core.index()], self.sums[core.index()].as_deref()) {
+                (_, Some(cubes)) if cubes.len() > MAX_WIDTH => false,
                 (1, _) => true,
                 (_, Some([_])) => self.policy.shared_products,
                 (_, Some(cubes)) => self.policy.shared_sums.is_some_and(|choice| choice.takes(core, cubes.len())),

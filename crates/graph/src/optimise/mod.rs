@@ -44,7 +44,7 @@ use window::{Order, Part, remade, sweep};
 /// How much is tried.
 #[derive(Clone, Copy, Debug)]
 pub struct Optimise {
-    /// How many nodes may be looked at altogether: each round looks at all.
+    /// How many nodes may be looked at altogether: each round looks at all. There is a first round in any case.
     pub budget: u64,
     /// How many nodes a window has: smaller graphs are searched as a whole, larger ones in windows.
     pub window: usize,
@@ -134,15 +134,22 @@ struct Search {
     rounds: usize,
     budget: u64,
     window: usize,
+    /// Whether there is a first round whatever the budget.
+    whole: bool,
 }
 
 /// Rounds with a random choice without a saving, before the search in a window ends.
 const PATIENCE: usize = 24;
 
+/// Larger graphs have rounds in windows of so many nodes instead of rounds on the whole.
+const WHOLE: usize = 30_000;
+const PLAIN: Policy = Policy { shared_products: false, shared_sums: None };
+const PRODUCTS: Policy = Policy { shared_products: true, shared_sums: None };
+
 impl Search {
     fn new(part: Part, options: &Optimise) -> Self {
         let weight = counts(&part.graph, &part.roots).weight;
-        Self { part, weight, rounds: 0, budget: options.budget, window: options.window.max(2) }
+        Self { part, weight, rounds: 0, budget: options.budget, window: options.window.max(2), whole: true }
     }
 
     /// Rounds on the whole, then on windows of it, until neither saves.
@@ -152,13 +159,26 @@ impl Search {
         let mut since = 0;
         loop {
             let before = self.weight;
-            if !self.rounds_of_choice() {
+            if self.part.graph.len() > WHOLE {
+                if sweeps == 0 {
+                    self.sweep(Order::DepthFirst, (WHOLE, WHOLE), |search| {
+                        _ = search.round(PRODUCTS, Preference::Oldest)
+                    });
+                }
+            } else if !self.rounds_of_choice() {
                 return StopReason::Budget;
             }
             if self.part.graph.len() <= self.window {
                 return if self.rounds_at_random() { StopReason::Settled } else { StopReason::Budget };
             }
-            if !self.sweep(orders[sweeps % 3], (self.window * (1 + sweeps % 5) / 5, self.window)) {
+            let sizes = (self.window * (1 + sweeps % 5) / 5, self.window);
+            self.sweep(orders[sweeps % 3], sizes, |search| {
+                search.whole = false;
+                if search.rounds_of_choice() {
+                    search.rounds_at_random();
+                }
+            });
+            if self.budget == 0 {
                 return StopReason::Budget;
             }
             sweeps += 1;
@@ -171,16 +191,14 @@ impl Search {
 
     /// Rounds with each policy on the whole while they save; false when the budget is spent.
     fn rounds_of_choice(&mut self) -> bool {
-        let plain = Policy::default();
-        let products = Policy { shared_products: true, shared_sums: None };
         let mut improved = true;
         while improved {
             improved = false;
             for (policy, preference) in [
-                (plain, Preference::Oldest),
-                (products, Preference::Oldest),
-                (products, Preference::Newest),
-                (plain, Preference::Newest),
+                (PLAIN, Preference::Oldest),
+                (PRODUCTS, Preference::Oldest),
+                (PRODUCTS, Preference::Newest),
+                (PLAIN, Preference::Newest),
             ] {
                 match self.round(policy, preference) {
                     Some(better) => improved |= better,
@@ -208,15 +226,13 @@ impl Search {
         true
     }
 
-    /// Each window by itself; false when the budget is spent.
-    fn sweep(&mut self, order: Order, sizes: (usize, usize)) -> bool {
+    /// Each window by itself.
+    fn sweep(&mut self, order: Order, sizes: (usize, usize), rounds_of: impl Fn(&mut Search)) {
         let Self { part, rounds, budget, window, .. } = self;
         let (graph, roots) = sweep(&part.graph, &part.roots, order, sizes, |part| {
             let mut search = Search::new(part, &Optimise { budget: *budget, window: *window });
             let before = search.weight;
-            if search.rounds_of_choice() {
-                search.rounds_at_random();
-            }
+            rounds_of(&mut search);
             (*rounds, *budget) = (*rounds + search.rounds, search.budget);
             (search.weight < before).then_some((search.part.graph, search.part.roots))
         });
@@ -225,17 +241,17 @@ impl Search {
             (self.part.graph, self.part.roots) = graph.extract(&roots);
             self.weight = weight;
         }
-        self.budget > 0
     }
 
     /// One round; whether it was kept, `None` when the budget does not allow it.
     fn round(&mut self, policy: Policy, preference: Preference) -> Option<bool> {
         let n = self.part.graph.len() as u64;
-        if self.budget < n {
+        let first = self.whole && self.rounds == 0;
+        if self.budget < n && !first {
             self.budget = 0;
             return None;
         }
-        self.budget -= n;
+        self.budget = self.budget.saturating_sub(n);
         self.rounds += 1;
         let Part { graph, roots, exact } = &self.part;
         let network = extract(collect(graph, roots, exact, policy), preference);
