@@ -15,7 +15,8 @@
 //! of rounded operations. Then the error of `S` already is of the order of `eps * sum_{i>1} |t_i|`, and since
 //! `|t_1| <= |S| + sum_{i>1} |t_i|`, the error of `sum_i (a*t_i)`, which is of the order of
 //! `eps * |a| * sum_i |t_i|`, is at most a small multiple of the error of `a*S`. A difference of two inputs
-//! or of an input and a number is exact but for one rounding, so such sums are never multiplied out.
+//! or of an input and a number is exact but for one rounding, and where it cancels, `a*x - a*y` has lost the
+//! digits that `a*(x - y)` keeps; so such sums are never multiplied out.
 
 use super::cube::{Cube, Literal, degree, multiply};
 use super::network::{Form, Network, Term, is_tame, like_terms};

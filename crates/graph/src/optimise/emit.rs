@@ -45,7 +45,7 @@ pub(super) fn arguments(form: &Form, mut see: impl FnMut(Literal)) {
 }
 
 /// The literals that the roots need, arguments first, and by how many cubes each is divided by.
-fn order(network: &Network) -> Option<(Vec<Literal>, Arena<Literal, u32>)> {
+pub(super) fn order(network: &Network) -> Option<(Vec<Literal>, Arena<Literal, u32>)> {
     let mut cyclic = false;
     let mut order = Vec::new();
     let mut n_divided = Arena::filled(network.forms.len(), 0);
@@ -132,8 +132,21 @@ impl Emitter {
     fn sum(&mut self, cubes: &[Cube]) -> NodeId {
         // Groups of terms with one factor: the factor, what is added, what is subtracted.
         let mut groups: Vec<(f64, Vec<NodeId>, Vec<NodeId>)> = Vec::new();
+        let (mut plus, mut minus) = (Vec::new(), Vec::new());
+        // Where nothing is added, a number or a factor takes the sign.
+        let mut negative = cubes.iter().all(|c| c.coef < 0.0);
         for cube in cubes {
-            let factor = if cube.powers.is_empty() { 1.0 } else { cube.coef.abs() };
+            if cube.powers.is_empty() {
+                let coef = if std::mem::take(&mut negative) || cube.coef > 0.0 { cube.coef } else { -cube.coef };
+                let number = self.out.constant(coef);
+                if coef == cube.coef {
+                    plus.push(number);
+                } else {
+                    minus.push(number);
+                }
+                continue;
+            }
+            let factor = cube.coef.abs();
             let node = self.product(cube);
             let idx = groups.iter().position(|g| g.0 == factor).unwrap_or_else(|| {
                 groups.push((factor, Vec::new(), Vec::new()));
@@ -142,16 +155,16 @@ impl Emitter {
             let side = if cube.coef > 0.0 { &mut groups[idx].1 } else { &mut groups[idx].2 };
             side.push(node);
         }
-        let (mut plus, mut minus) = (Vec::new(), Vec::new());
         for (factor, added, subtracted) in groups {
             if is_unit(factor) {
                 plus.extend(added);
                 minus.extend(subtracted);
             } else {
-                let negative = added.is_empty();
-                let value = if negative { self.total(&subtracted, &[]) } else { self.total(&added, &subtracted) };
-                let value = self.scaled(factor, value);
-                if negative { minus.push(value) } else { plus.push(value) }
+                let below = added.is_empty();
+                let value = if below { self.total(&subtracted, &[]) } else { self.total(&added, &subtracted) };
+                let turned = below && std::mem::take(&mut negative);
+                let value = self.scaled(if turned { -factor } else { factor }, value);
+                if below && !turned { minus.push(value) } else { plus.push(value) }
             }
         }
         if plus.is_empty() && minus.is_empty() {
@@ -170,7 +183,7 @@ impl Emitter {
         minus.iter().fold(sum, |sum, x| self.out.sub(sum, *x))
     }
 
-    /// A cube without its coefficient; a number without its sign.
+    /// A cube without its coefficient.
     fn product(&mut self, cube: &Cube) -> NodeId {
         let (mut above, mut below) = (None, None);
         for (literal, e) in &cube.powers {
@@ -188,7 +201,7 @@ impl Emitter {
             });
         }
         match (above, below) {
-            (None, None) => self.out.constant(cube.coef.abs()),
+            (None, None) => self.out.constant(1.0),
             (Some(product), None) => product,
             (above, Some(divisor)) => {
                 let above = above.unwrap_or_else(|| self.out.constant(1.0));

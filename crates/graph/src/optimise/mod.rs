@@ -11,6 +11,7 @@
 //! | `divisors` | what cubes and pairs of cubes have in common |
 //! | `extract` | greedy extraction, the largest saving first |
 //! | [`check`] | both sides compared, exactly and in doubles |
+//! | `signs` | the direction of each sum, such that few negations survive |
 //! | `emit` | a network as a graph: signs, reciprocals, powers |
 //! | `window` | parts of a graph that are optimised by themselves |
 //!
@@ -29,6 +30,7 @@ mod divisors;
 mod emit;
 mod extract;
 mod network;
+mod signs;
 mod window;
 
 use crate::evaluate::counts;
@@ -38,6 +40,7 @@ use chainrule_ops::Counts;
 use collect::{Choice, Policy, collect};
 use emit::emit;
 use extract::{Preference, extract};
+use signs::choose_signs;
 use smallvec::SmallVec;
 use window::{Order, Part, remade, sweep};
 
@@ -162,7 +165,7 @@ impl Search {
             if self.part.graph.len() > WHOLE {
                 if sweeps == 0 {
                     self.sweep(Order::DepthFirst, (WHOLE, WHOLE), |search| {
-                        _ = search.round(PRODUCTS, Preference::Oldest)
+                        _ = search.round(PRODUCTS, Preference::Oldest);
                     });
                 }
             } else if !self.rounds_of_choice() {
@@ -254,7 +257,8 @@ impl Search {
         self.budget = self.budget.saturating_sub(n);
         self.rounds += 1;
         let Part { graph, roots, exact } = &self.part;
-        let network = extract(collect(graph, roots, exact, policy), preference);
+        let mut network = extract(collect(graph, roots, exact, policy), preference);
+        choose_signs(&mut network);
         let Some((graph, roots)) = emit(&network, graph) else { return Some(false) };
         let weight = counts(&graph, &roots).weight;
         if weight >= self.weight {
