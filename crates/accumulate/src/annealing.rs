@@ -50,8 +50,8 @@ const FIRST_TEMPERATURE: f64 = 4.0;
 /// How many rounds share the budget.
 const N_ROUNDS: u64 = 4;
 
-/// How many moves are enough, for each pair of vertices.
-const MOVES_PER_PAIR: u64 = 40;
+/// How many moves are enough for any graph; there are half as many as triples of vertices besides.
+pub(crate) const ENOUGH: u64 = 500;
 
 /// The order that is taken as it is where bit sets would be too large.
 const START_OF_LARGE_GRAPHS: greedy::Options =
@@ -122,7 +122,7 @@ pub(crate) fn search(linear: &LinearGraph, sizes: Option<&[u64]>, budget: &Budge
     let (mut best, start_cost) = start(linear, sizes, budget, options, evaluator.as_mut());
     let n = best.len() as u64;
     // A walk of this length has seen what there is to see in a small graph.
-    let enough = MOVES_PER_PAIR * n * n;
+    let enough = ENOUGH + n * n * n / 2;
     let stop = if enough <= budget.evaluations { StopReason::Done } else { StopReason::EvaluationBudget };
     let n_evaluations = if n > 1 { enough.min(budget.evaluations) } else { 0 };
     let mut cost = start_cost;
@@ -131,7 +131,7 @@ pub(crate) fn search(linear: &LinearGraph, sizes: Option<&[u64]>, budget: &Budge
         walk.start(&best);
         let n_moves = n_evaluations * (round + 1) / N_ROUNDS - n_evaluations * round / N_ROUNDS;
         for idx in 0..n_moves {
-            if walk.try_move(temperature(idx, n_moves)) && walk.cost < cost {
+            if walk.try_move(temperature(FIRST_TEMPERATURE, idx, n_moves)) && walk.cost < cost {
                 cost = walk.cost;
                 best.clone_from(&walk.order);
             }
@@ -140,10 +140,11 @@ pub(crate) fn search(linear: &LinearGraph, sizes: Option<&[u64]>, budget: &Budge
     Search { order: named(&best), cost: Some(cost), start_cost: Some(start_cost), n_evaluations, stop }
 }
 
-/// Halved at even distances, straight between, so that no logarithm is needed: those differ between machines.
-fn temperature(idx: u64, n_moves: u64) -> f64 {
+/// The temperature at a move of a round: from `first` halved at even distances, straight between, so that no
+/// logarithm is needed; those differ between machines.
+pub(crate) fn temperature(first: f64, idx: u64, n_moves: u64) -> f64 {
     let halvings = N_HALVINGS * idx as f64 / n_moves as f64;
-    FIRST_TEMPERATURE / (1u64 << halvings as u32) as f64 * (1.0 - 0.5 * halvings.fract())
+    first / (1u64 << halvings as u32) as f64 * (1.0 - 0.5 * halvings.fract())
 }
 
 /// The best greedy order and its cost.
@@ -243,7 +244,7 @@ impl Walk {
             return false;
         }
         let old: u64 = self.costs[first..end].iter().sum();
-        let limit = old + (temperature * self.exponential()) as u64;
+        let limit = old + (temperature * self.random.exponential()) as u64;
         self.evaluator.seek(&self.order, first);
         let new = self.evaluator.eliminate(&self.candidate, &mut self.candidate_costs, limit);
         let Some(new) = new else { return false };
@@ -305,15 +306,6 @@ impl Walk {
             self.candidate.rotate_right(n_block);
         }
         first
-    }
-
-    /// A draw of mean about 1, near the exponential distribution, made without a logarithm so that it is
-    /// the same on every machine: the logarithm to base 2 runs straight between powers of two.
-    fn exponential(&mut self) -> f64 {
-        let bits = self.random.next();
-        let n_zeros = bits.leading_zeros().min(62);
-        let fraction = ((bits << (n_zeros + 1)) >> 11) as f64 / (1u64 << 53) as f64;
-        std::f64::consts::LN_2 * (f64::from(n_zeros) + 1.0 - fraction)
     }
 }
 

@@ -17,7 +17,8 @@
 //! | [`greedy`], `score`, `queue`, [`markowitz`] | greedy vertex orders: the mechanism, the heuristics, the best known one |
 //! | [`edge`], [`edge_greedy`] | edge elimination along a given history, and greedy |
 //! | [`metagraph`] | all stages of edge elimination, and the shortest way through them |
-//! | [`annealing`], `order_cost` | simulated annealing over vertex orders, by bit sets |
+//! | [`annealing`], `order_cost`, `bit_rows` | simulated annealing over vertex orders, by bit sets |
+//! | [`edge_annealing`], `edge_cost` | simulated annealing over edge histories |
 //! | [`vector`] | graphs whose vertices have sizes |
 //! | `serving` | which edges serve a pair asked for |
 //! | [`chain`] | simple chains and blocks first, local Jacobians by levels |
@@ -35,6 +36,7 @@
 //! | `random` | seeded random numbers |
 
 pub mod annealing;
+mod bit_rows;
 mod budget;
 pub mod chain;
 pub mod check;
@@ -43,6 +45,8 @@ pub mod derive;
 pub mod draw;
 pub mod dstar;
 pub mod edge;
+pub mod edge_annealing;
+mod edge_cost;
 pub mod edge_greedy;
 pub mod exact;
 pub mod exchange;

@@ -9,6 +9,7 @@
 //! when a label on one of the paths does. So a change of the order between two places changes no cost
 //! elsewhere, and stages stored along the order are good for all orders with the same beginning.
 
+use crate::bit_rows::{Row, absorb, bits, insert, mask, products, restrict, single, size, weight, weights};
 use crate::serving::Serving;
 use crate::{Counting, Label, LinearGraph, VertexId};
 use chainrule_base::Id;
@@ -71,10 +72,6 @@ fn with_flags<const F: usize>(
     }
 }
 
-/// One side of a vertex: all neighbours; for F > 1 those by labels that are no units; for F > 2 those by
-/// labels that depend on the point.
-type Row<const W: usize, const F: usize> = [[u64; W]; F];
-
 /// What is left of the graph. Columns are intermediates, then sources (before) or sinks (behind).
 #[derive(Clone)]
 struct Stage<const W: usize, const F: usize> {
@@ -128,17 +125,10 @@ impl<const W: usize, const F: usize> Stages<W, F> {
         }
         let behind_all: Vec<VertexId> = linear.intermediates().chain(linear.sinks()).collect();
         let before_all: Vec<VertexId> = linear.intermediates().chain(linear.sources()).collect();
-        let mask = |columns: &[VertexId], serves: &dyn Fn(VertexId) -> bool| {
-            let mut mask = [0; W];
-            for (column, _) in columns.iter().enumerate().filter(|(_, v)| serves(**v)) {
-                mask[column / 64] |= 1 << (column % 64);
-            }
-            mask
-        };
         let (mut mask_before, mut mask_behind) = (Vec::new(), Vec::new());
         if let Some(serving) = &serving {
-            mask_before = behind_all.iter().map(|k| mask(&before_all, &|i| serving.serves(i, *k))).collect();
-            mask_behind = linear.intermediates().map(|i| mask(&behind_all, &|k| serving.serves(i, k))).collect();
+            mask_before = behind_all.iter().map(|k| mask(&before_all, |i| serving.serves(i, *k))).collect();
+            mask_behind = linear.intermediates().map(|i| mask(&behind_all, |k| serving.serves(i, k))).collect();
         }
         let sizes_of = |columns: &[VertexId]| {
             sizes.map_or(Vec::new(), |sizes| columns.iter().map(|v| sizes[v.index()]).collect::<Vec<u64>>())
@@ -173,7 +163,7 @@ impl<const W: usize, const F: usize> Stages<W, F> {
         let n_rows = if masked || operations { self.now.before.len() } else { self.n_intermediates };
         for k in bits(behind[0]).take_while(|k| *k < n_rows) {
             let mut new = before;
-            let size_k = self::size(&self.sizes_behind, k);
+            let size_k = crate::bit_rows::size(&self.sizes_behind, k);
             if masked {
                 restrict(&mut new, &self.mask_before[k]);
                 cost += size * products(&weights(&new, &self.sizes_before), &single(&behind, k, size_k));
@@ -236,105 +226,4 @@ impl<const W: usize, const F: usize> OrderCost for Stages<W, F> {
     fn accept(&mut self, order: &[u32], first: usize, end: usize) {
         self.store(order, first, end);
     }
-}
-
-fn size(sizes: &[u64], column: usize) -> u64 {
-    sizes.get(column).copied().unwrap_or(1)
-}
-
-/// The columns of a set, ascending.
-fn bits<const W: usize>(words: [u64; W]) -> impl Iterator<Item = usize> {
-    words.into_iter().enumerate().flat_map(|(idx, mut word)| {
-        std::iter::from_fn(move || {
-            let bit = word.trailing_zeros() as usize;
-            (word != 0).then(|| {
-                word &= word - 1;
-                64 * idx + bit
-            })
-        })
-    })
-}
-
-fn contains<const W: usize>(words: &[u64; W], column: usize) -> bool {
-    words[column / 64] >> (column % 64) & 1 == 1
-}
-
-fn insert<const W: usize, const F: usize>(row: &mut Row<W, F>, column: usize, paid: bool, var: bool) {
-    let (word, bit) = (column / 64, 1 << (column % 64));
-    // The sum of parallel edges is any number.
-    let paid = paid || row[0][word] & bit != 0;
-    for (flag, set) in [true, paid, var].into_iter().take(F).enumerate() {
-        if set {
-            row[flag][word] |= bit;
-        }
-    }
-}
-
-fn restrict<const W: usize, const F: usize>(row: &mut Row<W, F>, mask: &[u64; W]) {
-    for flag in row {
-        for (word, mask) in flag.iter_mut().zip(mask) {
-            *word &= mask;
-        }
-    }
-}
-
-/// Puts the edges `new` in the place of the edge to or from `v`. Their labels are products with the label of
-/// column `other` in `side`. Returns the edges to which something is added, other than constants to constants.
-#[inline]
-fn absorb<const W: usize, const F: usize>(
-    row: &mut Row<W, F>,
-    v: usize,
-    new: &Row<W, F>,
-    side: &Row<W, F>,
-    other: usize,
-) -> [u64; W] {
-    for flag in row.iter_mut() {
-        flag[v / 64] &= !(1 << (v % 64));
-    }
-    let mut shared = [0; W];
-    for word in 0..W {
-        shared[word] = row[0][word] & new[0][word];
-        row[0][word] |= new[0][word];
-    }
-    if F > 1 {
-        let products = &new[usize::from(!contains(&side[1], other))];
-        for word in 0..W {
-            row[1][word] |= shared[word] | products[word];
-        }
-    }
-    if F > 2 {
-        let products = &new[if contains(&side[2], other) { 0 } else { 2 }];
-        for word in 0..W {
-            row[2][word] |= products[word];
-            shared[word] &= row[2][word];
-        }
-    }
-    shared
-}
-
-#[inline]
-fn weight<const W: usize>(words: &[u64; W], sizes: &[u64]) -> u64 {
-    if sizes.is_empty() {
-        words.iter().map(|word| u64::from(word.count_ones())).sum()
-    } else {
-        bits(*words).map(|column| sizes[column]).sum()
-    }
-}
-
-#[inline]
-fn weights<const W: usize, const F: usize>(row: &Row<W, F>, sizes: &[u64]) -> [u64; F] {
-    std::array::from_fn(|flag| weight(&row[flag], sizes))
-}
-
-/// The weights of one column by itself.
-fn single<const W: usize, const F: usize>(row: &Row<W, F>, column: usize, size: u64) -> [u64; F] {
-    std::array::from_fn(|flag| size * u64::from(contains(&row[flag], column)))
-}
-
-/// The multiplications of all labels of one side with all of the other.
-#[inline]
-fn products<const F: usize>(before: &[u64; F], behind: &[u64; F]) -> u64 {
-    let last = F.min(2) - 1;
-    let all = before[last] * behind[last];
-    if F > 2 { all - (before[1] - before[2]) * (behind[1] - behind[2]) } else { all }
 }

@@ -27,6 +27,15 @@ impl Random {
         ((u128::from(self.next()) * n as u128) >> 64) as usize
     }
 
+    /// A draw of mean about 1, near the exponential distribution, made without a logarithm so that it is
+    /// the same on every machine: the logarithm to base 2 runs straight between powers of two.
+    pub(crate) fn exponential(&mut self) -> f64 {
+        let bits = self.next();
+        let n_zeros = bits.leading_zeros().min(62);
+        let fraction = ((bits << (n_zeros + 1)) >> 11) as f64 / (1u64 << 53) as f64;
+        std::f64::consts::LN_2 * (f64::from(n_zeros) + 1.0 - fraction)
+    }
+
     /// All orders are equally likely (Fisher and Yates).
     pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {

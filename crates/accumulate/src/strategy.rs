@@ -8,7 +8,7 @@
 use crate::edge_greedy::{self, Ways};
 use crate::markowitz::{self, Ties};
 use crate::{Budget, Counting, LinearGraph, Outcome, Program, Score};
-use crate::{annealing, chain, dstar, face, forward, greedy, oracle, portfolio, reverse};
+use crate::{annealing, chain, dstar, edge_annealing, face, forward, greedy, oracle, portfolio, reverse};
 use chainrule_base::Diagnostic;
 
 pub use crate::report::{Attempt, Report};
@@ -128,6 +128,11 @@ pub static STRATEGIES: &[Strategy] = &[
         name: "annealing",
         description: "vertex elimination in the best order that simulated annealing finds",
         method: Method::One(|linear, budget| annealing::run(linear, budget, &annealing::Options::default())),
+    },
+    Strategy {
+        name: "edge-annealing",
+        description: "edge elimination along the best history that simulated annealing finds",
+        method: Method::One(|linear, budget| edge_annealing::run(linear, budget, &annealing::Options::default())),
     },
     Strategy {
         name: "oracle",

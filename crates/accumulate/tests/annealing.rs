@@ -6,7 +6,9 @@ mod support;
 
 use arbitrary::Unstructured;
 use chainrule_accumulate::annealing::{self, Options};
+use chainrule_accumulate::metagraph::{Metagraph, Restriction};
 use chainrule_accumulate::{Budget, Counting, LinearGraph, Objective, StopReason, VertexId, check, vertex};
+use chainrule_accumulate::{edge, edge_annealing};
 use proptest::prelude::*;
 use std::time::Instant;
 use support::graphs::load;
@@ -121,6 +123,64 @@ fn the_best_known_counts_are_reached() {
             assert_eq!(Some(program.count(counting).mul), search.cost);
             assert!(check::program(&linear, &program, 1).agrees());
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(support::config(60, 8))]
+
+    /// Histories are right, cost what the search says, and are shortest paths through small metagraphs.
+    #[test]
+    fn edge_histories_of_small_graphs(bytes in proptest::collection::vec(any::<u8>(), 0..90), ask in any::<u64>()) {
+        let linear = support::merged(&support::linear(&mut Unstructured::new(&bytes)).unwrap());
+        let some = support::some_pairs(&linear, ask);
+        let budget = budget(6000);
+        if linear.n_edges() <= 9 {
+            let search = edge_annealing::history(&linear, &budget, &Options::plain(ask));
+            if let Some(metagraph) = Metagraph::new(&linear, &budget, Restriction::Edges) {
+                prop_assert_eq!(search.cost, Some(metagraph.cost()), "{:?}", linear);
+            }
+        }
+        for linear in [linear.clone(), linear.ask_only(&some).unwrap()] {
+            for counting in COUNTINGS {
+                for objective in [Objective::Multiplications, Objective::Operations] {
+                    let options = Options { counting, objective, seed: ask };
+                    let search = edge_annealing::history(&linear, &budget, &options);
+                    let program = edge::run(&linear, &budget, &search.history).program.unwrap();
+                    prop_assert!(check::program(&linear, &program, 7).agrees());
+                    let counts = program.count(counting);
+                    let adds = if objective == Objective::Operations { counts.add } else { 0 };
+                    prop_assert_eq!(search.cost, Some(counts.mul + adds), "{:?} on {:?}", options, linear);
+                    prop_assert!(search.cost <= search.start_cost);
+                }
+            }
+        }
+    }
+}
+
+/// Edges reach the literature's optima, and on one of its graphs go below the best vertex order soon.
+#[test]
+fn edges_go_below_vertices() {
+    let table = [
+        ("lit_lion4", 11, 2000),
+        ("lit_guenterD_lion5", 13, 2000),
+        ("lit_guenterC_reconstructed", 8, 2000),
+        ("lit_bat_reconstructed", 23, 2000),
+        ("g", 408, 60_000),
+        ("BlackScholes_Jacobian", 297, 60_000),
+    ];
+    for (name, known, n_evaluations) in table {
+        let Some(linear) = load(name) else { continue };
+        let start = Instant::now();
+        let search = edge_annealing::history(&linear, &budget(n_evaluations), &Options::plain(1));
+        let seconds = start.elapsed().as_secs_f64();
+        println!("{name}: {} (known: {known}) in {seconds:.2} s", search.cost.unwrap());
+        assert!(search.cost.unwrap() <= known, "{name}");
+        let program = edge::run(&linear, &Budget::default(), &search.history).program.unwrap();
+        assert_eq!(Some(program.count(Counting::Plain).mul), search.cost);
+        assert!(check::program(&linear, &program, 1).agrees());
+        let again = edge_annealing::history(&linear, &budget(n_evaluations), &Options::plain(1));
+        assert_eq!(again.history, search.history);
     }
 }
 

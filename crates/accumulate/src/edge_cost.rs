@@ -1,0 +1,240 @@
+//! What a history of edge eliminations costs, without a program: `order_cost.rs` for edges.
+//!
+//! In: a linearised graph, what counts, a history (`edge.rs`). Out: what each step costs.
+//!
+//! Unlike with vertices, what is left depends on the order of the steps. But two histories that have come to
+//! the same graph with the same labels cost the same from there: a changed history is evaluated until it
+//! is at a stage of the old one ([`EdgeCost::is_stored`]).
+
+use crate::bit_rows::{Row, absorb, bits, contains, insert, mask, products, restrict, single, weight, weights};
+use crate::edge::{Direction, Step};
+use crate::order_cost::Objective;
+use crate::serving::Serving;
+use crate::{Counting, Label, LinearGraph, VertexId};
+use chainrule_base::Id;
+use smallvec::SmallVec;
+
+/// A stage is stored every so many steps.
+pub(crate) const STRIDE: usize = 8;
+
+/// Evaluates histories.
+pub(crate) trait EdgeCost {
+    /// Goes to the stage after the first `place` steps.
+    fn seek(&mut self, history: &[Step], place: usize);
+    /// Takes a step; what it costs. `None` when it cannot be done.
+    fn step(&mut self, step: Step) -> Option<u64>;
+    /// Whether this is the stage that is stored after `place` steps, a multiple of [`STRIDE`].
+    fn is_stored(&self, place: usize) -> bool;
+    /// Takes up a history that is new from a place on.
+    fn accept(&mut self, history: &[Step], first: usize);
+    /// Writes down the vertices before (true) or behind another one.
+    fn neighbours(&self, v: VertexId, before: bool, neighbours: &mut Vec<VertexId>);
+}
+
+/// The most vertices that bit sets are made for.
+const MAX_VERTICES: usize = 64 * 8;
+
+/// An evaluator for a graph; `None` for graphs that are too large.
+pub(crate) fn edge_cost(linear: &LinearGraph, counting: Counting, objective: Objective) -> Option<Box<dyn EdgeCost>> {
+    if linear.n_vertices() > MAX_VERTICES {
+        return None;
+    }
+    Some(match counting {
+        Counting::Plain => with_flags::<1>(linear, objective),
+        Counting::UnitFree => with_flags::<2>(linear, objective),
+        Counting::Folded => with_flags::<3>(linear, objective),
+    })
+}
+
+fn with_flags<const F: usize>(linear: &LinearGraph, objective: Objective) -> Box<dyn EdgeCost> {
+    match linear.n_vertices().div_ceil(64) {
+        0..=2 => Box::new(Stages::<2, F>::new(linear, objective)),
+        3 => Box::new(Stages::<3, F>::new(linear, objective)),
+        _ => Box::new(Stages::<8, F>::new(linear, objective)),
+    }
+}
+
+/// What is left of the graph: by vertex its two sides. Columns are vertices.
+#[derive(Clone, PartialEq)]
+struct Stage<const W: usize, const F: usize> {
+    before: Vec<Row<W, F>>,
+    behind: Vec<Row<W, F>>,
+}
+
+struct Stages<const W: usize, const F: usize> {
+    linear: LinearGraph,
+    objective: Objective,
+    /// By vertex, the columns that an edge may come from, and lead to; empty when all may.
+    mask_before: Vec<[u64; W]>,
+    mask_behind: Vec<[u64; W]>,
+    now: Stage<W, F>,
+    /// Stage c is the one after the first `c * STRIDE` steps; those of a shorter history are left over.
+    stored: Vec<Stage<W, F>>,
+}
+
+impl<const W: usize, const F: usize> Stages<W, F> {
+    fn new(linear: &LinearGraph, objective: Objective) -> Self {
+        let n = linear.n_vertices();
+        let serving = Serving::new(linear);
+        let mut now = Stage { before: vec![[[0; W]; F]; n], behind: vec![[[0; W]; F]; n] };
+        for (_, edge) in linear.edges() {
+            if serving.as_ref().is_some_and(|serving| !serving.serves(edge.source, edge.target)) {
+                continue;
+            }
+            let paid = !matches!(edge.label, Label::One | Label::MinusOne);
+            let var = edge.label == Label::Var;
+            insert(&mut now.before[edge.target.index()], edge.source.index(), paid, var);
+            insert(&mut now.behind[edge.source.index()], edge.target.index(), paid, var);
+        }
+        let all: Vec<VertexId> = (0..n).map(VertexId::new).collect();
+        let (mut mask_before, mut mask_behind) = (Vec::new(), Vec::new());
+        if let Some(serving) = &serving {
+            mask_before = all.iter().map(|k| mask(&all, |i| serving.serves(i, *k))).collect();
+            mask_behind = all.iter().map(|i| mask(&all, |k| serving.serves(*i, k))).collect();
+        }
+        let stored = vec![now.clone()];
+        Self { linear: linear.clone(), objective, mask_before, mask_behind, now, stored }
+    }
+
+    fn is_end(&self, v: usize) -> bool {
+        let v = VertexId::new(v);
+        self.linear.is_source(v) || self.linear.is_sink(v)
+    }
+
+    /// The label from `i` to `j` times all labels into `i` is added to the edges into `j`.
+    fn front(&mut self, i: usize, j: usize) -> Option<u64> {
+        if self.is_end(i) || !contains(&self.now.behind[i][0], j) {
+            return None;
+        }
+        let (mut new, side) = (self.now.before[i], self.now.behind[i]);
+        if let Some(mask) = self.mask_before.get(j) {
+            restrict(&mut new, mask);
+        }
+        let mut cost = products(&weights(&new, &[]), &single(&side, j, 1));
+        let shared = absorb(&mut self.now.before[j], i, &new, &side, j);
+        if self.objective == Objective::Operations {
+            cost += weight(&shared, &[]);
+        }
+        let row = self.now.before[j];
+        for l in bits(new[0]) {
+            copy(&mut self.now.behind[l], j, &row, l);
+        }
+        clear(&mut self.now.behind[i], j);
+        self.clear_from(i, j);
+        Some(cost)
+    }
+
+    /// The label from `i` to `j` times all labels out of `j` is added to the edges out of `i`.
+    fn back(&mut self, i: usize, j: usize) -> Option<u64> {
+        if self.is_end(j) || !contains(&self.now.before[j][0], i) {
+            return None;
+        }
+        let (mut new, side) = (self.now.behind[j], self.now.before[j]);
+        if let Some(mask) = self.mask_behind.get(i) {
+            restrict(&mut new, mask);
+        }
+        let mut cost = products(&weights(&new, &[]), &single(&side, i, 1));
+        let shared = absorb(&mut self.now.behind[i], j, &new, &side, i);
+        if self.objective == Objective::Operations {
+            cost += weight(&shared, &[]);
+        }
+        let row = self.now.behind[i];
+        for k in bits(new[0]) {
+            copy(&mut self.now.before[k], i, &row, k);
+        }
+        clear(&mut self.now.before[j], i);
+        self.clear_from(i, j);
+        Some(cost)
+    }
+
+    /// Takes out what is on no path any more once the edge from `i` to `j` is gone.
+    fn clear_from(&mut self, i: usize, j: usize) {
+        let empty = [[0; W]; F];
+        let mut gone: SmallVec<[(usize, usize); 8]> = SmallVec::from_slice(&[(i, j)]);
+        while let Some((i, j)) = gone.pop() {
+            if self.now.behind[i] == empty && !self.is_end(i) {
+                let before = std::mem::replace(&mut self.now.before[i], empty);
+                for l in bits(before[0]) {
+                    clear(&mut self.now.behind[l], i);
+                    gone.push((l, i));
+                }
+            }
+            if self.now.before[j] == empty && !self.is_end(j) {
+                let behind = std::mem::replace(&mut self.now.behind[j], empty);
+                for k in bits(behind[0]) {
+                    clear(&mut self.now.before[k], j);
+                    gone.push((j, k));
+                }
+            }
+        }
+    }
+
+    fn vertex(&mut self, v: usize) -> Option<u64> {
+        if self.is_end(v) || self.now.behind[v] == [[0; W]; F] {
+            return None;
+        }
+        let mut cost = 0;
+        for k in bits(self.now.behind[v][0]) {
+            cost += self.front(v, k).unwrap_or(0);
+        }
+        Some(cost)
+    }
+}
+
+impl<const W: usize, const F: usize> EdgeCost for Stages<W, F> {
+    fn seek(&mut self, history: &[Step], place: usize) {
+        self.now.clone_from(&self.stored[place / STRIDE]);
+        for step in &history[place / STRIDE * STRIDE..place] {
+            self.step(*step);
+        }
+    }
+
+    fn step(&mut self, step: Step) -> Option<u64> {
+        match step {
+            Step::Edge(i, j, Direction::Front) => self.front(i.index(), j.index()),
+            Step::Edge(i, j, Direction::Back) => self.back(i.index(), j.index()),
+            Step::Vertex(v) => self.vertex(v.index()),
+        }
+    }
+
+    fn is_stored(&self, place: usize) -> bool {
+        self.stored[place / STRIDE] == self.now
+    }
+
+    fn accept(&mut self, history: &[Step], first: usize) {
+        let mut place = first / STRIDE * STRIDE;
+        self.seek(history, place);
+        self.stored.truncate(place / STRIDE + 1);
+        while place + STRIDE <= history.len() {
+            for step in &history[place..place + STRIDE] {
+                self.step(*step);
+            }
+            place += STRIDE;
+            self.stored.push(self.now.clone());
+        }
+    }
+
+    fn neighbours(&self, v: VertexId, before: bool, neighbours: &mut Vec<VertexId>) {
+        let row = if before { self.now.before[v.index()] } else { self.now.behind[v.index()] };
+        neighbours.clear();
+        neighbours.extend(bits(row[0]).map(VertexId::new));
+    }
+}
+
+/// Gives column `to` of a row what another row has in column `from`.
+fn copy<const W: usize, const F: usize>(row: &mut Row<W, F>, to: usize, other: &Row<W, F>, from: usize) {
+    for (flag, other) in row.iter_mut().zip(other) {
+        let bit = 1 << (to % 64);
+        if contains(other, from) {
+            flag[to / 64] |= bit;
+        } else {
+            flag[to / 64] &= !bit;
+        }
+    }
+}
+
+fn clear<const W: usize, const F: usize>(row: &mut Row<W, F>, column: usize) {
+    for flag in row {
+        flag[column / 64] &= !(1 << (column % 64));
+    }
+}
