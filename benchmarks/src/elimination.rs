@@ -41,7 +41,7 @@ const COUNTINGS: [(Counting, &str); 2] = [(Counting::Plain, "plain"), (Counting:
 /// Graphs of more intermediates are left out of the exact search: hours of bounds that prove nothing.
 const SEARCHED: usize = 200;
 
-/// How many edges a graph has at most whose metagraph is made.
+/// How many edges a graph has at most whose metagraph is made, and whose faces are searched.
 const SMALL: usize = 14;
 
 /// One method on one graph in one counting.
@@ -188,7 +188,7 @@ fn measure(
             push("exact-edge", Counting::Plain, Some(&program), start.elapsed().as_secs_f64(), Some(mul));
         }
     }
-    if asked("exact-face") {
+    if asked("exact-face") && graph.n_edges() <= SMALL {
         bar.set_message(format!("{} by faces", document.name));
         let start = Instant::now();
         if let Ok(found) = face::exact::search(graph, &budget, &face::exact::Options::default()) {

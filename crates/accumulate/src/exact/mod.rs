@@ -2,21 +2,22 @@
 //!
 //! In: a linearised graph, how multiplications count, an order to be beaten. Out: the best order found,
 //! what it costs, and what every order costs at least ([`Optimum`]). The first that ends the search:
-//! safe eliminations (`reduce.rs`), bounds by vertex cuts (`cuts.rs`) and clusters (`clusters.rs`) that
-//! meet the order to be beaten, or branch and bound over sets (`search.rs`). Which vertices are eliminated decides the
-//! graph (`state.rs`), whatever their order: on sets of up to the cluster size this is dynamic
-//! programming over subsets.
+//! safe eliminations (`reduce.rs`); bounds by vertex cuts (`cuts.rs`) and clusters (`patterns.rs`) that meet
+//! the order to be beaten; branch and bound over which vertex is last (`last.rs`). Which vertices are
+//! eliminated decides the graph (`state.rs`, and `masks.rs` for the search), whatever their order.
 
-mod clusters;
 mod cuts;
+mod last;
+mod masks;
+mod patterns;
 mod reduce;
-mod search;
 mod state;
 
 use crate::{Budget, Counting, LinearGraph, Outcome, StopReason, VertexId, vertex};
 use chainrule_base::Id;
-use clusters::Clusters;
-use search::{Link, Search};
+use last::Search;
+use masks::Graph;
+use patterns::Patterns;
 use state::{Set, State};
 
 /// How many intermediates may be left after safe eliminations for a search; for more there are bounds only.
@@ -100,26 +101,51 @@ pub fn vertex_order(linear: &LinearGraph, budget: &Budget, options: &Options, be
     let nothing = Set::empty(linear.n_vertices());
     let simple: u64 = rest.iter().map(|v| cuts::bound(&state, v, &nothing)).sum();
     let mut optimum = Optimum { order, cost, bound: spent + simple, hard, evaluations: 0 };
-    // Where safe eliminations leave nothing, their order may be better than the one to be beaten.
-    if optimum.is_proved() || hard > MAX_VERTICES {
-        return optimum;
+    // Of the order to be beaten, what is left by safe eliminations: it may be better behind them.
+    let given: Vec<usize> = optimum.order.iter().map(|v| v.index()).filter(|v| rest.contains(*v)).collect();
+    let n_left = hard + (0..linear.n_vertices()).filter(|v| !state.is_intermediate(*v)).count();
+    let search = Searched { state: &state, given: &given, reduces, options, limit: budget.evaluations };
+    let (least, found) = match n_left {
+        _ if hard > MAX_VERTICES => return optimum,
+        0..=64 => search.run::<1>(&mut optimum),
+        65..=128 => search.run::<2>(&mut optimum),
+        129..=256 => search.run::<4>(&mut optimum),
+        257..=512 => search.run::<8>(&mut optimum),
+        _ => return optimum,
+    };
+    optimum.bound = optimum.bound.max(spent + least);
+    first.extend(found);
+    let (order, cost) = completed(linear, options.counting, &first.into_iter().map(VertexId::new).collect::<Vec<_>>());
+    if cost < optimum.cost {
+        (optimum.order, optimum.cost) = (order, cost);
     }
-    let clusters = Clusters::new(&state, &rest, options.cluster.clamp(1, 24));
-    let mut search = Search::new(&clusters, reduces, budget.evaluations);
-    let (least, found) = search.solve(&state, &rest, cost.saturating_sub(spent));
-    optimum.evaluations = search.evaluations;
-    optimum.bound = optimum.bound.max(spent + least).min(cost);
-    if let Some(found) = found {
-        let mut at: Option<&Link> = found.as_deref();
-        while let Some(link) = at {
-            first.push(link.first);
-            at = link.others.as_deref();
-        }
-        optimum.order = first.into_iter().map(VertexId::new).collect();
-        optimum.cost = spent + least;
-        optimum.bound = optimum.cost;
-    }
+    optimum.bound = optimum.bound.min(optimum.cost);
     optimum
+}
+
+/// What is searched.
+struct Searched<'a> {
+    /// After safe eliminations.
+    state: &'a State,
+    /// What is left, in the order to be beaten.
+    given: &'a [usize],
+    reduces: bool,
+    options: &'a Options,
+    limit: u64,
+}
+
+impl Searched<'_> {
+    /// What is left costs at least, and an order: of this cost where the search ended, the one to be beaten where not.
+    fn run<const W: usize>(&self, optimum: &mut Optimum) -> (u64, Vec<usize>) {
+        let (graph, names) = Graph::<W>::new(self.state, self.given);
+        let given: Vec<usize> = self.given.iter().filter_map(|v| names.binary_search(v).ok()).collect();
+        let patterns = Patterns::new(&graph, self.options.cluster.clamp(1, 24));
+        let mut search = Search::new(&graph, patterns, self.reduces, &given, self.limit);
+        let (least, order) = search.run();
+        optimum.evaluations = search.evaluations;
+        let order = order.map(|order| order.into_iter().map(|v| names[v]).collect());
+        (least, order.unwrap_or_else(|| self.given.to_vec()))
+    }
 }
 
 /// All intermediates, those of `order` first, and what they cost.

@@ -25,10 +25,6 @@ impl Set {
         self.0[v / 64] &= !(1 << (v % 64));
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.iter().all(|word| *word == 0)
-    }
-
     pub(super) fn len(&self) -> u64 {
         self.0.iter().map(|word| u64::from(word.count_ones())).sum()
     }

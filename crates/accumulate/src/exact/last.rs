@@ -1,0 +1,208 @@
+//! Branch and bound from the end: which vertex of a set is eliminated last.
+//!
+//! What a vertex v costs depends on the eliminated vertices that paths to v and from v lead through: on the
+//! part of the graph of eliminated vertices that it is connected to. So for a connected set C of
+//! intermediates of which everything else comes later, with `f(C)` the least that C costs,
+//!
+//! ```text
+//! f(C) = min over v in C of cost(v after C \ {v}) + sum of f(parts of C \ {v})
+//! ```
+//!
+//! because v, the last one, is there while the others go, and no path through them leads from part to part.
+//! Deciding the last first takes the graph apart; it is how exact searches for elimination trees work.
+//!
+//! Not every v has to be tried:
+//! - If v is at its lower bound when it goes before all others of C, and no other vertex ever costs more
+//!   because v is gone, then moving v to the front of any order of C costs nothing. That holds by the first two rules of
+//!   `reduce.rs`, vertices outside of C being as good as sources and sinks. All such v may go first, one moved
+//!   after the other, so none of them is last unless C has no others; then every order is best. Only
+//!   where every product counts.
+//! - Of twins, vertices with the same neighbours, the lowest is last: exchanging them is a symmetry.
+
+use super::masks::{BEFORE, BEHIND, Graph, Mask};
+use super::patterns::Patterns;
+use rustc_hash::FxHashMap;
+
+/// What is known of a set.
+#[derive(Clone, Copy)]
+struct Known {
+    /// It costs at least this.
+    bound: u64,
+    /// How it is done at this cost, if it can be.
+    way: Option<Way>,
+}
+
+#[derive(Clone, Copy)]
+enum Way {
+    /// This vertex is last.
+    Last(usize),
+    /// As in the order to be beaten.
+    AsGiven,
+}
+
+/// A search.
+pub(super) struct Search<'a, const W: usize> {
+    graph: &'a Graph<W>,
+    patterns: Patterns<W>,
+    /// Whether the rules of `reduce.rs` hold: every product counts.
+    reduces: bool,
+    /// The order to be beaten.
+    given: &'a [usize],
+    known: FxHashMap<Mask<W>, Known>,
+    pub(super) evaluations: u64,
+    limit: u64,
+}
+
+impl<'a, const W: usize> Search<'a, W> {
+    pub(super) fn new(
+        graph: &'a Graph<W>,
+        patterns: Patterns<W>,
+        reduces: bool,
+        given: &'a [usize],
+        limit: u64,
+    ) -> Self {
+        Self { graph, patterns, reduces, given, known: FxHashMap::default(), evaluations: 0, limit }
+    }
+
+    /// What eliminating all costs at least, raised step by step until it is reached or the limit is.
+    pub(super) fn run(&mut self) -> (u64, Option<Vec<usize>>) {
+        let (mut total, mut order) = (0, Some(Vec::new()));
+        for part in self.graph.parts(self.graph.inner) {
+            let mut known = self.look_up(part);
+            while known.way.is_none() && self.evaluations < self.limit {
+                let goal = known.bound + 1;
+                known = self.solve(part, goal);
+            }
+            total += known.bound;
+            match (&mut order, known.way) {
+                (Some(order), Some(_)) => self.write(part, order),
+                _ => order = None,
+            }
+        }
+        (total, order)
+    }
+
+    /// Writes the best order of a solved set.
+    fn write(&self, set: Mask<W>, order: &mut Vec<usize>) {
+        let mut stack = vec![set];
+        let mut reversed = Vec::new();
+        while let Some(set) = stack.pop() {
+            match self.known.get(&set).and_then(|known| known.way) {
+                Some(Way::Last(v)) => {
+                    reversed.push(v);
+                    stack.extend(self.graph.parts(set.without(v)));
+                }
+                _ => reversed.extend(self.given.iter().rev().filter(|v| set.contains(**v))),
+            }
+        }
+        order.extend(reversed.into_iter().rev());
+    }
+
+    /// What is known of a connected set before it is searched.
+    fn look_up(&mut self, set: Mask<W>) -> Known {
+        if let Some(known) = self.known.get(&set) {
+            return *known;
+        }
+        let bound = self.patterns.bound(set, |v| self.graph.bound(v, set.without(v)));
+        let given = self.cost_as_given(set);
+        let known = Known { bound, way: (bound == given).then_some(Way::AsGiven) };
+        self.known.insert(set, known);
+        known
+    }
+
+    fn cost_as_given(&self, set: Mask<W>) -> u64 {
+        let mut gone = Mask::EMPTY;
+        let mut cost = 0;
+        for &v in self.given.iter().filter(|v| set.contains(**v)) {
+            gone.insert(v);
+            cost += self.graph.cost(v, gone);
+        }
+        cost
+    }
+
+    /// Searches a connected set until it is solved or its bound is `below` or more, or the limit is reached.
+    ///
+    /// Recursive in the number of vertices, which [`super::MAX_VERTICES`] bounds.
+    fn solve(&mut self, set: Mask<W>, below: u64) -> Known {
+        let mut known = self.look_up(set);
+        if known.way.is_some() || known.bound >= below || self.evaluations >= self.limit {
+            return known;
+        }
+        self.evaluations += 1;
+        let last = self.last(set);
+        if last.is_empty() {
+            known = Known { bound: self.cost_as_given(set), way: Some(Way::AsGiven) };
+            self.known.insert(set, known);
+            return known;
+        }
+        let mut candidates = Vec::new();
+        for v in last.iter() {
+            let cost = self.graph.cost(v, set);
+            let mut bound = cost;
+            let mut parts = Vec::new();
+            for part in self.graph.parts(set.without(v)) {
+                let of_part = self.look_up(part).bound;
+                bound += of_part;
+                parts.push((part, of_part));
+            }
+            candidates.push((bound, v, parts));
+        }
+        candidates.sort_by_key(|(bound, v, _)| (*bound, *v));
+        // The least bound of all candidates, and the best one that is solved.
+        let (mut least, mut best) = (u64::MAX, None);
+        let mut limit = below;
+        for (bound, v, parts) in candidates {
+            let mut total = bound;
+            let mut solved = true;
+            for (part, of_part) in parts {
+                if total >= limit {
+                    break;
+                }
+                let found = self.solve(part, limit - (total - of_part));
+                total += found.bound - of_part;
+                solved &= found.way.is_some();
+            }
+            if total < limit && solved {
+                limit = total;
+                best = Some(v);
+            }
+            least = least.min(total);
+            if bound >= limit {
+                break;
+            }
+        }
+        known.bound = known.bound.max(least);
+        known.way = best.filter(|_| limit == known.bound).map(Way::Last);
+        self.known.insert(set, known);
+        known
+    }
+
+    /// The vertices of `set` one of which is last in some best order; none if all orders are best.
+    fn last(&self, set: Mask<W>) -> Mask<W> {
+        let mut last = set;
+        for v in set.iter() {
+            if (self.reduces && self.is_safe(v, set)) || self.has_lower_twin(v, set) {
+                last = last.without(v);
+            }
+        }
+        last
+    }
+
+    fn is_safe(&self, v: usize, set: Mask<W>) -> bool {
+        let [before, behind] = [BEFORE, BEHIND].map(|side| self.graph.sides[side][v].all);
+        let one_end = |side: Mask<W>| side.len() == 1 && side.and(set).is_empty();
+        (one_end(before) || one_end(behind) || self.graph.fills_nothing(v))
+            && before.len() * behind.len() == self.graph.bound(v, set.without(v))
+    }
+
+    fn has_lower_twin(&self, v: usize, set: Mask<W>) -> bool {
+        let Some(u) = self.graph.sides[BEFORE][v].all.first() else { return false };
+        let same = |w: usize| {
+            [BEFORE, BEHIND].iter().all(|side| {
+                let (a, b) = (self.graph.sides[*side][w], self.graph.sides[*side][v]);
+                a.all == b.all && a.unit == b.unit
+            })
+        };
+        self.graph.sides[BEHIND][u].all.and(set).iter().take_while(|w| *w < v).any(same)
+    }
+}
