@@ -103,7 +103,9 @@ impl<'a, const W: usize> Search<'a, W> {
         if let Some(known) = self.known.get(&set) {
             return *known;
         }
-        let bound = self.patterns.bound(set, |v| self.graph.bound(v, set.without(v)));
+        let singles: Vec<(usize, u64)> = set.iter().map(|v| (v, self.graph.bound(v, set.without(v)))).collect();
+        let single = |v: usize| singles.binary_search_by_key(&v, |s| s.0).map_or(0, |idx| singles[idx].1);
+        let bound = self.patterns.bound(set, single);
         let given = self.cost_as_given(set);
         let known = Known { bound, way: (bound == given).then_some(Way::AsGiven) };
         self.known.insert(set, known);
@@ -141,7 +143,8 @@ impl<'a, const W: usize> Search<'a, W> {
             let mut bound = cost;
             let mut parts = Vec::new();
             for part in self.graph.parts(set.without(v)) {
-                let of_part = self.look_up(part).bound;
+                // What takes cuts is left until the candidate's turn.
+                let of_part = self.known.get(&part).map_or_else(|| self.patterns.bound(part, |_| 0), |k| k.bound);
                 bound += of_part;
                 parts.push((part, of_part));
             }
@@ -151,15 +154,23 @@ impl<'a, const W: usize> Search<'a, W> {
         // The least bound of all candidates, and the best one that is solved.
         let (mut least, mut best) = (u64::MAX, None);
         let mut limit = below;
-        for (bound, v, parts) in candidates {
+        for (bound, v, mut parts) in candidates {
             let mut total = bound;
+            for (part, of_part) in &mut parts {
+                if total >= limit {
+                    break;
+                }
+                let better = self.look_up(*part).bound.max(*of_part);
+                total += better - *of_part;
+                *of_part = better;
+            }
             let mut solved = true;
             for (part, of_part) in parts {
                 if total >= limit {
                     break;
                 }
                 let found = self.solve(part, limit - (total - of_part));
-                total += found.bound - of_part;
+                total += found.bound.max(of_part) - of_part;
                 solved &= found.way.is_some();
             }
             if total < limit && solved {

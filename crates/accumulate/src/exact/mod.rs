@@ -24,7 +24,7 @@ use state::{Set, State};
 pub const MAX_VERTICES: usize = 512;
 
 /// How many sets of vertices are looked at where nothing else is said: tens of seconds on the hardest graphs.
-pub const SETS: u64 = 100_000;
+pub const SETS: u64 = 200_000;
 
 /// How to search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,7 +37,7 @@ pub struct Options {
 
 impl Options {
     /// The default for [`Options::cluster`]: about a second for every 40 intermediates.
-    pub const CLUSTER: usize = 12;
+    pub const CLUSTER: usize = 16;
 
     /// Counted like this, with clusters of the default size.
     #[must_use]

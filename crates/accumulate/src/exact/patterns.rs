@@ -10,9 +10,9 @@
 
 use super::masks::{BEFORE, BEHIND, Graph, Mask};
 
-/// Disjoint clusters of all intermediates, with their tables.
+/// Several ways to part all intermediates into disjoint clusters: each bounds some sets better than others.
 pub(super) struct Patterns<const W: usize> {
-    clusters: Vec<Cluster<W>>,
+    partitions: Vec<Vec<Cluster<W>>>,
 }
 
 struct Cluster<const W: usize> {
@@ -21,51 +21,76 @@ struct Cluster<const W: usize> {
     table: Vec<u32>,
 }
 
+/// Where the first cluster of a partition starts, as a part of all intermediates in their order.
+const STARTS: [(usize, usize); 4] = [(0, 1), (1, 1), (1, 2), (1, 4)];
+
 impl<const W: usize> Patterns<W> {
     /// Clusters of at most `size` vertices, grown along edges. O(size 2^size) cuts for each.
     pub(super) fn new(graph: &Graph<W>, size: usize) -> Self {
-        let mut free = graph.inner;
-        let mut clusters = Vec::new();
-        while let Some(first) = free.first() {
-            let mut members = vec![first];
-            let mut set = Mask::EMPTY.with(first);
-            free = free.without(first);
-            while members.len() < size {
-                let links = |v: usize| graph.sides[BEFORE][v].all.or(graph.sides[BEHIND][v].all).and(set).len();
-                // The one with most edges to the cluster, the lowest of them.
-                let Some(next) = free.iter().max_by_key(|v| (links(*v), usize::MAX - v)) else { break };
-                if links(next) == 0 {
-                    break;
-                }
-                members.push(next);
-                set.insert(next);
-                free = free.without(next);
+        let all: Vec<usize> = graph.inner.iter().collect();
+        let mut sets: Vec<Vec<Mask<W>>> = Vec::new();
+        for (part, of) in STARTS {
+            let Some(start) = all.get((all.len().saturating_sub(1)) * part / of) else { continue };
+            let clusters = grown(graph, size, *start);
+            if !sets.contains(&clusters) {
+                sets.push(clusters);
             }
-            members.sort_unstable();
-            let mut cluster = Cluster { table: vec![u32::MAX; 1 << members.len()], members, set };
-            cluster.table[0] = 0;
-            cluster.fill(graph, cluster.members.len(), 0);
-            clusters.push(cluster);
         }
-        Self { clusters }
+        let cluster = |set: &Mask<W>| Cluster::new(graph, *set);
+        Self { partitions: sets.iter().map(|clusters| clusters.iter().map(cluster).collect()).collect() }
     }
 
     /// A lower bound of what `set` costs when nothing else is eliminated before its last vertex; `least` bounds
     /// single vertices.
-    pub(super) fn bound(&self, set: Mask<W>, mut least: impl FnMut(usize) -> u64) -> u64 {
+    pub(super) fn bound(&self, set: Mask<W>, least: impl Fn(usize) -> u64) -> u64 {
         let bound = |cluster: &Cluster<W>| {
             let part = set.and(cluster.set);
             if part.is_empty() {
                 return 0;
             }
-            let single: u64 = part.iter().map(&mut least).sum();
+            let single: u64 = part.iter().map(&least).sum();
             single.max(u64::from(cluster.table[cluster.index(part)]))
         };
-        self.clusters.iter().map(bound).sum()
+        self.partitions.iter().map(|clusters| clusters.iter().map(bound).sum()).max().unwrap_or(0)
     }
 }
 
+/// Disjoint clusters of all intermediates, the first from `start`, each from a neighbour of those before it.
+fn grown<const W: usize>(graph: &Graph<W>, size: usize, start: usize) -> Vec<Mask<W>> {
+    let mut free = graph.inner;
+    let mut clusters = Vec::new();
+    let near = |v: usize| graph.sides[BEFORE][v].all.or(graph.sides[BEHIND][v].all);
+    let mut next = Some(start);
+    while let Some(first) = next {
+        let mut set = Mask::EMPTY;
+        let mut candidate = Some(first);
+        while let Some(v) = candidate {
+            set.insert(v);
+            free = free.without(v);
+            // The one with most edges to the cluster, the one of fewest free neighbours, the lowest of them.
+            let links = |v: usize| near(v).and(set).len();
+            let open = |v: usize| near(v).and(free).len();
+            candidate = free
+                .iter()
+                .max_by_key(|v| (links(*v), u64::MAX - open(*v), usize::MAX - v))
+                .filter(|v| links(*v) > 0 && set.len() < size as u64);
+        }
+        let taken = graph.inner.minus(free);
+        next = free.iter().max_by_key(|v| (near(*v).and(taken).len(), usize::MAX - v));
+        clusters.push(set);
+    }
+    clusters
+}
+
 impl<const W: usize> Cluster<W> {
+    fn new(graph: &Graph<W>, set: Mask<W>) -> Self {
+        let members: Vec<usize> = set.iter().collect();
+        let mut cluster = Self { table: vec![u32::MAX; 1 << members.len()], members, set };
+        cluster.table[0] = 0;
+        cluster.fill(graph, cluster.members.len(), 0);
+        cluster
+    }
+
     fn index(&self, part: Mask<W>) -> usize {
         self.members.iter().enumerate().filter(|(_, v)| part.contains(**v)).map(|(bit, _)| 1 << bit).sum()
     }
