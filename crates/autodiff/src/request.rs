@@ -27,7 +27,7 @@ use crate::dual::{self, Half, tangent_type};
 use crate::emit::Emitter;
 use crate::forward;
 use chainrule_base::{Diagnostic, Diagnostics, Name};
-use chainrule_ir::{Block, Builder, Expr, Function, Renaming, Type, VarId, describe};
+use chainrule_ir::{Block, Builder, Expr, Function, Renaming, Type, VarId, named_type};
 use chainrule_ops::Op;
 use std::sync::Arc;
 
@@ -198,7 +198,7 @@ fn labelled(function: &Function, var: VarId, diagnostic: Diagnostic) -> Diagnost
 }
 
 fn type_text(function: &Function, var: VarId) -> String {
-    describe(function.ty(var))
+    named_type(function.ty(var), &function.vars)
 }
 
 fn param_name(function: &Function, param: VarId) -> Name {

@@ -214,8 +214,8 @@ fn what_cannot_be_is_said_all_at_once() {
     error: `product` has no parameter `y` (help: its parameters are `m`, `x`, `k`)
     error: `product` cannot be differentiated by `k`: it is of type Int, in which no Double occurs (help: parameters to differentiate by are `m`, `x`)
     error: the parameter `x` is named twice
-    error: `product` has no gradient: that is for a result of type Double, and this one is of type [v0]Double (help: ask for the jacobian, or make the result a scalar)
-    error: `product` has no hvp: that is for a result of type Double, and this one is of type [v0]Double (help: differentiate one component of the result, or make the result a scalar)
+    error: `product` has no gradient: that is for a result of type Double, and this one is of type [r]Double (help: ask for the jacobian, or make the result a scalar)
+    error: `product` has no hvp: that is for a result of type Double, and this one is of type [r]Double (help: differentiate one component of the result, or make the result a scalar)
     ");
     insta::assert_snapshot!(refused(&product(), &[], &[]), @"error: nothing is asked for of `product` (help: ask for value, gradient, jacobian, jvp, hessian or hvp)");
     let mut b = Builder::new("count");

@@ -123,6 +123,12 @@ impl fmt::Display for Diagnostic {
 
 impl std::error::Error for Diagnostic {}
 
+/// How many in words: `1 element`, `2 elements`.
+#[must_use]
+pub fn count(n: usize, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}
+
 /// Messages in the order in which they were found.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Diagnostics {

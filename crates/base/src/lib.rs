@@ -16,7 +16,7 @@ pub mod name;
 pub mod poly;
 pub mod source;
 
-pub use diagnostic::{Diagnostic, Diagnostics, Kind};
+pub use diagnostic::{Diagnostic, Diagnostics, Kind, count};
 pub use id::{Arena, Id};
 pub use name::Name;
 pub use poly::Poly;

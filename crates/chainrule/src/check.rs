@@ -8,7 +8,7 @@ mod duals;
 
 use crate::function::{Body, ScalarBody};
 use crate::{Derivation, Error, Function, Result};
-use chainrule_base::Diagnostic;
+use chainrule_base::{Diagnostic, count};
 use chainrule_graph::{Graph, NodeId, evaluate};
 use chainrule_ops::{Big, Precise};
 use duals::tangents;
@@ -55,7 +55,7 @@ impl Agreement {
 
 impl fmt::Display for Agreement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{} elements at {} points", self.elements, self.points)?;
+        writeln!(f, "{} at {}", count(self.elements, "element"), count(self.points, "point"))?;
         writeln!(f, "program in doubles against forward mode in 115 digits: {:.1e}", self.from_forward)?;
         writeln!(f, "forward mode against central differences, in 115 digits: {:.1e}", self.from_differences)
     }

@@ -3,7 +3,7 @@
 use crate::function::{ArrayBody, Body, Shape};
 use crate::leaves::{Leaf, leaves};
 use crate::{Error, Function, Result};
-use chainrule_base::{Name, Poly};
+use chainrule_base::{Name, Poly, count};
 use chainrule_interpret::{Program, Slice, SliceMut, Strided, StridedMut};
 use chainrule_ir::{Size, Type, Value};
 use chainrule_kernel::{GraphPort, Kernel, lower_function, lower_graph};
@@ -174,7 +174,11 @@ impl Compiled {
         let per_point = |len: usize, name: &Name| {
             if points == 0 || !len.is_multiple_of(points) {
                 return Err(Error::request(
-                    format!("`{name}` has {len} elements, which is not a multiple of {points} points"),
+                    format!(
+                        "`{name}` has {}, which is not a multiple of {}",
+                        count(len, "element"),
+                        count(points, "point")
+                    ),
                     "pass the elements of all points, one point after the other",
                 ));
             }
@@ -259,7 +263,7 @@ fn fit(shape: &Shape, len: usize) -> Result<Vec<usize>> {
     if (open == 0 && known != len) || (open == 1 && (known == 0 || !len.is_multiple_of(known))) {
         let wanted = if open == 0 { known.to_string() } else { format!("a multiple of {known}") };
         return Err(Error::request(
-            format!("the argument `{}` has {len} elements, not {wanted}", shape.name),
+            format!("the argument `{}` has {}, not {wanted}", shape.name, count(len, "element")),
             "pass its elements in row-major order",
         ));
     }

@@ -6,7 +6,7 @@
 //!
 //! Linear in the operations that the function would execute; stops at a budget of graph nodes.
 
-use chainrule_base::{Arena, Diagnostic, Span};
+use chainrule_base::{Arena, Diagnostic, Span, count};
 use chainrule_graph::{Graph, NodeId};
 use chainrule_ir::{Block, Expr, Function, Size, Stmt, Type, VarId};
 use chainrule_ops::Op;
@@ -200,8 +200,8 @@ impl Unroller<'_> {
                     None if self.speculative > 0 => self.poison(&self.function.vars[stmt.var].ty)?,
                     None => {
                         let diagnostic = Diagnostic::error(format!(
-                            "index {i} is out of range for an array of {} elements",
-                            elements.len()
+                            "index {i} is out of range for an array of {}",
+                            count(elements.len(), "element")
                         ));
                         return Err(at(diagnostic, stmt.span, "indexed here"));
                     }
@@ -234,8 +234,12 @@ impl Unroller<'_> {
                 Some(value) => Ok(Tree::Int(value)),
                 None if self.speculative > 0 => Ok(Tree::Int(0)),
                 None => {
-                    let diagnostic =
-                        Diagnostic::error(format!("`{}` of {ints:?} overflows or divides by zero", op.name()));
+                    let symbol = row.symbol.unwrap_or(row.name);
+                    let title = match (op, ints.as_slice()) {
+                        (Op::Quot | Op::Mod, [a, 0]) => format!("`{symbol}` of {a} and 0 is a division by zero"),
+                        _ => format!("the result of `{symbol}` of {ints:?} does not fit into 64 bits"),
+                    };
+                    let diagnostic = Diagnostic::error(title);
                     Err(at(diagnostic, stmt.span, "computed here"))
                 }
             };

@@ -5,8 +5,8 @@
 #![allow(clippy::unwrap_used)]
 
 use chainrule::{
-    Error, Expr, Function, Module, Scope, Semantics, Tensor, UserFunction, Value, Vector, check, d, matrix, select,
-    time_derivative, var, vars,
+    Error, Expr, Function, Matrix, Module, Scope, Semantics, Tensor, UserFunction, Value, Vector, check, d, matrix,
+    select, time_derivative, var, vars,
 };
 
 fn close(a: f64, b: f64) {
@@ -260,7 +260,7 @@ fn wrong_requests_are_explained() {
         (f.jacobian().of(&["s"]).function().map(drop), "no result `s`"),
         (f.jacobian().strategy("best").function().map(drop), "no strategy `best`"),
         (f.compile().unwrap().eval(&[&X]).map(drop), "takes 2 arguments, not 1"),
-        (f.compile().unwrap().eval(&[&X, &[1.0]]).map(drop), "has 1 elements, not 2"),
+        (f.compile().unwrap().eval(&[&X, &[1.0]]).map(drop), "has 1 element, not 2"),
         (Module::load("/no/such/file.ft").map(drop), "cannot read"),
         (Module::from_text("<t>", "let f = fun (x : Double) -> x + ").map(drop), "Error"),
     ];
@@ -325,4 +325,40 @@ fn no_rows_have_as_many_elements_as_the_other_arguments_say() {
     let module = Module::from_text("<text>", "let f = fun (v : [n]Double) (y : [m][n + 1]Double) -> length y").unwrap();
     let f = module.function("f").unwrap().compile().unwrap();
     assert_eq!(f.call(&[vec![1.0, 2.0].into(), Value::Array(vec![])]).unwrap(), [Value::Int(0)]);
+}
+
+/// Every operator of vectors and matrices in all combinations of values and references; this compiles, or not.
+#[test]
+fn operators_take_values_and_references() {
+    let (v, w, s) = (chainrule::vars("v", 2), chainrule::vars("w", 2), chainrule::var("s"));
+    let a = Matrix::from_fn(2, 2, |i, j| &v[i] * &w[j]);
+    macro_rules! same {
+        ($left:ident $op:tt $right:ident) => {{
+            let expected = &$left $op &$right;
+            assert_eq!($left.clone() $op $right.clone(), expected);
+            assert_eq!($left.clone() $op &$right, expected);
+            assert_eq!(&$left $op $right.clone(), expected);
+            expected
+        }};
+    }
+    let elements = |t: &dyn Tensor| t.elements().iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(elements(&same!(v + w)), ["v[0] + w[0]", "v[1] + w[1]"]);
+    assert_eq!(elements(&same!(v - w)), ["v[0] - w[0]", "v[1] - w[1]"]);
+    assert_eq!(elements(&same!(v / s)), ["v[0] / s", "v[1] / s"]);
+    assert_eq!(same!(s * v), same!(v * s));
+    assert_eq!(same!(s * a), same!(a * s));
+    assert_eq!(same!(a + a), 2.0 * &a);
+    assert_eq!(same!(a - a), 0.0 * &a);
+    assert_eq!(same!(a * a).row(0).elements()[1], &a[(0, 0)] * &a[(0, 1)] + &a[(0, 1)] * &a[(1, 1)]);
+    assert_eq!(same!(a * v)[0], &a[(0, 0)] * &v[0] + &a[(0, 1)] * &v[1]);
+    assert_eq!(same!(a / s)[(1, 0)], &a[(1, 0)] / &s);
+    for scaled in [2.0 * &v, 2.0 * v.clone(), &v * 2.0, v.clone() * 2.0, &v / 0.5, v.clone() / 0.5] {
+        assert_eq!(scaled, &v + &v);
+    }
+    for scaled in [2.0 * &a, 2.0 * a.clone(), &a * 2.0, a.clone() * 2.0, &a / 0.5, a.clone() / 0.5] {
+        assert_eq!(scaled, &a + &a);
+    }
+    assert_eq!((-&v, -&a), (-v.clone(), -a.clone()));
+    assert_eq!((-&v)[1], -&v[1]);
+    assert_eq!((-&a)[(0, 1)], -&a[(0, 1)]);
 }

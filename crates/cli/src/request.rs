@@ -1,7 +1,7 @@
 //! What several commands share: which function of which file, which derivative of it.
 
 use crate::explain;
-use chainrule::{Derivation, Function, Module};
+use chainrule::{Derivation, Derived, Function, Module};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -131,9 +131,14 @@ impl Derivative {
 
     /// The derived function, or the function itself when nothing is asked for.
     pub fn derive(&self, function: &Function) -> Result<Function, String> {
+        self.explain(function).map(|derived| derived.function)
+    }
+
+    /// The same with the account of how it was derived.
+    pub fn explain(&self, function: &Function) -> Result<Derived, String> {
         match self.on(function) {
-            None => Ok(function.clone()),
-            Some(derivation) => derivation.function().map_err(|e| explain(&e)),
+            None => Ok(Derived::itself(function)),
+            Some(derivation) => derivation.explain().map_err(|e| explain(&e)),
         }
     }
 }

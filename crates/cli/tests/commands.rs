@@ -6,7 +6,7 @@
 #[path = "support/mod.rs"]
 mod support;
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::process::Stdio;
 use support::{Content, Place};
 
@@ -72,6 +72,23 @@ fn fmt_checks_prints_and_writes() {
 }
 
 #[test]
+fn fmt_takes_standard_input() {
+    let place = place();
+    for args in [&["fmt"][..], &["fmt", "-"], &["fmt", "--check", "-"]] {
+        let mut child = place.command(args).stdin(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(b"let f=fun x->x*x // squared\n").unwrap();
+        let outcome = child.wait_with_output().unwrap();
+        let (out, err) = (String::from_utf8_lossy(&outcome.stdout), String::from_utf8_lossy(&outcome.stderr));
+        if args.contains(&"--check") {
+            assert_eq!((outcome.status.code(), &*out), (Some(1), ""));
+            assert_eq!(err, "error: <stdin> is not formatted\n  help: run chainrule fmt -\n");
+        } else {
+            assert_eq!((outcome.status.code(), &*out, &*err), (Some(0), "let f = fun x -> x * x // squared\n", ""));
+        }
+    }
+}
+
+#[test]
 fn run_takes_the_same_numbers_in_every_form() {
     let place = place();
     for x in ["[1, 2, 3]", "@x.json", "@x.npy", "@x_i4_big.npy", "@x.txt", "@x.csv"] {
@@ -92,9 +109,8 @@ fn run_gives_results_in_every_form() {
     let derivatives = ["run", "model.ft", "--arg", "x=[1, 2, 3]", "--what", "value", "--what", "gradient"];
     let json = "{\"value\":14.0,\"gradient\":[2.0,4.0,6.0]}\n";
     assert_eq!(prints(&place, &derivatives), json);
-    // Straight-line code names its results one by one.
     let straight = prints(&place, &[&derivatives[..], &["--size", "n=3"]].concat());
-    assert_eq!(straight, "{\"result\":14.0,\"dresult_dx\":[2.0,4.0,6.0]}\n");
+    assert_eq!(straight, json);
     let table = prints(&place, &[&derivatives[..], &["--format", "table"]].concat());
     for cell in ["14.000000000", "2.000000000", "4.000000000", "6.000000000"] {
         assert!(table.contains(cell), "{table}");
@@ -108,6 +124,37 @@ fn run_gives_results_in_every_form() {
     assert_eq!(numbers, [2.0, 4.0, 6.0]);
     // What is written can be read.
     assert_eq!(prints(&place, &["run", "model.ft", "--arg", "x=@g.npy"]), "56.0\n");
+}
+
+#[test]
+fn results_have_one_form_with_loops_and_without() {
+    let place = Place::with(&[
+        ("two.ft", Content::Text("let f = fun (x : [n]Double) (y : Double) -> y * vectorDot x x\n")),
+        ("pair.ft", Content::Text("let p = fun (x : [n]Double) -> { sum = vectorSum x, all = (x, x[0]) }\n")),
+    ]);
+    let two = ["run", "two.ft", "--arg", "x=[1, 2]", "--arg", "y=3"];
+    let directions = ["--arg", "x_tan=[1, 0]", "--arg", "y_tan=1"];
+    let pair = ["run", "pair.ft", "--arg", "x=[1, 2]"];
+    let cases: &[(&[&str], &[&str])] = &[
+        (&two, &[]),
+        (&two, &["--what", "value"]),
+        (&two, &["--what", "gradient"]),
+        (&two, &["--what", "gradient", "--by", "x"]),
+        (&two, &["--what", "value", "--what", "jacobian", "--by", "y"]),
+        (&two, &["--what", "value", "--what", "gradient", "--what", "hessian"]),
+        (&two, &["--what", "hessian", "--by", "x", "--format", "table"]),
+        (&two, &[&["--what", "value", "--what", "jvp"][..], &directions].concat()),
+        (&two, &[&["--what", "hvp"][..], &directions].concat()),
+        (&pair, &[]),
+        (&pair, &["--what", "value", "--what", "jacobian"]),
+    ];
+    for (call, more) in cases {
+        let looped = [*call, *more].concat();
+        let straight = [&looped[..], &["--size", "n=2"]].concat();
+        assert_eq!(prints(&place, &looped), prints(&place, &straight), "{more:?}");
+    }
+    let gradient = prints(&place, &[&two[..], &["--what", "gradient", "--size", "n=2"]].concat());
+    assert_eq!(gradient, "{\"x\":[6.0,12.0],\"y\":5.0}\n");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What may go wrong between a compiled program and its results.
 
-use chainrule_base::{Diagnostic, Span};
+use chainrule_base::Span;
+use chainrule_base::diagnostic::{Diagnostic, Label};
 use std::fmt;
 
 /// A failure to run.
@@ -10,6 +11,8 @@ pub enum RunError {
     Argument {
         /// What does not fit.
         message: String,
+        /// What the sizes are that decide.
+        reason: Option<String>,
         /// What in the program asks for it.
         span: Option<Span>,
     },
@@ -18,6 +21,8 @@ pub enum RunError {
     Failure {
         /// What failed.
         message: String,
+        /// By which numbers.
+        reason: Option<String>,
         /// Where in the program.
         span: Option<Span>,
         /// The first point of a batch for which it may have failed.
@@ -29,12 +34,14 @@ pub enum RunError {
 
 impl RunError {
     pub(crate) fn argument(message: impl Into<String>) -> Self {
-        Self::Argument { message: message.into(), span: None }
+        Self::Argument { message: message.into(), reason: None, span: None }
     }
 
     pub(crate) fn at_point(self, index: usize) -> Self {
         match self {
-            Self::Failure { message, span, point: None } => Self::Failure { message, span, point: Some(index) },
+            Self::Failure { message, reason, span, point: None } => {
+                Self::Failure { message, reason, span, point: Some(index) }
+            }
             other => other,
         }
     }
@@ -43,12 +50,9 @@ impl RunError {
     #[must_use]
     pub fn diagnostic(&self) -> Diagnostic {
         match self {
-            Self::Argument { message, span } | Self::Failure { message, span, .. } => {
-                let diagnostic = Diagnostic::error(message.clone());
-                match span {
-                    Some(span) => diagnostic.with_label(*span, "here"),
-                    None => diagnostic,
-                }
+            Self::Argument { message, reason, span } | Self::Failure { message, reason, span, .. } => {
+                let labels = span.iter().map(|span| Label { span: *span, text: "here".to_owned() }).collect();
+                Diagnostic { labels, reason: reason.clone(), ..Diagnostic::error(message.clone()) }
             }
             Self::Bug(message) => Diagnostic::bug(message.clone()),
         }
@@ -58,8 +62,16 @@ impl RunError {
 impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Argument { message, .. } | Self::Failure { message, point: None, .. } => f.write_str(message),
-            Self::Failure { message, point: Some(point), .. } => write!(f, "{message} (at point {point} of the batch)"),
+            Self::Argument { message, reason, .. } | Self::Failure { message, reason, .. } => {
+                f.write_str(message)?;
+                if let Some(reason) = reason {
+                    write!(f, ": {reason}")?;
+                }
+                match self {
+                    Self::Failure { point: Some(point), .. } => write!(f, " (at point {point} of the batch)"),
+                    _ => Ok(()),
+                }
+            }
             Self::Bug(message) => write!(f, "bug in Chainrule: {message}"),
         }
     }

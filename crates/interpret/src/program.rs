@@ -4,9 +4,9 @@ use crate::bytecode::Code;
 use crate::compile::{Compiled, compile};
 use crate::memory::{Many, POISON, Single, Slice, SliceMut, Strided, StridedMut, Workspace};
 use crate::run::run;
-use crate::sizes::{Layout, Sizes, count, scalar};
+use crate::sizes::{Layout, Sizes, scalar};
 use crate::{LANES, RunError};
-use chainrule_base::{Diagnostic, Id};
+use chainrule_base::{Diagnostic, Id, count};
 use chainrule_kernel::{Class, Kernel, Place, SizeSource};
 use std::sync::Arc;
 
@@ -266,15 +266,18 @@ impl Program {
         &self.layout.kernel.buffers[Id::new(buffer as usize)].place
     }
 
-    pub(crate) fn failure(&self, idx: u32) -> RunError {
+    pub(crate) fn failure(&self, idx: u32, reason: String) -> RunError {
         match self.layout.kernel.failures.get(idx as usize) {
-            Some((message, span)) => RunError::Failure { message: message.clone(), span: *span, point: None },
+            Some((message, span)) => {
+                RunError::Failure { message: message.clone(), reason: Some(reason), span: *span, point: None }
+            }
             None => RunError::Bug(format!("failure {idx} of kernel `{}` has no message", self.name())),
         }
     }
 
     pub(crate) fn overflow() -> RunError {
-        RunError::Failure { message: "an integer does not fit into 64 bits".to_owned(), span: None, point: None }
+        let message = "an integer does not fit into 64 bits".to_owned();
+        RunError::Failure { message, reason: None, span: None, point: None }
     }
 
     pub(crate) fn bad_address(&self, code: Code) -> RunError {

@@ -99,6 +99,16 @@ pub(crate) fn call_row(op: Op, args: [Slot; 3], real: impl Fn(Slot) -> f64, int:
     (row.value)(&values[..row.args.len()])
 }
 
+/// Why `op` has no integer result for `args`.
+fn without_result(op: Op, args: &[i64]) -> String {
+    let shown: Vec<String> = args[..op.arity()].iter().map(ToString::to_string).collect();
+    let shown = shown.join(" and ");
+    match op {
+        Op::Quot | Op::Mod if args[1] == 0 => format!("this is a division by zero, of {shown}"),
+        _ => format!("the arguments are {shown}"),
+    }
+}
+
 /// Runs an operation on integers or a jump; returns where to go on.
 #[inline]
 pub(crate) fn integer(program: &Program, code: Code, i: &mut [i64], pc: usize) -> Result<usize, RunError> {
@@ -121,11 +131,12 @@ pub(crate) fn integer(program: &Program, code: Code, i: &mut [i64], pc: usize) -
             let row = op.row();
             let values = args.map(|slot| i[slot as usize]);
             let value = row.int.and_then(|int| int(&values[..row.args.len()]));
-            i[d as usize] = value.ok_or_else(|| program.failure(failure))?;
+            i[d as usize] = value.ok_or_else(|| program.failure(failure, without_result(op, &values)))?;
         }
         Code::CheckIndex { index, len, failure } => {
-            if !(0..i[len as usize]).contains(&i[index as usize]) {
-                return Err(program.failure(failure));
+            let (index, len) = (i[index as usize], i[len as usize]);
+            if !(0..len).contains(&index) {
+                return Err(program.failure(failure, format!("the index is {index}, the length {len}")));
             }
         }
         Code::Jump { to } => return Ok(to as usize),
@@ -148,7 +159,7 @@ pub(crate) fn integer(program: &Program, code: Code, i: &mut [i64], pc: usize) -
         }
         Code::Limit { counter, limit, failure } => {
             if i[counter as usize] >= i[limit as usize] {
-                return Err(program.failure(failure));
+                return Err(program.failure(failure, format!("the limit is {}", i[limit as usize])));
             }
             i[counter as usize] += 1;
         }

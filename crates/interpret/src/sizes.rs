@@ -4,7 +4,7 @@
 //! [`Sizes`], all that depends on them, computed once; or what does not fit, in words.
 
 use crate::{RunError, Slice};
-use chainrule_base::{Id, Poly};
+use chainrule_base::{Id, Poly, count};
 use chainrule_kernel::{Kernel, Place, Port, Reg, SizeSource};
 use std::fmt;
 use std::sync::Arc;
@@ -202,16 +202,16 @@ impl Layout {
             let value = self.eval(&condition.size, values)?;
             let holds = if condition.exactly_zero { value == 0 } else { value >= 0 };
             if !holds {
-                let (formula, relation) = (
-                    self.formula(&condition.size),
-                    if condition.exactly_zero { "must be 0" } else { "must not be negative" },
-                );
+                let bindings = self.bindings(&condition.size, values);
+                let bindings = bindings.trim().trim_start_matches('(').trim_end_matches(')');
+                let relation = if condition.exactly_zero { "must be 0" } else { "must not be negative" };
+                let reason = match condition.size.as_var() {
+                    Some(_) => bindings.to_owned(),
+                    None => format!("{} {relation}, but it is {value}: {bindings}", self.formula(&condition.size)),
+                };
                 return Err(RunError::Argument {
-                    message: format!(
-                        "{}: {formula} {relation}, but it is {value}{}",
-                        condition.message,
-                        self.bindings(&condition.size, values)
-                    ),
+                    message: condition.message.clone(),
+                    reason: Some(reason),
                     span: condition.span,
                 });
             }
@@ -241,11 +241,6 @@ impl Layout {
         }
         Ok(())
     }
-}
-
-/// `1 dimension`, `2 dimensions`.
-pub(crate) fn count(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 fn extent(given: usize) -> Result<i64, RunError> {

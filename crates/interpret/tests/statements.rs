@@ -105,8 +105,13 @@ fn int_op(dst: Reg, op: Op, args: &[Reg]) -> Instr {
     Instr::IntOp { dst, op, args: [arg(0), arg(1), arg(2)], failure: 0 }
 }
 
-fn failure() -> RunError {
-    RunError::Failure { message: "it failed".to_owned(), span: Some(Span::new(FileId::new(0), 3, 7)), point: None }
+fn failure(reason: &str) -> RunError {
+    RunError::Failure {
+        message: "it failed".to_owned(),
+        reason: Some(reason.to_owned()),
+        span: Some(Span::new(FileId::new(0), 3, 7)),
+        point: None,
+    }
 }
 
 /// `y[r] = sum over c of 2 x[r][c]` through a temporary row, with an index array into `x`.
@@ -163,14 +168,18 @@ fn loops_copies_and_checked_indices() {
     assert_eq!(run(&kernel, &program, &[matrix(3, 0), ints(&[1])]).unwrap(), [reals(&[0.0])]);
     assert_eq!(run(&kernel, &program, &[matrix(3, 2), ints(&[])]).unwrap(), [reals(&[])]);
     for bad in [-1, 3, i64::MAX, i64::MIN] {
-        assert_eq!(run(&kernel, &program, &[matrix(3, 2), ints(&[0, bad])]), Err(failure()), "{bad}");
+        assert_eq!(
+            run(&kernel, &program, &[matrix(3, 2), ints(&[0, bad])]),
+            Err(failure(&format!("the index is {bad}, the length 3"))),
+            "{bad}"
+        );
     }
     // The index comes from data, so a batch runs point by point, and says which one failed.
     let good = vec![matrix(3, 2), ints(&[1])];
     let bad = vec![matrix(3, 2), ints(&[3])];
     let points = [good.clone(), good, bad];
     let error = run_batch(&kernel, &program, &points, Order::Arrays, true).unwrap_err();
-    insta::assert_snapshot!(error, @"it failed (at point 2 of the batch)");
+    insta::assert_snapshot!(error, @"it failed: the index is 3, the length 3 (at point 2 of the batch)");
     let sizes = support::bind(&program, &points[0]).unwrap();
     assert!(!program.runs_in_lanes(&sizes));
 }
@@ -256,11 +265,11 @@ fn while_and_if_follow_the_data() {
     for (x, limit, y) in [(5.0, 3, 10.625), (0.5, 0, 10.5), (-3.0, 0, 3.0), (2.0, 1, 11.0)] {
         assert_eq!(run(&kernel, &program, &[real(x), int(limit)]).unwrap(), [real(y)], "{x} {limit}");
     }
-    assert_eq!(run(&kernel, &program, &[real(5.0), int(2)]), Err(failure()));
-    assert_eq!(run(&kernel, &program, &[real(f64::INFINITY), int(1000)]), Err(failure()));
+    assert_eq!(run(&kernel, &program, &[real(5.0), int(2)]), Err(failure("the limit is 2")));
+    assert_eq!(run(&kernel, &program, &[real(f64::INFINITY), int(1000)]), Err(failure("the limit is 1000")));
     let points = [vec![real(2.0), int(2)], vec![real(9.0), int(2)]];
     let error = run_batch(&kernel, &program, &points, Order::Structures, true).unwrap_err();
-    insta::assert_snapshot!(error, @"it failed (at point 1 of the batch)");
+    insta::assert_snapshot!(error, @"it failed: the limit is 2 (at point 1 of the batch)");
 }
 
 #[test]
@@ -320,7 +329,14 @@ fn integers_are_exact_or_fail() {
             store(y, &num(0), d),
         ])]);
         for (p, q) in grid.iter().flat_map(|p| grid.map(|q| (*p, q))) {
-            let expected = value(&[p, q][..row.args.len()]).map(|v| vec![int(v)]).ok_or_else(failure);
+            let args = &[p, q][..row.args.len()];
+            let zero = matches!(row.op, Op::Quot | Op::Mod) && q == 0;
+            let why = match args {
+                [p, q] if zero => format!("this is a division by zero, of {p} and {q}"),
+                [p, q] => format!("the arguments are {p} and {q}"),
+                _ => format!("the arguments are {p}"),
+            };
+            let expected = value(args).map(|v| vec![int(v)]).ok_or_else(|| failure(&why));
             assert_eq!(run(&kernel, &program, &[int(p), int(q)]), expected, "{:?} {p} {q}", row.op);
         }
     }
@@ -410,8 +426,8 @@ fn arguments_that_do_not_fit_are_named() {
     1 argument given, but 2 expected: `A`, `idx`
     argument `A` has 1 dimension, but 2 expected: [n][w]
     argument `idx` has extent 6 in dimension 1, but 2*n + 1 = 7 is expected (n = 3, the extent of dimension 1 of `A`)
-    rows are too short: w - 2 must not be negative, but it is -1 (w = 1, the extent of dimension 2 of `A`)
-    the points have three coordinates: n - 3 must be 0, but it is 1 (n = 4, the extent of dimension 1 of `A`)
+    rows are too short: w - 2 must not be negative, but it is -1: w = 1, the extent of dimension 2 of `A`
+    the points have three coordinates: n - 3 must be 0, but it is 1: n = 4, the extent of dimension 1 of `A`
     an extent of 18446744073709551615 is too large
     the arguments are too large: 2*n + 1 does not fit into 64 bits (n = 9223372036854775807, the extent of dimension 1 of `A`)
     ");

@@ -48,5 +48,5 @@ pub use function::{Block, Expr, Function, Requirement, Stmt, Var, VarId};
 pub use print::print;
 pub use types::{Size, Type};
 pub use typing::{describe, type_of};
-pub use value::{Sizes, Value, bind_sizes};
+pub use value::{Sizes, Value, bind_sizes, named_type};
 pub use verify::verify;

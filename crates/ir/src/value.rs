@@ -4,7 +4,7 @@
 //! from the shapes of the arguments, and says what is wrong when there are none that fit.
 
 use crate::{Function, Size, Type, Var, VarId};
-use chainrule_base::{Arena, Diagnostic, Id};
+use chainrule_base::{Arena, Diagnostic, Id, count};
 use rustc_hash::FxHashMap;
 
 /// A value of a [`Type`] whose doubles are numbers `S`: `f64`, extended precision, ...
@@ -364,10 +364,6 @@ fn at_param(diagnostic: Diagnostic, function: &Function, idx: usize) -> Diagnost
         Some(span) => diagnostic.with_label(span, "the parameter"),
         None => diagnostic,
     }
-}
-
-fn count(n: usize, what: &str) -> String {
-    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }
 
 fn param_name(function: &Function, idx: usize) -> String {

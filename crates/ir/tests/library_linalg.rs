@@ -160,10 +160,52 @@ fn every_function_of_the_library_is_documented() {
     }
 }
 
+/// What `function` says of `args`.
+fn refused(function: &chainrule_ir::Function, args: &[Value<f64>]) -> String {
+    chainrule_ir::evaluate(function, &mut chainrule_ops::F64, args).unwrap_err().message
+}
+
 #[test]
 fn shapes_that_do_not_fit_are_told_at_entry() {
-    let function = function("", "matrixMul");
-    let args = [m(&rows(2, 3, 1)), m(&rows(2, 3, 2))];
-    let why = chainrule_ir::evaluate(&function, &mut chainrule_ops::F64, &args).unwrap_err();
-    assert!(why.message.contains("`m2` has fewer rows than `m1` has columns"), "{}", why.message);
+    let why = refused(&function("", "matrixMul"), &[m(&rows(2, 3, 1)), m(&rows(2, 3, 2))]);
+    assert!(why.contains("argument `m2` has 2 elements in dimension 1 where 3 are needed"), "{why}");
+    for name in ["vectorAdd", "vectorSub", "vectorEMul", "vectorDiv", "vectorDot", "vectorZip"] {
+        // Without annotations in the program, and whichever is longer.
+        let user = format!("let f = fun a b -> {name} a b");
+        for (a, b) in [(2, 3), (3, 2)] {
+            let why = refused(&function(&user, "f"), &[v(&numbers(a, 1)), v(&numbers(b, 2))]);
+            assert!(why.contains("`b` has another number of elements than `a`"), "{name} of {a} and {b}: {why}");
+        }
+    }
+    for name in ["matrixAdd", "matrixSub", "matrixEMul", "matrixZip"] {
+        let user = format!("let f = fun a b -> {name} a b");
+        for (shape, what) in [((2, 4), "columns"), ((3, 3), "rows"), ((2, 2), "columns"), ((1, 3), "rows")] {
+            let why = refused(&function(&user, "f"), &[m(&rows(2, 3, 1)), m(&rows(shape.0, shape.1, 2))]);
+            assert!(why.contains(&format!("`b` has another number of {what} than `a`")), "{name}: {why}");
+        }
+    }
+    let products: [(&str, [Value<f64>; 2]); 4] = [
+        ("matrixMul", [m(&rows(2, 3, 1)), m(&rows(4, 2, 2))]),
+        ("matrixVectorMul", [m(&rows(2, 3, 1)), v(&numbers(4, 2))]),
+        ("vectorMatrixMul", [v(&numbers(2, 1)), m(&rows(3, 3, 2))]),
+        ("vectorMap2", [v(&numbers(2, 1)), v(&numbers(3, 2))]),
+    ];
+    for (name, args) in products {
+        let more = if name == "vectorMap2" { "(*)" } else { "" };
+        let why = refused(&function(&format!("let f = fun a b -> {name} a b {more}"), "f"), &args);
+        assert!(why.contains("another number of"), "{name}: {why}");
+    }
+    for name in ["matrixTrace", "matrixDiag"] {
+        let why = refused(&function(&format!("let f = fun a -> {name} a"), "f"), &[m(&rows(2, 3, 1))]);
+        assert!(why.contains("another number of"), "{name}: {why}");
+    }
+}
+
+#[test]
+fn shapes_that_do_not_fit_are_told_before_anything_runs() {
+    for body in ["vectorDot [1.0, 2.0] [1.0, 2.0, 3.0]", "vectorAdd [1.0, 2.0, 3.0] [1.0, 2.0]"] {
+        let program = load(&format!("let f = {body}")).unwrap_or_else(|(_, d)| panic!("{d}"));
+        let why = program.elaborate("f").unwrap_err().to_string();
+        assert!(why.contains("sizes do not agree"), "{body}: {why}");
+    }
 }

@@ -247,7 +247,8 @@ pub struct Type {
 /// What a type is.
 #[derive(Clone, PartialEq, Debug)]
 pub enum TypeKind {
-    /// `Double`, `Index`, `Card`, `Int`, `Bool`, `Vector`, `Matrix`, `DoubleD`, `VectorD`, `MatrixD`, or an alias.
+    /// `Double`, `Index`, `Card`, `Int`, `Bool`, `Vector`, `Matrix`, `DoubleD`, `VectorD`, `MatrixD`, or an alias;
+    /// `_` for a type that is to be found.
     Name(Name),
     /// `[n]T`: an array of `n` elements; `[]T` and `Array<T>` leave the size out.
     Array {

@@ -1,8 +1,11 @@
 //! Vectors and small matrices of expressions.
+//!
+//! Operators take both sides by value or by reference. Sums and products panic when shapes do not fit, as
+//! indexing does.
 
 use super::Expr;
 use chainrule_base::Name;
-use std::ops::{Add, Index, Mul, Neg, Sub};
+use std::ops::{Add, Div, Index, Mul, Neg, Sub};
 
 /// What can be an argument or a result of a function: a scalar, a vector, a matrix.
 pub trait Tensor {
@@ -67,6 +70,12 @@ impl Vector {
     /// The elements.
     pub fn iter(&self) -> std::slice::Iter<'_, Expr> {
         self.elements.iter()
+    }
+
+    /// Each element by `f`.
+    #[must_use]
+    pub fn map(&self, f: impl FnMut(&Expr) -> Expr) -> Self {
+        self.iter().map(f).collect()
     }
 
     /// The inner product.
@@ -272,27 +281,6 @@ impl Sub<&Vector> for &Vector {
     }
 }
 
-impl Mul<&Expr> for &Vector {
-    type Output = Vector;
-    fn mul(self, right: &Expr) -> Vector {
-        self.iter().map(|a| a * right).collect()
-    }
-}
-
-impl Mul<f64> for &Vector {
-    type Output = Vector;
-    fn mul(self, right: f64) -> Vector {
-        self.iter().map(|a| a * right).collect()
-    }
-}
-
-impl Neg for &Vector {
-    type Output = Vector;
-    fn neg(self) -> Vector {
-        self.iter().map(|a| -a).collect()
-    }
-}
-
 impl Add<&Matrix> for &Matrix {
     type Output = Matrix;
     fn add(self, right: &Matrix) -> Matrix {
@@ -325,20 +313,68 @@ impl Mul<&Vector> for &Matrix {
     }
 }
 
-impl Mul<&Expr> for &Matrix {
-    type Output = Matrix;
-    fn mul(self, right: &Expr) -> Matrix {
-        self.map(|a| a * right)
-    }
+macro_rules! scaled_and_negated {
+    ($($tensor:ident)*) => {$(
+        impl Mul<&Expr> for &$tensor {
+            type Output = $tensor;
+            fn mul(self, right: &Expr) -> $tensor {
+                self.map(|a| a * right)
+            }
+        }
+        impl Mul<&$tensor> for &Expr {
+            type Output = $tensor;
+            fn mul(self, right: &$tensor) -> $tensor {
+                right.map(|a| self * a)
+            }
+        }
+        impl Div<&Expr> for &$tensor {
+            type Output = $tensor;
+            fn div(self, right: &Expr) -> $tensor {
+                self.map(|a| a / right)
+            }
+        }
+        by_value_and_reference! {
+            $tensor, Expr, Mul mul -> $tensor;
+            Expr, $tensor, Mul mul -> $tensor;
+            $tensor, Expr, Div div -> $tensor;
+        }
+        scaled_and_negated! { @owner $tensor; $tensor; &$tensor; }
+    )*};
+    (@owner $out:ident; $($tensor:ty;)*) => {$(
+        impl Mul<f64> for $tensor {
+            type Output = $out;
+            fn mul(self, right: f64) -> $out {
+                self.map(|a| a * right)
+            }
+        }
+        impl Mul<$tensor> for f64 {
+            type Output = $out;
+            fn mul(self, right: $tensor) -> $out {
+                right.map(|a| self * a)
+            }
+        }
+        impl Div<f64> for $tensor {
+            type Output = $out;
+            fn div(self, right: f64) -> $out {
+                self.map(|a| a / right)
+            }
+        }
+        impl Neg for $tensor {
+            type Output = $out;
+            fn neg(self) -> $out {
+                self.map(|a| -a)
+            }
+        }
+    )*};
 }
 
 by_value_and_reference! {
     Vector, Vector, Add add -> Vector;
     Vector, Vector, Sub sub -> Vector;
-    Vector, Expr, Mul mul -> Vector;
     Matrix, Matrix, Add add -> Matrix;
     Matrix, Matrix, Sub sub -> Matrix;
     Matrix, Matrix, Mul mul -> Matrix;
     Matrix, Vector, Mul mul -> Vector;
-    Matrix, Expr, Mul mul -> Matrix;
 }
+
+scaled_and_negated! { Vector Matrix }

@@ -4,7 +4,7 @@ use super::{Derivation, Derived, What};
 use crate::function::ArrayBody;
 use crate::{Error, Function, Result};
 use chainrule_autodiff::{Part, Request, derive};
-use chainrule_base::Name;
+use chainrule_base::{Diagnostic, Diagnostics, Name};
 
 /// What array programs have no derivative of yet, but straight-line code has.
 fn needs_straight_line_code(request: &Derivation) -> Option<&'static str> {
@@ -31,14 +31,19 @@ impl Derivation {
         if let Some(wanted) = needs_straight_line_code(self) {
             let function = self.function.unrolled(&[]).map_err(|error| {
                 let name = self.function.name();
-                let message = format!("{wanted} is made for straight-line code only, and `{name}` keeps its loops");
+                let title = format!("{wanted} is made for straight-line code only, and `{name}` keeps its loops");
+                let limitation = Diagnostic::limitation(title);
                 match error {
                     Error::Request { message: why, help } => {
-                        Error::request(format!("{message}: {why}"), format!("to unroll the loops, {help}"))
+                        Error::lone(limitation.with_reason(why).with_help(format!("to unroll the loops, {help}")))
                     }
-                    other => {
-                        Error::request(message, format!("to unroll the loops, change what does not allow it: {other}"))
+                    // Why it cannot be unrolled stands below, with its place.
+                    Error::Program { diagnostics: why, sources } => {
+                        let mut all = Diagnostics::from(limitation.with_reason("they cannot be unrolled"));
+                        all.extend(why);
+                        Error::program(all, &sources)
                     }
+                    other => other,
                 }
             })?;
             return Self { function, ..self.clone() }.explain();
@@ -55,6 +60,6 @@ impl Derivation {
         let by = self.by.iter().flatten().map(|name| Name::new(name)).collect();
         let request = Request { parts: parts.collect(), by };
         let function = derive(&body.function, &request).map_err(|d| Error::program(d, &body.sources))?;
-        Ok(Derived { function: Function::from_array(function, body.sources.clone()), reports: Vec::new() })
+        Ok(Derived::itself(&Function::from_array(function, body.sources.clone())))
     }
 }

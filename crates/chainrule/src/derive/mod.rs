@@ -7,6 +7,7 @@ mod select;
 use crate::function::Body;
 use crate::{Compiled, Error, Function, Result};
 use chainrule_accumulate::strategy::Report;
+use chainrule_base::Name;
 
 /// What is asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,6 +69,24 @@ pub struct Derived {
     pub function: Function,
     /// One report for each accumulation; none for an array program.
     pub reports: Vec<Report>,
+    /// Where each result stands in the record that an array program would have for it: the gradient by `x`
+    /// at `gradient`, `x`, where there are other parts and other arguments. None for an array program.
+    pub paths: Vec<Vec<Name>>,
+}
+
+impl Derived {
+    /// A function as what was asked for.
+    #[must_use]
+    pub fn itself(function: &Function) -> Self {
+        let paths = match &function.body {
+            Body::Scalar(body) => match body.outputs.as_slice() {
+                [_] => vec![Vec::new()],
+                several => several.iter().map(|port| scalar::result_path(&port.name)).collect(),
+            },
+            Body::Array(_) => Vec::new(),
+        };
+        Self { function: function.clone(), reports: Vec::new(), paths }
+    }
 }
 
 impl Derivation {

@@ -19,6 +19,8 @@ struct Work<'a> {
     /// The function's own, then directions.
     inputs: Vec<Port>,
     outputs: Vec<Port>,
+    /// Where each output stands among what is asked for.
+    paths: Vec<Vec<Name>>,
     reports: Vec<Report>,
     of: Vec<Selected>,
     by: Vec<Selected>,
@@ -33,11 +35,13 @@ impl Derivation {
             graph: body.graph.clone(),
             inputs: body.inputs.clone(),
             outputs: Vec::new(),
+            paths: Vec::new(),
             reports: Vec::new(),
             of: select(&body.outputs, self.of.as_deref(), name, "result")?,
             by: select(&body.inputs, self.by.as_deref(), name, "argument")?,
         };
         for what in &self.what {
+            work.place(*what);
             match what {
                 What::Value => work.value(),
                 What::Jacobian => work.jacobian()?,
@@ -65,7 +69,7 @@ impl Derivation {
         }
         let body = ScalarBody { graph, inputs: work.inputs, outputs: work.outputs };
         let function = Function::from_scalar(&self.derived_name(), body)?;
-        Ok(Derived { function, reports: work.reports })
+        Ok(Derived { function, reports: work.reports, paths: work.paths })
     }
 }
 
@@ -113,11 +117,40 @@ fn nodes(selected: &[Selected]) -> Vec<NodeId> {
     selected.iter().flat_map(|s| s.nodes.iter().copied()).collect()
 }
 
+/// Where a leaf of a result stands in it: `a`, `b` for `result.a.b`.
+pub(crate) fn result_path(name: &str) -> Vec<Name> {
+    let inner = name.strip_prefix("result.").unwrap_or(name);
+    inner.split('.').map(Name::new).collect()
+}
+
 fn joined(a: &[usize], b: &[usize]) -> Vec<usize> {
     a.iter().chain(b).copied().collect()
 }
 
 impl Work<'_> {
+    /// Notes where the outputs that `what` will add stand: under its name unless it is the only part, then
+    /// under those of results and arguments unless there is one only.
+    fn place(&mut self, what: What) {
+        let part = if self.request.what.len() == 1 { Vec::new() } else { vec![Name::from(what.suffix())] };
+        let several = |selected: &[Selected]| -> Vec<Vec<Name>> {
+            let path = |s: &Selected| if selected.len() == 1 { Vec::new() } else { result_path(&s.name) };
+            selected.iter().map(path).collect()
+        };
+        let (of, by) = (several(&self.of), several(&self.by));
+        let dimensions: &[&[Vec<Name>]] = match what {
+            What::Value | What::Jvp | What::Order(_) => &[&of],
+            What::Jacobian | What::Gradient => &[&of, &by],
+            What::Hessian => &[&by, &by],
+            What::Vjp | What::Hvp => &[&by],
+        };
+        let places = dimensions.iter().fold(vec![part], |paths, dimension| {
+            let longer =
+                |path: &Vec<Name>| dimension.iter().map(|more| [&**path, &**more].concat()).collect::<Vec<_>>();
+            paths.iter().flat_map(longer).collect()
+        });
+        self.paths.extend(places);
+    }
+
     fn value(&mut self) {
         for s in &self.of {
             let port = Port { name: s.name.clone(), shape: s.shape.clone(), nodes: s.nodes.clone(), pattern: None };

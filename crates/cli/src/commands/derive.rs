@@ -42,10 +42,7 @@ enum Show {
 /// Derives and prints.
 pub fn run(options: &Options) -> Outcome {
     let function = options.which.load()?;
-    let derived = match options.derivative.on(&function) {
-        None => chainrule::Derived { function: function.clone(), reports: Vec::new() },
-        Some(derivation) => progress::during("deriving", || derivation.explain()).map_err(|e| explain(&e))?,
-    };
+    let derived = progress::during("deriving", || options.derivative.explain(&function))?;
     let mut text = String::new();
     if options.show != Show::Dot {
         if let (Some(before), Some(after)) = (function.counts(), derived.function.counts()) {

@@ -76,6 +76,12 @@ pub fn run(options: &Options) -> Outcome {
     };
     let functions: Vec<&chainrule::Function> = derived.iter().collect();
     let c = progress::during("writing", || chainrule::emit_c(&file, &functions)).map_err(|e| explain(&e))?;
+    if let (Some(name), [made]) = (&options.name, c.functions.as_slice())
+        && name != made
+    {
+        let help = format!("name it --name {made}, or by other letters, digits and underscores");
+        return Err(format!("error: `{name}` cannot be the name of a C function\n  help: {help}"));
+    }
     let Some(out) = &options.out else {
         return print(&format!("{}\n{}", c.header, c.source));
     };

@@ -2,16 +2,16 @@
 
 use crate::{Outcome, explain, print};
 use clap::Args;
+use std::io::IsTerminal;
 use std::path::PathBuf;
 
-/// Format files in place. Comments stay where they are.
+/// Format files in place, or standard input to standard output. Comments stay where they are.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  chainrule fmt model.ft\n  chainrule fmt --check *.ft\n  chainrule fmt --stdout model.ft | less"
+    after_help = "Examples:\n  chainrule fmt model.ft\n  chainrule fmt --check *.ft\n  chainrule fmt --stdout model.ft | less\n  chainrule fmt - <model.ft"
 )]
 pub struct Options {
-    /// The files.
-    #[arg(required = true)]
+    /// The files; `-`, or none, is standard input, which goes to standard output.
     files: Vec<PathBuf>,
     /// Change nothing; fail when a file is not formatted.
     #[arg(long, conflicts_with = "stdout")]
@@ -24,9 +24,16 @@ pub struct Options {
 /// Formats all files, also after one is wrong.
 pub fn run(options: &Options) -> Outcome {
     let mut wrong = Vec::new();
-    for file in &options.files {
-        let name = file.display().to_string();
-        let text = match std::fs::read_to_string(file) {
+    if options.files.is_empty() && std::io::stdin().is_terminal() {
+        return Err("error: nothing to format\n  help: name files, or pipe a text into chainrule fmt".into());
+    }
+    let standard_input = [PathBuf::from("-")];
+    let files = if options.files.is_empty() { &standard_input[..] } else { &options.files };
+    for file in files {
+        let from_input = file.as_os_str() == "-";
+        let name = if from_input { "<stdin>".to_string() } else { file.display().to_string() };
+        let text = if from_input { std::io::read_to_string(std::io::stdin()) } else { std::fs::read_to_string(file) };
+        let text = match text {
             Ok(text) => text,
             Err(error) => {
                 wrong.push(crate::data::unreadable(file, &error));
@@ -35,10 +42,11 @@ pub fn run(options: &Options) -> Outcome {
         };
         match chainrule::format_source(&name, &text) {
             Err(error) => wrong.push(explain(&error)),
-            Ok(formatted) if options.stdout => print(&formatted)?,
+            Ok(formatted) if options.stdout || (from_input && !options.check) => print(&formatted)?,
             Ok(formatted) if formatted == text => {}
             Ok(_) if options.check => {
-                wrong.push(format!("error: {name} is not formatted\n  help: run chainrule fmt {name}"));
+                let file = if from_input { "-" } else { &name };
+                wrong.push(format!("error: {name} is not formatted\n  help: run chainrule fmt {file}"));
             }
             Ok(formatted) => {
                 if let Err(error) = std::fs::write(file, formatted) {

@@ -3,7 +3,7 @@
 use crate::data::{self, Format};
 use crate::request::{Derivative, Which};
 use crate::{Outcome, explain, print, progress};
-use chainrule::{Type, Value};
+use chainrule::{Name, Type, Value};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -41,13 +41,15 @@ pub struct Options {
 /// Runs the function.
 pub fn run(options: &Options) -> Outcome {
     let function = options.which.load()?;
-    let function = progress::during("deriving", || options.derivative.derive(&function))?;
-    let compiled = progress::during("compiling", || function.compile()).map_err(|e| explain(&e))?;
+    let derived = progress::during("deriving", || options.derivative.explain(&function))?;
+    let compiled = progress::during("compiling", || derived.function.compile()).map_err(|e| explain(&e))?;
     let signature = compiled.signature();
     let args = arguments(options, &signature.params)?;
     let values = progress::during("running", || compiled.call(&args)).map_err(|e| explain(&e))?;
+    let results = signature.results.iter().zip(values).map(|((name, ty), value)| (name.to_string(), ty.clone(), value));
+    let results = if derived.paths.is_empty() { results.collect() } else { record(&derived.paths, results) };
     let results: Vec<(&str, &Type, &Value<f64>)> =
-        signature.results.iter().zip(&values).map(|((name, ty), value)| (name.as_str(), ty, value)).collect();
+        results.iter().map(|(name, ty, value)| (name.as_str(), ty, value)).collect();
     let bytes = data::write(&results, options.format)?;
     match &options.out {
         Some(path) => std::fs::write(path, bytes).map_err(|e| data::unwritable(path, &e)),
@@ -58,7 +60,44 @@ pub fn run(options: &Options) -> Outcome {
     }
 }
 
-fn arguments(options: &Options, params: &[(chainrule::Name, Type)]) -> Result<Vec<Value<f64>>, String> {
+/// A result, and one with its name.
+type Typed = (Type, Value<f64>);
+type Named = (String, Type, Value<f64>);
+
+/// The results of straight-line code in the form that a function has which keeps its loops: one result, a
+/// record where there are several.
+fn record(paths: &[Vec<Name>], results: impl Iterator<Item = Named>) -> Vec<Named> {
+    let leaves = paths.iter().map(Vec::as_slice).zip(results.map(|(_, ty, value)| (ty, value))).collect();
+    let (ty, value) = assemble(leaves);
+    vec![("result".to_string(), ty, value)]
+}
+
+/// Recursive on the length of paths.
+fn assemble(mut leaves: Vec<(&[Name], Typed)>) -> Typed {
+    if let [(path, _)] = leaves.as_slice()
+        && path.is_empty()
+        && let Some((_, leaf)) = leaves.pop()
+    {
+        return leaf;
+    }
+    let mut names: Vec<Name> = Vec::new();
+    let mut fields: Vec<Vec<_>> = Vec::new();
+    for (path, leaf) in leaves {
+        let Some((name, rest)) = path.split_first() else { continue };
+        match names.iter().position(|other| other == name) {
+            Some(k) => fields[k].push((rest, leaf)),
+            None => {
+                names.push(name.clone());
+                fields.push(vec![(rest, leaf)]);
+            }
+        }
+    }
+    let (types, values) = fields.into_iter().map(assemble).unzip();
+    let numbered = names.iter().enumerate().all(|(k, name)| **name == *k.to_string());
+    (Type::Tuple(types, (!numbered).then(|| names.into())), Value::Tuple(values))
+}
+
+fn arguments(options: &Options, params: &[(Name, Type)]) -> Result<Vec<Value<f64>>, String> {
     let listed = || params.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
     let mut object = match &options.args_file {
         Some(path) => data::read_object(path)?,

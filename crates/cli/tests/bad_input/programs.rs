@@ -241,6 +241,21 @@ pub const SIZES: &[Case] = &[
         args: &["run", "f.ft", "--arg", "a=[1, 2, 3]", "--arg", "b=[1, 2]"],
     },
     Case {
+        name: "a second vector without annotation that is longer",
+        files: &[("f.ft", Text("let dot = fun a b -> vectorDot a b\n"))],
+        args: &["run", "f.ft", "--arg", "a=[1, 2]", "--arg", "b=[1, 2, 3]"],
+    },
+    Case {
+        name: "an inner product of different sizes in the program",
+        files: &[("f.ft", Text("let f = vectorDot [1.0, 2.0] [1.0, 2.0, 3.0]\n"))],
+        args: &["check", "f.ft"],
+    },
+    Case {
+        name: "an index past the end of one element",
+        files: &[("f.ft", Text("let f = let v = [1.0] in v[1]\n"))],
+        args: &["check", "f.ft"],
+    },
+    Case {
         name: "a matrix and a vector that do not fit",
         files: &[("f.ft", Text("let f = fun (A : [m][n]Double) (x : [n]Double) -> matrixVectorMul A x\n"))],
         args: &["run", "f.ft", "--arg", "A=[[1, 2], [3, 4]]", "--arg", "x=[1, 2, 3]"],
@@ -314,6 +329,11 @@ pub const IMPORTS: &[Case] = &[
         args: &["check", "f.ft"],
     },
     Case {
+        name: "types and names of a file that is not there, and a mistake that has nothing to do with it",
+        files: &[("f.ft", Text("import \"gone.ft\"\nlet f = fun (x : Particle) -> g x\nlet h = sin true\n"))],
+        args: &["check", "f.ft"],
+    },
+    Case {
         name: "a library that is not there",
         files: &[("f.ft", Text("import linalgebra\nlet f = fun x -> x\n"))],
         args: &["check", "f.ft"],
@@ -371,6 +391,11 @@ pub const RUNNING: &[Case] = &[
         name: "an Int divided by zero",
         files: &[("f.ft", Text("let f = fun (n : Int) (k : Int) -> div n k\n"))],
         args: &["run", "f.ft", "--arg", "n=7", "--arg", "k=0"],
+    },
+    Case {
+        name: "an Int divided by zero in straight-line code",
+        files: &[("f.ft", Text("let f = fun (x : Double) (n : Int) (k : Int) -> x * real (div n k)\n"))],
+        args: &["derive", "f.ft", "--what", "gradient", "--size", "n=7", "--size", "k=0"],
     },
     Case {
         name: "a remainder by zero",

@@ -136,6 +136,16 @@ pub const DERIVATIVES: &[Case] = &[
         args: &["test", "m.ft", "--what", "gradient", "--by", "q", "--size", "n=2"],
     },
     Case {
+        name: "C under a name that C does not have",
+        files: &[MAP],
+        args: &["emit", "c", "m.ft", "--name", "my function"],
+    },
+    Case {
+        name: "a strategy for a loop that cannot be unrolled",
+        files: &[("m.ft", Text("let f = fun (x : Double) -> while (fun y -> y > 0) (fun y -> y + 1) x 1000\n"))],
+        args: &["derive", "m.ft", "--what", "gradient", "--strategy", "reverse"],
+    },
+    Case {
         name: "C of a gradient of a vector",
         files: &[MAP],
         args: &["emit", "c", "m.ft", "--what", "value", "--what", "gradient", "--out", "m"],

@@ -94,6 +94,8 @@ impl Checker {
             "Double" => (double, CoreType::Other),
             "Int" | "Index" | "Card" => (int, CoreType::Other),
             "Bool" => (self.table.bool, CoreType::Other),
+            // Found by inference.
+            "_" => (self.table.var(Class::Any), CoreType::Other),
             "Vector" => (self.table.array(double), any_size(CoreType::Other)),
             "Matrix" => {
                 let row = self.table.array(double);
@@ -108,7 +110,8 @@ impl Checker {
                 let mut known: Vec<&str> =
                     self.aliases.keys().map(|n| &**n).chain(TYPE_NAMES.iter().copied()).collect();
                 known.sort_unstable();
-                self.diagnostics.push(messages::unknown_type(name, span, &known));
+                let message = messages::unknown_type(name, span, &known);
+                self.say_unknown(message);
                 (self.table.error, CoreType::Other)
             }
         }
@@ -216,6 +219,15 @@ impl Checker {
                 return;
             }
         }
+        if let Some(span) = hole(ty) {
+            self.diagnostics.push(
+                Diagnostic::error("a type name cannot leave a type open")
+                    .with_label(span, "this is found anew wherever an annotation stands")
+                    .with_help("write the type, such as `Double`"),
+            );
+            self.aliases.insert(name.clone(), Alias { ty: self.table.error, sizes: CoreType::Other });
+            return;
+        }
         let (id, sizes) = self.annotation(ty);
         self.aliases.insert(name.clone(), Alias { ty: id, sizes });
     }
@@ -243,6 +255,18 @@ fn size_names(ty: &Type, names: &mut Vec<(Name, Span)>) {
         TypeKind::Tuple(parts) => parts.iter().for_each(|p| size_names(p, names)),
         TypeKind::Record(fields) => fields.iter().for_each(|(_, p)| size_names(p, names)),
         TypeKind::Name(_) | TypeKind::Function(..) | TypeKind::Error => {}
+    }
+}
+
+/// The first `_` in `ty`.
+fn hole(ty: &Type) -> Option<Span> {
+    match &ty.kind {
+        TypeKind::Name(name) => (**name == *"_").then_some(ty.span),
+        TypeKind::Array { element, .. } => hole(element),
+        TypeKind::Tuple(parts) => parts.iter().find_map(hole),
+        TypeKind::Record(fields) => fields.iter().find_map(|(_, part)| hole(part)),
+        TypeKind::Function(param, result) => hole(param).or_else(|| hole(result)),
+        TypeKind::Error => None,
     }
 }
 

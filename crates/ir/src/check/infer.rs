@@ -55,6 +55,10 @@ pub(super) struct Checker {
     pub(super) aliases: FxHashMap<Name, super::annotation::Alias>,
     /// Whether the file at hand is the library's: no warnings.
     pub(super) library: bool,
+    /// Whether names are missing because an import failed: then unknown names are not told.
+    pub(super) incomplete: bool,
+    /// How many messages were not told for that reason.
+    pub(super) silenced: usize,
     pub(super) pending: Pending,
     pub(super) locals: Vec<Local>,
     pub(super) scope: FxHashMap<Name, Vec<usize>>,
@@ -76,6 +80,8 @@ impl Checker {
             current: None,
             aliases: FxHashMap::default(),
             library: false,
+            incomplete: false,
+            silenced: 0,
             pending: Pending::default(),
             locals: Vec::new(),
             scope: FxHashMap::default(),
@@ -405,8 +411,17 @@ impl Checker {
             return self.error(span);
         }
         let message = self.unknown(name, span);
-        self.diagnostics.push(message);
+        self.say_unknown(message);
         self.error(span)
+    }
+
+    /// Tells that a name is unknown, unless that may follow from an import that failed.
+    pub(super) fn say_unknown(&mut self, message: Diagnostic) {
+        if self.incomplete {
+            self.silenced += 1;
+        } else {
+            self.diagnostics.push(message);
+        }
     }
 
     fn unknown(&self, name: &Name, span: Span) -> Diagnostic {

@@ -27,6 +27,15 @@ pub const MAX_IMPORT_DEPTH: usize = 100;
 struct Exports {
     globals: Vec<(Name, DefId)>,
     aliases: Vec<(Name, Alias)>,
+    /// Whether there is more that could not be read.
+    incomplete: bool,
+}
+
+impl Exports {
+    /// Those of a file that cannot be read.
+    fn unknown() -> Self {
+        Self { incomplete: true, ..Self::default() }
+    }
 }
 
 enum State {
@@ -97,6 +106,7 @@ impl<L: Loader> Loading<'_, L> {
     /// Checks a file; the checker sees its names afterwards.
     fn file(&mut self, file: FileId, library: bool) -> Exports {
         let (module, diagnostics) = chainrule_syntax::parse(self.sources, file);
+        let incomplete = diagnostics.has_errors();
         self.checker.diagnostics.extend(diagnostics);
         let mut imported = self.library.clone();
         for item in &module.items {
@@ -104,29 +114,32 @@ impl<L: Loader> Loading<'_, L> {
                 let exports = self.import(path, *library, *path_span, file);
                 imported.globals.extend(exports.globals);
                 imported.aliases.extend(exports.aliases);
+                imported.incomplete |= exports.incomplete;
             }
         }
         self.checker.globals = imported.globals.into_iter().collect();
         self.checker.aliases = imported.aliases.into_iter().collect();
         self.checker.library = library;
-        check_items(&mut self.checker, &module)
+        self.checker.incomplete = imported.incomplete;
+        Exports { incomplete, ..check_items(&mut self.checker, &module) }
     }
 
     fn import(&mut self, path: &str, library: bool, span: Span, importer: FileId) -> Exports {
         if library {
-            if !library::MODULES.iter().any(|(name, _)| *name == path) {
-                let known: Vec<&str> = library::MODULES.iter().map(|(name, _)| *name).collect();
+            let known = library::MODULES.iter().any(|(name, _)| *name == path);
+            if !known {
+                let names: Vec<&str> = library::MODULES.iter().map(|(name, _)| *name).collect();
                 self.checker.diagnostics.push(
                     Diagnostic::error(format!("there is no library `{path}`"))
                         .with_label(span, "asked for here")
-                        .with_help(match messages::nearest(path, &known) {
+                        .with_help(match messages::nearest(path, &names) {
                             Some(best) => format!("did you mean `{best}`?"),
                             None => format!("a file is imported by its path: `import \"{path}.ft\"`"),
                         }),
                 );
             }
             // The library is visible everywhere.
-            return Exports::default();
+            return Exports { incomplete: !known, ..Exports::default() };
         }
         let (name, text) = match (self.loader)(path, &self.sources.file(importer).name) {
             Ok(found) => found,
@@ -136,7 +149,7 @@ impl<L: Loader> Loading<'_, L> {
                         .with_label(span, "asked for here")
                         .with_reason(why),
                 );
-                return Exports::default();
+                return Exports::unknown();
             }
         };
         match self.files.get(&name) {
@@ -148,7 +161,7 @@ impl<L: Loader> Loading<'_, L> {
                         .with_reason("a definition sees those before it; in a circle there is no before")
                         .with_help("move what both files need into a third one"),
                 );
-                return Exports::default();
+                return Exports::unknown();
             }
             None => {}
         }
@@ -157,7 +170,7 @@ impl<L: Loader> Loading<'_, L> {
                 Diagnostic::limitation(format!("more than {MAX_IMPORT_DEPTH} files import each other in a row"))
                     .with_label(span, "the next one is asked for here"),
             );
-            return Exports::default();
+            return Exports::unknown();
         }
         let file = self.sources.add(name.clone(), text);
         self.files.insert(name.clone(), State::Open);
@@ -212,19 +225,26 @@ fn names(pattern: &Pattern, visit: &mut impl FnMut(&Ident)) {
     }
 }
 
-fn has_errors(diagnostics: &Diagnostics, from: usize) -> bool {
-    diagnostics.iter().skip(from).any(|d| d.kind != chainrule_base::Kind::Warning)
+/// How many messages were told, and how many were not.
+fn said(checker: &Checker) -> (usize, usize) {
+    (checker.diagnostics.len(), checker.silenced)
+}
+
+/// Whether there were errors since, told or not.
+fn has_errors(checker: &Checker, (told, silenced): (usize, usize)) -> bool {
+    checker.silenced > silenced
+        || checker.diagnostics.iter().skip(told).any(|d| d.kind != chainrule_base::Kind::Warning)
 }
 
 /// Checks one definition and makes it visible.
 fn define(checker: &mut Checker, item: &Item, binding: &Binding, exports: &mut Exports) {
-    let said = checker.diagnostics.len();
+    let said = said(checker);
     checker.current = match &binding.pattern {
         Pattern::Name(ident) => Some((ident.name.clone(), ident.span)),
         _ => None,
     };
     let (core, scheme, n_slots) = checker.definition(binding);
-    let ok = !has_errors(&checker.diagnostics, said);
+    let ok = !has_errors(checker, said);
     match &binding.pattern {
         Pattern::Name(ident) => {
             add(checker, exports, ident, item, (core, scheme, n_slots, ok));
@@ -257,9 +277,9 @@ fn take_apart(
             }
         }
         Pattern::Name(ident) => {
-            let before = checker.diagnostics.len();
+            let before = said(checker);
             let (core, scheme) = checker.component_of(def, path, ident.span);
-            let ok = ok && !has_errors(&checker.diagnostics, before);
+            let ok = ok && !has_errors(checker, before);
             add(checker, exports, ident, item, (core, scheme, 0, ok));
         }
     }

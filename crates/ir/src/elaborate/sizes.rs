@@ -7,7 +7,7 @@ use super::{Elaborator, Stop};
 use crate::check::core::{CoreFun, CoreSize, CoreSizeKind, CoreType};
 use crate::value::{named, named_type};
 use crate::{Expr, Requirement, Size, Type, VarId};
-use chainrule_base::{Diagnostic, Id, Span};
+use chainrule_base::{Diagnostic, Id, Span, count};
 use chainrule_syntax::tree::Infix;
 
 /// What is known of a polynomial that must not be negative.
@@ -121,8 +121,8 @@ impl Elaborator<'_> {
         } else if let Verdict::Refuted(least) = &last {
             let reached = size.sub(&Size::constant(1)).sub(least);
             let message = Diagnostic::error("index out of range").with_reason(format!(
-                "{what} has {} elements, from 0; the index reaches {}",
-                self.show_size(&size),
+                "{what} has {}, from 0; the index reaches {}",
+                self.elements(&size),
                 self.show_size(&reached)
             ));
             self.say(span, &format!("an index of {what}"), message);
@@ -157,6 +157,14 @@ impl Elaborator<'_> {
         }
     }
 
+    /// `3 elements`, `1 element`, `n + 1 elements`.
+    fn elements(&self, size: &Size) -> String {
+        match size.as_constant().and_then(|n| usize::try_from(n).ok()) {
+            Some(n) => count(n, "element"),
+            None => format!("{} elements", self.show_size(size)),
+        }
+    }
+
     /// Words for an array of `size` elements where `size + (something) = need >= 0` does not hold.
     fn too_short(&self, what: &str, size: &Size, need: &Size) -> String {
         let wanted = size.sub(need);
@@ -168,7 +176,11 @@ impl Elaborator<'_> {
             (Some((a, x)), None) => format!("`{a}` has fewer than {} {x}", self.show_size(&wanted)),
             (None, Some((b, y))) => format!("{what} has fewer elements than `{b}` has {y}"),
             (None, None) => {
-                format!("{what} has {} elements and {} are read", self.show_size(size), self.show_size(&wanted))
+                format!(
+                    "{what} has {}, and element {} is read",
+                    self.elements(size),
+                    self.show_size(&wanted.sub(&Size::constant(1)))
+                )
             }
         }
     }

@@ -193,7 +193,11 @@ impl Lowering<'_> {
         if integer {
             let dst = self.integer_result(op, vars);
             let symbol = row.symbol.unwrap_or(row.name);
-            let failure = self.b.failure(format!("`{symbol}` has no integer result for these arguments"), span);
+            let failure = match op {
+                Op::Quot | Op::Mod => format!("`{symbol}` by zero, or its result does not fit into 64 bits"),
+                _ => format!("the result of `{symbol}` does not fit into 64 bits"),
+            };
+            let failure = self.b.failure(failure, span);
             self.b.instr(Instr::IntOp { dst, op, args, failure });
             return if *result == Type::Int { Leaf::Int(Poly::var(dst)) } else { Leaf::Reg(dst) };
         }

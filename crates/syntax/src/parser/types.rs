@@ -120,6 +120,10 @@ impl Parser<'_> {
                 }
                 self.type_node(TypeKind::Name(Name::new(text)), span, 0)
             }
+            TokenKind::Underscore => {
+                self.bump();
+                self.type_node(TypeKind::Name(Name::new("_")), span, 0)
+            }
             TokenKind::LeftParen => self.paren_type(),
             TokenKind::LeftBrace => self.record_type(),
             kind => {
