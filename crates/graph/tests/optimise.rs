@@ -1,7 +1,7 @@
 //! The algebraic optimiser: the same values, never dearer, and what it is expected to find.
 
 use arbitrary::Unstructured;
-use chainrule_graph::generate::{Options, Recipe, layered};
+use chainrule_graph::generate::{Options, Recipe, chain, layered};
 use chainrule_graph::optimise::check::{agree_exactly, difference};
 use chainrule_graph::optimise::{Optimise, StopReason, optimise};
 use chainrule_graph::{Graph, NodeId, Semantics, counts, evaluate};
@@ -301,4 +301,28 @@ fn the_same_every_time() {
         graph.listing(&found.roots)
     };
     assert_eq!(run(), run());
+}
+
+#[test]
+fn deep_and_wide_graphs_take_neither_stack_nor_quadratic_time() {
+    let first_round = Optimise { budget: 0, ..Optimise::default() };
+    let (mut graph, top) = chain(Semantics::Algebraic, 100_000);
+    let found = optimise(&mut graph, &[top], &first_round);
+    assert_eq!(found.report.stop, StopReason::Budget);
+    // Sums and products of very many terms, from both ends; alternating signs.
+    let mut g = Graph::new(Semantics::Algebraic);
+    let x = inputs(&mut g, "x", 20_000);
+    let (mut sum, mut product, mut alternating) = (x[0], x[0], x[0]);
+    for y in &x[1..] {
+        sum = g.add(sum, *y);
+        product = g.mul(*y, product);
+        alternating = g.sub(*y, alternating);
+    }
+    let roots = [sum, product, alternating];
+    let found = optimise(&mut g, &roots, &first_round);
+    let point: Vec<f64> = (0..x.len()).map(|i| 1.0 + (i as f64).sin() / 64.0).collect();
+    let (values, expected) = (g.f64_at(&point, &found.roots).unwrap(), g.f64_at(&point, &roots).unwrap());
+    for (value, expected) in values.iter().zip(&expected) {
+        assert!((value - expected).abs() < 1e-9 * expected.abs().max(1.0), "{value} {expected}");
+    }
 }
