@@ -103,6 +103,9 @@ pub fn run(linear: &LinearGraph, budget: &Budget, options: &Options) -> Outcome 
     Outcome::done(labels.into_builder().finish(linear, &ends))
 }
 
+/// What it takes to enter a face into the queue, a look at an entry of a set being 1.
+const ENTERED: u64 = 4;
+
 /// What faces are ordered by: their rank, then how ties are decided.
 type Key = (bool, i64, bool, u32, u64, u64);
 
@@ -152,14 +155,14 @@ impl Queue {
                     let key = self.key(graph, p, touched.line);
                     self.heap.push(Reverse((key, p, touched.line)));
                 }
-                self.work += line.before.len() as u64;
+                self.work += ENTERED * line.before.len() as u64;
             }
             if !(markowitz && line.behind.len() == touched.n_behind) {
                 for &s in &line.behind {
                     let key = self.key(graph, touched.line, s);
                     self.heap.push(Reverse((key, touched.line, s)));
                 }
-                self.work += line.behind.len() as u64;
+                self.work += ENTERED * line.behind.len() as u64;
             }
         }
     }

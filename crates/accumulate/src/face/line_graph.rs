@@ -470,3 +470,53 @@ fn is_subset(small: &[LineId], large: &[LineId]) -> bool {
     let mut rest = large.iter();
     !small.is_empty() && small.len() < large.len() && small.iter().all(|line| rest.any(|other| other == line))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::labels::Recorder;
+    use super::*;
+    use crate::{Counting, check};
+
+    /// A detour beside an edge, then two outputs: lines 0 and 1 are the detour, 2 the edge beside it, 3 and 4
+    /// lead to the outputs.
+    fn detour() -> LinearGraph {
+        let edges = [(0, 1), (1, 2), (0, 2), (2, 3), (2, 4)].map(|(s, t)| (s, t, Label::Var));
+        LinearGraph::from_edges(1, 2, 2, &edges).unwrap()
+    }
+
+    /// Eliminates these faces and then the rest; how many faces were left, and the multiplications.
+    fn eliminated(rules: Rules, faces: &[(usize, usize)]) -> (usize, u64) {
+        let linear = detour();
+        let mut graph = LineGraph::new(&linear, Recorder::new(&linear), rules);
+        for &(i, j) in faces {
+            assert!(graph.is_face(LineId::new(i), LineId::new(j)));
+            graph.eliminate(LineId::new(i), LineId::new(j));
+        }
+        let n_faces = graph.n_faces();
+        let (labels, ends) = graph.finish();
+        let program = labels.into_builder().finish(&linear, &ends);
+        assert!(check::program(&linear, &program, 1).agrees());
+        (n_faces, program.count(Counting::Plain).mul)
+    }
+
+    #[test]
+    fn absorption_and_partial_absorption() {
+        for rules in [Rules::Naumann, Rules::Extended] {
+            // The detour's product is absorbed by the edge beside it.
+            assert_eq!(eliminated(rules, &[(0, 1)]), (2, 3));
+        }
+        // Once line 3 does not follow line 2, that takes only a part of the product: two faces are left, not three.
+        assert_eq!(eliminated(Rules::Naumann, &[(2, 3), (0, 1)]), (3, 5));
+        assert_eq!(eliminated(Rules::Extended, &[(2, 3), (0, 1)]), (2, 4));
+    }
+
+    #[test]
+    fn parallel_edges_are_one_line_and_faces_that_serve_nothing_are_not_there() {
+        let v = Label::Var;
+        let linear =
+            LinearGraph::from_edges(2, 1, 2, &[(0, 2, v), (0, 2, v), (1, 2, v), (2, 3, v), (2, 4, v)]).unwrap();
+        assert_eq!(LineGraph::new(&linear, super::super::Kinds, Rules::Naumann).n_faces(), 4);
+        let linear = linear.ask_only(&[(0, 0), (1, 1)]).unwrap();
+        assert_eq!(LineGraph::new(&linear, super::super::Kinds, Rules::Naumann).n_faces(), 2);
+    }
+}
