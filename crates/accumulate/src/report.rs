@@ -110,7 +110,7 @@ impl fmt::Display for Report {
         writeln!(f, "derivative graph: {} vertices, {} edges", self.size.0, self.size.1)?;
         for (idx, attempt) in self.attempts.iter().enumerate() {
             let mark = if idx == self.chosen { '*' } else { ' ' };
-            write!(f, "{mark} {:<18}", attempt.name)?;
+            write!(f, "{mark} {:<19}", attempt.name)?;
             match attempt.stop {
                 StopReason::Done => write!(f, "{} (plain: {})", attempt.folded, attempt.plain)?,
                 StopReason::PathBudget => f.write_str("stopped: too many paths")?,

@@ -4,6 +4,7 @@ use crate::build::{Expr, Tensor, input_name};
 use crate::derive::{Derivation, What};
 use crate::leaves::{Leaf, assemble, leaves, take_apart};
 use crate::unroll::{Tree, UNROLL_BUDGET, unroll};
+use crate::where_spent::Origins;
 use crate::{Compiled, Error, Result};
 use chainrule_accumulate::Pattern;
 use chainrule_accumulate::derive::{Options, resolve};
@@ -45,6 +46,8 @@ pub(crate) struct ScalarBody {
     pub(crate) graph: Graph,
     pub(crate) inputs: Vec<Port>,
     pub(crate) outputs: Vec<Port>,
+    /// Where the nodes come from, for a function unrolled from a program.
+    pub(crate) origins: Option<Arc<Origins>>,
 }
 
 /// An array program, with the texts its spans speak of.
@@ -190,7 +193,7 @@ impl Function {
                 Port { name, shape: tensor.shape(), nodes: roots.by_ref().take(nodes.len()).collect(), pattern: None }
             })
             .collect();
-        Self::from_scalar(name, ScalarBody { graph: own, inputs: input_ports, outputs: output_ports })
+        Self::from_scalar(name, ScalarBody { graph: own, inputs: input_ports, outputs: output_ports, origins: None })
     }
 
     pub(crate) fn from_scalar(name: &str, body: ScalarBody) -> Result<Self> {
@@ -363,8 +366,9 @@ impl Function {
             }
             args.push(assemble(ty, &nodes, &extent));
         }
-        let result =
+        let (result, spans) =
             unroll(f, &numbers, args, &mut graph, UNROLL_BUDGET).map_err(|d| Error::program(d, &body.sources))?;
+        let origins = Some(Arc::new(Origins { spans, sources: body.sources.clone() }));
         let Some(nodes) = take_apart(f.result_type(), &result) else {
             return Err(Error::request(
                 format!("a result of `{}` holds integers or truth values", self.name),
@@ -381,7 +385,7 @@ impl Function {
                 pattern: None,
             })
             .collect();
-        Self::from_scalar(&self.name, ScalarBody { graph, inputs, outputs })
+        Self::from_scalar(&self.name, ScalarBody { graph, inputs, outputs, origins })
     }
 
     fn derive(&self, what: What) -> Derivation {

@@ -23,6 +23,7 @@
 //! | `unroll`, `leaves` | from array programs to scalar graphs; types taken apart |
 //! | `compiled` | [`Compiled`]: running code |
 //! | `emit` | C |
+//! | `where_spent` | operations by result and by line of source |
 //! | [`check`] | derivatives compared with forward mode and differences in extended precision |
 //! | [`report`] | diagnostics drawn beside their source |
 
@@ -38,6 +39,7 @@ mod leaves;
 mod module;
 pub mod report;
 mod unroll;
+mod where_spent;
 
 pub use build::{
     Cond, Expr, IntoExpr, Matrix, Scope, Tensor, UserFunction, Vector, d, matrix, select, time_derivative, var, vars,
@@ -56,6 +58,7 @@ pub use error::{Error, Result};
 pub use function::{Function, Shape, Tensors};
 pub use module::{Definition, Module};
 pub use unroll::UNROLL_BUDGET;
+pub use where_spent::{LineOperations, ResultOperations};
 
 /// The Rust of the README and the guide, run as doc tests.
 #[cfg(doctest)]

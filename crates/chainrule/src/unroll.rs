@@ -34,16 +34,18 @@ pub(crate) enum Truth {
     Open(NodeId),
 }
 
-/// Unrolls `function` at `args` (one tree a parameter) and `sizes` (one number a size parameter).
+/// Unrolls `function` at `args` (one tree a parameter) and `sizes` (one number a size parameter); returns the
+/// result, and for each node of the graph the place in the text that made it.
 pub(crate) fn unroll(
     function: &Function,
     sizes: &[i64],
     args: Vec<Tree>,
     graph: &mut Graph,
     budget: usize,
-) -> Result<Tree, Diagnostic> {
-    let mut unroller =
-        Unroller { function, graph, env: Arena::filled(function.vars.len(), None), speculative: 0, budget, steps: 0 };
+) -> Result<(Tree, Vec<Option<Span>>), Diagnostic> {
+    let origins = vec![None; graph.len()];
+    let env = Arena::filled(function.vars.len(), None);
+    let mut unroller = Unroller { function, graph, env, speculative: 0, budget, steps: 0, origins };
     for (var, size) in function.sizes.iter().zip(sizes) {
         unroller.env[*var] = Some(Tree::Int(*size));
     }
@@ -61,7 +63,8 @@ pub(crate) fn unroll(
             return Err(diagnostic);
         }
     }
-    unroller.block(&function.body)
+    let result = unroller.block(&function.body)?;
+    Ok((result, unroller.origins))
 }
 
 struct Unroller<'a> {
@@ -73,6 +76,8 @@ struct Unroller<'a> {
     speculative: usize,
     budget: usize,
     steps: usize,
+    /// By node.
+    origins: Vec<Option<Span>>,
 }
 
 type Unrolled<T> = Result<T, Diagnostic>;
@@ -82,6 +87,8 @@ impl Unroller<'_> {
         self.steps += 1;
         for stmt in &block.stmts {
             let value = self.stmt(stmt)?;
+            // What statements inside of this one have made is theirs already.
+            self.origins.resize(self.graph.len(), stmt.span);
             self.env[stmt.var] = Some(value);
             if self.graph.len() > self.budget || self.steps / STEPS_PER_NODE > self.budget {
                 let diagnostic = Diagnostic::limitation(format!(

@@ -67,7 +67,7 @@ impl Derivation {
         for port in &mut work.inputs {
             port.nodes = port.nodes.iter().map(kept).collect();
         }
-        let body = ScalarBody { graph, inputs: work.inputs, outputs: work.outputs };
+        let body = ScalarBody { graph, inputs: work.inputs, outputs: work.outputs, origins: None };
         let function = Function::from_scalar(&self.derived_name(), body)?;
         Ok(Derived { function, reports: work.reports, paths: work.paths })
     }

@@ -2,6 +2,7 @@
 
 use crate::request::{Derivative, Which};
 use crate::{Outcome, explain, print, progress};
+use chainrule::{Derived, Function};
 use clap::{Args, ValueEnum};
 
 /// Derive, and print operation counts and the program.
@@ -21,7 +22,8 @@ pub struct Options {
     /// What to print besides the counts.
     #[arg(long, value_enum, default_value = "program")]
     show: Show,
-    /// Tell which strategies were tried, what each costs, and why one was chosen.
+    /// Tell how large the derivative graph is, which strategies were tried and what each costs, what
+    /// the optimiser merged, and where the operations are, by result and by source line.
     #[arg(long)]
     explain: bool,
 }
@@ -49,9 +51,7 @@ pub fn run(options: &Options) -> Outcome {
             text.push_str(&format!("// {}: {before}\n// {}: {after}\n", function.name(), derived.function.name()));
         }
         if options.explain {
-            for report in &derived.reports {
-                text.extend(report.to_string().lines().map(|line| format!("// {line}\n")));
-            }
+            text.extend(explanation(&function, &derived).lines().map(|line| format!("// {line}\n")));
         }
     }
     match options.show {
@@ -71,4 +71,25 @@ pub fn run(options: &Options) -> Outcome {
         }
     }
     print(&text)
+}
+
+/// How the derivative was made, and where its operations are.
+fn explanation(function: &Function, derived: &Derived) -> String {
+    let mut text: String = derived.reports.iter().map(ToString::to_string).collect();
+    let results = derived.function.operations_by_result();
+    if !results.is_empty() {
+        text.push_str("operations by result, and of these what no other result needs:\n");
+        for result in results {
+            text.push_str(&format!("  {:<18} {}; alone {}\n", result.name, result.all, result.alone));
+        }
+    }
+    let lines = function.operations_by_line();
+    if !lines.is_empty() {
+        text.push_str(&format!("operations of `{}` by source line, as it is written:\n", function.name()));
+        for line in lines {
+            let place = format!("{}:{}", line.file, line.line);
+            text.push_str(&format!("  {place:<18} {} | {}\n", line.counts, line.text));
+        }
+    }
+    text
 }
