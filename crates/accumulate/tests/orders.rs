@@ -123,3 +123,24 @@ fn a_budget_stops_what_is_dear() {
     assert_eq!((outcome.stop, outcome.program.is_none()), (StopReason::ScoreBudget, true));
     assert_eq!(greedy::run(&linear, &budget, &Options::new(Score::Markowitz)).stop, StopReason::Done);
 }
+
+/// A long chain with shortcuts: local scores are linear in it, up to logarithms; the one that looks at all paths
+/// is stopped by its budget.
+#[test]
+fn long_chains_take_moderate_work() {
+    use chainrule_accumulate::{Label::Var, LinearGraph};
+    let n = 5_000_usize;
+    let edges: Vec<_> = (0..=n).flat_map(|i| [(i, i + 1, Var), (i.saturating_sub(2), i + 1, Var)]).collect();
+    let linear = LinearGraph::from_edges(1, n, 1, &edges).unwrap();
+    let budget = Budget { scores: 1_000_000, ..Budget::default() };
+    for score in Score::ALL {
+        let outcome = greedy::run(&linear, &budget, &Options { degree_one_first: true, ..Options::new(score) });
+        if score == Score::PathLength {
+            assert_eq!(outcome.stop, StopReason::ScoreBudget);
+        } else {
+            let program = outcome.program.unwrap();
+            assert!(check::program(&linear, &program, 7).agrees(), "{score:?}");
+            assert!(program.count(Counting::Plain).mul < 4 * n as u64, "{score:?}");
+        }
+    }
+}
