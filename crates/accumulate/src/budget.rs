@@ -28,8 +28,8 @@ impl Budget {
     pub const SCORES: u64 = 20_000_000;
     /// The default for [`Budget::evaluations`]: a fifth of a second on graphs of a hundred vertices.
     pub const EVALUATIONS: u64 = 100_000;
-    /// The default for [`Budget::effort`]: what a person hardly notices.
-    pub const EFFORT: u64 = 300_000;
+    /// The default for [`Budget::effort`]: about a second on the largest graphs that it is spent on.
+    pub const EFFORT: u64 = 1_000_000;
 }
 
 impl Default for Budget {
