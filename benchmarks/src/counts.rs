@@ -109,7 +109,7 @@ fn parts(problem: &Problem) -> Vec<(Part, Derivation)> {
 /// The relative error of the derivative by forward mode without any optimisation, in doubles.
 fn plain_forward_error(options: &Options, problem: &Problem) -> Result<Option<f64>, Box<dyn std::error::Error>> {
     let Some(derivation) = problem.derivation.as_ref().filter(|_| options.verify) else { return Ok(None) };
-    let plain = derivation.clone().strategy("forward").function()?;
+    let plain = derivation.clone().strategy("forward").without_optimisation().function()?;
     Ok(Some(chainrule::check::derivative_error(&problem.function, derivation, &plain, &problem.points)?))
 }
 

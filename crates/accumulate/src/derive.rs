@@ -4,7 +4,7 @@
 //! than zero, with the pattern and a report of how they were made.
 
 use crate::strategy::{Report, Strategy};
-use crate::{Budget, Column, LinearGraph, Pattern, Program, Row};
+use crate::{Budget, Column, Effort, LinearGraph, Optimise, Pattern, Program, Row};
 use chainrule_base::Diagnostic;
 use chainrule_graph::{Graph, NodeId, counts};
 use rustc_hash::FxHashMap;
@@ -16,6 +16,8 @@ pub struct Options {
     pub strategy: &'static Strategy,
     /// Its budget.
     pub budget: Budget,
+    /// Whether what is differentiated, and what comes out, is improved.
+    pub optimise: Optimise,
 }
 
 impl Options {
@@ -24,14 +26,14 @@ impl Options {
     /// # Errors
     /// When there is no such strategy.
     pub fn named(name: &str) -> Result<Self, Diagnostic> {
-        Ok(Self { strategy: Strategy::named(name)?, budget: Budget::default() })
+        Ok(Self { strategy: Strategy::named(name)?, ..Self::default() })
     }
 }
 
 /// The strategy `auto`.
 impl Default for Options {
     fn default() -> Self {
-        Self { strategy: &crate::STRATEGIES[0], budget: Budget::default() }
+        Self { strategy: &crate::STRATEGIES[0], budget: Budget::default(), optimise: Optimise::default() }
     }
 }
 
@@ -81,18 +83,7 @@ pub fn derive(
     pairs: Option<&[(usize, usize)]>,
     options: &Options,
 ) -> Result<Derived, Diagnostic> {
-    let mut linear = LinearGraph::build(graph, rows, columns)?;
-    if let Some(pairs) = pairs {
-        linear = linear.ask_only(pairs)?;
-    }
-    // Programs are compared as the code that they become, together with the function: what it shares
-    // with the derivative is free.
-    let roots: Vec<NodeId> = rows.iter().flat_map(Row::roots).collect();
-    let cost = |program: &Program| {
-        program.replay(&linear, graph).map_or(u64::MAX, |nodes| counts(graph, &[&roots[..], &nodes].concat()).weight)
-    };
-    let (program, report) = options.strategy.run_by(&linear, &options.budget, cost)?;
-    let nodes = program.replay(&linear, graph)?;
+    let (program, report, nodes) = accumulate(graph, rows, columns, pairs, options)?;
     // What the graph knows to be zero only now, such as a sum that cancels, is left out too.
     let kept = |node: &NodeId| graph.as_const(*node) != Some(0.0);
     let (n_rows, n_columns) = program.shape();
@@ -104,6 +95,79 @@ pub fn derive(
         .map(|(entry, node)| ((entry.row, entry.column), node))
         .unzip();
     Ok(Derived { pattern: Pattern::new(n_rows, n_columns, places), nodes, report })
+}
+
+/// The program that the strategy chooses, and its results as improved nodes. What is differentiated is
+/// taken as it is and improved, whichever gives less.
+fn accumulate(
+    graph: &mut Graph,
+    rows: &[Row],
+    columns: &[Column],
+    pairs: Option<&[(usize, usize)]>,
+    options: &Options,
+) -> Result<(Program, Report, Vec<NodeId>), Diagnostic> {
+    let plain = accumulate_from(graph, rows, columns, pairs, options)?;
+    let roots: Vec<NodeId> = rows.iter().flat_map(Row::roots).collect();
+    let better = options.optimise.improve(graph, &roots, Effort::Thorough).0;
+    if better == roots || graph.reachable(&plain.2).len() > MAX_TRIED_TWICE {
+        return Ok(plain);
+    }
+    let Ok(improved) = accumulate_from(graph, &replaced(rows, &better), columns, pairs, options) else {
+        return Ok(plain);
+    };
+    // Nobody knows here whether the function is wanted besides, so both count.
+    let mut weight = |roots: &[NodeId], nodes: &[NodeId]| {
+        options.optimise.weight(graph, &[roots, nodes].concat()) + counts(graph, nodes).weight
+    };
+    Ok(if weight(&better, &improved.2) < weight(&roots, &plain.2) { improved } else { plain })
+}
+
+/// Derivatives with more nodes than this are not made a second time from the improved function.
+const MAX_TRIED_TWICE: usize = 20_000;
+
+/// The rows with these roots instead of theirs.
+fn replaced(rows: &[Row], roots: &[NodeId]) -> Vec<Row> {
+    let mut roots = roots.iter().copied();
+    let mut next = |old: NodeId| roots.next().unwrap_or(old);
+    rows.iter()
+        .map(|row| match row {
+            Row::Root(root) => Row::Root(next(*root)),
+            Row::Weighted(pairs) => Row::Weighted(pairs.iter().map(|(root, weight)| (next(*root), *weight)).collect()),
+        })
+        .collect()
+}
+
+fn accumulate_from(
+    graph: &mut Graph,
+    rows: &[Row],
+    columns: &[Column],
+    pairs: Option<&[(usize, usize)]>,
+    options: &Options,
+) -> Result<(Program, Report, Vec<NodeId>), Diagnostic> {
+    let mut linear = LinearGraph::build(graph, rows, columns)?;
+    if let Some(pairs) = pairs {
+        linear = linear.ask_only(pairs)?;
+    }
+    // Programs are compared as the code that they become, together with the function: what it shares
+    // with the derivative is free.
+    let roots: Vec<NodeId> = rows.iter().flat_map(Row::roots).collect();
+    let mut least = u64::MAX;
+    let cost = |program: &Program| {
+        let Ok(nodes) = program.replay(&linear, graph) else { return u64::MAX };
+        let all = [&roots[..], &nodes].concat();
+        let plain = counts(graph, &all).weight;
+        // Improving is dear, and does not make up for much.
+        if plain / 3 > least / 2 {
+            return plain;
+        }
+        let weight = options.optimise.weight(graph, &all);
+        least = least.min(weight);
+        weight
+    };
+    let (program, report) = options.strategy.run_by(&linear, &options.budget, cost)?;
+    let nodes = program.replay(&linear, graph)?;
+    let nodes = options.optimise.improve(graph, &nodes, Effort::Quick).0;
+    Ok((program, report, nodes))
 }
 
 /// The Jacobian of `roots` by `inputs`.
@@ -174,21 +238,12 @@ pub fn vector_jacobian(
 pub fn hessian(graph: &mut Graph, root: NodeId, inputs: &[NodeId], options: &Options) -> Result<Derived, Diagnostic> {
     let gradient = gradient(graph, root, inputs, options)?.dense(graph).swap_remove(0);
     let (rows, columns) = (roots_as_rows(&gradient), inputs_as_columns(inputs));
-    let linear = LinearGraph::build(graph, &rows, &columns)?;
     // Only pairs that are connected are asked for, so that a large sparse Hessian has no dense list.
     let lower: Vec<(usize, usize)> = (0..inputs.len())
         .zip(graph.depends_on(&gradient, inputs))
         .flat_map(|(row, depends)| depends.into_iter().filter(move |c| *c <= row).map(move |c| (row, c)))
         .collect();
-    let linear = linear.ask_only(&lower)?;
-    // Programs are compared as the code that they become, together with the function: what it shares
-    // with the derivative is free.
-    let roots: Vec<NodeId> = rows.iter().flat_map(Row::roots).collect();
-    let cost = |program: &Program| {
-        program.replay(&linear, graph).map_or(u64::MAX, |nodes| counts(graph, &[&roots[..], &nodes].concat()).weight)
-    };
-    let (program, report) = options.strategy.run_by(&linear, &options.budget, cost)?;
-    let nodes = program.replay(&linear, graph)?;
+    let (program, report, nodes) = accumulate(graph, &rows, &columns, Some(&lower), options)?;
     let mut entries: Vec<(usize, usize, NodeId)> = Vec::with_capacity(2 * nodes.len());
     for (entry, node) in program.results().iter().zip(nodes) {
         if graph.as_const(node) == Some(0.0) {

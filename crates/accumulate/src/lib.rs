@@ -28,6 +28,7 @@
 //! | `portfolio` | several of them, of which the cheapest program is taken |
 //! | `report` | what was tried |
 //! | [`mod@derive`] | Jacobian, gradient, Hessian, higher orders, products with vectors |
+//! | `improve` | fewer operations before, between and after: [`Optimise`] |
 //! | [`check`] | the checkers |
 //! | [`exact`] | fewest multiplications by vertex elimination, proved |
 //! | [`draw`] | pictures of small graphs |
@@ -53,6 +54,7 @@ pub mod exchange;
 pub mod face;
 pub mod forward;
 pub mod greedy;
+mod improve;
 mod lazy;
 mod linear;
 mod linearise;
@@ -79,6 +81,7 @@ pub use chainrule_base::Id;
 
 pub use budget::{Budget, Outcome, StopReason};
 pub use count::Counting;
+pub use improve::{Effort, Improvement, Optimise};
 pub use linear::{Edge, EdgeId, Label, LinearGraph, VertexId, Wanted};
 pub use linearise::{Column, Row};
 pub use order_cost::Objective;

@@ -33,6 +33,9 @@ pub struct Derivative {
     /// How derivatives are accumulated: auto, forward, reverse, markowitz, ... Straight-line code only.
     #[arg(long, default_value = "auto")]
     pub strategy: String,
+    /// Leave derivatives as they were accumulated, without value numbering and factoring. Straight-line code only.
+    #[arg(long)]
+    pub no_optimise: bool,
     /// Only the elements that are not structurally zero. Straight-line code only.
     #[arg(long)]
     pub sparse: bool,
@@ -122,6 +125,9 @@ impl Derivative {
         }
         if !self.of.is_empty() {
             derivation = derivation.of(&self.of.iter().map(String::as_str).collect::<Vec<_>>());
+        }
+        if self.no_optimise {
+            derivation = derivation.without_optimisation();
         }
         if self.sparse {
             derivation = derivation.sparse();

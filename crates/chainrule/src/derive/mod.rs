@@ -7,6 +7,7 @@ mod select;
 use crate::function::Body;
 use crate::{Compiled, Error, Function, Result};
 use chainrule_accumulate::strategy::Report;
+use chainrule_accumulate::{Improvement, Optimise};
 use chainrule_base::Name;
 
 /// What is asked for.
@@ -59,6 +60,7 @@ pub struct Derivation {
     by: Option<Vec<String>>,
     of: Option<Vec<String>>,
     strategy: String,
+    optimise: Optimise,
     sparse: bool,
 }
 
@@ -72,6 +74,8 @@ pub struct Derived {
     /// Where each result stands in the record that an array program would have for it: the gradient by `x`
     /// at `gradient`, `x`, where there are other parts and other arguments. None for an array program.
     pub paths: Vec<Vec<Name>>,
+    /// What value numbering and factoring saved in the end; `None` for an array program.
+    pub improvement: Option<Improvement>,
 }
 
 impl Derived {
@@ -85,13 +89,14 @@ impl Derived {
             },
             Body::Array(_) => Vec::new(),
         };
-        Self { function: function.clone(), reports: Vec::new(), paths }
+        Self { function: function.clone(), reports: Vec::new(), paths, improvement: None }
     }
 }
 
 impl Derivation {
     pub(crate) fn new(function: Function, what: What) -> Self {
-        Self { function, what: vec![what], by: None, of: None, strategy: "auto".into(), sparse: false }
+        let optimise = Optimise::default();
+        Self { function, what: vec![what], by: None, of: None, strategy: "auto".into(), optimise, sparse: false }
     }
 
     /// By these arguments only: names, or elements such as `q[3]`.
@@ -113,6 +118,14 @@ impl Derivation {
     #[must_use]
     pub fn strategy(mut self, name: &str) -> Self {
         self.strategy = name.into();
+        self
+    }
+
+    /// Without value numbering and factoring: derivatives stay as they were accumulated. Functions made
+    /// under strict semantics are never changed by them, nor are those that keep their loops.
+    #[must_use]
+    pub fn without_optimisation(mut self) -> Self {
+        self.optimise = Optimise::Off;
         self
     }
 

@@ -4,9 +4,9 @@ use super::select::{Selected, select};
 use super::{Derivation, Derived, What, not_scalar};
 use crate::function::{Port, ScalarBody};
 use crate::{Error, Function, Result};
-use chainrule_accumulate::Pattern;
 use chainrule_accumulate::derive::{Options, jacobian, jacobian_vector, vector_jacobian};
 use chainrule_accumulate::strategy::Report;
+use chainrule_accumulate::{Effort, Pattern};
 use chainrule_base::Name;
 use chainrule_graph::{Graph, NodeId};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl Derivation {
         let name = self.function.name();
         let mut work = Work {
             request: self,
-            options: Options::named(&self.strategy).map_err(Error::lone)?,
+            options: Options { optimise: self.optimise, ..Options::named(&self.strategy).map_err(Error::lone)? },
             graph: body.graph.clone(),
             inputs: body.inputs.clone(),
             outputs: Vec::new(),
@@ -57,6 +57,7 @@ impl Derivation {
             }
         }
         let roots: Vec<NodeId> = work.outputs.iter().flat_map(|port| port.nodes.iter().copied()).collect();
+        let (roots, improvement) = self.optimise.improve(&mut work.graph, &roots, Effort::Thorough);
         // Only what is asked for; inputs keep their places.
         let (graph, roots) = work.graph.extract(&roots);
         let mut roots = roots.into_iter();
@@ -69,7 +70,7 @@ impl Derivation {
         }
         let body = ScalarBody { graph, inputs: work.inputs, outputs: work.outputs, origins: None };
         let function = Function::from_scalar(&self.derived_name(), body)?;
-        Ok(Derived { function, reports: work.reports, paths: work.paths })
+        Ok(Derived { function, reports: work.reports, paths: work.paths, improvement: Some(improvement) })
     }
 }
 

@@ -76,6 +76,7 @@ pub fn run(options: &Options) -> Outcome {
 /// How the derivative was made, and where its operations are.
 fn explanation(function: &Function, derived: &Derived) -> String {
     let mut text: String = derived.reports.iter().map(ToString::to_string).collect();
+    text.extend(derived.improvement.map(|improvement| format!("{improvement}\n")));
     let results = derived.function.operations_by_result();
     if !results.is_empty() {
         text.push_str("operations by result, and of these what no other result needs:\n");

@@ -1,0 +1,155 @@
+//! Fewer operations for the same values, by what the scalar graph has for that: value numbering and
+//! the factoring of sums and products, in turns.
+//!
+//! In: a graph and roots. Out: roots with the same values that weigh no more.
+//!
+//! [`derive`](crate::derive::derive) improves what it differentiates, compares programs as the improved
+//! code that they become, and improves what it made, quickly. Whoever joins results in one function
+//! improves them together and thoroughly, so that they share what they can.
+
+use chainrule_graph::optimise::{Optimise as Factoring, optimise};
+use chainrule_graph::{Graph, NodeId, NumberReport, Numbering, Semantics, counts, number};
+use chainrule_ops::Counts;
+use std::fmt;
+
+/// Whether derivatives are improved. Nothing is ever changed under strict semantics.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Optimise {
+    /// They stay as they were accumulated.
+    Off,
+    /// Before differentiation, between orders of it, and after.
+    #[default]
+    On,
+}
+
+/// How much is looked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Effort {
+    /// What is equal.
+    Quick,
+    /// Cheaper ways to compute the same as well.
+    Thorough,
+}
+
+/// What improving did.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Improvement {
+    /// What the roots cost before.
+    pub before: Counts,
+    /// What they cost after.
+    pub after: Counts,
+    /// What the first value numbering found.
+    pub numbering: NumberReport,
+}
+
+/// `improved from 5982 to 4310 operations; by value numbering 6100 nodes are 4592 values up to a factor, ...`.
+impl fmt::Display for Improvement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (before, after) = (self.before.arithmetic(), self.after.arithmetic());
+        let NumberReport { nodes, classes, zeros, constants, .. } = self.numbering;
+        write!(f, "improved from {before} to {after} operations; by value numbering ")?;
+        write!(f, "{nodes} nodes are {classes} values up to a factor, {zeros} zeros, {constants} numbers")
+    }
+}
+
+/// How often the passes take turns at most.
+const ROUNDS: usize = 2;
+/// How many times factoring may look at each node of a small graph,
+const FACTORING_LOOKS: u64 = 40;
+
+/// and how many nodes it may look at in a large one.
+const FACTORING: u64 = 300_000;
+/// Graphs with more nodes than this below the roots are left as they are.
+const MAX_IMPROVED: usize = 200_000;
+/// Graphs with more nodes than this below the roots are compared as they are.
+const MAX_COMPARED: usize = 50_000;
+/// In graphs with more nodes than this, cheaper ways are not looked for.
+const MAX_SEARCHED: u64 = 50_000;
+
+impl Optimise {
+    /// The roots with the same values that weigh no more.
+    #[must_use]
+    pub fn improve(self, graph: &mut Graph, roots: &[NodeId], effort: Effort) -> (Vec<NodeId>, Improvement) {
+        let before = counts(graph, roots);
+        let mut improvement = Improvement { before, after: before, ..Improvement::default() };
+        let mut best = roots.to_vec();
+        if self == Self::Off || graph.semantics() == Semantics::Strict {
+            return (best, improvement);
+        }
+        let n_nodes = graph.reachable(roots).len() as u64;
+        let effort = if n_nodes <= MAX_SEARCHED { effort } else { Effort::Quick };
+        let mut options = Numbering { max_nodes: MAX_IMPROVED, ..Numbering::default() };
+        if effort == Effort::Quick {
+            options.max_pairs = 0;
+        }
+        for round in 0..ROUNDS {
+            let start = improvement.after.weight;
+            let numbered = number(graph, &best, &options);
+            if round == 0 {
+                improvement.numbering = numbered.report;
+            }
+            if numbered.report.after.weight < improvement.after.weight {
+                (best, improvement.after) = (numbered.roots, numbered.report.after);
+            }
+            if effort == Effort::Quick {
+                break;
+            }
+            let factored = optimise(
+                graph,
+                &best,
+                &Factoring { budget: FACTORING.min(FACTORING_LOOKS * n_nodes), ..Factoring::default() },
+            );
+            if factored.report.after.weight < improvement.after.weight {
+                (best, improvement.after) = (factored.roots, factored.report.after);
+            }
+            if improvement.after.weight == start {
+                break;
+            }
+        }
+        (best, improvement)
+    }
+
+    /// What the roots would weigh, roughly: improved in one quick round.
+    #[must_use]
+    pub fn weight(self, graph: &mut Graph, roots: &[NodeId]) -> u64 {
+        if self == Self::Off || graph.semantics() == Semantics::Strict {
+            return counts(graph, roots).weight;
+        }
+        let quick = Numbering { max_nodes: MAX_COMPARED, max_pairs: 0, ..Numbering::default() };
+        number(graph, roots, &quick).report.after.weight
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// (x + y)^2 - (x - y)^2, which is 4xy.
+    fn product(semantics: Semantics) -> (Graph, NodeId) {
+        let mut g = Graph::new(semantics);
+        let (x, y) = (g.input("x"), g.input("y"));
+        let (s, d) = (g.add(x, y), g.sub(x, y));
+        let (ss, dd) = (g.mul(s, s), g.mul(d, d));
+        let root = g.sub(ss, dd);
+        (g, root)
+    }
+
+    #[test]
+    fn values_stay_and_operations_go() {
+        let (mut g, root) = product(Semantics::Algebraic);
+        let (better, improvement) = Optimise::On.improve(&mut g, &[root], Effort::Thorough);
+        assert_eq!(g.f64_at(&[1.5, -2.0], &better).unwrap(), [-12.0]);
+        assert_eq!((improvement.before.arithmetic(), improvement.after.arithmetic()), (5, 2));
+        assert_eq!(counts(&g, &better).weight, improvement.after.weight);
+        assert!(improvement.to_string().starts_with("improved from 5 to 2 operations"));
+    }
+
+    #[test]
+    fn nothing_is_changed_unasked() {
+        let (mut g, root) = product(Semantics::Algebraic);
+        assert_eq!(Optimise::Off.improve(&mut g, &[root], Effort::Thorough).0, [root]);
+        assert_eq!(Optimise::Off.weight(&mut g, &[root]), counts(&g, &[root]).weight);
+        let (mut g, root) = product(Semantics::Strict);
+        assert_eq!(Optimise::On.improve(&mut g, &[root], Effort::Thorough).0, [root]);
+    }
+}
