@@ -98,7 +98,7 @@ pub fn derive(
 }
 
 /// The program that the strategy chooses, and its results as improved nodes. What is differentiated is
-/// taken as it is and improved, whichever gives less.
+/// taken as it is and improved, whichever gives less; improved only when that made it much smaller.
 fn accumulate(
     graph: &mut Graph,
     rows: &[Row],
@@ -106,9 +106,14 @@ fn accumulate(
     pairs: Option<&[(usize, usize)]>,
     options: &Options,
 ) -> Result<(Program, Report, Vec<NodeId>), Diagnostic> {
-    let plain = accumulate_from(graph, rows, columns, pairs, options)?;
     let roots: Vec<NodeId> = rows.iter().flat_map(Row::roots).collect();
-    let better = options.optimise.improve(graph, &roots, Effort::Thorough).0;
+    let (better, improvement) = options.optimise.improve(graph, &roots, Effort::Thorough);
+    if improvement.after.weight < improvement.before.weight / 10 * MUCH_SMALLER
+        && let Ok(improved) = accumulate_from(graph, &replaced(rows, &better), columns, pairs, options)
+    {
+        return Ok(improved);
+    }
+    let plain = accumulate_from(graph, rows, columns, pairs, options)?;
     if better == roots || graph.reachable(&plain.2).len() > MAX_TRIED_TWICE {
         return Ok(plain);
     }
@@ -122,6 +127,8 @@ fn accumulate(
     Ok(if weight(&better, &improved.2) < weight(&roots, &plain.2) { improved } else { plain })
 }
 
+/// In tenths of what it weighed.
+const MUCH_SMALLER: u64 = 8;
 /// Derivatives with more nodes than this are not made a second time from the improved function.
 const MAX_TRIED_TWICE: usize = 20_000;
 

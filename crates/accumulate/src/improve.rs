@@ -52,19 +52,20 @@ impl fmt::Display for Improvement {
     }
 }
 
-/// How often the passes take turns at most.
-const ROUNDS: usize = 2;
 /// How many times factoring may look at each node of a small graph,
-const FACTORING_LOOKS: u64 = 40;
+const FACTORING_LOOKS: u64 = 600;
 
 /// and how many nodes it may look at in a large one.
-const FACTORING: u64 = 300_000;
+const FACTORING: u64 = 1_000_000;
 /// Graphs with more nodes than this below the roots are left as they are.
 const MAX_IMPROVED: usize = 200_000;
 /// Graphs with more nodes than this below the roots are compared as they are.
 const MAX_COMPARED: usize = 50_000;
 /// In graphs with more nodes than this, cheaper ways are not looked for.
 const MAX_SEARCHED: u64 = 50_000;
+
+/// In graphs with more nodes than this, factoring starts only once.
+const MAX_FACTORED_TWICE: u64 = 4000;
 
 impl Optimise {
     /// The roots with the same values that weigh no more.
@@ -78,32 +79,23 @@ impl Optimise {
         }
         let n_nodes = graph.reachable(roots).len() as u64;
         let effort = if n_nodes <= MAX_SEARCHED { effort } else { Effort::Quick };
-        let mut options = Numbering { max_nodes: MAX_IMPROVED, ..Numbering::default() };
-        if effort == Effort::Quick {
-            options.max_pairs = 0;
-        }
-        for round in 0..ROUNDS {
-            let start = improvement.after.weight;
-            let numbered = number(graph, &best, &options);
-            if round == 0 {
-                improvement.numbering = numbered.report;
+        let numbered =
+            number(graph, roots, &Numbering { max_nodes: MAX_IMPROVED, max_pairs: 0, ..Numbering::default() });
+        improvement.numbering = numbered.report;
+        let mut keep = |candidate: &[NodeId], after: Counts| {
+            if after.weight < improvement.after.weight {
+                (best, improvement.after) = (candidate.to_vec(), after);
             }
-            if numbered.report.after.weight < improvement.after.weight {
-                (best, improvement.after) = (numbered.roots, numbered.report.after);
-            }
-            if effort == Effort::Quick {
-                break;
-            }
-            let factored = optimise(
-                graph,
-                &best,
-                &Factoring { budget: FACTORING.min(FACTORING_LOOKS * n_nodes), ..Factoring::default() },
-            );
-            if factored.report.after.weight < improvement.after.weight {
-                (best, improvement.after) = (factored.roots, factored.report.after);
-            }
-            if improvement.after.weight == start {
-                break;
+        };
+        keep(&numbered.roots, numbered.report.after);
+        if effort == Effort::Thorough {
+            // Factoring finds its way by chance: from what numbering made of it, and, where that costs
+            // little, from what is there.
+            let factoring = Factoring { budget: FACTORING.min(FACTORING_LOOKS * n_nodes), ..Factoring::default() };
+            let starts = [&numbered.roots, roots];
+            for start in &starts[..if n_nodes <= MAX_FACTORED_TWICE { 2 } else { 1 }] {
+                let factored = optimise(graph, start, &factoring);
+                keep(&factored.roots, factored.report.after);
             }
         }
         (best, improvement)
