@@ -65,7 +65,7 @@ const MAX_COMPARED: usize = 50_000;
 const MAX_SEARCHED: u64 = 50_000;
 
 /// In graphs with more nodes than this, factoring starts only once.
-const MAX_FACTORED_TWICE: u64 = 4000;
+const MAX_FACTORED_TWICE: u64 = 12_000;
 
 impl Optimise {
     /// The roots with the same values that weigh no more.
