@@ -20,6 +20,9 @@ pub struct Options {
     /// A row for each strategy with the separate counts, instead of the table beside what was known.
     #[arg(long)]
     detail: bool,
+    /// Leave derivatives as they were accumulated: what the strategies do by themselves.
+    #[arg(long)]
+    no_optimise: bool,
     /// One JSON object a line: problem, part, strategy, add, mul, div, neg, call, seconds.
     #[arg(long)]
     json: bool,
@@ -126,7 +129,9 @@ fn measure(
     let mut rows = Vec::new();
     for strategy in strategies {
         let start = Instant::now();
-        let derived = match request.clone().strategy(strategy).function() {
+        let request = request.clone().strategy(strategy);
+        let request = if options.no_optimise { request.without_optimisation() } else { request };
+        let derived = match request.function() {
             Ok(derived) => derived,
             // A dear strategy may give up; `auto` may not.
             Err(error) if strategy != "auto" && error.is_limitation() => continue,
@@ -134,7 +139,7 @@ fn measure(
         };
         let seconds = start.elapsed().as_secs_f64();
         let error = match (part, options.verify) {
-            (Part::Derivative, true) => Some(error_of(problem, request, &derived)?),
+            (Part::Derivative, true) => Some(error_of(problem, &request, &derived)?),
             _ => None,
         };
         let counts = derived.counts().unwrap_or_default();

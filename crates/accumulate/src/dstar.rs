@@ -6,7 +6,7 @@
 //!
 //! | D* 2007 | here |
 //! | --- | --- |
-//! | derivative graph f(i,j), section 3 | [`derivative_graph::DerivativeGraph`] |
+//! | derivative graph f(i,j), section 3 | `DerivativeGraph` |
 //! | edge d(k), subgraph edge | a part (`parts.rs`) |
 //! | dom, pdom, section 4 | the two trees of `dominance.rs` |
 //! | factor node, factor base, factor subgraph \[b, c\] | `DerivativeGraph::factor_of`, `DerivativeGraph::region` |

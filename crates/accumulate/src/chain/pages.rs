@@ -4,12 +4,12 @@
 //! | the notes | here |
 //! | --- | --- |
 //! | r-degree, t-degree: roots before a vertex, terminals behind it | `Degrees` |
-//! | step 1: simple chains and blocks become reference edges | [`Web::reduce`] |
+//! | step 1: simple chains and blocks become reference edges | `Web::reduce` |
 //! | step 2: v(i), v(j) | `pivots` |
 //! | step 3: split the paths from Y(i) to X(j) into a page of their own | `restricted` |
 //! | step 4: separate the paths through the edges that cross most levels | `split_at_sources`, `split_at_sinks` |
 //! | step 5: factorise between v(i) and v(j) | `bridge` |
-//! | step 6: again for each page; merge equal pairs | [`accumulate`] |
+//! | step 6: again for each page; merge equal pairs | `accumulate` |
 //!
 //! Two places that the notes leave open are decided so: where no edge crosses levels, no set of roots is
 //! chosen to be separated, since that only computes things twice; and the block between v(i) and v(j) is
