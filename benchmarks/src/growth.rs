@@ -1,6 +1,7 @@
 //! `growth`: how the time and memory of a derivation grow with the problem: spherical harmonics,
 //! space-time gradients, random layered graphs.
 
+use crate::random::Random;
 use crate::{memory, problems};
 use chainrule::{Derivation, Error, Expr, Function, Vector, vars};
 use clap::Args;
@@ -99,13 +100,8 @@ pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
 fn layered(edges: usize) -> Result<Derivation, Error> {
     const WIDTH: usize = 50;
     let x = vars("x", 10);
-    let mut state = 88_172_645_463_325_252_u64;
-    let mut draw = |below: usize| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state % below as u64) as usize
-    };
+    let mut random = Random::new();
+    let mut draw = |bound: usize| random.below(bound);
     let mut layer: Vec<Expr> = x.iter().cloned().collect();
     for _ in 0..edges / (2 * WIDTH) {
         let next = |_| {

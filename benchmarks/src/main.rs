@@ -6,6 +6,7 @@ mod elimination_targets;
 mod growth;
 mod memory;
 mod problems;
+mod random;
 mod scale;
 mod targets;
 

@@ -1,6 +1,7 @@
 //! `scale`: chains and random graphs of a thousand to a million nodes, through every stage.
 
 use crate::memory;
+use crate::random::Random;
 use chainrule::{Expr, Function, Vector, vars};
 use clap::Args;
 use std::time::Instant;
@@ -24,13 +25,8 @@ fn chain(n: usize, x: &Vector) -> Expr {
 /// Each node joins two earlier ones, mostly recent ones.
 fn random(n: usize, x: &Vector) -> Expr {
     let mut nodes: Vec<Expr> = x.iter().cloned().collect();
-    let mut state = 88_172_645_463_325_252_u64;
-    let mut draw = |below: usize| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state % below as u64) as usize
-    };
+    let mut random = Random::new();
+    let mut draw = |bound: usize| random.below(bound);
     for _ in 0..n {
         let (a, b) = (nodes.len() - 1 - draw(nodes.len().min(50)), draw(nodes.len()));
         let e = match draw(4) {

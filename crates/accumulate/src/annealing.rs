@@ -77,11 +77,7 @@ pub struct Search {
 #[must_use]
 pub fn run(linear: &LinearGraph, budget: &Budget, options: &Options) -> Outcome {
     let search = search(linear, None, budget, options);
-    let outcome = vertex::run(linear, budget, &search.order);
-    match outcome.stop {
-        StopReason::Done => Outcome { stop: search.stop, ..outcome },
-        _ => outcome,
-    }
+    vertex::run(linear, budget, &search.order).found_by(search.stop)
 }
 
 /// The best order found.

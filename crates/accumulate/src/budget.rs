@@ -1,6 +1,6 @@
 //! Budgets of the strategies, and why a strategy stopped.
 
-use crate::Program;
+use crate::{Counting, Program};
 
 /// How much a strategy may do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -82,5 +82,33 @@ impl Outcome {
     #[must_use]
     pub fn stopped(stop: StopReason) -> Self {
         Self { program: None, stop }
+    }
+
+    /// The outcome of lowest weight where arithmetic on constants is free, tidied for the comparison; the first
+    /// of them on ties. Without any program, the last outcome.
+    #[must_use]
+    pub(crate) fn cheapest(outcomes: impl IntoIterator<Item = Self>) -> Self {
+        let mut best: Option<(u64, Program)> = None;
+        let mut stop = StopReason::ProductBudget;
+        for outcome in outcomes {
+            let Some(program) = outcome.program else {
+                stop = outcome.stop;
+                continue;
+            };
+            let weight = program.tidied().count(Counting::Folded).weight;
+            if best.as_ref().is_none_or(|(least, _)| weight < *least) {
+                best = Some((weight, program));
+            }
+        }
+        best.map_or_else(|| Self::stopped(stop), |(_, program)| Self::done(program))
+    }
+
+    /// The same program, found by a search that stopped for this reason.
+    #[must_use]
+    pub(crate) fn found_by(self, search: StopReason) -> Self {
+        match self.stop {
+            StopReason::Done => Self { stop: search, ..self },
+            _ => self,
+        }
     }
 }

@@ -27,7 +27,7 @@ pub use factorise::Direction;
 pub use levels::{Cost, Levels, Segment, Side, bracketing};
 
 use crate::serving::Serving;
-use crate::{Budget, Builder, Counting, LinearGraph, Outcome, Program, StopReason};
+use crate::{Budget, Builder, LinearGraph, Outcome, StopReason};
 use web::Web;
 
 /// How the graph without simple chains and blocks is accumulated.
@@ -68,20 +68,7 @@ pub const MANY: usize = 1000;
 #[must_use]
 pub fn run(linear: &LinearGraph, budget: &Budget) -> Outcome {
     let rests = if linear.n_edges() > MANY { &RESTS[..2] } else { RESTS };
-    let mut best: Option<(u64, Program)> = None;
-    let mut stop = StopReason::ProductBudget;
-    for &rest in rests {
-        let outcome = run_with(linear, budget, rest);
-        let Some(program) = outcome.program else {
-            stop = outcome.stop;
-            continue;
-        };
-        let weight = program.tidied().count(Counting::Folded).weight;
-        if best.as_ref().is_none_or(|(least, _)| weight < *least) {
-            best = Some((weight, program));
-        }
-    }
-    best.map_or_else(|| Outcome::stopped(stop), |(_, program)| Outcome::done(program))
+    Outcome::cheapest(rests.iter().map(|rest| run_with(linear, budget, *rest)))
 }
 
 /// Simple chains and blocks first, then the rest in one way.

@@ -37,11 +37,7 @@ pub struct Search {
 #[must_use]
 pub fn run(linear: &LinearGraph, budget: &Budget, options: &Options) -> Outcome {
     let search = history(linear, budget, options);
-    let outcome = edge::run(linear, budget, &search.history);
-    match outcome.stop {
-        StopReason::Done => Outcome { stop: search.stop, ..outcome },
-        _ => outcome,
-    }
+    edge::run(linear, budget, &search.history).found_by(search.stop)
 }
 
 /// The best history found.

@@ -32,7 +32,7 @@ pub use labels::{Kinds, Labels, Recorder, is_free};
 pub use line_graph::{LineGraph, LineId, Rules};
 
 use crate::greedy::Ties;
-use crate::{Budget, Counting, LinearGraph, Outcome, Program, StopReason};
+use crate::{Budget, LinearGraph, Outcome};
 
 /// The cheapest program of the greedy orders that are worth it ([`ORDERS`]), with ties decided both ways;
 /// the first of them on ties.
@@ -41,23 +41,12 @@ use crate::{Budget, Counting, LinearGraph, Outcome, Program, StopReason};
 #[must_use]
 pub fn run(linear: &LinearGraph, budget: &Budget) -> Outcome {
     let orders = if linear.n_edges() > MANY { &ORDERS[..1] } else { ORDERS };
-    let mut best: Option<(u64, Program)> = None;
-    let mut stop = StopReason::ProductBudget;
-    for &(order, absorbed) in orders {
-        for ties in [Ties::Highest, Ties::Lowest] {
+    Outcome::cheapest(orders.iter().flat_map(|&(order, absorbed)| {
+        [Ties::Highest, Ties::Lowest].map(|ties| {
             let options = Options { order, ties, absorbed, ..Options::default() };
-            let outcome = greedy::run(linear, budget, &options);
-            let Some(program) = outcome.program else {
-                stop = outcome.stop;
-                continue;
-            };
-            let weight = program.tidied().count(Counting::Folded).weight;
-            if best.as_ref().is_none_or(|(least, _)| weight < *least) {
-                best = Some((weight, program));
-            }
-        }
-    }
-    best.map_or_else(|| Outcome::stopped(stop), |(_, program)| Outcome::done(program))
+            greedy::run(linear, budget, &options)
+        })
+    }))
 }
 
 /// The orders that [`run`] tries: on graphs of the literature no other was the best one.

@@ -1,5 +1,5 @@
-//! Fewer operations for the same values, by what the scalar graph has for that: value numbering and
-//! the factoring of sums and products, in turns.
+//! Fewer operations for the same values, by what the scalar graph has for that: value numbering, then
+//! the factoring of sums and products.
 //!
 //! In: a graph and roots. Out: roots with the same values that weigh no more.
 //!
@@ -38,7 +38,7 @@ pub struct Improvement {
     pub before: Counts,
     /// What they cost after.
     pub after: Counts,
-    /// What the first value numbering found.
+    /// What value numbering found.
     pub numbering: NumberReport,
 }
 
@@ -74,13 +74,12 @@ impl Optimise {
         let before = counts(graph, roots);
         let mut improvement = Improvement { before, after: before, ..Improvement::default() };
         let mut best = roots.to_vec();
-        if self == Self::Off || graph.semantics() == Semantics::Strict {
+        if !self.may_change(graph) {
             return (best, improvement);
         }
         let n_nodes = graph.reachable(roots).len() as u64;
         let effort = if n_nodes <= MAX_SEARCHED { effort } else { Effort::Quick };
-        let numbered =
-            number(graph, roots, &Numbering { max_nodes: MAX_IMPROVED, max_pairs: 0, ..Numbering::default() });
+        let numbered = number(graph, roots, &numbering(MAX_IMPROVED));
         improvement.numbering = numbered.report;
         let mut keep = |candidate: &[NodeId], after: Counts| {
             if after.weight < improvement.after.weight {
@@ -104,12 +103,21 @@ impl Optimise {
     /// What the roots would weigh, roughly: improved in one quick round.
     #[must_use]
     pub fn weight(self, graph: &mut Graph, roots: &[NodeId]) -> u64 {
-        if self == Self::Off || graph.semantics() == Semantics::Strict {
+        if !self.may_change(graph) {
             return counts(graph, roots).weight;
         }
-        let quick = Numbering { max_nodes: MAX_COMPARED, max_pairs: 0, ..Numbering::default() };
-        number(graph, roots, &quick).report.after.weight
+        number(graph, roots, &numbering(MAX_COMPARED)).report.after.weight
     }
+
+    fn may_change(self, graph: &Graph) -> bool {
+        self == Self::On && graph.semantics() != Semantics::Strict
+    }
+}
+
+/// Numbering up to this many nodes, without sums and products of two: those round worse than they save
+/// (decision 0010).
+fn numbering(max_nodes: usize) -> Numbering {
+    Numbering { max_nodes, max_pairs: 0, ..Numbering::default() }
 }
 
 #[cfg(test)]

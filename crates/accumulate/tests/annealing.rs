@@ -35,8 +35,7 @@ proptest! {
     #[test]
     fn costs_are_those_of_programs(bytes in proptest::collection::vec(any::<u8>(), 0..120), ask in any::<u64>()) {
         let linear = support::merged(&support::linear(&mut Unstructured::new(&bytes)).unwrap());
-        let some = support::some_pairs(&linear, ask);
-        for linear in [linear.clone(), linear.ask_only(&some).unwrap()] {
+        for linear in support::whole_and_part(linear, ask) {
             let mut order: Vec<VertexId> = linear.intermediates().collect();
             let n = order.len();
             if n > 0 {
@@ -73,8 +72,7 @@ proptest! {
     fn small_graphs_are_solved(bytes in proptest::collection::vec(any::<u8>(), 60..120), ask in any::<u64>()) {
         let linear = support::linear(&mut Unstructured::new(&bytes)).unwrap();
         prop_assume!(linear.intermediates().len() <= 6);
-        let some = support::some_pairs(&linear, ask);
-        for linear in [linear.clone(), linear.ask_only(&some).unwrap()] {
+        for linear in support::whole_and_part(linear, ask) {
             for counting in COUNTINGS {
                 let options = Options { counting, objective: Objective::Operations, seed: ask };
                 let mut best = u64::MAX;

@@ -23,9 +23,8 @@ proptest! {
         ask in any::<u64>(),
     ) {
         let linear = support::linear(&mut Unstructured::new(&bytes)).unwrap();
-        let some = support::some_pairs(&linear, ask);
         let budget = Budget::default();
-        for linear in [linear.clone(), linear.ask_only(&some).unwrap()] {
+        for linear in support::whole_and_part(linear, ask) {
             let pattern = oracle::run(&linear, &budget).program.unwrap().pattern();
             let mut programs: Vec<(String, Program)> = Vec::new();
             for &rest in RESTS {

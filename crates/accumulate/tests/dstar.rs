@@ -41,8 +41,7 @@ proptest! {
     #[test]
     fn agrees_with_the_sum_over_paths(bytes in proptest::collection::vec(any::<u8>(), 0..160), ask in any::<u64>()) {
         let linear = support::linear(&mut Unstructured::new(&bytes)).unwrap();
-        let some = support::some_pairs(&linear, ask);
-        for linear in [linear.clone(), linear.ask_only(&some).unwrap()] {
+        for linear in support::whole_and_part(linear, ask) {
             let oracle = oracle::run(&linear, &Budget::default()).program.unwrap();
             for options in all_options() {
                 let program = dstar::run_with(&linear, &Budget::default(), &options).program.unwrap();

@@ -31,8 +31,7 @@ proptest! {
     #[test]
     fn greedy_histories_compute_the_sum_over_paths(bytes in proptest::collection::vec(any::<u8>(), 0..120), ask in any::<u64>()) {
         let linear = support::linear(&mut Unstructured::new(&bytes)).unwrap();
-        let some = support::some_pairs(&linear, ask);
-        for linear in [linear.clone(), linear.ask_only(&some).unwrap()] {
+        for linear in support::whole_and_part(linear, ask) {
             for (idx, options) in all_options().enumerate() {
                 // A part of the options for each graph: all of them come by many times.
                 if !(idx as u64).wrapping_add(ask).is_multiple_of(7) {

@@ -107,8 +107,7 @@ proptest! {
         ask in any::<u64>(),
     ) {
         let linear = support::linear(&mut Unstructured::new(&bytes)).unwrap();
-        let some = support::some_pairs(&linear, ask);
-        for graph in [linear.clone(), linear.ask_only(&some).unwrap()] {
+        for graph in support::whole_and_part(linear, ask) {
             let sizes = Some(sizes[..graph.n_vertices()].to_vec());
             let text = to_json("g", &graph, sizes.as_deref());
             let document = from_json(&text).unwrap();

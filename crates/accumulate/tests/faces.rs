@@ -36,9 +36,8 @@ proptest! {
         ask in any::<u64>(),
     ) {
         let linear = support::linear(&mut Unstructured::new(&bytes)).unwrap();
-        let some = support::some_pairs(&linear, ask);
         let budget = Budget::default();
-        for linear in [linear.clone(), linear.ask_only(&some).unwrap()] {
+        for linear in support::whole_and_part(linear, ask) {
             let pattern = oracle::run(&linear, &budget).program.unwrap().pattern();
             for options in all_options() {
                 let program = face::greedy::run(&linear, &budget, &options).program.unwrap();
@@ -138,8 +137,7 @@ proptest! {
         ask in any::<u64>(),
     ) {
         let linear = support::linear(&mut Unstructured::new(&bytes)).unwrap();
-        let some = support::some_pairs(&linear, ask);
-        for linear in [linear.clone(), linear.ask_only(&some).unwrap()] {
+        for linear in support::whole_and_part(linear, ask) {
             for rules in [Rules::Naumann, Rules::Extended] {
                 let graph = LineGraph::new(&linear, Kinds, rules);
                 let options = exact::Options { rules, ..exact::Options::default() };

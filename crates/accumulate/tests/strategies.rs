@@ -31,9 +31,8 @@ proptest! {
     #[test]
     fn agree_with_the_sum_over_paths(bytes in proptest::collection::vec(any::<u8>(), 0..120), ask in any::<u64>()) {
         let linear = support::linear(&mut Unstructured::new(&bytes)).unwrap();
-        let some = support::some_pairs(&linear, ask);
         let mut patterns = Vec::new();
-        for linear in [linear.clone(), linear.ask_only(&some).unwrap()] {
+        for linear in support::whole_and_part(linear, ask) {
             for (name, program) in programs(&linear) {
                 prop_assert!(check::program(&linear, &program, 7).agrees(), "{name} on {linear:?}");
                 let tidied = program.tidied();

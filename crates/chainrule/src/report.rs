@@ -3,6 +3,8 @@
 use ariadne::{CharSet, Color, Config, IndexType, Label, Report, ReportKind, Source};
 use chainrule_base::{Diagnostic, Diagnostics, Kind, Sources, Span};
 
+pub use chainrule_base::count;
+
 fn kind_and_color(kind: Kind) -> (ReportKind<'static>, Color) {
     match kind {
         Kind::Error => (ReportKind::Error, Color::Red),
@@ -26,8 +28,7 @@ pub fn render(diagnostics: &Diagnostics, sources: &Sources, color: bool) -> Stri
     }
     match diagnostics.iter().count().saturating_sub(MESSAGES_SHOWN) {
         0 => {}
-        1 => text.push_str("... and 1 more message\n"),
-        more => text.push_str(&format!("... and {more} more messages\n")),
+        more => text.push_str(&format!("... and {}\n", count(more, "more message"))),
     }
     text.trim_end().to_string()
 }

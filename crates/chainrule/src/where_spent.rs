@@ -3,7 +3,7 @@
 use crate::Function;
 use crate::function::{Body, Port};
 use chainrule_base::{Id, Sources, Span};
-use chainrule_graph::{Graph, Node, NodeId};
+use chainrule_graph::{NodeId, node_counts};
 use chainrule_ops::Counts;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -49,16 +49,12 @@ impl Function {
             let others = body.outputs.iter().enumerate().filter(|(other, _)| *other != idx);
             let others: Vec<NodeId> = others.flat_map(|(_, port)| port.nodes.iter().copied()).collect();
             let shared = body.graph.reachable(&others);
-            let mut operations =
-                ResultOperations { name: port.name.to_string(), all: Counts::default(), alone: Counts::default() };
-            for id in body.graph.reachable(&port.nodes).iter() {
-                let operation = operation(&body.graph, id);
-                operations.all += operation;
-                if !shared.contains(id) {
-                    operations.alone += operation;
-                }
+            let all = body.graph.reachable(&port.nodes);
+            ResultOperations {
+                name: port.name.to_string(),
+                all: node_counts(&body.graph, all.iter()),
+                alone: node_counts(&body.graph, all.iter().filter(|id| !shared.contains(*id))),
             }
-            operations
         };
         body.outputs.iter().enumerate().map(of).collect()
     }
@@ -72,7 +68,7 @@ impl Function {
         let mut lines: BTreeMap<(usize, usize), LineOperations> = BTreeMap::new();
         for id in body.graph.reachable(&body.roots()).iter() {
             let Some(Some(span)) = origins.spans.get(id.index()) else { continue };
-            let operation = operation(&body.graph, id);
+            let operation = node_counts(&body.graph, [id]);
             if operation == Counts::default() {
                 continue;
             }
@@ -88,14 +84,4 @@ impl Function {
         }
         lines.into_values().collect()
     }
-}
-
-fn operation(graph: &Graph, id: NodeId) -> Counts {
-    let mut counts = Counts::default();
-    match graph.node(id) {
-        Node::Apply(op, _) => counts.record(op),
-        Node::External(..) => counts.record(chainrule_ops::Op::Sin),
-        Node::Const(_) | Node::Input(_) | Node::Derivative(_) => {}
-    }
-    counts
 }

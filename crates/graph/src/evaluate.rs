@@ -59,8 +59,14 @@ impl Graph {
 /// a call that weighs as much as a sine.
 #[must_use]
 pub fn counts(graph: &Graph, roots: &[NodeId]) -> Counts {
+    node_counts(graph, graph.reachable(roots).iter())
+}
+
+/// How many operations these nodes are by themselves, without what is below them.
+#[must_use]
+pub fn node_counts(graph: &Graph, nodes: impl IntoIterator<Item = NodeId>) -> Counts {
     let mut counts = Counts::default();
-    for id in graph.reachable(roots).iter() {
+    for id in nodes {
         match graph.node(id) {
             Node::Apply(op, _) => counts.record(op),
             Node::External(..) => counts.record(chainrule_ops::Op::Sin),

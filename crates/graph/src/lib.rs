@@ -46,7 +46,7 @@ mod simplify;
 mod traverse;
 
 pub use dominators::Dominators;
-pub use evaluate::{counts, evaluate};
+pub use evaluate::{counts, evaluate, node_counts};
 pub use external::{ExternalDerivative, ExternalFunction, PartialsFn, ValueFn};
 pub use graph::{ExternalId, Graph, InputId, Node, NodeId, Semantics};
 pub use number::{NumberReport, Numbered, Numbering, number};

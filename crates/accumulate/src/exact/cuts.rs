@@ -9,28 +9,30 @@
 //! Where products by 1 and -1 are free, an edge u -> v can only be a unit at that time if a path of unit
 //! edges leads from u to v. Such u are left out of the graph: the other predecessors still separate v
 //! from what can be reached without them.
+//!
+//! Here is the bound for a graph of any size when nothing is known to be kept; `masks.rs` has it for the search.
 
-use super::state::{Set, Side, State};
+use super::state::{Side, State};
+use fixedbitset::FixedBitSet;
 
-/// A lower bound of the cost of `v` in a graph where at least what `state` has eliminated is eliminated
-/// by then, and what is in `kept` is not. O(p e), p being the bound's larger factor, e the edges.
-pub(super) fn bound(state: &State, v: usize, kept: &Set) -> u64 {
+/// A lower bound of the cost of `v` in a graph where at least what `state` has eliminated is eliminated by then. O(p e), p being the bound's larger factor, e the edges.
+pub(super) fn bound(state: &State, v: usize) -> u64 {
     let sources = |u: usize| u < state.n_sources;
     let sinks = |u: usize| u >= state.first_sink;
-    match disjoint_paths(&state.before, v, kept, sources) {
+    match disjoint_paths(&state.before, v, sources) {
         0 => 0,
-        paths => paths * disjoint_paths(&state.behind, v, kept, sinks),
+        paths => paths * disjoint_paths(&state.behind, v, sinks),
     }
 }
 
 const NONE: usize = usize::MAX;
 
-/// How many paths lead from `v` along `sides` to ends or kept vertices that share nothing but `v`.
+/// How many paths lead from `v` along `sides` to ends that share nothing but `v`.
 ///
 /// A maximum flow by augmenting paths (Ford and Fulkerson) where each vertex passes one unit: vertex x
 /// is split into an entrance, node 2x, and an exit, node 2x + 1.
-fn disjoint_paths(sides: &[Side], v: usize, kept: &Set, is_end: impl Fn(usize) -> bool) -> u64 {
-    let free = units(sides, v, kept);
+fn disjoint_paths(sides: &[Side], v: usize, is_end: impl Fn(usize) -> bool) -> u64 {
+    let free = units(sides, v);
     // Where the flow through a vertex comes from; `NONE` where there is none.
     let mut from = vec![NONE; sides.len()];
     let mut parent = vec![NONE; 2 * sides.len()];
@@ -58,14 +60,14 @@ fn disjoint_paths(sides: &[Side], v: usize, kept: &Set, is_end: impl Fn(usize) -
                 if x != v && from[x] != NONE {
                     reach(2 * x);
                 }
-                for y in sides[x].all.iter() {
+                for y in sides[x].all.ones() {
                     if y != v && from[y] != x && !free.contains(y) {
                         reach(2 * y);
                     }
                 }
             } else if from[x] != NONE {
                 reach(2 * from[x] + 1);
-            } else if is_end(x) || kept.contains(x) {
+            } else if is_end(x) {
                 end = x;
             } else {
                 reach(2 * x + 1);
@@ -88,16 +90,12 @@ fn disjoint_paths(sides: &[Side], v: usize, kept: &Set, is_end: impl Fn(usize) -
 }
 
 /// The vertices that may have a unit edge to `v` when it is eliminated.
-fn units(sides: &[Side], v: usize, kept: &Set) -> Set {
+fn units(sides: &[Side], v: usize) -> FixedBitSet {
     let mut reached = sides[v].unit.clone();
-    let mut stack: Vec<usize> = reached.iter().collect();
+    let mut stack: Vec<usize> = reached.ones().collect();
     while let Some(u) = stack.pop() {
-        if kept.contains(u) {
-            continue;
-        }
-        for w in sides[u].unit.iter() {
-            if !reached.contains(w) {
-                reached.insert(w);
+        for w in sides[u].unit.ones() {
+            if !reached.put(w) {
                 stack.push(w);
             }
         }

@@ -1,6 +1,7 @@
 //! Small graphs as rows of bits of fixed length: what the search copies and asks a million times.
 
 use super::state::State;
+use fixedbitset::FixedBitSet;
 use rustc_hash::FxHashMap;
 
 /// A set of at most 64 W vertices.
@@ -99,8 +100,8 @@ impl<const W: usize> Graph<W> {
         let mut names: Vec<usize> = ends.chain(rest.iter().copied()).collect();
         names.sort_unstable();
         let places: FxHashMap<usize, usize> = names.iter().enumerate().map(|(place, v)| (*v, place)).collect();
-        let place = |set: &super::state::Set| {
-            set.iter().filter_map(|v| places.get(&v)).fold(Mask::EMPTY, |mask, place| mask.with(*place))
+        let place = |set: &FixedBitSet| {
+            set.ones().filter_map(|v| places.get(&v)).fold(Mask::EMPTY, |mask, place| mask.with(*place))
         };
         let row = |side: &super::state::Side| Row { all: place(&side.all), unit: place(&side.unit) };
         let sides = [&state.before, &state.behind].map(|sides| names.iter().map(|v| row(&sides[*v])).collect());

@@ -15,10 +15,11 @@ mod state;
 
 use crate::{Budget, Counting, LinearGraph, Outcome, StopReason, VertexId, vertex};
 use chainrule_base::Id;
+use fixedbitset::FixedBitSet;
 use last::Search;
 use masks::Graph;
 use patterns::Patterns;
-use state::{Set, State};
+use state::State;
 
 /// How many intermediates may be left after safe eliminations for a search; for more there are bounds only.
 pub const MAX_VERTICES: usize = 512;
@@ -87,7 +88,7 @@ impl Optimum {
 pub fn vertex_order(linear: &LinearGraph, budget: &Budget, options: &Options, beat: &[VertexId]) -> Optimum {
     let (order, cost) = completed(linear, options.counting, beat);
     let mut state = State::new(linear, options.counting);
-    let mut rest = Set::empty(linear.n_vertices());
+    let mut rest = FixedBitSet::with_capacity(linear.n_vertices());
     linear.intermediates().for_each(|v| rest.insert(v.index()));
     let reduces = options.counting == Counting::Plain;
     let (mut first, mut spent) = (Vec::new(), 0);
@@ -97,9 +98,8 @@ pub fn vertex_order(linear: &LinearGraph, budget: &Budget, options: &Options, be
         rest.remove(v);
         first.push(v);
     }
-    let hard = usize::try_from(rest.len()).unwrap_or(usize::MAX);
-    let nothing = Set::empty(linear.n_vertices());
-    let simple: u64 = rest.iter().map(|v| cuts::bound(&state, v, &nothing)).sum();
+    let hard = rest.count_ones(..);
+    let simple: u64 = rest.ones().map(|v| cuts::bound(&state, v)).sum();
     let mut optimum = Optimum { order, cost, bound: spent + simple, hard, evaluations: 0 };
     // Of the order to be beaten, what is left by safe eliminations: it may be better behind them.
     let given: Vec<usize> = optimum.order.iter().map(|v| v.index()).filter(|v| rest.contains(*v)).collect();
@@ -151,7 +151,7 @@ impl Searched<'_> {
 /// All intermediates, those of `order` first, and what they cost.
 fn completed(linear: &LinearGraph, counting: Counting, order: &[VertexId]) -> (Vec<VertexId>, u64) {
     let mut state = State::new(linear, counting);
-    let mut gone = Set::empty(linear.n_vertices());
+    let mut gone = FixedBitSet::with_capacity(linear.n_vertices());
     let (mut all, mut cost) = (Vec::new(), 0);
     for v in order.iter().copied().chain(linear.intermediates()) {
         if v.index() < linear.n_vertices() && state.is_intermediate(v.index()) && !gone.contains(v.index()) {
@@ -169,6 +169,6 @@ fn completed(linear: &LinearGraph, counting: Counting, order: &[VertexId]) -> (V
 #[must_use]
 pub fn run(linear: &LinearGraph, budget: &Budget) -> Outcome {
     let best = vertex_order(linear, budget, &Options::new(Counting::Plain), &[]);
-    let outcome = vertex::run(linear, budget, &best.order);
-    if best.is_proved() { outcome } else { Outcome { stop: StopReason::EvaluationBudget, ..outcome } }
+    let stop = if best.is_proved() { StopReason::Done } else { StopReason::EvaluationBudget };
+    vertex::run(linear, budget, &best.order).found_by(stop)
 }

@@ -20,29 +20,30 @@
 //! begins with them is not proved, and which of them goes first does matter.
 
 use super::cuts;
-use super::state::{Set, State};
+use super::state::State;
+use fixedbitset::FixedBitSet;
 
 /// A vertex of `rest` that may be eliminated now without losing all optimal orders. Only where every product counts.
-pub(super) fn safe(state: &State, rest: &Set) -> Option<usize> {
-    rest.iter().find_map(|v| rule(state, v))
+pub(super) fn safe(state: &State, rest: &FixedBitSet) -> Option<usize> {
+    rest.ones().find_map(|v| rule(state, v))
 }
 
 fn rule(state: &State, v: usize) -> Option<usize> {
     let (before, behind) = (&state.before[v].all, &state.behind[v].all);
-    let one_source = before.len() == 1 && before.iter().all(|p| p < state.n_sources);
-    let one_sink = behind.len() == 1 && behind.iter().all(|s| s >= state.first_sink);
-    let nothing = Set::empty(state.n_vertices());
-    if (one_source || one_sink || !state.fills_in(v)) && state.cost(v) == cuts::bound(state, v, &nothing) {
+    let (n_before, n_behind) = (before.count_ones(..) as u64, behind.count_ones(..) as u64);
+    let one_source = n_before == 1 && before.ones().all(|p| p < state.n_sources);
+    let one_sink = n_behind == 1 && behind.ones().all(|s| s >= state.first_sink);
+    if (one_source || one_sink || !state.fills_in(v)) && state.cost(v) == cuts::bound(state, v) {
         return Some(v);
     }
-    if before.len() != 1 {
+    if n_before != 1 {
         return None;
     }
-    let p = before.first().filter(|p| state.is_intermediate(*p) && state.behind[*p].all.len() == 1)?;
+    let p = before.ones().next().filter(|p| state.is_intermediate(*p) && state.behind[*p].all.count_ones(..) == 1)?;
     // The cuts of p towards sinks and of v towards sources are 1: what is left of the bounds are the others.
-    let (into_p, out_of_v) = (cuts::bound(state, p, &nothing), cuts::bound(state, v, &nothing));
-    if state.before[p].all.len() == into_p && into_p <= out_of_v {
+    let (into_p, out_of_v) = (cuts::bound(state, p), cuts::bound(state, v));
+    if state.before[p].all.count_ones(..) as u64 == into_p && into_p <= out_of_v {
         return Some(p);
     }
-    (behind.len() == out_of_v && out_of_v <= into_p).then_some(v)
+    (n_behind == out_of_v && out_of_v <= into_p).then_some(v)
 }

@@ -3,79 +3,14 @@
 use crate::program::is_unit;
 use crate::{Counting, Label, LinearGraph};
 use chainrule_base::Id;
-
-/// A set of vertices.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Set(Box<[u64]>);
-
-impl Set {
-    pub(super) fn empty(n: usize) -> Self {
-        Self(vec![0; n.div_ceil(64)].into())
-    }
-
-    pub(super) fn contains(&self, v: usize) -> bool {
-        self.0[v / 64] >> (v % 64) & 1 == 1
-    }
-
-    pub(super) fn insert(&mut self, v: usize) {
-        self.0[v / 64] |= 1 << (v % 64);
-    }
-
-    pub(super) fn remove(&mut self, v: usize) {
-        self.0[v / 64] &= !(1 << (v % 64));
-    }
-
-    pub(super) fn len(&self) -> u64 {
-        self.0.iter().map(|word| u64::from(word.count_ones())).sum()
-    }
-
-    pub(super) fn first(&self) -> Option<usize> {
-        self.iter().next()
-    }
-
-    /// Ascending.
-    pub(super) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        self.0.iter().enumerate().flat_map(|(idx, word)| {
-            let mut rest = *word;
-            std::iter::from_fn(move || {
-                let bit = rest.trailing_zeros() as usize;
-                (rest != 0).then(|| {
-                    rest &= rest - 1;
-                    64 * idx + bit
-                })
-            })
-        })
-    }
-
-    pub(super) fn unite(&mut self, other: &Self) {
-        for (a, b) in self.0.iter_mut().zip(&other.0) {
-            *a |= b;
-        }
-    }
-
-    pub(super) fn subtract(&mut self, other: &Self) {
-        for (a, b) in self.0.iter_mut().zip(&other.0) {
-            *a &= !b;
-        }
-    }
-
-    pub(super) fn intersect(&mut self, other: &Self) {
-        for (a, b) in self.0.iter_mut().zip(&other.0) {
-            *a &= b;
-        }
-    }
-
-    pub(super) fn is_subset(&self, other: &Self) -> bool {
-        self.0.iter().zip(&other.0).all(|(a, b)| a & !b == 0)
-    }
-}
+use fixedbitset::FixedBitSet;
 
 /// The neighbours of a vertex on one side.
 #[derive(Clone, Debug)]
 pub(super) struct Side {
-    pub(super) all: Set,
+    pub(super) all: FixedBitSet,
     /// Those whose label is 1 or -1 and costs nothing; none where every product counts.
-    pub(super) unit: Set,
+    pub(super) unit: FixedBitSet,
 }
 
 /// The graph with some intermediates eliminated. Which are decides everything: the order does not.
@@ -90,7 +25,7 @@ pub(super) struct State {
 impl State {
     pub(super) fn new(linear: &LinearGraph, counting: Counting) -> Self {
         let n = linear.n_vertices();
-        let side = Side { all: Set::empty(n), unit: Set::empty(n) };
+        let side = Side { all: FixedBitSet::with_capacity(n), unit: FixedBitSet::with_capacity(n) };
         let mut state = Self {
             n_sources: linear.sources().len(),
             first_sink: n - linear.sinks().len(),
@@ -109,7 +44,7 @@ impl State {
         let unit = unit && !self.behind[i].all.contains(k);
         for (side, other) in [(&mut self.behind[i], k), (&mut self.before[k], i)] {
             side.all.insert(other);
-            if unit { side.unit.insert(other) } else { side.unit.remove(other) }
+            side.unit.set(other, unit);
         }
     }
 
@@ -123,24 +58,24 @@ impl State {
 
     /// How many multiplications the elimination of `v` takes now.
     pub(super) fn cost(&self, v: usize) -> u64 {
-        let paid = |side: &Side| side.all.len() - side.unit.len();
+        let paid = |side: &Side| (side.all.count_ones(..) - side.unit.count_ones(..)) as u64;
         paid(&self.before[v]) * paid(&self.behind[v])
     }
 
     /// Whether the elimination of `v` makes an edge that is not there.
     pub(super) fn fills_in(&self, v: usize) -> bool {
-        self.before[v].all.iter().any(|i| !self.behind[v].all.is_subset(&self.behind[i].all))
+        self.before[v].all.ones().any(|i| !self.behind[v].all.is_subset(&self.behind[i].all))
     }
 
     pub(super) fn eliminate(&mut self, v: usize) {
         let n = self.n_vertices();
-        let nothing = Side { all: Set::empty(n), unit: Set::empty(n) };
+        let nothing = Side { all: FixedBitSet::with_capacity(n), unit: FixedBitSet::with_capacity(n) };
         let before = std::mem::replace(&mut self.before[v], nothing.clone());
         let behind = std::mem::replace(&mut self.behind[v], nothing);
-        for i in before.all.iter() {
+        for i in before.all.ones() {
             absorb(&mut self.behind[i], v, &behind, before.unit.contains(i));
         }
-        for k in behind.all.iter() {
+        for k in behind.all.ones() {
             absorb(&mut self.before[k], v, &before, behind.unit.contains(k));
         }
     }
@@ -149,14 +84,14 @@ impl State {
 /// `side` loses `v` and gets what is beyond it; what it had already is no unit any more.
 fn absorb(side: &mut Side, v: usize, beyond: &Side, by_unit: bool) {
     let mut absorbed = beyond.all.clone();
-    absorbed.intersect(&side.all);
-    side.unit.subtract(&absorbed);
+    absorbed.intersect_with(&side.all);
+    side.unit.difference_with(&absorbed);
     if by_unit {
         let mut new = beyond.unit.clone();
-        new.subtract(&absorbed);
-        side.unit.unite(&new);
+        new.difference_with(&absorbed);
+        side.unit.union_with(&new);
     }
-    side.all.unite(&beyond.all);
+    side.all.union_with(&beyond.all);
     side.all.remove(v);
     side.unit.remove(v);
 }

@@ -34,6 +34,12 @@ pub fn some_pairs(linear: &LinearGraph, ask: u64) -> Vec<(usize, usize)> {
     pairs.filter(|(r, c)| ask >> (3 * r + c) & 1 == 1).collect()
 }
 
+/// The graph with all its pairs asked for, and with some of them.
+pub fn whole_and_part(linear: LinearGraph, ask: u64) -> [LinearGraph; 2] {
+    let some = some_pairs(&linear, ask);
+    [linear.clone(), linear.ask_only(&some).unwrap()]
+}
+
 /// The graph without parallel edges: of several the last is kept.
 pub fn merged(linear: &LinearGraph) -> LinearGraph {
     use chainrule_base::Id;

@@ -7,6 +7,7 @@ mod text;
 
 pub use json::{from_json, read_object};
 
+use chainrule::report::count;
 use chainrule::{Type, Value};
 use clap::ValueEnum;
 use std::io::ErrorKind;
@@ -186,11 +187,6 @@ pub fn describe(ty: &Type) -> String {
             format!("a record of {}", names.iter().map(chainrule::Name::as_str).collect::<Vec<_>>().join(", "))
         }
     }
-}
-
-/// `1 number`, `2 numbers`.
-fn count(n: usize, what: &str) -> String {
-    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }
 
 /// All results in a format.

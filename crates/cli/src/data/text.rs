@@ -1,6 +1,7 @@
 //! Plain numbers: separated by white space, or by commas (CSV).
 
 use super::Numbers;
+use chainrule::report::count;
 
 /// The numbers of `text`, as `dims` dimensions: a matrix has a row a line. Empty lines and lines that
 /// start with `#` are passed over. A CSV file may start with a line of names.
@@ -10,7 +11,7 @@ pub fn read(text: &str, path: &str, csv: bool, dims: usize) -> Result<Numbers, S
     let extents = match dims {
         0 if elements.len() == 1 => vec![],
         0 => {
-            let found = super::count(elements.len(), "number");
+            let found = count(elements.len(), "number");
             return Err(format!("error: {path} has {found}, not one\n  help: the argument is one number"));
         }
         1 => vec![elements.len()],
@@ -20,7 +21,7 @@ pub fn read(text: &str, path: &str, csv: bool, dims: usize) -> Result<Numbers, S
                 return Err(format!(
                     "error: row {} of {path} has {}, the first has {width}\n  help: a matrix has rows of one length",
                     at + 1,
-                    super::count(rows[at].len(), "number")
+                    count(rows[at].len(), "number")
                 ));
             }
             vec![rows.len(), width]
