@@ -13,7 +13,7 @@ mod patterns;
 mod reduce;
 mod state;
 
-use crate::{Budget, Counting, LinearGraph, Outcome, StopReason, VertexId, vertex};
+use crate::{Budget, Counting, LinearGraph, VertexId};
 use chainrule_base::Id;
 use fixedbitset::FixedBitSet;
 use last::Search;
@@ -162,13 +162,4 @@ fn completed(linear: &LinearGraph, counting: Counting, order: &[VertexId]) -> (V
         }
     }
     (all, cost)
-}
-
-/// Elimination in the best order of [`vertex_order`], every product counted; from the best of the cheap orders. When the
-/// budget is used up the best order found stands.
-#[must_use]
-pub fn run(linear: &LinearGraph, budget: &Budget) -> Outcome {
-    let best = vertex_order(linear, budget, &Options::new(Counting::Plain), &[]);
-    let stop = if best.is_proved() { StopReason::Done } else { StopReason::EvaluationBudget };
-    vertex::run(linear, budget, &best.order).found_by(stop)
 }
