@@ -14,7 +14,8 @@ pub const LAYERS: &[(&str, &[&str])] = &[
     ("chainrule-graph", &["chainrule-base", "chainrule-ops"]),
     ("chainrule-accumulate", &["chainrule-base", "chainrule-ops", "chainrule-graph"]),
     ("chainrule-kernel", &["chainrule-base", "chainrule-ops", "chainrule-ir", "chainrule-graph"]),
-    ("chainrule-interpret", &["chainrule-base", "chainrule-ops", "chainrule-kernel"]),
+    ("chainrule-runtime", &["chainrule-base", "chainrule-kernel"]),
+    ("chainrule-interpret", &["chainrule-base", "chainrule-ops", "chainrule-kernel", "chainrule-runtime"]),
     ("chainrule-c", &["chainrule-base", "chainrule-ops", "chainrule-kernel"]),
     (
         "chainrule",
@@ -27,6 +28,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
             "chainrule-graph",
             "chainrule-accumulate",
             "chainrule-kernel",
+            "chainrule-runtime",
             "chainrule-interpret",
             "chainrule-c",
         ],

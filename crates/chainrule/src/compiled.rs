@@ -4,9 +4,10 @@ use crate::function::{ArrayBody, Body, Shape};
 use crate::leaves::{Leaf, leaves};
 use crate::{Error, Function, Result};
 use chainrule_base::{Name, Poly, count};
-use chainrule_interpret::{Program, Slice, SliceMut, Strided, StridedMut};
+use chainrule_interpret::Program;
 use chainrule_ir::{Size, Type, Value};
 use chainrule_kernel::{GraphPort, Kernel, lower_function, lower_graph};
+use chainrule_runtime::{Slice, SliceMut, Strided, StridedMut};
 use std::sync::Arc;
 
 /// A function that runs, in the interpreter. Evaluation takes `&self`; many threads can share one, each
@@ -48,7 +49,7 @@ pub struct Signature {
 /// Sizes and memory for evaluations at one set of extents. Made by [`Compiled::workspace`].
 #[derive(Debug)]
 pub struct Workspace {
-    sizes: chainrule_interpret::Sizes,
+    sizes: chainrule_runtime::Sizes,
     memory: chainrule_interpret::Workspace,
     /// Made by the first batch.
     lanes: Option<chainrule_interpret::Workspace>,
@@ -227,7 +228,7 @@ impl Compiled {
 
     /// Asks for the memory of the workspace and the results and gives it back: what is not there is told
     /// before anything is written.
-    fn check_memory(&self, sizes: &chainrule_interpret::Sizes) -> Result<()> {
+    fn check_memory(&self, sizes: &chainrule_runtime::Sizes) -> Result<()> {
         let (reals, ints) = self.program.workspace_len(sizes);
         let results = (0..self.outputs.len()).map(|i| sizes.output_len(i));
         let numbers = results.fold(reals.saturating_add(ints), usize::saturating_add);
@@ -239,7 +240,7 @@ impl Compiled {
         })
     }
 
-    fn failed(&self, error: chainrule_interpret::RunError) -> Error {
+    fn failed(&self, error: chainrule_runtime::RunError) -> Error {
         match error.diagnostic().span() {
             Some(_) => {
                 let sources = self.body.as_ref().map_or_else(Arc::default, |body| body.sources.clone());

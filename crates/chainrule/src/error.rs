@@ -26,7 +26,7 @@ pub enum Error {
     },
     /// Arguments that do not fit, or a failure while running (an index out of range, ...).
     #[error(transparent)]
-    Run(#[from] chainrule_interpret::RunError),
+    Run(#[from] chainrule_runtime::RunError),
     /// A file could not be read.
     #[error("cannot read {path}")]
     Io {

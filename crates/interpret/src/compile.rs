@@ -9,8 +9,8 @@
 //! loop and stepped after each iteration.
 
 use crate::bytecode::{Code, Slot, ZERO, varies};
-use crate::liveness::{Liveness, varying};
 use chainrule_base::{Diagnostic, Id, Poly};
+use chainrule_kernel::liveness::{Liveness, varying};
 use chainrule_kernel::{Carried, Class, Event, Instr, Kernel, Reg, events};
 use chainrule_ops::{Op, Type};
 use std::collections::{BTreeMap, BTreeSet};

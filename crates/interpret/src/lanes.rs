@@ -6,11 +6,12 @@
 //! Lanes past the end of the batch compute on what is there, and are never stored.
 
 use crate::bytecode::{Code, Slot, ZERO, varies};
-use crate::memory::{Many, POISON, Slice, SliceMut};
+use crate::memory::{Many, POISON};
 use crate::run::{call_row, integer};
 use crate::{Program, RunError, Sizes, Workspace};
 use chainrule_kernel::{Class, Place};
 use chainrule_ops::Type;
+use chainrule_runtime::{Slice, SliceMut};
 
 /// How many points a block has.
 pub const LANES: usize = 64;
@@ -33,16 +34,16 @@ impl LaneSpace {
         Self {
             reals: vec![[0.0; LANES]; program.compiled.n_reals],
             ints: vec![[0; LANES]; program.compiled.n_ints / 2],
-            work_reals: vec![[0.0; LANES]; sizes.reals],
-            work_ints: vec![[0; LANES]; sizes.ints],
+            work_reals: vec![[0.0; LANES]; sizes.workspace_len().0],
+            work_ints: vec![[0; LANES]; sizes.workspace_len().1],
         }
     }
 
     pub(crate) fn fits(&self, program: &Program, sizes: &Sizes) -> bool {
         self.reals.len() >= program.compiled.n_reals
             && self.ints.len() >= program.compiled.n_ints / 2
-            && self.work_reals.len() >= sizes.reals
-            && self.work_ints.len() >= sizes.ints
+            && self.work_reals.len() >= sizes.workspace_len().0
+            && self.work_ints.len() >= sizes.workspace_len().1
     }
 
     pub(crate) fn fill_with_poison(&mut self) {
@@ -68,7 +69,7 @@ pub(crate) fn run_lanes(
     };
     let mut block = Block { program, sizes, arguments, first, n, space };
     uniform[ZERO as usize] = 0;
-    for (slot, value) in compiled.size_slots.iter().zip(&sizes.values) {
+    for (slot, value) in compiled.size_slots.iter().zip(sizes.values()) {
         uniform[*slot as usize] = *value;
     }
     let mut pc = 0usize;
@@ -123,7 +124,7 @@ pub(crate) fn run_lanes(
                 block.space.reals[d as usize] = a.map(|a| a as f64);
             }
             Code::External { d, function, args } => {
-                let external = &program.layout.kernel.externals[function as usize];
+                let external = &program.layout.kernel().externals[function as usize];
                 let slots = &compiled.external_args[args as usize..args as usize + external.arity];
                 for l in 0..n {
                     for (to, slot) in call.iter_mut().zip(slots) {
@@ -205,7 +206,7 @@ impl Block<'_, '_, '_, '_> {
     }
 
     fn locate(&self, buffer: u32, at: i64) -> Option<(usize, usize)> {
-        let (offset, len) = self.sizes.buffers[buffer as usize];
+        let (offset, len) = self.sizes.buffers()[buffer as usize];
         let at = usize::try_from(at).ok().filter(|at| *at < len)?;
         Some((offset, at))
     }
@@ -272,7 +273,7 @@ impl Block<'_, '_, '_, '_> {
 
     /// `at` is to, from, length.
     fn copy(&mut self, to: u32, from: u32, at: (i64, i64, i64)) -> Option<()> {
-        let class = self.program.layout.kernel.buffers.as_slice()[from as usize].class;
+        let class = self.program.layout.kernel().buffers.as_slice()[from as usize].class;
         for k in 0..at.2 {
             let (to_at, from_at) = (at.0.checked_add(k)?, at.1.checked_add(k)?);
             match class {

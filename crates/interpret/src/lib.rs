@@ -5,13 +5,13 @@
 //!
 //! | module | owns |
 //! | --- | --- |
-//! | [`program`] | [`Program`], the checks of the arguments |
-//! | `compile`, `liveness`, `bytecode` | from a kernel to bytecode |
-//! | [`sizes`] | from shapes to sizes, lengths and offsets |
-//! | [`memory`] | slices, strided arguments, the workspace |
+//! | [`program`] | [`Program`] |
+//! | `compile`, `bytecode` | from a kernel to bytecode |
+//! | [`memory`] | the arguments of a running point, the workspace |
 //! | `run` | one point |
 //! | `lanes` | a block of points at once, each instruction for all of them |
-//! | [`error`] | what may go wrong while running |
+//!
+//! Arguments, sizes and failures are those of [`chainrule_runtime`].
 //!
 //! Every access is checked against its buffer; memory outside it is never touched. Values come from
 //! the rows of `chainrule_ops`, so they are the same on every machine, and the same for one point and
@@ -19,16 +19,12 @@
 
 mod bytecode;
 mod compile;
-pub mod error;
 mod lanes;
-mod liveness;
 pub mod memory;
 pub mod program;
 mod run;
-pub mod sizes;
 
-pub use error::RunError;
+pub use chainrule_runtime::{RunError, Sizes, Slice, SliceMut, Strided, StridedMut};
 pub use lanes::LANES;
-pub use memory::{Slice, SliceMut, Strided, StridedMut, Workspace};
+pub use memory::Workspace;
 pub use program::Program;
-pub use sizes::Sizes;

@@ -1,13 +1,13 @@
 //! A kernel that is ready to run.
 
+use crate::LANES;
 use crate::bytecode::Code;
 use crate::compile::{Compiled, compile};
-use crate::memory::{Many, POISON, Single, Slice, SliceMut, Strided, StridedMut, Workspace};
+use crate::memory::{Many, POISON, Single, Workspace};
 use crate::run::run;
-use crate::sizes::{Layout, Sizes, scalar};
-use crate::{LANES, RunError};
-use chainrule_base::{Diagnostic, Id, count};
-use chainrule_kernel::{Class, Kernel, Place, SizeSource};
+use chainrule_base::{Diagnostic, Id};
+use chainrule_kernel::{Kernel, Place};
+use chainrule_runtime::{Layout, RunError, Sizes, Slice, SliceMut, Strided, StridedMut, scalar};
 use std::sync::Arc;
 
 /// A compiled kernel. It is `Send` and `Sync`: threads share one, each with its own [`Workspace`].
@@ -63,14 +63,13 @@ impl Program {
         }
         let compiled = Arc::new(compile(kernel)?);
         let max_arity = kernel.externals.iter().map(|e| e.arity).max().unwrap_or(0);
-        let kernel = clone_without_body(kernel);
-        Ok(Self { compiled, layout: Arc::new(Layout { kernel }), max_arity })
+        Ok(Self { compiled, layout: Layout::new(kernel), max_arity })
     }
 
     /// The kernel's name.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.layout.kernel.name
+        &self.layout.kernel().name
     }
 
     /// How many operations of bytecode there are.
@@ -106,7 +105,7 @@ impl Program {
     /// How many doubles and how many integers of workspace the kernel's buffers take.
     #[must_use]
     pub fn workspace_len(&self, sizes: &Sizes) -> (usize, usize) {
-        (sizes.reals, sizes.ints)
+        sizes.workspace_len()
     }
 
     /// Whether a batch runs [`LANES`] points at a time: control and addresses are the same for all
@@ -115,7 +114,8 @@ impl Program {
     pub fn runs_in_lanes(&self, sizes: &Sizes) -> bool {
         /// Doubles of workspace of one point, above which a block of points would only thrash the caches.
         const LANE_WORKSPACE_LIMIT: usize = 1 << 16;
-        self.compiled.lanes && sizes.reals.max(sizes.ints) <= LANE_WORKSPACE_LIMIT
+        let (reals, ints) = sizes.workspace_len();
+        self.compiled.lanes && reals.max(ints) <= LANE_WORKSPACE_LIMIT
     }
 
     /// Runs one point. Nothing is allocated, unless it fails.
@@ -131,19 +131,7 @@ impl Program {
         workspace: &mut Workspace,
     ) -> Result<(), RunError> {
         self.check_made_here(sizes, workspace)?;
-        self.check_counts(inputs.len(), outputs.len())?;
-        let kernel = &self.layout.kernel;
-        for (i, (port, input)) in kernel.inputs.iter().zip(inputs).enumerate() {
-            let class = kernel.buffers[port.buffer].class;
-            check_slice("argument", &port.name, *input, class, sizes.input_len(i))?;
-            if let Slice::Int([value]) = input {
-                check_bound(sizes, i, &port.name, *value)?;
-            }
-        }
-        for (i, (port, output)) in kernel.outputs.iter().zip(outputs.iter()).enumerate() {
-            let class = kernel.buffers[port.buffer].class;
-            check_slice("result", &port.name, output.as_slice(), class, sizes.output_len(i))?;
-        }
+        self.layout.check_point(sizes, inputs, outputs)?;
         if workspace.poison {
             workspace.fill_with_poison();
             for output in outputs.iter_mut() {
@@ -168,8 +156,7 @@ impl Program {
         workspace: &mut Workspace,
     ) -> Result<(), RunError> {
         self.check_made_here(sizes, workspace)?;
-        self.check_counts(inputs.len(), outputs.len())?;
-        self.check_strided(sizes, n_points, inputs, outputs)?;
+        self.layout.check_batch(sizes, n_points, inputs, outputs)?;
         if workspace.poison {
             workspace.fill_with_poison();
         }
@@ -191,114 +178,29 @@ impl Program {
     }
 
     fn check_made_here(&self, sizes: &Sizes, workspace: &Workspace) -> Result<(), RunError> {
-        if !Arc::ptr_eq(&sizes.layout, &self.layout) {
-            return Err(RunError::argument("the sizes were made by another program; make them with this one's `bind`"));
-        }
+        self.layout.check_made_here(sizes)?;
+        let (reals, ints) = sizes.workspace_len();
         let fits = workspace.real_slots.len() >= self.compiled.n_reals
             && workspace.int_slots.len() >= self.compiled.n_ints
             && workspace.call.len() >= self.max_arity
-            && workspace.reals.len() >= sizes.reals
-            && workspace.ints.len() >= sizes.ints
+            && workspace.reals.len() >= reals
+            && workspace.ints.len() >= ints
             && workspace.lanes.as_ref().is_none_or(|l| !self.runs_in_lanes(sizes) || l.fits(self, sizes));
         if !fits {
             return Err(RunError::argument(format!(
-                "the workspace is too small for these sizes ({} doubles and {} integers); make it with `Workspace::new`",
-                sizes.reals, sizes.ints
+                "the workspace is too small for these sizes ({reals} doubles and {ints} integers); make it with `Workspace::new`"
             )));
-        }
-        Ok(())
-    }
-
-    fn check_counts(&self, n_inputs: usize, n_outputs: usize) -> Result<(), RunError> {
-        let kernel = &self.layout.kernel;
-        if n_inputs != kernel.inputs.len() || n_outputs != kernel.outputs.len() {
-            return Err(RunError::argument(format!(
-                "{} and {} given, but {} and {} expected",
-                count(n_inputs, "input"),
-                count(n_outputs, "output"),
-                kernel.inputs.len(),
-                kernel.outputs.len()
-            )));
-        }
-        Ok(())
-    }
-
-    fn check_strided(
-        &self,
-        sizes: &Sizes,
-        n_points: usize,
-        inputs: &[Strided<'_>],
-        outputs: &[StridedMut<'_>],
-    ) -> Result<(), RunError> {
-        let kernel = &self.layout.kernel;
-        for (i, (port, input)) in kernel.inputs.iter().zip(inputs).enumerate() {
-            let class = kernel.buffers[port.buffer].class;
-            let shape = (sizes.input_len(i), n_points, input.point, input.element);
-            check_strides("argument", &port.name, input.data, class, shape)?;
-            let is_size = kernel.sizes.iter().any(|s| s.source == SizeSource::Value { input: i });
-            if let (true, Slice::Int(data)) = (is_size, input.data) {
-                (0..n_points).try_for_each(|p| check_bound(sizes, i, &port.name, data[p * input.point]))?;
-            }
-        }
-        for (i, (port, output)) in kernel.outputs.iter().zip(outputs).enumerate() {
-            let class = kernel.buffers[port.buffer].class;
-            let len = sizes.output_len(i);
-            let shape = (len, n_points, output.point, output.element);
-            check_strides("result", &port.name, output.data.as_slice(), class, shape)?;
-            // Both products were computed without overflow by the check of the strides.
-            let one_dimension = len == 0 || n_points == 0 || (len == 1 && (n_points == 1 || output.point > 0));
-            let apart = one_dimension
-                || (n_points == 1 && output.element > 0)
-                || (output.element > 0 && output.point > (len - 1) * output.element)
-                || (output.point > 0 && output.element > (n_points - 1) * output.point);
-            if !apart {
-                return Err(RunError::argument(format!(
-                    "the strides of result `{}` put two of its elements at one place",
-                    port.name
-                )));
-            }
         }
         Ok(())
     }
 
     /// Where a buffer's elements are.
     pub(crate) fn place(&self, buffer: u32) -> &Place {
-        &self.layout.kernel.buffers[Id::new(buffer as usize)].place
-    }
-
-    pub(crate) fn failure(&self, idx: u32, reason: String) -> RunError {
-        match self.layout.kernel.failures.get(idx as usize) {
-            Some((message, span)) => {
-                RunError::Failure { message: message.clone(), reason: Some(reason), span: *span, point: None }
-            }
-            None => RunError::Bug(format!("failure {idx} of kernel `{}` has no message", self.name())),
-        }
-    }
-
-    pub(crate) fn overflow() -> RunError {
-        let message = "an integer does not fit into 64 bits".to_owned();
-        RunError::Failure { message, reason: None, span: None, point: None }
+        &self.layout.kernel().buffers[Id::new(buffer as usize)].place
     }
 
     pub(crate) fn bad_address(&self, code: Code) -> RunError {
         RunError::Bug(format!("kernel `{}` reads or writes outside a buffer: {code:?}", self.name()))
-    }
-}
-
-fn clone_without_body(kernel: &Kernel) -> Kernel {
-    Kernel {
-        name: kernel.name.clone(),
-        regs: chainrule_base::Arena::new(),
-        sizes: kernel.sizes.clone(),
-        inputs: kernel.inputs.clone(),
-        outputs: kernel.outputs.clone(),
-        buffers: kernel.buffers.clone(),
-        requires: kernel.requires.clone(),
-        workspace_reals: kernel.workspace_reals.clone(),
-        workspace_ints: kernel.workspace_ints.clone(),
-        externals: kernel.externals.clone(),
-        failures: kernel.failures.clone(),
-        body: Vec::new(),
     }
 }
 
@@ -307,68 +209,4 @@ fn poison(output: &mut SliceMut<'_>) {
         SliceMut::Real(data) => data.fill(f64::NAN),
         SliceMut::Int(data) => data.fill(POISON),
     }
-}
-
-fn class_name(class: Class) -> &'static str {
-    match class {
-        Class::Real => "doubles",
-        Class::Int => "integers",
-    }
-}
-
-fn check_slice(what: &str, name: &str, slice: Slice<'_>, class: Class, len: usize) -> Result<(), RunError> {
-    check_class(what, name, slice, class)?;
-    if slice.len() != len {
-        return Err(RunError::argument(format!(
-            "{what} `{name}` has {}, but {len} expected",
-            count(slice.len(), "element")
-        )));
-    }
-    Ok(())
-}
-
-fn check_class(what: &str, name: &str, slice: Slice<'_>, class: Class) -> Result<(), RunError> {
-    if slice.class() != class {
-        return Err(RunError::argument(format!(
-            "{what} `{name}` holds {}, but {} are expected",
-            class_name(slice.class()),
-            class_name(class)
-        )));
-    }
-    Ok(())
-}
-
-/// `shape` is elements, points, stride of points, stride of elements.
-fn check_strides(
-    what: &str,
-    name: &str,
-    slice: Slice<'_>,
-    class: Class,
-    shape: (usize, usize, usize, usize),
-) -> Result<(), RunError> {
-    check_class(what, name, slice, class)?;
-    let (len, n_points, point, element) = shape;
-    if len == 0 || n_points == 0 {
-        return Ok(());
-    }
-    let last = (n_points - 1)
-        .checked_mul(point)
-        .and_then(|p| Some((p, (len - 1).checked_mul(element)?)))
-        .and_then(|(p, e)| p.checked_add(e));
-    if last.is_none_or(|last| last >= slice.len()) {
-        return Err(RunError::argument(format!(
-            "{what} `{name}` has {}, too few for {} of {} at strides {point} and {element}",
-            count(slice.len(), "element"),
-            count(n_points, "point"),
-            count(len, "element")
-        )));
-    }
-    Ok(())
-}
-
-fn check_bound(sizes: &Sizes, input: usize, name: &str, value: i64) -> Result<(), RunError> {
-    if sizes.agrees(input, value) {
-        return Ok(());
-    }
-    Err(RunError::argument(format!("argument `{name}` is {value}, but the sizes were made for another value of it")))
 }

@@ -21,7 +21,7 @@ pub(crate) fn run<A: Arguments>(
     let Workspace { real_slots: r, int_slots: i, reals, ints, call, .. } = workspace;
     let mut memory = Memory { program, sizes, arguments, reals, ints };
     i[ZERO as usize] = 0;
-    for (slot, value) in compiled.size_slots.iter().zip(&sizes.values) {
+    for (slot, value) in compiled.size_slots.iter().zip(sizes.values()) {
         i[*slot as usize] = *value;
     }
     let mut pc = 0usize;
@@ -53,7 +53,7 @@ pub(crate) fn run<A: Arguments>(
             }
             Code::ToReal { d, a } => r[d as usize] = i[a as usize] as f64,
             Code::External { d, function, args } => {
-                let external = &program.layout.kernel.externals[function as usize];
+                let external = &program.layout.kernel().externals[function as usize];
                 let slots = &compiled.external_args[args as usize..args as usize + external.arity];
                 for (to, slot) in call.iter_mut().zip(slots) {
                     *to = r[*slot as usize];
@@ -113,11 +113,11 @@ fn without_result(op: Op, args: &[i64]) -> String {
 #[inline]
 pub(crate) fn integer(program: &Program, code: Code, i: &mut [i64], pc: usize) -> Result<usize, RunError> {
     let add = |a: i64, b: i64, checked: bool| match checked {
-        true => a.checked_add(b).ok_or_else(Program::overflow),
+        true => a.checked_add(b).ok_or_else(RunError::overflow),
         false => Ok(a.wrapping_add(b)),
     };
     let mul = |a: i64, b: i64, checked: bool| match checked {
-        true => a.checked_mul(b).ok_or_else(Program::overflow),
+        true => a.checked_mul(b).ok_or_else(RunError::overflow),
         false => Ok(a.wrapping_mul(b)),
     };
     match code {
@@ -131,12 +131,15 @@ pub(crate) fn integer(program: &Program, code: Code, i: &mut [i64], pc: usize) -
             let row = op.row();
             let values = args.map(|slot| i[slot as usize]);
             let value = row.int.and_then(|int| int(&values[..row.args.len()]));
-            i[d as usize] = value.ok_or_else(|| program.failure(failure, without_result(op, &values)))?;
+            i[d as usize] =
+                value.ok_or_else(|| program.layout.failure(failure as usize, without_result(op, &values)))?;
         }
         Code::CheckIndex { index, len, failure } => {
             let (index, len) = (i[index as usize], i[len as usize]);
             if !(0..len).contains(&index) {
-                return Err(program.failure(failure, format!("the index is {index}, the length {len}")));
+                return Err(program
+                    .layout
+                    .failure(failure as usize, format!("the index is {index}, the length {len}")));
             }
         }
         Code::Jump { to } => return Ok(to as usize),
@@ -159,7 +162,7 @@ pub(crate) fn integer(program: &Program, code: Code, i: &mut [i64], pc: usize) -
         }
         Code::Limit { counter, limit, failure } => {
             if i[counter as usize] >= i[limit as usize] {
-                return Err(program.failure(failure, format!("the limit is {}", i[limit as usize])));
+                return Err(program.layout.failure(failure as usize, format!("the limit is {}", i[limit as usize])));
             }
             i[counter as usize] += 1;
         }
@@ -180,7 +183,7 @@ struct Memory<'a, A> {
 impl<A: Arguments> Memory<'_, A> {
     /// Offset in the workspace, and element, when it is inside the buffer.
     fn locate(&self, buffer: u32, at: i64) -> Option<(usize, usize)> {
-        let (offset, len) = self.sizes.buffers[buffer as usize];
+        let (offset, len) = self.sizes.buffers()[buffer as usize];
         let at = usize::try_from(at).ok().filter(|at| *at < len)?;
         Some((offset, at))
     }
@@ -222,7 +225,7 @@ impl<A: Arguments> Memory<'_, A> {
     }
 
     fn copy(&mut self, to: u32, to_at: i64, from: u32, from_at: i64, len: i64) -> Option<()> {
-        let class = self.program.layout.kernel.buffers.as_slice()[from as usize].class;
+        let class = self.program.layout.kernel().buffers.as_slice()[from as usize].class;
         for k in 0..len {
             let (to_at, from_at) = (to_at.checked_add(k)?, from_at.checked_add(k)?);
             match class {

@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | [`kernel`] | the IR itself |
 //! | [`mod@events`] | a kernel as flat events, for backends |
+//! | [`liveness`] | lives of registers, for backends |
 //! | [`mod@verify`] | its invariants, checked |
 //! | [`mod@check_layout`] | its memory plan, checked for given sizes |
 //! | [`mod@print`] | its listing |
@@ -21,6 +22,7 @@ pub mod events;
 pub mod from_graph;
 pub mod from_ir;
 pub mod kernel;
+pub mod liveness;
 mod memory;
 pub mod print;
 pub mod verify;
@@ -34,4 +36,5 @@ pub use kernel::{
     Buffer, BufferId, Carried, Choice, Class, Condition, External, ExternalFn, Instr, Kernel, Place, Port, Reg,
     SizeParam, SizeSource, Stmt,
 };
+pub use liveness::Liveness;
 pub use verify::verify;

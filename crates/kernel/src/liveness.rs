@@ -1,14 +1,15 @@
-//! From where to where a register's slot is its own.
+//! Lives of registers, for backends: from where to where a register's slot is its own.
 //!
 //! In: the events of a kernel, numbered from 1. Out: for each register the events of its definition
 //! and of its last use. What is defined outside a loop and used inside lives to the loop's end,
 //! because the next iteration uses it again.
 
+use crate::events::Event;
+use crate::kernel::{Instr, Reg};
 use chainrule_base::{Id, Poly};
-use chainrule_kernel::{Event, Instr, Reg};
 
 /// The life of each register, by index; a position is the number of an event, 0 is before the first.
-pub(crate) struct Liveness {
+pub struct Liveness {
     /// Where it is defined.
     pub def: Vec<u32>,
     /// Where it is used last; not before `def`.
@@ -18,7 +19,9 @@ pub(crate) struct Liveness {
 }
 
 impl Liveness {
-    pub(crate) fn new(n_regs: usize, events: &[Event<'_>]) -> Self {
+    /// The lives of registers `0..n_regs` in `events`. Linear but for the depth of loops.
+    #[must_use]
+    pub fn new(n_regs: usize, events: &[Event<'_>]) -> Self {
         let mut lives = Self { def: vec![0; n_regs], last: vec![0; n_regs], end_of_loop: vec![0; events.len() + 1] };
         let mut opened = Vec::new();
         for (at, event) in (1u32..).zip(events) {
@@ -112,7 +115,8 @@ impl Liveness {
 ///
 /// Only integers matter: reals always may. Loads and truth values of reals do; what is computed from
 /// them does.
-pub(crate) fn varying(n_regs: usize, events: &[Event<'_>]) -> Option<Vec<bool>> {
+#[must_use]
+pub fn varying(n_regs: usize, events: &[Event<'_>]) -> Option<Vec<bool>> {
     const ROUNDS: usize = 16;
     let mut varying = vec![false; n_regs];
     for _ in 0..ROUNDS {

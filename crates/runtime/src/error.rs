@@ -33,11 +33,21 @@ pub enum RunError {
 }
 
 impl RunError {
-    pub(crate) fn argument(message: impl Into<String>) -> Self {
+    /// An argument that does not fit.
+    pub fn argument(message: impl Into<String>) -> Self {
         Self::Argument { message: message.into(), reason: None, span: None }
     }
 
-    pub(crate) fn at_point(self, index: usize) -> Self {
+    /// An integer was too large.
+    #[must_use]
+    pub fn overflow() -> Self {
+        let message = "an integer does not fit into 64 bits".to_owned();
+        Self::Failure { message, reason: None, span: None, point: None }
+    }
+
+    /// The same, at a point of a batch.
+    #[must_use]
+    pub fn at_point(self, index: usize) -> Self {
         match self {
             Self::Failure { message, reason, span, point: None } => {
                 Self::Failure { message, reason, span, point: Some(index) }

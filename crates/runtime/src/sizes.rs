@@ -9,11 +9,11 @@ use chainrule_kernel::{Kernel, Place, Port, Reg, SizeSource};
 use std::fmt;
 use std::sync::Arc;
 
-/// What a program needs to know of its kernel beside the bytecode.
+/// What running a kernel needs to know of it beside its code.
 #[derive(Debug)]
-pub(crate) struct Layout {
-    /// The kernel without its body.
-    pub kernel: Kernel,
+pub struct Layout {
+    /// Without its body.
+    pub(crate) kernel: Kernel,
 }
 
 /// The sizes of one call: valid for the program that made them.
@@ -21,11 +21,11 @@ pub(crate) struct Layout {
 pub struct Sizes {
     pub(crate) layout: Arc<Layout>,
     /// One a size of the kernel.
-    pub(crate) values: Vec<i64>,
+    values: Vec<i64>,
     /// Offset in its workspace (0 for arguments) and length of each buffer.
-    pub(crate) buffers: Vec<(usize, usize)>,
-    pub(crate) reals: usize,
-    pub(crate) ints: usize,
+    buffers: Vec<(usize, usize)>,
+    reals: usize,
+    ints: usize,
     outputs: Vec<Vec<usize>>,
 }
 
@@ -42,13 +42,27 @@ impl Sizes {
         self.output_shape(output).iter().product()
     }
 
+    /// Offset in its workspace (0 for arguments) and length of each buffer, in the order of the kernel's.
+    #[must_use]
+    pub fn buffers(&self) -> &[(usize, usize)] {
+        &self.buffers
+    }
+
+    /// How many doubles and how many integers of workspace the kernel's buffers take.
+    #[must_use]
+    pub fn workspace_len(&self) -> (usize, usize) {
+        (self.reals, self.ints)
+    }
+
     /// The value of each size, in the order of the kernel's sizes.
     #[must_use]
     pub fn values(&self) -> &[i64] {
         &self.values
     }
 
-    pub(crate) fn input_len(&self, input: usize) -> usize {
+    /// How many elements an input has.
+    #[must_use]
+    pub fn input_len(&self, input: usize) -> usize {
         self.buffers[self.layout.kernel.inputs[input].buffer.index()].1
     }
 
@@ -70,8 +84,25 @@ impl fmt::Display for Named<'_> {
 }
 
 impl Layout {
-    /// Computes the sizes; see [`Program::bind`](crate::Program::bind).
-    pub(crate) fn bind(
+    /// The layout of `kernel`.
+    #[must_use]
+    pub fn new(kernel: &Kernel) -> Arc<Self> {
+        Arc::new(Self { kernel: clone_without_body(kernel) })
+    }
+
+    /// The kernel, without its body and its registers.
+    #[must_use]
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// The sizes for arguments of these shapes (outermost extent first; none for a scalar). `value`
+    /// gives the integer scalars on which sizes depend, by the index of the input.
+    ///
+    /// # Errors
+    /// Shapes that do not fit one another or the program, or sizes that break a condition at entry;
+    /// the message names the argument, the dimension, what is expected and what is given.
+    pub fn bind(
         self: &Arc<Self>,
         shapes: &[&[usize]],
         value: impl Fn(usize) -> Option<i64>,
@@ -256,7 +287,25 @@ fn length(value: i64) -> Result<usize, RunError> {
     usize::try_from(value.max(0)).map_err(|_| RunError::argument(format!("{value} numbers do not fit into memory")))
 }
 
-/// The value of an integer scalar among the inputs.
-pub(crate) fn scalar(inputs: &[Slice<'_>], input: usize) -> Option<i64> {
+/// The value of an integer scalar among the inputs, for [`Layout::bind`].
+#[must_use]
+pub fn scalar(inputs: &[Slice<'_>], input: usize) -> Option<i64> {
     if let Some(Slice::Int([value])) = inputs.get(input) { Some(*value) } else { None }
+}
+
+fn clone_without_body(kernel: &Kernel) -> Kernel {
+    Kernel {
+        name: kernel.name.clone(),
+        regs: chainrule_base::Arena::new(),
+        sizes: kernel.sizes.clone(),
+        inputs: kernel.inputs.clone(),
+        outputs: kernel.outputs.clone(),
+        buffers: kernel.buffers.clone(),
+        requires: kernel.requires.clone(),
+        workspace_reals: kernel.workspace_reals.clone(),
+        workspace_ints: kernel.workspace_ints.clone(),
+        externals: kernel.externals.clone(),
+        failures: kernel.failures.clone(),
+        body: Vec::new(),
+    }
 }

@@ -1,0 +1,80 @@
+//! Arguments: slices of one point, strided arrays of many.
+
+use chainrule_kernel::Class;
+
+/// An input of one point, in row-major order; a scalar has one element.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Slice<'a> {
+    /// Doubles.
+    Real(&'a [f64]),
+    /// Integers and truth values.
+    Int(&'a [i64]),
+}
+
+/// An output of one point.
+#[derive(PartialEq, Debug)]
+pub enum SliceMut<'a> {
+    /// Doubles.
+    Real(&'a mut [f64]),
+    /// Integers and truth values.
+    Int(&'a mut [i64]),
+}
+
+impl Slice<'_> {
+    /// What it holds.
+    #[must_use]
+    pub fn class(&self) -> Class {
+        if matches!(self, Self::Real(_)) { Class::Real } else { Class::Int }
+    }
+
+    /// Whether it has no elements.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many elements it has.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Real(data) => data.len(),
+            Self::Int(data) => data.len(),
+        }
+    }
+}
+
+impl SliceMut<'_> {
+    /// The same, to be read.
+    #[must_use]
+    pub fn as_slice(&self) -> Slice<'_> {
+        match self {
+            Self::Real(data) => Slice::Real(data),
+            Self::Int(data) => Slice::Int(data),
+        }
+    }
+}
+
+/// An input of many points: element `k` of point `p` is `data[p*point + k*element]`.
+///
+/// An array of structures of length `n` has `point = n, element = 1`; a structure of arrays of `p`
+/// points has `point = 1, element = p`; what all points share has `point = 0`.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Strided<'a> {
+    /// The elements of all points.
+    pub data: Slice<'a>,
+    /// From one point to the next.
+    pub point: usize,
+    /// From one element to the next.
+    pub element: usize,
+}
+
+/// An output of many points, laid out as in [`Strided`]; no two elements may lie at one place.
+#[derive(PartialEq, Debug)]
+pub struct StridedMut<'a> {
+    /// The elements of all points.
+    pub data: SliceMut<'a>,
+    /// From one point to the next.
+    pub point: usize,
+    /// From one element to the next.
+    pub element: usize,
+}

@@ -1,0 +1,175 @@
+//! The checks of arguments at entry, and failures in words.
+//!
+//! In: sizes that were bound, and arguments. Out: nothing, or what does not fit; nothing is written before.
+
+use crate::{Layout, RunError, Sizes, Slice, SliceMut, Strided, StridedMut};
+use chainrule_base::count;
+use chainrule_kernel::{Class, SizeSource};
+use std::sync::Arc;
+
+impl Layout {
+    /// Whether `sizes` were made by this layout.
+    ///
+    /// # Errors
+    /// When they were not.
+    pub fn check_made_here(self: &Arc<Self>, sizes: &Sizes) -> Result<(), RunError> {
+        if !Arc::ptr_eq(&sizes.layout, self) {
+            return Err(RunError::argument("the sizes were made by another program; make them with this one's `bind`"));
+        }
+        Ok(())
+    }
+
+    /// Whether the arguments of one point fit.
+    ///
+    /// # Errors
+    /// Too many or too few arguments, another class, another length, a size of another value.
+    pub fn check_point(&self, sizes: &Sizes, inputs: &[Slice<'_>], outputs: &[SliceMut<'_>]) -> Result<(), RunError> {
+        self.check_counts(inputs.len(), outputs.len())?;
+        let kernel = &self.kernel;
+        for (i, (port, input)) in kernel.inputs.iter().zip(inputs).enumerate() {
+            let class = kernel.buffers[port.buffer].class;
+            check_slice("argument", &port.name, *input, class, sizes.input_len(i))?;
+            if let Slice::Int([value]) = input {
+                check_bound(sizes, i, &port.name, *value)?;
+            }
+        }
+        for (i, (port, output)) in kernel.outputs.iter().zip(outputs.iter()).enumerate() {
+            let class = kernel.buffers[port.buffer].class;
+            check_slice("result", &port.name, output.as_slice(), class, sizes.output_len(i))?;
+        }
+        Ok(())
+    }
+
+    fn check_counts(&self, n_inputs: usize, n_outputs: usize) -> Result<(), RunError> {
+        let kernel = &self.kernel;
+        if n_inputs != kernel.inputs.len() || n_outputs != kernel.outputs.len() {
+            return Err(RunError::argument(format!(
+                "{} and {} given, but {} and {} expected",
+                count(n_inputs, "input"),
+                count(n_outputs, "output"),
+                kernel.inputs.len(),
+                kernel.outputs.len()
+            )));
+        }
+        Ok(())
+    }
+
+    /// Whether the arguments of `n_points` points fit.
+    ///
+    /// # Errors
+    /// As [`check_point`](Self::check_point); further, outputs of two points or elements at one place,
+    /// and an integer scalar that is a size and differs from point to point.
+    pub fn check_batch(
+        &self,
+        sizes: &Sizes,
+        n_points: usize,
+        inputs: &[Strided<'_>],
+        outputs: &[StridedMut<'_>],
+    ) -> Result<(), RunError> {
+        self.check_counts(inputs.len(), outputs.len())?;
+        let kernel = &self.kernel;
+        for (i, (port, input)) in kernel.inputs.iter().zip(inputs).enumerate() {
+            let class = kernel.buffers[port.buffer].class;
+            let shape = (sizes.input_len(i), n_points, input.point, input.element);
+            check_strides("argument", &port.name, input.data, class, shape)?;
+            let is_size = kernel.sizes.iter().any(|s| s.source == SizeSource::Value { input: i });
+            if let (true, Slice::Int(data)) = (is_size, input.data) {
+                (0..n_points).try_for_each(|p| check_bound(sizes, i, &port.name, data[p * input.point]))?;
+            }
+        }
+        for (i, (port, output)) in kernel.outputs.iter().zip(outputs).enumerate() {
+            let class = kernel.buffers[port.buffer].class;
+            let len = sizes.output_len(i);
+            let shape = (len, n_points, output.point, output.element);
+            check_strides("result", &port.name, output.data.as_slice(), class, shape)?;
+            // Both products were computed without overflow by the check of the strides.
+            let one_dimension = len == 0 || n_points == 0 || (len == 1 && (n_points == 1 || output.point > 0));
+            let apart = one_dimension
+                || (n_points == 1 && output.element > 0)
+                || (output.element > 0 && output.point > (len - 1) * output.element)
+                || (output.point > 0 && output.element > (n_points - 1) * output.point);
+            if !apart {
+                return Err(RunError::argument(format!(
+                    "the strides of result `{}` put two of its elements at one place",
+                    port.name
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The failure of this index of the kernel, by these numbers.
+    #[must_use]
+    pub fn failure(&self, idx: usize, reason: String) -> RunError {
+        match self.kernel.failures.get(idx) {
+            Some((message, span)) => {
+                RunError::Failure { message: message.clone(), reason: Some(reason), span: *span, point: None }
+            }
+            None => RunError::Bug(format!("failure {idx} of kernel `{}` has no message", self.kernel.name)),
+        }
+    }
+}
+
+fn class_name(class: Class) -> &'static str {
+    match class {
+        Class::Real => "doubles",
+        Class::Int => "integers",
+    }
+}
+
+fn check_slice(what: &str, name: &str, slice: Slice<'_>, class: Class, len: usize) -> Result<(), RunError> {
+    check_class(what, name, slice, class)?;
+    if slice.len() != len {
+        return Err(RunError::argument(format!(
+            "{what} `{name}` has {}, but {len} expected",
+            count(slice.len(), "element")
+        )));
+    }
+    Ok(())
+}
+
+fn check_class(what: &str, name: &str, slice: Slice<'_>, class: Class) -> Result<(), RunError> {
+    if slice.class() != class {
+        return Err(RunError::argument(format!(
+            "{what} `{name}` holds {}, but {} are expected",
+            class_name(slice.class()),
+            class_name(class)
+        )));
+    }
+    Ok(())
+}
+
+/// `shape` is elements, points, stride of points, stride of elements.
+fn check_strides(
+    what: &str,
+    name: &str,
+    slice: Slice<'_>,
+    class: Class,
+    shape: (usize, usize, usize, usize),
+) -> Result<(), RunError> {
+    check_class(what, name, slice, class)?;
+    let (len, n_points, point, element) = shape;
+    if len == 0 || n_points == 0 {
+        return Ok(());
+    }
+    let last = (n_points - 1)
+        .checked_mul(point)
+        .and_then(|p| Some((p, (len - 1).checked_mul(element)?)))
+        .and_then(|(p, e)| p.checked_add(e));
+    if last.is_none_or(|last| last >= slice.len()) {
+        return Err(RunError::argument(format!(
+            "{what} `{name}` has {}, too few for {} of {} at strides {point} and {element}",
+            count(slice.len(), "element"),
+            count(n_points, "point"),
+            count(len, "element")
+        )));
+    }
+    Ok(())
+}
+
+fn check_bound(sizes: &Sizes, input: usize, name: &str, value: i64) -> Result<(), RunError> {
+    if sizes.agrees(input, value) {
+        return Ok(());
+    }
+    Err(RunError::argument(format!("argument `{name}` is {value}, but the sizes were made for another value of it")))
+}

@@ -1,0 +1,20 @@
+//! What backends that run inside the process share: arguments, sizes, checks at entry, failures.
+//!
+//! In: a [`Kernel`](chainrule_kernel::Kernel), and arguments. Out: a [`Layout`], which checks the
+//! arguments of a call, and the [`Sizes`] of one set of extents, by which any backend runs.
+//!
+//! | module | owns |
+//! | --- | --- |
+//! | [`arguments`] | slices of one point, strided arrays of many |
+//! | [`sizes`] | from shapes to sizes, lengths and offsets |
+//! | [`check`] | whether arguments fit |
+//! | [`error`] | what may go wrong while running |
+
+pub mod arguments;
+pub mod check;
+pub mod error;
+pub mod sizes;
+
+pub use arguments::{Slice, SliceMut, Strided, StridedMut};
+pub use error::RunError;
+pub use sizes::{Layout, Sizes, scalar};
