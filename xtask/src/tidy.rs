@@ -17,6 +17,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
     ("chainrule-runtime", &["chainrule-base", "chainrule-kernel"]),
     ("chainrule-interpret", &["chainrule-base", "chainrule-ops", "chainrule-kernel", "chainrule-runtime"]),
     ("chainrule-c", &["chainrule-base", "chainrule-ops", "chainrule-kernel"]),
+    ("chainrule-native", &["chainrule-base", "chainrule-ops", "chainrule-kernel"]),
     (
         "chainrule",
         &[

@@ -1,0 +1,196 @@
+//! The encoder: instructions of 64-bit x86 to bytes.
+//!
+//! In: calls, one for each instruction, on an [`Assembler`]. Out: [`Code`], bytes that run wherever they are
+//! put on a multiple of 64, constants behind them.
+//!
+//! It is made for two numbers. *Time*: an instruction is put together in registers and written with one or
+//! two stores, without a loop, a table or an allocation. *Length*: code that is long is bound by fetching it,
+//! so each instruction takes its shortest form: the 2-byte VEX prefix where it can (also by exchanging
+//! the arguments of what commutes), EVEX where it must or where its scaled displacement saves bytes,
+//! displacements of one byte, immediates of one byte.
+//!
+//! | module | owns |
+//! | --- | --- |
+//! | `operand` | registers, memory, lanes |
+//! | `address` | ModRM, SIB and displacements |
+//! | `prefix` | the legacy, VEX and EVEX prefixes; which one an instruction takes |
+//! | `arithmetic` | doubles: `+ - * /`, FMA, roots, rounding, bits, comparisons, choice |
+//! | `moves` | vectors from and to memory, general registers and each other; lanes; conversions |
+//! | `mask` | the mask registers of AVX-512 |
+//! | `integer` | 64-bit integers in lanes |
+//! | `general` | general registers |
+//! | `label` | jumps |
+//! | `constant` | the pool of constants |
+//!
+//! What is wrong to ask for (a 17th register or eight lanes without AVX-512, `rsp` as an index, a label that
+//! is never bound) is a bug of the caller: [`Assembler::finish`] tells the first one, and no code comes out.
+//!
+//! Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, chapters 2 (prefixes,
+//! ModRM, SIB; 2.7 for EVEX and its scaled displacement) and 3 to 5 (instructions). Names of instructions are
+//! those of the manual without the leading `v` and the endings for the shape.
+
+mod address;
+mod arithmetic;
+mod constant;
+mod general;
+mod integer;
+mod label;
+mod mask;
+mod moves;
+mod operand;
+mod prefix;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use arithmetic::{Arith, Fma, FmaOrder, Logic, Predicate, Rounding};
+pub(crate) use general::{Alu, Shift};
+pub(crate) use integer::{Integer, IntegerPredicate, LaneShift};
+pub(crate) use label::{Condition, Label};
+pub(crate) use mask::MaskLogic;
+pub(crate) use operand::{Gpr, Mask, Mem, Shape, Source, Xmm};
+
+use crate::Level;
+use chainrule_base::Diagnostic;
+use constant::{Constants, Reference};
+use label::Jump;
+
+/// Room that is made sure of before an instruction; the longest takes 15 bytes.
+const WINDOW: usize = 32;
+
+/// Machine code in the making.
+pub(crate) struct Assembler {
+    level: Level,
+    /// Code up to `len`, room behind it.
+    code: Vec<u8>,
+    len: usize,
+    /// Where each label is, or [`label::UNBOUND`].
+    labels: Vec<usize>,
+    /// Jumps to patch at the end.
+    jumps: Vec<Jump>,
+    constants: Constants,
+    /// Displacements of constants to patch at the end.
+    references: Vec<Reference>,
+    /// The first wrong thing that was asked for.
+    fault: Option<&'static str>,
+}
+
+/// Finished code.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Code {
+    /// Instructions, then zeros up to a multiple of 64, then the constants. To be put on a multiple of 64.
+    pub bytes: Vec<u8>,
+    /// How many of the bytes are instructions.
+    pub instructions: usize,
+}
+
+impl Assembler {
+    /// Nothing yet.
+    pub(crate) fn new(level: Level) -> Self {
+        Self {
+            level,
+            code: Vec::new(),
+            len: 0,
+            labels: Vec::new(),
+            jumps: Vec::new(),
+            constants: Constants::default(),
+            references: Vec::new(),
+            fault: None,
+        }
+    }
+
+    /// The level that instructions are chosen for.
+    pub(crate) fn level(&self) -> Level {
+        self.level
+    }
+
+    /// Makes room for so many bytes more at once.
+    pub(crate) fn reserve(&mut self, bytes: usize) {
+        let wanted = self.len + bytes + WINDOW;
+        if wanted > self.code.len() {
+            self.code.resize(wanted, 0);
+        }
+    }
+
+    /// How many bytes of instructions there are: where the next one begins.
+    #[inline]
+    pub(crate) fn position(&self) -> usize {
+        self.len
+    }
+
+    /// The code, with all jumps and constants in their places. Time linear in jumps, constants and references.
+    ///
+    /// # Errors
+    /// A limitation, when a jump or a constant is further away than 32 bits say. A bug, when something was
+    /// asked for that there is not.
+    pub(crate) fn finish(mut self) -> Result<Code, Diagnostic> {
+        self.patch_jumps()?;
+        let instructions = self.len;
+        let start = instructions.next_multiple_of(64);
+        self.patch_references(start)?;
+        if let Some(fault) = self.fault {
+            return Err(
+                Diagnostic::bug("the native backend asked for an instruction that there is not").with_reason(fault)
+            );
+        }
+        let mut bytes = self.code;
+        bytes.truncate(instructions);
+        if !self.constants.is_empty() {
+            bytes.reserve_exact(start - instructions + self.constants.len());
+            bytes.resize(start, 0);
+            self.constants.append_to(&mut bytes);
+        }
+        Ok(Code { bytes, instructions })
+    }
+
+    /// Remembers the first wrong thing.
+    #[cold]
+    fn wrong(&mut self, fault: &'static str) {
+        self.fault.get_or_insert(fault);
+    }
+
+    /// The room for the next instruction, which is filled from the front and then [`advance`](Self::advance)d
+    /// over; what is behind its end is written over by the next one.
+    #[inline]
+    fn window(&mut self) -> &mut [u8; WINDOW] {
+        if self.code.len() - self.len < WINDOW {
+            self.grow();
+        }
+        match self.code[self.len..].first_chunk_mut() {
+            Some(window) => window,
+            None => unreachable!("`grow` has made a window's room"),
+        }
+    }
+
+    #[inline]
+    fn advance(&mut self, bytes: usize) {
+        self.len += bytes;
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        self.code.resize((2 * self.code.len()).max(4096), 0);
+    }
+
+    /// Writes `len` bytes of `bytes`, the lowest first; at most 8.
+    #[inline]
+    fn emit(&mut self, bytes: u64, len: usize) {
+        let window = self.window();
+        window[..8].copy_from_slice(&bytes.to_le_bytes());
+        self.advance(len);
+    }
+}
+
+/// How far `to` is from `from`, for a field of 32 bits.
+///
+/// # Errors
+/// A limitation, when that does not fit.
+fn displacement(from: usize, to: usize) -> Result<i32, Diagnostic> {
+    let distance = to as i128 - from as i128;
+    i32::try_from(distance).map_err(|_| {
+        Diagnostic::limitation("the code is too long for this processor's jumps")
+            .with_reason(format!(
+                "something is {distance} bytes away, and 2147483647 is as far as an instruction reaches"
+            ))
+            .with_help("cut the function into several, or take the interpreter")
+    })
+}

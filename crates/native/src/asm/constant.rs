@@ -1,0 +1,126 @@
+//! The pool of constants, which stands behind the code and is addressed relative to the instruction.
+//!
+//! Invariants: a constant has one place; a block begins at a multiple of its length; holes before blocks are
+//! filled with single constants. Time per constant: one or two look-ups in a hash map.
+
+use super::{Assembler, displacement};
+use chainrule_base::Diagnostic;
+use rustc_hash::FxHashMap;
+
+/// The constants so far.
+#[derive(Default)]
+pub(super) struct Constants {
+    words: Vec<u64>,
+    /// Where words stand, single ones and those of blocks.
+    singles: FxHashMap<u64, u32>,
+    /// Where blocks stand, by their words followed by zeros, and how many words there are.
+    blocks: FxHashMap<([u64; 8], usize), u32>,
+    /// Words that stand for nothing yet, by their index.
+    holes: Vec<usize>,
+}
+
+/// An instruction's displacement that stands for the place of a constant.
+pub(super) struct Reference {
+    /// Where the displacement is.
+    at: usize,
+    /// The constant, in bytes from the first one.
+    offset: u32,
+    /// How far after `at` the instruction ends.
+    end: u32,
+}
+
+impl Constants {
+    pub(super) fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// Bytes.
+    pub(super) fn len(&self) -> usize {
+        8 * self.words.len()
+    }
+
+    pub(super) fn append_to(&self, bytes: &mut Vec<u8>) {
+        for word in &self.words {
+            bytes.extend_from_slice(&word.to_le_bytes());
+        }
+    }
+
+    /// The offset of a word, if it fits 32 bits.
+    fn offset(index: usize) -> Option<u32> {
+        u32::try_from(8 * index as u64).ok()
+    }
+}
+
+impl Assembler {
+    /// The place of a double or any other 8 bytes, for [`Mem::Constant`](super::Mem::Constant). Bits that
+    /// were asked for before have one place; zeros of either sign are different bits.
+    pub(crate) fn constant(&mut self, bits: u64) -> u32 {
+        if let Some(&offset) = self.constants.singles.get(&bits) {
+            return offset;
+        }
+        let index = match self.constants.holes.pop() {
+            Some(index) => {
+                self.constants.words[index] = bits;
+                index
+            }
+            None => {
+                self.constants.words.push(bits);
+                self.constants.words.len() - 1
+            }
+        };
+        let offset = self.offset_of(index);
+        self.constants.singles.insert(bits, offset);
+        offset
+    }
+
+    /// The place of 2, 4 or 8 words in a row, on a multiple of their 16, 32 or 64 bytes.
+    pub(crate) fn constant_block<const N: usize>(&mut self, words: [u64; N]) -> u32 {
+        const { assert!(N == 2 || N == 4 || N == 8, "a vector has 2, 4 or 8 words") };
+        let mut key = [0; 8];
+        key[..N].copy_from_slice(&words);
+        if let Some(&offset) = self.constants.blocks.get(&(key, N)) {
+            return offset;
+        }
+        let end = self.constants.words.len();
+        let start = end.next_multiple_of(N);
+        // The last hole is taken first, so that constants stand close together.
+        self.constants.holes.extend((end..start).rev());
+        self.constants.words.resize(start, 0);
+        self.constants.words.extend_from_slice(&words);
+        let offset = self.offset_of(start);
+        self.constants.blocks.insert((key, N), offset);
+        for (i, &word) in words.iter().enumerate() {
+            let offset = self.offset_of(start + i);
+            self.constants.singles.entry(word).or_insert(offset);
+        }
+        offset
+    }
+
+    fn offset_of(&mut self, index: usize) -> u32 {
+        Constants::offset(index).unwrap_or_else(|| {
+            self.wrong("more than 4 GiB of constants");
+            0
+        })
+    }
+
+    /// Remembers that the displacement `at` bytes into the instruction, which is `end` bytes long, stands for
+    /// a constant.
+    #[inline]
+    pub(super) fn refer(&mut self, at: usize, end: usize, offset: u32) {
+        self.references.push(Reference { at: self.len + at, offset, end: (end - at) as u32 });
+    }
+
+    /// Writes the displacements of all constants, which begin at `start`.
+    pub(super) fn patch_references(&mut self, start: usize) -> Result<(), Diagnostic> {
+        let pool = self.constants.len();
+        for reference in &self.references {
+            if reference.offset as usize >= pool {
+                self.fault.get_or_insert("a constant that was not made");
+            }
+            let from = reference.at + reference.end as usize;
+            let distance = displacement(from, start + reference.offset as usize)?;
+            self.code[reference.at..reference.at + 4].copy_from_slice(&distance.to_le_bytes());
+        }
+        Ok(())
+    }
+}

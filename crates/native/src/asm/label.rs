@@ -1,0 +1,152 @@
+//! Labels, and jumps to them.
+//!
+//! A jump back takes 2 bytes when its label is near. A jump forward takes its long form, since its label's
+//! place is not known yet; it is patched when the code is finished.
+
+use super::{Assembler, displacement};
+use chainrule_base::Diagnostic;
+
+/// A place in the code, before or after it is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Label(u32);
+
+/// The place of a label that is not bound.
+pub(super) const UNBOUND: usize = usize::MAX;
+
+/// A jump whose 4-byte displacement ends the instruction.
+pub(super) struct Jump {
+    at: usize,
+    label: Label,
+}
+
+/// What a conditional jump, `setcc` or `cmovcc` asks of the flags; the value is the manual's `cc`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Condition {
+    /// The signed result did not fit.
+    Overflow = 0x0,
+    /// It did.
+    NoOverflow = 0x1,
+    /// Unsigned less; after `vucomisd`, less or unordered.
+    Below = 0x2,
+    /// Unsigned greater or equal; after `vucomisd`, greater or equal, and ordered.
+    AboveEqual = 0x3,
+    /// Equal, or zero.
+    Equal = 0x4,
+    /// Not equal, or not zero.
+    NotEqual = 0x5,
+    /// Unsigned less or equal; after `vucomisd`, less, equal or unordered.
+    BelowEqual = 0x6,
+    /// Unsigned greater; after `vucomisd`, greater, and ordered.
+    Above = 0x7,
+    /// The sign bit is set.
+    Negative = 0x8,
+    /// It is not.
+    NotNegative = 0x9,
+    /// Parity even; after `vucomisd`, unordered.
+    Parity = 0xA,
+    /// Parity odd; after `vucomisd`, ordered.
+    NoParity = 0xB,
+    /// Signed less.
+    Less = 0xC,
+    /// Signed greater or equal.
+    GreaterEqual = 0xD,
+    /// Signed less or equal.
+    LessEqual = 0xE,
+    /// Signed greater.
+    Greater = 0xF,
+}
+
+impl Condition {
+    /// All of them, by value.
+    pub(crate) const ALL: [Self; 16] = [
+        Self::Overflow,
+        Self::NoOverflow,
+        Self::Below,
+        Self::AboveEqual,
+        Self::Equal,
+        Self::NotEqual,
+        Self::BelowEqual,
+        Self::Above,
+        Self::Negative,
+        Self::NotNegative,
+        Self::Parity,
+        Self::NoParity,
+        Self::Less,
+        Self::GreaterEqual,
+        Self::LessEqual,
+        Self::Greater,
+    ];
+
+    /// What holds exactly when this does not.
+    pub(crate) fn negated(self) -> Self {
+        Self::ALL[self as usize ^ 1]
+    }
+}
+
+impl Assembler {
+    /// A label for a place to come.
+    pub(crate) fn new_label(&mut self) -> Label {
+        self.labels.push(UNBOUND);
+        Label(self.labels.len() as u32 - 1)
+    }
+
+    /// The label stands here. Once only.
+    pub(crate) fn bind(&mut self, label: Label) {
+        let here = self.len;
+        match self.labels.get_mut(label.0 as usize) {
+            Some(place) if *place == UNBOUND => *place = here,
+            _ => self.wrong("a label bound twice, or of another assembler"),
+        }
+    }
+
+    /// Where a label stands, if it is bound.
+    pub(crate) fn place(&self, label: Label) -> Option<usize> {
+        self.labels.get(label.0 as usize).copied().filter(|&place| place != UNBOUND)
+    }
+
+    /// `jmp`
+    pub(crate) fn jmp(&mut self, label: Label) {
+        self.jump(0xEB, 0xE9, 1, label);
+    }
+
+    /// `jcc`
+    pub(crate) fn jcc(&mut self, condition: Condition, label: Label) {
+        let cc = condition as u64;
+        self.jump(0x70 | cc, 0x0F | (0x80 | cc) << 8, 2, label);
+    }
+
+    /// `call` of a label.
+    pub(crate) fn call_label(&mut self, label: Label) {
+        self.jump_long(0xE8, 1, label);
+    }
+
+    fn jump(&mut self, short: u64, long: u64, long_len: usize, label: Label) {
+        if let Some(place) = self.place(label) {
+            // A bound label is not ahead; it is this jump's own place at the most.
+            let back = self.len - place + 2;
+            if back <= 128 {
+                return self.emit(short | (256 - back as u64) << 8, 2);
+            }
+        }
+        self.jump_long(long, long_len, label);
+    }
+
+    fn jump_long(&mut self, opcode: u64, opcode_len: usize, label: Label) {
+        self.jumps.push(Jump { at: self.len + opcode_len, label });
+        self.emit(opcode, opcode_len + 4);
+    }
+
+    /// Writes the displacements of all long jumps.
+    pub(super) fn patch_jumps(&mut self) -> Result<(), Diagnostic> {
+        for jump in &self.jumps {
+            let place = self.labels.get(jump.label.0 as usize).copied().unwrap_or(UNBOUND);
+            if place == UNBOUND {
+                self.fault.get_or_insert("a jump to a label that is not bound");
+                continue;
+            }
+            let distance = displacement(jump.at + 4, place)?;
+            self.code[jump.at..jump.at + 4].copy_from_slice(&distance.to_le_bytes());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,164 @@
+//! Memory that holds machine code.
+//!
+//! In: the bytes of code, its constants among them. Out: [`Executable`], memory from which they run, freed
+//! with its owner. It is written first and made readable and executable then, never writable and executable
+//! at once. Some systems allow no memory to become executable (hardened kernels, sandboxes); that is a
+//! value, [`Refusal`], so that the caller can report it and go on with the interpreter.
+
+use chainrule_base::Diagnostic;
+use memmap2::{Mmap, MmapMut};
+use std::io;
+
+/// Whether the system is asked for executable memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Policy {
+    /// Ask it.
+    #[default]
+    Ask,
+    /// Do as if it had denied it: for tests of what happens then.
+    Deny,
+}
+
+/// Why there is no executable memory.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// The system allows none.
+    Denied(io::Error),
+    /// There is not so much memory: bytes asked for, and the system's words.
+    NoMemory(usize, io::Error),
+}
+
+impl Refusal {
+    /// The message for a person.
+    pub(crate) fn diagnostic(&self) -> Diagnostic {
+        match self {
+            Self::Denied(error) => Diagnostic::limitation("this system denies executable memory")
+                .with_reason(error.to_string())
+                .with_help("the interpreter needs none, nor does emitted C"),
+            Self::NoMemory(bytes, error) => Diagnostic::limitation(format!("no memory for {bytes} bytes of code"))
+                .with_reason(error.to_string())
+                .with_help("the interpreter needs less"),
+        }
+    }
+}
+
+/// Code in memory, ready to run. Shared between threads as it is: nothing can write to it.
+#[derive(Debug)]
+pub(crate) struct Executable {
+    map: Mmap,
+    len: usize,
+}
+
+impl Executable {
+    /// Copies `code` into memory of its own, which starts on a page and so keeps alignments up to 4096 bytes.
+    ///
+    /// Time: one copy and two system calls.
+    ///
+    /// # Errors
+    /// [`Refusal`], when the system gives no memory or does not let it become executable.
+    pub(crate) fn new(code: &[u8], policy: Policy) -> Result<Self, Refusal> {
+        // A map of no bytes is an error of its own kind.
+        let bytes = code.len().max(1);
+        let mut map = MmapMut::map_anon(bytes).map_err(|error| Refusal::NoMemory(bytes, error))?;
+        map[..code.len()].copy_from_slice(code);
+        let made = match policy {
+            Policy::Ask => map.make_exec(),
+            Policy::Deny => Err(io::Error::new(io::ErrorKind::PermissionDenied, "denied by the policy of the caller")),
+        };
+        match made {
+            Ok(map) => Ok(Self { map, len: code.len() }),
+            Err(error) if error.kind() == io::ErrorKind::OutOfMemory => Err(Refusal::NoMemory(bytes, error)),
+            Err(error) => Err(Refusal::Denied(error)),
+        }
+    }
+
+    /// The address of a byte of the code, if it is one. It is valid as long as `self`.
+    pub(crate) fn entry(&self, offset: usize) -> Option<*const u8> {
+        self.map[..self.len].get(offset).map(std::ptr::from_ref)
+    }
+
+    /// How many bytes there are.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Executable, Policy, Refusal};
+
+    /// `mov eax, 42; ret`
+    const ANSWER: [u8; 6] = [0xB8, 42, 0, 0, 0, 0xC3];
+
+    fn is_shared<T: Send + Sync>() {}
+
+    fn call(code: &Executable, offset: usize) -> u32 {
+        let entry = code.entry(offset).unwrap();
+        // SAFETY: `offset` is the start of a copy of ANSWER, which takes nothing, gives a 32-bit integer in
+        // eax, touches no other register and no memory, and returns.
+        #[allow(unsafe_code)]
+        unsafe {
+            std::mem::transmute::<*const u8, extern "C" fn() -> u32>(entry)()
+        }
+    }
+
+    #[test]
+    fn code_runs() {
+        is_shared::<Executable>();
+        let code = Executable::new(&ANSWER, Policy::Ask).unwrap();
+        assert_eq!(call(&code, 0), 42);
+        assert_eq!(code.len(), 6);
+        assert!(code.entry(5).is_some());
+        assert!(code.entry(6).is_none());
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| assert_eq!(call(&code, 0), 42));
+            }
+        });
+    }
+
+    #[test]
+    fn memory_is_never_writable_and_executable() {
+        let code = Executable::new(&ANSWER, Policy::Ask).unwrap();
+        let address = code.entry(0).unwrap().addr();
+        let Ok(maps) = std::fs::read_to_string("/proc/self/maps") else {
+            println!("skipped: no /proc/self/maps");
+            return;
+        };
+        let ours = maps.lines().find(|line| {
+            let (range, _) = line.split_once(' ').unwrap();
+            let (from, to) = range.split_once('-').unwrap();
+            (usize::from_str_radix(from, 16).unwrap()..usize::from_str_radix(to, 16).unwrap()).contains(&address)
+        });
+        assert!(ours.unwrap().contains(" r-xp "), "{ours:?}");
+    }
+
+    #[test]
+    fn huge_and_empty_codes_are_fine() {
+        let mut bytes = vec![0x90; 100 << 20];
+        let end = bytes.len() - ANSWER.len();
+        bytes[end..].copy_from_slice(&ANSWER);
+        assert_eq!(call(&Executable::new(&bytes, Policy::Ask).unwrap(), end), 42);
+        assert!(Executable::new(&[], Policy::Ask).unwrap().entry(0).is_none());
+    }
+
+    #[test]
+    fn a_denial_is_a_value() {
+        let refusal = Executable::new(&ANSWER, Policy::Deny).unwrap_err();
+        assert!(matches!(refusal, Refusal::Denied(_)));
+        assert_eq!(
+            refusal.diagnostic().to_string(),
+            "limitation: this system denies executable memory: denied by the policy of the caller (help: the \
+             interpreter needs none, nor does emitted C)"
+        );
+    }
+
+    #[test]
+    fn memory_that_is_not_there_is_a_value() {
+        let refusal = Refusal::NoMemory(7, std::io::Error::from(std::io::ErrorKind::OutOfMemory));
+        assert_eq!(
+            refusal.diagnostic().to_string(),
+            "limitation: no memory for 7 bytes of code: out of memory (help: the interpreter needs less)"
+        );
+    }
+}
