@@ -7,7 +7,8 @@ use std::path::Path;
 /// stands in `ARCHITECTURE.md`.
 pub const LAYERS: &[(&str, &[&str])] = &[
     ("chainrule-base", &[]),
-    ("chainrule-ops", &["chainrule-base"]),
+    ("chainrule-mathfun", &[]),
+    ("chainrule-ops", &["chainrule-base", "chainrule-mathfun"]),
     ("chainrule-syntax", &["chainrule-base"]),
     ("chainrule-ir", &["chainrule-base", "chainrule-ops", "chainrule-syntax"]),
     ("chainrule-autodiff", &["chainrule-base", "chainrule-ops", "chainrule-ir"]),

@@ -1,0 +1,366 @@
+//! Every function in every form, compiled for the processors that have it, behind an address.
+//!
+//! A level is a form with the processor features that it is compiled for. Here, and nowhere else, code for
+//! AVX2 and AVX-512 begins; whoever leads into it asks the processor first ([`Level::available`]). This
+//! is what the invariant of `x86` rests on.
+
+#![allow(unsafe_code)]
+
+use crate::functions;
+use crate::{Form, Function};
+
+/// Calls `$with!` with what is in the brackets, then all functions: variant, and module and function in it.
+macro_rules! for_all_functions {
+    ($with:ident [$($what:tt)*]) => {
+        $with! {
+            [$($what)*]
+            unary { Sin sin, Cos cos, Exp exp, Expm1 expm1, Log log, Log1p log1p }
+            binary { }
+        }
+    };
+}
+
+/// A form, and what it is compiled for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Level {
+    /// One point, any processor; multiplying and adding with one rounding may take a function of the system's.
+    Plain,
+    /// One point, AVX2 and FMA.
+    #[cfg(target_arch = "x86_64")]
+    Fused,
+    /// Four lanes, AVX2 and FMA.
+    #[cfg(target_arch = "x86_64")]
+    Lanes4,
+    /// Eight lanes, AVX-512F and DQ.
+    #[cfg(target_arch = "x86_64")]
+    Lanes8,
+}
+
+impl Level {
+    /// The best level of a form here.
+    #[inline]
+    pub(crate) fn of(form: Form) -> Option<Self> {
+        match form {
+            #[cfg(target_arch = "x86_64")]
+            Form::One if Self::Fused.available() => Some(Self::Fused),
+            Form::One => Some(Self::Plain),
+            #[cfg(target_arch = "x86_64")]
+            Form::Lanes4 => Some(Self::Lanes4).filter(|level| level.available()),
+            #[cfg(target_arch = "x86_64")]
+            Form::Lanes8 => Some(Self::Lanes8).filter(|level| level.available()),
+            #[cfg(not(target_arch = "x86_64"))]
+            Form::Lanes4 | Form::Lanes8 => None,
+        }
+    }
+
+    /// Whether this processor has it. The answer is kept by the standard library.
+    #[inline]
+    pub(crate) fn available(self) -> bool {
+        match self {
+            Self::Plain => true,
+            #[cfg(target_arch = "x86_64")]
+            Self::Fused | Self::Lanes4 => std::is_x86_feature_detected!("fma") && std::is_x86_feature_detected!("avx2"),
+            #[cfg(target_arch = "x86_64")]
+            Self::Lanes8 => {
+                Self::Fused.available()
+                    && std::is_x86_feature_detected!("avx512f")
+                    && std::is_x86_feature_detected!("avx512dq")
+            }
+        }
+    }
+}
+
+/// What a level's code passes in a register, and lanes made of it.
+pub(crate) trait Register<const N: usize>: functions::lanes::Lanes {
+    type Raw;
+    fn of(raw: Self::Raw) -> Self;
+    fn raw(self) -> Self::Raw;
+    fn load(from: [f64; N]) -> Self;
+    fn unload(self) -> [f64; N];
+}
+
+impl Register<1> for f64 {
+    type Raw = f64;
+    #[inline(always)]
+    fn of(raw: f64) -> f64 {
+        raw
+    }
+    #[inline(always)]
+    fn raw(self) -> f64 {
+        self
+    }
+    #[inline(always)]
+    fn load(from: [f64; 1]) -> f64 {
+        from[0]
+    }
+    #[inline(always)]
+    fn unload(self) -> [f64; 1] {
+        [self]
+    }
+}
+
+/// `of` of every element; the last few are filled up with ones.
+#[inline(always)]
+fn map1<L: Register<N>, const N: usize>(x: &[f64], y: &mut [f64], of: impl Fn(L) -> L) {
+    let (mut xs, mut ys) = (x.chunks_exact(N), y.chunks_exact_mut(N));
+    while let (Some(x), Some(y)) = (xs.next(), ys.next()) {
+        let mut lanes = [1.0; N];
+        lanes.copy_from_slice(x);
+        y.copy_from_slice(&of(L::load(lanes)).unload());
+    }
+    let (x, y) = (xs.remainder(), ys.into_remainder());
+    if !x.is_empty() {
+        let mut lanes = [1.0; N];
+        lanes[..x.len()].copy_from_slice(x);
+        y.copy_from_slice(&of(L::load(lanes)).unload()[..x.len()]);
+    }
+}
+
+/// The same for two arguments.
+#[inline(always)]
+#[allow(dead_code)]
+fn map2<L: Register<N>, const N: usize>(a: &[f64], b: &[f64], y: &mut [f64], of: impl Fn(L, L) -> L) {
+    let one = |a: &[f64], b: &[f64], y: &mut [f64]| {
+        let (mut a_lanes, mut b_lanes) = ([1.0; N], [1.0; N]);
+        a_lanes[..a.len()].copy_from_slice(a);
+        b_lanes[..b.len()].copy_from_slice(b);
+        y.copy_from_slice(&of(L::load(a_lanes), L::load(b_lanes)).unload()[..a.len()]);
+    };
+    for ((a, b), y) in a.chunks(N).zip(b.chunks(N)).zip(y.chunks_mut(N)) {
+        one(a, b, y);
+    }
+}
+
+/// The same for sine and cosine.
+#[inline(always)]
+fn map_sin_cos<L: Register<N>, const N: usize>(x: &[f64], s: &mut [f64], c: &mut [f64]) {
+    for ((x, s), c) in x.chunks(N).zip(s.chunks_mut(N)).zip(c.chunks_mut(N)) {
+        let mut lanes = [1.0; N];
+        lanes[..x.len()].copy_from_slice(x);
+        let (sines, cosines) = functions::sin_cos::sin_cos(L::load(lanes));
+        s.copy_from_slice(&sines.unload()[..x.len()]);
+        c.copy_from_slice(&cosines.unload()[..x.len()]);
+    }
+}
+
+/// Code of one level: an entry for a register and one for slices a function.
+macro_rules! level {
+    ([#[$feature:meta] $abi:literal $level:ident $lanes:ident $n:literal]
+        unary { $($name:ident $function:ident),* } binary { $($name2:ident $function2:ident),* }) => {
+        // That the doubles of a register have no promised order in memory is nothing to generated code.
+        #[allow(improper_ctypes_definitions)]
+        pub(crate) mod $level {
+            #[allow(unused_imports)]
+            use super::*;
+
+            type L = $lanes;
+            type Raw = <L as Register<$n>>::Raw;
+
+            $(
+                #[$feature]
+                pub(crate) unsafe extern $abi fn $function(x: Raw) -> Raw {
+                    functions::$function::$function(L::of(x)).raw()
+                }
+            )*
+            $(
+                #[$feature]
+                pub(crate) unsafe extern $abi fn $function2(a: Raw, b: Raw) -> Raw {
+                    functions::$function2::$function2(L::of(a), L::of(b)).raw()
+                }
+            )*
+
+            /// Gives the sines and stores the cosines.
+            ///
+            /// # Safety
+            /// `cosines` is for as many doubles as there are lanes; the processor has the level.
+            #[$feature]
+            pub(crate) unsafe extern $abi fn sin_cos(x: Raw, cosines: *mut f64) -> Raw {
+                let (s, c) = functions::sin_cos::sin_cos(L::of(x));
+                // SAFETY: the caller's promise; alignment is not asked for.
+                unsafe { cosines.cast::<[f64; $n]>().write_unaligned(c.unload()) };
+                s.raw()
+            }
+
+            pub(crate) mod slices {
+                use super::*;
+                $(
+                    #[$feature]
+                    pub(crate) unsafe fn $function(x: &[f64], y: &mut [f64]) {
+                        map1::<L, $n>(x, y, functions::$function::$function);
+                    }
+                )*
+                $(
+                    #[$feature]
+                    pub(crate) unsafe fn $function2(a: &[f64], b: &[f64], y: &mut [f64]) {
+                        map2::<L, $n>(a, b, y, functions::$function2::$function2);
+                    }
+                )*
+                #[$feature]
+                pub(crate) unsafe fn sin_cos(x: &[f64], s: &mut [f64], c: &mut [f64]) {
+                    map_sin_cos::<L, $n>(x, s, c);
+                }
+            }
+        }
+    };
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+for_all_functions!(level [#[inline(never)] "C" plain f64 1]);
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) use x86_64::*;
+
+#[cfg(target_arch = "x86_64")]
+mod x86_64 {
+    use super::{Register, functions, map_sin_cos, map1};
+    use crate::x86::{X4, X8};
+    use core::arch::x86_64::{__m256d, __m512d};
+
+    impl Register<4> for X4 {
+        type Raw = __m256d;
+        #[inline(always)]
+        fn of(raw: __m256d) -> Self {
+            Self(raw)
+        }
+        #[inline(always)]
+        fn raw(self) -> __m256d {
+            self.0
+        }
+        #[inline(always)]
+        fn load(from: [f64; 4]) -> Self {
+            Self::from_array(from)
+        }
+        #[inline(always)]
+        fn unload(self) -> [f64; 4] {
+            self.to_array()
+        }
+    }
+
+    impl Register<8> for X8 {
+        type Raw = __m512d;
+        #[inline(always)]
+        fn of(raw: __m512d) -> Self {
+            Self(raw)
+        }
+        #[inline(always)]
+        fn raw(self) -> __m512d {
+            self.0
+        }
+        #[inline(always)]
+        fn load(from: [f64; 8]) -> Self {
+            Self::from_array(from)
+        }
+        #[inline(always)]
+        fn unload(self) -> [f64; 8] {
+            self.to_array()
+        }
+    }
+
+    for_all_functions!(level [#[target_feature(enable = "sse2")] "sysv64" plain f64 1]);
+    for_all_functions!(level [#[target_feature(enable = "avx2,fma")] "sysv64" fused f64 1]);
+    for_all_functions!(level [#[target_feature(enable = "avx2,fma")] "sysv64" lanes4 X4 4]);
+    for_all_functions!(level [#[target_feature(enable = "avx512f,avx512dq,avx2,fma")] "sysv64" lanes8 X8 8]);
+}
+
+/// A function of slices with one argument; unsafe: the processor must have its level.
+pub(crate) type Slices1 = unsafe fn(&[f64], &mut [f64]);
+/// With two arguments.
+pub(crate) type Slices2 = unsafe fn(&[f64], &[f64], &mut [f64]);
+/// Sine and cosine.
+pub(crate) type SlicesSinCos = unsafe fn(&[f64], &mut [f64], &mut [f64]);
+
+/// What a function is at a level.
+pub(crate) struct Entry {
+    /// See [`Function::entry`].
+    pub(crate) address: *const (),
+    pub(crate) slices: Slices,
+}
+
+/// By the number of arguments and results.
+pub(crate) enum Slices {
+    One(Slices1),
+    #[allow(dead_code)]
+    Two(Slices2),
+    SinCos(SlicesSinCos),
+}
+
+macro_rules! find {
+    ([$level:ident $wanted:ident]
+        unary { $($name:ident $function:ident),* } binary { $($name2:ident $function2:ident),* }) => {
+        match $wanted {
+            $(Function::$name => Entry {
+                address: $level::$function as *const (),
+                slices: Slices::One($level::slices::$function),
+            },)*
+            $(Function::$name2 => Entry {
+                address: $level::$function2 as *const (),
+                slices: Slices::Two($level::slices::$function2),
+            },)*
+            Function::SinCos => Entry {
+                address: $level::sin_cos as *const (),
+                slices: Slices::SinCos($level::slices::sin_cos),
+            },
+        }
+    };
+}
+
+/// A function at a level, whether or not the processor has it.
+pub(crate) fn entry(function: Function, level: Level) -> Entry {
+    match level {
+        Level::Plain => for_all_functions!(find [plain function]),
+        #[cfg(target_arch = "x86_64")]
+        Level::Fused => for_all_functions!(find [fused function]),
+        #[cfg(target_arch = "x86_64")]
+        Level::Lanes4 => for_all_functions!(find [lanes4 function]),
+        #[cfg(target_arch = "x86_64")]
+        Level::Lanes8 => for_all_functions!(find [lanes8 function]),
+    }
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+
+    /// A processor without FMA computes the same bits: the standard library's fused product is exact.
+    #[test]
+    fn code_without_fma_gives_the_same_bits() {
+        if !Level::Fused.available() {
+            println!("not tried: this processor has no FMA");
+            return;
+        }
+        let mut bits = 88_172_645_463_325_252_u64;
+        let x: Vec<f64> = (0..4000)
+            .map(|i| {
+                bits ^= bits << 13;
+                bits ^= bits >> 7;
+                bits ^= bits << 17;
+                if i % 2 == 0 { f64::from_bits(bits) } else { (bits as i64 as f64) * 2f64.powi(-57) }
+            })
+            .collect();
+        let (mut a, mut b, mut c, mut d) = (x.clone(), x.clone(), x.clone(), x.clone());
+        for function in Function::ALL {
+            // SAFETY: the processor has both levels.
+            unsafe {
+                match (entry(function, Level::Plain).slices, entry(function, Level::Fused).slices) {
+                    (Slices::One(plain), Slices::One(fused)) => {
+                        plain(&x, &mut a);
+                        fused(&x, &mut b);
+                    }
+                    (Slices::Two(plain), Slices::Two(fused)) => {
+                        let y: Vec<f64> = x.iter().rev().copied().collect();
+                        plain(&x, &y, &mut a);
+                        fused(&x, &y, &mut b);
+                    }
+                    (Slices::SinCos(plain), Slices::SinCos(fused)) => {
+                        plain(&x, &mut a, &mut c);
+                        fused(&x, &mut b, &mut d);
+                    }
+                    _ => panic!("{function:?} is not the same in all levels"),
+                }
+            }
+            for (a, b) in a.iter().chain(&c).zip(b.iter().chain(&d)) {
+                assert!(a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()), "{function:?}");
+            }
+        }
+    }
+}

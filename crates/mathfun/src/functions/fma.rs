@@ -1,0 +1,8 @@
+//! Multiplying and adding with one rounding, by the processor or the standard library.
+
+/// `a * b + c`, rounded once.
+#[inline(always)]
+#[must_use]
+pub fn fma(a: f64, b: f64, c: f64) -> f64 {
+    a.mul_add(b, c)
+}

@@ -1,0 +1,17 @@
+//! The functions, each written once for all [`lanes::Lanes`].
+//!
+//! The files of this folder are at the same time what emitted Rust contains (see `source`): they use nothing but
+//! `core` and each other, by `super::`, and only `fma` needs the standard library.
+
+pub mod circle;
+pub mod cos;
+pub mod exp;
+pub mod expm1;
+pub mod fma;
+pub mod huge;
+pub mod lanes;
+pub mod log;
+pub mod log1p;
+pub mod one;
+pub mod sin;
+pub mod sin_cos;

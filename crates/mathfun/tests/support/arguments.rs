@@ -1,0 +1,128 @@
+//! Arguments that functions are tried at: everywhere, and where it is hard.
+
+/// Random numbers, the same on each run (xorshift64*, Vigna 2016).
+pub struct Random(u64);
+
+impl Random {
+    /// A sequence of its own for a seed that is not 0.
+    pub fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    /// 64 random bits.
+    pub fn bits(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    /// Evenly from an interval.
+    pub fn between(&mut self, low: f64, high: f64) -> f64 {
+        low + (high - low) * (self.bits() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// A finite double, all exponents and both signs alike.
+    pub fn finite(&mut self) -> f64 {
+        loop {
+            let x = f64::from_bits(self.bits());
+            if x.is_finite() {
+                return x;
+            }
+        }
+    }
+}
+
+/// Doubles with something about them: zeros, subnormals, ones, powers of two, largest, each with neighbours.
+pub fn special() -> Vec<f64> {
+    let mut centres = vec![0.0, 1.0, f64::MIN_POSITIVE, f64::MAX, 5e-324, 2.0, 0.5, 1e-300, 1e300, 3.0, 10.0];
+    for e in [-1074, -1060, -1023, -1021, -500, -100, -60, -55, -54, -53, -52, -30, -28, -27, -26, -3, -2, 4, 10] {
+        centres.push(power_of_two(e));
+    }
+    for e in [20, 29, 30, 31, 51, 52, 53, 54, 60, 61, 62, 63, 64, 100, 500, 999, 1000, 1001, 1022, 1023] {
+        centres.push(power_of_two(e));
+    }
+    let mut all = Vec::new();
+    for centre in centres {
+        for step in -2..=2i64 {
+            let x = f64::from_bits(centre.to_bits().saturating_add_signed(step));
+            if x.is_finite() {
+                all.extend([x, -x]);
+            }
+        }
+    }
+    all
+}
+
+/// Doubles around the places where a function changes its way of computing.
+pub fn around(centres: &[f64]) -> Vec<f64> {
+    let mut all = Vec::new();
+    for centre in centres {
+        for step in -40..=40i64 {
+            all.push(f64::from_bits(centre.to_bits().saturating_add_signed(step)));
+        }
+    }
+    all
+}
+
+/// 2^e, subnormal or not.
+pub fn power_of_two(e: i32) -> f64 {
+    if e < -1022 { f64::from_bits(1 << (e + 1074)) } else { f64::from_bits(((e + 1023) as u64) << 52) }
+}
+
+/// What a function of one argument is tried at: about `many` arguments.
+pub fn of(name: &str, many: usize) -> Vec<f64> {
+    let mut random = Random::new(name.bytes().map(u64::from).sum::<u64>() + 1);
+    let mut all = special();
+    let (low, high): (f64, f64) = match name {
+        "sin" | "cos" => (-100.0, 100.0),
+        "exp" => (-746.0, 711.0),
+        "expm1" => (-45.0, 711.0),
+        "log" => (0.0, 10.0),
+        "log1p" => (-1.0, 10.0),
+        "tanh" => (-23.0, 23.0),
+        _ => (-10.0, 10.0),
+    };
+    // Where branches, octants and powers of two change hands.
+    let half_pi = std::f64::consts::FRAC_PI_2;
+    let half_log = std::f64::consts::LN_2 / 2.0;
+    let centres: Vec<f64> = match name {
+        "sin" | "cos" => (1..60)
+            .map(|n| f64::from(n) * half_pi / 2.0)
+            .chain([1e3, 1e5, 1e7, 1e9].map(|n: f64| (n / half_pi).round() * half_pi))
+            .chain([1_073_741_824.0, 6_381_956_970_095_103.0 * 2f64.powi(797), 5.319_372_648_326_541e255])
+            .collect(),
+        "exp" | "expm1" => {
+            let ends = [708.0, -708.0, 709.782712893384, -745.1332191019412, -708.3964185322641, -40.0, -36.7];
+            (-20..20).map(|n| half_log * f64::from(2 * n + 1)).chain(ends).collect()
+        }
+        "log" | "log1p" => [0.5f64.sqrt(), 2f64.sqrt(), 1.0, 2f64.sqrt() - 1.0, 0.5f64.sqrt() - 1.0, -1.0].to_vec(),
+        "tanh" => vec![half_log / 2.0, 3.0 * half_log / 2.0, 19.06, 20.0, 22.0, -half_log / 2.0],
+        _ => vec![0.414_213_562_373_095, 2.414_213_562_373_095, 1.0, -1.0, -0.414_213_562_373_095],
+    };
+    all.extend(around(&centres));
+    let rest = many.saturating_sub(all.len()) / 4;
+    for _ in 0..rest {
+        all.push(random.finite());
+        all.push(random.between(low, high));
+        // Evenly in the exponent, over the magnitudes that matter.
+        all.push(random.between(-60.0, 12.0).exp2() * if random.bits() & 1 == 0 { 1.0 } else { -1.0 });
+        all.push(match name {
+            // Near multiples of pi/2, where most digits of the argument are lost.
+            "sin" | "cos" => {
+                let x = (random.between(0.0, 40.0).exp2()).round() * half_pi;
+                f64::from_bits(x.to_bits().wrapping_add_signed((random.bits() % 5) as i64 - 2))
+            }
+            // Where results are subnormal.
+            "exp" => random.between(-745.5, -707.5),
+            "log" => 1.0 + random.between(-45.0, -1.0).exp2() * if random.bits() & 1 == 0 { 1.0 } else { -1.0 },
+            _ => random.between(-1.0, 1.0),
+        });
+    }
+    all.retain(|x| match name {
+        "log" => *x > 0.0,
+        "log1p" => *x > -1.0,
+        _ => true,
+    });
+    all
+}

@@ -1,0 +1,6 @@
+//! What the tests share.
+
+#![allow(dead_code, missing_docs, clippy::unwrap_used)]
+
+pub mod arguments;
+pub mod truth;

@@ -1,0 +1,119 @@
+//! True values, in 384 bits (115 digits), and how far a double is from one.
+
+use astro_float::{BigFloat, Consts, RoundingMode, Sign};
+
+/// Binary digits of the true value.
+const BITS: usize = 384;
+
+/// Not rounded correctly in the 384th bit, but within a few units of it.
+const ROUND: RoundingMode = RoundingMode::None;
+
+/// Computes true values. Holds the cache of constants.
+pub struct Truth {
+    consts: Consts,
+}
+
+impl Truth {
+    /// Nothing cached yet.
+    pub fn new() -> Self {
+        Self { consts: Consts::new().unwrap() }
+    }
+
+    /// The function of this name (C's spelling) of finite arguments inside its domain.
+    pub fn value(&mut self, name: &str, args: &[f64]) -> BigFloat {
+        let exponent = |x: f64| if x == 0.0 { 0 } else { (x.to_bits() >> 52 & 0x7ff) as i64 - 1023 };
+        // What cancels at worst: digits before the point of a reduced argument, zeros behind that of a small one.
+        let digits = args.iter().map(|x| exponent(*x).unsigned_abs() as usize).max().unwrap_or(0);
+        let bits = BITS + if digits > 8 { digits + 64 } else { 0 };
+        let big = |x: f64| big(x, bits);
+        let one = big(1.0);
+        let x = big(args[0]);
+        let consts = &mut self.consts;
+        match name {
+            "sin" => x.sin(bits, ROUND, consts),
+            "cos" => x.cos(bits, ROUND, consts),
+            "exp" => x.exp(BITS, ROUND, consts),
+            "expm1" => x.exp(bits, ROUND, consts).sub(&one, BITS, ROUND),
+            "log" => x.ln(BITS, ROUND, consts),
+            "log1p" => x.add(&one, bits + 64, ROUND).ln(BITS, ROUND, consts),
+            "tanh" => {
+                // 1 - 2 / (exp(2x) + 1) as (exp(2x) - 1) / (exp(2x) + 1).
+                let e = x.add(&x, bits, ROUND).exp(bits, ROUND, consts);
+                e.sub(&one, bits, ROUND).div(&e.add(&one, bits, ROUND), BITS, ROUND)
+            }
+            "atan" => x.atan(bits, ROUND, consts),
+            "atan2" => {
+                let (y, x) = (x, big(args[1]));
+                let pi = consts.pi(bits, ROUND);
+                if x.is_zero() {
+                    let half = pi.div(&big(2.0), bits, ROUND);
+                    return if args[0] < 0.0 { half.neg() } else { half };
+                }
+                let angle = y.div(&x, BITS, ROUND).atan(BITS, ROUND, consts);
+                if args[1] > 0.0 {
+                    angle
+                } else if args[0] < 0.0 {
+                    angle.sub(&pi, BITS, ROUND)
+                } else {
+                    angle.add(&pi, BITS, ROUND)
+                }
+            }
+            "pow" => {
+                let log = x.abs().ln(BITS, ROUND, consts);
+                let power = log.mul(&big(args[1]), BITS, ROUND).exp(BITS, ROUND, consts);
+                if args[0] < 0.0 && args[1].rem_euclid(2.0) == 1.0 { power.neg() } else { power }
+            }
+            other => panic!("no function {other}"),
+        }
+    }
+}
+
+/// The double, exactly. astro-float 0.9 takes subnormal doubles for half of what they are.
+fn big(x: f64, bits: usize) -> BigFloat {
+    if x.abs() >= f64::MIN_POSITIVE {
+        return BigFloat::from_f64(x, bits);
+    }
+    let scale = 2f64.powi(200);
+    BigFloat::from_f64(x * scale, bits).div(&BigFloat::from_f64(scale, bits), bits, ROUND)
+}
+
+/// |got - truth| in units in the last place of the double nearest to the truth (2^-1074 where that is subnormal).
+/// Infinity counts as 2^1024.
+pub fn ulps(got: f64, truth: &BigFloat) -> f64 {
+    if got.is_nan() || truth.is_nan() {
+        return f64::INFINITY;
+    }
+    if truth.is_inf() {
+        return if got == if truth.is_negative() { f64::NEG_INFINITY } else { f64::INFINITY } {
+            0.0
+        } else {
+            f64::INFINITY
+        };
+    }
+    if truth.is_zero() {
+        return if got == 0.0 { 0.0 } else { f64::INFINITY };
+    }
+    // truth = 0.1... * 2^exponent.
+    let exponent = truth.exponent().map_or(0, i64::from).clamp(-1021, 1025);
+    let got = if got.is_infinite() {
+        if exponent > 1024 && (got < 0.0) == truth.is_negative() {
+            return 0.0;
+        }
+        BigFloat::from_f64(got.signum() * 2f64.powi(1023), BITS).mul(&BigFloat::from_f64(2.0, BITS), BITS, ROUND)
+    } else {
+        big(got, BITS)
+    };
+    let exponent = exponent.min(1024);
+    let error = got.sub(truth, BITS, ROUND).abs();
+    let scale = BigFloat::from_f64(2.0, BITS).powi((53 + 1100) as usize, BITS, ROUND);
+    let down = BigFloat::from_f64(2.0, BITS).powi((exponent + 1100) as usize, BITS, ROUND);
+    as_f64(&error.mul(&scale, BITS, ROUND).div(&down, BITS, ROUND))
+}
+
+/// The double, to a few units in the last place: for errors.
+fn as_f64(x: &BigFloat) -> f64 {
+    let Some((words, _, sign, exponent, _)) = x.as_raw_parts() else { return f64::INFINITY };
+    let Some(top) = words.last() else { return 0.0 };
+    let magnitude = *top as f64 * 2f64.powi(exponent - 64);
+    if sign == Sign::Neg { -magnitude } else { magnitude }
+}
