@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 #[derive(Default)]
 pub(super) struct Constants {
     words: Vec<u64>,
-    /// Where words stand, single ones and those of blocks.
+    /// Where words stand, single ones and those of blocks, by their [`mixed`] bits.
     singles: FxHashMap<u64, u32>,
     /// Where blocks stand, by their words followed by zeros, and how many words there are.
     blocks: FxHashMap<([u64; 8], usize), u32>,
@@ -51,11 +51,18 @@ impl Constants {
     }
 }
 
+/// One number for each word, so that words can be told apart by it. The map's hash takes the low bits of a number
+/// more seriously than the high ones, which are all that short doubles have.
+#[inline]
+fn mixed(bits: u64) -> u64 {
+    bits ^ bits >> 32
+}
+
 impl Assembler {
     /// The place of a double or any other 8 bytes, for [`Mem::Constant`](super::Mem::Constant). Bits that
     /// were asked for before have one place; zeros of either sign are different bits.
     pub(crate) fn constant(&mut self, bits: u64) -> u32 {
-        if let Some(&offset) = self.constants.singles.get(&bits) {
+        if let Some(&offset) = self.constants.singles.get(&mixed(bits)) {
             return offset;
         }
         let index = match self.constants.holes.pop() {
@@ -69,7 +76,7 @@ impl Assembler {
             }
         };
         let offset = self.offset_of(index);
-        self.constants.singles.insert(bits, offset);
+        self.constants.singles.insert(mixed(bits), offset);
         offset
     }
 
@@ -83,7 +90,7 @@ impl Assembler {
         }
         let end = self.constants.words.len();
         let start = end.next_multiple_of(N);
-        // The last hole is taken first, so that constants stand close together.
+        // Taken from the end: the lowest of the latest holes first.
         self.constants.holes.extend((end..start).rev());
         self.constants.words.resize(start, 0);
         self.constants.words.extend_from_slice(&words);
@@ -91,7 +98,7 @@ impl Assembler {
         self.constants.blocks.insert((key, N), offset);
         for (i, &word) in words.iter().enumerate() {
             let offset = self.offset_of(start + i);
-            self.constants.singles.entry(word).or_insert(offset);
+            self.constants.singles.entry(mixed(word)).or_insert(offset);
         }
         offset
     }

@@ -1,5 +1,11 @@
 //! What the encoder is held against: `iced-x86`'s decoder, the processor, and lengths by hand.
 
+mod constants;
 mod decode;
+mod faults;
 mod forms;
+mod jumps;
+mod lengths;
 mod oracle;
+mod run;
+mod speed;
