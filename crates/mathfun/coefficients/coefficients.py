@@ -94,12 +94,8 @@ def odd(function):
 def main():
     wide = mpf(1) + mpf(2) ** -20
     r = log(2) / 2 * wide
-    show("EXP", "(exp(r) - 1 - r) / r^2 for |r| <= log(2)/2",
-         lambda x: (expm1(x) - x) / x ** 2 ,
-         lambda x, p: 1 + x + x * x * p, -r, r, 10)
-    show("EXPM1", "(exp(r) - 1 - r) / r^2 for |r| <= log(2)/2, error relative to exp(r) - 1",
-         lambda x: (expm1(x) - x) / x ** 2 ,
-         lambda x, p: x + x * x * p, -r, r, 11)
+    show("EXP", "(exp(r) - 1 - r) / r^2 for |r| <= log(2)/2, error relative to exp(r) - 1",
+         lambda x: (expm1(x) - x) / x ** 2, lambda x, p: x + x * x * p, -r, r, 11)
     z = (pi / 4 * wide) ** 2
     show("SIN", "(sin(r) - r) / r^3 by r^2 for |r| <= pi/4", odd(sin),
          lambda x, p: sqrt(x) + sqrt(x) * x * p, mpf(10) ** -15, z, 6)
@@ -110,16 +106,18 @@ def main():
     show("LOG", "(2 atanh(s) - 2s) / s^3 by s^2 for |s| <= 3 - 2 sqrt(2)",
          lambda x: 2 * odd(atanh)(x),
          lambda x, p: 2 * sqrt(x) + sqrt(x) * x * p, mpf(10) ** -15, s ** 2, 7)
-    show("POW", "(2 atanh(s) - 2s - 2/3 s^3) / s^5 by s^2 for |s| <= 3 - 2 sqrt(2)",
+    show("POW_0 and POW", "(2 atanh(s) - 2s - 2/3 s^3) / s^5 by s^2 for |s| <= 3 - 2 sqrt(2)",
          lambda x: (2 * atanh(sqrt(x)) / sqrt(x) - 2 - 2 * x / 3) / x ** 2,
          lambda x, p: 2 * sqrt(x) + sqrt(x) * x * 2 / 3 + sqrt(x) * x * x * p, mpf(10) ** -15, s ** 2, 8)
     t = tan(pi / 8) * wide
     show("ATAN", "(atan(t) - t) / t^3 by t^2 for |t| <= tan(pi/8)", odd(atan),
          lambda x, p: sqrt(x) + sqrt(x) * x * p, mpf(10) ** -15, t ** 2, 11)
-    parts("LN_2", log(2), [53, 53])
-    parts("LN_2_SHORT", log(2), [42, 53])
+    parts("exp::LN_2", log(2), [53, 53])
+    parts("log::LN_2", log(2), [42, 53])  # times an integer of 11 bits is exact
     parts("HALF_PI", pi / 2, [53, 53, 53])
     parts("TWO_THIRDS", mpf(2) / 3, [53, 53])
+    parts("PI", pi, [53, 53])
+    parts("PI_3_4", 3 * pi / 4, [53, 53])
     print(f"const LOG2_E: f64 = {float(1 / log(2))!r};")
     print(f"const TWO_OVER_PI: f64 = {float(2 / pi)!r};")
     words = 20

@@ -14,8 +14,8 @@ macro_rules! for_all_functions {
     ($with:ident [$($what:tt)*]) => {
         $with! {
             [$($what)*]
-            unary { Sin sin, Cos cos, Exp exp, Expm1 expm1, Log log, Log1p log1p }
-            binary { }
+            unary { Sin sin, Cos cos, Exp exp, Expm1 expm1, Log log, Log1p log1p, Tanh tanh, Atan atan }
+            binary { Atan2 atan2, Pow pow }
         }
     };
 }
@@ -118,7 +118,6 @@ fn map1<L: Register<N>, const N: usize>(x: &[f64], y: &mut [f64], of: impl Fn(L)
 
 /// The same for two arguments.
 #[inline(always)]
-#[allow(dead_code)]
 fn map2<L: Register<N>, const N: usize>(a: &[f64], b: &[f64], y: &mut [f64], of: impl Fn(L, L) -> L) {
     let one = |a: &[f64], b: &[f64], y: &mut [f64]| {
         let (mut a_lanes, mut b_lanes) = ([1.0; N], [1.0; N]);
@@ -212,7 +211,7 @@ pub(crate) use x86_64::*;
 
 #[cfg(target_arch = "x86_64")]
 mod x86_64 {
-    use super::{Register, functions, map_sin_cos, map1};
+    use super::{Register, functions, map_sin_cos, map1, map2};
     use crate::x86::{X4, X8};
     use core::arch::x86_64::{__m256d, __m512d};
 
@@ -279,7 +278,6 @@ pub(crate) struct Entry {
 /// By the number of arguments and results.
 pub(crate) enum Slices {
     One(Slices1),
-    #[allow(dead_code)]
     Two(Slices2),
     SinCos(SlicesSinCos),
 }

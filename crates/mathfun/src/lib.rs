@@ -47,6 +47,14 @@ pub enum Function {
     Log,
     /// log(1 + x).
     Log1p,
+    /// Hyperbolic tangent.
+    Tanh,
+    /// Arc tangent.
+    Atan,
+    /// The angle of a point, arguments in the order y, x.
+    Atan2,
+    /// Power, arguments in the order base, exponent.
+    Pow,
 }
 
 /// How many points a call takes.
@@ -95,7 +103,19 @@ impl Form {
 
 impl Function {
     /// All functions.
-    pub const ALL: [Self; 7] = [Self::Sin, Self::Cos, Self::SinCos, Self::Exp, Self::Expm1, Self::Log, Self::Log1p];
+    pub const ALL: [Self; 11] = [
+        Self::Sin,
+        Self::Cos,
+        Self::SinCos,
+        Self::Exp,
+        Self::Expm1,
+        Self::Log,
+        Self::Log1p,
+        Self::Tanh,
+        Self::Atan,
+        Self::Atan2,
+        Self::Pow,
+    ];
 
     /// Its name, in C's spelling; `sincos` for both together.
     #[must_use]
@@ -108,13 +128,17 @@ impl Function {
             Self::Expm1 => "expm1",
             Self::Log => "log",
             Self::Log1p => "log1p",
+            Self::Tanh => "tanh",
+            Self::Atan => "atan",
+            Self::Atan2 => "atan2",
+            Self::Pow => "pow",
         }
     }
 
     /// How many arguments it takes.
     #[must_use]
     pub fn arity(self) -> usize {
-        1
+        if matches!(self, Self::Atan2 | Self::Pow) { 2 } else { 1 }
     }
 
     /// The address of its code in this form, for generated code to call; none where the processor lacks the form.
@@ -243,6 +267,14 @@ one_point! {
     log(x);
     /// log(1 + x), accurate near 0. Minus infinity for -1, NaN below.
     log1p(x);
+    /// Hyperbolic tangent.
+    tanh(x);
+    /// Arc tangent.
+    atan(x);
+    /// The angle of the point (x, y), between -pi and pi. Zeros and infinities as C99 has them.
+    atan2(y, x);
+    /// x to the power y. 1 where y = 0 or x = 1, whatever the other; NaN for negative x and a y that is no integer.
+    pow(x, y);
 }
 
 /// (sin(x), cos(x)): the bits of [`sin`] and [`cos`].

@@ -178,6 +178,10 @@ impl Lanes for X4 {
         by!(_mm256_and_pd(a, b))
     }
     #[inline(always)]
+    fn either(a: __m256d, b: __m256d) -> __m256d {
+        by!(_mm256_or_pd(a, b))
+    }
+    #[inline(always)]
     fn not(a: __m256d) -> __m256d {
         by!(_mm256_xor_pd(a, _mm256_castsi256_pd(_mm256_set1_epi64x(-1))))
     }
@@ -262,6 +266,10 @@ impl Lanes for X8 {
     #[inline(always)]
     fn both(a: __mmask8, b: __mmask8) -> __mmask8 {
         a & b
+    }
+    #[inline(always)]
+    fn either(a: __mmask8, b: __mmask8) -> __mmask8 {
+        a | b
     }
     #[inline(always)]
     fn not(a: __mmask8) -> __mmask8 {

@@ -19,8 +19,22 @@ fn one_point(function: Function) -> fn(f64) -> f64 {
         Function::Expm1 => mathfun::expm1,
         Function::Log => mathfun::log,
         Function::Log1p => mathfun::log1p,
+        Function::Tanh => mathfun::tanh,
+        Function::Atan => mathfun::atan,
         other => panic!("{other:?} has not one argument and one result"),
     }
+}
+
+fn two_arguments(function: Function) -> fn(f64, f64) -> f64 {
+    match function {
+        Function::Atan2 => mathfun::atan2,
+        Function::Pow => mathfun::pow,
+        other => panic!("{other:?} has not two arguments"),
+    }
+}
+
+fn binary() -> impl Iterator<Item = Function> {
+    Function::ALL.into_iter().filter(|f| f.arity() == 2)
 }
 
 fn unary() -> impl Iterator<Item = Function> {
@@ -61,6 +75,23 @@ fn slices_have_the_bits_of_one_point() {
             mathfun::apply1_in(form, function, &x, &mut y);
             for ((x, y), e) in x.iter().zip(&y).zip(&expected) {
                 assert!(same(*y, *e), "{function:?}({x:e}) in {form:?}: {y:e}, as one point {e:e}");
+            }
+        }
+    }
+}
+
+#[test]
+fn slices_of_two_arguments_have_the_bits_of_one_point() {
+    for function in binary() {
+        let of = two_arguments(function);
+        let pairs = arguments::pairs_of(function.name(), 60_003);
+        let (a, b): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
+        for form in forms() {
+            let mut y = vec![0.0; a.len()];
+            mathfun::apply2_in(form, function, &a, &b, &mut y);
+            for ((a, b), y) in a.iter().zip(&b).zip(&y) {
+                let e = of(*a, *b);
+                assert!(same(*y, e), "{function:?}({a:e}, {b:e}) in {form:?}: {y:e}, as one point {e:e}");
             }
         }
     }
@@ -109,6 +140,9 @@ mod addresses {
     use core::arch::x86_64::*;
 
     type One = unsafe extern "sysv64" fn(f64) -> f64;
+    type OneOfTwo = unsafe extern "sysv64" fn(f64, f64) -> f64;
+    type FourOfTwo = unsafe extern "sysv64" fn(__m256d, __m256d) -> __m256d;
+    type EightOfTwo = unsafe extern "sysv64" fn(__m512d, __m512d) -> __m512d;
     type OneSinCos = unsafe extern "sysv64" fn(f64, *mut f64) -> f64;
     type Four = unsafe extern "sysv64" fn(__m256d) -> __m256d;
     type FourSinCos = unsafe extern "sysv64" fn(__m256d, *mut [f64; 4]) -> __m256d;
@@ -133,6 +167,28 @@ mod addresses {
             let code: Eight = core::mem::transmute(at);
             let mut y = [0.0; 8];
             _mm512_storeu_pd(y.as_mut_ptr(), code(_mm512_loadu_pd(x.as_ptr())));
+            y
+        }
+    }
+
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn four_of_two(at: *const (), a: &[f64; 4], b: &[f64; 4]) -> [f64; 4] {
+        // SAFETY: `at` is an entry for four lanes and two arguments, all arrays are four doubles.
+        unsafe {
+            let code: FourOfTwo = core::mem::transmute(at);
+            let mut y = [0.0; 4];
+            _mm256_storeu_pd(y.as_mut_ptr(), code(_mm256_loadu_pd(a.as_ptr()), _mm256_loadu_pd(b.as_ptr())));
+            y
+        }
+    }
+
+    #[target_feature(enable = "avx512f")]
+    unsafe fn eight_of_two(at: *const (), a: &[f64; 8], b: &[f64; 8]) -> [f64; 8] {
+        // SAFETY: `at` is an entry for eight lanes and two arguments, all arrays are eight doubles.
+        unsafe {
+            let code: EightOfTwo = core::mem::transmute(at);
+            let mut y = [0.0; 8];
+            _mm512_storeu_pd(y.as_mut_ptr(), code(_mm512_loadu_pd(a.as_ptr()), _mm512_loadu_pd(b.as_ptr())));
             y
         }
     }
@@ -176,6 +232,30 @@ mod addresses {
                         }
                     };
                     assert!(chunk.iter().zip(&y).all(|(x, y)| same(of(*x), *y)), "{function:?} {form:?} {chunk:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn addresses_of_two_arguments_give_the_same_bits() {
+        for function in binary() {
+            let of = two_arguments(function);
+            let (a, b): (Vec<f64>, Vec<f64>) = arguments::pairs_of(function.name(), 20_000).into_iter().unzip();
+            for form in forms() {
+                let at = function.entry(form).unwrap();
+                for (a, b) in a.chunks_exact(form.lanes()).zip(b.chunks_exact(form.lanes())) {
+                    // SAFETY: the processor has the form.
+                    let y = unsafe {
+                        match form {
+                            Form::One => vec![core::mem::transmute::<*const (), OneOfTwo>(at)(a[0], b[0])],
+                            Form::Lanes4 => four_of_two(at, a.try_into().unwrap(), b.try_into().unwrap()).to_vec(),
+                            Form::Lanes8 => eight_of_two(at, a.try_into().unwrap(), b.try_into().unwrap()).to_vec(),
+                        }
+                    };
+                    for ((a, b), y) in a.iter().zip(b).zip(y) {
+                        assert!(same(of(*a, *b), y), "{function:?}({a:e}, {b:e}) in {form:?}");
+                    }
                 }
             }
         }

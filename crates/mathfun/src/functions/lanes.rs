@@ -28,6 +28,8 @@ pub trait Lanes:
     fn sign_set(self) -> Self::Mask;
     /// Lanes where both hold.
     fn both(a: Self::Mask, b: Self::Mask) -> Self::Mask;
+    /// Lanes where one or both hold.
+    fn either(a: Self::Mask, b: Self::Mask) -> Self::Mask;
     /// Lanes where it does not hold.
     fn not(a: Self::Mask) -> Self::Mask;
     /// Whether it holds in some lane.

@@ -3,6 +3,9 @@
 //! The files of this folder are at the same time what emitted Rust contains (see `source`): they use nothing but
 //! `core` and each other, by `super::`, and only `fma` needs the standard library.
 
+pub mod angle;
+pub mod atan;
+pub mod atan2;
 pub mod circle;
 pub mod cos;
 pub mod exp;
@@ -13,5 +16,7 @@ pub mod lanes;
 pub mod log;
 pub mod log1p;
 pub mod one;
+pub mod pow;
 pub mod sin;
 pub mod sin_cos;
+pub mod tanh;

@@ -35,6 +35,10 @@ impl Lanes for f64 {
         a & b
     }
     #[inline(always)]
+    fn either(a: bool, b: bool) -> bool {
+        a | b
+    }
+    #[inline(always)]
     fn not(a: bool) -> bool {
         !a
     }

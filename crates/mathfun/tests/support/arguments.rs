@@ -126,3 +126,57 @@ pub fn of(name: &str, many: usize) -> Vec<f64> {
     });
     all
 }
+
+/// What a function of two arguments is tried at: about `many` pairs, special ones and infinities and NaN among them.
+pub fn pairs_of(name: &str, many: usize) -> Vec<(f64, f64)> {
+    let mut random = Random::new(name.bytes().map(u64::from).sum::<u64>() + 2);
+    let specials = special();
+    let awkward: Vec<f64> =
+        [0.0, 1.0, 2.0, 3.0, 0.5, 1.5, 2.5, 1e300, 5e-324, 1e-310, f64::INFINITY, 9007199254740991.0]
+            .into_iter()
+            .chain([
+                9007199254740992.0,
+                2251799813685249.0,
+                2251799813685247.5,
+                1e15,
+                1e19,
+                f64::MAX,
+                f64::MIN_POSITIVE,
+            ])
+            .flat_map(|x| [x, -x])
+            .chain([f64::NAN])
+            .collect();
+    let mut all: Vec<(f64, f64)> = awkward.iter().flat_map(|a| awkward.iter().map(|b| (*a, *b))).collect();
+    let near = |x: f64, steps: u64| f64::from_bits(x.to_bits().wrapping_add(steps).wrapping_sub(3));
+    while all.len() < many {
+        let a = random.finite();
+        let sign = if random.bits() & 1 == 0 { 1.0 } else { -1.0 };
+        all.push((a, random.finite()));
+        let pick = |r: &mut Random| specials[(r.bits() % specials.len() as u64) as usize];
+        all.push((pick(&mut random), pick(&mut random)));
+        if name == "pow" {
+            // Results over the whole range, subnormal ones and just overflowing ones included.
+            let x = a.abs().max(5e-324);
+            all.push((x, random.between(-746.0, 711.0) / x.ln()));
+            let x = random.between(-3.0, 3.0).exp2();
+            all.push((x * sign, (random.between(-700.0, 700.0) / x.ln()).round()));
+            // Bases near 1, large exponents.
+            let x = 1.0 + sign * random.between(-52.0, -2.0).exp2();
+            all.push((x, random.between(-745.0, 709.7) / x.ln()));
+            all.push((random.between(0.0, 20.0), random.between(-20.0, 20.0)));
+            // Where the logarithm changes its power of two, and the result is large or small.
+            let x = near(0.5f64.sqrt() * (random.bits() % 9) as f64 + 1e-9, random.bits() % 7);
+            all.push((x, random.between(700.0, 708.0) / x.ln() * sign));
+        } else {
+            let scale = random.between(-1000.0, 1000.0).exp2();
+            let (y, x) = (random.between(-1.0, 1.0), random.between(-1.0, 1.0));
+            all.push((y, x));
+            all.push((y * scale, x * scale));
+            // All directions, and those where the way of computing changes.
+            let tangent = [1.0, 0.414_213_562_373_095, 2.414_213_562_373_095][(random.bits() % 3) as usize];
+            all.push((near(tangent, random.bits() % 7) * scale * sign, scale * y.signum()));
+            all.push((y * scale, x * scale * random.between(-70.0, 70.0).exp2()));
+        }
+    }
+    all
+}
