@@ -10,6 +10,7 @@
 //! | `linearise` | making it from a scalar graph: rows, columns, seeds |
 //! | `lazy` | masks for labels inside of branches |
 //! | `program`, `count`, `tidy`, `listing` | accumulation programs: steps, counting, sharing, as text |
+//! | `origin` | which place of the function each operation is done for |
 //! | `pattern` | sparsity patterns |
 //! | [`oracle`] | the sum over all paths |
 //! | [`forward`], [`reverse`] | the two modes, scalar and vector |
@@ -63,6 +64,7 @@ pub mod markowitz;
 pub mod metagraph;
 pub mod oracle;
 mod order_cost;
+mod origin;
 mod pattern;
 mod portfolio;
 mod program;

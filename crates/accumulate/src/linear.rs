@@ -18,7 +18,7 @@
 //! - An edge has an identity: edges with equal ends stay apart.
 
 use chainrule_base::{Arena, Diagnostic, Id, define_id};
-use chainrule_graph::NodeId;
+use chainrule_graph::{NodeId, Origin};
 
 define_id! {
     /// A vertex of a [`LinearGraph`].
@@ -51,6 +51,8 @@ pub struct Edge {
     pub label: Label,
     /// The partial derivative in the scalar graph; `None` in a graph made by [`LinearGraph::from_edges`].
     pub node: Option<NodeId>,
+    /// Where the function comes from: what is done with the label is done for that place.
+    pub origin: Origin,
 }
 
 /// The linearised graph. See the module's invariants.
@@ -72,6 +74,8 @@ pub struct LinearGraph {
     columns: Vec<VertexId>,
     /// The pairs asked for as (row, column), ascending, each once; `None` for all.
     pairs: Option<Vec<(usize, usize)>>,
+    /// How many nodes the scalar graph had when all labels were made.
+    pub(crate) n_nodes: usize,
 }
 
 impl LinearGraph {
@@ -129,6 +133,7 @@ impl LinearGraph {
                 target: VertexId::new(target),
                 label,
                 node: None,
+                origin: Origin::Nowhere,
             })
             .collect();
         let rows = (0..n_outputs).collect();
@@ -205,6 +210,7 @@ impl LinearGraph {
             rows: rows.into_iter().map(|r| VertexId::new(n_vertices - n_sinks + r)).collect(),
             columns: columns.into_iter().map(VertexId::new).collect(),
             pairs: None,
+            n_nodes: 0,
         };
         (linear, kept)
     }

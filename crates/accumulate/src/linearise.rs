@@ -24,7 +24,7 @@
 use crate::lazy;
 use crate::linear::{Edge, Label, LinearGraph, VertexId};
 use chainrule_base::{Diagnostic, Id};
-use chainrule_graph::{Graph, Node, NodeId, NodeSet, partial};
+use chainrule_graph::{Graph, Node, NodeId, NodeSet, Origin, partial};
 use chainrule_ops::Formula;
 use rustc_hash::FxHashMap;
 
@@ -83,12 +83,15 @@ impl LinearGraph {
                     "differentiate by inputs; make an input for what is to vary, and substitute it afterwards",
                 ));
         }
+        graph.settle_origins(&roots);
         let active = active(graph, &roots, &inputs);
         let mut arcs = partials(graph, &active)?;
         lazy::mask(graph, &active, &mut arcs, &roots);
         arcs.retain(|arc| graph.as_const(arc.2) != Some(0.0));
         let ends = Ends::new(graph, rows, columns, &active, &arcs);
-        Ok(ends.assemble(graph, &active, &arcs))
+        let mut linear = ends.assemble(graph, &active, &arcs);
+        linear.n_nodes = graph.len();
+        Ok(linear)
     }
 }
 
@@ -149,6 +152,7 @@ fn partials(graph: &mut Graph, active: &NodeSet) -> Result<Vec<Arc>, Diagnostic>
     for id in active.iter() {
         let args = graph.args(id).to_vec();
         let first = arcs.len();
+        graph.make_for(graph.origin(id));
         for (idx, arg) in args.iter().enumerate() {
             if !active.contains(*arg) || is_inert(graph, id, idx) {
                 continue;
@@ -160,6 +164,7 @@ fn partials(graph: &mut Graph, active: &NodeSet) -> Result<Vec<Arc>, Diagnostic>
             }
         }
     }
+    graph.make_for(Origin::Nowhere);
     Ok(arcs)
 }
 
@@ -252,13 +257,13 @@ impl<'a> Ends<'a> {
             };
             for (x, weight) in terms {
                 if let Some(v) = vertex_of(x).filter(|v| v != source) {
-                    edges.extend(edge(graph, *source, v, weight));
+                    edges.extend(edge(graph, *source, v, weight, x));
                 }
             }
         }
         for arc in arcs {
             if let (Some(source), Some(target)) = (vertex_of(arc.0), vertex_of(arc.1)) {
-                edges.extend(edge(graph, source, target, arc.2));
+                edges.extend(edge(graph, source, target, arc.2, arc.1));
             }
         }
         for (row, sink) in self.rows.iter().zip(&self.sink_of) {
@@ -268,7 +273,7 @@ impl<'a> Ends<'a> {
             };
             for (root, weight) in terms {
                 if let Some(v) = vertex_of(root).filter(|v| *v != first_sink + sink) {
-                    edges.extend(edge(graph, v, first_sink + sink, weight));
+                    edges.extend(edge(graph, v, first_sink + sink, weight, root));
                 }
             }
         }
@@ -279,8 +284,8 @@ impl<'a> Ends<'a> {
     }
 }
 
-/// The edge with what is known of its label; none when that is zero.
-fn edge(graph: &Graph, source: usize, target: usize, node: NodeId) -> Option<Edge> {
+/// The edge with what is known of its label, done for where `of` comes from; none when the label is zero.
+fn edge(graph: &Graph, source: usize, target: usize, node: NodeId, of: NodeId) -> Option<Edge> {
     let label = match graph.as_const(node) {
         Some(0.0) => return None,
         Some(1.0) => Label::One,
@@ -288,7 +293,8 @@ fn edge(graph: &Graph, source: usize, target: usize, node: NodeId) -> Option<Edg
         Some(_) => Label::Const,
         None => Label::Var,
     };
-    Some(Edge { source: VertexId::new(source), target: VertexId::new(target), label, node: Some(node) })
+    let (source, target, origin) = (VertexId::new(source), VertexId::new(target), graph.origin(of));
+    Some(Edge { source, target, label, node: Some(node), origin })
 }
 
 /// Weights of the same node added up.

@@ -11,7 +11,7 @@
 //! - Results are ascending by (row, column), each pair once. A pair that is not there is zero at
 //!   every point (a structural zero), or was not asked for.
 
-use crate::{EdgeId, Label, LinearGraph, Pattern, VertexId};
+use crate::{EdgeId, Label, LinearGraph, Pattern, VertexId, origin};
 use chainrule_base::{Arena, Diagnostic, Id, define_id};
 use chainrule_graph::{Graph, NodeId};
 use chainrule_ops::{Algebra, Op};
@@ -172,13 +172,23 @@ impl Program {
     /// # Panics
     /// When there are fewer labels than edges.
     pub fn evaluate<A: Algebra>(&self, labels: &[A::Value], algebra: &mut A) -> Vec<A::Value> {
+        self.evaluate_told(labels, algebra, |_, _| ())
+    }
+
+    /// The same; the algebra is told of each product before it is multiplied and added.
+    pub(crate) fn evaluate_told<A: Algebra>(
+        &self,
+        labels: &[A::Value],
+        algebra: &mut A,
+        tell: impl Fn(&mut A, &Product<'_>),
+    ) -> Vec<A::Value> {
         let mut values: Vec<A::Value> = Vec::with_capacity(self.n_labels());
         values.extend_from_slice(&labels[..self.n_edges]);
         for idx in 0..self.n_steps() {
             let value = match self.kinds[self.step_label(idx)] {
                 Label::One => algebra.constant(1.0),
                 Label::MinusOne => algebra.constant(-1.0),
-                Label::Const | Label::Var => self.sum(idx, &values, algebra),
+                Label::Const | Label::Var => self.sum(idx, &values, algebra, &tell),
             };
             values.push(value);
         }
@@ -186,10 +196,17 @@ impl Program {
     }
 
     /// Positive products first, so that a negation remains only where all are negative.
-    fn sum<A: Algebra>(&self, idx: usize, values: &[A::Value], algebra: &mut A) -> A::Value {
+    fn sum<A: Algebra>(
+        &self,
+        idx: usize,
+        values: &[A::Value],
+        algebra: &mut A,
+        tell: &impl Fn(&mut A, &Product<'_>),
+    ) -> A::Value {
         let mut sum: Option<A::Value> = None;
         let n_positive = self.step(idx).filter(|p| !self.is_negative(p)).count();
         for product in self.step(idx).filter(|p| !self.is_negative(p)) {
+            tell(algebra, &product);
             let term = self.term(&product, values, algebra);
             sum = Some(match sum {
                 None => term,
@@ -197,6 +214,7 @@ impl Program {
             });
         }
         for product in self.step(idx).filter(|p| self.is_negative(p)) {
+            tell(algebra, &product);
             let term = self.term(&product, values, algebra);
             sum = Some(match sum {
                 None => term,
@@ -230,6 +248,7 @@ impl Program {
     }
 
     /// The results as nodes of the graph that `linear` was made from, in the order of [`Program::results`].
+    /// Where the graph tracks origins, operations come from where what they differentiate comes from.
     ///
     /// # Errors
     /// When `linear` was made from bare edges: there are no nodes then.
@@ -239,7 +258,11 @@ impl Program {
             Diagnostic::error("this linearised graph has no scalar graph behind it")
                 .with_help("make it with LinearGraph::new")
         })?;
-        Ok(self.evaluate(&labels, graph))
+        Ok(if graph.tracks_origins() {
+            origin::replay(self, linear, graph, &labels)
+        } else {
+            self.evaluate(&labels, graph)
+        })
     }
 }
 

@@ -368,7 +368,7 @@ impl Function {
         }
         let (result, spans) =
             unroll(f, &numbers, args, &mut graph, UNROLL_BUDGET).map_err(|d| Error::program(d, &body.sources))?;
-        let origins = Some(Arc::new(Origins { spans, sources: body.sources.clone() }));
+        let origins = Some(Arc::new(Origins::track(&mut graph, &spans, &body.sources)));
         let Some(nodes) = take_apart(f.result_type(), &result) else {
             return Err(Error::request(
                 format!("a result of `{}` holds integers or truth values", self.name),

@@ -58,7 +58,7 @@ pub use error::{Error, Result};
 pub use function::{Function, Shape, Tensors};
 pub use module::{Definition, Module};
 pub use unroll::UNROLL_BUDGET;
-pub use where_spent::{LineOperations, ResultOperations};
+pub use where_spent::{LineOperations, OperationsByLine, ResultOperations};
 
 /// The Rust of the README and the guide, run as doc tests.
 #[cfg(doctest)]

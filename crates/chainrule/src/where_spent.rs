@@ -2,18 +2,42 @@
 
 use crate::Function;
 use crate::function::{Body, Port};
-use chainrule_base::{Id, Sources, Span};
-use chainrule_graph::{NodeId, node_counts};
+use chainrule_base::{Arena, FileId, Id, Sources, Span};
+use chainrule_graph::{Graph, NodeId, Origin, OriginId, node_counts};
 use chainrule_ops::Counts;
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Which lines of a program the nodes of an unrolled function come from.
+/// The lines of a program that the nodes of an unrolled function come from.
 #[derive(Clone, Debug)]
 pub(crate) struct Origins {
-    /// By node.
-    pub(crate) spans: Vec<Option<Span>>,
-    pub(crate) sources: Arc<Sources>,
+    /// A place on each line: what the graph's origins mean.
+    lines: Arena<OriginId, Span>,
+    sources: Arc<Sources>,
+}
+
+impl Origins {
+    /// Has the graph track origins; `spans` are the places in the text that its nodes were made for.
+    pub(crate) fn track(graph: &mut Graph, spans: &[Option<Span>], sources: &Arc<Sources>) -> Self {
+        let mut lines = Arena::default();
+        let mut known: BTreeMap<(FileId, usize), OriginId> = BTreeMap::new();
+        let mut of_span: FxHashMap<Span, OriginId> = FxHashMap::default();
+        let mut mark = |span: Span| {
+            *of_span.entry(span).or_insert_with(|| {
+                let (line, _) = sources.line_column(span);
+                *known.entry((span.file, line)).or_insert_with(|| lines.push(span))
+            })
+        };
+        let is_operation = |node: usize| !graph.args(NodeId::new(node)).is_empty();
+        let marks = spans.iter().enumerate().map(|(node, span)| match span {
+            Some(span) if is_operation(node) => Origin::One(mark(*span)),
+            _ => Origin::Nowhere,
+        });
+        let marks = marks.collect();
+        graph.track_origins(marks);
+        Self { lines, sources: sources.clone() }
+    }
 }
 
 /// What one result takes.
@@ -36,8 +60,17 @@ pub struct LineOperations {
     pub line: usize,
     /// What stands on it.
     pub text: String,
-    /// The operations that were made for it first; what an earlier line has made already is counted there.
+    /// The operations that are made for it first; what an earlier line has made already is counted there.
     pub counts: Counts,
+}
+
+/// Operations by line of source: together they are all that there are.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct OperationsByLine {
+    /// By file, then by line.
+    pub lines: Vec<LineOperations>,
+    /// What belongs to no line: made in optimising from values of several lines, or from arguments alone.
+    pub shared: Counts,
 }
 
 impl Function {
@@ -59,29 +92,32 @@ impl Function {
         body.outputs.iter().enumerate().map(of).collect()
     }
 
-    /// The operations by line of source, as the function was written: without optimisation. Empty but
-    /// for functions unrolled from F~. Linear in the graph.
+    /// The operations by line of source; `None` but for functions unrolled from F~, and what
+    /// [`Derivation::explain`](crate::Derivation::explain) makes of them.
+    /// In a derivative an operation belongs to the line that it differentiates, and what derivative and function
+    /// share to the line that computes it. Linear in the graph.
     #[must_use]
-    pub fn operations_by_line(&self) -> Vec<LineOperations> {
-        let Body::Scalar(body) = &self.body else { return Vec::new() };
-        let Some(origins) = &body.origins else { return Vec::new() };
-        let mut lines: BTreeMap<(usize, usize), LineOperations> = BTreeMap::new();
+    pub fn operations_by_line(&self) -> Option<OperationsByLine> {
+        let Body::Scalar(body) = &self.body else { return None };
+        let origins = body.origins.as_ref()?;
+        let mut counts: Arena<OriginId, Counts> = Arena::filled(origins.lines.len(), Counts::default());
+        let mut shared = Counts::default();
         for id in body.graph.reachable(&body.roots()).iter() {
-            let Some(Some(span)) = origins.spans.get(id.index()) else { continue };
             let operation = node_counts(&body.graph, [id]);
-            if operation == Counts::default() {
-                continue;
+            match body.graph.origin(id) {
+                Origin::One(line) => counts[line] += operation,
+                Origin::Several | Origin::Nowhere => shared += operation,
             }
-            let file = origins.sources.file(span.file);
-            let (line, _) = origins.sources.line_column(*span);
-            let entry = lines.entry((span.file.index(), line)).or_insert_with(|| LineOperations {
-                file: file.name.clone(),
-                line,
-                text: file.text.lines().nth(line - 1).unwrap_or_default().trim().to_owned(),
-                counts: Counts::default(),
-            });
-            entry.counts += operation;
         }
-        lines.into_values().collect()
+        let line_operations = |(id, counts): (OriginId, &Counts)| {
+            let span = origins.lines[id];
+            let (file, (line, _)) = (origins.sources.file(span.file), origins.sources.line_column(span));
+            let text = file.text.lines().nth(line - 1).unwrap_or_default().trim().to_owned();
+            LineOperations { file: file.name.clone(), line, text, counts: *counts }
+        };
+        let made = counts.iter().filter(|(_, counts)| **counts != Counts::default());
+        let mut lines: Vec<LineOperations> = made.map(line_operations).collect();
+        lines.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
+        Some(OperationsByLine { lines, shared })
     }
 }

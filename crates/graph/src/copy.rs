@@ -10,13 +10,16 @@ type Args = SmallVec<[NodeId; 4]>;
 impl Graph {
     /// A graph of what `roots` need and nothing else, and the roots in it.
     ///
-    /// Inputs stay what they are, all of them, in their order, and so do users' functions. Other nodes
+    /// Inputs stay what they are, all of them, in their order, and so do users' functions and origins. Other nodes
     /// follow in depth-first order from the first root on, arguments from left to right: an order that
     /// depends on the structure only, not on what else was made in this graph, or when.
     #[must_use]
     pub fn extract(&self, roots: &[NodeId]) -> (Graph, Vec<NodeId>) {
         let mut out = Graph::new(self.semantics());
         out.externals = self.externals.clone();
+        if self.tracks_origins() {
+            out.track_origins(Vec::new());
+        }
         let mut copies: Vec<Option<NodeId>> = vec![None; self.len()];
         for (name, id) in self.inputs() {
             copies[id.index()] = Some(out.input(name.clone()));
@@ -35,13 +38,15 @@ impl Graph {
                 continue;
             }
             stack.pop();
-            copies[id.index()] = Some(match self.node(id) {
+            let copy = match self.node(id) {
                 Node::Apply(op, _) => out.raw(op, &args),
                 Node::External(function, _) => out.external(function, &args),
                 Node::Derivative(_) => out.with_list(&args, Node::Derivative),
                 Node::Const(c) => out.constant(c),
                 Node::Input(_) => unreachable!("all inputs were copied first"),
-            });
+            };
+            out.set_origin(copy, self.origin(id));
+            copies[id.index()] = Some(copy);
         }
         // The loop ends only when every root has its copy.
         let roots = roots.iter().filter_map(|r| copies[r.index()]).collect();

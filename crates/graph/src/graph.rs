@@ -6,6 +6,7 @@
 //! commutative operators taken in either order (D*'s section 2.1); nodes are never changed.
 
 use crate::external::ExternalFunction;
+use crate::origin::Origins;
 use chainrule_base::{Arena, Id, Name, define_id};
 use chainrule_ops::Op;
 use hashbrown::HashTable;
@@ -63,6 +64,8 @@ pub struct Graph {
     pub(crate) masked: FxHashSet<NodeId>,
     /// Where such a node is not masked off, as far as it has been asked.
     pub(crate) active: FxHashMap<NodeId, NodeId>,
+    /// Where nodes come from; `None` where nobody has asked (`origin.rs`).
+    pub(crate) origins: Option<Box<Origins>>,
 }
 
 impl Graph {
@@ -117,6 +120,7 @@ impl Graph {
         let id = NodeId::new(self.nodes.len());
         self.nodes.push(Node::Input(input));
         self.inputs.push((name.into(), id));
+        self.mark_new(id);
         id
     }
 
@@ -203,6 +207,7 @@ impl Graph {
         self.nodes.push(node);
         let (nodes, lists) = (&self.nodes, &self.lists);
         self.table.insert_unique(hash, id, |id| hash_node(&nodes[id.index()], lists));
+        self.mark_new(id);
         id
     }
 

@@ -16,6 +16,7 @@
 //! | `number` | value numbering by random evaluation, scale freedom: [`number()`] |
 //! | `traverse` | reachable nodes, uses, levels, dependence |
 //! | `copy` | extraction, import, substitution |
+//! | `origin` | where nodes come from, for a person who asks |
 //! | `dominators` | dominators and postdominators of any directed graph |
 //! | [`generate`] | random and big graphs, for tests, fuzzers and benchmarks |
 //!
@@ -40,6 +41,7 @@ pub mod generate;
 mod graph;
 mod number;
 pub mod optimise;
+mod origin;
 mod partials;
 mod print;
 mod simplify;
@@ -50,5 +52,6 @@ pub use evaluate::{counts, evaluate, node_counts};
 pub use external::{ExternalDerivative, ExternalFunction, PartialsFn, ValueFn};
 pub use graph::{ExternalId, Graph, InputId, Node, NodeId, Semantics};
 pub use number::{NumberReport, Numbered, Numbering, number};
+pub use origin::{Origin, OriginId};
 pub use partials::partial;
 pub use traverse::NodeSet;

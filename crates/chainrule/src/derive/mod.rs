@@ -169,16 +169,21 @@ impl Derivation {
     /// When an argument or a result is not there, the result of a gradient is not a scalar, a strategy
     /// is unknown, a user's function has no derivative.
     pub fn function(&self) -> Result<Function> {
-        self.explain().map(|derived| derived.function)
+        self.derive(false).map(|derived| derived.function)
     }
 
-    /// The derived function with the account of how it was derived.
+    /// The derived function with the account of how it was derived; it knows its
+    /// [`Function::operations_by_line`] as well.
     ///
     /// # Errors
     /// As [`Self::function`].
     pub fn explain(&self) -> Result<Derived> {
+        self.derive(true)
+    }
+
+    fn derive(&self, tells_lines: bool) -> Result<Derived> {
         match &self.function.body {
-            Body::Scalar(body) => self.derive_scalar(body),
+            Body::Scalar(body) => self.derive_scalar(body, tells_lines),
             Body::Array(body) => self.derive_array(body),
         }
     }

@@ -27,7 +27,8 @@ struct Work<'a> {
 }
 
 impl Derivation {
-    pub(super) fn derive_scalar(&self, body: &ScalarBody) -> Result<Derived> {
+    /// Source lines of what is made are told only where somebody asks for an account.
+    pub(super) fn derive_scalar(&self, body: &ScalarBody, tells_lines: bool) -> Result<Derived> {
         let name = self.function.name();
         let mut work = Work {
             request: self,
@@ -40,6 +41,9 @@ impl Derivation {
             of: select(&body.outputs, self.of.as_deref(), name, "result")?,
             by: select(&body.inputs, self.by.as_deref(), name, "argument")?,
         };
+        if !tells_lines {
+            work.graph.forget_origins();
+        }
         for what in &self.what {
             work.place(*what);
             match what {
@@ -58,6 +62,7 @@ impl Derivation {
         }
         let roots: Vec<NodeId> = work.outputs.iter().flat_map(|port| port.nodes.iter().copied()).collect();
         let (roots, improvement) = self.optimise.improve(&mut work.graph, &roots, Effort::Thorough);
+        work.graph.settle_origins(&roots);
         // Only what is asked for; inputs keep their places.
         let (graph, roots) = work.graph.extract(&roots);
         let mut roots = roots.into_iter();
@@ -68,7 +73,8 @@ impl Derivation {
         for port in &mut work.inputs {
             port.nodes = port.nodes.iter().map(kept).collect();
         }
-        let body = ScalarBody { graph, inputs: work.inputs, outputs: work.outputs, origins: None };
+        let origins = body.origins.clone().filter(|_| tells_lines);
+        let body = ScalarBody { graph, inputs: work.inputs, outputs: work.outputs, origins };
         let function = Function::from_scalar(&self.derived_name(), body)?;
         Ok(Derived { function, reports: work.reports, paths: work.paths, improvement: Some(improvement) })
     }

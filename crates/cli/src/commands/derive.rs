@@ -2,7 +2,7 @@
 
 use crate::request::{Derivative, Which};
 use crate::{Outcome, explain, print, progress};
-use chainrule::{Derived, Function};
+use chainrule::{Counts, Derived, Function, OperationsByLine};
 use clap::{Args, ValueEnum};
 
 /// Derive, and print operation counts and the program.
@@ -84,13 +84,29 @@ fn explanation(function: &Function, derived: &Derived) -> String {
             text.push_str(&format!("  {:<18} {}; alone {}\n", result.name, result.all, result.alone));
         }
     }
-    let lines = function.operations_by_line();
-    if !lines.is_empty() {
-        text.push_str(&format!("operations of `{}` by source line, as it is written:\n", function.name()));
-        for line in lines {
-            let place = format!("{}:{}", line.file, line.line);
-            text.push_str(&format!("  {place:<18} {} | {}\n", line.counts, line.text));
-        }
+    for function in [function, &derived.function] {
+        text.extend(function.operations_by_line().map(|operations| by_line(function.name(), &operations)));
+    }
+    text
+}
+
+/// A line of source a row.
+fn by_line(name: &str, operations: &OperationsByLine) -> String {
+    let mut rows: Vec<(String, &Counts, &str)> = Vec::new();
+    for line in &operations.lines {
+        rows.push((format!("{}:{}", line.file, line.line), &line.counts, &line.text));
+    }
+    if operations.shared != Counts::default() {
+        rows.push(("of several lines".into(), &operations.shared, ""));
+    }
+    let width = |cells: &mut dyn Iterator<Item = usize>| cells.max().unwrap_or(0);
+    let places = width(&mut rows.iter().map(|row| row.0.len())).max(18);
+    let counts = width(&mut rows.iter().map(|row| row.1.to_string().len()));
+    let mut text = format!("operations of `{name}` by source line:\n");
+    for (place, operations, source) in rows {
+        let row = format!("  {place:<places$} {:<counts$} | {source}", operations.to_string());
+        text.push_str(row.trim_end_matches([' ', '|']));
+        text.push('\n');
     }
     text
 }
