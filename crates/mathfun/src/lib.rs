@@ -25,6 +25,7 @@
 
 mod entry;
 pub mod functions;
+pub mod source;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
@@ -139,6 +140,12 @@ impl Function {
     #[must_use]
     pub fn arity(self) -> usize {
         if matches!(self, Self::Atan2 | Self::Pow) { 2 } else { 1 }
+    }
+
+    /// Its source text: the file that it is compiled from. What it needs besides: see [`source`].
+    #[must_use]
+    pub fn source(self) -> &'static str {
+        source::text_of(self)
     }
 
     /// The address of its code in this form, for generated code to call; none where the processor lacks the form.

@@ -11,6 +11,7 @@ pub mod cos;
 pub mod exp;
 pub mod expm1;
 pub mod fma;
+pub mod fma_exact;
 pub mod huge;
 pub mod lanes;
 pub mod log;

@@ -1,0 +1,120 @@
+//! The functions as source text, for emitted Rust: the same files that this crate is compiled from, so that emitted
+//! code gives the same bits.
+//!
+//! The text uses nothing but `core`; with [`Fma::Standard`] the method `f64::mul_add`, which is in `std`. Compiled for a
+//! processor with FMA that is an instruction, otherwise a call; [`Fma::Exact`] brings integer code of ours instead.
+
+use crate::Function;
+use std::fmt::Write as _;
+
+/// Where the text gets multiplying and adding with one rounding from. The bits are the same.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fma {
+    /// `f64::mul_add` of the standard library.
+    Standard,
+    /// Integer arithmetic, in `core` alone: several times slower.
+    Exact,
+}
+
+/// One file: the body of a module of this name. It takes from other pieces by `super::`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Piece {
+    /// The module's name.
+    pub name: &'static str,
+    /// What stands in it.
+    pub text: &'static str,
+}
+
+macro_rules! files {
+    ($($name:ident)*) => {
+        &[$(Piece { name: stringify!($name), text: include_str!(concat!("functions/", stringify!($name), ".rs")) }),*]
+    };
+}
+
+const FILES: &[Piece] = files! { angle atan atan2 circle cos exp expm1 huge lanes log log1p one pow sin sin_cos tanh };
+const STANDARD: Piece = Piece { name: "fma", text: include_str!("functions/fma.rs") };
+const EXACT: Piece = Piece { name: "fma", text: include_str!("functions/fma_exact.rs") };
+
+/// The pieces that these functions need, each once, ordered by name.
+#[must_use]
+pub fn pieces(functions: &[Function], fma: Fma) -> Vec<Piece> {
+    let mut wanted: Vec<&str> = vec!["one"];
+    wanted.extend(functions.iter().map(|f| module_of(*f)));
+    let mut found: Vec<Piece> = Vec::new();
+    while let Some(name) = wanted.pop() {
+        if found.iter().any(|piece| piece.name == name) {
+            continue;
+        }
+        let piece = match name {
+            "fma" if fma == Fma::Standard => STANDARD,
+            "fma" => EXACT,
+            _ => match FILES.iter().find(|piece| piece.name == name) {
+                Some(piece) => *piece,
+                None => continue,
+            },
+        };
+        found.push(piece);
+        wanted.extend(used_by(piece.text));
+    }
+    found.sort_by_key(|piece| piece.name);
+    found
+}
+
+/// The file of a function.
+pub(crate) fn text_of(function: Function) -> &'static str {
+    FILES.iter().find(|piece| piece.name == module_of(function)).map_or("", |piece| piece.text)
+}
+
+/// The pieces that a text takes from: `use super::name...` at the start of a line.
+fn used_by(text: &'static str) -> impl Iterator<Item = &'static str> {
+    text.lines().filter_map(|line| line.strip_prefix("use super::")?.split([':', ';']).next())
+}
+
+/// The body of a module that has these functions under their names, `sin_cos` for [`Function::SinCos`], of `f64`.
+///
+/// It is to stand inside `mod name { ... }` or in a file of its own.
+#[must_use]
+pub fn module(functions: &[Function], fma: Fma) -> String {
+    let mut text = String::from(
+        "//! Elementary functions, at most 2 ulp from the truth, the same bits on every processor.\n\n\
+         #![allow(dead_code, clippy::all)]\n",
+    );
+    let mut done = Vec::new();
+    for function in functions {
+        let name = module_of(*function);
+        if done.contains(&name) {
+            continue;
+        }
+        done.push(name);
+        let (arguments, names) = if function.arity() == 2 { ("a: f64, b: f64", "a, b") } else { ("x: f64", "x") };
+        let result = if *function == Function::SinCos { "(f64, f64)" } else { "f64" };
+        // Writing to a string does not fail.
+        let _ = write!(
+            text,
+            "\n#[inline]\n#[must_use]\npub fn {name}({arguments}) -> {result} {{\n    {name}::{name}({names})\n}}\n"
+        );
+    }
+    for piece in pieces(functions, fma) {
+        let _ = write!(text, "\nmod {} {{\n{}}}\n", piece.name, indented(piece.text));
+    }
+    text
+}
+
+fn indented(text: &str) -> String {
+    let mut result = String::with_capacity(text.len() * 5 / 4);
+    for line in text.lines() {
+        if !line.is_empty() {
+            result.push_str("    ");
+            result.push_str(line);
+        }
+        result.push('\n');
+    }
+    result
+}
+
+fn module_of(function: Function) -> &'static str {
+    match function {
+        Function::SinCos => "sin_cos",
+        other => other.name(),
+    }
+}
