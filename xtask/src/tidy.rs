@@ -15,10 +15,10 @@ pub const LAYERS: &[(&str, &[&str])] = &[
     ("chainrule-graph", &["chainrule-base", "chainrule-ops"]),
     ("chainrule-accumulate", &["chainrule-base", "chainrule-ops", "chainrule-graph"]),
     ("chainrule-kernel", &["chainrule-base", "chainrule-ops", "chainrule-ir", "chainrule-graph"]),
-    ("chainrule-runtime", &["chainrule-base", "chainrule-kernel"]),
+    ("chainrule-runtime", &["chainrule-base", "chainrule-ops", "chainrule-kernel"]),
+    ("chainrule-native", &["chainrule-base", "chainrule-ops", "chainrule-kernel", "chainrule-runtime"]),
     ("chainrule-interpret", &["chainrule-base", "chainrule-ops", "chainrule-kernel", "chainrule-runtime"]),
     ("chainrule-c", &["chainrule-base", "chainrule-ops", "chainrule-kernel"]),
-    ("chainrule-native", &["chainrule-base", "chainrule-ops", "chainrule-kernel"]),
     (
         "chainrule",
         &[

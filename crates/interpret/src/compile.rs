@@ -10,10 +10,11 @@
 
 use crate::bytecode::{Code, Slot, ZERO, varies};
 use chainrule_base::{Diagnostic, Id, Poly};
+use chainrule_kernel::addresses::{kept_addresses, split_constant};
 use chainrule_kernel::liveness::{Liveness, varying};
 use chainrule_kernel::{Carried, Class, Event, Instr, Kernel, Reg, events};
 use chainrule_ops::{Op, Type};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Bytecode and its tables.
 #[derive(Debug)]
@@ -40,7 +41,7 @@ pub(crate) fn compile(kernel: &Kernel) -> Result<Compiled, Diagnostic> {
     }
     let lives = Liveness::new(kernel.regs.len(), &events);
     let varying = varying(kernel.regs.len(), &events);
-    let hoisted = hoistable(&events, &lives);
+    let hoisted = kept_addresses(&events, &lives);
     let mut by_last: Vec<(u32, Reg)> = kernel.regs.ids().map(|r| (lives.last[r.index()], r)).collect();
     by_last.sort_unstable();
     let mut compiler = Compiler {
@@ -84,52 +85,6 @@ pub(crate) fn compile(kernel: &Kernel) -> Result<Compiled, Diagnostic> {
         size_slots,
         lanes: compiler.lanes,
     })
-}
-
-/// Splits off the constant term, when it fits into an instruction.
-fn split_constant(at: &Poly<Reg>) -> (Poly<Reg>, i32) {
-    let constant = at.terms().find(|(m, _)| m.is_empty()).map_or(0, |(_, c)| c);
-    match i32::try_from(constant) {
-        Ok(0) | Err(_) => (at.clone(), 0),
-        Ok(offset) => (at.sub(&Poly::constant(constant)), offset),
-    }
-}
-
-/// For each opening event of a loop, the addresses (without constant terms) to keep in slots.
-fn hoistable(events: &[Event<'_>], lives: &Liveness) -> BTreeMap<u32, Vec<Poly<Reg>>> {
-    let mut found: BTreeMap<u32, Vec<Poly<Reg>>> = BTreeMap::new();
-    let mut seen: BTreeSet<(u32, Poly<Reg>)> = BTreeSet::new();
-    let mut open: Vec<(u32, Option<Reg>)> = Vec::new();
-    for (at, event) in (1u32..).zip(events) {
-        let address = match event {
-            Event::For { index, .. } => {
-                open.push((at, Some(*index)));
-                continue;
-            }
-            Event::While { .. } => {
-                open.push((at, None));
-                continue;
-            }
-            Event::EndFor { .. } | Event::EndWhile { .. } => {
-                open.pop();
-                continue;
-            }
-            Event::Instr(Instr::Load { at: address, .. } | Instr::Store { at: address, .. }) => address,
-            _ => continue,
-        };
-        let Some((begin, index)) = open.last() else { continue };
-        if address.as_constant().is_some() {
-            continue;
-        }
-        let (rest, _) = split_constant(address);
-        let fits = rest.as_var().is_none()
-            && rest.vars().iter().all(|v| Some(*v) == *index || lives.def[v.index()] < *begin)
-            && index.is_none_or(|i| rest.split_linear(i).is_some());
-        if fits && seen.insert((*begin, rest.clone())) {
-            found.entry(*begin).or_default().push(rest);
-        }
-    }
-    found
 }
 
 /// Slots of one kind.
@@ -650,18 +605,4 @@ impl Compiler<'_> {
 
 fn unbalanced() -> Diagnostic {
     Diagnostic::bug("the events of a kernel do not close what they open")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_constant_term_goes_into_the_instruction() {
-        let r = Poly::var(Reg::new(0));
-        assert_eq!(split_constant(&r.add(&Poly::constant(3))), (r.clone(), 3));
-        assert_eq!(split_constant(&Poly::constant(7)), (Poly::zero(), 7));
-        let far = r.add(&Poly::constant(i64::MAX));
-        assert_eq!(split_constant(&far), (far.clone(), 0));
-    }
 }

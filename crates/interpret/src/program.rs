@@ -54,16 +54,11 @@ impl Program {
     /// # Errors
     /// A user's function that cannot be called inside the process; a kernel that breaks its rules.
     pub fn new(kernel: &Kernel) -> Result<Self, Diagnostic> {
-        for external in &kernel.externals {
-            if external.call.is_none() {
-                return Err(Diagnostic::error(format!("the function `{}` cannot be called here", external.name))
-                    .with_reason("it has a C name, but nothing that computes it inside the process")
-                    .with_help("give it a Rust function as well, or emit C and link it there"));
-            }
-        }
+        let layout = Layout::new(kernel);
+        layout.check_externals()?;
         let compiled = Arc::new(compile(kernel)?);
         let max_arity = kernel.externals.iter().map(|e| e.arity).max().unwrap_or(0);
-        Ok(Self { compiled, layout: Layout::new(kernel), max_arity })
+        Ok(Self { compiled, layout, max_arity })
     }
 
     /// The kernel's name.

@@ -9,6 +9,7 @@ use crate::memory::Arguments;
 use crate::{Program, RunError, Sizes, Workspace};
 use chainrule_kernel::{Class, Place};
 use chainrule_ops::{Op, Type};
+use chainrule_runtime::Reason;
 
 /// Runs `program` on `arguments`, which fit `sizes`, as does `workspace`.
 pub(crate) fn run<A: Arguments>(
@@ -99,16 +100,6 @@ pub(crate) fn call_row(op: Op, args: [Slot; 3], real: impl Fn(Slot) -> f64, int:
     (row.value)(&values[..row.args.len()])
 }
 
-/// Why `op` has no integer result for `args`.
-fn without_result(op: Op, args: &[i64]) -> String {
-    let shown: Vec<String> = args[..op.arity()].iter().map(ToString::to_string).collect();
-    let shown = shown.join(" and ");
-    match op {
-        Op::Quot | Op::Mod if args[1] == 0 => format!("this is a division by zero, of {shown}"),
-        _ => format!("the arguments are {shown}"),
-    }
-}
-
 /// Runs an operation on integers or a jump; returns where to go on.
 #[inline]
 pub(crate) fn integer(program: &Program, code: Code, i: &mut [i64], pc: usize) -> Result<usize, RunError> {
@@ -131,15 +122,14 @@ pub(crate) fn integer(program: &Program, code: Code, i: &mut [i64], pc: usize) -
             let row = op.row();
             let values = args.map(|slot| i[slot as usize]);
             let value = row.int.and_then(|int| int(&values[..row.args.len()]));
-            i[d as usize] =
-                value.ok_or_else(|| program.layout.failure(failure as usize, without_result(op, &values)))?;
+            i[d as usize] = value.ok_or_else(|| {
+                program.layout.failure(failure as usize, &Reason::NoResult(op, &values[..op.arity()]))
+            })?;
         }
         Code::CheckIndex { index, len, failure } => {
             let (index, len) = (i[index as usize], i[len as usize]);
             if !(0..len).contains(&index) {
-                return Err(program
-                    .layout
-                    .failure(failure as usize, format!("the index is {index}, the length {len}")));
+                return Err(program.layout.failure(failure as usize, &Reason::Index { index, len }));
             }
         }
         Code::Jump { to } => return Ok(to as usize),
@@ -162,7 +152,7 @@ pub(crate) fn integer(program: &Program, code: Code, i: &mut [i64], pc: usize) -
         }
         Code::Limit { counter, limit, failure } => {
             if i[counter as usize] >= i[limit as usize] {
-                return Err(program.layout.failure(failure as usize, format!("the limit is {}", i[limit as usize])));
+                return Err(program.layout.failure(failure as usize, &Reason::Limit(i[limit as usize])));
             }
             i[counter as usize] += 1;
         }

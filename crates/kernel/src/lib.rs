@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | [`kernel`] | the IR itself |
 //! | [`mod@events`] | a kernel as flat events, for backends |
+//! | [`addresses`] | what of an address stays the same in a loop, for backends |
 //! | [`liveness`] | lives of registers, for backends |
 //! | [`mod@verify`] | its invariants, checked |
 //! | [`mod@check_layout`] | its memory plan, checked for given sizes |
@@ -16,6 +17,7 @@
 //! | [`from_ir`] | lowering a function of the array IR |
 //! | `memory` | the memory plan: lengths and offsets over sizes |
 
+pub mod addresses;
 pub mod check_layout;
 pub mod counts;
 pub mod events;

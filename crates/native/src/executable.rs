@@ -77,6 +77,11 @@ impl Executable {
         self.map[..self.len].get(offset).map(std::ptr::from_ref)
     }
 
+    /// The code and its constants.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.map[..self.len]
+    }
+
     /// How many bytes there are.
     pub(crate) fn len(&self) -> usize {
         self.len

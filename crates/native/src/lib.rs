@@ -2,6 +2,11 @@
 //!
 //! | module | owns |
 //! | --- | --- |
+//! | [`program`] | a kernel as machine code: compiling, running one point or a batch |
+//! | [`workspace`] | the memory of running code |
+//! | `batch` | points between the caller's strides and lanes |
+//! | `lower` | from a kernel to instructions |
+//! | `support` | what machine code calls back |
 //! | [`level`] | what the processor has: AVX2 with FMA, or AVX-512 |
 //! | `asm` | the encoder: instructions, labels and constants to bytes |
 //! | `executable` | memory that holds code, never writable and executable at once |
@@ -10,13 +15,19 @@
 //! On other processors and systems the crate is empty. Two modules touch the outside and nothing else
 //! does: `executable` maps memory, `perf_map` writes a file.
 #![cfg(all(target_arch = "x86_64", unix))]
+#![allow(unsafe_code)]
 
 #[allow(dead_code, unused_imports, reason = "the encoder is whole; the lowering uses what it needs of it")]
 pub(crate) mod asm;
-#[allow(dead_code, reason = "the lowering is built on it")]
+mod batch;
 pub(crate) mod executable;
 pub mod level;
-#[allow(dead_code, reason = "the lowering is built on it")]
+mod lower;
 pub(crate) mod perf_map;
+pub mod program;
+mod support;
+pub mod workspace;
 
 pub use level::Level;
+pub use program::{Options, Program};
+pub use workspace::Workspace;

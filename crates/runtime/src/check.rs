@@ -2,8 +2,9 @@
 //!
 //! In: sizes that were bound, and arguments. Out: nothing, or what does not fit; nothing is written before.
 
+use crate::error::Reason;
 use crate::{Layout, RunError, Sizes, Slice, SliceMut, Strided, StridedMut};
-use chainrule_base::count;
+use chainrule_base::{Diagnostic, count};
 use chainrule_kernel::{Class, SizeSource};
 use std::sync::Arc;
 
@@ -98,13 +99,29 @@ impl Layout {
         Ok(())
     }
 
+    /// Whether all users' functions can be called inside the process.
+    ///
+    /// # Errors
+    /// The first that cannot.
+    pub fn check_externals(&self) -> Result<(), Diagnostic> {
+        match self.kernel.externals.iter().find(|external| external.call.is_none()) {
+            None => Ok(()),
+            Some(external) => Err(Diagnostic::error(format!("the function `{}` cannot be called here", external.name))
+                .with_reason("it has a C name, but nothing that computes it inside the process")
+                .with_help("give it a Rust function as well, or emit C and link it there")),
+        }
+    }
+
     /// The failure of this index of the kernel, by these numbers.
     #[must_use]
-    pub fn failure(&self, idx: usize, reason: String) -> RunError {
+    pub fn failure(&self, idx: usize, reason: &Reason<'_>) -> RunError {
         match self.kernel.failures.get(idx) {
-            Some((message, span)) => {
-                RunError::Failure { message: message.clone(), reason: Some(reason), span: *span, point: None }
-            }
+            Some((message, span)) => RunError::Failure {
+                message: message.clone(),
+                reason: Some(reason.to_string()),
+                span: *span,
+                point: None,
+            },
             None => RunError::Bug(format!("failure {idx} of kernel `{}` has no message", self.kernel.name)),
         }
     }

@@ -2,6 +2,7 @@
 
 use chainrule_base::Span;
 use chainrule_base::diagnostic::{Diagnostic, Label};
+use chainrule_ops::Op;
 use std::fmt;
 
 /// A failure to run.
@@ -30,6 +31,41 @@ pub enum RunError {
     },
     /// The kernel breaks its own rules: an address outside its buffer.
     Bug(String),
+}
+
+/// The numbers by which a check failed.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Reason<'a> {
+    /// An index is not below a length, or negative.
+    Index {
+        /// The index.
+        index: i64,
+        /// The length.
+        len: i64,
+    },
+    /// A loop ran more often than this.
+    Limit(i64),
+    /// An integer operator has no result for these arguments.
+    NoResult(Op, &'a [i64]),
+}
+
+impl fmt::Display for Reason<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Index { index, len } => write!(f, "the index is {index}, the length {len}"),
+            Self::Limit(limit) => write!(f, "the limit is {limit}"),
+            Self::NoResult(op, args) => {
+                let shown: Vec<String> = args.iter().map(ToString::to_string).collect();
+                let shown = shown.join(" and ");
+                match op {
+                    Op::Quot | Op::Mod if args.get(1) == Some(&0) => {
+                        write!(f, "this is a division by zero, of {shown}")
+                    }
+                    _ => write!(f, "the arguments are {shown}"),
+                }
+            }
+        }
+    }
 }
 
 impl RunError {

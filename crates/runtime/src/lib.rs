@@ -16,5 +16,5 @@ pub mod error;
 pub mod sizes;
 
 pub use arguments::{Slice, SliceMut, Strided, StridedMut};
-pub use error::RunError;
+pub use error::{Reason, RunError};
 pub use sizes::{Layout, Sizes, scalar};

@@ -1,7 +1,7 @@
 //! What instructions work on: registers, memory, and how many lanes of them.
 
 /// A general register.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Gpr(pub u8);
 
 /// The general registers by their names.
@@ -25,7 +25,7 @@ impl Gpr {
 }
 
 /// A vector register of any width: 0 to 15, and with AVX-512 to 31.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Xmm(pub u8);
 
 /// A mask register of AVX-512, k0 to k7. As a write mask k0 means "all lanes", so no masked instruction takes

@@ -1,0 +1,75 @@
+//! What of an address stays the same in a loop, for backends.
+//!
+//! The part of an address without its constant term that depends on nothing inside the innermost loop but
+//! the loop's index, and on that linearly, can be kept: it is set before the loop and stepped after each
+//! iteration.
+
+use crate::Instr;
+use crate::events::Event;
+use crate::kernel::Reg;
+use crate::liveness::Liveness;
+use chainrule_base::{Id, Poly};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Splits off the constant term, when it fits into an instruction.
+#[must_use]
+pub fn split_constant(at: &Poly<Reg>) -> (Poly<Reg>, i32) {
+    let constant = at.terms().find(|(m, _)| m.is_empty()).map_or(0, |(_, c)| c);
+    match i32::try_from(constant) {
+        Ok(0) | Err(_) => (at.clone(), 0),
+        Ok(offset) => (at.sub(&Poly::constant(constant)), offset),
+    }
+}
+
+/// For each opening event of a loop, by its number from 1, the addresses (without constant terms) to keep.
+/// `O(n log n)`.
+#[must_use]
+pub fn kept_addresses(events: &[Event<'_>], lives: &Liveness) -> BTreeMap<u32, Vec<Poly<Reg>>> {
+    let mut found: BTreeMap<u32, Vec<Poly<Reg>>> = BTreeMap::new();
+    let mut seen: BTreeSet<(u32, Poly<Reg>)> = BTreeSet::new();
+    let mut open: Vec<(u32, Option<Reg>)> = Vec::new();
+    for (at, event) in (1u32..).zip(events) {
+        let address = match event {
+            Event::For { index, .. } => {
+                open.push((at, Some(*index)));
+                continue;
+            }
+            Event::While { .. } => {
+                open.push((at, None));
+                continue;
+            }
+            Event::EndFor { .. } | Event::EndWhile { .. } => {
+                open.pop();
+                continue;
+            }
+            Event::Instr(Instr::Load { at: address, .. } | Instr::Store { at: address, .. }) => address,
+            _ => continue,
+        };
+        let Some((begin, index)) = open.last() else { continue };
+        if address.as_constant().is_some() {
+            continue;
+        }
+        let (rest, _) = split_constant(address);
+        let fits = rest.as_var().is_none()
+            && rest.vars().iter().all(|v| Some(*v) == *index || lives.def[v.index()] < *begin)
+            && index.is_none_or(|i| rest.split_linear(i).is_some());
+        if fits && seen.insert((*begin, rest.clone())) {
+            found.entry(*begin).or_default().push(rest);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_constant_term_goes_into_the_instruction() {
+        let r = Poly::var(Reg::new(0));
+        assert_eq!(split_constant(&r.add(&Poly::constant(3))), (r.clone(), 3));
+        assert_eq!(split_constant(&Poly::constant(7)), (Poly::zero(), 7));
+        let far = r.add(&Poly::constant(i64::MAX));
+        assert_eq!(split_constant(&far), (far.clone(), 0));
+    }
+}

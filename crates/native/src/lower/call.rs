@@ -1,0 +1,276 @@
+//! Calls: operators that are no instruction, integer operators, users' functions, copies.
+//!
+//! The System V convention preserves no vector register, so before a call all that is needed after it goes to
+//! memory. Functions are reached through the constants.
+
+use super::frame::{Header, lanes};
+use super::plan::{Home, NEVER, Number};
+use super::{Result, SCRATCH, Site, Writer};
+use crate::asm::{Condition, Gpr, Mem, Shape, Xmm};
+use crate::support;
+use chainrule_base::Id;
+use chainrule_kernel::{BufferId, Reg};
+use chainrule_ops::Op;
+
+impl Writer<'_> {
+    fn call_address(&mut self, address: usize) {
+        let at = self.asm.constant(address as u64);
+        self.asm.call_m(Mem::Constant(at));
+    }
+
+    /// What calls destroy and the block needs goes to memory; the arguments, if in registers, stay there too.
+    fn before_call(&mut self) -> Result<()> {
+        let (asm, frame, shape) = (&mut self.asm, self.frame, self.shape);
+        self.registers.spill_all(|x, slot| asm.store(shape, frame.slot(slot), x));
+        let mut pinned = self.plan.pinned;
+        while pinned != 0 {
+            let x = pinned.trailing_zeros();
+            pinned &= pinned - 1;
+            let slot = match self.pinned_slots[x as usize] {
+                Some(slot) => slot,
+                None => {
+                    let slot = self.registers.reserve_slots(1);
+                    self.pinned_slots[x as usize] = Some(slot);
+                    slot
+                }
+            };
+            let mem = self.frame.slot(slot);
+            self.asm.store(self.shape, mem, Xmm(x as u8));
+        }
+        Ok(())
+    }
+
+    fn after_call(&mut self) {
+        self.registers.clear();
+        self.registers.end();
+        let mut pinned = self.plan.pinned;
+        while pinned != 0 {
+            let x = pinned.trailing_zeros();
+            pinned &= pinned - 1;
+            if let Some(slot) = self.pinned_slots[x as usize] {
+                let mem = self.frame.slot(slot);
+                self.asm.load(self.shape, Xmm(x as u8), mem);
+            }
+        }
+        for i in 0..self.plan.fragile_pointers.len() {
+            let buffer = self.plan.fragile_pointers[i];
+            if let Home::Gpr(g) = self.plan.homes[self.plan.first_pointer + buffer.index()] {
+                let mem = self.frame.word(self.plan.words.pointer(buffer));
+                self.asm.mov_rm(g, mem);
+            }
+        }
+    }
+
+    /// Writes the arguments to slots one after the other; returns the first.
+    fn arguments_to_slots(&mut self, args: &[Reg]) -> Result<u32> {
+        let first = self.call_slots(args.len().max(1) as u32);
+        let begin = self.cursor;
+        for (i, r) in (0..).zip(args) {
+            let next = self.next_use();
+            let x = self.in_register(*r, next)?;
+            let mem = self.frame.slot(first + i);
+            self.asm.store(self.shape, mem, x);
+            // There may be more arguments than registers.
+            self.registers.unlock(x);
+        }
+        for (i, r) in args.iter().enumerate() {
+            self.release(*r, self.plan.next[begin + i]);
+        }
+        Ok(first)
+    }
+
+    /// So many slots in a row for arguments, the same ones for all calls that need no more.
+    fn call_slots(&mut self, n: u32) -> u32 {
+        if let Some((first, len)) = self.argument_slots
+            && len >= n
+        {
+            return first;
+        }
+        let first = self.registers.reserve_slots(n);
+        self.argument_slots = Some((first, n));
+        first
+    }
+
+    /// Takes a result from the slot where a call left it.
+    fn result_from_slot(&mut self, dst: Reg, slot: u32) -> Result<()> {
+        let next = self.next_use();
+        if self.plan.homes[dst.index()] == Home::Local && next == NEVER {
+            return Ok(());
+        }
+        let d = self.destination(dst, next)?;
+        let mem = self.frame.slot(slot);
+        self.asm.load(self.shape, d, mem);
+        self.defined(dst, d, next);
+        Ok(())
+    }
+
+    /// An operator by its row.
+    pub(super) fn call_op(&mut self, dst: Reg, op: Op, args: &[Reg]) -> Result<()> {
+        self.save_masks()?;
+        let row = op as i64;
+        if self.shape == Shape::One && args.len() <= 2 {
+            let from = self.arguments_to_registers(args)?;
+            self.before_call()?;
+            self.place(&from);
+            self.asm.mov_ri(Gpr::RDI, row);
+            self.call_address(if args.len() == 1 {
+                support::call1 as *const () as usize
+            } else {
+                support::call2 as *const () as usize
+            });
+            self.after_call();
+            return self.result_from(dst);
+        }
+        let first = self.arguments_to_slots(args)?;
+        self.before_call()?;
+        let mem = self.frame.slot(first);
+        self.asm.mov_ri(Gpr::RDI, row);
+        self.asm.mov_ri(Gpr::RSI, args.len() as i64);
+        self.asm.mov_ri(Gpr::RDX, lanes(self.shape) as i64);
+        self.asm.lea(Gpr::RCX, mem);
+        self.leave_lanes();
+        self.call_address(support::call_row as *const () as usize);
+        self.after_call();
+        self.result_from_slot(dst, first)
+    }
+
+    /// Takes a result from the first vector register.
+    fn result_from(&mut self, dst: Reg) -> Result<()> {
+        let next = self.next_use();
+        let result = Xmm(0);
+        match self.plan.homes[dst.index()] {
+            Home::Xmm(x) => self.asm.mov(self.shape, x, result),
+            Home::Local if next == NEVER => {}
+            _ => {
+                // All registers of the pool are free, and the first is one of them.
+                let d = self.take(dst, next)?;
+                if d != result {
+                    self.asm.mov(self.shape, d, result);
+                }
+                self.defined(dst, d, next);
+            }
+        }
+        Ok(())
+    }
+
+    /// The arguments in registers, any.
+    fn arguments_to_registers(&mut self, args: &[Reg]) -> Result<Vec<Xmm>> {
+        let mut next = Vec::new();
+        let mut from = Vec::new();
+        for r in args {
+            let after = self.next_use();
+            next.push(after);
+            from.push(self.in_register(*r, after)?);
+        }
+        for (r, after) in args.iter().zip(next) {
+            self.release(*r, after);
+        }
+        Ok(from)
+    }
+
+    /// Moves arguments, at most two, to the first vector registers.
+    fn place(&mut self, from: &[Xmm]) {
+        match *from {
+            [a] if a != Xmm(0) => self.asm.mov(self.shape, Xmm(0), a),
+            [a, b] => {
+                let mut b = b;
+                if b == Xmm(0) && a != Xmm(0) {
+                    // All others are free: what they held is in memory.
+                    let spare = if a == Xmm(2) { Xmm(3) } else { Xmm(2) };
+                    self.asm.mov(self.shape, spare, b);
+                    b = spare;
+                }
+                if a != Xmm(0) {
+                    self.asm.mov(self.shape, Xmm(0), a);
+                }
+                if b != Xmm(1) {
+                    self.asm.mov(self.shape, Xmm(1), b);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A user's function.
+    pub(super) fn call_external(&mut self, dst: Reg, function: usize, args: &[Reg]) -> Result<()> {
+        self.save_masks()?;
+        let first = self.arguments_to_slots(args)?;
+        self.before_call()?;
+        let (calls, mem) = (self.frame.word(Header::CALLS), self.frame.slot(first));
+        self.asm.mov_rm(Gpr::RDI, calls);
+        self.asm.mov_ri(Gpr::RSI, function as i64);
+        self.asm.mov_ri(Gpr::RDX, lanes(self.shape) as i64);
+        self.asm.lea(Gpr::RCX, mem);
+        self.leave_lanes();
+        self.call_address(support::call_external as *const () as usize);
+        let label = self.site(Site::Panic, &[]);
+        self.asm.test_rr(Gpr::RAX, Gpr::RAX);
+        self.asm.jcc(Condition::Equal, label);
+        self.after_call();
+        self.result_from_slot(dst, first)
+    }
+
+    /// An integer operator by its row.
+    pub(super) fn call_int_op(&mut self, dst: Reg, op: Op, args: &[Reg], failure: usize) -> Result<()> {
+        let [rax, ..] = SCRATCH;
+        self.save_masks()?;
+        self.before_call()?;
+        for (i, r) in (0..).zip(args) {
+            let from = self.number(r.index(), rax);
+            let mem = self.frame.word(Header::NUMBERS + i);
+            self.asm.mov_mr(mem, from);
+        }
+        let numbers = self.frame.word(Header::NUMBERS);
+        self.asm.mov_ri(Gpr::RDI, op as i64);
+        self.asm.mov_ri(Gpr::RSI, args.len() as i64);
+        self.asm.lea(Gpr::RDX, numbers);
+        self.leave_lanes();
+        self.call_address(support::call_int as *const () as usize);
+        // The numbers stand already where the failure wants them.
+        let label = self.site(Site::NoResult { failure, op }, &[]);
+        self.asm.test_rr(Gpr::RAX, Gpr::RAX);
+        self.asm.jcc(Condition::Equal, label);
+        self.after_call();
+        self.set_number(dst.index(), Gpr::RDX);
+        Ok(())
+    }
+
+    /// Copies what the numbers of the frame say: to, from, length.
+    pub(super) fn call_copy(&mut self, to: BufferId, from: BufferId) -> Result<()> {
+        self.before_call()?;
+        let word = |this: &Self, word: u32| this.frame.word(word);
+        let (to_at, from_at) = (word(self, self.plan.words.pointer(to)), word(self, self.plan.words.pointer(from)));
+        let (to_len, from_len) = (word(self, self.plan.words.length(to)), word(self, self.plan.words.length(from)));
+        let numbers = word(self, Header::NUMBERS);
+        self.asm.mov_rm(Gpr::RDI, to_at);
+        self.asm.mov_rm(Gpr::RSI, from_at);
+        self.asm.lea(Gpr::RDX, numbers);
+        self.asm.mov_rm(Gpr::RCX, to_len);
+        self.asm.mov_rm(Gpr::R8, from_len);
+        self.asm.mov_ri(Gpr::R9, lanes(self.shape) as i64);
+        self.leave_lanes();
+        self.call_address(support::copy as *const () as usize);
+        let label = self.site(Site::Outside, &[]);
+        self.asm.test_rr(Gpr::RAX, Gpr::RAX);
+        self.asm.jcc(Condition::Equal, label);
+        self.after_call();
+        Ok(())
+    }
+
+    /// Code that knows only SSE is slow while the upper lanes hold something.
+    fn leave_lanes(&mut self) {
+        if self.shape != Shape::One {
+            self.asm.vzeroupper();
+        }
+    }
+
+    /// For stubs: numbers into the words of the frame that tell why it failed.
+    pub(super) fn report(&mut self, numbers: &[Number]) {
+        let [rax, ..] = SCRATCH;
+        for (i, number) in (0..).zip(numbers) {
+            let from = self.number(*number, rax);
+            let mem = self.frame.word(Header::NUMBERS + i);
+            self.asm.mov_mr(mem, from);
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Loops and branches.
+//!
+//! At control nothing is in registers but globals that live there: a block starts with what the plan says.
+//! What a loop carries, and what a branch results in, changes at once: moves that would overwrite what
+//! another still reads go through a temporary.
+
+use super::plan::{Home, Kind, LoopPlan};
+use super::{OpenLoop, Result, SCRATCH, Site, Writer, bug};
+use crate::asm::{Alu, Condition, Xmm};
+use chainrule_base::{Id, Poly};
+use chainrule_kernel::{BufferId, Event, Reg};
+use std::collections::BTreeMap;
+
+impl Writer<'_> {
+    pub(super) fn control(&mut self, at: u32, event: &Event<'_>) -> Result<()> {
+        match event {
+            Event::Instr(_) => {}
+            Event::Copy { to, from, len } => self.copy(to, from, len)?,
+            Event::For { index, count, carried } => {
+                self.moves(carried.iter().map(|c| (c.var, c.init)))?;
+                let plan = self.loop_plan(at)?;
+                let from = self.poly(count, 1, true)?;
+                self.set_number(plan.count, from);
+                let (top, exit) = (self.asm.new_label(), self.asm.new_label());
+                self.asm.test_rr(from, from);
+                self.asm.jcc(Condition::LessEqual, exit);
+                let [rax, ..] = SCRATCH;
+                match self.plan.homes[index.index()] {
+                    Home::Gpr(g) => self.asm.mov_ri(g, 0),
+                    _ => {
+                        self.asm.mov_ri(rax, 0);
+                        self.set_number(index.index(), rax);
+                    }
+                }
+                self.set_kept(&plan, Some(*index))?;
+                self.asm.bind(top);
+                self.open(plan, top, exit);
+            }
+            Event::EndFor { index, carried } => {
+                self.moves(carried.iter().map(|c| (c.var, c.next)))?;
+                let open = self.loops.pop().ok_or_else(unbalanced)?;
+                self.step_kept(&open.plan);
+                let [rax, rcx, _] = SCRATCH;
+                let i = self.number(index.index(), rax);
+                self.asm.alu_ri(Alu::Add, i, 1);
+                self.set_number(index.index(), i);
+                let count = self.number(open.plan.count, rcx);
+                self.asm.alu_rr(Alu::Cmp, i, count);
+                self.asm.jcc(Condition::Less, open.top);
+                self.asm.bind(open.exit);
+            }
+            Event::While { carried, limit } => {
+                self.moves(carried.iter().map(|c| (c.var, c.init)))?;
+                let plan = self.loop_plan(at)?;
+                let from = self.poly(limit, 1, true)?;
+                self.set_number(plan.count, from);
+                let [rax, ..] = SCRATCH;
+                self.asm.mov_ri(rax, 0);
+                self.set_number(plan.counter, rax);
+                self.set_kept(&plan, None)?;
+                let (top, exit) = (self.asm.new_label(), self.asm.new_label());
+                self.asm.bind(top);
+                self.open(plan, top, exit);
+            }
+            Event::Test { holds, failure } => {
+                let [rax, rcx, _] = SCRATCH;
+                let Some(open) = self.loops.last() else { return Err(unbalanced()) };
+                let (exit, counter, limit) = (open.exit, open.plan.counter, open.plan.count);
+                let holds = self.number(holds.index(), rax);
+                self.asm.test_rr(holds, holds);
+                self.asm.jcc(Condition::Equal, exit);
+                let count = self.number(counter, rax);
+                let limit_in = self.number(limit, rcx);
+                self.asm.alu_rr(Alu::Cmp, count, limit_in);
+                let label = self.site(Site::Limit { failure: *failure }, &[limit]);
+                self.asm.jcc(Condition::GreaterEqual, label);
+                self.asm.alu_ri(Alu::Add, count, 1);
+                self.set_number(counter, count);
+            }
+            Event::EndWhile { carried } => {
+                self.moves(carried.iter().map(|c| (c.var, c.next)))?;
+                let open = self.loops.pop().ok_or_else(unbalanced)?;
+                self.step_kept(&open.plan);
+                self.asm.jmp(open.top);
+                self.asm.bind(open.exit);
+            }
+            Event::If { condition } => {
+                let [rax, ..] = SCRATCH;
+                let otherwise = self.asm.new_label();
+                let condition = self.number(condition.index(), rax);
+                self.asm.test_rr(condition, condition);
+                self.asm.jcc(Condition::Equal, otherwise);
+                self.branches.push(otherwise);
+            }
+            Event::Else { choices } => {
+                self.moves(choices.iter().map(|c| (c.var, c.then)))?;
+                let end = self.asm.new_label();
+                self.asm.jmp(end);
+                let otherwise = self.branches.pop().ok_or_else(unbalanced)?;
+                self.asm.bind(otherwise);
+                self.branches.push(end);
+            }
+            Event::EndIf { choices } => {
+                self.moves(choices.iter().map(|c| (c.var, c.otherwise)))?;
+                let end = self.branches.pop().ok_or_else(unbalanced)?;
+                self.asm.bind(end);
+            }
+        }
+        Ok(())
+    }
+
+    fn loop_plan(&mut self, at: u32) -> Result<LoopPlan> {
+        self.plan.loops.remove(&at).ok_or_else(|| bug("a loop has no plan"))
+    }
+
+    fn open(&mut self, plan: LoopPlan, top: crate::asm::Label, exit: crate::asm::Label) {
+        let kept = plan.kept.iter().map(|(address, place, _)| (address.clone(), *place)).collect();
+        self.loops.push(OpenLoop { plan, kept, top, exit });
+    }
+
+    /// Moves values from place to place, all at once.
+    fn moves(&mut self, pairs: impl Iterator<Item = (Reg, Reg)>) -> Result<()> {
+        let mut source: BTreeMap<Home, (Home, Kind)> = BTreeMap::new();
+        let mut readers: BTreeMap<Home, u32> = BTreeMap::new();
+        for (d, a) in pairs {
+            let (to, from) = (self.plan.homes[d.index()], self.plan.homes[a.index()]);
+            if to != from && to != Home::Local {
+                source.insert(to, (from, self.plan.kinds[d.index()]));
+                *readers.entry(from).or_insert(0) += 1;
+            }
+        }
+        let mut ready: Vec<Home> = source.keys().copied().filter(|d| !readers.contains_key(d)).collect();
+        let mut saved_xmm: Option<Xmm> = None;
+        loop {
+            while let Some(d) = ready.pop() {
+                let Some((a, _)) = source.remove(&d) else { continue };
+                self.move_home(d, a)?;
+                if let Some(n) = readers.get_mut(&a) {
+                    *n -= 1;
+                    if *n == 0 {
+                        readers.remove(&a);
+                        if source.contains_key(&a) {
+                            ready.push(a);
+                        }
+                    }
+                }
+            }
+            // Cycles are left: one value goes to a temporary, and its one reader takes it from there.
+            let Some((saved, (_, kind))) = source.iter().next().map(|(d, s)| (*d, *s)) else { break };
+            let temporary = match kind {
+                Kind::Int => Home::Gpr(SCRATCH[2]),
+                Kind::Real | Kind::Truth => {
+                    let x = match saved_xmm {
+                        Some(x) => x,
+                        None => self.temporary()?,
+                    };
+                    saved_xmm = Some(x);
+                    Home::Xmm(x)
+                }
+            };
+            self.move_home(temporary, saved)?;
+            if let Some((_, from)) = source.iter_mut().map(|(d, (from, _))| (d, from)).find(|(_, from)| **from == saved)
+            {
+                *from = temporary;
+            }
+            readers.remove(&saved);
+            readers.insert(temporary, 1);
+            ready.push(saved);
+        }
+        if let Some(x) = saved_xmm {
+            self.registers.give_back(x);
+        }
+        self.registers.end();
+        Ok(())
+    }
+
+    fn move_home(&mut self, to: Home, from: Home) -> Result<()> {
+        let [rax, ..] = SCRATCH;
+        match (to, from) {
+            (Home::Xmm(to), Home::Xmm(from)) => self.asm.mov(self.shape, to, from),
+            (Home::Xmm(to), Home::Slot(from)) => {
+                let mem = self.frame.slot(from);
+                self.asm.load(self.shape, to, mem);
+            }
+            (Home::Slot(to), Home::Xmm(from)) => {
+                let mem = self.frame.slot(to);
+                self.asm.store(self.shape, mem, from);
+            }
+            (Home::Slot(_), Home::Slot(_)) => {
+                let x = self.temporary()?;
+                self.move_home(Home::Xmm(x), from)?;
+                self.move_home(to, Home::Xmm(x))?;
+                self.registers.give_back(x);
+                self.registers.unlock(x);
+            }
+            (Home::Gpr(to), Home::Gpr(from)) => self.asm.mov_rr(to, from),
+            (Home::Gpr(to), Home::Word(from)) => {
+                let mem = self.frame.word(from);
+                self.asm.mov_rm(to, mem);
+            }
+            (Home::Word(to), Home::Gpr(from)) => {
+                let mem = self.frame.word(to);
+                self.asm.mov_mr(mem, from);
+            }
+            (Home::Word(_), Home::Word(_)) => {
+                self.move_home(Home::Gpr(rax), from)?;
+                self.move_home(to, Home::Gpr(rax))?;
+            }
+            _ => return Err(bug("a value moves to a place of another kind")),
+        }
+        Ok(())
+    }
+
+    fn copy(&mut self, to: &(BufferId, Poly<Reg>), from: &(BufferId, Poly<Reg>), len: &Poly<Reg>) -> Result<()> {
+        for (i, poly) in [&to.1, &from.1, len].into_iter().enumerate() {
+            let value = self.poly(poly, 1, true)?;
+            let mem = self.frame.word(super::frame::Header::NUMBERS + i as u32);
+            self.asm.mov_mr(mem, value);
+        }
+        self.call_copy(to.0, from.0)
+    }
+}
+
+fn unbalanced() -> chainrule_base::Diagnostic {
+    bug("the events of a kernel do not close what they open")
+}

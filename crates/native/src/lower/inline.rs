@@ -1,0 +1,279 @@
+//! Scalar operators that are instructions.
+//!
+//! They compute what the operators' rows say, bit for bit: `min(a, b)` is `b < a ? b : a`, which is the
+//! instruction with its arguments exchanged; comparisons with NaN are false.
+
+use super::masks::mask_logic;
+use super::plan::{Kind, NEVER};
+use super::{Result, Writer};
+use crate::asm::{Alu, Arith, Condition, Logic, Mask, Predicate, Rounding, Shape, Source, Xmm};
+use crate::level::Level;
+use chainrule_base::Id;
+use chainrule_kernel::Reg;
+use chainrule_ops::Op;
+
+const SIGN: u64 = 1 << 63;
+
+/// How an operator is made.
+enum Form {
+    /// An arithmetic instruction; whether its arguments may be exchanged, or must be.
+    Arith(Arith, Order),
+    /// A bitwise one with a constant.
+    Bits(Logic, u64),
+    Sqrt,
+    Round(Rounding),
+    Compare(Predicate),
+    Connect(Logic),
+    Not,
+    Select,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    Fixed,
+    Free,
+    Exchanged,
+}
+
+fn form(op: Op) -> Option<Form> {
+    Some(match op {
+        Op::Add => Form::Arith(Arith::Add, Order::Free),
+        Op::Sub => Form::Arith(Arith::Sub, Order::Fixed),
+        Op::Mul => Form::Arith(Arith::Mul, Order::Free),
+        Op::Div => Form::Arith(Arith::Div, Order::Fixed),
+        Op::Min => Form::Arith(Arith::Min, Order::Exchanged),
+        Op::Max => Form::Arith(Arith::Max, Order::Exchanged),
+        Op::Neg => Form::Bits(Logic::Xor, SIGN),
+        Op::Abs => Form::Bits(Logic::And, !SIGN),
+        Op::Sqrt => Form::Sqrt,
+        Op::Floor => Form::Round(Rounding::Floor),
+        Op::Ceil => Form::Round(Rounding::Ceil),
+        Op::Lt => Form::Compare(Predicate::Less),
+        Op::Le => Form::Compare(Predicate::LessEqual),
+        Op::Eq => Form::Compare(Predicate::Equal),
+        Op::And => Form::Connect(Logic::And),
+        Op::Or => Form::Connect(Logic::Or),
+        Op::Not => Form::Not,
+        Op::Select => Form::Select,
+        _ => return None,
+    })
+}
+
+/// Whether `op` is made without a call.
+pub(super) fn is_inline(op: Op) -> bool {
+    form(op).is_some()
+}
+
+impl Writer<'_> {
+    pub(super) fn op(&mut self, dst: Reg, op: Op, args: &[Reg; 3]) -> Result<()> {
+        let [a, b, c] = *args;
+        match form(op) {
+            None => self.call_op(dst, op, &args[..op.arity()]),
+            Some(Form::Arith(arith, order)) => self.arith(arith, order, dst, a, b),
+            Some(Form::Bits(logic, bits)) => {
+                let next = self.next_use();
+                let x = self.in_register(a, next)?;
+                self.release(a, next);
+                let pattern = self.pattern(bits);
+                self.finish(dst, |this, d| this.asm.logic(logic, this.shape, d, x, pattern))
+            }
+            Some(Form::Sqrt) => {
+                let next = self.next_use();
+                let source = self.source(a, next)?;
+                self.release(a, next);
+                self.finish(dst, |this, d| this.asm.sqrt(this.shape, d, source))
+            }
+            Some(Form::Round(mode)) => {
+                let next = self.next_use();
+                let source = self.source(a, next)?;
+                self.release(a, next);
+                self.finish(dst, |this, d| this.asm.round(mode, this.shape, d, source))
+            }
+            Some(Form::Compare(predicate)) => self.compare(predicate, dst, a, b),
+            Some(Form::Connect(logic)) => self.connect(logic, dst, a, b),
+            Some(Form::Not) => self.not(dst, a),
+            Some(Form::Select) => self.select(dst, a, b, c),
+        }
+    }
+
+    /// Writes what defines `dst`, whose operands were read and released.
+    fn finish(&mut self, dst: Reg, write: impl FnOnce(&mut Self, Xmm)) -> Result<()> {
+        let next = self.next_use();
+        let d = self.destination(dst, next)?;
+        write(self, d);
+        self.defined(dst, d, next);
+        Ok(())
+    }
+
+    /// The same for a truth value in a vector; where it is read as a number it becomes one.
+    fn finish_truth(&mut self, dst: Reg, write: impl FnOnce(&mut Self, Xmm)) -> Result<()> {
+        if self.plan.kinds[dst.index()] == Kind::Truth {
+            return self.finish(dst, write);
+        }
+        let [rax, ..] = super::SCRATCH;
+        let x = self.temporary()?;
+        write(self, x);
+        self.asm.movq_to(rax, x);
+        self.asm.alu_ri(Alu::And, rax, 1);
+        self.registers.give_back(x);
+        self.set_number(dst.index(), rax);
+        Ok(())
+    }
+
+    /// The same for a truth value in a mask register.
+    fn finish_mask(&mut self, dst: Reg, write: impl FnOnce(&mut Self, Mask)) -> Result<()> {
+        if self.plan.kinds[dst.index()] == Kind::Truth {
+            let next = self.next_use();
+            let k = self.take_mask(Some(dst), next)?;
+            write(self, k);
+            return self.defined_mask(dst, k, next);
+        }
+        let k = self.take_mask(None, NEVER)?;
+        write(self, k);
+        self.mask_number(k);
+        self.set_number(dst.index(), super::SCRATCH[0]);
+        Ok(())
+    }
+
+    fn arith(&mut self, op: Arith, order: Order, dst: Reg, a: Reg, b: Reg) -> Result<()> {
+        let (next_a, next_b) = (self.next_use(), self.next_use());
+        let (mut first, mut second) = ((a, next_a), (b, next_b));
+        let exchange = match order {
+            Order::Fixed => false,
+            Order::Exchanged => true,
+            // What is in a register goes first, so that the other may come from memory.
+            Order::Free => self.registers.register(a).is_none() && self.registers.register(b).is_some(),
+        };
+        if exchange {
+            std::mem::swap(&mut first, &mut second);
+        }
+        let x = self.in_register(first.0, first.1)?;
+        let source = if a == b { Source::Reg(x) } else { self.source(second.0, second.1)? };
+        self.release(a, next_a);
+        self.release(b, next_b);
+        self.finish(dst, |this, d| this.asm.arith(op, this.shape, d, x, source))
+    }
+
+    fn compare(&mut self, predicate: Predicate, dst: Reg, a: Reg, b: Reg) -> Result<()> {
+        let (next_a, next_b) = (self.next_use(), self.next_use());
+        let x = self.in_register(a, next_a)?;
+        let source = if a == b { Source::Reg(x) } else { self.source(b, next_b)? };
+        self.release(a, next_a);
+        self.release(b, next_b);
+        if self.level == Level::Avx512 {
+            return self.finish_mask(dst, |this, k| this.asm.compare_mask(predicate, this.shape, k, x, source));
+        }
+        self.finish_truth(dst, |this, d| this.asm.compare(predicate, this.shape, d, x, source))
+    }
+
+    fn connect(&mut self, logic: Logic, dst: Reg, a: Reg, b: Reg) -> Result<()> {
+        if self.level == Level::Avx512 {
+            let (k, l) = (self.truth_mask(a)?, self.truth_mask(b)?);
+            let op = mask_logic(logic);
+            return self.finish_mask(dst, |this, d| this.asm.mask_logic(op, d, k, l));
+        }
+        let x = self.truth(a)?;
+        let y = self.truth(b)?;
+        self.release_truths();
+        self.finish_truth(dst, |this, d| this.asm.logic(logic, this.shape, d, x, y))
+    }
+
+    fn not(&mut self, dst: Reg, a: Reg) -> Result<()> {
+        if self.level == Level::Avx512 {
+            let k = self.truth_mask(a)?;
+            return self.finish_mask(dst, |this, d| this.asm.mask_not(d, k));
+        }
+        let x = self.truth(a)?;
+        self.release_truths();
+        let ones = self.pattern(u64::MAX);
+        self.finish_truth(dst, |this, d| this.asm.logic(Logic::Xor, this.shape, d, x, ones))
+    }
+
+    fn select(&mut self, dst: Reg, condition: Reg, then: Reg, otherwise: Reg) -> Result<()> {
+        if self.level == Level::Avx512 {
+            let k = self.truth_mask(condition)?;
+            let (next_then, next_otherwise) = (self.next_use(), self.next_use());
+            let x = self.in_register(otherwise, next_otherwise)?;
+            let source = if then == otherwise { Source::Reg(x) } else { self.source(then, next_then)? };
+            self.release(then, next_then);
+            self.release(otherwise, next_otherwise);
+            return self.finish(dst, |this, d| this.asm.blend_mask(this.shape, d, x, source, k));
+        }
+        let mask = self.truth(condition)?;
+        let (next_then, next_otherwise) = (self.next_use(), self.next_use());
+        let x = self.in_register(otherwise, next_otherwise)?;
+        // The instruction reads 16 bytes for a scalar, so memory will not do.
+        let y = self.in_register(then, next_then)?;
+        self.release_truths();
+        self.release(then, next_then);
+        self.release(otherwise, next_otherwise);
+        self.finish(dst, |this, d| this.asm.blend(this.shape, d, x, y, mask))
+    }
+
+    /// An integer, or a truth value, as a double.
+    pub(super) fn int_to_real(&mut self, dst: Reg, src: Reg) -> Result<()> {
+        let one = 1f64.to_bits();
+        if self.plan.kinds[src.index()] == Kind::Int {
+            let from = self.number(src.index(), super::SCRATCH[0]);
+            return self.finish(dst, |this, d| {
+                this.asm.zero(d);
+                this.asm.cvtsi2sd(d, d, from);
+                if this.shape != Shape::One {
+                    this.asm.broadcast(this.shape, d, d);
+                }
+            });
+        }
+        let x = if self.level == Level::Avx512 {
+            let k = self.truth_mask(src)?;
+            let x = self.temporary()?;
+            self.asm.mask_spread(self.shape, x, k);
+            self.registers.give_back(x);
+            self.registers.unlock(x);
+            x
+        } else {
+            let x = self.truth(src)?;
+            self.release_truths();
+            x
+        };
+        let pattern = self.pattern(one);
+        self.finish(dst, |this, d| this.asm.logic(Logic::And, this.shape, d, x, pattern))
+    }
+
+    /// A register with the truth value of `r`, AVX2: all bits or none. Takes the next uses of vector operands.
+    fn truth(&mut self, r: Reg) -> Result<Xmm> {
+        if self.plan.kinds[r.index()] == Kind::Truth {
+            let next = self.next_use();
+            self.truth_next.push((r, next));
+            return self.in_register(r, next);
+        }
+        let x = self.temporary()?;
+        self.spread_number(x, r.index());
+        self.truth_temporaries.push(x);
+        Ok(x)
+    }
+
+    /// Gives back what [`Self::truth`] took.
+    fn release_truths(&mut self) {
+        while let Some((r, next)) = self.truth_next.pop() {
+            self.release(r, next);
+        }
+        while let Some(x) = self.truth_temporaries.pop() {
+            self.registers.give_back(x);
+            self.registers.unlock(x);
+        }
+    }
+
+    /// All bits of all lanes of `x` where the number is not 0, none where it is.
+    pub(super) fn spread_number(&mut self, x: Xmm, number: usize) {
+        let [rax, rcx, _] = super::SCRATCH;
+        let from = self.number(number, rcx);
+        self.asm.mov_ri(rax, 0);
+        self.asm.test_rr(from, from);
+        self.asm.setcc(Condition::NotEqual, rax);
+        self.asm.neg(rax);
+        self.asm.movq_from(x, rax);
+        if self.shape != Shape::One {
+            self.asm.broadcast(self.shape, x, x);
+        }
+    }
+}

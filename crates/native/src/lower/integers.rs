@@ -1,0 +1,315 @@
+//! Integers: polynomials, operators in integer form, checks of indices, addresses.
+//!
+//! Each integer lives in a general register or a word of the frame; three registers are scratch. What
+//! is computed may share its place with what it is computed from, so it is written at the end.
+
+use super::plan::{Home, LoopPlan, Number, Step};
+use super::{Result, SCRATCH, Site, Writer};
+use crate::asm::{Alu, Condition, Gpr, Mem};
+use chainrule_base::{Id, Poly};
+use chainrule_kernel::addresses::split_constant;
+use chainrule_kernel::{BufferId, Instr, Reg};
+use chainrule_ops::Op;
+
+/// Whether `op` is made without a call in its integer form.
+pub(super) fn is_inline(op: Op) -> bool {
+    matches!(op, Op::Add | Op::Sub | Op::Mul | Op::Neg | Op::Lt | Op::Le | Op::Eq | Op::Min | Op::Max)
+}
+
+impl Writer<'_> {
+    /// A register with a number: its own, or `scratch`.
+    pub(super) fn number(&mut self, number: Number, scratch: Gpr) -> Gpr {
+        match self.plan.homes[number] {
+            Home::Gpr(g) => g,
+            Home::Word(word) => {
+                let mem = self.frame.word(word);
+                self.asm.mov_rm(scratch, mem);
+                scratch
+            }
+            Home::Local | Home::Xmm(_) | Home::Slot(_) => {
+                self.fault.get_or_insert("an integer has no place");
+                scratch
+            }
+        }
+    }
+
+    /// Puts a number into `dst`.
+    pub(super) fn number_into(&mut self, dst: Gpr, number: Number) {
+        let from = self.number(number, dst);
+        if from != dst {
+            self.asm.mov_rr(dst, from);
+        }
+    }
+
+    pub(super) fn set_number(&mut self, number: Number, from: Gpr) {
+        match self.plan.homes[number] {
+            Home::Gpr(g) if g != from => self.asm.mov_rr(g, from),
+            Home::Word(word) => {
+                let mem = self.frame.word(word);
+                self.asm.mov_mr(mem, from);
+            }
+            // What nobody reads has no place.
+            _ => {}
+        }
+    }
+
+    /// `scale * poly` into the first scratch register; the second is used. `checked`: fails on overflow, exactly
+    /// where [`Poly::eval`] has no value.
+    pub(super) fn poly(&mut self, poly: &Poly<Reg>, scale: i64, checked: bool) -> Result<Gpr> {
+        let [rax, rcx, rdx] = SCRATCH;
+        if let Some(value) = poly.as_constant() {
+            self.asm.mov_ri(rax, value.wrapping_mul(scale));
+            return Ok(rax);
+        }
+        for (i, (monomial, c)) in poly.terms().enumerate() {
+            let c = c.wrapping_mul(scale);
+            let target = if i == 0 { rax } else { rcx };
+            let Some((first, rest)) = monomial.split_first() else {
+                self.asm.mov_ri(target, c);
+                continue;
+            };
+            match i32::try_from(c) {
+                Ok(1) => self.number_into(target, first.index()),
+                Ok(small) => {
+                    let from = self.number(first.index(), target);
+                    self.asm.imul_rri(target, from, small);
+                    self.overflow_if(checked);
+                }
+                Err(_) => {
+                    self.asm.mov_ri(target, c);
+                    let from = self.number(first.index(), rdx);
+                    self.asm.imul_rr(target, from);
+                    self.overflow_if(checked);
+                }
+            }
+            for r in rest {
+                let from = self.number(r.index(), rdx);
+                self.asm.imul_rr(target, from);
+                self.overflow_if(checked);
+            }
+            if i > 0 {
+                self.asm.alu_rr(Alu::Add, rax, rcx);
+                self.overflow_if(checked);
+            }
+        }
+        Ok(rax)
+    }
+
+    fn overflow_if(&mut self, checked: bool) {
+        if checked {
+            let label = self.site(Site::Overflow, &[]);
+            self.asm.jcc(Condition::Overflow, label);
+        }
+    }
+
+    pub(super) fn instr_int(&mut self, dst: Reg, value: &Poly<Reg>) -> Result<()> {
+        let from = self.poly(value, 1, true)?;
+        self.set_number(dst.index(), from);
+        Ok(())
+    }
+
+    pub(super) fn int_op(&mut self, dst: Reg, op: Op, args: &[Reg; 3], failure: usize) -> Result<()> {
+        let [rax, rcx, _] = SCRATCH;
+        let args = &args[..op.arity()];
+        if !is_inline(op) {
+            return self.call_int_op(dst, op, args, failure);
+        }
+        self.number_into(rax, args[0].index());
+        let b = match args.get(1) {
+            Some(b) => self.number(b.index(), rcx),
+            None => rcx,
+        };
+        let compared = |this: &mut Self, condition: Condition| {
+            this.asm.alu_rr(Alu::Cmp, rax, b);
+            this.asm.setcc(condition, rax);
+            this.asm.movzx_byte(rax, rax);
+        };
+        match op {
+            Op::Add => self.asm.alu_rr(Alu::Add, rax, b),
+            Op::Sub => self.asm.alu_rr(Alu::Sub, rax, b),
+            Op::Mul => self.asm.imul_rr(rax, b),
+            Op::Neg => self.asm.neg(rax),
+            Op::Lt => compared(self, Condition::Less),
+            Op::Le => compared(self, Condition::LessEqual),
+            Op::Eq => compared(self, Condition::Equal),
+            Op::Min | Op::Max => {
+                self.asm.alu_rr(Alu::Cmp, b, rax);
+                let condition = if op == Op::Min { Condition::Less } else { Condition::Greater };
+                self.asm.cmov_rr(condition, rax, b);
+            }
+            _ => {}
+        }
+        if matches!(op, Op::Add | Op::Sub | Op::Mul | Op::Neg) {
+            let numbers: Vec<Number> = args.iter().map(|r| r.index()).collect();
+            let label = self.site(Site::NoResult { failure, op }, &numbers);
+            self.asm.jcc(Condition::Overflow, label);
+        }
+        self.set_number(dst.index(), rax);
+        Ok(())
+    }
+
+    /// Fails unless `0 <= index < len`.
+    pub(super) fn check_index(&mut self, index: Reg, len: &Poly<Reg>, failure: usize) -> Result<()> {
+        let [rax, rcx, _] = SCRATCH;
+        let len = self.poly(len, 1, true)?;
+        let index = self.number(index.index(), rcx);
+        // The site finds both where they are now.
+        let label = self.site_with(Site::Index { failure }, vec![index, len]);
+        self.asm.test_rr(index, index);
+        self.asm.jcc(Condition::Negative, label);
+        self.asm.alu_rr(Alu::Cmp, index, rax);
+        self.asm.jcc(Condition::GreaterEqual, label);
+        Ok(())
+    }
+
+    pub(super) fn load_int(&mut self, dst: Reg, buffer: BufferId, at: &Poly<Reg>) -> Result<()> {
+        let [rax, ..] = SCRATCH;
+        let mem = self.address(buffer, at)?;
+        self.asm.mov_rm(rax, mem);
+        self.set_number(dst.index(), rax);
+        Ok(())
+    }
+
+    pub(super) fn store_int(&mut self, buffer: BufferId, at: &Poly<Reg>, value: Reg) -> Result<()> {
+        let [.., rdx] = SCRATCH;
+        let mem = self.address(buffer, at)?;
+        let from = self.number(value.index(), rdx);
+        self.asm.mov_mr(mem, from);
+        Ok(())
+    }
+
+    /// The place of an element, by the first two scratch registers at most; for the next instruction. The third
+    /// is free again.
+    pub(super) fn address(&mut self, buffer: BufferId, at: &Poly<Reg>) -> Result<Mem> {
+        let [_, rcx, rdx] = SCRATCH;
+        let bytes = self.element_bytes();
+        let scale = bytes / 8;
+        let constant = at.as_constant();
+        if let Some(element) = constant {
+            let len = self.kernel.buffers[buffer].len.as_constant();
+            if element < 0 || len.is_some_and(|len| element >= len) {
+                return Err(super::bug("an element outside of its buffer"));
+            }
+            if len.is_none() {
+                self.asm.mov_ri(rdx, element.saturating_mul(scale));
+                self.check_inside(buffer, rdx);
+            }
+            let disp = element.checked_mul(bytes).and_then(|d| i32::try_from(d).ok());
+            if let Some(disp) = disp {
+                let base = self.pointer(buffer, rcx);
+                return Ok(Mem::At { base, disp });
+            }
+        }
+        let (rest, offset) = split_constant(at);
+        let disp = i64::from(offset).checked_mul(bytes).and_then(|d| i32::try_from(d).ok());
+        let (rest, offset, disp) = match disp {
+            Some(disp) => (rest, offset, disp),
+            None => (at.clone(), 0, 0),
+        };
+        let index = self.offset(&rest, scale)?;
+        if constant.is_none() && !self.is_inside(buffer, at) {
+            self.asm.lea(rdx, Mem::At { base: index, disp: offset.wrapping_mul(scale as i32) });
+            self.check_inside(buffer, rdx);
+        }
+        let base = self.pointer(buffer, rcx);
+        Ok(Mem::Indexed { base, index, scale: 8, disp })
+    }
+
+    /// Whether an address has the same value in the whole block, without being computed for each use.
+    pub(super) fn is_stable(&self, at: &Poly<Reg>) -> bool {
+        at.as_constant().is_some() || self.kept(&split_constant(at).0).is_some()
+    }
+
+    fn kept(&self, rest: &Poly<Reg>) -> Option<Number> {
+        self.loops.last().and_then(|open| open.kept.get(rest)).copied()
+    }
+
+    /// `scale` times an offset, in a register of its own or the first scratch one.
+    fn offset(&mut self, rest: &Poly<Reg>, scale: i64) -> Result<Gpr> {
+        let [rax, ..] = SCRATCH;
+        if let Some(number) = self.kept(rest) {
+            return Ok(self.number(number, rax));
+        }
+        if let (Some(r), 1) = (rest.as_var(), scale) {
+            return Ok(self.number(r.index(), rax));
+        }
+        self.poly(rest, scale, false)
+    }
+
+    fn is_inside(&mut self, buffer: BufferId, at: &Poly<Reg>) -> bool {
+        self.ranges.is_inside(at, &self.kernel.buffers[buffer].len)
+    }
+
+    /// Fails unless the element in `index`, times the number of lanes, is one of the buffer.
+    fn check_inside(&mut self, buffer: BufferId, index: Gpr) {
+        let label = self.site(Site::Outside, &[]);
+        let len = self.frame.word(self.plan.words.length(buffer));
+        self.asm.alu_rm(Alu::Cmp, index, len);
+        self.asm.jcc(Condition::AboveEqual, label);
+    }
+
+    pub(super) fn pointer(&mut self, buffer: BufferId, scratch: Gpr) -> Gpr {
+        match self.plan.homes[self.plan.first_pointer + buffer.index()] {
+            Home::Gpr(g) => g,
+            _ => {
+                let mem = self.frame.word(self.plan.words.pointer(buffer));
+                self.asm.mov_rm(scratch, mem);
+                scratch
+            }
+        }
+    }
+
+    /// Sets the addresses that a loop keeps.
+    pub(super) fn set_kept(&mut self, plan: &LoopPlan, index: Option<Reg>) -> Result<()> {
+        let scale = self.element_bytes() / 8;
+        for (address, place, step) in &plan.kept {
+            let base = index.and_then(|i| address.split_linear(i)).map_or_else(|| address.clone(), |(_, base)| base);
+            let from = self.poly(&base, scale, false)?;
+            self.set_number(*place, from);
+            if let Step::Number(number, slope) = step {
+                let from = self.poly(slope, scale, false)?;
+                self.set_number(*number, from);
+            }
+        }
+        Ok(())
+    }
+
+    /// Steps them.
+    pub(super) fn step_kept(&mut self, plan: &LoopPlan) {
+        let [rax, rcx, _] = SCRATCH;
+        let scale = self.element_bytes() / 8;
+        for (_, place, step) in &plan.kept {
+            let by = match step {
+                Step::Constant(0) => continue,
+                Step::Constant(k) => {
+                    let by = k.wrapping_mul(scale);
+                    if let (Ok(by), Home::Gpr(g)) = (i32::try_from(by), self.plan.homes[*place]) {
+                        self.asm.alu_ri(Alu::Add, g, by);
+                        continue;
+                    }
+                    self.asm.mov_ri(rcx, by);
+                    rcx
+                }
+                Step::Number(number, _) => self.number(*number, rcx),
+            };
+            if let Home::Gpr(g) = self.plan.homes[*place] {
+                self.asm.alu_rr(Alu::Add, g, by);
+            } else {
+                self.number_into(rax, *place);
+                self.asm.alu_rr(Alu::Add, rax, by);
+                self.set_number(*place, rax);
+            }
+        }
+    }
+
+    pub(super) fn integer_instr(&mut self, instr: &Instr) -> Result<()> {
+        match instr {
+            Instr::Int { dst, value } => self.instr_int(*dst, value),
+            Instr::IntOp { dst, op, args, failure } => self.int_op(*dst, *op, args, *failure),
+            Instr::CheckIndex { index, len, failure } => self.check_index(*index, len, *failure),
+            Instr::Load { dst, buffer, at } => self.load_int(*dst, *buffer, at),
+            Instr::Store { buffer, at, value } => self.store_int(*buffer, at, *value),
+            _ => Err(super::bug("an instruction in the wrong place")),
+        }
+    }
+}

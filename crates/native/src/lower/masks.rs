@@ -1,0 +1,156 @@
+//! Truth values in the mask registers of AVX-512.
+//!
+//! A truth value is born in a mask register. When those run out, or a call destroys them, it goes into a
+//! vector, all bits of a lane or none, and is a value as any other; where it is needed again it comes back.
+
+use super::plan::{Home, Kind, NEVER};
+use super::registers::Copy;
+use super::{Result, SCRATCH, Writer};
+
+use crate::asm::{Alu, Condition, Logic, Mask, MaskLogic};
+use chainrule_base::Id;
+use chainrule_kernel::Reg;
+
+/// `k0` means "no mask" where a mask is optional, so it is left alone.
+const FIRST: usize = 1;
+
+/// What the mask registers hold.
+#[derive(Default)]
+pub(super) struct Masks {
+    held: [Option<Reg>; 8],
+    next: [u32; 8],
+    locked: u8,
+    /// Not needed after the current instruction.
+    ended: u8,
+}
+
+impl Masks {
+    fn find(&self, r: Reg) -> Option<usize> {
+        (FIRST..8).find(|k| self.held[*k] == Some(r))
+    }
+
+    /// After an instruction.
+    #[inline]
+    pub(super) fn end(&mut self) {
+        if self.locked | self.ended != 0 {
+            self.locked = 0;
+            for k in FIRST..8 {
+                if self.ended & (1 << k) != 0 {
+                    self.held[k] = None;
+                }
+            }
+            self.ended = 0;
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+pub(super) fn mask_logic(logic: Logic) -> MaskLogic {
+    match logic {
+        Logic::And => MaskLogic::And,
+        Logic::AndNot => MaskLogic::AndNot,
+        Logic::Or => MaskLogic::Or,
+        Logic::Xor => MaskLogic::Xor,
+    }
+}
+
+impl Writer<'_> {
+    /// A mask register, for `r` if it has a name.
+    pub(super) fn take_mask(&mut self, r: Option<Reg>, next: u32) -> Result<Mask> {
+        let usable = |masks: &Masks, k: usize| masks.locked & (1 << k) == 0;
+        let free = (FIRST..8).find(|k| usable(&self.masks, *k) && self.masks.held[*k].is_none());
+        let k = match free {
+            Some(k) => k,
+            None => {
+                let victim = (FIRST..8).filter(|k| usable(&self.masks, *k)).max_by_key(|k| self.masks.next[*k]);
+                let victim = victim.ok_or_else(super::no_register)?;
+                self.save_mask(victim)?;
+                victim
+            }
+        };
+        self.masks.held[k] = r;
+        self.masks.next[k] = next;
+        self.masks.locked |= 1 << k;
+        if r.is_none() {
+            self.masks.ended |= 1 << k;
+        }
+        Ok(Mask(k as u8))
+    }
+
+    /// Sees to it that what a mask register holds is in a vector as well.
+    fn save_mask(&mut self, k: usize) -> Result<()> {
+        let Some(r) = self.masks.held[k] else { return Ok(()) };
+        if self.registers.register(r).is_none() && self.registers.copy(r) == Copy::None {
+            let x = self.take(r, self.masks.next[k])?;
+            self.asm.mask_spread(self.shape, x, Mask(k as u8));
+            self.registers.unlock(x);
+        }
+        Ok(())
+    }
+
+    /// Before a call.
+    pub(super) fn save_masks(&mut self) -> Result<()> {
+        (FIRST..8).try_for_each(|k| self.save_mask(k))?;
+        self.masks.clear();
+        Ok(())
+    }
+
+    /// After writing `r` to `k`.
+    pub(super) fn defined_mask(&mut self, r: Reg, k: Mask, next: u32) -> Result<()> {
+        if let Home::Slot(slot) = self.plan.homes[r.index()] {
+            let x = self.temporary()?;
+            self.asm.mask_spread(self.shape, x, k);
+            let mem = self.frame.slot(slot);
+            self.asm.store(self.shape, mem, x);
+            self.registers.give_back(x);
+        }
+        if next == NEVER {
+            self.masks.ended |= 1 << k.0;
+        }
+        Ok(())
+    }
+
+    /// A mask register with the truth value of `r`. Takes the next use, if `r` is a truth value.
+    pub(super) fn truth_mask(&mut self, r: Reg) -> Result<Mask> {
+        if self.plan.kinds[r.index()] == Kind::Int {
+            let k = self.take_mask(None, NEVER)?;
+            let [rax, rcx, _] = SCRATCH;
+            let from = self.number(r.index(), rcx);
+            self.asm.mov_ri(rax, 0);
+            self.asm.test_rr(from, from);
+            self.asm.setcc(Condition::NotEqual, rax);
+            self.asm.neg(rax);
+            self.asm.mask_from(k, rax);
+            return Ok(k);
+        }
+        let next = self.next_use();
+        let k = match self.masks.find(r) {
+            Some(k) => {
+                self.masks.next[k] = next;
+                self.masks.locked |= 1 << k;
+                Mask(k as u8)
+            }
+            None => {
+                let x = self.in_register(r, next)?;
+                let k = self.take_mask(Some(r), next)?;
+                self.asm.mask_of_signs(self.shape, k, x);
+                k
+            }
+        };
+        if next == NEVER {
+            self.masks.ended |= 1 << k.0;
+            self.release(r, NEVER);
+        }
+        Ok(k)
+    }
+
+    /// 1 or 0 in the first scratch register, by the first lane.
+    pub(super) fn mask_number(&mut self, k: Mask) {
+        let [rax, ..] = SCRATCH;
+        self.asm.mask_to(rax, k);
+        self.asm.alu_ri(Alu::And, rax, 1);
+    }
+}

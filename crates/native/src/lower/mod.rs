@@ -1,0 +1,310 @@
+//! From a kernel to machine code.
+//!
+//! In: a kernel, a level of instructions, how many points run at once. Out: [`Lowered`], code with what its
+//! caller must know of the frame.
+//!
+//! | module | owns |
+//! | --- | --- |
+//! | `plan` | where each value lives, when it is used next |
+//! | `frame` | the memory beside the arguments |
+//! | `registers` | vector registers of a block: what is used soonest stays |
+//! | `values` | values into registers, to memory and back |
+//! | `inline` | operators that are instructions |
+//! | `masks` | truth values in mask registers |
+//! | `integers` | integers and addresses |
+//! | `ranges` | addresses that are proven to be inside |
+//! | `control` | loops and branches |
+//! | `call` | calls |
+//!
+//! Two walks: one backwards for the next uses, one forwards that writes. Time is linear in the kernel's
+//! size but for sorting the values that outlive their block. The code of one point and that of several
+//! in lanes come from the same walk; only the width of vectors differs, and the step from element to element.
+//!
+//! Every address is either proven to be inside its buffer or checked while running, so no kernel that the
+//! verifier accepts can touch other memory.
+
+mod call;
+mod control;
+pub(crate) mod frame;
+mod inline;
+mod integers;
+mod masks;
+mod plan;
+mod ranges;
+mod registers;
+mod values;
+
+pub(crate) use frame::{FrameLayout, Header, Words, lanes};
+
+use crate::asm::{Alu, Assembler, Code, Gpr, Label, Shape};
+use crate::level::Level;
+use chainrule_base::{Diagnostic, Id, Poly};
+use chainrule_kernel::{Class, Event, Instr, Kernel, Reg};
+use chainrule_ops::Op;
+use masks::Masks;
+use plan::{Home, LoopPlan, Number, Plan};
+use registers::{Copy, Registers};
+use std::collections::{BTreeMap, HashMap};
+
+type Result<T> = std::result::Result<T, Diagnostic>;
+
+/// General registers without a value of their own.
+const SCRATCH: [Gpr; 3] = [Gpr::RAX, Gpr::RCX, Gpr::RDX];
+
+/// What callee-saved registers the code uses, in the order in which they are pushed.
+const SAVED: [Gpr; 6] = [Gpr::RBP, Gpr::RBX, Gpr::R12, Gpr::R13, Gpr::R14, Gpr::R15];
+
+/// Machine code and what its caller must know.
+pub(crate) struct Lowered {
+    pub code: Code,
+    pub words: Words,
+    pub frame: FrameLayout,
+    pub n_slots: u32,
+    /// What a failure with this number, from 1, is.
+    pub sites: Vec<Site>,
+}
+
+/// Why code may stop.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Site {
+    /// An index is out of range; the numbers are the index and the length.
+    Index { failure: usize },
+    /// A loop ran too often; the number is the limit.
+    Limit { failure: usize },
+    /// An integer operator has no result; the numbers are its arguments.
+    NoResult { failure: usize, op: Op },
+    /// An integer does not fit.
+    Overflow,
+    /// An element outside of its buffer: a bug of the kernel.
+    Outside,
+    /// A user's function panicked.
+    Panic,
+}
+
+/// Whether a batch of `kernel` can run in lanes.
+pub(crate) fn fits_lanes(kernel: &Kernel) -> bool {
+    plan::fits_lanes(kernel)
+}
+
+/// Code for `kernel`. `shape` is one point, or as many as a vector of this level has lanes.
+///
+/// # Errors
+/// A kernel that breaks its rules; one that is too large for 32-bit displacements.
+pub(crate) fn lower(kernel: &Kernel, level: Level, shape: Shape) -> Result<Lowered> {
+    let plan = Plan::new(kernel, level)?;
+    let n_registers = if level == Level::Avx512 { 32 } else { 16 };
+    let registers = Registers::new(kernel.regs.len(), n_registers, plan.pinned, plan.n_slots);
+    let frame = FrameLayout::new(shape, &plan.words);
+    let mut asm = Assembler::new(level);
+    asm.reserve(9 * plan.events.len());
+    let mut writer = Writer {
+        kernel,
+        frame,
+        registers,
+        masks: Masks::default(),
+        ranges: ranges::Ranges::new(kernel),
+        asm,
+        level,
+        shape,
+        plan,
+        cursor: 0,
+        loops: Vec::new(),
+        branches: Vec::new(),
+        sites: Vec::new(),
+        stubs: Vec::new(),
+        shared_sites: HashMap::new(),
+        truth_next: Vec::new(),
+        truth_temporaries: Vec::new(),
+        pinned_slots: [None; 32],
+        argument_slots: None,
+        fault: None,
+    };
+    writer.entry();
+    writer.body()?;
+    writer.exit();
+    if let Some(fault) = writer.fault {
+        return Err(bug(fault));
+    }
+    let n_slots = writer.registers.n_slots();
+    if frame.bytes(n_slots) > i32::MAX as usize / 2 {
+        return Err(Diagnostic::limitation("the kernel keeps too many values at once for native code")
+            .with_reason(format!("{n_slots} places for intermediate values do not fit into 1 GiB"))
+            .with_help("take the interpreter, or cut the function into several"));
+    }
+    let code = writer.asm.finish()?;
+    Ok(Lowered { code, words: writer.plan.words, frame, n_slots, sites: writer.sites })
+}
+
+struct OpenLoop {
+    plan: LoopPlan,
+    kept: BTreeMap<Poly<Reg>, Number>,
+    top: Label,
+    exit: Label,
+}
+
+/// Code out of the way that reports a failure.
+struct Stub {
+    label: Label,
+    site: usize,
+    numbers: Vec<Number>,
+    registers: Vec<Gpr>,
+}
+
+struct Writer<'k> {
+    kernel: &'k Kernel,
+    plan: Plan<'k>,
+    frame: FrameLayout,
+    registers: Registers,
+    masks: Masks,
+    ranges: ranges::Ranges,
+    asm: Assembler,
+    level: Level,
+    shape: Shape,
+    /// The place in [`Plan::next`].
+    cursor: usize,
+    loops: Vec<OpenLoop>,
+    branches: Vec<Label>,
+    sites: Vec<Site>,
+    stubs: Vec<Stub>,
+    /// Stubs of failures without numbers, each made once.
+    shared_sites: HashMap<Site, Label>,
+    /// Truth values in vectors that the current instruction reads, with their next uses.
+    truth_next: Vec<(Reg, u32)>,
+    truth_temporaries: Vec<crate::asm::Xmm>,
+    /// Where vector registers of globals go over calls.
+    pinned_slots: [Option<u32>; 32],
+    /// Slots for arguments of calls: the first, and how many.
+    argument_slots: Option<(u32, u32)>,
+    fault: Option<&'static str>,
+}
+
+impl Writer<'_> {
+    /// `extern "sysv64" fn(frame: *mut u8) -> u32`, `frame` pointing where `rbp` is to point; 0 is success.
+    fn entry(&mut self) {
+        for g in SAVED {
+            self.asm.push(g);
+        }
+        // Six registers and the return address: one word is missing to a multiple of 16.
+        self.asm.alu_ri(Alu::Sub, Gpr::RSP, 8);
+        self.asm.mov_rr(Gpr::RBP, Gpr::RDI);
+        for (i, size) in self.kernel.sizes.iter().enumerate() {
+            let mem = self.frame.word(self.plan.words.size(i));
+            self.asm.mov_rm(Gpr::RAX, mem);
+            self.set_number(size.reg.index(), Gpr::RAX);
+        }
+        for buffer in self.kernel.buffers.ids() {
+            if let Home::Gpr(g) = self.plan.homes[self.plan.first_pointer + buffer.index()] {
+                let mem = self.frame.word(self.plan.words.pointer(buffer));
+                self.asm.mov_rm(g, mem);
+            }
+        }
+        for i in 0..self.kernel.regs.len() {
+            let r = Reg::new(i);
+            match self.plan.homes[i] {
+                Home::Slot(slot) => self.registers.set_copy(r, Copy::Home(slot)),
+                Home::Xmm(x) => self.registers.name(x, r, plan::NEVER),
+                _ => {}
+            }
+        }
+    }
+
+    fn body(&mut self) -> Result<()> {
+        for at in 1..=self.plan.events.len() as u32 {
+            let event = self.plan.events[at as usize - 1];
+            match event {
+                Event::Instr(instr) => {
+                    self.instr(at, instr)?;
+                    self.registers.end();
+                    self.masks.end();
+                    if matches!(instr, Instr::Int { .. } | Instr::CheckIndex { .. }) {
+                        self.ranges.event(&event);
+                    }
+                }
+                _ => {
+                    self.registers.clear();
+                    self.masks.clear();
+                    self.control(at, &event)?;
+                    self.registers.end();
+                    self.ranges.event(&event);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn instr(&mut self, at: u32, instr: &Instr) -> Result<()> {
+        match instr {
+            Instr::Op { dst, op, args } => self.op(*dst, *op, args),
+            Instr::Const { dst, .. } => self.instr_const(at, *dst),
+            Instr::Load { dst, .. } if self.kernel.regs[*dst] == Class::Real => self.instr_load(at, *dst, instr),
+            Instr::Store { buffer, at: address, value } if self.kernel.regs[*value] == Class::Real => {
+                let next = self.next_use();
+                let x = self.in_register(*value, next)?;
+                let mem = self.address(*buffer, address)?;
+                self.asm.store(self.shape, mem, x);
+                self.release(*value, next);
+                Ok(())
+            }
+            Instr::ToReal { dst, src } => self.int_to_real(*dst, *src),
+            Instr::External { dst, function, args } => self.call_external(*dst, *function, args),
+            _ => self.integer_instr(instr),
+        }
+    }
+
+    fn exit(&mut self) {
+        self.asm.mov_ri(Gpr::RAX, 0);
+        let end = self.asm.new_label();
+        self.asm.bind(end);
+        if self.shape != Shape::One {
+            self.asm.vzeroupper();
+        }
+        self.asm.alu_ri(Alu::Add, Gpr::RSP, 8);
+        for g in SAVED.into_iter().rev() {
+            self.asm.pop(g);
+        }
+        self.asm.ret();
+        for stub in std::mem::take(&mut self.stubs) {
+            self.asm.bind(stub.label);
+            for (i, g) in (0..).zip(&stub.registers) {
+                let mem = self.frame.word(Header::NUMBERS + i);
+                self.asm.mov_mr(mem, *g);
+            }
+            self.report(&stub.numbers);
+            self.asm.mov_ri(Gpr::RAX, stub.site as i64 + 1);
+            self.asm.jmp(end);
+        }
+    }
+
+    /// The place to jump to when something fails by these numbers.
+    fn site(&mut self, site: Site, numbers: &[Number]) -> Label {
+        if !numbers.is_empty() {
+            return self.stub(site, numbers.to_vec(), Vec::new());
+        }
+        if let Some(label) = self.shared_sites.get(&site) {
+            return *label;
+        }
+        let label = self.stub(site, Vec::new(), Vec::new());
+        self.shared_sites.insert(site, label);
+        label
+    }
+
+    /// The same by what these registers hold at the jump.
+    fn site_with(&mut self, site: Site, registers: Vec<Gpr>) -> Label {
+        self.stub(site, Vec::new(), registers)
+    }
+
+    fn stub(&mut self, site: Site, numbers: Vec<Number>, registers: Vec<Gpr>) -> Label {
+        let label = self.asm.new_label();
+        self.stubs.push(Stub { label, site: self.sites.len(), numbers, registers });
+        self.sites.push(site);
+        label
+    }
+}
+
+fn bug(what: &str) -> Diagnostic {
+    Diagnostic::bug("a kernel cannot be made into native code").with_reason(what)
+}
+
+fn no_register() -> Diagnostic {
+    bug("an instruction needs more registers than there are")
+}

@@ -1,0 +1,243 @@
+//! Vector registers for the values of one block: what is free goes to what is used soonest.
+//!
+//! When all are taken, the value that is used furthest in the future gives way (Belady, "A study of replacement
+//! algorithms for a virtual-storage computer", 1966), to a slot of the frame unless it can be had again
+//! from where it came: an input, a constant, its place as a global. A slot is given back after the last
+//! instruction that reads it, not before: what that instruction writes must not take it.
+
+use super::plan::NEVER;
+use crate::asm::Xmm;
+use chainrule_base::Id;
+use chainrule_kernel::Reg;
+
+/// Where a value can be read but for a register.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Copy {
+    /// Nowhere.
+    None,
+    /// In a slot of its own.
+    Slot(u32),
+    /// In its place as a global.
+    Home(u32),
+    /// In the constants; its bits are those of an event's constant.
+    Constant(u32),
+    /// Where the load of this event reads.
+    Load(u32),
+}
+
+#[derive(Clone, Copy)]
+struct State {
+    register: u8,
+    copy: Copy,
+}
+
+const NOWHERE: u8 = u8::MAX;
+
+/// The registers and what they hold.
+pub(super) struct Registers {
+    state: Vec<State>,
+    /// What each register holds; stale where it is free.
+    held: [Reg; 32],
+    /// When it is used next.
+    next: [u32; 32],
+    /// Those that may be handed out, and those of them that are free.
+    pool: u32,
+    free: u32,
+    /// Those that the current instruction reads.
+    locked: u32,
+    free_slots: Vec<u32>,
+    n_slots: u32,
+    /// To give back after the current instruction.
+    ended_slots: Vec<u32>,
+}
+
+/// What must be written to make room: a register and the slot that takes it.
+pub(super) type Spill = Option<(Xmm, u32)>;
+
+impl Registers {
+    /// `pinned` are not handed out; the first `n_slots` slots are taken.
+    pub(super) fn new(n_regs: usize, n_registers: u32, pinned: u32, n_slots: u32) -> Self {
+        let all = if n_registers == 32 { u32::MAX } else { (1 << n_registers) - 1 };
+        let pool = all & !pinned;
+        Self {
+            state: vec![State { register: NOWHERE, copy: Copy::None }; n_regs],
+            held: [Reg::new(0); 32],
+            next: [NEVER; 32],
+            pool,
+            free: pool,
+            locked: 0,
+            free_slots: Vec::new(),
+            n_slots,
+            ended_slots: Vec::new(),
+        }
+    }
+
+    pub(super) fn n_slots(&self) -> u32 {
+        self.n_slots
+    }
+
+    #[inline]
+    pub(super) fn register(&self, r: Reg) -> Option<Xmm> {
+        let register = self.state[r.index()].register;
+        (register != NOWHERE).then_some(Xmm(register))
+    }
+
+    #[inline]
+    pub(super) fn copy(&self, r: Reg) -> Copy {
+        self.state[r.index()].copy
+    }
+
+    #[inline]
+    pub(super) fn set_copy(&mut self, r: Reg, copy: Copy) {
+        self.state[r.index()].copy = copy;
+    }
+
+    /// Keeps a register until [`Self::end`].
+    #[inline]
+    pub(super) fn lock(&mut self, x: Xmm) {
+        self.locked |= 1 << x.0;
+    }
+
+    pub(super) fn unlock(&mut self, x: Xmm) {
+        self.locked &= !(1 << x.0);
+    }
+
+    /// Says when what is in a register is used next.
+    #[inline]
+    pub(super) fn set_next(&mut self, r: Reg, next: u32) {
+        let register = self.state[r.index()].register;
+        if register != NOWHERE {
+            self.next[register as usize] = next;
+        }
+    }
+
+    /// Whether the value that would give way is used later than `next`, or nothing has to.
+    #[inline]
+    pub(super) fn is_worth(&self, next: u32) -> bool {
+        self.free != 0 || self.victim().is_some_and(|v| self.next[v as usize] > next)
+    }
+
+    #[inline]
+    fn victim(&self) -> Option<u8> {
+        let mut candidates = self.pool & !self.free & !self.locked;
+        let (mut best, mut furthest) = (None, 0);
+        while candidates != 0 {
+            let x = candidates.trailing_zeros() as u8;
+            candidates &= candidates - 1;
+            if best.is_none() || self.next[x as usize] > furthest {
+                (best, furthest) = (Some(x), self.next[x as usize]);
+            }
+        }
+        best
+    }
+
+    /// A register for `r`, which is used next at `next`; the caller writes the spill first. `None` when all are
+    /// locked.
+    #[inline]
+    pub(super) fn take(&mut self, r: Reg, next: u32) -> Option<(Xmm, Spill)> {
+        let (x, spill) = self.take_unnamed()?;
+        self.held[x.0 as usize] = r;
+        self.next[x.0 as usize] = next;
+        self.state[r.index()].register = x.0;
+        Some((x, spill))
+    }
+
+    /// A register for nothing that has a name; [`Self::give_back`] frees it.
+    #[inline]
+    pub(super) fn take_unnamed(&mut self) -> Option<(Xmm, Spill)> {
+        let available = self.free & !self.locked;
+        if available != 0 {
+            let x = available.trailing_zeros() as u8;
+            self.free &= !(1 << x);
+            return Some((Xmm(x), None));
+        }
+        let x = self.victim()?;
+        let old = self.held[x as usize];
+        self.state[old.index()].register = NOWHERE;
+        let mut spill = None;
+        if self.state[old.index()].copy == Copy::None {
+            let slot = self.take_slot();
+            self.state[old.index()].copy = Copy::Slot(slot);
+            spill = Some((Xmm(x), slot));
+        }
+        Some((Xmm(x), spill))
+    }
+
+    /// Puts `r` into `x`, which is not of the pool or was taken without a name.
+    #[inline]
+    pub(super) fn name(&mut self, x: Xmm, r: Reg, next: u32) {
+        self.held[x.0 as usize] = r;
+        self.next[x.0 as usize] = next;
+        self.state[r.index()].register = x.0;
+    }
+
+    /// Frees a register without a name.
+    pub(super) fn give_back(&mut self, x: Xmm) {
+        if self.pool & (1 << x.0) != 0 {
+            self.free |= 1 << x.0;
+        }
+    }
+
+    /// `r` is not used any more in this block: frees its register now, its slot after the instruction.
+    #[inline]
+    pub(super) fn release(&mut self, r: Reg) {
+        let state = self.state[r.index()];
+        if state.register != NOWHERE && self.pool & (1 << state.register) != 0 {
+            self.free |= 1 << state.register;
+            self.state[r.index()].register = NOWHERE;
+        }
+        if let Copy::Slot(slot) = state.copy {
+            self.ended_slots.push(slot);
+            self.state[r.index()].copy = Copy::None;
+        }
+    }
+
+    /// After an instruction: nothing is locked, and slots of values that ended are free.
+    #[inline]
+    pub(super) fn end(&mut self) {
+        self.locked = 0;
+        if !self.ended_slots.is_empty() {
+            self.free_slots.append(&mut self.ended_slots);
+        }
+    }
+
+    fn take_slot(&mut self) -> u32 {
+        self.free_slots.pop().unwrap_or_else(|| {
+            self.n_slots += 1;
+            self.n_slots - 1
+        })
+    }
+
+    /// `n` slots one after the other, for good.
+    pub(super) fn reserve_slots(&mut self, n: u32) -> u32 {
+        self.n_slots += n;
+        self.n_slots - n
+    }
+
+    /// What is in registers of the pool and in no other place, with the slot that takes each: all registers
+    /// of the pool are free then.
+    pub(super) fn spill_all(&mut self, mut write: impl FnMut(Xmm, u32)) {
+        let mut taken = self.pool & !self.free;
+        while taken != 0 {
+            let x = taken.trailing_zeros() as u8;
+            taken &= taken - 1;
+            let r = self.held[x as usize];
+            if self.state[r.index()].copy == Copy::None {
+                let slot = self.take_slot();
+                self.state[r.index()].copy = Copy::Slot(slot);
+                write(Xmm(x), slot);
+            }
+        }
+    }
+
+    /// Forgets what is in the registers of the pool: all is elsewhere, or not needed.
+    pub(super) fn clear(&mut self) {
+        let mut taken = self.pool & !self.free;
+        while taken != 0 {
+            let x = taken.trailing_zeros();
+            taken &= taken - 1;
+            self.state[self.held[x as usize].index()].register = NOWHERE;
+        }
+        self.free = self.pool;
+    }
+}

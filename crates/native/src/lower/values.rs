@@ -1,0 +1,197 @@
+//! Values of a block: into registers, to slots, or read from memory by the instruction that needs them.
+
+use super::frame::lanes;
+use super::plan::{Home, NEVER};
+use super::registers::{Copy, Spill};
+use super::{Result, Writer, no_register};
+use crate::asm::{Mem, Shape, Source, Xmm};
+use crate::level::Level;
+use chainrule_base::Id;
+use chainrule_kernel::{Event, Instr, Reg};
+
+impl Writer<'_> {
+    /// The next use after the current instruction of the next operand in order, then of what it defines.
+    #[inline]
+    pub(super) fn next_use(&mut self) -> u32 {
+        let next = self.plan.next.get(self.cursor).copied().unwrap_or(NEVER);
+        self.cursor += 1;
+        next
+    }
+
+    #[inline]
+    pub(super) fn write_spill(&mut self, spill: Spill) {
+        if let Some((x, slot)) = spill {
+            let mem = self.frame.slot(slot);
+            self.asm.store(self.shape, mem, x);
+        }
+    }
+
+    /// A register for `r`.
+    #[inline]
+    pub(super) fn take(&mut self, r: Reg, next: u32) -> Result<Xmm> {
+        let (x, spill) = self.registers.take(r, next).ok_or_else(no_register)?;
+        self.write_spill(spill);
+        self.registers.lock(x);
+        Ok(x)
+    }
+
+    /// A register for an intermediate, until the end of the instruction; the caller gives it back.
+    pub(super) fn temporary(&mut self) -> Result<Xmm> {
+        let (x, spill) = self.registers.take_unnamed().ok_or_else(no_register)?;
+        self.write_spill(spill);
+        self.registers.lock(x);
+        Ok(x)
+    }
+
+    /// A register that holds `r`, locked until the end of the instruction.
+    pub(super) fn in_register(&mut self, r: Reg, next: u32) -> Result<Xmm> {
+        if let Some(x) = self.registers.register(r) {
+            self.registers.set_next(r, next);
+            self.registers.lock(x);
+            return Ok(x);
+        }
+        let copy = self.registers.copy(r);
+        let x = self.take(r, next)?;
+        self.load_copy(x, copy)?;
+        Ok(x)
+    }
+
+    /// Where an instruction can read `r`: a register, or memory when that is no worse.
+    pub(super) fn source(&mut self, r: Reg, next: u32) -> Result<Source> {
+        if self.registers.register(r).is_none() && (next == NEVER || !self.registers.is_worth(next)) {
+            let copy = self.registers.copy(r);
+            if let Some(source) = self.copy_source(copy)? {
+                return Ok(source);
+            }
+        }
+        Ok(Source::Reg(self.in_register(r, next)?))
+    }
+
+    fn load_copy(&mut self, x: Xmm, copy: Copy) -> Result<()> {
+        if let Copy::Constant(bits_of) = copy
+            && self.constant_at(bits_of) == 0
+        {
+            self.asm.zero(x);
+            return Ok(());
+        }
+        match self.copy_source(copy)? {
+            Some(Source::Mem(mem)) => self.asm.load(self.shape, x, mem),
+            Some(source) => self.asm.broadcast(self.shape, x, source),
+            None => return Err(super::bug("a value is read that is nowhere")),
+        }
+        Ok(())
+    }
+
+    /// The memory of a copy, as an operand of packed or scalar arithmetic.
+    fn copy_source(&mut self, copy: Copy) -> Result<Option<Source>> {
+        Ok(match copy {
+            Copy::None => None,
+            Copy::Slot(slot) | Copy::Home(slot) => Some(Source::Mem(self.frame.slot(slot))),
+            Copy::Constant(at) => {
+                let bits = self.constant_at(at);
+                Some(self.constant(bits))
+            }
+            Copy::Load(at) => match self.plan.events[at as usize - 1] {
+                Event::Instr(Instr::Load { buffer, at, .. }) => Some(Source::Mem(self.address(*buffer, at)?)),
+                _ => None,
+            },
+        })
+    }
+
+    fn constant_at(&self, at: u32) -> u64 {
+        match self.plan.events[at as usize - 1] {
+            Event::Instr(Instr::Const { value, .. }) => value.to_bits(),
+            _ => f64::NAN.to_bits(),
+        }
+    }
+
+    /// A constant for all lanes, as an operand of arithmetic.
+    pub(super) fn constant(&mut self, bits: u64) -> Source {
+        match (self.shape, self.level) {
+            (Shape::One, _) => Source::Mem(Mem::Constant(self.asm.constant(bits))),
+            (_, Level::Avx512) => Source::Broadcast(Mem::Constant(self.asm.constant(bits))),
+            (_, Level::Avx2) => Source::Mem(Mem::Constant(self.asm.constant_block([bits; 4]))),
+        }
+    }
+
+    /// A constant for all lanes, as an operand of bitwise logic, which reads 16 bytes for a scalar.
+    pub(super) fn pattern(&mut self, bits: u64) -> Source {
+        match (self.shape, self.level) {
+            (_, Level::Avx512) => Source::Broadcast(Mem::Constant(self.asm.constant(bits))),
+            (Shape::One, Level::Avx2) => Source::Mem(Mem::Constant(self.asm.constant_block([bits; 2]))),
+            (_, Level::Avx2) => Source::Mem(Mem::Constant(self.asm.constant_block([bits; 4]))),
+        }
+    }
+
+    /// After reading: what is not used any more gives its place back.
+    #[inline]
+    pub(super) fn release(&mut self, r: Reg, next: u32) {
+        if next == NEVER {
+            if let Some(x) = self.registers.register(r) {
+                self.registers.unlock(x);
+            }
+            self.registers.release(r);
+        }
+    }
+
+    /// The register that `r` is to be written to: its own, or one for the block.
+    pub(super) fn destination(&mut self, r: Reg, next: u32) -> Result<Xmm> {
+        match self.plan.homes[r.index()] {
+            Home::Xmm(x) => Ok(x),
+            _ => self.take(r, next),
+        }
+    }
+
+    /// After writing `r` to `x`.
+    pub(super) fn defined(&mut self, r: Reg, x: Xmm, next: u32) {
+        match self.plan.homes[r.index()] {
+            Home::Slot(slot) => {
+                let mem = self.frame.slot(slot);
+                self.asm.store(self.shape, mem, x);
+                if next == NEVER {
+                    self.registers.release(r);
+                }
+            }
+            Home::Local if next == NEVER => self.registers.release(r),
+            _ => {}
+        }
+    }
+
+    pub(super) fn instr_load(&mut self, at: u32, dst: Reg, instr: &Instr) -> Result<()> {
+        let Instr::Load { buffer, at: address, .. } = instr else { return Ok(()) };
+        let next = self.next_use();
+        let home = self.plan.homes[dst.index()];
+        if home == Home::Local {
+            if next == NEVER {
+                return Ok(());
+            }
+            if self.plan.lazy[at as usize] && self.is_stable(address) {
+                self.registers.set_copy(dst, Copy::Load(at));
+                return Ok(());
+            }
+        }
+        let mem = self.address(*buffer, address)?;
+        // The address stays in scratch registers, which spilling does not touch.
+        let x = self.destination(dst, next)?;
+        self.asm.load(self.shape, x, mem);
+        self.defined(dst, x, next);
+        Ok(())
+    }
+
+    pub(super) fn instr_const(&mut self, at: u32, dst: Reg) -> Result<()> {
+        let next = self.next_use();
+        if self.plan.homes[dst.index()] == Home::Local {
+            self.registers.set_copy(dst, Copy::Constant(at));
+            return Ok(());
+        }
+        let x = self.destination(dst, next)?;
+        self.load_copy(x, Copy::Constant(at))?;
+        self.defined(dst, x, next);
+        Ok(())
+    }
+
+    /// Bytes from one element of a buffer to the next.
+    pub(super) fn element_bytes(&self) -> i64 {
+        8 * lanes(self.shape) as i64
+    }
+}

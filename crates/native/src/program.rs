@@ -1,0 +1,434 @@
+//! A kernel that is ready to run as machine code.
+
+use crate::Level;
+use crate::asm::Shape;
+use crate::executable::{Executable, Policy};
+use crate::lower::{self, FrameLayout, Header, Site, Words};
+use crate::perf_map;
+use crate::workspace::{LaneSpace, Workspace};
+use chainrule_base::{Diagnostic, Id};
+use chainrule_kernel::{Class, Kernel, Place, verify};
+use chainrule_runtime::{Layout, Reason, RunError, Sizes, Slice, SliceMut, Strided, StridedMut, scalar};
+use std::sync::{Arc, OnceLock};
+
+/// How to compile.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Options {
+    /// The instructions to use; the best of this machine where none is named.
+    pub level: Option<Level>,
+    /// Whether to write the names of functions for `perf`, to `/tmp/perf-PID.map`.
+    pub perf_map: bool,
+    /// For tests: do as if the system had denied executable memory.
+    pub deny_executable: bool,
+}
+
+/// A kernel as machine code. It is `Send` and `Sync`: threads share one, each with its own [`Workspace`].
+/// Code and constants are freed with it.
+///
+/// ```
+/// use chainrule_base::{Arena, Name, Poly};
+/// use chainrule_kernel::{Buffer, Class, Instr, Kernel, Place, Port, Stmt};
+/// use chainrule_native::{Options, Program, Workspace};
+/// use chainrule_ops::Op;
+/// use chainrule_runtime::{Slice, SliceMut};
+/// use std::sync::Arc;
+///
+/// let (mut regs, mut buffers) = (Arena::new(), Arena::new());
+/// let (x, y) = (regs.push(Class::Real), regs.push(Class::Real));
+/// let one = Poly::constant(1);
+/// let a = buffers.push(Buffer { class: Class::Real, len: one.clone(), place: Place::Input(0) });
+/// let b = buffers.push(Buffer { class: Class::Real, len: one, place: Place::Output(0) });
+/// let port = |name, buffer| Port { name: Name::new(name), shape: vec![], buffer };
+/// let square = Kernel {
+///     name: Name::new("square"), regs, sizes: vec![], inputs: vec![port("x", a)], outputs: vec![port("y", b)],
+///     buffers, requires: vec![], workspace_reals: Poly::zero(), workspace_ints: Poly::zero(),
+///     externals: vec![], failures: vec![],
+///     body: vec![Stmt::Straight(vec![
+///         Instr::Load { dst: x, buffer: a, at: Poly::zero() },
+///         Instr::Op { dst: y, op: Op::Mul, args: [x, x, x] },
+///         Instr::Store { buffer: b, at: Poly::zero(), value: y },
+///     ])],
+/// };
+/// let Ok(program) = Program::new(Arc::new(square), &Options::default()) else {
+///     return; // This processor is too old, or the system denies executable memory.
+/// };
+/// let sizes = program.bind(&[&[]], &[]).unwrap();
+/// let mut workspace = Workspace::new(&program, &sizes);
+/// let mut y = [0.0];
+/// program.run(&sizes, &[Slice::Real(&[3.0])], &mut [SliceMut::Real(&mut y)], &mut workspace).unwrap();
+/// assert_eq!(y, [9.0]);
+/// ```
+#[derive(Debug)]
+pub struct Program {
+    kernel: Arc<Kernel>,
+    pub(crate) layout: Arc<Layout>,
+    level: Level,
+    options: Options,
+    pub(crate) one: Machine,
+    /// Code for several points at once, when it is first asked for.
+    many: OnceLock<Option<Result<Machine, Diagnostic>>>,
+}
+
+/// Code in memory, for one point or for several at once.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    executable: Executable,
+    shape: Shape,
+    pub frame: FrameLayout,
+    pub n_slots: u32,
+    words: Words,
+    sites: Vec<Site>,
+    code_bytes: usize,
+}
+
+impl Machine {
+    fn new(kernel: &Kernel, level: Level, shape: Shape, options: &Options) -> Result<Self, Diagnostic> {
+        let lowered = lower::lower(kernel, level, shape)?;
+        let policy = if options.deny_executable { Policy::Deny } else { Policy::Ask };
+        let code_bytes = lowered.code.instructions;
+        let executable = Executable::new(&lowered.code.bytes, policy).map_err(|refusal| refusal.diagnostic())?;
+        if options.perf_map {
+            let name = format!("{}{}", kernel.name, if shape == Shape::One { "" } else { " in lanes" });
+            perf_map::record(&perf_map::path(), &name, &executable, 0, code_bytes).map_err(|e| {
+                Diagnostic::error("the names of functions cannot be written for `perf`")
+                    .with_reason(format!("{}: {e}", perf_map::path().display()))
+                    .with_help("compile without that option, or make the folder writable")
+            })?;
+        }
+        let lower::Lowered { words, frame, n_slots, sites, .. } = lowered;
+        Ok(Self { executable, shape, frame, n_slots, words, sites, code_bytes })
+    }
+
+    /// How many points run at once.
+    pub(crate) fn lanes(&self) -> usize {
+        lower::lanes(self.shape)
+    }
+}
+
+impl Program {
+    /// Compiles `kernel`, in time linear in its size but for sorting the values that outlive their block.
+    ///
+    /// # Errors
+    /// A level that this machine lacks, or a machine too old for any; executable memory that the system
+    /// denies; a user's function that cannot be called inside the process; a kernel that breaks its rules.
+    pub fn new(kernel: Arc<Kernel>, options: &Options) -> Result<Self, Diagnostic> {
+        let layout = Layout::new(&kernel);
+        Self::with_layout(kernel, layout, options)
+    }
+
+    /// The same with a layout of this kernel that was made before, so that sizes fit all that share it.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_layout(kernel: Arc<Kernel>, layout: Arc<Layout>, options: &Options) -> Result<Self, Diagnostic> {
+        layout.check_externals()?;
+        // That no address is outside of its buffer is proven from what the verifier has seen.
+        verify(&kernel).map_err(|faults| {
+            let reason = faults.first().map_or_else(String::new, ToString::to_string);
+            Diagnostic::bug(format!("kernel `{}` breaks its rules", kernel.name)).with_reason(reason)
+        })?;
+        let level = options.level.map_or_else(Level::best, Level::require)?;
+        let one = Machine::new(&kernel, level, Shape::One, options)?;
+        Ok(Self { kernel, layout, level, options: *options, one, many: OnceLock::new() })
+    }
+
+    /// The kernel's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.kernel.name
+    }
+
+    /// The instructions that it uses.
+    #[must_use]
+    pub fn level(&self) -> Level {
+        self.level
+    }
+
+    /// Bytes of code for one point, constants left out.
+    #[must_use]
+    pub fn code_bytes(&self) -> usize {
+        self.one.code_bytes
+    }
+
+    /// The machine code for one point.
+    #[must_use]
+    pub fn code(&self) -> &[u8] {
+        self.one.executable.bytes()
+    }
+
+    /// See [`Layout::bind`].
+    ///
+    /// # Errors
+    /// Shapes that do not fit.
+    pub fn bind(&self, shapes: &[&[usize]], values: &[(usize, i64)]) -> Result<Sizes, RunError> {
+        self.layout.bind(shapes, |input| values.iter().find(|(i, _)| *i == input).map(|(_, v)| *v))
+    }
+
+    /// The same with the values of integer scalars taken from the inputs themselves.
+    ///
+    /// # Errors
+    /// As [`bind`](Self::bind).
+    pub fn bind_inputs(&self, shapes: &[&[usize]], inputs: &[Slice<'_>]) -> Result<Sizes, RunError> {
+        self.layout.bind(shapes, |input| scalar(inputs, input))
+    }
+
+    /// How many points of a batch of these sizes run at once: 1 where control differs from point to point, or
+    /// where the workspace of several points is out of proportion. Compiles the code for lanes, if that has
+    /// not been done yet.
+    #[must_use]
+    pub fn lanes_for(&self, sizes: &Sizes) -> usize {
+        self.lanes(sizes).map_or(1, Machine::lanes)
+    }
+
+    pub(crate) fn lanes(&self, sizes: &Sizes) -> Option<&Machine> {
+        /// Doubles of workspace of one point, above which a block of points would only thrash the caches.
+        const LANE_WORKSPACE_LIMIT: usize = 1 << 16;
+        if sizes.workspace_len().0 > LANE_WORKSPACE_LIMIT {
+            return None;
+        }
+        let make = || {
+            let shape = if self.level == Level::Avx512 { Shape::Eight } else { Shape::Four };
+            lower::fits_lanes(&self.kernel).then(|| Machine::new(&self.kernel, self.level, shape, &self.options))
+        };
+        self.many.get_or_init(make).as_ref().and_then(|made| made.as_ref().ok())
+    }
+
+    /// Why a batch runs point by point although its control would let it run in lanes; nothing before the
+    /// code for lanes is first asked for.
+    #[must_use]
+    pub fn lanes_refused(&self) -> Option<&Diagnostic> {
+        self.many.get().and_then(Option::as_ref).and_then(|made| made.as_ref().err())
+    }
+
+    /// Runs one point. Nothing is allocated, unless it fails.
+    ///
+    /// # Errors
+    /// Arguments or a workspace that do not fit `sizes` (then nothing was written), or a check of the
+    /// program that failed while it ran (then the outputs hold nothing defined).
+    ///
+    /// # Panics
+    /// When a user's function does: its panic goes on.
+    pub fn run(
+        &self,
+        sizes: &Sizes,
+        inputs: &[Slice<'_>],
+        outputs: &mut [SliceMut<'_>],
+        workspace: &mut Workspace,
+    ) -> Result<(), RunError> {
+        self.check_made_here(sizes, workspace)?;
+        self.layout.check_point(sizes, inputs, outputs)?;
+        let Workspace { frame, reals, ints, calls, .. } = workspace;
+        let buffers = self.layout.kernel().buffers.as_slice();
+        for (i, (buffer, (offset, len))) in buffers.iter().zip(sizes.buffers()).enumerate() {
+            let pointer = match &buffer.place {
+                Place::Input(i) => match inputs[*i] {
+                    Slice::Real(data) => data.as_ptr() as u64,
+                    Slice::Int(data) => data.as_ptr() as u64,
+                },
+                Place::Output(i) => match &mut outputs[*i] {
+                    SliceMut::Real(data) => data.as_mut_ptr() as u64,
+                    SliceMut::Int(data) => data.as_mut_ptr() as u64,
+                },
+                Place::Workspace(_) if *len == 0 => std::ptr::NonNull::<u64>::dangling().as_ptr() as u64,
+                // In the workspace, as `check_made_here` and the layout's plan have seen.
+                Place::Workspace(_) => match buffer.class {
+                    Class::Real => reals[*offset..].as_mut_ptr() as u64,
+                    Class::Int => ints[*offset..].as_mut_ptr() as u64,
+                },
+            };
+            let b = Id::new(i);
+            frame.set_word(self.one.words.pointer(b) as usize, pointer);
+            frame.set_word(self.one.words.length(b) as usize, *len as u64);
+        }
+        // SAFETY: the frame is as large as the code asks for, and all buffers lie where it says, as long as the
+        // borrows of the arguments and the workspace last.
+        unsafe { self.enter(&self.one, sizes, frame, calls) }
+    }
+
+    /// Runs points `0..n_points`, in lanes where [`lanes_for`](Self::lanes_for) and the workspace allow it; the
+    /// results are bit for bit those of [`run`](Self::run).
+    ///
+    /// # Errors
+    /// As [`run`](Self::run); further, outputs of two points or elements at one place, and an integer
+    /// scalar that is a size and differs from point to point.
+    ///
+    /// # Panics
+    /// When a user's function does: its panic goes on.
+    pub fn run_batch(
+        &self,
+        sizes: &Sizes,
+        n_points: usize,
+        inputs: &[Strided<'_>],
+        outputs: &mut [StridedMut<'_>],
+        workspace: &mut Workspace,
+    ) -> Result<(), RunError> {
+        self.check_made_here(sizes, workspace)?;
+        self.layout.check_batch(sizes, n_points, inputs, outputs)?;
+        let lanes = workspace.lanes.take();
+        let (Some(machine), Some(mut space)) = (self.lanes(sizes), lanes) else {
+            return self.run_points(sizes, n_points, inputs, outputs, workspace);
+        };
+        let mut result = Ok(());
+        let mut first = 0;
+        while first < n_points && result.is_ok() {
+            let n = machine.lanes().min(n_points - first);
+            self.pack(machine, sizes, inputs, &mut space, first, n);
+            self.point_at_tile(machine, sizes, &mut space);
+            // SAFETY: the frame is as large as the code asks for, and all real buffers lie in the tile; code for
+            // lanes does not touch integer buffers.
+            result = unsafe { self.enter(machine, sizes, &mut space.frame, &mut workspace.calls) };
+            self.unpack(machine, sizes, outputs, &space, first, n);
+            first += machine.lanes();
+        }
+        workspace.lanes = Some(space);
+        result.map_err(|e| e.at_point(first - machine.lanes()))
+    }
+
+    /// A batch, one point after the other, through buffers of one point where the strides ask for it.
+    fn run_points(
+        &self,
+        sizes: &Sizes,
+        n_points: usize,
+        inputs: &[Strided<'_>],
+        outputs: &mut [StridedMut<'_>],
+        workspace: &mut Workspace,
+    ) -> Result<(), RunError> {
+        let mut point = crate::batch::OnePoint::new(&self.layout, sizes);
+        for p in 0..n_points {
+            point.read(inputs, p);
+            let (ins, mut outs) = point.slices();
+            self.run(sizes, &ins, &mut outs, workspace).map_err(|e| e.at_point(p))?;
+            drop(outs);
+            point.write(outputs, p);
+        }
+        Ok(())
+    }
+
+    fn pack(
+        &self,
+        machine: &Machine,
+        sizes: &Sizes,
+        inputs: &[Strided<'_>],
+        space: &mut LaneSpace,
+        first: usize,
+        n: usize,
+    ) {
+        for (i, (port, input)) in self.layout.kernel().inputs.iter().zip(inputs).enumerate() {
+            let Slice::Real(data) = input.data else { continue };
+            let start = space.offsets[port.buffer.index()];
+            let len = sizes.input_len(i);
+            let tile = &mut space.tile.doubles_mut()[start..start + len * machine.lanes()];
+            let shape = (first, n, input.point, input.element);
+            match machine.shape {
+                Shape::Eight => crate::batch::pack::<8>(tile, data, shape),
+                Shape::Four | Shape::One => crate::batch::pack::<4>(tile, data, shape),
+            }
+        }
+    }
+
+    fn unpack(
+        &self,
+        machine: &Machine,
+        sizes: &Sizes,
+        outputs: &mut [StridedMut<'_>],
+        space: &LaneSpace,
+        first: usize,
+        n: usize,
+    ) {
+        for (i, (port, output)) in self.layout.kernel().outputs.iter().zip(outputs).enumerate() {
+            let SliceMut::Real(data) = &mut output.data else { continue };
+            let start = space.offsets[port.buffer.index()];
+            let len = sizes.output_len(i);
+            let tile = &space.tile.doubles()[start..start + len * machine.lanes()];
+            let shape = (first, n, output.point, output.element);
+            match machine.shape {
+                Shape::Eight => crate::batch::unpack::<8>(tile, data, shape),
+                Shape::Four | Shape::One => crate::batch::unpack::<4>(tile, data, shape),
+            }
+        }
+    }
+
+    fn point_at_tile(&self, machine: &Machine, sizes: &Sizes, space: &mut LaneSpace) {
+        let base = space.tile.pointer() as u64;
+        for (i, (_, len)) in sizes.buffers().iter().enumerate() {
+            let b = Id::new(i);
+            space.frame.set_word(machine.words.pointer(b) as usize, base + 8 * space.offsets[i] as u64);
+            space.frame.set_word(machine.words.length(b) as usize, (len * machine.lanes()) as u64);
+        }
+    }
+
+    /// # Safety
+    /// `frame` fits the machine, its words for pointers and lengths describe memory that the code may use.
+    unsafe fn enter(
+        &self,
+        machine: &Machine,
+        sizes: &Sizes,
+        frame: &mut crate::workspace::Lines,
+        calls: &mut crate::support::Calls,
+    ) -> Result<(), RunError> {
+        for (i, value) in sizes.values().iter().enumerate() {
+            frame.set_word(machine.words.size(i) as usize, *value as u64);
+        }
+        frame.set_word(Header::CALLS as usize, std::ptr::from_mut(calls) as u64);
+        let Some(entry) = machine.executable.entry(0) else {
+            return Err(RunError::Bug("there is no code".to_owned()));
+        };
+        // SAFETY: `entry` begins with a function of this type, see `lower`; the memory stays while it runs.
+        let failed = unsafe {
+            let run: unsafe extern "sysv64" fn(*mut u8) -> u64 = std::mem::transmute(entry);
+            run(frame.pointer().wrapping_add(machine.frame.base()))
+        };
+        if failed == 0 {
+            return Ok(());
+        }
+        Err(self.failed(machine, failed, frame, calls))
+    }
+
+    #[cold]
+    fn failed(
+        &self,
+        machine: &Machine,
+        failed: u64,
+        frame: &crate::workspace::Lines,
+        calls: &mut crate::support::Calls,
+    ) -> RunError {
+        let number = |i: u32| frame.word((Header::NUMBERS + i) as usize) as i64;
+        let site = usize::try_from(failed).ok().and_then(|f| machine.sites.get(f.wrapping_sub(1)));
+        match site {
+            Some(Site::Index { failure }) => {
+                self.layout.failure(*failure, &Reason::Index { index: number(0), len: number(1) })
+            }
+            Some(Site::Limit { failure }) => self.layout.failure(*failure, &Reason::Limit(number(0))),
+            Some(Site::NoResult { failure, op }) => {
+                let args = [number(0), number(1), number(2)];
+                self.layout.failure(*failure, &Reason::NoResult(*op, &args[..op.arity()]))
+            }
+            Some(Site::Overflow) => RunError::overflow(),
+            Some(Site::Panic) => match calls.panic.take() {
+                Some(panic) => std::panic::resume_unwind(panic),
+                None => RunError::Bug(format!("kernel `{}` calls a function that is not there", self.name())),
+            },
+            Some(Site::Outside) | None => {
+                RunError::Bug(format!("kernel `{}` reads or writes outside a buffer", self.name()))
+            }
+        }
+    }
+
+    fn check_made_here(&self, sizes: &Sizes, workspace: &Workspace) -> Result<(), RunError> {
+        self.layout.check_made_here(sizes)?;
+        let (reals, ints) = sizes.workspace_len();
+        let fits = workspace.frame.bytes() >= self.one.frame.bytes(self.one.n_slots)
+            && workspace.reals.len() >= reals
+            && workspace.ints.len() >= ints
+            && workspace
+                .lanes
+                .as_ref()
+                .is_none_or(|space| self.lanes(sizes).is_none_or(|machine| space.fits(machine, self, sizes)));
+        if !fits {
+            return Err(RunError::argument(format!(
+                "the workspace is too small for these sizes ({reals} doubles and {ints} integers); make it with `Workspace::new`"
+            )));
+        }
+        Ok(())
+    }
+}

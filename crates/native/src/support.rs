@@ -1,0 +1,134 @@
+//! What machine code calls back: operators by their rows, users' functions, copies.
+//!
+//! All have the System V convention. Arguments in lanes come as an array, the first argument's lanes first;
+//! the result goes where the first argument was.
+
+use chainrule_kernel::{External, ExternalFn};
+use chainrule_ops::ROWS;
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// What calls of users' functions need and leave behind.
+#[derive(Default)]
+pub(crate) struct Calls {
+    functions: Vec<(usize, Option<ExternalFn>)>,
+    arguments: Vec<f64>,
+    /// What a user's function panicked with.
+    pub panic: Option<Box<dyn Any + Send>>,
+}
+
+impl Calls {
+    pub(crate) fn new(externals: &[External]) -> Self {
+        let functions: Vec<_> = externals.iter().map(|e| (e.arity, e.call.clone())).collect();
+        let arguments = vec![0.0; functions.iter().map(|f| f.0).max().unwrap_or(0)];
+        Self { functions, arguments, panic: None }
+    }
+}
+
+/// An operator of one argument, by the index of its row.
+pub(crate) extern "sysv64" fn call1(row: usize, a: f64) -> f64 {
+    (ROWS[row].value)(&[a])
+}
+
+/// An operator of two arguments, by the index of its row.
+pub(crate) extern "sysv64" fn call2(row: usize, a: f64, b: f64) -> f64 {
+    (ROWS[row].value)(&[a, b])
+}
+
+/// An operator of up to three arguments in lanes, by the index of its row.
+///
+/// # Safety
+/// `arguments` points to `arity * lanes` doubles, at least `lanes`, that nobody else uses.
+pub(crate) unsafe extern "sysv64" fn call_row(row: usize, arity: usize, lanes: usize, arguments: *mut f64) {
+    // SAFETY: the caller's promise.
+    let all = unsafe { std::slice::from_raw_parts_mut(arguments, arity.max(1) * lanes) };
+    for lane in 0..lanes {
+        let mut one = [0.0; 3];
+        for (i, to) in one.iter_mut().take(arity).enumerate() {
+            *to = all[i * lanes + lane];
+        }
+        all[lane] = (ROWS[row].value)(&one[..arity.min(3)]);
+    }
+}
+
+/// A user's function in lanes. Returns 0 when it panicked.
+///
+/// # Safety
+/// `calls` was made for the kernel whose function this is, `arguments` points to `arity * lanes` doubles, at
+/// least `lanes`; nobody else uses either.
+pub(crate) unsafe extern "sysv64" fn call_external(
+    calls: *mut Calls,
+    function: usize,
+    lanes: usize,
+    arguments: *mut f64,
+) -> u64 {
+    // SAFETY: the caller's promise.
+    let calls = unsafe { &mut *calls };
+    let Some((arity, call)) = calls.functions.get(function) else { return 0 };
+    // SAFETY: the caller's promise.
+    let all = unsafe { std::slice::from_raw_parts_mut(arguments, (*arity).max(1) * lanes) };
+    for lane in 0..lanes {
+        for (i, to) in calls.arguments.iter_mut().take(*arity).enumerate() {
+            *to = all[i * lanes + lane];
+        }
+        let one = &calls.arguments[..*arity];
+        let value = catch_unwind(AssertUnwindSafe(|| call.as_ref().map_or(f64::NAN, |f| f(one))));
+        match value {
+            Ok(value) => all[lane] = value,
+            Err(panic) => {
+                calls.panic = Some(panic);
+                return 0;
+            }
+        }
+    }
+    1
+}
+
+/// A value, if there is one.
+#[repr(C)]
+pub(crate) struct Maybe {
+    there: u64,
+    value: i64,
+}
+
+/// An integer operator by the index of its row.
+///
+/// # Safety
+/// `arguments` points to `arity` integers.
+pub(crate) unsafe extern "sysv64" fn call_int(row: usize, arity: usize, arguments: *const i64) -> Maybe {
+    // SAFETY: the caller's promise.
+    let arguments = unsafe { std::slice::from_raw_parts(arguments, arity) };
+    ROWS[row]
+        .int
+        .and_then(|value| value(arguments))
+        .map_or(Maybe { there: 0, value: 0 }, |value| Maybe { there: 1, value })
+}
+
+/// Copies elements of `lanes` words each; `at` holds where to, where from and how many. Returns 0 when they are not
+/// inside the buffers, whose lengths are in words.
+///
+/// # Safety
+/// `to` and `from` point to so many words, `at` to three; the words written are nobody else's.
+pub(crate) unsafe extern "sysv64" fn copy(
+    to: *mut u64,
+    from: *const u64,
+    at: *const i64,
+    to_len: usize,
+    from_len: usize,
+    lanes: usize,
+) -> u64 {
+    // SAFETY: the caller's promise.
+    let at = unsafe { std::slice::from_raw_parts(at, 3) };
+    let words = |n: i64| usize::try_from(n).ok().and_then(|n| n.checked_mul(lanes));
+    if at[2] <= 0 {
+        return 1;
+    }
+    let (Some(to_at), Some(from_at), Some(len)) = (words(at[0]), words(at[1]), words(at[2])) else { return 0 };
+    let fits = |start: usize, room: usize| start.checked_add(len).is_some_and(|end| end <= room);
+    if !fits(to_at, to_len) || !fits(from_at, from_len) {
+        return 0;
+    }
+    // SAFETY: both ranges are inside, as was just seen; `copy` allows them to overlap.
+    unsafe { std::ptr::copy(from.add(from_at), to.add(to_at), len) };
+    1
+}

@@ -1,0 +1,134 @@
+//! The memory of running code: frames, temporary buffers, the points of a block in lanes.
+
+use crate::program::{Machine, Program};
+use crate::support::Calls;
+use chainrule_kernel::{Class, Place};
+use chainrule_runtime::Sizes;
+
+/// Memory in lines of a cache, so that no vector lies in two.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+struct Line([u64; 8]);
+
+/// Words, the first at the begin of a line.
+#[derive(Debug)]
+pub(crate) struct Lines(Vec<Line>);
+
+impl Lines {
+    pub(crate) fn new(bytes: usize) -> Self {
+        Self(vec![Line([0; 8]); bytes.div_ceil(64)])
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        64 * self.0.len()
+    }
+
+    pub(crate) fn pointer(&mut self) -> *mut u8 {
+        self.0.as_mut_ptr().cast()
+    }
+
+    pub(crate) fn word(&self, word: usize) -> u64 {
+        self.0[word / 8].0[word % 8]
+    }
+
+    pub(crate) fn set_word(&mut self, word: usize, value: u64) {
+        self.0[word / 8].0[word % 8] = value;
+    }
+
+    pub(crate) fn doubles(&self) -> &[f64] {
+        // SAFETY: a line is eight words, `repr(C)`, and any word is a double.
+        unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), 8 * self.0.len()) }
+    }
+
+    pub(crate) fn doubles_mut(&mut self) -> &mut [f64] {
+        // SAFETY: as above, and `self` is borrowed mutably.
+        unsafe { std::slice::from_raw_parts_mut(self.0.as_mut_ptr().cast(), 8 * self.0.len()) }
+    }
+}
+
+/// The memory of one running program. Make one a thread, and use it again.
+pub struct Workspace {
+    pub(crate) frame: Lines,
+    pub(crate) reals: Vec<f64>,
+    pub(crate) ints: Vec<i64>,
+    pub(crate) calls: Box<Calls>,
+    pub(crate) lanes: Option<LaneSpace>,
+}
+
+impl std::fmt::Debug for Workspace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let lengths = (self.frame.bytes(), self.reals.len(), self.ints.len());
+        f.debug_struct("Workspace").field("frame, reals, ints", &lengths).finish_non_exhaustive()
+    }
+}
+
+/// The memory of a block of points in lanes.
+pub(crate) struct LaneSpace {
+    pub frame: Lines,
+    /// All real buffers, an element's lanes beside each other.
+    pub tile: Lines,
+    /// Where each buffer starts in the tile, in doubles.
+    pub offsets: Vec<usize>,
+}
+
+impl Workspace {
+    /// A workspace for single points of these sizes, and for batches one point at a time.
+    #[must_use]
+    pub fn new(program: &Program, sizes: &Sizes) -> Self {
+        let (reals, ints) = sizes.workspace_len();
+        Self {
+            frame: frame(&program.one),
+            reals: vec![0.0; reals],
+            ints: vec![0; ints],
+            calls: Box::new(Calls::new(&program.layout.kernel().externals)),
+            lanes: None,
+        }
+    }
+
+    /// A workspace for batches as well, in lanes where the program allows it. Compiles the code for lanes, if
+    /// that has not been done yet.
+    #[must_use]
+    pub fn for_batch(program: &Program, sizes: &Sizes) -> Self {
+        let mut workspace = Self::new(program, sizes);
+        if let Some(machine) = program.lanes(sizes) {
+            workspace.lanes = Some(LaneSpace::new(machine, program, sizes));
+        }
+        workspace
+    }
+}
+
+fn frame(machine: &Machine) -> Lines {
+    Lines::new(machine.frame.bytes(machine.n_slots))
+}
+
+impl LaneSpace {
+    fn new(machine: &Machine, program: &Program, sizes: &Sizes) -> Self {
+        let lanes = machine.lanes();
+        let kernel = program.layout.kernel();
+        let work = sizes.workspace_len().0;
+        let mut next = work * lanes;
+        let mut offsets = Vec::with_capacity(kernel.buffers.len());
+        for (buffer, (offset, len)) in kernel.buffers.as_slice().iter().zip(sizes.buffers()) {
+            offsets.push(match (buffer.class, &buffer.place) {
+                (Class::Int, _) => 0,
+                (Class::Real, Place::Workspace(_)) => offset * lanes,
+                (Class::Real, _) => {
+                    next += len * lanes;
+                    next - len * lanes
+                }
+            });
+        }
+        Self { frame: frame(machine), tile: Lines::new(8 * next), offsets }
+    }
+
+    pub(crate) fn fits(&self, machine: &Machine, program: &Program, sizes: &Sizes) -> bool {
+        let lanes = machine.lanes();
+        let buffers = program.layout.kernel().buffers.as_slice().iter().zip(sizes.buffers()).zip(&self.offsets);
+        self.frame.bytes() >= machine.frame.bytes(machine.n_slots)
+            && self.offsets.len() == sizes.buffers().len()
+            && buffers
+                .filter(|((b, _), _)| b.class == Class::Real)
+                .all(|((_, (_, len)), at)| 8 * (at + len * lanes) <= self.tile.bytes())
+            && 8 * sizes.workspace_len().0 * lanes <= self.tile.bytes()
+    }
+}

@@ -1,0 +1,231 @@
+//! Random kernels against the interpreter, bit for bit, at every level that the machine has; batches against
+//! single points.
+
+#[path = "../../interpret/tests/support/mod.rs"]
+mod support;
+
+use arbitrary::Unstructured;
+use chainrule_base::Name;
+use chainrule_graph::generate::{Numbers, Options as GraphOptions, Recipe, chain, layered};
+use chainrule_graph::{Graph, NodeId, Semantics};
+use chainrule_interpret as interpret;
+use chainrule_ir::{Value, bind_sizes};
+use chainrule_kernel::{GraphPort, Kernel, lower_function, lower_graph};
+use chainrule_native::{Level, Options, Program, Workspace};
+use chainrule_runtime::{RunError, Slice, SliceMut, Strided, StridedMut};
+use proptest::prelude::*;
+use proptest::test_runner::{RngSeed, TestCaseError, TestRunner};
+use std::cell::Cell;
+use std::sync::Arc;
+use support::{Array, Data, flatten, reals};
+
+/// Runs `check` on random bytes; shrinks what fails.
+fn random(cases: u32, seed: u64, len: usize, check: impl Fn(&mut Unstructured<'_>) -> Result<(), TestCaseError>) {
+    let config = ProptestConfig {
+        cases,
+        rng_seed: RngSeed::Fixed(seed),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
+    let bytes = proptest::collection::vec(any::<u8>(), 0..len);
+    TestRunner::new(config)
+        .run(&bytes, |bytes| check(&mut Unstructured::new(&bytes)))
+        .unwrap_or_else(|e| panic!("{e}"));
+}
+
+fn lower(graph: &Graph, roots: &[NodeId]) -> Kernel {
+    let inputs: Vec<NodeId> = graph.inputs().iter().map(|(_, id)| *id).collect();
+    let port =
+        |name: &str, nodes: Vec<NodeId>| GraphPort { name: Name::new(name), shape: vec![nodes.len() as i64], nodes };
+    lower_graph("random", graph, &[port("x", inputs)], &[port("y", roots.to_vec())]).expect("ports that fit the graph")
+}
+
+/// The program at each level that this machine has.
+fn programs(kernel: &Kernel) -> Vec<Program> {
+    let kernel = Arc::new(kernel.clone());
+    let here = Level::ALL.into_iter().filter(|level| level.missing().is_empty());
+    here.map(|level| Program::new(kernel.clone(), &Options { level: Some(level), ..Options::default() }).unwrap())
+        .collect()
+}
+
+fn zeros(kernel: &Kernel, lens: impl Fn(usize) -> usize) -> Vec<Data> {
+    let class = |b| kernel.buffers[b].class;
+    let zero = |(i, port): (usize, &chainrule_kernel::Port)| match class(port.buffer) {
+        chainrule_kernel::Class::Real => Data::Real(vec![f64::NAN; lens(i)]),
+        chainrule_kernel::Class::Int => Data::Int(vec![i64::MIN; lens(i)]),
+    };
+    kernel.outputs.iter().enumerate().map(zero).collect()
+}
+
+fn run(kernel: &Kernel, program: &Program, inputs: &[Array]) -> Result<Vec<Data>, RunError> {
+    let shapes: Vec<&[usize]> = inputs.iter().map(|a| a.shape.as_slice()).collect();
+    let slices: Vec<Slice<'_>> = inputs.iter().map(|a| a.data.slice()).collect();
+    let sizes = program.bind_inputs(&shapes, &slices)?;
+    let mut results = zeros(kernel, |i| sizes.output_len(i));
+    let mut into: Vec<SliceMut<'_>> = results.iter_mut().map(Data::slice_mut).collect();
+    program.run(&sizes, &slices, &mut into, &mut Workspace::new(program, &sizes))?;
+    Ok(results)
+}
+
+/// All points as one batch of structures, or of arrays.
+fn run_batch(
+    kernel: &Kernel,
+    program: &Program,
+    points: &[Vec<Array>],
+    arrays: bool,
+) -> Result<(Vec<Vec<Data>>, usize), RunError> {
+    let shapes: Vec<&[usize]> = points[0].iter().map(|a| a.shape.as_slice()).collect();
+    let slices: Vec<Slice<'_>> = points[0].iter().map(|a| a.data.slice()).collect();
+    let sizes = program.bind_inputs(&shapes, &slices)?;
+    let n = points.len();
+    let stride = |len: usize| if arrays { (1, n) } else { (len, 1) };
+    let place = |p: usize, e: usize, len: usize| p * stride(len).0 + e * stride(len).1;
+    let joined: Vec<Data> = (0..kernel.inputs.len())
+        .map(|i| match &points[0][i].data {
+            Data::Real(d) => {
+                let len = d.len();
+                let mut all = vec![0.0; n * len];
+                for (p, point) in points.iter().enumerate() {
+                    let Data::Real(d) = &point[i].data else { unreachable!() };
+                    d.iter().enumerate().for_each(|(e, x)| all[place(p, e, len)] = *x);
+                }
+                Data::Real(all)
+            }
+            Data::Int(d) => {
+                let len = d.len();
+                let mut all = vec![0; n * len];
+                for (p, point) in points.iter().enumerate() {
+                    let Data::Int(d) = &point[i].data else { unreachable!() };
+                    d.iter().enumerate().for_each(|(e, x)| all[place(p, e, len)] = *x);
+                }
+                Data::Int(all)
+            }
+        })
+        .collect();
+    let len = |data: &Data| match data {
+        Data::Real(d) => d.len() / n,
+        Data::Int(d) => d.len() / n,
+    };
+    let inputs: Vec<Strided<'_>> = joined
+        .iter()
+        .map(|data| Strided { data: data.slice(), point: stride(len(data)).0, element: stride(len(data)).1 })
+        .collect();
+    let mut results = zeros(kernel, |i| n * sizes.output_len(i));
+    let mut into: Vec<StridedMut<'_>> = results
+        .iter_mut()
+        .enumerate()
+        .map(|(i, data)| {
+            let (point, element) = stride(sizes.output_len(i));
+            StridedMut { data: data.slice_mut(), point, element }
+        })
+        .collect();
+    let lanes = program.lanes_for(&sizes);
+    program.run_batch(&sizes, n, &inputs, &mut into, &mut Workspace::for_batch(program, &sizes))?;
+    let split = |p: usize| {
+        let part = |data: &Data| {
+            let len = len(data);
+            match data {
+                Data::Real(d) => Data::Real((0..len).map(|e| d[place(p, e, len)]).collect()),
+                Data::Int(d) => Data::Int((0..len).map(|e| d[place(p, e, len)]).collect()),
+            }
+        };
+        results.iter().map(part).collect()
+    };
+    Ok(((0..n).map(split).collect(), lanes))
+}
+
+fn data(arrays: Vec<Array>) -> Vec<Data> {
+    arrays.into_iter().map(|a| a.data).collect()
+}
+
+/// What the interpreter says. Where it finds a bug of the kernel, native code does not say where.
+fn reference(kernel: &Kernel, program: &interpret::Program, inputs: &[Array]) -> Result<Vec<Data>, String> {
+    support::run(kernel, program, inputs).map(data).map_err(|e| e.to_string())
+}
+
+/// Compares one kernel at all levels on points that share sizes; how many batches ran in lanes.
+fn compare(kernel: &Kernel, points: &[Vec<Array>]) -> Result<usize, TestCaseError> {
+    let interpreter = interpret::Program::new(kernel).unwrap();
+    let expected: Vec<_> = points.iter().map(|point| reference(kernel, &interpreter, point)).collect();
+    let mut in_lanes = 0;
+    for program in programs(kernel) {
+        for (point, expected) in points.iter().zip(&expected) {
+            let found = run(kernel, &program, point).map_err(|e| e.to_string());
+            prop_assert_eq!(&found, expected, "{} {}", program.level().name(), kernel);
+        }
+        let Ok(expected) = expected.iter().cloned().collect::<Result<Vec<_>, _>>() else { continue };
+        for arrays in [false, true] {
+            let (found, lanes) = run_batch(kernel, &program, points, arrays).unwrap();
+            prop_assert_eq!(&found, &expected, "batch {} {}", program.level().name(), kernel);
+            prop_assert_eq!(program.lanes_refused(), None);
+            in_lanes += usize::from(lanes > 1);
+        }
+    }
+    Ok(in_lanes)
+}
+
+/// Points near `point`, enough for a whole block of lanes and a tail.
+fn around(point: &[f64], n: usize) -> Vec<Vec<Array>> {
+    let shifted = |p: usize| point.iter().map(|x| x + p as f64 / 64.0).collect::<Vec<f64>>();
+    (0..n).map(|p| vec![reals(&shifted(p))]).collect()
+}
+
+#[test]
+fn graphs_have_the_value_that_the_interpreter_gives_them() {
+    let in_lanes = Cell::new(0);
+    for (seed, numbers, in_domain) in [(1, Numbers::Tame, true), (2, Numbers::Special, false)] {
+        random(300, seed, 3000, |u| {
+            let options = GraphOptions { numbers, in_domain, max_roots: 6, ..GraphOptions::new(80) };
+            let Ok(recipe) = Recipe::random(u, &options) else { return Ok(()) };
+            let (graph, roots) = recipe.raw(Semantics::Strict);
+            in_lanes.set(in_lanes.get() + compare(&lower(&graph, &roots), &around(&recipe.point, 13))?);
+            Ok(())
+        });
+    }
+    // Both layouts of each of the 600 kernels: a straight line always runs in lanes.
+    let levels = Level::ALL.into_iter().filter(|level| level.missing().is_empty()).count();
+    assert_eq!(in_lanes.get(), 1200 * levels);
+}
+
+#[test]
+fn functions_have_the_value_that_the_interpreter_gives_them() {
+    let (ran, failed, in_lanes) = (Cell::new(0), Cell::new(0), Cell::new(0));
+    let options = chainrule_ir::generate::Options { derivatives: false, ..Default::default() };
+    random(1500, 3, 3000, |u| {
+        let Ok(case) = chainrule_ir::generate::case(u, options) else { return Ok(()) };
+        let function = &case.function;
+        // A size that depends on data is a limitation of the lowering.
+        let Ok(kernel) = lower_function(function) else { return Ok(()) };
+        let Ok(sizes) = bind_sizes(function, &case.args) else { return Ok(()) };
+        let size = |s: &chainrule_ir::Size| usize::try_from(sizes.eval(s).unwrap()).unwrap();
+        let leaves = |args: &[Value<f64>]| -> Vec<Array> {
+            function.params.iter().zip(args).flat_map(|(p, arg)| flatten(function.ty(*p), arg, &size)).collect()
+        };
+        // Other points: the same integers and sizes, other reals.
+        let points: Vec<Vec<Array>> = (0..11)
+            .map(|p| {
+                let moved = |arg: &Value<f64>| arg.map(&mut |x| x + p as f64 / 128.0);
+                leaves(&case.args.iter().map(moved).collect::<Vec<_>>())
+            })
+            .collect();
+        in_lanes.set(in_lanes.get() + compare(&kernel, &points)?);
+        let interpreter = interpret::Program::new(&kernel).unwrap();
+        let count = if support::run(&kernel, &interpreter, &points[0]).is_ok() { &ran } else { &failed };
+        count.set(count.get() + 1);
+        Ok(())
+    });
+    println!("{} ran, {} failed as they mean to, {} batches in lanes", ran.get(), failed.get(), in_lanes.get());
+    assert!(ran.get() > 500, "{} ran", ran.get());
+    assert!(in_lanes.get() > 100, "{} in lanes", in_lanes.get());
+}
+
+#[test]
+fn more_values_than_registers_and_a_hundred_thousand_operations() {
+    for (n, n_inputs, width, seed) in [(3_000, 40, 100, 1), (20_000, 5, 10, 2), (100_000, 30, 1000, 3)] {
+        let (graph, roots) = layered(Semantics::Strict, n, n_inputs, width, seed);
+        let x: Vec<f64> = (0..n_inputs).map(|i| 0.1 * i as f64 - 0.4).collect();
+        compare(&lower(&graph, &roots), &around(&x, 9)).unwrap();
+    }
+    let (graph, top) = chain(Semantics::Strict, 100_000);
+    compare(&lower(&graph, &[top]), &around(&[0.7], 9)).unwrap();
+}
