@@ -9,15 +9,7 @@
 //! instruction", and 4 (`rsp`, `r12`) as `rm` means that a SIB byte follows. An index of 4 means "none", so
 //! `rsp` cannot be one.
 
-use super::{Assembler, Gpr, Mem};
-
-/// How a displacement is written.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Displacement {
-    None,
-    Byte,
-    Four,
-}
+use super::{Assembler, Mem};
 
 /// A place in memory as fields of the instruction.
 #[derive(Clone, Copy)]
@@ -26,8 +18,9 @@ pub(super) struct Address {
     pub modrm_sib: u16,
     /// How many bytes those are: 1 or 2.
     pub len: usize,
-    pub displacement: Displacement,
-    /// Already scaled when it is a byte.
+    /// How many bytes the displacement takes: 0, 1 or 4.
+    pub displacement: usize,
+    /// The displacement, already scaled when it is a byte.
     pub value: i32,
     /// The fourth bits of base and index, as bit 0.
     pub base_high: u8,
@@ -36,72 +29,89 @@ pub(super) struct Address {
     pub is_constant: bool,
 }
 
-impl Mem {
-    /// The displacement, unless it is a constant's, which takes 4 bytes always.
-    #[inline]
-    fn disp(self) -> Option<i32> {
-        match self {
-            Self::At { disp, .. } | Self::Indexed { disp, .. } => Some(disp),
-            Self::Constant(_) => None,
-        }
-    }
+/// A [`Mem`] in one number, so that it travels in a register, which is several times as fast as through memory in
+/// pieces: the displacement or offset in the low half, then a byte each for base, index and scale, then a byte
+/// that is 0 without an index, 1 with one, 2 for a constant.
+#[derive(Clone, Copy)]
+pub(super) struct Place(u64);
 
-    /// Whether the displacement fits a byte only when it counts in units of `1 << shift` bytes, as EVEX does.
-    #[inline]
-    pub(super) fn is_shorter_scaled(self, shift: u8) -> bool {
-        self.disp().is_some_and(|disp| i8::try_from(disp).is_err() && scaled(disp, shift).is_some())
+impl From<Mem> for Place {
+    #[inline(always)]
+    fn from(mem: Mem) -> Self {
+        let (low, base, index, scale, kind) = match mem {
+            Mem::At { base, disp } => (disp as u32, base.0, 0, 1, 0),
+            Mem::Indexed { base, index, scale, disp } => (disp as u32, base.0, index.0, scale, 1),
+            Mem::Constant(offset) => (offset, 0, 0, 1, 2),
+        };
+        let high = u32::from_le_bytes([base, index, scale, kind]);
+        Self(u64::from(low) | u64::from(high) << 32)
     }
 }
 
-/// `disp` in units of `1 << shift`, if that is whole and fits a byte.
-#[inline]
-fn scaled(disp: i32, shift: u8) -> Option<i8> {
-    let value = disp >> shift;
-    if value << shift == disp { i8::try_from(value).ok() } else { None }
+impl Place {
+    #[inline(always)]
+    fn disp(self) -> i32 {
+        self.0 as i32
+    }
+
+    #[inline(always)]
+    fn byte(self, i: u32) -> u8 {
+        (self.0 >> (32 + 8 * i)) as u8
+    }
+
+    /// Whether the displacement fits a byte only when it counts in units of `1 << shift` bytes, as EVEX does. A
+    /// constant's takes 4 bytes always.
+    #[inline(always)]
+    pub(super) fn is_shorter_scaled(self, shift: u8) -> bool {
+        let disp = self.disp();
+        let value = disp >> shift;
+        self.byte(3) < 2 && i32::from(disp as i8) != disp && value << shift == disp && i32::from(value as i8) == value
+    }
 }
 
 impl Assembler {
-    /// The fields for `mem`, where a displacement of one byte counts in units of `1 << shift`.
-    #[inline]
-    pub(super) fn address(&mut self, mem: Mem, shift: u8) -> Address {
-        match mem {
-            Mem::At { base, disp } => {
+    /// The fields for `place`, where a displacement of one byte counts in units of `1 << shift`.
+    #[inline(always)]
+    pub(super) fn address(&mut self, place: Place, shift: u8) -> Address {
+        let (mut base, disp) = (place.byte(0), place.disp());
+        match place.byte(3) {
+            0 => {
                 let (displacement, value) = fit(base, disp, shift);
-                let low = u16::from(base.0 & 7);
+                let low = u16::from(base & 7);
                 let sib = low == 4;
-                let modrm_sib = u16::from(modification(displacement)) | low | if sib { 0x2400 } else { 0 };
+                let modrm_sib = modification(displacement) | low | if sib { 0x2400 } else { 0 };
                 let len = 1 + usize::from(sib);
-                let base_high = base.0 >> 3;
-                Address { modrm_sib, len, displacement, value, base_high, index_high: 0, is_constant: false }
+                Address { modrm_sib, len, displacement, value, base_high: base >> 3, index_high: 0, is_constant: false }
             }
-            Mem::Indexed { mut base, mut index, scale, disp } => {
-                if scale == 1 && (index.0 == 4 || (disp == 0 && base.0 & 7 == 5)) {
+            1 => {
+                let (mut index, scale) = (place.byte(1), place.byte(2));
+                if scale == 1 && (index == 4 || (disp == 0 && base & 7 == 5)) {
                     // The sum is the same, `rsp` may be a base, and the other base may need no displacement.
                     std::mem::swap(&mut base, &mut index);
                 }
-                if index.0 == 4 {
+                if index == 4 {
                     self.wrong("rsp as an index");
                 }
                 if !matches!(scale, 1 | 2 | 4 | 8) {
                     self.wrong("a scale other than 1, 2, 4, 8");
                 }
                 let (displacement, value) = fit(base, disp, shift);
-                let sib = (scale.trailing_zeros() as u8) << 6 | (index.0 & 7) << 3 | (base.0 & 7);
+                let sib = (scale.trailing_zeros() as u8) << 6 | (index & 7) << 3 | (base & 7);
                 Address {
-                    modrm_sib: u16::from(modification(displacement) | 4) | u16::from(sib) << 8,
+                    modrm_sib: modification(displacement) | 4 | u16::from(sib) << 8,
                     len: 2,
                     displacement,
                     value,
-                    base_high: base.0 >> 3,
-                    index_high: index.0 >> 3,
+                    base_high: base >> 3,
+                    index_high: index >> 3,
                     is_constant: false,
                 }
             }
-            Mem::Constant(offset) => Address {
+            _ => Address {
                 modrm_sib: 5,
                 len: 1,
-                displacement: Displacement::Four,
-                value: offset as i32,
+                displacement: 4,
+                value: disp,
                 base_high: 0,
                 index_high: 0,
                 is_constant: true,
@@ -111,7 +121,7 @@ impl Assembler {
 
     /// Writes an instruction whose last operand is in memory: `head` (prefixes and opcode, `head_len` of at
     /// most 6 bytes), ModRM with `reg`, SIB, displacement, and `immediate_len` bytes of `immediate`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn with_memory(
         &mut self,
         head: u64,
@@ -123,44 +133,32 @@ impl Assembler {
     ) {
         let modrm_sib = u64::from(address.modrm_sib | u16::from(reg & 7) << 3);
         let head = head | modrm_sib << (8 * head_len);
-        let mut at = head_len + address.len;
+        // The masks change nothing: they show that all is inside of the window.
+        let displacement_at = head_len + address.len;
+        let end = displacement_at + address.displacement + immediate_len;
         let window = self.window();
         window[..8].copy_from_slice(&head.to_le_bytes());
-        window[at..at + 4].copy_from_slice(&address.value.to_le_bytes());
-        let displacement_at = at;
-        at += match address.displacement {
-            Displacement::None => 0,
-            Displacement::Byte => 1,
-            Displacement::Four => 4,
-        };
-        if immediate_len > 0 {
-            window[at..at + 4].copy_from_slice(&immediate.to_le_bytes());
-            at += immediate_len;
-        }
+        window[displacement_at & 15..][..4].copy_from_slice(&address.value.to_le_bytes());
+        window[(displacement_at + address.displacement) & 15..][..4].copy_from_slice(&immediate.to_le_bytes());
         if address.is_constant {
-            self.refer(displacement_at, at, address.value as u32);
+            self.refer(displacement_at, end, address.value as u32);
         }
-        self.advance(at);
+        self.advance(end);
     }
 }
 
+/// How many bytes the displacement takes, and what they say.
 #[inline]
-fn fit(base: Gpr, disp: i32, shift: u8) -> (Displacement, i32) {
-    if disp == 0 && base.0 & 7 != 5 {
-        (Displacement::None, 0)
-    } else if let Some(byte) = scaled(disp, shift) {
-        (Displacement::Byte, i32::from(byte))
-    } else {
-        (Displacement::Four, disp)
-    }
+fn fit(base: u8, disp: i32, shift: u8) -> (usize, i32) {
+    let value = disp >> shift;
+    let is_byte = value << shift == disp && i32::from(value as i8) == value;
+    let is_none = disp == 0 && base & 7 != 5;
+    let len = if is_byte { 1 - usize::from(is_none) } else { 4 };
+    (len, if is_byte { value } else { disp })
 }
 
-/// The `mod` bits.
+/// The `mod` bits, for a displacement of 0, 1 or 4 bytes.
 #[inline]
-fn modification(displacement: Displacement) -> u8 {
-    match displacement {
-        Displacement::None => 0x00,
-        Displacement::Byte => 0x40,
-        Displacement::Four => 0x80,
-    }
+fn modification(displacement: usize) -> u16 {
+    (displacement as u16 & 1) << 6 | (displacement as u16 & 4) << 5
 }

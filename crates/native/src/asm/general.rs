@@ -3,6 +3,7 @@
 //! The endings of the names say the operands: `r` a register, `m` memory, `i` an immediate; the destination
 //! first. Instructions that make flags say so; all others keep them, but for [`mov_ri`](Assembler::mov_ri).
 
+use super::address::Place;
 use super::{Assembler, Condition, Gpr, Mem};
 
 /// `dst = dst op source`, with flags; [`Alu::Cmp`] makes flags only. The value is the opcode.
@@ -75,8 +76,12 @@ impl Assembler {
 
     /// A 64-bit instruction with memory.
     #[inline]
-    fn memory(&mut self, (opcode, len): (u64, usize), reg: u8, mem: Mem, immediate: i32, immediate_len: usize) {
-        let address = self.address(mem, 0);
+    fn memory(&mut self, opcode: (u64, usize), reg: u8, mem: Mem, immediate: i32, immediate_len: usize) {
+        self.memory_at(opcode, reg, mem.into(), immediate, immediate_len);
+    }
+
+    fn memory_at(&mut self, (opcode, len): (u64, usize), reg: u8, place: Place, immediate: i32, immediate_len: usize) {
+        let address = self.address(place, 0);
         let rex = REX_W | u64::from(reg >> 3) << 2 | u64::from(address.index_high) << 1 | u64::from(address.base_high);
         self.with_memory(rex | opcode << 8, len + 1, reg, address, immediate as u32, immediate_len);
     }
@@ -301,7 +306,7 @@ impl Assembler {
     /// `call` of the address in memory.
     #[inline]
     pub(crate) fn call_m(&mut self, target: Mem) {
-        let address = self.address(target, 0);
+        let address = self.address(target.into(), 0);
         let high = u64::from(address.index_high) << 1 | u64::from(address.base_high);
         let (head, len) = if high != 0 { (REX | high | 0xFF << 8, 2) } else { (0xFF, 1) };
         self.with_memory(head, len, 2, address, 0, 0);

@@ -103,7 +103,7 @@ impl Assembler {
         if mask.0 == 0 || mask.0 > 7 {
             return self.wrong("k0, or what is no mask register, as a mask");
         }
-        self.evex(form, length, reg, a, source, Immediate::NONE, masking(mask));
+        self.vector_masked(form, length, reg, a, source, Immediate::NONE, masking(mask));
     }
 
     /// `vbroadcastsd`: the lowest lane of a register, or one double of memory, in all lanes. For a scalar a move

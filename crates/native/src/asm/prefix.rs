@@ -9,36 +9,28 @@
 //! `R X B R' V'` and `vvvv` are high bits and a whole register number, inverted. Under EVEX a displacement of
 //! one byte counts in units of what the instruction reads, so that it reaches up to 64 times as far.
 
-use super::address::Address;
-use super::{Assembler, Mask, Mem, Source, Xmm};
+use super::address::Place;
+use super::{Assembler, Mask, Source, Xmm};
 use crate::Level;
 
-/// An instruction, but for its operands.
+/// An instruction, but for its operands: the bytes that its prefixes would be if all operands were register 0.
 #[derive(Clone, Copy)]
 pub(super) struct Form {
-    opcode: u8,
-    /// 1, 2 or 3: `0F`, `0F 38`, `0F 3A`.
-    map: u8,
-    /// 0 to 3: none, `66`, `F3`, `F2`.
-    pp: u8,
-    vex: W,
-    evex: W,
+    /// The long VEX prefix and the opcode, the first byte lowest, or 0 when there is no such form.
+    vex: u32,
+    /// The first three bytes of the EVEX prefix and the opcode, in the same way.
+    evex: u32,
     /// Bytes in memory, as a power of two, or [`FULL`].
     memory: u8,
     /// Whether the two sources may be exchanged.
     commutes: bool,
 }
 
-/// The W bit under a prefix, or that there is no such form.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum W {
-    Absent,
-    Zero,
-    One,
-}
-
 /// Memory as long as the vector, or a broadcast double.
 const FULL: u8 = u8::MAX;
+
+/// The bit of W in both prefixes, as they stand in [`Form`].
+const W: u32 = 0x80 << 16;
 
 /// `pp`: no prefix, `66`, `F3`, `F2`.
 pub(super) const NP: u8 = 0;
@@ -48,35 +40,38 @@ pub(super) const PF2: u8 = 3;
 
 impl Form {
     /// An instruction of packed doubles or 64-bit integers, with W = 0 or ignored under VEX and W = 1 under
-    /// EVEX.
+    /// EVEX. Maps 1, 2 and 3 are `0F`, `0F 38` and `0F 3A`.
     #[inline]
     pub(super) const fn new(pp: u8, map: u8, opcode: u8) -> Self {
-        Self { opcode, map, pp, vex: W::Zero, evex: W::One, memory: FULL, commutes: false }
+        let (pp, map, opcode) = ((pp as u32) << 16, (map as u32) << 8, (opcode as u32) << 24);
+        let vex = 0xC4 | 0xE0 << 8 | map | 0x78 << 16 | pp | opcode;
+        let evex = 0x62 | 0xF0 << 8 | map | 0x7C << 16 | pp | opcode | W;
+        Self { vex, evex, memory: FULL, commutes: false }
     }
 
     /// W = 1 under VEX too.
     #[inline]
     pub(super) const fn w1(mut self) -> Self {
-        self.vex = W::One;
+        self.vex |= W;
         self
     }
 
     /// W = 0 under EVEX too.
     #[inline]
     pub(super) const fn evex_w0(mut self) -> Self {
-        self.evex = W::Zero;
+        self.evex &= !W;
         self
     }
 
     #[inline]
     pub(super) const fn only_vex(mut self) -> Self {
-        self.evex = W::Absent;
+        self.evex = 0;
         self
     }
 
     #[inline]
     pub(super) const fn only_evex(mut self) -> Self {
-        self.vex = W::Absent;
+        self.vex = 0;
         self
     }
 
@@ -92,12 +87,6 @@ impl Form {
     pub(super) const fn commutes(mut self, commutes: bool) -> Self {
         self.commutes = commutes;
         self
-    }
-
-    /// What a scaled displacement counts in, as a power of two.
-    #[inline]
-    fn shift(self, length: u8) -> u8 {
-        if self.memory == FULL { length + 4 } else { self.memory }
     }
 }
 
@@ -137,10 +126,93 @@ impl Masking {
     }
 }
 
+/// All of an instruction but its last operand, each field in a byte of one number: so that it travels in a
+/// register, which is several times as fast as through memory in pieces.
+///
+/// | byte | is |
+/// | --- | --- |
+/// | 0, 1 | the register in ModRM's `reg`, the one in `vvvv` or 0 |
+/// | 2 | the length: 0, 1, 2 for 16, 32, 64 bytes |
+/// | 3, 4 | [`Form::memory`], [`Form::commutes`] |
+/// | 5, 6 | the immediate, how many bytes it takes |
+/// | 7 | [`Masking`] |
+#[derive(Clone, Copy)]
+struct Operands(u64);
+
+impl Operands {
+    #[inline(always)]
+    fn new(form: Form, length: u8, reg: u8, a: u8, immediate: Immediate, masking: Masking) -> Self {
+        let commutes = u8::from(form.commutes);
+        let bytes = [reg, a, length, form.memory, commutes, immediate.value, immediate.len as u8, masking.0];
+        Self(u64::from_le_bytes(bytes))
+    }
+
+    #[inline(always)]
+    fn byte(self, i: u32) -> u8 {
+        (self.0 >> (8 * i)) as u8
+    }
+
+    #[inline(always)]
+    fn reg(self) -> u8 {
+        self.byte(0)
+    }
+
+    #[inline(always)]
+    fn a(self) -> u8 {
+        self.byte(1)
+    }
+
+    #[inline(always)]
+    fn length(self) -> u8 {
+        self.byte(2)
+    }
+
+    #[inline(always)]
+    fn memory(self) -> u8 {
+        self.byte(3)
+    }
+
+    #[inline(always)]
+    fn commutes(self) -> bool {
+        self.byte(4) != 0
+    }
+
+    #[inline(always)]
+    fn immediate(self) -> u8 {
+        self.byte(5)
+    }
+
+    #[inline(always)]
+    fn immediate_len(self) -> usize {
+        usize::from(self.byte(6))
+    }
+
+    #[inline(always)]
+    fn masking(self) -> u8 {
+        self.byte(7)
+    }
+}
+
+/// The prefixes of a [`Form`], VEX in the low half and EVEX in the high one; in a register like [`Operands`].
+#[derive(Clone, Copy)]
+struct Heads(u64);
+
+impl Heads {
+    #[inline(always)]
+    fn vex(self) -> u32 {
+        self.0 as u32
+    }
+
+    #[inline(always)]
+    fn evex(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+}
+
 impl Assembler {
     /// An instruction with its shortest prefix. `length` is 0, 1, 2 for 16, 32, 64 bytes; `reg` is the number
     /// of the register in ModRM's `reg`, `a` of the one in `vvvv`, or 0.
-    #[inline]
+    #[inline(always)]
     pub(super) fn vector(
         &mut self,
         form: Form,
@@ -150,47 +222,13 @@ impl Assembler {
         source: impl Into<Source>,
         immediate: Immediate,
     ) {
-        self.vector_any(form, length, reg, a, source.into(), immediate);
+        self.vector_masked(form, length, reg, a, source.into(), immediate, Masking::NONE);
     }
 
-    fn vector_any(&mut self, form: Form, length: u8, reg: u8, a: u8, source: Source, immediate: Immediate) {
-        let fits_vex = (reg | a) < 16 && length < 2 && form.vex != W::Absent;
-        match source {
-            Source::Reg(Xmm(rm)) if fits_vex && rm < 16 => self.vex_register(form, length, reg, a, rm, immediate),
-            Source::Mem(mem) if fits_vex && !self.is_shorter_with_evex(form, length, mem) => {
-                self.vex_memory(form, length, reg, a, mem, immediate);
-            }
-            Source::Broadcast(mem) if form.memory == 3 => {
-                self.vector_any(form, length, reg, a, Source::Mem(mem), immediate);
-            }
-            _ => self.evex(form, length, reg, a, source, immediate, Masking::NONE),
-        }
-    }
-
-    #[inline]
-    fn is_shorter_with_evex(&self, form: Form, length: u8, mem: Mem) -> bool {
-        self.level == Level::Avx512 && form.evex != W::Absent && mem.is_shorter_scaled(form.shift(length))
-    }
-
-    #[inline]
-    fn vex_register(&mut self, form: Form, length: u8, reg: u8, a: u8, rm: u8, immediate: Immediate) {
-        let (a, rm) = if form.commutes && rm >= 8 && a < 8 { (rm, a) } else { (a, rm) };
-        let (head, len) = vex(form, length, reg, a, rm >> 3, 0);
-        let modrm = u64::from(0xC0 | (reg & 7) << 3 | (rm & 7));
-        let bytes = head | (modrm | u64::from(immediate.value) << 8) << (8 * len);
-        self.emit(bytes, len + 1 + immediate.len);
-    }
-
-    #[inline]
-    fn vex_memory(&mut self, form: Form, length: u8, reg: u8, a: u8, mem: Mem, immediate: Immediate) {
-        let address = self.address(mem, 0);
-        let (head, len) = vex(form, length, reg, a, address.base_high, address.index_high);
-        self.with_memory(head, len, reg, address, u32::from(immediate.value), immediate.len);
-    }
-
-    /// An instruction with an EVEX prefix.
+    /// The same under a mask.
+    #[inline(always)]
     #[expect(clippy::too_many_arguments, reason = "the fields of one instruction")]
-    pub(super) fn evex(
+    pub(super) fn vector_masked(
         &mut self,
         form: Form,
         length: u8,
@@ -200,79 +238,99 @@ impl Assembler {
         immediate: Immediate,
         masking: Masking,
     ) {
-        if self.level != Level::Avx512 {
-            return self.wrong("a register, a length, a mask or a broadcast that takes AVX-512, at a lower level");
-        }
-        if form.evex == W::Absent {
-            return self.wrong("a register, a length or a broadcast that an instruction of AVX2 does not take");
-        }
-        if (reg | a) > 31 {
-            return self.wrong("a vector register after the 31st");
-        }
+        let heads = Heads(u64::from(form.vex) | u64::from(form.evex) << 32);
+        let operands = Operands::new(form, length, reg, a, immediate, masking);
         match source {
-            Source::Reg(Xmm(rm)) => {
-                if rm > 31 {
-                    return self.wrong("a vector register after the 31st");
-                }
-                let head = evex(form, length, reg, a, rm >> 3 & 1, rm >> 4, false, masking);
-                let modrm = u64::from(0xC0 | (reg & 7) << 3 | (rm & 7));
-                let bytes = head | modrm << 40 | u64::from(immediate.value) << 48;
-                self.emit(bytes, 6 + immediate.len);
-            }
-            Source::Mem(mem) => {
-                let address = self.address(mem, form.shift(length));
-                self.evex_memory(form, length, reg, a, address, false, immediate, masking);
-            }
-            Source::Broadcast(mem) => {
-                let broadcasts = form.memory == FULL;
-                if !broadcasts && form.memory != 3 {
-                    return self.wrong("a broadcast that the instruction does not take");
-                }
-                let address = self.address(mem, 3);
-                self.evex_memory(form, length, reg, a, address, broadcasts, immediate, masking);
-            }
+            Source::Reg(Xmm(rm)) => self.vector_register(heads, operands, rm),
+            Source::Mem(mem) => self.vector_memory(heads, operands, mem.into(), false),
+            Source::Broadcast(mem) => self.vector_memory(heads, operands, mem.into(), true),
         }
     }
 
-    #[inline]
-    #[expect(clippy::too_many_arguments, reason = "the fields of one instruction")]
-    fn evex_memory(
-        &mut self,
-        form: Form,
-        length: u8,
-        reg: u8,
-        a: u8,
-        address: Address,
-        broadcast: bool,
-        immediate: Immediate,
-        masking: Masking,
-    ) {
-        let head = evex(form, length, reg, a, address.base_high, address.index_high, broadcast, masking);
-        self.with_memory(head, 5, reg, address, u32::from(immediate.value), immediate.len);
+    #[inline(never)]
+    fn vector_register(&mut self, heads: Heads, operands: Operands, rm: u8) {
+        let (reg, a) = (operands.reg(), operands.a());
+        let highest = reg | a | rm;
+        let (head, len, rm) = if heads.vex() != 0 && highest < 16 && operands.length() < 2 && operands.masking() == 0 {
+            let exchange = operands.commutes() && rm >= 8 && a < 8;
+            let (a, rm) = if exchange { (rm, a) } else { (a, rm) };
+            let (head, len) = vex(heads, operands, a, rm >> 3, 0);
+            (head, len, rm)
+        } else {
+            if self.has_no_evex(heads, highest) {
+                return;
+            }
+            (evex(heads, operands, rm >> 3 & 1, rm >> 4, false), 5, rm)
+        };
+        let modrm = u64::from(0xC0 | (reg & 7) << 3 | (rm & 7));
+        let bytes = head | (modrm | u64::from(operands.immediate()) << 8) << (8 * len);
+        self.emit(bytes, len + 1 + operands.immediate_len());
+    }
+
+    #[inline(never)]
+    fn vector_memory(&mut self, heads: Heads, operands: Operands, place: Place, broadcast: bool) {
+        // A scalar is a broadcast to one lane.
+        let broadcast = broadcast && operands.memory() != 3;
+        let shift = match (broadcast, operands.memory()) {
+            (true, _) => 3,
+            (false, FULL) => operands.length() + 4,
+            (false, power) => power,
+        };
+        let highest = operands.reg() | operands.a();
+        let must = heads.vex() == 0 || highest > 15 || operands.length() > 1 || operands.masking() != 0 || broadcast;
+        let pays = || self.level == Level::Avx512 && heads.evex() != 0 && place.is_shorter_scaled(shift);
+        let (address, head, len) = if must || pays() {
+            if self.has_no_evex(heads, highest) {
+                return;
+            }
+            if broadcast && operands.memory() != FULL {
+                return self.wrong("a broadcast that the instruction does not take");
+            }
+            let address = self.address(place, shift);
+            (address, evex(heads, operands, address.base_high, address.index_high, broadcast), 5)
+        } else {
+            let address = self.address(place, 0);
+            let (head, len) = vex(heads, operands, operands.a(), address.base_high, address.index_high);
+            (address, head, len)
+        };
+        let immediate = u32::from(operands.immediate());
+        self.with_memory(head, len, operands.reg(), address, immediate, operands.immediate_len());
+    }
+
+    /// Whether an instruction that takes EVEX may not; that is a fault. `highest` has all bits of its registers.
+    #[inline(always)]
+    fn has_no_evex(&mut self, heads: Heads, highest: u8) -> bool {
+        let fine = self.level == Level::Avx512 && heads.evex() != 0 && highest < 32;
+        if !fine {
+            self.wrong(if self.level != Level::Avx512 {
+                "a register, a length, a mask or a broadcast that takes AVX-512, at a lower level"
+            } else if heads.evex() == 0 {
+                "a register, a length or a broadcast that an instruction of AVX2 does not take"
+            } else {
+                "a vector register after the 31st"
+            });
+        }
+        !fine
     }
 }
 
 /// The VEX prefix and the opcode, and how many bytes they are: 3 or 4. `b` and `x` are high bits.
-#[inline]
-fn vex(form: Form, length: u8, reg: u8, a: u8, b: u8, x: u8) -> (u64, usize) {
-    let w = form.vex == W::One;
-    let last = (!a & 15) << 3 | length << 2 | form.pp;
-    let r = (!reg & 8) << 4;
-    if form.map == 1 && !w && b | x == 0 {
-        (0xC5 | u64::from(r | last) << 8 | u64::from(form.opcode) << 16, 3)
-    } else {
-        let second = r | (x ^ 1) << 6 | (b ^ 1) << 5 | form.map;
-        let third = u8::from(w) << 7 | last;
-        (0xC4 | u64::from(second) << 8 | u64::from(third) << 16 | u64::from(form.opcode) << 24, 4)
-    }
+#[inline(always)]
+fn vex(heads: Heads, operands: Operands, a: u8, b: u8, x: u8) -> (u64, usize) {
+    let high = u32::from(operands.reg() & 8) << 12 | u32::from(x) << 14 | u32::from(b) << 13;
+    let long = heads.vex() ^ (high | u32::from(a) << 19 | u32::from(operands.length()) << 18);
+    // The short prefix says the same without X, B, W and the map. Both are made, and one is taken without a
+    // branch, which would be hard to predict.
+    let short = 0xC5 | long & 0x8000 | long >> 8 & 0x7F00 | long >> 24 << 16;
+    let is_short = long & (0x7F00 | W) == 0x6100;
+    (u64::from(if is_short { short } else { long }), 4 - usize::from(is_short))
 }
 
 /// The EVEX prefix and the opcode, 5 bytes. `b` and `x` are high bits.
-#[inline]
-#[expect(clippy::too_many_arguments, reason = "the fields of one prefix")]
-fn evex(form: Form, length: u8, reg: u8, a: u8, b: u8, x: u8, broadcast: bool, masking: Masking) -> u64 {
-    let second = (!reg & 8) << 4 | (x ^ 1) << 6 | (b ^ 1) << 5 | (!reg & 16) | form.map;
-    let third = u8::from(form.evex == W::One) << 7 | (!a & 15) << 3 | 4 | form.pp;
-    let fourth = masking.0 | length << 5 | u8::from(broadcast) << 4 | (!a & 16) >> 1;
-    0x62 | u64::from(second) << 8 | u64::from(third) << 16 | u64::from(fourth) << 24 | u64::from(form.opcode) << 32
+#[inline(always)]
+fn evex(heads: Heads, operands: Operands, b: u8, x: u8, broadcast: bool) -> u64 {
+    let (reg, a) = (u32::from(operands.reg()), u32::from(operands.a()));
+    let high = (reg & 8) << 12 | u32::from(x) << 14 | u32::from(b) << 13 | (reg & 16) << 8 | (a & 15) << 19;
+    let last = u32::from(operands.masking() | operands.length() << 5) | u32::from(broadcast) << 4 | (!a & 16) >> 1;
+    u64::from((heads.evex() & 0xFF_FFFF) ^ high | last << 24) | u64::from(heads.evex() >> 24) << 32
 }
