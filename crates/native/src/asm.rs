@@ -106,7 +106,10 @@ impl Assembler {
     /// Makes room for so many bytes more at once.
     pub(crate) fn reserve(&mut self, bytes: usize) {
         let wanted = self.len + bytes + WINDOW;
-        if wanted > self.code.len() {
+        if self.code.is_empty() {
+            // The system's zeros are not written.
+            self.code = vec![0; wanted];
+        } else if wanted > self.code.len() {
             self.code.resize(wanted, 0);
         }
     }

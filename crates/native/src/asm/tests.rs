@@ -6,6 +6,7 @@ mod faults;
 mod forms;
 mod jumps;
 mod lengths;
+mod meaning;
 mod oracle;
 mod run;
 mod speed;
