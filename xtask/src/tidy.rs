@@ -18,7 +18,9 @@ pub const LAYERS: &[(&str, &[&str])] = &[
     ("chainrule-runtime", &["chainrule-base", "chainrule-ops", "chainrule-kernel"]),
     ("chainrule-native", &["chainrule-base", "chainrule-ops", "chainrule-kernel", "chainrule-runtime"]),
     ("chainrule-interpret", &["chainrule-base", "chainrule-ops", "chainrule-kernel", "chainrule-runtime"]),
-    ("chainrule-c", &["chainrule-base", "chainrule-ops", "chainrule-kernel"]),
+    ("chainrule-text", &["chainrule-base", "chainrule-ops", "chainrule-kernel"]),
+    ("chainrule-c", &["chainrule-base", "chainrule-ops", "chainrule-kernel", "chainrule-text"]),
+    ("chainrule-rust", &["chainrule-base", "chainrule-ops", "chainrule-kernel", "chainrule-text"]),
     (
         "chainrule",
         &[
@@ -32,7 +34,9 @@ pub const LAYERS: &[(&str, &[&str])] = &[
             "chainrule-kernel",
             "chainrule-runtime",
             "chainrule-interpret",
+            "chainrule-text",
             "chainrule-c",
+            "chainrule-rust",
         ],
     ),
 ];

@@ -3,19 +3,22 @@
 //! In: kernels. Out: the whole [`Source`]. Formulas of shapes and workspace are written in the names of
 //! the parameters, once for people and once for the compiler, from the same polynomials.
 
-use crate::body::{Needs, Writer, Written};
-use crate::facts::{self, Facts, MAX_EXTENT};
-use crate::names::{self, Scope};
-use crate::pieces::Pieces;
-use crate::unit::{self, Named, Unit};
-use crate::{Options, Source, guard, literal};
+use crate::language::{C, Needs, code_name, declaration, parameter_list};
+use crate::precision::InC;
+use crate::reserved::is_reserved;
+use crate::{Options, Source, literal};
 use chainrule_base::{Diagnostics, Poly};
-use chainrule_kernel::{Class, Kernel, Port, Reg, SizeSource, events};
+use chainrule_kernel::{Class, Kernel, Reg, events};
+use chainrule_text::describe::{self, size_names, workspaces};
+use chainrule_text::unit::Named;
+use chainrule_text::{
+    Facts, MAX_EXTENT, Pieces, Precision, Scope, Unit, Writer, Written, external, facts, language, names, unit,
+};
 use std::fmt::Write;
 
 /// The pair of files for `kernels`.
 pub(crate) fn write(name: &str, kernels: &[&Kernel], options: &Options) -> Result<Source, Diagnostics> {
-    let externals = unit::externals(kernels)?;
+    let externals = external::declared(kernels, "C", is_reserved, |e| e.c_name.as_ref())?;
     let mut errors = Diagnostics::new();
     let all_events: Vec<_> = kernels.iter().map(|kernel| events(&kernel.body)).collect();
     for (kernel, events) in kernels.iter().zip(&all_events) {
@@ -25,26 +28,28 @@ pub(crate) fn write(name: &str, kernels: &[&Kernel], options: &Options) -> Resul
     }
     errors.into_result(())?;
 
-    let mut file = Scope::default();
+    let mut file = Scope::new(is_reserved);
     externals.iter().for_each(|(name, _)| file.reserve(name.as_str()));
-    let functions: Vec<String> = kernels.iter().map(|kernel| unit::take_name(kernel, &mut file)).collect();
+    let functions: Vec<String> = kernels.iter().map(|kernel| unit::take_name::<C<'_>>(kernel, &mut file)).collect();
     let (mut header, mut body) = (String::new(), String::new());
+    let precision = options.precision;
     let (mut needs, mut header_needs) = (Needs::default(), HeaderNeeds::default());
     for ((kernel, events), name) in kernels.iter().zip(&all_events).zip(&functions) {
         let facts = Facts::new(kernel, events);
-        let pieces = Pieces::new(kernel, events, &facts, options.chunk);
-        let unit = Unit::new(kernel, name.clone(), &file, &facts, pieces.n_slots);
-        let written = Writer::new(&unit, &facts, &pieces, &mut needs).write(events);
+        let pieces = Pieces::new(kernel, events, &facts, options.chunk, |r| language::space(kernel.regs[r]));
+        let unit = Unit::new::<C<'_>>(kernel, name.clone(), &file, &facts, pieces.n_slots);
+        let mut language = C { needs: &mut needs, precision };
+        let written = Writer::new(&unit, &facts, &pieces, &mut language).write(events);
         let sizes = work_functions(&unit, &facts, &mut needs);
-        header_needs.look_at(&unit);
-        declare(&unit, &written, &mut header);
+        header_needs.look_at(&unit, precision);
+        declare(&unit, &written, precision, &mut header);
         body.push_str(&written.text);
         body.push_str(&sizes);
         body.push_str(&messages(&unit, &written));
     }
-    let name = if name.is_empty() { "chainrule".to_owned() } else { names::spell(name) };
-    let header = whole_header(&name, &header, &header_needs, &externals);
-    let source = whole_source(&name, &body, &needs, &externals);
+    let name = if name.is_empty() { "chainrule".to_owned() } else { names::spell(name, is_reserved) };
+    let header = whole_header(&name, &header, &header_needs, &externals, precision);
+    let source = whole_source(&name, &body, &needs, &externals, precision);
     Ok(Source { name, functions, header, source })
 }
 
@@ -56,27 +61,48 @@ struct HeaderNeeds {
 }
 
 impl HeaderNeeds {
-    fn look_at(&mut self, unit: &Unit<'_>) {
+    fn look_at(&mut self, unit: &Unit<'_>, precision: Precision) {
         let works = [Class::Real, Class::Int].map(|class| !unit.workspace(class).is_zero());
         self.size |= works[0] || works[1];
-        self.int |= works[1] || unit.params().iter().any(|p| unit.declaration(*p, false).contains("int64_t"));
+        self.int |=
+            works[1] || unit.params().iter().any(|p| declaration(unit, *p, false, precision).contains("int64_t"));
         self.int |= self.size;
     }
 }
+
+/// What stands at the beginning of both files.
+fn note(precision: Precision) -> String {
+    let functions = if precision == Precision::Single { SINGLE } else { DOUBLE };
+    NOTE.replace("FUNCTIONS", functions)
+}
+
+const DOUBLE: &str = "\
+those of Chainrule's interpreter, up to the last places of the functions of math.h. Options that let
+ * the compiler change arithmetic, such as -ffast-math, change what the functions mean.";
+
+const SINGLE: &str = "\
+the same wherever floats are those of IEEE 754, up to the last places of the functions of math.h.
+ * All arithmetic is in float; each operation rounds to 24 bits. Options that let the compiler change
+ * arithmetic, such as -ffast-math, change what the functions mean.";
 
 const NOTE: &str = "\
 /*
  * Written by Chainrule; do not edit.
  *
  * Compile as C99 (-std=c99), so that multiplications and additions are not contracted: results are then
- * those of Chainrule's interpreter, up to the last places of the functions of math.h. Options that let
- * the compiler change arithmetic, such as -ffast-math, change what the functions mean.
+ * FUNCTIONS
  */
 ";
 
-fn whole_header(name: &str, body: &str, needs: &HeaderNeeds, externals: &[(String, usize)]) -> String {
+fn whole_header(
+    name: &str,
+    body: &str,
+    needs: &HeaderNeeds,
+    externals: &[(String, usize)],
+    precision: Precision,
+) -> String {
     let guard = format!("CHAINRULE_{}_H", name.to_ascii_uppercase());
-    let mut text = format!("{NOTE}#ifndef {guard}\n#define {guard}\n\n");
+    let mut text = format!("{}#ifndef {guard}\n#define {guard}\n\n", note(precision));
     if needs.size {
         text.push_str("#include <stddef.h>\n");
     }
@@ -88,16 +114,17 @@ fn whole_header(name: &str, body: &str, needs: &HeaderNeeds, externals: &[(Strin
     }
     if !externals.is_empty() {
         let names: Vec<&str> = externals.iter().map(|e| e.0.as_str()).collect();
-        let _ = write!(text, "/* To be provided, functions of doubles: {}. */\n\n", names.join(", "));
+        let _ = write!(text, "/* To be provided, functions of {}s: {}. */\n\n", precision.c_type(), names.join(", "));
     }
     let _ = write!(text, "#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n{body}");
     text.push_str("#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
     text
 }
 
-fn whole_source(name: &str, body: &str, needs: &Needs, externals: &[(String, usize)]) -> String {
-    let mut text = format!("{NOTE}#include \"{name}.h\"\n\n");
-    if needs.math || needs.helpers.iter().any(|helper| helper.contains("double")) {
+fn whole_source(name: &str, body: &str, needs: &Needs, externals: &[(String, usize)], precision: Precision) -> String {
+    let mut text = format!("{}#include \"{name}.h\"\n\n", note(precision));
+    let real = precision.c_type();
+    if needs.math || needs.helpers.iter().any(|helper| helper.contains(real)) {
         text.push_str("#include <math.h>\n");
     }
     if needs.string {
@@ -114,8 +141,8 @@ fn whole_source(name: &str, body: &str, needs: &Needs, externals: &[(String, usi
         );
     }
     for (name, arity) in externals {
-        let params = if *arity == 0 { "void".to_owned() } else { vec!["double"; *arity].join(", ") };
-        let _ = writeln!(text, "extern double {name}({params});");
+        let params = if *arity == 0 { "void".to_owned() } else { vec![real; *arity].join(", ") };
+        let _ = writeln!(text, "extern {real} {name}({params});");
     }
     if !externals.is_empty() {
         text.push('\n');
@@ -130,56 +157,38 @@ fn whole_source(name: &str, body: &str, needs: &Needs, externals: &[(String, usi
 }
 
 /// The header's part for one kernel.
-fn declare(unit: &Unit<'_>, written: &Written, out: &mut String) {
-    let kernel = unit.kernel;
-    let list = |names: &[String]| match names {
-        [] => "nothing".to_owned(),
-        [one] => one.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    };
-    let _ = write!(out, "/*\n * {}: computes {} from {}.\n", unit.name, list(&unit.outputs), list(&unit.inputs));
-    let extents: Vec<String> = kernel
-        .sizes
-        .iter()
-        .zip(&unit.sizes)
-        .filter_map(|(size, name)| match size.source {
-            SizeSource::Extent { input, dim } => {
-                Some(format!("{name}: extent of dimension {} of {}", dim + 1, unit.inputs[input]))
-            }
-            SizeSource::Value { .. } => None,
+fn declare(unit: &Unit<'_>, written: &Written, precision: Precision, out: &mut String) {
+    let _ = write!(out, "/*\n * {}\n", describe::summary(unit));
+    for part in describe::arguments(unit, precision.c_type()) {
+        section(out, part.title, &part.lines);
+    }
+    let work: Vec<String> = workspaces(unit)
+        .into_iter()
+        .map(|(class, name)| {
+            let formula = unit.formula(&unit.workspace(class));
+            let size = format!("{}{}", macro_name(unit, class), macro_arguments(unit));
+            format!("{name}: {size} = {formula} {}, of any content", plural(class, precision))
         })
         .collect();
-    section(out, "Sizes", &extents);
-    let ports = |ports: &[Port], names: &[String], output: bool| -> Vec<String> {
-        ports.iter().zip(names).map(|(port, name)| describe(unit, port, name, output)).collect()
-    };
-    section(out, "Arguments", &ports(&kernel.inputs, &unit.inputs, false));
-    section(out, "Results", &ports(&kernel.outputs, &unit.outputs, true));
-    let mut work = Vec::new();
-    for (class, name, what, size) in workspaces(unit) {
-        let formula = unit.formula(&unit.workspace(class));
-        work.push(format!("{name}: {size} = {formula} {what}, of any content"));
-    }
     section(out, "Workspace", &work);
     out.push_str(if work.is_empty() {
         " *\n * Needs no workspace. Results must not overlap one another, nor the arguments.\n"
     } else {
         " *\n * Results and workspace must not overlap one another, nor the arguments.\n"
     });
-    let codes: Vec<(usize, &unit::Code)> =
-        unit.codes.iter().enumerate().filter(|(i, _)| written.used_codes[*i]).map(|(i, code)| (i + 1, code)).collect();
+    let codes = describe::codes(unit, written);
     if codes.is_empty() {
         let _ = write!(out, " *\n * Returns 0.\n */\n");
     } else {
-        let lines: Vec<String> = codes.iter().map(|(_, code)| format!("{}: {}", code.name, code.message)).collect();
+        let line = |(_, code): &(usize, &unit::Code)| format!("{}: {}", code_name(unit, code), code.message);
+        let lines: Vec<String> = codes.iter().map(line).collect();
         section(out, "Returns 0, or where the results are not defined", &lines);
         out.push_str(" */\n");
     }
-    let params: Vec<String> = unit.params().iter().map(|p| unit.declaration(*p, false)).collect();
-    let params = if params.is_empty() { "void".to_owned() } else { params.join(", ") };
-    let _ = write!(out, "int {}({params});\n\n", unit.name);
+    let params: Vec<String> = unit.params().iter().map(|p| declaration(unit, *p, false, precision)).collect();
+    let _ = write!(out, "int {}({});\n\n", unit.name, parameter_list(&params));
     for (number, code) in &codes {
-        let _ = writeln!(out, "#define {} {number}", code.name);
+        let _ = writeln!(out, "#define {} {number}", code_name(unit, code));
     }
     if !codes.is_empty() {
         out.push('\n');
@@ -189,15 +198,16 @@ fn declare(unit: &Unit<'_>, written: &Written, out: &mut String) {
         "/* What a code returned by {} means. */\nconst char *{}_error(int code);\n\n",
         unit.name, unit.name
     );
-    for (class, _, what, _) in workspaces(unit) {
-        let (_, params) = size_params(unit);
+    for (class, _) in workspaces(unit) {
+        let params = size_params(unit);
         let function = size_function(unit, class);
         let arguments = macro_arguments(unit);
         let formula = macro_formula(unit, &unit.workspace(class));
         let _ = write!(
             out,
-            "/* How many {what} of workspace {} needs; the function gives SIZE_MAX for sizes that are too large. */\n\
+            "/* How many {} of workspace {} needs; the function gives SIZE_MAX for sizes that are too large. */\n\
              #define {}{arguments} ((size_t)({formula}))\nsize_t {function}({params});\n\n",
+            plural(class, precision),
             unit.name,
             macro_name(unit, class),
         );
@@ -214,44 +224,19 @@ fn section(out: &mut String, title: &str, lines: &[String]) {
     }
 }
 
-/// `x: [n][2*n + 1] doubles, row by row`
-fn describe(unit: &Unit<'_>, port: &Port, name: &str, output: bool) -> String {
-    let class = unit.kernel.buffers[port.buffer].class;
-    let mut text = format!("{name}: ");
-    for extent in &port.shape {
-        let _ = write!(text, "[{}]", unit.formula(extent));
+/// What the elements of a class are.
+fn plural(class: Class, precision: Precision) -> &'static str {
+    match (class, precision) {
+        (Class::Int, _) => "integers",
+        (Class::Real, Precision::Double) => "doubles",
+        (Class::Real, Precision::Single) => "floats",
     }
-    let what = match (class, port.shape.is_empty(), output) {
-        (Class::Real, true, false) => "double",
-        (Class::Int, true, false) => "integer, or 0 or 1 for a truth value",
-        (Class::Real, true, true) => "one double",
-        (Class::Int, true, true) => "one integer, or 0 or 1 for a truth value",
-        (Class::Real, false, _) => " doubles",
-        (Class::Int, false, _) => " integers, or 0 and 1 for truth values",
-    };
-    text.push_str(what);
-    if port.shape.len() > 1 {
-        text.push_str(", row by row");
-    }
-    if port.name.as_str() != name {
-        let _ = write!(text, " (`{}`)", port.name);
-    }
-    text
-}
-
-/// The workspaces that there are: class, parameter, what it holds, its size as the caller writes it.
-fn workspaces<'u>(unit: &'u Unit<'_>) -> Vec<(Class, &'u str, &'static str, String)> {
-    [(Class::Real, unit.work.as_str(), "doubles"), (Class::Int, unit.iwork.as_str(), "integers")]
-        .into_iter()
-        .filter(|(class, ..)| !unit.workspace(*class).is_zero())
-        .map(|(class, name, what)| (class, name, what, format!("{}{}", macro_name(unit, class), macro_arguments(unit))))
-        .collect()
 }
 
 fn macro_name(unit: &Unit<'_>, class: Class) -> String {
     match class {
-        Class::Real => format!("{}_WORK_SIZE", unit.upper),
-        Class::Int => format!("{}_IWORK_SIZE", unit.upper),
+        Class::Real => format!("{}_WORK_SIZE", unit.name.to_ascii_uppercase()),
+        Class::Int => format!("{}_IWORK_SIZE", unit.name.to_ascii_uppercase()),
     }
 }
 
@@ -262,21 +247,14 @@ fn size_function(unit: &Unit<'_>, class: Class) -> String {
     }
 }
 
-/// The names of all sizes, each once, and their declarations.
-fn size_params(unit: &Unit<'_>) -> (Vec<String>, String) {
-    let mut names: Vec<String> = Vec::new();
-    for name in &unit.sizes {
-        if !names.contains(name) {
-            names.push(name.clone());
-        }
-    }
-    let declarations: Vec<String> = names.iter().map(|name| format!("int64_t {name}")).collect();
-    let declarations = if names.is_empty() { "void".to_owned() } else { declarations.join(", ") };
-    (names, declarations)
+/// The declarations of all sizes.
+fn size_params(unit: &Unit<'_>) -> String {
+    let declarations: Vec<String> = size_names(unit).iter().map(|name| format!("int64_t {name}")).collect();
+    parameter_list(&declarations)
 }
 
 fn macro_arguments(unit: &Unit<'_>) -> String {
-    let (names, _) = size_params(unit);
+    let names = size_names(unit);
     if names.is_empty() { String::new() } else { format!("({})", names.join(", ")) }
 }
 
@@ -290,8 +268,8 @@ fn macro_formula(unit: &Unit<'_>, poly: &Poly<Reg>) -> String {
 /// The functions that tell the sizes of the workspace.
 fn work_functions(unit: &Unit<'_>, facts: &Facts, needs: &mut Needs) -> String {
     let mut text = String::new();
-    for (class, ..) in workspaces(unit) {
-        let (names, params) = size_params(unit);
+    for (class, _) in workspaces(unit) {
+        let (names, params) = (size_names(unit), size_params(unit));
         let total = unit.workspace(class);
         let used: Vec<String> = total
             .vars()
@@ -300,22 +278,14 @@ fn work_functions(unit: &Unit<'_>, facts: &Facts, needs: &mut Needs) -> String {
             .collect();
         let _ = write!(text, "size_t {}({params})\n{{\n", size_function(unit, class));
         for name in &names {
-            let is_extent = unit
-                .kernel
-                .sizes
-                .iter()
-                .zip(&unit.sizes)
-                .any(|(size, n)| n == name && matches!(size.source, SizeSource::Extent { .. }));
-            if is_extent {
+            if describe::is_extent(unit, name) {
                 let _ = writeln!(text, "    if ({name} < 0 || {name} > {MAX_EXTENT}) return SIZE_MAX;");
             } else if !used.contains(name) {
                 let _ = writeln!(text, "    (void){name};");
             }
         }
         if facts.may_overflow(&total) {
-            needs.helper(guard::ADD);
-            needs.helper(guard::MUL);
-            needs.helper(guard::INTO);
+            needs.checked();
             text.push_str("    int64_t total = 0, term;\n");
             for (monomial, c) in total.terms() {
                 let _ = writeln!(text, "    term = {};", literal::int(c));
@@ -338,8 +308,8 @@ fn work_functions(unit: &Unit<'_>, facts: &Facts, needs: &mut Needs) -> String {
 fn messages(unit: &Unit<'_>, written: &Written) -> String {
     let mut text = format!("const char *{}_error(int code)\n{{\n    switch (code) {{\n", unit.name);
     text.push_str("    case 0: return \"no error\";\n");
-    for (code, _) in unit.codes.iter().zip(&written.used_codes).filter(|(_, used)| **used) {
-        let _ = writeln!(text, "    case {}: return {};", code.name, literal::string(&code.message));
+    for (_, code) in describe::codes(unit, written) {
+        let _ = writeln!(text, "    case {}: return {};", code_name(unit, code), literal::string(&code.message));
     }
     text.push_str("    default: return \"unknown error code\";\n    }\n}\n\n");
     text

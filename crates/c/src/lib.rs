@@ -6,27 +6,27 @@
 //! of the interpreter up to the functions of `math.h`, when it is compiled without contraction of
 //! multiplications and additions (`-std=c99`).
 //!
+//! What is said, and in which order, is `chainrule_text`'s affair; here is how C says it.
+//!
 //! | module | owns |
 //! | --- | --- |
-//! | `names` | C identifiers for functions and parameters |
+//! | `reserved` | names that mean something in C |
 //! | `literal` | numbers, strings, comments |
+//! | `precision` | numbers of 64 or 32 bits |
 //! | `guard` | when an integer operator fails |
-//! | `facts` | what is needed; what registers are; ranges of integers |
-//! | `pieces` | cutting long code into functions; values that live across cuts |
-//! | `unit` | names, parameters and codes of one kernel |
-//! | `body` | statements |
+//! | `language` | declarations, statements and operators of one point |
 //! | `interface` | what the caller sees: documentation, signatures, workspace, messages |
 //!
 //! Nothing recurses: neither on the length of a kernel nor on its nesting.
 
-mod body;
-mod facts;
 mod guard;
 mod interface;
+mod language;
 mod literal;
-mod names;
-mod pieces;
-mod unit;
+mod precision;
+mod reserved;
+
+pub use chainrule_text::Precision;
 
 use chainrule_base::Diagnostics;
 use chainrule_kernel::Kernel;
@@ -38,6 +38,8 @@ pub struct Options {
     /// and values that live across a cut lie in the workspace. The time that a C compiler takes grows
     /// faster than the length of a function.
     pub chunk: usize,
+    /// Numbers of 64 or of 32 bits.
+    pub precision: Precision,
 }
 
 impl Options {
@@ -47,7 +49,7 @@ impl Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { chunk: Self::CHUNK }
+        Self { chunk: Self::CHUNK, precision: Precision::Double }
     }
 }
 

@@ -15,7 +15,19 @@ pub(crate) fn double(value: f64) -> String {
     if value.is_sign_negative() { format!("(-{text})") } else { text }
 }
 
-/// Whether [`double`] writes a macro of `math.h`.
+/// `value` so that it reads back as the same number: an atom of type `float`.
+pub(crate) fn float(value: f32) -> String {
+    let text = if value.is_nan() {
+        return "NAN".to_owned();
+    } else if value.is_infinite() {
+        "HUGE_VALF".to_owned()
+    } else {
+        format!("{:?}f", value.abs())
+    };
+    if value.is_sign_negative() { format!("(-{text})") } else { text }
+}
+
+/// Whether a macro is written for it, one of `math.h`.
 pub(crate) fn needs_math(value: f64) -> bool {
     !value.is_finite()
 }

@@ -82,7 +82,7 @@ fn arrays_come_with_sizes_and_workspace() {
 fn the_same_kernel_gives_the_same_bytes() {
     let (graph, roots) = generate::layered(Semantics::Strict, 3000, 5, 10, 3);
     let kernel = lower_all(&graph, &roots);
-    let options = Options { chunk: 100 };
+    let options = Options { chunk: 100, ..Options::default() };
     assert_eq!(emit(&kernel, &options), emit(&lower_all(&graph, &roots), &options));
 }
 
@@ -400,7 +400,8 @@ fn names_that_mean_something_else_in_c_are_changed() {
         .iter()
         .map(|name| lower_graph(*name, &g, &inputs, &outputs).unwrap())
         .collect();
-    let source = emit_many("clash", &kernels.iter().collect::<Vec<_>>(), &Options { chunk: 8 }).unwrap();
+    let source =
+        emit_many("clash", &kernels.iter().collect::<Vec<_>>(), &Options { chunk: 8, ..Options::default() }).unwrap();
     assert_eq!(source.functions, ["f", "F_2", "f_3", "double_", "f_work_size_2", "main_", "Sin", "sin_"]);
     let first = source.header.lines().find(|line| line.starts_with("int f(")).unwrap();
     insta::assert_snapshot!(first.replace(", ", ",\n"));

@@ -108,7 +108,7 @@ fn cuts_change_nothing() {
     cases.extend(array_functions(100, 14));
     cases.extend(graphs(50, 5, Numbers::Tame, 60));
     for chunk in [1, 2, 7, 25] {
-        assert_same(&cases, &run_c(cc, &FLAGS, &cases, &Options { chunk }));
+        assert_same(&cases, &run_c(cc, &FLAGS, &cases, &Options { chunk, ..Options::default() }));
     }
 }
 
@@ -123,7 +123,7 @@ fn nothing_undefined_happens() {
     let mut cases = functions(150, 6, false);
     cases.extend(array_functions(100, 16));
     cases.extend(graphs(30, 7, Numbers::Special, 60));
-    assert_same(&cases, &run_c(cc, &flags, &cases, &Options { chunk: 20 }));
+    assert_same(&cases, &run_c(cc, &flags, &cases, &Options { chunk: 20, ..Options::default() }));
 }
 
 /// Functions of `math.h` may differ in their last places from those of the interpreter. In smooth functions, whose

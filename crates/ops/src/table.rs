@@ -75,8 +75,11 @@ pub struct Row {
     pub c: Spelling,
     /// C99, on `int64_t`, where the row has an integer value.
     pub c_int: Option<Spelling>,
-    /// Rust, on `f64`. Comparisons and connectives give a `bool`.
+    /// Rust, on `f64`. Comparisons and connectives give a `bool`. Methods are those of the standard library;
+    /// what it lacks is called in the crate `libm`, whose functions have the names of `math.h`.
     pub rust: Spelling,
+    /// Rust, on `i64`, where the row has an integer value: an `Option` where it has none for some integers.
+    pub rust_int: Option<Spelling>,
 }
 
 const fn plain(template: &'static str) -> Spelling {
@@ -135,6 +138,67 @@ static double cr_polygamma(double order, double x) {
 }
 ";
 
+const POLYGAMMA_RUST: &str = "\
+fn cr_polygamma(order: f64, x: f64) -> f64 {
+    const BERNOULLI: [f64; 12] = [
+        1.0 / 6.0,
+        -1.0 / 30.0,
+        1.0 / 42.0,
+        -1.0 / 30.0,
+        5.0 / 66.0,
+        -691.0 / 2730.0,
+        7.0 / 6.0,
+        -3617.0 / 510.0,
+        43867.0 / 798.0,
+        -174611.0 / 330.0,
+        854513.0 / 138.0,
+        -236364091.0 / 2730.0,
+    ];
+    let n = order;
+    let is_order = (0.0..=60.0).contains(&n) && n == libm::floor(n);
+    if !is_order || x.is_nan() || (x <= 0.0 && x == libm::floor(x)) || x < -1e6 {
+        return f64::NAN;
+    }
+    let factorial = libm::tgamma(n + 1.0);
+    let mut correction = 0.0;
+    let mut z = x;
+    while z < 16.0 + n {
+        correction += factorial / libm::pow(z, n + 1.0);
+        z += 1.0;
+    }
+    let mut two_k = 0.0;
+    if n == 0.0 {
+        let mut sum = libm::log(z) - 0.5 / z;
+        for b in BERNOULLI {
+            two_k += 2.0;
+            sum -= b / (two_k * libm::pow(z, two_k));
+        }
+        return sum - correction;
+    }
+    let mut sum = factorial / n / libm::pow(z, n) + factorial / (2.0 * libm::pow(z, n + 1.0));
+    for b in BERNOULLI {
+        two_k += 2.0;
+        let ratio = libm::exp(libm::lgamma(two_k + n) - libm::lgamma(two_k + 1.0));
+        sum += b * ratio / libm::pow(z, two_k + n);
+    }
+    (if n % 2.0 == 0.0 { -1.0 } else { 1.0 }) * (sum + correction)
+}
+";
+
+const FLOOR_DIV_RUST: &str = "\
+fn cr_floor_div(a: i64, b: i64) -> Option<i64> {
+    let quotient = a.checked_div(b)?;
+    Some(if a % b != 0 && (a < 0) != (b < 0) { quotient - 1 } else { quotient })
+}
+";
+
+const FLOOR_MOD_RUST: &str = "\
+fn cr_floor_mod(a: i64, b: i64) -> Option<i64> {
+    let remainder = a.checked_rem(b)?;
+    Some(if remainder != 0 && (remainder < 0) != (b < 0) { remainder + b } else { remainder })
+}
+";
+
 const SIGN_C: &str = "\
 static double cr_sign(double x) {
     return x > 0.0 ? 1.0 : (x < 0.0 ? -1.0 : (x == 0.0 ? 0.0 : x));
@@ -182,6 +246,7 @@ const DEFAULT: Row = Row {
     c: plain(""),
     c_int: None,
     rust: plain(""),
+    rust_int: None,
 };
 
 macro_rules! operators {
@@ -209,7 +274,8 @@ operators! {
         value: |a| a[0] + a[1], int: Some(|a| a[0].checked_add(a[1])), precise: |p, a| p.add(&a[0], &a[1]),
         partials: &[Formula::ONE, Formula::ONE],
         cost: CostClass::Add, weight: 1,
-        c: plain("{0} + {1}"), c_int: Some(plain("{0} + {1}")), rust: plain("{0} + {1}")
+        c: plain("{0} + {1}"), c_int: Some(plain("{0} + {1}")), rust: plain("{0} + {1}"),
+        rust_int: Some(plain("{0}.checked_add({1})"))
     }
     /// Subtraction.
     Sub {
@@ -217,7 +283,8 @@ operators! {
         value: |a| a[0] - a[1], int: Some(|a| a[0].checked_sub(a[1])), precise: |p, a| p.sub(&a[0], &a[1]),
         partials: &[Formula::ONE, Const(-1.0)],
         cost: CostClass::Add, weight: 1,
-        c: plain("{0} - {1}"), c_int: Some(plain("{0} - {1}")), rust: plain("{0} - {1}")
+        c: plain("{0} - {1}"), c_int: Some(plain("{0} - {1}")), rust: plain("{0} - {1}"),
+        rust_int: Some(plain("{0}.checked_sub({1})"))
     }
     /// Multiplication.
     Mul {
@@ -225,7 +292,8 @@ operators! {
         value: |a| a[0] * a[1], int: Some(|a| a[0].checked_mul(a[1])), precise: |p, a| p.mul(&a[0], &a[1]),
         partials: &[A1, A0],
         cost: CostClass::Mul, weight: 1,
-        c: plain("{0} * {1}"), c_int: Some(plain("{0} * {1}")), rust: plain("{0} * {1}")
+        c: plain("{0} * {1}"), c_int: Some(plain("{0} * {1}")), rust: plain("{0} * {1}"),
+        rust_int: Some(plain("{0}.checked_mul({1})"))
     }
     /// Division of real numbers.
     Div {
@@ -242,7 +310,8 @@ operators! {
         value: |a| -a[0], int: Some(|a| a[0].checked_neg()), precise: |p, a| p.neg(&a[0]),
         partials: &[Const(-1.0)],
         cost: CostClass::Neg, weight: 1,
-        c: plain("-{0}"), c_int: Some(plain("-{0}")), rust: plain("-{0}")
+        c: plain("-{0}"), c_int: Some(plain("-{0}")), rust: plain("-{0}"),
+        rust_int: Some(plain("{0}.checked_neg()"))
     }
     /// Integer quotient, rounded to minus infinity.
     Quot {
@@ -253,7 +322,8 @@ operators! {
         domain: Domain { text: "a divisor that is not 0", contains: |a| a[1] != 0.0 && (a[0] / a[1]).fract() != 0.0 },
         cost: CostClass::Div, weight: 6,
         c: plain("floor({0} / {1})"), c_int: Some(helper("cr_floor_div({0}, {1})", FLOOR_DIV_C)),
-        rust: plain("({0} / {1}).floor()")
+        rust: plain("({0} / {1}).floor()"),
+        rust_int: Some(helper("cr_floor_div({0}, {1})", FLOOR_DIV_RUST))
     }
     /// Remainder with the sign of the divisor.
     Mod {
@@ -270,7 +340,8 @@ operators! {
         domain: Domain { text: "a divisor that is not 0", contains: |a| a[1] != 0.0 && (a[0] / a[1]).fract() != 0.0 },
         cost: CostClass::Div, weight: 8,
         c: plain("{0} - {1} * floor({0} / {1})"), c_int: Some(helper("cr_floor_mod({0}, {1})", FLOOR_MOD_C)),
-        rust: plain("{0} - {1} * ({0} / {1}).floor()")
+        rust: plain("{0} - {1} * ({0} / {1}).floor()"),
+        rust_int: Some(helper("cr_floor_mod({0}, {1})", FLOOR_MOD_RUST))
     }
     /// Power.
     Pow {
@@ -451,7 +522,8 @@ operators! {
         partials: &[Apply(Sign, &[A0])],
         domain: Domain { text: "x other than 0", contains: |a| a[0] != 0.0 },
         cost: CostClass::Logic, weight: 1,
-        c: plain("fabs({0})"), c_int: Some(plain("{0} < 0 ? -{0} : {0}")), rust: plain("{0}.abs()")
+        c: plain("fabs({0})"), c_int: Some(plain("{0} < 0 ? -{0} : {0}")), rust: plain("{0}.abs()"),
+        rust_int: Some(plain("{0}.checked_abs()"))
     }
     /// Sign: 1, -1, or 0 at 0.
     Sign {
@@ -464,7 +536,8 @@ operators! {
         domain: Domain { text: "x other than 0", contains: |a| a[0] != 0.0 },
         cost: CostClass::Logic, weight: 2,
         c: helper("cr_sign({0})", SIGN_C), c_int: Some(plain("({0} > 0) - ({0} < 0)")),
-        rust: helper("cr_sign({0})", "fn cr_sign(x: f64) -> f64 {\n    if x > 0.0 {\n        1.0\n    } else if x < 0.0 {\n        -1.0\n    } else if x == 0.0 {\n        0.0\n    } else {\n        x\n    }\n}\n")
+        rust: helper("cr_sign({0})", "fn cr_sign(x: f64) -> f64 {\n    if x > 0.0 {\n        1.0\n    } else if x < 0.0 {\n        -1.0\n    } else if x == 0.0 {\n        0.0\n    } else {\n        x\n    }\n}\n"),
+        rust_int: Some(plain("{0}.signum()"))
     }
     /// The smaller.
     Min {
@@ -478,7 +551,8 @@ operators! {
         domain: Domain { text: "arguments that differ", contains: |a| a[0] != a[1] },
         cost: CostClass::Logic, weight: 1,
         c: plain("{1} < {0} ? {1} : {0}"), c_int: Some(plain("{1} < {0} ? {1} : {0}")),
-        rust: plain("if {1} < {0} { {1} } else { {0} }")
+        rust: plain("if {1} < {0} { {1} } else { {0} }"),
+        rust_int: Some(plain("{0}.min({1})"))
     }
     /// The larger.
     Max {
@@ -492,7 +566,8 @@ operators! {
         domain: Domain { text: "arguments that differ", contains: |a| a[0] != a[1] },
         cost: CostClass::Logic, weight: 1,
         c: plain("{0} < {1} ? {1} : {0}"), c_int: Some(plain("{0} < {1} ? {1} : {0}")),
-        rust: plain("if {0} < {1} { {1} } else { {0} }")
+        rust: plain("if {0} < {1} { {1} } else { {0} }"),
+        rust_int: Some(plain("{0}.max({1})"))
     }
     /// The largest integer not above.
     Floor {
@@ -540,7 +615,7 @@ operators! {
         partials: &[Apply(Polygamma, &[Const(1.0), A0])],
         domain: Domain { text: "x > 0", contains: |a| a[0] > 0.0 },
         weight: 60,
-        c: helper("cr_polygamma(0.0, {0})", POLYGAMMA_C), rust: plain("chainrule_ops::polygamma(0.0, {0})")
+        c: helper("cr_polygamma(0.0, {0})", POLYGAMMA_C), rust: helper("cr_polygamma(0.0, {0})", POLYGAMMA_RUST)
     }
     /// The derivative of digamma of the order given first, a natural number.
     Polygamma {
@@ -549,7 +624,7 @@ operators! {
         partials: &[Formula::ZERO, Apply(Polygamma, &[Apply(Add, &[A0, Const(1.0)]), A1])],
         domain: Domain { text: "a natural order and x > 0", contains: |a| a[0] >= 0.0 && a[0] < 8.0 && a[0].fract() == 0.0 && a[1] > 0.0 },
         weight: 100,
-        c: helper("cr_polygamma({0}, {1})", POLYGAMMA_C), rust: plain("chainrule_ops::polygamma({0}, {1})")
+        c: helper("cr_polygamma({0}, {1})", POLYGAMMA_C), rust: helper("cr_polygamma({0}, {1})", POLYGAMMA_RUST)
     }
     /// Less than.
     Lt {
@@ -559,7 +634,8 @@ operators! {
         partials: &[Formula::ZERO, Formula::ZERO],
         domain: Domain { text: "arguments that differ", contains: |a| a[0] != a[1] },
         cost: CostClass::Logic, weight: 1,
-        c: plain("{0} < {1}"), c_int: Some(plain("{0} < {1}")), rust: plain("{0} < {1}")
+        c: plain("{0} < {1}"), c_int: Some(plain("{0} < {1}")), rust: plain("{0} < {1}"),
+        rust_int: Some(plain("{0} < {1}"))
     }
     /// Less than or equal.
     Le {
@@ -569,7 +645,8 @@ operators! {
         partials: &[Formula::ZERO, Formula::ZERO],
         domain: Domain { text: "arguments that differ", contains: |a| a[0] != a[1] },
         cost: CostClass::Logic, weight: 1,
-        c: plain("{0} <= {1}"), c_int: Some(plain("{0} <= {1}")), rust: plain("{0} <= {1}")
+        c: plain("{0} <= {1}"), c_int: Some(plain("{0} <= {1}")), rust: plain("{0} <= {1}"),
+        rust_int: Some(plain("{0} <= {1}"))
     }
     /// Equal.
     Eq {
@@ -579,7 +656,8 @@ operators! {
         partials: &[Formula::ZERO, Formula::ZERO],
         domain: Domain { text: "arguments that differ", contains: |a| a[0] != a[1] },
         cost: CostClass::Logic, weight: 1,
-        c: plain("{0} == {1}"), c_int: Some(plain("{0} == {1}")), rust: plain("{0} == {1}")
+        c: plain("{0} == {1}"), c_int: Some(plain("{0} == {1}")), rust: plain("{0} == {1}"),
+        rust_int: Some(plain("{0} == {1}"))
     }
     /// Both.
     And {

@@ -31,7 +31,8 @@ fn rows_stand_in_order_and_have_a_partial_for_each_argument() {
         assert_eq!(row.partials.len(), row.args.len(), "{:?}", row.op);
         assert_eq!(Op::by_name(row.name), Some(row.op), "{:?}'s name is taken", row.op);
         assert!(!row.c.template.is_empty() && !row.rust.template.is_empty(), "{:?}", row.op);
-        assert!(row.int.is_none() || row.c_int.is_some(), "{:?}", row.op);
+        assert_eq!(row.int.is_some(), row.c_int.is_some(), "{:?}", row.op);
+        assert_eq!(row.int.is_some(), row.rust_int.is_some(), "{:?}", row.op);
         assert!(!row.commutative || row.args.len() == 2, "{:?}", row.op);
         assert!(row.weight > 0);
     }

@@ -14,12 +14,12 @@
 
 use crate::facts::{Facts, Origin, for_each_use};
 use chainrule_base::Arena;
-use chainrule_kernel::{Class, Event, Kernel, Reg};
+use chainrule_kernel::{Event, Kernel, Reg};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Where code is cut.
-pub(crate) struct Pieces {
+pub struct Pieces {
     /// First event, and one past the last; ascending by the first.
     pub ranges: Vec<(usize, usize)>,
     /// The function that defines a register: 0 for the kernel's own, `k + 1` for piece `k`.
@@ -44,8 +44,15 @@ struct Open {
 }
 
 impl Pieces {
-    /// Cuts `events` into functions of about `limit` operations.
-    pub fn new(kernel: &Kernel, events: &[Event<'_>], facts: &Facts, limit: usize) -> Self {
+    /// Cuts `events` into functions of about `limit` operations. `space` tells in which of the two
+    /// workspaces a register's slot lies, see [`space`](crate::language::space).
+    pub fn new(
+        kernel: &Kernel,
+        events: &[Event<'_>],
+        facts: &Facts,
+        limit: usize,
+        space: impl Fn(Reg) -> usize,
+    ) -> Self {
         let n = kernel.regs.len();
         let mut this = Self {
             ranges: cut(events, facts, limit.max(1)),
@@ -54,12 +61,12 @@ impl Pieces {
             slot: Arena::filled(n, None),
             n_slots: [0; 2],
         };
-        this.place(kernel, events, facts);
+        this.place(kernel, events, facts, space);
         this
     }
 
     /// Finds out which values cross cuts, and gives them slots.
-    fn place(&mut self, kernel: &Kernel, events: &[Event<'_>], facts: &Facts) {
+    fn place(&mut self, kernel: &Kernel, events: &[Event<'_>], facts: &Facts, space: impl Fn(Reg) -> usize) {
         let n = kernel.regs.len();
         let loop_end = loop_ends(events);
         // For each register: where it is defined, in how many loops, until when it is needed, whether elsewhere.
@@ -124,21 +131,14 @@ impl Pieces {
             }
             while let Some(Reverse((_, dead))) = live.peek().copied().filter(|Reverse((end, _))| *end < defined[r].0) {
                 live.pop();
-                free[space(kernel.regs[dead])].extend(self.slot[dead].map(Reverse));
+                free[space(dead)].extend(self.slot[dead].map(Reverse));
             }
-            let class = space(kernel.regs[r]);
+            let class = space(r);
             let slot = free[class].pop().map_or(self.n_slots[class], |Reverse(slot)| slot);
             self.n_slots[class] = self.n_slots[class].max(slot + 1);
             self.slot[r] = Some(slot);
             live.push(Reverse((last[r], r)));
         }
-    }
-}
-
-fn space(class: Class) -> usize {
-    match class {
-        Class::Real => 0,
-        Class::Int => 1,
     }
 }
 

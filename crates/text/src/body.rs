@@ -1,49 +1,20 @@
-//! Statements: a kernel's events as the text of C functions.
+//! Statements: a kernel's events as the text of functions.
 //!
-//! In: events, [`Facts`], [`Pieces`], a [`Unit`]. Out: the text of static functions and of the kernel's
-//! own, with what they need of helpers and headers.
+//! In: events, [`Facts`], [`Pieces`], a [`Unit`], a [`Language`]. Out: the text of the functions of
+//! pieces and of the kernel's own.
 //!
-//! A register is a variable of the C block that its definition stands in: `r_7` a double, `i_7` an
+//! A register is a variable of the block that its definition stands in: `r_7` a number, `i_7` an
 //! integer. A value from another function is read from its slot of the workspace before its first use,
 //! once a block. Functions of pieces are written before the functions that call them.
 
-use crate::facts::{Facts, Origin, number};
+use crate::facts::{Facts, Origin, can_fail, number};
+use crate::language::{At, Language, Piece, Terms, Whole};
 use crate::pieces::Pieces;
 use crate::unit::{Param, Unit};
-use crate::{guard, literal};
 use chainrule_base::{Id, Poly};
 use chainrule_kernel::{BufferId, Carried, Choice, Class, Event, Instr, Place, Reg};
-use chainrule_ops::Spelling;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
-
-/// What the text needs from outside.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Needs {
-    /// Definitions of helpers, each once, in the order of their first use.
-    pub helpers: Vec<&'static str>,
-    /// `math.h`.
-    pub math: bool,
-    /// `string.h`.
-    pub string: bool,
-    /// Whether there are pieces.
-    pub pieces: bool,
-}
-
-impl Needs {
-    pub fn helper(&mut self, helper: &'static str) {
-        if !self.helpers.contains(&helper) {
-            self.helpers.push(helper);
-        }
-    }
-
-    /// What `spelling` needs.
-    fn spelling(&mut self, spelling: Spelling) {
-        if let Some(helper) = spelling.helper {
-            self.helper(helper);
-        }
-    }
-}
 
 /// A function that is being written.
 struct Function {
@@ -79,11 +50,11 @@ impl Function {
 }
 
 /// Writes the functions of one kernel.
-pub(crate) struct Writer<'a> {
+pub struct Writer<'a, L> {
     unit: &'a Unit<'a>,
     facts: &'a Facts,
     pieces: &'a Pieces,
-    needs: &'a mut Needs,
+    language: &'a mut L,
     /// The functions that are open, the kernel's own first; the last one is being written.
     open: Vec<Function>,
     current: Function,
@@ -98,20 +69,21 @@ pub(crate) struct Writer<'a> {
 }
 
 /// What was written of a kernel.
-pub(crate) struct Written {
+pub struct Written {
     /// The text of all functions.
     pub text: String,
     /// For each code of the unit whether it is returned.
     pub used_codes: Vec<bool>,
 }
 
-impl<'a> Writer<'a> {
-    pub fn new(unit: &'a Unit<'a>, facts: &'a Facts, pieces: &'a Pieces, needs: &'a mut Needs) -> Self {
+impl<'a, L: Language> Writer<'a, L> {
+    /// A writer of the kernel of `unit`, cut into `pieces`.
+    pub fn new(unit: &'a Unit<'a>, facts: &'a Facts, pieces: &'a Pieces, language: &'a mut L) -> Self {
         Self {
             unit,
             facts,
             pieces,
-            needs,
+            language,
             open: Vec::new(),
             current: Function::new(0, usize::MAX),
             used_codes: vec![false; unit.codes.len()],
@@ -123,6 +95,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes all functions.
+    #[must_use]
     pub fn write(mut self, events: &[Event<'_>]) -> Written {
         self.entry();
         self.entry = std::mem::take(&mut self.current.lines);
@@ -137,7 +110,8 @@ impl<'a> Writer<'a> {
             }
             if let Some(choices) = choices.get(&at) {
                 for c in choices.iter().filter(|c| self.facts.needed[c.var]) {
-                    self.line(format_args!("{} {};", self.type_of(c.var), self.variable(c.var)));
+                    let variable = self.variable(c.var);
+                    self.line(self.language.declare(self.unit, c.var, &variable, None, true));
                 }
             }
             if self.facts.is_written(event) {
@@ -154,27 +128,19 @@ impl<'a> Writer<'a> {
             let Some(outer) = self.open.pop() else { return };
             let piece = std::mem::replace(&mut self.current, outer);
             let name = format!("{}_part{}", self.unit.name, piece.id);
-            let (result, end) = if piece.can_fail { ("int", "    return 0;\n") } else { ("void", "") };
             let pointers = self.pointers(&piece);
             // The pointers use sizes and workspace.
             let params = self.with_pointers(&piece);
-            let declarations: Vec<String> = params.iter().map(|p| self.unit.declaration(*p, true)).collect();
-            let declarations = if declarations.is_empty() { "void".to_owned() } else { declarations.join(", ") };
-            let lines = &piece.lines;
-            let _ =
-                write!(self.done, "static CR_PIECE {result} {name}({declarations})\n{{\n{pointers}{lines}{end}}}\n\n");
-            self.needs.pieces = true;
-            let arguments: Vec<&str> = params.iter().map(|p| self.unit.param_name(*p)).collect();
-            let call = format!("{name}({})", arguments.join(", "));
-            self.current.params.extend(params);
-            if piece.can_fail {
-                self.current.can_fail = true;
-                let error = self.fresh();
-                self.line(format_args!("const int {error} = {call};"));
-                self.line(format_args!("if ({error} != 0) return {error};"));
-            } else {
-                self.line(format_args!("{call};"));
+            let (lines, can_fail) = (&piece.lines, piece.can_fail);
+            let piece = Piece { name: &name, params: &params, pointers: &pointers, lines, can_fail };
+            let text = self.language.piece(self.unit, &piece);
+            self.done.push_str(&text);
+            self.current.can_fail |= can_fail;
+            let fresh = if can_fail { self.fresh() } else { String::new() };
+            for line in self.language.call(self.unit, &piece, &fresh) {
+                self.line(line);
             }
+            self.current.params.extend(params);
         }
     }
 
@@ -182,39 +148,21 @@ impl<'a> Writer<'a> {
         let main = std::mem::replace(&mut self.current, Function::new(0, usize::MAX));
         let pointers = self.pointers(&main);
         let used = self.with_pointers(&main);
-        let params = self.unit.params();
-        let declarations: Vec<String> = params.iter().map(|p| self.unit.declaration(*p, true)).collect();
-        let declarations = if declarations.is_empty() { "void".to_owned() } else { declarations.join(", ") };
-        let _ = write!(self.done, "int {}({declarations})\n{{\n", self.unit.name);
-        for param in params.iter().filter(|param| !used.contains(param)) {
-            let _ = writeln!(self.done, "    (void){};", self.unit.param_name(*param));
-        }
-        let _ = write!(self.done, "{}{pointers}{}    return 0;\n}}\n\n", self.entry, main.lines);
+        let whole = Whole { used: &used, entry: &self.entry, pointers: &pointers, lines: &main.lines };
+        let text = self.language.whole(self.unit, &whole);
+        self.done.push_str(&text);
     }
 
-    /// The declarations of the pointers into the workspace.
-    fn pointers(&self, function: &Function) -> String {
-        let mut text = String::new();
+    /// The declarations of the places in the workspace.
+    fn pointers(&self, function: &Function) -> Vec<String> {
+        let mut lines = Vec::new();
         for id in &function.buffers {
             let buffer = &self.unit.kernel.buffers[*id];
             let Place::Workspace(offset) = &buffer.place else { continue };
-            let (ty, slots, work) = match buffer.class {
-                Class::Real => ("double", self.unit.n_slots[0], &self.unit.work),
-                Class::Int => ("int64_t", self.unit.n_slots[1], &self.unit.iwork),
-            };
-            let name = buffer_name(*id);
-            if self.unit.workspace(buffer.class).is_zero() {
-                // All buffers are empty, and nothing that reads or writes them runs.
-                let _ = writeln!(text, "    {ty} *const {name} = ({ty}[1]){{0}};");
-                continue;
-            }
-            let offset = offset.add(&Poly::constant(i64::try_from(slots).unwrap_or(i64::MAX)));
-            let _ = match offset.is_zero() {
-                true => writeln!(text, "    {ty} *const {name} = {work};"),
-                false => writeln!(text, "    {ty} *const {name} = {work} + ({});", self.unit.formula(&offset)),
-            };
+            let offset = offset.add(&self.unit.slots(buffer.class));
+            lines.extend(self.language.pointer(self.unit, *id, &buffer_name(*id), &offset));
         }
-        text
+        lines
     }
 
     /// The parameters that a function uses, its pointers included.
@@ -244,14 +192,16 @@ impl<'a> Writer<'a> {
                 let name = &unit.sizes[size];
                 self.current.params.insert(param);
                 let fail = self.fail(SIZE);
-                self.line(format_args!("if ({name} < 0 || {name} > {}) {fail}", crate::facts::MAX_EXTENT));
+                for line in self.language.check_size(name, crate::facts::MAX_EXTENT, &fail) {
+                    self.line(line);
+                }
             }
         }
         for extent in unit.kernel.inputs.iter().flat_map(|port| &port.shape) {
             if self.facts.poly(extent).is_none_or(|(lo, _)| lo < 0) {
                 let value = self.checked(extent, SIZE);
                 let fail = self.fail(SIZE);
-                self.line(format_args!("if ({value} < 0) {fail}"));
+                self.line(self.language.fail_if(&format!("{value} < 0"), &fail));
             }
         }
         for (condition, code) in unit.kernel.requires.iter().zip(&unit.condition_codes) {
@@ -265,20 +215,32 @@ impl<'a> Writer<'a> {
             let value = self.checked(&condition.size, SIZE);
             let fail = self.fail(*code);
             let relation = if condition.exactly_zero { "!=" } else { "<" };
-            self.line(format_args!("if ({value} {relation} 0) {fail}"));
+            self.line(self.language.fail_if(&format!("{value} {relation} 0"), &fail));
         }
         let ports = unit.kernel.inputs.iter().chain(&unit.kernel.outputs);
         let mut lengths: Vec<Poly<Reg>> = ports.map(|port| unit.kernel.buffers[port.buffer].len.clone()).collect();
         lengths.extend([unit.workspace(Class::Real), unit.workspace(Class::Int)]);
-        let mut seen: BTreeSet<Poly<Reg>> = BTreeSet::new();
+        let mut seen: BTreeMap<Poly<Reg>, String> = BTreeMap::new();
+        let mut values = Vec::new();
         for len in lengths {
             // Short sums of extents and small multiples of them are no news.
             let small = self.facts.poly(&len).is_some_and(|(lo, hi)| lo > -MEMORY && hi <= MEMORY);
-            if !small && seen.insert(len.clone()) {
+            let mut text = seen.get(&len).cloned();
+            if !small && text.is_none() {
                 let value = self.checked(&len, SIZE);
                 let fail = self.fail(SIZE);
-                self.line(format_args!("if ({value} > INT64_MAX / 16) {fail}"));
+                let limit = self.language.greatest_length();
+                self.line(self.language.fail_if(&format!("{value} > {limit}"), &fail));
+                seen.insert(len.clone(), value.clone());
+                text = Some(value);
             }
+            if L::CHECKS_LENGTHS {
+                let text = text.unwrap_or_else(|| self.poly(&len));
+                values.push(At { text, constant: len.as_constant() });
+            }
+        }
+        for line in self.language.check_lengths(unit, &values) {
+            self.line(line);
         }
     }
 
@@ -305,7 +267,7 @@ impl<'a> Writer<'a> {
     fn fail(&mut self, code: usize) -> String {
         self.current.can_fail = true;
         self.used_codes[code] = true;
-        format!("return {};", self.unit.codes[code].name)
+        self.language.fail(self.unit, code)
     }
 
     fn failure(&mut self, failure: usize) -> String {
@@ -325,31 +287,17 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn type_of(&self, r: Reg) -> &'static str {
-        match self.unit.kernel.regs[r] {
-            Class::Real => "double",
-            Class::Int => "int64_t",
-        }
-    }
-
     /// The slot of a register, when it is used in another function.
     fn slot(&mut self, r: Reg) -> Option<String> {
         let slot = self.pieces.slot[r]?;
-        let (param, work) = match self.unit.kernel.regs[r] {
-            Class::Real => (Param::Work, &self.unit.work),
-            Class::Int => (Param::IntWork, &self.unit.iwork),
-        };
-        self.current.params.insert(param);
-        Some(format!("{work}[{slot}]"))
+        self.current.params.insert(if self.language.space(self.unit, r) == 0 { Param::Work } else { Param::IntWork });
+        Some(self.language.slot(self.unit, r, slot))
     }
 
     /// An expression for the value of a register, an atom. May write a line that reads it from elsewhere.
     fn atom(&mut self, r: Reg) -> String {
         match &self.facts.origin[r] {
-            Origin::Const(value) => {
-                self.needs.math |= literal::needs_math(*value);
-                return literal::double(*value);
-            }
+            Origin::Const(value) => return self.language.real(*value),
             Origin::Size(size) => return self.param(self.unit.size_param(*size)),
             Origin::Scalar(input) => return self.param(Param::Input(*input)),
             Origin::Element(..) | Origin::Computed => {}
@@ -359,10 +307,10 @@ impl<'a> Writer<'a> {
             return variable;
         }
         let from = match self.facts.origin[r] {
-            Origin::Element(buffer, at) => self.element(buffer, &Poly::constant(at)),
+            Origin::Element(buffer, at) => self.load(buffer, &Poly::constant(at)),
             _ => self.slot(r).unwrap_or_else(|| "0".to_owned()),
         };
-        self.line(format_args!("const {} {variable} = {from};", self.type_of(r)));
+        self.line(self.language.declare(self.unit, r, &variable, Some(&from), false));
         self.current.loaded.insert(r);
         if let Some(block) = self.current.blocks.last_mut() {
             block.push(r);
@@ -378,7 +326,7 @@ impl<'a> Writer<'a> {
     /// `poly` as an expression that does not overflow.
     fn poly(&mut self, poly: &Poly<Reg>) -> String {
         if let Some(value) = poly.as_constant() {
-            return literal::int(value);
+            return self.language.int(value);
         }
         let mut text = String::new();
         let (constant, rest): (Vec<_>, Vec<_>) = poly.terms().partition(|(monomial, _)| monomial.is_empty());
@@ -419,61 +367,42 @@ impl<'a> Writer<'a> {
 
     /// Declares `name` with the value of `poly`, which may overflow.
     fn checked_into(&mut self, name: &str, poly: &Poly<Reg>, code: usize) {
-        self.needs.helper(guard::ADD);
-        self.needs.helper(guard::MUL);
-        self.needs.helper(guard::INTO);
-        let product = self.fresh();
-        let mut first = "0".to_owned();
-        let mut steps: Vec<String> = Vec::new();
-        let mut needs_product = false;
-        for (idx, (monomial, c)) in poly.terms().enumerate() {
+        let fresh = self.fresh();
+        let mut terms: Terms = Vec::new();
+        for (monomial, c) in poly.terms() {
             let mut factors: Vec<String> = Vec::new();
             if c != 1 || monomial.is_empty() {
-                factors.push(literal::int(c));
+                factors.push(self.language.int(c));
             }
             for r in monomial {
                 factors.push(self.atom(*r));
             }
-            let target = if idx == 0 { name } else { product.as_str() };
-            let mut value = factors[0].clone();
-            for factor in &factors[1..] {
-                steps.push(format!("cr_mul({value}, {factor}, &{target})"));
-                target.clone_into(&mut value);
-                needs_product |= idx > 0;
-            }
-            if idx > 0 {
-                steps.push(format!("cr_add({name}, {value}, &{name})"));
-            } else if factors.len() == 1 {
-                first = value;
-            }
+            terms.push(factors);
         }
-        let second = if needs_product { format!(", {product} = 0") } else { String::new() };
-        self.line(format_args!("int64_t {name} = {first}{second};"));
-        if !steps.is_empty() {
-            let fail = self.fail(code);
-            self.line(format_args!("if ({}) {fail}", steps.join(" || ")));
+        let can_fail = terms.len() > 1 || terms.iter().any(|factors| factors.len() > 1);
+        let fail = if can_fail { self.fail(code) } else { String::new() };
+        for line in self.language.checked_sum(name, &terms, &fresh, &fail) {
+            self.line(line);
         }
     }
 
-    /// The pointer to a buffer.
-    fn base(&mut self, buffer: BufferId) -> String {
+    /// The address of an element, or a length; for elements, what their buffer needs is noted.
+    fn at(&mut self, poly: &Poly<Reg>) -> At {
+        At { text: self.poly(poly), constant: poly.as_constant() }
+    }
+
+    fn uses_buffer(&mut self, buffer: BufferId) {
         match &self.unit.kernel.buffers[buffer].place {
-            Place::Input(input) => {
-                let name = self.param(Param::Input(*input));
-                if self.unit.kernel.inputs[*input].shape.is_empty() { format!("(&{name})") } else { name }
-            }
-            Place::Output(output) => self.param(Param::Output(*output)),
-            Place::Workspace(_) => {
-                self.current.buffers.insert(buffer);
-                buffer_name(buffer)
-            }
+            Place::Input(input) => drop(self.param(Param::Input(*input))),
+            Place::Output(output) => drop(self.param(Param::Output(*output))),
+            Place::Workspace(_) => drop(self.current.buffers.insert(buffer)),
         }
     }
 
-    fn element(&mut self, buffer: BufferId, at: &Poly<Reg>) -> String {
-        let at = self.poly(at);
-        let base = self.base(buffer);
-        format!("{base}[{at}]")
+    fn load(&mut self, buffer: BufferId, at: &Poly<Reg>) -> String {
+        let at = self.at(at);
+        self.uses_buffer(buffer);
+        self.language.load(self.unit, buffer, &at)
     }
 
     /// Declares `dst` with a value, and keeps it in its slot.
@@ -486,7 +415,7 @@ impl<'a> Writer<'a> {
         match self.slot(dst) {
             Some(slot) if !self.pieces.used_at_home[dst] => self.line(format_args!("{slot} = {value};")),
             slot => {
-                self.line(format_args!("const {} {variable} = {value};", self.type_of(dst)));
+                self.line(self.language.declare(self.unit, dst, &variable, Some(value), false));
                 if let Some(slot) = slot {
                     self.line(format_args!("{slot} = {variable};"));
                 }
@@ -514,12 +443,12 @@ impl<'a> Writer<'a> {
                     bound
                 } else {
                     let name = self.fresh();
-                    self.line(format_args!("const int64_t {name} = {bound};"));
+                    self.line(self.language.declare_int(&name, &bound));
                     name
                 };
                 self.enter(carried);
                 let i = self.variable(*index);
-                self.line(format_args!("for (int64_t {i} = 0; {i} < {bound}; {i}++) {{"));
+                self.line(self.language.open_for(&i, self.facts.needed[*index], &bound));
                 self.open_block();
                 if self.facts.needed[*index] {
                     self.keep(std::iter::once(*index));
@@ -534,16 +463,16 @@ impl<'a> Writer<'a> {
                 let bound = self.checked(limit, OVERFLOW);
                 self.enter(carried);
                 let counter = self.fresh();
-                self.line(format_args!("for (int64_t {counter} = 0;; {counter}++) {{"));
+                self.line(self.language.open_while(&counter));
                 self.whiles.push((counter, bound));
                 self.open_block();
             }
             Event::Test { holds, failure } => {
                 let holds = self.atom(*holds);
-                self.line(format_args!("if ({holds} == 0) break;"));
+                self.line(self.language.break_unless(&holds));
                 let fail = self.failure(*failure);
                 if let Some((counter, bound)) = self.whiles.pop() {
-                    self.line(format_args!("if ({counter} >= {bound}) {fail}"));
+                    self.line(self.language.fail_if(&format!("{counter} >= {bound}"), &fail));
                 }
             }
             Event::EndWhile { carried } => {
@@ -553,7 +482,7 @@ impl<'a> Writer<'a> {
             }
             Event::If { condition } => {
                 let condition = self.atom(*condition);
-                self.line(format_args!("if ({condition} != 0) {{"));
+                self.line(self.language.open_if(&format!("{condition} != 0")));
                 self.open_block();
             }
             Event::Else { choices } => {
@@ -576,24 +505,20 @@ impl<'a> Writer<'a> {
         if len.as_constant().is_some_and(|len| len <= 0) {
             return;
         }
-        let mut place = |(buffer, at): &(BufferId, Poly<Reg>)| {
-            let at = if at.is_zero() { String::new() } else { format!(" + ({})", self.poly(at)) };
-            format!("{}{at}", self.base(*buffer))
-        };
-        let (to, from) = (place(to), place(from));
-        let n = self.poly(len);
-        self.needs.string = true;
-        let guard = if len.as_constant().is_some() { String::new() } else { format!("if ({n} > 0) ") };
-        // All elements have eight bytes.
-        self.line(format_args!("{guard}memcpy({to}, {from}, (size_t)({n}) * 8);"));
+        let (to_at, from_at, len) = (self.at(&to.1), self.at(&from.1), self.at(len));
+        self.uses_buffer(to.0);
+        self.uses_buffer(from.0);
+        let line = self.language.copy(self.unit, (to.0, &to_at), (from.0, &from_at), &len);
+        self.line(line);
     }
 
     /// Declares what a loop carries.
     fn enter(&mut self, carried: &[Carried]) {
         for c in carried.iter().filter(|c| self.facts.needed[c.var]) {
             let init = self.atom(c.init);
-            let (ty, variable) = (self.type_of(c.var), self.variable(c.var));
-            self.line(format_args!("{ty} {variable} = {init};"));
+            let init = self.language.converted(self.unit, c.init, c.var, init);
+            let variable = self.variable(c.var);
+            self.line(self.language.declare(self.unit, c.var, &variable, Some(&init), true));
             self.keep(std::iter::once(c.var));
         }
     }
@@ -608,10 +533,10 @@ impl<'a> Writer<'a> {
             let mut value = self.atom(c.next);
             if vars.contains(&c.next) {
                 let name = self.fresh();
-                self.line(format_args!("const {} {name} = {value};", self.type_of(c.next)));
+                self.line(self.language.declare(self.unit, c.next, &name, Some(&value), false));
                 value = name;
             }
-            next.push(value);
+            next.push(self.language.converted(self.unit, c.next, c.var, value));
         }
         for (c, value) in needed.iter().zip(next) {
             let variable = self.variable(c.var);
@@ -624,6 +549,7 @@ impl<'a> Writer<'a> {
     fn choose(&mut self, choices: &[Choice], branch: impl Fn(&Choice) -> Reg) {
         for c in choices.iter().filter(|c| self.facts.needed[c.var]) {
             let value = self.atom(branch(c));
+            let value = self.language.converted(self.unit, branch(c), c.var, value);
             let variable = self.variable(c.var);
             self.line(format_args!("{variable} = {value};"));
         }
@@ -643,61 +569,49 @@ impl<'a> Writer<'a> {
                 }
             }
             Instr::Op { dst, op, args } => {
-                let row = op.row();
-                let args: Vec<String> = args[..op.arity()].iter().map(|r| self.atom(*r)).collect();
-                self.needs.spelling(row.c);
-                self.needs.math |= row.c.template.contains('(');
-                let value = fill(row.c.template, &args);
+                let args: Vec<(Reg, String)> = args[..op.arity()].iter().map(|r| (*r, self.atom(*r))).collect();
+                let value = self.language.op(self.unit, *dst, *op, &args);
                 self.define(*dst, &value);
             }
             Instr::IntOp { dst, op, args, failure } => {
-                let Some(spelling) = op.row().c_int else { return };
-                let mut args: Vec<String> = args[..op.arity()].iter().map(|r| self.atom(*r)).collect();
-                if let Some(guard) = guard::fails(*op) {
-                    self.needs.spelling(guard);
-                    let fail = self.failure(*failure);
-                    self.line(format_args!("if ({}) {fail}", fill(guard.template, &args)));
+                let args: Vec<String> = args[..op.arity()].iter().map(|r| self.atom(*r)).collect();
+                let fail = can_fail(*op).then(|| self.failure(*failure));
+                let (fresh, needed) = (self.fresh(), self.facts.needed[*dst]);
+                let (before, value) = self.language.int_op(*op, &args, fail.as_deref(), &fresh, needed);
+                before.into_iter().for_each(|line| self.line(line));
+                if needed {
+                    self.define(*dst, &value);
                 }
-                if !self.facts.needed[*dst] {
-                    return;
-                }
-                // Compilers warn of `i < i`.
-                if args.len() == 2 && args[0] == args[1] && spelling.template.contains(['<', '>', '=']) {
-                    let copy = self.fresh();
-                    self.line(format_args!("const int64_t {copy} = {};", args[1]));
-                    args[1] = copy;
-                }
-                self.needs.spelling(spelling);
-                let value = fill(spelling.template, &args);
-                self.define(*dst, &value);
             }
             Instr::ToReal { dst, src } => {
-                let value = format!("(double){}", self.atom(*src));
+                let text = self.atom(*src);
+                let value = self.language.to_real(self.unit, *src, &text);
                 self.define(*dst, &value);
             }
             Instr::External { dst, function, args } => {
-                let name = self.unit.kernel.externals[*function].c_name.clone();
                 let args: Vec<String> = args.iter().map(|r| self.atom(*r)).collect();
-                let value = format!("{}({})", name.as_deref().unwrap_or("0.0"), args.join(", "));
+                let value = self.language.external(self.unit, *function, &args);
                 self.define(*dst, &value);
             }
             Instr::Load { dst, buffer, at } => {
                 if self.pieces.used_at_home[*dst] || !matches!(self.facts.origin[*dst], Origin::Element(..)) {
-                    let value = self.element(*buffer, at);
+                    let value = self.load(*buffer, at);
                     self.define(*dst, &value);
                 }
             }
             Instr::Store { buffer, at, value } => {
-                let value = self.atom(*value);
-                let element = self.element(*buffer, at);
-                self.line(format_args!("{element} = {value};"));
+                let text = self.atom(*value);
+                let at = self.at(at);
+                self.uses_buffer(*buffer);
+                let line = self.language.store(self.unit, *buffer, &at, *value, &text);
+                self.line(line);
             }
             Instr::CheckIndex { index, len, failure } => {
                 let len = self.checked(len, OVERFLOW);
                 let index = self.atom(*index);
-                self.needs.helper(guard::WITHIN);
+                let outside = self.language.out_of_range(&index, &len);
                 let fail = self.failure(*failure);
-                self.line(format_args!("if (!cr_within({index}, {len})) {fail}"));
+                self.line(self.language.fail_if(&outside, &fail));
             }
         }
     }
@@ -727,22 +641,8 @@ fn choices<'k>(events: &[Event<'k>]) -> BTreeMap<usize, &'k [Choice]> {
     found
 }
 
-fn buffer_name(buffer: BufferId) -> String {
+/// The name of a place in the workspace.
+#[must_use]
+pub fn buffer_name(buffer: BufferId) -> String {
     format!("b_{}", buffer.index())
-}
-
-/// `template` with its arguments.
-fn fill(template: &str, args: &[String]) -> String {
-    let mut text = String::with_capacity(template.len() + 16);
-    let mut rest = template;
-    while let Some((before, after)) = rest.split_once('{') {
-        text.push_str(before);
-        let Some((place, after)) = after.split_once('}') else { break };
-        if let Some(arg) = place.parse().ok().and_then(|place: usize| args.get(place)) {
-            text.push_str(arg);
-        }
-        rest = after;
-    }
-    text.push_str(rest);
-    text
 }

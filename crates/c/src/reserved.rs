@@ -1,9 +1,6 @@
-//! C identifiers for functions and parameters.
-//!
-//! In: names as people write them, `camera.rotation`, `x'`, `λ`, `double`. Out: identifiers of C99 and
-//! C++, unique where they stand, the same on every run. What is an identifier and not taken stays as it is.
+//! Names that mean something else in C and C++.
 
-use std::collections::BTreeSet;
+use chainrule_text::names::is_internal;
 
 /// Keywords of C and C++, and what the headers that the code includes declare.
 const RESERVED: &str = "\
@@ -36,8 +33,6 @@ const RESERVED: &str = "\
 pub(crate) fn is_reserved(name: &str) -> bool {
     let upper_second = |c: char| c == '_' || c.is_ascii_uppercase();
     RESERVED.split_ascii_whitespace().any(|word| word == name)
-        || name.starts_with("cr_")
-        || name.starts_with("CR_")
         || name.starts_with("INT") && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
         || name.starts_with("UINT") && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
         || ["SIZE_", "PTRDIFF_", "M_", "FP_", "MATH_", "WCHAR_", "WINT_", "SIG_"].iter().any(|p| name.starts_with(p))
@@ -46,96 +41,22 @@ pub(crate) fn is_reserved(name: &str) -> bool {
         || is_internal(name)
 }
 
-/// `r_7`, `i_7`, `b_7`, `c_7`: registers, buffers and counts.
-fn is_internal(name: &str) -> bool {
-    let digits = name.strip_prefix(['r', 'i', 'b', 'c']).and_then(|rest| rest.strip_prefix('_'));
-    digits.is_some_and(|d| !d.is_empty() && d.bytes().all(|b| b.is_ascii_digit()))
-}
-
-/// Whether `name` is spelt as an identifier of C.
-pub(crate) fn is_identifier(name: &str) -> bool {
-    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
-}
-
-/// `name` spelt as an identifier: a prime becomes `_prime`, other ASCII that is no letter or digit `_`, any other
-/// character `u` and its code.
-pub(crate) fn spell(name: &str) -> String {
-    let mut text = String::new();
-    for c in name.chars() {
-        match c {
-            _ if c.is_ascii_alphanumeric() || c == '_' => text.push(c),
-            '\'' => text.push_str("_prime"),
-            _ if c.is_ascii() => text.push('_'),
-            _ => text.push_str(&format!("u{:x}", u32::from(c))),
-        }
-    }
-    if !text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
-        text.insert_str(0, "x_");
-    }
-    if text.starts_with('_') && is_reserved(&text) {
-        text.insert(0, 'x');
-    }
-    text
-}
-
-/// Identifiers that are taken.
-#[derive(Clone, Default)]
-pub(crate) struct Scope {
-    taken: BTreeSet<String>,
-}
-
-impl Scope {
-    /// Takes `name` whatever it is.
-    pub fn reserve(&mut self, name: impl Into<String>) {
-        self.taken.insert(name.into());
-    }
-
-    /// Whether `name` can still be taken.
-    pub fn is_free(&self, name: &str) -> bool {
-        !is_reserved(name) && !self.taken.contains(name)
-    }
-
-    /// The first that `fits` of: `name` as it is spelt, with `suffix`, with `_2`, `_3`, ...
-    pub fn pick(&self, name: &str, suffix: &str, fits: impl Fn(&Self, &str) -> bool) -> String {
-        let mut base = spell(name);
-        if is_reserved(&base) {
-            base.push('_');
-        }
-        if is_reserved(&base) {
-            base.insert_str(0, "x_");
-        }
-        let with_suffix = format!("{base}{suffix}");
-        if let Some(found) = [&base, &with_suffix].into_iter().find(|candidate| fits(self, candidate)) {
-            return found.clone();
-        }
-        let mut k = 2u64;
-        loop {
-            // `r_2` is a register's name, `r__2` is free.
-            let between = if is_internal(&format!("{base}_{k}")) { "__" } else { "_" };
-            let candidate = format!("{base}{between}{k}");
-            if fits(self, &candidate) {
-                return candidate;
-            }
-            k += 1;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::is_reserved;
+    use chainrule_text::names::{Scope, is_identifier, spell};
 
     #[test]
     fn names_become_identifiers() {
-        let spelt = ["x", "camera.rotation", "x'", "λ", "2x", "a b", "", "__x", "_X", "_x"].map(spell);
+        let spelt = ["x", "camera.rotation", "x'", "λ", "2x", "a b", "", "__x", "_X", "_x"]
+            .map(|name| spell(name, is_reserved));
         assert_eq!(spelt, ["x", "camera_rotation", "x_prime", "u3bb", "x_2x", "a_b", "x_", "x__x", "x_X", "_x"]);
         assert!(spelt.iter().all(|name| is_identifier(name)));
     }
 
     #[test]
     fn names_are_unique_and_mean_nothing_else() {
-        let mut scope = Scope::default();
+        let mut scope = Scope::new(is_reserved);
         let names =
             ["x", "x", "x", "double", "double", "sin", "r_7", "r", "cr_sign", "int64_t", "r", "r", "_X", "INT8_MAX"];
         let taken = names.map(|name| {

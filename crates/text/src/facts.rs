@@ -1,22 +1,35 @@
-//! What is known of a kernel before a line of C is written.
+//! What is known of a kernel before a line of text is written.
 //!
 //! In: a kernel and its events. Out: [`Facts`]: where registers come from, which of them are needed,
 //! between what bounds integers lie, which failures can occur.
 //!
 //! **Needed** is what a store, a check, a loop or a branch uses, and what that uses. Nothing else is
-//! written, so that no variable of the C code is without use.
+//! written, so that no variable of the text is without use.
 
 use chainrule_base::{Arena, Diagnostic, Id, Poly};
 use chainrule_kernel::{BufferId, Event, Instr, Kernel, Place, Reg, SizeSource};
-use chainrule_ops::Type;
+use chainrule_ops::{Op, Type};
 
 /// The largest extent of an argument. Sums of products of one extent with small numbers then never
 /// overflow; an array of so many doubles has 8 TiB.
-pub(crate) const MAX_EXTENT: i64 = 1 << 40;
+pub const MAX_EXTENT: i64 = 1 << 40;
+
+/// Whether `op` in its integer form has no value for some integers: its row is asked at the ends of the range.
+#[must_use]
+pub fn can_fail(op: Op) -> bool {
+    const ENDS: [i64; 4] = [i64::MIN, -1, 0, i64::MAX];
+    let Some(int) = op.row().int else { return false };
+    let fails = |args: &[i64]| int(args).is_none();
+    match op.arity() {
+        1 => ENDS.iter().any(|a| fails(&[*a])),
+        2 => ENDS.iter().any(|a| ENDS.iter().any(|b| fails(&[*a, *b]))),
+        _ => true,
+    }
+}
 
 /// Where the value of a register comes from.
 #[derive(Clone, Debug)]
-pub(crate) enum Origin {
+pub enum Origin {
     /// It is computed.
     Computed,
     /// It is a number.
@@ -38,12 +51,15 @@ enum Feed {
 }
 
 /// Bounds of an integer.
-pub(crate) type Range = Option<(i128, i128)>;
+pub type Range = Option<(i128, i128)>;
 
 /// What is known of a kernel.
-pub(crate) struct Facts {
+pub struct Facts {
+    /// Where each register's value comes from.
     pub origin: Arena<Reg, Origin>,
+    /// Whether a register's value has any effect.
     pub needed: Arena<Reg, bool>,
+    /// Bounds of each `Int` register, if any are known.
     pub range: Arena<Reg, Range>,
     /// Failures that can occur: indices into [`Kernel::failures`], ascending.
     pub failures: Vec<usize>,
@@ -51,7 +67,7 @@ pub(crate) struct Facts {
 
 /// Calls `visit` for each register that `event` uses, where `needed` tells which carried and chosen
 /// registers there are.
-pub(crate) fn for_each_use(event: &Event<'_>, needed: impl Fn(Reg) -> bool, mut visit: impl FnMut(Reg)) {
+pub fn for_each_use(event: &Event<'_>, needed: impl Fn(Reg) -> bool, mut visit: impl FnMut(Reg)) {
     let vars = |poly: &Poly<Reg>, visit: &mut dyn FnMut(Reg)| poly.terms().flat_map(|(m, _)| m).for_each(|r| visit(*r));
     match event {
         Event::Instr(instr) => instr.for_each_use(visit),
@@ -70,7 +86,10 @@ pub(crate) fn for_each_use(event: &Event<'_>, needed: impl Fn(Reg) -> bool, mut 
 }
 
 /// Whether what the kernel names is there.
-pub(crate) fn check(kernel: &Kernel, events: &[Event<'_>]) -> Result<(), Diagnostic> {
+///
+/// # Errors
+/// A bug that says what is missing.
+pub fn check(kernel: &Kernel, events: &[Event<'_>]) -> Result<(), Diagnostic> {
     let wrong =
         |what: String| Err(Diagnostic::bug(format!("the kernel `{}` is malformed", kernel.name)).with_reason(what));
     let mut missing = None;
@@ -193,7 +212,7 @@ impl Facts {
                     if op.row().result == Type::Bool {
                         self.range[*dst] = Some((0, 1));
                     }
-                    if crate::guard::fails(*op).is_some() {
+                    if can_fail(*op) {
                         self.failures.push(*failure);
                     }
                 }
@@ -286,12 +305,12 @@ impl Facts {
     fn can_fail(&self, instr: &Instr) -> bool {
         match instr {
             Instr::Int { value, .. } => self.may_overflow(value),
-            Instr::IntOp { op, .. } => crate::guard::fails(*op).is_some(),
+            Instr::IntOp { op, .. } => can_fail(*op),
             _ => false,
         }
     }
 
-    /// Whether `event` becomes C at all.
+    /// Whether `event` becomes text at all.
     pub fn is_written(&self, event: &Event<'_>) -> bool {
         match event {
             Event::Instr(instr) => match instr.dst() {
@@ -311,6 +330,6 @@ fn fits(value: i128) -> bool {
 }
 
 /// The number of a register, for its name.
-pub(crate) fn number(reg: Reg) -> usize {
+pub fn number(reg: Reg) -> usize {
     reg.index()
 }

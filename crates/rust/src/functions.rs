@@ -1,0 +1,123 @@
+//! Where the spelling of an operator, and the definition that it needs, come from.
+//!
+//! In: an operator, a [`Library`], a precision. Out: a [`Call`]: a template and the text of a helper. This
+//! is the only place that knows the libraries.
+//!
+//! The rows of `chainrule_ops` spell operators with methods of the standard library, on `f64`, and say
+//! how C calls the functions. The crate `libm` has the names of `math.h`, and an `f` at their ends on
+//! `f32`; so what C says gives what is called there.
+
+use chainrule_ops::Op;
+use chainrule_text::Precision;
+
+/// Who computes functions such as the sine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Library {
+    /// Methods of the standard library, `x.sin()`. The last places may differ from one machine to
+    /// another. The error function, lgamma and its derivatives, which it lacks, are from `libm`.
+    #[default]
+    Std,
+    /// The crate `libm`, `libm::sin(x)`: for `no_std`. With the version that Chainrule itself uses,
+    /// results are those of its interpreter bit for bit.
+    Libm,
+}
+
+/// How an operator is written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Call {
+    /// With `{0}`, `{1}`, `{2}` in the places of the arguments.
+    pub template: String,
+    /// The definition of a function that it calls.
+    pub helper: Option<String>,
+}
+
+impl Call {
+    /// Whether it calls the crate `libm`.
+    pub fn needs_libm(&self) -> bool {
+        [Some(&self.template), self.helper.as_ref()].into_iter().flatten().any(|text| text.contains(LIBM))
+    }
+
+    /// Whether it calls what only the standard library has.
+    pub fn needs_std(&self) -> bool {
+        is_method(&self.template)
+    }
+}
+
+const LIBM: &str = "libm::";
+
+/// How `op` is written.
+pub(crate) fn call(op: Op, library: Library, precision: Precision) -> Call {
+    let row = op.row();
+    let template = match library {
+        Library::Libm if is_method(row.rust.template) => with_libm(row.c.template),
+        _ => row.rust.template.to_owned(),
+    };
+    Call { template: in_precision(&template, precision), helper: row.rust.helper.map(|h| in_precision(h, precision)) }
+}
+
+/// Whether a method is called on an argument.
+fn is_method(template: &str) -> bool {
+    template.contains("}.") || template.contains(").")
+}
+
+/// What C calls, called in the crate: `sin({0})` becomes `libm::sin({0})`.
+fn with_libm(c: &str) -> String {
+    let mut text = String::with_capacity(c.len() + LIBM.len());
+    let mut in_word = false;
+    for ch in c.chars() {
+        if ch.is_ascii_alphabetic() && !in_word {
+            text.push_str(LIBM);
+        }
+        in_word = ch.is_ascii_alphanumeric() || ch == '_';
+        text.push(ch);
+    }
+    text
+}
+
+/// Text on `f64` in a precision.
+pub(crate) fn in_precision(text: &str, precision: Precision) -> String {
+    if precision == Precision::Double {
+        return text.to_owned();
+    }
+    let text = text.replace("f64", "f32");
+    let mut out = String::with_capacity(text.len() + 16);
+    let mut rest = text.as_str();
+    while let Some((before, after)) = rest.split_once(LIBM) {
+        let end = after.find('(').unwrap_or(after.len());
+        out.extend([before, LIBM, &after[..end], "f"]);
+        rest = &after[end..];
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chainrule_ops::ROWS;
+
+    #[test]
+    fn libraries_are_asked_for_what_they_have() {
+        let template = |op, library, precision| call(op, library, precision).template;
+        assert_eq!(template(Op::Log1p, Library::Std, Precision::Double), "{0}.ln_1p()");
+        assert_eq!(template(Op::Log1p, Library::Libm, Precision::Double), "libm::log1p({0})");
+        assert_eq!(template(Op::Log1p, Library::Libm, Precision::Single), "libm::log1pf({0})");
+        assert_eq!(template(Op::Mod, Library::Libm, Precision::Single), "{0} - {1} * libm::floorf({0} / {1})");
+        assert_eq!(template(Op::Abs, Library::Libm, Precision::Double), "libm::fabs({0})");
+        assert_eq!(template(Op::Erf, Library::Std, Precision::Single), "libm::erff({0})");
+        assert_eq!(template(Op::Select, Library::Libm, Precision::Single), "if {0} { {1} } else { {2} }");
+    }
+
+    #[test]
+    fn floats_need_no_doubles_and_libm_no_std() {
+        for row in ROWS {
+            for library in [Library::Std, Library::Libm] {
+                let single = call(row.op, library, Precision::Single);
+                for text in [Some(&single.template), single.helper.as_ref()].into_iter().flatten() {
+                    assert!(!text.contains("f64"), "{text}");
+                }
+                assert!(library == Library::Std || !single.needs_std(), "{single:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! What the caller sees: documentation, signatures, lengths of workspace, failures; and the whole module.
+
+use crate::functions::Library;
+use crate::language::{LEN, Needs, Rust};
+use crate::literal;
+use crate::reserved::is_reserved;
+use crate::{Module, Options};
+use chainrule_base::{Diagnostics, Poly};
+use chainrule_kernel::{Class, Kernel, Reg, events};
+use chainrule_text::describe::{self, is_extent, size_names, workspaces};
+use chainrule_text::{
+    Facts, MAX_EXTENT, Pieces, Precision, Scope, Unit, Writer, Written, external, facts, language, names, unit,
+};
+use std::fmt::Write;
+
+/// The module for `kernels`.
+pub(crate) fn write(name: &str, kernels: &[&Kernel], options: &Options) -> Result<Module, Diagnostics> {
+    let externals = external::declared(kernels, "Rust", is_reserved, |e| Some(crate::external_name(e)))?;
+    let mut errors = Diagnostics::new();
+    let all_events: Vec<_> = kernels.iter().map(|kernel| events(&kernel.body)).collect();
+    for (kernel, events) in kernels.iter().zip(&all_events) {
+        if let Err(diagnostic) = facts::check(kernel, events) {
+            errors.push(diagnostic);
+        }
+    }
+    errors.into_result(())?;
+
+    let mut file = Scope::new(is_reserved);
+    let functions: Vec<String> = kernels.iter().map(|kernel| unit::take_name::<Rust<'_>>(kernel, &mut file)).collect();
+    let mut needs = Needs::default();
+    let mut body = String::new();
+    for ((kernel, events), name) in kernels.iter().zip(&all_events).zip(&functions) {
+        let facts = Facts::new(kernel, events);
+        let pieces = Pieces::new(kernel, events, &facts, options.chunk, |r| language::space(kernel.regs[r]));
+        let unit = Unit::new::<Rust<'_>>(kernel, name.clone(), &file, &facts, pieces.n_slots);
+        let mut language =
+            Rust { needs: &mut needs, precision: options.precision, library: options.library, lengths: Vec::new() };
+        let written = Writer::new(&unit, &facts, &pieces, &mut language).write(events);
+        // The functions of pieces come first.
+        let (pieces, own) = written.text.split_at(written.text.rfind("pub fn ").unwrap_or(0));
+        body.extend([pieces, &document(&unit, &written, options.precision), own]);
+        for (class, _) in workspaces(&unit) {
+            body.push_str(&work_function(&unit, class, options.precision, &mut needs));
+        }
+    }
+    let name = if name.is_empty() { "chainrule".to_owned() } else { names::spell(name, is_reserved) };
+    let text = whole(&body, &needs, &externals, options);
+    Ok(Module { name, functions, text, needs_std: needs.std, needs_libm: needs.libm })
+}
+
+/// What the compiler and clippy should not say of code that a program wrote, and why.
+const ALLOWED: &str = "\
+#![allow(
+    // Names come from the program that this was made of.
+    non_snake_case,
+    // What a loop carries may stay the same in it, or not be read after it.
+    unused_assignments,
+    unused_mut,
+    // Not every function of the module need be called.
+    dead_code,
+    // Behind a check that always fails, an index may be out of range.
+    unconditional_panic,
+    // Numbers and operations are those of the program, in its order.
+    clippy::approx_constant,
+    clippy::eq_op,
+    clippy::excessive_precision,
+    clippy::manual_clamp,
+    clippy::nonminimal_bool,
+    clippy::reversed_empty_ranges,
+    clippy::zero_divided_by_zero,
+    // So are branches, what they result in, and all arguments.
+    clippy::collapsible_else_if,
+    clippy::collapsible_if,
+    clippy::if_same_then_else,
+    clippy::needless_late_init,
+    clippy::too_many_arguments
+)]
+";
+
+const FAILURE: &str = "\
+/// Why results are not defined.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Failure {
+    /// The argument, result or workspace of this name has another length than its documentation says.
+    Length(&'static str),
+    /// A size is above LIMIT, or the arguments are too large.
+    Size,
+    /// An integer does not fit into 64 bits.
+    Overflow,
+    /// What must hold of the sizes does not: what is wrong.
+    Require(&'static str),
+    /// A check failed on the way: what is wrong.
+    Check(&'static str),
+}
+
+impl core::fmt::Display for Failure {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Length(name) => write!(f, \"`{name}` has the wrong length\"),
+            Self::Size => f.write_str(\"a size is above LIMIT, or the arguments are too large\"),
+            Self::Overflow => f.write_str(\"an integer does not fit into 64 bits\"),
+            Self::Require(message) | Self::Check(message) => f.write_str(message),
+        }
+    }
+}
+
+impl core::error::Error for Failure {}
+";
+
+fn whole(body: &str, needs: &Needs, externals: &[(String, usize)], options: &Options) -> String {
+    let ty = literal::type_name(options.precision);
+    let mut text = String::from("//! Written by Chainrule; do not edit.\n//!\n");
+    text.push_str(
+        "//! Nothing is allocated; workspace comes from the caller, of any content. Lengths are checked at entry.\n",
+    );
+    if options.precision == Precision::Single {
+        text.push_str("//! All arithmetic is in `f32`: constants are rounded to it, and so is each operation.\n");
+    }
+    text.push_str("//!\n");
+    text.push_str(match (needs.std, needs.libm) {
+        (false, false) => "//! Needs nothing but `core`.\n",
+        (false, true) => "//! Needs `core`, and the crate `libm`.\n",
+        (true, false) => "//! Needs `std`, for the functions of its numbers.\n",
+        (true, true) => "//! Needs `std`, for the functions of its numbers, and the crate `libm`.\n",
+    });
+    if options.library == Library::Libm && needs.libm && options.precision == Precision::Double {
+        text.push_str(
+            "//! Results are those of Chainrule's interpreter, bit for bit, with the version of `libm` that it uses.\n",
+        );
+    }
+    if !externals.is_empty() {
+        text.push_str("//!\n//! The module around this one has to provide:\n");
+        for (name, arity) in externals {
+            let params = vec![ty; *arity].join(", ");
+            let _ = writeln!(text, "//! - `fn {name}({params}) -> {ty}`");
+        }
+    }
+    let limit = MAX_EXTENT.to_string();
+    let _ = write!(text, "\n{ALLOWED}\n{}\n", FAILURE.replace("LIMIT", &limit));
+    for helper in &needs.helpers {
+        text.push_str(helper);
+        text.push('\n');
+    }
+    text.push_str(body.trim_end());
+    text.push('\n');
+    text
+}
+
+/// The documentation of a kernel's function.
+fn document(unit: &Unit<'_>, written: &Written, precision: Precision) -> String {
+    let mut text = String::new();
+    let mut line = |content: &str| {
+        let content = literal::comment(content);
+        let _ = writeln!(text, "///{}{content}", if content.is_empty() { "" } else { " " });
+    };
+    let summary = describe::summary(unit);
+    line(summary.split_once(": ").map_or(summary.as_str(), |(_, rest)| rest));
+    line("");
+    line("```text");
+    for section in describe::arguments(unit, literal::type_name(precision)) {
+        line(&format!("{}:", section.title));
+        section.lines.iter().for_each(|content| line(&format!("  {content}")));
+    }
+    if !workspaces(unit).is_empty() {
+        line("Workspace:");
+    }
+    for (class, name) in workspaces(unit) {
+        let formula = unit.formula(&unit.workspace(class));
+        line(&format!("  {name}: at least {formula} {}", plural(class, precision)));
+    }
+    line("```");
+    line("");
+    line("# Errors");
+    let codes = describe::codes(unit, written);
+    line(if codes.is_empty() { "A wrong length." } else { "A wrong length, or:" });
+    if !codes.is_empty() {
+        line("```text");
+        for (_, code) in codes {
+            line(&code.message);
+        }
+        line("```");
+    }
+    text
+}
+
+fn plural(class: Class, precision: Precision) -> String {
+    match class {
+        Class::Real => format!("{}s", literal::type_name(precision)),
+        Class::Int => "i64s".to_owned(),
+    }
+}
+
+/// The function that tells the length of a workspace.
+fn work_function(unit: &Unit<'_>, class: Class, precision: Precision, needs: &mut Needs) -> String {
+    let total = unit.workspace(class);
+    let function = match class {
+        Class::Real => format!("{}_work_len", unit.name),
+        Class::Int => format!("{}_iwork_len", unit.name),
+    };
+    let what = plural(class, precision);
+    let mut text = format!("/// How many {what} of workspace [`{}`] needs", unit.name);
+    if let Some(total) = total.as_constant() {
+        let _ = write!(text, ".\n#[must_use]\npub const fn {function}() -> usize {{\n    {}\n}}\n\n", total.max(0));
+        return text;
+    }
+    let params: Vec<String> = size_names(unit)
+        .into_iter()
+        .map(|name| if is_extent(unit, &name) { format!("{name}: usize") } else { format!("{name}: i64") })
+        .collect();
+    let _ = write!(
+        text,
+        "; `None` for sizes that are too large.\n#[must_use]\npub fn {function}({}) -> Option<usize> {{\n",
+        params.join(", ")
+    );
+    let used: Vec<String> = total.vars().into_iter().map(|r| unit.formula(&Poly::var(r))).collect();
+    for name in size_names(unit) {
+        if is_extent(unit, &name) {
+            let _ = writeln!(text, "    let {name} = i64::try_from({name}).ok().filter(|n| *n <= {MAX_EXTENT})?;");
+        }
+        if !used.contains(&name) {
+            let _ = writeln!(text, "    let _ = {name};");
+        }
+    }
+    needs.helper(LEN);
+    text.push_str("    let total = 0_i64;\n");
+    for (monomial, c) in total.terms() {
+        let term = term(unit, monomial, c);
+        let _ = writeln!(text, "    let total = total.checked_add({term})?;");
+    }
+    text.push_str("    (total <= i64::MAX / 16).then(|| cr_len(total))\n}\n\n");
+    text
+}
+
+/// A product as an expression that ends the function where it does not fit.
+fn term(unit: &Unit<'_>, monomial: &[Reg], c: i64) -> String {
+    let mut text = literal::int(c);
+    for (k, r) in monomial.iter().enumerate() {
+        let name = unit.formula(&Poly::var(*r));
+        text = match k {
+            0 if c == 1 => name,
+            0 if c < 0 => format!("({text}_i64).checked_mul({name})?"),
+            0 => format!("{text}_i64.checked_mul({name})?"),
+            _ => format!("{text}.checked_mul({name})?"),
+        };
+    }
+    text
+}
