@@ -21,6 +21,19 @@ pub const LAYERS: &[(&str, &[&str])] = &[
     ("chainrule-text", &["chainrule-base", "chainrule-ops", "chainrule-kernel"]),
     ("chainrule-c", &["chainrule-base", "chainrule-ops", "chainrule-kernel", "chainrule-text"]),
     ("chainrule-rust", &["chainrule-base", "chainrule-ops", "chainrule-kernel", "chainrule-text"]),
+    // For the tests of backends only.
+    (
+        "chainrule-backend-tests",
+        &[
+            "chainrule-base",
+            "chainrule-ops",
+            "chainrule-ir",
+            "chainrule-graph",
+            "chainrule-kernel",
+            "chainrule-runtime",
+            "chainrule-interpret",
+        ],
+    ),
     (
         "chainrule",
         &[

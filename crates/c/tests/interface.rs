@@ -4,6 +4,8 @@
 
 mod support;
 
+use chainrule_backend_tests::c::{self, FLAGS, compile, compiler};
+use chainrule_backend_tests::{Array, Case, Data, int, interpret, is_inexact, real, reals};
 use chainrule_base::{Arena, Name, Poly};
 use chainrule_c::{Options, Source, emit, emit_many};
 use chainrule_graph::{Graph, NodeId, Semantics, generate};
@@ -15,9 +17,7 @@ use chainrule_ops::{Op, ROWS};
 use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
-use support::{
-    Array, Case, Data, FLAGS, compile, compiler, int, interpret, is_inexact, real, reals, run_c, write_source,
-};
+use support::{files, run_c};
 
 fn port(name: &str, shape: &[i64], nodes: &[NodeId]) -> GraphPort {
     GraphPort { name: name.into(), shape: shape.to_vec(), nodes: nodes.to_vec() }
@@ -244,7 +244,7 @@ fn integer_operators_fail_exactly_where_their_rows_do() {
     main.push_str("    return 0;\n}\n");
     let sanitized = ["-std=c99", "-fsanitize=undefined", "-fno-sanitize-recover=all"];
     for flags in [FLAGS.as_slice(), &sanitized] {
-        if !support::supports(cc, flags) {
+        if !c::supports(cc, flags) {
             continue;
         }
         let output = run_main(cc, flags, &source, &main, &[]);
@@ -265,7 +265,7 @@ fn integer_operators_fail_exactly_where_their_rows_do() {
 /// Compiles `main` with the source, runs it, gives what it prints.
 fn run_main(cc: &str, flags: &[&str], source: &Source, main: &str, more: &[(&str, &str)]) -> String {
     let dir = tempfile::tempdir().unwrap();
-    write_source(dir.path(), source);
+    c::write(dir.path(), &files(source));
     std::fs::write(dir.path().join("main.c"), main).unwrap();
     let c = format!("{}.c", source.name);
     let mut files = vec!["main.c", c.as_str()];
@@ -407,7 +407,7 @@ fn names_that_mean_something_else_in_c_are_changed() {
     insta::assert_snapshot!(first.replace(", ", ",\n"));
     let Some(cc) = compiler() else { return };
     let dir = tempfile::tempdir().unwrap();
-    write_source(dir.path(), &source);
+    c::write(dir.path(), &files(&source));
     compile(cc, &FLAGS, dir.path(), &["-c", "clash.c"], "clash.o");
     header_is_cpp(dir.path(), "clash.h");
 }
@@ -514,8 +514,10 @@ fn a_million_operations_are_cut_into_functions_of_two_thousand() {
 fn long_code_computes_the_same_in_pieces() {
     let Some(cc) = compiler() else { return };
     let (graph, roots) = generate::layered(Semantics::Strict, 10_000, 5, 10, 1);
-    let case =
-        Case { kernel: support::exact(&lower_all(&graph, &roots)), inputs: vec![reals(&[0.1, -0.2, 0.3, 0.4, 1.0])] };
+    let case = Case {
+        kernel: chainrule_backend_tests::exact(&lower_all(&graph, &roots)),
+        inputs: vec![reals(&[0.1, -0.2, 0.3, 0.4, 1.0])],
+    };
     let found = run_c(cc, &FLAGS, std::slice::from_ref(&case), &Options::default());
     assert_eq!(found, [interpret(&case).unwrap()]);
 }
@@ -529,7 +531,7 @@ fn compile_time_grows_linearly() {
         let (graph, roots) = generate::layered(Semantics::Strict, n, 5, 10, 1);
         let source = emit(&lower_all(&graph, &roots), &Options::default()).unwrap();
         let dir = tempfile::tempdir().unwrap();
-        write_source(dir.path(), &source);
+        c::write(dir.path(), &files(&source));
         let start = std::time::Instant::now();
         compile(cc, &FLAGS, dir.path(), &["-c", "f.c"], "f.o");
         println!("{n} operations, {} bytes of C: {:.1?}", source.source.len(), start.elapsed());

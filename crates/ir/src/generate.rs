@@ -10,6 +10,8 @@
 //!
 //! When the source of randomness runs dry, what is made is the simplest thing: so cases shrink.
 
+pub mod arrays;
+
 use crate::{Builder, Expr, Function, Size, Sizes, Type, Value, VarId};
 use arbitrary::{Result, Unstructured};
 use chainrule_base::Name;

@@ -6,12 +6,12 @@ mod support;
 
 use arbitrary::{Result, Unstructured};
 use chainrule_base::Kind;
-use chainrule_ir::generate::{Case, Options, arguments, case};
+use chainrule_ir::generate::{Case, Options, arguments, arrays, case};
 use chainrule_kernel::counts;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::cell::Cell;
-use support::arrays;
+
 use support::reference::{compare, lower};
 
 fn random(bytes: &[u8], options: Options, compared: &Cell<usize>) -> Result<()> {

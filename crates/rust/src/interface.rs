@@ -61,6 +61,7 @@ const ALLOWED: &str = "\
     // Behind a check that always fails, an index may be out of range.
     unconditional_panic,
     // Numbers and operations are those of the program, in its order.
+    invalid_nan_comparisons,
     clippy::approx_constant,
     clippy::eq_op,
     clippy::excessive_precision,
@@ -149,15 +150,12 @@ fn whole(body: &str, needs: &Needs, externals: &[(String, usize)], options: &Opt
 
 /// The documentation of a kernel's function.
 fn document(unit: &Unit<'_>, written: &Written, precision: Precision) -> String {
-    let mut text = String::new();
-    let mut line = |content: &str| {
-        let content = literal::comment(content);
-        let _ = writeln!(text, "///{}{content}", if content.is_empty() { "" } else { " " });
-    };
+    const FENCE: &str = "/// ```";
     let summary = describe::summary(unit);
-    line(summary.split_once(": ").map_or(summary.as_str(), |(_, rest)| rest));
-    line("");
-    line("```text");
+    let summary = summary.split_once(": computes ").map_or(summary.as_str(), |(_, rest)| rest);
+    let mut lines =
+        vec![format!("/// Computes {}", literal::comment(summary)), "///".to_owned(), format!("{FENCE}text")];
+    let mut line = |content: &str| lines.push(format!("/// {}", literal::comment(content)));
     for section in describe::arguments(unit, literal::type_name(precision)) {
         line(&format!("{}:", section.title));
         section.lines.iter().for_each(|content| line(&format!("  {content}")));
@@ -169,19 +167,16 @@ fn document(unit: &Unit<'_>, written: &Written, precision: Precision) -> String 
         let formula = unit.formula(&unit.workspace(class));
         line(&format!("  {name}: at least {formula} {}", plural(class, precision)));
     }
-    line("```");
-    line("");
-    line("# Errors");
+    lines.extend([FENCE, "///", "/// # Errors"].map(str::to_owned));
     let codes = describe::codes(unit, written);
-    line(if codes.is_empty() { "A wrong length." } else { "A wrong length, or:" });
-    if !codes.is_empty() {
-        line("```text");
-        for (_, code) in codes {
-            line(&code.message);
-        }
-        line("```");
+    if codes.is_empty() {
+        lines.push("/// A wrong length.".to_owned());
+    } else {
+        lines.extend(["/// A wrong length, or:".to_owned(), format!("{FENCE}text")]);
+        lines.extend(codes.iter().map(|(_, code)| format!("/// {}", literal::comment(&code.message))));
+        lines.push(FENCE.to_owned());
     }
-    text
+    lines.join("\n") + "\n"
 }
 
 fn plural(class: Class, precision: Precision) -> String {

@@ -30,7 +30,7 @@ mod tests {
             identifier
         });
         let expected =
-            ["x", "x_out", "fn_", "r_7_", "None_", "__", "double", "_prime", "self_", "Self_", "Ok_", "x_cr_len_"];
+            ["x", "x_out", "fn_", "r_7_", "None_", "x_", "double", "_prime", "self_", "Self_", "Ok_", "x_cr_len_"];
         assert_eq!(taken, expected);
     }
 }

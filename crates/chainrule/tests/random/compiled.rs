@@ -3,6 +3,8 @@
 use crate::support::{Program, program};
 use chainrule::Value;
 use chainrule_autodiff::{Part, Request, derive, expand};
+use chainrule_backend_tests::c::{FLAGS, compiler};
+use chainrule_backend_tests::{Case, exact, flatten, interpret};
 use chainrule_c::Options;
 use chainrule_ir::generate;
 use chainrule_ir::{Function, bind_sizes};
@@ -16,17 +18,17 @@ use proptest::test_runner::{RngSeed, TestRunner};
 mod c;
 
 /// The case of `function`, if it can be lowered and the interpreter takes the arguments.
-fn case(function: &Function, args: &[Value<f64>]) -> Option<c::Case> {
-    let kernel = c::exact(&lower_function(&expand(function).ok()?).ok()?);
+fn case(function: &Function, args: &[Value<f64>]) -> Option<Case> {
+    let kernel = exact(&lower_function(&expand(function).ok()?).ok()?);
     let sizes = bind_sizes(function, args).ok()?;
     let size = |s: &chainrule_ir::Size| usize::try_from(sizes.eval(s).unwrap_or(0)).unwrap_or(0);
-    let inputs = function.params.iter().zip(args).flat_map(|(p, arg)| c::flatten(function.ty(*p), arg, &size));
-    let case = c::Case { kernel, inputs: inputs.collect() };
-    c::interpret(&case).is_ok().then_some(case)
+    let inputs = function.params.iter().zip(args).flat_map(|(p, arg)| flatten(function.ty(*p), arg, &size));
+    let case = Case { kernel, inputs: inputs.collect() };
+    interpret(&case).is_ok().then_some(case)
 }
 
 /// The program and its Jacobian.
-fn cases(p: &Program) -> Vec<c::Case> {
+fn cases(p: &Program) -> Vec<Case> {
     let mut functions = vec![p.ir.clone()];
     if p.ir.result_type().has_double() {
         functions.extend(derive(&p.ir, &Request { parts: vec![Part::Value, Part::Jacobian], by: vec![] }));
@@ -36,7 +38,7 @@ fn cases(p: &Program) -> Vec<c::Case> {
 
 #[test]
 fn c_computes_what_the_interpreter_computes_bit_for_bit() {
-    let Some(cc) = c::compiler() else { return };
+    let Some(cc) = compiler() else { return };
     let config = ProptestConfig { rng_seed: RngSeed::Fixed(31), failure_persistence: None, ..Default::default() };
     let mut runner = TestRunner::new(config);
     let bytes = proptest::collection::vec(any::<u8>(), 100..1200);
@@ -48,9 +50,9 @@ fn c_computes_what_the_interpreter_computes_bit_for_bit() {
             all.extend(cases(&p));
         }
     }
-    let found = c::run_c(cc, &c::FLAGS, &all, &Options::default());
+    let found = c::run_c(cc, &FLAGS, &all, &Options::default());
     for (case, found) in all.iter().zip(&found) {
-        assert_eq!(found, &c::interpret(case).unwrap(), "{}\n{:?}", case.kernel, case.inputs);
+        assert_eq!(found, &interpret(case).unwrap(), "{}\n{:?}", case.kernel, case.inputs);
     }
     println!("{} functions in C", all.len());
     assert!(all.len() > 30, "{}", all.len());

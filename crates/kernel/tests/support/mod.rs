@@ -5,7 +5,6 @@
 
 #![allow(dead_code, clippy::unwrap_used)] // helpers of tests; no test uses all of them
 
-pub mod arrays;
 pub mod reference;
 
 use chainrule_base::Poly;

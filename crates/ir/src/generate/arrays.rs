@@ -2,8 +2,8 @@
 //! rows of one another; arrays in branches, in arrays, in tuples. All sizes are `n`, so anything fits
 //! anywhere.
 
+use crate::{Block, Builder, Expr, Function, Size, Type, Value, VarId};
 use arbitrary::{Result, Unstructured};
-use chainrule_ir::{Builder, Function, Size, Type, Value, VarId};
 use chainrule_ops::Op;
 
 /// What can be made.
@@ -59,7 +59,7 @@ impl Generator<'_, '_> {
     }
 
     /// The block that `make` fills, with what is in scope restored after it.
-    fn block(&mut self, make: impl FnOnce(&mut Self) -> Result<VarId>) -> Result<chainrule_ir::Block> {
+    fn block(&mut self, make: impl FnOnce(&mut Self) -> Result<VarId>) -> Result<Block> {
         let (scope, indices) = (self.scope.len(), self.indices.len());
         self.b.push_block();
         let result = make(self)?;
@@ -105,7 +105,7 @@ impl Generator<'_, '_> {
             g.indices.push(index);
             g.make(element, depth - 1)
         })?;
-        Ok(self.b.compute(chainrule_ir::Expr::Build { size: self.n.clone(), index, body }))
+        Ok(self.b.compute(Expr::Build { size: self.n.clone(), index, body }))
     }
 
     /// A row of a matrix, or an element of a vector; a sum where no index is at hand.
@@ -124,7 +124,7 @@ impl Generator<'_, '_> {
                 g.indices.push(index);
                 g.make(kind, depth - 1)
             })?;
-            return Ok(self.b.compute(chainrule_ir::Expr::Sum { count: self.n.clone(), index, body }));
+            return Ok(self.b.compute(Expr::Sum { count: self.n.clone(), index, body }));
         }
         let array = self.make(from, depth - 1)?;
         let index = *self.u.choose(&self.indices)?;
@@ -136,7 +136,7 @@ impl Generator<'_, '_> {
         let condition = self.b.op(Op::Lt, &[a, c]);
         let then = self.block(|g| g.make(kind, depth - 1))?;
         let otherwise = self.block(|g| g.make(kind, depth - 1))?;
-        Ok(self.b.compute(chainrule_ir::Expr::If { condition, then, otherwise }))
+        Ok(self.b.compute(Expr::If { condition, then, otherwise }))
     }
 
     /// A fold or a while over a few values, one of which is wanted.
@@ -173,14 +173,14 @@ impl Generator<'_, '_> {
         let steps = Size::constant(steps);
         let whole = if counted {
             let count = if over_n { self.n.clone() } else { steps };
-            self.b.compute(chainrule_ir::Expr::Fold { count, index, state, init, body })
+            self.b.compute(Expr::Fold { count, index, state, init, body })
         } else {
             let condition = self.block(|g| {
                 let (step, end) = (g.b.component(state, kinds.len()), g.b.size(steps));
                 Ok(g.b.op(Op::Lt, &[step, end]))
             })?;
             let limit = Size::constant(5);
-            self.b.compute(chainrule_ir::Expr::While { limit, state, init, condition, body })
+            self.b.compute(Expr::While { limit, state, init, condition, body })
         };
         Ok(self.b.component(whole, 0))
     }

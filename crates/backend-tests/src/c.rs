@@ -1,0 +1,229 @@
+//! Compiling emitted C and running it: many kernels in one program.
+//!
+//! The program holds the arguments and prints results bit for bit. It gives each kernel a workspace of
+//! exactly the size that it asks for, between guards, and compares the macro of the size with the function.
+
+use crate::case::{Case, Outcome};
+use chainrule_kernel::{Class, SizeSource};
+use std::fmt::Write;
+use std::path::Path;
+use std::process::Command;
+
+/// The flags that emitted code must pass without a word.
+pub const FLAGS: [&str; 6] = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror", "-O1"];
+
+/// The C compiler, or a notice that there is none.
+#[must_use]
+pub fn compiler() -> Option<&'static str> {
+    let found = ["gcc", "cc"].into_iter().find(|cc| Command::new(cc).arg("--version").output().is_ok());
+    if found.is_none() {
+        println!("skipped: there is no C compiler");
+    }
+    found
+}
+
+/// Whether programs can be compiled with these flags and run.
+///
+/// # Panics
+/// When there is no place for temporary files.
+#[must_use]
+pub fn supports(cc: &str, flags: &[&str]) -> bool {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("t.c"), "int main(void) { return 0; }\n").unwrap();
+    let exe = dir.path().join("t");
+    Command::new(cc)
+        .args(flags)
+        .arg("t.c")
+        .arg("-o")
+        .arg(&exe)
+        .current_dir(&dir)
+        .output()
+        .is_ok_and(|o| o.status.success())
+        && Command::new(&exe).output().is_ok_and(|o| o.status.success())
+}
+
+/// Emitted files.
+#[derive(Clone, Copy, Debug)]
+pub struct Files<'a> {
+    /// What they are called, without `.h` and `.c`.
+    pub name: &'a str,
+    /// The function of each case.
+    pub functions: &'a [String],
+    /// The header.
+    pub header: &'a str,
+    /// The source.
+    pub source: &'a str,
+    /// What numbers are: `double` or `float`.
+    pub number: &'a str,
+}
+
+/// Writes the files.
+///
+/// # Panics
+/// When that is not possible.
+pub fn write(dir: &Path, files: &Files<'_>) {
+    std::fs::write(dir.join(format!("{}.h", files.name)), files.header).unwrap();
+    std::fs::write(dir.join(format!("{}.c", files.name)), files.source).unwrap();
+}
+
+/// Compiles.
+///
+/// # Panics
+/// With what the compiler says, where it fails.
+pub fn compile(cc: &str, flags: &[&str], dir: &Path, files: &[&str], exe: &str) {
+    let output = Command::new(cc).args(flags).args(files).args(["-o", exe, "-lm"]).current_dir(dir).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Compiles all kernels as one program, runs it, and gives each kernel's results or message. Floats are given
+/// as the doubles that they are.
+///
+/// # Panics
+/// When the compiler says anything, or the program ends in another way than by itself.
+#[must_use]
+pub fn run(cc: &str, flags: &[&str], cases: &[Case], files: &Files<'_>) -> Vec<Outcome> {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), files);
+    std::fs::write(dir.path().join("main.c"), main_text(files, cases)).unwrap();
+    // The caller's own code is not what is tested for warnings.
+    let mut quiet: Vec<&str> = flags.to_vec();
+    compile(cc, &quiet, dir.path(), &["-c", &format!("{}.c", files.name)], "kernels.o");
+    quiet.retain(|flag| !flag.starts_with("-W") && *flag != "-pedantic" && *flag != "-O1");
+    compile(cc, &quiet, dir.path(), &["main.c", "kernels.o"], "main");
+    let output = Command::new(dir.path().join("main")).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        output.status.success(),
+        "{}\n{}",
+        text.lines().last().unwrap_or(""),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let mut lines = text.lines();
+    let outcomes = cases.iter().map(|case| case.parse(&mut lines)).collect();
+    assert_eq!(lines.next(), None);
+    outcomes
+}
+
+fn main_text(source: &Files<'_>, cases: &[Case]) -> String {
+    let mut text = format!(
+        "#include <inttypes.h>\n#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include \"{}.h\"\n\n{}",
+        source.name,
+        HELPERS.replace("NUMBER", source.number)
+    );
+    for (i, case) in cases.iter().enumerate() {
+        let name = &source.functions[i];
+        let upper = name.to_ascii_uppercase();
+        let sizes = case.sizes();
+        let kernel = &case.kernel;
+        let _ = writeln!(text, "static void run{i}(void)\n{{");
+        let mut arguments: Vec<String> = Vec::new();
+        for (size, value) in kernel.sizes.iter().zip(&sizes) {
+            if let SizeSource::Extent { .. } = size.source {
+                arguments.push(value.to_string());
+            }
+        }
+        for (j, (port, array)) in kernel.inputs.iter().zip(&case.inputs).enumerate() {
+            let ty = if kernel.buffers[port.buffer].class == Class::Real { source.number } else { "int64_t" };
+            let words: Vec<String> = array.data.bits().iter().map(|b| format!("UINT64_C(0x{b:x})")).collect();
+            let words = if words.is_empty() { "0".to_owned() } else { words.join(", ") };
+            let (len, read) = (array.data.len(), if ty == "int64_t" { "(int64_t)" } else { "number" });
+            let _ = writeln!(
+                text,
+                "    static const uint64_t bits{j}[{}] = {{{words}}};\n    {ty} *in{j} = fresh({len}, sizeof({ty}));\n    \
+                 for (size_t k = 0; k < {len}; k++) in{j}[k] = ({ty}){read}(bits{j}[k]);",
+                len.max(1)
+            );
+            arguments.push(if port.shape.is_empty() { format!("*in{j}") } else { format!("in{j}") });
+        }
+        for (j, port) in kernel.outputs.iter().enumerate() {
+            let ty = if kernel.buffers[port.buffer].class == Class::Real { source.number } else { "int64_t" };
+            let _ = writeln!(text, "    {ty} *out{j} = fresh({}, sizeof({ty}));", case.output_len(j));
+            arguments.push(format!("out{j}"));
+        }
+        let names: Vec<i64> = case.distinct_sizes().into_iter().map(|(_, value)| value).collect();
+        let list = names.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        for (ty, var, what) in [(source.number, "work", "WORK_SIZE"), ("int64_t", "iwork", "IWORK_SIZE")] {
+            if !source.header.contains(&format!("#define {upper}_{what}")) {
+                continue;
+            }
+            let of_macro = if names.is_empty() { format!("{upper}_{what}") } else { format!("{upper}_{what}({list})") };
+            let function = format!("{name}_{}({list})", what.to_ascii_lowercase());
+            let _ = writeln!(text, "    if ({of_macro} != {function}) die({i}, \"macro and function differ\");");
+            let _ = writeln!(text, "    {ty} *{var} = fresh({function}, sizeof({ty}));");
+            arguments.push(var.to_owned());
+        }
+        let _ = writeln!(text, "    int code = {name}({});", arguments.join(", "));
+        let _ =
+            writeln!(text, "    if (code != 0) printf(\"error %s\\n\", {name}_error(code));\n    else puts(\"ok\");");
+        for (j, port) in kernel.outputs.iter().enumerate() {
+            let show = if case.class(port) == Class::Real { "show" } else { "show_ints" };
+            let _ = writeln!(text, "    if (code == 0) {show}(out{j}, {});", case.output_len(j));
+        }
+        let _ = writeln!(text, "    release({i});\n}}\n");
+    }
+    let _ = writeln!(text, "int main(void)\n{{");
+    for i in 0..cases.len() {
+        let _ = writeln!(text, "    run{i}();");
+    }
+    text.push_str("    return 0;\n}\n");
+    text
+}
+
+const HELPERS: &str = r#"
+static uint64_t *blocks[64];
+static size_t lengths[64];
+static int n_blocks;
+
+static void die(int kernel, const char *why)
+{
+    printf("kernel %d: %s\n", kernel, why);
+    exit(1);
+}
+
+/* Memory of n elements between guards, full of what is neither a good number nor a good index. */
+static void *fresh(size_t n, size_t size)
+{
+    n = (n * size + 7) / 8;
+    uint64_t *block = malloc(8 * (n + 2));
+    for (size_t i = 0; i < n + 2; i++) block[i] = UINT64_C(0x7ff4dead7fa00000) + i;
+    blocks[n_blocks] = block;
+    lengths[n_blocks++] = n;
+    return block + 1;
+}
+
+static double number(uint64_t bits)
+{
+    double x;
+    memcpy(&x, &bits, 8);
+    return x;
+}
+
+static void release(int kernel)
+{
+    while (n_blocks > 0) {
+        uint64_t *block = blocks[--n_blocks];
+        size_t n = lengths[n_blocks];
+        if (block[0] != UINT64_C(0x7ff4dead7fa00000) || block[n + 1] != UINT64_C(0x7ff4dead7fa00000) + n + 1)
+            die(kernel, "memory outside was written");
+        free(block);
+    }
+}
+
+static void show(const NUMBER *data, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        double x = data[i];
+        uint64_t bits;
+        memcpy(&bits, &x, 8);
+        printf("%" PRIx64 " ", bits);
+    }
+    puts("");
+}
+
+static void show_ints(const int64_t *data, size_t n)
+{
+    for (size_t i = 0; i < n; i++) printf("%" PRIx64 " ", (uint64_t)data[i]);
+    puts("");
+}
+
+"#;

@@ -1,0 +1,132 @@
+//! A kernel with arguments, and what the interpreter says of it.
+
+use crate::data::{Array, Data};
+use chainrule_base::Poly;
+use chainrule_interpret::{Program, Workspace};
+use chainrule_kernel::{Class, Kernel, Place, Port, Reg, SizeSource};
+use chainrule_runtime::{RunError, Slice, SliceMut};
+
+/// A kernel and arguments that fit it.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// The kernel.
+    pub kernel: Kernel,
+    /// One an input of the kernel.
+    pub inputs: Vec<Array>,
+}
+
+/// Results, or the message of a failure.
+pub type Outcome = Result<Vec<Data>, String>;
+
+/// What the interpreter says, running in poisoned memory.
+///
+/// # Errors
+/// The outer error is one of arguments that do not fit.
+///
+/// # Panics
+/// When the kernel does not compile.
+pub fn interpret(case: &Case) -> Result<Outcome, RunError> {
+    let program = Program::new(&case.kernel).unwrap();
+    let shapes: Vec<&[usize]> = case.inputs.iter().map(|a| a.shape.as_slice()).collect();
+    let slices: Vec<Slice<'_>> = case.inputs.iter().map(|a| a.data.slice()).collect();
+    let sizes = program.bind_inputs(&shapes, &slices)?;
+    let mut results: Vec<Data> = (0..case.kernel.outputs.len())
+        .map(|i| Data::new(case.class(&case.kernel.outputs[i]), sizes.output_len(i)))
+        .collect();
+    let mut into: Vec<SliceMut<'_>> = results.iter_mut().map(Data::slice_mut).collect();
+    match program.run(&sizes, &slices, &mut into, &mut Workspace::new(&program, &sizes).poisoned()) {
+        Ok(()) => Ok(Ok(results)),
+        Err(RunError::Failure { message, .. }) => Ok(Err(message)),
+        Err(other) => Err(other),
+    }
+}
+
+impl Case {
+    /// What an argument or a result holds.
+    #[must_use]
+    pub fn class(&self, port: &Port) -> Class {
+        self.kernel.buffers[port.buffer].class
+    }
+
+    /// The values of the kernel's sizes.
+    ///
+    /// # Panics
+    /// When a size is the value of a double.
+    #[must_use]
+    pub fn sizes(&self) -> Vec<i64> {
+        let value = |source: &SizeSource| match source {
+            SizeSource::Extent { input, dim } => self.inputs[*input].shape[*dim] as i64,
+            SizeSource::Value { input } => match &self.inputs[*input].data {
+                Data::Int(data) => data[0],
+                Data::Real(_) => panic!("a size is a double"),
+            },
+        };
+        self.kernel.sizes.iter().map(|size| value(&size.source)).collect()
+    }
+
+    /// The value of a length over sizes; 0 where it would be negative.
+    ///
+    /// # Panics
+    /// When it does not fit.
+    #[must_use]
+    pub fn len(&self, poly: &Poly<Reg>) -> usize {
+        let sizes = self.sizes();
+        let size = |r| self.kernel.sizes.iter().position(|s| s.reg == r).map_or(0, |k| sizes[k]);
+        usize::try_from(poly.eval(size).unwrap().max(0)).unwrap()
+    }
+
+    /// How many elements a result has.
+    #[must_use]
+    pub fn output_len(&self, output: usize) -> usize {
+        self.len(&self.kernel.buffers[self.kernel.outputs[output].buffer].len)
+    }
+
+    /// The sizes as a function takes them that takes each once: `(is it an extent, value)`.
+    #[must_use]
+    pub fn distinct_sizes(&self) -> Vec<(bool, i64)> {
+        let mut seen: Vec<SizeSource> = Vec::new();
+        let mut found = Vec::new();
+        for (size, value) in self.kernel.sizes.iter().zip(self.sizes()) {
+            if !seen.contains(&size.source) {
+                seen.push(size.source);
+                found.push((matches!(size.source, SizeSource::Extent { .. }), value));
+            }
+        }
+        found
+    }
+
+    /// Whether a place of the kernel is in its workspace.
+    #[must_use]
+    pub fn uses_workspace(&self) -> bool {
+        self.kernel.buffers.as_slice().iter().any(|b| matches!(b.place, Place::Workspace(_)))
+    }
+
+    /// What a backend printed, one case: `ok` and a line of hexadecimal words a result, or `error` and a message.
+    ///
+    /// # Panics
+    /// When it is something else.
+    pub fn parse<'t>(&self, lines: &mut impl Iterator<Item = &'t str>) -> Outcome {
+        let head = lines.next().expect("a line a case");
+        if let Some(message) = head.strip_prefix("error ") {
+            return Err(message.to_owned());
+        }
+        assert_eq!(head, "ok");
+        let mut words = || -> Vec<u64> {
+            let line = lines.next().expect("a line a result");
+            line.split_whitespace().map(|word| u64::from_str_radix(word, 16).unwrap()).collect()
+        };
+        Ok(self.kernel.outputs.iter().map(|port| Data::from_bits(self.class(port), &words())).collect())
+    }
+}
+
+/// Compares what a backend found with the interpreter, case by case.
+///
+/// # Panics
+/// Where they differ.
+pub fn assert_same(cases: &[Case], found: &[Outcome]) {
+    assert_eq!(cases.len(), found.len());
+    for (case, found) in cases.iter().zip(found) {
+        let expected = interpret(case).unwrap();
+        assert_eq!(found, &expected, "{}\n{:?}", case.kernel, case.inputs);
+    }
+}

@@ -1,0 +1,87 @@
+//! Random kernels with arguments: the same for the same seed.
+
+use crate::case::{Case, interpret};
+use crate::data::{flatten, reals};
+use arbitrary::Unstructured;
+use chainrule_base::Name;
+use chainrule_graph::generate::{Numbers, Options, Recipe};
+use chainrule_graph::{Graph, NodeId, Semantics};
+use chainrule_ir::generate::arrays;
+use chainrule_ir::{Function, Size, Value, bind_sizes};
+use chainrule_kernel::{GraphPort, Kernel, lower_function, lower_graph};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{RngSeed, TestRunner};
+
+/// What is done to a kernel before it is used, such as [`exact`](crate::exact()).
+pub type Change = fn(&Kernel) -> Kernel;
+
+/// `n` random sources of at most `len` bytes.
+///
+/// # Panics
+/// Never.
+#[must_use]
+pub fn sources(n: usize, seed: u64, len: usize) -> Vec<Vec<u8>> {
+    let config =
+        ProptestConfig { rng_seed: RngSeed::Fixed(seed), failure_persistence: None, ..ProptestConfig::default() };
+    let mut runner = TestRunner::new(config);
+    let bytes = proptest::collection::vec(any::<u8>(), len / 8..len);
+    (0..n).map(|_| bytes.new_tree(&mut runner).unwrap().current()).collect()
+}
+
+/// The kernel of a graph: one array `x` of its inputs, one `y` of `roots`.
+///
+/// # Panics
+/// When a root is not in the graph.
+#[must_use]
+pub fn lower(graph: &Graph, roots: &[NodeId]) -> Kernel {
+    let inputs: Vec<NodeId> = graph.inputs().iter().map(|(_, id)| *id).collect();
+    let port =
+        |name: &str, nodes: Vec<NodeId>| GraphPort { name: Name::new(name), shape: vec![nodes.len() as i64], nodes };
+    lower_graph("random", graph, &[port("x", inputs)], &[port("y", roots.to_vec())]).unwrap()
+}
+
+/// Straight-line kernels of at most `steps` operations.
+#[must_use]
+pub fn graphs(n: usize, seed: u64, numbers: Numbers, steps: usize, change: Change) -> Vec<Case> {
+    let options = Options { numbers, in_domain: false, max_roots: 4, ..Options::new(steps) };
+    let recipe = |bytes: Vec<u8>| Recipe::random(&mut Unstructured::new(&bytes), &options).ok();
+    let case = |recipe: Recipe| {
+        let (graph, roots) = recipe.raw(Semantics::Strict);
+        Case { kernel: change(&lower(&graph, &roots)), inputs: vec![reals(&recipe.point)] }
+    };
+    sources(n, seed, 40 * steps).into_iter().filter_map(recipe).map(case).collect()
+}
+
+/// The case of a function, if it can be lowered and the interpreter takes the arguments.
+fn lower_ir(function: &Function, args: &[Value<f64>], change: Change) -> Option<Case> {
+    // A size that depends on data is a limitation of the lowering.
+    let kernel = change(&lower_function(function).ok()?);
+    let sizes = bind_sizes(function, args).ok()?;
+    let size = |s: &Size| usize::try_from(sizes.eval(s).unwrap()).unwrap();
+    let inputs = function.params.iter().zip(args).flat_map(|(p, arg)| flatten(function.ty(*p), arg, &size));
+    let case = Case { kernel, inputs: inputs.collect() };
+    interpret(&case).is_ok().then_some(case)
+}
+
+/// Kernels of functions of the array IR, with all its forms of loops; `smooth` ones have values near 1.
+#[must_use]
+pub fn functions(n: usize, seed: u64, smooth: bool, change: Change) -> Vec<Case> {
+    let options = chainrule_ir::generate::Options { derivatives: false, smooth, ..Default::default() };
+    let case = |bytes: Vec<u8>| {
+        let case = chainrule_ir::generate::case(&mut Unstructured::new(&bytes), options).ok()?;
+        lower_ir(&case.function, &case.args, change)
+    };
+    sources(n, seed, 3000).into_iter().filter_map(case).collect()
+}
+
+/// Kernels of functions that move arrays about: states of loops that are swapped, passed on, replaced by parts
+/// of one another.
+#[must_use]
+pub fn array_functions(n: usize, seed: u64, change: Change) -> Vec<Case> {
+    let case = |bytes: Vec<u8>| {
+        let (function, args) = arrays::case(&mut Unstructured::new(&bytes), 40).ok()?;
+        lower_ir(&function, &args, change)
+    };
+    sources(n, seed, 1500).into_iter().filter_map(case).collect()
+}

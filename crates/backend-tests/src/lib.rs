@@ -1,0 +1,25 @@
+//! For the tests of backends: kernels with arguments, and what the interpreter says of them.
+//!
+//! A test makes [`Case`]s, runs them on a backend of its own, and compares with [`interpret`]. Nothing
+//! here is for users; helpers panic where a test is wrong.
+//!
+//! | module | owns |
+//! | --- | --- |
+//! | [`data`] | arguments and results that own their elements |
+//! | [`case`] | a kernel with arguments; the interpreter's results |
+//! | [`generate`] | random kernels: from graphs, from functions, from functions that move arrays about |
+//! | [`exact`] | kernels without operators whose last places differ from library to library |
+//! | [`c`], [`rust`] | emitted text, compiled and run with all its cases in one program |
+
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+pub mod c;
+pub mod case;
+pub mod data;
+pub mod exact;
+pub mod generate;
+pub mod rust;
+
+pub use case::{Case, Outcome, interpret};
+pub use data::{Array, Data, flatten, int, ints, real, reals};
+pub use exact::{exact, is_inexact};

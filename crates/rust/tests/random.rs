@@ -1,0 +1,53 @@
+//! Random kernels: emitted, seen by clippy, compiled in one program, run, and compared with the interpreter.
+
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+mod support;
+
+use chainrule_backend_tests::case::assert_same;
+use chainrule_backend_tests::exact;
+use chainrule_backend_tests::generate::{array_functions, functions, graphs};
+use chainrule_backend_tests::rust::has_clippy;
+use chainrule_graph::generate::Numbers;
+use chainrule_kernel::Kernel;
+use chainrule_rust::{Library, Options};
+use support::run_rust;
+
+#[test]
+fn exact_kernels_compute_what_the_interpreter_computes_bit_for_bit() {
+    if !has_clippy() {
+        return;
+    }
+    let mut cases = graphs(60, 1, Numbers::Tame, 60, exact);
+    cases.extend(graphs(60, 2, Numbers::Special, 60, exact));
+    cases.extend(functions(150, 3, false, exact));
+    cases.extend(array_functions(70, 9, exact));
+    let with_workspace = cases.iter().filter(|case| case.uses_workspace()).count();
+    println!("{} kernels, {with_workspace} with workspace", cases.len());
+    assert!(cases.len() > 250 && with_workspace > 50, "{} {with_workspace}", cases.len());
+    assert_same(&cases, &run_rust(&cases, &Options::default()));
+}
+
+#[test]
+fn cuts_change_nothing() {
+    if !has_clippy() {
+        return;
+    }
+    let mut cases = functions(40, 4, false, exact);
+    cases.extend(array_functions(30, 14, exact));
+    cases.extend(graphs(20, 5, Numbers::Tame, 60, exact));
+    for chunk in [1, 15] {
+        assert_same(&cases, &run_rust(&cases, &Options { chunk, ..Options::default() }));
+    }
+}
+
+/// With the library that the interpreter uses, all operators have its values.
+#[test]
+fn with_libm_all_kernels_compute_what_the_interpreter_computes_bit_for_bit() {
+    if !has_clippy() {
+        return;
+    }
+    let mut cases = graphs(60, 6, Numbers::Special, 60, Kernel::clone);
+    cases.extend(functions(80, 7, false, Kernel::clone));
+    assert_same(&cases, &run_rust(&cases, &Options { library: Library::Libm, ..Options::default() }));
+}
