@@ -4,6 +4,7 @@ mod counts;
 mod elimination;
 mod elimination_targets;
 mod growth;
+mod mathfun;
 mod memory;
 mod problems;
 mod random;
@@ -33,6 +34,8 @@ enum Command {
     Scale(scale::Options),
     /// How the time and memory of derivations grow with the problem.
     Growth(growth::Options),
+    /// Errors in ulp and ns per value of the elementary functions, beside the system's and the libm crate's.
+    Mathfun(mathfun::Options),
 }
 
 fn main() -> ExitCode {
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
         Command::Elimination(options) => elimination::run(&options),
         Command::Scale(options) => scale::run(&options),
         Command::Growth(options) => growth::run(&options),
+        Command::Mathfun(options) => mathfun::run(&options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -8,6 +8,8 @@
 
 use crate::functions;
 use crate::{Form, Function};
+#[cfg(target_arch = "x86_64")]
+use std::sync::atomic::{AtomicU8, Ordering};
 
 /// Calls `$with!` with what is in the brackets, then all functions: variant, and module and function in it.
 macro_rules! for_all_functions {
@@ -53,21 +55,51 @@ impl Level {
         }
     }
 
-    /// Whether this processor has it. The answer is kept by the standard library.
+    /// Whether this processor has it.
     #[inline]
     pub(crate) fn available(self) -> bool {
         match self {
             Self::Plain => true,
             #[cfg(target_arch = "x86_64")]
-            Self::Fused | Self::Lanes4 => std::is_x86_feature_detected!("fma") && std::is_x86_feature_detected!("avx2"),
+            Self::Fused | Self::Lanes4 => processor() >= FUSED,
             #[cfg(target_arch = "x86_64")]
-            Self::Lanes8 => {
-                Self::Fused.available()
-                    && std::is_x86_feature_detected!("avx512f")
-                    && std::is_x86_feature_detected!("avx512dq")
-            }
+            Self::Lanes8 => processor() >= WIDE,
         }
     }
+}
+
+/// What the processor has; 0 before it has been asked.
+#[cfg(target_arch = "x86_64")]
+static PROCESSOR: AtomicU8 = AtomicU8::new(0);
+#[cfg(target_arch = "x86_64")]
+const PLAIN: u8 = 1;
+/// AVX2 and FMA.
+#[cfg(target_arch = "x86_64")]
+const FUSED: u8 = 2;
+/// AVX-512F and DQ too.
+#[cfg(target_arch = "x86_64")]
+const WIDE: u8 = 3;
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn processor() -> u8 {
+    let known = PROCESSOR.load(Ordering::Relaxed);
+    if known == 0 { ask_processor() } else { known }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[cold]
+#[inline(never)]
+fn ask_processor() -> u8 {
+    use std::is_x86_feature_detected as has;
+    let level = match has!("fma") && has!("avx2") {
+        false => PLAIN,
+        true if has!("avx512f") && has!("avx512dq") => WIDE,
+        true => FUSED,
+    };
+    // Threads that ask at the same time get the same answer.
+    PROCESSOR.store(level, Ordering::Relaxed);
+    level
 }
 
 /// What a level's code passes in a register, and lanes made of it.
@@ -99,47 +131,18 @@ impl Register<1> for f64 {
     }
 }
 
-/// `of` of every element; the last few are filled up with ones.
+/// Loads up to N doubles, ones behind them.
 #[inline(always)]
-fn map1<L: Register<N>, const N: usize>(x: &[f64], y: &mut [f64], of: impl Fn(L) -> L) {
-    let (mut xs, mut ys) = (x.chunks_exact(N), y.chunks_exact_mut(N));
-    while let (Some(x), Some(y)) = (xs.next(), ys.next()) {
-        let mut lanes = [1.0; N];
-        lanes.copy_from_slice(x);
-        y.copy_from_slice(&of(L::load(lanes)).unload());
-    }
-    let (x, y) = (xs.remainder(), ys.into_remainder());
-    if !x.is_empty() {
-        let mut lanes = [1.0; N];
-        lanes[..x.len()].copy_from_slice(x);
-        y.copy_from_slice(&of(L::load(lanes)).unload()[..x.len()]);
-    }
+fn load_some<L: Register<N>, const N: usize>(from: &[f64]) -> L {
+    let mut lanes = [1.0; N];
+    lanes[..from.len()].copy_from_slice(from);
+    L::load(lanes)
 }
 
-/// The same for two arguments.
+/// Stores as many lanes as there is room for, N at most.
 #[inline(always)]
-fn map2<L: Register<N>, const N: usize>(a: &[f64], b: &[f64], y: &mut [f64], of: impl Fn(L, L) -> L) {
-    let one = |a: &[f64], b: &[f64], y: &mut [f64]| {
-        let (mut a_lanes, mut b_lanes) = ([1.0; N], [1.0; N]);
-        a_lanes[..a.len()].copy_from_slice(a);
-        b_lanes[..b.len()].copy_from_slice(b);
-        y.copy_from_slice(&of(L::load(a_lanes), L::load(b_lanes)).unload()[..a.len()]);
-    };
-    for ((a, b), y) in a.chunks(N).zip(b.chunks(N)).zip(y.chunks_mut(N)) {
-        one(a, b, y);
-    }
-}
-
-/// The same for sine and cosine.
-#[inline(always)]
-fn map_sin_cos<L: Register<N>, const N: usize>(x: &[f64], s: &mut [f64], c: &mut [f64]) {
-    for ((x, s), c) in x.chunks(N).zip(s.chunks_mut(N)).zip(c.chunks_mut(N)) {
-        let mut lanes = [1.0; N];
-        lanes[..x.len()].copy_from_slice(x);
-        let (sines, cosines) = functions::sin_cos::sin_cos(L::load(lanes));
-        s.copy_from_slice(&sines.unload()[..x.len()]);
-        c.copy_from_slice(&cosines.unload()[..x.len()]);
-    }
+fn store_some<L: Register<N>, const N: usize>(lanes: L, to: &mut [f64]) {
+    to.copy_from_slice(&lanes.unload()[..to.len()]);
 }
 
 /// Code of one level: an entry for a register and one for slices a function.
@@ -185,18 +188,43 @@ macro_rules! level {
                 $(
                     #[$feature]
                     pub(crate) unsafe fn $function(x: &[f64], y: &mut [f64]) {
-                        map1::<L, $n>(x, y, functions::$function::$function);
+                        let ((x, x_rest), (y, y_rest)) = (x.as_chunks::<$n>(), y.as_chunks_mut::<$n>());
+                        for (x, y) in x.iter().zip(y) {
+                            *y = functions::$function::$function(L::load(*x)).unload();
+                        }
+                        if !x_rest.is_empty() {
+                            store_some(functions::$function::$function(load_some::<L, $n>(x_rest)), y_rest);
+                        }
                     }
                 )*
                 $(
                     #[$feature]
                     pub(crate) unsafe fn $function2(a: &[f64], b: &[f64], y: &mut [f64]) {
-                        map2::<L, $n>(a, b, y, functions::$function2::$function2);
+                        let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<$n>(), b.as_chunks::<$n>());
+                        let (y, y_rest) = y.as_chunks_mut::<$n>();
+                        for ((a, b), y) in a.iter().zip(b).zip(y) {
+                            *y = functions::$function2::$function2(L::load(*a), L::load(*b)).unload();
+                        }
+                        if !a_rest.is_empty() {
+                            let (a, b) = (load_some::<L, $n>(a_rest), load_some::<L, $n>(b_rest));
+                            store_some(functions::$function2::$function2(a, b), y_rest);
+                        }
                     }
                 )*
                 #[$feature]
                 pub(crate) unsafe fn sin_cos(x: &[f64], s: &mut [f64], c: &mut [f64]) {
-                    map_sin_cos::<L, $n>(x, s, c);
+                    let (x, x_rest) = x.as_chunks::<$n>();
+                    let ((s, s_rest), (c, c_rest)) = (s.as_chunks_mut::<$n>(), c.as_chunks_mut::<$n>());
+                    for ((x, s), c) in x.iter().zip(s).zip(c) {
+                        let (sines, cosines) = functions::sin_cos::sin_cos(L::load(*x));
+                        *s = sines.unload();
+                        *c = cosines.unload();
+                    }
+                    if !x_rest.is_empty() {
+                        let (sines, cosines) = functions::sin_cos::sin_cos(load_some::<L, $n>(x_rest));
+                        store_some(sines, s_rest);
+                        store_some(cosines, c_rest);
+                    }
                 }
             }
         }
@@ -211,7 +239,7 @@ pub(crate) use x86_64::*;
 
 #[cfg(target_arch = "x86_64")]
 mod x86_64 {
-    use super::{Register, functions, map_sin_cos, map1, map2};
+    use super::{Register, functions, load_some, store_some};
     use crate::x86::{X4, X8};
     use core::arch::x86_64::{__m256d, __m512d};
 

@@ -26,6 +26,8 @@ const LEAST: f64 = 1.0 / MOST;
 const FAR: f64 = 18_446_744_073_709_551_616.0;
 const UP: f64 = 5.260135901548374e210;
 
+#[cold]
+#[inline(never)]
 fn rare(y: f64, x: f64) -> f64 {
     if y.is_nan() || x.is_nan() {
         return f64::NAN;

@@ -78,6 +78,8 @@ pub fn exp<L: Lanes>(x: L) -> L {
 }
 
 /// exp(x) where 2^n is perhaps no double.
+#[cold]
+#[inline(never)]
 fn rare(x: f64) -> f64 {
     if x > 710.0 {
         return f64::INFINITY;

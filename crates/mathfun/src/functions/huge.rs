@@ -33,11 +33,15 @@ const TWO_OVER_PI: [u64; 20] = [
 ];
 
 /// sin(x) for |x| > 2^30, infinity and NaN.
+#[cold]
+#[inline(never)]
 pub fn sin(x: f64) -> f64 {
     both(x).0
 }
 
 /// cos(x) for |x| > 2^30, infinity and NaN.
+#[cold]
+#[inline(never)]
 pub fn cos(x: f64) -> f64 {
     both(x).1
 }

@@ -62,6 +62,8 @@ pub fn log<L: Lanes>(x: L) -> L {
     if L::any(L::not(usual)) { x.each(L::not(usual), rare, y) } else { y }
 }
 
+#[cold]
+#[inline(never)]
 fn rare(x: f64) -> f64 {
     if x == 0.0 {
         return f64::NEG_INFINITY;

@@ -32,6 +32,8 @@ const BEYOND: f64 = 1.2676506002282294e30;
 /// Below 2^-54 log(1 + x) is x.
 const TINY: f64 = 5.551115123125783e-17;
 
+#[cold]
+#[inline(never)]
 fn rare(x: f64) -> f64 {
     if x == -1.0 {
         return f64::NEG_INFINITY;

@@ -97,6 +97,8 @@ fn parity(y: f64) -> (bool, bool) {
     (n as f64 == magnitude, n & 1 == 1)
 }
 
+#[cold]
+#[inline(never)]
 fn rare(x: f64, y: f64) -> f64 {
     if y == 0.0 || x == 1.0 {
         return 1.0;
