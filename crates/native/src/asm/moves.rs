@@ -88,24 +88,6 @@ impl Assembler {
         self.vector(Form::new(P66, 2, 0x2F).only_vex(), shape.length(), src.0, mask.0, mem, Immediate::NONE);
     }
 
-    /// An instruction under a mask, which may not be k0.
-    #[expect(clippy::too_many_arguments, reason = "the fields of one instruction")]
-    pub(super) fn masked(
-        &mut self,
-        form: Form,
-        length: u8,
-        reg: u8,
-        a: u8,
-        source: Source,
-        mask: Mask,
-        masking: fn(Mask) -> Masking,
-    ) {
-        if mask.0 == 0 || mask.0 > 7 {
-            return self.wrong("k0, or what is no mask register, as a mask");
-        }
-        self.vector_masked(form, length, reg, a, source, Immediate::NONE, masking(mask));
-    }
-
     /// `vbroadcastsd`: the lowest lane of a register, or one double of memory, in all lanes. For a scalar a move
     /// or a load.
     #[inline]

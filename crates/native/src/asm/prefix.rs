@@ -225,10 +225,9 @@ impl Assembler {
         self.vector_masked(form, length, reg, a, source.into(), immediate, Masking::NONE);
     }
 
-    /// The same under a mask.
     #[inline(always)]
     #[expect(clippy::too_many_arguments, reason = "the fields of one instruction")]
-    pub(super) fn vector_masked(
+    fn vector_masked(
         &mut self,
         form: Form,
         length: u8,
@@ -245,6 +244,25 @@ impl Assembler {
             Source::Mem(mem) => self.vector_memory(heads, operands, mem.into(), false),
             Source::Broadcast(mem) => self.vector_memory(heads, operands, mem.into(), true),
         }
+    }
+
+    /// An instruction under a mask, which may not be k0.
+    #[inline(always)]
+    #[expect(clippy::too_many_arguments, reason = "the fields of one instruction")]
+    pub(super) fn masked(
+        &mut self,
+        form: Form,
+        length: u8,
+        reg: u8,
+        a: u8,
+        source: Source,
+        mask: Mask,
+        masking: fn(Mask) -> Masking,
+    ) {
+        if mask.0 == 0 || mask.0 > 7 {
+            return self.wrong("k0, or what is no mask register, as a mask");
+        }
+        self.vector_masked(form, length, reg, a, source, Immediate::NONE, masking(mask));
     }
 
     #[inline(never)]

@@ -1,4 +1,4 @@
-//! Every instruction of the encoder, with random operands, and what it should decode to. Long: one row for
+//! Every instruction of the encoder, with random operands, and what it should decode to. One row for
 //! each method.
 
 use super::oracle::{Case, Expected, Operand, bytes, gpr, gpr8, gpr32, mask, packed, scalar, source, vector, xmm};

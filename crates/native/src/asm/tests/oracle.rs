@@ -124,7 +124,8 @@ impl Case {
         for _ in 0..case.below(4) {
             case.asm.ret();
         }
-        for _ in 0..case.below(3) {
+        // Enough of them that the offset of one is sometimes beyond a byte.
+        for _ in 0..case.pick(&[0, 1, 2, 40]) {
             let bits = case.random();
             case.asm.constant(bits);
         }
