@@ -1,6 +1,6 @@
 //! Kernels without operators whose last places differ from library to library.
 
-use chainrule_kernel::{Instr, Kernel, Stmt};
+use chainrule_kernel::{Instr, Kernel, Stmt, contract};
 use chainrule_ops::{CostClass, Op};
 
 /// Whether the value may differ from one library to another.
@@ -51,4 +51,12 @@ fn block(stmts: &mut [Stmt], other: &dyn Fn(Op) -> Option<Op>) {
             Stmt::Copy { .. } => {}
         }
     }
+}
+
+/// An [`exact`] kernel with products fused.
+#[must_use]
+pub fn fused(kernel: &Kernel) -> Kernel {
+    let mut kernel = exact(kernel);
+    contract(&mut kernel);
+    kernel
 }

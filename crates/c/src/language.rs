@@ -6,7 +6,7 @@
 use crate::precision::InC;
 use crate::{guard, literal, reserved};
 use chainrule_base::Poly;
-use chainrule_kernel::{BufferId, Class, Place, Reg};
+use chainrule_kernel::{BufferId, Class, Place, Reg, Signs};
 use chainrule_ops::{Op, Spelling};
 use chainrule_text::unit::{Code, Reason};
 use chainrule_text::{At, Language, Param, Piece, Precision, Terms, Unit, Whole, body, fill};
@@ -278,6 +278,20 @@ impl Language for C<'_> {
         self.needs.math |= spelling.template.contains('(');
         let template = self.precision.code(spelling.template);
         fill(&template, |_, _, place| args.get(place).map(|a| a.1.clone()).unwrap_or_default())
+    }
+
+    fn mul_add(&mut self, signs: Signs, args: &[String; 3]) -> String {
+        self.needs.math = true;
+        let template = self.precision.code(match signs {
+            Signs::Plus => "fma({0}, {1}, {2})",
+            Signs::MinusSummand => "fma({0}, {1}, -{2})",
+            Signs::MinusProduct => "fma(-{0}, {1}, {2})",
+        });
+        let argument = |before: &str, place: usize| match args[place].as_str() {
+            text if text.starts_with('-') && before.ends_with('-') => format!("({text})"),
+            text => text.to_owned(),
+        };
+        fill(&template, |before, _, place| argument(before, place))
     }
 
     fn int_op(

@@ -7,7 +7,7 @@ mod support;
 use chainrule_backend_tests::c::{FLAGS, compiler, supports};
 use chainrule_backend_tests::case::assert_same;
 use chainrule_backend_tests::generate::{array_functions, functions, graphs};
-use chainrule_backend_tests::{Data, exact, interpret};
+use chainrule_backend_tests::{Data, exact, fused, interpret};
 use chainrule_c::Options;
 use chainrule_graph::generate::Numbers;
 use chainrule_kernel::Kernel;
@@ -18,6 +18,7 @@ fn graphs_compute_what_the_interpreter_computes_bit_for_bit() {
     let Some(cc) = compiler() else { return };
     let mut cases = graphs(150, 1, Numbers::Tame, 60, exact);
     cases.extend(graphs(150, 2, Numbers::Special, 60, exact));
+    cases.extend(graphs(60, 8, Numbers::Tame, 60, fused));
     assert!(cases.len() > 200, "{}", cases.len());
     assert_same(&cases, &run_c(cc, &FLAGS, &cases, &Options::default()));
 }
@@ -27,6 +28,7 @@ fn functions_compute_what_the_interpreter_computes_bit_for_bit() {
     let Some(cc) = compiler() else { return };
     let mut cases = functions(400, 3, false, exact);
     cases.extend(array_functions(200, 9, exact));
+    cases.extend(functions(50, 18, false, fused));
     let with_workspace = cases.iter().filter(|case| case.uses_workspace()).count();
     println!("{} functions, {with_workspace} with workspace", cases.len());
     assert!(cases.len() > 500 && with_workspace > 100, "{} {with_workspace}", cases.len());

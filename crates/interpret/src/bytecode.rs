@@ -4,6 +4,7 @@
 //! slots are the same for all points of a batch, odd ones may differ from point to point; addresses,
 //! counts, and conditions of programs that run in lanes use even ones only.
 
+use chainrule_kernel::Signs;
 use chainrule_ops::Op;
 
 /// The number of a slot of a register file.
@@ -75,6 +76,14 @@ pub(crate) enum Code {
         c: Slot,
         a: Slot,
         b: Slot,
+    },
+    /// A product and a sum, rounded once.
+    MulAdd {
+        d: Slot,
+        signs: Signs,
+        a: Slot,
+        b: Slot,
+        c: Slot,
     },
     /// An operator from one real to a real, by its row.
     Call1 {

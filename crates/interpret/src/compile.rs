@@ -522,6 +522,14 @@ impl Compiler<'_> {
                 self.poly_to(d, value, true)?;
             }
             Instr::Op { dst, op, args } => self.op(*dst, *op, args)?,
+            Instr::MulAdd { dst, signs, args } => {
+                let mut slots = [ZERO; 3];
+                for (slot, r) in slots.iter_mut().zip(args) {
+                    *slot = self.read(*r, Class::Real)?;
+                }
+                let ([a, b, c], d) = (slots, self.define(*dst));
+                self.emit(Code::MulAdd { d, signs: *signs, a, b, c });
+            }
             Instr::IntOp { dst, op, args, failure } => {
                 if op.row().int.is_none() {
                     return Err(Diagnostic::bug(format!("operator `{}` has no integer form", op.name())));

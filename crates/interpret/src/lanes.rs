@@ -91,6 +91,10 @@ pub(crate) fn run_lanes(
                 let (x, y) = (block.space.reals[a as usize], block.space.reals[b as usize]);
                 block.space.reals[d as usize] = std::array::from_fn(|l| if c[l] != 0 { x[l] } else { y[l] });
             }
+            Code::MulAdd { d, signs, a, b, c } => {
+                let [x, y, z] = [a, b, c].map(|slot| block.space.reals[slot as usize]);
+                block.space.reals[d as usize] = std::array::from_fn(|l| signs.value(x[l], y[l], z[l]));
+            }
             Code::Call1 { d, op, a } => {
                 let f = op.row().value;
                 let x = block.space.reals[a as usize];

@@ -42,6 +42,9 @@ pub(crate) fn run<A: Arguments>(
             Code::Select { d, c, a, b } => {
                 r[d as usize] = if i[c as usize] != 0 { r[a as usize] } else { r[b as usize] };
             }
+            Code::MulAdd { d, signs, a, b, c } => {
+                r[d as usize] = signs.value(r[a as usize], r[b as usize], r[c as usize]);
+            }
             Code::Call1 { d, op, a } => r[d as usize] = (op.row().value)(&[r[a as usize]]),
             Code::Call2 { d, op, a, b } => r[d as usize] = (op.row().value)(&[r[a as usize], r[b as usize]]),
             Code::Call { d, op, args } => {

@@ -1,6 +1,6 @@
 //! How many operations a kernel does, by reading it.
 //!
-//! Operations on doubles and calls of users' functions count; integers, addresses, loads and stores do
+//! Operations on doubles and calls of users' functions count, a fused product as two; integers, addresses, loads and stores do
 //! not. A user's function is a call that weighs as much as a sine, as in a scalar graph.
 
 use crate::events::{Event, events};
@@ -33,6 +33,10 @@ pub fn counts(kernel: &Kernel, sizes: &[i64]) -> Counts {
         let top = open.len() - 1;
         match event {
             Event::Instr(Instr::Op { op, .. }) => open[top].counts.record(*op),
+            Event::Instr(Instr::MulAdd { .. }) => {
+                open[top].counts.record(Op::Mul);
+                open[top].counts.record(Op::Add);
+            }
             Event::Instr(Instr::External { .. }) => open[top].counts.record(Op::Sin),
             Event::Instr(Instr::Int { dst, value }) => known[*dst] = eval(value, &known),
             Event::For { index, count, .. } => open.push(Open::new(match eval(count, &known) {

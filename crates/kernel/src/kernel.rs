@@ -210,6 +210,39 @@ pub enum Stmt {
     },
 }
 
+/// The signs of a product and of what is added to it, of which one at most is turned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Signs {
+    /// `a * b + c`
+    Plus,
+    /// `a * b - c`
+    MinusSummand,
+    /// `c - a * b`
+    MinusProduct,
+}
+
+impl Signs {
+    /// The value, rounded once.
+    #[must_use]
+    pub fn value(self, a: f64, b: f64, c: f64) -> f64 {
+        match self {
+            Self::Plus => a.mul_add(b, c),
+            Self::MinusSummand => a.mul_add(b, -c),
+            Self::MinusProduct => (-a).mul_add(b, c),
+        }
+    }
+
+    /// Its name in listings.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Plus => "mul_add",
+            Self::MinusSummand => "mul_sub",
+            Self::MinusProduct => "neg_mul_add",
+        }
+    }
+}
+
 /// A register that a loop carries: `var` is `init` before the first iteration, `next` after each; it
 /// can be used in the loop and after it. All carried registers of a loop change at once: every `next`
 /// is taken before any `var` changes, so that `next` may be another's `var` (a swap).
@@ -258,6 +291,15 @@ pub enum Instr {
         /// The operator.
         op: Op,
         /// The arguments; unused places repeat the first.
+        args: [Reg; 3],
+    },
+    /// `a * b + c`, or with a sign turned, rounded once. [`contract`](crate::contract::contract) makes them.
+    MulAdd {
+        /// Class `Real`.
+        dst: Reg,
+        /// Of the product and of what is added.
+        signs: Signs,
+        /// `a`, `b`, `c`; class `Real`.
         args: [Reg; 3],
     },
     /// A scalar operator in its integer form. Fails with failure `failure` on overflow or division by zero.
@@ -324,6 +366,7 @@ impl Instr {
             Self::Const { dst, .. }
             | Self::Int { dst, .. }
             | Self::Op { dst, .. }
+            | Self::MulAdd { dst, .. }
             | Self::IntOp { dst, .. }
             | Self::ToReal { dst, .. }
             | Self::External { dst, .. }
@@ -341,6 +384,7 @@ impl Instr {
             Self::Op { op, args, .. } | Self::IntOp { op, args, .. } => {
                 args[..op.arity()].iter().for_each(|r| visit(*r));
             }
+            Self::MulAdd { args, .. } => args.iter().for_each(|r| visit(*r)),
             Self::ToReal { src, .. } => visit(*src),
             Self::External { args, .. } => args.iter().for_each(|r| visit(*r)),
             Self::Load { at, .. } => poly(at, &mut visit),

@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | [`kernel`] | the IR itself |
 //! | [`mod@events`] | a kernel as flat events, for backends |
+//! | [`mod@contract`] | products fused with the sums that take them |
 //! | [`addresses`] | what of an address stays the same in a loop, for backends |
 //! | [`liveness`] | lives of registers, for backends |
 //! | [`mod@verify`] | its invariants, checked |
@@ -19,6 +20,7 @@
 
 pub mod addresses;
 pub mod check_layout;
+pub mod contract;
 pub mod counts;
 pub mod events;
 pub mod from_graph;
@@ -30,12 +32,13 @@ pub mod print;
 pub mod verify;
 
 pub use check_layout::check_layout;
+pub use contract::contract;
 pub use counts::counts;
 pub use events::{Event, events};
 pub use from_graph::{GraphPort, lower_graph};
 pub use from_ir::lower_function;
 pub use kernel::{
-    Buffer, BufferId, Carried, Choice, Class, Condition, External, ExternalFn, Instr, Kernel, Place, Port, Reg,
+    Buffer, BufferId, Carried, Choice, Class, Condition, External, ExternalFn, Instr, Kernel, Place, Port, Reg, Signs,
     SizeParam, SizeSource, Stmt,
 };
 pub use liveness::Liveness;

@@ -139,6 +139,10 @@ impl Kernel {
                 list(f, &args[..op.arity()])?;
                 write!(f, " else {failure}")
             }
+            Instr::MulAdd { dst, signs, args } => {
+                write!(f, "{dst} = {} ", signs.name())?;
+                list(f, args)
+            }
             Instr::ToReal { dst, src } => write!(f, "{dst} = real {src}"),
             Instr::External { dst, function, args } => {
                 let name = self.externals.get(*function).map_or("?", |external| external.name.as_str());

@@ -295,6 +295,10 @@ impl Verifier<'_> {
                 self.failure(*failure);
                 self.define(*dst, Some(Class::Int));
             }
+            Instr::MulAdd { dst, signs, args } => {
+                args.iter().for_each(|arg| self.use_reg(*arg, Some(Class::Real), signs.name()));
+                self.define(*dst, Some(Class::Real));
+            }
             Instr::ToReal { dst, src } => {
                 self.use_reg(*src, Some(Class::Int), "a conversion");
                 self.define(*dst, Some(Class::Real));

@@ -1,23 +1,22 @@
 //! Random kernels against the interpreter, bit for bit, at every level that the machine has; batches against
 //! single points.
 
-#[path = "../../interpret/tests/support/mod.rs"]
-mod support;
+#![allow(clippy::unwrap_used)] // helpers of tests
 
 use arbitrary::Unstructured;
-use chainrule_base::Name;
+use chainrule_backend_tests::generate::lower;
+use chainrule_backend_tests::{Array, Data, flatten, reals};
+use chainrule_graph::Semantics;
 use chainrule_graph::generate::{Numbers, Options as GraphOptions, Recipe, chain, layered};
-use chainrule_graph::{Graph, NodeId, Semantics};
 use chainrule_interpret as interpret;
 use chainrule_ir::{Value, bind_sizes};
-use chainrule_kernel::{GraphPort, Kernel, lower_function, lower_graph};
+use chainrule_kernel::{Kernel, contract, lower_function};
 use chainrule_native::{Level, Options, Program, Workspace};
 use chainrule_runtime::{RunError, Slice, SliceMut, Strided, StridedMut};
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestCaseError, TestRunner};
 use std::cell::Cell;
 use std::sync::Arc;
-use support::{Array, Data, flatten, reals};
 
 /// Runs `check` on random bytes; shrinks what fails.
 fn random(cases: u32, seed: u64, len: usize, check: impl Fn(&mut Unstructured<'_>) -> Result<(), TestCaseError>) {
@@ -33,27 +32,17 @@ fn random(cases: u32, seed: u64, len: usize, check: impl Fn(&mut Unstructured<'_
         .unwrap_or_else(|e| panic!("{e}"));
 }
 
-fn lower(graph: &Graph, roots: &[NodeId]) -> Kernel {
-    let inputs: Vec<NodeId> = graph.inputs().iter().map(|(_, id)| *id).collect();
-    let port =
-        |name: &str, nodes: Vec<NodeId>| GraphPort { name: Name::new(name), shape: vec![nodes.len() as i64], nodes };
-    lower_graph("random", graph, &[port("x", inputs)], &[port("y", roots.to_vec())]).expect("ports that fit the graph")
-}
-
 /// The program at each level that this machine has.
 fn programs(kernel: &Kernel) -> Vec<Program> {
     let kernel = Arc::new(kernel.clone());
     let here = Level::ALL.into_iter().filter(|level| level.missing().is_empty());
-    here.map(|level| Program::new(kernel.clone(), &Options { level: Some(level), ..Options::default() }).unwrap())
-        .collect()
+    let program = |level| Program::new(kernel.clone(), &Options { level: Some(level), ..Options::default() });
+    here.map(|level| program(level).expect("a kernel that can be compiled")).collect()
 }
 
 fn zeros(kernel: &Kernel, lens: impl Fn(usize) -> usize) -> Vec<Data> {
     let class = |b| kernel.buffers[b].class;
-    let zero = |(i, port): (usize, &chainrule_kernel::Port)| match class(port.buffer) {
-        chainrule_kernel::Class::Real => Data::Real(vec![f64::NAN; lens(i)]),
-        chainrule_kernel::Class::Int => Data::Int(vec![i64::MIN; lens(i)]),
-    };
+    let zero = |(i, port): (usize, &chainrule_kernel::Port)| Data::new(class(port.buffer), lens(i));
     kernel.outputs.iter().enumerate().map(zero).collect()
 }
 
@@ -134,17 +123,30 @@ fn run_batch(
     Ok(((0..n).map(split).collect(), lanes))
 }
 
-fn data(arrays: Vec<Array>) -> Vec<Data> {
-    arrays.into_iter().map(|a| a.data).collect()
+/// What the interpreter says.
+fn reference(kernel: &Kernel, program: &interpret::Program, inputs: &[Array]) -> Result<Vec<Data>, String> {
+    let shapes: Vec<&[usize]> = inputs.iter().map(|a| a.shape.as_slice()).collect();
+    let slices: Vec<Slice<'_>> = inputs.iter().map(|a| a.data.slice()).collect();
+    let sizes = program.bind_inputs(&shapes, &slices).map_err(|e| e.to_string())?;
+    let mut results = zeros(kernel, |i| sizes.output_len(i));
+    let mut into: Vec<SliceMut<'_>> = results.iter_mut().map(Data::slice_mut).collect();
+    let mut workspace = interpret::Workspace::new(program, &sizes).poisoned();
+    program.run(&sizes, &slices, &mut into, &mut workspace).map_err(|e| e.to_string())?;
+    Ok(results)
 }
 
-/// What the interpreter says. Where it finds a bug of the kernel, native code does not say where.
-fn reference(kernel: &Kernel, program: &interpret::Program, inputs: &[Array]) -> Result<Vec<Data>, String> {
-    support::run(kernel, program, inputs).map(data).map_err(|e| e.to_string())
+/// Compares one kernel, and the same with products fused, at all levels; see [`compare_one`].
+fn compare(kernel: &Kernel, points: &[Vec<Array>]) -> Result<usize, TestCaseError> {
+    let mut fused = kernel.clone();
+    if contract(&mut fused) > 0 {
+        prop_assert_eq!(chainrule_kernel::verify(&fused), Ok(()));
+        compare_one(&fused, points)?;
+    }
+    compare_one(kernel, points)
 }
 
 /// Compares one kernel at all levels on points that share sizes; how many batches ran in lanes.
-fn compare(kernel: &Kernel, points: &[Vec<Array>]) -> Result<usize, TestCaseError> {
+fn compare_one(kernel: &Kernel, points: &[Vec<Array>]) -> Result<usize, TestCaseError> {
     let interpreter = interpret::Program::new(kernel).unwrap();
     let expected: Vec<_> = points.iter().map(|point| reference(kernel, &interpreter, point)).collect();
     let mut in_lanes = 0;
@@ -210,7 +212,7 @@ fn functions_have_the_value_that_the_interpreter_gives_them() {
             .collect();
         in_lanes.set(in_lanes.get() + compare(&kernel, &points)?);
         let interpreter = interpret::Program::new(&kernel).unwrap();
-        let count = if support::run(&kernel, &interpreter, &points[0]).is_ok() { &ran } else { &failed };
+        let count = if reference(&kernel, &interpreter, &points[0]).is_ok() { &ran } else { &failed };
         count.set(count.get() + 1);
         Ok(())
     });

@@ -7,6 +7,7 @@
 //! how C calls the functions. The crate `libm` has the names of `math.h`, and an `f` at their ends on
 //! `f32`; so what C says gives what is called there.
 
+use chainrule_kernel::Signs;
 use chainrule_ops::Op;
 use chainrule_text::Precision;
 
@@ -53,6 +54,19 @@ pub(crate) fn call(op: Op, library: Library, precision: Precision) -> Call {
         _ => row.rust.template.to_owned(),
     };
     Call { template: in_precision(&template, precision), helper: row.rust.helper.map(|h| in_precision(h, precision)) }
+}
+
+/// A product and a sum, rounded once.
+pub(crate) fn mul_add(signs: Signs, library: Library, precision: Precision) -> Call {
+    let template = match (library, signs) {
+        (Library::Std, Signs::Plus) => "{0}.mul_add({1}, {2})",
+        (Library::Std, Signs::MinusSummand) => "{0}.mul_add({1}, -{2})",
+        (Library::Std, Signs::MinusProduct) => "(-{0}).mul_add({1}, {2})",
+        (Library::Libm, Signs::Plus) => "libm::fma({0}, {1}, {2})",
+        (Library::Libm, Signs::MinusSummand) => "libm::fma({0}, {1}, -{2})",
+        (Library::Libm, Signs::MinusProduct) => "libm::fma(-{0}, {1}, {2})",
+    };
+    Call { template: in_precision(template, precision), helper: None }
 }
 
 /// Whether a method is called on an argument.

@@ -10,7 +10,7 @@ use crate::functions::{self, Library};
 use crate::literal;
 use crate::reserved::is_reserved;
 use chainrule_base::Poly;
-use chainrule_kernel::{BufferId, Class, Place, Reg};
+use chainrule_kernel::{BufferId, Class, Place, Reg, Signs};
 use chainrule_ops::{Op, Type};
 use chainrule_text::unit::Reason;
 use chainrule_text::{At, Language, Param, Piece, Precision, Terms, Unit, Whole, body, fill};
@@ -390,6 +390,13 @@ impl Language for Rust<'_> {
             argument(text, before, after, self.precision)
         });
         if row.result == Type::Bool { format!("i64::from({value})") } else { value }
+    }
+
+    fn mul_add(&mut self, signs: Signs, args: &[String; 3]) -> String {
+        let call = functions::mul_add(signs, self.library, self.precision);
+        self.needs.libm |= call.needs_libm();
+        self.needs.std |= call.needs_std();
+        fill(&call.template, |before, after, place| argument(&args[place], before, after, self.precision))
     }
 
     fn int_op(

@@ -5,9 +5,9 @@
 mod support;
 
 use chainrule_backend_tests::case::assert_same;
-use chainrule_backend_tests::exact;
 use chainrule_backend_tests::generate::{array_functions, functions, graphs};
 use chainrule_backend_tests::rust::has_clippy;
+use chainrule_backend_tests::{exact, fused};
 use chainrule_graph::generate::Numbers;
 use chainrule_kernel::Kernel;
 use chainrule_rust::{Library, Options};
@@ -20,6 +20,7 @@ fn exact_kernels_compute_what_the_interpreter_computes_bit_for_bit() {
     }
     let mut cases = graphs(60, 1, Numbers::Tame, 60, exact);
     cases.extend(graphs(60, 2, Numbers::Special, 60, exact));
+    cases.extend(graphs(40, 8, Numbers::Tame, 60, fused));
     cases.extend(functions(150, 3, false, exact));
     cases.extend(array_functions(70, 9, exact));
     let with_workspace = cases.iter().filter(|case| case.uses_workspace()).count();

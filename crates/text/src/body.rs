@@ -573,6 +573,11 @@ impl<'a, L: Language> Writer<'a, L> {
                 let value = self.language.op(self.unit, *dst, *op, &args);
                 self.define(*dst, &value);
             }
+            Instr::MulAdd { dst, signs, args } => {
+                let args = args.map(|r| self.atom(r));
+                let value = self.language.mul_add(*signs, &args);
+                self.define(*dst, &value);
+            }
             Instr::IntOp { dst, op, args, failure } => {
                 let args: Vec<String> = args[..op.arity()].iter().map(|r| self.atom(*r)).collect();
                 let fail = can_fail(*op).then(|| self.failure(*failure));

@@ -5,7 +5,7 @@
 
 use crate::unit::{Param, Unit};
 use chainrule_base::Poly;
-use chainrule_kernel::{BufferId, Class, Reg};
+use chainrule_kernel::{BufferId, Class, Reg, Signs};
 use chainrule_ops::Op;
 use std::collections::BTreeSet;
 
@@ -138,6 +138,9 @@ pub trait Language {
 
     /// An operator on numbers, as a value for register `dst`.
     fn op(&mut self, unit: &Unit<'_>, dst: Reg, op: Op, args: &[(Reg, String)]) -> String;
+
+    /// A product and a sum, rounded once.
+    fn mul_add(&mut self, signs: Signs, args: &[String; 3]) -> String;
 
     /// An operator on integers: what is to be done before, and its value. `fail` is there where it can
     /// fail; `fresh` is a name that is not taken; where it is not `needed` the value is not used.

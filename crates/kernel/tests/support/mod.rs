@@ -287,6 +287,10 @@ impl Machine<'_> {
                     None => return self.fail(*failure),
                 }
             }
+            Instr::MulAdd { dst, signs, args: [a, b, c] } => {
+                let value = signs.value(self.real(*a)?, self.real(*b)?, self.real(*c)?);
+                self.set(*dst, Scalar::Real(value));
+            }
             Instr::ToReal { dst, src } => {
                 let value = self.int(*src)? as f64;
                 self.set(*dst, Scalar::Real(value));

@@ -4,12 +4,12 @@
 //! instruction with its arguments exchanged; comparisons with NaN are false.
 
 use super::masks::mask_logic;
-use super::plan::{Kind, NEVER};
+use super::plan::{Home, Kind, NEVER};
 use super::{Result, Writer};
-use crate::asm::{Alu, Arith, Condition, Logic, Mask, Predicate, Rounding, Shape, Source, Xmm};
+use crate::asm::{Alu, Arith, Condition, Fma, FmaOrder, Logic, Mask, Predicate, Rounding, Shape, Source, Xmm};
 use crate::level::Level;
 use chainrule_base::Id;
-use chainrule_kernel::Reg;
+use chainrule_kernel::{Reg, Signs};
 use chainrule_ops::Op;
 
 const SIGN: u64 = 1 << 63;
@@ -152,6 +152,96 @@ impl Writer<'_> {
         self.release(a, next_a);
         self.release(b, next_b);
         self.finish(dst, |this, d| this.asm.arith(op, this.shape, d, x, source))
+    }
+
+    /// One operand is overwritten: one that is not needed any more, if there is such a one.
+    pub(super) fn mul_add(&mut self, dst: Reg, signs: Signs, args: &[Reg; 3]) -> Result<()> {
+        let next = [self.next_use(), self.next_use(), self.next_use()];
+        let op = match signs {
+            Signs::Plus => Fma::MulAdd,
+            Signs::MinusSummand => Fma::MulSub,
+            Signs::MinusProduct => Fma::NegMulAdd,
+        };
+        let is_free = |this: &Self, i: usize| {
+            next[i] == NEVER
+                && matches!(this.plan.homes[args[i].index()], Home::Local | Home::Slot(_))
+                && this.registers.register(args[i]).is_some()
+        };
+        // What is written over; what stays in a register; what may come from memory.
+        let [a, b, c] = [0, 1, 2];
+        let in_memory = |this: &Self, i: usize| this.registers.register(args[i]).is_none();
+        let over = [c, a, b].into_iter().find(|i| is_free(self, *i));
+        let over = over.or_else(|| [c, a, b].into_iter().find(|i| in_memory(self, *i) && next[*i] == NEVER));
+        let over = over.unwrap_or(c);
+        let (first, second) = match over {
+            0 => (b, c),
+            1 => (a, c),
+            _ => (a, b),
+        };
+        let is_factor = |i: usize| i != c;
+        let (register, memory) = match (in_memory(self, first), in_memory(self, second)) {
+            (true, false) => (second, first),
+            _ => (first, second),
+        };
+        let x = self.in_register(args[over], next[over])?;
+        let y = self.in_register(args[register], next[register])?;
+        let source = if args[memory] == args[register] {
+            Source::Reg(y)
+        } else if args[memory] == args[over] {
+            Source::Reg(x)
+        } else {
+            self.source(args[memory], next[memory])?
+        };
+        // 213: dst = y * dst + source; 231: dst = y * source + dst; 132: dst = dst * source + y.
+        let order = match (is_factor(over), is_factor(register), is_factor(memory)) {
+            (false, ..) => FmaOrder::O231,
+            (_, true, false) => FmaOrder::O213,
+            _ => FmaOrder::O132,
+        };
+        (0..3).for_each(|i| self.release(args[i], next[i]));
+        let after = self.next_use();
+        let d = match self.plan.homes[dst.index()] {
+            Home::Xmm(pinned) => pinned,
+            // The register of what is overwritten, when it is free now.
+            _ if self.registers.is_free(x) => {
+                self.registers.take_this(x, dst, after);
+                x
+            }
+            _ => {
+                // All operands stay where they are until they are read.
+                self.registers.lock(x);
+                self.registers.lock(y);
+                if let Source::Reg(z) = source {
+                    self.registers.lock(z);
+                }
+                self.take(dst, after)?
+            }
+        };
+        if d != x {
+            if d == y || source == Source::Reg(d) {
+                // A pinned register that is an operand too: by way of another one.
+                let t = self.temporary_apart(&[x, y], source)?;
+                self.asm.mov(self.shape, t, x);
+                self.asm.fma(op, order, self.shape, t, y, source);
+                self.asm.mov(self.shape, d, t);
+                self.registers.give_back(t);
+                self.defined(dst, d, after);
+                return Ok(());
+            }
+            self.asm.mov(self.shape, d, x);
+        }
+        self.asm.fma(op, order, self.shape, d, y, source);
+        self.defined(dst, d, after);
+        Ok(())
+    }
+
+    /// A register that is none of these.
+    fn temporary_apart(&mut self, not: &[Xmm], nor: Source) -> Result<Xmm> {
+        not.iter().for_each(|x| self.registers.lock(*x));
+        if let Source::Reg(x) = nor {
+            self.registers.lock(x);
+        }
+        self.temporary()
     }
 
     fn compare(&mut self, predicate: Predicate, dst: Reg, a: Reg, b: Reg) -> Result<()> {

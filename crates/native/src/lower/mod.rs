@@ -235,6 +235,7 @@ impl Writer<'_> {
     fn instr(&mut self, at: u32, instr: &Instr) -> Result<()> {
         match instr {
             Instr::Op { dst, op, args } => self.op(*dst, *op, args),
+            Instr::MulAdd { dst, signs, args } => self.mul_add(*dst, *signs, args),
             Instr::Const { dst, .. } => self.instr_const(at, *dst),
             Instr::Load { dst, .. } if self.kernel.regs[*dst] == Class::Real => self.instr_load(at, *dst, instr),
             Instr::Store { buffer, at: address, value } if self.kernel.regs[*value] == Class::Real => {

@@ -104,6 +104,7 @@ pub(super) fn operands(instr: &Instr, kinds: &[Kind], mut visit: impl FnMut(Reg)
         Instr::Op { op, args, .. } => {
             args[..op.arity()].iter().filter(|r| kinds[r.index()] != Kind::Int).for_each(|r| visit(*r));
         }
+        Instr::MulAdd { args, .. } => args.iter().for_each(|r| visit(*r)),
         Instr::External { args, .. } => args.iter().for_each(|r| visit(*r)),
         Instr::ToReal { src, .. } if kinds[src.index()] == Kind::Truth => visit(*src),
         Instr::Store { value, .. } if kinds[value.index()] != Kind::Int => visit(*value),
@@ -129,7 +130,7 @@ fn kinds(kernel: &Kernel, events: &[Event<'_>]) -> Vec<Kind> {
     };
     for event in events {
         match event {
-            Event::Instr(Instr::Op { .. } | Instr::ToReal { .. }) => {}
+            Event::Instr(Instr::Op { .. } | Instr::MulAdd { .. } | Instr::ToReal { .. }) => {}
             Event::Instr(instr) => instr.for_each_use(&mut number),
             Event::Copy { to, from, len } => {
                 [&to.1, &from.1, *len].into_iter().flat_map(Poly::vars).for_each(&mut number);

@@ -142,6 +142,17 @@ impl Registers {
         Some((x, spill))
     }
 
+    pub(super) fn is_free(&self, x: Xmm) -> bool {
+        self.free & (1 << x.0) != 0
+    }
+
+    /// This register, which is free, for `r`.
+    pub(super) fn take_this(&mut self, x: Xmm, r: Reg, next: u32) {
+        self.free &= !(1 << x.0);
+        self.name(x, r, next);
+        self.lock(x);
+    }
+
     /// A register for nothing that has a name; [`Self::give_back`] frees it.
     #[inline]
     pub(super) fn take_unnamed(&mut self) -> Option<(Xmm, Spill)> {

@@ -1,0 +1,181 @@
+//! Products fused with the sums that take them: `a * b + c` rounded once.
+//!
+//! In: a kernel. Out: the same kernel with [`Instr::MulAdd`] in place of products and sums. Values change in
+//! their last digits, for the better as a rule; so it is for callers who allow it (`algebraic`), and every
+//! backend computes the same fused values.
+//!
+//! A product is fused where all that reads it are sums and differences in its own block, each of which
+//! takes one product: then the product itself is gone, and there is one operation less. Of two products in one
+//! sum the one that comes first is fused, the other one stays as the summand.
+
+use crate::kernel::{Class, Instr, Kernel, Reg, Signs, Stmt};
+use chainrule_base::Arena;
+use chainrule_ops::Op;
+
+/// Fuses products in `kernel`; how many operations that saves. Linear in its size.
+pub fn contract(kernel: &mut Kernel) -> usize {
+    let mut uses = Arena::filled(kernel.regs.len(), 0u32);
+    let mut saved = 0;
+    count_uses(&kernel.body, &mut uses);
+    let mut pass = Pass { uses, product: Arena::filled(kernel.regs.len(), None), sums: Vec::new() };
+    let mut open: Vec<&mut Stmt> = kernel.body.iter_mut().collect();
+    while let Some(stmt) = open.pop() {
+        match stmt {
+            Stmt::Straight(code) => saved += pass.block(code, &kernel.regs),
+            Stmt::For { body, .. } => open.extend(body),
+            Stmt::While { condition, body, .. } => open.extend(condition.iter_mut().chain(body)),
+            Stmt::If { then, otherwise, .. } => open.extend(then.iter_mut().chain(otherwise)),
+            Stmt::Copy { .. } => {}
+        }
+    }
+    saved
+}
+
+/// Only reals matter, which instructions and what loops and branches hand on read.
+fn count_uses(body: &[Stmt], uses: &mut Arena<Reg, u32>) {
+    let mut open: Vec<&Stmt> = body.iter().collect();
+    while let Some(stmt) = open.pop() {
+        let mut read = |r: Reg| uses[r] += 1;
+        match stmt {
+            Stmt::Straight(code) => code.iter().for_each(|instr| instr.for_each_use(&mut read)),
+            Stmt::For { body, carried, .. } => {
+                carried.iter().for_each(|c| [c.init, c.next].into_iter().for_each(&mut read));
+                open.extend(body);
+            }
+            Stmt::While { condition, body, carried, holds, .. } => {
+                read(*holds);
+                carried.iter().for_each(|c| [c.init, c.next].into_iter().for_each(&mut read));
+                open.extend(condition.iter().chain(body));
+            }
+            Stmt::If { condition, then, otherwise, choices } => {
+                read(*condition);
+                choices.iter().for_each(|c| [c.then, c.otherwise].into_iter().for_each(&mut read));
+                open.extend(then.iter().chain(otherwise));
+            }
+            Stmt::Copy { .. } => {}
+        }
+    }
+}
+
+struct Pass {
+    uses: Arena<Reg, u32>,
+    /// The product that a register of this block is, by the index of its instruction.
+    product: Arena<Reg, Option<u32>>,
+    /// For each instruction of the block that is a product: the sums that read it.
+    sums: Vec<(u32, Vec<u32>)>,
+}
+
+impl Pass {
+    fn block(&mut self, code: &mut Vec<Instr>, regs: &Arena<Reg, Class>) -> usize {
+        self.sums.clear();
+        for (i, instr) in (0u32..).zip(code.iter()) {
+            match instr {
+                Instr::Op { dst, op: Op::Mul, .. } => {
+                    self.product[*dst] = Some(self.sums.len() as u32);
+                    self.sums.push((i, Vec::new()));
+                }
+                // A product that is added to itself, or taken from itself, is read twice by one sum.
+                Instr::Op { op: Op::Add | Op::Sub, args: [a, b, _], .. } if a != b => {
+                    for r in [a, b] {
+                        if let Some(product) = self.product[*r] {
+                            self.sums[product as usize].1.push(i);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        let mut saved = 0;
+        for (at, sums) in std::mem::take(&mut self.sums) {
+            let Instr::Op { dst, op: Op::Mul, args: [a, b, _] } = code[at as usize] else { continue };
+            self.product[dst] = None;
+            let all = !sums.is_empty() && self.uses[dst] as usize == sums.len();
+            let free = |i: &u32| matches!(code[*i as usize], Instr::Op { op: Op::Add | Op::Sub, .. });
+            if !all || !sums.iter().all(free) || regs[dst] != Class::Real {
+                continue;
+            }
+            for i in sums {
+                let Instr::Op { dst: sum, op, args: [x, y, _] } = code[i as usize] else { continue };
+                let (signs, c) = match (op, x == dst) {
+                    (Op::Add, true) => (Signs::Plus, y),
+                    (Op::Add, false) => (Signs::Plus, x),
+                    (_, true) => (Signs::MinusSummand, y),
+                    (_, false) => (Signs::MinusProduct, x),
+                };
+                code[i as usize] = Instr::MulAdd { dst: sum, signs, args: [a, b, c] };
+            }
+            // Nobody reads it any more: it goes below.
+            self.uses[dst] = 0;
+            saved += 1;
+        }
+        if saved > 0 {
+            let uses = &self.uses;
+            code.retain(|instr| !matches!(instr, Instr::Op { dst, op: Op::Mul, .. } if uses[*dst] == 0));
+        }
+        saved
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{GraphPort, lower_graph, verify};
+    use chainrule_graph::{Graph, NodeId, Semantics};
+
+    fn kernel(graph: &Graph, inputs: &[NodeId], outputs: &[NodeId]) -> Kernel {
+        let port = |name: &str, nodes: &[NodeId]| GraphPort {
+            name: name.into(),
+            shape: vec![nodes.len() as i64],
+            nodes: nodes.to_vec(),
+        };
+        lower_graph("f", graph, &[port("in", inputs)], &[port("out", outputs)]).unwrap()
+    }
+
+    #[test]
+    fn products_go_into_the_sums_that_take_them() {
+        let mut g = Graph::new(Semantics::Strict);
+        let (x, y, z) = (g.input("x"), g.input("y"), g.input("z"));
+        let p = g.raw(Op::Mul, &[x, y]);
+        let (plus, minus, from) = (g.raw(Op::Add, &[p, z]), g.raw(Op::Sub, &[p, x]), g.raw(Op::Sub, &[z, p]));
+        let q = g.raw(Op::Mul, &[x, z]);
+        let r = g.raw(Op::Mul, &[y, z]);
+        let both = g.raw(Op::Add, &[q, r]);
+        let kept = g.raw(Op::Mul, &[z, z]);
+        let sum = g.raw(Op::Add, &[kept, x]);
+        let twice = g.raw(Op::Add, &[kept, kept]);
+        let mut k = kernel(&g, &[x, y, z], &[plus, minus, from, both, sum, twice]);
+        assert_eq!(contract(&mut k), 2);
+        assert_eq!(verify(&k), Ok(()));
+        insta::assert_snapshot!(k, @r"
+        kernel f
+        input in: real[3] in b0
+        output out: real[6] in b1
+        r0 = load b0[0]
+        r1 = load b0[1]
+        r3 = load b0[2]
+        r4 = mul_add r0, r1, r3
+        store b1[0] = r4
+        r5 = mul_sub r0, r1, r0
+        store b1[1] = r5
+        r6 = neg_mul_add r0, r1, r3
+        store b1[2] = r6
+        r8 = mul r1, r3
+        r9 = mul_add r0, r3, r8
+        store b1[3] = r9
+        r10 = mul r3, r3
+        r11 = add r10, r0
+        store b1[4] = r11
+        r12 = add r10, r10
+        store b1[5] = r12
+        ");
+    }
+
+    #[test]
+    fn signs_compute_what_their_names_say() {
+        assert_eq!(Signs::Plus.value(2.0, 3.0, 5.0), 11.0);
+        assert_eq!(Signs::MinusSummand.value(2.0, 3.0, 5.0), 1.0);
+        assert_eq!(Signs::MinusProduct.value(2.0, 3.0, 5.0), -1.0);
+        let tiny = f64::EPSILON;
+        assert_eq!(Signs::Plus.value(1.0 + tiny, 1.0 - tiny, -1.0), -tiny * tiny, "rounded once");
+    }
+}
