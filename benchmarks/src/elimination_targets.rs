@@ -24,6 +24,11 @@ pub struct Known {
 }
 
 impl Known {
+    /// The least number known of vertex orders.
+    pub fn vertex_best(&self, unit_free: bool) -> Option<u64> {
+        if unit_free { self.best(true) } else { [self.alphagrad, self.vertex].into_iter().flatten().min() }
+    }
+
     /// The least number known.
     pub fn best(&self, unit_free: bool) -> Option<u64> {
         if unit_free {

@@ -18,6 +18,7 @@
 //! | [`greedy`], `score`, `queue`, [`markowitz`] | greedy vertex orders: the mechanism, the heuristics, the best known one |
 //! | [`edge`], [`edge_greedy`] | edge elimination along a given history, and greedy |
 //! | [`metagraph`] | all stages of edge elimination, and the shortest way through them |
+//! | [`edge_exact`] | fewest multiplications by edge elimination, proved |
 //! | [`annealing`], `order_cost`, `bit_rows` | simulated annealing over vertex orders, by bit sets |
 //! | [`edge_annealing`], `edge_cost` | simulated annealing over edge histories |
 //! | [`vector`] | graphs whose vertices have sizes |
@@ -49,6 +50,7 @@ pub mod dstar;
 pub mod edge;
 pub mod edge_annealing;
 mod edge_cost;
+pub mod edge_exact;
 pub mod edge_greedy;
 pub mod exact;
 pub mod exchange;

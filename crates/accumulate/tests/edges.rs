@@ -9,6 +9,7 @@ use chainrule_accumulate::edge_greedy::{self, Options, Score, Ways};
 use chainrule_accumulate::greedy::Ties;
 use chainrule_accumulate::metagraph::{Metagraph, Restriction};
 use chainrule_accumulate::{Budget, Counting, Label::Var, LinearGraph, VertexId, check, vertex};
+use chainrule_accumulate::{annealing, edge_annealing, edge_exact};
 use chainrule_base::Id;
 use proptest::prelude::*;
 use support::graphs::load;
@@ -118,6 +119,12 @@ proptest! {
         let program = edge::run(&linear, &budget, &history).program.unwrap();
         prop_assert_eq!(program.count(Counting::Plain).mul, cost);
         prop_assert!(check::program(&linear, &program, 7).agrees());
+        prop_assert_eq!(edge_exact::least(&linear, &Budget::default(), cost), Some(cost));
+        prop_assert_eq!(edge_exact::least(&linear, &Budget::default(), cost + 3), Some(cost));
+        for stages in 0..3 {
+            let some = Budget { evaluations: stages, ..budget };
+            prop_assert!(edge_exact::least(&linear, &some, u64::MAX).unwrap() <= cost);
+        }
         for restriction in [Restriction::Front, Restriction::Back, Restriction::Vertices] {
             let restricted = Metagraph::new(&linear, &budget, restriction).unwrap();
             prop_assert!(restricted.stages.len() <= edges.stages.len());
@@ -186,12 +193,14 @@ fn optima(linear: &LinearGraph) -> [u64; 2] {
     [Restriction::Vertices, Restriction::Edges].map(cost)
 }
 
-/// Half a million stages.
 #[test]
-#[ignore = "takes half a minute"]
 fn edges_are_better_than_vertices_on_the_bat() {
     let Some(bat) = load("lit_bat_reconstructed") else { return };
-    assert_eq!(optima(&bat), [24, 23]);
+    let vertices = Metagraph::new(&bat, &Budget::default(), Restriction::Vertices).unwrap().cost();
+    let options = annealing::Options::plain(1);
+    let edges = edge_annealing::history(&bat, &Budget::default(), &options).cost;
+    let budget = Budget { evaluations: 2_000_000, ..Budget::default() };
+    assert_eq!((vertices, edges, edge_exact::least(&bat, &budget, 23)), (24, Some(23), Some(23)));
 }
 
 /// The best plain and unit-free counts of greedy histories; by ways and score they are printed.

@@ -4,6 +4,7 @@
 //! In: a graph ([`crate::accumulate::exchange`]), a strategy by name or a search. Out: the program as the
 //! strategy made it, not tidied, so that it is counted as the literature counts; the checker has accepted it.
 
+use chainrule_accumulate::dstar::{self, Units};
 use chainrule_accumulate::strategy::Method;
 use chainrule_accumulate::{
     Budget, Counting, LinearGraph, Objective, Program, StopReason, Strategy, VertexId, annealing, check, exact,
@@ -24,7 +25,8 @@ pub struct Elimination {
 /// The seed of the checker and of annealing.
 const SEED: u64 = 1;
 
-/// Runs a strategy. A portfolio takes the program of fewest multiplications in this counting.
+/// Runs a strategy. A portfolio takes the program of fewest multiplications in this counting. D* leaves factors of 1
+/// out of its products but where every product counts: there they count as with the other methods.
 ///
 /// # Errors
 /// A bug, when the checker rejects the program; as [`Strategy::run`] for portfolios.
@@ -45,16 +47,37 @@ pub fn run(
 ) -> Result<Elimination, Diagnostic> {
     let algorithm = match strategy.method {
         Method::One(algorithm) => algorithm,
-        Method::Portfolio => {
-            let (_, report) = strategy.run_by(graph, budget, |program| program.count(counting).mul)?;
-            return run(Strategy::named(report.chosen().name)?, graph, budget, counting);
-        }
+        Method::Portfolio => return best_of(strategy, graph, budget, counting),
     };
-    let outcome = algorithm(graph, budget);
+    let kept = |options| dstar::run_with(graph, budget, &dstar::Options { units: Units::Kept, ..options });
+    let outcome = match strategy.name {
+        "dstar" if counting == Counting::Plain => kept(dstar::Options::default()),
+        "dstar-highest" if counting == Counting::Plain => kept(dstar::HIGHEST),
+        _ => algorithm(graph, budget),
+    };
     if let Some(program) = &outcome.program {
         accept(strategy.name, graph, program)?;
     }
     Ok(Elimination { strategy: strategy.name, program: outcome.program, stop: outcome.stop })
+}
+
+/// The best in this counting of what a portfolio tries.
+fn best_of(
+    portfolio: &Strategy,
+    graph: &LinearGraph,
+    budget: &Budget,
+    counting: Counting,
+) -> Result<Elimination, Diagnostic> {
+    let (_, report) = portfolio.run_by(graph, budget, |program| program.count(counting).mul)?;
+    let mut best = run(Strategy::named(report.chosen().name)?, graph, budget, counting)?;
+    let least = |made: &Elimination| made.program.as_ref().map_or(u64::MAX, |program| program.count(counting).mul);
+    for attempt in report.attempts.iter().filter(|attempt| attempt.has_program) {
+        let made = run(Strategy::named(attempt.name)?, graph, budget, counting)?;
+        if least(&made) < least(&best) {
+            best = made;
+        }
+    }
+    Ok(best)
 }
 
 /// Asks the checker whether this is a program for the derivatives of this graph.

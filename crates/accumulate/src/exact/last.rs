@@ -15,8 +15,7 @@
 //! - If v is at its lower bound when it goes before all others of C, and no other vertex ever costs more
 //!   because v is gone, then moving v to the front of any order of C costs nothing. That holds by the first two rules of
 //!   `reduce.rs`, vertices outside of C being as good as sources and sinks. All such v may go first, one moved
-//!   after the other, so none of them is last unless C has no others; then every order is best. Only
-//!   where every product counts.
+//!   after the other, so none of them is last unless C has no others; then every order is best.
 //! - Of twins, vertices with the same neighbours, the lowest is last: exchanging them is a symmetry.
 
 use super::masks::{BEFORE, BEHIND, Graph, Mask};
@@ -44,8 +43,6 @@ enum Way {
 pub(super) struct Search<'a, const W: usize> {
     graph: &'a Graph<W>,
     patterns: Patterns<W>,
-    /// Whether the rules of `reduce.rs` hold: every product counts.
-    reduces: bool,
     /// The order to be beaten.
     given: &'a [usize],
     known: FxHashMap<Mask<W>, Known>,
@@ -54,14 +51,8 @@ pub(super) struct Search<'a, const W: usize> {
 }
 
 impl<'a, const W: usize> Search<'a, W> {
-    pub(super) fn new(
-        graph: &'a Graph<W>,
-        patterns: Patterns<W>,
-        reduces: bool,
-        given: &'a [usize],
-        limit: u64,
-    ) -> Self {
-        Self { graph, patterns, reduces, given, known: FxHashMap::default(), evaluations: 0, limit }
+    pub(super) fn new(graph: &'a Graph<W>, patterns: Patterns<W>, given: &'a [usize], limit: u64) -> Self {
+        Self { graph, patterns, given, known: FxHashMap::default(), evaluations: 0, limit }
     }
 
     /// What eliminating all costs at least, raised step by step until it is reached or the limit is.
@@ -192,7 +183,7 @@ impl<'a, const W: usize> Search<'a, W> {
     fn last(&self, set: Mask<W>) -> Mask<W> {
         let mut last = set;
         for v in set.iter() {
-            if (self.reduces && self.is_safe(v, set)) || self.has_lower_twin(v, set) {
+            if self.is_safe(v, set) || self.has_lower_twin(v, set) {
                 last = last.without(v);
             }
         }
@@ -200,10 +191,20 @@ impl<'a, const W: usize> Search<'a, W> {
     }
 
     fn is_safe(&self, v: usize, set: Mask<W>) -> bool {
-        let [before, behind] = [BEFORE, BEHIND].map(|side| self.graph.sides[side][v].all);
-        let one_end = |side: Mask<W>| side.len() == 1 && side.and(set).is_empty();
-        (one_end(before) || one_end(behind) || self.graph.fills_nothing(v))
-            && before.len() * behind.len() == self.graph.bound(v, set.without(v))
+        let sides = &self.graph.sides;
+        let [before, behind] = [BEFORE, BEHIND].map(|side| sides[side][v]);
+        // The only neighbour on a side, where nothing of `set` is: rule 2.
+        let one_end = |side: usize| {
+            let (near, beyond) = (sides[side][v], sides[1 - side][v]);
+            let end = near.all.first().filter(|_| near.all.len() == 1 && near.all.and(set).is_empty());
+            end.is_some_and(|end| {
+                let others_are_paid = sides[1 - side][end].unit.without(v).is_empty();
+                beyond.unit.is_empty() || !near.unit.is_empty() && others_are_paid
+            })
+        };
+        let paid = before.all.minus(before.unit).len() * behind.all.minus(behind.unit).len();
+        (one_end(BEFORE) || one_end(BEHIND) || self.graph.fills_nothing(v))
+            && paid == self.graph.bound(v, set.without(v))
     }
 
     fn has_lower_twin(&self, v: usize, set: Mask<W>) -> bool {

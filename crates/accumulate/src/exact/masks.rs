@@ -249,10 +249,11 @@ impl<const W: usize> Graph<W> {
         self.inner = self.inner.without(v);
     }
 
-    /// Whether the elimination of `v` makes no edge that is not there.
+    /// Whether each edge that the elimination of `v` makes is there already, with a label that is paid for.
     pub(super) fn fills_nothing(&self, v: usize) -> bool {
         let behind = self.sides[BEHIND][v].all;
-        self.sides[BEFORE][v].all.iter().all(|i| behind.minus(self.sides[BEHIND][i].all).is_empty())
+        let paid = |i: usize| self.sides[BEHIND][i].all.minus(self.sides[BEHIND][i].unit);
+        self.sides[BEFORE][v].all.iter().all(|i| behind.minus(paid(i)).is_empty())
     }
 
     /// The parts of `set` between which there is no edge, by their lowest vertices.

@@ -90,9 +90,8 @@ pub fn vertex_order(linear: &LinearGraph, budget: &Budget, options: &Options, be
     let mut state = State::new(linear, options.counting);
     let mut rest = FixedBitSet::with_capacity(linear.n_vertices());
     linear.intermediates().for_each(|v| rest.insert(v.index()));
-    let reduces = options.counting == Counting::Plain;
     let (mut first, mut spent) = (Vec::new(), 0);
-    while reduces && let Some(v) = reduce::safe(&state, &rest) {
+    while let Some(v) = reduce::safe(&state, &rest) {
         spent += state.cost(v);
         state.eliminate(v);
         rest.remove(v);
@@ -104,7 +103,7 @@ pub fn vertex_order(linear: &LinearGraph, budget: &Budget, options: &Options, be
     // Of the order to be beaten, what is left by safe eliminations: it may be better behind them.
     let given: Vec<usize> = optimum.order.iter().map(|v| v.index()).filter(|v| rest.contains(*v)).collect();
     let n_left = hard + (0..linear.n_vertices()).filter(|v| !state.is_intermediate(*v)).count();
-    let search = Searched { state: &state, given: &given, reduces, options, limit: budget.evaluations };
+    let search = Searched { state: &state, given: &given, options, limit: budget.evaluations };
     let (least, found) = match n_left {
         _ if hard > MAX_VERTICES => return optimum,
         0..=64 => search.run::<1>(&mut optimum),
@@ -129,7 +128,6 @@ struct Searched<'a> {
     state: &'a State,
     /// What is left, in the order to be beaten.
     given: &'a [usize],
-    reduces: bool,
     options: &'a Options,
     limit: u64,
 }
@@ -140,7 +138,7 @@ impl Searched<'_> {
         let (graph, names) = Graph::<W>::new(self.state, self.given);
         let given: Vec<usize> = self.given.iter().filter_map(|v| names.binary_search(v).ok()).collect();
         let patterns = Patterns::new(&graph, self.options.cluster.clamp(1, 24));
-        let mut search = Search::new(&graph, patterns, self.reduces, &given, self.limit);
+        let mut search = Search::new(&graph, patterns, &given, self.limit);
         let (least, order) = search.run();
         optimum.evaluations = search.evaluations;
         let order = order.map(|order| order.into_iter().map(|v| names[v]).collect());

@@ -1,49 +1,75 @@
-//! Eliminations that belong to some optimal order and may be done at once, every product counted.
+//! Eliminations that belong to some optimal order and may be done at once.
 //!
-//! Write P(v) and S(v) for predecessors and successors now, and say that v is *at its bound* when
-//! |P(v)| |S(v)| is what `cuts.rs` proves that v costs at least, whenever it comes. To show that v may
-//! come first it is enough that v is at its bound and that no other vertex ever costs more because v is gone.
-//! In each rule below that holds for predecessors; for successors by symmetry.
+//! Write P(v) and S(v) for predecessors and successors now; a label is *paid* unless it is 1 or -1 and such
+//! products are free. A label i -> k stays paid, and so does every label of a path that begins or ends with it,
+//! because a path is free only when all its labels are. Say that v is *at its bound* when the paid labels into v times
+//! those out of v are what `cuts.rs` proves that v costs at least, whenever it comes. To show that v may come first
+//! it is enough that v is at its bound and that no other vertex ever costs more because v is gone. In each
+//! rule below that holds for predecessors; for successors by symmetry. Where every product counts, all labels are
+//! paid, and the conditions on labels hold by themselves.
 //!
-//! 1. *No fill-in.* Each edge that the elimination of v makes is there already. A path through v to w by
-//!    way of a -> v -> b then has a twin through a -> b, so without v the predecessors of w are those
-//!    that it has with v, less v: none costs more.
+//! 1. *No fill-in.* Each edge that the elimination of v makes is there already, with a paid label. A path through
+//!    v to w by way of a -> v -> b then has a twin through a -> b, so without v the predecessors of w are those
+//!    that it has with v, less v, and those whose label is now a sum were paid for before: none costs more.
 //! 2. *One source.* P(v) is one source p. P(v) stays {p} for ever, so w, wherever it has v among its
-//!    predecessors, has p instead once v is gone: one for one. The mirror: S(v) is one sink.
-//! 3. *A link.* P(v) = {p} and S(p) = {v}. Whichever of the two goes first, costs and edges of all others
-//!    are the same, because p is seen by nothing behind it but v, and v by nothing before it but p: the
-//!    one that is left has the predecessors of p and the successors of v. So the first of them costs the
-//!    lesser of |P(p)| and |S(v)| at its time, at least the lesser of their bounds; p may go now if
-//!    |P(p)| is at its bound and this is at most the bound of |S(v)|, and the mirror.
+//!    predecessors, has p instead once v is gone. That is one for one, unless w paid for neither and pays now: never
+//!    if all labels out of v are paid, because w pays for v then; nor if p -> v is free and all other labels
+//!    out of p are paid, because w then pays for p as it did for v, or paid for p already. The mirror: S(v) is one sink.
+//! 3. *A link.* P(v) = {p} and S(p) = {v}, and either p -> v is free, or all labels into p and out of v are paid.
+//!    Whichever of the two goes first, costs and edges of all others are the same, because p is seen by nothing behind
+//!    it but v, and v by nothing before it but p: the one that is left has the predecessors of p and the
+//!    successors of v, with the same labels if the link is free, with paid ones if not. The first of them
+//!    costs nothing if the link is free. If not, it costs the lesser of |P(p)| and |S(v)| at its time, at least the
+//!    lesser of their bounds; p may go now if |P(p)| is at its bound and this is at most the bound of |S(v)|, and
+//!    the mirror.
 //!
 //! Vertices with one predecessor or one successor *in general* are not taken: whether some optimal order
 //! begins with them is not proved, and which of them goes first does matter.
 
 use super::cuts;
-use super::state::State;
+use super::state::{Side, State};
 use fixedbitset::FixedBitSet;
 
-/// A vertex of `rest` that may be eliminated now without losing all optimal orders. Only where every product counts.
+/// A vertex of `rest` that may be eliminated now without losing all optimal orders.
 pub(super) fn safe(state: &State, rest: &FixedBitSet) -> Option<usize> {
     rest.ones().find_map(|v| rule(state, v))
 }
 
 fn rule(state: &State, v: usize) -> Option<usize> {
-    let (before, behind) = (&state.before[v].all, &state.behind[v].all);
-    let (n_before, n_behind) = (before.count_ones(..) as u64, behind.count_ones(..) as u64);
-    let one_source = n_before == 1 && before.ones().all(|p| p < state.n_sources);
-    let one_sink = n_behind == 1 && behind.ones().all(|s| s >= state.first_sink);
-    if (one_source || one_sink || !state.fills_in(v)) && state.cost(v) == cuts::bound(state, v) {
+    let (before, behind) = (&state.before[v], &state.behind[v]);
+    let p = only(before);
+    let one_source =
+        p.filter(|p| *p < state.n_sources).is_some_and(|p| may_replace(v, before, behind, &state.behind[p]));
+    let s = only(behind);
+    let one_sink =
+        s.filter(|s| *s >= state.first_sink).is_some_and(|s| may_replace(v, behind, before, &state.before[s]));
+    if (one_source || one_sink || state.fills_nothing(v)) && state.cost(v) == cuts::bound(state, v) {
         return Some(v);
     }
-    if n_before != 1 {
+    let p = p.filter(|p| state.is_intermediate(*p) && only(&state.behind[*p]).is_some())?;
+    if !before.unit.is_clear() {
+        return Some(v);
+    }
+    let into_p = &state.before[p];
+    if !into_p.unit.is_clear() || !behind.unit.is_clear() {
         return None;
     }
-    let p = before.ones().next().filter(|p| state.is_intermediate(*p) && state.behind[*p].all.count_ones(..) == 1)?;
     // The cuts of p towards sinks and of v towards sources are 1: what is left of the bounds are the others.
-    let (into_p, out_of_v) = (cuts::bound(state, p), cuts::bound(state, v));
-    if state.before[p].all.count_ones(..) as u64 == into_p && into_p <= out_of_v {
+    let (bound_into_p, bound_out_of_v) = (cuts::bound(state, p), cuts::bound(state, v));
+    if into_p.all.count_ones(..) as u64 == bound_into_p && bound_into_p <= bound_out_of_v {
         return Some(p);
     }
-    (n_behind == out_of_v && out_of_v <= into_p).then_some(v)
+    (behind.all.count_ones(..) as u64 == bound_out_of_v && bound_out_of_v <= bound_into_p).then_some(v)
+}
+
+/// The only neighbour on a side.
+fn only(side: &Side) -> Option<usize> {
+    let mut ones = side.all.ones();
+    ones.next().filter(|_| ones.next().is_none())
+}
+
+/// Rule 2: nobody beyond pays more for the end of the graph that v has on one side than for v. `beyond` is the
+/// other side of v, `from_end` what the end has on that side.
+fn may_replace(v: usize, towards_end: &Side, beyond: &Side, from_end: &Side) -> bool {
+    beyond.unit.is_clear() || (!towards_end.unit.is_clear() && from_end.unit.ones().all(|other| other == v))
 }

@@ -62,9 +62,13 @@ impl State {
         paid(&self.before[v]) * paid(&self.behind[v])
     }
 
-    /// Whether the elimination of `v` makes an edge that is not there.
-    pub(super) fn fills_in(&self, v: usize) -> bool {
-        self.before[v].all.ones().any(|i| !self.behind[v].all.is_subset(&self.behind[i].all))
+    /// Whether each edge that the elimination of `v` makes is there already, with a label that is paid for.
+    pub(super) fn fills_nothing(&self, v: usize) -> bool {
+        let behind = &self.behind[v].all;
+        self.before[v]
+            .all
+            .ones()
+            .all(|i| behind.is_subset(&self.behind[i].all) && behind.is_disjoint(&self.behind[i].unit))
     }
 
     pub(super) fn eliminate(&mut self, v: usize) {
