@@ -40,6 +40,15 @@ impl<V: Ord + Copy> Poly<V> {
         Self { terms: vec![(vec![v], 1)] }
     }
 
+    /// The polynomial of these terms; `None` unless they are in normal form: ascending by monomial, the
+    /// variables of each ascending, no coefficient zero.
+    #[must_use]
+    pub fn from_terms(terms: Vec<(Vec<V>, i64)>) -> Option<Self> {
+        let normal = terms.iter().all(|(monomial, c)| *c != 0 && monomial.is_sorted())
+            && terms.windows(2).all(|pair| pair[0].0 < pair[1].0);
+        normal.then_some(Self { terms })
+    }
+
     /// Its value when it is constant.
     #[must_use]
     pub fn as_constant(&self) -> Option<i64> {
@@ -231,6 +240,17 @@ mod tests {
         assert!(n.sub(&n).is_zero());
         assert_eq!(n.scale(2).add(&one).to_string(), "2*n + 1");
         assert_eq!(m.neg().sub(&one).to_string(), "-m - 1");
+    }
+
+    #[test]
+    fn terms_make_a_polynomial_when_they_are_in_normal_form() {
+        let p = Poly::var('i').mul(&Poly::var('j')).scale(3).add(&Poly::constant(2));
+        let terms = |p: &Poly<char>| p.terms().map(|(m, c)| (m.to_vec(), c)).collect::<Vec<_>>();
+        assert_eq!(Poly::from_terms(terms(&p)), Some(p));
+        assert_eq!(Poly::from_terms(vec![(vec!['j', 'i'], 1)]), None);
+        assert_eq!(Poly::from_terms(vec![(vec!['i'], 1), (vec![], 1)]), None);
+        assert_eq!(Poly::from_terms(vec![(vec!['i'], 1), (vec!['i'], 1)]), None);
+        assert_eq!(Poly::from_terms(vec![(vec!['i'], 0)]), None);
     }
 
     #[test]

@@ -10,6 +10,7 @@
 //! | [`mod@contract`] | products fused with the sums that take them |
 //! | [`addresses`] | what of an address stays the same in a loop, for backends |
 //! | [`liveness`] | lives of registers, for backends |
+//! | [`bytes`] | a kernel as bytes and back |
 //! | [`mod@verify`] | its invariants, checked |
 //! | [`mod@check_layout`] | its memory plan, checked for given sizes |
 //! | [`mod@print`] | its listing |
@@ -19,6 +20,7 @@
 //! | `memory` | the memory plan: lengths and offsets over sizes |
 
 pub mod addresses;
+pub mod bytes;
 pub mod check_layout;
 pub mod contract;
 pub mod counts;
