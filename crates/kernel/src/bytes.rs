@@ -44,7 +44,7 @@ mod encode;
 pub mod frame;
 pub mod wire;
 
-use crate::kernel::{ExternalFn, Kernel};
+use crate::kernel::{ExternalFn, Kernel, Signs};
 use chainrule_base::{Diagnostic, Span};
 pub use frame::{Content, is_sealed, open, seal};
 pub use wire::{Damage, Reader, Writer, damage};
@@ -54,6 +54,9 @@ pub const MAX_NESTING: usize = 2_000;
 
 /// What computes the user's function of this name and number of arguments.
 pub type Functions<'a> = dyn Fn(&str, usize) -> Option<ExternalFn> + 'a;
+
+/// The form in which a message and its place are saved.
+pub type Say<'a> = dyn FnMut(&str, Option<Span>) -> (String, Option<Span>) + 'a;
 
 /// `kernel` as the bytes of a file. The same kernel gives the same bytes. Linear in its size.
 ///
@@ -85,11 +88,7 @@ pub fn from_bytes(bytes: &[u8], functions: &Functions<'_>) -> Result<Kernel, Dia
 ///
 /// # Errors
 /// As [`to_bytes`].
-pub fn write(
-    kernel: &Kernel,
-    writer: &mut Writer,
-    say: &mut dyn FnMut(&str, Option<Span>) -> (String, Option<Span>),
-) -> Result<(), Diagnostic> {
+pub fn write(kernel: &Kernel, writer: &mut Writer, say: &mut Say<'_>) -> Result<(), Diagnostic> {
     for (idx, external) in kernel.externals.iter().enumerate() {
         if kernel.externals[..idx].iter().any(|other| other.name == external.name) {
             return Err(Diagnostic::error(format!("`{}` cannot be saved", kernel.name))
@@ -120,6 +119,9 @@ fn whole(x: f64) -> Option<i64> {
     (x.abs() < LIMIT && (i as f64).to_bits() == x.to_bits()).then_some(i)
 }
 
+/// In the order of their codes.
+const SIGNS: [Signs; 3] = [Signs::Plus, Signs::MinusSummand, Signs::MinusProduct];
+
 /// The codes of statements and instructions.
 mod code {
     /// The end of a block.
@@ -147,6 +149,9 @@ mod code {
     pub const LOAD: u64 = 6;
     pub const STORE: u64 = 7;
     pub const CHECK_INDEX: u64 = 8;
+    /// With each of the signs, in the order of [`SIGNS`](super::SIGNS).
+    pub const MUL_ADD: u64 = 9;
+    pub const MUL_ADD_END: u64 = MUL_ADD + super::SIGNS.len() as u64;
     /// The first operator of the table; its followers have the codes after it.
     pub const OP: u64 = 16;
 }

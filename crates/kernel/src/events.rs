@@ -76,45 +76,86 @@ pub enum Event<'k> {
 /// The events of `body`. Linear in its size; the stack does not grow with its depth.
 #[must_use]
 pub fn events(body: &[Stmt]) -> Vec<Event<'_>> {
-    enum Task<'k> {
-        Block(std::slice::Iter<'k, Stmt>),
-        Event(Event<'k>),
-    }
-    let mut out = Vec::new();
-    let mut tasks = vec![Task::Block(body.iter())];
-    while let Some(task) = tasks.pop() {
-        let mut block = match task {
-            Task::Event(event) => {
-                out.push(event);
-                continue;
-            }
-            Task::Block(block) => block,
-        };
-        let Some(stmt) = block.next() else { continue };
-        tasks.push(Task::Block(block));
-        match stmt {
-            Stmt::Straight(instrs) => out.extend(instrs.iter().map(Event::Instr)),
-            Stmt::Copy { to, from, len } => out.push(Event::Copy { to, from, len }),
-            Stmt::For { index, count, carried, body } => {
-                out.push(Event::For { index: *index, count, carried });
-                tasks.push(Task::Event(Event::EndFor { index: *index, carried }));
-                tasks.push(Task::Block(body.iter()));
-            }
-            Stmt::While { limit, carried, condition, holds, body, failure } => {
-                out.push(Event::While { carried, limit });
-                tasks.push(Task::Event(Event::EndWhile { carried }));
-                tasks.push(Task::Block(body.iter()));
-                tasks.push(Task::Event(Event::Test { holds: *holds, failure: *failure }));
-                tasks.push(Task::Block(condition.iter()));
-            }
-            Stmt::If { condition, then, otherwise, choices } => {
-                out.push(Event::If { condition: *condition });
-                tasks.push(Task::Event(Event::EndIf { choices }));
-                tasks.push(Task::Block(otherwise.iter()));
-                tasks.push(Task::Event(Event::Else { choices }));
-                tasks.push(Task::Block(then.iter()));
-            }
+    walk(body).collect()
+}
+
+/// The same one by one, for those who look at each once.
+#[must_use]
+pub fn walk(body: &[Stmt]) -> Walk<'_> {
+    Walk { instrs: [].iter(), tasks: vec![Task::Block(body.iter())] }
+}
+
+/// The events that are still to come. Made by [`walk`].
+#[derive(Clone, Debug)]
+pub struct Walk<'k> {
+    /// Of the block of instructions that was met last.
+    instrs: std::slice::Iter<'k, Instr>,
+    tasks: Vec<Task<'k>>,
+}
+
+#[derive(Clone, Debug)]
+enum Task<'k> {
+    Block(std::slice::Iter<'k, Stmt>),
+    Event(Event<'k>),
+}
+
+impl<'k> Iterator for Walk<'k> {
+    type Item = Event<'k>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Event<'k>> {
+        match self.instrs.next() {
+            Some(instr) => Some(Event::Instr(instr)),
+            None => self.statement(),
         }
     }
-    out
+}
+
+impl<'k> Walk<'k> {
+    fn statement(&mut self) -> Option<Event<'k>> {
+        loop {
+            let block = match self.tasks.last_mut()? {
+                Task::Block(block) => block,
+                Task::Event(event) => {
+                    let event = *event;
+                    self.tasks.pop();
+                    return Some(event);
+                }
+            };
+            let Some(stmt) = block.next() else {
+                self.tasks.pop();
+                continue;
+            };
+            let opens = match stmt {
+                Stmt::Straight(instrs) => {
+                    self.instrs = instrs.iter();
+                    match self.instrs.next() {
+                        Some(instr) => Event::Instr(instr),
+                        None => continue,
+                    }
+                }
+                Stmt::Copy { to, from, len } => Event::Copy { to, from, len },
+                Stmt::For { index, count, carried, body } => {
+                    self.tasks.push(Task::Event(Event::EndFor { index: *index, carried }));
+                    self.tasks.push(Task::Block(body.iter()));
+                    Event::For { index: *index, count, carried }
+                }
+                Stmt::While { limit, carried, condition, holds, body, failure } => {
+                    self.tasks.push(Task::Event(Event::EndWhile { carried }));
+                    self.tasks.push(Task::Block(body.iter()));
+                    self.tasks.push(Task::Event(Event::Test { holds: *holds, failure: *failure }));
+                    self.tasks.push(Task::Block(condition.iter()));
+                    Event::While { carried, limit }
+                }
+                Stmt::If { condition, then, otherwise, choices } => {
+                    self.tasks.push(Task::Event(Event::EndIf { choices }));
+                    self.tasks.push(Task::Block(otherwise.iter()));
+                    self.tasks.push(Task::Event(Event::Else { choices }));
+                    self.tasks.push(Task::Block(then.iter()));
+                    Event::If { condition: *condition }
+                }
+            };
+            return Some(opens);
+        }
+    }
 }

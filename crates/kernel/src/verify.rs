@@ -9,7 +9,7 @@
 //! loop carries, and what a branch chooses, belongs to the block around; the carried registers are also
 //! in scope in the loop's blocks. What the condition of a `while` defines ends with the condition.
 
-use crate::events::{Event, events};
+use crate::events::{Event, walk};
 use crate::kernel::{BufferId, Carried, Class, Instr, Kernel, Place, Port, Reg, SizeSource};
 use chainrule_base::{Arena, Diagnostic, Name, Poly};
 use chainrule_ops::Type;
@@ -186,12 +186,11 @@ impl Verifier<'_> {
     /// The body. What a block defines ends with it: `scopes` holds it for each open block.
     fn body(&mut self) {
         let mut scopes: Vec<Vec<Reg>> = vec![Vec::new()];
-        for event in events(&self.kernel.body) {
-            let mut defined = Vec::new();
+        for event in walk(&self.kernel.body) {
             match event {
                 Event::Instr(instr) => {
                     self.instr(instr);
-                    defined.extend(instr.dst());
+                    scopes.last_mut().into_iter().for_each(|scope| scope.extend(instr.dst()));
                 }
                 Event::Copy { to, from, len } => self.copy(to, from, len),
                 Event::For { index, count, carried } => {
@@ -199,7 +198,7 @@ impl Verifier<'_> {
                     self.carry(carried, &mut scopes);
                     scopes.push(Vec::new());
                     self.define(index, Some(Class::Int));
-                    defined.push(index);
+                    scopes.last_mut().into_iter().for_each(|scope| scope.push(index));
                 }
                 Event::While { carried, limit } => {
                     self.poly(limit, "a loop's limit");
@@ -236,12 +235,9 @@ impl Verifier<'_> {
                     self.leave(scopes.pop());
                     for c in choices {
                         self.define(c.var, None);
-                        defined.push(c.var);
+                        scopes.last_mut().into_iter().for_each(|scope| scope.push(c.var));
                     }
                 }
-            }
-            if let Some(scope) = scopes.last_mut() {
-                scope.extend(defined);
             }
         }
     }

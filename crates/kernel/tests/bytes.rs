@@ -8,7 +8,7 @@ use chainrule_graph::{Graph, NodeId, Semantics};
 use chainrule_ir::generate;
 use chainrule_kernel::bytes::{self, Content, frame, from_bytes, to_bytes};
 use chainrule_kernel::{
-    Condition, External, ExternalFn, GraphPort, Instr, Kernel, Stmt, lower_function, lower_graph, verify,
+    Condition, External, ExternalFn, GraphPort, Instr, Kernel, Stmt, contract, lower_function, lower_graph, verify,
 };
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestCaseError, TestRunner};
@@ -42,7 +42,11 @@ fn lower(graph: &Graph, roots: &[NodeId]) -> Kernel {
 fn random_graph(u: &mut Unstructured<'_>, numbers: Numbers) -> Option<Kernel> {
     let options = GraphOptions { numbers, in_domain: false, max_roots: 6, ..GraphOptions::new(80) };
     let (graph, roots) = Recipe::random(u, &options).ok()?.raw(Semantics::Strict);
-    Some(lower(&graph, &roots))
+    let mut kernel = lower(&graph, &roots);
+    if u.arbitrary().ok()? {
+        contract(&mut kernel);
+    }
+    Some(kernel)
 }
 
 fn random_function(u: &mut Unstructured<'_>) -> Option<Kernel> {
@@ -94,6 +98,10 @@ fn random_kernels_come_back_as_they_were() {
     random(300, 2, 3000, |u| check(random_graph(u, Numbers::Special)));
     random(1500, 3, 3000, |u| check(random_function(u)));
     assert!(done.get() > 1500, "{}", done.get());
+    let (graph, roots) = layered(Semantics::Strict, 1000, 5, 10, 1);
+    let mut kernel = lower(&graph, &roots);
+    assert!(contract(&mut kernel) > 10);
+    comes_back(&kernel).unwrap();
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! larger than the bytes allow. How the parts fit each other is the verifier's.
 
 use super::wire::{Damage, Reader, damage};
-use super::{Functions, MAX_NESTING, code, whole};
+use super::{Functions, MAX_NESTING, SIGNS, code, whole};
 use crate::kernel::{
     Buffer, BufferId, Carried, Choice, Class, Condition, External, Instr, Kernel, Place, Port, Reg, SizeParam,
     SizeSource, Stmt,
@@ -333,6 +333,11 @@ impl Decoder<'_, '_> {
                 let (op, args) = self.applied(idx)?;
                 Instr::IntOp { dst, op, args, failure: self.from.index()? }
             }
+            code::MUL_ADD..code::MUL_ADD_END => Instr::MulAdd {
+                dst,
+                signs: SIGNS[(kind - code::MUL_ADD) as usize],
+                args: [self.reg()?, self.reg()?, self.reg()?],
+            },
             code::TO_REAL => Instr::ToReal { dst, src: self.reg()? },
             code::EXTERNAL => Instr::External { dst, function: self.from.index()?, args: self.list(1, Self::reg)? },
             code::LOAD => Instr::Load { dst, buffer: self.buffer()?, at: self.poly()? },

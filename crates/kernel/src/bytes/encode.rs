@@ -3,17 +3,13 @@
 //! [`decode`](super::decode) is its mirror: a change here is a change there, and of the format's version.
 
 use super::wire::Writer;
-use super::{MAX_NESTING, code, whole};
+use super::{MAX_NESTING, SIGNS, Say, code, whole};
 use crate::kernel::{BufferId, Carried, Choice, Class, Instr, Kernel, Place, Port, Reg, SizeSource, Stmt};
 use chainrule_base::{Diagnostic, Id, Poly, Span};
 use chainrule_ops::{Op, ROWS};
 
 /// Writes `kernel`.
-pub fn kernel(
-    kernel: &Kernel,
-    out: &mut Writer,
-    say: &mut dyn FnMut(&str, Option<Span>) -> (String, Option<Span>),
-) -> Result<(), Diagnostic> {
+pub fn kernel(kernel: &Kernel, out: &mut Writer, say: &mut Say<'_>) -> Result<(), Diagnostic> {
     let mut encoder = Encoder { out: Writer::new(), last: u32::MAX, ops: Vec::new(), op_idx: vec![None; ROWS.len()] };
     encoder.header(kernel, say);
     let header = std::mem::take(&mut encoder.out);
@@ -44,7 +40,7 @@ enum Task<'k> {
 }
 
 impl Encoder {
-    fn header(&mut self, kernel: &Kernel, say: &mut dyn FnMut(&str, Option<Span>) -> (String, Option<Span>)) {
+    fn header(&mut self, kernel: &Kernel, say: &mut Say<'_>) {
         self.out.text(&kernel.name);
         self.out.count(kernel.regs.len());
         for classes in kernel.regs.as_slice().chunks(8) {
@@ -234,6 +230,11 @@ impl Encoder {
                 let idx = self.op(*op);
                 self.code(code::OP + idx, *dst);
                 args[..op.arity()].iter().for_each(|arg| self.reg(*arg));
+            }
+            Instr::MulAdd { dst, signs, args } => {
+                let idx = SIGNS.iter().position(|s| s == signs).unwrap_or_default() as u64;
+                self.code(code::MUL_ADD + idx, *dst);
+                args.iter().for_each(|arg| self.reg(*arg));
             }
             Instr::IntOp { dst, op, args, failure } => {
                 let idx = self.op(*op);
