@@ -31,6 +31,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
             "chainrule-graph",
             "chainrule-kernel",
             "chainrule-runtime",
+            "chainrule-native",
             "chainrule-interpret",
         ],
     ),

@@ -1,17 +1,19 @@
 //! Running code.
 
+use crate::batch::BatchOptions;
+use crate::engine::{BatchMemory, Engine, Memory};
 use crate::function::{ArrayBody, Body, Shape};
 use crate::leaves::{Leaf, leaves};
-use crate::{Error, Function, Result};
-use chainrule_base::{Name, Poly, count};
-use chainrule_interpret::Program;
+use crate::{Backend, CompileOptions, Error, Function, Result};
+use chainrule_base::{Diagnostic, Name, Poly, count};
+use chainrule_graph::Semantics;
 use chainrule_ir::{Size, Type, Value};
-use chainrule_kernel::{GraphPort, Kernel, lower_function, lower_graph};
+use chainrule_kernel::{GraphPort, Kernel, contract, lower_function, lower_graph};
 use chainrule_runtime::{Slice, SliceMut, Strided, StridedMut};
 use std::sync::Arc;
 
-/// A function that runs, in the interpreter. Evaluation takes `&self`; many threads can share one, each
-/// with a workspace of its own.
+/// A function that runs: as native code where the machine has it, else in the interpreter, with the same
+/// bits. Evaluation takes `&self`; many threads can share one, each with a workspace of its own.
 ///
 /// ```
 /// use chainrule::{Function, vars};
@@ -28,8 +30,10 @@ use std::sync::Arc;
 /// ```
 #[derive(Debug)]
 pub struct Compiled {
-    kernel: Kernel,
-    program: Program,
+    kernel: Arc<Kernel>,
+    engine: Engine,
+    /// Why it is not native code, where that was to be.
+    refusal: Option<Diagnostic>,
     signature: Signature,
     inputs: Vec<Shape>,
     outputs: Vec<Shape>,
@@ -49,10 +53,10 @@ pub struct Signature {
 /// Sizes and memory for evaluations at one set of extents. Made by [`Compiled::workspace`].
 #[derive(Debug)]
 pub struct Workspace {
-    sizes: chainrule_runtime::Sizes,
-    memory: chainrule_interpret::Workspace,
+    pub(crate) sizes: chainrule_runtime::Sizes,
+    memory: Memory,
     /// Made by the first batch.
-    lanes: Option<chainrule_interpret::Workspace>,
+    pub(crate) batch: Option<BatchMemory>,
 }
 
 /// The kernel of `function`: loops, buffers and straight-line blocks, for a backend.
@@ -77,21 +81,45 @@ pub(crate) fn lower(function: &Function) -> Result<Kernel> {
 }
 
 impl Compiled {
-    pub(crate) fn new(function: &Function) -> Result<Self> {
-        let kernel = lower(function)?;
-        let program = Program::new(&kernel).map_err(|d| Error::program(d, &Arc::default()))?;
+    pub(crate) fn new(function: &Function, options: &CompileOptions) -> Result<Self> {
+        let mut kernel = lower(function)?;
+        let is_strict = matches!(&function.body, Body::Scalar(body) if body.graph.semantics() == Semantics::Strict);
+        if options.fuse.unwrap_or(!is_strict) {
+            contract(&mut kernel);
+        }
+        let kernel = Arc::new(kernel);
+        let (engine, refusal) = Engine::new(&kernel, options)?;
         let body = match &function.body {
             Body::Scalar(_) => None,
             Body::Array(body) => Some(body.clone()),
         };
         let (inputs, outputs) = (function.inputs(), function.outputs());
-        Ok(Self { kernel, program, signature: function.signature(), inputs, outputs, body })
+        Ok(Self { kernel, engine, refusal, signature: function.signature(), inputs, outputs, body })
     }
 
     /// Names and types of arguments and results.
     #[must_use]
     pub fn signature(&self) -> &Signature {
         &self.signature
+    }
+
+    /// What runs it: [`Backend::Native`] or [`Backend::Interpreter`].
+    #[must_use]
+    pub fn backend(&self) -> Backend {
+        self.engine.backend()
+    }
+
+    /// Why it runs in the interpreter although native code was to be tried: the processor is too old, the
+    /// system denies executable memory, or the function is beyond what native code can do.
+    #[must_use]
+    pub fn refusal(&self) -> Option<&Diagnostic> {
+        self.refusal.as_ref()
+    }
+
+    /// The machine code for one point, its constants included; nothing in the interpreter.
+    #[must_use]
+    pub fn code(&self) -> Option<&[u8]> {
+        self.engine.code()
     }
 
     /// The kernel that it runs, as text.
@@ -106,10 +134,10 @@ impl Compiled {
     /// When the extents do not fit the function or each other, or a size is the value of an integer
     /// argument; then use [`Self::call`].
     pub fn workspace(&self, extents: &[&[usize]]) -> Result<Workspace> {
-        let sizes = self.program.bind(extents, &[]).map_err(|e| self.failed(e))?;
+        let sizes = self.engine.bind(extents, &[]).map_err(|e| self.failed(e))?;
         self.check_memory(&sizes)?;
-        let memory = chainrule_interpret::Workspace::new(&self.program, &sizes);
-        Ok(Workspace { sizes, memory, lanes: None })
+        let memory = self.engine.memory(&sizes);
+        Ok(Workspace { sizes, memory, batch: None })
     }
 
     /// The results at `inputs`, each in row-major order. Extents that are not fixed are found from
@@ -144,13 +172,13 @@ impl Compiled {
     pub fn eval_into(&self, inputs: &[&[f64]], outputs: &mut [&mut [f64]], workspace: &mut Workspace) -> Result<()> {
         let inputs: Vec<Slice<'_>> = inputs.iter().map(|x| Slice::Real(x)).collect();
         let mut outputs: Vec<SliceMut<'_>> = outputs.iter_mut().map(|y| SliceMut::Real(y)).collect();
-        self.program.run(&workspace.sizes, &inputs, &mut outputs, &mut workspace.memory).map_err(|e| self.failed(e))
+        self.engine.run(&workspace.sizes, &inputs, &mut outputs, &mut workspace.memory).map_err(|e| self.failed(e))
     }
 
     /// The results at many points at once: each argument and each result is an array of points, one
     /// after the other, each point's elements row-major. Straight-line code runs in blocks of points,
     /// each operation for all of them, several times as fast as point after point; results are the same
-    /// bit for bit.
+    /// bit for bit. [`Self::eval_batch_with`] takes any layout, and threads.
     ///
     /// # Errors
     /// When a length is not that of `points` points, or the program fails.
@@ -194,9 +222,7 @@ impl Compiled {
             let point = per_point(y.len(), &shape.name)?;
             strided_mut.push(StridedMut { data: SliceMut::Real(y), point, element: 1 });
         }
-        let make = || chainrule_interpret::Workspace::for_batch(&self.program, &workspace.sizes);
-        let memory = workspace.lanes.get_or_insert_with(make);
-        self.program.run_batch(&workspace.sizes, points, &strided, &mut strided_mut, memory).map_err(|e| self.failed(e))
+        self.eval_batch_with(points, &strided, &mut strided_mut, workspace, &BatchOptions::default())
     }
 
     /// The results at arguments of any type: one value an argument of the signature, one for each result.
@@ -213,14 +239,14 @@ impl Compiled {
         let flat = Flat::new(&self.signature.params, args, unseen)?;
         let extents: Vec<&[usize]> = flat.extents.iter().map(Vec::as_slice).collect();
         let slices: Vec<Slice<'_>> = flat.columns.iter().map(Column::slice).collect();
-        let sizes = self.program.bind_inputs(&extents, &slices).map_err(|e| self.failed(e))?;
+        let sizes = self.engine.bind(&extents, &slices).map_err(|e| self.failed(e))?;
         self.check_memory(&sizes)?;
-        let mut memory = chainrule_interpret::Workspace::new(&self.program, &sizes);
+        let mut memory = self.engine.memory(&sizes);
         let scalars = self.signature.results.iter().flat_map(|(name, ty)| leaves(ty, name));
         let zeros = |(i, leaf): (usize, Leaf)| Column::zeros(&leaf.scalar, sizes.output_len(i));
         let mut columns: Vec<Column> = scalars.enumerate().map(zeros).collect();
         let mut outputs: Vec<SliceMut<'_>> = columns.iter_mut().map(Column::slice_mut).collect();
-        self.program.run(&sizes, &slices, &mut outputs, &mut memory).map_err(|e| self.failed(e))?;
+        self.engine.run(&sizes, &slices, &mut outputs, &mut memory).map_err(|e| self.failed(e))?;
         let shapes: Vec<&[usize]> = (0..columns.len()).map(|i| sizes.output_shape(i)).collect();
         let mut leaf = 0;
         Ok(self.signature.results.iter().map(|(_, ty)| gather(ty, &columns, &shapes, &mut leaf, 0, 0)).collect())
@@ -229,7 +255,7 @@ impl Compiled {
     /// Asks for the memory of the workspace and the results and gives it back: what is not there is told
     /// before anything is written.
     fn check_memory(&self, sizes: &chainrule_runtime::Sizes) -> Result<()> {
-        let (reals, ints) = self.program.workspace_len(sizes);
+        let (reals, ints) = sizes.workspace_len();
         let results = (0..self.outputs.len()).map(|i| sizes.output_len(i));
         let numbers = results.fold(reals.saturating_add(ints), usize::saturating_add);
         Vec::<f64>::new().try_reserve_exact(numbers).map_err(|_| {
@@ -240,7 +266,11 @@ impl Compiled {
         })
     }
 
-    fn failed(&self, error: chainrule_runtime::RunError) -> Error {
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    pub(crate) fn failed(&self, error: chainrule_runtime::RunError) -> Error {
         match error.diagnostic().span() {
             Some(_) => {
                 let sources = self.body.as_ref().map_or_else(Arc::default, |body| body.sources.clone());

@@ -27,6 +27,14 @@ pub enum Error {
     /// Arguments that do not fit, or a failure while running (an index out of range, ...).
     #[error(transparent)]
     Run(#[from] chainrule_runtime::RunError),
+    /// The observer of a batch ended it. The results of the points that are done are there.
+    #[error("the batch was ended after {done} of {points} points")]
+    Interrupted {
+        /// How many points are done.
+        done: usize,
+        /// How many there were to do.
+        points: usize,
+    },
     /// A file could not be read.
     #[error("cannot read {path}")]
     Io {

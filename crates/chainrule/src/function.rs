@@ -5,7 +5,7 @@ use crate::derive::{Derivation, What};
 use crate::leaves::{Leaf, assemble, leaves, take_apart};
 use crate::unroll::{Tree, UNROLL_BUDGET, unroll};
 use crate::where_spent::Origins;
-use crate::{Compiled, Error, Result};
+use crate::{CompileOptions, Compiled, Error, Result};
 use chainrule_accumulate::Pattern;
 use chainrule_accumulate::derive::{Options, resolve};
 use chainrule_base::{Name, Sources};
@@ -446,7 +446,15 @@ impl Function {
     /// # Errors
     /// When the function cannot be lowered (a limitation).
     pub fn compile(&self) -> Result<Compiled> {
-        Compiled::new(self)
+        self.compile_with(&CompileOptions::default())
+    }
+
+    /// The same, with a choice of what runs it.
+    ///
+    /// # Errors
+    /// As [`compile`](Self::compile); further, a backend or instructions that this machine does not have.
+    pub fn compile_with(&self, options: &CompileOptions) -> Result<Compiled> {
+        Compiled::new(self, options)
     }
 }
 

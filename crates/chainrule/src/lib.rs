@@ -22,17 +22,21 @@
 //! | [`eliminate`], [`accumulate`] | linearised graphs that come without a function; all of accumulation |
 //! | `unroll`, `leaves` | from array programs to scalar graphs; types taken apart |
 //! | `compiled` | [`Compiled`]: running code |
+//! | `engine` | what runs it: native code or the interpreter |
+//! | `batch` | many points at once |
 //! | `emit` | C |
 //! | `where_spent` | operations by result and by line of source |
 //! | [`check`] | derivatives compared with forward mode and differences in extended precision |
 //! | [`report`] | diagnostics drawn beside their source |
 
+mod batch;
 mod build;
 pub mod check;
 mod compiled;
 mod derive;
 pub mod eliminate;
 mod emit;
+mod engine;
 mod error;
 mod function;
 mod leaves;
@@ -41,6 +45,7 @@ pub mod report;
 mod unroll;
 mod where_spent;
 
+pub use batch::{BatchOptions, Observer};
 pub use build::{
     Cond, Expr, IntoExpr, Matrix, Scope, Tensor, UserFunction, Vector, d, matrix, select, time_derivative, var, vars,
 };
@@ -51,9 +56,11 @@ pub use chainrule_base::{Diagnostic, Diagnostics, Name, Sources};
 pub use chainrule_graph::Semantics;
 pub use chainrule_ir::{Type, Value};
 pub use chainrule_ops::{Counts, Op};
+pub use chainrule_runtime::{Slice, SliceMut, Strided, StridedMut};
 pub use compiled::{Compiled, Signature, Workspace};
 pub use derive::{Derivation, Derived};
 pub use emit::{CSource, emit_c, format_source};
+pub use engine::{Backend, CompileOptions, Level};
 pub use error::{Error, Result};
 pub use function::{Function, Shape, Tensors};
 pub use module::{Definition, Module};

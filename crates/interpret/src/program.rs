@@ -54,7 +54,14 @@ impl Program {
     /// # Errors
     /// A user's function that cannot be called inside the process; a kernel that breaks its rules.
     pub fn new(kernel: &Kernel) -> Result<Self, Diagnostic> {
-        let layout = Layout::new(kernel);
+        Self::with_layout(kernel, Layout::new(kernel))
+    }
+
+    /// The same with a layout of this kernel that was made before, so that sizes fit all that share it.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_layout(kernel: &Kernel, layout: Arc<Layout>) -> Result<Self, Diagnostic> {
         layout.check_externals()?;
         let compiled = Arc::new(compile(kernel)?);
         let max_arity = kernel.externals.iter().map(|e| e.arity).max().unwrap_or(0);

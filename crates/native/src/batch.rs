@@ -3,6 +3,7 @@
 
 use chainrule_kernel::Class;
 use chainrule_runtime::{Layout, Sizes, Slice, SliceMut, Strided, StridedMut};
+use std::marker::PhantomData;
 
 /// Points `first..first + n` into the lanes of `tile`; lanes beyond them hold the last point, so that nothing
 /// unusual is computed there. `shape` is first, n, stride of points, stride of elements.
@@ -23,17 +24,90 @@ pub(crate) fn pack<const W: usize>(tile: &mut [f64], data: &[f64], shape: (usize
     }
 }
 
-/// The other way.
-pub(crate) fn unpack<const W: usize>(tile: &[f64], data: &mut [f64], shape: (usize, usize, usize, usize)) {
-    let (first, n, point, element) = shape;
-    for (e, lanes) in tile.as_chunks::<W>().0.iter().enumerate() {
-        let start = first * point + e * element;
-        if point == 1 && n == W {
-            data[start..start + W].copy_from_slice(lanes);
-        } else {
-            for (l, from) in lanes.iter().take(n).enumerate() {
-                data[start + l * point] = *from;
+/// An output of many points that several threads write, each to points of its own.
+#[derive(Clone, Copy)]
+pub(crate) struct Shared<'a> {
+    data: Pointer,
+    len: usize,
+    point: usize,
+    element: usize,
+    borrowed: PhantomData<&'a mut f64>,
+}
+
+#[derive(Clone, Copy)]
+enum Pointer {
+    Real(*mut f64),
+    Int(*mut i64),
+}
+
+// SAFETY: it stands for a mutable borrow of numbers. That two threads write one place is excluded by
+// [`Shared::new`]'s callers: the layout was checked to put no two elements of any points at one place, and
+// each thread has points of its own.
+unsafe impl Send for Shared<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Shared<'_> {}
+
+impl<'a> Shared<'a> {
+    pub(crate) fn new(output: &'a mut StridedMut<'_>) -> Self {
+        let (point, element) = (output.point, output.element);
+        let (data, len) = match &mut output.data {
+            SliceMut::Real(data) => (Pointer::Real(data.as_mut_ptr()), data.len()),
+            SliceMut::Int(data) => (Pointer::Int(data.as_mut_ptr()), data.len()),
+        };
+        Self { data, len, point, element, borrowed: PhantomData }
+    }
+
+    /// The lanes of `tile` to points `first..first + n`.
+    ///
+    /// # Safety
+    /// No other thread writes these points.
+    pub(crate) unsafe fn unpack<const W: usize>(&self, tile: &[f64], first: usize, n: usize) {
+        let Pointer::Real(data) = self.data else { return };
+        let chunks = tile.as_chunks::<W>().0;
+        if chunks.is_empty() || n == 0 {
+            return;
+        }
+        let last = (first + n - 1) * self.point + (chunks.len() - 1) * self.element;
+        assert!(last < self.len, "an output as long as its strides ask for");
+        for (e, lanes) in chunks.iter().enumerate() {
+            let start = first * self.point + e * self.element;
+            if self.point == 1 && n == W {
+                // SAFETY: `start + W - 1 <= last`, which is inside; the points are this thread's.
+                unsafe { data.add(start).cast::<[f64; W]>().write(*lanes) };
+            } else {
+                for (l, from) in lanes.iter().take(n).enumerate() {
+                    // SAFETY: as above.
+                    unsafe { data.add(start + l * self.point).write(*from) };
+                }
             }
+        }
+    }
+
+    /// The elements of one point.
+    ///
+    /// # Safety
+    /// No other thread writes this point.
+    unsafe fn scatter(&self, from: &Column, p: usize) {
+        let n = match from {
+            Column::Real(from) => from.len(),
+            Column::Int(from) => from.len(),
+        };
+        if n == 0 {
+            return;
+        }
+        let start = p * self.point;
+        assert!(start + (n - 1) * self.element < self.len, "an output as long as its strides ask for");
+        match (from, self.data) {
+            (Column::Real(from), Pointer::Real(data)) => {
+                // SAFETY: inside, as was just seen; the point is this thread's.
+                from.iter().enumerate().for_each(|(e, x)| unsafe { data.add(start + e * self.element).write(*x) });
+            }
+            (Column::Int(from), Pointer::Int(data)) => {
+                // SAFETY: as above.
+                from.iter().enumerate().for_each(|(e, x)| unsafe { data.add(start + e * self.element).write(*x) });
+            }
+            // The classes were checked.
+            _ => {}
         }
     }
 }
@@ -93,14 +167,12 @@ impl OnePoint {
         (inputs.collect(), outputs.collect())
     }
 
-    pub(crate) fn write(&self, outputs: &mut [StridedMut<'_>], p: usize) {
+    /// # Safety
+    /// No other thread writes this point.
+    pub(crate) unsafe fn write(&self, outputs: &[Shared<'_>], p: usize) {
         for (column, output) in self.outputs.iter().zip(outputs) {
-            let start = p * output.point;
-            match (column, &mut output.data) {
-                (Column::Real(from), SliceMut::Real(data)) => scatter(from, data, start, output.element),
-                (Column::Int(from), SliceMut::Int(data)) => scatter(from, data, start, output.element),
-                _ => {}
-            }
+            // SAFETY: the caller's promise.
+            unsafe { output.scatter(column, p) };
         }
     }
 }
@@ -108,11 +180,5 @@ impl OnePoint {
 fn gather<T: Copy>(to: &mut [T], data: &[T], start: usize, element: usize) {
     for (e, to) in to.iter_mut().enumerate() {
         *to = data[start + e * element];
-    }
-}
-
-fn scatter<T: Copy>(from: &[T], data: &mut [T], start: usize, element: usize) {
-    for (e, from) in from.iter().enumerate() {
-        data[start + e * element] = *from;
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::Level;
 use crate::asm::Shape;
+use crate::batch::{OnePoint, Shared, pack};
 use crate::executable::{Executable, Policy};
 use crate::lower::{self, FrameLayout, Header, Site, Words};
 use crate::perf_map;
@@ -9,6 +10,7 @@ use crate::workspace::{LaneSpace, Workspace};
 use chainrule_base::{Diagnostic, Id};
 use chainrule_kernel::{Class, Kernel, Place, verify};
 use chainrule_runtime::{Layout, Reason, RunError, Sizes, Slice, SliceMut, Strided, StridedMut, scalar};
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 /// How to compile.
@@ -245,12 +247,13 @@ impl Program {
         unsafe { self.enter(&self.one, sizes, frame, calls) }
     }
 
-    /// Runs points `0..n_points`, in lanes where [`lanes_for`](Self::lanes_for) and the workspace allow it; the
-    /// results are bit for bit those of [`run`](Self::run).
+    /// Runs points `0..n_points`, in lanes where [`lanes_for`](Self::lanes_for) and the workspace allow it, on as
+    /// many threads as there are workspaces; the results are bit for bit those of [`run`](Self::run) for any
+    /// number of threads.
     ///
     /// # Errors
-    /// As [`run`](Self::run); further, outputs of two points or elements at one place, and an integer
-    /// scalar that is a size and differs from point to point.
+    /// As [`run`](Self::run), for the first point that fails; further, outputs of two points or elements at
+    /// one place, an integer scalar that is a size and differs from point to point, and no workspace.
     ///
     /// # Panics
     /// When a user's function does: its panic goes on.
@@ -260,46 +263,97 @@ impl Program {
         n_points: usize,
         inputs: &[Strided<'_>],
         outputs: &mut [StridedMut<'_>],
+        workspaces: &mut [Workspace],
+    ) -> Result<(), RunError> {
+        workspaces.iter().try_for_each(|workspace| self.check_made_here(sizes, workspace))?;
+        self.layout.check_batch(sizes, n_points, inputs, outputs)?;
+        let shared: Vec<Shared<'_>> = outputs.iter_mut().map(Shared::new).collect();
+        // Whole blocks of lanes, so that each thread but the last has no tail.
+        let share = n_points.div_ceil(workspaces.len().max(1)).next_multiple_of(8);
+        let range = |t: usize| (t * share).min(n_points)..((t + 1) * share).min(n_points);
+        match workspaces {
+            [] => Err(RunError::argument("a batch needs a workspace for each thread, and there is none")),
+            // SAFETY: the only thread that writes.
+            [workspace] => unsafe { self.run_range(sizes, 0..n_points, inputs, &shared, workspace) },
+            _ => {
+                let mut results: Vec<Result<(), RunError>> = workspaces.iter().map(|_| Ok(())).collect();
+                rayon::scope(|scope| {
+                    for (t, (workspace, result)) in workspaces.iter_mut().zip(&mut results).enumerate() {
+                        let shared = &shared;
+                        // SAFETY: ranges of different threads have no point in common.
+                        scope.spawn(move |_| {
+                            *result = unsafe { self.run_range(sizes, range(t), inputs, shared, workspace) }
+                        });
+                    }
+                });
+                results.into_iter().collect()
+            }
+        }
+    }
+
+    /// # Safety
+    /// No other thread writes these points. The arguments and the workspace fit.
+    unsafe fn run_range(
+        &self,
+        sizes: &Sizes,
+        points: Range<usize>,
+        inputs: &[Strided<'_>],
+        outputs: &[Shared<'_>],
         workspace: &mut Workspace,
     ) -> Result<(), RunError> {
-        self.check_made_here(sizes, workspace)?;
-        self.layout.check_batch(sizes, n_points, inputs, outputs)?;
         let lanes = workspace.lanes.take();
         let (Some(machine), Some(mut space)) = (self.lanes(sizes), lanes) else {
-            return self.run_points(sizes, n_points, inputs, outputs, workspace);
+            // SAFETY: the caller's promise.
+            return unsafe { self.run_points(sizes, points, inputs, outputs, workspace) };
         };
         let mut result = Ok(());
-        let mut first = 0;
-        while first < n_points && result.is_ok() {
-            let n = machine.lanes().min(n_points - first);
+        for first in points.clone().step_by(machine.lanes()) {
+            let n = machine.lanes().min(points.end - first);
             self.pack(machine, sizes, inputs, &mut space, first, n);
             self.point_at_tile(machine, sizes, &mut space);
             // SAFETY: the frame is as large as the code asks for, and all real buffers lie in the tile; code for
             // lanes does not touch integer buffers.
-            result = unsafe { self.enter(machine, sizes, &mut space.frame, &mut workspace.calls) };
-            self.unpack(machine, sizes, outputs, &space, first, n);
-            first += machine.lanes();
+            let run = unsafe { self.enter(machine, sizes, &mut space.frame, &mut workspace.calls) };
+            if let Err(error) = run {
+                result = Err(error.at_point(first));
+                break;
+            }
+            for (i, (port, output)) in self.layout.kernel().outputs.iter().zip(outputs).enumerate() {
+                let start = space.offsets[port.buffer.index()];
+                let tile = &space.tile.doubles()[start..start + sizes.output_len(i) * machine.lanes()];
+                // SAFETY: the caller's promise.
+                unsafe {
+                    match machine.shape {
+                        Shape::Eight => output.unpack::<8>(tile, first, n),
+                        Shape::Four | Shape::One => output.unpack::<4>(tile, first, n),
+                    }
+                }
+            }
         }
         workspace.lanes = Some(space);
-        result.map_err(|e| e.at_point(first - machine.lanes()))
+        result
     }
 
-    /// A batch, one point after the other, through buffers of one point where the strides ask for it.
-    fn run_points(
+    /// One point after the other, through memory of one point.
+    ///
+    /// # Safety
+    /// No other thread writes these points.
+    unsafe fn run_points(
         &self,
         sizes: &Sizes,
-        n_points: usize,
+        points: Range<usize>,
         inputs: &[Strided<'_>],
-        outputs: &mut [StridedMut<'_>],
+        outputs: &[Shared<'_>],
         workspace: &mut Workspace,
     ) -> Result<(), RunError> {
-        let mut point = crate::batch::OnePoint::new(&self.layout, sizes);
-        for p in 0..n_points {
+        let mut point = OnePoint::new(&self.layout, sizes);
+        for p in points {
             point.read(inputs, p);
             let (ins, mut outs) = point.slices();
             self.run(sizes, &ins, &mut outs, workspace).map_err(|e| e.at_point(p))?;
             drop(outs);
-            point.write(outputs, p);
+            // SAFETY: the caller's promise.
+            unsafe { point.write(outputs, p) };
         }
         Ok(())
     }
@@ -320,30 +374,8 @@ impl Program {
             let tile = &mut space.tile.doubles_mut()[start..start + len * machine.lanes()];
             let shape = (first, n, input.point, input.element);
             match machine.shape {
-                Shape::Eight => crate::batch::pack::<8>(tile, data, shape),
-                Shape::Four | Shape::One => crate::batch::pack::<4>(tile, data, shape),
-            }
-        }
-    }
-
-    fn unpack(
-        &self,
-        machine: &Machine,
-        sizes: &Sizes,
-        outputs: &mut [StridedMut<'_>],
-        space: &LaneSpace,
-        first: usize,
-        n: usize,
-    ) {
-        for (i, (port, output)) in self.layout.kernel().outputs.iter().zip(outputs).enumerate() {
-            let SliceMut::Real(data) = &mut output.data else { continue };
-            let start = space.offsets[port.buffer.index()];
-            let len = sizes.output_len(i);
-            let tile = &space.tile.doubles()[start..start + len * machine.lanes()];
-            let shape = (first, n, output.point, output.element);
-            match machine.shape {
-                Shape::Eight => crate::batch::unpack::<8>(tile, data, shape),
-                Shape::Four | Shape::One => crate::batch::unpack::<4>(tile, data, shape),
+                Shape::Eight => pack::<8>(tile, data, shape),
+                Shape::Four | Shape::One => pack::<4>(tile, data, shape),
             }
         }
     }

@@ -62,6 +62,7 @@ fn run_batch(
     program: &Program,
     points: &[Vec<Array>],
     arrays: bool,
+    threads: usize,
 ) -> Result<(Vec<Vec<Data>>, usize), RunError> {
     let shapes: Vec<&[usize]> = points[0].iter().map(|a| a.shape.as_slice()).collect();
     let slices: Vec<Slice<'_>> = points[0].iter().map(|a| a.data.slice()).collect();
@@ -109,7 +110,8 @@ fn run_batch(
         })
         .collect();
     let lanes = program.lanes_for(&sizes);
-    program.run_batch(&sizes, n, &inputs, &mut into, &mut Workspace::for_batch(program, &sizes))?;
+    let mut workspaces: Vec<Workspace> = (0..threads).map(|_| Workspace::for_batch(program, &sizes)).collect();
+    program.run_batch(&sizes, n, &inputs, &mut into, &mut workspaces)?;
     let split = |p: usize| {
         let part = |data: &Data| {
             let len = len(data);
@@ -156,8 +158,8 @@ fn compare_one(kernel: &Kernel, points: &[Vec<Array>]) -> Result<usize, TestCase
             prop_assert_eq!(&found, expected, "{} {}", program.level().name(), kernel);
         }
         let Ok(expected) = expected.iter().cloned().collect::<Result<Vec<_>, _>>() else { continue };
-        for arrays in [false, true] {
-            let (found, lanes) = run_batch(kernel, &program, points, arrays).unwrap();
+        for (arrays, threads) in [(false, 1), (true, 1), (true, 2)] {
+            let (found, lanes) = run_batch(kernel, &program, points, arrays, threads).unwrap();
             prop_assert_eq!(&found, &expected, "batch {} {}", program.level().name(), kernel);
             prop_assert_eq!(program.lanes_refused(), None);
             in_lanes += usize::from(lanes > 1);
@@ -184,9 +186,9 @@ fn graphs_have_the_value_that_the_interpreter_gives_them() {
             Ok(())
         });
     }
-    // Both layouts of each of the 600 kernels: a straight line always runs in lanes.
+    // Three batches of each of the 600 kernels: a straight line always runs in lanes.
     let levels = Level::ALL.into_iter().filter(|level| level.missing().is_empty()).count();
-    assert_eq!(in_lanes.get(), 1200 * levels);
+    assert_eq!(in_lanes.get(), 1800 * levels);
 }
 
 #[test]

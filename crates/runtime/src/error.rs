@@ -74,6 +74,15 @@ impl RunError {
         Self::Argument { message: message.into(), reason: None, span: None }
     }
 
+    /// The same where `points` points were run before this batch.
+    #[must_use]
+    pub fn after(mut self, points: usize) -> Self {
+        if let Self::Failure { point: Some(point), .. } = &mut self {
+            *point += points;
+        }
+        self
+    }
+
     /// An integer was too large.
     #[must_use]
     pub fn overflow() -> Self {

@@ -1,0 +1,233 @@
+//! What runs a kernel inside the process: native code, or the interpreter where there is none.
+//!
+//! All that depends on the processor is in this file. Both engines share sizes and compute the same bits.
+
+use crate::{Error, Result};
+use chainrule_base::{Diagnostic, Kind};
+use chainrule_kernel::Kernel;
+use chainrule_runtime::{Layout, RunError, Sizes, Slice, SliceMut, Strided, StridedMut};
+use std::sync::Arc;
+
+/// What runs a function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Backend {
+    /// Native code where this machine has it, otherwise the interpreter.
+    #[default]
+    Auto,
+    /// Machine code for 64-bit x86 with AVX2 and FMA, or AVX-512.
+    Native,
+    /// The interpreter, which runs everywhere and needs no executable memory.
+    Interpreter,
+}
+
+/// Vector instructions that native code may use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Level {
+    /// AVX2 and FMA: four points at once.
+    Avx2,
+    /// AVX-512 F, DQ, VL and BW: eight points at once.
+    Avx512,
+}
+
+/// How to compile a function.
+///
+/// ```
+/// use chainrule::{Backend, CompileOptions, Function, vars};
+/// let x = vars("x", 3);
+/// let f = Function::new("f", &x, &x.norm())?;
+/// let options = CompileOptions { backend: Backend::Interpreter, ..CompileOptions::default() };
+/// let f = f.compile_with(&options)?;
+/// assert_eq!(f.backend(), Backend::Interpreter);
+/// assert_eq!(f.eval(&[&[2.0, 3.0, 6.0]])?, [[7.0]]);
+/// # Ok::<(), chainrule::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CompileOptions {
+    /// What runs it.
+    pub backend: Backend,
+    /// The instructions of native code; the best of this machine where none is named.
+    pub level: Option<Level>,
+    /// Whether products are fused with sums, rounded once: where nothing is said, where the function's
+    /// semantics allow it (`algebraic`). Both backends then round alike.
+    pub fuse: Option<bool>,
+    /// Whether to write the names of native functions for the profiler `perf`, to `/tmp/perf-PID.map`.
+    pub perf_map: bool,
+    /// For tests: do as if the system had denied executable memory.
+    #[doc(hidden)]
+    pub deny_executable: bool,
+}
+
+#[cfg(all(target_arch = "x86_64", unix))]
+use chainrule_native as native;
+
+#[derive(Debug)]
+pub(crate) enum Engine {
+    #[cfg(all(target_arch = "x86_64", unix))]
+    Native(Box<native::Program>),
+    Interpreter(chainrule_interpret::Program),
+}
+
+/// Memory for one thread.
+#[derive(Debug)]
+pub(crate) enum Memory {
+    #[cfg(all(target_arch = "x86_64", unix))]
+    Native(native::Workspace),
+    Interpreter(chainrule_interpret::Workspace),
+}
+
+impl Engine {
+    /// The engine, and why it is not native code, where that was to be.
+    pub(crate) fn new(kernel: &Arc<Kernel>, options: &CompileOptions) -> Result<(Self, Option<Diagnostic>)> {
+        let layout = Layout::new(kernel);
+        let fail = |d: Diagnostic| Error::program(d, &Arc::default());
+        let interpreter = |why: Option<Diagnostic>| {
+            let program = chainrule_interpret::Program::with_layout(kernel, Arc::clone(&layout)).map_err(fail)?;
+            Ok((Self::Interpreter(program), why))
+        };
+        if options.backend == Backend::Interpreter {
+            return interpreter(None);
+        }
+        match Self::native(kernel, Arc::clone(&layout), options) {
+            Ok(engine) => Ok((engine, None)),
+            // What the user did wrong stays wrong; a limitation, or a bug of ours, does not stop the work.
+            Err(why) if options.backend == Backend::Auto && why.kind != Kind::Error => interpreter(Some(why)),
+            Err(why) => Err(fail(why)),
+        }
+    }
+
+    #[cfg(all(target_arch = "x86_64", unix))]
+    fn native(
+        kernel: &Arc<Kernel>,
+        layout: Arc<Layout>,
+        options: &CompileOptions,
+    ) -> std::result::Result<Self, Diagnostic> {
+        let level = options.level.map(|level| match level {
+            Level::Avx2 => native::Level::Avx2,
+            Level::Avx512 => native::Level::Avx512,
+        });
+        let CompileOptions { perf_map, deny_executable, .. } = *options;
+        let options = native::Options { level, perf_map, deny_executable };
+        native::Program::with_layout(Arc::clone(kernel), layout, &options).map(|p| Self::Native(Box::new(p)))
+    }
+
+    #[cfg(not(all(target_arch = "x86_64", unix)))]
+    fn native(_: &Arc<Kernel>, _: Arc<Layout>, _: &CompileOptions) -> std::result::Result<Self, Diagnostic> {
+        Err(Diagnostic::limitation("there is no native code for this processor yet")
+            .with_help("the interpreter runs everywhere; emitted C and Rust run at full speed"))
+    }
+
+    pub(crate) fn backend(&self) -> Backend {
+        match self {
+            #[cfg(all(target_arch = "x86_64", unix))]
+            Self::Native(_) => Backend::Native,
+            Self::Interpreter(_) => Backend::Interpreter,
+        }
+    }
+
+    /// Bytes of machine code, if it is such.
+    pub(crate) fn code(&self) -> Option<&[u8]> {
+        match self {
+            #[cfg(all(target_arch = "x86_64", unix))]
+            Self::Native(program) => Some(program.code()),
+            Self::Interpreter(_) => None,
+        }
+    }
+
+    pub(crate) fn bind(&self, shapes: &[&[usize]], inputs: &[Slice<'_>]) -> std::result::Result<Sizes, RunError> {
+        match self {
+            #[cfg(all(target_arch = "x86_64", unix))]
+            Self::Native(program) => program.bind_inputs(shapes, inputs),
+            Self::Interpreter(program) => program.bind_inputs(shapes, inputs),
+        }
+    }
+
+    pub(crate) fn memory(&self, sizes: &Sizes) -> Memory {
+        match self {
+            #[cfg(all(target_arch = "x86_64", unix))]
+            Self::Native(program) => Memory::Native(native::Workspace::new(program, sizes)),
+            Self::Interpreter(program) => Memory::Interpreter(chainrule_interpret::Workspace::new(program, sizes)),
+        }
+    }
+
+    pub(crate) fn run(
+        &self,
+        sizes: &Sizes,
+        inputs: &[Slice<'_>],
+        outputs: &mut [SliceMut<'_>],
+        memory: &mut Memory,
+    ) -> std::result::Result<(), RunError> {
+        match (self, memory) {
+            #[cfg(all(target_arch = "x86_64", unix))]
+            (Self::Native(program), Memory::Native(memory)) => program.run(sizes, inputs, outputs, memory),
+            (Self::Interpreter(program), Memory::Interpreter(memory)) => program.run(sizes, inputs, outputs, memory),
+            #[cfg(all(target_arch = "x86_64", unix))]
+            _ => Err(of_another()),
+        }
+    }
+
+    /// How many points run at once in a batch.
+    pub(crate) fn lanes(&self, sizes: &Sizes) -> usize {
+        match self {
+            #[cfg(all(target_arch = "x86_64", unix))]
+            Self::Native(program) => program.lanes_for(sizes),
+            Self::Interpreter(program) if program.runs_in_lanes(sizes) => chainrule_interpret::LANES,
+            Self::Interpreter(_) => 1,
+        }
+    }
+
+    pub(crate) fn batch_memory(&self, sizes: &Sizes, threads: usize) -> BatchMemory {
+        match self {
+            #[cfg(all(target_arch = "x86_64", unix))]
+            Self::Native(program) => {
+                BatchMemory::Native((0..threads).map(|_| native::Workspace::for_batch(program, sizes)).collect())
+            }
+            Self::Interpreter(program) => {
+                let make = |_| chainrule_interpret::Workspace::for_batch(program, sizes);
+                BatchMemory::Interpreter((0..threads).map(make).collect())
+            }
+        }
+    }
+
+    pub(crate) fn run_batch(
+        &self,
+        sizes: &Sizes,
+        points: usize,
+        inputs: &[Strided<'_>],
+        outputs: &mut [StridedMut<'_>],
+        memory: &mut BatchMemory,
+    ) -> std::result::Result<(), RunError> {
+        match (self, memory) {
+            #[cfg(all(target_arch = "x86_64", unix))]
+            (Self::Native(program), BatchMemory::Native(all)) => program.run_batch(sizes, points, inputs, outputs, all),
+            // One thread: where there is no native code, time is no matter.
+            (Self::Interpreter(program), BatchMemory::Interpreter(all)) => match all.first_mut() {
+                Some(memory) => program.run_batch(sizes, points, inputs, outputs, memory),
+                None => Err(of_another()),
+            },
+            #[cfg(all(target_arch = "x86_64", unix))]
+            _ => Err(of_another()),
+        }
+    }
+}
+
+/// Memory for the threads of a batch.
+#[derive(Debug)]
+pub(crate) enum BatchMemory {
+    #[cfg(all(target_arch = "x86_64", unix))]
+    Native(Vec<native::Workspace>),
+    Interpreter(Vec<chainrule_interpret::Workspace>),
+}
+
+impl BatchMemory {
+    pub(crate) fn threads(&self) -> usize {
+        match self {
+            #[cfg(all(target_arch = "x86_64", unix))]
+            Self::Native(all) => all.len(),
+            Self::Interpreter(all) => all.len(),
+        }
+    }
+}
+
+fn of_another() -> RunError {
+    RunError::argument("the workspace was made by another function; make it with this one's `workspace`")
+}
