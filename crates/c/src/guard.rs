@@ -63,6 +63,29 @@ static inline int cr_mul(int64_t a, int64_t b, int64_t *out) {
 }
 ";
 
+/// `cr_len`: a length that is negative is that of a loop that does not run.
+pub(crate) const LEN: &str = "\
+static inline int64_t cr_len(int64_t len) {
+    return len < 0 ? 0 : len;
+}
+";
+
+/// `cr_gather`: elements of a few points, those of one element side by side.
+pub(crate) const GATHER: &str = "\
+static inline void cr_gatherSUFFIX(TYPE *to, const TYPE *from, int64_t point, int64_t element, int64_t len, int lanes) {
+    for (int64_t k = 0; k < len; k++)
+        for (int l = 0; l < lanes; l++) to[k * lanes + l] = from[l * point + k * element];
+}
+";
+
+/// `cr_scatter`: the way back.
+pub(crate) const SCATTER: &str = "\
+static inline void cr_scatterSUFFIX(const TYPE *from, TYPE *to, int64_t point, int64_t element, int64_t len, int lanes) {
+    for (int64_t k = 0; k < len; k++)
+        for (int l = 0; l < lanes; l++) to[l * point + k * element] = from[k * lanes + l];
+}
+";
+
 /// `cr_within`: whether an index is in range.
 pub(crate) const WITHIN: &str = "\
 static inline int cr_within(int64_t index, int64_t len) {

@@ -6,7 +6,7 @@
 use crate::language::{C, Needs, code_name, declaration, parameter_list};
 use crate::precision::InC;
 use crate::reserved::is_reserved;
-use crate::{Options, Source, literal};
+use crate::{Options, Source, batch, lanes, literal};
 use chainrule_base::{Diagnostics, Poly};
 use chainrule_kernel::{Class, Kernel, Reg, events};
 use chainrule_text::describe::{self, size_names, workspaces};
@@ -18,6 +18,9 @@ use std::fmt::Write;
 
 /// The pair of files for `kernels`.
 pub(crate) fn write(name: &str, kernels: &[&Kernel], options: &Options) -> Result<Source, Diagnostics> {
+    if let Some(batch) = &options.batch {
+        batch.check()?;
+    }
     let externals = external::declared(kernels, "C", is_reserved, |e| e.c_name.as_ref())?;
     let mut errors = Diagnostics::new();
     let all_events: Vec<_> = kernels.iter().map(|kernel| events(&kernel.body)).collect();
@@ -39,17 +42,25 @@ pub(crate) fn write(name: &str, kernels: &[&Kernel], options: &Options) -> Resul
         let pieces = Pieces::new(kernel, events, &facts, options.chunk, |r| language::space(kernel.regs[r]));
         let unit = Unit::new::<C<'_>>(kernel, name.clone(), &file, &facts, pieces.n_slots);
         let mut language = C { needs: &mut needs, precision };
-        let written = Writer::new(&unit, &facts, &pieces, &mut language).write(events);
+        let mut written = Writer::new(&unit, &facts, &pieces, &mut language).write(events);
+        // The function over many points checks the sizes always.
+        written.used_codes[0] |= options.batch.is_some();
         let sizes = work_functions(&unit, &facts, &mut needs);
         header_needs.look_at(&unit, precision);
         declare(&unit, &written, precision, &mut header);
         body.push_str(&written.text);
         body.push_str(&sizes);
         body.push_str(&messages(&unit, &written));
+        if let Some(batch) = &options.batch {
+            let more = batch::write(kernel, events, &facts, &unit, &file, options, batch, &mut needs);
+            header.push_str(&more.header);
+            body.push_str(&more.source);
+            (header_needs.int, header_needs.size) = (true, true);
+        }
     }
     let name = if name.is_empty() { "chainrule".to_owned() } else { names::spell(name, is_reserved) };
     let header = whole_header(&name, &header, &header_needs, &externals, precision);
-    let source = whole_source(&name, &body, &needs, &externals, precision);
+    let source = whole_source(&name, &body, &needs, &externals, options);
     Ok(Source { name, functions, header, source })
 }
 
@@ -121,7 +132,8 @@ fn whole_header(
     text
 }
 
-fn whole_source(name: &str, body: &str, needs: &Needs, externals: &[(String, usize)], precision: Precision) -> String {
+fn whole_source(name: &str, body: &str, needs: &Needs, externals: &[(String, usize)], options: &Options) -> String {
+    let precision = options.precision;
     let mut text = format!("{}#include \"{name}.h\"\n\n", note(precision));
     let real = precision.c_type();
     if needs.math || needs.helpers.iter().any(|helper| helper.contains(real)) {
@@ -132,6 +144,9 @@ fn whole_source(name: &str, body: &str, needs: &Needs, externals: &[(String, usi
     }
     if body.contains("int64_t") || body.contains("INT64_") || needs.helpers.iter().any(|h| h.contains("int64_t")) {
         text.push_str("#include <stdint.h>\n");
+    }
+    if options.batch.as_ref().is_some_and(|batch| batch.threads) {
+        text.push_str("#ifdef _OPENMP\n#include <omp.h>\n#endif\n");
     }
     text.push_str("\n#ifdef __clang__\n#pragma STDC FP_CONTRACT OFF\n#endif\n\n");
     if needs.pieces {
@@ -146,6 +161,9 @@ fn whole_source(name: &str, body: &str, needs: &Needs, externals: &[(String, usi
     }
     if !externals.is_empty() {
         text.push('\n');
+    }
+    if let Some(batch) = &options.batch {
+        text.push_str(&lanes::definitions(batch.lanes, precision));
     }
     for helper in &needs.helpers {
         text.push_str(helper);

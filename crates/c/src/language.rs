@@ -158,6 +158,10 @@ impl Language for C<'_> {
             format!("{name}_iwork_size"),
             format!("{upper}_WORK_SIZE"),
             format!("{upper}_IWORK_SIZE"),
+            format!("{name}_batch"),
+            format!("{name}_batch_block"),
+            format!("{name}_batch_work_size"),
+            format!("{name}_batch_iwork_size"),
         ]
     }
 
@@ -320,7 +324,7 @@ impl Language for C<'_> {
         (before, filled(spelling.template, &args))
     }
 
-    fn to_real(&self, _unit: &Unit<'_>, _src: Reg, text: &str) -> String {
+    fn to_real(&mut self, _unit: &Unit<'_>, _src: Reg, text: &str) -> String {
         format!("({}){text}", self.precision.c_type())
     }
 

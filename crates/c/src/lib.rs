@@ -15,20 +15,25 @@
 //! | `precision` | numbers of 64 or 32 bits |
 //! | `guard` | when an integer operator fails |
 //! | `language` | declarations, statements and operators of one point |
+//! | `uniform`, `lanes` | what differs from point to point; several points at once |
+//! | `batch` | functions over many points |
 //! | `interface` | what the caller sees: documentation, signatures, workspace, messages |
 //!
 //! Nothing recurses: neither on the length of a kernel nor on its nesting.
 
+mod batch;
 mod guard;
 mod interface;
+mod lanes;
 mod language;
 mod literal;
 mod precision;
 mod reserved;
+mod uniform;
 
 pub use chainrule_text::Precision;
 
-use chainrule_base::Diagnostics;
+use chainrule_base::{Diagnostic, Diagnostics};
 use chainrule_kernel::Kernel;
 
 /// How C is written.
@@ -40,6 +45,35 @@ pub struct Options {
     pub chunk: usize,
     /// Numbers of 64 or of 32 bits.
     pub precision: Precision,
+    /// Whether there are functions over many points as well, and how they run.
+    pub batch: Option<Batch>,
+}
+
+/// How functions over many points run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Batch {
+    /// How many points run together: 2, 4, 8 or 16.
+    pub lanes: usize,
+    /// Whether points are shared out to threads by OpenMP.
+    pub threads: bool,
+}
+
+impl Default for Batch {
+    fn default() -> Self {
+        Self { lanes: 4, threads: false }
+    }
+}
+
+impl Batch {
+    fn check(&self) -> Result<(), Diagnostics> {
+        if [2, 4, 8, 16].contains(&self.lanes) {
+            return Ok(());
+        }
+        Err(Diagnostic::error(format!("{} points cannot run together", self.lanes))
+            .with_reason("vectors of C have 2, 4, 8 or 16 lanes")
+            .with_help("4 fits AVX2, 8 fits AVX-512")
+            .into())
+    }
 }
 
 impl Options {
@@ -49,7 +83,7 @@ impl Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { chunk: Self::CHUNK, precision: Precision::Double }
+        Self { chunk: Self::CHUNK, precision: Precision::Double, batch: None }
     }
 }
 

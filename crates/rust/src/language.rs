@@ -424,7 +424,7 @@ impl Language for Rust<'_> {
         }
     }
 
-    fn to_real(&self, _unit: &Unit<'_>, _src: Reg, text: &str) -> String {
+    fn to_real(&mut self, _unit: &Unit<'_>, _src: Reg, text: &str) -> String {
         format!("{text} as {}", literal::type_name(self.precision))
     }
 

@@ -154,7 +154,7 @@ pub trait Language {
     ) -> (Vec<String>, String);
 
     /// An integer as a number.
-    fn to_real(&self, unit: &Unit<'_>, src: Reg, text: &str) -> String;
+    fn to_real(&mut self, unit: &Unit<'_>, src: Reg, text: &str) -> String;
 
     /// A call of a user's function.
     fn external(&mut self, unit: &Unit<'_>, function: usize, args: &[String]) -> String;
