@@ -13,7 +13,7 @@ use crate::language::{C, Needs, code_name, parameter_list, type_name};
 use crate::precision::InC;
 use crate::{Batch, guard, uniform};
 use chainrule_base::Poly;
-use chainrule_kernel::{Class, Event, Kernel, Reg, SizeSource};
+use chainrule_kernel::{Class, Event, Reg, SizeSource};
 use chainrule_text::describe::{is_extent, size_names};
 use chainrule_text::{Code, Facts, MAX_EXTENT, Param, Pieces, Precision, Scope, Unit, Writer};
 use std::fmt::Write;
@@ -56,9 +56,8 @@ struct Writing<'a> {
     iwork: String,
 }
 
-/// Writes the batch function of a kernel; `scalar` is the function for one point.
+/// Writes the batch function of the kernel of `scalar`, the function for one point.
 pub(crate) fn write(
-    kernel: &Kernel,
     events: &[Event<'_>],
     facts: &Facts,
     scalar: &Unit<'_>,
@@ -67,7 +66,7 @@ pub(crate) fn write(
     batch: &Batch,
     needs: &mut Needs,
 ) -> Written {
-    let name = format!("{}_batch", scalar.name);
+    let (kernel, name) = (scalar.kernel, format!("{}_batch", scalar.name));
     let mut source = String::new();
     let mut block = None;
     if let Some(varying) = uniform::varying(kernel, events, facts) {
@@ -79,14 +78,6 @@ pub(crate) fn write(
         let _ = write!(source, "#ifdef __GNUC__\n{}#endif\n\n", written.text);
         block = Some((unit.name.clone(), [unit.workspace(Class::Real), unit.workspace(Class::Int)]));
     }
-    needs.checked();
-    needs.helper(guard::LEN);
-    for helper in [guard::GATHER, guard::SCATTER] {
-        for ty in [type_name(Class::Real, options.precision), "int64_t"] {
-            let suffix = if ty == "int64_t" { "_ints" } else { "" };
-            needs.helper(helper.replace("TYPE", ty).replace("SUFFIX", suffix));
-        }
-    }
     let writing = Writing::new(scalar, file, batch, options.precision, block, name);
     source.push_str(&writing.lengths());
     source.push_str(&writing.one_point());
@@ -94,6 +85,17 @@ pub(crate) fn write(
         source.push_str(&writing.one_block());
     }
     source.push_str(&writing.whole());
+    needs.checked();
+    if source.contains("cr_len(") {
+        needs.helper(guard::LEN);
+    }
+    for (helper, name) in [(guard::GATHER, "cr_gather"), (guard::SCATTER, "cr_scatter")] {
+        for (ty, suffix) in [(type_name(Class::Real, options.precision), ""), ("int64_t", "_ints")] {
+            if source.contains(&format!("{name}{suffix}(")) {
+                needs.helper(helper.replace("TYPE", ty).replace("SUFFIX", suffix));
+            }
+        }
+    }
     Written { header: writing.declaration(), source }
 }
 

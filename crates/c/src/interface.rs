@@ -52,7 +52,7 @@ pub(crate) fn write(name: &str, kernels: &[&Kernel], options: &Options) -> Resul
         body.push_str(&sizes);
         body.push_str(&messages(&unit, &written));
         if let Some(batch) = &options.batch {
-            let more = batch::write(kernel, events, &facts, &unit, &file, options, batch, &mut needs);
+            let more = batch::write(events, &facts, &unit, &file, options, batch, &mut needs);
             header.push_str(&more.header);
             body.push_str(&more.source);
             (header_needs.int, header_needs.size) = (true, true);

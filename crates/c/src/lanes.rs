@@ -9,11 +9,11 @@
 //! `a ? b : c` becomes a blend, of which both sides are there already; anything else, such as a function of
 //! `math.h`, is done lane by lane. So each lane has the bits that one point has.
 
-use crate::language::{C, checked_sum, code_name, parameter_list};
+use crate::language::{C, checked_sum, code_name, mul_add, parameter_list};
 use crate::precision::InC;
 use crate::{literal, reserved};
 use chainrule_base::{Arena, Poly};
-use chainrule_kernel::{BufferId, Class, Place, Reg};
+use chainrule_kernel::{BufferId, Class, Place, Reg, Signs};
 use chainrule_ops::{Op, Type};
 use chainrule_text::{At, Language, Param, Piece, Precision, Terms, Unit, Whole, body, fill};
 use std::fmt::Write;
@@ -351,6 +351,13 @@ impl Language for Lanes<'_> {
         }
         let value = filled(&template);
         if row.result == Type::Bool { format!("-(cr_m)({value})") } else { value }
+    }
+
+    fn mul_add(&mut self, signs: Signs, args: &[String; 3]) -> String {
+        self.one.needs.math = true;
+        let template = self.one.precision.code(mul_add(signs));
+        let function = self.each(signs.name(), &template, &[Type::Num; 3], Type::Num);
+        format!("{function}({})", args.join(", "))
     }
 
     fn int_op(

@@ -92,6 +92,15 @@ pub(crate) fn type_name(class: Class, precision: Precision) -> &'static str {
     }
 }
 
+/// A product and a sum, rounded once, on doubles.
+pub(crate) fn mul_add(signs: Signs) -> &'static str {
+    match signs {
+        Signs::Plus => "fma({0}, {1}, {2})",
+        Signs::MinusSummand => "fma({0}, {1}, -{2})",
+        Signs::MinusProduct => "fma(-{0}, {1}, {2})",
+    }
+}
+
 /// `a, b`, or `void`.
 pub(crate) fn parameter_list(declarations: &[String]) -> String {
     if declarations.is_empty() { "void".to_owned() } else { declarations.join(", ") }
@@ -286,11 +295,7 @@ impl Language for C<'_> {
 
     fn mul_add(&mut self, signs: Signs, args: &[String; 3]) -> String {
         self.needs.math = true;
-        let template = self.precision.code(match signs {
-            Signs::Plus => "fma({0}, {1}, {2})",
-            Signs::MinusSummand => "fma({0}, {1}, -{2})",
-            Signs::MinusProduct => "fma(-{0}, {1}, {2})",
-        });
+        let template = self.precision.code(mul_add(signs));
         let argument = |before: &str, place: usize| match args[place].as_str() {
             text if text.starts_with('-') && before.ends_with('-') => format!("({text})"),
             text => text.to_owned(),

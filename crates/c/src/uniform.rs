@@ -21,7 +21,11 @@ pub(crate) fn varying(kernel: &Kernel, events: &[Event<'_>], facts: &Facts) -> O
     }
     let written = || events.iter().filter(|event| facts.is_written(event));
     for pass in 0.. {
-        if !written().fold(false, |changed, event| spread(event, &mut differs) || changed) {
+        let mut changed = false;
+        for event in written() {
+            changed |= spread(event, &mut differs);
+        }
+        if !changed {
             break;
         }
         if pass == PASSES {
@@ -79,7 +83,11 @@ fn is_uniform(event: &Event<'_>, kernel: &Kernel, differs: &Arena<Reg, bool>) ->
     };
     match event {
         Event::Instr(instr) => match instr {
-            Instr::Const { .. } | Instr::Op { .. } | Instr::ToReal { .. } | Instr::External { .. } => true,
+            Instr::Const { .. }
+            | Instr::Op { .. }
+            | Instr::MulAdd { .. }
+            | Instr::ToReal { .. }
+            | Instr::External { .. } => true,
             Instr::Int { value, .. } => poly(value),
             Instr::IntOp { op, args, .. } => args[..op.arity()].iter().all(|r| !differs[*r]),
             Instr::Load { buffer, at, .. } => poly(at) && (!int(*buffer) || in_workspace(*buffer) || is_size(*buffer)),

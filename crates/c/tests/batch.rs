@@ -7,7 +7,7 @@ mod support;
 
 use chainrule_backend_tests::c::{self, FLAGS, compiler};
 use chainrule_backend_tests::generate::{array_functions, functions, graphs};
-use chainrule_backend_tests::{Array, Case, Data, exact, interpret};
+use chainrule_backend_tests::{Array, Case, Data, exact, fused, interpret};
 use chainrule_c::{Batch, Options, Precision, emit, emit_many};
 use chainrule_graph::generate::Numbers;
 use chainrule_kernel::{Class, Kernel, SizeSource};
@@ -241,6 +241,7 @@ fn many_points_have_the_bits_of_one() {
     let mut cases = graphs(30, 1, Numbers::Special, 40, Kernel::clone);
     cases.extend(functions(60, 3, false, Kernel::clone));
     cases.extend(array_functions(25, 9, Kernel::clone));
+    cases.extend(graphs(10, 18, Numbers::Tame, 40, fused));
     let in_lanes = n_in_lanes(&cases, &options(4, false));
     println!("{} kernels, {in_lanes} in lanes", cases.len());
     assert!(in_lanes > 40 && in_lanes < cases.len(), "{in_lanes} of {}", cases.len());

@@ -1,10 +1,13 @@
-//! Text made from functions: C; and F~ made tidy.
+//! Text made from functions: C, Rust; and F~ made tidy.
 
 use crate::compiled::lower;
 use crate::function::Body;
 use crate::{Error, Function, Result};
 use chainrule_base::Sources;
 use std::sync::Arc;
+
+pub use chainrule_c::{Batch as CBatch, Options as COptions, Precision};
+pub use chainrule_rust::{Library as RustLibrary, Options as RustOptions};
 
 /// A C header and the source that it declares.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -33,11 +36,65 @@ pub struct CSource {
 /// # Errors
 /// When a function cannot be lowered, or calls a user's function that has no C name.
 pub fn emit_c(file: &str, functions: &[&Function]) -> Result<CSource> {
+    emit_c_with(file, functions, &COptions::default())
+}
+
+/// The same with options: floats instead of doubles, functions over many points.
+///
+/// ```
+/// use chainrule::{CBatch, COptions, Function, emit_c_with, vars};
+/// let x = vars("x", 2);
+/// let f = Function::new("energy", &x, &x.dot(&x))?;
+/// let options = COptions { batch: Some(CBatch { lanes: 8, threads: true }), ..COptions::default() };
+/// let c = emit_c_with("energy", &[&f], &options)?;
+/// assert!(c.header.contains("int energy_batch(int64_t n_points, const double *x, int64_t x_point, int64_t x_element,"));
+/// # Ok::<(), chainrule::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`emit_c`], and when no vector has so many lanes.
+pub fn emit_c_with(file: &str, functions: &[&Function], options: &COptions) -> Result<CSource> {
     let kernels = functions.iter().map(|f| lower(f)).collect::<Result<Vec<_>>>()?;
     let kernels: Vec<&chainrule_kernel::Kernel> = kernels.iter().collect();
-    let c = chainrule_c::emit_many(file, &kernels, &chainrule_c::Options::default())
-        .map_err(|d| Error::program(d, &Arc::default()))?;
+    let c = chainrule_c::emit_many(file, &kernels, options).map_err(|d| Error::program(d, &Arc::default()))?;
     Ok(CSource { functions: c.functions, header: c.header, source: c.source })
+}
+
+/// A Rust module.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RustSource {
+    /// The functions, one for each function that was emitted.
+    pub functions: Vec<String>,
+    /// The text of the .rs file.
+    pub text: String,
+    /// Whether it calls methods that `core` does not have.
+    pub needs_std: bool,
+    /// Whether it calls the crate `libm`.
+    pub needs_libm: bool,
+}
+
+/// Several functions as one Rust module that is to be called `file` with `.rs`. See [`Function::emit_rust`].
+///
+/// ```
+/// use chainrule::{Function, RustOptions, Precision, emit_rust, vars};
+/// let x = vars("x", 2);
+/// let f = Function::new("energy", &x, &x.dot(&x))?;
+/// let rust = emit_rust("model", &[&f, &f.gradient().function()?], &RustOptions::default())?;
+/// assert_eq!(rust.functions, ["energy", "energy_gradient"]);
+/// assert!(rust.text.contains("pub fn energy(x: &[f64], energy: &mut f64) -> Result<(), Failure> {"));
+/// let single = RustOptions { precision: Precision::Single, ..RustOptions::default() };
+/// assert!(emit_rust("model", &[&f], &single)?.text.contains("pub fn energy(x: &[f32], energy: &mut f32)"));
+/// # Ok::<(), chainrule::Error>(())
+/// ```
+///
+/// # Errors
+/// When a function cannot be lowered, or calls a user's function whose name cannot be one in Rust.
+pub fn emit_rust(file: &str, functions: &[&Function], options: &RustOptions) -> Result<RustSource> {
+    let kernels = functions.iter().map(|f| lower(f)).collect::<Result<Vec<_>>>()?;
+    let kernels: Vec<&chainrule_kernel::Kernel> = kernels.iter().collect();
+    let module = chainrule_rust::emit_many(file, &kernels, options).map_err(|d| Error::program(d, &Arc::default()))?;
+    let chainrule_rust::Module { functions, text, needs_std, needs_libm, .. } = module;
+    Ok(RustSource { functions, text, needs_std, needs_libm })
 }
 
 impl Function {
@@ -49,6 +106,15 @@ impl Function {
     /// When the function cannot be lowered, or calls a user's function that has no C name.
     pub fn emit_c(&self) -> Result<CSource> {
         emit_c(self.name(), &[self])
+    }
+
+    /// The function as a Rust module: no dependencies, no allocation, no panics, workspace from the caller,
+    /// functions of about 2,000 operations at most. The same function gives the same bytes.
+    ///
+    /// # Errors
+    /// As [`emit_rust`].
+    pub fn emit_rust(&self) -> Result<RustSource> {
+        emit_rust(self.name(), &[self], &RustOptions::default())
     }
 
     /// The graph of straight-line code in Graphviz's language; `None` for a function that keeps its loops.

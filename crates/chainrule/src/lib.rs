@@ -2,7 +2,8 @@
 //!
 //! A [`Function`] is made from Rust expressions ([`var`], [`vars`], [`matrix`]) or from an F~ file
 //! ([`Module`]). Derivatives of it are functions again ([`Function::jacobian`] and its siblings), run
-//! ([`Function::compile`]) or emitted as C ([`Function::emit_c`]).
+//! ([`Function::compile`]) or emitted as C ([`Function::emit_c`])
+//! or Rust ([`Function::emit_rust`]).
 //!
 //! ```
 //! use chainrule::{Function, vars};
@@ -24,7 +25,7 @@
 //! | `compiled` | [`Compiled`]: running code |
 //! | `engine` | what runs it: native code or the interpreter |
 //! | `batch` | many points at once |
-//! | `emit` | C |
+//! | `emit` | C, Rust |
 //! | `where_spent` | operations by result and by line of source |
 //! | [`check`] | derivatives compared with forward mode and differences in extended precision |
 //! | [`report`] | diagnostics drawn beside their source |
@@ -59,7 +60,10 @@ pub use chainrule_ops::{Counts, Op};
 pub use chainrule_runtime::{Slice, SliceMut, Strided, StridedMut};
 pub use compiled::{Compiled, Signature, Workspace};
 pub use derive::{Derivation, Derived};
-pub use emit::{CSource, emit_c, format_source};
+pub use emit::{
+    CBatch, COptions, CSource, Precision, RustLibrary, RustOptions, RustSource, emit_c, emit_c_with, emit_rust,
+    format_source,
+};
 pub use engine::{Backend, CompileOptions, Level};
 pub use error::{Error, Result};
 pub use function::{Function, Shape, Tensors};
@@ -74,6 +78,8 @@ pub use where_spent::{LineOperations, OperationsByLine, ResultOperations};
 mod guide {
     #[doc = include_str!("../../../README.md")]
     mod readme {}
+    #[doc = include_str!("../../../docs/guide/emitted.md")]
+    mod emitted {}
     #[doc = include_str!("../../../docs/guide/library.md")]
     mod library {}
     #[doc = include_str!("../../../docs/guide/limits.md")]

@@ -202,6 +202,27 @@ fn emit_c_prints_or_writes_a_header_and_a_source() {
 }
 
 #[test]
+fn emit_rust_prints_or_writes_a_module() {
+    let place = place();
+    let text = prints(&place, &["emit", "rust", "model.ft", "--what", "gradient", "--name", "slope", "--f32"]);
+    assert!(text.contains("pub fn slope(") && text.contains("&[f32]") && !text.contains("f64"), "{text}");
+    let outcome = place.run(&["emit", "rust", "model.ft", "--what", "value", "--what", "gradient", "--out", "out"]);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(0), ""));
+    assert_eq!(outcome.stderr, "wrote out.rs\n");
+    assert!(place.read("out.rs").starts_with(b"//!"));
+}
+
+#[test]
+fn emit_c_writes_functions_over_many_points() {
+    let place = place();
+    let text = prints(&place, &["emit", "c", "model.ft", "--name", "f", "--batch", "--threads", "--size", "n=3"]);
+    assert!(text.contains("#define CR_LANES 4") && text.contains("#pragma omp parallel for"), "{text}");
+    let wrong = place.run(&["emit", "c", "model.ft", "--batch", "5"]);
+    assert_eq!(wrong.code, Some(1));
+    assert!(wrong.stderr.contains("5 points cannot run together"), "{}", wrong.stderr);
+}
+
+#[test]
 fn test_tells_how_far_derivatives_agree() {
     let place = place();
     let report = prints(&place, &["test", "model.ft", "--size", "n=3", "--points", "3"]);
@@ -223,7 +244,9 @@ fn exit_codes_are_as_documented() {
 #[test]
 fn every_help_has_an_example() {
     let place = place();
-    for command in [&[][..], &["check"], &["fmt"], &["run"], &["derive"], &["emit"], &["emit", "c"], &["test"]] {
+    for command in
+        [&[][..], &["check"], &["fmt"], &["run"], &["derive"], &["emit"], &["emit", "c"], &["emit", "rust"], &["test"]]
+    {
         let help = prints(&place, &[command, &["--help"]].concat());
         let example = format!("\n  chainrule {}", command.join(" "));
         let (_, examples) = help.split_once("Examples:").unwrap_or_else(|| panic!("{command:?} has no examples"));
@@ -268,6 +291,8 @@ fn the_same_command_prints_the_same_bytes() {
     for args in [
         &["derive", "model.ft", "--what", "hessian", "--size", "n=6", "--strategy", "markowitz", "--explain"][..],
         &["emit", "c", "model.ft", "--what", "jacobian"],
+        &["emit", "c", "model.ft", "--what", "jacobian", "--batch", "8", "--f32"],
+        &["emit", "rust", "model.ft", "--what", "jacobian"],
         &["test", "model.ft", "--size", "n=4"],
     ] {
         assert_eq!(prints(&place, args), prints(&place, args), "{args:?}");

@@ -2,7 +2,8 @@
 
 use crate::request::{Derivative, Which};
 use crate::{Outcome, explain, print, progress};
-use clap::{Args, Subcommand};
+use chainrule::{CBatch, COptions, Precision, RustLibrary, RustOptions};
+use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 /// Write code in another language.
@@ -11,7 +12,10 @@ use std::path::PathBuf;
     subcommand_value_name = "LANGUAGE",
     subcommand_help_heading = "Languages",
     disable_help_subcommand = true,
-    after_help = "Examples:\n  chainrule emit c model.ft --what gradient --out model_gradient\n  chainrule emit c --help"
+    after_help = "Examples:
+  chainrule emit c model.ft --what gradient --out model_gradient
+  chainrule emit rust model.ft --what gradient --out src/model_gradient
+  chainrule emit c --help"
 )]
 pub struct Options {
     #[command(subcommand)]
@@ -21,6 +25,25 @@ pub struct Options {
 #[derive(Subcommand)]
 enum Language {
     C(C),
+    Rust(Rust),
+}
+
+/// What any language is asked for.
+#[derive(Args)]
+struct Common {
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    derivative: Derivative,
+    /// The name of the emitted function; made from the function and the derivative when it is not said.
+    #[arg(long, conflicts_with = "apart")]
+    name: Option<String>,
+    /// A function for each `--what`, instead of one that computes all of them.
+    #[arg(long)]
+    apart: bool,
+    /// Numbers of 32 bits: constants are rounded to them, and so is each operation.
+    #[arg(long)]
+    f32: bool,
 }
 
 /// A self-contained .c and .h: C99, no allocation, workspace from the caller.
@@ -29,26 +52,96 @@ enum Language {
   chainrule emit c model.ft --what gradient --out model_gradient     (writes .c and .h)
   chainrule emit c model.ft --what value --what jacobian --size n=8 --name model
   chainrule emit c model.ft --what value --what gradient --apart --out model
-  cc -O2 -c model_gradient.c")]
+  chainrule emit c model.ft --what gradient --batch 8 --threads --out model_gradient
+  cc -std=c99 -O2 -c model_gradient.c")]
 struct C {
     #[command(flatten)]
-    which: Which,
-    #[command(flatten)]
-    derivative: Derivative,
-    /// The name of the C function; made from the function and the derivative when it is not said.
-    #[arg(long, conflicts_with = "apart")]
-    name: Option<String>,
-    /// A C function for each `--what`, instead of one that computes all of them.
-    #[arg(long)]
-    apart: bool,
+    common: Common,
+    /// A function over many points as well, blocks of so many in vectors of GNU C: 2, 4, 8 or 16.
+    #[arg(long, value_name = "LANES", num_args = 0..=1, default_missing_value = "4")]
+    batch: Option<usize>,
+    /// Share the points out to the threads of OpenMP.
+    #[arg(long, requires = "batch")]
+    threads: bool,
     /// Where to write: this path with .c and .h. Without it, both go to standard output.
     #[arg(long, short)]
     out: Option<PathBuf>,
 }
 
+/// A self-contained module: no allocation, no unsafe code, workspace from the caller.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  chainrule emit rust model.ft --what gradient --out src/model_gradient     (writes .rs)
+  chainrule emit rust model.ft --what value --what jacobian --size n=8 --name model --f32
+  chainrule emit rust model.ft --what gradient --library libm --out src/model_gradient     (for no_std)")]
+struct Rust {
+    #[command(flatten)]
+    common: Common,
+    /// Who computes functions such as the sine.
+    #[arg(long, value_enum, default_value_t = Library::Std)]
+    library: Library,
+    /// Where to write: this path with .rs. Without it, standard output.
+    #[arg(long, short)]
+    out: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Library {
+    /// Methods of the standard library.
+    Std,
+    /// The crate `libm`: for `no_std`, and for the same bits everywhere.
+    Libm,
+}
+
 /// Writes code.
 pub fn run(options: &Options) -> Outcome {
-    let Language::C(options) = &options.language;
+    match &options.language {
+        Language::C(options) => c(options),
+        Language::Rust(options) => rust(options),
+    }
+}
+
+fn c(options: &C) -> Outcome {
+    let (file, derived) = derive(&options.common, options.out.as_ref())?;
+    let functions: Vec<&chainrule::Function> = derived.iter().collect();
+    let settings = COptions {
+        precision: precision(&options.common),
+        batch: options.batch.map(|lanes| CBatch { lanes, threads: options.threads }),
+        ..COptions::default()
+    };
+    let write = || chainrule::emit_c_with(&file, &functions, &settings);
+    let c = progress::during("writing", write).map_err(|e| explain(&e))?;
+    check_name(&options.common, &c.functions, "C")?;
+    let Some(out) = &options.out else {
+        return print(&format!("{}\n{}", c.header, c.source));
+    };
+    save(out, "h", &c.header)?;
+    save(out, "c", &c.source)
+}
+
+fn rust(options: &Rust) -> Outcome {
+    let (file, derived) = derive(&options.common, options.out.as_ref())?;
+    let functions: Vec<&chainrule::Function> = derived.iter().collect();
+    let library = match options.library {
+        Library::Std => RustLibrary::Std,
+        Library::Libm => RustLibrary::Libm,
+    };
+    let settings = RustOptions { precision: precision(&options.common), library, ..RustOptions::default() };
+    let write = || chainrule::emit_rust(&file, &functions, &settings);
+    let rust = progress::during("writing", write).map_err(|e| explain(&e))?;
+    check_name(&options.common, &rust.functions, "Rust")?;
+    match &options.out {
+        Some(out) => save(out, "rs", &rust.text),
+        None => print(&rust.text),
+    }
+}
+
+fn precision(options: &Common) -> Precision {
+    if options.f32 { Precision::Single } else { Precision::Double }
+}
+
+/// The functions that are asked for, and what their file is called.
+fn derive(options: &Common, out: Option<&PathBuf>) -> Result<(String, Vec<chainrule::Function>), String> {
     let function = options.which.load()?;
     let requests: Vec<Derivative> = if options.apart {
         options
@@ -65,8 +158,8 @@ pub fn run(options: &Options) -> Outcome {
     if let (Some(name), [one]) = (&options.name, derived.as_mut_slice()) {
         *one = one.clone().named(name);
     }
-    // The source includes its header by the name of the file.
-    let file = match &options.out {
+    // The source of C includes its header by the name of the file.
+    let file = match out {
         Some(out) => out
             .file_name()
             .and_then(|name| name.to_str())
@@ -74,23 +167,25 @@ pub fn run(options: &Options) -> Outcome {
             .ok_or("error: --out names no file\n  help: give a name without extension, such as --out model")?,
         None => derived.first().map_or_else(|| function.name().to_string(), |f| f.name().to_string()),
     };
-    let functions: Vec<&chainrule::Function> = derived.iter().collect();
-    let c = progress::during("writing", || chainrule::emit_c(&file, &functions)).map_err(|e| explain(&e))?;
-    if let (Some(name), [made]) = (&options.name, c.functions.as_slice())
+    Ok((file, derived))
+}
+
+/// The name that was asked for is the name that was made.
+fn check_name(options: &Common, made: &[String], language: &str) -> Outcome {
+    if let (Some(name), [made]) = (&options.name, made)
         && name != made
     {
         let help = format!("name it --name {made}, or by other letters, digits and underscores");
-        return Err(format!("error: `{name}` cannot be the name of a C function\n  help: {help}"));
+        return Err(format!("error: `{name}` cannot be the name of a {language} function\n  help: {help}"));
     }
-    let Some(out) = &options.out else {
-        return print(&format!("{}\n{}", c.header, c.source));
-    };
-    for (extension, text) in [("h", &c.header), ("c", &c.source)] {
-        let mut path = out.clone().into_os_string();
-        path.push(format!(".{extension}"));
-        let path = PathBuf::from(path);
-        std::fs::write(&path, text).map_err(|e| crate::data::unwritable(&path, &e))?;
-        crate::tell(&format!("wrote {}", path.display()));
-    }
+    Ok(())
+}
+
+fn save(out: &std::path::Path, extension: &str, text: &str) -> Outcome {
+    let mut path = out.as_os_str().to_owned();
+    path.push(format!(".{extension}"));
+    let path = PathBuf::from(path);
+    std::fs::write(&path, text).map_err(|e| crate::data::unwritable(&path, &e))?;
+    crate::tell(&format!("wrote {}", path.display()));
     Ok(())
 }
