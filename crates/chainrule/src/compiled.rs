@@ -2,7 +2,7 @@
 
 use crate::batch::BatchOptions;
 use crate::engine::{BatchMemory, Engine, Memory};
-use crate::function::{ArrayBody, Body, Shape};
+use crate::function::{ArrayBody, Body, Shape, shapes};
 use crate::leaves::{Leaf, leaves};
 use crate::{Backend, CompileOptions, Error, Function, Result};
 use chainrule_base::{Diagnostic, Name, Poly, count};
@@ -126,6 +126,25 @@ impl Compiled {
     #[must_use]
     pub fn listing(&self) -> String {
         self.kernel.to_string()
+    }
+
+    /// What is saved of it.
+    pub(crate) fn parts(&self) -> (&Kernel, &Signature, Option<&ArrayBody>) {
+        (&self.kernel, &self.signature, self.body.as_deref())
+    }
+
+    /// The function of these parts, which fit each other; the kernel stays as it is.
+    pub(crate) fn from_parts(
+        kernel: Kernel,
+        signature: Signature,
+        body: Option<Arc<ArrayBody>>,
+        options: &CompileOptions,
+    ) -> Result<Self> {
+        let kernel = Arc::new(kernel);
+        let (engine, refusal) = Engine::new(&kernel, options)?;
+        let shapes = |ports: &[(Name, Type)]| ports.iter().flat_map(|(name, ty)| shapes(ty, name)).collect();
+        let (inputs, outputs) = (shapes(&signature.params), shapes(&signature.results));
+        Ok(Self { kernel, engine, refusal, signature, inputs, outputs, body })
     }
 
     /// Memory for evaluations with arguments of these extents, one list an argument leaf.

@@ -471,7 +471,7 @@ impl Port {
 }
 
 /// The name and the extents of each leaf of a value; an extent that is not fixed is `None`.
-fn shapes(ty: &Type, name: &str) -> Vec<Shape> {
+pub(crate) fn shapes(ty: &Type, name: &str) -> Vec<Shape> {
     let fixed = |size: &Size| size.as_constant().and_then(|n| usize::try_from(n).ok());
     let describe = |leaf: Leaf| Shape { name: leaf.name, extents: leaf.extents.iter().map(fixed).collect() };
     leaves(ty, name).into_iter().map(describe).collect()

@@ -23,6 +23,7 @@
 //! | [`eliminate`], [`accumulate`] | linearised graphs that come without a function; all of accumulation |
 //! | `unroll`, `leaves` | from array programs to scalar graphs; types taken apart |
 //! | `compiled` | [`Compiled`]: running code |
+//! | `saved` | compiled functions as bytes |
 //! | `engine` | what runs it: native code or the interpreter |
 //! | `batch` | many points at once |
 //! | `emit` | C, Rust |
@@ -43,6 +44,7 @@ mod function;
 mod leaves;
 mod module;
 pub mod report;
+mod saved;
 mod unroll;
 mod where_spent;
 
@@ -68,6 +70,7 @@ pub use engine::{Backend, CompileOptions, Level};
 pub use error::{Error, Result};
 pub use function::{Function, Shape, Tensors};
 pub use module::{Definition, Module};
+pub use saved::is_saved;
 pub use unroll::UNROLL_BUDGET;
 pub use where_spent::{LineOperations, OperationsByLine, ResultOperations};
 

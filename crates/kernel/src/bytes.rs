@@ -44,7 +44,7 @@ mod encode;
 pub mod frame;
 pub mod wire;
 
-use crate::kernel::{ExternalFn, Kernel, Signs};
+use crate::kernel::{External, ExternalFn, Kernel, Signs};
 use chainrule_base::{Diagnostic, Span};
 pub use frame::{Content, is_sealed, open, seal};
 pub use wire::{Damage, Reader, Writer, damage};
@@ -64,7 +64,7 @@ pub type Say<'a> = dyn FnMut(&str, Option<Span>) -> (String, Option<Span>) + 'a;
 /// the bytes are read. Places in the program are written as they are, and say nothing without its text.
 ///
 /// # Errors
-/// Two users' functions of one name; blocks that nest more than [`MAX_NESTING`] deep (a limitation).
+/// Two users' functions of one name that are computed by different means; blocks that nest more than [`MAX_NESTING`] deep (a limitation).
 pub fn to_bytes(kernel: &Kernel) -> Result<Vec<u8>, Diagnostic> {
     let mut writer = Writer::new();
     write(kernel, &mut writer, &mut |message, span| (message.to_owned(), span))?;
@@ -90,7 +90,13 @@ pub fn from_bytes(bytes: &[u8], functions: &Functions<'_>) -> Result<Kernel, Dia
 /// As [`to_bytes`].
 pub fn write(kernel: &Kernel, writer: &mut Writer, say: &mut Say<'_>) -> Result<(), Diagnostic> {
     for (idx, external) in kernel.externals.iter().enumerate() {
-        if kernel.externals[..idx].iter().any(|other| other.name == external.name) {
+        let is_same = |call: &Option<ExternalFn>| match (call, &external.call) {
+            (Some(call), Some(own)) => std::sync::Arc::ptr_eq(call, own),
+            (call, own) => call.is_none() && own.is_none(),
+        };
+        let mixed_up =
+            |other: &External| other.name == external.name && !(other.arity == external.arity && is_same(&other.call));
+        if kernel.externals[..idx].iter().any(mixed_up) {
             return Err(Diagnostic::error(format!("`{}` cannot be saved", kernel.name))
                 .with_reason(format!("it calls two users' functions that are both called `{}`", external.name))
                 .with_help("give each a name of its own: they are told apart by it when the file is loaded"));

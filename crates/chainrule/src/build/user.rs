@@ -1,7 +1,7 @@
 //! Users' own scalar functions: tables, splines, foreign code.
 
 use super::{Expr, Scope};
-use chainrule_graph::{ExternalFunction, ExternalId, Graph, NodeId, Semantics};
+use chainrule_graph::{ExternalFunction, ExternalId, Graph, NodeId, Semantics, ValueFn};
 
 /// A scalar function that a user brings along: a Rust callback, with its partial derivatives given as
 /// expressions or as further callbacks, and the name of a C function for emitted C.
@@ -85,6 +85,20 @@ impl UserFunction {
         let id = graph.external(function, &nodes);
         drop(graph);
         Expr { session, id }
+    }
+
+    /// What computes the functions of this name and number of arguments among this one and those that its
+    /// derivatives are.
+    pub(crate) fn find(&self, name: &str, arity: usize) -> Vec<ValueFn> {
+        let mut found = Vec::new();
+        let mut open = vec![self];
+        while let Some(function) = open.pop() {
+            if **function.function.name() == *name && function.function.arity() == arity {
+                found.push(function.function.value_fn());
+            }
+            open.extend(&function.partials);
+        }
+        found
     }
 
     fn register(&self, graph: &mut Graph) -> ExternalId {

@@ -7,11 +7,12 @@
 use super::wire::{Damage, Reader, damage};
 use super::{Functions, MAX_NESTING, SIGNS, code, whole};
 use crate::kernel::{
-    Buffer, BufferId, Carried, Choice, Class, Condition, External, Instr, Kernel, Place, Port, Reg, SizeParam,
-    SizeSource, Stmt,
+    Buffer, BufferId, Carried, Choice, Class, Condition, External, ExternalFn, Instr, Kernel, Place, Port, Reg,
+    SizeParam, SizeSource, Stmt,
 };
-use chainrule_base::{Arena, Diagnostic, FileId, Id, Poly, Span, count};
+use chainrule_base::{Arena, Diagnostic, FileId, Id, Name, Poly, Span, count};
 use chainrule_ops::{Op, ROWS};
+use std::collections::BTreeMap;
 
 type Result<T> = std::result::Result<T, Damage>;
 
@@ -150,24 +151,25 @@ impl Decoder<'_, '_> {
 
     fn externals(&mut self, functions: &Functions<'_>) -> Result<Vec<External>> {
         let mut missing: Vec<String> = Vec::new();
+        // Equal names are equal functions.
+        let mut known: BTreeMap<Name, (usize, Option<ExternalFn>)> = BTreeMap::new();
         let externals = self.list(3, |d| {
             let (name, arity) = (d.from.name()?, d.from.index()?);
             let flags = d.from.byte()?;
             if flags > 3 {
                 return Err(damage("a user's function in it is unlike any"));
             }
-            let call = functions(&name, arity);
-            if flags & 1 == 1 && call.is_none() {
+            let is_new = !known.contains_key(&name);
+            let (of, call) = known.entry(name.clone()).or_insert_with(|| (arity, functions(&name, arity))).clone();
+            if of != arity {
+                return Err(damage("two users' functions in it have one name"));
+            }
+            if flags & 1 == 1 && call.is_none() && is_new {
                 missing.push(format!("`{name}` of {}", count(arity, "argument")));
             }
             let c_name = if flags & 2 == 2 { Some(d.from.name()?) } else { None };
             Ok(External { name, arity, call, c_name })
         })?;
-        let mut names: Vec<&str> = externals.iter().map(|external| external.name.as_str()).collect();
-        names.sort_unstable();
-        if names.windows(2).any(|pair| pair[0] == pair[1]) {
-            return Err(damage("two users' functions in it have one name"));
-        }
         if missing.is_empty() {
             return Ok(externals);
         }

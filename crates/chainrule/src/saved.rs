@@ -1,0 +1,439 @@
+//! Compiled functions as bytes: saved on one machine, loaded on another, where they run as they did.
+//!
+//! In: a [`Compiled`]. Out: bytes in the frame of [`chainrule_kernel::bytes`], which hold its kernel and
+//! its signature; not its source, unless that is asked for, and no machine code: that is made anew where
+//! they are loaded. In again: any bytes; they are refused with an error that says why, or they are a
+//! function whose signature fits its kernel.
+//!
+//! | content | is |
+//! | --- | --- |
+//! | texts | name and text of each file that places speak of; none unless asked for |
+//! | whether loops were kept | 0, or 1 and then: how many variables; size parameters, parameters, what must hold of them |
+//! | arguments, results | names and types; sizes over the variables |
+//! | kernel | as [`chainrule_kernel::bytes`] writes it |
+
+use crate::compiled::Signature;
+use crate::function::ArrayBody;
+use crate::{CompileOptions, Compiled, Error, Result, UserFunction};
+use chainrule_base::{Arena, FileId, Id, Name, Sources, Span};
+use chainrule_ir::{Block, Function, Requirement, Size, Type, Var, VarId};
+use chainrule_kernel::bytes::{Content, Damage, Reader, Writer, damage, is_sealed, open, read, seal, write};
+use chainrule_kernel::{Class, Kernel, Port};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// How deep types nest at most.
+const MAX_DEPTH: usize = 500;
+
+/// Whether `bytes` start as those of [`Compiled::to_bytes`] do.
+#[must_use]
+pub fn is_saved(bytes: &[u8]) -> bool {
+    is_sealed(bytes)
+}
+
+impl Compiled {
+    /// The function as bytes, which [`Self::from_bytes`] turns back into a function that gives the same
+    /// results bit for bit. The same function gives the same bytes; three or four bytes an operation.
+    ///
+    /// The source is not among them: where the function fails once it is loaded, the message names file,
+    /// line and column. [`Self::to_bytes_with_sources`] keeps the source as well.
+    ///
+    /// ```
+    /// use chainrule::{Compiled, Function, vars};
+    /// let x = vars("x", 3);
+    /// let f = Function::new("f", &x, &x.norm())?.gradient().compile()?;
+    /// let bytes = f.to_bytes()?;
+    /// let g = Compiled::from_bytes(&bytes)?;
+    /// assert_eq!(g.eval(&[&[2.0, 3.0, 6.0]])?, f.eval(&[&[2.0, 3.0, 6.0]])?);
+    /// # Ok::<(), chainrule::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Two users' functions of one name; loops and branches that nest thousands deep (a limitation).
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let mut places = BTreeMap::new();
+        let sources = self.parts().2.map(|body| &*body.sources);
+        save(self, &[], &mut |message, span| match (span, sources) {
+            (Some(span), Some(sources)) => {
+                let place: &mut String = places.entry(span).or_insert_with(|| {
+                    let (line, column) = sources.line_column(span);
+                    format!("{}:{line}:{column}", sources.file(span.file).name)
+                });
+                (format!("{message} (at {place})"), None)
+            }
+            _ => (message.to_owned(), None),
+        })
+    }
+
+    /// The same with the files that messages may speak of, by name and text: where the function fails
+    /// once it is loaded, the message shows the line.
+    ///
+    /// # Errors
+    /// As [`to_bytes`](Self::to_bytes).
+    pub fn to_bytes_with_sources(&self) -> Result<Vec<u8>> {
+        let (kernel, _, body) = self.parts();
+        let Some(body) = body else { return self.to_bytes() };
+        let spans = kernel.failures.iter().map(|failure| failure.1).chain(kernel.requires.iter().map(|c| c.span));
+        let mut files: Vec<FileId> = spans.flatten().map(|span| span.file).collect();
+        files.sort_unstable();
+        files.dedup();
+        let texts: Vec<(&str, &str)> = files
+            .iter()
+            .map(|file| body.sources.file(*file))
+            .map(|file| (file.name.as_str(), file.text.as_str()))
+            .collect();
+        let moved = |span: Span| files.binary_search(&span.file).ok().map(|i| Span { file: FileId::new(i), ..span });
+        save(self, &texts, &mut |message, span| (message.to_owned(), span.and_then(moved)))
+    }
+
+    /// The function that [`to_bytes`](Self::to_bytes) saved, made ready to run on this machine.
+    ///
+    /// # Errors
+    /// No Chainrule file; one of a newer version, truncated or damaged; one that needs users' functions.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        Self::from_bytes_with(bytes, &[], &CompileOptions::default())
+    }
+
+    /// The same with a choice of what runs it ([`CompileOptions::fuse`] says nothing here: that was decided
+    /// before it was saved), and for a function that calls users' functions. Their code cannot be saved,
+    /// so they are given here again, and found by their names; those that are their derivatives
+    /// ([`UserFunction::with_partial_functions`]) come with them.
+    ///
+    /// ```
+    /// use chainrule::{CompileOptions, Compiled, Function, UserFunction, var};
+    /// let table = UserFunction::new("table", 1, |x| x[0].floor());
+    /// let x = var("x");
+    /// let bytes = Function::new("f", &x, &(table.call(&[&x]) * 2.0))?.compile()?.to_bytes()?;
+    /// let f = Compiled::from_bytes_with(&bytes, &[&table], &CompileOptions::default())?;
+    /// assert_eq!(f.eval(&[&[3.7]])?, [[6.0]]);
+    /// assert!(Compiled::from_bytes(&bytes).unwrap_err().to_string().contains("needs `table` of 1 argument"));
+    /// # Ok::<(), chainrule::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`from_bytes`](Self::from_bytes); a user's function that is not among `functions`;
+    /// a backend or instructions that this machine does not have.
+    pub fn from_bytes_with(bytes: &[u8], functions: &[&UserFunction], options: &CompileOptions) -> Result<Self> {
+        let twice = RefCell::new(None);
+        let find = |name: &str, arity: usize| {
+            let mut found = functions.iter().flat_map(|function| function.find(name, arity));
+            let first = found.next()?;
+            if found.any(|other| !Arc::ptr_eq(&first, &other)) {
+                *twice.borrow_mut() = Some(name.to_owned());
+            }
+            Some(first)
+        };
+        let payload = open(Content::Function, bytes).map_err(Error::lone)?;
+        let mut reader = Reader::new(payload);
+        let head = Head::read(&mut reader).map_err(|damage| Error::lone(*damage))?;
+        let kernel = read(&mut reader, &find).map_err(Error::lone)?;
+        if let Some(name) = twice.take() {
+            return Err(Error::request(
+                format!("two functions called `{name}` are given"),
+                "give the one that the saved function calls",
+            ));
+        }
+        reader
+            .end()
+            .and_then(|()| head.check(&kernel, 4096 + 16 * payload.len()))
+            .map_err(|damage| Error::lone(*damage))?;
+        let body = head.program.map(|program| {
+            let function = program.function(&kernel.name, &head.signature);
+            Arc::new(ArrayBody { function, sources: Arc::new(head.sources) })
+        });
+        Self::from_parts(kernel, head.signature, body, options)
+    }
+}
+
+fn save(compiled: &Compiled, texts: &[(&str, &str)], say: &mut chainrule_kernel::bytes::Say<'_>) -> Result<Vec<u8>> {
+    let (kernel, signature, body) = compiled.parts();
+    let mut out = Writer::new();
+    out.count(texts.len());
+    for (name, text) in texts {
+        out.text(name);
+        out.text(text);
+    }
+    // Variables are numbered anew, in the same order: those of the body are left behind.
+    let types = || signature.params.iter().chain(&signature.results).map(|(_, ty)| ty);
+    let mut vars: Vec<VarId> = types().flat_map(Type::sizes).flat_map(|size| size.vars()).collect();
+    if let Some(body) = body {
+        vars.extend(body.function.sizes.iter().chain(&body.function.params));
+        vars.extend(body.function.requires.iter().flat_map(|requirement| requirement.size.vars()));
+    }
+    vars.sort_unstable();
+    vars.dedup();
+    let mut head = HeadWriter { out: &mut out, vars: &vars };
+    head.out.byte(u8::from(body.is_some()));
+    if let Some(body) = body {
+        let f = &body.function;
+        head.out.count(vars.len());
+        for list in [&f.sizes, &f.params] {
+            head.out.count(list.len());
+            list.iter().for_each(|var| head.var(*var));
+        }
+        head.out.count(f.requires.len());
+        for requirement in &f.requires {
+            head.size(&requirement.size);
+            head.out.byte(u8::from(requirement.exactly_zero));
+        }
+    }
+    for ports in [&signature.params, &signature.results] {
+        head.out.count(ports.len());
+        for (name, ty) in ports {
+            head.out.text(name);
+            head.ty(ty);
+        }
+    }
+    write(kernel, &mut out, say).map_err(Error::lone)?;
+    Ok(seal(Content::Function, &out.into_bytes()))
+}
+
+struct HeadWriter<'a> {
+    out: &'a mut Writer,
+    /// Ascending; a variable is written as its place.
+    vars: &'a [VarId],
+}
+
+impl HeadWriter<'_> {
+    fn var(&mut self, var: VarId) {
+        self.out.count(self.vars.partition_point(|other| *other < var));
+    }
+
+    fn size(&mut self, size: &Size) {
+        self.out.count(size.terms().len());
+        for (monomial, coefficient) in size.terms() {
+            self.out.count(monomial.len());
+            monomial.iter().for_each(|var| self.var(*var));
+            self.out.integer(coefficient);
+        }
+    }
+
+    // Recursive on the nesting of types only, here and below.
+    fn ty(&mut self, ty: &Type) {
+        match ty {
+            Type::Double => self.out.byte(0),
+            Type::Int => self.out.byte(1),
+            Type::Bool => self.out.byte(2),
+            Type::Array(size, element) => {
+                self.out.byte(3);
+                self.size(size);
+                self.ty(element);
+            }
+            Type::Tuple(fields, names) => {
+                self.out.byte(if names.is_some() { 5 } else { 4 });
+                self.out.count(fields.len());
+                for (i, field) in fields.iter().enumerate() {
+                    if let Some(names) = names {
+                        self.out.text(&names[i]);
+                    }
+                    self.ty(field);
+                }
+            }
+        }
+    }
+}
+
+/// What stands before the kernel.
+struct Head {
+    sources: Sources,
+    program: Option<ArrayProgram>,
+    signature: Signature,
+}
+
+/// What binds sizes: an array program without its body.
+struct ArrayProgram {
+    n_vars: usize,
+    sizes: Vec<VarId>,
+    params: Vec<VarId>,
+    requires: Vec<Requirement>,
+}
+
+impl Head {
+    fn read(from: &mut Reader<'_>) -> std::result::Result<Self, Damage> {
+        let mut sources = Sources::new();
+        for _ in 0..from.count(2)? {
+            let name = from.text()?;
+            sources.add(name, from.text()?);
+        }
+        let keeps_loops = from.truth()?;
+        let n_vars = if keeps_loops { from.count(1)? } else { 0 };
+        let mut head = HeadReader { from, n_vars };
+        let program = if keeps_loops {
+            let (sizes, params) = (head.vars()?, head.vars()?);
+            let n = head.from.count(2)?;
+            let mut requires = Vec::new();
+            for _ in 0..n {
+                let (size, exactly_zero) = (head.size()?, head.from.truth()?);
+                requires.push(Requirement { size, exactly_zero, message: String::new(), span: None });
+            }
+            Some(ArrayProgram { n_vars, sizes, params, requires })
+        } else {
+            None
+        };
+        let signature = Signature { params: head.ports()?, results: head.ports()? };
+        if program.as_ref().is_some_and(|program| program.params.len() != signature.params.len()) {
+            return Err(misfit());
+        }
+        Ok(Self { sources, program, signature })
+    }
+
+    /// Whether the kernel has the arguments and results that the signature tells, and places lie in the texts.
+    /// `budget` grows with the bytes.
+    fn check(&self, kernel: &Kernel, budget: usize) -> std::result::Result<(), Damage> {
+        for (ports, of) in [(&self.signature.params, &kernel.inputs), (&self.signature.results, &kernel.outputs)] {
+            let mut fit = Fit { kernel, ports: of, next: 0, budget };
+            for (name, ty) in ports {
+                fit.ty(ty, &mut name.to_string(), &mut Vec::new())?;
+            }
+            if fit.next != of.len() {
+                return Err(misfit());
+            }
+        }
+        let spans = kernel.failures.iter().map(|failure| failure.1).chain(kernel.requires.iter().map(|c| c.span));
+        for span in spans.flatten() {
+            let text = self.sources.iter().nth(span.file.index()).map(|(_, file)| &file.text);
+            if text.is_none_or(|text| text.get(span.range()).is_none()) {
+                return Err(damage("a place in it is beyond its texts"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ArrayProgram {
+    /// A function of these parameters that does nothing.
+    fn function(self, name: &Name, signature: &Signature) -> Function {
+        let int = Var { ty: Type::Int, name: None, span: None, value: None };
+        let mut vars: Arena<VarId, Var> = Arena::filled(self.n_vars, int);
+        for (param, (name, ty)) in self.params.iter().zip(&signature.params) {
+            vars[*param] = Var { ty: ty.clone(), name: Some(name.clone()), span: None, value: None };
+        }
+        let body = Block { stmts: Vec::new(), result: VarId::new(0) };
+        Function { name: name.clone(), vars, sizes: self.sizes, params: self.params, requires: self.requires, body }
+    }
+}
+
+fn misfit() -> Damage {
+    damage("its signature does not fit its kernel")
+}
+
+/// A walk over types beside the ports of a kernel, one a leaf.
+struct Fit<'k> {
+    kernel: &'k Kernel,
+    ports: &'k [Port],
+    next: usize,
+    /// Each leaf gets a copy of its extents: so long may they be.
+    budget: usize,
+}
+
+impl Fit<'_> {
+    /// `path` is the name so far, `extents` the sizes of the arrays around.
+    fn ty(
+        &mut self,
+        ty: &Type,
+        path: &mut String,
+        extents: &mut Vec<(Option<i64>, usize)>,
+    ) -> std::result::Result<(), Damage> {
+        match ty {
+            Type::Double | Type::Int | Type::Bool => {
+                let port = self.ports.get(self.next).ok_or_else(misfit)?;
+                self.next += 1;
+                let class = if *ty == Type::Double { Class::Real } else { Class::Int };
+                let is_so = self.kernel.buffers.get(port.buffer).is_some_and(|buffer| buffer.class == class)
+                    && *port.name == **path
+                    && port.shape.len() == extents.len()
+                    && port.shape.iter().zip(&*extents).all(|(extent, (known, _))| extent.as_constant() == *known);
+                // Evaluation multiplies what is constant.
+                let known = extents.iter().filter_map(|extent| extent.0).try_fold(1, i64::checked_mul);
+                let cost = extents.iter().map(|extent| extent.1).fold(0, usize::saturating_add);
+                self.budget = self.budget.checked_sub(cost).ok_or_else(misfit)?;
+                if is_so && known.is_some() { Ok(()) } else { Err(misfit()) }
+            }
+            Type::Array(size, element) => {
+                let first = self.next;
+                let depth = extents.len();
+                let weight = size.terms().map(|(monomial, _)| 1 + monomial.len()).sum();
+                extents.push((size.as_constant(), weight));
+                self.ty(element, path, extents)?;
+                extents.pop();
+                // What lies beside each other in an array has the array's extent.
+                let extent = |port: &Port| port.shape.get(depth).cloned();
+                let beside = &self.ports[first..self.next];
+                if beside.is_empty() || beside.windows(2).any(|pair| extent(&pair[0]) != extent(&pair[1])) {
+                    return Err(misfit());
+                }
+                Ok(())
+            }
+            Type::Tuple(fields, names) => {
+                let len = path.len();
+                for (i, field) in fields.iter().enumerate() {
+                    path.push('.');
+                    match names {
+                        Some(names) => path.push_str(&names[i]),
+                        None => path.push_str(&i.to_string()),
+                    }
+                    self.ty(field, path, extents)?;
+                    path.truncate(len);
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+struct HeadReader<'r, 'a> {
+    from: &'r mut Reader<'a>,
+    n_vars: usize,
+}
+
+impl HeadReader<'_, '_> {
+    fn var(&mut self) -> std::result::Result<VarId, Damage> {
+        let idx = self.from.index()?;
+        if idx < self.n_vars { Ok(VarId::new(idx)) } else { Err(damage("a variable in it does not exist")) }
+    }
+
+    fn vars(&mut self) -> std::result::Result<Vec<VarId>, Damage> {
+        (0..self.from.count(1)?).map(|_| self.var()).collect()
+    }
+
+    fn size(&mut self) -> std::result::Result<Size, Damage> {
+        let mut terms = Vec::new();
+        for _ in 0..self.from.count(2)? {
+            let monomial = self.vars()?;
+            terms.push((monomial, self.from.integer()?));
+        }
+        Size::from_terms(terms).ok_or_else(|| damage("a size in it is not in its form"))
+    }
+
+    fn ports(&mut self) -> std::result::Result<Vec<(Name, Type)>, Damage> {
+        (0..self.from.count(2)?).map(|_| Ok((self.from.name()?, self.ty(0)?))).collect()
+    }
+
+    fn ty(&mut self, depth: usize) -> std::result::Result<Type, Damage> {
+        if depth == MAX_DEPTH {
+            return Err(damage("a type in it nests too deep"));
+        }
+        let kind = self.from.byte()?;
+        Ok(match kind {
+            0 => Type::Double,
+            1 => Type::Int,
+            2 => Type::Bool,
+            3 => {
+                let size = self.size()?;
+                Type::array(size, self.ty(depth + 1)?)
+            }
+            4 | 5 => {
+                let (mut fields, mut names) = (Vec::new(), Vec::new());
+                for _ in 0..self.from.count(1)? {
+                    if kind == 5 {
+                        names.push(self.from.name()?);
+                    }
+                    fields.push(self.ty(depth + 1)?);
+                }
+                Type::Tuple(fields, (kind == 5).then(|| names.into()))
+            }
+            _ => return Err(damage("a type in it is none")),
+        })
+    }
+}
