@@ -3,6 +3,7 @@
 mod support;
 
 use arbitrary::Unstructured;
+use chainrule_backend_tests::{Array, Data, flatten, reals};
 use chainrule_base::Name;
 use chainrule_graph::generate::{Numbers, Options, Recipe, chain, layered};
 use chainrule_graph::{Graph, NodeId, Semantics};
@@ -13,7 +14,7 @@ use chainrule_ops::F64;
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestCaseError, TestRunner};
 use std::cell::Cell;
-use support::{Array, Order, flatten, reals, run, run_batch};
+use support::{Order, run, run_batch};
 
 /// Runs `check` on random bytes; shrinks what fails.
 fn random(cases: u32, seed: u64, len: usize, check: impl Fn(&mut Unstructured<'_>) -> Result<(), TestCaseError>) {
@@ -55,7 +56,7 @@ fn graphs_have_the_value_that_graphs_have() {
             let points = around(&recipe.point);
             let mut expected = Vec::new();
             for point in &points {
-                let support::Data::Real(x) = &point[0].data else { unreachable!() };
+                let Data::Real(x) = &point[0].data else { unreachable!() };
                 let result = vec![reals(&graph.f64_at(x, &roots).unwrap())];
                 prop_assert_eq!(&run(&kernel, &program, point).unwrap(), &result, "{}", kernel);
                 expected.push(result);

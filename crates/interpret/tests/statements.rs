@@ -2,6 +2,7 @@
 
 mod support;
 
+use chainrule_backend_tests::{Array, int, ints, real, reals};
 use chainrule_base::{Arena, FileId, Id, Name, Poly, Span};
 use chainrule_interpret::{LANES, Program, RunError, Slice, SliceMut, Strided, StridedMut, Workspace};
 use chainrule_kernel::{
@@ -10,7 +11,7 @@ use chainrule_kernel::{
 };
 use chainrule_ops::{Op, Type};
 use std::sync::Arc;
-use support::{Array, Order, int, ints, real, reals, run, run_batch};
+use support::{Order, run, run_batch};
 
 /// A kernel in the making.
 struct Make(Kernel);
