@@ -187,11 +187,11 @@ impl<'a> Writing<'a> {
         // Lengths, and how many numbers and integers of workspace one thread needs.
         let _ = write!(
             text,
-            "static int cr_{0}_lengths(struct cr_{0} *a)\n{{\n    int64_t packed = 0, ints = 0, work = 0, iwork = 0, len = 0;\n",
+            "static int cr_{0}_lengths(struct cr_{0} *cr_a)\n{{\n    int64_t cr_packed = 0, cr_ints = 0, cr_work = 0, cr_iwork = 0, cr_n = 0;\n",
             self.name
         );
         for name in size_names(self.unit) {
-            let _ = writeln!(text, "    const int64_t {name} = a->size_{name};");
+            let _ = writeln!(text, "    const int64_t {name} = cr_a->size_{name};");
             if is_extent(self.unit, &name) {
                 let _ = writeln!(text, "    if ({name} < 0 || {name} > {MAX_EXTENT}) return 1;");
             } else {
@@ -199,41 +199,42 @@ impl<'a> Writing<'a> {
             }
         }
         for (field, port) in self.fields() {
-            self.length(&mut text, &port.len, "len");
-            let sum = if port.class == Class::Real { "packed" } else { "ints" };
-            let _ = writeln!(text, "    a->{field}_len = len;\n    if (cr_add({sum}, len, &{sum})) return 1;");
+            self.length(&mut text, &port.len, "cr_n");
+            let sum = if port.class == Class::Real { "cr_packed" } else { "cr_ints" };
+            let _ = writeln!(text, "    cr_a->{field}_len = cr_n;\n    if (cr_add({sum}, cr_n, &{sum})) return 1;");
         }
         let own = [self.unit.workspace(Class::Real), self.unit.workspace(Class::Int)];
-        for (class, (total, own)) in ["work", "iwork"].into_iter().zip(&own).enumerate() {
+        for (class, (total, own)) in ["cr_work", "cr_iwork"].into_iter().zip(&own).enumerate() {
             self.length(&mut text, own, total);
             if let Some((_, block)) = &self.block {
-                self.length(&mut text, &block[class], "len");
+                self.length(&mut text, &block[class], "cr_n");
                 // A vector of numbers for each number, but an integer for each integer.
                 if class == 0 {
-                    text.push_str("    if (cr_mul(len, CR_LANES, &len)) return 1;\n");
+                    text.push_str("    if (cr_mul(cr_n, CR_LANES, &cr_n)) return 1;\n");
                 }
-                let _ = writeln!(text, "    if (len > {total}) {total} = len;");
+                let _ = writeln!(text, "    if (cr_n > {total}) {total} = cr_n;");
             }
         }
         let lanes = if self.block.is_some() { "CR_LANES" } else { "1" };
         let _ = write!(
             text,
-            "    if (cr_mul(packed, {lanes}, &packed) || cr_add(packed, work, &work) || work > INT64_MAX / 16) return 1;\n    \
-             if (cr_mul(ints, {lanes}, &ints) || cr_add(ints, iwork, &iwork) || iwork > INT64_MAX / 16) return 1;\n    \
-             a->n_work = work;\n    a->n_iwork = iwork;\n    return 0;\n}}\n\n"
+            "    if (cr_mul(cr_packed, {lanes}, &cr_packed) || cr_add(cr_packed, cr_work, &cr_work) || cr_work > INT64_MAX / 16) return 1;\n    \
+             if (cr_mul(cr_ints, {lanes}, &cr_ints) || cr_add(cr_ints, cr_iwork, &cr_iwork) || cr_iwork > INT64_MAX / 16) return 1;\n    \
+             cr_a->n_work = cr_work;\n    cr_a->n_iwork = cr_iwork;\n    return 0;\n}}\n\n"
         );
         for (function, field) in [("work_size", "n_work"), ("iwork_size", "n_iwork")] {
             let params = self.size_params();
             let _ = write!(
                 text,
-                "size_t {0}_{function}({1})\n{{\n    struct cr_{0} a;\n",
+                "size_t {0}_{function}({1})\n{{\n    struct cr_{0} cr_a;\n",
                 self.name,
                 parameter_list(&params)
             );
             for name in size_names(self.unit) {
-                let _ = writeln!(text, "    a.size_{name} = {name};");
+                let _ = writeln!(text, "    cr_a.size_{name} = {name};");
             }
-            let _ = write!(text, "    return cr_{}_lengths(&a) ? SIZE_MAX : (size_t)a.{field};\n}}\n\n", self.name);
+            let _ =
+                write!(text, "    return cr_{}_lengths(&cr_a) ? SIZE_MAX : (size_t)cr_a.{field};\n}}\n\n", self.name);
         }
         text
     }
@@ -244,16 +245,16 @@ impl<'a> Writing<'a> {
             let _ = writeln!(text, "    {target} = {};", value.max(0));
             return;
         }
-        let _ = writeln!(text, "    {{\n        int64_t total = 0, term;");
+        let _ = writeln!(text, "    {{\n        int64_t cr_total = 0, cr_term;");
         for (monomial, c) in len.terms() {
-            let _ = writeln!(text, "        term = {};", crate::literal::int(c));
+            let _ = writeln!(text, "        cr_term = {};", crate::literal::int(c));
             for r in monomial {
                 let name = self.unit.formula(&Poly::var(*r));
-                let _ = writeln!(text, "        if (cr_mul(term, {name}, &term)) return 1;");
+                let _ = writeln!(text, "        if (cr_mul(cr_term, {name}, &cr_term)) return 1;");
             }
-            text.push_str("        if (cr_add(total, term, &total)) return 1;\n");
+            text.push_str("        if (cr_add(cr_total, cr_term, &cr_total)) return 1;\n");
         }
-        let _ = writeln!(text, "        {target} = cr_len(total);\n    }}");
+        let _ = writeln!(text, "        {target} = cr_len(cr_total);\n    }}");
     }
 
     /// What packs or spreads a field's elements: `lanes` points from point `p` on.
@@ -367,24 +368,24 @@ impl<'a> Writing<'a> {
     /// The function that the caller sees.
     fn whole(&self) -> String {
         let n = &self.n_points;
-        let mut text = format!("int {}({})\n{{\n    struct cr_{0} a;\n", self.name, self.params().join(", "));
+        let mut text = format!("int {}({})\n{{\n    struct cr_{0} cr_a;\n", self.name, self.params().join(", "));
         let threads = if self.options.threads { self.n_threads.as_str() } else { "1" };
         text.push_str("    int64_t cr_blocks = 0, cr_first = INT64_MAX;\n    int cr_code = 0;\n");
         for (field, port) in self.fields() {
             let element = port.element.as_deref().unwrap_or("1");
             let _ = writeln!(
                 text,
-                "    a.{field} = {};\n    a.{field}_point = {};\n    a.{field}_element = {element};",
+                "    cr_a.{field} = {};\n    cr_a.{field}_point = {};\n    cr_a.{field}_element = {element};",
                 port.name, port.point
             );
         }
         for name in size_names(self.unit) {
-            let _ = writeln!(text, "    a.size_{name} = {name};");
+            let _ = writeln!(text, "    cr_a.size_{name} = {name};");
         }
         let size = self.code(&self.unit.codes[0]);
         let _ = writeln!(
             text,
-            "    if (cr_{}_lengths(&a) || {n} < 0{}) {{",
+            "    if (cr_{}_lengths(&cr_a) || {n} < 0{}) {{",
             self.name,
             if self.options.threads { format!(" || {threads} < 1") } else { String::new() }
         );
@@ -400,7 +401,7 @@ impl<'a> Writing<'a> {
             );
             let _ = writeln!(
                 text,
-                "            cr_code = cr_{}_point(&a, cr_p, {work}, {iwork});\n            if (cr_code != 0) {{\n                cr_first = cr_p;\n                break;\n            }}\n        }}\n    }}",
+                "            cr_code = cr_{}_point(&cr_a, cr_p, {work}, {iwork});\n            if (cr_code != 0) {{\n                cr_first = cr_p;\n                break;\n            }}\n        }}\n    }}",
                 self.name
             );
         } else {
@@ -422,7 +423,7 @@ impl<'a> Writing<'a> {
         if !self.options.threads {
             let _ = write!(
                 text,
-                "    for (int64_t cr_b = 0; cr_b < {n}; cr_b++) {{\n        cr_code = cr_{}_{function}(&a, {point}, {work}, {iwork});\n        \
+                "    for (int64_t cr_b = 0; cr_b < {n}; cr_b++) {{\n        cr_code = cr_{}_{function}(&cr_a, {point}, {work}, {iwork});\n        \
                  if (cr_code != 0) {{\n            cr_first = {point};\n            break;\n        }}\n    }}\n",
                 self.name
             );
@@ -433,7 +434,7 @@ impl<'a> Writing<'a> {
             "#ifdef _OPENMP\n#pragma omp parallel for schedule(static) num_threads({0})\n#endif\n    \
              for (int64_t cr_b = 0; cr_b < {n}; cr_b++) {{\n#ifdef _OPENMP\n        const int64_t cr_t = omp_get_thread_num();\n#else\n        \
              const int64_t cr_t = 0;\n#endif\n        \
-             const int cr_c = cr_{1}_{function}(&a, {point}, {work} + cr_t * a.n_work, {iwork} + cr_t * a.n_iwork);\n        \
+             const int cr_c = cr_{1}_{function}(&cr_a, {point}, {work} + cr_t * cr_a.n_work, {iwork} + cr_t * cr_a.n_iwork);\n        \
              if (cr_c != 0) {{\n#ifdef _OPENMP\n#pragma omp critical\n#endif\n            {{\n                \
              if ({point} < cr_first) {{\n                    cr_first = {point};\n                    cr_code = cr_c;\n                }}\n            }}\n        }}\n    }}\n",
             self.n_threads, self.name

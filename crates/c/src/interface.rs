@@ -304,20 +304,20 @@ fn work_functions(unit: &Unit<'_>, facts: &Facts, needs: &mut Needs) -> String {
         }
         if facts.may_overflow(&total) {
             needs.checked();
-            text.push_str("    int64_t total = 0, term;\n");
+            text.push_str("    int64_t cr_total = 0, cr_term;\n");
             for (monomial, c) in total.terms() {
-                let _ = writeln!(text, "    term = {};", literal::int(c));
+                let _ = writeln!(text, "    cr_term = {};", literal::int(c));
                 for r in monomial {
                     let name = unit.formula(&Poly::var(*r));
-                    let _ = writeln!(text, "    if (cr_mul(term, {name}, &term)) return SIZE_MAX;");
+                    let _ = writeln!(text, "    if (cr_mul(cr_term, {name}, &cr_term)) return SIZE_MAX;");
                 }
-                text.push_str("    if (cr_add(total, term, &total)) return SIZE_MAX;\n");
+                text.push_str("    if (cr_add(cr_total, cr_term, &cr_total)) return SIZE_MAX;\n");
             }
         } else {
-            let _ = writeln!(text, "    const int64_t total = {};", unit.formula(&total));
+            let _ = writeln!(text, "    const int64_t cr_total = {};", unit.formula(&total));
         }
-        text.push_str("    if (total > INT64_MAX / 16) return SIZE_MAX;\n");
-        text.push_str("    return total < 0 ? 0 : (size_t)total;\n}\n\n");
+        text.push_str("    if (cr_total > INT64_MAX / 16) return SIZE_MAX;\n");
+        text.push_str("    return cr_total < 0 ? 0 : (size_t)cr_total;\n}\n\n");
     }
     text
 }

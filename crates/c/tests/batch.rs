@@ -7,10 +7,12 @@ mod support;
 
 use chainrule_backend_tests::c::{self, FLAGS, compiler};
 use chainrule_backend_tests::generate::{array_functions, functions, graphs};
-use chainrule_backend_tests::{Array, Case, Data, exact, fused, interpret};
+use chainrule_backend_tests::{Array, Case, Data, exact, fused, interpret, real, reals};
 use chainrule_c::{Batch, Options, Precision, emit, emit_many};
 use chainrule_graph::generate::Numbers;
-use chainrule_kernel::{Class, Kernel, SizeSource};
+use chainrule_ir::{Builder, Size, Type};
+use chainrule_kernel::{Class, Kernel, SizeSource, lower_function};
+use chainrule_ops::Op;
 use std::fmt::Write;
 use std::process::Command;
 use support::files;
@@ -305,4 +307,35 @@ fn lanes_that_no_vector_has_are_refused() {
     let case = &graphs(1, 1, Numbers::Tame, 10, exact)[0];
     assert!(interpret(case).is_ok());
     insta::assert_snapshot!(emit(&case.kernel, &options(3, false)).unwrap_err(), @"error: 3 points cannot run together: vectors of C have 2, 4, 8 or 16 lanes (help: 4 fits AVX2, 8 fits AVX-512)");
+}
+#[test]
+fn names_that_the_code_uses_itself_can_be_names() {
+    for cc in compilers() {
+        for threads in [false, true] {
+            let text = run(cc, &FLAGS, &[awkward_names()], &options(4, threads), 7, Order::Structures);
+            assert_eq!(text, "7 points agree\n");
+        }
+    }
+}
+
+/// Sizes and arguments by the names that emitted code could use itself.
+fn awkward_names() -> Case {
+    let mut b = Builder::new("awkward");
+    let (n, m) = (Size::var(b.size_param("total")), Size::var(b.size_param("len")));
+    let a = b.param("a", Type::array(n.clone(), Type::array(m.clone(), Type::Double)));
+    let code = b.param("code", Type::array(m.clone(), Type::Double));
+    b.param("term", Type::Double);
+    let columns = b.build(m.clone(), |b, j| {
+        b.sum(n.clone(), |b, i| {
+            let row = b.get_proved(a, i);
+            b.get_proved(row, j)
+        })
+    });
+    let p = b.build(m, |b, j| {
+        let (sum, root) = (b.get_proved(columns, j), b.get_proved(code, j));
+        b.op(Op::Mul, &[sum, root])
+    });
+    let matrix = Array { shape: vec![2, 3], data: Data::Real(vec![1.5; 6]) };
+    let kernel = lower_function(&b.finish(p)).unwrap();
+    Case { kernel, inputs: vec![matrix, reals(&[1.0, 2.0, 3.0]), real(0.5)] }
 }

@@ -218,12 +218,12 @@ fn work_function(unit: &Unit<'_>, class: Class, precision: Precision, needs: &mu
         }
     }
     needs.helper(LEN);
-    text.push_str("    let total = 0_i64;\n");
+    text.push_str("    let cr_total = 0_i64;\n");
     for (monomial, c) in total.terms() {
         let term = term(unit, monomial, c);
-        let _ = writeln!(text, "    let total = total.checked_add({term})?;");
+        let _ = writeln!(text, "    let cr_total = cr_total.checked_add({term})?;");
     }
-    text.push_str("    (total <= i64::MAX / 16).then(|| cr_len(total))\n}\n\n");
+    text.push_str("    (cr_total <= i64::MAX / 16).then(|| cr_len(cr_total))\n}\n\n");
     text
 }
 

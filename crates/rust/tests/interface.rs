@@ -59,6 +59,26 @@ fn picked_sums() -> Kernel {
     lower_function(&b.finish(result)).unwrap()
 }
 
+/// Sizes and arguments by the names that emitted code could use itself.
+fn awkward_names() -> Kernel {
+    let mut b = Builder::new("awkward");
+    let (n, m) = (Size::var(b.size_param("total")), Size::var(b.size_param("len")));
+    let a = b.param("a", Type::array(n.clone(), Type::array(m.clone(), Type::Double)));
+    let code = b.param("code", Type::array(m.clone(), Type::Double));
+    b.param("term", Type::Double);
+    let columns = b.build(m.clone(), |b, j| {
+        b.sum(n.clone(), |b, i| {
+            let row = b.get_proved(a, i);
+            b.get_proved(row, j)
+        })
+    });
+    let p = b.build(m, |b, j| {
+        let (sum, root) = (b.get_proved(columns, j), b.get_proved(code, j));
+        b.op(Op::Mul, &[sum, root])
+    });
+    lower_function(&b.finish(p)).unwrap()
+}
+
 /// Halves until it is below 1, at most 5 times.
 fn halving() -> Kernel {
     let mut b = Builder::new("halving");
@@ -272,12 +292,16 @@ fn failures_say_why() {
     let endless = Case { inputs: vec![real(1e9)], ..halving.clone() };
     let double = Case { kernel: doubled(), inputs: vec![int(21)] };
     let huge = Case { inputs: vec![int(i64::MAX / 2 + 1)], ..double.clone() };
-    let cases = [good, bad, negative, halving, endless, double, huge];
+    let awkward = Case { kernel: awkward_names(), inputs: vec![matrix(2, 3), reals(&[1.0, 2.0, 3.0]), real(0.0)] };
+    let cases = [good, bad, negative, halving, endless, double, huge, awkward];
     let found = run_rust(&cases, &Options::default());
     for (case, found) in cases.iter().zip(&found) {
         assert_eq!(found, &interpret(case).unwrap(), "{}", case.kernel);
     }
-    assert_eq!(found.iter().map(Result::is_ok).collect::<Vec<_>>(), [true, false, false, true, false, true, false]);
+    assert_eq!(
+        found.iter().map(Result::is_ok).collect::<Vec<_>>(),
+        [true, false, false, true, false, true, false, true]
+    );
 
     let module = emit(&picked_sums(), &Options::default()).unwrap();
     let main = r#"
