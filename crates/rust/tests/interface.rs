@@ -487,7 +487,12 @@ fn compile_time_grows_linearly() {
         let (graph, roots) = generate::layered(Semantics::Strict, n, 5, 10, 1);
         let module = emit(&lower_all(&graph, &roots), &Options::default()).unwrap();
         let dir = tempfile::tempdir().unwrap();
-        rust::write(dir.path(), &file(&module, &Options::default()), "mod kernels;\n\nfn main() {}\n");
+        let main = format!(
+            "mod kernels;\n\nfn main() {{\n    let mut y = vec![0.0; {}];\n    let mut work = vec![0.0; kernels::random_work_len()];\n    \
+             kernels::random(&[0.1, -0.2, 0.3, 0.4, 1.0], &mut y, &mut work).unwrap();\n    println!(\"{{}}\", y[0]);\n}}\n",
+            roots.len()
+        );
+        rust::write(dir.path(), &file(&module, &Options::default()), &main);
         for args in [["build", "--offline", "--quiet"].as_slice(), &["build", "--offline", "--quiet", "--release"]] {
             let start = std::time::Instant::now();
             assert!(rust::run_cargo(dir.path(), args).status.success());
