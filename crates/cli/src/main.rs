@@ -14,7 +14,7 @@ mod progress;
 mod request;
 
 use clap::{Parser, Subcommand};
-use commands::{check, derive, eliminate, emit, fmt, run, test};
+use commands::{check, compile, derive, eliminate, emit, fmt, run, test};
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
@@ -27,6 +27,7 @@ use std::process::ExitCode;
   chainrule run model.ft --arg x='[1, 2, 3]' --what gradient
   chainrule derive model.ft --what jacobian --by x --size n=10
   chainrule emit c model.ft --what gradient --out model_gradient
+  chainrule compile model.ft --what gradient --out gradient.chainrule
   chainrule test model.ft --size n=5
   chainrule eliminate graph.json --method all
 
@@ -42,6 +43,7 @@ enum Command {
     Fmt(fmt::Options),
     Run(run::Options),
     Derive(derive::Options),
+    Compile(compile::Options),
     Eliminate(eliminate::Options),
     Emit(emit::Options),
     Test(test::Options),
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
         Command::Fmt(options) => fmt::run(&options),
         Command::Run(options) => run::run(&options),
         Command::Derive(options) => derive::run(&options),
+        Command::Compile(options) => compile::run(&options),
         Command::Eliminate(options) => eliminate::run(&options),
         Command::Emit(options) => emit::run(&options),
         Command::Test(options) => test::run(&options),

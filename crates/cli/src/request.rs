@@ -68,6 +68,12 @@ fn size(text: &str) -> Result<(String, i64), String> {
 
 /// The checked file; warnings are told.
 pub fn load(file: &std::path::Path) -> Result<Module, String> {
+    if crate::data::is_saved(file) {
+        return Err(format!(
+            "error: {} is compiled already\n  help: run it with chainrule run, or give the F~ file that it was made from",
+            file.display()
+        ));
+    }
     let module = Module::load(file).map_err(|e| explain(&e))?;
     let warnings = module.render_warnings();
     if !warnings.is_empty() {

@@ -223,6 +223,24 @@ fn emit_c_writes_functions_over_many_points() {
 }
 
 #[test]
+fn what_compile_saves_runs_as_it_did() {
+    let place = place();
+    for (derivative, args) in [
+        (&[][..], &["--arg", "x=[1, 2, 3]"][..]),
+        (&["--what", "value", "--what", "gradient"], &["--arg", "x=@x.npy", "--format", "table"]),
+        (&["--what", "gradient", "--size", "n=3"], &["--arg", "x=@x.csv"]),
+    ] {
+        let saved = place.run(&[&["compile", "model.ft", "--out", "m.chainrule"], derivative].concat());
+        assert_eq!((saved.code, saved.stderr.as_str()), (Some(0), "wrote m.chainrule\n"));
+        let expected = prints(&place, &[&["run", "model.ft"], derivative, args].concat());
+        assert_eq!(prints(&place, &[&["run", "m.chainrule"], args].concat()), expected, "{derivative:?}");
+        let before = place.read("m.chainrule");
+        place.run(&[&["compile", "model.ft", "--out", "m.chainrule"], derivative].concat());
+        assert_eq!(place.read("m.chainrule"), before, "the same bytes again");
+    }
+}
+
+#[test]
 fn test_tells_how_far_derivatives_agree() {
     let place = place();
     let report = prints(&place, &["test", "model.ft", "--size", "n=3", "--points", "3"]);
@@ -244,9 +262,18 @@ fn exit_codes_are_as_documented() {
 #[test]
 fn every_help_has_an_example() {
     let place = place();
-    for command in
-        [&[][..], &["check"], &["fmt"], &["run"], &["derive"], &["emit"], &["emit", "c"], &["emit", "rust"], &["test"]]
-    {
+    for command in [
+        &[][..],
+        &["check"],
+        &["fmt"],
+        &["run"],
+        &["derive"],
+        &["emit"],
+        &["emit", "c"],
+        &["emit", "rust"],
+        &["compile"],
+        &["test"],
+    ] {
         let help = prints(&place, &[command, &["--help"]].concat());
         let example = format!("\n  chainrule {}", command.join(" "));
         let (_, examples) = help.split_once("Examples:").unwrap_or_else(|| panic!("{command:?} has no examples"));

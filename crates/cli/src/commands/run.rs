@@ -3,7 +3,7 @@
 use crate::data::{self, Format};
 use crate::request::{Derivative, Which};
 use crate::{Outcome, explain, print, progress};
-use chainrule::{Name, Type, Value};
+use chainrule::{Compiled, Name, Type, Value};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -17,7 +17,8 @@ Examples:
   chainrule run model.ft --arg x='[1, 2, 3]'
   chainrule run model.ft --what value --what gradient --by x --arg x=@x.npy --arg n=3
   chainrule run model.ft --args arguments.json --format table
-  chainrule run model.ft --arg x=@x.txt --format npy --out result.npy"
+  chainrule run model.ft --arg x=@x.txt --format npy --out result.npy
+  chainrule run gradient.chainrule --arg x='[1, 2, 3]'      (from chainrule compile)"
 )]
 pub struct Options {
     #[command(flatten)]
@@ -40,14 +41,20 @@ pub struct Options {
 
 /// Runs the function.
 pub fn run(options: &Options) -> Outcome {
-    let function = options.which.load()?;
-    let derived = progress::during("deriving", || options.derivative.explain(&function))?;
-    let compiled = progress::during("compiling", || derived.function.compile()).map_err(|e| explain(&e))?;
+    let (compiled, paths) = match saved(options)? {
+        Some(compiled) => (compiled, Vec::new()),
+        None => {
+            let function = options.which.load()?;
+            let derived = progress::during("deriving", || options.derivative.explain(&function))?;
+            let compiled = progress::during("compiling", || derived.function.compile()).map_err(|e| explain(&e))?;
+            (compiled, derived.paths)
+        }
+    };
     let signature = compiled.signature();
     let args = arguments(options, &signature.params)?;
     let values = progress::during("running", || compiled.call(&args)).map_err(|e| explain(&e))?;
     let results = signature.results.iter().zip(values).map(|((name, ty), value)| (name.to_string(), ty.clone(), value));
-    let results = if derived.paths.is_empty() { results.collect() } else { record(&derived.paths, results) };
+    let results = if paths.is_empty() { results.collect() } else { record(&paths, results) };
     let results: Vec<(&str, &Type, &Value<f64>)> =
         results.iter().map(|(name, ty, value)| (name.as_str(), ty, value)).collect();
     let bytes = data::write(&results, options.format)?;
@@ -58,6 +65,35 @@ pub fn run(options: &Options) -> Outcome {
             Err(_) => Err("error: NPY is not text\n  help: name a file with --out".into()),
         },
     }
+}
+
+/// The function that the file holds, where it is one that `chainrule compile` has written.
+fn saved(options: &Options) -> Result<Option<Compiled>, String> {
+    let path = &options.which.file;
+    // What cannot be read is told by whoever reads it as text.
+    if !data::is_saved(path) {
+        return Ok(None);
+    }
+    let derivative = &options.derivative;
+    let asked = [
+        ("--function", options.which.function.is_some()),
+        ("--size", !options.which.sizes.is_empty()),
+        ("--what", !derivative.what.is_empty()),
+        ("--by", !derivative.by.is_empty()),
+        ("--of", !derivative.of.is_empty()),
+        ("--strategy", derivative.strategy != "auto"),
+        ("--no-optimise", derivative.no_optimise),
+        ("--sparse", derivative.sparse),
+    ];
+    if let Some((option, _)) = asked.iter().find(|(_, given)| *given) {
+        let file = path.display();
+        return Err(format!(
+            "error: {file} is compiled: {option} comes too late\n  \
+             help: leave {option} out, or give it to chainrule compile, with the program"
+        ));
+    }
+    let bytes = std::fs::read(path).map_err(|e| data::unreadable(path, &e))?;
+    Compiled::from_bytes(&bytes).map(Some).map_err(|e| explain(&e))
 }
 
 /// A result, and one with its name.

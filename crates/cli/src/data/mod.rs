@@ -51,6 +51,14 @@ pub fn read_argument(name: &str, ty: &Type, text: &str) -> Result<Value<f64>, St
     }
 }
 
+/// Whether `path` is a file that `chainrule compile` has written; not where it cannot be read.
+pub fn is_saved(path: &Path) -> bool {
+    use std::io::Read;
+    let mut start = Vec::new();
+    let read = std::fs::File::open(path).and_then(|file| file.take(64).read_to_end(&mut start));
+    read.is_ok() && chainrule::is_saved(&start)
+}
+
 /// Says why `path` cannot be read, and what helps.
 pub fn unreadable(path: &Path, error: &std::io::Error) -> String {
     let path = path.display();

@@ -1,7 +1,7 @@
 //! Wrong command lines, and files that are not there or are something else.
 
 use crate::Case;
-use crate::support::Content::{self, Folder, Text};
+use crate::support::Content::{self, Bytes, Folder, Text};
 
 const MODEL: (&str, Content) = ("m.ft", Text("let norm2 = fun (x : [n]Double) -> vectorDot x x\n"));
 
@@ -78,6 +78,42 @@ pub const FILES: &[Case] = &[
         name: "C into the file without a name",
         files: &[MODEL],
         args: &["emit", "c", "m.ft", "--what", "gradient", "--out", ".."],
+    },
+    Case {
+        name: "a compiled function without its end",
+        files: &[("f.chainrule", Bytes(b"\x89CHAINRULE\r\n\x01\0\x02\0"))],
+        args: &["run", "f.chainrule", "--arg", "x=[1]"],
+    },
+    Case {
+        name: "a compiled function that has lost bytes",
+        files: &[("f.chainrule", Bytes(b"\x89CHAINRULE\r\n\x01\0\x02\0\xf0\x03\0\0\0\0\0\0abcdefgh0123456789"))],
+        args: &["run", "f.chainrule", "--arg", "x=[1]"],
+    },
+    Case {
+        name: "a compiled function that has other bytes",
+        files: &[("f.chainrule", Bytes(b"\x89CHAINRULE\r\n\x01\0\x02\0\x0a\0\0\0\0\0\0\0abcdefgh0123456789"))],
+        args: &["run", "f.chainrule", "--arg", "x=[1]"],
+    },
+    Case {
+        name: "a compiled function of a later version",
+        files: &[("f.chainrule", Bytes(b"\x89CHAINRULE\r\n\x07\0\x02\0\x0a\0\0\0\0\0\0\0abcdefgh0123456789"))],
+        args: &["run", "f.chainrule", "--arg", "x=[1]"],
+    },
+    Case {
+        name: "a derivative of a compiled function",
+        files: &[("f.chainrule", Bytes(b"\x89CHAINRULE\r\n\x01\0\x02\0"))],
+        args: &["run", "f.chainrule", "--what", "gradient", "--arg", "x=[1]"],
+    },
+    Case {
+        name: "compiling a compiled function",
+        files: &[("f.chainrule", Bytes(b"\x89CHAINRULE\r\n\x01\0\x02\0"))],
+        args: &["compile", "f.chainrule", "--out", "g.chainrule"],
+    },
+    Case { name: "compiling to nowhere", files: &[MODEL], args: &["compile", "m.ft"] },
+    Case {
+        name: "a compiled function into a folder that is not there",
+        files: &[MODEL],
+        args: &["compile", "m.ft", "--out", "gone/m.chainrule"],
     },
     Case { name: "NPY to the screen", files: &[MODEL], args: &["run", "m.ft", "--arg", "x=[1]", "--format", "npy"] },
     Case {

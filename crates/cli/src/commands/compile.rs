@@ -1,0 +1,40 @@
+//! `chainrule compile`.
+
+use crate::request::{Derivative, Which};
+use crate::{Outcome, data, explain, progress, tell};
+use clap::Args;
+use std::path::PathBuf;
+
+/// Compile a function, or derivatives of it, and save it: to be run by chainrule run, or loaded in Rust, on
+/// this machine or another.
+#[derive(Args)]
+#[command(after_help = "The file holds no machine code: that is made where the file is loaded, in microseconds.
+
+Examples:
+  chainrule compile model.ft --what gradient --out gradient.chainrule
+  chainrule compile model.ft --what value --what gradient --size n=8 --out model.chainrule
+  chainrule run gradient.chainrule --arg x='[1, 2, 3]'")]
+pub struct Options {
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    derivative: Derivative,
+    /// Where to write.
+    #[arg(long, short)]
+    out: PathBuf,
+    /// Save the source as well, so that failures show the line.
+    #[arg(long)]
+    sources: bool,
+}
+
+/// Compiles and writes.
+pub fn run(options: &Options) -> Outcome {
+    let function = options.which.load()?;
+    let derived = progress::during("deriving", || options.derivative.derive(&function))?;
+    let compiled = progress::during("compiling", || derived.compile()).map_err(|e| explain(&e))?;
+    let bytes = if options.sources { compiled.to_bytes_with_sources() } else { compiled.to_bytes() };
+    let bytes = bytes.map_err(|e| explain(&e))?;
+    std::fs::write(&options.out, &bytes).map_err(|e| data::unwritable(&options.out, &e))?;
+    tell(&format!("wrote {}", options.out.display()));
+    Ok(())
+}
