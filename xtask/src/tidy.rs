@@ -16,11 +16,17 @@ pub const LAYERS: &[(&str, &[&str])] = &[
     ("chainrule-accumulate", &["chainrule-base", "chainrule-ops", "chainrule-graph"]),
     ("chainrule-kernel", &["chainrule-base", "chainrule-ops", "chainrule-ir", "chainrule-graph"]),
     ("chainrule-runtime", &["chainrule-base", "chainrule-ops", "chainrule-kernel"]),
-    ("chainrule-native", &["chainrule-base", "chainrule-ops", "chainrule-kernel", "chainrule-runtime"]),
-    ("chainrule-interpret", &["chainrule-base", "chainrule-ops", "chainrule-kernel", "chainrule-runtime"]),
+    (
+        "chainrule-native",
+        &["chainrule-base", "chainrule-mathfun", "chainrule-ops", "chainrule-kernel", "chainrule-runtime"],
+    ),
+    (
+        "chainrule-interpret",
+        &["chainrule-base", "chainrule-mathfun", "chainrule-ops", "chainrule-kernel", "chainrule-runtime"],
+    ),
     ("chainrule-text", &["chainrule-base", "chainrule-ops", "chainrule-kernel"]),
     ("chainrule-c", &["chainrule-base", "chainrule-ops", "chainrule-kernel", "chainrule-text"]),
-    ("chainrule-rust", &["chainrule-base", "chainrule-ops", "chainrule-kernel", "chainrule-text"]),
+    ("chainrule-rust", &["chainrule-base", "chainrule-mathfun", "chainrule-ops", "chainrule-kernel", "chainrule-text"]),
     // For the tests of backends only.
     (
         "chainrule-backend-tests",
@@ -39,6 +45,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
         "chainrule",
         &[
             "chainrule-base",
+            "chainrule-mathfun",
             "chainrule-ops",
             "chainrule-syntax",
             "chainrule-ir",

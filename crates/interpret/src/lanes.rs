@@ -96,15 +96,25 @@ pub(crate) fn run_lanes(
                 block.space.reals[d as usize] = std::array::from_fn(|l| signs.value(x[l], y[l], z[l]));
             }
             Code::Call1 { d, op, a } => {
-                let f = op.row().value;
+                let row = op.row();
                 let x = block.space.reals[a as usize];
+                if let Some(function) = row.elementary {
+                    chainrule_mathfun::apply1(function, &x[..n], &mut block.space.reals[d as usize][..n]);
+                    continue;
+                }
+                let f = row.value;
                 for (to, x) in block.space.reals[d as usize][..n].iter_mut().zip(x) {
                     *to = f(&[x]);
                 }
             }
             Code::Call2 { d, op, a, b } => {
-                let f = op.row().value;
+                let row = op.row();
                 let (x, y) = (block.space.reals[a as usize], block.space.reals[b as usize]);
+                if let Some(function) = row.elementary {
+                    chainrule_mathfun::apply2(function, &x[..n], &y[..n], &mut block.space.reals[d as usize][..n]);
+                    continue;
+                }
+                let f = row.value;
                 for (to, (x, y)) in block.space.reals[d as usize][..n].iter_mut().zip(x.into_iter().zip(y)) {
                     *to = f(&[x, y]);
                 }

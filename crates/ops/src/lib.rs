@@ -5,8 +5,8 @@
 //! its cost, its spelling in F~, C and Rust. Adding an operator is adding a row
 //! (`CONTRIBUTING.md` tells how); the tests walk all rows.
 //!
-//! Values come from the pure Rust `libm`, so that a constant folded at compile time is the same
-//! number on every machine.
+//! Values come from `chainrule_mathfun` and, where that has no function, from the pure Rust `libm`, so that a
+//! constant folded at compile time is the same number on every machine.
 //!
 //! ```
 //! use chainrule_ops::{Op, F64, partial};

@@ -12,6 +12,7 @@
 use crate::formula::Formula::{self, Apply, Arg, Const, Value};
 use crate::precise::{Big, Precise};
 use crate::{CostClass, special};
+use chainrule_mathfun::{self as mathfun, Function};
 
 /// What an argument or a result is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,6 +60,10 @@ pub struct Row {
     pub commutative: bool,
     /// Its value in doubles.
     pub value: fn(&[f64]) -> f64,
+    /// The function of `chainrule_mathfun` that `value` is, where it is one: it has forms in lanes, addresses
+    /// for native code and text for emitted Rust, all of the same bits. Of [`Op::Sin`] and [`Op::Cos`] of the same
+    /// argument, `Function::SinCos` gives both.
+    pub elementary: Option<Function>,
     /// Its value in integers, where it has one; `None` inside for overflow and division by zero.
     pub int: Option<IntValue>,
     /// Its value in extended precision.
@@ -237,6 +242,7 @@ const DEFAULT: Row = Row {
     result: N,
     commutative: false,
     value: |_| f64::NAN,
+    elementary: None,
     int: None,
     precise: |ctx, _| ctx.nan(),
     partials: &[],
@@ -346,7 +352,7 @@ operators! {
     /// Power.
     Pow {
         name: "pow", symbol: Some("**"), args: &[N, N],
-        value: |a| libm::pow(a[0], a[1]), precise: |p, a| p.pow(&a[0], &a[1]),
+        value: |a| mathfun::pow(a[0], a[1]), elementary: Some(Function::Pow), precise: |p, a| p.pow(&a[0], &a[1]),
         partials: &[
             Apply(Select, &[
                 Apply(Op::Eq, &[A1, Const(0.0)]),
@@ -380,21 +386,21 @@ operators! {
     /// Exponential.
     Exp {
         name: "exp",
-        value: |a| libm::exp(a[0]), precise: |p, a| p.exp(&a[0]),
+        value: |a| mathfun::exp(a[0]), elementary: Some(Function::Exp), precise: |p, a| p.exp(&a[0]),
         partials: &[Value],
         c: plain("exp({0})"), rust: plain("{0}.exp()")
     }
     /// exp(x) - 1, accurate near 0.
     Expm1 {
         name: "expm1",
-        value: |a| libm::expm1(a[0]), precise: |p, a| p.expm1(&a[0]),
+        value: |a| mathfun::expm1(a[0]), elementary: Some(Function::Expm1), precise: |p, a| p.expm1(&a[0]),
         partials: &[Apply(Add, &[Value, Const(1.0)])],
         c: plain("expm1({0})"), rust: plain("{0}.exp_m1()")
     }
     /// Natural logarithm.
     Log {
         name: "log",
-        value: |a| libm::log(a[0]), precise: |p, a| p.ln(&a[0]),
+        value: |a| mathfun::log(a[0]), elementary: Some(Function::Log), precise: |p, a| p.ln(&a[0]),
         partials: &[Apply(Div, &[Const(1.0), A0])],
         domain: Domain { text: "x > 0", contains: |a| a[0] > 0.0 },
         c: plain("log({0})"), rust: plain("{0}.ln()")
@@ -402,7 +408,7 @@ operators! {
     /// log(1 + x), accurate near 0.
     Log1p {
         name: "log1p",
-        value: |a| libm::log1p(a[0]), precise: |p, a| p.log1p(&a[0]),
+        value: |a| mathfun::log1p(a[0]), elementary: Some(Function::Log1p), precise: |p, a| p.log1p(&a[0]),
         partials: &[Apply(Div, &[Const(1.0), Apply(Add, &[A0, Const(1.0)])])],
         domain: Domain { text: "x > -1", contains: |a| a[0] > -1.0 },
         c: plain("log1p({0})"), rust: plain("{0}.ln_1p()")
@@ -410,14 +416,14 @@ operators! {
     /// Sine.
     Sin {
         name: "sin",
-        value: |a| libm::sin(a[0]), precise: |p, a| p.sin(&a[0]),
+        value: |a| mathfun::sin(a[0]), elementary: Some(Function::Sin), precise: |p, a| p.sin(&a[0]),
         partials: &[Apply(Cos, &[A0])],
         c: plain("sin({0})"), rust: plain("{0}.sin()")
     }
     /// Cosine.
     Cos {
         name: "cos",
-        value: |a| libm::cos(a[0]), precise: |p, a| p.cos(&a[0]),
+        value: |a| mathfun::cos(a[0]), elementary: Some(Function::Cos), precise: |p, a| p.cos(&a[0]),
         partials: &[Apply(Neg, &[Apply(Sin, &[A0])])],
         c: plain("cos({0})"), rust: plain("{0}.cos()")
     }
@@ -426,7 +432,7 @@ operators! {
         name: "tan",
         value: |a| libm::tan(a[0]), precise: |p, a| p.tan(&a[0]),
         partials: &[Apply(Add, &[Const(1.0), Apply(Mul, &[Value, Value])])],
-        domain: Domain { text: "a cosine that is not 0", contains: |a| libm::cos(a[0]).abs() > 1e-3 },
+        domain: Domain { text: "a cosine that is not 0", contains: |a| mathfun::cos(a[0]).abs() > 1e-3 },
         c: plain("tan({0})"), rust: plain("{0}.tan()")
     }
     /// Arc sine.
@@ -448,14 +454,14 @@ operators! {
     /// Arc tangent.
     Atan {
         name: "atan",
-        value: |a| libm::atan(a[0]), precise: |p, a| p.atan(&a[0]),
+        value: |a| mathfun::atan(a[0]), elementary: Some(Function::Atan), precise: |p, a| p.atan(&a[0]),
         partials: &[Apply(Div, &[Const(1.0), Apply(Add, &[Const(1.0), Apply(Mul, &[A0, A0])])])],
         c: plain("atan({0})"), rust: plain("{0}.atan()")
     }
     /// The angle of the point (x, y), arguments in the order y, x.
     Atan2 {
         name: "atan2", args: &[N, N],
-        value: |a| libm::atan2(a[0], a[1]), precise: |p, a| p.atan2(&a[0], &a[1]),
+        value: |a| mathfun::atan2(a[0], a[1]), elementary: Some(Function::Atan2), precise: |p, a| p.atan2(&a[0], &a[1]),
         partials: &[
             Apply(Div, &[A1, Apply(Add, &[Apply(Mul, &[A0, A0]), Apply(Mul, &[A1, A1])])]),
             Apply(Neg, &[Apply(Div, &[A0, Apply(Add, &[Apply(Mul, &[A0, A0]), Apply(Mul, &[A1, A1])])])]),
@@ -480,7 +486,7 @@ operators! {
     /// Hyperbolic tangent.
     Tanh {
         name: "tanh",
-        value: |a| libm::tanh(a[0]), precise: |p, a| p.tanh(&a[0]),
+        value: |a| mathfun::tanh(a[0]), elementary: Some(Function::Tanh), precise: |p, a| p.tanh(&a[0]),
         partials: &[Apply(Sub, &[Const(1.0), Apply(Mul, &[Value, Value])])],
         c: plain("tanh({0})"), rust: plain("{0}.tanh()")
     }

@@ -61,6 +61,27 @@ fn doubles_agree_with_extended_precision() {
     }
 }
 
+/// What backends take in lanes is what the row's value is.
+#[test]
+fn values_are_the_bits_of_the_elementary_functions() {
+    let mut n_elementary = 0;
+    for row in ROWS {
+        let Some(function) = row.elementary else { continue };
+        n_elementary += 1;
+        assert_eq!(function.arity(), row.args.len(), "{:?}", row.op);
+        for point in points(row.op) {
+            let mut value = [0.0];
+            match point.as_slice() {
+                [x] => chainrule_mathfun::apply1(function, &[*x], &mut value),
+                [a, b] => chainrule_mathfun::apply2(function, &[*a], &[*b], &mut value),
+                _ => panic!("{:?} has {} arguments", row.op, point.len()),
+            }
+            assert_eq!(value[0].to_bits(), row.op.value(&point).to_bits(), "{:?}{point:?}", row.op);
+        }
+    }
+    assert_eq!(n_elementary, 10);
+}
+
 #[test]
 fn partials_agree_with_central_differences_in_extended_precision() {
     let mut ctx = Precise::new();

@@ -8,6 +8,8 @@
 //! `f32`; so what C says gives what is called there.
 
 use chainrule_kernel::Signs;
+use chainrule_mathfun::Function;
+use chainrule_mathfun::source::Fma;
 use chainrule_ops::Op;
 use chainrule_text::Precision;
 
@@ -18,9 +20,14 @@ pub enum Library {
     /// another. The error function, lgamma and its derivatives, which it lacks, are from `libm`.
     #[default]
     Std,
-    /// The crate `libm`, `libm::sin(x)`: for `no_std`. With the version that Chainrule itself uses,
-    /// results are those of its interpreter bit for bit.
+    /// The crate `libm`, `libm::sin(x)`: for `no_std`. The same on every machine; the last places of functions that
+    /// Chainrule has of its own differ from its interpreter's.
     Libm,
+    /// Chainrule's own functions, whose text stands in the module: with them, and the version of `libm` that
+    /// Chainrule itself uses for the rest, results are those of its interpreter bit for bit, on every machine.
+    /// They multiply and add with one rounding: by the standard library, or by code of their own for `no_std`,
+    /// which is slower. In 32 bits they are those of `libm`.
+    Own(Fma),
 }
 
 /// How an operator is written.
@@ -30,6 +37,8 @@ pub(crate) struct Call {
     pub template: String,
     /// The definition of a function that it calls.
     pub helper: Option<String>,
+    /// The function of Chainrule's own that it calls.
+    pub elementary: Option<Function>,
 }
 
 impl Call {
@@ -46,27 +55,41 @@ impl Call {
 
 const LIBM: &str = "libm::";
 
+/// The module of Chainrule's own functions.
+pub(crate) const ELEMENTARY: &str = "elementary";
+
 /// How `op` is written.
 pub(crate) fn call(op: Op, library: Library, precision: Precision) -> Call {
     let row = op.row();
+    let own = matches!(library, Library::Own(_)) && precision == Precision::Double;
+    if let Some(function) = row.elementary.filter(|_| own) {
+        let args = if function.arity() == 2 { "{0}, {1}" } else { "{0}" };
+        let template = format!("{ELEMENTARY}::{}({args})", function.name());
+        return Call { template, helper: None, elementary: Some(function) };
+    }
     let template = match library {
-        Library::Libm if is_method(row.rust.template) => with_libm(row.c.template),
+        Library::Libm | Library::Own(_) if is_method(row.rust.template) => with_libm(row.c.template),
         _ => row.rust.template.to_owned(),
     };
-    Call { template: in_precision(&template, precision), helper: row.rust.helper.map(|h| in_precision(h, precision)) }
+    Call {
+        template: in_precision(&template, precision),
+        helper: row.rust.helper.map(|h| in_precision(h, precision)),
+        elementary: None,
+    }
 }
 
 /// A product and a sum, rounded once.
 pub(crate) fn mul_add(signs: Signs, library: Library, precision: Precision) -> Call {
-    let template = match (library, signs) {
-        (Library::Std, Signs::Plus) => "{0}.mul_add({1}, {2})",
-        (Library::Std, Signs::MinusSummand) => "{0}.mul_add({1}, -{2})",
-        (Library::Std, Signs::MinusProduct) => "(-{0}).mul_add({1}, {2})",
-        (Library::Libm, Signs::Plus) => "libm::fma({0}, {1}, {2})",
-        (Library::Libm, Signs::MinusSummand) => "libm::fma({0}, {1}, -{2})",
-        (Library::Libm, Signs::MinusProduct) => "libm::fma(-{0}, {1}, {2})",
+    let is_method = matches!(library, Library::Std | Library::Own(Fma::Standard));
+    let template = match (is_method, signs) {
+        (true, Signs::Plus) => "{0}.mul_add({1}, {2})",
+        (true, Signs::MinusSummand) => "{0}.mul_add({1}, -{2})",
+        (true, Signs::MinusProduct) => "(-{0}).mul_add({1}, {2})",
+        (false, Signs::Plus) => "libm::fma({0}, {1}, {2})",
+        (false, Signs::MinusSummand) => "libm::fma({0}, {1}, -{2})",
+        (false, Signs::MinusProduct) => "libm::fma(-{0}, {1}, {2})",
     };
-    Call { template: in_precision(template, precision), helper: None }
+    Call { template: in_precision(template, precision), helper: None, elementary: None }
 }
 
 /// Whether a method is called on an argument.
@@ -119,13 +142,19 @@ mod tests {
         assert_eq!(template(Op::Mod, Library::Libm, Precision::Single), "{0} - {1} * libm::floorf({0} / {1})");
         assert_eq!(template(Op::Abs, Library::Libm, Precision::Double), "libm::fabs({0})");
         assert_eq!(template(Op::Erf, Library::Std, Precision::Single), "libm::erff({0})");
+        for fma in [Fma::Standard, Fma::Exact] {
+            assert_eq!(template(Op::Log1p, Library::Own(fma), Precision::Double), "elementary::log1p({0})");
+            assert_eq!(template(Op::Pow, Library::Own(fma), Precision::Double), "elementary::pow({0}, {1})");
+            assert_eq!(template(Op::Log1p, Library::Own(fma), Precision::Single), "libm::log1pf({0})");
+            assert_eq!(template(Op::Cosh, Library::Own(fma), Precision::Double), "libm::cosh({0})");
+        }
         assert_eq!(template(Op::Select, Library::Libm, Precision::Single), "if {0} { {1} } else { {2} }");
     }
 
     #[test]
     fn floats_need_no_doubles_and_libm_no_std() {
         for row in ROWS {
-            for library in [Library::Std, Library::Libm] {
+            for library in [Library::Std, Library::Libm, Library::Own(Fma::Exact)] {
                 let single = call(row.op, library, Precision::Single);
                 for text in [Some(&single.template), single.helper.as_ref()].into_iter().flatten() {
                     assert!(!text.contains("f64"), "{text}");

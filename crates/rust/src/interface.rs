@@ -1,6 +1,6 @@
 //! What the caller sees: documentation, signatures, lengths of workspace, failures; and the whole module.
 
-use crate::functions::Library;
+use crate::functions::{ELEMENTARY, Library};
 use crate::language::{LEN, Needs, Rust};
 use crate::literal;
 use crate::reserved::is_reserved;
@@ -125,10 +125,9 @@ fn whole(body: &str, needs: &Needs, externals: &[(String, usize)], options: &Opt
         (true, false) => "//! Needs `std`, for the functions of its numbers.\n",
         (true, true) => "//! Needs `std`, for the functions of its numbers, and the crate `libm`.\n",
     });
-    if options.library == Library::Libm && needs.libm && options.precision == Precision::Double {
-        text.push_str(
-            "//! Results are those of Chainrule's interpreter, bit for bit, with the version of `libm` that it uses.\n",
-        );
+    if matches!(options.library, Library::Own(_)) && options.precision == Precision::Double {
+        text.push_str("//! Results are those of Chainrule's interpreter, bit for bit");
+        text.push_str(if needs.libm { ", with the version of `libm` that it uses.\n" } else { ".\n" });
     }
     if !externals.is_empty() {
         text.push_str("//!\n//! The module around this one has to provide:\n");
@@ -145,6 +144,10 @@ fn whole(body: &str, needs: &Needs, externals: &[(String, usize)], options: &Opt
     }
     text.push_str(body.trim_end());
     text.push('\n');
+    if let (Library::Own(fma), [_, ..]) = (options.library, needs.elementary.as_slice()) {
+        let functions = chainrule_mathfun::source::module(&needs.elementary, fma);
+        let _ = write!(text, "\nmod {ELEMENTARY} {{\n{functions}}}\n");
+    }
     text
 }
 

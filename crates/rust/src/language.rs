@@ -11,6 +11,8 @@ use crate::literal;
 use crate::reserved::is_reserved;
 use chainrule_base::Poly;
 use chainrule_kernel::{BufferId, Class, Place, Reg, Signs};
+use chainrule_mathfun::Function;
+use chainrule_mathfun::source::Fma;
 use chainrule_ops::{Op, Type};
 use chainrule_text::unit::Reason;
 use chainrule_text::{At, Language, Param, Piece, Precision, Terms, Unit, Whole, body, fill};
@@ -25,6 +27,8 @@ pub(crate) struct Needs {
     pub libm: bool,
     /// Methods of the standard library.
     pub std: bool,
+    /// Functions of Chainrule's own, each once, in the order of their first use.
+    pub elementary: Vec<Function>,
 }
 
 impl Needs {
@@ -32,6 +36,15 @@ impl Needs {
         let helper = helper.into();
         if !self.helpers.contains(&helper) {
             self.helpers.push(helper);
+        }
+    }
+}
+
+impl Needs {
+    fn elementary(&mut self, function: Function, library: Library) {
+        self.std |= library == Library::Own(Fma::Standard);
+        if !self.elementary.contains(&function) {
+            self.elementary.push(function);
         }
     }
 }
@@ -379,6 +392,9 @@ impl Language for Rust<'_> {
         let call = functions::call(op, self.library, self.precision);
         self.needs.libm |= call.needs_libm();
         self.needs.std |= call.needs_std();
+        if let Some(function) = call.elementary {
+            self.needs.elementary(function, self.library);
+        }
         if let Some(helper) = &call.helper {
             self.needs.helper(helper.clone());
         }

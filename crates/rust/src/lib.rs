@@ -11,7 +11,7 @@
 //! | --- | --- |
 //! | `reserved` | names that mean something in Rust |
 //! | `literal` | numbers, comments |
-//! | [`functions`] | operators: the standard library or the crate `libm`, 64 or 32 bits |
+//! | [`functions`] | operators: the standard library, the crate `libm` or Chainrule's own functions, 64 or 32 bits |
 //! | `language` | declarations, statements, functions |
 //! | `interface` | what the caller sees: documentation, lengths of workspace, failures |
 
@@ -21,6 +21,7 @@ mod language;
 mod literal;
 mod reserved;
 
+pub use chainrule_mathfun::source::Fma;
 pub use chainrule_text::Precision;
 pub use functions::Library;
 

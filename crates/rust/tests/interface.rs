@@ -13,7 +13,7 @@ use chainrule_kernel::{
     Buffer, Class, External, GraphPort, Instr, Kernel, Place, Port, Reg, Stmt, lower_function, lower_graph,
 };
 use chainrule_ops::{Op, ROWS};
-use chainrule_rust::{Library, Module, Options, Precision, emit, emit_many};
+use chainrule_rust::{Fma, Library, Module, Options, Precision, emit, emit_many};
 use std::fmt::Write;
 use support::{file, run_rust};
 
@@ -176,7 +176,7 @@ fn operators_have_the_values_of_their_rows() {
         let kernel = Kernel { name: row.name.into(), ..lower_all(&g, &roots) };
         cases.push(Case { kernel, inputs: vec![reals(&points.concat())] });
     }
-    let found = run_rust(&cases, &Options { library: Library::Libm, ..Options::default() });
+    let found = run_rust(&cases, &Options { library: Library::Own(Fma::Standard), ..Options::default() });
     for (case, found) in cases.iter().zip(&found) {
         assert_eq!(found, &interpret(case).unwrap(), "{}", case.kernel.name);
     }
@@ -504,7 +504,7 @@ fn compile_time_grows_linearly() {
 #[test]
 fn floats_are_floats_throughout() {
     let options = Options { precision: Precision::Single, ..Options::default() };
-    for library in [Library::Std, Library::Libm] {
+    for library in [Library::Std, Library::Libm, Library::Own(Fma::Exact)] {
         let options = Options { library, ..options.clone() };
         for kernel in rotation().into_iter().chain([picked_sums(), halving()]) {
             let text = emit(&kernel, &options).unwrap().text;

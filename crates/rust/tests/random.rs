@@ -10,7 +10,7 @@ use chainrule_backend_tests::rust::has_clippy;
 use chainrule_backend_tests::{exact, fused};
 use chainrule_graph::generate::Numbers;
 use chainrule_kernel::Kernel;
-use chainrule_rust::{Library, Options};
+use chainrule_rust::{Fma, Library, Options};
 use support::run_rust;
 
 #[test]
@@ -42,13 +42,15 @@ fn cuts_change_nothing() {
     }
 }
 
-/// With the library that the interpreter uses, all operators have its values.
+/// With the functions that the interpreter uses, all operators have its values.
 #[test]
-fn with_libm_all_kernels_compute_what_the_interpreter_computes_bit_for_bit() {
+fn with_our_own_functions_all_kernels_compute_what_the_interpreter_computes_bit_for_bit() {
     if !has_clippy() {
         return;
     }
     let mut cases = graphs(60, 6, Numbers::Special, 60, Kernel::clone);
     cases.extend(functions(80, 7, false, Kernel::clone));
-    assert_same(&cases, &run_rust(&cases, &Options { library: Library::Libm, ..Options::default() }));
+    for fma in [Fma::Standard, Fma::Exact] {
+        assert_same(&cases, &run_rust(&cases, &Options { library: Library::Own(fma), ..Options::default() }));
+    }
 }
