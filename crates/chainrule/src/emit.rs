@@ -7,7 +7,7 @@ use chainrule_base::Sources;
 use std::sync::Arc;
 
 pub use chainrule_c::{Batch as CBatch, Options as COptions, Precision};
-pub use chainrule_rust::{Library as RustLibrary, Options as RustOptions};
+pub use chainrule_rust::{Fma as RustFma, Library as RustLibrary, Options as RustOptions};
 
 /// A C header and the source that it declares.
 #[derive(Clone, PartialEq, Eq, Debug)]

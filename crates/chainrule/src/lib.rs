@@ -63,8 +63,8 @@ pub use chainrule_runtime::{Slice, SliceMut, Strided, StridedMut};
 pub use compiled::{Compiled, Signature, Workspace};
 pub use derive::{Derivation, Derived};
 pub use emit::{
-    CBatch, COptions, CSource, Precision, RustLibrary, RustOptions, RustSource, emit_c, emit_c_with, emit_rust,
-    format_source,
+    CBatch, COptions, CSource, Precision, RustFma, RustLibrary, RustOptions, RustSource, emit_c, emit_c_with,
+    emit_rust, format_source,
 };
 pub use engine::{Backend, CompileOptions, Level};
 pub use error::{Error, Result};

@@ -2,7 +2,7 @@
 
 use crate::request::{Derivative, Which};
 use crate::{Outcome, explain, print, progress};
-use chainrule::{CBatch, COptions, Precision, RustLibrary, RustOptions};
+use chainrule::{CBatch, COptions, Precision, RustFma, RustLibrary, RustOptions};
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -91,6 +91,10 @@ enum Library {
     Std,
     /// The crate `libm`: for `no_std`, and for the same bits everywhere.
     Libm,
+    /// Chainrule's own, whose text comes along: the bits of `chainrule run`, everywhere.
+    Own,
+    /// The same for `no_std`: slower.
+    OwnCore,
 }
 
 /// Writes code.
@@ -125,6 +129,8 @@ fn rust(options: &Rust) -> Outcome {
     let library = match options.library {
         Library::Std => RustLibrary::Std,
         Library::Libm => RustLibrary::Libm,
+        Library::Own => RustLibrary::Own(RustFma::Standard),
+        Library::OwnCore => RustLibrary::Own(RustFma::Exact),
     };
     let settings = RustOptions { precision: precision(&options.common), library, ..RustOptions::default() };
     let write = || chainrule::emit_rust(&file, &functions, &settings);
