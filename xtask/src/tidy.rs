@@ -54,6 +54,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
             "chainrule-accumulate",
             "chainrule-kernel",
             "chainrule-runtime",
+            "chainrule-native",
             "chainrule-interpret",
             "chainrule-text",
             "chainrule-c",
