@@ -56,6 +56,7 @@ impl Level {
     }
 
     /// Whether this processor has it.
+    #[cfg(any(test, target_arch = "x86_64"))]
     #[inline]
     pub(crate) fn available(self) -> bool {
         match self {

@@ -61,6 +61,20 @@ fn doubles_agree_with_extended_precision() {
     }
 }
 
+#[test]
+fn doubles_survive_extended_precision() {
+    let ctx = Precise::new();
+    for x in [5e-324, -1e-310, f64::MIN_POSITIVE, 1.0, -0.1, f64::MAX, 2.225073858507201e-308] {
+        let big = ctx.from_f64(x);
+        assert_eq!(ctx.as_f64(&big), x);
+        // Twice it, in extended precision and in doubles.
+        let twice = ctx.add(&big, &big);
+        assert_eq!(ctx.as_f64(&twice), 2.0 * x);
+    }
+    let (tiny, least) = (ctx.from_f64(5e-324), ctx.from_f64(f64::MIN_POSITIVE));
+    assert_eq!(ctx.as_f64(&ctx.div(&least, &tiny)), 2f64.powi(52));
+}
+
 /// What backends take in lanes is what the row's value is.
 #[test]
 fn values_are_the_bits_of_the_elementary_functions() {
