@@ -1,6 +1,6 @@
 //! Where the spelling of an operator, and the definition that it needs, come from.
 //!
-//! In: an operator, a [`Library`], a precision. Out: a [`Call`]: a template and the text of a helper. This
+//! In: an operator, a [`Library`], a precision. Out: a `Call`: a template and the text of a helper. This
 //! is the only place that knows the libraries.
 //!
 //! The rows of `chainrule_ops` spell operators with methods of the standard library, on `f64`, and say
