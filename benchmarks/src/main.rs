@@ -8,7 +8,9 @@ mod mathfun;
 mod memory;
 mod problems;
 mod random;
+mod rival;
 mod scale;
+mod straightline;
 mod targets;
 
 use clap::{Parser, Subcommand};
@@ -34,6 +36,8 @@ enum Command {
     Scale(scale::Options),
     /// How the time and memory of derivations grow with the problem.
     Growth(growth::Options),
+    /// Straight-line code: native beside the interpreter and beside C compilers.
+    Straightline(straightline::Options),
     /// Errors in ulp and ns per value of the elementary functions, beside the system's and the libm crate's.
     Mathfun(mathfun::Options),
 }
@@ -44,6 +48,7 @@ fn main() -> ExitCode {
         Command::Elimination(options) => elimination::run(&options),
         Command::Scale(options) => scale::run(&options),
         Command::Growth(options) => growth::run(&options),
+        Command::Straightline(options) => straightline::run(&options),
         Command::Mathfun(options) => mathfun::run(&options),
     };
     match result {

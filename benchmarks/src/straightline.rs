@@ -1,0 +1,272 @@
+//! `straightline`: straight-line code, compiled and run: native code beside the interpreter and beside C compilers
+//! on the C that Chainrule emits.
+//!
+//! All that is compared runs in this process in turn, round by round: ours, then each rival. What is
+//! printed are medians, and of a pair the median of the rounds' ratios, so that what disturbs the machine
+//! disturbs both sides.
+
+use crate::rival::Rival;
+use crate::{memory, problems, random::Random};
+use chainrule::{
+    Backend, BatchOptions, CompileOptions, Compiled, Expr, Function, Slice, SliceMut, Strided, StridedMut, vars,
+};
+use clap::Args;
+use serde_json::json;
+use std::hint::black_box;
+use std::time::Instant;
+
+/// What to measure.
+#[derive(Args)]
+pub struct Options {
+    /// The largest random program, in operations; from 100 on, ten times as many each.
+    #[arg(long, default_value_t = 1_000_000)]
+    operations: usize,
+    /// Derivative programs of `counts` besides; `none` for none.
+    #[arg(
+        long = "problem",
+        value_delimiter = ',',
+        default_value = "sh5,sh10,sh15,sh20,idf6_par,idf6_gen,idj6_par,idj6_gen,st6_par,st12_gen,st40_par,ba"
+    )]
+    problems: Vec<String>,
+    /// C compilers with their flags, where they are installed.
+    #[arg(
+        long = "rival",
+        value_delimiter = ',',
+        default_value = "gcc -O2 -march=native,clang -O1 -march=native -ffp-contract=fast"
+    )]
+    rivals: Vec<String>,
+    /// No rival compiles a program of more operations: their time grows to minutes.
+    #[arg(long, default_value_t = 20_000)]
+    rival_operations: usize,
+    /// Rounds; medians count.
+    #[arg(long, default_value_t = 15)]
+    rounds: usize,
+    /// One JSON object a line.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A random program: sums, differences and products of what was computed before, one percent sines and cosines.
+fn random_program(n: usize) -> Result<Function, chainrule::Error> {
+    let mut random = Random::new();
+    let x = vars("x", 32);
+    let mut values: Vec<Expr> = (0..32).map(|i| x[i].clone()).collect();
+    let mut used = vec![false; 32];
+    for i in 0..n {
+        let near = |random: &mut Random, values: &Vec<Expr>| values.len() - 1 - random.below(values.len().min(100));
+        let (a, b) = (near(&mut random, &values), near(&mut random, &values));
+        used[a] = true;
+        let (p, q) = (&values[a], &values[b]);
+        let value = match random.below(100) {
+            0 if i % 2 == 0 => p.sin(),
+            0 => p.cos(),
+            k => {
+                used[b] = true;
+                match k % 3 {
+                    0 => p + q,
+                    1 => p - q,
+                    _ => p * q,
+                }
+            }
+        };
+        values.push(value);
+        used.push(false);
+    }
+    let results: Vec<Expr> = values.into_iter().zip(used).skip(32).filter(|(_, used)| !used).map(|(v, _)| v).collect();
+    Function::new(&format!("random{n}"), &x, &chainrule::Vector::new(results).named("y"))
+}
+
+/// The arguments of one point.
+fn point(function: &Function) -> Vec<Vec<f64>> {
+    let element = |i: usize| 0.3 + 0.4 / (1.0 + i as f64);
+    let len = |s: &chainrule::Shape| s.extents.iter().map(|e| e.unwrap_or(1)).product::<usize>();
+    function.inputs().iter().map(|s| (0..len(s)).map(element).collect()).collect()
+}
+
+/// Something that runs one point, or several.
+struct Runner<'a> {
+    run: Box<dyn FnMut() + 'a>,
+    /// Calls a sample.
+    calls: usize,
+    /// Points a call.
+    points: usize,
+    samples: Vec<f64>,
+}
+
+impl<'a> Runner<'a> {
+    fn new(points: usize, mut run: impl FnMut() + 'a) -> Self {
+        run();
+        let start = Instant::now();
+        run();
+        let once = start.elapsed().as_secs_f64().max(1e-8);
+        let calls = ((1e-3 / once) as usize).clamp(1, 100_000);
+        Self { run: Box::new(run), calls, points, samples: Vec::new() }
+    }
+
+    /// ns a point, once more.
+    fn sample(&mut self) {
+        let start = Instant::now();
+        for _ in 0..self.calls {
+            (self.run)();
+        }
+        self.samples.push(start.elapsed().as_secs_f64() * 1e9 / (self.calls * self.points) as f64);
+    }
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// Runs one point again and again.
+fn single<'a>(compiled: &'a Compiled, point: &'a [Vec<f64>]) -> Result<Runner<'a>, chainrule::Error> {
+    let inputs: Vec<&[f64]> = point.iter().map(Vec::as_slice).collect();
+    let extents: Vec<[usize; 1]> = point.iter().map(|x| [x.len()]).collect();
+    let extents: Vec<&[usize]> = extents.iter().map(<[usize; 1]>::as_slice).collect();
+    let mut results = compiled.eval(&inputs)?;
+    let mut workspace = compiled.workspace(&extents)?;
+    Ok(Runner::new(1, move || {
+        let mut outputs: Vec<&mut [f64]> = results.iter_mut().map(Vec::as_mut_slice).collect();
+        black_box(compiled.eval_into(&inputs, &mut outputs, &mut workspace).is_ok());
+    }))
+}
+
+/// Runs a batch of `n` points, an array of structures, again and again.
+fn batch<'a>(compiled: &'a Compiled, point: &[Vec<f64>], n: usize) -> Result<Runner<'a>, chainrule::Error> {
+    let inputs: Vec<&[f64]> = point.iter().map(Vec::as_slice).collect();
+    let extents: Vec<[usize; 1]> = point.iter().map(|x| [x.len()]).collect();
+    let extents: Vec<&[usize]> = extents.iter().map(<[usize; 1]>::as_slice).collect();
+    let lens: Vec<usize> = compiled.eval(&inputs)?.iter().map(Vec::len).collect();
+    let all: Vec<Vec<f64>> = point.iter().map(|x| x.repeat(n)).collect();
+    let mut results: Vec<Vec<f64>> = lens.iter().map(|len| vec![0.0; n * len]).collect();
+    let mut workspace = compiled.workspace(&extents)?;
+    let widths: Vec<usize> = point.iter().map(Vec::len).collect();
+    Ok(Runner::new(n, move || {
+        let inputs: Vec<Strided<'_>> = all
+            .iter()
+            .zip(&widths)
+            .map(|(x, width)| Strided { data: Slice::Real(x), point: *width, element: 1 })
+            .collect();
+        let mut outputs: Vec<StridedMut<'_>> = results
+            .iter_mut()
+            .zip(&lens)
+            .map(|(y, len)| StridedMut { data: SliceMut::Real(y), point: *len, element: 1 })
+            .collect();
+        let options = BatchOptions::default();
+        black_box(compiled.eval_batch_with(n, &inputs, &mut outputs, &mut workspace, &options).is_ok());
+    }))
+}
+
+/// Prints the table.
+///
+/// # Errors
+/// When a program cannot be made or compiled.
+pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
+    let mut programs = Vec::new();
+    let mut n = 100;
+    while n <= options.operations {
+        programs.push((format!("random {n}"), random_program(n)?));
+        n *= 10;
+    }
+    for name in options.problems.iter().filter(|name| *name != "none") {
+        let problem = problems::problem(name)?;
+        let function = match problem.derivation {
+            Some(derivation) => derivation.function()?,
+            None => problem.function,
+        };
+        programs.push((name.clone(), function));
+    }
+    if !options.json {
+        println!(
+            "{:<15} {:>8} {:>9} {:>9} {:>8} {:>11} {:>10} {:>11}  rivals: compile ms, run ns, ours/rival",
+            "program", "ops", "compile", "ns/op", "bytes/op", "interpreter", "native", "lanes"
+        );
+    }
+    let (mut ratios, mut worst) = (Vec::new(), 0f64);
+    for (name, function) in programs {
+        let ratio = measure(&name, &function, options)?;
+        if let Some(ratio) = ratio {
+            ratios.push(ratio);
+            worst = worst.max(ratio);
+        }
+    }
+    if !ratios.is_empty() && !options.json {
+        let mean = (ratios.iter().map(|r: &f64| r.ln()).sum::<f64>() / ratios.len() as f64).exp();
+        println!("ours / best compiler, one point: geometric mean {mean:.3}, largest {worst:.3}");
+    }
+    Ok(())
+}
+
+fn measure(name: &str, function: &Function, options: &Options) -> Result<Option<f64>, Box<dyn std::error::Error>> {
+    let native = CompileOptions { backend: Backend::Native, ..CompileOptions::default() };
+    let interpreter = CompileOptions { backend: Backend::Interpreter, ..CompileOptions::default() };
+    let ops = function.counts().map_or(0, |c| (c.arithmetic() + c.call) as usize).max(1);
+    memory::forget_peak();
+    let mut compile_times = Vec::new();
+    for _ in 0..if ops > 50_000 { 1 } else { 7 } {
+        let start = Instant::now();
+        black_box(function.compile_with(&native)?);
+        compile_times.push(start.elapsed().as_secs_f64());
+    }
+    let peak = memory::peak();
+    let compiled = function.compile_with(&native)?;
+    let slow = function.compile_with(&interpreter)?;
+    let at = point(function);
+    let code_bytes = compiled.code().map_or(0, <[u8]>::len);
+    let mut ours = single(&compiled, &at)?;
+    let mut lanes = batch(&compiled, &at, 64)?;
+    let mut interpreted = single(&slow, &at)?;
+    let mut rivals = Vec::new();
+    if ops <= options.rival_operations {
+        for flags in &options.rivals {
+            match Rival::compile(function, flags, &at)? {
+                Some(rival) => rivals.push(rival),
+                None if !options.json => eprintln!("`{flags}` is not there"),
+                None => {}
+            }
+        }
+    }
+    let mut runners: Vec<Runner<'_>> = rivals.iter().map(|rival| Runner::new(1, || rival.run())).collect();
+    let rounds = if ops > 200_000 { 3 } else { options.rounds };
+    for _ in 0..rounds {
+        ours.sample();
+        runners.iter_mut().for_each(Runner::sample);
+        lanes.sample();
+        interpreted.sample();
+    }
+    let ratio = |runner: &Runner<'_>| {
+        let of: Vec<f64> = ours.samples.iter().zip(&runner.samples).map(|(ours, theirs)| ours / theirs).collect();
+        median(&of)
+    };
+    let ratios: Vec<f64> = runners.iter().map(ratio).collect();
+    let largest = ratios.iter().copied().fold(None, |m: Option<f64>, r| Some(m.map_or(r, |m| m.max(r))));
+    let compile = median(&compile_times);
+    let per_op = compile * 1e9 / ops as f64;
+    let (one, many, slow) = (median(&ours.samples), median(&lanes.samples), median(&interpreted.samples));
+    if options.json {
+        let rivals: Vec<_> = rivals
+            .iter()
+            .zip(&runners)
+            .zip(&ratios)
+            .map(|((rival, runner), ratio)| {
+                json!({"flags": rival.flags, "compile_s": rival.seconds, "ns": median(&runner.samples), "ratio": ratio})
+            })
+            .collect();
+        let row = json!({"program": name, "operations": ops, "compile_s": compile, "compile_ns_per_op": per_op,
+            "code_bytes": code_bytes, "interpreter_ns": slow, "native_ns": one, "lanes_ns_per_point": many,
+            "peak_mib": peak, "rivals": rivals});
+        println!("{row}");
+        return Ok(largest);
+    }
+    print!(
+        "{name:<15} {ops:>8} {:>6.3} ms {per_op:>9.0} {:>8.1} {slow:>11.1} {one:>10.1} {many:>11.1} ",
+        compile * 1e3,
+        code_bytes as f64 / ops as f64
+    );
+    for ((rival, runner), ratio) in rivals.iter().zip(&runners).zip(&ratios) {
+        print!(" | {:.0}, {:.1}, {ratio:.2}", rival.seconds * 1e3, median(&runner.samples));
+    }
+    println!();
+    Ok(largest)
+}

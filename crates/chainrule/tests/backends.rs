@@ -1,0 +1,202 @@
+//! Native code beside the interpreter: the same values, the same failures in the same words; what happens where
+//! there is no native code; batches.
+
+use chainrule::{
+    Backend, BatchOptions, CompileOptions, Compiled, Error, Function, Module, Slice, SliceMut, Strided, StridedMut,
+    UserFunction, Value, vars,
+};
+use std::ops::ControlFlow;
+
+fn with(function: &Function, backend: Backend) -> Compiled {
+    function.compile_with(&CompileOptions { backend, ..CompileOptions::default() }).unwrap()
+}
+
+/// Whether this machine has native code; tests of it say so where it has not.
+fn has_native() -> bool {
+    let x = vars("x", 1);
+    let there = with(&Function::new("f", &x, &x[0]).unwrap(), Backend::Auto).backend() == Backend::Native;
+    if !there {
+        println!("skipped: this machine has no native code");
+    }
+    there
+}
+
+fn ints(values: &[i64]) -> Value<f64> {
+    Value::Array(values.iter().map(|i| Value::Int(*i)).collect())
+}
+
+fn reals(values: &[f64]) -> Value<f64> {
+    Value::Array(values.iter().map(|x| Value::Real(*x)).collect())
+}
+
+#[test]
+fn programs_give_the_same_values_and_fail_in_the_same_words() {
+    if !has_native() {
+        return;
+    }
+    let text = "
+let gather = fun (v : [n]Double) (at : [k]Int) -> build k (fun j -> v[at[j]])
+let newton = fun (a : Double) ->
+  while (fun s -> abs (s * s - a) > 1e-12 * a) (fun s -> 0.5 * (s + a / s)) a 50
+let fibonacci = fun (n : Int) -> ifold (fun (a, b) _ -> (b, a + b)) (0, 1) n
+let quotients = fun (a : [n]Int) (b : Int) -> build n (fun i -> a[i] div b + a[i] mod b)
+let product = fun (a : [n]Int) -> ifold (fun s i -> s * a[i]) 1 n
+let clipped = fun (x : [n]Double) -> build n (fun i -> if x[i] > 1 && not (x[i] > 2) then sin x[i] else -x[i])
+let matmul = fun (a : [m][k]Double) (b : [k][n]Double) ->
+  build m (fun i -> build n (fun j -> sum k (fun l -> a[i][l] * b[l][j])))
+let counted = fun (x : [n]Double) -> ifold (fun (s, c) i -> if x[i] < 0 then (s, c + 1) else (s + x[i], c)) (0.0, 0) n
+";
+    let module = Module::from_text("programs.ft", text).unwrap();
+    let m = |rows: &[&[f64]]| Value::Array(rows.iter().map(|row| reals(row)).collect());
+    let specials = [f64::NAN, f64::INFINITY, -0.0, 1.5, 2.5, f64::MIN_POSITIVE / 4.0];
+    let cases: Vec<(&str, Vec<Value<f64>>, &str)> = vec![
+        ("gather", vec![reals(&[5.0, 6.0]), ints(&[1, 0, 1])], ""),
+        ("gather", vec![reals(&[5.0, 6.0]), ints(&[0, 2])], "the index is 2, the length 2"),
+        ("gather", vec![reals(&[5.0, 6.0]), ints(&[-1])], "the index is -1, the length 2"),
+        ("gather", vec![reals(&[]), ints(&[])], ""),
+        ("newton", vec![Value::Real(2.0)], ""),
+        ("newton", vec![Value::Real(1e300)], "the limit is 50"),
+        ("newton", vec![Value::Real(f64::NAN)], ""),
+        ("fibonacci", vec![Value::Int(90)], ""),
+        ("fibonacci", vec![Value::Int(200)], "and"),
+        ("fibonacci", vec![Value::Int(0)], ""),
+        ("quotients", vec![ints(&[7, -7, 0, i64::MAX]), Value::Int(-3)], ""),
+        ("quotients", vec![ints(&[7]), Value::Int(0)], "division by zero"),
+        ("quotients", vec![ints(&[i64::MIN]), Value::Int(-1)], "the arguments are"),
+        ("product", vec![ints(&[3, -5, 7])], ""),
+        ("product", vec![ints(&[i64::MAX, 2])], "the arguments are"),
+        ("clipped", vec![reals(&specials)], ""),
+        ("matmul", vec![m(&[&[1.0, 2.0], &[3.0, 4.0]]), m(&[&[0.5, -1.0, 2.0], &[1.0, 0.25, 8.0]])], ""),
+        ("counted", vec![reals(&[1.0, -2.0, 3.0, -4.0])], ""),
+        ("counted", vec![reals(&[])], ""),
+    ];
+    for (name, args, failure) in cases {
+        let function = module.function(name).unwrap();
+        let run = |backend| with(&function, backend).call(&args).map_err(|e| format!("{e} {e:?}"));
+        let (native, interpreted) = (run(Backend::Native), run(Backend::Interpreter));
+        assert_eq!(format!("{native:?}"), format!("{interpreted:?}"), "{name}");
+        match native {
+            Ok(_) => assert_eq!(failure, "", "{name} does not fail"),
+            Err(message) => assert!(!failure.is_empty() && message.contains(failure), "{name}: {message}"),
+        }
+    }
+}
+
+#[test]
+fn without_executable_memory_the_interpreter_runs_and_says_why() {
+    let x = vars("x", 2);
+    let f = Function::new("f", &x, &(x[0].sin() * &x[1])).unwrap();
+    let denied = CompileOptions { deny_executable: true, ..CompileOptions::default() };
+    let auto = f.compile_with(&denied).unwrap();
+    assert_eq!(auto.backend(), Backend::Interpreter);
+    let why = auto.refusal().unwrap();
+    assert_eq!(auto.eval(&[&[1.0, 2.0]]).unwrap(), f.compile().unwrap().eval(&[&[1.0, 2.0]]).unwrap());
+    if has_native() {
+        assert_eq!(why.title, "this system denies executable memory");
+        assert!(f.compile_with(&CompileOptions { backend: Backend::Native, ..denied }).is_err());
+        assert!(f.compile().unwrap().refusal().is_none());
+    }
+}
+
+#[test]
+fn panics_of_users_functions_go_on() {
+    if !has_native() {
+        return;
+    }
+    let wary = UserFunction::new("wary", 1, |x| if x[0] < 0.0 { panic!("negative") } else { x[0] + 1.0 });
+    let x = vars("x", 1);
+    let f = with(&Function::new("f", &x, &(wary.call(&[&x[0]]) * 2.0)).unwrap(), Backend::Native);
+    assert_eq!(f.eval(&[&[1.0]]).unwrap(), [[4.0]]);
+    let caught = std::panic::catch_unwind(|| f.eval(&[&[-1.0]])).unwrap_err();
+    assert_eq!(caught.downcast_ref::<&str>(), Some(&"negative"));
+    assert_eq!(f.eval(&[&[2.0]]).unwrap(), [[6.0]], "it runs on");
+}
+
+#[test]
+fn arguments_that_do_not_fit_write_nothing() {
+    let x = vars("x", 2);
+    let f = Function::new("f", &x, &(&x * 2.0).named("y")).unwrap().compile().unwrap();
+    let mut workspace = f.workspace(&[&[2]]).unwrap();
+    let mut y = [7.0; 2];
+    assert!(f.eval_into(&[&[1.0]], &mut [&mut y], &mut workspace).is_err());
+    assert!(f.eval_into(&[&[1.0, 2.0]], &mut [&mut y[..1]], &mut workspace).is_err());
+    assert!(f.eval_into(&[], &mut [&mut y], &mut workspace).is_err());
+    assert_eq!(y, [7.0; 2]);
+    let g = Function::new("g", &x, &x.norm()).unwrap().compile().unwrap();
+    assert!(g.eval_into(&[&[1.0, 2.0]], &mut [&mut y[..1]], &mut workspace).is_err(), "another function's workspace");
+    f.eval_into(&[&[f64::NAN, 2.0]], &mut [&mut y], &mut workspace).unwrap();
+    assert!(y[0].is_nan() && y[1] == 4.0);
+}
+
+#[test]
+fn batches_in_any_layout_on_any_number_of_threads_are_the_single_points() {
+    let x = vars("x", 3);
+    let f = Function::new("f", &x, &x.dot(&x).sin()).unwrap().gradient().with_value().compile().unwrap();
+    for n in [0, 1, 7, 8, 9, 100] {
+        let points: Vec<[f64; 3]> = (0..n).map(|p| [p as f64 * 0.1, 1.0 - p as f64, 0.5]).collect();
+        let expected: Vec<Vec<Vec<f64>>> = points.iter().map(|p| f.eval(&[p]).unwrap()).collect();
+        let n_results = 2;
+        for (point, element) in [(3, 1), (1, n.max(1)), (5, 1), (1, n + 3)] {
+            for threads in [1, 2, 3, 0] {
+                let mut data = vec![0.0; 5 * n + 3 * (n + 4)];
+                for (p, x) in points.iter().enumerate() {
+                    (0..3).for_each(|e| data[p * point + e * element] = x[e]);
+                }
+                let mut workspace = f.workspace(&[&[3]]).unwrap();
+                let mut results = vec![vec![f64::MAX; data.len()]; n_results];
+                let input = [Strided { data: Slice::Real(&data), point, element }];
+                let mut outputs: Vec<StridedMut<'_>> =
+                    results.iter_mut().map(|y| StridedMut { data: SliceMut::Real(y), point, element }).collect();
+                let options = BatchOptions { threads, ..BatchOptions::default() };
+                f.eval_batch_with(n, &input, &mut outputs, &mut workspace, &options).unwrap();
+                for (p, expected) in expected.iter().enumerate() {
+                    for (found, expected) in results.iter().zip(expected) {
+                        for (e, expected) in expected.iter().enumerate() {
+                            assert_eq!(found[p * point + e * element].to_bits(), expected.to_bits());
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_batch_is_observed_and_ends_when_the_observer_says_so() {
+    let x = vars("x", 1);
+    let f = Function::new("f", &x, &(&x[0] + 1.0)).unwrap().compile().unwrap();
+    let data: Vec<f64> = (0..100).map(f64::from).collect();
+    let mut y = vec![-1.0; 100];
+    let mut workspace = f.workspace(&[&[1]]).unwrap();
+    let input = [Strided { data: Slice::Real(&data), point: 1, element: 1 }];
+    let seen = std::cell::RefCell::new(Vec::new());
+    let observe = |done: usize| {
+        seen.borrow_mut().push(done);
+        if done >= 50 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let options = BatchOptions { threads: 2, observe: Some(&observe), every: 20 };
+    let mut outputs = [StridedMut { data: SliceMut::Real(&mut y), point: 1, element: 1 }];
+    let ended = f.eval_batch_with(100, &input, &mut outputs, &mut workspace, &options);
+    assert!(matches!(ended, Err(Error::Interrupted { done: 60, points: 100 })), "{ended:?}");
+    assert_eq!(*seen.borrow(), [20, 40, 60]);
+    assert!(y[..60].iter().zip(&data).all(|(y, x)| *y == x + 1.0) && y[60..].iter().all(|y| *y == -1.0));
+}
+
+#[test]
+fn batches_that_do_not_fit_are_refused() {
+    let x = vars("x", 2);
+    let f = Function::new("f", &x, &(&x * 2.0).named("y")).unwrap().compile().unwrap();
+    let mut workspace = f.workspace(&[&[2]]).unwrap();
+    let data = [1.0; 10];
+    let mut run = |n, input: (usize, usize), output: (usize, usize)| {
+        let mut y = [0.0; 10];
+        let x = [Strided { data: Slice::Real(&data), point: input.0, element: input.1 }];
+        let mut y = [StridedMut { data: SliceMut::Real(&mut y), point: output.0, element: output.1 }];
+        f.eval_batch_with(n, &x, &mut y, &mut workspace, &BatchOptions::default()).map_err(|e| e.to_string())
+    };
+    assert!(run(5, (2, 1), (2, 1)).is_ok());
+    assert!(run(5, (0, 1), (2, 1)).is_ok(), "all points share the argument");
+    assert!(run(6, (2, 1), (2, 1)).unwrap_err().contains("too few"));
+    assert!(run(5, (2, 1), (1, 1)).unwrap_err().contains("two of its elements at one place"));
+    assert!(run(5, (usize::MAX, 1), (2, 1)).unwrap_err().contains("too few"));
+}
