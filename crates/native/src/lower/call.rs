@@ -4,13 +4,22 @@
 //! memory. Functions are reached through the constants.
 
 use super::frame::{Header, lanes};
-use super::plan::{Home, NEVER, Number};
+use super::plan::{Home, Kind, NEVER, Number};
 use super::{Result, SCRATCH, Site, Writer};
 use crate::asm::{Condition, Gpr, Mem, Shape, Xmm};
 use crate::support;
 use chainrule_base::Id;
-use chainrule_kernel::{BufferId, Reg};
+use chainrule_kernel::{BufferId, Event, Instr, Reg};
+use chainrule_mathfun::{Form, Function};
 use chainrule_ops::Op;
+
+/// The other one of sine and cosine.
+#[derive(Clone, Copy)]
+struct Partner {
+    at: u32,
+    /// When the argument is used next after it.
+    next: u32,
+}
 
 impl Writer<'_> {
     fn call_address(&mut self, address: usize) {
@@ -104,9 +113,34 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// An operator by its row.
-    pub(super) fn call_op(&mut self, dst: Reg, op: Op, args: &[Reg]) -> Result<()> {
+    /// An operator that is a function: one of ours in this form, or by its row.
+    pub(super) fn call_op(&mut self, at: u32, dst: Reg, op: Op, args: &[Reg]) -> Result<()> {
+        if let Some((_, slot)) = self.pending.take_if(|(partner, _)| *partner == at) {
+            // It was computed together with its partner, which also gave the argument back if it was the last.
+            let next = self.next_use();
+            self.release(args[0], next);
+            return self.result_from_slot(dst, slot);
+        }
         self.save_masks()?;
+        let form = match self.shape {
+            Shape::One => Form::One,
+            Shape::Four => Form::Lanes4,
+            Shape::Eight => Form::Lanes8,
+        };
+        if matches!(op, Op::Sin | Op::Cos)
+            && let Some(partner) = self.partner(at, op, args[0])
+            && let Some(entry) = Function::SinCos.entry(form)
+        {
+            return self.call_sin_cos(dst, op, args[0], partner, entry as usize);
+        }
+        if let Some(entry) = op.row().elementary.and_then(|function| function.entry(form)) {
+            let from = self.arguments_to_registers(args)?;
+            self.before_call()?;
+            self.place(&from);
+            self.call_address(entry as usize);
+            self.after_call();
+            return self.result_from(dst);
+        }
         let row = op as i64;
         if self.shape == Shape::One && args.len() <= 2 {
             let from = self.arguments_to_registers(args)?;
@@ -132,6 +166,51 @@ impl Writer<'_> {
         self.call_address(support::call_row as *const () as usize);
         self.after_call();
         self.result_from_slot(dst, first)
+    }
+
+    /// The event after `at` that asks for the other one of sine and cosine of `argument`, when nothing but stores
+    /// lies between, and the place of its next uses.
+    fn partner(&self, at: u32, op: Op, argument: Reg) -> Option<Partner> {
+        let other = if op == Op::Sin { Op::Cos } else { Op::Sin };
+        // The uses of this argument and of this result.
+        let mut cursor = self.cursor + 2;
+        for (at, event) in (at + 1..).zip(&self.plan.events[at as usize..]) {
+            match event {
+                Event::Instr(Instr::Op { op, args, .. }) if *op == other && args[0] == argument => {
+                    return Some(Partner { at, next: self.plan.next.get(cursor).copied()? });
+                }
+                Event::Instr(Instr::Store { value, .. }) if self.plan.kinds[value.index()] == Kind::Real => cursor += 1,
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    /// Sine and cosine of one argument in one call: the sine comes in the first vector register, the cosine in
+    /// memory. The one that is asked for later waits in a slot.
+    fn call_sin_cos(&mut self, dst: Reg, op: Op, argument: Reg, partner: Partner, entry: usize) -> Result<()> {
+        let _ = self.next_use();
+        let x = self.in_register(argument, partner.next)?;
+        self.release(argument, partner.next);
+        let slots = match self.sin_cos_slots {
+            Some(slots) => slots,
+            None => self.registers.reserve_slots(2),
+        };
+        self.sin_cos_slots = Some(slots);
+        let (sine, cosine) = (self.frame.slot(slots), self.frame.slot(slots + 1));
+        self.before_call()?;
+        self.place(&[x]);
+        self.asm.lea(Gpr::RDI, cosine);
+        self.call_address(entry);
+        if op == Op::Sin {
+            self.pending = Some((partner.at, slots + 1));
+            self.after_call();
+            return self.result_from(dst);
+        }
+        self.pending = Some((partner.at, slots));
+        self.asm.store(self.shape, sine, Xmm(0));
+        self.after_call();
+        self.result_from_slot(dst, slots + 1)
     }
 
     /// Takes a result from the first vector register.

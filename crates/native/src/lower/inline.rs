@@ -65,10 +65,10 @@ pub(super) fn is_inline(op: Op) -> bool {
 }
 
 impl Writer<'_> {
-    pub(super) fn op(&mut self, dst: Reg, op: Op, args: &[Reg; 3]) -> Result<()> {
+    pub(super) fn op(&mut self, at: u32, dst: Reg, op: Op, args: &[Reg; 3]) -> Result<()> {
         let [a, b, c] = *args;
         match form(op) {
-            None => self.call_op(dst, op, &args[..op.arity()]),
+            None => self.call_op(at, dst, op, &args[..op.arity()]),
             Some(Form::Arith(arith, order)) => self.arith(arith, order, dst, a, b),
             Some(Form::Bits(logic, bits)) => {
                 let next = self.next_use();

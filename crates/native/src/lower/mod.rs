@@ -117,6 +117,8 @@ pub(crate) fn lower(kernel: &Kernel, level: Level, shape: Shape) -> Result<Lower
         truth_temporaries: Vec::new(),
         pinned_slots: [None; 32],
         argument_slots: None,
+        sin_cos_slots: None,
+        pending: None,
         fault: None,
     };
     writer.entry();
@@ -175,6 +177,10 @@ struct Writer<'k> {
     pinned_slots: [Option<u32>; 32],
     /// Slots for arguments of calls: the first, and how many.
     argument_slots: Option<(u32, u32)>,
+    /// A slot for a sine and one for a cosine.
+    sin_cos_slots: Option<u32>,
+    /// The event whose result a call before has left in a slot.
+    pending: Option<(u32, u32)>,
     fault: Option<&'static str>,
 }
 
@@ -234,7 +240,7 @@ impl Writer<'_> {
 
     fn instr(&mut self, at: u32, instr: &Instr) -> Result<()> {
         match instr {
-            Instr::Op { dst, op, args } => self.op(*dst, *op, args),
+            Instr::Op { dst, op, args } => self.op(at, *dst, *op, args),
             Instr::MulAdd { dst, signs, args } => self.mul_add(*dst, *signs, args),
             Instr::Const { dst, .. } => self.instr_const(at, *dst),
             Instr::Load { dst, .. } if self.kernel.regs[*dst] == Class::Real => self.instr_load(at, *dst, instr),
