@@ -1,6 +1,8 @@
 //! Native code beside the interpreter: the same values, the same failures in the same words; what happens where
 //! there is no native code; batches.
 
+#![allow(clippy::unwrap_used)] // helpers of tests
+
 use chainrule::{
     Backend, BatchOptions, CompileOptions, Compiled, Error, Function, Module, Slice, SliceMut, Strided, StridedMut,
     UserFunction, Value, vars,
@@ -39,7 +41,7 @@ let gather = fun (v : [n]Double) (at : [k]Int) -> build k (fun j -> v[at[j]])
 let newton = fun (a : Double) ->
   while (fun s -> abs (s * s - a) > 1e-12 * a) (fun s -> 0.5 * (s + a / s)) a 50
 let fibonacci = fun (n : Int) -> ifold (fun (a, b) _ -> (b, a + b)) (0, 1) n
-let quotients = fun (a : [n]Int) (b : Int) -> build n (fun i -> a[i] div b + a[i] mod b)
+let quotients = fun (a : [n]Int) (b : Int) -> build n (fun i -> div (a[i]) b + mod (a[i]) b)
 let product = fun (a : [n]Int) -> ifold (fun s i -> s * a[i]) 1 n
 let clipped = fun (x : [n]Double) -> build n (fun i -> if x[i] > 1 && not (x[i] > 2) then sin x[i] else -x[i])
 let matmul = fun (a : [m][k]Double) (b : [k][n]Double) ->
@@ -58,13 +60,13 @@ let counted = fun (x : [n]Double) -> ifold (fun (s, c) i -> if x[i] < 0 then (s,
         ("newton", vec![Value::Real(1e300)], "the limit is 50"),
         ("newton", vec![Value::Real(f64::NAN)], ""),
         ("fibonacci", vec![Value::Int(90)], ""),
-        ("fibonacci", vec![Value::Int(200)], "and"),
+        ("fibonacci", vec![Value::Int(200)], ""),
         ("fibonacci", vec![Value::Int(0)], ""),
         ("quotients", vec![ints(&[7, -7, 0, i64::MAX]), Value::Int(-3)], ""),
         ("quotients", vec![ints(&[7]), Value::Int(0)], "division by zero"),
         ("quotients", vec![ints(&[i64::MIN]), Value::Int(-1)], "the arguments are"),
         ("product", vec![ints(&[3, -5, 7])], ""),
-        ("product", vec![ints(&[i64::MAX, 2])], "the arguments are"),
+        ("product", vec![ints(&[i64::MAX, 2])], "does not fit into 64 bits"),
         ("clipped", vec![reals(&specials)], ""),
         ("matmul", vec![m(&[&[1.0, 2.0], &[3.0, 4.0]]), m(&[&[0.5, -1.0, 2.0], &[1.0, 0.25, 8.0]])], ""),
         ("counted", vec![reals(&[1.0, -2.0, 3.0, -4.0])], ""),
@@ -107,7 +109,7 @@ fn panics_of_users_functions_go_on() {
     let x = vars("x", 1);
     let f = with(&Function::new("f", &x, &(wary.call(&[&x[0]]) * 2.0)).unwrap(), Backend::Native);
     assert_eq!(f.eval(&[&[1.0]]).unwrap(), [[4.0]]);
-    let caught = std::panic::catch_unwind(|| f.eval(&[&[-1.0]])).unwrap_err();
+    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| f.eval(&[&[-1.0]]))).unwrap_err();
     assert_eq!(caught.downcast_ref::<&str>(), Some(&"negative"));
     assert_eq!(f.eval(&[&[2.0]]).unwrap(), [[6.0]], "it runs on");
 }
