@@ -46,7 +46,7 @@ pub struct Options {
     json: bool,
 }
 
-/// A random program: sums, differences and products of what was computed before, one percent sines and cosines.
+/// A random program: means, differences and products of what was computed before, one percent sines and cosines.
 fn random_program(n: usize) -> Result<Function, chainrule::Error> {
     let mut random = Random::new();
     let x = vars("x", 32);
@@ -62,9 +62,10 @@ fn random_program(n: usize) -> Result<Function, chainrule::Error> {
             0 => p.cos(),
             k => {
                 used[b] = true;
-                match k % 3 {
-                    0 => p + q,
-                    1 => p - q,
+                // Sums of what lies between -1 and 1 are halved, so that all numbers stay such.
+                match k % 4 {
+                    0 => (p + q) * 0.5,
+                    1 => (p - q) * 0.5,
                     _ => p * q,
                 }
             }

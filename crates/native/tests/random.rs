@@ -233,3 +233,39 @@ fn more_values_than_registers_and_a_hundred_thousand_operations() {
     let (graph, top) = chain(Semantics::Strict, 100_000);
     compare(&lower(&graph, &[top]), &around(&[0.7], 9)).unwrap();
 }
+
+/// Zeros among other results, which native code stores several at once: nothing else is zero, nothing outside of
+/// the output is touched.
+#[test]
+fn zeros_are_where_they_belong() {
+    const GUARD: usize = 16;
+    let mut mask = 0x9e37_79b9_7f4a_7c15_u64;
+    for n in 1..70 {
+        mask = mask.rotate_left(7).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mut graph = chainrule_graph::Graph::new(Semantics::Strict);
+        let (x, zero, negative) = (graph.input("x"), graph.constant(0.0), graph.constant(-0.0));
+        let mut last = x;
+        let mut roots = Vec::new();
+        for i in 0..n {
+            roots.push(match (mask >> (i % 61)) & 7 {
+                0..=3 => zero,
+                4 => negative,
+                _ => {
+                    last = graph.raw(chainrule_ops::Op::Sub, &[x, last]);
+                    last
+                }
+            });
+        }
+        let kernel = lower(&graph, &roots);
+        let expected = graph.f64_at(&[1.5], &roots).unwrap();
+        for program in programs(&kernel) {
+            let sizes = program.bind(&[&[1]], &[]).unwrap();
+            let mut y = vec![7.0; n + 2 * GUARD];
+            let mut workspace = Workspace::new(&program, &sizes);
+            let into = &mut [SliceMut::Real(&mut y[GUARD..GUARD + n])];
+            program.run(&sizes, &[Slice::Real(&[1.5])], into, &mut workspace).unwrap();
+            assert!(y[..GUARD].iter().chain(&y[GUARD + n..]).all(|y| *y == 7.0), "outside of {n}");
+            assert_eq!(Data::Real(y[GUARD..GUARD + n].to_vec()), Data::Real(expected.clone()));
+        }
+    }
+}

@@ -15,6 +15,7 @@
 //! | `ranges` | addresses that are proven to be inside |
 //! | `control` | loops and branches |
 //! | `call` | calls |
+//! | `zeros` | many zeros in few stores |
 //!
 //! Two walks: one backwards for the next uses, one forwards that writes. Time is linear in the kernel's
 //! size but for sorting the values that outlive their block. The code of one point and that of several
@@ -33,6 +34,7 @@ mod plan;
 mod ranges;
 mod registers;
 mod values;
+mod zeros;
 
 pub(crate) use frame::{FrameLayout, Header, Words, lanes};
 
@@ -215,7 +217,16 @@ impl Writer<'_> {
     }
 
     fn body(&mut self) -> Result<()> {
+        let mut done = 0;
         for at in 1..=self.plan.events.len() as u32 {
+            if at <= done {
+                continue;
+            }
+            done = self.zeros(at)?;
+            if at <= done {
+                self.registers.end();
+                continue;
+            }
             let event = self.plan.events[at as usize - 1];
             match event {
                 Event::Instr(instr) => {

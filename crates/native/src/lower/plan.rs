@@ -85,6 +85,8 @@ pub(super) struct Plan<'k> {
     pub next: Vec<u32>,
     /// Loads that may wait until their first use, by number of event.
     pub lazy: Vec<bool>,
+    /// The first event that writes each buffer.
+    pub first_store: Vec<u32>,
     /// By number of the opening event.
     pub loops: BTreeMap<u32, LoopPlan>,
     /// The pointer of the first buffer.
@@ -159,6 +161,7 @@ impl<'k> Plan<'k> {
         let lives = Liveness::new(kernel.regs.len(), &events);
         let survey = Survey::new(kernel, &events, &kinds);
         let (next, lazy) = next_uses(kernel, &events, &kinds);
+        let first_store = first_stores(kernel, &events);
         let mut homes = Homes::new(kernel, &events, &kinds, &lives, &survey);
         let loops = homes.loops(&kept_addresses(&events, &lives));
         let first_pointer = homes.pointers(kernel);
@@ -175,6 +178,7 @@ impl<'k> Plan<'k> {
             homes: assigned.homes,
             next,
             lazy,
+            first_store,
             loops,
             first_pointer,
             n_slots: assigned.n_slots,
@@ -317,6 +321,15 @@ impl Survey {
         this.calls.push(called);
         this
     }
+}
+
+fn first_stores(kernel: &Kernel, events: &[Event<'_>]) -> Vec<u32> {
+    let mut first = vec![NEVER; kernel.buffers.len()];
+    for (at, event) in (1u32..).zip(events) {
+        let (Event::Instr(Instr::Store { buffer, .. }) | Event::Copy { to: (buffer, _), .. }) = event else { continue };
+        first[buffer.index()] = first[buffer.index()].min(at);
+    }
+    first
 }
 
 /// See [`Plan::next`] and [`Plan::lazy`]. One walk backwards.

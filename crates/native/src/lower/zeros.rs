@@ -1,0 +1,95 @@
+//! Many zeros in few stores.
+//!
+//! A Jacobian often has more zeros than entries, and a schedule stores them one after the other. Of one point they go
+//! out four or eight in a store, which costs as much as one: it is code that large functions are bound by.
+//!
+//! A wide store may also cover what lies between zeros, where nothing of the buffer has been written yet: what it
+//! writes there is overwritten later, or was never to be defined. So it is done for the first stores to a buffer
+//! outside of loops; elsewhere only zeros that lie beside each other go together.
+
+use super::frame::lanes;
+use super::plan::{Home, NEVER};
+use super::registers::Copy;
+use super::{Result, Writer};
+use crate::asm::{Shape, Xmm};
+use crate::level::Level;
+use chainrule_base::{Id, Poly};
+use chainrule_kernel::{BufferId, Event, Instr, Reg};
+
+/// Fewer stores are not worth looking at.
+const FEW: usize = 4;
+
+impl Writer<'_> {
+    /// Writes the stores of zero to known elements of one buffer that begin with event `at`; the last event that is
+    /// done, or 0 where there is no such run.
+    pub(super) fn zeros(&mut self, at: u32) -> Result<u32> {
+        if self.shape != Shape::One {
+            return Ok(0);
+        }
+        let Some((value, buffer)) = self.zero_store(at) else { return Ok(0) };
+        let mut elements: Vec<i64> = Vec::new();
+        let mut last = at;
+        for event in &self.plan.events[at as usize - 1..] {
+            match event {
+                Event::Instr(Instr::Store { buffer: b, at, value: v }) if *b == buffer && *v == value => {
+                    let Some(element) = at.as_constant() else { break };
+                    elements.push(element);
+                    last += 1;
+                }
+                _ => break,
+            }
+        }
+        if elements.len() < FEW {
+            return Ok(0);
+        }
+        last -= 1;
+        let mut next = NEVER;
+        for _ in &elements {
+            next = self.next_use();
+        }
+        elements.sort_unstable();
+        elements.dedup();
+        let x = self.in_register(value, next)?;
+        let untouched = self.loops.is_empty() && self.plan.first_store[buffer.index()] == at;
+        let len = self.kernel.buffers[buffer].len.as_constant().filter(|_| untouched);
+        let wide = if self.level == Level::Avx512 { Shape::Eight } else { Shape::Four };
+        let width = lanes(wide) as i64;
+        let mut rest = elements.as_slice();
+        while let Some(first) = rest.first() {
+            // The register was made by `vxorps`, so its upper lanes are zero too.
+            let beside = rest.iter().zip(*first..).take_while(|(element, expected)| *element == expected).count();
+            let (start, shape) = match len {
+                Some(len) if len >= width => ((*first).min(len - width), wide),
+                _ if beside >= lanes(wide) => (*first, wide),
+                _ => (*first, Shape::One),
+            };
+            let end = start + lanes(shape) as i64;
+            self.store_zero(buffer, start, end, shape, x)?;
+            rest = &rest[rest.partition_point(|element| *element < end)..];
+        }
+        self.release(value, next);
+        Ok(last)
+    }
+
+    fn store_zero(&mut self, buffer: BufferId, start: i64, end: i64, shape: Shape, x: Xmm) -> Result<()> {
+        // Both ends are looked at, so that what lies between is inside too.
+        let _ = self.address(buffer, &Poly::constant(end - 1))?;
+        let mem = self.address(buffer, &Poly::constant(start))?;
+        self.asm.store(shape, mem, x);
+        Ok(())
+    }
+
+    /// The value and the buffer, when event `at` stores +0 to a known element.
+    fn zero_store(&self, at: u32) -> Option<(Reg, BufferId)> {
+        let Event::Instr(Instr::Store { buffer, at, value }) = self.plan.events[at as usize - 1] else { return None };
+        at.as_constant()?;
+        if self.plan.homes[value.index()] != Home::Local {
+            return None;
+        }
+        let Copy::Constant(made) = self.registers.copy(*value) else { return None };
+        match self.plan.events[made as usize - 1] {
+            Event::Instr(Instr::Const { value: zero, .. }) if zero.to_bits() == 0 => Some((*value, *buffer)),
+            _ => None,
+        }
+    }
+}
