@@ -44,6 +44,8 @@ pub struct Derived {
     pub pattern: Pattern,
     /// The derivatives, in the order of [`Pattern::coo`].
     pub nodes: Vec<NodeId>,
+    /// What was differentiated: the roots of the rows, or cheaper ones with the same values.
+    pub roots: Vec<NodeId>,
     /// How they were made.
     pub report: Report,
 }
@@ -83,7 +85,7 @@ pub fn derive(
     pairs: Option<&[(usize, usize)]>,
     options: &Options,
 ) -> Result<Derived, Diagnostic> {
-    let (program, report, nodes) = accumulate(graph, rows, columns, pairs, options)?;
+    let Accumulated { program, report, roots, nodes } = accumulate(graph, rows, columns, pairs, options)?;
     // What the graph knows to be zero only now, such as a sum that cancels, is left out too.
     let kept = |node: &NodeId| graph.as_const(*node) != Some(0.0);
     let (n_rows, n_columns) = program.shape();
@@ -94,7 +96,15 @@ pub fn derive(
         .filter(|(_, node)| kept(node))
         .map(|(entry, node)| ((entry.row, entry.column), node))
         .unzip();
-    Ok(Derived { pattern: Pattern::new(n_rows, n_columns, places), nodes, report })
+    Ok(Derived { pattern: Pattern::new(n_rows, n_columns, places), nodes, roots, report })
+}
+
+/// A program, what it differentiates, and what it becomes.
+struct Accumulated {
+    program: Program,
+    report: Report,
+    roots: Vec<NodeId>,
+    nodes: Vec<NodeId>,
 }
 
 /// The program that the strategy chooses, and its results as improved nodes. What is differentiated is
@@ -105,7 +115,7 @@ fn accumulate(
     columns: &[Column],
     pairs: Option<&[(usize, usize)]>,
     options: &Options,
-) -> Result<(Program, Report, Vec<NodeId>), Diagnostic> {
+) -> Result<Accumulated, Diagnostic> {
     let roots: Vec<NodeId> = rows.iter().flat_map(Row::roots).collect();
     let (better, improvement) = options.optimise.improve(graph, &roots, Effort::Thorough);
     if improvement.after.weight < improvement.before.weight / 10 * MUCH_SMALLER
@@ -114,7 +124,7 @@ fn accumulate(
         return Ok(improved);
     }
     let plain = accumulate_from(graph, rows, columns, pairs, options)?;
-    if better == roots || graph.reachable(&plain.2).len() > MAX_TRIED_TWICE {
+    if better == roots || graph.reachable(&plain.nodes).len() > MAX_TRIED_TWICE {
         return Ok(plain);
     }
     let Ok(improved) = accumulate_from(graph, &replaced(rows, &better), columns, pairs, options) else {
@@ -122,9 +132,10 @@ fn accumulate(
     };
     // Nobody knows here whether the function is wanted besides, so both count.
     let mut weight = |roots: &[NodeId], nodes: &[NodeId]| {
-        options.optimise.weight(graph, &[roots, nodes].concat()) + counts(graph, nodes).weight
+        options.optimise.quickly(graph, &[roots, nodes].concat()).1 + counts(graph, nodes).weight
     };
-    Ok(if weight(&better, &improved.2) < weight(&roots, &plain.2) { improved } else { plain })
+    let is_better = weight(&better, &improved.nodes) < weight(&roots, &plain.nodes);
+    Ok(if is_better { improved } else { plain })
 }
 
 /// In tenths of what it weighed.
@@ -150,7 +161,7 @@ fn accumulate_from(
     columns: &[Column],
     pairs: Option<&[(usize, usize)]>,
     options: &Options,
-) -> Result<(Program, Report, Vec<NodeId>), Diagnostic> {
+) -> Result<Accumulated, Diagnostic> {
     let mut linear = LinearGraph::build(graph, rows, columns)?;
     if let Some(pairs) = pairs {
         linear = linear.ask_only(pairs)?;
@@ -159,22 +170,32 @@ fn accumulate_from(
     // with the derivative is free.
     let roots: Vec<NodeId> = rows.iter().flat_map(Row::roots).collect();
     let mut least = u64::MAX;
+    // What programs become: theirs, the improved nodes, their weight. Different programs may become the same.
+    let mut known: Vec<(Vec<NodeId>, Vec<NodeId>, u64)> = Vec::new();
     let cost = |program: &Program| {
         let Ok(nodes) = program.replay(&linear, graph) else { return u64::MAX };
+        if let Some((_, _, weight)) = known.iter().find(|(plain, ..)| *plain == nodes) {
+            return *weight;
+        }
         let all = [&roots[..], &nodes].concat();
         let plain = counts(graph, &all).weight;
         // Improving is dear, and does not make up for much.
         if plain / 3 > least / 2 {
             return plain;
         }
-        let weight = options.optimise.weight(graph, &all);
+        let (better, weight) = options.optimise.quickly(graph, &all);
         least = least.min(weight);
+        known.push((nodes, better[roots.len()..].to_vec(), weight));
         weight
     };
     let (program, report) = options.strategy.run_by(&linear, &options.budget, cost)?;
     let nodes = program.replay(&linear, graph)?;
-    let nodes = options.optimise.improve(graph, &nodes, Effort::Quick).0;
-    Ok((program, report, nodes))
+    let nodes = match known.into_iter().find(|(plain, ..)| *plain == nodes) {
+        Some((_, better, _)) if counts(graph, &better).weight < counts(graph, &nodes).weight => better,
+        Some(_) => nodes,
+        None => options.optimise.improve(graph, &nodes, Effort::Quick).0,
+    };
+    Ok(Accumulated { program, report, roots, nodes })
 }
 
 /// The Jacobian of `roots` by `inputs`.
@@ -250,7 +271,7 @@ pub fn hessian(graph: &mut Graph, root: NodeId, inputs: &[NodeId], options: &Opt
         .zip(graph.depends_on(&gradient, inputs))
         .flat_map(|(row, depends)| depends.into_iter().filter(move |c| *c <= row).map(move |c| (row, c)))
         .collect();
-    let (program, report, nodes) = accumulate(graph, &rows, &columns, Some(&lower), options)?;
+    let Accumulated { program, report, roots, nodes } = accumulate(graph, &rows, &columns, Some(&lower), options)?;
     let mut entries: Vec<(usize, usize, NodeId)> = Vec::with_capacity(2 * nodes.len());
     for (entry, node) in program.results().iter().zip(nodes) {
         if graph.as_const(node) == Some(0.0) {
@@ -263,7 +284,7 @@ pub fn hessian(graph: &mut Graph, root: NodeId, inputs: &[NodeId], options: &Opt
     }
     entries.sort_unstable();
     let pattern = Pattern::new(inputs.len(), inputs.len(), entries.iter().map(|e| (e.0, e.1)).collect());
-    Ok(Derived { pattern, nodes: entries.into_iter().map(|e| e.2).collect(), report })
+    Ok(Derived { pattern, nodes: entries.into_iter().map(|e| e.2).collect(), roots, report })
 }
 
 /// The Hessian of `root` by `inputs` times a vector, given as (input, component): a matrix of one

@@ -7,7 +7,7 @@
 //! code that they become, and improves what it made, quickly. Whoever joins results in one function
 //! improves them together and thoroughly, so that they share what they can.
 
-use chainrule_graph::optimise::{Optimise as Factoring, optimise};
+use chainrule_graph::optimise::{Optimise as Factoring, StopReason, optimise};
 use chainrule_graph::{Graph, NodeId, NumberReport, Numbering, Semantics, counts, number};
 use chainrule_ops::Counts;
 use std::fmt;
@@ -56,7 +56,7 @@ impl fmt::Display for Improvement {
 const FACTORING_LOOKS: u64 = 600;
 
 /// and how many nodes it may look at in a large one.
-const FACTORING: u64 = 1_000_000;
+const FACTORING: u64 = 400_000;
 /// Graphs with more nodes than this below the roots are left as they are.
 const MAX_IMPROVED: usize = 200_000;
 /// Graphs with more nodes than this below the roots are compared as they are.
@@ -64,8 +64,12 @@ const MAX_COMPARED: usize = 50_000;
 /// In graphs with more nodes than this, cheaper ways are not looked for.
 const MAX_SEARCHED: u64 = 50_000;
 
-/// In graphs with more nodes than this, factoring starts only once.
-const MAX_FACTORED_TWICE: u64 = 12_000;
+/// The part of that which shows the better start,
+const PROBE: u64 = 10;
+/// and the part that must be left for another try.
+const AGAIN: u64 = 4;
+/// In hundredths of what it was, what is left where factoring finds much.
+const MUCH: u64 = 97;
 
 impl Optimise {
     /// The roots with the same values that weigh no more.
@@ -88,25 +92,47 @@ impl Optimise {
         };
         keep(&numbered.roots, numbered.report.after);
         if effort == Effort::Thorough {
-            // Factoring finds its way by chance: from what numbering made of it, and, where that costs
-            // little, from what is there.
-            let factoring = Factoring { budget: FACTORING.min(FACTORING_LOOKS * n_nodes), ..Factoring::default() };
-            let starts = [&numbered.roots, roots];
-            for start in &starts[..if n_nodes <= MAX_FACTORED_TWICE { 2 } else { 1 }] {
-                let factored = optimise(graph, start, &factoring);
+            // Factoring finds its way by chance: from what is there, and from what numbering made of it. Which
+            // of the two is the better start shows early.
+            let all = FACTORING.min(FACTORING_LOOKS * n_nodes);
+            let mut factor = |start: &[NodeId], budget, seed| {
+                let factored = optimise(graph, start, &Factoring { budget, seed, ..Factoring::default() });
                 keep(&factored.roots, factored.report.after);
+                factored
+            };
+            let (mut start, mut weight, mut next, mut left) = (roots, before.weight, roots.to_vec(), all);
+            if numbered.roots != roots {
+                let [plain, equal] = [roots, &numbered.roots].map(|start| factor(start, all / PROBE, 0));
+                left -= 2 * (all / PROBE);
+                let plain_is_better = plain.report.after.weight < equal.report.after.weight;
+                (start, weight, next) = if plain_is_better {
+                    (roots, weight, plain.roots)
+                } else {
+                    (&numbered.roots[..], equal.report.before.weight, equal.roots)
+                };
+            }
+            // Where factoring finds much and comes to an end early, it may find a better end from the same start.
+            for seed in 0.. {
+                let report = factor(&next, left, seed).report;
+                left = report.left;
+                let finds_much = report.after.weight < weight / 100 * MUCH;
+                if !finds_much || report.stop != StopReason::Settled || left < all / AGAIN {
+                    break;
+                }
+                next = start.to_vec();
             }
         }
         (best, improvement)
     }
 
-    /// What the roots would weigh, roughly: improved in one quick round.
+    /// The roots improved in one quick round, and what they weigh then.
     #[must_use]
-    pub fn weight(self, graph: &mut Graph, roots: &[NodeId]) -> u64 {
+    pub fn quickly(self, graph: &mut Graph, roots: &[NodeId]) -> (Vec<NodeId>, u64) {
         if !self.may_change(graph) {
-            return counts(graph, roots).weight;
+            return (roots.to_vec(), counts(graph, roots).weight);
         }
-        number(graph, roots, &numbering(MAX_COMPARED)).report.after.weight
+        let numbered = number(graph, roots, &numbering(MAX_COMPARED));
+        (numbered.roots, numbered.report.after.weight)
     }
 
     fn may_change(self, graph: &Graph) -> bool {
@@ -148,7 +174,7 @@ mod tests {
     fn nothing_is_changed_unasked() {
         let (mut g, roots) = twice(Semantics::Algebraic);
         assert_eq!(Optimise::Off.improve(&mut g, &roots, Effort::Thorough).0, roots);
-        assert_eq!(Optimise::Off.weight(&mut g, &roots), counts(&g, &roots).weight);
+        assert_eq!(Optimise::Off.quickly(&mut g, &roots), (roots.clone(), counts(&g, &roots).weight));
         let (mut g, roots) = twice(Semantics::Strict);
         assert_eq!(Optimise::On.improve(&mut g, &roots, Effort::Thorough).0, roots);
     }

@@ -32,10 +32,13 @@ const MEMBERS: &[Member] = &[
     Member { name: "fill-in", effort: |linear| 5 * edges(linear) },
     Member { name: "reduction", effort: |linear| 10 * edges(linear) },
     Member { name: "damage", effort: |linear| 10 * edges(linear) },
-    Member { name: "path-length", effort: |linear| edges(linear).pow(2) / 20 },
-    Member { name: "face", effort: |linear| edges(linear).pow(2) / 10 },
+    Member { name: "path-length", effort: |linear| RARE * edges(linear).pow(2) / 20 },
+    Member { name: "face", effort: |linear| RARE * edges(linear).pow(2) / 10 },
     Member { name: "chains", effort: chains_effort },
 ];
+
+/// Methods that are hardly ever best are tried where they take little: their effort counts so many times.
+const RARE: u64 = 30;
 
 fn edges(linear: &LinearGraph) -> u64 {
     linear.n_edges() as u64
@@ -49,11 +52,13 @@ fn dstar_effort(linear: &LinearGraph) -> u64 {
 
 fn chains_effort(linear: &LinearGraph) -> u64 {
     let edges = edges(linear);
-    if edges > chain::MANY as u64 { 80 * edges } else { edges * edges / 5 }
+    RARE * if edges > chain::MANY as u64 { 200 * edges } else { edges * edges }
 }
 
 /// How many programs are made into code for comparison,
 const COMPARED: usize = 4;
+/// by how many percent they may be dearer than the cheapest,
+const MARGIN: u64 = 6;
 /// and how many products they may have together.
 const COMPARED_PRODUCTS: u64 = 4_000_000;
 
@@ -74,9 +79,11 @@ pub(crate) fn programs(
     }
     programs.sort_by_key(|(idx, _)| (report.attempts[*idx].folded.weight, *idx));
     let mut products = 0;
-    let compared = programs.iter().take(COMPARED).take_while(|(_, program)| {
+    let weight = |idx: usize| report.attempts[idx].folded.weight;
+    let limit = programs.first().map_or(0, |(idx, _)| weight(*idx) + weight(*idx) * MARGIN / 100);
+    let compared = programs.iter().take(COMPARED).take_while(|(idx, program)| {
         products += program.n_products();
-        products <= COMPARED_PRODUCTS
+        products <= COMPARED_PRODUCTS && weight(*idx) <= limit
     });
     let n_compared = compared.count();
     if n_compared > 1 {

@@ -124,8 +124,9 @@ pub fn number(graph: &mut Graph, roots: &[NodeId], options: &Numbering) -> Numbe
         }
     }
     // Cheaper ways are given up where they round worse, and so is everything where values differ.
-    for max_pairs in [options.max_pairs, 0] {
-        let code = choose::choose(graph, &classes, roots, max_pairs);
+    let tries = if options.max_pairs > 0 { &[options.max_pairs, 0][..] } else { &[0] };
+    for &max_pairs in tries {
+        let code = choose::choose(graph, &classes, roots, max_pairs, before.weight);
         if !code.is_moderate() {
             continue;
         }

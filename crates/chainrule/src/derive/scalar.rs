@@ -9,6 +9,7 @@ use chainrule_accumulate::strategy::Report;
 use chainrule_accumulate::{Effort, Pattern};
 use chainrule_base::Name;
 use chainrule_graph::{Graph, NodeId};
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// What is being made.
@@ -24,6 +25,8 @@ struct Work<'a> {
     reports: Vec<Report>,
     of: Vec<Selected>,
     by: Vec<Selected>,
+    /// What was differentiated instead of nodes of the function: the same values from fewer operations.
+    improved: FxHashMap<NodeId, NodeId>,
 }
 
 impl Derivation {
@@ -40,6 +43,7 @@ impl Derivation {
             reports: Vec::new(),
             of: select(&body.outputs, self.of.as_deref(), name, "result")?,
             by: select(&body.inputs, self.by.as_deref(), name, "argument")?,
+            improved: FxHashMap::default(),
         };
         if !tells_lines {
             work.graph.forget_origins();
@@ -60,7 +64,9 @@ impl Derivation {
                 What::Order(order) => work.order(*order)?,
             }
         }
-        let roots: Vec<NodeId> = work.outputs.iter().flat_map(|port| port.nodes.iter().copied()).collect();
+        // The function and its derivative share what they can where both are made of the same nodes.
+        let shared = |id: &NodeId| work.improved.get(id).copied().unwrap_or(*id);
+        let roots: Vec<NodeId> = work.outputs.iter().flat_map(|port| port.nodes.iter().map(shared)).collect();
         let (roots, improvement) = self.optimise.improve(&mut work.graph, &roots, Effort::Thorough);
         work.graph.settle_origins(&roots);
         // Only what is asked for; inputs keep their places.
@@ -181,6 +187,7 @@ impl Work<'_> {
     ) -> Result<Vec<(usize, usize, NodeId)>> {
         let derived = jacobian(&mut self.graph, rows, columns, pairs, &self.options).map_err(Error::lone)?;
         let entries = derived.entries().collect();
+        self.improved.extend(rows.iter().copied().zip(derived.roots));
         self.reports.push(derived.report);
         Ok(entries)
     }
@@ -305,6 +312,7 @@ impl Work<'_> {
         for (row, _, node) in derived.entries() {
             tangents[row] = node;
         }
+        self.improved.extend(rows.iter().copied().zip(derived.roots));
         self.reports.push(derived.report);
         Ok(tangents)
     }
@@ -335,6 +343,7 @@ impl Work<'_> {
         for (_, column, node) in derived.entries() {
             adjoints[column] = node;
         }
+        self.improved.extend(seeds.iter().map(|(root, _)| *root).zip(derived.roots));
         self.reports.push(derived.report);
         self.add_like(&by, |s| format!("{}_adj", s.name), adjoints);
         Ok(())

@@ -46,13 +46,14 @@ const ERROR_ALLOWANCE: f64 = 2.0;
 /// Bounds of a relative error in units of roundoff, one a real model.
 type Errors = [f64; REAL_DRAWS];
 
-/// The code for `roots` after choosing ways, looking at `max_pairs` pairs of values at most.
-pub(super) fn choose(graph: &Graph, classes: &Classes, roots: &[NodeId], max_pairs: usize) -> Code {
+/// The code for `roots` after choosing ways, looking at `max_pairs` pairs of values at most; worth nothing
+/// when it weighs more than `limit`.
+pub(super) fn choose(graph: &Graph, classes: &Classes, roots: &[NodeId], max_pairs: usize, limit: u64) -> Code {
     let mut chosen: Arena<ClassId, Way> = classes.classes.as_slice().iter().map(|c| first(&c.ways)).collect();
-    let mut best = scale::code(graph, classes, &chosen, roots);
     if max_pairs == 0 {
-        return best;
+        return scale::code(graph, classes, &chosen, roots, limit);
     }
+    let mut best = scale::code(graph, classes, &chosen, roots, u64::MAX);
     let mut weight = best.weight(graph);
     let points = Points::new(&classes.classes);
     let mut limits = errors(graph, classes, &chosen);
@@ -64,7 +65,7 @@ pub(super) fn choose(graph: &Graph, classes: &Classes, roots: &[NodeId], max_pai
         let mut network = Network::new(graph, classes, &chosen, &limits, &best, roots);
         let n_changed = network.sweep(&points, sweep % 2 == 0, max_pairs / SWEEPS);
         let next = network.chosen;
-        let code = if n_changed > 0 { scale::code(graph, classes, &next, roots) } else { Code::default() };
+        let code = if n_changed > 0 { scale::code(graph, classes, &next, roots, u64::MAX) } else { Code::default() };
         let next_weight = code.weight(graph);
         if n_changed == 0 || next_weight >= weight {
             failures += 1;

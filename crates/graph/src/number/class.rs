@@ -79,17 +79,15 @@ pub(super) fn ratios(value: &Value) -> Option<[Fp; FIELD_DRAWS - 1]> {
 
 /// The factor of `value` by `unit`, whose ratios are the same, if it is one.
 pub(super) fn factor(value: &Value, unit: &Value) -> Option<Double2> {
-    let quotient = |d: usize| {
-        let (v, u) = (value.real[d], unit.real[d]);
-        (v.value / u.value, v.uncertainty() + u.uncertainty())
-    };
-    let first = quotient(0);
-    let certain = (0..REAL_DRAWS).all(|d| quotient(d).1 <= 1e-18);
-    let agree = (1..REAL_DRAWS).map(quotient).all(|other| {
-        let difference = (first.0 - other.0).high.abs();
-        difference <= (4.0 * (first.1 + other.1) + 1e-28) * first.0.high.abs()
+    let uncertainty = |d: usize| value.real[d].uncertainty() + unit.real[d].uncertainty();
+    let first = value.real[0].value / unit.real[0].value;
+    let certain = (0..REAL_DRAWS).all(|d| uncertainty(d) <= 1e-18);
+    let agree = (1..REAL_DRAWS).all(|d| {
+        let product = first * unit.real[d].value;
+        let difference = (product - value.real[d].value).high.abs();
+        difference <= (4.0 * (uncertainty(0) + uncertainty(d)) + 1e-28) * product.high.abs()
     });
-    (certain && agree && first.0.high.is_normal()).then(|| snapped(first.0))
+    (certain && agree && first.high.is_normal()).then(|| snapped(first))
 }
 
 /// The integer or the inverse of one that is meant.

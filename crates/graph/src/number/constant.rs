@@ -105,6 +105,10 @@ fn multiple(c: f64, base: f64, exact_base: Exact) -> Option<Exact> {
     }
     let unit = f64::from_bits(x.to_bits() + 1) - x;
     let (p, q) = convergent(ratio, MAX_RATIO, |p, q| {
+        // Nearly all are told apart in doubles, by far more than these round.
+        if (p as f64 / q as f64 - ratio).abs() > 8.0 * f64::EPSILON * ratio {
+            return false;
+        }
         let exact = Double2::from(b) * (p as f64).into() / (q as f64).into();
         let rounds = exact.low != 0.0;
         if rounds { (exact - x.into()).high.abs() <= 1.5 * unit } else { exact.high == x }

@@ -31,6 +31,8 @@ use smallvec::SmallVec;
 
 /// How often the code is made again from each start; once only where there are many classes.
 const ROUNDS: usize = 5;
+/// What weighs more than the limit by this part of it in the second round is not going to come below it.
+const HOPELESS: u64 = 32;
 /// How many classes are many.
 const MANY: usize = 50_000;
 /// How many wishes of a class are heard at most.
@@ -39,15 +41,22 @@ const MAX_WISHES: usize = 6;
 /// Multiples that are asked for besides those that the code needs by itself.
 type Plan = Arena<ClassId, SmallVec<[Double2; 1]>>;
 
-/// The code for `roots`, each class computed in the way `chosen`. A few sweeps, linear but for the
-/// number of multiples of a class.
-pub(super) fn code(graph: &Graph, classes: &Classes, chosen: &Arena<ClassId, Way>, roots: &[NodeId]) -> Code {
+/// The code for `roots`, each class computed in the way `chosen`; what weighs much more than `limit` is not
+/// looked at for long. A few sweeps, linear but for the number of multiples of a class.
+pub(super) fn code(
+    graph: &Graph,
+    classes: &Classes,
+    chosen: &Arena<ClassId, Way>,
+    roots: &[NodeId],
+    limit: u64,
+) -> Code {
     let needed = needed(graph, classes, chosen, roots);
     let mut best: Option<(u64, Code)> = None;
     let nothing: Plan = Arena::filled(chosen.len(), SmallVec::new());
     for start in [nothing.clone(), natural_wishes(chosen, &needed)] {
         let (mut plan, mut wishes) = (nothing.clone(), start);
-        for _ in 0..if chosen.len() > MANY { 1 } else { ROUNDS } {
+        let mut last = u64::MAX;
+        for round in 0..if chosen.len() > MANY { 1 } else { ROUNDS } {
             let code = Maker::new(graph, classes, chosen, &needed, &plan, &wishes).code(roots);
             let weight = code.weight(graph);
             extend_plan(chosen, &code, &mut plan);
@@ -61,10 +70,11 @@ pub(super) fn code(graph: &Graph, classes: &Classes, chosen: &Arena<ClassId, Way
             if is_bare {
                 return best.map(|(_, code)| code).unwrap_or_default();
             }
-            if settled {
+            let is_hopeless = round > 0 && weight - weight / HOPELESS > limit;
+            if settled || weight >= last || is_hopeless {
                 break;
             }
-            wishes = next;
+            (wishes, last) = (next, weight);
         }
     }
     best.map(|(_, code)| code).unwrap_or_default()
@@ -288,7 +298,21 @@ impl<'a> Maker<'a> {
             let missed = wishes.iter().filter(differs).filter(|w| !is_demanded(w)).count();
             unmet + missed + usize::from(!self.is_there(a, *scale * x)) + usize::from(!self.is_there(b, *scale * y))
         };
-        let Some(scale) = candidates.iter().copied().min_by_key(price) else { return };
+        // The first of the cheapest; nothing is cheaper than nothing.
+        let mut best: Option<(usize, Double2)> = None;
+        for (place, scale) in candidates.iter().enumerate() {
+            if candidates[..place].contains(scale) {
+                continue;
+            }
+            let cost = price(scale);
+            if best.is_none_or(|(least, _)| cost < least) {
+                best = Some((cost, *scale));
+            }
+            if cost == 0 {
+                break;
+            }
+        }
+        let Some((_, scale)) = best else { return };
         let (i, x_made) = self.up_to_sign(a, scale * x);
         let (j, y_made) = self.up_to_sign(b, scale * y);
         let (r, other) = (x_made / x, y_made / y);

@@ -74,8 +74,6 @@ pub(super) fn collect(graph: &Graph, roots: &[NodeId], exact: &[bool], policy: P
         sums: vec![None; graph.len()],
         settled: vec![false; graph.len()],
         terms: vec![None; graph.len()],
-        inexact: Vec::new(),
-        masked: Vec::new(),
     };
     for id in reachable.iter() {
         collector.cores[id.index()] = collector.core(id);
@@ -114,10 +112,6 @@ struct Collector<'a> {
     settled: Vec<bool>,
     /// The term of each node that has one.
     terms: Vec<Option<Term>>,
-    /// By literal: whether its value has been rounded.
-    inexact: Vec<bool>,
-    /// By literal: whether it is masked.
-    masked: Vec<bool>,
 }
 
 impl Collector<'_> {
@@ -169,13 +163,13 @@ impl Collector<'_> {
     }
 
     fn push(&mut self, form: Form, id: NodeId) -> Literal {
-        self.inexact.push(match (&form, self.graph.node(id)) {
+        self.network.inexact.push(match (&form, self.graph.node(id)) {
             (Form::Leaf(_), Node::Input(input)) => !self.exact[input.index()],
             (Form::Leaf(_), _) => false,
             (Form::Opaque(..), Node::Apply(op, _)) => op.row().cost != CostClass::Logic,
             _ => true,
         });
-        self.masked.push(self.graph.is_masked(id));
+        self.network.masked.push(self.graph.is_masked(id));
         self.network.forms.push(form)
     }
 
@@ -315,10 +309,10 @@ impl Collector<'_> {
     fn may_distribute(&self, cubes: &[Cube]) -> bool {
         let exact = |cube: &&Cube| match cube.powers.as_slice() {
             [] => true,
-            [(literal, 1)] => !self.inexact[literal.index()],
+            [(literal, 1)] => !self.network.inexact[literal.index()],
             _ => false,
         };
-        let masked = |cube: &Cube| cube.powers.iter().any(|(literal, _)| self.masked[literal.index()]);
+        let masked = |cube: &Cube| cube.powers.iter().any(|(literal, _)| self.network.masked[literal.index()]);
         cubes.iter().filter(exact).count() <= 1 && !cubes.iter().any(masked)
     }
 }

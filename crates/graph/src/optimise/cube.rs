@@ -15,12 +15,19 @@ define_id! {
 pub(super) type Powers = SmallVec<[(Literal, i32); 4]>;
 
 /// `coef` times the product of `powers`.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(PartialEq, Debug)]
 pub(super) struct Cube {
     /// A normal number.
     pub coef: f64,
     /// The product.
     pub powers: Powers,
+}
+
+/// Literals are copied as they lie in memory, which `derive` would not do.
+impl Clone for Cube {
+    fn clone(&self) -> Self {
+        Self { coef: self.coef, powers: Powers::from_slice(&self.powers) }
+    }
 }
 
 impl Cube {

@@ -179,8 +179,21 @@ impl Emitter {
 
     /// The sum of `plus`, at least one, less that of `minus`.
     fn total(&mut self, plus: &[NodeId], minus: &[NodeId]) -> NodeId {
-        let sum = plus[1..].iter().fold(plus[0], |sum, x| self.out.add(sum, *x));
-        minus.iter().fold(sum, |sum, x| self.out.sub(sum, *x))
+        let sum = plus[1..].iter().fold(plus[0], |sum, x| self.made(Op::Add, sum, *x));
+        minus.iter().fold(sum, |sum, x| self.made(Op::Sub, sum, *x))
+    }
+
+    /// `op(a, b)`, simplified; but a multiple by a number stays one, for others may use it too.
+    fn made(&mut self, op: Op, a: NodeId, b: NodeId) -> NodeId {
+        let is_multiple = |x: NodeId| match self.out.node(x) {
+            Node::Apply(Op::Mul, [y, z, _]) => self.out.as_const(y).or(self.out.as_const(z)).is_some(),
+            _ => false,
+        };
+        let is_number = [a, b].iter().any(|x| self.out.as_const(*x).is_some());
+        if a != b && !is_number && (is_multiple(a) || is_multiple(b)) {
+            return self.out.raw(op, &[a, b]);
+        }
+        self.out.apply(op, &[a, b])
     }
 
     /// A cube without its coefficient.
@@ -197,7 +210,7 @@ impl Emitter {
             let side = if divides { &mut below } else { &mut above };
             *side = Some(match *side {
                 None => power,
-                Some(product) => self.out.mul(product, power),
+                Some(product) => self.made(Op::Mul, product, power),
             });
         }
         match (above, below) {
@@ -213,9 +226,9 @@ impl Emitter {
     fn power(&mut self, base: NodeId, e: u32) -> NodeId {
         let mut power = base;
         for bit in (0..e.ilog2()).rev() {
-            power = self.out.mul(power, power);
+            power = self.out.raw(Op::Mul, &[power, power]);
             if e >> bit & 1 == 1 {
-                power = self.out.mul(power, base);
+                power = self.made(Op::Mul, power, base);
             }
         }
         power

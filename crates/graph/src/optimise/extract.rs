@@ -11,11 +11,14 @@
 //! costs what it changes. A sum of n cubes has n*(n-1)/2 pairs; in wide sums only pairs with a common
 //! literal and pairs of neighbours are looked at, a bounded number for each cube.
 
+mod local;
+mod weight;
+
 use super::cube::{Cube, Literal, Powers, common, degree, multiply, raise};
 use super::divisors::{Double, Factor, Kind, Sketch, Split, fingerprint, sketch, split};
 use super::network::{Form, Network, Weights, is_tame, is_unit};
-use chainrule_base::Arena;
-use rustc_hash::FxHashMap;
+use chainrule_base::Id;
+use hashbrown::HashTable;
 use smallvec::SmallVec;
 use std::collections::BinaryHeap;
 
@@ -34,31 +37,6 @@ pub(super) enum Preference {
     Newest,
 }
 
-/// The network with divisors extracted while they save.
-pub(super) fn extract(network: Network, preference: Preference) -> Network {
-    let mut extraction = Extraction::new(network, preference);
-    while let Some((upper, tie)) = extraction.queue.pop() {
-        let divisor = extraction.divisor_of(tie);
-        if upper != extraction.divisors[divisor as usize].queued {
-            continue;
-        }
-        extraction.divisors[divisor as usize].queued = 0;
-        let saving = extraction.saving(divisor);
-        if saving < upper && extraction.queue.peek().is_some_and(|next| *next > (saving, tie)) {
-            extraction.enqueue(divisor);
-            continue;
-        }
-        if saving <= 0 {
-            continue;
-        }
-        extraction.take(divisor);
-        while let Some(literal) = extraction.changed.pop() {
-            extraction.propagate(literal);
-        }
-    }
-    extraction.finish()
-}
-
 /// A cube, where it stands.
 #[derive(Clone, Debug)]
 struct Slot {
@@ -71,15 +49,23 @@ struct Slot {
 struct Divisor {
     kind: Kind,
     fingerprint: u64,
-    /// Slots, or pairs of slots, where it was seen; some of them have changed since.
-    places: SmallVec<[(u32, u32); 1]>,
+    /// The first of its places, in a list of them.
+    first: u32,
     /// No less than what it saves.
     upper: i64,
     /// The largest number with which it waits in the queue.
     queued: i64,
     /// What it became.
     made: Option<Box<Made>>,
+    /// The trial that logged it last.
+    logged_in: u32,
 }
+
+/// Slots, or a pair of slots, where a divisor was seen; they may have changed since.
+type Place = (u32, u32);
+
+/// The end of a list of places.
+const END: u32 = u32::MAX;
 
 #[derive(Clone, Debug)]
 struct Made {
@@ -90,72 +76,143 @@ struct Made {
     double: Option<Double>,
 }
 
-struct Extraction {
+/// The extraction of one network after the other; what it allocates it keeps for the next.
+#[derive(Default)]
+pub(super) struct Extraction {
     network: Network,
     weights: Weights,
     preference: Preference,
     slots: Vec<Slot>,
     /// By literal: the slots of its cubes.
-    members: Arena<Literal, Vec<u32>>,
+    members: Vec<Slots>,
     /// By literal: slots that had it as a factor at some time.
-    users: Arena<Literal, Vec<u32>>,
+    users: Vec<Slots>,
     divisors: Vec<Divisor>,
-    by_fingerprint: FxHashMap<u64, u32>,
+    /// Places of divisors, each with the next one of the same divisor.
+    places: Vec<(Place, u32)>,
+    /// Divisors by their fingerprints.
+    by_fingerprint: HashTable<u32>,
     queue: BinaryHeap<(i64, u32)>,
     /// Sums that may have become one literal.
     changed: Vec<Literal>,
     /// Whether all is being looked at for the first time; then the queue is filled afterwards.
     seeing: bool,
+    /// For local search.
+    trials: local::Trials,
+    /// For `weight`: the literals that the roots need, how often each is divided by, those still to be seen.
+    live: Vec<bool>,
+    n_divided: Vec<u32>,
+    stack: Vec<Literal>,
+    /// And the slots of cubes that divide.
+    dividing: Vec<u32>,
 }
 
+type Slots = SmallVec<[u32; 4]>;
+
 impl Extraction {
-    fn new(mut network: Network, preference: Preference) -> Self {
-        let n = network.forms.len();
-        let (mut slots, mut members) = (Vec::new(), Arena::filled(n, Vec::new()));
-        for literal in network.forms.ids() {
-            if let Form::Sum(cubes) = &mut network.forms[literal] {
+    /// Extracts divisors of the network while they save.
+    pub(super) fn run(&mut self, network: Network, preference: Preference) {
+        self.start(network, preference);
+        self.drain();
+    }
+
+    /// Extracts what waits in the queue while it saves.
+    fn drain(&mut self) {
+        let mut left = if self.trials.active { local::MAX_STEPS } else { usize::MAX };
+        self.propagate_changed(&mut left);
+        while let Some((upper, tie)) = self.queue.pop() {
+            let divisor = self.divisor_of(tie);
+            if upper != self.divisors[divisor as usize].queued {
+                continue;
+            }
+            self.divisors[divisor as usize].queued = 0;
+            if left == 0 || self.trials.tabu == Some(divisor) {
+                continue;
+            }
+            left -= 1;
+            self.log_divisor(divisor);
+            let mut places = self.places_of(divisor);
+            let saving = self.saving(divisor, &mut places);
+            if saving < upper && self.queue.peek().is_some_and(|next| *next > (saving, tie)) {
+                self.put_back(divisor, &places);
+                self.enqueue(divisor);
+                continue;
+            }
+            if saving <= 0 {
+                self.put_back(divisor, &places);
+                continue;
+            }
+            self.take(divisor, &places);
+            self.propagate_changed(&mut left);
+        }
+        self.trials.failed |= left == 0;
+    }
+
+    fn propagate_changed(&mut self, left: &mut usize) {
+        while let Some(literal) = self.changed.pop() {
+            if *left == 0 {
+                self.changed.clear();
+                return;
+            }
+            *left -= 1;
+            self.propagate(literal);
+        }
+    }
+
+    fn start(&mut self, network: Network, preference: Preference) {
+        self.network = network;
+        self.preference = preference;
+        let n = self.network.forms.len();
+        self.slots.clear();
+        for lists in [&mut self.members, &mut self.users] {
+            lists.clear();
+            lists.resize_with(n, Slots::new);
+        }
+        self.divisors.clear();
+        self.places.clear();
+        self.by_fingerprint.clear();
+        self.queue.clear();
+        self.changed.clear();
+        self.trials = local::Trials::default();
+        for literal in self.network.forms.ids() {
+            if let Form::Sum(cubes) = &mut self.network.forms[literal] {
                 for cube in std::mem::take(cubes) {
-                    members[literal].push(slots.len() as u32);
-                    slots.push(Slot { owner: literal, cube, alive: true });
+                    self.members[literal.index()].push(self.slots.len() as u32);
+                    self.slots.push(Slot { owner: literal, cube, alive: true });
                 }
             }
         }
-        let mut this = Self {
-            network,
-            weights: Weights::of_table(),
-            preference,
-            slots,
-            members,
-            users: Arena::filled(n, Vec::new()),
-            divisors: Vec::new(),
-            by_fingerprint: FxHashMap::default(),
-            queue: BinaryHeap::new(),
-            changed: Vec::new(),
-            seeing: true,
-        };
-        for slot in 0..this.slots.len() as u32 {
-            for (literal, _) in this.slots[slot as usize].cube.powers.clone() {
-                this.users[literal].push(slot);
+        for (slot, Slot { cube, .. }) in self.slots.iter().enumerate() {
+            for (literal, _) in &cube.powers {
+                self.users[literal.index()].push(slot as u32);
             }
         }
-        for slot in 0..this.slots.len() as u32 {
-            this.see_factors(slot, None);
-            this.see_pairs(slot, true);
+        self.seeing = true;
+        for slot in 0..self.slots.len() as u32 {
+            self.see_factors(slot, None);
+            self.see_pairs(slot, true);
         }
-        this.seeing = false;
-        for divisor in 0..this.divisors.len() as u32 {
-            this.enqueue(divisor);
+        self.seeing = false;
+        for divisor in 0..self.divisors.len() as u32 {
+            self.enqueue(divisor);
         }
-        this
     }
 
-    fn finish(mut self) -> Network {
-        for (literal, members) in self.members.iter() {
-            if let Form::Sum(cubes) = &mut self.network.forms[literal] {
-                *cubes = members.iter().map(|slot| self.slots[*slot as usize].cube.clone()).collect();
+    /// The network after [`Self::run`].
+    pub(super) fn finish(&mut self) -> Network {
+        let mut network = std::mem::take(&mut self.network);
+        let mut forms = network.forms.ids();
+        for members in &self.members {
+            let Some(literal) = forms.next() else { break };
+            if let Form::Sum(cubes) = &mut network.forms[literal] {
+                let take = |slot: &u32| {
+                    let cube = &mut self.slots[*slot as usize].cube;
+                    Cube { coef: cube.coef, powers: std::mem::take(&mut cube.powers) }
+                };
+                *cubes = members.iter().map(take).collect();
             }
         }
-        self.network
+        network
     }
 
     /// Divisors as they stand in the queue: the larger number first among equal savings.
@@ -168,23 +225,37 @@ impl Extraction {
     }
 
     /// Notes that a divisor may be extracted at a place, where it saves at most `saving`; it costs `cost`.
-    fn see(&mut self, kind: Kind, fingerprint: u64, place: (u32, u32), saving: i64, cost: i64) {
+    fn see(&mut self, kind: Kind, fingerprint: u64, place: Place, saving: i64, cost: i64) {
+        self.trials.n_seen += 1;
         let new = self.divisors.len() as u32;
-        let idx = *self.by_fingerprint.entry(fingerprint).or_insert(new);
+        let divisors = &self.divisors;
+        let found = self.by_fingerprint.entry(
+            fingerprint,
+            |idx| divisors[*idx as usize].fingerprint == fingerprint,
+            |idx| divisors[*idx as usize].fingerprint,
+        );
+        let idx = *found.or_insert(new).get();
+        let next = self.places.len() as u32;
         if idx == new {
-            let places = SmallVec::from_buf([place]);
-            self.divisors.push(Divisor { kind, fingerprint, places, upper: saving - cost, queued: 0, made: None });
-        } else if self.divisors[idx as usize].kind == kind {
-            let divisor = &mut self.divisors[idx as usize];
-            divisor.places.push(place);
+            let upper = -cost;
+            let logged_in = self.log_new_divisor();
+            self.divisors.push(Divisor { kind, fingerprint, first: END, upper, queued: 0, made: None, logged_in });
+        }
+        self.log_divisor(idx);
+        let divisor = &mut self.divisors[idx as usize];
+        if divisor.kind == kind {
+            self.places.push((place, divisor.first));
+            divisor.first = next;
             divisor.upper += saving;
         }
-        self.enqueue(idx);
+        if !self.seeing {
+            self.enqueue(idx);
+        }
     }
 
     fn enqueue(&mut self, idx: u32) {
         let divisor = &mut self.divisors[idx as usize];
-        if self.seeing || divisor.upper <= divisor.queued {
+        if divisor.upper <= divisor.queued {
             return;
         }
         divisor.queued = divisor.upper;
@@ -193,10 +264,43 @@ impl Extraction {
         self.queue.push((upper, tie));
     }
 
+    /// The places of a divisor, in order and once each.
+    fn places_of(&self, divisor: u32) -> SmallVec<[Place; 16]> {
+        let mut places = SmallVec::new();
+        let mut next = self.divisors[divisor as usize].first;
+        while next != END {
+            let (place, after) = self.places[next as usize];
+            places.push(place);
+            next = after;
+        }
+        places.sort_unstable();
+        places.dedup();
+        places
+    }
+
+    /// Keeps only these places, which are some of those that were there. A trial keeps them all: it may be taken back.
+    fn put_back(&mut self, divisor: u32, places: &[Place]) {
+        if self.trials.active {
+            return;
+        }
+        let mut next = self.divisors[divisor as usize].first;
+        let mut last = None;
+        for place in places {
+            self.places[next as usize].0 = *place;
+            last = Some(next);
+            next = self.places[next as usize].1;
+        }
+        match last {
+            Some(last) => self.places[last as usize].1 = END,
+            None => self.divisors[divisor as usize].first = END,
+        }
+    }
+
     /// Notes the divisors of one cube; with `only`, those that have this literal.
     fn see_factors(&mut self, slot: u32, only: Option<Literal>) {
-        let Cube { coef, powers } = self.slots[slot as usize].cube.clone();
-        let product_alone = degree(&powers) == 1 && self.members[self.slots[slot as usize].owner].len() == 1;
+        let Slot { owner, cube: Cube { coef, ref powers }, .. } = self.slots[slot as usize];
+        let powers: Powers = SmallVec::from_slice(powers);
+        let product_alone = degree(&powers) == 1 && self.members[owner.index()].len() == 1;
         let mul = self.weights.mul;
         let mut see = |kind, times: i32| self.see(kind, fingerprint(kind), (slot, slot), mul * i64::from(times), mul);
         for (i, &(a, e)) in powers.iter().enumerate() {
@@ -218,18 +322,25 @@ impl Extraction {
     /// Notes the divisors of a cube with the others of its sum, with later ones only where so told.
     fn see_pairs(&mut self, slot: u32, later: bool) {
         let owner = self.slots[slot as usize].owner;
-        let n = self.members[owner].len();
-        let partners: SmallVec<[u32; 64]> = if n <= WIDE {
-            self.members[owner].iter().copied().filter(|p| *p != slot && (!later || *p > slot)).collect()
-        } else {
-            self.partners(slot)
-        };
-        for partner in partners {
-            let (first, second) = (slot.min(partner), slot.max(partner));
-            if let Some(found) = self.sketch(first, second) {
-                let (saving, cost) = (self.saving_of(&found, found.coef), self.cost_of(&found, 1.0));
-                self.see(Kind::Double, found.fingerprint, (first, second), saving, cost);
+        if self.members[owner.index()].len() > WIDE {
+            for partner in self.partners(slot) {
+                self.see_pair(slot, partner);
             }
+            return;
+        }
+        for idx in 0..self.members[owner.index()].len() {
+            let partner = self.members[owner.index()][idx];
+            if partner > slot || !later && partner != slot {
+                self.see_pair(slot, partner);
+            }
+        }
+    }
+
+    fn see_pair(&mut self, slot: u32, partner: u32) {
+        let (first, second) = (slot.min(partner), slot.max(partner));
+        if let Some(found) = self.sketch(first, second) {
+            let (saving, cost) = (self.saving_of(&found, found.coef), self.cost_of(&found, 1.0));
+            self.see(Kind::Double, found.fingerprint, (first, second), saving, cost);
         }
     }
 
@@ -238,12 +349,12 @@ impl Extraction {
         let owner = self.slots[slot as usize].owner;
         let mut partners: SmallVec<[u32; 64]> = SmallVec::new();
         for (literal, _) in &self.slots[slot as usize].cube.powers {
-            let users = &self.users[*literal];
+            let users = &self.users[(*literal).index()];
             let start = users.partition_point(|u| *u <= slot);
             let same = |u: &u32| self.slots[*u as usize].owner == owner && self.slots[*u as usize].alive;
             partners.extend(users[start..].iter().copied().take(8 * PARTNERS).filter(same).take(PARTNERS));
         }
-        let members = &self.members[owner];
+        let members = &self.members[owner.index()];
         let place = members.iter().position(|m| *m == slot).unwrap_or(0);
         partners.extend(members[place + 1..].iter().copied().take(PARTNERS));
         partners.sort_unstable();
@@ -298,17 +409,19 @@ impl Extraction {
     fn has_scaled(&self, slot: u32, c: f64, factor: Factor) -> bool {
         let slot = &self.slots[slot as usize];
         let e = slot.cube.power_of(factor.0);
-        let product_alone = degree(&slot.cube.powers) == 1 && self.members[slot.owner].len() == 1;
+        let product_alone = degree(&slot.cube.powers) == 1 && self.members[slot.owner.index()].len() == 1;
         slot.alive && slot.cube.coef.abs() == c && e != 0 && (e < 0) == factor.1 && !product_alone
     }
 
     /// What extracting a divisor saves. Places where it is no more are dropped.
-    fn saving(&mut self, divisor: u32) -> i64 {
-        let Divisor { kind, fingerprint, ref mut places, ref made, .. } = self.divisors[divisor as usize];
+    fn saving(&mut self, divisor: u32, places: &mut SmallVec<[Place; 16]>) -> i64 {
+        // What was made may have been given up again, or be another literal, which may get to depend on it.
+        let gone = self.divisors[divisor as usize].made.as_ref().is_some_and(|made| self.is_void(made.literal));
+        if gone && self.trials.active {
+            self.divisors[divisor as usize].made = None;
+        }
+        let Divisor { kind, fingerprint, ref made, .. } = self.divisors[divisor as usize];
         let scale = made.as_ref().map(|m| m.scale);
-        let mut places = std::mem::take(places);
-        places.sort_unstable();
-        places.dedup();
         let mul = self.weights.mul;
         let mut saving = 0;
         match kind {
@@ -338,10 +451,17 @@ impl Extraction {
         if kind != Kind::Double && scale.is_none() {
             saving -= mul;
         }
-        let divisor = &mut self.divisors[divisor as usize];
-        divisor.places = places;
-        divisor.upper = saving;
+        self.divisors[divisor as usize].upper = saving;
         saving
+    }
+
+    /// Whether a sum has no cubes, or is a multiple of another literal.
+    fn is_void(&self, literal: Literal) -> bool {
+        match *self.members[literal.index()].as_slice() {
+            [] => true,
+            [slot] => degree(&self.slots[slot as usize].cube.powers) <= 1,
+            _ => false,
+        }
     }
 
     /// What all places of a double-cube divisor save where `scale` times it is there.
@@ -368,33 +488,28 @@ impl Extraction {
         best
     }
 
-    fn take(&mut self, divisor: u32) {
-        let places = std::mem::take(&mut self.divisors[divisor as usize].places);
-        self.divisors[divisor as usize].upper = 0;
-        match self.divisors[divisor as usize].kind {
-            Kind::Pair(a, b) => self.take_pair(divisor, a, b, &places),
-            Kind::Scaled(c, factor) => self.take_scaled(divisor, c, factor, &places),
-            Kind::Double => self.take_double(divisor, &places),
+    fn take(&mut self, divisor: u32, places: &[Place]) {
+        let taken = &mut self.divisors[divisor as usize];
+        (taken.first, taken.upper) = (END, 0);
+        match taken.kind {
+            Kind::Pair(a, b) => self.take_pair(divisor, a, b, places),
+            Kind::Scaled(c, factor) => self.take_scaled(divisor, c, factor, places),
+            Kind::Double => self.take_double(divisor, places),
         }
     }
 
     /// A new literal for a sum of cubes.
     fn make(&mut self, cubes: Vec<Cube>) -> Literal {
         let literal = self.network.forms.push(Form::Sum(Vec::new()));
-        self.members.push(Vec::new());
-        self.users.push(Vec::new());
+        self.members.push(Slots::new());
+        self.users.push(Slots::new());
         for cube in cubes {
-            let slot = self.slots.len() as u32;
-            for (factor, _) in &cube.powers {
-                self.users[*factor].push(slot);
-            }
-            self.members[literal].push(slot);
-            self.slots.push(Slot { owner: literal, cube, alive: true });
+            self.add(literal, cube);
         }
         literal
     }
 
-    fn take_pair(&mut self, divisor: u32, a: Factor, b: Factor, places: &[(u32, u32)]) {
+    fn take_pair(&mut self, divisor: u32, a: Factor, b: Factor, places: &[Place]) {
         let sign = |factor: Factor| if factor.1 { -1 } else { 1 };
         let first: Powers = SmallVec::from_slice(&[(a.0, sign(a))]);
         let powers = multiply(&first, &[(b.0, sign(b))]);
@@ -403,7 +518,7 @@ impl Extraction {
             None => {
                 // A product that is there already serves.
                 let there = places.iter().map(|p| &self.slots[p.0 as usize]).find(|slot| {
-                    slot.cube.coef == 1.0 && slot.cube.powers == powers && self.members[slot.owner].len() == 1
+                    slot.cube.coef == 1.0 && slot.cube.powers == powers && self.members[slot.owner.index()].len() == 1
                 });
                 match there.map(|slot| slot.owner) {
                     Some(owner) => owner,
@@ -424,7 +539,7 @@ impl Extraction {
         }
     }
 
-    fn take_scaled(&mut self, divisor: u32, c: f64, factor: Factor, places: &[(u32, u32)]) {
+    fn take_scaled(&mut self, divisor: u32, c: f64, factor: Factor, places: &[Place]) {
         let powers: Powers = SmallVec::from_slice(&[(factor.0, if factor.1 { -1 } else { 1 })]);
         let literal = match &self.divisors[divisor as usize].made {
             Some(made) => made.literal,
@@ -442,7 +557,7 @@ impl Extraction {
         }
     }
 
-    fn take_double(&mut self, divisor: u32, places: &[(u32, u32)]) {
+    fn take_double(&mut self, divisor: u32, places: &[Place]) {
         if self.divisors[divisor as usize].made.is_none() {
             let Some(made) = self.make_double(places) else { return };
             self.divisors[divisor as usize].made = Some(Box::new(made));
@@ -460,19 +575,18 @@ impl Extraction {
             if owner == literal || !is_tame(coef) {
                 continue;
             }
-            self.slots[second as usize].alive = false;
-            self.members[owner].retain(|m| *m != second);
+            self.remove(second);
             let powers = multiply(&found.base, &[(literal, 1)]);
             self.replace(first, Cube { coef, powers }, None);
         }
     }
 
     /// The divisor at these places as a literal: a sum that is there already, or a new one.
-    fn make_double(&mut self, places: &[(u32, u32)]) -> Option<Made> {
+    fn make_double(&mut self, places: &[Place]) -> Option<Made> {
         let double = self.split(*places.first()?)?.divisor;
         let there = places.iter().find_map(|place| {
             let owner = self.slots[place.0 as usize].owner;
-            let alone = self.members[owner].len() == 2;
+            let alone = self.members[owner.index()].len() == 2;
             let found = self.split(*place).filter(|s| alone && s.base.is_empty() && s.divisor == double)?;
             Some((found.coef, owner))
         });
@@ -481,7 +595,7 @@ impl Extraction {
             let scale = self.best_scale(&sketches).0;
             let Double { u, v, ratio } = double.clone();
             let literal = self.make(vec![Cube { coef: scale, powers: u }, Cube { coef: scale * ratio, powers: v }]);
-            for slot in self.members[literal].clone() {
+            for slot in self.members[literal.index()].clone() {
                 self.see_factors(slot, None);
             }
             (scale, literal)
@@ -492,45 +606,43 @@ impl Extraction {
     /// Puts another cube in a slot; where only factors that stand with `only` are new, says so.
     fn replace(&mut self, slot: u32, cube: Cube, only: Option<Literal>) {
         let owner = self.slots[slot as usize].owner;
-        let like = self.members[owner].iter().copied().find(|m| {
+        let like = self.members[owner.index()].iter().copied().find(|m| {
             *m != slot && self.slots[*m as usize].cube.powers == cube.powers && {
                 let sum = self.slots[*m as usize].cube.coef + cube.coef;
                 sum == 0.0 || is_tame(sum)
             }
         });
         if let Some(like) = like {
-            self.slots[slot as usize].alive = false;
-            self.members[owner].retain(|m| *m != slot);
+            self.remove(slot);
             let mut sum = self.slots[like as usize].cube.clone();
             sum.coef += cube.coef;
             if sum.coef == 0.0 {
-                self.slots[like as usize].alive = false;
-                self.members[owner].retain(|m| *m != like);
+                self.remove(like);
             } else {
                 self.replace(like, sum, None);
             }
             return;
         }
-        let old = std::mem::replace(&mut self.slots[slot as usize].cube, cube);
-        let (_, new, _) = common(&self.slots[slot as usize].cube.powers.clone(), &old.powers);
+        let old = self.put(slot, cube);
+        let (_, new, _) = common(&self.slots[slot as usize].cube.powers, &old.powers);
         for (literal, _) in new {
-            self.users[literal].push(slot);
+            self.use_in(literal, slot);
         }
         self.see_factors(slot, only);
         self.see_pairs(slot, false);
-        if self.members[owner].len() == 1 {
+        if self.members[owner.index()].len() == 1 {
             self.changed.push(owner);
         }
     }
 
     /// Where a sum has become one literal, that literal stands for it in other cubes.
     fn propagate(&mut self, literal: Literal) {
-        let &[member] = self.members[literal].as_slice() else { return };
+        let &[member] = self.members[literal.index()].as_slice() else { return };
         let Some((coef, target)) = self.slots[member as usize].cube.as_literal() else { return };
-        if !is_unit(coef) {
+        if !is_unit(coef) || target == literal {
             return;
         }
-        let users = self.users[literal].clone();
+        let users = self.users[literal.index()].clone();
         for slot in users {
             let Cube { coef: old_coef, powers } = self.slots[slot as usize].cube.clone();
             let e = powers.iter().find(|p| p.0 == literal).map_or(0, |p| p.1);

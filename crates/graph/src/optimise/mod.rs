@@ -9,7 +9,7 @@
 //! | `network` | every value as a leaf, an opaque operation, or a sum of cubes |
 //! | `collect` | a graph as a network: association is free; what may be multiplied out |
 //! | `divisors` | what cubes and pairs of cubes have in common |
-//! | `extract` | greedy extraction, the largest saving first |
+//! | `extract` | greedy extraction, the largest saving first; what that weighs; local search from there |
 //! | [`check`] | both sides compared, exactly and in doubles |
 //! | `signs` | the direction of each sum, such that few negations survive |
 //! | `emit` | a network as a graph: signs, reciprocals, powers |
@@ -20,8 +20,9 @@
 //! products over the Boolean ring become sums of products over the reals.
 //!
 //! A round collects the graph into a network, extracts what is common, and makes a graph of it again.
-//! Rounds differ in what they collect across shared nodes; a round is kept only when the whole weighs
-//! less than before, so the total never rises.
+//! Rounds differ in what they collect across shared nodes; local search then puts single divisors back and extracts
+//! others. A graph is made only of a network that weighs less than what there is, and kept only if it does, too, so
+//! the total never rises.
 
 pub mod check;
 mod collect;
@@ -36,10 +37,10 @@ mod window;
 use crate::evaluate::counts;
 use crate::graph::{Graph, Node, NodeId, Semantics};
 use chainrule_base::Id;
-use chainrule_ops::Counts;
+use chainrule_ops::{Counts, Op};
 use collect::{Choice, Policy, collect};
 use emit::emit;
-use extract::{Preference, extract};
+use extract::{Extraction, Preference};
 use signs::choose_signs;
 use smallvec::SmallVec;
 use window::{Order, Part, remade, sweep};
@@ -47,22 +48,25 @@ use window::{Order, Part, remade, sweep};
 /// How much is tried.
 #[derive(Clone, Copy, Debug)]
 pub struct Optimise {
-    /// How many nodes may be looked at altogether: each round looks at all. There is a first round in any case.
+    /// How many nodes may be looked at altogether: each round looks at all, local search at some. There is a first
+    /// round in any case.
     pub budget: u64,
     /// How many nodes a window has: smaller graphs are searched as a whole, larger ones in windows.
     pub window: usize,
+    /// What chance starts from: other seeds may find other ways.
+    pub seed: u64,
 }
 
 impl Optimise {
-    /// Half a second's work.
-    pub const DEFAULT_BUDGET: u64 = 1_000_000;
+    /// A fifth of a second's work.
+    pub const DEFAULT_BUDGET: u64 = 250_000;
     /// Large enough for what belongs together, small enough for many tries.
     pub const DEFAULT_WINDOW: usize = 400;
 }
 
 impl Default for Optimise {
     fn default() -> Self {
-        Self { budget: Self::DEFAULT_BUDGET, window: Self::DEFAULT_WINDOW }
+        Self { budget: Self::DEFAULT_BUDGET, window: Self::DEFAULT_WINDOW, seed: 0 }
     }
 }
 
@@ -86,6 +90,8 @@ pub struct Report {
     pub after: Counts,
     /// How many rounds there were, those included that were not kept.
     pub rounds: usize,
+    /// What is left of the budget.
+    pub left: u64,
     /// Why there were no more.
     pub stop: StopReason,
 }
@@ -118,7 +124,7 @@ pub fn optimise(graph: &mut Graph, roots: &[NodeId], options: &Optimise) -> Opti
     let before = counts(graph, roots);
     let unresolved = graph.reachable(roots).iter().any(|id| matches!(graph.node(id), Node::Derivative(_)));
     if graph.semantics() == Semantics::Strict || unresolved {
-        let report = Report { before, after: before, rounds: 0, stop: StopReason::NotAllowed };
+        let report = Report { before, after: before, rounds: 0, left: options.budget, stop: StopReason::NotAllowed };
         return Optimised { roots: roots.to_vec(), report };
     }
     let (extracted, extracted_roots) = graph.extract(roots);
@@ -128,21 +134,32 @@ pub fn optimise(graph: &mut Graph, roots: &[NodeId], options: &Optimise) -> Opti
     let found = transplant(graph, &search.part.graph, &search.part.roots);
     let after = counts(graph, &found);
     let (roots, after) = if after.weight < before.weight { (found, after) } else { (roots.to_vec(), before) };
-    Optimised { roots, report: Report { before, after, rounds: search.rounds, stop } }
+    Optimised { roots, report: Report { before, after, rounds: search.rounds, left: search.budget, stop } }
 }
 
 struct Search {
     part: Part,
     weight: u64,
+    /// The weight without negations: what a network must weigh less than.
+    bare: u64,
     rounds: usize,
     budget: u64,
     window: usize,
+    seed: u64,
     /// Whether there is a first round whatever the budget.
     whole: bool,
+    /// What rounds are made with.
+    extraction: Box<Extraction>,
 }
 
 /// Rounds with a random choice without a saving, before the search in a window ends.
-const PATIENCE: usize = 24;
+const PATIENCE: usize = 8;
+
+/// Turns of local search without a saving, before it ends.
+const LOCAL_PATIENCE: usize = 1;
+
+/// How often all is tried without a saving.
+const SETTLED: usize = 2;
 
 /// Larger graphs have rounds in windows of so many nodes instead of rounds on the whole.
 const WHOLE: usize = 30_000;
@@ -151,15 +168,16 @@ const PRODUCTS: Policy = Policy { shared_products: true, shared_sums: None };
 
 impl Search {
     fn new(part: Part, options: &Optimise) -> Self {
-        let weight = counts(&part.graph, &part.roots).weight;
-        Self { part, weight, rounds: 0, budget: options.budget, window: options.window.max(2), whole: true }
+        let Optimise { budget, seed, .. } = *options;
+        let window = options.window.max(2);
+        let (weight, bare) = weights(&part.graph, &part.roots);
+        Self { part, weight, bare, rounds: 0, budget, window, seed, whole: true, extraction: Box::default() }
     }
 
-    /// Rounds on the whole, then on windows of it, until neither saves.
+    /// Rounds and local search on the whole, then rounds on windows of it, until neither saves.
     fn run(&mut self) -> StopReason {
-        let mut sweeps = 0;
         let orders = [Order::DepthFirst, Order::Levels, Order::Heights];
-        let mut since = 0;
+        let (mut sweeps, mut since) = (0, 0);
         loop {
             let before = self.weight;
             if self.part.graph.len() > WHOLE {
@@ -168,25 +186,28 @@ impl Search {
                         _ = search.round(PRODUCTS, Preference::Oldest);
                     });
                 }
-            } else if !self.rounds_of_choice() {
+            } else if !self.rounds_of_choice() || !self.local_rounds() {
                 return StopReason::Budget;
             }
             if self.part.graph.len() <= self.window {
-                return if self.rounds_at_random() { StopReason::Settled } else { StopReason::Budget };
-            }
-            let sizes = (self.window * (1 + sweeps % 5) / 5, self.window);
-            self.sweep(orders[sweeps % 3], sizes, |search| {
-                search.whole = false;
-                if search.rounds_of_choice() {
-                    search.rounds_at_random();
+                if !self.rounds_at_random() {
+                    return StopReason::Budget;
                 }
-            });
+            } else {
+                let sizes = (self.window * (1 + sweeps % 5) / 5, self.window);
+                self.sweep(orders[sweeps % 3], sizes, |search| {
+                    search.whole = false;
+                    if search.rounds_of_choice() {
+                        search.rounds_at_random();
+                    }
+                });
+            }
             if self.budget == 0 {
                 return StopReason::Budget;
             }
             sweeps += 1;
             since = if self.weight < before { 0 } else { since + 1 };
-            if since == orders.len() {
+            if since == SETTLED {
                 return StopReason::Settled;
             }
         }
@@ -214,7 +235,7 @@ impl Search {
 
     /// Rounds in which sums chosen at random are multiplied out; false when the budget is spent.
     fn rounds_at_random(&mut self) -> bool {
-        let (mut since, mut seed) = (0, 0);
+        let (mut since, mut seed) = (0, 64 * self.seed);
         while since < PATIENCE {
             seed += 1;
             let choice = Choice { seed, one_in: 1 + seed % 7, max_cubes: 2 + (seed % 3) as usize };
@@ -229,20 +250,47 @@ impl Search {
         true
     }
 
+    /// Local search while it saves; false when the budget is spent.
+    fn local_rounds(&mut self) -> bool {
+        loop {
+            let n = self.part.graph.len() as u64;
+            if self.budget < n {
+                self.budget = 0;
+                return false;
+            }
+            self.budget -= n;
+            self.rounds += 1;
+            let seed = self.rounds as u64 + self.seed;
+            let Part { graph, roots, exact } = &self.part;
+            let policy = if seed.is_multiple_of(2) { PLAIN } else { PRODUCTS };
+            let preference = if seed % 4 < 2 { Preference::Oldest } else { Preference::Newest };
+            self.extraction.run(collect(graph, roots, exact, policy), preference);
+            self.extraction.search(seed << 32 | self.rounds as u64, LOCAL_PATIENCE, &mut self.budget);
+            if !self.keep_if_better() {
+                return true;
+            }
+            if !self.rounds_of_choice() {
+                return false;
+            }
+        }
+    }
+
     /// Each window by itself.
     fn sweep(&mut self, order: Order, sizes: (usize, usize), rounds_of: impl Fn(&mut Search)) {
-        let Self { part, rounds, budget, window, .. } = self;
+        let Self { part, rounds, budget, window, seed, extraction, .. } = self;
         let (graph, roots) = sweep(&part.graph, &part.roots, order, sizes, |part| {
-            let mut search = Search::new(part, &Optimise { budget: *budget, window: *window });
+            let mut search = Search::new(part, &Optimise { budget: *budget, window: *window, seed: *seed });
             let before = search.weight;
+            std::mem::swap(extraction, &mut search.extraction);
             rounds_of(&mut search);
+            std::mem::swap(extraction, &mut search.extraction);
             (*rounds, *budget) = (*rounds + search.rounds, search.budget);
             (search.weight < before).then_some((search.part.graph, search.part.roots))
         });
         let weight = counts(&graph, &roots).weight;
         if weight < self.weight {
             (self.part.graph, self.part.roots) = graph.extract(&roots);
-            self.weight = weight;
+            (self.weight, self.bare) = weights(&self.part.graph, &self.part.roots);
         }
     }
 
@@ -257,17 +305,33 @@ impl Search {
         self.budget = self.budget.saturating_sub(n);
         self.rounds += 1;
         let Part { graph, roots, exact } = &self.part;
-        let mut network = extract(collect(graph, roots, exact, policy), preference);
+        self.extraction.run(collect(graph, roots, exact, policy), preference);
+        Some(self.keep_if_better())
+    }
+
+    /// Makes a graph of what was extracted, if that weighs less.
+    fn keep_if_better(&mut self) -> bool {
+        let Part { graph, .. } = &self.part;
+        if self.extraction.weight(graph) >= self.bare {
+            return false;
+        }
+        let mut network = self.extraction.finish();
         choose_signs(&mut network);
-        let Some((graph, roots)) = emit(&network, graph) else { return Some(false) };
-        let weight = counts(&graph, &roots).weight;
+        let Some((graph, roots)) = emit(&network, graph) else { return false };
+        let (weight, bare) = weights(&graph, &roots);
         if weight >= self.weight {
-            return Some(false);
+            return false;
         }
         (self.part.graph, self.part.roots) = graph.extract(&roots);
-        self.weight = weight;
-        Some(true)
+        (self.weight, self.bare) = (weight, bare);
+        true
     }
+}
+
+/// What the roots weigh, and what they weigh without negations.
+fn weights(graph: &Graph, roots: &[NodeId]) -> (u64, u64) {
+    let counts = counts(graph, roots);
+    (counts.weight, counts.weight - counts.neg * u64::from(Op::Neg.row().weight))
 }
 
 /// The nodes of `roots` in `graph` exactly as they stand in `other`, which has the same inputs and functions.

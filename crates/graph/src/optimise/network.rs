@@ -38,6 +38,10 @@ pub(super) struct Network {
     pub forms: Arena<Literal, Form>,
     /// What is wanted.
     pub roots: Vec<Term>,
+    /// By literal: whether its value has been rounded. Literals beyond are sums and products.
+    pub inexact: Vec<bool>,
+    /// By literal: whether it is masked.
+    pub masked: Vec<bool>,
 }
 
 /// What operations weigh, from the table of operators.
@@ -49,12 +53,14 @@ pub(super) struct Weights {
     pub mul: i64,
 }
 
-impl Weights {
-    /// Those of the table.
-    pub fn of_table() -> Self {
+/// Those of the table.
+impl Default for Weights {
+    fn default() -> Self {
         Self { add: i64::from(Op::Add.row().weight), mul: i64::from(Op::Mul.row().weight) }
     }
+}
 
+impl Weights {
     /// What a cube of this degree costs.
     pub fn cube(self, coef: f64, degree: u32) -> i64 {
         if degree == 0 {
