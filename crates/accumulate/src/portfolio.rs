@@ -142,10 +142,7 @@ mod tests {
         assert_eq!(names(&path(100), 100), [&cheap[..], &["dstar", "dstar-highest"]].concat());
         // What does not fit is passed over.
         assert_eq!(names(&path(100), 99), [&cheap[..], &["dstar"]].concat());
-        assert_eq!(
-            names(&path(100), 1200),
-            [&cheap[..], &["dstar", "dstar-highest", "fill-in", "path-length"]].concat()
-        );
+        assert_eq!(names(&path(100), 1200), [&cheap[..], &["dstar", "dstar-highest", "fill-in"]].concat());
     }
 
     #[test]
