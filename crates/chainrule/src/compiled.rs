@@ -10,7 +10,6 @@ use chainrule_graph::Semantics;
 use chainrule_ir::{Size, Type, Value};
 use chainrule_kernel::{GraphPort, Kernel, contract, lower_function, lower_graph};
 use chainrule_runtime::{Slice, SliceMut, Strided, StridedMut};
-use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// A function that runs: as native code where the machine has it, else in the interpreter, with the same
@@ -184,15 +183,14 @@ impl Compiled {
         Ok(outputs)
     }
 
-    /// Writes the results at `inputs` to `outputs`, in memory made before. Allocates nothing but the
-    /// lists of slices.
+    /// Writes the results at `inputs` to `outputs`, in memory made before. Native code allocates
+    /// nothing.
     ///
     /// # Errors
     /// When a length is wrong, or the program fails; nothing outside of `outputs` is written.
     pub fn eval_into(&self, inputs: &[&[f64]], outputs: &mut [&mut [f64]], workspace: &mut Workspace) -> Result<()> {
-        let inputs: SmallVec<[Slice<'_>; 8]> = inputs.iter().map(|x| Slice::Real(x)).collect();
-        let mut outputs: SmallVec<[SliceMut<'_>; 8]> = outputs.iter_mut().map(|y| SliceMut::Real(y)).collect();
-        self.engine.run(&workspace.sizes, &inputs, &mut outputs, &mut workspace.memory).map_err(|e| self.failed(e))
+        let run = self.engine.run_reals(&workspace.sizes, inputs, outputs, &mut workspace.memory);
+        run.map_err(|e| self.failed(e))
     }
 
     /// The results at many points at once: each argument and each result is an array of points, one

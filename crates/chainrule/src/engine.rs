@@ -165,6 +165,26 @@ impl Engine {
         }
     }
 
+    /// The same for doubles alone.
+    #[inline]
+    pub(crate) fn run_reals(
+        &self,
+        sizes: &Sizes,
+        inputs: &[&[f64]],
+        outputs: &mut [&mut [f64]],
+        memory: &mut Memory,
+    ) -> std::result::Result<(), RunError> {
+        match (self, memory) {
+            #[cfg(all(target_arch = "x86_64", unix))]
+            (Self::Native(program), Memory::Native(memory)) => program.run_reals(sizes, inputs, outputs, memory),
+            (_, memory) => {
+                let inputs: Vec<Slice<'_>> = inputs.iter().map(|x| Slice::Real(x)).collect();
+                let mut outputs: Vec<SliceMut<'_>> = outputs.iter_mut().map(|y| SliceMut::Real(y)).collect();
+                self.run(sizes, &inputs, &mut outputs, memory)
+            }
+        }
+    }
+
     /// How many points run at once in a batch.
     pub(crate) fn lanes(&self, sizes: &Sizes) -> usize {
         match self {

@@ -12,7 +12,15 @@ pub(crate) fn pack<const W: usize>(tile: &mut [f64], data: &[f64], shape: (usize
     if n == 0 {
         return;
     }
-    for (e, lanes) in tile.as_chunks_mut::<W>().0.iter_mut().enumerate() {
+    let mut done = 0;
+    if element == 1 && n == W {
+        let len = tile.len() / W;
+        // A batch of structures: squares of four points and four elements are turned.
+        done = len - len % 4;
+        // SAFETY: a program is made for a level that the processor has, and all levels have AVX.
+        unsafe { turn_in::<W>(tile, data, first * point, point, done) };
+    }
+    for (e, lanes) in tile.as_chunks_mut::<W>().0.iter_mut().enumerate().skip(done) {
         let start = first * point + e * element;
         if point == 1 && n == W {
             lanes.copy_from_slice(&data[start..start + W]);
@@ -22,6 +30,63 @@ pub(crate) fn pack<const W: usize>(tile: &mut [f64], data: &[f64], shape: (usize
             }
         }
     }
+}
+
+/// The first `done` elements of `W` points, from `data[start]` on, into the lanes of `tile`, in squares.
+#[target_feature(enable = "avx")]
+fn turn_in<const W: usize>(tile: &mut [f64], data: &[f64], start: usize, point: usize, done: usize) {
+    for lane in (0..W).step_by(4) {
+        for e in (0..done).step_by(4) {
+            let rows = std::array::from_fn(|l| {
+                let at = start + (lane + l) * point + e;
+                data[at..at + 4].try_into().unwrap_or([0.0; 4])
+            });
+            for (i, column) in transposed(rows).into_iter().enumerate() {
+                let at = (e + i) * W + lane;
+                tile[at..at + 4].copy_from_slice(&column);
+            }
+        }
+    }
+}
+
+/// The other way.
+///
+/// # Safety
+/// All elements that are written are inside of what `data` points to, and nobody else writes them.
+#[target_feature(enable = "avx")]
+unsafe fn turn_out<const W: usize>(tile: &[f64], data: *mut f64, start: usize, point: usize, done: usize) {
+    for lane in (0..W).step_by(4) {
+        for e in (0..done).step_by(4) {
+            let rows = std::array::from_fn(|i| {
+                let at = (e + i) * W + lane;
+                tile[at..at + 4].try_into().unwrap_or([0.0; 4])
+            });
+            for (l, column) in transposed(rows).into_iter().enumerate() {
+                let at = start + (lane + l) * point + e;
+                // SAFETY: the caller's promise.
+                unsafe { data.add(at).cast::<[f64; 4]>().write_unaligned(column) };
+            }
+        }
+    }
+}
+
+/// Rows become columns.
+#[target_feature(enable = "avx")]
+#[inline]
+fn transposed(rows: [[f64; 4]; 4]) -> [[f64; 4]; 4] {
+    use std::arch::x86_64::{__m256d, _mm256_permute2f128_pd, _mm256_unpackhi_pd, _mm256_unpacklo_pd};
+    // SAFETY: four doubles are four doubles.
+    let [a, b, c, d] = rows.map(|row| unsafe { std::mem::transmute::<[f64; 4], __m256d>(row) });
+    let (low, high) =
+        ((_mm256_unpacklo_pd(a, b), _mm256_unpacklo_pd(c, d)), (_mm256_unpackhi_pd(a, b), _mm256_unpackhi_pd(c, d)));
+    let columns = [
+        _mm256_permute2f128_pd::<0x20>(low.0, low.1),
+        _mm256_permute2f128_pd::<0x20>(high.0, high.1),
+        _mm256_permute2f128_pd::<0x31>(low.0, low.1),
+        _mm256_permute2f128_pd::<0x31>(high.0, high.1),
+    ];
+    // SAFETY: as above.
+    columns.map(|column| unsafe { std::mem::transmute::<__m256d, [f64; 4]>(column) })
 }
 
 /// An output of many points that several threads write, each to points of its own.
@@ -69,11 +134,17 @@ impl<'a> Shared<'a> {
         }
         let last = (first + n - 1) * self.point + (chunks.len() - 1) * self.element;
         assert!(last < self.len, "an output as long as its strides ask for");
-        for (e, lanes) in chunks.iter().enumerate() {
+        let mut done = 0;
+        if self.element == 1 && n == W {
+            done = chunks.len() - chunks.len() % 4;
+            // SAFETY: all are at most `last`, which is inside; the points are this thread's. All levels have AVX.
+            unsafe { turn_out::<W>(tile, data, first * self.point, self.point, done) };
+        }
+        for (e, lanes) in chunks.iter().enumerate().skip(done) {
             let start = first * self.point + e * self.element;
             if self.point == 1 && n == W {
                 // SAFETY: `start + W - 1 <= last`, which is inside; the points are this thread's.
-                unsafe { data.add(start).cast::<[f64; W]>().write(*lanes) };
+                unsafe { data.add(start).cast::<[f64; W]>().write_unaligned(*lanes) };
             } else {
                 for (l, from) in lanes.iter().take(n).enumerate() {
                     // SAFETY: as above.
