@@ -40,10 +40,8 @@ pub(crate) fn definitions(lanes: usize, precision: Precision) -> String {
     format!(
         "#define CR_LANES {lanes}\n\
          #ifdef __GNUC__\n\
-         #ifndef __clang__\n\
          /* All functions that pass vectors are static. */\n\
          #pragma GCC diagnostic ignored \"-Wpsabi\"\n\
-         #endif\n\
          typedef {real} cr_v {};\n\
          typedef {mask} cr_m {};\n\
          #define CR_V(x) ((cr_v){{{each}}})\n\
