@@ -8,7 +8,7 @@
 //! | [`data`] | arguments and results that own their elements |
 //! | [`case`] | a kernel with arguments; the interpreter's results |
 //! | [`generate`] | random kernels: from graphs, from functions, from functions that move arrays about |
-//! | [`exact`] | kernels without operators whose last places differ from library to library, products fused or not |
+//! | [`mod@exact`] | kernels without operators whose last places differ from library to library, products fused or not |
 //! | [`c`], [`rust`] | emitted text, compiled and run with all its cases in one program |
 
 #![allow(clippy::unwrap_used)] // helpers of tests

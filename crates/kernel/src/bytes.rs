@@ -105,7 +105,7 @@ pub fn write(kernel: &Kernel, writer: &mut Writer, say: &mut Say<'_>) -> Result<
     encode::kernel(kernel, writer, say)
 }
 
-/// Reads what [`write`] wrote, and verifies it.
+/// Reads what [`write()`] wrote, and verifies it.
 ///
 /// # Errors
 /// As [`from_bytes`].

@@ -11,7 +11,7 @@
 //! | [`pieces`] | cutting long code into functions; values that live across cuts |
 //! | [`precision`] | numbers of 64 or 32 bits |
 //! | [`names`] | identifiers, each of which means one thing |
-//! | [`unit`] | names, parameters and reasons to fail of one kernel |
+//! | [`mod@unit`] | names, parameters and reasons to fail of one kernel |
 //! | [`external`] | users' functions, which emitted code calls |
 //! | [`language`] | what differs from one language to another |
 //! | [`body`] | statements |
