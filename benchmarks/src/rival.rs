@@ -78,7 +78,9 @@ fn caller(file: &str, c_function: &str, function: &Function, point: &[Vec<f64>])
     for (i, x) in point.iter().enumerate() {
         let numbers: Vec<String> = x.iter().map(|x| format!("{x:?}")).collect();
         text += &format!("static double argument{i}[{}] = {{{}}};\n", x.len().max(1), numbers.join(", "));
-        arguments.push(format!("argument{i}"));
+        // A scalar is passed as a number.
+        let is_scalar = function.inputs().get(i).is_some_and(|shape| shape.extents.is_empty());
+        arguments.push(if is_scalar { format!("argument{i}[0]") } else { format!("argument{i}") });
     }
     for (i, shape) in function.outputs().iter().enumerate() {
         let len: usize = shape.extents.iter().map(|e| e.unwrap_or(1)).product();
