@@ -12,7 +12,7 @@ use crate::bytecode::{Code, Slot, ZERO, varies};
 use chainrule_base::{Diagnostic, Id, Poly};
 use chainrule_kernel::addresses::{kept_addresses, split_constant};
 use chainrule_kernel::liveness::{Liveness, varying};
-use chainrule_kernel::{Carried, Class, Event, Instr, Kernel, Reg, events};
+use chainrule_kernel::{Carried, Class, Event, Instr, Kernel, Move, Reg, events, moves};
 use chainrule_ops::{Op, Type};
 use std::collections::BTreeMap;
 
@@ -456,49 +456,30 @@ impl Compiler<'_> {
     /// Moves what was computed for the next iteration, all at once: one may be the other's old value.
     fn next_iteration(&mut self, carried: &[Carried]) -> Result<(), Diagnostic> {
         for class in [Class::Real, Class::Int] {
-            let mut source: BTreeMap<Slot, Slot> = BTreeMap::new();
-            let mut readers: BTreeMap<Slot, u32> = BTreeMap::new();
+            let mut pairs = Vec::new();
             for c in carried.iter().filter(|c| self.kernel.regs[c.var] == class) {
-                let (d, a) = (self.read(c.var, class)?, self.read(c.next, class)?);
-                if d != a {
-                    source.insert(d, a);
-                    *readers.entry(a).or_insert(0) += 1;
-                }
+                pairs.push((self.read(c.var, class)?, self.read(c.next, class)?));
             }
-            let mut ready: Vec<Slot> = source.keys().copied().filter(|d| !readers.contains_key(d)).collect();
-            loop {
-                while let Some(d) = ready.pop() {
-                    let Some(a) = source.remove(&d) else { continue };
-                    self.emit_move(class, d, a);
-                    if let Some(n) = readers.get_mut(&a) {
-                        *n -= 1;
-                        if *n == 0 {
-                            readers.remove(&a);
-                            if source.contains_key(&a) {
-                                ready.push(a);
-                            }
+            let mut saved = Slot::MAX;
+            for step in moves(pairs) {
+                match step {
+                    Move::Direct { to, from } => self.emit_move(class, to, from),
+                    Move::Save(from) => {
+                        saved = match class {
+                            Class::Real => self.reals.take(),
+                            Class::Int if varies(from) => 2 * self.mixed.take() + 1,
+                            Class::Int => 2 * self.uniform.take(),
+                        };
+                        self.emit_move(class, saved, from);
+                    }
+                    Move::Restore(to) => {
+                        self.emit_move(class, to, saved);
+                        match class {
+                            Class::Real => self.reals.free.push(saved),
+                            Class::Int if varies(saved) => self.mixed.free.push(saved / 2),
+                            Class::Int => self.uniform.free.push(saved / 2),
                         }
                     }
-                }
-                // Cycles are left: save one value, whose single reader takes it from there.
-                let Some(saved) = source.keys().next().copied() else { break };
-                let temp = match class {
-                    Class::Real => self.reals.take(),
-                    Class::Int if varies(saved) => 2 * self.mixed.take() + 1,
-                    Class::Int => 2 * self.uniform.take(),
-                };
-                self.emit_move(class, temp, saved);
-                let reader = source.iter().find(|(_, a)| **a == saved).map(|(d, _)| *d);
-                if let Some(reader) = reader {
-                    source.insert(reader, temp);
-                }
-                readers.remove(&saved);
-                readers.insert(temp, 1);
-                ready.push(saved);
-                match class {
-                    Class::Real => self.reals.free.push(temp),
-                    Class::Int if varies(temp) => self.mixed.free.push(temp / 2),
-                    Class::Int => self.uniform.free.push(temp / 2),
                 }
             }
         }

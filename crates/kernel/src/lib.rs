@@ -11,6 +11,7 @@
 //! | [`addresses`] | what of an address stays the same in a loop, for backends |
 //! | [`liveness`] | lives of registers, for backends |
 //! | [`bytes`] | a kernel as bytes and back |
+//! | [`mod@moves`] | moves that happen all at once, for backends |
 //! | [`mod@verify`] | its invariants, checked |
 //! | [`mod@check_layout`] | its memory plan, checked for given sizes |
 //! | [`mod@print`] | its listing |
@@ -30,6 +31,7 @@ pub mod from_ir;
 pub mod kernel;
 pub mod liveness;
 mod memory;
+pub mod moves;
 pub mod print;
 pub mod verify;
 
@@ -44,4 +46,5 @@ pub use kernel::{
     SizeParam, SizeSource, Stmt,
 };
 pub use liveness::Liveness;
+pub use moves::{Move, moves};
 pub use verify::verify;

@@ -4,12 +4,11 @@
 //! What a loop carries, and what a branch results in, changes at once: moves that would overwrite what
 //! another still reads go through a temporary.
 
-use super::plan::{Home, Kind, LoopPlan};
+use super::plan::{Home, LoopPlan};
 use super::{OpenLoop, Result, SCRATCH, Site, Writer, bug};
-use crate::asm::{Alu, Condition, Xmm};
+use crate::asm::{Alu, Condition};
 use chainrule_base::{Id, Poly};
-use chainrule_kernel::{BufferId, Event, Reg};
-use std::collections::BTreeMap;
+use chainrule_kernel::{BufferId, Event, Move, Reg, moves};
 
 impl Writer<'_> {
     pub(super) fn control(&mut self, at: u32, event: &Event<'_>) -> Result<()> {
@@ -120,55 +119,28 @@ impl Writer<'_> {
 
     /// Moves values from place to place, all at once.
     fn moves(&mut self, pairs: impl Iterator<Item = (Reg, Reg)>) -> Result<()> {
-        let mut source: BTreeMap<Home, (Home, Kind)> = BTreeMap::new();
-        let mut readers: BTreeMap<Home, u32> = BTreeMap::new();
-        for (d, a) in pairs {
-            let (to, from) = (self.plan.homes[d.index()], self.plan.homes[a.index()]);
-            if to != from && to != Home::Local {
-                source.insert(to, (from, self.plan.kinds[d.index()]));
-                *readers.entry(from).or_insert(0) += 1;
-            }
-        }
-        let mut ready: Vec<Home> = source.keys().copied().filter(|d| !readers.contains_key(d)).collect();
-        let mut saved_xmm: Option<Xmm> = None;
-        loop {
-            while let Some(d) = ready.pop() {
-                let Some((a, _)) = source.remove(&d) else { continue };
-                self.move_home(d, a)?;
-                if let Some(n) = readers.get_mut(&a) {
-                    *n -= 1;
-                    if *n == 0 {
-                        readers.remove(&a);
-                        if source.contains_key(&a) {
-                            ready.push(a);
-                        }
+        let home = |r: Reg| self.plan.homes[r.index()];
+        let pairs = pairs.map(|(to, from)| (home(to), home(from)));
+        let steps = moves(pairs.filter(|(to, _)| *to != Home::Local));
+        let mut saved = Home::Gpr(SCRATCH[2]);
+        for step in steps {
+            match step {
+                Move::Direct { to, from } => self.move_home(to, from)?,
+                Move::Save(from) => {
+                    saved = match from {
+                        Home::Gpr(_) | Home::Word(_) => Home::Gpr(SCRATCH[2]),
+                        _ => Home::Xmm(self.temporary()?),
+                    };
+                    self.move_home(saved, from)?;
+                }
+                Move::Restore(to) => {
+                    self.move_home(to, saved)?;
+                    if let Home::Xmm(x) = saved {
+                        self.registers.give_back(x);
+                        self.registers.unlock(x);
                     }
                 }
             }
-            // Cycles are left: one value goes to a temporary, and its one reader takes it from there.
-            let Some((saved, (_, kind))) = source.iter().next().map(|(d, s)| (*d, *s)) else { break };
-            let temporary = match kind {
-                Kind::Int => Home::Gpr(SCRATCH[2]),
-                Kind::Real | Kind::Truth => {
-                    let x = match saved_xmm {
-                        Some(x) => x,
-                        None => self.temporary()?,
-                    };
-                    saved_xmm = Some(x);
-                    Home::Xmm(x)
-                }
-            };
-            self.move_home(temporary, saved)?;
-            if let Some((_, from)) = source.iter_mut().map(|(d, (from, _))| (d, from)).find(|(_, from)| **from == saved)
-            {
-                *from = temporary;
-            }
-            readers.remove(&saved);
-            readers.insert(temporary, 1);
-            ready.push(saved);
-        }
-        if let Some(x) = saved_xmm {
-            self.registers.give_back(x);
         }
         self.registers.end();
         Ok(())
