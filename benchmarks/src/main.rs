@@ -1,10 +1,12 @@
 //! Chainrule's benchmarks. Counts before times: what the derivatives of the benchmark problems cost.
 
+mod batch;
 mod counts;
 mod elimination;
 mod elimination_targets;
 mod growth;
 mod mathfun;
+mod measure;
 mod memory;
 mod problems;
 mod random;
@@ -38,6 +40,8 @@ enum Command {
     Growth(growth::Options),
     /// Straight-line code: native beside the interpreter and beside C compilers.
     Straightline(straightline::Options),
+    /// Many points at once, on one thread and on several, beside a C compiler's vectors and JAX.
+    Batch(batch::Options),
     /// Errors in ulp and ns per value of the elementary functions, beside the system's and the libm crate's.
     Mathfun(mathfun::Options),
 }
@@ -49,6 +53,7 @@ fn main() -> ExitCode {
         Command::Scale(options) => scale::run(&options),
         Command::Growth(options) => growth::run(&options),
         Command::Straightline(options) => straightline::run(&options),
+        Command::Batch(options) => batch::run(&options),
         Command::Mathfun(options) => mathfun::run(&options),
     };
     match result {

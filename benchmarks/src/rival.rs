@@ -1,6 +1,7 @@
 //! A C compiler on the C that Chainrule emits, loaded into this process.
 
-use chainrule::Function;
+use chainrule::{CBatch, COptions, Function, emit_c_with};
+use std::mem::ManuallyDrop;
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
@@ -12,8 +13,20 @@ pub struct Rival {
     /// How long it took to compile.
     pub seconds: f64,
     run: unsafe extern "C" fn(),
-    /// What `run` is in.
-    _library: libloading::Library,
+    /// What `run` is in. It stays loaded: the threads of OpenMP outlive a call, and wait in code that would go with it.
+    library: ManuallyDrop<libloading::Library>,
+}
+
+/// What is run over many points.
+pub struct Many<'a> {
+    /// How many.
+    pub points: usize,
+    /// On how many threads; more than one by OpenMP.
+    pub threads: usize,
+    /// How many points run together in a vector.
+    pub lanes: usize,
+    /// The points: these, again and again.
+    pub samples: &'a [Vec<Vec<f64>>],
 }
 
 impl Rival {
@@ -26,22 +39,46 @@ impl Rival {
         flags: &str,
         point: &[Vec<f64>],
     ) -> Result<Option<Self>, Box<dyn std::error::Error>> {
+        let c = function.emit_c()?;
+        Self::build(function.name(), &c, flags, "", &caller(function.name(), &c.functions[0], function, point))
+    }
+
+    /// The function over many points, as `flags` compiles it; `None` where there is no such compiler.
+    ///
+    /// # Errors
+    /// When the C does not compile.
+    pub fn compile_batch(
+        function: &Function,
+        flags: &str,
+        many: &Many<'_>,
+    ) -> Result<Option<Self>, Box<dyn std::error::Error>> {
+        let batch = Some(CBatch { lanes: many.lanes, threads: many.threads > 1 });
+        let c = emit_c_with(function.name(), &[function], &COptions { batch, ..COptions::default() })?;
+        let extra = if many.threads > 1 { "-fopenmp" } else { "" };
+        let caller = batch_caller(function.name(), &c.functions[0], function, many);
+        Self::build(function.name(), &c, flags, extra, &caller)
+    }
+
+    fn build(
+        name: &str,
+        c: &chainrule::CSource,
+        flags: &str,
+        extra: &str,
+        caller: &str,
+    ) -> Result<Option<Self>, Box<dyn std::error::Error>> {
         let mut words = flags.split_whitespace();
         let Some(compiler) = words.next() else { return Ok(None) };
         if Command::new(compiler).arg("--version").output().is_err() {
             return Ok(None);
         }
         let dir = tempfile::tempdir()?;
-        let c = function.emit_c()?;
-        let name = function.name().to_string();
         std::fs::write(dir.path().join(format!("{name}.h")), &c.header)?;
         std::fs::write(dir.path().join(format!("{name}.c")), &c.source)?;
-        std::fs::write(dir.path().join("run.c"), caller(&name, &c.functions[0], function, point))?;
+        std::fs::write(dir.path().join("run.c"), caller)?;
         let library = dir.path().join("run.so");
-        let words: Vec<&str> = words.collect();
         let start = Instant::now();
         let output = Command::new(compiler)
-            .args(words)
+            .args(words.chain(extra.split_whitespace()))
             .args(["-shared", "-fPIC", "-o"])
             .arg(&library)
             .args([dir.path().join(format!("{name}.c")), dir.path().join("run.c")])
@@ -60,14 +97,29 @@ impl Rival {
         let library = unsafe { libloading::Library::new(library)? };
         // SAFETY: `caller` defines `run` with this type.
         let run = unsafe { *library.get::<unsafe extern "C" fn()>(b"run\0")? };
-        Ok(Self { flags: flags.to_owned(), seconds, run, _library: library })
+        Ok(Self { flags: flags.to_owned(), seconds, run, library: ManuallyDrop::new(library) })
     }
 
-    /// One point.
+    /// One point, or all of a batch.
     #[allow(unsafe_code)]
     pub fn run(&self) {
         // SAFETY: it reads and writes its own arrays only, and is called by one thread.
         unsafe { (self.run)() }
+    }
+
+    /// Result `i` of all points, `len` elements: of what [`Self::compile_batch`] made.
+    ///
+    /// # Errors
+    /// When there is no such result.
+    #[allow(unsafe_code)]
+    pub fn results(&self, i: usize, len: usize) -> Result<Vec<f64>, libloading::Error> {
+        // SAFETY: `batch_caller` defines `results` with this type.
+        let results = unsafe { *self.library.get::<unsafe extern "C" fn(i32, i64) -> *const f64>(b"results\0")? };
+        let index = i32::try_from(i).unwrap_or(-1);
+        // SAFETY: it looks at what it has; null where that is not result `i` of `len` elements.
+        let data = unsafe { results(index, i64::try_from(len).unwrap_or(-1)) };
+        // SAFETY: an array of `len` doubles that lives as long as the library and is not written meanwhile.
+        Ok(if data.is_null() { Vec::new() } else { unsafe { std::slice::from_raw_parts(data, len) }.to_vec() })
     }
 }
 
@@ -91,5 +143,45 @@ fn caller(file: &str, c_function: &str, function: &Function, point: &[Vec<f64>])
     let call = |extra: &str| format!("    {c_function}({}{extra});\n", arguments.join(", "));
     text += &format!("#ifdef {size}\nstatic double work[{size}];\n#endif\nvoid run(void) {{\n");
     text += &format!("#ifdef {size}\n{}#else\n{}#endif\n}}\n", call(", work"), call(""));
+    text
+}
+
+/// C that calls the function over many points on arrays of its own, which it makes at its first call.
+fn batch_caller(file: &str, c_function: &str, function: &Function, many: &Many<'_>) -> String {
+    let mut text = format!("#include \"{file}.h\"\n#include <stdlib.h>\n#define POINTS {}\n", many.points);
+    // Lines of caches, so that no vector lies in two.
+    text += "static void *fresh(size_t bytes)\n{\n    return aligned_alloc(64, (bytes / 64 + 1) * 64);\n}\n";
+    let (mut arguments, mut prepare, mut results) = (String::new(), String::new(), String::new());
+    for (i, shape) in function.inputs().iter().enumerate() {
+        let rows: Vec<String> = (many.samples.iter())
+            .map(|sample| format!("{{{}}}", sample[i].iter().map(|x| format!("{x:?}")).collect::<Vec<_>>().join(", ")))
+            .collect();
+        let (n, len) = (rows.len(), many.samples.first().map_or(0, |sample| sample[i].len()));
+        text += &format!("static const double samples{i}[{n}][{}] = {{{}}};\n", len.max(1), rows.join(", "));
+        text += &format!("static double *argument{i};\n");
+        prepare += &format!(
+            "    argument{i} = fresh(sizeof(double) * POINTS * {len});\n    for (int64_t p = 0; p < POINTS; p++)\n        \
+             for (int k = 0; k < {len}; k++) argument{i}[p * {len} + k] = samples{i}[p % {n}][k];\n"
+        );
+        let element = if shape.extents.is_empty() { "" } else { ", 1" };
+        arguments += &format!("argument{i}, {len}{element}, ");
+    }
+    for (i, shape) in function.outputs().iter().enumerate() {
+        let len: usize = shape.extents.iter().map(|e| e.unwrap_or(1)).product();
+        text += &format!("static double *result{i};\n");
+        prepare += &format!("    result{i} = fresh(sizeof(double) * POINTS * {len});\n");
+        results += &format!("    if (i == {i} && len == (int64_t)POINTS * {len}) return result{i};\n");
+        let element = if shape.extents.is_empty() { "" } else { ", 1" };
+        arguments += &format!("result{i}, {len}{element}, ");
+    }
+    let threads = if many.threads > 1 { format!("{}, ", many.threads) } else { String::new() };
+    text += &format!(
+        "static double *work;\nstatic int64_t *iwork;\n\
+         const double *results(int i, int64_t len)\n{{\n{results}    return 0;\n}}\n\
+         void run(void)\n{{\n    if (!work) {{\n    work = fresh(sizeof(double) * {0} * {c_function}_batch_work_size());\n    \
+         iwork = fresh(sizeof(int64_t) * {0} * {c_function}_batch_iwork_size());\n{prepare}    }}\n    \
+         {c_function}_batch(POINTS, {arguments}work, iwork, {threads}0);\n}}\n",
+        many.threads
+    );
     text
 }

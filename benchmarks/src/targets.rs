@@ -86,3 +86,28 @@ pub fn target(problem: &str, part: Part) -> Target {
         newton_euler: known(row.7),
     }
 }
+
+/// Times of batches that were published or measured before, ns a point.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Published {
+    /// JAX, `vmap` over 4096 points.
+    pub jax: Option<f64>,
+    /// Eight lanes of AVX-512, made by hand from CasADi's operations, on a machine of this class.
+    pub lanes_by_hand: Option<f64>,
+}
+
+/// Problem, JAX, lanes by hand. 0 stands for nothing known.
+const TIMES: &[(&str, f64, f64)] = &[
+    ("sh5", 0.0, 11.4),
+    ("sh20", 38_000.0, 0.0),
+    ("idf6_par", 0.0, 34.0),
+    ("idf6_gen", 0.0, 68.0),
+    ("ba", 667.0, 13.3),
+];
+
+/// What is known of the time of this problem's derivative in batches.
+pub fn published_time(problem: &str) -> Published {
+    let known = |ns: f64| (ns > 0.0).then_some(ns);
+    let row = TIMES.iter().find(|row| row.0 == problem);
+    row.map_or_else(Published::default, |row| Published { jax: known(row.1), lanes_by_hand: known(row.2) })
+}
