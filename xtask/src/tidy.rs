@@ -12,6 +12,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
     ("chainrule-syntax", &["chainrule-base"]),
     ("chainrule-ir", &["chainrule-base", "chainrule-ops", "chainrule-syntax"]),
     ("chainrule-autodiff", &["chainrule-base", "chainrule-ops", "chainrule-ir"]),
+    ("chainrule-rewrite", &["chainrule-base", "chainrule-ops", "chainrule-ir"]),
     ("chainrule-graph", &["chainrule-base", "chainrule-ops"]),
     ("chainrule-accumulate", &["chainrule-base", "chainrule-ops", "chainrule-graph"]),
     ("chainrule-kernel", &["chainrule-base", "chainrule-ops", "chainrule-ir", "chainrule-graph"]),

@@ -1,0 +1,187 @@
+//! The strategy: passes in rounds, until nothing changes or a budget is spent.
+//!
+//! In: a function. Out: one of the same value that costs no more ([`crate::cost`]), and a [`Report`]. The
+//! pipeline is a list: [`ROUND`] is repeated, [`LAST`] puts together what was taken apart.
+//!
+//! Each pass writes the function anew once ([`crate::rebuild`]) after analyses of it ([`crate::live`],
+//! [`crate::fusion`]); every rule is tried at every statement of every pass that allows it. Rules are not
+//! ordered by hand: each makes a program smaller or brings it nearer to a normal form in which the others
+//! find it, and where a rule could make it larger, costs decide.
+
+use crate::rebuild::{Plan, rebuild};
+use crate::report::{PassReport, Report, StopReason};
+use crate::rules::{self, Settings};
+use crate::{cost, fusion, live};
+use chainrule_ir::Function;
+
+/// How many applications of rules one function is given by default.
+pub const DEFAULT_BUDGET: u64 = 200_000;
+/// How many rounds there are at most.
+pub const MAX_ROUNDS: usize = 10;
+
+/// What to do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// Whether only what is exact in IEEE 754 is done, NaN counted as one number. Otherwise doubles are
+    /// taken for real numbers: `0 * x` is 0, sums are reordered.
+    pub strict: bool,
+    /// How many applications of rules are made at most.
+    pub budget: u64,
+    /// The names of passes, rules and steps of the engine that are left out.
+    pub disabled: Vec<String>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { strict: false, budget: DEFAULT_BUDGET, disabled: Vec::new() }
+    }
+}
+
+/// A pass.
+pub struct Pass {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does.
+    pub does: &'static str,
+    /// What it does with a function.
+    run: fn(&Function, &mut Run),
+}
+
+/// What is repeated.
+pub const ROUND: &[Pass] = &[
+    Pass {
+        name: "simplify",
+        does: "every rule at every statement, common subexpressions, hoisting; loops of tuples are taken apart",
+        run: simplify,
+    },
+    Pass {
+        name: "fuse",
+        does: "as simplify, with elements of arrays computed where they are used, where that is cheaper",
+        run: fuse,
+    },
+];
+
+/// What follows.
+pub const LAST: &[Pass] = &[Pass { name: "settle", does: "as fuse, but nothing is taken apart any more", run: settle }];
+
+/// What passes have in common.
+struct Run {
+    options: Options,
+    applied: Vec<u64>,
+    left: u64,
+    result: Option<Function>,
+}
+
+/// `function` optimised, with what was done.
+///
+/// Costs at most [`Options::budget`] applications of rules; each of at most [`MAX_ROUNDS`] rounds is linear in
+/// the function for each level of nesting. Deterministic.
+#[must_use]
+pub fn optimise(function: &Function, options: &Options) -> (Function, Report) {
+    optimise_watched(function, options, &mut |_, _| {})
+}
+
+/// As [`optimise`]; `watch` is shown what comes out of every pass, with the name of the pass.
+pub fn optimise_watched(
+    function: &Function,
+    options: &Options,
+    watch: &mut dyn FnMut(&str, &Function),
+) -> (Function, Report) {
+    let mut run = Run {
+        options: options.clone(),
+        applied: vec![0; rules::counted(rules::all().len())],
+        left: options.budget,
+        result: None,
+    };
+    let before = cost::function(function);
+    let mut report = Report { before, after: before, ..Report::default() };
+    let mut now = function.clone();
+    let mut stop = StopReason::Rounds;
+    for round in 0..MAX_ROUNDS {
+        let mut changed = false;
+        for pass in ROUND {
+            changed |= step(pass, round, &mut now, &mut run, &mut report);
+            watch(pass.name, &now);
+        }
+        if run.left == 0 {
+            stop = StopReason::Budget;
+            break;
+        }
+        if !changed {
+            stop = StopReason::Settled;
+            break;
+        }
+    }
+    for pass in LAST {
+        step(pass, report.passes.len(), &mut now, &mut run, &mut report);
+        watch(pass.name, &now);
+    }
+    report.stop = stop;
+    report.after = cost::function(&now);
+    if report.after > before {
+        // Taking apart did not pay: the function stays.
+        report.after = before;
+        report.stop = StopReason::NotCheaper;
+        now = function.clone();
+    }
+    let names = rules::ENGINE.iter().map(|(name, _)| *name).chain(rules::all().iter().map(|rule| rule.name));
+    report.applied = names.zip(run.applied).filter(|(_, times)| *times > 0).collect();
+    (now, report)
+}
+
+// Whether anything changed.
+fn step(pass: &Pass, round: usize, now: &mut Function, run: &mut Run, report: &mut Report) -> bool {
+    if run.options.disabled.iter().any(|name| name == pass.name) {
+        return false;
+    }
+    let (before, applied): (f64, u64) = (cost::function(now), run.applied.iter().sum());
+    (pass.run)(now, run);
+    if let Some(result) = run.result.take() {
+        *now = result;
+    }
+    let applied = run.applied.iter().sum::<u64>() - applied;
+    report.passes.push(PassReport { name: pass.name, round, applied, before, after: cost::function(now) });
+    applied > 0
+}
+
+fn simplify(function: &Function, run: &mut Run) {
+    once(function, run, true, false);
+}
+
+fn fuse(function: &Function, run: &mut Run) {
+    once(function, run, true, true);
+}
+
+fn settle(function: &Function, run: &mut Run) {
+    once(function, run, false, true);
+    // What was fused last is dead now.
+    if let Some(result) = run.result.take() {
+        once(&result, run, false, false);
+    }
+}
+
+fn once(function: &Function, run: &mut Run, split: bool, fuse: bool) {
+    let off = |name: &str| run.options.disabled.iter().any(|disabled| disabled == name);
+    let settings = Settings {
+        enabled: rules::all()
+            .iter()
+            .map(|rule| {
+                let left_out = (rule.split && !split) || (rule.algebraic && run.options.strict) || off(rule.name);
+                !left_out
+            })
+            .collect(),
+        common: !off("common"),
+        hoist: !off("hoist"),
+        strict: run.options.strict,
+    };
+    let mut plan = Plan::default();
+    if !off("fields") {
+        live::analyse(function, &mut plan);
+    }
+    if fuse && !off("fuse") {
+        fusion::analyse(function, &mut plan);
+    }
+    run.applied[rules::DEAD] += plan.dead.len() as u64;
+    run.applied[rules::FIELDS] += plan.fields.len() as u64;
+    run.result = Some(rebuild(function, &settings, &plan, &mut run.applied, &mut run.left));
+}

@@ -1,0 +1,58 @@
+//! The optimiser of array programs: IR in, IR out.
+//!
+//! ```
+//! use chainrule_ir::{Builder, Expr, Type};
+//! use chainrule_rewrite::{Options, optimise};
+//! // build n (fun i -> (build n (fun j -> v[j]))[i]) is v.
+//! let mut b = Builder::new("f");
+//! let n = b.size_param("n");
+//! let n = b.size_of(n);
+//! let v = b.param("v", Type::array(n.clone(), Type::Double));
+//! let copy = b.build(n.clone(), |b, j| b.get_proved(v, j));
+//! let result = b.build(n, |b, i| b.get_proved(copy, i));
+//! let (optimised, report) = optimise(&b.finish(result), &Options::default());
+//! assert_eq!(optimised.body.stmts, []);
+//! assert!(report.after < report.before);
+//! ```
+//!
+//! Source: Shaikhha, Fitzgibbon, Vytiniotis, Peyton Jones and Koch, *Efficient differentiable programming in a
+//! functional array-processing language* (2018), section 4.1 and figure 7. What differs from the paper: its
+//! rules are corrected where they are unsound (`rules/README.md`), and their order is found, not given.
+//!
+//! | figure 7 | here |
+//! | --- | --- |
+//! | (a) ring structure | rules `neutral`, `zero`, `double`, `sum-of-factor`, `mask-sum` |
+//! | (b) lambda calculus | functions are inlined before; lets are statements |
+//! | (c) fusion | rules `fuse`, `fuse-component`, [`fusion`]; lengths are sizes, which stay |
+//! | (d) tuples | rules `component`, `same-tuple` |
+//! | (e) iteration | rules `fold-of-none`, `fold-once`, `sum-of-mask`, `unroll-fold` |
+//! | (f) conditionals | rules `if-known`, `if-same`, `mask-product`, ... |
+//! | (g) fission | rules `split-fold`, `split-build`, [`live`] |
+//!
+//! | module | owns |
+//! | --- | --- |
+//! | [`engine`] | the strategy: passes in rounds |
+//! | [`rules`] | the rules, by construct |
+//! | `rebuild` | a function written anew: rules, common subexpressions, hoisting |
+//! | [`live`] | what is used, to the field |
+//! | [`fusion`] | which arrays vanish, by cost |
+//! | [`cost`] | what a program costs |
+//! | `ranges` | what is known of integers |
+//! | `key` | expressions equal up to names |
+//! | [`report`] | what was done |
+//! | [`check`] | whether a program still computes the same, for tests and fuzzers |
+
+pub mod check;
+pub mod cost;
+pub mod engine;
+pub mod fusion;
+mod key;
+pub mod live;
+mod ranges;
+mod rebuild;
+pub mod report;
+pub mod rules;
+mod walk;
+
+pub use engine::{Options, optimise, optimise_watched};
+pub use report::{Report, StopReason};

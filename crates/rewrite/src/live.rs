@@ -1,0 +1,147 @@
+//! What is used, to the field of a tuple.
+//!
+//! In: a function. Out: the statements that nothing uses, and for each loop, branch and tuple whose value is a
+//! tuple the fields that something uses. A field of a state is used if the loop's result needs it, or another
+//! used field does: so a fold over a value and its tangent of which only the tangent is wanted computes the
+//! value only if the tangent needs it.
+//!
+//! Backwards over each block; the body of a fold again for as long as its state gains fields. A statement
+//! that could only have failed goes with its unused result: there are no effects, only values.
+
+use crate::rebuild::Plan;
+use chainrule_base::Id;
+use chainrule_ir::{Block, Expr, Function, Type, VarId};
+
+/// How much of a variable is used.
+#[derive(Clone, PartialEq, Debug)]
+enum Need {
+    Nothing,
+    /// These fields of a tuple.
+    Fields(Vec<bool>),
+    Whole,
+}
+
+struct Live<'a> {
+    function: &'a Function,
+    needs: Vec<Need>,
+    /// Inside how many derivatives this is: their bodies stay as they are.
+    opaque: u32,
+}
+
+/// Puts into `plan` what is dead in `function`, and which fields are used.
+pub(crate) fn analyse(function: &Function, plan: &mut Plan) {
+    let mut live = Live { function, needs: vec![Need::Nothing; function.vars.len()], opaque: 0 };
+    live.block(&function.body, &Need::Whole);
+    live.report(&function.body, plan);
+}
+
+impl Live<'_> {
+    fn whole(&mut self, var: VarId) {
+        self.needs[var.index()] = Need::Whole;
+    }
+
+    fn need(&mut self, var: VarId, need: &Need) {
+        let new = match (&self.needs[var.index()], need) {
+            (_, Need::Nothing) | (Need::Whole, _) => return,
+            (_, Need::Whole) => Need::Whole,
+            _ if self.opaque > 0 => Need::Whole,
+            (Need::Nothing, need) => need.clone(),
+            (Need::Fields(old), Need::Fields(new)) => {
+                Need::Fields(old.iter().zip(new).map(|(a, b)| *a || *b).collect())
+            }
+        };
+        self.needs[var.index()] = new;
+    }
+
+    fn component(&mut self, tuple: VarId, k: usize) {
+        let Type::Tuple(fields, _) = self.function.ty(tuple) else { return };
+        let mut need = vec![false; fields.len()];
+        if let Some(field) = need.get_mut(k) {
+            *field = true;
+        }
+        self.need(tuple, &Need::Fields(need));
+    }
+
+    fn types(&mut self, var: VarId) {
+        if !matches!(self.function.ty(var), Type::Double | Type::Int | Type::Bool) {
+            for size in self.function.ty(var).sizes() {
+                size.vars().into_iter().for_each(|v| self.whole(v));
+            }
+        }
+    }
+
+    fn block(&mut self, block: &Block, need: &Need) {
+        self.need(block.result, need);
+        for stmt in block.stmts.iter().rev() {
+            let need = self.needs[stmt.var.index()].clone();
+            if need == Need::Nothing {
+                continue;
+            }
+            self.types(stmt.var);
+            stmt.expr.binders().into_iter().for_each(|binder| self.types(binder));
+            self.expr(&stmt.expr, &need);
+        }
+    }
+
+    fn expr(&mut self, expr: &Expr, need: &Need) {
+        match (expr, need) {
+            (Expr::Component(tuple, k), _) => self.component(*tuple, *k),
+            (Expr::Tuple(fields), Need::Fields(used)) => {
+                for (field, _) in fields.iter().zip(used).filter(|(_, used)| **used) {
+                    self.whole(*field);
+                }
+            }
+            (Expr::If { condition, then, otherwise }, _) => {
+                self.whole(*condition);
+                self.block(then, need);
+                self.block(otherwise, need);
+            }
+            (Expr::Fold { count, state, init, body, .. }, _) => {
+                count.vars().into_iter().for_each(|v| self.whole(v));
+                // What the steps after this one need of the state is what it has to leave.
+                self.need(*state, need);
+                loop {
+                    let before = self.needs[state.index()].clone();
+                    self.block(body, &before);
+                    if self.needs[state.index()] == before {
+                        break;
+                    }
+                }
+                let need = self.needs[state.index()].clone();
+                self.need(*init, &need);
+            }
+            _ => {
+                let opaque = u32::from(matches!(expr, Expr::Jvp { .. }));
+                expr.operands().into_iter().for_each(|v| self.whole(v));
+                self.opaque += opaque;
+                for block in expr.blocks() {
+                    self.block(block, &Need::Whole);
+                }
+                self.opaque -= opaque;
+            }
+        }
+    }
+
+    fn report(&self, block: &Block, plan: &mut Plan) {
+        for stmt in &block.stmts {
+            let mut need = &self.needs[stmt.var.index()];
+            if *need == Need::Nothing {
+                plan.dead.insert(stmt.var);
+                continue;
+            }
+            if let Expr::Fold { state, .. } = &stmt.expr {
+                need = &self.needs[state.index()];
+            }
+            let narrows = matches!(stmt.expr, Expr::Fold { .. } | Expr::If { .. } | Expr::Tuple(_));
+            if let (true, Need::Fields(used)) = (narrows, need)
+                && used.contains(&false)
+            {
+                let fields = (0..used.len()).filter(|k| used[*k]).collect();
+                plan.fields.insert(stmt.var, fields);
+            }
+            for block in stmt.expr.blocks() {
+                self.report(block, plan);
+            }
+        }
+    }
+}

@@ -1,0 +1,749 @@
+//! The engine: a function written anew, statement by statement, with every rule tried at every statement.
+//!
+//! In: a function. Out: a function of the same parameters and value. Statements are visited in order, their
+//! operands replaced by what became of them, and [`Rebuild::emit`] writes each one:
+//!
+//! 1. a rule of its construct that applies says what to write in its place ([`crate::rules`]);
+//! 2. else, if the same expression stands in scope, up to names, it is that variable (common
+//!    subexpressions, across binders: [`crate::key`]);
+//! 3. else it is written into the outermost block where all that it mentions is in scope (hoisting).
+//!
+//! So operands are in normal form before their users, and a rule that copies a block writes it through
+//! the same door. Chains are walked as lists; only nesting recurses, and rules within rules to
+//! [`MAX_NESTED`]. Linear for each level of nesting, but for what rules copy, which a budget bounds.
+//!
+//! What holds:
+//! - A statement that may fail is not moved out of a loop that may not run; nothing but what is free is
+//!   moved out of a branch. So no failure is added. A failure whose value nothing uses may go.
+//! - Bodies of derivatives ([`Expr::Jvp`]) are copied as they stand: their operators have derivatives too.
+
+use crate::cost;
+use crate::key::{self, Key};
+use crate::ranges::Ranges;
+use crate::rules::{self, Settings};
+use crate::walk;
+use chainrule_base::{Arena, Id, Span};
+use chainrule_ir::{Block, Expr, Function, Size, Stmt, Type, Var, VarId, size_of, type_of};
+use chainrule_ops as ops;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::rc::Rc;
+
+/// How deep rules apply inside rules.
+pub const MAX_NESTED: u32 = 48;
+
+/// What became of variables.
+pub(crate) struct Env<'s> {
+    map: FxHashMap<VarId, VarId>,
+    /// The variables of the function that is read; `None` when a block of the new function is copied.
+    source: Option<&'s Arena<VarId, Var>>,
+}
+
+impl Env<'_> {
+    /// For blocks of the function that is being written: what is not replaced stays.
+    pub(crate) fn copying(replaced: &[(VarId, VarId)]) -> Env<'static> {
+        Env { map: replaced.iter().copied().collect(), source: None }
+    }
+
+    fn get(&self, var: VarId) -> VarId {
+        self.map.get(&var).copied().unwrap_or(var)
+    }
+}
+
+/// What a block is to what stands around it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    /// The body of the function.
+    Top,
+    /// The body of a loop, which certainly runs or may not.
+    Loop { runs: bool },
+    /// A branch, the body of a `while`: it may not run, and what is in it is not wanted outside.
+    Lazy,
+    /// The body of a derivative.
+    Opaque,
+}
+
+struct Open {
+    kind: Kind,
+    stmts: Vec<Stmt>,
+    table: FxHashMap<Key, VarId>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Def {
+    expr: Option<Rc<Expr>>,
+    /// The number of the open block that it is bound in.
+    level: usize,
+    /// Of a build: what an element costs. Of others: nothing.
+    element_cost: f64,
+}
+
+/// What an analysis of the function that is read asks for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Plan {
+    /// Variables bound to a `get` of a build whose element is to be computed in place, with the number of
+    /// loops between the build and the `get`.
+    pub(crate) fuse: FxHashMap<VarId, usize>,
+    /// Loops and branches with a tuple for a value: the fields that something uses.
+    pub(crate) fields: FxHashMap<VarId, Vec<usize>>,
+    /// Statements that nothing uses.
+    pub(crate) dead: FxHashSet<VarId>,
+}
+
+/// A function being written.
+pub(crate) struct Rebuild<'a> {
+    pub(crate) vars: Arena<VarId, Var>,
+    defs: Vec<Def>,
+    open: Vec<Open>,
+    pub(crate) ranges: Ranges,
+    pub(crate) settings: &'a Settings,
+    plan: &'a Plan,
+    /// How often each rule was applied.
+    pub(crate) applied: Vec<u64>,
+    /// How many applications are left.
+    pub(crate) left: u64,
+    nested: u32,
+    opaque: u32,
+    /// Truth values known here, innermost last.
+    known: Vec<(VarId, bool)>,
+    /// Of the `get` that is being written: how many loops stand between it and its build, if it is to be fused.
+    fuse: Option<usize>,
+    span: Option<Span>,
+}
+
+/// `function` written anew.
+pub(crate) fn rebuild(
+    function: &Function,
+    settings: &Settings,
+    plan: &Plan,
+    applied: &mut Vec<u64>,
+    left: &mut u64,
+) -> Function {
+    let mut rb = Rebuild {
+        vars: Arena::with_capacity(function.vars.len()),
+        defs: Vec::with_capacity(function.vars.len()),
+        open: vec![Open { kind: Kind::Top, stmts: Vec::new(), table: FxHashMap::default() }],
+        ranges: Ranges::default(),
+        settings,
+        plan,
+        applied: std::mem::take(applied),
+        left: *left,
+        nested: 0,
+        opaque: 0,
+        known: Vec::new(),
+        fuse: None,
+        span: None,
+    };
+    let mut env = Env { map: FxHashMap::default(), source: Some(&function.vars) };
+    // Parameters come in any order: a size may be an Int parameter that stands further right.
+    for var in function.sizes.iter().chain(&function.params) {
+        let new = rb.vars.push(function.vars[*var].clone());
+        rb.defs.push(Def::default());
+        env.map.insert(*var, new);
+    }
+    let of = |var: &VarId| env.map.get(var).copied().unwrap_or(*var);
+    let sizes: Vec<VarId> = function.sizes.iter().map(of).collect();
+    let params: Vec<VarId> = function.params.iter().map(of).collect();
+    for size in &sizes {
+        rb.ranges.natural(*size, None);
+    }
+    for param in &params {
+        let ty = rb.rename_type(&rb.vars[*param].ty.clone(), &env);
+        for dimension in ty.sizes() {
+            if let Some(var) = dimension.as_var() {
+                rb.ranges.natural(var, None);
+            }
+        }
+        rb.vars[*param].ty = ty;
+    }
+    let requires = (function.requires.iter())
+        .map(|requirement| {
+            let mut requirement = requirement.clone();
+            requirement.size = rb.rename_size(&requirement.size, &env);
+            requirement
+        })
+        .collect();
+    let result = rb.stmts(&function.body, None, &mut env);
+    *applied = std::mem::take(&mut rb.applied);
+    *left = rb.left;
+    let stmts = rb.open.pop().map(|open| open.stmts).unwrap_or_default();
+    Function { name: function.name.clone(), vars: rb.vars, sizes, params, requires, body: Block { stmts, result } }
+}
+
+/// What is known of the variables of the new function.
+impl Rebuild<'_> {
+    /// What `var` is bound to; nothing for parameters, indices and states.
+    pub(crate) fn def(&self, var: VarId) -> Option<Rc<Expr>> {
+        self.defs.get(var.index())?.expr.clone()
+    }
+
+    /// The number that `var` is bound to, if it is a literal.
+    pub(crate) fn real_of(&self, var: VarId) -> Option<f64> {
+        match self.defs.get(var.index())?.expr.as_deref() {
+            Some(Expr::Real(value)) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// The truth value of `var`, where it is known: a literal, or decided by a branch around.
+    pub(crate) fn truth(&self, var: VarId) -> Option<bool> {
+        match self.defs.get(var.index())?.expr.as_deref() {
+            Some(Expr::Bool(value)) => Some(*value),
+            _ => self.known.iter().rev().find(|(known, _)| *known == var).map(|(_, value)| *value),
+        }
+    }
+
+    /// The `Int` `var` as a size.
+    pub(crate) fn size_of(&self, var: VarId) -> Size {
+        size_of(&self.vars, var)
+    }
+
+    pub(crate) fn ty(&self, var: VarId) -> &Type {
+        &self.vars[var].ty
+    }
+
+    /// What an element of the build `var` costs.
+    pub(crate) fn element_cost(&self, var: VarId) -> f64 {
+        self.defs.get(var.index()).map_or(f64::INFINITY, |def| def.element_cost)
+    }
+
+    /// The cost of computing `wanted` in `block`, a block of the new function.
+    pub(crate) fn slice_cost(&self, block: &Block, wanted: VarId) -> f64 {
+        let kept = walk::slice(block, &[wanted]);
+        let ty = |var: VarId| &self.vars[var].ty;
+        block.stmts.iter().zip(kept).filter(|(_, kept)| *kept).map(|(stmt, _)| cost::expr(&stmt.expr, &ty)).sum()
+    }
+
+    /// Whether every variable of `size` is in scope here and bound outside of `block`, whose statements and
+    /// `binders` are not.
+    pub(crate) fn is_outside(size: &Size, block: &Block, binders: &[VarId]) -> bool {
+        size.vars().iter().all(|v| !binders.contains(v) && walk::bound_in(block, *v).is_none())
+    }
+
+    /// The number of loops between the binding of `var` and here.
+    fn loops_since(&self, var: VarId) -> usize {
+        let level = self.defs.get(var.index()).map_or(0, |def| def.level);
+        self.open.iter().skip(level + 1).filter(|open| matches!(open.kind, Kind::Loop { .. })).count()
+    }
+
+    /// Whether the `get` of `array` that is being written was found worth fusing.
+    pub(crate) fn is_planned(&mut self, array: VarId) -> bool {
+        self.fuse.take().is_some_and(|loops| loops == self.loops_since(array))
+    }
+
+    /// Whether computing `expr` may fail.
+    pub(crate) fn may_fail(&self, expr: &Expr) -> bool {
+        let itself = match expr {
+            Expr::Op(op, args) => {
+                op.row().result == ops::Type::Num
+                    && args.first().is_some_and(|v| self.vars[*v].ty == Type::Int)
+                    && !self.is_total(*op, args)
+            }
+            Expr::Build { size, .. } => !self.ranges.not_negative(size),
+            Expr::While { .. } => true,
+            Expr::Get { proved, .. } => !proved,
+            _ => false,
+        };
+        itself || expr.blocks().into_iter().any(|block| block.stmts.iter().any(|stmt| self.may_fail(&stmt.expr)))
+    }
+
+    // Remainders and quotients by a positive constant have a value.
+    fn is_total(&self, op: ops::Op, args: &[VarId]) -> bool {
+        matches!(op, ops::Op::Quot | ops::Op::Mod)
+            && args.get(1).and_then(|v| self.size_of(*v).as_constant()).is_some_and(|c| c > 0)
+    }
+}
+
+/// Writing.
+impl Rebuild<'_> {
+    /// Writes `expr` of type `ty`, or what a rule has in its place.
+    pub(crate) fn emit(&mut self, expr: Expr, ty: Type) -> VarId {
+        if self.opaque > 0 {
+            return self.push(expr, ty, self.open.len().saturating_sub(1));
+        }
+        if self.nested < MAX_NESTED {
+            let settings = self.settings;
+            for idx in rules::of(&expr) {
+                if self.left == 0 || !settings.enabled[*idx] {
+                    continue;
+                }
+                self.nested += 1;
+                let found = (rules::all()[*idx].apply)(self, &expr, &ty);
+                self.nested -= 1;
+                if let Some(var) = found
+                    && *self.ty(var) == ty
+                {
+                    self.applied[rules::counted(*idx)] += 1;
+                    self.left -= 1;
+                    return var;
+                }
+            }
+        }
+        self.fuse = None;
+        self.place(expr, ty)
+    }
+
+    /// As [`Self::emit`], with the type that [`type_of`] says.
+    pub(crate) fn compute(&mut self, expr: Expr) -> VarId {
+        let ty = type_of(&expr, &self.vars).unwrap_or(Type::Double);
+        self.emit(expr, ty)
+    }
+
+    pub(crate) fn real(&mut self, value: f64) -> VarId {
+        self.emit(Expr::Real(value), Type::Double)
+    }
+
+    pub(crate) fn bool(&mut self, value: bool) -> VarId {
+        self.emit(Expr::Bool(value), Type::Bool)
+    }
+
+    pub(crate) fn int(&mut self, size: Size) -> VarId {
+        self.emit(Expr::Size(size), Type::Int)
+    }
+
+    pub(crate) fn op(&mut self, op: ops::Op, args: &[VarId]) -> VarId {
+        self.compute(Expr::Op(op, args.to_vec()))
+    }
+
+    pub(crate) fn tuple(&mut self, fields: Vec<VarId>, ty: &Type) -> VarId {
+        self.emit(Expr::Tuple(fields), ty.clone())
+    }
+
+    fn place(&mut self, expr: Expr, ty: Type) -> VarId {
+        if let Expr::Size(size) = &expr
+            && let Some(var) = size.as_var()
+        {
+            return var;
+        }
+        let key = key::key(&expr, &ty);
+        if self.settings.common
+            && let Some(var) = self.open.iter().rev().find_map(|open| open.table.get(&key))
+        {
+            let var = *var;
+            if !expr.blocks().is_empty() || matches!(expr, Expr::Op(..) | Expr::Get { .. }) {
+                self.applied[rules::COMMON] += 1;
+            }
+            return var;
+        }
+        let level = self.target(&expr, &ty);
+        if level + 1 < self.open.len() && !is_free(&expr) {
+            self.applied[rules::HOIST] += 1;
+        }
+        let var = self.push(expr, ty, level);
+        self.open[level].table.insert(key, var);
+        var
+    }
+
+    fn push(&mut self, expr: Expr, ty: Type, level: usize) -> VarId {
+        let value = if let Expr::Size(size) = &expr { Some(size.clone()) } else { None };
+        if let (None, Type::Int, Expr::Op(ops::Op::Mod, args)) = (&value, &ty, &expr)
+            && let Some(c @ 1..) = args.get(1).and_then(|v| self.size_of(*v).as_constant())
+        {
+            self.ranges.natural(self.vars.next_id(), Some(Size::constant(c)));
+        }
+        let element_cost = match &expr {
+            Expr::Build { body, .. } => {
+                let ty = |var: VarId| &self.vars[var].ty;
+                cost::block(body, &ty)
+            }
+            _ => 0.0,
+        };
+        let var = self.vars.push(Var { ty, name: None, span: self.span, value });
+        let expr = Rc::new(expr);
+        self.defs.push(Def { expr: Some(Rc::clone(&expr)), level, element_cost });
+        self.open[level].stmts.push(Stmt { var, expr: (*expr).clone(), span: self.span });
+        var
+    }
+
+    /// The block that a statement goes to: the outermost that has all that it mentions in scope and that it
+    /// may be moved to.
+    fn target(&self, expr: &Expr, ty: &Type) -> usize {
+        let top = self.open.len().saturating_sub(1);
+        let mut needed = 0;
+        let mut inside: FxHashSet<VarId> = FxHashSet::default();
+        let nests = !expr.blocks().is_empty();
+        if nests {
+            bound_inside(expr, &mut inside);
+        }
+        let mut see = |v: VarId| {
+            if !nests || !inside.contains(&v) {
+                needed = needed.max(self.defs.get(v.index()).map_or(0, |def| def.level));
+            }
+        };
+        walk::mentioned(expr, &mut see);
+        if !matches!(ty, Type::Double | Type::Int | Type::Bool) {
+            ty.sizes().iter().flat_map(Size::vars).for_each(&mut see);
+        }
+        let free = is_free(expr);
+        let fails = top > needed && self.may_fail(expr);
+        let mut level = top;
+        while level > needed {
+            let may_leave = match self.open[level].kind {
+                Kind::Top | Kind::Opaque => false,
+                Kind::Loop { runs } => (self.settings.hoist || free) && (runs || !fails),
+                Kind::Lazy => free,
+            };
+            if !may_leave {
+                break;
+            }
+            level -= 1;
+        }
+        level
+    }
+
+    /// A variable that a loop, a branch or a derivative binds.
+    fn bind(&mut self, ty: Type) -> VarId {
+        let var = self.vars.push(Var { ty, name: None, span: self.span, value: None });
+        self.defs.push(Def { level: self.open.len().saturating_sub(1), ..Def::default() });
+        var
+    }
+
+    fn enter(&mut self, kind: Kind) {
+        self.open.push(Open { kind, stmts: Vec::new(), table: FxHashMap::default() });
+    }
+
+    fn leave(&mut self, result: VarId) -> Block {
+        let stmts = self.open.pop().map(|open| open.stmts).unwrap_or_default();
+        Block { stmts, result }
+    }
+
+    /// A loop over `count`: its index, and the block that `body` writes.
+    pub(crate) fn loop_(&mut self, count: &Size, body: impl FnOnce(&mut Self, VarId) -> VarId) -> (VarId, Block) {
+        let runs = self.ranges.not_negative(&count.sub(&Size::constant(1)));
+        self.enter(Kind::Loop { runs });
+        let index = self.bind(Type::Int);
+        self.ranges.natural(index, Some(count.clone()));
+        self.ranges.enter(count);
+        let result = body(self, index);
+        self.ranges.leave();
+        (index, self.leave(result))
+    }
+
+    /// `build size (fun index -> body)`.
+    pub(crate) fn build(&mut self, size: Size, body: impl FnOnce(&mut Self, VarId) -> VarId) -> VarId {
+        let (index, body) = self.loop_(&size, body);
+        self.compute(Expr::Build { size, index, body })
+    }
+
+    /// `sum count (fun index -> body)`.
+    pub(crate) fn sum(&mut self, count: Size, body: impl FnOnce(&mut Self, VarId) -> VarId) -> VarId {
+        let (index, body) = self.loop_(&count, body);
+        self.compute(Expr::Sum { count, index, body })
+    }
+
+    /// `ifold (fun state index -> body) init count`.
+    pub(crate) fn fold(
+        &mut self,
+        count: Size,
+        init: VarId,
+        body: impl FnOnce(&mut Self, VarId, VarId) -> VarId,
+    ) -> VarId {
+        let ty = self.ty(init).clone();
+        let mut bound = None;
+        let (index, body) = self.loop_(&count, |rb, index| {
+            let state = rb.bind(ty.clone());
+            bound = Some(state);
+            body(rb, state, index)
+        });
+        let state = bound.unwrap_or(index);
+        self.emit(Expr::Fold { count, index, state, init, body }, ty)
+    }
+
+    /// A block that may not run, in which `condition` is known to be `value`.
+    pub(crate) fn branch(&mut self, condition: VarId, value: bool, body: impl FnOnce(&mut Self) -> VarId) -> Block {
+        let n_known = self.known.len();
+        self.assume(condition, value);
+        self.enter(Kind::Lazy);
+        let result = body(self);
+        self.known.truncate(n_known);
+        self.leave(result)
+    }
+
+    /// `if condition then ... else ...` with branches of type `ty`.
+    pub(crate) fn if_(
+        &mut self,
+        condition: VarId,
+        ty: &Type,
+        then: impl FnOnce(&mut Self) -> VarId,
+        otherwise: impl FnOnce(&mut Self) -> VarId,
+    ) -> VarId {
+        match self.truth(condition) {
+            Some(true) => then(self),
+            Some(false) => otherwise(self),
+            None => {
+                let then = self.branch(condition, true, then);
+                let otherwise = self.branch(condition, false, otherwise);
+                self.emit(Expr::If { condition, then, otherwise }, ty.clone())
+            }
+        }
+    }
+
+    // What follows from `condition` being `value`; recursive on connectives, to a small depth.
+    fn assume(&mut self, condition: VarId, value: bool) {
+        let mut todo = vec![(condition, value)];
+        for _ in 0..16 {
+            let Some((condition, value)) = todo.pop() else { break };
+            self.known.push((condition, value));
+            match (self.def(condition).as_deref(), value) {
+                (Some(Expr::Op(ops::Op::Not, args)), _) => todo.push((args[0], !value)),
+                (Some(Expr::Op(ops::Op::And, args)), true) | (Some(Expr::Op(ops::Op::Or, args)), false) => {
+                    todo.extend(args.iter().map(|arg| (*arg, value)));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A value of type `ty`; which does not matter.
+    pub(crate) fn any_value(&mut self, ty: &Type) -> VarId {
+        match ty {
+            Type::Double => self.real(0.0),
+            Type::Int => self.int(Size::zero()),
+            Type::Bool => self.bool(false),
+            Type::Array(size, element) => self.build(size.clone(), |rb, _| rb.any_value(element)),
+            Type::Tuple(fields, _) => {
+                let parts = fields.iter().map(|field| self.any_value(field)).collect();
+                self.tuple(parts, ty)
+            }
+        }
+    }
+}
+
+/// Reading: blocks, of the old function or of the new one, written into the block that is open.
+impl Rebuild<'_> {
+    pub(crate) fn rename_size(&self, size: &Size, env: &Env<'_>) -> Size {
+        size.substitute(|v| size_of(&self.vars, env.get(v)))
+    }
+
+    pub(crate) fn rename_type(&self, ty: &Type, env: &Env<'_>) -> Type {
+        ty.map_sizes(&mut |size| self.rename_size(size, env))
+    }
+
+    /// The value of `wanted` in `block`, a block of the new function, with variables replaced as `env` says.
+    pub(crate) fn inline(&mut self, block: &Block, wanted: VarId, env: &mut Env<'static>) -> VarId {
+        let kept = walk::slice(block, &[wanted]);
+        self.stmts(block, Some(&kept), env);
+        env.get(wanted)
+    }
+
+    fn stmts(&mut self, block: &Block, kept: Option<&[bool]>, env: &mut Env<'_>) -> VarId {
+        let outer = self.span;
+        for (at, stmt) in block.stmts.iter().enumerate() {
+            if kept.is_some_and(|kept| !kept[at]) {
+                continue;
+            }
+            if env.source.is_some() && self.plan.dead.contains(&stmt.var) {
+                continue;
+            }
+            self.span = stmt.span.or(outer);
+            let new = self.stmt(stmt, env);
+            if let Some(source) = env.source
+                && let Some(name) = &source[stmt.var].name
+                && self.defs[new.index()].expr.is_some()
+            {
+                self.vars[new].name.get_or_insert_with(|| name.clone());
+            }
+            env.map.insert(stmt.var, new);
+        }
+        self.span = outer;
+        env.get(block.result)
+    }
+
+    fn source_type(&self, var: VarId, env: &Env<'_>) -> Type {
+        let ty = match env.source {
+            Some(vars) => &vars[var].ty,
+            None => &self.vars[var].ty,
+        };
+        match ty {
+            Type::Double | Type::Int | Type::Bool => ty.clone(),
+            _ => self.rename_type(ty, env),
+        }
+    }
+
+    fn bind_as(&mut self, var: VarId, env: &mut Env<'_>) -> VarId {
+        let ty = self.source_type(var, env);
+        let new = self.bind(ty);
+        self.name_as(new, var, env);
+        env.map.insert(var, new);
+        new
+    }
+
+    fn name_as(&mut self, new: VarId, var: VarId, env: &Env<'_>) {
+        let name = match env.source {
+            Some(vars) => vars[var].name.clone(),
+            None => self.vars[var].name.clone(),
+        };
+        self.vars[new].name = name;
+    }
+
+    fn index_as(&mut self, index: VarId, new: VarId, env: &mut Env<'_>) {
+        self.name_as(new, index, env);
+        env.map.insert(index, new);
+    }
+
+    fn stmt(&mut self, stmt: &Stmt, env: &mut Env<'_>) -> VarId {
+        let ty = self.source_type(stmt.var, env);
+        if self.opaque == 0
+            && env.source.is_some()
+            && let Some(fields) = self.plan.fields.get(&stmt.var)
+            && let Some(var) = self.narrow(stmt, &ty, fields, env)
+        {
+            return var;
+        }
+        let expr = match &stmt.expr {
+            Expr::Build { size, index, body } => {
+                let size = self.rename_size(size, env);
+                let (index, body) = self.loop_(&size, |rb, new| {
+                    rb.index_as(*index, new, env);
+                    rb.stmts(body, None, env)
+                });
+                Expr::Build { size, index, body }
+            }
+            Expr::Sum { count, index, body } => {
+                let count = self.rename_size(count, env);
+                let (index, body) = self.loop_(&count, |rb, new| {
+                    rb.index_as(*index, new, env);
+                    rb.stmts(body, None, env)
+                });
+                Expr::Sum { count, index, body }
+            }
+            Expr::Fold { count, index, state, init, body } => {
+                let (count, init) = (self.rename_size(count, env), env.get(*init));
+                let mut bound = init;
+                let (index, body) = self.loop_(&count, |rb, new| {
+                    rb.index_as(*index, new, env);
+                    bound = rb.bind_as(*state, env);
+                    rb.stmts(body, None, env)
+                });
+                Expr::Fold { count, index, state: bound, init, body }
+            }
+            Expr::While { limit, state, init, condition, body } => {
+                let (limit, init) = (self.rename_size(limit, env), env.get(*init));
+                self.enter(Kind::Lazy);
+                let new = self.bind_as(*state, env);
+                let result = self.stmts(condition, None, env);
+                let condition = self.leave(result);
+                self.enter(Kind::Lazy);
+                let result = self.stmts(body, None, env);
+                let body = self.leave(result);
+                Expr::While { limit, state: new, init, condition, body }
+            }
+            Expr::If { condition, then, otherwise } => {
+                let condition = env.get(*condition);
+                if self.opaque == 0 {
+                    match self.truth(condition) {
+                        Some(true) => return self.stmts(then, None, env),
+                        Some(false) => return self.stmts(otherwise, None, env),
+                        None => {}
+                    }
+                }
+                let then = self.branch(condition, true, |rb| rb.stmts(then, None, env));
+                let otherwise = self.branch(condition, false, |rb| rb.stmts(otherwise, None, env));
+                Expr::If { condition, then, otherwise }
+            }
+            Expr::Jvp { params, body, at, along } => {
+                let all = |vars: &[VarId]| vars.iter().map(|v| env.get(*v)).collect::<Vec<_>>();
+                let (at, along) = (all(at), all(along));
+                self.enter(Kind::Opaque);
+                self.opaque += 1;
+                let params = params.iter().map(|param| self.bind_as(*param, env)).collect();
+                let result = self.stmts(body, None, env);
+                self.opaque -= 1;
+                let body = self.leave(result);
+                Expr::Jvp { params, body, at, along }
+            }
+            Expr::Size(size) => {
+                let size = self.rename_size(size, env);
+                match size.as_var() {
+                    Some(var) => return var,
+                    None => Expr::Size(size),
+                }
+            }
+            leaf => {
+                let mut expr = leaf.clone();
+                walk::map_operands(&mut expr, &|v| env.get(v), &|size| self.rename_size(size, env));
+                expr
+            }
+        };
+        self.fuse = if env.source.is_some() { self.plan.fuse.get(&stmt.var).copied() } else { None };
+        self.emit(expr, ty)
+    }
+
+    /// A loop or branch whose value is a tuple, with only the `fields` that are used; the others get any
+    /// value of their type. `None` where that is not possible.
+    fn narrow(&mut self, stmt: &Stmt, ty: &Type, fields: &[usize], env: &mut Env<'_>) -> Option<VarId> {
+        let Type::Tuple(all, _) = ty else { return None };
+        if let Expr::Tuple(parts) = &stmt.expr {
+            let part = |rb: &mut Self, k: usize| {
+                if fields.contains(&k) { env.get(parts[k]) } else { rb.any_value(&all[k]) }
+            };
+            let parts = (0..parts.len()).map(|k| part(self, k)).collect();
+            return Some(self.tuple(parts, ty));
+        }
+        let kept: Vec<Type> = fields.iter().map(|k| all[*k].clone()).collect();
+        // One field stands by itself.
+        let narrow_type = |kept: &[Type]| if let [one] = kept { one.clone() } else { Type::tuple(kept.to_vec()) };
+        let pick = |rb: &mut Self, whole: VarId| {
+            let parts: Vec<VarId> = fields.iter().map(|k| rb.compute(Expr::Component(whole, *k))).collect();
+            if let [one] = parts[..] { one } else { rb.compute(Expr::Tuple(parts)) }
+        };
+        let part = |rb: &mut Self, narrow: VarId, at: usize| {
+            if fields.len() == 1 { narrow } else { rb.compute(Expr::Component(narrow, at)) }
+        };
+        let narrowed = match &stmt.expr {
+            Expr::Fold { count, index, state, init, body } => {
+                let (count, init) = (self.rename_size(count, env), env.get(*init));
+                let narrow_init = pick(self, init);
+                let rest: Vec<VarId> = (0..all.len()).map(|k| self.compute(Expr::Component(init, k))).collect();
+                let whole = |rb: &mut Self, narrow: VarId| {
+                    let mut parts = rest.clone();
+                    for (at, k) in fields.iter().enumerate() {
+                        parts[*k] = part(rb, narrow, at);
+                    }
+                    rb.tuple(parts, ty)
+                };
+                let narrow = self.fold(count, narrow_init, |rb, narrow_state, new| {
+                    rb.index_as(*index, new, env);
+                    let full = whole(rb, narrow_state);
+                    env.map.insert(*state, full);
+                    let result = rb.stmts(body, None, env);
+                    pick(rb, result)
+                });
+                whole(self, narrow)
+            }
+            Expr::If { condition, then, otherwise } => {
+                let condition = env.get(*condition);
+                let narrow_ty = narrow_type(&kept);
+                let narrow = {
+                    let env = std::cell::RefCell::new(&mut *env);
+                    let side = |rb: &mut Self, block: &Block| {
+                        let result = rb.stmts(block, None, &mut env.borrow_mut());
+                        pick(rb, result)
+                    };
+                    self.if_(condition, &narrow_ty, |rb| side(rb, then), |rb| side(rb, otherwise))
+                };
+                let mut parts: Vec<VarId> = all.iter().map(|field| self.any_value(field)).collect();
+                for (at, k) in fields.iter().enumerate() {
+                    parts[*k] = part(self, narrow, at);
+                }
+                self.tuple(parts, ty)
+            }
+            _ => return None,
+        };
+        Some(narrowed)
+    }
+}
+
+fn bound_inside(expr: &Expr, inside: &mut FxHashSet<VarId>) {
+    inside.extend(expr.binders());
+    for block in expr.blocks() {
+        for stmt in &block.stmts {
+            inside.insert(stmt.var);
+            bound_inside(&stmt.expr, inside);
+        }
+    }
+}
+
+// What costs nothing wherever it stands.
+fn is_free(expr: &Expr) -> bool {
+    matches!(expr, Expr::Real(_) | Expr::Bool(_) | Expr::Size(_) | Expr::Tuple(_) | Expr::Component(..))
+}

@@ -1,0 +1,80 @@
+//! What the optimiser did, for `--explain`.
+
+use std::fmt;
+
+/// Why the rounds ended.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum StopReason {
+    /// Nothing was left to do.
+    #[default]
+    Settled,
+    /// The budget is spent.
+    Budget,
+    /// The largest number of rounds was made.
+    Rounds,
+    /// What came out costs more than what went in, which stays.
+    NotCheaper,
+}
+
+impl fmt::Display for StopReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Settled => "nothing left to do",
+            Self::Budget => "the budget is spent",
+            Self::Rounds => "the largest number of rounds",
+            Self::NotCheaper => "not cheaper: the function stays as it was",
+        })
+    }
+}
+
+/// One run of a pass.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PassReport {
+    /// The pass.
+    pub name: &'static str,
+    /// Which round.
+    pub round: usize,
+    /// How many rules and steps of the engine were applied.
+    pub applied: u64,
+    /// The cost before.
+    pub before: f64,
+    /// The cost after.
+    pub after: f64,
+}
+
+/// What was applied, and what it saved.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Report {
+    /// By rule or step of the engine, in the order of the table: how often. Those that were not applied are
+    /// left out.
+    pub applied: Vec<(&'static str, u64)>,
+    /// In order.
+    pub passes: Vec<PassReport>,
+    /// The cost before ([`crate::cost`]).
+    pub before: f64,
+    /// The cost after.
+    pub after: f64,
+    /// Why it ended.
+    pub stop: StopReason,
+}
+
+impl Report {
+    /// How often the rule or step `name` was applied.
+    #[must_use]
+    pub fn times(&self, name: &str) -> u64 {
+        self.applied.iter().find(|(rule, _)| *rule == name).map_or(0, |(_, times)| *times)
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "cost {} -> {} ({})", self.before, self.after, self.stop)?;
+        for pass in self.passes.iter().filter(|pass| pass.applied > 0) {
+            writeln!(f, "  {:<10} {:>6} applied, cost {} -> {}", pass.name, pass.applied, pass.before, pass.after)?;
+        }
+        for (name, times) in &self.applied {
+            writeln!(f, "  {times:>6} {name}")?;
+        }
+        Ok(())
+    }
+}

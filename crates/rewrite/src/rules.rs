@@ -1,0 +1,131 @@
+//! The rules, filed by the construct that they start from, each under its equation.
+//!
+//! Laws for rules and the counterexamples that taught them are in `rules/README.md`.
+
+mod branch;
+mod build;
+mod fold;
+mod get;
+mod logic;
+mod mask;
+mod op;
+mod solve;
+mod sum;
+mod tuple;
+
+use crate::rebuild::Rebuild;
+use chainrule_ir::{Expr, Type, VarId};
+use std::sync::LazyLock;
+
+/// A rule: a name, an equation, when it holds, and the function that applies it.
+pub struct Rule {
+    /// Its name: what reports say and options switch off.
+    pub name: &'static str,
+    /// From what to what.
+    pub law: &'static str,
+    /// Side conditions.
+    pub when: &'static str,
+    /// Whether it holds for real numbers only, not for every IEEE 754 double bit for bit.
+    pub algebraic: bool,
+    /// Whether it takes loops apart, so that parts can be simplified; what is left is put together at the end.
+    pub split: bool,
+    pub(crate) on: On,
+    pub(crate) apply: fn(&mut Rebuild<'_>, &Expr, &Type) -> Option<VarId>,
+}
+
+/// The construct a rule starts from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum On {
+    Op,
+    Get,
+    Build,
+    Sum,
+    Fold,
+    If,
+    Tuple,
+    Component,
+}
+
+const CONSTRUCTS: usize = 8;
+
+/// What is counted besides rules: common subexpressions ...
+pub(crate) const COMMON: usize = 0;
+/// ... statements moved out of loops ...
+pub(crate) const HOIST: usize = 1;
+/// ... loops and branches of which fewer fields are computed ...
+pub(crate) const FIELDS: usize = 2;
+/// ... statements that nothing uses.
+pub(crate) const DEAD: usize = 3;
+
+/// The names of what is counted besides rules, each with a line that says what it is.
+pub const ENGINE: [(&str, &str); 4] = [
+    ("common", "one variable for expressions that are the same up to names"),
+    ("hoist", "what does not depend on a loop is moved out of it"),
+    ("fields", "fields of loops and branches that nothing uses are not computed"),
+    ("dead", "statements that nothing uses are left out"),
+];
+
+static TABLE: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {
+    [
+        op::RULES,
+        logic::RULES,
+        mask::RULES,
+        get::RULES,
+        tuple::RULES,
+        branch::RULES,
+        build::RULES,
+        sum::RULES,
+        fold::RULES,
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+});
+
+static BY_CONSTRUCT: LazyLock<[Vec<usize>; CONSTRUCTS]> = LazyLock::new(|| {
+    let mut by: [Vec<usize>; CONSTRUCTS] = Default::default();
+    for (idx, rule) in TABLE.iter().enumerate() {
+        by[rule.on as usize].push(idx);
+    }
+    by
+});
+
+/// All rules, in the order in which those of one construct are tried.
+#[must_use]
+pub fn all() -> &'static [&'static Rule] {
+    &TABLE
+}
+
+/// The numbers of the rules for `expr`.
+pub(crate) fn of(expr: &Expr) -> &'static [usize] {
+    let on = match expr {
+        Expr::Op(..) => On::Op,
+        Expr::Get { .. } => On::Get,
+        Expr::Build { .. } => On::Build,
+        Expr::Sum { .. } => On::Sum,
+        Expr::Fold { .. } => On::Fold,
+        Expr::If { .. } => On::If,
+        Expr::Tuple(_) => On::Tuple,
+        Expr::Component(..) => On::Component,
+        _ => return &[],
+    };
+    &BY_CONSTRUCT[on as usize]
+}
+
+/// The number that applications of rule `idx` are counted under.
+pub(crate) fn counted(idx: usize) -> usize {
+    ENGINE.len() + idx
+}
+
+/// What a pass may do.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    /// By rule.
+    pub(crate) enabled: Vec<bool>,
+    /// Whether common subexpressions are shared.
+    pub(crate) common: bool,
+    /// Whether statements are moved out of loops.
+    pub(crate) hoist: bool,
+    /// Whether `+ 0.0` must stay where it changes the sign of a zero.
+    pub(crate) strict: bool,
+}

@@ -1,0 +1,249 @@
+//! Rules for `ifold` (figure 7e and 7g).
+
+use super::solve::{in_range, solve};
+use super::sum::is_short;
+use super::{On, Rule};
+use crate::rebuild::{Env, Rebuild};
+use crate::walk;
+use chainrule_ir::{Block, Expr, Size, Type, VarId};
+use chainrule_ops::Op;
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        name: "fold-of-none",
+        law: "ifold f z 0 = z; ifold (fun s i -> s) z n = z",
+        when: "",
+        algebraic: false,
+        split: false,
+        on: On::Fold,
+        apply: none,
+    },
+    Rule {
+        name: "fold-once",
+        law: "ifold (fun s i -> if i == e then f s i else s) z n = if 0 <= e < n then f z e else z",
+        when: "e does not depend on i or s",
+        algebraic: false,
+        split: false,
+        on: On::Fold,
+        apply: once,
+    },
+    Rule {
+        name: "unroll-fold",
+        law: "ifold f z 2 = f (f z 0) 1",
+        when: "the count is a small literal, and so is the work",
+        algebraic: false,
+        split: false,
+        on: On::Fold,
+        apply: unroll,
+    },
+    Rule {
+        name: "fold-to-sum",
+        law: "ifold (fun s i -> s + f i) z n = z + sum n f",
+        when: "f does not depend on s; strictly: z is 0.0",
+        algebraic: false,
+        split: false,
+        on: On::Fold,
+        apply: to_sum,
+    },
+    Rule {
+        name: "split-fold",
+        law: "ifold (fun (s, t) i -> (s + f t i, g t i)) ... = (z, ...) with the fields that are sums, or never change, apart",
+        when: "no other field depends on them, and f depends on none; strictly: z is 0.0",
+        algebraic: false,
+        split: true,
+        on: On::Fold,
+        apply: split,
+    },
+];
+
+struct Parts<'e> {
+    count: &'e Size,
+    index: VarId,
+    state: VarId,
+    init: VarId,
+    body: &'e Block,
+}
+
+fn parts(expr: &Expr) -> Option<Parts<'_>> {
+    match expr {
+        Expr::Fold { count, index, state, init, body } => {
+            Some(Parts { count, index: *index, state: *state, init: *init, body })
+        }
+        _ => None,
+    }
+}
+
+impl Parts<'_> {
+    fn at(&self, state: VarId, index: VarId) -> Env<'static> {
+        Env::copying(&[(self.state, state), (self.index, index)])
+    }
+}
+
+fn none(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
+    let fold = parts(expr)?;
+    let none = rb.ranges.not_negative(&fold.count.neg());
+    (none || fold.body.result == fold.state).then_some(fold.init)
+}
+
+fn once(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let fold = parts(expr)?;
+    let Some(Expr::If { condition, otherwise, .. }) = walk::bound_in(fold.body, fold.body.result) else { return None };
+    if otherwise.result != fold.state {
+        return None;
+    }
+    let found = solve(rb, fold.body, &[fold.index, fold.state], fold.index, *condition)?;
+    let inside = in_range(rb, &found, fold.count);
+    Some(rb.if_(
+        inside,
+        ty,
+        |rb| {
+            let at = rb.int(found.clone());
+            rb.inline(fold.body, fold.body.result, &mut fold.at(fold.init, at))
+        },
+        |_| fold.init,
+    ))
+}
+
+fn unroll(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
+    let fold = parts(expr)?;
+    let count = fold.count.as_constant()?;
+    if !is_short(count, rb.slice_cost(fold.body, fold.body.result)) {
+        return None;
+    }
+    let mut state = fold.init;
+    for i in 0..count {
+        let i = rb.int(Size::constant(i));
+        state = rb.inline(fold.body, fold.body.result, &mut fold.at(state, i));
+    }
+    Some(state)
+}
+
+/// The term that `next` adds to `state`, if it is a sum of both and the term does not depend on `whole`.
+fn term(rb: &Rebuild<'_>, fold: &Parts<'_>, state: VarId, next: VarId) -> Option<VarId> {
+    let Some(Expr::Op(Op::Add, args)) = walk::bound_in(fold.body, next) else { return None };
+    let &[x, y] = args.as_slice() else { return None };
+    if *rb.ty(next) != Type::Double {
+        return None;
+    }
+    let term = match (x == state, y == state) {
+        (true, false) => y,
+        (false, true) => x,
+        _ => return None,
+    };
+    (!walk::slice_mentions(fold.body, term, fold.state)).then_some(term)
+}
+
+// From 0.0 a fold that adds is a sum by definition; from elsewhere it adds in another order.
+fn may_sum(rb: &Rebuild<'_>, init: VarId) -> bool {
+    !rb.settings.strict || rb.real_of(init).is_some_and(|z| z == 0.0 && z.is_sign_positive())
+}
+
+fn sum_from(rb: &mut Rebuild<'_>, fold: &Parts<'_>, init: VarId, term: VarId) -> VarId {
+    let sum = rb.sum(fold.count.clone(), |rb, i| rb.inline(fold.body, term, &mut Env::copying(&[(fold.index, i)])));
+    // From 0.0 the sum is the fold, and a sum is never -0.0: adding would change nothing.
+    if rb.real_of(init) == Some(0.0) { sum } else { rb.op(Op::Add, &[init, sum]) }
+}
+
+fn to_sum(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let fold = parts(expr)?;
+    if *ty != Type::Double || !may_sum(rb, fold.init) {
+        return None;
+    }
+    let term = term(rb, &fold, fold.state, fold.body.result)?;
+    Some(sum_from(rb, &fold, fold.init, term))
+}
+
+/// What becomes of a field of the state.
+#[derive(Clone, Copy, PartialEq)]
+enum Field {
+    /// It never changes.
+    Same,
+    /// It is a sum of terms that depend on no state.
+    Sum(VarId),
+    /// Anything.
+    Other,
+}
+
+fn split(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let fold = parts(expr)?;
+    let Type::Tuple(types, _) = ty else { return None };
+    let Some(Expr::Tuple(next)) = walk::bound_in(fold.body, fold.body.result) else { return None };
+    // The variables that take field k out of the state; there may be several only before they are shared.
+    let taken = |k: usize| {
+        fold.body.stmts.iter().filter(move |stmt| stmt.expr == Expr::Component(fold.state, k)).map(|stmt| stmt.var)
+    };
+    let inits: Vec<VarId> = (0..next.len()).map(|k| rb.compute(Expr::Component(fold.init, k))).collect();
+    let mut fields: Vec<Field> = Vec::new();
+    for (k, next) in next.iter().enumerate() {
+        let same = taken(k).any(|state| state == *next);
+        let term = taken(k).find_map(|state| term(rb, &fold, state, *next)).filter(|_| may_sum(rb, inits[k]));
+        fields.push(match (same, term) {
+            (true, _) => Field::Same,
+            (false, Some(term)) => Field::Sum(term),
+            (false, None) => Field::Other,
+        });
+    }
+    // A sum that another field looks at has to be at hand in every step.
+    let rest: Vec<VarId> = (0..next.len()).filter(|k| fields[*k] == Field::Other).map(|k| next[k]).collect();
+    for (k, field) in fields.iter_mut().enumerate() {
+        let looked_at = || rest.iter().any(|next| taken(k).any(|state| walk::slice_mentions(fold.body, *next, state)));
+        if matches!(field, Field::Sum(_)) && looked_at() {
+            *field = Field::Other;
+        }
+    }
+    if fields.iter().all(|field| *field == Field::Other) || uses_whole(&fold) {
+        return None;
+    }
+    let others: Vec<usize> = (0..fields.len()).filter(|k| fields[*k] == Field::Other).collect();
+    let pack = |rb: &mut Rebuild<'_>, parts: Vec<VarId>| {
+        if let [one] = parts[..] { one } else { rb.compute(Expr::Tuple(parts)) }
+    };
+    let part = |rb: &mut Rebuild<'_>, narrow: VarId, at: usize| {
+        if others.len() == 1 { narrow } else { rb.compute(Expr::Component(narrow, at)) }
+    };
+    let whole = |rb: &mut Rebuild<'_>, narrow: Option<VarId>, mut parts: Vec<VarId>| {
+        if let Some(narrow) = narrow {
+            for (at, k) in others.iter().enumerate() {
+                parts[*k] = part(rb, narrow, at);
+            }
+        }
+        rb.tuple(parts, &Type::tuple(types.clone()))
+    };
+    let narrow = if others.is_empty() {
+        None
+    } else {
+        let init = others.iter().map(|k| inits[*k]).collect();
+        let init = pack(rb, init);
+        Some(rb.fold(fold.count.clone(), init, |rb, narrow, i| {
+            let full = whole(rb, Some(narrow), inits.clone());
+            let mut env = fold.at(full, i);
+            let next = others.iter().map(|k| rb.inline(fold.body, next[*k], &mut env)).collect();
+            pack(rb, next)
+        }))
+    };
+    let mut parts = inits.clone();
+    for (k, field) in fields.iter().enumerate() {
+        if let Field::Sum(term) = field {
+            // A term may look at fields that never change.
+            parts[k] = sum_from(rb, &fold, inits[k], *term);
+        }
+    }
+    if let Some(narrow) = narrow {
+        for (at, k) in others.iter().enumerate() {
+            parts[*k] = part(rb, narrow, at);
+        }
+    }
+    Some(rb.tuple(parts, ty))
+}
+
+/// Whether the state is used other than by taking a field of it.
+fn uses_whole(fold: &Parts<'_>) -> bool {
+    fn whole_in(block: &Block, state: VarId) -> bool {
+        block.result == state
+            || block.stmts.iter().any(|stmt| {
+                let direct = !matches!(stmt.expr, Expr::Component(..)) && stmt.expr.operands().contains(&state);
+                direct || stmt.expr.blocks().into_iter().any(|block| whole_in(block, state))
+            })
+    }
+    whole_in(fold.body, fold.state)
+}

@@ -1,0 +1,86 @@
+//! Rules for comparisons and connectives.
+
+use super::{On, Rule};
+use crate::rebuild::Rebuild;
+use chainrule_ir::{Expr, Type, VarId};
+use chainrule_ops::Op;
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        name: "compare-integers",
+        law: "a < b, a <= b, a == b = true or false",
+        when: "a and b are integers whose ranges decide",
+        algebraic: false,
+        split: false,
+        on: On::Op,
+        apply: compare,
+    },
+    Rule {
+        name: "connectives",
+        law: "true && x = x; false && x = false; x && x = x; true || x = true; not (not x) = x",
+        when: "",
+        algebraic: false,
+        split: false,
+        on: On::Op,
+        apply: connectives,
+    },
+    Rule {
+        name: "select",
+        law: "select true x y = x; select c x x = x",
+        when: "",
+        algebraic: false,
+        split: false,
+        on: On::Op,
+        apply: select,
+    },
+];
+
+fn compare(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
+    let Expr::Op(op @ (Op::Lt | Op::Le | Op::Eq), args) = expr else { return None };
+    let &[x, y] = args.as_slice() else { return None };
+    if *rb.ty(x) != Type::Int {
+        return None;
+    }
+    let (a, b) = (rb.size_of(x), rb.size_of(y));
+    let truth = match op {
+        Op::Lt => rb.ranges.less(&a, &b),
+        Op::Le => rb.ranges.less(&b, &a).map(|less| !less),
+        _ => rb.ranges.equal(&a, &b),
+    };
+    truth.map(|truth| rb.bool(truth))
+}
+
+fn connectives(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
+    let Expr::Op(op, args) = expr else { return None };
+    match (op, args.as_slice()) {
+        (Op::Not, [x]) => match rb.def(*x).as_deref() {
+            Some(Expr::Op(Op::Not, inner)) => inner.first().copied(),
+            _ => rb.truth(*x).map(|x| rb.bool(!x)),
+        },
+        (Op::And | Op::Or, [x, y]) => {
+            // `neutral` leaves the other as it is; its opposite decides.
+            let neutral = *op == Op::And;
+            let (a, b) = (rb.truth(*x), rb.truth(*y));
+            if x == y || b == Some(neutral) {
+                Some(*x)
+            } else if a == Some(neutral) {
+                Some(*y)
+            } else if a == Some(!neutral) || b == Some(!neutral) {
+                Some(rb.bool(!neutral))
+            } else {
+                None
+            }
+        }
+        _ => None,
+    }
+}
+
+fn select(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
+    let Expr::Op(Op::Select, args) = expr else { return None };
+    let &[c, x, y] = args.as_slice() else { return None };
+    match rb.truth(c) {
+        Some(true) => Some(x),
+        Some(false) => Some(y),
+        None => (x == y).then_some(x),
+    }
+}

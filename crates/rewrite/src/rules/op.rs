@@ -1,0 +1,130 @@
+//! Rules for scalar operators on numbers (figure 7a, with what IEEE 754 allows kept apart).
+
+use super::{On, Rule};
+use crate::rebuild::Rebuild;
+use chainrule_ir::{Expr, Size, Type, VarId};
+use chainrule_ops::{Op, Type as OpType};
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        name: "constants",
+        law: "op of literals = its value",
+        when: "",
+        algebraic: false,
+        split: false,
+        on: On::Op,
+        apply: constants,
+    },
+    Rule {
+        name: "neutral",
+        law: "x * 1 = 1 * x = x / 1 = x ** 1 = x - 0 = x; x * -1 = -x; -(-x) = x; x + (-y) = x - y; x ** 0 = 1",
+        when: "",
+        algebraic: false,
+        split: false,
+        on: On::Op,
+        apply: neutral,
+    },
+    Rule {
+        name: "zero",
+        law: "x + 0 = x; x * 0 = 0 / x = x - x = 0; 0 - x = -x",
+        when: "",
+        algebraic: true,
+        split: false,
+        on: On::Op,
+        apply: zero,
+    },
+    Rule { name: "double", law: "x + x = 2 * x", when: "", algebraic: false, split: false, on: On::Op, apply: double },
+    Rule { name: "square", law: "x ** 2 = x * x", when: "", algebraic: true, split: false, on: On::Op, apply: square },
+];
+
+/// The operator and its operands, when they are doubles.
+pub(super) fn doubles<'e>(expr: &'e Expr, ty: &Type) -> Option<(Op, &'e [VarId])> {
+    match expr {
+        Expr::Op(op, args) if *ty == Type::Double => Some((*op, args)),
+        _ => None,
+    }
+}
+
+fn constants(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let Expr::Op(op, args) = expr else { return None };
+    let row = op.row();
+    if args.first().is_some_and(|arg| *rb.ty(*arg) == Type::Int) {
+        let known: Option<Vec<i64>> = args.iter().map(|arg| rb.size_of(*arg).as_constant()).collect();
+        let value = row.int?(&known?)?;
+        return Some(if *ty == Type::Bool { rb.bool(value != 0) } else { rb.int(Size::constant(value)) });
+    }
+    let known: Option<Vec<f64>> = (args.iter().zip(row.args))
+        .map(|(arg, kind)| match kind {
+            OpType::Num => rb.real_of(*arg),
+            OpType::Bool => rb.truth(*arg).map(|truth| f64::from(u8::from(truth))),
+        })
+        .collect();
+    let value = op.value(&known?);
+    Some(if *ty == Type::Bool { rb.bool(value != 0.0) } else { rb.real(value) })
+}
+
+/// The operand of `var`, when it is a negation.
+fn negated(rb: &Rebuild<'_>, var: VarId) -> Option<VarId> {
+    match rb.def(var).as_deref() {
+        Some(Expr::Op(Op::Neg, args)) => args.first().copied(),
+        _ => None,
+    }
+}
+
+fn neutral(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let (op, args) = doubles(expr, ty)?;
+    if let (Op::Neg, [x]) = (op, args) {
+        return negated(rb, *x);
+    }
+    let &[x, y] = args else { return None };
+    let (a, b) = (rb.real_of(x), rb.real_of(y));
+    match op {
+        Op::Mul if b == Some(1.0) => Some(x),
+        Op::Mul if a == Some(1.0) => Some(y),
+        Op::Mul | Op::Div if b == Some(-1.0) => Some(rb.op(Op::Neg, &[x])),
+        Op::Mul if a == Some(-1.0) => Some(rb.op(Op::Neg, &[y])),
+        Op::Div | Op::Pow if b == Some(1.0) => Some(x),
+        Op::Pow if b == Some(0.0) => Some(rb.real(1.0)),
+        // Not x - -0.0, which is 0.0 for x = -0.0.
+        Op::Sub if b.is_some_and(|b| b == 0.0 && b.is_sign_positive()) => Some(x),
+        // Not x + 0.0.
+        Op::Add if b.is_some_and(|b| b == 0.0 && b.is_sign_negative()) => Some(x),
+        Op::Add if a.is_some_and(|a| a == 0.0 && a.is_sign_negative()) => Some(y),
+        Op::Sub => negated(rb, y).map(|y| rb.op(Op::Add, &[x, y])),
+        Op::Add => match (negated(rb, x), negated(rb, y)) {
+            (_, Some(y)) => Some(rb.op(Op::Sub, &[x, y])),
+            (Some(x), None) => Some(rb.op(Op::Sub, &[y, x])),
+            (None, None) => None,
+        },
+        _ => None,
+    }
+}
+
+fn zero(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let (op, args) = doubles(expr, ty)?;
+    let &[x, y] = args else { return None };
+    let (a, b) = (rb.real_of(x) == Some(0.0), rb.real_of(y) == Some(0.0));
+    match op {
+        Op::Add | Op::Sub if b => Some(x),
+        Op::Add if a => Some(y),
+        Op::Sub if a => Some(rb.op(Op::Neg, &[y])),
+        Op::Mul if a || b => Some(rb.real(0.0)),
+        Op::Div if a => Some(rb.real(0.0)),
+        Op::Sub if x == y => Some(rb.real(0.0)),
+        _ => None,
+    }
+}
+
+fn double(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let (Op::Add, &[x, y]) = doubles(expr, ty)? else { return None };
+    if x != y {
+        return None;
+    }
+    let two = rb.real(2.0);
+    Some(rb.op(Op::Mul, &[two, x]))
+}
+
+fn square(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let (Op::Pow, &[x, y]) = doubles(expr, ty)? else { return None };
+    (rb.real_of(y) == Some(2.0)).then(|| rb.op(Op::Mul, &[x, x]))
+}

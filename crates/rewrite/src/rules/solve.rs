@@ -1,0 +1,55 @@
+//! Which index a condition asks for: from `... && i == e && ...`, the `e`.
+
+use crate::rebuild::Rebuild;
+use chainrule_ir::{Block, Expr, Size, Type, VarId};
+use chainrule_ops::Op;
+
+/// How many conjuncts are looked at.
+const MAX_CONJUNCTS: usize = 16;
+
+/// The conjuncts of `condition`.
+fn conjuncts(rb: &Rebuild<'_>, condition: VarId) -> Vec<VarId> {
+    let (mut todo, mut found) = (vec![condition], Vec::new());
+    while let Some(next) = todo.pop() {
+        match rb.def(next).as_deref() {
+            Some(Expr::Op(Op::And, args)) if found.len() + todo.len() < MAX_CONJUNCTS => {
+                todo.extend(args.iter().rev());
+            }
+            _ => found.push(next),
+        }
+    }
+    found
+}
+
+/// The only value of `index` for which `condition` can hold, over what is bound outside of `block`, the loop's
+/// body, and is not among its `binders`.
+pub(super) fn solve(
+    rb: &Rebuild<'_>,
+    block: &Block,
+    binders: &[VarId],
+    index: VarId,
+    condition: VarId,
+) -> Option<Size> {
+    conjuncts(rb, condition).into_iter().find_map(|conjunct| {
+        let def = rb.def(conjunct)?;
+        let Expr::Op(Op::Eq, args) = &*def else { return None };
+        let &[x, y] = args.as_slice() else { return None };
+        if *rb.ty(x) != Type::Int {
+            return None;
+        }
+        let (slope, rest) = rb.size_of(x).sub(&rb.size_of(y)).split_linear(index)?;
+        let solution = match slope.as_constant() {
+            Some(1) => rest.neg(),
+            Some(-1) => rest,
+            _ => return None,
+        };
+        Rebuild::is_outside(&solution, block, binders).then_some(solution)
+    })
+}
+
+/// `0 <= index < count`, as a truth value; what is known is folded.
+pub(super) fn in_range(rb: &mut Rebuild<'_>, index: &Size, count: &Size) -> VarId {
+    let (zero, index, count) = (rb.int(Size::zero()), rb.int(index.clone()), rb.int(count.clone()));
+    let (low, high) = (rb.op(Op::Le, &[zero, index]), rb.op(Op::Lt, &[index, count]));
+    rb.op(Op::And, &[low, high])
+}

@@ -1,0 +1,247 @@
+//! Rules for `sum`.
+
+use super::mask::{as_mask, is_zero, mask};
+use super::op::doubles;
+use super::solve::{in_range, solve};
+use super::{On, Rule};
+use crate::rebuild::{Env, Rebuild};
+use crate::walk;
+use chainrule_ir::{Block, Expr, Size, Type, VarId};
+use chainrule_ops::Op;
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        name: "sum-of-none",
+        law: "sum 0 f = 0; sum n (fun i -> 0) = 0",
+        when: "",
+        algebraic: false,
+        split: false,
+        on: On::Sum,
+        apply: none,
+    },
+    Rule {
+        name: "sum-of-mask",
+        law: "sum n (fun i -> [i == e] f i) = [0 <= e < n] (f e)",
+        when: "e does not depend on i; strictly: plus 0, for the sign of a zero",
+        algebraic: false,
+        split: false,
+        on: On::Sum,
+        apply: pick,
+    },
+    Rule {
+        name: "sum-in-mask",
+        law: "sum n (fun i -> [c] f i) = [c] (sum n f)",
+        when: "c does not depend on i",
+        algebraic: false,
+        split: false,
+        on: On::Sum,
+        apply: into_mask,
+    },
+    Rule {
+        name: "unroll-sum",
+        law: "sum 2 f = 0 + f 0 + f 1",
+        when: "the count is a small literal, and so is the work",
+        algebraic: false,
+        split: false,
+        on: On::Sum,
+        apply: unroll,
+    },
+    Rule {
+        name: "sum-of-constant",
+        law: "sum n (fun i -> x) = n * x",
+        when: "x does not depend on i; n >= 0",
+        algebraic: true,
+        split: false,
+        on: On::Sum,
+        apply: constant,
+    },
+    Rule {
+        name: "sum-of-factor",
+        law: "sum n (fun i -> x * f i) = x * sum n f; sum (f i / x) = sum f / x; sum (-f i) = -(sum f)",
+        when: "x does not depend on i",
+        algebraic: true,
+        split: false,
+        on: On::Sum,
+        apply: factor,
+    },
+    Rule {
+        name: "sum-of-sum",
+        law: "sum n (fun i -> f i + [i == e] g i) = sum n f + sum n (fun i -> [i == e] g i)",
+        when: "e does not depend on i: the second loop vanishes",
+        algebraic: true,
+        split: false,
+        on: On::Sum,
+        apply: apart,
+    },
+];
+
+/// Loops of at most so many steps are unrolled ...
+const UNROLL_STEPS: i64 = 4;
+/// ... when all steps together cost at most this.
+const UNROLL_COST: f64 = 64.0;
+/// How many factors of a term are looked at.
+const MAX_FACTORS: usize = 16;
+
+struct Parts<'e> {
+    count: &'e Size,
+    index: VarId,
+    body: &'e Block,
+}
+
+fn parts<'e>(expr: &'e Expr, ty: &Type) -> Option<Parts<'e>> {
+    match expr {
+        Expr::Sum { count, index, body } if *ty == Type::Double => Some(Parts { count, index: *index, body }),
+        _ => None,
+    }
+}
+
+impl Parts<'_> {
+    fn at(&self, index: VarId) -> Env<'static> {
+        Env::copying(&[(self.index, index)])
+    }
+
+    /// The sum of `term`, a variable of the body or from outside.
+    fn sum(&self, rb: &mut Rebuild<'_>, term: VarId) -> VarId {
+        rb.sum(self.count.clone(), |rb, i| rb.inline(self.body, term, &mut self.at(i)))
+    }
+
+    /// Whether `var` is the same in every step.
+    fn is_constant(&self, var: VarId) -> bool {
+        var != self.index && walk::bound_in(self.body, var).is_none()
+    }
+}
+
+fn none(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let sum = parts(expr, ty)?;
+    let none = rb.ranges.not_negative(&sum.count.neg());
+    (none || is_zero(rb, sum.body.result)).then(|| rb.real(0.0))
+}
+
+fn pick(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let sum = parts(expr, ty)?;
+    let (condition, _) = as_mask(rb, sum.body.result)?;
+    let found = solve(rb, sum.body, &[sum.index], sum.index, condition)?;
+    let inside = in_range(rb, &found, sum.count);
+    let term = mask(rb, inside, ty, |rb| {
+        let at = rb.int(found.clone());
+        rb.inline(sum.body, sum.body.result, &mut sum.at(at))
+    });
+    let zero = rb.real(0.0);
+    Some(rb.op(Op::Add, &[zero, term]))
+}
+
+fn into_mask(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let sum = parts(expr, ty)?;
+    let (condition, _) = as_mask(rb, sum.body.result)?;
+    if !sum.is_constant(condition) {
+        return None;
+    }
+    // The condition is known inside, so the mask is what is in it.
+    Some(mask(rb, condition, ty, |rb| sum.sum(rb, sum.body.result)))
+}
+
+fn unroll(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let sum = parts(expr, ty)?;
+    let count = sum.count.as_constant()?;
+    if !is_short(count, rb.slice_cost(sum.body, sum.body.result)) {
+        return None;
+    }
+    let mut total = rb.real(0.0);
+    for i in 0..count {
+        let i = rb.int(Size::constant(i));
+        let term = rb.inline(sum.body, sum.body.result, &mut sum.at(i));
+        total = rb.op(Op::Add, &[total, term]);
+    }
+    Some(total)
+}
+
+/// `count` as a double, where it is not negative.
+fn real_count(rb: &mut Rebuild<'_>, count: &Size) -> Option<VarId> {
+    if let Some(count) = count.as_constant() {
+        return (count >= 0).then(|| rb.real(count as f64));
+    }
+    if !rb.ranges.not_negative(count) {
+        return None;
+    }
+    let count = rb.int(count.clone());
+    Some(rb.compute(Expr::ToReal(count)))
+}
+
+fn constant(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let sum = parts(expr, ty)?;
+    if !sum.is_constant(sum.body.result) {
+        return None;
+    }
+    let count = real_count(rb, sum.count)?;
+    Some(rb.op(Op::Mul, &[count, sum.body.result]))
+}
+
+fn factor(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let sum = parts(expr, ty)?;
+    // The term as a product, the constant factors apart; a sign is a constant factor.
+    let (mut outside, mut inside, mut divisors) = (Vec::new(), Vec::new(), Vec::new());
+    let mut negative = false;
+    let mut todo = vec![sum.body.result];
+    while let Some(next) = todo.pop() {
+        let def = walk::bound_in(sum.body, next);
+        let room = todo.len() + inside.len() + outside.len() < MAX_FACTORS;
+        match def.and_then(|def| doubles(def, &Type::Double)) {
+            _ if sum.is_constant(next) => outside.push(next),
+            Some((Op::Neg, &[x])) => {
+                negative = !negative;
+                todo.push(x);
+            }
+            Some((Op::Mul, &[x, y])) if room => todo.extend([y, x]),
+            Some((Op::Div, &[x, y])) if room && sum.is_constant(y) => {
+                divisors.push(y);
+                todo.push(x);
+            }
+            _ => inside.push(next),
+        }
+    }
+    if inside.is_empty() || (outside.is_empty() && divisors.is_empty() && !negative) {
+        return None;
+    }
+    let mut result = rb.sum(sum.count.clone(), |rb, i| {
+        let mut env = sum.at(i);
+        let factors: Vec<VarId> = inside.iter().map(|var| rb.inline(sum.body, *var, &mut env)).collect();
+        product(rb, &factors)
+    });
+    if !outside.is_empty() {
+        let outside = product(rb, &outside);
+        result = rb.op(Op::Mul, &[outside, result]);
+    }
+    for divisor in divisors {
+        result = rb.op(Op::Div, &[result, divisor]);
+    }
+    Some(if negative { rb.op(Op::Neg, &[result]) } else { result })
+}
+
+// Not of none.
+fn product(rb: &mut Rebuild<'_>, factors: &[VarId]) -> VarId {
+    let mut product = factors[0];
+    for factor in &factors[1..] {
+        product = rb.op(Op::Mul, &[product, *factor]);
+    }
+    product
+}
+
+fn apart(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let sum = parts(expr, ty)?;
+    let (op @ (Op::Add | Op::Sub), &[x, y]) = doubles(walk::bound_in(sum.body, sum.body.result)?, ty)? else {
+        return None;
+    };
+    let vanishes = |rb: &Rebuild<'_>, var: VarId| {
+        as_mask(rb, var).is_some_and(|(c, _)| solve(rb, sum.body, &[sum.index], sum.index, c).is_some())
+    };
+    if !vanishes(rb, x) && !vanishes(rb, y) {
+        return None;
+    }
+    let (x, y) = (sum.sum(rb, x), sum.sum(rb, y));
+    Some(rb.op(op, &[x, y]))
+}
+
+/// Whether `count` steps of `cost` are few enough to be written out.
+pub(super) fn is_short(count: i64, cost: f64) -> bool {
+    count <= UNROLL_STEPS && count as f64 * cost <= UNROLL_COST
+}

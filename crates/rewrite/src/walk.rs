@@ -1,0 +1,74 @@
+//! Walking expressions: operands to be changed in place, everything that is mentioned, slices of blocks.
+
+use chainrule_ir::{Block, Expr, Size, VarId};
+use rustc_hash::FxHashSet;
+
+/// Each operand replaced by `var(operand)` and each size by `size(size)`; binders and blocks stay.
+pub(crate) fn map_operands(expr: &mut Expr, var: &impl Fn(VarId) -> VarId, size: &impl Fn(&Size) -> Size) {
+    match expr {
+        Expr::Real(_) | Expr::Bool(_) => {}
+        Expr::Size(s) | Expr::Build { size: s, .. } | Expr::Sum { count: s, .. } => *s = size(s),
+        Expr::Op(_, args) | Expr::Array(args) | Expr::Tuple(args) => args.iter_mut().for_each(|arg| *arg = var(*arg)),
+        Expr::ToReal(arg) | Expr::Component(arg, _) => *arg = var(*arg),
+        Expr::Fold { count: s, init, .. } | Expr::While { limit: s, init, .. } => {
+            *s = size(s);
+            *init = var(*init);
+        }
+        Expr::If { condition, .. } => *condition = var(*condition),
+        Expr::Get { array, index, .. } => {
+            *array = var(*array);
+            *index = var(*index);
+        }
+        Expr::Jvp { at, along, .. } => at.iter_mut().chain(along).for_each(|arg| *arg = var(*arg)),
+    }
+}
+
+/// Tells `see` every variable that `expr` mentions: operands, those of its blocks, in sizes, binders.
+pub(crate) fn mentioned(expr: &Expr, see: &mut impl FnMut(VarId)) {
+    expr.operands().into_iter().for_each(&mut *see);
+    expr.binders().into_iter().for_each(&mut *see);
+    for block in expr.blocks() {
+        mentioned_in(block, see);
+    }
+}
+
+/// As [`mentioned`], for the statements and the result of a block.
+pub(crate) fn mentioned_in(block: &Block, see: &mut impl FnMut(VarId)) {
+    for stmt in &block.stmts {
+        mentioned(&stmt.expr, see);
+    }
+    see(block.result);
+}
+
+/// Which statements of `block` the variables `wanted` need: the slice. Linear in the block.
+pub(crate) fn slice(block: &Block, wanted: &[VarId]) -> Vec<bool> {
+    let mut needed: FxHashSet<VarId> = wanted.iter().copied().collect();
+    let mut kept = vec![false; block.stmts.len()];
+    for (at, stmt) in block.stmts.iter().enumerate().rev() {
+        if needed.contains(&stmt.var) {
+            kept[at] = true;
+            mentioned(&stmt.expr, &mut |v| {
+                needed.insert(v);
+            });
+        }
+    }
+    kept
+}
+
+/// Whether the slice of `block` for `wanted` mentions `var`.
+pub(crate) fn slice_mentions(block: &Block, wanted: VarId, var: VarId) -> bool {
+    if wanted == var {
+        return true;
+    }
+    let kept = slice(block, &[wanted]);
+    let mut found = false;
+    for (stmt, _) in block.stmts.iter().zip(kept).filter(|(_, kept)| *kept) {
+        mentioned(&stmt.expr, &mut |v| found |= v == var);
+    }
+    found
+}
+
+/// The expression that `block` binds `var` to, if it binds it.
+pub(crate) fn bound_in(block: &Block, var: VarId) -> Option<&Expr> {
+    block.stmts.iter().rev().find(|stmt| stmt.var == var).map(|stmt| &stmt.expr)
+}

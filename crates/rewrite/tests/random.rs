@@ -1,0 +1,85 @@
+//! Random programs through the whole pipeline, verified after every pass and compared by the reference
+//! evaluator. The seeds are fixed, and failures shrink.
+
+use arbitrary::Unstructured;
+use chainrule_autodiff::{Part, Request, derive};
+use chainrule_ir::generate::{self, Case, Options as Programs};
+use chainrule_ir::{Function, Value, print};
+use chainrule_rewrite::{Options, check};
+use proptest::prelude::*;
+use proptest::test_runner::{RngSeed, TestCaseError, TestRunner};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+
+type Cases<'a> = &'a dyn Fn(&mut Unstructured<'_>) -> arbitrary::Result<Option<(Function, Vec<Value<f64>>)>>;
+
+/// Optimises `cases` random programs; at least `useful` must have a value to compare. Returns how often each rule
+/// was applied.
+fn run(seed: u64, cases: u32, useful: u32, options: &Options, make: Cases<'_>) -> BTreeMap<&'static str, u64> {
+    let config = ProptestConfig {
+        cases,
+        rng_seed: RngSeed::Fixed(seed),
+        failure_persistence: None,
+        max_shrink_iters: 5_000,
+        ..ProptestConfig::default()
+    };
+    let told = Cell::new(0);
+    let applied = RefCell::new(BTreeMap::new());
+    let bytes = proptest::collection::vec(any::<u8>(), 200..1200);
+    let outcome = TestRunner::new(config).run(&bytes, |bytes| {
+        let Ok(Some((function, args))) = make(&mut Unstructured::new(&bytes)) else { return Ok(()) };
+        match check::optimised(&function, &args, options) {
+            Ok((_, report, compared)) => {
+                told.set(told.get() + u32::from(compared));
+                for (rule, times) in report.applied {
+                    *applied.borrow_mut().entry(rule).or_insert(0) += times;
+                }
+                Ok(())
+            }
+            Err(what) => Err(TestCaseError::fail(format!("{what}\n{}\n{args:?}", print(&function)))),
+        }
+    });
+    if let Err(failure) = outcome {
+        panic!("{failure}");
+    }
+    assert!(told.get() >= useful, "only {} of {cases} programs told anything", told.get());
+    applied.into_inner()
+}
+
+fn strict() -> Options {
+    Options { strict: true, ..Options::default() }
+}
+
+fn program(u: &mut Unstructured<'_>, options: Programs) -> arbitrary::Result<Option<(Function, Vec<Value<f64>>)>> {
+    let Case { function, args } = generate::case(u, options)?;
+    Ok(Some((function, args)))
+}
+
+fn gradient(u: &mut Unstructured<'_>) -> arbitrary::Result<Option<(Function, Vec<Value<f64>>)>> {
+    let Case { function, args } = generate::case(u, Programs { derivatives: false, ..Programs::smooth() })?;
+    let request = Request { parts: vec![Part::Jacobian], by: vec![] };
+    Ok(derive(&function, &request).ok().map(|derived| (derived, args)))
+}
+
+#[test]
+fn any_program_is_the_same_bit_for_bit() {
+    run(1, 1500, 1200, &strict(), &|u| program(u, Programs::default()));
+    run(2, 300, 200, &strict(), &|u| program(u, Programs { depth: 5, fuel: 200, ..Programs::default() }));
+}
+
+#[test]
+fn programs_on_arrays_are_the_same_bit_for_bit() {
+    run(3, 800, 700, &strict(), &|u| generate::arrays::case(u, 40).map(Some));
+}
+
+#[test]
+fn any_program_is_the_same_in_real_numbers() {
+    run(4, 1500, 800, &Options::default(), &|u| program(u, Programs::default()));
+    run(5, 800, 600, &Options::default(), &|u| generate::arrays::case(u, 40).map(Some));
+}
+
+#[test]
+fn derivatives_of_smooth_programs_are_the_same() {
+    run(6, 700, 300, &Options::default(), &gradient);
+    run(7, 500, 250, &strict(), &gradient);
+}
