@@ -8,7 +8,8 @@
 //! | --- | --- |
 //! | literal, size, tuple, component | 0 |
 //! | operator | its weight |
-//! | `get`, conversion | 1 |
+//! | `get` of a number, conversion | 1 |
+//! | `get` of a row | 0 |
 //! | `build n f` | n * (f + 1 + words of an element) |
 //! | `sum n f` | n * (f + 1 + words of a term) |
 //! | `ifold`, `while` | steps * (body + 1) |
@@ -59,7 +60,12 @@ pub(crate) fn expr<'a>(expr: &Expr, ty: &impl Fn(chainrule_ir::VarId) -> &'a Typ
     match expr {
         Expr::Real(_) | Expr::Bool(_) | Expr::Size(_) | Expr::Tuple(_) | Expr::Component(..) => 0.0,
         Expr::Op(op, _) => f64::from(ops::Op::row(*op).weight),
-        Expr::ToReal(_) | Expr::Get { .. } => 1.0,
+        Expr::ToReal(_) => 1.0,
+        // A row is a view; only its elements are loaded.
+        Expr::Get { array, .. } => match ty(*array) {
+            Type::Array(_, element) if matches!(**element, Type::Array(..)) => 0.0,
+            _ => 1.0,
+        },
         Expr::Array(elements) => elements.len() as f64,
         Expr::Build { size, body, .. } => estimate(size) * (of(body) + 1.0 + stored(body)),
         Expr::Sum { count, body, .. } => estimate(count) * (of(body) + 1.0 + words(ty(body.result))),

@@ -12,7 +12,7 @@ use crate::rebuild::{Plan, rebuild};
 use crate::report::{PassReport, Report, StopReason};
 use crate::rules::{self, Settings};
 use crate::{cost, fusion, live};
-use chainrule_ir::Function;
+use chainrule_ir::{Function, alpha_equal};
 
 /// How many applications of rules one function is given by default.
 pub const DEFAULT_BUDGET: u64 = 200_000;
@@ -136,12 +136,14 @@ fn step(pass: &Pass, round: usize, now: &mut Function, run: &mut Run, report: &m
     }
     let (before, applied): (f64, u64) = (cost::function(now), run.applied.iter().sum());
     (pass.run)(now, run);
+    let mut changed = false;
     if let Some(result) = run.result.take() {
+        changed = !alpha_equal(now, &result);
         *now = result;
     }
     let applied = run.applied.iter().sum::<u64>() - applied;
     report.passes.push(PassReport { name: pass.name, round, applied, before, after: cost::function(now) });
-    applied > 0
+    changed
 }
 
 fn simplify(function: &Function, run: &mut Run) {

@@ -44,7 +44,13 @@ impl Env<'_> {
         Env { map: replaced.iter().copied().collect(), source: None }
     }
 
-    fn get(&self, var: VarId) -> VarId {
+    /// `old` is replaced by `new` from now on.
+    pub(crate) fn insert(&mut self, old: VarId, new: VarId) {
+        self.map.insert(old, new);
+    }
+
+    /// What `var` is replaced by: itself, unless something was said.
+    pub(crate) fn get(&self, var: VarId) -> VarId {
         self.map.get(&var).copied().unwrap_or(var)
     }
 }
@@ -209,8 +215,12 @@ impl Rebuild<'_> {
     /// The cost of computing `wanted` in `block`, a block of the new function.
     pub(crate) fn slice_cost(&self, block: &Block, wanted: VarId) -> f64 {
         let kept = walk::slice(block, &[wanted]);
-        let ty = |var: VarId| &self.vars[var].ty;
-        block.stmts.iter().zip(kept).filter(|(_, kept)| *kept).map(|(stmt, _)| cost::expr(&stmt.expr, &ty)).sum()
+        block.stmts.iter().zip(kept).filter(|(_, kept)| *kept).map(|(stmt, _)| self.expr_cost(&stmt.expr)).sum()
+    }
+
+    /// The cost of computing `expr`, an expression of the new function.
+    pub(crate) fn expr_cost(&self, expr: &Expr) -> f64 {
+        cost::expr(expr, &|var: VarId| &self.vars[var].ty)
     }
 
     /// Whether every variable of `size` is in scope here and bound outside of `block`, whose statements and
@@ -523,6 +533,11 @@ impl Rebuild<'_> {
         let kept = walk::slice(block, &[wanted]);
         self.stmts(block, Some(&kept), env);
         env.get(wanted)
+    }
+
+    /// As [`Self::inline`], for the statements that are `kept`.
+    pub(crate) fn inline_kept(&mut self, block: &Block, kept: &[bool], env: &mut Env<'static>) {
+        self.stmts(block, Some(kept), env);
     }
 
     fn stmts(&mut self, block: &Block, kept: Option<&[bool]>, env: &mut Env<'_>) -> VarId {

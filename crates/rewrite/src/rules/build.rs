@@ -1,9 +1,11 @@
 //! Rules for `build`.
 
+use super::get::{is_cheap, kept_cost, needed};
 use super::{On, Rule};
+use crate::cost;
 use crate::rebuild::{Env, Rebuild};
 use crate::walk;
-use chainrule_ir::{Block, Expr, Type, VarId};
+use chainrule_ir::{Block, Expr, Size, Type, VarId};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -37,31 +39,88 @@ fn same(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     fits.then_some(*array)
 }
 
-/// Whether field `var` of an element is no more than an element of another array, or the same everywhere.
-fn is_plain(body: &Block, index: VarId, var: VarId) -> bool {
-    match walk::bound_in(body, var) {
-        None => true,
-        Some(Expr::Get { array, index: at, .. }) => *at == index && walk::bound_in(body, *array).is_none(),
-        Some(_) => false,
+/// A build, or a build of builds and so on, of tuples.
+struct Nest<'e> {
+    levels: Vec<(&'e Size, VarId, &'e Block)>,
+    fields: &'e [VarId],
+    element: &'e Type,
+}
+
+fn nest<'e>(expr: &'e Expr, ty: &'e Type) -> Option<Nest<'e>> {
+    let (mut levels, mut build, mut ty) = (Vec::new(), expr, ty);
+    while let (Expr::Build { size, index, body }, Type::Array(_, element)) = (build, ty) {
+        levels.push((size, *index, body));
+        (build, ty) = (walk::bound_in(body, body.result)?, element);
+    }
+    match build {
+        Expr::Tuple(fields) => Some(Nest { levels, fields, element: ty }),
+        _ => None,
+    }
+}
+
+impl Nest<'_> {
+    fn kept(&self, wanted: VarId) -> Vec<Vec<bool>> {
+        let bodies: Vec<&Block> = self.levels.iter().map(|(_, _, body)| *body).collect();
+        needed(&bodies, wanted)
+    }
+
+    /// What an element of `wanted` costs, and the whole array of them without storing it.
+    fn cost(&self, rb: &Rebuild<'_>, wanted: VarId) -> (f64, f64) {
+        let (mut element, mut all) = (0.0, 0.0);
+        for ((size, _, body), kept) in self.levels.iter().zip(self.kept(wanted)).rev() {
+            let here = kept_cost(rb, body, &kept);
+            element += here;
+            all = cost::estimate(size) * (here + all);
+        }
+        (element, all)
+    }
+
+    /// The array of `wanted`, from level `at` on.
+    fn array(
+        &self,
+        rb: &mut Rebuild<'_>,
+        wanted: VarId,
+        kept: &[Vec<bool>],
+        at: usize,
+        env: &mut Env<'static>,
+    ) -> VarId {
+        let Some((size, index, body)) = self.levels.get(at) else { return env.get(wanted) };
+        let size = rb.rename_size(size, env);
+        rb.build(size, |rb, i| {
+            env.insert(*index, i);
+            rb.inline_kept(body, &kept[at], env);
+            self.array(rb, wanted, kept, at + 1, env)
+        })
+    }
+
+    /// The array of tuples of the elements of `arrays`, from level `at` on.
+    fn zip(&self, rb: &mut Rebuild<'_>, arrays: &[VarId], at: usize, env: &mut Env<'static>) -> VarId {
+        let Some((size, index, _)) = self.levels.get(at) else { return rb.tuple(arrays.to_vec(), self.element) };
+        let size = rb.rename_size(size, env);
+        rb.build(size, |rb, i| {
+            env.insert(*index, i);
+            let rows: Vec<VarId> =
+                (arrays.iter()).map(|array| rb.compute(Expr::Get { array: *array, index: i, proved: true })).collect();
+            self.zip(rb, &rows, at + 1, env)
+        })
     }
 }
 
 fn split(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
-    let (Expr::Build { size, index, body }, Type::Array(_, element)) = (expr, ty) else { return None };
-    let Some(Expr::Tuple(fields)) = walk::bound_in(body, body.result) else { return None };
-    if fields.is_empty() || fields.iter().all(|field| is_plain(body, *index, *field)) {
+    let nest = nest(expr, ty)?;
+    let costs: Vec<(f64, f64)> = nest.fields.iter().map(|field| nest.cost(rb, *field)).collect();
+    // A field that is cheap is computed wherever it is used: it needs no array.
+    if nest.fields.iter().zip(&costs).all(|(field, (element, _))| is_cheap(rb, *element, *field)) {
         return None;
     }
-    let apart: f64 = fields.iter().map(|field| rb.slice_cost(body, *field)).sum();
-    if apart - rb.slice_cost(body, body.result) > SHARED {
+    let (_, _, last) = nest.levels.last()?;
+    let (apart, together) = (costs.iter().map(|(_, all)| all).sum::<f64>(), nest.cost(rb, last.result).1);
+    let elements: f64 = nest.levels.iter().map(|(size, _, _)| cost::estimate(size)).product();
+    if apart - together > SHARED * elements {
         return None;
     }
-    let arrays: Vec<VarId> = (fields.iter())
-        .map(|field| rb.build(size.clone(), |rb, i| rb.inline(body, *field, &mut Env::copying(&[(*index, i)]))))
+    let arrays: Vec<VarId> = (nest.fields.iter())
+        .map(|field| nest.array(rb, *field, &nest.kept(*field), 0, &mut Env::copying(&[])))
         .collect();
-    Some(rb.build(size.clone(), |rb, i| {
-        let parts =
-            arrays.iter().map(|array| rb.compute(Expr::Get { array: *array, index: i, proved: true })).collect();
-        rb.tuple(parts, element)
-    }))
+    Some(nest.zip(rb, &arrays, 0, &mut Env::copying(&[])))
 }

@@ -3,7 +3,9 @@
 use super::mask::as_mask;
 use super::{On, Rule};
 use crate::rebuild::{Env, Rebuild};
-use chainrule_ir::{Expr, Type, VarId};
+use crate::walk;
+use chainrule_ir::{Block, Expr, Type, VarId};
+use std::rc::Rc;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -33,12 +35,30 @@ pub(super) const RULES: &[Rule] = &[
         on: On::Get,
         apply: of_build,
     },
+    Rule {
+        name: "fuse-rows",
+        law: "(build n (fun i -> build m (fun j -> f i j)))[i][j] = f i j",
+        when: "as fuse, for f; to any depth",
+        algebraic: false,
+        split: false,
+        on: On::Get,
+        apply: of_rows,
+    },
 ];
 
 /// What an element costs at most that is computed wherever it is used.
 const CHEAP: f64 = 1.0;
 /// As [`CHEAP`], for a mask, which is likely to vanish.
 const CHEAP_MASK: f64 = 4.0;
+/// What a component may cost more: the tuple is not made.
+const COMPONENT: f64 = 1.0;
+/// How many dimensions are looked through.
+const MAX_DIMENSIONS: usize = 8;
+
+/// Whether `value`, which takes `cost` to compute, is computed again wherever it is used.
+pub(super) fn is_cheap(rb: &Rebuild<'_>, cost: f64, value: VarId) -> bool {
+    cost <= CHEAP || (cost <= CHEAP_MASK && as_mask(rb, value).is_some())
+}
 
 fn prove(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let &Expr::Get { array, index, proved: false } = expr else { return None };
@@ -59,10 +79,82 @@ fn of_build(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
     let &Expr::Get { array, index, proved: true } = expr else { return None };
     let def = rb.def(array)?;
     let Expr::Build { index: bound, body, .. } = &*def else { return None };
-    let cost = rb.element_cost(array);
-    let cheap = cost <= CHEAP || (cost <= CHEAP_MASK && as_mask(rb, body.result).is_some());
-    if !cheap && !rb.is_planned(array) {
+    if !is_cheap(rb, rb.element_cost(array), body.result) && !rb.is_planned(array) {
         return None;
     }
     Some(rb.inline(body, body.result, &mut Env::copying(&[(*bound, index)])))
+}
+
+fn of_rows(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
+    element(rb, expr, None)
+}
+
+/// The element that `expr` gets, or a component of it, computed in place of the arrays that it is taken from, if
+/// that is cheap. Goes through as many `get`s as there are.
+pub(super) fn element(rb: &mut Rebuild<'_>, expr: &Expr, component: Option<usize>) -> Option<VarId> {
+    // Down to the array whose rows are taken.
+    let (mut indices, mut array) = (Vec::new(), None);
+    let mut next = Rc::new(expr.clone());
+    while let &Expr::Get { array: row, index, proved: true } = &*next {
+        indices.push(index);
+        array = Some(row);
+        match rb.def(row) {
+            Some(def) if indices.len() < MAX_DIMENSIONS => next = def,
+            _ => break,
+        }
+    }
+    let def = rb.def(array?)?;
+    indices.reverse();
+    // Up again, through as many loops as there are indices.
+    let mut levels: Vec<(VarId, &Block)> = Vec::new();
+    let mut build: &Expr = &def;
+    for at in 0..indices.len() {
+        let Expr::Build { index, body, .. } = build else { return None };
+        levels.push((*index, body));
+        if at + 1 < indices.len() {
+            build = walk::bound_in(body, body.result)?;
+        }
+    }
+    let (_, last) = levels.last()?;
+    let wanted = match component {
+        None => last.result,
+        Some(k) => match walk::bound_in(last, last.result) {
+            Some(Expr::Tuple(fields)) => *fields.get(k)?,
+            _ => return None,
+        },
+    };
+    let bodies: Vec<&Block> = levels.iter().map(|(_, body)| *body).collect();
+    let kept = needed(&bodies, wanted);
+    let cost: f64 = bodies.iter().zip(&kept).map(|(body, kept)| kept_cost(rb, body, kept)).sum();
+    let extra = if component.is_some() { COMPONENT } else { 0.0 };
+    if !is_cheap(rb, cost - extra, wanted) {
+        return None;
+    }
+    let mut env = Env::copying(&[]);
+    for (((bound, body), kept), index) in levels.iter().zip(&kept).zip(&indices) {
+        env.insert(*bound, *index);
+        rb.inline_kept(body, kept, &mut env);
+    }
+    Some(env.get(wanted))
+}
+
+/// For blocks each of which stands in the one before it: the statements of each that `wanted`, a variable of the
+/// last, needs, without the loops that they stand in.
+pub(super) fn needed(bodies: &[&Block], wanted: VarId) -> Vec<Vec<bool>> {
+    let mut wanted = vec![wanted];
+    let mut all = Vec::new();
+    for body in bodies.iter().rev() {
+        let kept = walk::slice(body, &wanted);
+        for (stmt, _) in body.stmts.iter().zip(&kept).filter(|(_, kept)| **kept) {
+            walk::mentioned(&stmt.expr, &mut |v| wanted.push(v));
+        }
+        all.push(kept);
+    }
+    all.reverse();
+    all
+}
+
+/// What the statements of `block` that are `kept` cost.
+pub(super) fn kept_cost(rb: &Rebuild<'_>, block: &Block, kept: &[bool]) -> f64 {
+    block.stmts.iter().zip(kept).filter(|(_, kept)| **kept).map(|(stmt, _)| rb.expr_cost(&stmt.expr)).sum()
 }

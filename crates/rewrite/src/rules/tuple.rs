@@ -1,8 +1,8 @@
 //! Rules for tuples and their components (figure 7d).
 
+use super::get::element;
 use super::{On, Rule};
-use crate::rebuild::{Env, Rebuild};
-use crate::walk;
+use crate::rebuild::Rebuild;
 use chainrule_ir::{Expr, Type, VarId};
 
 pub(super) const RULES: &[Rule] = &[
@@ -18,7 +18,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "fuse-component",
         law: "fst (build n (fun i -> (f i, g i)))[j] = f j",
-        when: "0 <= j < n is proved; f costs no more than a load",
+        when: "0 <= j < n is proved; f costs no more than a load; to any depth",
         algebraic: false,
         split: false,
         on: On::Component,
@@ -35,9 +35,6 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// What a component of an element costs at most that is computed wherever it is used.
-const CHEAP: f64 = 2.0;
-
 fn of_tuple(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
     let Expr::Component(tuple, k) = expr else { return None };
     match rb.def(*tuple).as_deref() {
@@ -49,15 +46,7 @@ fn of_tuple(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
 fn of_element(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
     let Expr::Component(tuple, k) = expr else { return None };
     let def = rb.def(*tuple)?;
-    let &Expr::Get { array, index, proved: true } = &*def else { return None };
-    let def = rb.def(array)?;
-    let Expr::Build { index: bound, body, .. } = &*def else { return None };
-    let Some(Expr::Tuple(fields)) = walk::bound_in(body, body.result) else { return None };
-    let field = *fields.get(*k)?;
-    if rb.slice_cost(body, field) > CHEAP {
-        return None;
-    }
-    Some(rb.inline(body, field, &mut Env::copying(&[(*bound, index)])))
+    element(rb, &def, Some(*k))
 }
 
 fn same(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
