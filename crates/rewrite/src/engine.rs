@@ -61,7 +61,14 @@ pub const ROUND: &[Pass] = &[
     },
 ];
 
-/// What follows.
+/// What follows, and after it again [`ROUND`].
+pub const KEEP: &[Pass] = &[Pass {
+    name: "expand",
+    does: "as simplify, and what an outer loop computes again and again is kept in an array",
+    run: expand,
+}];
+
+/// What comes at the end.
 pub const LAST: &[Pass] = &[Pass { name: "settle", does: "as fuse, but nothing is taken apart any more", run: settle }];
 
 /// What passes have in common.
@@ -71,6 +78,9 @@ struct Run {
     left: u64,
     result: Option<Function>,
 }
+
+/// Who is shown what comes out of every pass, with the name of the pass.
+pub type Watch<'a> = &'a mut dyn FnMut(&str, &Function);
 
 /// `function` optimised, with what was done.
 ///
@@ -82,11 +92,7 @@ pub fn optimise(function: &Function, options: &Options) -> (Function, Report) {
 }
 
 /// As [`optimise`]; `watch` is shown what comes out of every pass, with the name of the pass.
-pub fn optimise_watched(
-    function: &Function,
-    options: &Options,
-    watch: &mut dyn FnMut(&str, &Function),
-) -> (Function, Report) {
+pub fn optimise_watched(function: &Function, options: &Options, watch: Watch<'_>) -> (Function, Report) {
     let mut run = Run {
         options: options.clone(),
         applied: vec![0; rules::counted(rules::all().len())],
@@ -96,25 +102,16 @@ pub fn optimise_watched(
     let before = cost::function(function);
     let mut report = Report { before, after: before, ..Report::default() };
     let mut now = function.clone();
-    let mut stop = StopReason::Rounds;
-    for round in 0..MAX_ROUNDS {
-        let mut changed = false;
-        for pass in ROUND {
-            changed |= step(pass, round, &mut now, &mut run, &mut report);
-            watch(pass.name, &now);
-        }
-        if run.left == 0 {
-            stop = StopReason::Budget;
-            break;
-        }
-        if !changed {
-            stop = StopReason::Settled;
-            break;
-        }
+    let mut stop = rounds(&mut now, &mut run, &mut report, watch);
+    let mut changed = false;
+    for pass in KEEP {
+        changed |= step(pass, &mut now, &mut run, &mut report, watch);
+    }
+    if changed {
+        stop = rounds(&mut now, &mut run, &mut report, watch);
     }
     for pass in LAST {
-        step(pass, report.passes.len(), &mut now, &mut run, &mut report);
-        watch(pass.name, &now);
+        step(pass, &mut now, &mut run, &mut report, watch);
     }
     report.stop = stop;
     report.after = cost::function(&now);
@@ -129,8 +126,24 @@ pub fn optimise_watched(
     (now, report)
 }
 
+fn rounds(now: &mut Function, run: &mut Run, report: &mut Report, watch: Watch<'_>) -> StopReason {
+    for _ in 0..MAX_ROUNDS {
+        let mut changed = false;
+        for pass in ROUND {
+            changed |= step(pass, now, run, report, watch);
+        }
+        if run.left == 0 {
+            return StopReason::Budget;
+        }
+        if !changed {
+            return StopReason::Settled;
+        }
+    }
+    StopReason::Rounds
+}
+
 // Whether anything changed.
-fn step(pass: &Pass, round: usize, now: &mut Function, run: &mut Run, report: &mut Report) -> bool {
+fn step(pass: &Pass, now: &mut Function, run: &mut Run, report: &mut Report, watch: Watch<'_>) -> bool {
     if run.options.disabled.iter().any(|name| name == pass.name) {
         return false;
     }
@@ -142,7 +155,8 @@ fn step(pass: &Pass, round: usize, now: &mut Function, run: &mut Run, report: &m
         *now = result;
     }
     let applied = run.applied.iter().sum::<u64>() - applied;
-    report.passes.push(PassReport { name: pass.name, round, applied, before, after: cost::function(now) });
+    report.passes.push(PassReport { name: pass.name, applied, before, after: cost::function(now) });
+    watch(pass.name, now);
     changed
 }
 
@@ -154,6 +168,12 @@ fn fuse(function: &Function, run: &mut Run) {
     once(function, run, true, true);
 }
 
+fn expand(function: &Function, run: &mut Run) {
+    if !run.options.disabled.iter().any(|name| name == "hoist") {
+        pass(function, run, Todo { split: true, expand: true, ..Todo::default() });
+    }
+}
+
 fn settle(function: &Function, run: &mut Run) {
     once(function, run, false, true);
     // What was fused last is dead now.
@@ -163,6 +183,18 @@ fn settle(function: &Function, run: &mut Run) {
 }
 
 fn once(function: &Function, run: &mut Run, split: bool, fuse: bool) {
+    pass(function, run, Todo { split, fuse, ..Todo::default() });
+}
+
+/// What a pass may do.
+#[derive(Clone, Copy, Default)]
+struct Todo {
+    split: bool,
+    fuse: bool,
+    expand: bool,
+}
+
+fn pass(function: &Function, run: &mut Run, Todo { split, fuse, expand }: Todo) {
     let off = |name: &str| run.options.disabled.iter().any(|disabled| disabled == name);
     let settings = Settings {
         enabled: rules::all()
@@ -174,6 +206,7 @@ fn once(function: &Function, run: &mut Run, split: bool, fuse: bool) {
             .collect(),
         common: !off("common"),
         hoist: !off("hoist"),
+        expand,
         strict: run.options.strict,
     };
     let mut plan = Plan::default();

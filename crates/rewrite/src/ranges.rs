@@ -19,6 +19,8 @@ pub(crate) struct Ranges {
     natural: FxHashMap<VarId, Option<Size>>,
     /// Variables that are at least one, as often as loops over them are open.
     positive: Vec<VarId>,
+    /// How many of those, at the front, are so everywhere.
+    everywhere: usize,
 }
 
 impl Ranges {
@@ -38,12 +40,25 @@ impl Ranges {
         self.positive.pop();
     }
 
-    fn is_natural(&self, size: &Size) -> bool {
-        size.terms().all(|(monomial, c)| c >= 0 && monomial.iter().all(|v| self.natural.contains_key(v)))
+    /// `var` is at least one everywhere.
+    pub(crate) fn positive(&mut self, var: VarId) {
+        self.positive.insert(0, var);
+        self.everywhere += 1;
     }
 
     /// Whether `size >= 0` whatever the variables are.
     pub(crate) fn not_negative(&self, size: &Size) -> bool {
+        self.decide(size, &self.positive, &[])
+    }
+
+    /// As [`Self::not_negative`], outside of all but the first `loops` of the open loops, but where `more` are
+    /// at least one.
+    pub(crate) fn not_negative_outside(&self, size: &Size, loops: usize, more: &[VarId]) -> bool {
+        let known = self.positive.get(..self.everywhere + loops).unwrap_or(&self.positive);
+        self.decide(size, known, more)
+    }
+
+    fn decide(&self, size: &Size, positive: &[VarId], more: &[VarId]) -> bool {
         let mut size = size.clone();
         for _ in 0..MAX_REPLACED {
             if self.is_natural(&size) {
@@ -54,9 +69,13 @@ impl Ranges {
         }
         let shifted = size.substitute(|v| {
             let v_size = Size::var(v);
-            if self.positive.contains(&v) { v_size.add(&Size::constant(1)) } else { v_size }
+            if positive.contains(&v) || more.contains(&v) { v_size.add(&Size::constant(1)) } else { v_size }
         });
         self.is_natural(&shifted)
+    }
+
+    fn is_natural(&self, size: &Size) -> bool {
+        size.terms().all(|(monomial, c)| c >= 0 && monomial.iter().all(|v| self.natural.contains_key(v)))
     }
 
     // `size` with the innermost variable that has a negative coefficient replaced by its maximum.
@@ -74,6 +93,12 @@ impl Ranges {
     /// Whether `0 <= index < size`.
     pub(crate) fn in_range(&self, index: &Size, size: &Size) -> bool {
         self.not_negative(index) && self.not_negative(&size.sub(index).sub(&Size::constant(1)))
+    }
+
+    /// As [`Self::in_range`], where [`Self::not_negative_outside`] decides.
+    pub(crate) fn in_range_outside(&self, index: &Size, size: &Size, loops: usize, more: &[VarId]) -> bool {
+        let below = size.sub(index).sub(&Size::constant(1));
+        self.not_negative_outside(index, loops, more) && self.not_negative_outside(&below, loops, more)
     }
 
     /// Whether `a < b`, as far as that can be told.

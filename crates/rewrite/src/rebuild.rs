@@ -17,6 +17,8 @@
 //!   moved out of a branch. So no failure is added. A failure whose value nothing uses may go.
 //! - Bodies of derivatives ([`Expr::Jvp`]) are copied as they stand: their operators have derivatives too.
 
+mod expand;
+
 use crate::cost;
 use crate::key::{self, Key};
 use crate::ranges::Ranges;
@@ -70,8 +72,20 @@ enum Kind {
 
 struct Open {
     kind: Kind,
+    /// Of a loop: its index and its count.
+    counted: Option<(VarId, Size)>,
     stmts: Vec<Stmt>,
     table: FxHashMap<Key, VarId>,
+}
+
+impl Open {
+    fn new(kind: Kind) -> Self {
+        Self { kind, counted: None, stmts: Vec::new(), table: FxHashMap::default() }
+    }
+
+    fn is_loop(&self) -> bool {
+        matches!(self.kind, Kind::Loop { .. })
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -81,6 +95,16 @@ struct Def {
     level: usize,
     /// Of a build: what an element costs. Of others: nothing.
     element_cost: f64,
+    /// The open blocks, by number, whose index it depends on, and those whose state; past [`MAX_LEVEL`] as one.
+    indices: u64,
+    states: u64,
+}
+
+/// The largest level that is told apart from others.
+const MAX_LEVEL: usize = 63;
+
+fn bit(level: usize) -> u64 {
+    1 << level.min(MAX_LEVEL)
 }
 
 /// What an analysis of the function that is read asks for.
@@ -113,6 +137,8 @@ pub(crate) struct Rebuild<'a> {
     known: Vec<(VarId, bool)>,
     /// Of the `get` that is being written: how many loops stand between it and its build, if it is to be fused.
     fuse: Option<usize>,
+    /// Whether an array is being made of what a loop computes again and again.
+    expanding: bool,
     span: Option<Span>,
 }
 
@@ -127,7 +153,7 @@ pub(crate) fn rebuild(
     let mut rb = Rebuild {
         vars: Arena::with_capacity(function.vars.len()),
         defs: Vec::with_capacity(function.vars.len()),
-        open: vec![Open { kind: Kind::Top, stmts: Vec::new(), table: FxHashMap::default() }],
+        open: vec![Open::new(Kind::Top)],
         ranges: Ranges::default(),
         settings,
         plan,
@@ -137,6 +163,7 @@ pub(crate) fn rebuild(
         opaque: 0,
         known: Vec::new(),
         fuse: None,
+        expanding: false,
         span: None,
     };
     let mut env = Env { map: FxHashMap::default(), source: Some(&function.vars) };
@@ -165,6 +192,12 @@ pub(crate) fn rebuild(
         .map(|requirement| {
             let mut requirement = requirement.clone();
             requirement.size = rb.rename_size(&requirement.size, &env);
+            // `n - 1 >= 0`
+            let terms: Vec<(&[VarId], i64)> = requirement.size.terms().collect();
+            if let ([([], ..=-1), ([var], 1)], false) = (&terms[..], requirement.exactly_zero) {
+                rb.ranges.natural(*var, None);
+                rb.ranges.positive(*var);
+            }
             requirement
         })
         .collect();
@@ -232,7 +265,7 @@ impl Rebuild<'_> {
     /// The number of loops between the binding of `var` and here.
     fn loops_since(&self, var: VarId) -> usize {
         let level = self.defs.get(var.index()).map_or(0, |def| def.level);
-        self.open.iter().skip(level + 1).filter(|open| matches!(open.kind, Kind::Loop { .. })).count()
+        self.open.iter().skip(level + 1).filter(|open| open.is_loop()).count()
     }
 
     /// Whether the `get` of `array` that is being written was found worth fusing.
@@ -240,20 +273,35 @@ impl Rebuild<'_> {
         self.fuse.take().is_some_and(|loops| loops == self.loops_since(array))
     }
 
-    /// Whether computing `expr` may fail.
-    pub(crate) fn may_fail(&self, expr: &Expr) -> bool {
+    /// Whether computing `expr` may fail outside of all but the first `loops` of the open loops; `more` are counts
+    /// of loops around it that go with it. An index that was proved to be in range because a loop runs is not
+    /// in range where it does not.
+    fn may_fail(&self, expr: &Expr, loops: usize, more: &mut Vec<VarId>) -> bool {
         let itself = match expr {
             Expr::Op(op, args) => {
                 op.row().result == ops::Type::Num
                     && args.first().is_some_and(|v| self.vars[*v].ty == Type::Int)
                     && !self.is_total(*op, args)
             }
-            Expr::Build { size, .. } => !self.ranges.not_negative(size),
+            Expr::Build { size, .. } => !self.ranges.not_negative_outside(size, loops, more),
             Expr::While { .. } => true,
-            Expr::Get { proved, .. } => !proved,
+            Expr::Get { array, index, .. } => match &self.vars[*array].ty {
+                Type::Array(size, _) => !self.ranges.in_range_outside(&self.size_of(*index), size, loops, more),
+                _ => true,
+            },
             _ => false,
         };
-        itself || expr.blocks().into_iter().any(|block| block.stmts.iter().any(|stmt| self.may_fail(&stmt.expr)))
+        let count = match expr {
+            Expr::Build { size: count, .. } | Expr::Sum { count, .. } | Expr::Fold { count, .. } => count.as_var(),
+            _ => None,
+        };
+        more.extend(count);
+        let inside = || expr.blocks().into_iter().flat_map(|block| &block.stmts);
+        let fails = itself || inside().any(|stmt| self.may_fail(&stmt.expr, loops, more));
+        if count.is_some() {
+            more.pop();
+        }
+        fails
     }
 
     // Remainders and quotients by a positive constant have a value.
@@ -334,6 +382,13 @@ impl Rebuild<'_> {
             }
             return var;
         }
+        if self.settings.expand
+            && !self.expanding
+            && let Some(var) = self.expand(&expr, &ty)
+        {
+            self.applied[rules::EXPAND] += 1;
+            return var;
+        }
         let level = self.target(&expr, &ty);
         if level + 1 < self.open.len() && !is_free(&expr) {
             self.applied[rules::HOIST] += 1;
@@ -357,11 +412,27 @@ impl Rebuild<'_> {
             }
             _ => 0.0,
         };
+        let (indices, states) = self.depends_on(&expr);
         let var = self.vars.push(Var { ty, name: None, span: self.span, value });
         let expr = Rc::new(expr);
-        self.defs.push(Def { expr: Some(Rc::clone(&expr)), level, element_cost });
+        self.defs.push(Def { expr: Some(Rc::clone(&expr)), level, element_cost, indices, states });
         self.open[level].stmts.push(Stmt { var, expr: (*expr).clone(), span: self.span });
         var
+    }
+
+    /// The open blocks whose indices, and those whose states, `expr` depends on.
+    fn depends_on(&self, expr: &Expr) -> (u64, u64) {
+        let (mut indices, mut states) = (0, 0);
+        let mut see = |v: VarId| {
+            if let Some(def) = self.defs.get(v.index()) {
+                indices |= def.indices;
+                states |= def.states;
+            }
+        };
+        walk::mentioned(expr, &mut see);
+        // What is bound inside is bound in blocks that are closed.
+        let open = if self.open.len() > MAX_LEVEL { u64::MAX } else { bit(self.open.len()) - 1 };
+        (indices & open, states & open)
     }
 
     /// The block that a statement goes to: the outermost that has all that it mentions in scope and that it
@@ -384,12 +455,14 @@ impl Rebuild<'_> {
             ty.sizes().iter().flat_map(Size::vars).for_each(&mut see);
         }
         let free = is_free(expr);
-        let fails = top > needed && self.may_fail(expr);
         let mut level = top;
         while level > needed {
             let may_leave = match self.open[level].kind {
                 Kind::Top | Kind::Opaque => false,
-                Kind::Loop { runs } => (self.settings.hoist || free) && (runs || !fails),
+                Kind::Loop { runs } => {
+                    let loops = || self.open[..level].iter().filter(|open| open.is_loop()).count();
+                    free || (self.settings.hoist && (runs || !self.may_fail(expr, loops(), &mut Vec::new())))
+                }
                 Kind::Lazy => free,
             };
             if !may_leave {
@@ -403,12 +476,13 @@ impl Rebuild<'_> {
     /// A variable that a loop, a branch or a derivative binds.
     fn bind(&mut self, ty: Type) -> VarId {
         let var = self.vars.push(Var { ty, name: None, span: self.span, value: None });
-        self.defs.push(Def { level: self.open.len().saturating_sub(1), ..Def::default() });
+        let level = self.open.len().saturating_sub(1);
+        self.defs.push(Def { level, states: bit(level), ..Def::default() });
         var
     }
 
     fn enter(&mut self, kind: Kind) {
-        self.open.push(Open { kind, stmts: Vec::new(), table: FxHashMap::default() });
+        self.open.push(Open::new(kind));
     }
 
     fn leave(&mut self, result: VarId) -> Block {
@@ -421,6 +495,9 @@ impl Rebuild<'_> {
         let runs = self.ranges.not_negative(&count.sub(&Size::constant(1)));
         self.enter(Kind::Loop { runs });
         let index = self.bind(Type::Int);
+        let level = self.open.len() - 1;
+        self.defs[index.index()] = Def { level, indices: bit(level), ..Def::default() };
+        self.open[level].counted = Some((index, count.clone()));
         self.ranges.natural(index, Some(count.clone()));
         self.ranges.enter(count);
         let result = body(self, index);
@@ -604,7 +681,13 @@ impl Rebuild<'_> {
         {
             return var;
         }
-        let expr = match &stmt.expr {
+        let fuse = if env.source.is_some() { self.plan.fuse.get(&stmt.var).copied() } else { None };
+        self.write(&stmt.expr, ty, fuse, env)
+    }
+
+    /// `expr` of type `ty`, its variables replaced. `fuse`: the loops between a `get` that is to be fused and its build.
+    fn write(&mut self, expr: &Expr, ty: Type, fuse: Option<usize>, env: &mut Env<'_>) -> VarId {
+        let expr = match expr {
             Expr::Build { size, index, body } => {
                 let size = self.rename_size(size, env);
                 let (index, body) = self.loop_(&size, |rb, new| {
@@ -679,7 +762,7 @@ impl Rebuild<'_> {
                 expr
             }
         };
-        self.fuse = if env.source.is_some() { self.plan.fuse.get(&stmt.var).copied() } else { None };
+        self.fuse = fuse;
         self.emit(expr, ty)
     }
 

@@ -32,8 +32,6 @@ impl fmt::Display for StopReason {
 pub struct PassReport {
     /// The pass.
     pub name: &'static str,
-    /// Which round.
-    pub round: usize,
     /// How many rules and steps of the engine were applied.
     pub applied: u64,
     /// The cost before.

@@ -54,15 +54,18 @@ pub(crate) const COMMON: usize = 0;
 pub(crate) const HOIST: usize = 1;
 /// ... loops and branches of which fewer fields are computed ...
 pub(crate) const FIELDS: usize = 2;
-/// ... statements that nothing uses.
+/// ... statements that nothing uses ...
 pub(crate) const DEAD: usize = 3;
+/// ... numbers kept in arrays that a loop would compute again and again.
+pub(crate) const EXPAND: usize = 4;
 
 /// The names of what is counted besides rules, each with a line that says what it is.
-pub const ENGINE: [(&str, &str); 4] = [
+pub const ENGINE: [(&str, &str); 5] = [
     ("common", "one variable for expressions that are the same up to names"),
     ("hoist", "what does not depend on a loop is moved out of it"),
     ("fields", "fields of loops and branches that nothing uses are not computed"),
     ("dead", "statements that nothing uses are left out"),
+    ("expand", "what an outer loop computes again and again is computed once, and kept in an array"),
 ];
 
 static TABLE: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {
@@ -126,6 +129,8 @@ pub(crate) struct Settings {
     pub(crate) common: bool,
     /// Whether statements are moved out of loops.
     pub(crate) hoist: bool,
+    /// Whether arrays are made of what a loop computes again and again.
+    pub(crate) expand: bool,
     /// Whether `+ 0.0` must stay where it changes the sign of a zero.
     pub(crate) strict: bool,
 }

@@ -1,0 +1,113 @@
+//! Keeping in an array what an outer loop computes again and again.
+//!
+//! In `build n (fun i -> sum m (fun j -> e j * f i j))` each `e j` is computed n times. Hoisting cannot move it:
+//! it stands in the loop over `j`. So `build m (fun j -> e j)` is made, which hoisting moves out of the loop over
+//! `i`, and its elements are used instead: several tangents share one primal that way.
+//!
+//! Done for numbers that cost more than storing and loading them ([`MIN_COST`]), that depend on the indices of
+//! inner loops but not on that of some loop around those, whose computation cannot fail outside of it, and of
+//! which no branch decides whether they are wanted.
+
+use super::{Env, Expr, Kind, Rebuild, Size, Stmt, Type, VarId, bit, walk};
+use chainrule_base::Id;
+use rustc_hash::FxHashSet;
+
+/// What is cheaper is computed again.
+const MIN_COST: f64 = 8.0;
+/// How many dimensions the array has at most.
+const MAX_DIMENSIONS: usize = 3;
+
+impl Rebuild<'_> {
+    /// The element of an array that stands for `expr`, where that pays.
+    pub(super) fn expand(&mut self, expr: &Expr, ty: &Type) -> Option<VarId> {
+        if *ty != Type::Double || self.expr_cost(expr) < MIN_COST {
+            return None;
+        }
+        let top = self.open.len() - 1;
+        let (indices, states) = self.depends_on(expr);
+        // The innermost run of blocks that are loops; a branch among them would decide what is computed.
+        let lowest = (1..=top).rev().take_while(|level| self.open[*level].is_loop()).last()?;
+        let missing = (lowest..=top).find(|level| (indices | states) & bit(*level) == 0)?;
+        let levels: Vec<usize> = (missing + 1..=top).filter(|level| indices & bit(*level) != 0).collect();
+        let lives_in_states = (missing..=top).any(|level| states & bit(level) != 0);
+        if levels.is_empty() || levels.len() > MAX_DIMENSIONS || top >= super::MAX_LEVEL || lives_in_states {
+            return None;
+        }
+        let loops = self.open[..missing].iter().filter(|open| open.is_loop()).count();
+        let counted: Vec<(VarId, Size)> =
+            levels.iter().map(|level| self.open[*level].counted.clone()).collect::<Option<_>>()?;
+        // Arrays are not ragged, and their sizes are not negative.
+        let fits = |count: &Size| {
+            let outside = |v: &VarId| self.defs[v.index()].level < missing;
+            count.vars().iter().all(outside) && self.ranges.not_negative_outside(count, loops, &[])
+        };
+        if !counted.iter().all(|(_, count)| fits(count)) {
+            return None;
+        }
+        let slice = self.open_slice(expr, missing)?;
+        let mut more: Vec<VarId> = counted.iter().filter_map(|(_, count)| count.as_var()).collect();
+        let total = |rb: &Self, more: &mut Vec<VarId>, expr: &Expr| !rb.may_fail(expr, loops, more);
+        if !slice.iter().all(|stmt| total(self, &mut more, &stmt.expr)) || !total(self, &mut more, expr) {
+            return None;
+        }
+        self.expanding = true;
+        let array = self.array(&counted, &slice, expr, ty, &mut Env::copying(&[]));
+        self.expanding = false;
+        // It has left the loop; otherwise it would be made again and again itself.
+        if self.defs[array.index()].level >= missing {
+            return None;
+        }
+        let mut element = array;
+        for (index, _) in &counted {
+            element = self.compute(Expr::Get { array: element, index: *index, proved: true });
+        }
+        Some(element)
+    }
+
+    /// The statements that `expr` needs of the open blocks from `lowest` on, in order; nothing when that meets a
+    /// block that is no loop.
+    fn open_slice(&self, expr: &Expr, lowest: usize) -> Option<Vec<Stmt>> {
+        let mut wanted: FxHashSet<VarId> = FxHashSet::default();
+        walk::mentioned(expr, &mut |v| {
+            wanted.insert(v);
+        });
+        let mut slice = Vec::new();
+        for open in self.open[lowest..].iter().rev() {
+            if !matches!(open.kind, Kind::Loop { .. }) {
+                return None;
+            }
+            for stmt in open.stmts.iter().rev() {
+                if wanted.contains(&stmt.var) {
+                    walk::mentioned(&stmt.expr, &mut |v| {
+                        wanted.insert(v);
+                    });
+                    slice.push(stmt.clone());
+                }
+            }
+        }
+        slice.reverse();
+        Some(slice)
+    }
+
+    // Recursive on the number of loops.
+    fn array(
+        &mut self,
+        counted: &[(VarId, Size)],
+        slice: &[Stmt],
+        expr: &Expr,
+        ty: &Type,
+        env: &mut Env<'static>,
+    ) -> VarId {
+        let Some(((index, count), rest)) = counted.split_first() else {
+            for stmt in slice {
+                let new = self.stmt(stmt, env);
+                env.insert(stmt.var, new);
+            }
+            return self.write(expr, ty.clone(), None, env);
+        };
+        self.build(count.clone(), |rb, i| {
+            env.insert(*index, i);
+            rb.array(rest, slice, expr, ty, env)
+        })
+    }
+}
