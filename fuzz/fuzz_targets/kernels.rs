@@ -30,7 +30,7 @@ fn case(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
         };
         lower_graph("random", &graph, &[port("x", inputs)], &[port("y", roots)]).expect("ports that fit the graph")
     } else {
-        let options = generate::Options { derivatives: false, ..Default::default() };
+        let options = generate::Options { derivatives: false, transposed: false, ..Default::default() };
         let Ok(kernel) = lower_function(&generate::case(u, options)?.function) else { return Ok(()) };
         kernel
     };

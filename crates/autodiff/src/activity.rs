@@ -44,11 +44,11 @@ impl Activity {
         }
     }
 
-    fn array(element: Self) -> Self {
+    pub(crate) fn array(element: Self) -> Self {
         if element == Self::Inactive { Self::Inactive } else { Self::Array(Box::new(element)) }
     }
 
-    fn tuple(fields: Vec<Self>) -> Self {
+    pub(crate) fn tuple(fields: Vec<Self>) -> Self {
         if fields.iter().all(|field| *field == Self::Inactive) { Self::Inactive } else { Self::Tuple(fields) }
     }
 
@@ -150,7 +150,13 @@ impl Activities {
 
     fn expr(&mut self, vars: &Arena<VarId, Var>, var: VarId, expr: &Expr) -> Activity {
         match expr {
-            Expr::Real(_) | Expr::Bool(_) | Expr::Size(_) | Expr::ToReal(_) | Expr::Jvp { .. } => Activity::Inactive,
+            Expr::Real(_)
+            | Expr::Bool(_)
+            | Expr::Size(_)
+            | Expr::ToReal(_)
+            | Expr::Zero
+            | Expr::Jvp { .. }
+            | Expr::Vjp { .. } => Activity::Inactive,
             Expr::Op(op, args) => {
                 let is_double = vars[var].ty == Type::Double;
                 let active =
@@ -178,6 +184,24 @@ impl Activities {
                         return self.get(*state).clone();
                     }
                 }
+            }
+            Expr::Loop { state, init, body, .. } => {
+                let init = self.get(*init).clone();
+                self.raise(*state, &init);
+                loop {
+                    self.block(vars, body);
+                    let triple = self.get(body.result).clone();
+                    if !self.raise(*state, &triple.component(0)) {
+                        let element = Activity::array(triple.component(1));
+                        return Activity::tuple(vec![self.get(*state).clone(), element, triple.component(2)]);
+                    }
+                }
+            }
+            Expr::OneHot { value, .. } => Activity::array(self.get(*value).clone()),
+            Expr::Plus(a, b) => {
+                let mut activity = self.get(*a).clone();
+                activity.join(self.get(*b));
+                activity
             }
             Expr::If { then, otherwise, .. } => {
                 self.block(vars, then);

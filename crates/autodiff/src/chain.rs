@@ -1,4 +1,5 @@
-//! The chain rule for one operator: the tangent of `op(args)` from the tangents of the arguments.
+//! The chain rule for one operator: the tangent of `op(args)` from the tangents of the arguments, and the
+//! cotangents of the arguments from that of `op(args)`.
 //!
 //! The partials are the formulas of the operator table. A tangent is the sum of partial times
 //! tangent, with one exception: where a partial is a `select`, the tangents go inside it. So the
@@ -27,6 +28,24 @@ pub(crate) fn tangent(
     let terms: Vec<(Formula, Scalar)> =
         op.partials().iter().zip(tangents).filter_map(|(partial, tangent)| Some((*partial, (*tangent)?))).collect();
     site.sum(&terms)
+}
+
+/// The cotangents of the arguments of `value = op(args)` whose own is `cotangent`; `None` for an argument that
+/// is not active, or on which `op` does not depend.
+pub(crate) fn cotangents(
+    emitter: &mut Emitter,
+    op: Op,
+    args: &[VarId],
+    value: VarId,
+    active: &[bool],
+    cotangent: Scalar,
+) -> Vec<Option<Scalar>> {
+    let args = args.iter().map(|arg| emitter.scalar(*arg)).collect();
+    let mut site = Site { emitter, args, value: Scalar::Var(value), known: Vec::new() };
+    let part = |(partial, active): (&Formula, &bool)| {
+        (*active && *partial != Formula::ZERO).then(|| site.sum(&[(*partial, cotangent)]))
+    };
+    op.partials().iter().zip(active).map(part).collect()
 }
 
 /// One application of an operator.

@@ -42,6 +42,37 @@ pub fn expansion(function: &Function, args: &[Value<f64>]) -> Checked<(Function,
     Ok(Some((expanded, found)))
 }
 
+/// As [`expansion`], for functions with [`chainrule_ir::Expr::Vjp`] in them, whose expansion adds in another
+/// order than the evaluator: both are evaluated in extended precision, and agree to `2^-100` of what is largest in
+/// the value (see [`central_differences`] for what is lost on the way).
+///
+/// # Errors
+/// What is wrong, in words.
+pub fn reverse_expansion(precise: &mut Precise, function: &Function, args: &[Value<f64>]) -> Checked<Function> {
+    verify(function).map_err(|found| format!("the function does not verify: {found:?}"))?;
+    let expanded = expand(function).map_err(|e| format!("no expansion: {e}"))?;
+    verify(&expanded).map_err(|found| format!("the expanded function does not verify: {found:?}"))?;
+    let args: Vec<Value<Big>> = args.iter().map(|arg| arg.map(&mut |x| precise.from_f64(*x))).collect();
+    let Ok(expected) = evaluate(function, precise, &args) else { return Ok(None) };
+    let found =
+        evaluate(&expanded, precise, &args).map_err(|failure| format!("the expanded function fails: {failure}"))?;
+    let (expected, found) = (expected.reals(), found.reals());
+    if expected.len() != found.len() {
+        return Err(format!("the evaluator has {} doubles, the expanded function {}", expected.len(), found.len()));
+    }
+    let values: Vec<f64> = expected.iter().map(|x| precise.as_f64(x)).collect();
+    let scale = values.iter().filter(|x| x.is_finite()).fold(1.0_f64, |scale, x| scale.max(x.abs()));
+    for (k, (a, b)) in expected.into_iter().zip(found).enumerate() {
+        let difference = precise.sub(a, b);
+        let difference = precise.as_f64(&difference).abs();
+        if values[k].is_finite() && !(difference <= scale * 2f64.powi(-100)) {
+            let b = precise.as_f64(b);
+            return Err(format!("double {k}: the evaluator says {:e}, the expanded function {b:e}", values[k]));
+        }
+    }
+    Ok(Some(expanded))
+}
+
 /// Doubles where 0 times anything is 0.
 struct Absorbing;
 

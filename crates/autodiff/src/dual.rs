@@ -138,26 +138,8 @@ fn some_variable(dual: &Dual) -> VarId {
 pub(crate) enum Half {
     /// The value: of the plain type.
     Value,
-    /// The tangent: of the [`tangent_type`] of the plain type.
+    /// The tangent: of the [`Type::tangent`] of the plain type.
     Tangent,
-}
-
-/// `ty` without its integers and truth values: the type of its tangents. `None` when nothing is left.
-pub(crate) fn tangent_type(ty: &Type) -> Option<Type> {
-    match ty {
-        Type::Double => Some(Type::Double),
-        Type::Int | Type::Bool => None,
-        Type::Array(size, element) => Some(Type::array(size.clone(), tangent_type(element)?)),
-        Type::Tuple(fields, names) => {
-            let kept: Vec<(usize, Type)> =
-                fields.iter().enumerate().filter_map(|(k, field)| Some((k, tangent_type(field)?))).collect();
-            if kept.is_empty() {
-                return None;
-            }
-            let names = names.as_ref().map(|names| kept.iter().filter_map(|(k, _)| names.get(*k).cloned()).collect());
-            Some(Type::Tuple(kept.into_iter().map(|(_, field)| field).collect(), names))
-        }
-    }
 }
 
 /// One half of `dual`, a variable of type `ty.dual()`. `ty` has a double where the tangent is asked for.
@@ -178,7 +160,7 @@ pub(crate) fn half(out: &mut Emitter, dual: VarId, ty: &Type, which: Half) -> Va
                     parts.push(half(out, part, field, which));
                 }
             }
-            let whole = if which == Half::Value { Some(ty.clone()) } else { tangent_type(ty) };
+            let whole = if which == Half::Value { Some(ty.clone()) } else { ty.tangent() };
             out.tuple(parts, whole.unwrap_or_else(|| ty.clone()))
         }
         Type::Int | Type::Bool => dual,

@@ -1,4 +1,5 @@
-//! Forward mode, source to source: every [`Expr::Jvp`] replaced by ordinary code.
+//! Every derivative in a program replaced by ordinary code, the inner ones first: [`Expr::Jvp`] by forward mode,
+//! source to source, here; [`Expr::Vjp`] by reverse mode (module `reverse`).
 //!
 //! Source: Shaikhha, Fitzgibbon, Vytiniotis, Peyton Jones and Koch, *Efficient differentiable
 //! programming in a functional array-processing language* (2018), section 3.2, figure 6.
@@ -34,10 +35,11 @@ use crate::activity::{Activities, Activity};
 use crate::chain;
 use crate::dual::{self, Dual};
 use crate::emit::{Emitter, Scalar};
+use crate::reverse;
 use crate::tidy::{self, Tidier};
 use chainrule_base::{Diagnostic, Diagnostics, Id, Name, Span};
 use chainrule_ir::{Block, Builder, Expr, Function, Size, Stmt, Type, VarId};
-use chainrule_ops::{Algebra, Op};
+use chainrule_ops::Op;
 use std::collections::BTreeMap;
 
 /// `function` with every derivative in it expanded. Linear in its size for each level of nesting.
@@ -81,6 +83,7 @@ impl Forward {
         let active = *self.activities.get(var) != Activity::Inactive;
         match expr {
             Expr::Jvp { params, body, at, along } => self.jvp(var, &params, body, &at, &along),
+            Expr::Vjp { params, body, at, cotangent } => self.vjp(var, &params, body, &at, cotangent),
             Expr::Get { array, index, proved } if self.has_dual(array) => {
                 let (array, index) = (self.dual(array), self.plain(index));
                 let element = dual::get(&mut self.out, &array, index, proved);
@@ -105,6 +108,17 @@ impl Forward {
             Expr::Build { size, index, body } => self.build(var, &size, index, body),
             Expr::Fold { count, index, state, init, body } => self.fold(var, &count, index, state, init, body),
             Expr::Sum { count, index, body } => self.sum(var, &count, index, body),
+            Expr::Loop { count, index, state, init, body } => self.loop_(var, &count, index, state, init, body),
+            Expr::OneHot { index, value, proved } => {
+                let (index, element) = (self.plain(index), self.activities.get(var).element());
+                let value = self.pack(value, &element);
+                self.bind_packed(var, Expr::OneHot { index, value, proved }, span);
+            }
+            Expr::Plus(a, b) => {
+                let activity = self.activities.get(var).clone();
+                let (a, b) = (self.pack(a, &activity), self.pack(b, &activity));
+                self.bind_packed(var, Expr::Plus(a, b), span);
+            }
             Expr::While { limit, state, init, condition, body } => {
                 self.while_loop(var, &limit, state, init, condition, body);
             }
@@ -134,6 +148,18 @@ impl Forward {
         let full = Activity::full(self.out.ty(body.result));
         let result = self.pack(body.result, &full);
         self.bind(var, Dual::Plain(result));
+    }
+
+    /// Reverse mode, after the derivatives inside.
+    fn vjp(&mut self, var: VarId, params: &[VarId], body: Block, at: &[VarId], cotangent: VarId) {
+        let span = self.out.span();
+        let mut body = self.block(body);
+        self.tidier.block(&self.out.builder.vars, &mut body);
+        self.activities.analyse(&self.out.builder.vars, params, &body);
+        self.out.set_span(span);
+        let (at, cotangent) = (self.plains(at), self.plain(cotangent));
+        let parts = reverse::vjp(&mut self.out, &self.activities, params, &body, &at, cotangent);
+        self.bind(var, Dual::Plain(parts));
     }
 
     /// The value as it was; the tangent by the chain rule.
@@ -166,27 +192,28 @@ impl Forward {
         self.bind_packed(var, Expr::Fold { count, index, state: state_dual, init, body }, span);
     }
 
-    /// A fold whose state is the pair of the sums, so that the loop stands once.
+    /// The sum of the dual numbers of the terms: values and tangents are added side by side.
     fn sum(&mut self, var: VarId, count: &Size, index: VarId, body: Block) {
         let span = self.out.span();
+        let activity = self.activities.get(var).clone();
         let count = self.size(count);
-        let zero = self.out.real(0.0);
-        let init = self.out.pair(zero, Scalar::Const(0.0));
-        let state = self.out.fresh_like(Type::Double.dual(), var, "_dual");
+        let body = self.packed_block(body, &activity);
+        self.bind_packed(var, Expr::Sum { count, index, body }, span);
+    }
+
+    fn loop_(&mut self, var: VarId, count: &Size, index: VarId, state: VarId, init: VarId, body: Block) {
+        let span = self.out.span();
+        let activity = self.activities.get(state).clone();
+        let whole = self.activities.get(var).clone();
+        let triple = Activity::tuple(vec![activity.clone(), whole.component(1).element(), whole.component(2)]);
+        let count = self.size(count);
+        let init = self.pack(init, &activity);
+        let state_dual = self.dual_state(state, &activity);
         self.out.open();
-        let (sum, sum_tan) = (self.out.component(state, 0), self.out.component(state, 1));
-        for stmt in body.stmts {
-            self.stmt(stmt);
-        }
-        self.out.set_span(span);
-        let term = self.plain(body.result);
-        let term_tan = self.tangent(body.result).unwrap_or(Scalar::Const(0.0));
-        // The value is added as it was: not even a zero is left out.
-        let value = self.out.builder.compute(Expr::Op(Op::Add, vec![sum, term]));
-        let tangent = self.out.apply(Op::Add, &[Scalar::Var(sum_tan), term_tan]);
-        let next = self.out.pair(value, tangent);
-        let body = self.out.close(next);
-        self.bind_packed(var, Expr::Fold { count, index, state, init, body }, span);
+        let dual = dual::unpack(&mut self.out, state_dual, &activity);
+        self.bind(state, dual);
+        let body = self.rest_of_block(body, &triple);
+        self.bind_packed(var, Expr::Loop { count, index, state: state_dual, init, body }, span);
     }
 
     fn while_loop(&mut self, var: VarId, limit: &Size, state: VarId, init: VarId, condition: Block, body: Block) {
@@ -220,7 +247,7 @@ impl Forward {
     fn inactive(&mut self, var: VarId, expr: Expr) {
         let span = self.out.span();
         let expr = match expr {
-            Expr::Real(_) | Expr::Bool(_) | Expr::Jvp { .. } => expr,
+            Expr::Real(_) | Expr::Bool(_) | Expr::Zero | Expr::Jvp { .. } | Expr::Vjp { .. } => expr,
             Expr::Size(size) => Expr::Size(self.size(&size)),
             Expr::Op(op, args) => Expr::Op(op, self.plains(&args)),
             Expr::ToReal(arg) => Expr::ToReal(self.plain(arg)),
@@ -231,6 +258,15 @@ impl Forward {
                 Expr::Fold { count, index, state, init, body: self.block(body) }
             }
             Expr::Sum { count, index, body } => Expr::Sum { count: self.size(&count), index, body: self.block(body) },
+            Expr::Loop { count, index, state, init, body } => {
+                let (count, init) = (self.size(&count), self.plain(init));
+                self.keep(state);
+                Expr::Loop { count, index, state, init, body: self.block(body) }
+            }
+            Expr::OneHot { index, value, proved } => {
+                Expr::OneHot { index: self.plain(index), value: self.plain(value), proved }
+            }
+            Expr::Plus(a, b) => Expr::Plus(self.plain(a), self.plain(b)),
             Expr::While { limit, state, init, condition, body } => {
                 let (limit, init) = (self.size(&limit), self.plain(init));
                 self.keep(state);

@@ -2,21 +2,24 @@
 //!
 //! | module | owns |
 //! | --- | --- |
-//! | [`forward`] | forward mode: every `Jvp` replaced by ordinary code |
+//! | [`forward`] | every `Jvp` and `Vjp` replaced by ordinary code; forward mode |
+//! | `reverse` | reverse mode, for a `Vjp` whose body is ordinary code |
 //! | [`request`] | a function that computes the derivatives that were asked for |
 //! | [`tidy`] | forwarding and dead code, after either |
 //!
-//! Inside: `activity` (what depends on what is differentiated by), `dual` (dual numbers in code),
-//! `chain` (the chain rule for one operator), `emit` (writing statements), `operands` (rewriting them).
+//! Inside: `activity` (what depends on what is differentiated by), `dual` (dual numbers in code), `cotangent`
+//! (cotangents in code), `chain` (the chain rule for one operator), `emit` (writing statements), `operands` (rewriting them).
 
 mod activity;
 mod chain;
 pub mod check;
+mod cotangent;
 mod dual;
 mod emit;
 pub mod forward;
 mod operands;
 pub mod request;
+mod reverse;
 pub mod tidy;
 
 pub use forward::expand;

@@ -23,7 +23,7 @@
 //! expanded. Forward mode makes a column at a time, so a Jacobian is transposed at the end; the Jacobian of
 //! `n` inputs costs about `n` functions with tangents, the Hessian `n²`.
 
-use crate::dual::{self, Half, tangent_type};
+use crate::dual::{self, Half};
 use crate::emit::Emitter;
 use crate::forward;
 use chainrule_base::{Diagnostic, Diagnostics, Name};
@@ -366,7 +366,7 @@ impl Asked {
     fn jacobian(&mut self, body: &Block, ty: &Type, by: &By) -> VarId {
         self.fields(by, &mut |asked, leaf| {
             let columns = asked.columns(body, ty, leaf, &leaf.ty, &mut Vec::new());
-            let (Some(outer), Some(inner)) = (tangent_type(ty), tangent_type(&leaf.ty)) else { return columns };
+            let (Some(outer), Some(inner)) = (ty.tangent(), leaf.ty.tangent()) else { return columns };
             if outer == Type::Double || inner == Type::Double {
                 return columns;
             }
@@ -378,7 +378,7 @@ impl Asked {
     fn hessian(&mut self, body: &Block, rows: &By, by: &By) -> VarId {
         self.fields(rows, &mut |asked, row| {
             let gradient = asked.detached(|asked| asked.columns(body, &Type::Double, row, &row.ty, &mut Vec::new()));
-            let ty = tangent_type(&row.ty).unwrap_or(Type::Double);
+            let ty = row.ty.tangent().unwrap_or(Type::Double);
             asked.jacobian(&gradient, &ty, by)
         })
     }

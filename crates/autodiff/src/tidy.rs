@@ -55,7 +55,7 @@ impl Forwarding<'_> {
     fn block(&mut self, block: &mut Block) {
         for stmt in &mut block.stmts {
             operands::replace(&mut stmt.expr, |var| self.resolve(var));
-            for inner in operands::blocks_mut(&mut stmt.expr) {
+            for inner in stmt.expr.blocks_mut() {
                 self.block(inner);
             }
             self.facts[stmt.var.index()] = self.fact(stmt.var, &stmt.expr);
@@ -119,7 +119,7 @@ impl Liveness<'_> {
             for binder in stmt.expr.binders() {
                 self.use_type(binder);
             }
-            for inner in operands::blocks_mut(&mut stmt.expr) {
+            for inner in stmt.expr.blocks_mut() {
                 self.block(inner);
             }
             for operand in stmt.expr.operands() {

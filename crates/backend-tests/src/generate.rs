@@ -67,7 +67,8 @@ fn lower_ir(function: &Function, args: &[Value<f64>], change: Change) -> Option<
 /// Kernels of functions of the array IR, with all its forms of loops; `smooth` ones have values near 1.
 #[must_use]
 pub fn functions(n: usize, seed: u64, smooth: bool, change: Change) -> Vec<Case> {
-    let options = chainrule_ir::generate::Options { derivatives: false, smooth, ..Default::default() };
+    let options =
+        chainrule_ir::generate::Options { derivatives: false, transposed: false, smooth, ..Default::default() };
     let case = |bytes: Vec<u8>| {
         let case = chainrule_ir::generate::case(&mut Unstructured::new(&bytes), options).ok()?;
         lower_ir(&case.function, &case.args, change)

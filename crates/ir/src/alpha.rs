@@ -95,6 +95,7 @@ impl Pairs<'_> {
             | (Expr::Build { size: x, .. }, Expr::Build { size: y, .. })
             | (Expr::Sum { count: x, .. }, Expr::Sum { count: y, .. }) => self.sizes(x, y),
             (Expr::Fold { count: m, init: x, .. }, Expr::Fold { count: n, init: y, .. })
+            | (Expr::Loop { count: m, init: x, .. }, Expr::Loop { count: n, init: y, .. })
             | (Expr::While { limit: m, init: x, .. }, Expr::While { limit: n, init: y, .. }) => {
                 self.sizes(m, n) && self.same(*x, *y)
             }
@@ -102,10 +103,18 @@ impl Pairs<'_> {
             (Expr::Get { array: a, index: i, proved: p }, Expr::Get { array: b, index: j, proved: q }) => {
                 p == q && self.same(*a, *b) && self.same(*i, *j)
             }
+            (Expr::OneHot { index: i, value: a, proved: p }, Expr::OneHot { index: j, value: b, proved: q }) => {
+                p == q && self.same(*i, *j) && self.same(*a, *b)
+            }
+            (Expr::Zero, Expr::Zero) => true,
+            (Expr::Plus(a, b), Expr::Plus(c, d)) => self.same(*a, *c) && self.same(*b, *d),
             (Expr::Array(xs), Expr::Array(ys)) | (Expr::Tuple(xs), Expr::Tuple(ys)) => self.all_same(xs, ys),
             (Expr::Component(x, i), Expr::Component(y, j)) => i == j && self.same(*x, *y),
             (Expr::Jvp { at: a, along: c, .. }, Expr::Jvp { at: b, along: d, .. }) => {
                 self.all_same(a, b) && self.all_same(c, d)
+            }
+            (Expr::Vjp { at: a, cotangent: c, .. }, Expr::Vjp { at: b, cotangent: d, .. }) => {
+                self.all_same(a, b) && self.same(*c, *d)
             }
             _ => false,
         };

@@ -122,6 +122,12 @@ impl Builder {
         }
     }
 
+    /// The size parameters.
+    #[must_use]
+    pub fn sizes(&self) -> &[VarId] {
+        &self.sizes
+    }
+
     /// The function, with `result` of the outermost block. Blocks still open are closed with it.
     #[must_use]
     pub fn finish(mut self, result: VarId) -> Function {
@@ -381,6 +387,32 @@ impl Builder {
         self.compute(Expr::Jvp { params, body, at: at.to_vec(), along: along.to_vec() })
     }
 
+    /// The value and the cotangents of `fun params -> body` at `at`, for `cotangent`.
+    pub fn vjp(&mut self, at: &[VarId], cotangent: VarId, body: impl FnOnce(&mut Self, &[VarId]) -> VarId) -> VarId {
+        let params: Vec<VarId> = at.iter().map(|v| self.fresh(self.ty(*v).clone())).collect();
+        let body = self.block(|b| body(b, &params));
+        self.compute(Expr::Vjp { params, body, at: at.to_vec(), cotangent })
+    }
+
+    /// The zero of the linear type `ty`.
+    pub fn zero(&mut self, ty: Type) -> VarId {
+        self.emit(Expr::Zero, ty)
+    }
+
+    /// The array of `size` elements that is `value` at `index`, which is known to be in range, and zero elsewhere.
+    pub fn one_hot_proved(&mut self, size: Size, index: VarId, value: VarId) -> VarId {
+        let ty = Type::array(size, self.ty(value).clone());
+        self.emit(Expr::OneHot { index, value, proved: true }, ty)
+    }
+
+    /// The sum of two values of one linear type.
+    pub fn plus(&mut self, a: VarId, b: VarId) -> VarId {
+        match self.ty(a) {
+            Type::Double => self.op(Op::Add, &[a, b]),
+            _ => self.compute(Expr::Plus(a, b)),
+        }
+    }
+
     /// The statements that `body` adds, as a block.
     pub fn block(&mut self, body: impl FnOnce(&mut Self) -> VarId) -> Block {
         self.push_block();
@@ -473,6 +505,17 @@ impl Builder {
                 let state = self.copy_var(source, *state, renaming);
                 Expr::Fold { count, index, state, init, body: self.copy(source, body, renaming) }
             }
+            Expr::Loop { count, index, state, init, body } => {
+                let (count, init) = (self.rename_size(count, renaming), renaming.get(*init));
+                let index = self.copy_var(source, *index, renaming);
+                let state = self.copy_var(source, *state, renaming);
+                Expr::Loop { count, index, state, init, body: self.copy(source, body, renaming) }
+            }
+            Expr::Zero => Expr::Zero,
+            Expr::OneHot { index, value, proved } => {
+                Expr::OneHot { index: renaming.get(*index), value: renaming.get(*value), proved: *proved }
+            }
+            Expr::Plus(a, b) => Expr::Plus(renaming.get(*a), renaming.get(*b)),
             Expr::While { limit, state, init, condition, body } => {
                 let (limit, init) = (self.rename_size(limit, renaming), renaming.get(*init));
                 let state = self.copy_var(source, *state, renaming);
@@ -494,6 +537,11 @@ impl Builder {
                 let (at, along) = (all(at, renaming), all(along, renaming));
                 let params = params.iter().map(|p| self.copy_var(source, *p, renaming)).collect();
                 Expr::Jvp { params, body: self.copy(source, body, renaming), at, along }
+            }
+            Expr::Vjp { params, body, at, cotangent } => {
+                let (at, cotangent) = (all(at, renaming), renaming.get(*cotangent));
+                let params = params.iter().map(|p| self.copy_var(source, *p, renaming)).collect();
+                Expr::Vjp { params, body: self.copy(source, body, renaming), at, cotangent }
             }
         }
     }

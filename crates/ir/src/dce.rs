@@ -39,7 +39,7 @@ impl Marks<'_> {
                 set(&mut self.used, operand);
             }
             self.see_index(&stmt.expr);
-            for inner in blocks_mut(&mut stmt.expr) {
+            for inner in stmt.expr.blocks_mut() {
                 self.block(inner);
             }
             kept.push(stmt);
@@ -49,7 +49,11 @@ impl Marks<'_> {
     }
 
     fn see_index(&mut self, expr: &Expr) {
-        if let Expr::Build { index, .. } | Expr::Sum { index, .. } | Expr::Fold { index, .. } = expr {
+        if let Expr::Build { index, .. }
+        | Expr::Sum { index, .. }
+        | Expr::Fold { index, .. }
+        | Expr::Loop { index, .. } = expr
+        {
             set(&mut self.natural, *index);
         }
     }
@@ -61,11 +65,11 @@ impl Marks<'_> {
                 op.row().result == ops::Type::Num
                     && args.first().and_then(|v| self.vars.get(*v)).is_some_and(|v| v.ty == Type::Int)
             }
-            Expr::Build { size, .. } => {
+            Expr::Build { size, .. } | Expr::Loop { count: size, .. } => {
                 !size.terms().all(|(vars, c)| c >= 0 && vars.iter().all(|v| get(&self.natural, *v)))
             }
             Expr::While { .. } => true,
-            Expr::Get { proved, .. } => !proved,
+            Expr::Get { proved, .. } | Expr::OneHot { proved, .. } => !proved,
             _ => false,
         };
         self.see_index(expr);
@@ -80,17 +84,6 @@ fn get(marks: &[bool], var: VarId) -> bool {
 fn set(marks: &mut [bool], var: VarId) {
     if let Some(mark) = marks.get_mut(var.index()) {
         *mark = true;
-    }
-}
-
-fn blocks_mut(expr: &mut Expr) -> Vec<&mut Block> {
-    match expr {
-        Expr::Build { body, .. } | Expr::Fold { body, .. } | Expr::Sum { body, .. } | Expr::Jvp { body, .. } => {
-            vec![body]
-        }
-        Expr::While { condition, body, .. } => vec![condition, body],
-        Expr::If { then, otherwise, .. } => vec![then, otherwise],
-        _ => Vec::new(),
     }
 }
 

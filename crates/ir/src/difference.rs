@@ -113,6 +113,29 @@ pub fn with_direction(function: &Function) -> Function {
     b.finish(result)
 }
 
+/// The function of `function`'s parameters, then a cotangent of its result, that gives the result with the
+/// cotangents of its parameters: one [`crate::Expr::Vjp`] around the body. `None` where there is no `Double` in
+/// the result, or in no parameter.
+#[must_use]
+pub fn with_cotangent(function: &Function) -> Option<Function> {
+    let tangent = function.result_type().tangent()?;
+    let at: Vec<VarId> = function.params.iter().copied().filter(|p| function.ty(*p).has_double()).collect();
+    if at.is_empty() || tangent.sizes().iter().flat_map(crate::Size::vars).any(|var| !known_at_entry(function, var)) {
+        return None;
+    }
+    let mut b = Builder::rewriting(function);
+    let cotangent = b.param("result_adj", tangent);
+    let result = b.vjp(&at, cotangent, |b, params| {
+        let mut renaming: Renaming = at.iter().copied().zip(params.iter().copied()).collect();
+        b.inline(&function.body, &mut renaming)
+    });
+    Some(b.finish(result))
+}
+
+fn known_at_entry(function: &Function, var: VarId) -> bool {
+    function.sizes.contains(&var) || function.params.contains(&var)
+}
+
 /// The directions among `along`, one for each parameter of `function`, that [`with_direction`] takes.
 #[must_use]
 pub fn directions<S: Clone>(function: &Function, along: &[Value<S>]) -> Vec<Value<S>> {

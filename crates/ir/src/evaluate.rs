@@ -7,7 +7,7 @@
 //! Blocks are lists and are walked as lists; only nesting recurses.
 
 use crate::dual::{Duals, Num, primal_and_tangent};
-use crate::{Block, Expr, Function, Size, Sizes, Stmt, Value, VarId, bind_sizes};
+use crate::{Block, Expr, Function, Size, Sizes, Stmt, Type, Value, Var, VarId, bind_sizes};
 use chainrule_base::{Arena, Diagnostic, Id, Kind, Span};
 use chainrule_ops::{self as ops, Algebra, Op};
 use std::fmt;
@@ -78,7 +78,8 @@ pub fn evaluate<A: Algebra>(
     args: &[Value<A::Value>],
 ) -> Result<Value<A::Value>, Failure> {
     let sizes = bind_sizes(function, args)?;
-    let mut evaluator = Evaluator { numbers: Duals::new(algebra), env: Arena::filled(function.vars.len(), None) };
+    let (vars, numbers) = (&function.vars, Duals::new(algebra));
+    let mut evaluator = Evaluator { vars, numbers, env: Arena::filled(vars.len(), None) };
     for var in &function.sizes {
         evaluator.bind(*var, Item::Int(sizes.get(*var).unwrap_or(0)))?;
     }
@@ -140,6 +141,50 @@ impl<S: Clone> Item<S> {
         })
     }
 
+    // How many doubles it holds.
+    fn reals(&self) -> usize {
+        match self {
+            Self::Real(_) => 1,
+            Self::Int(_) | Self::Bool(_) => 0,
+            Self::Array(items) | Self::Tuple(items) => items.iter().map(Self::reals).sum(),
+        }
+    }
+
+    // This value with the double that has `before` doubles before it as a dual number with tangent `one`.
+    fn seed_one(&self, one: &Num<S>, tag: u32, before: &mut usize) -> Self {
+        let mut all = |items: &[Self]| Rc::new(items.iter().map(|item| item.seed_one(one, tag, before)).collect());
+        match self {
+            Self::Real(primal) => {
+                let here = *before == 0;
+                *before = before.wrapping_sub(1);
+                if here {
+                    Self::Real(Num::Dual { tag, parts: Rc::new((primal.clone(), one.clone())) })
+                } else {
+                    self.clone()
+                }
+            }
+            Self::Int(_) | Self::Bool(_) => self.clone(),
+            Self::Array(items) => Self::Array(all(items)),
+            Self::Tuple(items) => Self::Tuple(all(items)),
+        }
+    }
+
+    // A value of the tangent type of this one's type `ty` with these doubles; `None` where there is none.
+    fn with_reals(&self, ty: &Type, reals: &mut dyn Iterator<Item = Num<S>>) -> Option<Self> {
+        match (self, ty) {
+            _ if !ty.has_double() => None,
+            (Self::Real(_), _) => Some(Self::Real(reals.next()?)),
+            (Self::Array(items), Type::Array(_, element)) => {
+                Some(Self::Array(Rc::new(items.iter().filter_map(|item| item.with_reals(element, reals)).collect())))
+            }
+            (Self::Tuple(items), Type::Tuple(fields, _)) => {
+                let parts = items.iter().zip(fields).filter_map(|(item, field)| item.with_reals(field, reals));
+                Some(Self::Tuple(Rc::new(parts.collect())))
+            }
+            _ => None,
+        }
+    }
+
     // The pairs of value and derivative that the dual numbers of derivative `tag` stand for.
     fn harvest<A: Algebra<Value = S>>(&self, numbers: &mut Duals<'_, A>, tag: u32) -> Self {
         match self {
@@ -155,7 +200,13 @@ impl<S: Clone> Item<S> {
     }
 }
 
+fn out_of_range(index: i64, len: i64, proved: bool) -> Failure {
+    let message = format!("index {index} is out of range for an array of {len}");
+    if proved { Failure::bug(format!("{message}, and was proved to be in range")) } else { Failure::error(message) }
+}
+
 struct Evaluator<'a, A: Algebra> {
+    vars: &'a Arena<VarId, Var>,
     numbers: Duals<'a, A>,
     // What is bound now; what went out of scope stays until it is bound again.
     env: Arena<VarId, Option<Item<A::Value>>>,
@@ -163,7 +214,7 @@ struct Evaluator<'a, A: Algebra> {
 
 type Result_<A> = Result<Item<<A as Algebra>::Value>, Failure>;
 
-impl<A: Algebra> Evaluator<'_, A> {
+impl<'a, A: Algebra> Evaluator<'a, A> {
     fn bind(&mut self, var: VarId, item: Item<A::Value>) -> Result<(), Failure> {
         if var.index() >= self.env.len() {
             return Err(Failure::bug(format!("{var} does not exist")));
@@ -206,13 +257,14 @@ impl<A: Algebra> Evaluator<'_, A> {
     }
 
     fn stmt(&mut self, stmt: &Stmt) -> Result<(), Failure> {
-        match self.expr(&stmt.expr) {
+        match self.expr(stmt.var, &stmt.expr) {
             Ok(item) => self.bind(stmt.var, item),
             Err(failure) => Err(Failure { span: failure.span.or(stmt.span), ..failure }),
         }
     }
 
-    fn expr(&mut self, expr: &Expr) -> Result_<A> {
+    // The value of `expr`, which is bound to `var`.
+    fn expr(&mut self, var: VarId, expr: &Expr) -> Result_<A> {
         match expr {
             Expr::Real(value) => Ok(Item::Real(self.numbers.constant(*value))),
             Expr::Bool(value) => Ok(Item::Bool(*value)),
@@ -246,15 +298,56 @@ impl<A: Algebra> Evaluator<'_, A> {
             }
             Expr::Sum { count, index, body } => {
                 let n = self.size(count)?;
-                let mut sum = self.numbers.constant(0.0);
+                let mut sum = self.zero(self.ty(body.result)?)?;
                 for i in 0..n {
                     self.bind(*index, Item::Int(i))?;
-                    let Item::Real(term) = self.block(body)? else {
-                        return Err(Failure::bug("the term of a sum is no number"));
-                    };
-                    sum = self.numbers.apply(Op::Add, &[sum, term]);
+                    let term = self.block(body)?;
+                    sum = self.plus(&sum, &term)?;
                 }
-                Ok(Item::Real(sum))
+                Ok(sum)
+            }
+            Expr::Loop { count, index, state, init, body } => {
+                let n = self.size(count)?;
+                let Type::Tuple(parts, _) = self.ty(var)? else {
+                    return Err(Failure::bug("a loop has no three parts"));
+                };
+                if n < 0 {
+                    return Err(Failure::error(format!("an array of {n} elements is built")));
+                }
+                let mut sum = self.zero(parts.get(2).unwrap_or(&Type::Double))?;
+                let mut now = self.get(*init)?.clone();
+                let mut items = Vec::new();
+                for i in 0..n {
+                    self.bind(*index, Item::Int(i))?;
+                    self.bind(*state, now)?;
+                    let Item::Tuple(parts) = self.block(body)? else {
+                        return Err(Failure::bug("an iteration of a loop makes no triple"));
+                    };
+                    let [next, item, term] = parts.as_slice() else {
+                        return Err(Failure::bug("an iteration of a loop makes no triple"));
+                    };
+                    now = next.clone();
+                    items.push(item.clone());
+                    sum = self.plus(&sum, term)?;
+                }
+                Ok(Item::Tuple(Rc::new(vec![now, Item::Array(Rc::new(items)), sum])))
+            }
+            Expr::Zero => self.zero(self.ty(var)?),
+            Expr::OneHot { index, value, proved } => {
+                let Type::Array(size, element) = self.ty(var)? else {
+                    return Err(Failure::bug("a one-hot array is no array"));
+                };
+                let (n, index, value) = (self.size(size)?, self.int(*index)?, self.get(*value)?.clone());
+                if !(0..n).contains(&index) {
+                    return Err(out_of_range(index, n, *proved));
+                }
+                let zero = self.zero(element)?;
+                let items = (0..n).map(|i| if i == index { value.clone() } else { zero.clone() }).collect();
+                Ok(Item::Array(Rc::new(items)))
+            }
+            Expr::Plus(a, b) => {
+                let (a, b) = (self.get(*a)?.clone(), self.get(*b)?.clone());
+                self.plus(&a, &b)
             }
             Expr::While { limit, state, init, condition, body } => {
                 let limit = self.size(limit)?;
@@ -285,14 +378,7 @@ impl<A: Algebra> Evaluator<'_, A> {
                     return Err(Failure::bug("what is indexed is no array"));
                 };
                 let item = usize::try_from(index).ok().and_then(|i| items.get(i));
-                item.cloned().ok_or_else(|| {
-                    let message = format!("index {index} is out of range for an array of {}", items.len());
-                    if *proved {
-                        Failure::bug(format!("{message}, and was proved to be in range"))
-                    } else {
-                        Failure::error(message)
-                    }
-                })
+                item.cloned().ok_or_else(|| out_of_range(index, items.len() as i64, *proved))
             }
             Expr::Array(elements) => Ok(Item::Array(self.items(elements)?)),
             Expr::Tuple(fields) => Ok(Item::Tuple(self.items(fields)?)),
@@ -312,6 +398,111 @@ impl<A: Algebra> Evaluator<'_, A> {
                 let result = self.block(body)?;
                 Ok(result.harvest(&mut self.numbers, tag))
             }
+            Expr::Vjp { params, body, at, cotangent } => self.vjp(params, body, at, *cotangent),
+        }
+    }
+
+    fn ty(&self, var: VarId) -> Result<&'a Type, Failure> {
+        let var = self.vars.get(var).ok_or_else(|| Failure::bug(format!("{var} does not exist")))?;
+        Ok(&var.ty)
+    }
+
+    // The zero of a linear type.
+    fn zero(&mut self, ty: &Type) -> Result_<A> {
+        Ok(match ty {
+            Type::Double => Item::Real(self.numbers.constant(0.0)),
+            Type::Int | Type::Bool => return Err(Failure::bug("there is no zero of a type that is not linear")),
+            Type::Array(size, element) => {
+                let n = self.size(size)?;
+                if n < 0 {
+                    return Err(Failure::error(format!("an array of {n} elements is built")));
+                }
+                let zero = self.zero(element)?;
+                Item::Array(Rc::new((0..n).map(|_| zero.clone()).collect()))
+            }
+            Type::Tuple(fields, _) => {
+                Item::Tuple(Rc::new(fields.iter().map(|field| self.zero(field)).collect::<Result<_, _>>()?))
+            }
+        })
+    }
+
+    fn plus(&mut self, a: &Item<A::Value>, b: &Item<A::Value>) -> Result_<A> {
+        let mut all = |a: &[Item<A::Value>], b: &[Item<A::Value>]| -> Result<_, Failure> {
+            if a.len() != b.len() {
+                return Err(Failure::bug("what is added has different shapes"));
+            }
+            Ok(Rc::new(a.iter().zip(b).map(|(a, b)| self.plus(a, b)).collect::<Result<_, _>>()?))
+        };
+        Ok(match (a, b) {
+            (Item::Array(a), Item::Array(b)) => Item::Array(all(a, b)?),
+            (Item::Tuple(a), Item::Tuple(b)) => Item::Tuple(all(a, b)?),
+            (Item::Real(a), Item::Real(b)) => Item::Real(self.numbers.apply(Op::Add, &[a.clone(), b.clone()])),
+            _ => return Err(Failure::bug("what is added has different shapes")),
+        })
+    }
+
+    // One derivative along each double of the point, multiplied with the cotangent: slow, obvious.
+    fn vjp(&mut self, params: &[VarId], body: &Block, at: &[VarId], cotangent: VarId) -> Result_<A> {
+        if params.len() != at.len() {
+            return Err(Failure::bug("a derivative has too few or too many coordinates"));
+        }
+        let points = at.iter().map(|at| self.get(*at).cloned()).collect::<Result<Vec<_>, _>>()?;
+        let cotangent = self.get(cotangent)?.clone();
+        for (param, point) in params.iter().zip(&points) {
+            self.bind(*param, point.clone())?;
+        }
+        let mut parts = vec![self.block(body)?];
+        for (param, point) in params.iter().zip(&points) {
+            let mut slopes = Vec::new();
+            for k in 0..point.reals() {
+                let tag = self.numbers.fresh_tag();
+                let mut before = k;
+                let one = self.numbers.constant(1.0);
+                let seeded = point.seed_one(&one, tag, &mut before);
+                self.bind(*param, seeded)?;
+                let result = self.block(body)?;
+                let mut slope = None;
+                self.dot(&result, self.ty(body.result)?, &cotangent, tag, &mut slope)?;
+                slopes.push(slope.unwrap_or_else(|| self.numbers.constant(0.0)));
+            }
+            self.bind(*param, point.clone())?;
+            let cotangent = point.with_reals(self.ty(*param)?, &mut slopes.into_iter());
+            parts.push(cotangent.ok_or_else(|| Failure::bug("what has no double has no cotangent"))?);
+        }
+        Ok(Item::Tuple(Rc::new(parts)))
+    }
+
+    // Adds to `sum` the products of the tangents in `result`, of type `ty`, with `cotangent`, of its tangent type.
+    fn dot(
+        &mut self,
+        result: &Item<A::Value>,
+        ty: &Type,
+        cotangent: &Item<A::Value>,
+        tag: u32,
+        sum: &mut Option<Num<A::Value>>,
+    ) -> Result<(), Failure> {
+        match (result, ty, cotangent) {
+            (Item::Real(x), _, Item::Real(weight)) => {
+                if let (_, Some(tangent)) = primal_and_tangent(x, tag) {
+                    let term = self.numbers.apply(Op::Mul, &[tangent, weight.clone()]);
+                    *sum = Some(match sum.take() {
+                        None => term,
+                        Some(sum) => self.numbers.apply(Op::Add, &[sum, term]),
+                    });
+                }
+                Ok(())
+            }
+            (Item::Array(items), Type::Array(_, element), Item::Array(weights)) if items.len() == weights.len() => {
+                items
+                    .iter()
+                    .zip(weights.iter())
+                    .try_for_each(|(item, weight)| self.dot(item, element, weight, tag, sum))
+            }
+            (Item::Tuple(items), Type::Tuple(fields, _), Item::Tuple(weights)) => {
+                let mut parts = items.iter().zip(fields).filter(|(_, field)| field.has_double()).zip(weights.iter());
+                parts.try_for_each(|((item, field), weight)| self.dot(item, field, weight, tag, sum))
+            }
+            _ => Err(Failure::bug("a cotangent has another shape")),
         }
     }
 

@@ -118,15 +118,47 @@ pub enum Expr {
         /// The state after the step; of the same type.
         body: Block,
     },
-    /// `sum count (fun index -> body)`: the sum of the values of `body` (`Double`), from 0, in order.
+    /// `sum count (fun index -> body)`: the sum of the values of `body`, elementwise, from zero, in order.
+    /// Where `body` is an array, code adds into one array in place; what it adds may be sparse
+    /// ([`Self::OneHot`], [`Self::Zero`]), and then only that is touched.
     Sum {
         /// How many terms; none when negative.
         count: Size,
         /// The index, bound in `body`.
         index: VarId,
-        /// A term.
+        /// A term; of a [linear type](Type::is_linear).
         body: Block,
     },
+    /// The loop of which [`Self::Build`], [`Self::Fold`] and [`Self::Sum`] are special cases: each iteration
+    /// makes the next state, an element of an array, and a term of a sum. Its value is the triple of the last
+    /// state, the array and the sum.
+    Loop {
+        /// How many iterations; not negative.
+        count: Size,
+        /// The iteration's number from 0, bound in `body`.
+        index: VarId,
+        /// The state before the iteration, bound in `body`.
+        state: VarId,
+        /// The state before the first iteration.
+        init: VarId,
+        /// A triple: the state after the iteration, of the same type; an element; a term, of a
+        /// [linear type](Type::is_linear).
+        body: Block,
+    },
+    /// The zero of the [linear type](Type::is_linear) of the statement's variable.
+    Zero,
+    /// The array of the statement's variable's type, linear, that is `value` at `index` and zero elsewhere.
+    OneHot {
+        /// From 0; an error where it is out of range.
+        index: VarId,
+        /// The element there.
+        value: VarId,
+        /// Whether the index was proved to be in range; otherwise it is checked when the program runs.
+        proved: bool,
+    },
+    /// The elementwise sum of two values of one linear type that is an array or a tuple. (That of two
+    /// `Double`s is an operator.)
+    Plus(VarId, VarId),
     /// `while`: the first state for which `condition` does not hold. It is an error when that takes
     /// more than `limit` steps.
     While {
@@ -179,6 +211,19 @@ pub enum Expr {
         /// The direction; of the same types (`Int` and `Bool` in it are not looked at).
         along: Vec<VarId>,
     },
+    /// The transpose of the derivative of `fun params -> body` at `params = at`, applied to a cotangent of
+    /// its result: a tuple of the value of `body` and, for each parameter, its cotangent, of its type's
+    /// [tangent type](Type::tangent). Otherwise as [`Self::Jvp`].
+    Vjp {
+        /// Bound in `body`; there is a `Double` in the type of each.
+        params: Vec<VarId>,
+        /// What is differentiated; there is a `Double` in its type.
+        body: Block,
+        /// The point; as many as there are parameters, of their types.
+        at: Vec<VarId>,
+        /// Of the tangent type of the body's.
+        cotangent: VarId,
+    },
 }
 
 impl Expr {
@@ -186,9 +231,28 @@ impl Expr {
     #[must_use]
     pub fn blocks(&self) -> Vec<&Block> {
         match self {
-            Self::Build { body, .. } | Self::Fold { body, .. } | Self::Sum { body, .. } | Self::Jvp { body, .. } => {
-                vec![body]
-            }
+            Self::Build { body, .. }
+            | Self::Fold { body, .. }
+            | Self::Sum { body, .. }
+            | Self::Loop { body, .. }
+            | Self::Jvp { body, .. }
+            | Self::Vjp { body, .. } => vec![body],
+            Self::While { condition, body, .. } => vec![condition, body],
+            Self::If { then, otherwise, .. } => vec![then, otherwise],
+            _ => Vec::new(),
+        }
+    }
+
+    /// As [`Self::blocks`], to be changed in place.
+    #[must_use]
+    pub fn blocks_mut(&mut self) -> Vec<&mut Block> {
+        match self {
+            Self::Build { body, .. }
+            | Self::Fold { body, .. }
+            | Self::Sum { body, .. }
+            | Self::Loop { body, .. }
+            | Self::Jvp { body, .. }
+            | Self::Vjp { body, .. } => vec![body],
             Self::While { condition, body, .. } => vec![condition, body],
             Self::If { then, otherwise, .. } => vec![then, otherwise],
             _ => Vec::new(),
@@ -199,17 +263,22 @@ impl Expr {
     #[must_use]
     pub fn operands(&self) -> Vec<VarId> {
         match self {
-            Self::Real(_) | Self::Bool(_) => Vec::new(),
+            Self::Real(_) | Self::Bool(_) | Self::Zero => Vec::new(),
             Self::Size(size) => size.vars(),
             Self::Op(_, args) | Self::Array(args) | Self::Tuple(args) => args.clone(),
             Self::ToReal(v) | Self::Component(v, _) => vec![*v],
             Self::Build { size, .. } => size.vars(),
             Self::Sum { count, .. } => count.vars(),
-            Self::Fold { count, init, .. } => count.vars().into_iter().chain([*init]).collect(),
+            Self::Fold { count, init, .. } | Self::Loop { count, init, .. } => {
+                count.vars().into_iter().chain([*init]).collect()
+            }
             Self::While { limit, init, .. } => limit.vars().into_iter().chain([*init]).collect(),
             Self::If { condition, .. } => vec![*condition],
             Self::Get { array, index, .. } => vec![*array, *index],
+            Self::OneHot { index, value, .. } => vec![*index, *value],
+            Self::Plus(a, b) => vec![*a, *b],
             Self::Jvp { at, along, .. } => at.iter().chain(along).copied().collect(),
+            Self::Vjp { at, cotangent, .. } => at.iter().chain([cotangent]).copied().collect(),
         }
     }
 
@@ -218,9 +287,9 @@ impl Expr {
     pub fn binders(&self) -> Vec<VarId> {
         match self {
             Self::Build { index, .. } | Self::Sum { index, .. } => vec![*index],
-            Self::Fold { index, state, .. } => vec![*index, *state],
+            Self::Fold { index, state, .. } | Self::Loop { index, state, .. } => vec![*index, *state],
             Self::While { state, .. } => vec![*state],
-            Self::Jvp { params, .. } => params.clone(),
+            Self::Jvp { params, .. } | Self::Vjp { params, .. } => params.clone(),
             _ => Vec::new(),
         }
     }

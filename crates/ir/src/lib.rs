@@ -47,6 +47,6 @@ pub use evaluate::{Failure, evaluate};
 pub use function::{Block, Expr, Function, Requirement, Stmt, Var, VarId};
 pub use print::print;
 pub use types::{Size, Type};
-pub use typing::{describe, type_of};
+pub use typing::{check_type, describe, type_of};
 pub use value::{Sizes, Value, bind_sizes, named_type};
 pub use verify::verify;

@@ -5,7 +5,8 @@
 //! ([`crate::alpha::alpha_equal`]), if elaboration made it in the first place: elaboration resolves
 //! components of tuples that it sees made, and decided branches, and takes `-0.5` for a negation.
 //! Requirements are printed as comments: elaboration finds them again. Tuples of fewer than two fields
-//! without names, and operators on words that F~ has no text for, do not occur in elaborated functions.
+//! without names, and operators on words that F~ has no text for, do not occur in elaborated functions; nor do
+//! what reverse mode makes and F~ has no word for: `loop`, `zero`, `oneHot`, `backward`, sums of arrays written `+`.
 //!
 //! Recursive on nesting only.
 
@@ -179,6 +180,26 @@ impl Printer<'_> {
                 let count = self.size(count);
                 let _ = write!(self.out, " {} {count}", self.names[*init]);
             }
+            Expr::Loop { count, index, state, init, body } => {
+                self.out.push_str("loop ");
+                self.function(&[*state, *index], body, depth);
+                let count = self.size(count);
+                let _ = write!(self.out, " {} {count}", self.names[*init]);
+            }
+            Expr::Zero => {
+                let ty = self.ty(self.function.ty(stmt.var), true);
+                let _ = write!(self.out, "zero : {ty}");
+            }
+            Expr::OneHot { index, value, .. } => {
+                let n = match self.function.ty(stmt.var) {
+                    Type::Array(size, _) => self.size(size),
+                    _ => String::new(),
+                };
+                let _ = write!(self.out, "oneHot {n} {} {}", self.names[*index], self.names[*value]);
+            }
+            Expr::Plus(a, b) => {
+                let _ = write!(self.out, "{} + {}", self.names[*a], self.names[*b]);
+            }
             Expr::While { limit, state, init, condition, body } => {
                 self.out.push_str("while ");
                 self.function(&[*state], condition, depth);
@@ -219,6 +240,14 @@ impl Printer<'_> {
                 for (at, along) in at.iter().zip(along) {
                     let _ = write!(self.out, " ({}, {})", self.names[*at], self.names[*along]);
                 }
+            }
+            Expr::Vjp { params, body, at, cotangent } => {
+                self.out.push_str("backward ");
+                self.function(params, body, depth);
+                for at in at {
+                    let _ = write!(self.out, " {}", self.names[*at]);
+                }
+                let _ = write!(self.out, " {}", self.names[*cotangent]);
             }
         }
     }

@@ -52,6 +52,38 @@ impl Type {
         }
     }
 
+    /// The type of its tangents and cotangents: `self` without its integers and truth values, and without the
+    /// tuples and arrays that hold nothing else. `None` when nothing is left. A linear type.
+    #[must_use]
+    pub fn tangent(&self) -> Option<Self> {
+        match self {
+            Self::Double => Some(Self::Double),
+            Self::Int | Self::Bool => None,
+            Self::Array(size, element) => Some(Self::array(size.clone(), element.tangent()?)),
+            Self::Tuple(fields, names) => {
+                let kept: Vec<(usize, Self)> =
+                    fields.iter().enumerate().filter_map(|(k, field)| Some((k, field.tangent()?))).collect();
+                if kept.is_empty() {
+                    return None;
+                }
+                let names =
+                    names.as_ref().map(|names| kept.iter().filter_map(|(k, _)| names.get(*k).cloned()).collect());
+                Some(Self::Tuple(kept.into_iter().map(|(_, field)| field).collect(), names))
+            }
+        }
+    }
+
+    /// Whether its values can be added elementwise: it holds neither `Int` nor `Bool`.
+    #[must_use]
+    pub fn is_linear(&self) -> bool {
+        match self {
+            Self::Double => true,
+            Self::Int | Self::Bool => false,
+            Self::Array(_, element) => element.is_linear(),
+            Self::Tuple(fields, _) => fields.iter().all(Self::is_linear),
+        }
+    }
+
     /// Whether a `Double` occurs in it: whether it can carry a derivative.
     #[must_use]
     pub fn has_double(&self) -> bool {

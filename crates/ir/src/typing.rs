@@ -31,8 +31,7 @@ pub fn type_of(expr: &Expr, vars: &Arena<VarId, Var>) -> Result<Type, String> {
         Expr::Sum { count, index, body } => {
             of_ints(count, vars)?;
             expect(&Type::Int, ty(*index, vars)?, "an index")?;
-            expect(&Type::Double, of_block(body, vars)?, "the term of a sum")?;
-            Ok(Type::Double)
+            Ok(linear(of_block(body, vars)?, "the term of a sum")?.clone())
         }
         Expr::Fold { count, index, state, init, body } => {
             of_ints(count, vars)?;
@@ -42,6 +41,28 @@ pub fn type_of(expr: &Expr, vars: &Arena<VarId, Var>) -> Result<Type, String> {
             expect(init, of_block(body, vars)?, "the step of a fold")?;
             Ok(init.clone())
         }
+        Expr::Loop { count, index, state, init, body } => {
+            of_ints(count, vars)?;
+            expect(&Type::Int, ty(*index, vars)?, "an index")?;
+            let init = ty(*init, vars)?;
+            expect(init, ty(*state, vars)?, "the state of a loop")?;
+            let triple = of_block(body, vars)?;
+            let Type::Tuple(parts, _) = triple else {
+                return Err(format!("an iteration of a loop makes {}, which is no triple", describe(triple)));
+            };
+            let [next, element, term] = parts.as_slice() else {
+                return Err(format!("an iteration of a loop makes {}, which is no triple", describe(triple)));
+            };
+            expect(init, next, "the next state of a loop")?;
+            linear(term, "the term of a loop")?;
+            Ok(Type::tuple(vec![init.clone(), Type::array(count.clone(), element.clone()), term.clone()]))
+        }
+        Expr::Plus(a, b) => {
+            let a = linear(ty(*a, vars)?, "what is added")?;
+            expect(a, ty(*b, vars)?, "what is added to it")?;
+            Ok(a.clone())
+        }
+        Expr::Zero | Expr::OneHot { .. } => Err("its type is not known from its operands".to_owned()),
         Expr::While { limit, state, init, condition, body } => {
             of_ints(limit, vars)?;
             let init = ty(*init, vars)?;
@@ -99,7 +120,58 @@ pub fn type_of(expr: &Expr, vars: &Arena<VarId, Var>) -> Result<Type, String> {
             }
             Ok(of_block(body, vars)?.dual())
         }
+        Expr::Vjp { params, body, at, cotangent } => {
+            if params.len() != at.len() {
+                return Err(format!(
+                    "a function of {} parameters is differentiated at {} values",
+                    params.len(),
+                    at.len()
+                ));
+            }
+            let body = of_block(body, vars)?;
+            let mut parts = vec![body.clone()];
+            for (param, at) in params.iter().zip(at) {
+                let param = ty(*param, vars)?;
+                expect(param, ty(*at, vars)?, "a coordinate of the point")?;
+                parts.push(param.tangent().ok_or_else(|| format!("{} has no cotangent", describe(param)))?);
+            }
+            let wanted = body.tangent().ok_or_else(|| format!("{} has no cotangent", describe(body)))?;
+            expect(&wanted, ty(*cotangent, vars)?, "the cotangent")?;
+            Ok(Type::tuple(parts))
+        }
     }
+}
+
+/// Whether `expr` can be of type `found`: that of [`type_of`], names of fields aside where a tuple is written
+/// out; any linear one for a zero, any linear array of the value for a one-hot array.
+///
+/// # Errors
+/// As [`type_of`], and when it can not.
+pub fn check_type(expr: &Expr, found: &Type, vars: &Arena<VarId, Var>) -> Result<(), String> {
+    match (expr, found) {
+        (Expr::Zero, _) => linear(found, "a zero").map(|_| ()),
+        (Expr::OneHot { index, value, .. }, Type::Array(_, element)) => {
+            expect(&Type::Int, ty(*index, vars)?, "an index")?;
+            expect(
+                linear(element, "what stands in a one-hot array")?,
+                ty(*value, vars)?,
+                "the value in a one-hot array",
+            )
+        }
+        (Expr::OneHot { .. }, _) => Err(format!("a one-hot array is bound to {}", describe(found))),
+        _ => {
+            let ty = type_of(expr, vars)?;
+            let same = match (expr, &ty, found) {
+                (Expr::Tuple(_), Type::Tuple(a, _), Type::Tuple(b, _)) => a == b,
+                _ => ty == *found,
+            };
+            if same { Ok(()) } else { Err(format!("{} is bound to {}", describe(found), describe(&ty))) }
+        }
+    }
+}
+
+fn linear<'a>(ty: &'a Type, what: &str) -> Result<&'a Type, String> {
+    if ty.is_linear() { Ok(ty) } else { Err(format!("{what} is {}, which cannot be added", describe(ty))) }
 }
 
 fn of_operator(op: Op, args: &[VarId], vars: &Arena<VarId, Var>) -> Result<Type, String> {

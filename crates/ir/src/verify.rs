@@ -2,7 +2,7 @@
 //!
 //! Runs after every pass in tests. What it finds is a bug of the stage before it, never a user's error.
 
-use crate::{Block, Expr, Function, Size, Stmt, Type, Var, VarId, describe, type_of};
+use crate::{Block, Expr, Function, Size, Stmt, Type, Var, VarId, check_type, describe};
 use chainrule_base::{Diagnostic, Id, Span};
 
 /// Checks every invariant. Linear in the function, up to the size of its types.
@@ -183,9 +183,10 @@ impl<'a> Verifier<'a> {
         match &stmt.expr {
             Expr::Size(size) => self.size(size, "an integer"),
             Expr::Build { size, .. } => self.size(size, "a build"),
-            Expr::Fold { count: size, .. } | Expr::Sum { count: size, .. } | Expr::While { limit: size, .. } => {
-                self.size(size, "a loop");
-            }
+            Expr::Fold { count: size, .. }
+            | Expr::Sum { count: size, .. }
+            | Expr::Loop { count: size, .. }
+            | Expr::While { limit: size, .. } => self.size(size, "a loop"),
             _ => {}
         }
         let binders = stmt.expr.binders();
@@ -202,22 +203,15 @@ impl<'a> Verifier<'a> {
         for binder in &binders {
             self.leave(*binder);
         }
-        match type_of(&stmt.expr, &self.function.vars) {
-            Err(what) => self.report(format!("{}: {what}", stmt.var)),
-            Ok(ty) => self.bound_type(stmt, &ty),
-        }
+        self.bound_type(stmt);
         self.bind(stmt.var);
         self.span = outer;
     }
 
-    fn bound_type(&mut self, stmt: &Stmt, ty: &Type) {
+    fn bound_type(&mut self, stmt: &Stmt) {
         let Some(var) = self.var(stmt.var) else { return };
-        let same = match (&stmt.expr, ty, &var.ty) {
-            (Expr::Tuple(_), Type::Tuple(found, _), Type::Tuple(wanted, _)) => found == wanted,
-            (_, found, wanted) => found == wanted,
-        };
-        if !same {
-            self.report(format!("{} is {} and is bound to {}", stmt.var, describe(&var.ty), describe(ty)));
+        if let Err(what) = check_type(&stmt.expr, &var.ty, &self.function.vars) {
+            self.report(format!("{}: {what}", stmt.var));
         }
         let value = if let Expr::Size(size) = &stmt.expr { Some(size) } else { None };
         if var.value.as_ref() != value {

@@ -83,13 +83,19 @@ fn every_construct_and_every_operator_occurs() {
             Expr::Tuple(_) => "tuple",
             Expr::Component(..) => "component",
             Expr::Jvp { .. } => "jvp",
+            Expr::Vjp { .. } => "vjp",
+            Expr::Loop { .. } => "loop",
+            Expr::Zero => "zero",
+            Expr::OneHot { proved: true, .. } => "one-hot proved",
+            Expr::OneHot { .. } => "one-hot",
+            Expr::Plus(..) => "plus",
         };
         constructs.insert(construct);
     };
     for_each_case(1000, Options::default(), |function, _, _| walk(&function.body, &mut visit));
     let missing: Vec<Op> = Op::all().filter(|op| !operators.contains(op)).collect();
     assert_eq!(missing, []);
-    assert_eq!(constructs.len(), 16);
+    assert_eq!(constructs.len(), 22);
 }
 
 #[test]

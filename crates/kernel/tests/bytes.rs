@@ -50,7 +50,7 @@ fn random_graph(u: &mut Unstructured<'_>, numbers: Numbers) -> Option<Kernel> {
 }
 
 fn random_function(u: &mut Unstructured<'_>) -> Option<Kernel> {
-    let options = generate::Options { derivatives: false, ..Default::default() };
+    let options = generate::Options { derivatives: false, transposed: false, ..Default::default() };
     lower_function(&generate::case(u, options).ok()?.function).ok()
 }
 

@@ -52,7 +52,7 @@ fn many(cases: u32, seed: u64, bytes: usize, options: Options) -> usize {
 }
 
 fn options(depth: u32, fuel: u32) -> Options {
-    Options { depth, fuel, derivatives: false, ..Options::default() }
+    Options { depth, fuel, derivatives: false, transposed: false, ..Options::default() }
 }
 
 #[test]

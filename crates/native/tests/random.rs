@@ -194,7 +194,7 @@ fn graphs_have_the_value_that_the_interpreter_gives_them() {
 #[test]
 fn functions_have_the_value_that_the_interpreter_gives_them() {
     let (ran, failed, in_lanes) = (Cell::new(0), Cell::new(0), Cell::new(0));
-    let options = chainrule_ir::generate::Options { derivatives: false, ..Default::default() };
+    let options = chainrule_ir::generate::Options { derivatives: false, transposed: false, ..Default::default() };
     random(1500, 3, 3000, |u| {
         let Ok(case) = chainrule_ir::generate::case(u, options) else { return Ok(()) };
         let function = &case.function;

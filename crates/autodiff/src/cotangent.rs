@@ -1,0 +1,165 @@
+//! Cotangents, as they stand in the code that reverse mode makes.
+//!
+//! The cotangent of a double is a double, that of an array an array, that of a tuple a tuple; integers and
+//! truth values have none ([`Type::tangent`]). A [`Cotangent`] is one before it is written out: what is zero by
+//! structure is left out, the doubles of a tuple are variables of their own, and no zero is ever added.
+
+use crate::activity::Activity;
+use crate::emit::{Emitter, Scalar};
+use chainrule_ir::{Expr, Type, VarId};
+use chainrule_ops::{Algebra, Op};
+
+/// The cotangent of a variable of the body.
+#[derive(Clone, Debug)]
+pub(crate) enum Cotangent {
+    /// Of a double.
+    Double(Scalar),
+    /// Of an array: a variable of its tangent type.
+    Array(VarId),
+    /// Of a tuple: for each component its cotangent; `None` is zero by structure, or has none.
+    Tuple(Vec<Option<Self>>),
+}
+
+impl Cotangent {
+    /// What the variable `var` of type `ty.tangent()` holds.
+    pub(crate) fn of_var(out: &mut Emitter, var: VarId, ty: &Type) -> Self {
+        match ty {
+            Type::Double => Self::Double(out.scalar(var)),
+            Type::Tuple(fields, _) => {
+                let mut place = 0;
+                let part = |field: &Type| {
+                    field.has_double().then(|| {
+                        let part = out.component(var, place);
+                        place += 1;
+                        Self::of_var(out, part, field)
+                    })
+                };
+                Self::Tuple(fields.iter().map(part).collect())
+            }
+            Type::Array(..) | Type::Int | Type::Bool => Self::Array(var),
+        }
+    }
+
+    /// One that has a part for each active leaf of `ty`, to tell a form; its variables say nothing.
+    pub(crate) fn form(ty: &Type, activity: &Activity) -> Option<Self> {
+        match (ty, activity) {
+            (_, Activity::Inactive) => None,
+            (Type::Tuple(fields, _), Activity::Tuple(parts)) => {
+                Some(Self::Tuple(fields.iter().zip(parts).map(|(field, part)| Self::form(field, part)).collect()))
+            }
+            (Type::Array(..), _) => Some(Self::Array(chainrule_base::Id::new(0))),
+            _ => Some(Self::Double(Scalar::Const(0.0))),
+        }
+    }
+
+    /// The sum of two, of one type.
+    pub(crate) fn plus(self, out: &mut Emitter, other: Self) -> Self {
+        match (self, other) {
+            (Self::Double(a), Self::Double(b)) => Self::Double(out.apply(Op::Add, &[a, b])),
+            (Self::Array(a), Self::Array(b)) => Self::Array(out.builder.plus(a, b)),
+            (Self::Tuple(a), Self::Tuple(b)) => {
+                let part = |(a, b): (Option<Self>, Option<Self>)| match (a, b) {
+                    (Some(a), Some(b)) => Some(a.plus(out, b)),
+                    (a, b) => a.or(b),
+                };
+                Self::Tuple(a.into_iter().zip(b).map(part).collect())
+            }
+            // One type gives one form.
+            (this, _) => this,
+        }
+    }
+
+    /// This one without what is inactive.
+    pub(crate) fn restricted(self, activity: &Activity) -> Option<Self> {
+        match (self, activity) {
+            (_, Activity::Inactive) => None,
+            (Self::Tuple(parts), Activity::Tuple(to)) => {
+                let parts: Vec<Option<Self>> =
+                    parts.into_iter().zip(to).map(|(part, to)| part.and_then(|part| part.restricted(to))).collect();
+                parts.iter().any(Option::is_some).then_some(Self::Tuple(parts))
+            }
+            (this, _) => Some(this),
+        }
+    }
+
+    /// A form that has the parts of both.
+    pub(crate) fn joined(&self, other: &Self) -> Self {
+        match (self, other) {
+            (Self::Tuple(a), Self::Tuple(b)) => {
+                let part = |(a, b): (&Option<Self>, &Option<Self>)| match (a, b) {
+                    (Some(a), Some(b)) => Some(a.joined(b)),
+                    (a, b) => a.clone().or_else(|| b.clone()),
+                };
+                Self::Tuple(a.iter().zip(b).map(part).collect())
+            }
+            _ => self.clone(),
+        }
+    }
+
+    /// Appends the leaves that `form` has, in order, as variables; `this` is of type `ty.tangent()`, and has no
+    /// leaf that `form` has not.
+    pub(crate) fn flatten(out: &mut Emitter, this: Option<&Self>, form: &Self, ty: &Type, leaves: &mut Vec<VarId>) {
+        match (form, this, ty) {
+            (Self::Tuple(forms), this, Type::Tuple(fields, _)) => {
+                for (k, (form, field)) in forms.iter().zip(fields).enumerate() {
+                    let part = match this {
+                        Some(Self::Tuple(parts)) => parts.get(k).and_then(Option::as_ref),
+                        _ => None,
+                    };
+                    if let Some(form) = form {
+                        Self::flatten(out, part, form, field, leaves);
+                    }
+                }
+            }
+            (_, Some(Self::Double(scalar)), _) => leaves.push(out.double(*scalar)),
+            (_, Some(Self::Array(var)), _) => leaves.push(*var),
+            _ => leaves.push(zero(out, ty)),
+        }
+    }
+
+    /// How many leaves it has.
+    pub(crate) fn n_leaves(&self) -> usize {
+        match self {
+            Self::Double(_) | Self::Array(_) => 1,
+            Self::Tuple(parts) => parts.iter().flatten().map(Self::n_leaves).sum(),
+        }
+    }
+
+    /// The cotangent of form `self` whose leaves are `leaves`.
+    pub(crate) fn filled(&self, out: &Emitter, leaves: &mut impl Iterator<Item = VarId>) -> Self {
+        match self {
+            Self::Double(_) => leaves.next().map_or_else(|| self.clone(), |leaf| Self::Double(out.scalar(leaf))),
+            Self::Array(_) => leaves.next().map_or_else(|| self.clone(), Self::Array),
+            Self::Tuple(parts) => {
+                Self::Tuple(parts.iter().map(|part| part.as_ref().map(|part| part.filled(out, leaves))).collect())
+            }
+        }
+    }
+
+    /// `this`, of a variable of type `ty`, as one variable of type `ty.tangent()`. `ty` has a double.
+    pub(crate) fn pack(out: &mut Emitter, this: Option<&Self>, ty: &Type) -> VarId {
+        match (this, ty) {
+            (Some(Self::Double(scalar)), _) => out.double(*scalar),
+            (Some(Self::Array(var)), _) => *var,
+            (Some(Self::Tuple(parts)), Type::Tuple(fields, _)) => {
+                let mut packed = Vec::with_capacity(fields.len());
+                for (part, field) in parts.iter().zip(fields) {
+                    if field.has_double() {
+                        packed.push(Self::pack(out, part.as_ref(), field));
+                    }
+                }
+                let whole = ty.tangent().unwrap_or_else(|| ty.clone());
+                out.tuple(packed, whole)
+            }
+            _ => zero(out, ty),
+        }
+    }
+}
+
+/// The zero of `ty.tangent()`.
+fn zero(out: &mut Emitter, ty: &Type) -> VarId {
+    match ty.tangent() {
+        Some(Type::Double) | None => out.real(0.0),
+        Some(tangent) => out.builder.emit(Expr::Zero, tangent),
+    }
+}

@@ -1,0 +1,507 @@
+//! Reverse mode, source to source: a [`Expr::Vjp`] becomes ordinary code.
+//!
+//! Source: the future work of Shaikhha, Fitzgibbon, Vytiniotis and Peyton Jones, *Efficient differentiable
+//! programming in a functional array-processing language* (2018), section 7. Scopes are executed again instead
+//! of taped, as in Schenck, Rønning, Henriksen and Oancea, *AD for an array language with nested
+//! parallelism* (2022), section 4; what they accumulate by effect is a sum of one-hot arrays here.
+//!
+//! Notation: `x_adj` is the cotangent of `x`. A block is first computed (`Reverse::primal`), then its statements
+//! are gone through from the last to the first (`Reverse::sweep`), and each passes the cotangent of what it
+//! binds on to its operands:
+//!
+//! | statement | cotangents |
+//! | --- | --- |
+//! | `y = op(x, ..)` | `x_adj += y_adj * partial` from the operator table (module `chain`) |
+//! | `y = a[i]` | `a_adj += oneHot i y_adj` |
+//! | `a = build n (fun i -> e)` | for each variable `v` around: `v_adj += sum n (fun i -> v_adj of e for a_adj[i])` |
+//! | `y = sum n (fun i -> e)` | the same for `y_adj` instead of `a_adj[i]` |
+//! | `y = if c then e else f` | `v_adj += if c then v_adj of e else v_adj of f` |
+//! | `s = ifold (fun s i -> e) s0 n` | a loop from the last step to the first, whose state is the cotangent of `s`; it reads the states of the first loop, which are kept |
+//! | `s = while ..` | as a fold of as many steps as the loop has taken |
+//! | `y = (a, b)`, `y = p.k`, `y = a + b`, `y = oneHot i x` | by components, copies, elements |
+//!
+//! In the scope of a loop's body that is gone through backwards, the body is computed again: work is at most
+//! `d + 1` times the function's for what lies in `d` loops, and memory is that of one iteration, but for the
+//! states of folds. A cotangent that is zero by structure is never written.
+//!
+//! Holds: the value part is computed as the original, in its order. Where several terms meet in one cotangent,
+//! their order is fixed, but says nothing: sums of cotangents are reassociated at will.
+
+use crate::activity::{Activities, Activity};
+use crate::chain;
+use crate::cotangent::Cotangent;
+use crate::emit::{Emitter, Scalar};
+use chainrule_ir::{Block, Expr, Renaming, Size, Stmt, Type, VarId};
+use chainrule_ops::Op;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Writes the tuple of the value of `body` at `params = at` and of the cotangents of `params` into the open
+/// block; returns its variable. `body` has no derivatives in it and its activities are known.
+pub(crate) fn vjp(
+    out: &mut Emitter,
+    activities: &Activities,
+    params: &[VarId],
+    body: &Block,
+    at: &[VarId],
+    cotangent: VarId,
+) -> VarId {
+    let naturals = out.builder.sizes().iter().copied().collect();
+    let copies = params.iter().copied().zip(at.iter().copied()).collect();
+    let mut reverse = Reverse { out, activities, copies, scopes: Vec::new(), kept: BTreeMap::new(), naturals };
+    reverse.primal(body);
+    let ty = reverse.ty(body.result);
+    let seed = Cotangent::of_var(reverse.out, cotangent, &ty);
+    let found = reverse.swept(body, |_| seed);
+    let mut parts = vec![reverse.copies.get(body.result)];
+    for param in params {
+        let ty = reverse.ty(*param);
+        parts.push(Cotangent::pack(reverse.out, found.get(param), &ty));
+    }
+    reverse.out.builder.tuple(&parts)
+}
+
+/// Cotangents by variable of the body.
+type Found = BTreeMap<VarId, Cotangent>;
+
+/// What of `Found` leaves a block as a list of variables: each variable with the form of its cotangent.
+type Forms = Vec<(VarId, Cotangent)>;
+
+struct Reverse<'a> {
+    out: &'a mut Emitter,
+    activities: &'a Activities,
+    /// What variables of the body are called in the copy that is in scope.
+    copies: Renaming,
+    /// For each block that is gone through, what has been found so far.
+    scopes: Vec<Found>,
+    /// For each active loop with a state in the copy that is in scope, how its steps are told.
+    kept: BTreeMap<VarId, Kept>,
+    /// Integers that are never negative.
+    naturals: BTreeSet<VarId>,
+}
+
+/// The steps that a loop took.
+#[derive(Clone)]
+struct Kept {
+    /// The states before each of them: an array.
+    states: VarId,
+    /// How many.
+    count: Size,
+}
+
+/// A loop with a state, to be gone through backwards.
+struct Steps<'b> {
+    var: VarId,
+    /// Bound in `body`, unless the body has none.
+    index: Option<VarId>,
+    state: VarId,
+    init: VarId,
+    body: &'b Block,
+}
+
+impl Reverse<'_> {
+    /// The type of a variable of the body, in the copy.
+    fn ty(&self, var: VarId) -> Type {
+        self.out.builder.rename_type(self.out.ty(var), &self.copies)
+    }
+
+    fn size(&self, size: &Size) -> Size {
+        self.out.builder.rename_size(size, &self.copies)
+    }
+
+    /// Computes the statements of `block` in the open block.
+    fn primal(&mut self, block: &Block) {
+        for stmt in &block.stmts {
+            self.out.set_span(stmt.span);
+            let active = *self.activities.get(stmt.var) != Activity::Inactive;
+            match &stmt.expr {
+                Expr::Real(c) => {
+                    let copy = self.out.real(*c);
+                    self.copies.insert(stmt.var, copy);
+                }
+                Expr::Fold { count, index, state, init, body } if active => {
+                    let none = Type::tuple(Vec::new());
+                    self.keep(stmt, count, *index, *state, *init, |this| {
+                        let next = this.out.builder.inline(body, &mut this.copies);
+                        (next, this.out.builder.tuple(&[]), this.out.tuple(Vec::new(), none))
+                    });
+                }
+                Expr::Loop { .. } | Expr::While { .. } if active => self.keep_other(stmt),
+                _ => {
+                    let alone = Block { stmts: vec![stmt.clone()], result: stmt.var };
+                    self.out.builder.inline(&alone, &mut self.copies);
+                }
+            }
+        }
+    }
+
+    /// Computes a loop, and keeps the state before each step. `body` writes an iteration and returns the next
+    /// state, the element and the term.
+    fn keep(
+        &mut self,
+        stmt: &Stmt,
+        count: &Size,
+        index: VarId,
+        state: VarId,
+        init: VarId,
+        body: impl FnOnce(&mut Self) -> (VarId, VarId, VarId),
+    ) -> VarId {
+        let mut count = self.size(count);
+        if !matches!(stmt.expr, Expr::Loop { .. }) {
+            count = self.natural(count);
+        }
+        let init = self.copies.get(init);
+        let index_copy = self.out.builder.fresh(Type::Int);
+        self.naturals.insert(index_copy);
+        let ty = self.ty(state);
+        let state_copy = self.out.fresh_like(ty, state, "");
+        self.copies.insert(index, index_copy);
+        self.copies.insert(state, state_copy);
+        self.out.open();
+        let (next, element, term) = body(self);
+        let element = self.out.builder.tuple(&[state_copy, element]);
+        let triple = self.out.builder.tuple(&[next, element, term]);
+        let body = self.out.close(triple);
+        self.out.set_span(stmt.span);
+        let whole = self.out.builder.compute(Expr::Loop {
+            count: count.clone(),
+            index: index_copy,
+            state: state_copy,
+            init,
+            body,
+        });
+        let last = self.out.component(whole, 0);
+        if !matches!(stmt.expr, Expr::Loop { .. }) {
+            self.copies.insert(stmt.var, last);
+        }
+        let rows = self.out.component(whole, 1);
+        let states = self.out.build(count.clone(), &mut |out, i| {
+            let row = out.get(rows, i, true);
+            out.component(row, 0)
+        });
+        self.kept.insert(stmt.var, Kept { states, count });
+        whole
+    }
+
+    fn keep_other(&mut self, stmt: &Stmt) {
+        match &stmt.expr {
+            Expr::Loop { count, index, state, init, body } => {
+                let whole = self.keep(stmt, count, *index, *state, *init, |this| {
+                    let triple = this.out.builder.inline(body, &mut this.copies);
+                    let [next, element, term] = [0, 1, 2].map(|k| this.out.component(triple, k));
+                    (next, element, term)
+                });
+                let [last, rows, sum] = [0, 1, 2].map(|k| self.out.component(whole, k));
+                let elements = self.out.build(self.out.builder.length(rows), &mut |out, i| {
+                    let row = out.get(rows, i, true);
+                    out.component(row, 1)
+                });
+                let copy = self.out.builder.tuple(&[last, elements, sum]);
+                self.copies.insert(stmt.var, copy);
+            }
+            Expr::While { limit, state, init, condition, body } => {
+                let count = self.steps_of_while(limit, *state, *init, condition, body);
+                let index = self.out.builder.fresh(Type::Int);
+                self.keep(stmt, &count, index, *state, *init, |this| {
+                    let next = this.out.builder.inline(body, &mut this.copies);
+                    (next, this.out.builder.tuple(&[]), this.out.builder.tuple(&[]))
+                });
+            }
+            _ => {}
+        }
+    }
+
+    /// Runs a `while` for the number of its steps alone.
+    fn steps_of_while(&mut self, limit: &Size, state: VarId, init: VarId, condition: &Block, body: &Block) -> Size {
+        let limit = self.size(limit);
+        let zero = self.out.builder.int(0);
+        let init = self.copies.get(init);
+        let init = self.out.builder.tuple(&[init, zero]);
+        let pair = self.out.builder.fresh(self.out.ty(init).clone());
+        self.out.open();
+        let part = self.out.component(pair, 0);
+        self.copies.insert(state, part);
+        let holds = self.out.builder.inline(condition, &mut self.copies);
+        let condition = self.out.close(holds);
+        self.out.open();
+        let (part, steps) = (self.out.component(pair, 0), self.out.component(pair, 1));
+        self.copies.insert(state, part);
+        let next = self.out.builder.inline(body, &mut self.copies);
+        let one = self.out.builder.int(1);
+        let steps = self.out.builder.op(Op::Add, &[steps, one]);
+        let next = self.out.builder.tuple(&[next, steps]);
+        let body = self.out.close(next);
+        let last = Expr::While { limit: limit.clone(), state: pair, init, condition, body };
+        let last = self.out.builder.compute(last);
+        let steps = self.out.component(last, 1);
+        // That it is at most the limit says how much memory the states need.
+        let limit = self.out.builder.size(limit);
+        let steps = self.out.builder.compute(Expr::Op(Op::Min, vec![steps, limit]));
+        self.natural(Size::var(steps))
+    }
+
+    /// `size`, or 0 where it may be negative.
+    fn natural(&mut self, size: Size) -> Size {
+        if size.terms().all(|(vars, c)| c >= 0 && vars.iter().all(|var| self.naturals.contains(var))) {
+            return size;
+        }
+        let (size, zero) = (self.out.builder.size(size), self.out.builder.int(0));
+        let max = self.out.builder.compute(Expr::Op(Op::Max, vec![size, zero]));
+        self.naturals.insert(max);
+        Size::var(max)
+    }
+
+    /// Goes through `block`, which has been computed in the open block, backwards, with `seed` as the cotangent
+    /// of its result. Returns the cotangents of what is not bound in it.
+    fn swept(&mut self, block: &Block, seed: impl FnOnce(&mut Self) -> Cotangent) -> Found {
+        self.scopes.push(Found::new());
+        let seed = seed(self);
+        self.add(block.result, seed);
+        for stmt in block.stmts.iter().rev() {
+            if let Some(adj) = self.scopes.last_mut().and_then(|found| found.remove(&stmt.var)) {
+                self.out.set_span(stmt.span);
+                self.transpose(stmt, adj);
+            }
+        }
+        self.scopes.pop().unwrap_or_default()
+    }
+
+    /// `var_adj += adj`.
+    fn add(&mut self, var: VarId, adj: Cotangent) {
+        let Some(adj) = adj.restricted(self.activities.get(var)) else { return };
+        let Some(found) = self.scopes.last_mut() else { return };
+        let sum = match found.remove(&var) {
+            Some(before) => before.plus(self.out, adj),
+            None => adj,
+        };
+        found.insert(var, sum);
+    }
+
+    fn transpose(&mut self, stmt: &Stmt, adj: Cotangent) {
+        match (&stmt.expr, adj) {
+            (Expr::Op(op, args), Cotangent::Double(adj)) => self.op(stmt.var, *op, args, adj),
+            (Expr::Tuple(fields), Cotangent::Tuple(parts)) => {
+                for (field, part) in fields.iter().zip(parts) {
+                    if let Some(part) = part {
+                        self.add(*field, part);
+                    }
+                }
+            }
+            (Expr::Component(tuple, k), adj) => {
+                if let Type::Tuple(fields, _) = self.out.ty(*tuple) {
+                    let mut parts = vec![None; fields.len()];
+                    parts[*k] = Some(adj);
+                    self.add(*tuple, Cotangent::Tuple(parts));
+                }
+            }
+            (Expr::Get { array, index, proved }, adj) => {
+                let ty = self.ty(stmt.var);
+                let value = Cotangent::pack(self.out, Some(&adj), &ty);
+                let index = self.copies.get(*index);
+                if let Some(whole) = self.ty(*array).tangent() {
+                    let hot = self.out.builder.emit(Expr::OneHot { index, value, proved: *proved }, whole);
+                    self.add(*array, Cotangent::Array(hot));
+                }
+            }
+            (Expr::OneHot { index, value, proved }, Cotangent::Array(adj)) => {
+                let index = self.copies.get(*index);
+                let element = self.out.get(adj, index, *proved);
+                let ty = self.ty(*value);
+                let element = Cotangent::of_var(self.out, element, &ty);
+                self.add(*value, element);
+            }
+            (Expr::Array(elements), Cotangent::Array(adj)) => {
+                for (k, element) in (0..).zip(elements) {
+                    let index = self.out.builder.int(k);
+                    let part = self.out.get(adj, index, true);
+                    let ty = self.ty(*element);
+                    let part = Cotangent::of_var(self.out, part, &ty);
+                    self.add(*element, part);
+                }
+            }
+            (Expr::Plus(a, b), adj) => {
+                self.add(*a, adj.clone());
+                self.add(*b, adj);
+            }
+            (Expr::Build { size, index, body }, Cotangent::Array(adj)) => {
+                self.terms(size, *index, body, |this, i| {
+                    let element = this.out.get(adj, i, true);
+                    let ty = this.ty(body.result);
+                    Cotangent::of_var(this.out, element, &ty)
+                });
+            }
+            (Expr::Sum { count, index, body }, adj) => self.terms(count, *index, body, |_, _| adj),
+            (Expr::If { condition, then, otherwise }, adj) => self.branches(*condition, then, otherwise, &adj),
+            (Expr::Fold { index, state, init, body, .. }, adj) => {
+                let steps = Steps { var: stmt.var, index: Some(*index), state: *state, init: *init, body };
+                self.steps(&steps, Some(adj), |_, _, next| next);
+            }
+            (Expr::While { state, init, body, .. }, adj) => {
+                let steps = Steps { var: stmt.var, index: None, state: *state, init: *init, body };
+                self.steps(&steps, Some(adj), |_, _, next| next);
+            }
+            (Expr::Loop { index, state, init, body, .. }, Cotangent::Tuple(parts)) => {
+                let [last, elements, sum] = <[_; 3]>::try_from(parts).unwrap_or_default();
+                let steps = Steps { var: stmt.var, index: Some(*index), state: *state, init: *init, body };
+                self.steps(&steps, last, |this, i, next| {
+                    let element = match (elements, this.out.ty(body.result)) {
+                        (Some(Cotangent::Array(adj)), Type::Tuple(types, _)) => {
+                            let ty = this.out.builder.rename_type(&types[1], &this.copies);
+                            let element = this.out.get(adj, i, true);
+                            Some(Cotangent::of_var(this.out, element, &ty))
+                        }
+                        _ => None,
+                    };
+                    Cotangent::Tuple(vec![Some(next), element, sum])
+                });
+            }
+            // What is left has no operand that is active.
+            _ => {}
+        }
+    }
+
+    fn op(&mut self, var: VarId, op: Op, args: &[VarId], adj: Scalar) {
+        let active: Vec<bool> = args.iter().map(|arg| *self.activities.get(*arg) == Activity::Active).collect();
+        let copies: Vec<VarId> = args.iter().map(|arg| self.copies.get(*arg)).collect();
+        let value = self.copies.get(var);
+        for (arg, part) in args.iter().zip(chain::cotangents(self.out, op, &copies, value, &active, adj)) {
+            if let Some(part) = part {
+                self.add(*arg, Cotangent::Double(part));
+            }
+        }
+    }
+
+    /// A build or a sum: the cotangents of what is around it are sums over its iterations.
+    fn terms(&mut self, count: &Size, index: VarId, body: &Block, seed: impl FnOnce(&mut Self, VarId) -> Cotangent) {
+        let span = self.out.span();
+        let count = self.size(count);
+        let i = self.out.builder.fresh(Type::Int);
+        self.naturals.insert(i);
+        self.copies.insert(index, i);
+        self.out.open();
+        self.primal(body);
+        let found = self.swept(body, |this| seed(this, i));
+        let (forms, term) = self.leaving(&found);
+        let body = self.out.close(term);
+        self.out.set_span(span);
+        if !forms.is_empty() {
+            let sum = self.out.builder.compute(Expr::Sum { count, index: i, body });
+            self.arrived(&forms, sum);
+        }
+    }
+
+    /// All of `found` as one variable, with how it is made up.
+    fn leaving(&mut self, found: &Found) -> (Forms, VarId) {
+        let forms: Forms = found.iter().map(|(var, adj)| (*var, adj.clone())).collect();
+        let term = self.flat(&forms, found);
+        (forms, term)
+    }
+
+    /// The leaves of `forms` of what was found, as one variable: the leaf where there is one, or a tuple.
+    fn flat(&mut self, forms: &Forms, found: &Found) -> VarId {
+        let mut leaves = Vec::new();
+        for (var, form) in forms {
+            let ty = self.ty(*var);
+            Cotangent::flatten(self.out, found.get(var), form, &ty, &mut leaves);
+        }
+        match leaves.as_slice() {
+            [leaf] => *leaf,
+            _ => self.out.builder.tuple(&leaves),
+        }
+    }
+
+    /// Adds what a block has left in `whole` to the cotangents out here.
+    fn arrived(&mut self, forms: &Forms, whole: VarId) {
+        for (var, adj) in self.unflat(forms, whole) {
+            self.add(var, adj);
+        }
+    }
+
+    /// The inverse of [`Self::flat`].
+    fn unflat(&mut self, forms: &Forms, whole: VarId) -> Forms {
+        let n: usize = forms.iter().map(|(_, form)| form.n_leaves()).sum();
+        let leaves: Vec<VarId> =
+            if n == 1 { vec![whole] } else { (0..n).map(|k| self.out.component(whole, k)).collect() };
+        let mut leaves = leaves.into_iter();
+        forms.iter().map(|(var, form)| (*var, form.filled(self.out, &mut leaves))).collect()
+    }
+
+    fn branches(&mut self, condition: VarId, then: &Block, otherwise: &Block, adj: &Cotangent) {
+        let span = self.out.span();
+        let condition = self.copies.get(condition);
+        let sides = [then, otherwise].map(|block| {
+            self.out.open();
+            self.primal(block);
+            let found = self.swept(block, |_| adj.clone());
+            // Its result is known when both sides are.
+            (self.out.close(condition), found)
+        });
+        let mut joined = sides[0].1.clone();
+        for (var, adj) in &sides[1].1 {
+            let form = joined.get(var).map_or_else(|| adj.clone(), |form| form.joined(adj));
+            joined.insert(*var, form);
+        }
+        let forms: Forms = joined.into_iter().collect();
+        if forms.is_empty() {
+            return;
+        }
+        let [then, otherwise] = sides.map(|(block, found)| {
+            self.out.open();
+            for stmt in block.stmts {
+                self.out.builder.push(stmt);
+            }
+            let result = self.flat(&forms, &found);
+            self.out.close(result)
+        });
+        self.out.set_span(span);
+        let whole = self.out.builder.compute(Expr::If { condition, then, otherwise });
+        self.arrived(&forms, whole);
+    }
+
+    /// A loop with a state, from the last step to the first. `seed` makes the cotangent of the body's result of
+    /// that of the next state, in step `i`.
+    fn steps(
+        &mut self,
+        steps: &Steps<'_>,
+        last: Option<Cotangent>,
+        seed: impl FnOnce(&mut Self, VarId, Cotangent) -> Cotangent,
+    ) {
+        let span = self.out.span();
+        let state_ty = self.ty(steps.state);
+        let activity = self.activities.get(steps.state).clone();
+        let Some(kept) = self.kept.get(&steps.var).cloned() else { return };
+        // A state without a cotangent is a loop of independent iterations.
+        let form = Cotangent::form(&state_ty, &activity).unwrap_or(Cotangent::Tuple(Vec::new()));
+        let state_forms: Forms = vec![(steps.state, form)];
+        let init_adj = self.flat(&state_forms, &last.into_iter().map(|adj| (steps.state, adj)).collect());
+        let state_adj = self.out.fresh_like(self.out.ty(init_adj).clone(), steps.state, "_adj");
+        let back = self.out.builder.fresh(Type::Int);
+        self.naturals.insert(back);
+        self.out.open();
+        let i = self.out.builder.size(kept.count.sub(&Size::var(back)).sub(&Size::constant(1)));
+        if let Some(index) = steps.index {
+            self.copies.insert(index, i);
+        }
+        let state = self.out.get(kept.states, i, true);
+        self.copies.insert(steps.state, state);
+        self.primal(steps.body);
+        let mut found = self.swept(steps.body, |this| {
+            let next = this.unflat(&state_forms, state_adj).pop();
+            let next = next.map_or(Cotangent::Tuple(Vec::new()), |(_, adj)| adj);
+            seed(this, i, next)
+        });
+        let state_found: Found = found.remove_entry(&steps.state).into_iter().collect();
+        let next = self.flat(&state_forms, &state_found);
+        let (forms, term) = self.leaving(&found);
+        let element = self.out.builder.tuple(&[]);
+        let triple = self.out.builder.tuple(&[next, element, term]);
+        let body = self.out.close(triple);
+        self.out.set_span(span);
+        let count = kept.count;
+        let whole = self.out.builder.compute(Expr::Loop { count, index: back, state: state_adj, init: init_adj, body });
+        let (first, sum) = (self.out.component(whole, 0), self.out.component(whole, 2));
+        if let Some((_, adj)) = self.unflat(&state_forms, first).pop() {
+            self.add(steps.init, adj);
+        }
+        self.arrived(&forms, sum);
+    }
+}
