@@ -155,13 +155,53 @@ impl Unroller<'_> {
             }
             Expr::Sum { count, index, body } => {
                 let n = self.size(count)?;
-                let mut total = self.graph.constant(0.0);
+                let mut total = self.zero(&self.function.vars[body.result].ty)?;
                 for i in 0..n {
                     self.env[*index] = Some(Tree::Int(i));
-                    let term = real(&self.block(body)?)?;
-                    total = self.graph.apply(Op::Add, &[total, term]);
+                    let term = self.block(body)?;
+                    total = self.plus(&total, &term)?;
                 }
-                Tree::Real(total)
+                total
+            }
+            Expr::Loop { count, index, state, init, body } => {
+                let n = self.size(count)?;
+                let mut value = self.var(*init)?;
+                let term = match &self.function.vars[stmt.var].ty {
+                    Type::Tuple(parts, _) if parts.len() == 3 => &parts[2],
+                    _ => return Err(Diagnostic::bug("a loop has no three parts")),
+                };
+                let mut total = self.zero(term)?;
+                let mut elements = Vec::new();
+                for i in 0..n {
+                    self.env[*index] = Some(Tree::Int(i));
+                    self.env[*state] = Some(value);
+                    let triple = self.block(body)?;
+                    let Tree::Many(parts) = &triple else { return Err(mismatch(&triple, "a triple")) };
+                    let [next, element, term] = parts.as_ref() else { return Err(mismatch(&triple, "a triple")) };
+                    value = next.clone();
+                    elements.push(element.clone());
+                    total = self.plus(&total, term)?;
+                }
+                Tree::Many([value, Tree::Many(elements.into()), total].into())
+            }
+            Expr::Zero => self.zero(&self.function.vars[stmt.var].ty)?,
+            Expr::OneHot { index, value, .. } => {
+                let whole = self.zero(&self.function.vars[stmt.var].ty)?;
+                let (Tree::Many(elements), Tree::Int(i), value) = (whole, self.var(*index)?, self.var(*value)?) else {
+                    return Err(Diagnostic::bug("a one-hot array needs an integer"));
+                };
+                let mut elements = elements.to_vec();
+                let len = elements.len();
+                match usize::try_from(i).ok().and_then(|i| elements.get_mut(i)) {
+                    Some(element) => *element = value,
+                    None if self.speculative > 0 => {}
+                    None => return Err(out_of_range(i, len, stmt.span)),
+                }
+                Tree::Many(elements.into())
+            }
+            Expr::Plus(a, b) => {
+                let (a, b) = (self.var(*a)?, self.var(*b)?);
+                self.plus(&a, &b)?
             }
             Expr::While { limit, state, init, condition, body } => {
                 let limit = self.size(limit)?;
@@ -205,13 +245,7 @@ impl Unroller<'_> {
                 match usize::try_from(i).ok().and_then(|i| elements.get(i)) {
                     Some(element) => element.clone(),
                     None if self.speculative > 0 => self.poison(&self.function.vars[stmt.var].ty)?,
-                    None => {
-                        let diagnostic = Diagnostic::error(format!(
-                            "index {i} is out of range for an array of {}",
-                            count(elements.len(), "element")
-                        ));
-                        return Err(at(diagnostic, stmt.span, "indexed here"));
-                    }
+                    None => return Err(out_of_range(i, elements.len(), stmt.span)),
                 }
             }
             Expr::Array(vars) | Expr::Tuple(vars) => {
@@ -221,7 +255,9 @@ impl Unroller<'_> {
                 Tree::Many(parts) if *index < parts.len() => parts[*index].clone(),
                 other => return Err(mismatch(&other, "a tuple")),
             },
-            Expr::Jvp { .. } => return Err(Diagnostic::bug("a derivative was not expanded before unrolling")),
+            Expr::Jvp { .. } | Expr::Vjp { .. } => {
+                return Err(Diagnostic::bug("a derivative was not expanded before unrolling"));
+            }
         })
     }
 
@@ -297,26 +333,46 @@ impl Unroller<'_> {
 
     /// A value of type `ty` that nothing may look at.
     fn poison(&mut self, ty: &Type) -> Unrolled<Tree> {
+        self.filled(ty, f64::NAN)
+    }
+
+    fn zero(&mut self, ty: &Type) -> Unrolled<Tree> {
+        self.filled(ty, 0.0)
+    }
+
+    /// The value of type `ty` whose doubles are `c`.
+    fn filled(&mut self, ty: &Type, c: f64) -> Unrolled<Tree> {
         Ok(match ty {
-            Type::Double => Tree::Real(self.graph.constant(f64::NAN)),
+            Type::Double => Tree::Real(self.graph.constant(c)),
             Type::Int => Tree::Int(0),
             Type::Bool => Tree::Bool(Truth::Known(false)),
             Type::Array(size, element) => {
                 let n = self.size(size)?;
-                Tree::Many((0..n).map(|_| self.poison(element)).collect::<Unrolled<Vec<_>>>()?.into())
+                Tree::Many((0..n).map(|_| self.filled(element, c)).collect::<Unrolled<Vec<_>>>()?.into())
             }
             Type::Tuple(fields, _) => {
-                Tree::Many(fields.iter().map(|f| self.poison(f)).collect::<Unrolled<Vec<_>>>()?.into())
+                Tree::Many(fields.iter().map(|f| self.filled(f, c)).collect::<Unrolled<Vec<_>>>()?.into())
             }
+        })
+    }
+
+    // Recursive on the nesting of types only.
+    fn plus(&mut self, a: &Tree, b: &Tree) -> Unrolled<Tree> {
+        Ok(match (a, b) {
+            (Tree::Real(x), Tree::Real(y)) => Tree::Real(self.graph.apply(Op::Add, &[*x, *y])),
+            (Tree::Many(xs), Tree::Many(ys)) if xs.len() == ys.len() => {
+                let parts = xs.iter().zip(ys.iter()).map(|(x, y)| self.plus(x, y));
+                Tree::Many(parts.collect::<Unrolled<Vec<_>>>()?.into())
+            }
+            _ => return Err(mismatch(b, "what can be added")),
         })
     }
 }
 
-fn real(tree: &Tree) -> Unrolled<NodeId> {
-    match tree {
-        Tree::Real(node) => Ok(*node),
-        other => Err(mismatch(other, "a double")),
-    }
+fn out_of_range(index: i64, len: usize, span: Option<Span>) -> Diagnostic {
+    let diagnostic =
+        Diagnostic::error(format!("index {index} is out of range for an array of {}", count(len, "element")));
+    at(diagnostic, span, "indexed here")
 }
 
 fn mismatch(tree: &Tree, wanted: &str) -> Diagnostic {

@@ -31,11 +31,13 @@ pub struct Options {
     pub derivatives: bool,
     /// Whether [`Expr::Vjp`] occurs.
     pub transposed: bool,
+    /// Whether what code adds in place occurs, in an order of its own: sums of arrays and tuples, one-hot arrays.
+    pub linear: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { depth: 3, fuel: 60, smooth: false, derivatives: true, transposed: true }
+        Self { depth: 3, fuel: 60, smooth: false, derivatives: true, transposed: true, linear: true }
     }
 }
 
@@ -400,7 +402,12 @@ impl Generator<'_, '_> {
         let mut kinds = vec![Kind::Reach, Kind::If, Kind::Fold, Kind::While];
         if !self.expressible {
             kinds.push(Kind::Loop);
-            kinds.extend((ty.is_linear() && *ty != Type::Double).then_some([Kind::Linear; 4]).into_iter().flatten());
+            kinds.extend(
+                (self.options.linear && ty.is_linear() && *ty != Type::Double)
+                    .then_some([Kind::Linear; 4])
+                    .into_iter()
+                    .flatten(),
+            );
             kinds.extend((self.options.transposed && *ty == Type::Double).then_some(Kind::Transposed));
         }
         match ty {
@@ -564,14 +571,15 @@ impl Generator<'_, '_> {
     fn loop_(&mut self, ty: &Type, depth: u32) -> Result<VarId> {
         let (count, index) = (self.size()?, self.b.fresh(Type::Int));
         let mut element = self.ty(1)?;
-        let mut term = [Type::Double, Type::tuple(Vec::new()), self.ty(1)?][self.u.int_in_range(0..=2)?].clone();
+        let several = if self.options.linear { self.ty(1)? } else { Type::Double };
+        let mut term = [Type::Double, Type::tuple(Vec::new()), several][self.u.int_in_range(0..=2)?].clone();
         let mut state = self.ty(1)?;
         let (count, wanted) = match ty {
             Type::Array(size, inner) if self.u.arbitrary()? => {
                 element = (**inner).clone();
                 (size.clone(), 1)
             }
-            _ if ty.is_linear() && self.u.arbitrary()? => {
+            _ if ty.is_linear() && (self.options.linear || *ty == Type::Double) && self.u.arbitrary()? => {
                 term = ty.clone();
                 (count, 2)
             }

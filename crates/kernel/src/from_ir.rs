@@ -13,7 +13,8 @@
 //! **Destinations.** What consumes an array offers the place where it wants it: the result's port, the
 //! row of the array that is built around it, the next state. A build, fold or branch whose result is
 //! offered a place writes there at once; any other value is copied there. An offered place belongs to
-//! the offer alone until it is taken or filled, so writing early hurts nobody.
+//! the offer alone until it is taken or filled, so writing early hurts nobody. A sum offers its accumulator to
+//! what makes its terms, which is then added to in place.
 //!
 //! **States.** A fold or while keeps the scalars of its state in carried registers, and each array in
 //! two buffers, the current and the next: the body reads the one and writes the other, and at the
@@ -24,8 +25,10 @@
 //! | `layout` | leaves of types, views, values |
 //! | `live` | what is needed, and until when |
 //! | `builder` | registers, code, lives of buffers |
-//! | `blocks` | blocks, offers, statements without loops |
-//! | `loops` | build, fold, sum, while, if |
+//! | `offers` | where values are wanted |
+//! | `blocks` | blocks, statements without loops |
+//! | `linear` | zeros, one-hot arrays, sums of two |
+//! | `loops` | build, fold, sum, loop, while, if |
 //! | `prune` | scalar instructions that turn out to be of no use |
 //! | `deep` | room for blocks that nest very deep |
 
@@ -33,8 +36,10 @@ mod blocks;
 mod builder;
 mod deep;
 mod layout;
+mod linear;
 mod live;
 mod loops;
+mod offers;
 mod prune;
 
 use crate::kernel::{Class, Condition, Kernel, Place, Port, Reg, SizeParam, SizeSource};
@@ -44,6 +49,7 @@ use chainrule_base::{Arena, Diagnostic, Diagnostics, Name, Poly, Span};
 use chainrule_ir::{Function, Size, VarId};
 use layout::{Leaf, Scalar, Value, View};
 use live::Live;
+use offers::{Offer, Offers};
 use std::collections::BTreeSet;
 
 /// The kernel that computes `function`. Linear in the size of the function, but for tuples, whose leaves
@@ -75,7 +81,7 @@ fn lower(function: &Function) -> Result<Kernel, Diagnostics> {
         .collect();
     l.b.open_code();
     l.load_parameters();
-    let offers = places.iter().map(|place| Some(place.clone())).collect();
+    let offers = places.iter().map(|place| Some(Offer::Write(place.clone()))).collect();
     let result = l.open_block(&function.body, offers);
     for (leaf, place) in result.iter().zip(&places) {
         l.b.settle(leaf, place);
@@ -106,7 +112,7 @@ struct Lowering<'f> {
     live: Live,
     values: Arena<VarId, Option<Value>>,
     /// Where the consumer of a variable wants its leaves.
-    offers: Arena<VarId, Option<Vec<Option<View>>>>,
+    offers: Arena<VarId, Option<Offers>>,
     b: Builder,
 }
 

@@ -6,13 +6,16 @@ mod support;
 
 use arbitrary::{Result, Unstructured};
 use chainrule_base::Kind;
+use chainrule_ir::difference::with_cotangent;
 use chainrule_ir::generate::{Case, Options, arguments, arrays, case};
+use chainrule_ir::{Function, Type, Value, evaluate};
 use chainrule_kernel::counts;
+use chainrule_ops::F64;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::cell::Cell;
 
-use support::reference::{compare, lower};
+use support::reference::{compare, compare_within, lower};
 
 fn random(bytes: &[u8], options: Options, compared: &Cell<usize>) -> Result<()> {
     let mut u = Unstructured::new(bytes);
@@ -24,10 +27,12 @@ fn random(bytes: &[u8], options: Options, compared: &Cell<usize>) -> Result<()> 
             return Ok(());
         }
     };
-    compared.set(compared.get() + usize::from(compare(&function, &kernel, &args)));
+    // What is added in place is added in another order.
+    let close = if options.linear { 1e-9 } else { 0.0 };
+    compared.set(compared.get() + usize::from(compare_within(&function, &kernel, &args, close)));
     for _ in 0..2 {
         let args = arguments(&mut u, &function)?;
-        compare(&function, &kernel, &args);
+        compare_within(&function, &kernel, &args, close);
     }
     let zeros = vec![0; kernel.sizes.len()];
     assert!(counts(&kernel, &zeros).weight <= counts(&kernel, &vec![2; kernel.sizes.len()]).weight);
@@ -52,13 +57,22 @@ fn many(cases: u32, seed: u64, bytes: usize, options: Options) -> usize {
 }
 
 fn options(depth: u32, fuel: u32) -> Options {
-    Options { depth, fuel, derivatives: false, transposed: false, ..Options::default() }
+    Options { depth, fuel, derivatives: false, transposed: false, linear: false, ..Options::default() }
 }
 
 #[test]
 fn random_functions_keep_their_values() {
     let compared = many(600, 11, 3000, options(3, 60));
     assert!(compared > 500, "only {compared} of 600 functions could be compared");
+}
+
+#[test]
+fn sums_of_arrays_keep_their_values_but_for_their_order() {
+    for (cases, seed, depth, fuel) in [(800, 14, 3, 60), (300, 15, 5, 200)] {
+        let smooth = Options { smooth: true, linear: true, ..options(depth, fuel) };
+        let compared = many(cases, seed, 3000, smooth);
+        assert!(compared * 10 > cases as usize * 8, "only {compared} of {cases} functions could be compared");
+    }
 }
 
 #[test]
@@ -87,4 +101,57 @@ fn functions_that_move_arrays_about_keep_their_values() {
         })
         .unwrap_or_else(|error| panic!("{error}"));
     assert!(buffers.get() > 5000, "only {} buffers in the workspace", buffers.get());
+}
+
+/// The cotangents of `function`, expanded, at `args` and a cotangent of ones.
+fn reverse(function: &Function, args: &[Value<f64>], compared: &Cell<usize>) {
+    fn ones(ty: &Type, value: &Value<f64>) -> Option<Value<f64>> {
+        match (ty, value) {
+            _ if !ty.has_double() => None,
+            (Type::Array(_, element), Value::Array(items)) => {
+                Some(Value::Array(items.iter().filter_map(|item| ones(element, item)).collect()))
+            }
+            (Type::Tuple(fields, _), Value::Tuple(items)) => {
+                Some(Value::Tuple(fields.iter().zip(items).filter_map(|(ty, item)| ones(ty, item)).collect()))
+            }
+            _ => Some(Value::Real(1.0)),
+        }
+    }
+    let Some(whole) = with_cotangent(function) else { return };
+    let Ok(value) = evaluate(function, &mut F64, args) else { return };
+    let Some(cotangent) = ones(function.result_type(), &value) else { return };
+    let expanded = chainrule_autodiff::expand(&whole).unwrap();
+    let kernel = match lower(&expanded) {
+        Ok(kernel) => kernel,
+        Err(errors) => {
+            assert!(errors.iter().all(|error| error.kind == Kind::Limitation), "{errors}");
+            return;
+        }
+    };
+    let args: Vec<Value<f64>> = args.iter().cloned().chain([cotangent]).collect();
+    compared.set(compared.get() + usize::from(compare_within(&expanded, &kernel, &args, 1e-9)));
+}
+
+#[test]
+fn cotangents_of_random_functions_keep_their_values() {
+    let compared = Cell::new(0);
+    let config = ProptestConfig {
+        cases: 500,
+        rng_seed: RngSeed::Fixed(16),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
+    let smooth = Options { smooth: true, linear: true, ..options(3, 40) };
+    proptest::test_runner::TestRunner::new(config)
+        .run(&prop::collection::vec(any::<u8>(), 200..2000), |bytes| {
+            if let Ok((function, args)) = arrays::case(&mut Unstructured::new(&bytes), 30) {
+                reverse(&function, &args, &compared);
+            }
+            if let Ok(Case { function, args }) = case(&mut Unstructured::new(&bytes), smooth) {
+                reverse(&function, &args, &compared);
+            }
+            Ok(())
+        })
+        .unwrap_or_else(|error| panic!("{error}"));
+    assert!(compared.get() > 600, "only {} of 1000 functions could be compared", compared.get());
 }

@@ -1,15 +1,13 @@
 //! Blocks, offers, and statements without blocks of their own.
 
 use super::Lowering;
-use super::layout::{self, Leaf, Value, View, leaves};
+use super::layout::{self, Leaf, Value, leaves};
+use super::offers::{Offers, Target};
 use crate::kernel::{Class, Instr, Reg};
 use crate::memory::{Range, range_of, range_of_op};
 use chainrule_base::{Arena, Id, Poly, Span};
 use chainrule_ir::{Block, Expr, Stmt, Type, VarId};
 use chainrule_ops::Op;
-
-/// The places offered for the leaves of a value.
-pub(super) type Offers = Vec<Option<View>>;
 
 impl Lowering<'_> {
     /// Opens a frame and lowers `block` in it; returns its value. What of it lies at an offered place
@@ -33,59 +31,6 @@ impl Lowering<'_> {
         }
         self.b.start_of_stmt(usize::MAX);
         self.value(block.result)
-    }
-
-    /// Passes the offers for the block's result on to the statements that make it.
-    fn spread(&mut self, block: &Block, offers: Offers) {
-        if offers.iter().all(Option::is_none) {
-            return;
-        }
-        self.offers[block.result] = Some(offers);
-        for stmt in block.stmts.iter().rev() {
-            let (Expr::Tuple(args) | Expr::Array(args)) = &stmt.expr else { continue };
-            let Some(offers) = self.offers[stmt.var].clone() else { continue };
-            let mut rest = offers.as_slice();
-            for (idx, arg) in (0..).zip(args) {
-                let offers: Offers = match stmt.expr {
-                    Expr::Tuple(_) => {
-                        let (own, others) = rest.split_at(layout::count(self.function.ty(*arg)).min(rest.len()));
-                        rest = others;
-                        own.to_vec()
-                    }
-                    _ => offers.iter().map(|o| o.as_ref().map(|view| view.row(&Poly::constant(idx)))).collect(),
-                };
-                // What has a value already is bound around the block, and lies where it lies.
-                if self.values[*arg].is_none() && self.offers[*arg].is_none() {
-                    self.offers[*arg] = Some(offers);
-                }
-            }
-        }
-    }
-
-    /// The offers for `var`, one a leaf.
-    pub(super) fn take_offers(&mut self, var: VarId) -> Offers {
-        let n = layout::count(self.function.ty(var));
-        let mut offers = self.offers[var].take().unwrap_or_default();
-        offers.resize(n, None);
-        offers
-    }
-
-    /// The place for each array among the leaves of `var`: the offered one, or a new one in the workspace.
-    pub(super) fn places(&mut self, var: VarId, span: Option<Span>) -> Offers {
-        let offers = self.take_offers(var);
-        let types = leaves(self.function.ty(var));
-        types
-            .iter()
-            .zip(offers)
-            .map(|(leaf, offer)| {
-                (!leaf.dims.is_empty()).then(|| {
-                    offer.unwrap_or_else(|| {
-                        let dims = leaf.dims.iter().map(|size| self.size(size)).collect();
-                        self.b.array(leaf.scalar.class(), dims, self.span(var, span))
-                    })
-                })
-            })
-            .collect()
     }
 
     /// The value of `var`.
@@ -113,13 +58,18 @@ impl Lowering<'_> {
 
     /// Component `idx` of a tuple.
     pub(super) fn component(&mut self, tuple: VarId, idx: usize) -> Value {
+        let leaves = self.component_leaves(tuple, idx);
+        self.value(tuple).get(leaves).map(<[Leaf]>::to_vec).unwrap_or_default()
+    }
+
+    /// Which leaves of a tuple are its component `idx`.
+    pub(super) fn component_leaves(&mut self, tuple: VarId, idx: usize) -> std::ops::Range<usize> {
         let Type::Tuple(fields, _) = self.function.ty(tuple) else {
             self.b.bug("a component is taken of what is not a tuple");
-            return Value::new();
+            return 0..0;
         };
         let start: usize = fields.iter().take(idx).map(layout::count).sum();
-        let end = start + fields.get(idx).map_or(0, layout::count);
-        self.value(tuple).get(start..end).map(<[Leaf]>::to_vec).unwrap_or_default()
+        start..start + fields.get(idx).map_or(0, layout::count)
     }
 
     fn stmt(&mut self, stmt: &Stmt) -> Value {
@@ -148,16 +98,14 @@ impl Lowering<'_> {
             }
             Expr::Get { array, index, proved } => self.get(*array, *index, *proved, span),
             Expr::Array(args) => {
-                let places = self.places(stmt.var, span);
+                let targets = self.targets(stmt.var, span);
                 for (idx, arg) in (0..).zip(args) {
                     let row = self.value(*arg);
-                    for (leaf, place) in row.iter().zip(&places) {
-                        if let Some(place) = place {
-                            self.b.settle(leaf, &place.row(&Poly::constant(idx)));
-                        }
+                    for (leaf, target) in row.iter().zip(&targets) {
+                        self.b.bring(leaf, &target.row(&Poly::constant(idx)));
                     }
                 }
-                places.into_iter().flatten().map(Leaf::Array).collect()
+                targets.iter().filter_map(Target::leaf).collect()
             }
             Expr::Tuple(args) => args.iter().flat_map(|arg| self.value(*arg)).collect(),
             Expr::Component(tuple, idx) => self.component(*tuple, *idx),
@@ -165,12 +113,18 @@ impl Lowering<'_> {
             Expr::Fold { count, index, state, init, body } => {
                 self.fold(stmt.var, count, *index, *state, *init, body, span)
             }
-            Expr::Sum { count, index, body } => self.sum(count, *index, body),
+            Expr::Sum { count, index, body } => self.sum(stmt.var, count, *index, body, span),
+            Expr::Loop { count, index, state, init, body } => {
+                self.general(stmt.var, count, *index, *state, *init, body, span)
+            }
+            Expr::Zero => self.zero(stmt.var, span),
+            Expr::OneHot { index, value, proved } => self.one_hot(stmt.var, *index, *value, *proved, span),
+            Expr::Plus(a, b) => self.plus(stmt.var, *a, *b, span),
             Expr::While { limit, state, init, condition, body } => {
                 self.repeat(stmt.var, limit, *state, *init, condition, body, span)
             }
             Expr::If { condition, then, otherwise } => self.branch(stmt.var, *condition, then, otherwise, span),
-            Expr::Jvp { .. } => {
+            Expr::Jvp { .. } | Expr::Vjp { .. } => {
                 self.b.bug("a derivative in it was not worked out");
                 Value::new()
             }
@@ -240,7 +194,7 @@ impl Lowering<'_> {
                 if ty.scalar == layout::Scalar::Int { Leaf::Int(Poly::var(reg)) } else { Leaf::Reg(reg) }
             }
             Leaf::Array(view) => Leaf::Array(view.row(&at)),
-            scalar => scalar,
+            other => other,
         };
         rows.into_iter().zip(&types).map(element).collect()
     }

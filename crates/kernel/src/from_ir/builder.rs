@@ -111,6 +111,10 @@ impl Builder {
                 self.bug("an array stands where a number belongs");
                 self.load(&view.row(&Poly::zero()))
             }
+            Leaf::Delivered => {
+                self.bug("what was added elsewhere is used");
+                self.reg(Class::Real)
+            }
         }
     }
 
@@ -125,6 +129,7 @@ impl Builder {
     pub fn settle(&mut self, leaf: &Leaf, to: &View) {
         match leaf {
             Leaf::Array(from) if from == to => {}
+            Leaf::Delivered => self.bug("what was added elsewhere is wanted"),
             Leaf::Array(from) => self.stmt(Stmt::Copy {
                 to: (to.buffer, to.offset.clone()),
                 from: (from.buffer, from.offset.clone()),

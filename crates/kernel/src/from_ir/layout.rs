@@ -115,6 +115,8 @@ pub(super) enum Leaf {
     Int(Poly<Reg>),
     /// An array. Nothing is written to it as long as the value can be used.
     Array(View),
+    /// What is not here any more: it was added where its only consumer wanted it.
+    Delivered,
 }
 
 /// The leaves of a value, in the order of [`leaves`].

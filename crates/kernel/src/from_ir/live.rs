@@ -3,7 +3,8 @@
 //! Only needed statements are lowered; the memory of an array is free after the last one that can see it.
 
 use chainrule_base::{Arena, Id};
-use chainrule_ir::{Block, Function, VarId};
+use chainrule_ir::{Block, Expr, Function, VarId};
+use std::collections::BTreeMap;
 
 /// Needs of every variable.
 pub(super) struct Live {
@@ -14,16 +15,36 @@ pub(super) struct Live {
     pub last_use: Arena<VarId, usize>,
     /// How many blocks lie around the one that binds it.
     depth: Arena<VarId, usize>,
+    /// How often it is used.
+    uses: Arena<VarId, u32>,
+    /// How often a component of it is taken, by component.
+    components: BTreeMap<(VarId, usize), u32>,
 }
 
 impl Live {
     pub fn of(function: &Function) -> Self {
         let n = function.vars.len();
-        let mut this =
-            Self { needed: Arena::filled(n, false), last_use: Arena::filled(n, 0), depth: Arena::filled(n, 0) };
+        let mut this = Self {
+            needed: Arena::filled(n, false),
+            last_use: Arena::filled(n, 0),
+            depth: Arena::filled(n, 0),
+            uses: Arena::filled(n, 0),
+            components: BTreeMap::new(),
+        };
         this.depths(&function.body, 0);
         this.mark(function, &function.body, &mut Vec::new());
         this
+    }
+
+    /// Whether it is used in one place.
+    pub fn used_once(&self, var: VarId) -> bool {
+        self.uses[var] == 1
+    }
+
+    /// Whether component `k` of `tuple` is taken in one place, and `tuple` is not used but for its components.
+    pub fn only_component(&self, tuple: VarId, k: usize) -> bool {
+        let taken: u32 = self.components.range((tuple, 0)..=(tuple, usize::MAX)).map(|(_, n)| n).sum();
+        taken == self.uses[tuple] && self.components.get(&(tuple, k)) == Some(&1)
     }
 
     fn depths(&mut self, block: &Block, depth: usize) {
@@ -61,6 +82,9 @@ impl Live {
             if var.value.is_some() {
                 continue;
             }
+            if let Expr::Component(tuple, k) = &stmt.expr {
+                *self.components.entry((*tuple, *k)).or_default() += 1;
+            }
             for operand in stmt.expr.operands() {
                 self.use_var(operand, at);
             }
@@ -74,6 +98,7 @@ impl Live {
     fn use_var(&mut self, var: VarId, at: &[usize]) {
         let last = at.get(self.depth[var]).copied().unwrap_or(usize::MAX);
         self.needed[var] = true;
+        self.uses[var] += 1;
         self.last_use[var] = self.last_use[var].max(last);
     }
 }

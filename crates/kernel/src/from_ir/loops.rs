@@ -1,23 +1,41 @@
-//! Statements with blocks: build, fold, sum, while, if.
+//! Statements with blocks: build, fold, sum, loop, while, if.
 
 use super::Lowering;
-use super::blocks::Offers;
 use super::layout::{Leaf, LeafType, Scalar, Value, View, leaves};
+use super::offers::{Offer, Offers, Places, Target};
 use crate::kernel::{Carried, Choice, Class, Instr, Reg, Stmt};
 use chainrule_base::{Poly, Span};
-use chainrule_ir::{Block, Size, VarId};
+use chainrule_ir::{Block, Size, Type, VarId};
 use chainrule_ops::Op;
 
 /// The state of a loop: for each leaf its place and the place of the next, or its carried register.
 struct State {
-    current: Offers,
-    next: Offers,
+    current: Places,
+    next: Places,
     carried: Vec<Option<Carried>>,
 }
 
 impl State {
     fn carried(self) -> Vec<Carried> {
         self.carried.into_iter().flatten().collect()
+    }
+}
+
+/// A sum on its way.
+enum Sum {
+    /// Added to in place.
+    Array(View),
+    /// Kept in a register.
+    Scalar { init: Reg, var: Reg },
+}
+
+impl Sum {
+    /// What the makers of its terms are offered.
+    fn offer(&self) -> Option<Offer> {
+        match self {
+            Self::Array(view) => Some(Offer::add(view.clone())),
+            Self::Scalar { .. } => None,
+        }
     }
 }
 
@@ -35,35 +53,126 @@ impl Lowering<'_> {
 
     pub(super) fn build(&mut self, var: VarId, size: &Size, index: VarId, body: &Block, span: Option<Span>) -> Value {
         let count = self.size(size);
-        let places = self.places(var, span);
+        let targets = self.targets(var, span);
         let index = self.bind_index(index, &count);
         self.b.open_code();
-        let rows: Vec<View> = places.iter().flatten().map(|place| place.row(&Poly::var(index))).collect();
-        let element = self.open_block(body, rows.iter().cloned().map(Some).collect());
+        let rows: Vec<Target> = targets.iter().map(|target| target.row(&Poly::var(index))).collect();
+        let element = self.open_block(body, rows.iter().map(Target::offer).collect());
         for (leaf, row) in element.iter().zip(&rows) {
-            self.b.settle(leaf, row);
+            self.b.bring(leaf, row);
         }
         self.b.close_frame();
         let body = self.b.close_code();
         self.b.stmt(Stmt::For { index, count, carried: Vec::new(), body });
-        places.into_iter().flatten().map(Leaf::Array).collect()
+        targets.iter().filter_map(Target::leaf).collect()
     }
 
-    pub(super) fn sum(&mut self, count: &Size, index: VarId, body: &Block) -> Value {
+    pub(super) fn sum(&mut self, var: VarId, count: &Size, index: VarId, body: &Block, span: Option<Span>) -> Value {
         let count = self.size(count);
-        let init = self.b.reg(Class::Real);
-        self.b.instr(Instr::Const { dst: init, value: 0.0 });
-        let var = self.b.reg(Class::Real);
+        let targets = self.targets(var, span);
+        let sums = self.open_sums(&targets);
         let index = self.bind_index(index, &count);
         self.b.open_code();
-        self.open_block(body, Vec::new());
-        let term = self.scalar(body.result);
-        let next = self.b.reg(Class::Real);
-        self.b.instr(Instr::Op { dst: next, op: Op::Add, args: [var, term, var] });
+        let term = self.open_block(body, sums.iter().map(Sum::offer).collect());
+        let carried = self.add_terms(&sums, &term);
         self.b.close_frame();
         let body = self.b.close_code();
-        self.b.stmt(Stmt::For { index, count, carried: vec![Carried { var, init, next }], body });
-        vec![Leaf::Reg(var)]
+        self.b.stmt(Stmt::For { index, count, carried, body });
+        self.close_sums(&sums, &targets)
+    }
+
+    /// Zeros where a sum is to be.
+    fn open_sums(&mut self, targets: &[Target]) -> Vec<Sum> {
+        let mut sums = Vec::with_capacity(targets.len());
+        for target in targets {
+            sums.push(match target {
+                Target::Add(view) if !view.dims.is_empty() => Sum::Array(view.clone()),
+                Target::Write(view) => {
+                    self.b.fill(view);
+                    Sum::Array(view.clone())
+                }
+                // Kept in a register, wherever it goes in the end.
+                Target::Add(_) | Target::Scalar => {
+                    Sum::Scalar { init: self.b.constant(0.0), var: self.b.reg(Class::Real) }
+                }
+            });
+        }
+        sums
+    }
+
+    /// Adds the terms of one iteration; what is kept in registers is carried.
+    fn add_terms(&mut self, sums: &[Sum], term: &[Leaf]) -> Vec<Carried> {
+        let mut carried = Vec::new();
+        for (sum, leaf) in sums.iter().zip(term) {
+            match sum {
+                Sum::Array(view) => self.b.deliver(leaf, view),
+                Sum::Scalar { init, var } => {
+                    let term = self.b.scalar(leaf);
+                    let next = self.b.reg(Class::Real);
+                    self.b.instr(Instr::Op { dst: next, op: Op::Add, args: [*var, term, *var] });
+                    carried.push(Carried { var: *var, init: *init, next });
+                }
+            }
+        }
+        carried
+    }
+
+    /// What the sums are after the loop.
+    fn close_sums(&mut self, sums: &[Sum], targets: &[Target]) -> Value {
+        let mut value = Value::new();
+        for (sum, target) in sums.iter().zip(targets) {
+            value.push(match (sum, target) {
+                (Sum::Scalar { var, .. }, Target::Add(view)) => {
+                    self.b.deliver(&Leaf::Reg(*var), view);
+                    Leaf::Delivered
+                }
+                (Sum::Scalar { var, .. }, _) => Leaf::Reg(*var),
+                (Sum::Array(_), Target::Add(_)) => Leaf::Delivered,
+                (Sum::Array(view), _) => Leaf::Array(view.clone()),
+            });
+        }
+        value
+    }
+
+    #[allow(clippy::too_many_arguments)] // The parts of one expression.
+    pub(super) fn general(
+        &mut self,
+        var: VarId,
+        count: &Size,
+        index: VarId,
+        state: VarId,
+        init: VarId,
+        body: &Block,
+        span: Option<Span>,
+    ) -> Value {
+        let count = self.size(count);
+        let n_state = leaves(self.function.ty(state)).len();
+        let n_terms = match self.function.ty(var) {
+            Type::Tuple(parts, _) => parts.get(2).map_or(0, |term| leaves(term).len()),
+            _ => 0,
+        };
+        let mut targets = self.targets(var, span);
+        let mut elements = targets.split_off(n_state.min(targets.len()));
+        let terms = elements.split_off(elements.len().saturating_sub(n_terms));
+        let (mut loop_state, mut value) = self.open_state(&targets, state, init, span);
+        let sums = self.open_sums(&terms);
+        let index = self.bind_index(index, &count);
+        self.b.open_code();
+        let rows: Vec<Target> = elements.iter().map(|target| target.row(&Poly::var(index))).collect();
+        let more = rows.iter().map(Target::offer).chain(sums.iter().map(Sum::offer)).collect();
+        let mut carried = Vec::new();
+        self.step(&mut loop_state, body, more, |this, rest| {
+            for (leaf, row) in rest.iter().zip(&rows) {
+                this.b.bring(leaf, row);
+            }
+            carried = this.add_terms(&sums, rest.get(rows.len()..).unwrap_or_default());
+        });
+        let body = self.b.close_code();
+        let carried = loop_state.carried().into_iter().chain(carried).collect();
+        self.b.stmt(Stmt::For { index, count, carried, body });
+        value.extend(elements.iter().filter_map(Target::leaf));
+        value.extend(self.close_sums(&sums, &terms));
+        value
     }
 
     #[allow(clippy::too_many_arguments)] // The parts of one expression.
@@ -78,10 +187,11 @@ impl Lowering<'_> {
         span: Option<Span>,
     ) -> Value {
         let count = self.size(count);
-        let (mut loop_state, value) = self.open_state(var, state, init, span);
+        let current = self.state_targets(var, span);
+        let (mut loop_state, value) = self.open_state(&current, state, init, span);
         let index = self.bind_index(index, &count);
         self.b.open_code();
-        self.step(&mut loop_state, body);
+        self.step(&mut loop_state, body, Offers::new(), |_, _| {});
         let body = self.b.close_code();
         self.b.stmt(Stmt::For { index, count, carried: loop_state.carried(), body });
         value
@@ -99,25 +209,42 @@ impl Lowering<'_> {
         span: Option<Span>,
     ) -> Value {
         let limit = self.size(limit);
-        let (mut loop_state, value) = self.open_state(var, state, init, span);
+        let current = self.state_targets(var, span);
+        let (mut loop_state, value) = self.open_state(&current, state, init, span);
         self.b.open_code();
         self.open_block(condition, Vec::new());
         let holds = self.scalar(condition.result);
         self.b.close_frame();
         let condition = self.b.close_code();
         self.b.open_code();
-        self.step(&mut loop_state, body);
+        self.step(&mut loop_state, body, Offers::new(), |_, _| {});
         let body = self.b.close_code();
         let failure = self.b.failure("a `while` does not end within its limit of steps".to_owned(), span);
         self.b.stmt(Stmt::While { limit, carried: loop_state.carried(), condition, holds, body, failure });
         value
     }
 
-    /// Makes the state of a loop from its initial value, and binds `state` to it. The second result is
-    /// the value of `state` in the loop, and of the loop itself after it.
-    fn open_state(&mut self, var: VarId, state: VarId, init: VarId, span: Option<Span>) -> (State, Value) {
+    /// Where the state of a loop lies that is worth its last state.
+    fn state_targets(&mut self, var: VarId, span: Option<Span>) -> Vec<Target> {
+        self.places(var, span).into_iter().map(|place| place.map_or(Target::Scalar, Target::Write)).collect()
+    }
+
+    /// Makes the state of a loop from its initial value, and binds `state` to it: in `targets`, or in a place of
+    /// its own where a leaf is to be added in the end. The second result is the value of `state` in the loop, and
+    /// after it.
+    fn open_state(&mut self, targets: &[Target], state: VarId, init: VarId, span: Option<Span>) -> (State, Value) {
         let types = leaves(self.function.ty(state));
-        let current = self.places(var, span);
+        let mut current = Places::new();
+        for (ty, target) in types.iter().zip(targets) {
+            current.push(match target {
+                _ if ty.dims.is_empty() => None,
+                Target::Write(view) => Some(view.clone()),
+                Target::Add(_) | Target::Scalar => {
+                    let dims = ty.dims.iter().map(|size| self.size(size)).collect();
+                    Some(self.b.array(ty.scalar.class(), dims, self.span(state, span)))
+                }
+            });
+        }
         let next = self.places(state, span);
         let mut carried = Vec::new();
         let mut value = Value::new();
@@ -138,9 +265,12 @@ impl Lowering<'_> {
         (State { current, next, carried }, value)
     }
 
-    /// One iteration: lowers `body`, and makes its value the current state.
-    fn step(&mut self, state: &mut State, body: &Block) {
-        let value = self.open_block(body, state.next.clone());
+    /// One iteration: lowers `body`, whose value is the next state and what `more` is offered for; the latter is
+    /// left to `rest`, as long as the current state is there. Then makes the next state the current one.
+    fn step(&mut self, state: &mut State, body: &Block, more: Offers, rest: impl FnOnce(&mut Self, &[Leaf])) {
+        let next = state.next.iter().map(|place| place.clone().map(Offer::Write));
+        let value = self.open_block(body, next.chain(more).collect());
+        rest(self, value.get(state.current.len()..).unwrap_or_default());
         for (carried, leaf) in state.carried.iter_mut().zip(&value) {
             if let Some(carried) = carried {
                 carried.next = self.b.scalar(leaf);
@@ -177,15 +307,15 @@ impl Lowering<'_> {
     ) -> Value {
         let condition = self.scalar(condition);
         let types = leaves(self.function.ty(var));
-        let places = self.places(var, span);
-        let (then, then_regs) = self.one_branch(then, &places);
-        let (otherwise, otherwise_regs) = self.one_branch(otherwise, &places);
+        let targets = self.targets(var, span);
+        let (then, then_regs) = self.one_branch(then, &targets);
+        let (otherwise, otherwise_regs) = self.one_branch(otherwise, &targets);
         let mut choices = Vec::new();
         let mut value = Value::new();
         let mut regs = then_regs.into_iter().zip(otherwise_regs);
-        for (ty, place) in types.iter().zip(places) {
-            match (place, regs.next()) {
-                (Some(place), _) => value.push(Leaf::Array(place)),
+        for (ty, target) in types.iter().zip(targets) {
+            match (target.leaf(), regs.next()) {
+                (Some(leaf), _) => value.push(leaf),
                 (None, Some((Some(then), Some(otherwise)))) => {
                     let var = self.b.reg(ty.scalar.class());
                     choices.push(Choice { var, then, otherwise });
@@ -198,19 +328,14 @@ impl Lowering<'_> {
         value
     }
 
-    /// The code of a branch that leaves its arrays at `places`, and the registers of its scalars.
-    fn one_branch(&mut self, block: &Block, places: &Offers) -> (Vec<Stmt>, Vec<Option<Reg>>) {
+    /// The code of a branch that brings its arrays to `targets`, and the registers of its scalars.
+    fn one_branch(&mut self, block: &Block, targets: &[Target]) -> (Vec<Stmt>, Vec<Option<Reg>>) {
         self.b.open_code();
-        let value = self.open_block(block, places.clone());
+        let value = self.open_block(block, targets.iter().map(Target::offer).collect());
         let mut regs = Vec::new();
-        for (leaf, place) in value.iter().zip(places) {
-            regs.push(match place {
-                Some(place) => {
-                    self.b.settle(leaf, place);
-                    None
-                }
-                None => Some(self.b.scalar(leaf)),
-            });
+        for (leaf, target) in value.iter().zip(targets) {
+            self.b.bring(leaf, target);
+            regs.push(matches!(target, Target::Scalar).then(|| self.b.scalar(leaf)));
         }
         self.b.close_frame();
         (self.b.close_code(), regs)

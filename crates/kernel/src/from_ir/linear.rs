@@ -1,0 +1,178 @@
+//! Statements on values that can be added: zeros, one-hot arrays, sums of two.
+
+use super::Lowering;
+use super::layout::{Leaf, LeafType, Value, View, leaves};
+use super::offers::Target;
+use crate::kernel::{Class, Instr, Reg, Stmt};
+use chainrule_base::{Poly, Span};
+use chainrule_ir::{Size, Type, VarId};
+use chainrule_ops::Op;
+
+impl Lowering<'_> {
+    pub(super) fn zero(&mut self, var: VarId, span: Option<Span>) -> Value {
+        let targets = self.targets(var, span);
+        targets
+            .iter()
+            .map(|target| match target {
+                Target::Write(view) => {
+                    self.b.fill(view);
+                    Leaf::Array(view.clone())
+                }
+                Target::Add(_) => Leaf::Delivered,
+                Target::Scalar => Leaf::Reg(self.b.constant(0.0)),
+            })
+            .collect()
+    }
+
+    pub(super) fn one_hot(
+        &mut self,
+        var: VarId,
+        index: VarId,
+        value: VarId,
+        proved: bool,
+        span: Option<Span>,
+    ) -> Value {
+        let Type::Array(size, _) = self.function.ty(var) else {
+            self.b.bug("a one-hot array is no array");
+            return Value::new();
+        };
+        let at = self.index_value(index, (!proved).then_some((size, span)));
+        let targets = self.targets(var, span);
+        let value = self.value(value);
+        for (target, leaf) in targets.iter().zip(&value) {
+            match target {
+                Target::Write(view) => {
+                    self.b.fill(view);
+                    self.b.settle(leaf, &view.row(&at));
+                }
+                Target::Add(view) => self.b.deliver(leaf, &view.row(&at)),
+                Target::Scalar => self.b.bug("an array has no place"),
+            }
+        }
+        targets.iter().filter_map(Target::leaf).collect()
+    }
+
+    pub(super) fn plus(&mut self, var: VarId, a: VarId, b: VarId, span: Option<Span>) -> Value {
+        let types = leaves(self.function.ty(var));
+        let targets = self.targets(var, span);
+        let (a, b) = (self.value(a), self.value(b));
+        let mut value = Value::new();
+        for (((ty, target), a), b) in types.iter().zip(&targets).zip(&a).zip(&b) {
+            value.push(self.plus_leaf(ty, target, a, b));
+        }
+        value
+    }
+
+    fn plus_leaf(&mut self, ty: &LeafType, target: &Target, a: &Leaf, b: &Leaf) -> Leaf {
+        match target {
+            Target::Add(view) => {
+                self.b.deliver(a, view);
+                self.b.deliver(b, view);
+                Leaf::Delivered
+            }
+            Target::Write(view) => {
+                let here = Leaf::Array(view.clone());
+                match (a, b) {
+                    // What was made later was added to what was made first.
+                    (Leaf::Delivered, other) | (other, Leaf::Delivered) if *other == here => {}
+                    (Leaf::Array(a), Leaf::Array(b)) if a != b && (*a == *view || *b == *view) => {
+                        let other = if a == view { b } else { a };
+                        self.b.deliver(&Leaf::Array(other.clone()), view);
+                    }
+                    (Leaf::Array(a), Leaf::Array(b)) => self.b.elementwise(view, a, b),
+                    _ => self.b.bug("what is added is no array"),
+                }
+                here
+            }
+            Target::Scalar => {
+                let (a, b) = (self.b.scalar(a), self.b.scalar(b));
+                let dst = self.b.reg(ty.scalar.class());
+                self.b.instr(Instr::Op { dst, op: Op::Add, args: [a, b, a] });
+                Leaf::Reg(dst)
+            }
+        }
+    }
+
+    /// The value of an index, checked against a size where that is asked for.
+    pub(super) fn index_value(&mut self, index: VarId, check: Option<(&Size, Option<Span>)>) -> Poly<Reg> {
+        let at = match self.values[index].as_deref() {
+            Some([Leaf::Int(at)]) => at.clone(),
+            _ => Poly::var(self.scalar(index)),
+        };
+        if let Some((size, span)) = check {
+            let len = self.size(size);
+            let message = format!("{} lies outside of an array", self.called(index, "index"));
+            let failure = self.b.failure(message, span);
+            let index = self.b.int(&at);
+            self.b.instr(Instr::CheckIndex { index, len, failure });
+        }
+        at
+    }
+}
+
+impl super::builder::Builder {
+    /// A double.
+    pub fn constant(&mut self, value: f64) -> Reg {
+        let dst = self.reg(Class::Real);
+        self.instr(Instr::Const { dst, value });
+        dst
+    }
+
+    /// Writes zeros all over `view`.
+    pub fn fill(&mut self, view: &View) {
+        let zero = self.constant(0.0);
+        self.for_each(&view.len(), |b, at| {
+            b.instr(Instr::Store { buffer: view.buffer, at: view.offset.add(at), value: zero });
+        });
+    }
+
+    /// Brings `leaf` to its target, unless it is there. A scalar stays where it is.
+    pub fn bring(&mut self, leaf: &Leaf, target: &Target) {
+        match target {
+            Target::Write(view) => self.settle(leaf, view),
+            Target::Add(view) => self.deliver(leaf, view),
+            Target::Scalar => {}
+        }
+    }
+
+    /// Adds `leaf` to what is in `to`, unless that has been done.
+    pub fn deliver(&mut self, leaf: &Leaf, to: &View) {
+        match leaf {
+            Leaf::Delivered => {}
+            Leaf::Array(from) => self.elementwise(to, to, from),
+            Leaf::Reg(_) | Leaf::Int(_) => {
+                let (before, term) = (self.load(to), self.scalar(leaf));
+                let value = self.reg(Class::Real);
+                self.instr(Instr::Op { dst: value, op: Op::Add, args: [before, term, before] });
+                self.instr(Instr::Store { buffer: to.buffer, at: to.offset.clone(), value });
+            }
+        }
+    }
+
+    /// Makes `to` the elementwise sum of `a` and `b`, of its extents.
+    pub fn elementwise(&mut self, to: &View, a: &View, b: &View) {
+        self.for_each(&to.len(), |this, at| {
+            let [x, y] = [a, b].map(|view| {
+                let dst = this.reg(Class::Real);
+                this.instr(Instr::Load { dst, buffer: view.buffer, at: view.offset.add(at) });
+                dst
+            });
+            let value = this.reg(Class::Real);
+            this.instr(Instr::Op { dst: value, op: Op::Add, args: [x, y, x] });
+            this.instr(Instr::Store { buffer: to.buffer, at: to.offset.add(at), value });
+        });
+    }
+
+    /// `body` for each of `count` elements; of one, without a loop.
+    fn for_each(&mut self, count: &Poly<Reg>, body: impl FnOnce(&mut Self, &Poly<Reg>)) {
+        if count.as_constant() == Some(1) {
+            body(self, &Poly::zero());
+            return;
+        }
+        let index = self.index(count);
+        self.open_code();
+        body(self, &Poly::var(index));
+        let body = self.close_code();
+        self.stmt(Stmt::For { index, count: count.clone(), carried: Vec::new(), body });
+    }
+}

@@ -1,0 +1,298 @@
+//! Offers: where the consumer of a value wants it, and how.
+//!
+//! An offer to *write* names a place that the value may be written to at once. An offer to *add* names an
+//! accumulator that is part of a sum: what makes the value may add its terms there as they arise, and then says
+//! that they are delivered ([`Leaf::Delivered`]). So a sum of one-hot arrays touches one element a term, and a zero
+//! nothing at all. An accumulator is seen by nobody before its sum is complete; and since what is added may not
+//! be seen either, an offer to add is made only to a variable that is used nowhere else.
+
+use super::Lowering;
+use super::layout::{self, Leaf, View};
+use crate::kernel::Reg;
+use chainrule_base::{Poly, Span};
+use chainrule_ir::{Block, Expr, Size, VarId};
+use std::collections::BTreeMap;
+
+/// Where a leaf is wanted.
+#[derive(Clone, Debug)]
+pub(super) enum Offer {
+    /// To be written.
+    Write(View),
+    /// To be added.
+    Add(Accumulator),
+}
+
+/// The offers for the leaves of a value.
+pub(super) type Offers = Vec<Option<Offer>>;
+
+/// The places of the leaves of a value; `None` for scalars.
+pub(super) type Places = Vec<Option<View>>;
+
+/// Part of an accumulator: some rows into a view.
+#[derive(Clone, Debug)]
+pub(super) struct Accumulator {
+    view: View,
+    rows: Vec<Row>,
+}
+
+/// An element of an array.
+#[derive(Clone, Debug)]
+enum Row {
+    /// This one.
+    At(i64),
+    /// The one that a one-hot array has; its index may be computed later.
+    Hot {
+        index: VarId,
+        /// Where the index is to be checked: how long the array is, and what asks for it.
+        check: Option<(Size, Option<Span>)>,
+    },
+}
+
+impl Offer {
+    /// To add into `view`.
+    pub fn add(view: View) -> Self {
+        Self::Add(Accumulator { view, rows: Vec::new() })
+    }
+
+    /// For the element `index` of what this is offered for.
+    fn at(&self, index: i64) -> Self {
+        match self {
+            Self::Write(view) => Self::Write(view.row(&Poly::constant(index))),
+            Self::Add(to) => Self::Add(to.row(Row::At(index))),
+        }
+    }
+}
+
+impl Accumulator {
+    fn row(&self, row: Row) -> Self {
+        let mut this = self.clone();
+        this.rows.push(row);
+        this
+    }
+}
+
+/// Whether what an expression makes lies at the place that is offered, once it is made.
+fn writes_at_once(expr: &Expr) -> bool {
+    matches!(
+        expr,
+        Expr::Build { .. }
+            | Expr::Sum { .. }
+            | Expr::If { .. }
+            | Expr::Array(_)
+            | Expr::Zero
+            | Expr::OneHot { .. }
+            | Expr::Plus(..)
+    )
+}
+
+/// Whether an expression adds its terms itself, and not what its operands are made by, which may be earlier.
+fn adds_late(expr: &Expr) -> bool {
+    matches!(expr, Expr::Build { .. } | Expr::Sum { .. } | Expr::If { .. })
+}
+
+impl Lowering<'_> {
+    /// Passes the offers for the block's result on to the statements that make it.
+    pub(super) fn spread(&mut self, block: &Block, offers: Offers) {
+        if offers.iter().all(Option::is_none) {
+            return;
+        }
+        self.offer(block.result, offers);
+        let mut position: BTreeMap<VarId, usize> = BTreeMap::new();
+        if block.stmts.iter().any(|stmt| matches!(stmt.expr, Expr::Plus(..))) {
+            position = block.stmts.iter().enumerate().map(|(idx, stmt)| (stmt.var, idx)).collect();
+        }
+        for stmt in block.stmts.iter().rev() {
+            let Some(offers) = self.offers[stmt.var].clone() else { continue };
+            match &stmt.expr {
+                Expr::Tuple(args) => {
+                    let mut rest = offers.as_slice();
+                    for arg in args {
+                        let (own, others) = rest.split_at(layout::count(self.function.ty(*arg)).min(rest.len()));
+                        rest = others;
+                        self.offer(*arg, own.to_vec());
+                    }
+                }
+                Expr::Array(args) => {
+                    for (idx, arg) in (0..).zip(args) {
+                        let row = |offer: &Option<Offer>| offer.as_ref().map(|offer| offer.at(idx));
+                        self.offer(*arg, offers.iter().map(row).collect());
+                    }
+                }
+                Expr::Component(tuple, k) => {
+                    let leaves = self.component_leaves(*tuple, *k);
+                    let mut whole: Offers = vec![None; layout::count(self.function.ty(*tuple))];
+                    if leaves.len() == offers.len() && leaves.end <= whole.len() {
+                        whole[leaves].clone_from_slice(&offers);
+                        self.offer_through(*tuple, whole, self.live.only_component(*tuple, *k));
+                    }
+                }
+                Expr::OneHot { index, value, proved } => {
+                    let check = match self.function.ty(stmt.var) {
+                        chainrule_ir::Type::Array(size, _) if !proved => Some((size.clone(), stmt.span)),
+                        _ => None,
+                    };
+                    let row = |offer: &Option<Offer>| match offer {
+                        Some(Offer::Add(to)) => {
+                            Some(Offer::Add(to.row(Row::Hot { index: *index, check: check.clone() })))
+                        }
+                        _ => None,
+                    };
+                    self.offer(*value, offers.iter().map(row).collect());
+                }
+                Expr::Plus(a, b) if a != b => {
+                    let (first, second) = if position.get(a) <= position.get(b) { (*a, *b) } else { (*b, *a) };
+                    self.offer(first, offers.clone());
+                    let maker = |var| position.get(&var).and_then(|idx| block.stmts.get(*idx)).map(|stmt| &stmt.expr);
+                    // What is written may be added to as soon as it is there.
+                    let onto = self.live.used_once(first)
+                        && maker(first).is_some_and(writes_at_once)
+                        && maker(second).is_some_and(adds_late);
+                    let taken = self.offers[first].clone().unwrap_or_default();
+                    let added = |(offer, taken): (Option<Offer>, Option<Offer>)| match (offer, taken) {
+                        (Some(Offer::Write(view)), Some(Offer::Write(other))) if onto && view == other => {
+                            Some(Offer::add(view))
+                        }
+                        (offer @ Some(Offer::Add(_)), _) => offer,
+                        _ => None,
+                    };
+                    let taken = taken.into_iter().chain(std::iter::repeat(None));
+                    self.offer(second, offers.into_iter().zip(taken).map(added).collect());
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Offers places for the leaves of `var`.
+    fn offer(&mut self, var: VarId, offers: Offers) {
+        self.offer_through(var, offers, self.live.used_once(var));
+    }
+
+    /// As [`Self::offer`]; `alone` says whether nobody else can see what is offered for.
+    fn offer_through(&mut self, var: VarId, mut offers: Offers, alone: bool) {
+        // What has a value already is bound around the block, and lies where it lies.
+        if self.values[var].is_some() {
+            return;
+        }
+        for offer in &mut offers {
+            if matches!(offer, Some(Offer::Add(_))) && !alone {
+                *offer = None;
+            }
+        }
+        match &mut self.offers[var] {
+            Some(before) => before.iter_mut().zip(offers).for_each(|(before, offer)| {
+                if before.is_none() {
+                    *before = offer;
+                }
+            }),
+            none => *none = Some(offers),
+        }
+    }
+
+    /// The offers for `var`, one a leaf.
+    pub(super) fn take_offers(&mut self, var: VarId) -> Offers {
+        let n = layout::count(self.function.ty(var));
+        let mut offers = self.offers[var].take().unwrap_or_default();
+        offers.resize(n, None);
+        offers
+    }
+
+    /// The accumulator as a view, when the indices on the way are known here; they are checked.
+    pub(super) fn resolve(&mut self, to: &Accumulator) -> Option<View> {
+        let mut view = to.view.clone();
+        for row in &to.rows {
+            view = match row {
+                Row::At(index) => view.row(&Poly::constant(*index)),
+                Row::Hot { index, check } => {
+                    self.values[*index].as_ref()?;
+                    let at = self.index_value(*index, check.as_ref().map(|(size, span)| (size, *span)));
+                    view.row(&at)
+                }
+            };
+        }
+        Some(view)
+    }
+
+    /// Where the leaves of `var` go: a place for what is to be written, the accumulator for what is to be added.
+    /// An array that nobody has offered a place for gets a new one; a scalar has a place only where it is added.
+    pub(super) fn targets(&mut self, var: VarId, span: Option<Span>) -> Vec<Target> {
+        let offers = self.take_offers(var);
+        let types = layout::leaves(self.function.ty(var));
+        let mut targets = Vec::with_capacity(types.len());
+        for (ty, offer) in types.iter().zip(offers) {
+            let view = match offer {
+                Some(Offer::Add(to)) => {
+                    if let Some(view) = self.resolve(&to) {
+                        targets.push(Target::Add(view));
+                        continue;
+                    }
+                    None
+                }
+                Some(Offer::Write(view)) => Some(view),
+                None => None,
+            };
+            targets.push(if ty.dims.is_empty() {
+                Target::Scalar
+            } else if let Some(view) = view {
+                Target::Write(view)
+            } else {
+                let dims = ty.dims.iter().map(|size| self.size(size)).collect();
+                Target::Write(self.b.array(ty.scalar.class(), dims, self.span(var, span)))
+            });
+        }
+        targets
+    }
+
+    /// The place for each array among the leaves of `var`: the offered one, or a new one in the workspace.
+    pub(super) fn places(&mut self, var: VarId, span: Option<Span>) -> Places {
+        // What cannot be added as it arises is made somewhere, and added by who wants it.
+        if let Some(offers) = &mut self.offers[var] {
+            offers.iter_mut().for_each(|offer| *offer = offer.take().filter(|offer| matches!(offer, Offer::Write(_))));
+        }
+        let view = |target| match target {
+            Target::Write(view) => Some(view),
+            Target::Add(_) | Target::Scalar => None,
+        };
+        self.targets(var, span).into_iter().map(view).collect()
+    }
+}
+
+/// Where a leaf goes.
+#[derive(Clone, Debug)]
+pub(super) enum Target {
+    /// An array, there.
+    Write(View),
+    /// Added there.
+    Add(View),
+    /// A register.
+    Scalar,
+}
+
+impl Target {
+    /// What its maker is offered for the leaf.
+    pub fn offer(&self) -> Option<Offer> {
+        match self {
+            Self::Write(view) => Some(Offer::Write(view.clone())),
+            Self::Add(view) => Some(Offer::add(view.clone())),
+            Self::Scalar => None,
+        }
+    }
+
+    /// Where the element `index` goes.
+    pub fn row(&self, index: &Poly<Reg>) -> Self {
+        match self {
+            Self::Write(view) => Self::Write(view.row(index)),
+            Self::Add(view) => Self::Add(view.row(index)),
+            Self::Scalar => Self::Scalar,
+        }
+    }
+
+    /// The leaf that says that it is there. A scalar is none.
+    pub fn leaf(&self) -> Option<Leaf> {
+        match self {
+            Self::Write(view) => Some(Leaf::Array(view.clone())),
+            Self::Add(_) => Some(Leaf::Delivered),
+            Self::Scalar => None,
+        }
+    }
+}
