@@ -59,6 +59,10 @@ pub(crate) fn expr<'a>(expr: &Expr, ty: &impl Fn(chainrule_ir::VarId) -> &'a Typ
     let stored = |body: &Block| words(ty(body.result)).min(if made_in(body) { 1.0 } else { f64::INFINITY });
     match expr {
         Expr::Real(_) | Expr::Bool(_) | Expr::Size(_) | Expr::Tuple(_) | Expr::Component(..) => 0.0,
+        // Nothing where it is added in place.
+        Expr::Zero => 0.0,
+        Expr::OneHot { value, .. } => 1.0 + words(ty(*value)),
+        Expr::Plus(a, _) => words(ty(*a)),
         Expr::Op(op, _) => f64::from(ops::Op::row(*op).weight),
         Expr::ToReal(_) => 1.0,
         // A row is a view; only its elements are loaded.
@@ -69,10 +73,10 @@ pub(crate) fn expr<'a>(expr: &Expr, ty: &impl Fn(chainrule_ir::VarId) -> &'a Typ
         Expr::Array(elements) => elements.len() as f64,
         Expr::Build { size, body, .. } => estimate(size) * (of(body) + 1.0 + stored(body)),
         Expr::Sum { count, body, .. } => estimate(count) * (of(body) + 1.0 + words(ty(body.result))),
-        Expr::Fold { count, body, .. } => estimate(count) * (of(body) + 1.0),
+        Expr::Fold { count, body, .. } | Expr::Loop { count, body, .. } => estimate(count) * (of(body) + 1.0),
         Expr::While { condition, body, .. } => WHILE_STEPS * (of(condition) + of(body) + 1.0),
         Expr::If { then, otherwise, .. } => 1.0 + of(then).max(of(otherwise)),
-        Expr::Jvp { body, .. } => 3.0 * of(body),
+        Expr::Jvp { body, .. } | Expr::Vjp { body, .. } => 3.0 * of(body),
     }
 }
 

@@ -88,9 +88,11 @@ impl Uses<'_> {
                 self.arrays[var.index()].built = Some((element, cost::estimate(size), statements(body)));
                 Some(cost::estimate(size))
             }
-            Expr::Sum { count, .. } | Expr::Fold { count, .. } => Some(cost::estimate(count)),
+            Expr::Sum { count, .. } | Expr::Fold { count, .. } | Expr::Loop { count, .. } => {
+                Some(cost::estimate(count))
+            }
             // What differentiates its body keeps it as it is; a `while` may run often.
-            Expr::While { .. } | Expr::Jvp { .. } => Some(cost::LARGE),
+            Expr::While { .. } | Expr::Jvp { .. } | Expr::Vjp { .. } => Some(cost::LARGE),
             _ => None,
         };
         self.loops.extend(runs);

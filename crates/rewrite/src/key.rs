@@ -5,8 +5,8 @@
 //! order. Linear in the expression. Common subexpressions across binders are found with it: two loops that
 //! differ in the names of their indices have one key.
 
-use chainrule_base::Id;
-use chainrule_ir::{Block, Expr, Size, Type, VarId};
+use chainrule_base::{Arena, Id};
+use chainrule_ir::{Block, Expr, Size, Type, Var, VarId};
 use rustc_hash::FxHashMap;
 
 /// The key of an expression.
@@ -14,28 +14,29 @@ pub(crate) type Key = Vec<u64>;
 
 const BOUND: u64 = 1 << 40;
 
-struct Writer {
+struct Writer<'a> {
+    vars: &'a Arena<VarId, Var>,
     out: Key,
     bound: FxHashMap<VarId, u64>,
 }
 
-/// The key of `expr`, whose variable has type `ty`.
-pub(crate) fn key(expr: &Expr, ty: &Type) -> Key {
-    let mut writer = Writer { out: Vec::with_capacity(8), bound: FxHashMap::default() };
+/// The key of `expr`, whose variable has type `ty`; `vars` tells the types of others.
+pub(crate) fn key(vars: &Arena<VarId, Var>, expr: &Expr, ty: &Type) -> Key {
+    let mut writer = Writer { vars, out: Vec::with_capacity(8), bound: FxHashMap::default() };
     writer.expr(expr);
     writer.ty(ty);
     writer.out
 }
 
 /// The key of `block`, whose result has type `ty`.
-pub(crate) fn block(block: &Block, ty: &Type) -> Key {
-    let mut writer = Writer { out: Vec::with_capacity(8), bound: FxHashMap::default() };
+pub(crate) fn block(vars: &Arena<VarId, Var>, block: &Block, ty: &Type) -> Key {
+    let mut writer = Writer { vars, out: Vec::with_capacity(8), bound: FxHashMap::default() };
     writer.block(block);
     writer.ty(ty);
     writer.out
 }
 
-impl Writer {
+impl Writer<'_> {
     fn id(&self, var: VarId) -> u64 {
         match self.bound.get(&var) {
             Some(number) => BOUND + number,
@@ -103,6 +104,11 @@ impl Writer {
         self.out.push(block.stmts.len() as u64);
         for stmt in &block.stmts {
             self.expr(&stmt.expr);
+            // Their operands do not tell the sizes of these.
+            if matches!(stmt.expr, Expr::Zero | Expr::OneHot { .. }) {
+                let vars = self.vars;
+                self.ty(&vars[stmt.var].ty);
+            }
             self.bind(stmt.var);
         }
         self.var(block.result);
@@ -173,6 +179,27 @@ impl Writer {
                 self.vars(at);
                 self.vars(along);
             }
+            Expr::Loop { count, init, .. } => {
+                self.out.push(15);
+                self.size(count);
+                self.var(*init);
+            }
+            Expr::Zero => self.out.push(16),
+            Expr::OneHot { index, value, .. } => {
+                self.out.push(17);
+                self.var(*index);
+                self.var(*value);
+            }
+            Expr::Plus(a, b) => {
+                self.out.push(18);
+                self.var(*a);
+                self.var(*b);
+            }
+            Expr::Vjp { at, cotangent, .. } => {
+                self.out.push(19);
+                self.vars(at);
+                self.var(*cotangent);
+            }
         }
         expr.binders().into_iter().for_each(|binder| self.bind(binder));
         for block in expr.blocks() {
@@ -201,7 +228,7 @@ mod tests {
         };
         let all = [sum(Op::Add, false), sum(Op::Add, true), sum(Op::Sub, false), sum(Op::Sub, true)];
         let f = b.finish(all[0]);
-        let keys: Vec<Key> = f.body.stmts.iter().map(|s| key(&s.expr, f.ty(s.var))).collect();
+        let keys: Vec<Key> = f.body.stmts.iter().map(|s| key(&f.vars, &s.expr, f.ty(s.var))).collect();
         assert_eq!(keys[0], keys[1]);
         assert_ne!(keys[0], keys[2]);
         assert_ne!(keys[2], keys[3]);

@@ -111,7 +111,7 @@ impl Live<'_> {
                 self.need(*init, &need);
             }
             _ => {
-                let opaque = u32::from(matches!(expr, Expr::Jvp { .. }));
+                let opaque = u32::from(matches!(expr, Expr::Jvp { .. } | Expr::Vjp { .. }));
                 expr.operands().into_iter().for_each(|v| self.whole(v));
                 self.opaque += opaque;
                 for block in expr.blocks() {

@@ -283,16 +283,23 @@ impl Rebuild<'_> {
                     && args.first().is_some_and(|v| self.vars[*v].ty == Type::Int)
                     && !self.is_total(*op, args)
             }
-            Expr::Build { size, .. } => !self.ranges.not_negative_outside(size, loops, more),
+            Expr::Build { size, .. } | Expr::Loop { count: size, .. } => {
+                !self.ranges.not_negative_outside(size, loops, more)
+            }
             Expr::While { .. } => true,
             Expr::Get { array, index, .. } => match &self.vars[*array].ty {
                 Type::Array(size, _) => !self.ranges.in_range_outside(&self.size_of(*index), size, loops, more),
                 _ => true,
             },
+            // Its array may be anything long: it stays where it is, unless the index was proved.
+            Expr::OneHot { proved, .. } => !proved,
             _ => false,
         };
         let count = match expr {
-            Expr::Build { size: count, .. } | Expr::Sum { count, .. } | Expr::Fold { count, .. } => count.as_var(),
+            Expr::Build { size: count, .. }
+            | Expr::Sum { count, .. }
+            | Expr::Fold { count, .. }
+            | Expr::Loop { count, .. } => count.as_var(),
             _ => None,
         };
         more.extend(count);
@@ -372,7 +379,7 @@ impl Rebuild<'_> {
         {
             return var;
         }
-        let key = key::key(&expr, &ty);
+        let key = key::key(&self.vars, &expr, &ty);
         if self.settings.common
             && let Some(var) = self.open.iter().rev().find_map(|open| open.table.get(&key))
         {
@@ -714,6 +721,16 @@ impl Rebuild<'_> {
                 });
                 Expr::Fold { count, index, state: bound, init, body }
             }
+            Expr::Loop { count, index, state, init, body } => {
+                let (count, init) = (self.rename_size(count, env), env.get(*init));
+                let mut bound = init;
+                let (index, body) = self.loop_(&count, |rb, new| {
+                    rb.index_as(*index, new, env);
+                    bound = rb.bind_as(*state, env);
+                    rb.stmts(body, None, env)
+                });
+                Expr::Loop { count, index, state: bound, init, body }
+            }
             Expr::While { limit, state, init, condition, body } => {
                 let (limit, init) = (self.rename_size(limit, env), env.get(*init));
                 self.enter(Kind::Lazy);
@@ -748,6 +765,16 @@ impl Rebuild<'_> {
                 self.opaque -= 1;
                 let body = self.leave(result);
                 Expr::Jvp { params, body, at, along }
+            }
+            Expr::Vjp { params, body, at, cotangent } => {
+                let (at, cotangent) = (at.iter().map(|v| env.get(*v)).collect(), env.get(*cotangent));
+                self.enter(Kind::Opaque);
+                self.opaque += 1;
+                let params = params.iter().map(|param| self.bind_as(*param, env)).collect();
+                let result = self.stmts(body, None, env);
+                self.opaque -= 1;
+                let body = self.leave(result);
+                Expr::Vjp { params, body, at, cotangent }
             }
             Expr::Size(size) => {
                 let size = self.rename_size(size, env);

@@ -6,11 +6,11 @@ use rustc_hash::FxHashSet;
 /// Each operand replaced by `var(operand)` and each size by `size(size)`; binders and blocks stay.
 pub(crate) fn map_operands(expr: &mut Expr, var: &impl Fn(VarId) -> VarId, size: &impl Fn(&Size) -> Size) {
     match expr {
-        Expr::Real(_) | Expr::Bool(_) => {}
+        Expr::Real(_) | Expr::Bool(_) | Expr::Zero => {}
         Expr::Size(s) | Expr::Build { size: s, .. } | Expr::Sum { count: s, .. } => *s = size(s),
         Expr::Op(_, args) | Expr::Array(args) | Expr::Tuple(args) => args.iter_mut().for_each(|arg| *arg = var(*arg)),
         Expr::ToReal(arg) | Expr::Component(arg, _) => *arg = var(*arg),
-        Expr::Fold { count: s, init, .. } | Expr::While { limit: s, init, .. } => {
+        Expr::Fold { count: s, init, .. } | Expr::Loop { count: s, init, .. } | Expr::While { limit: s, init, .. } => {
             *s = size(s);
             *init = var(*init);
         }
@@ -19,6 +19,15 @@ pub(crate) fn map_operands(expr: &mut Expr, var: &impl Fn(VarId) -> VarId, size:
             *array = var(*array);
             *index = var(*index);
         }
+        Expr::OneHot { index, value, .. } => {
+            *index = var(*index);
+            *value = var(*value);
+        }
+        Expr::Plus(a, b) => {
+            *a = var(*a);
+            *b = var(*b);
+        }
+        Expr::Vjp { at, cotangent, .. } => at.iter_mut().chain([cotangent]).for_each(|arg| *arg = var(*arg)),
         Expr::Jvp { at, along, .. } => at.iter_mut().chain(along).for_each(|arg| *arg = var(*arg)),
     }
 }

@@ -68,7 +68,7 @@ fn known(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
 
 fn same(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let Expr::If { then, otherwise, .. } = expr else { return None };
-    if key::block(then, ty) != key::block(otherwise, ty) {
+    if key::block(&rb.vars, then, ty) != key::block(&rb.vars, otherwise, ty) {
         return None;
     }
     Some(rb.inline(then, then.result, &mut Env::copying(&[])))
