@@ -28,9 +28,11 @@ macro_rules! define_id {
         $vis struct $name(u32);
 
         impl $crate::Id for $name {
+            #[inline]
             fn new(idx: usize) -> Self {
                 Self(u32::try_from(idx).expect("an id fits in 32 bits"))
             }
+            #[inline]
             fn index(self) -> usize {
                 self.0 as usize
             }

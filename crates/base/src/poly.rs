@@ -8,36 +8,82 @@
 //! Coefficients wrap never: arithmetic that would overflow an `i64` saturates, and a saturated
 //! size can only make a check fail, not pass unseen, because no real array is that long.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 /// A monomial: variables ascending, repeated for powers. Empty for the constant term.
 type Monomial<V> = Vec<V>;
 
-/// A polynomial over variables `V`.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Poly<V: Ord> {
-    /// Ascending by monomial, no zero coefficient.
-    terms: Vec<(Monomial<V>, i64)>,
+/// A polynomial over variables `V`. One that is constant takes no memory of its own: most addresses of
+/// straight-line code are such.
+#[derive(Clone)]
+pub struct Poly<V: Ord>(Repr<V>);
+
+#[derive(Clone)]
+enum Repr<V> {
+    Constant(i64),
+    /// Ascending by monomial, no zero coefficient; not a constant.
+    Terms(Box<[(Monomial<V>, i64)]>),
 }
+
+/// The terms of a polynomial. Made by [`Poly::terms`].
+#[derive(Clone, Debug)]
+pub struct Terms<'a, V> {
+    /// The only term of a constant.
+    constant: Option<i64>,
+    rest: std::slice::Iter<'a, (Monomial<V>, i64)>,
+}
+
+impl<'a, V> Iterator for Terms<'a, V> {
+    type Item = (&'a [V], i64);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        match self.rest.next() {
+            Some((monomial, c)) => Some((monomial.as_slice(), *c)),
+            None => self.constant.take().map(|c| (&[] as &[V], c)),
+        }
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let n = self.rest.len() + usize::from(self.constant.is_some());
+        (n, Some(n))
+    }
+}
+
+impl<V> ExactSizeIterator for Terms<'_, V> {}
 
 impl<V: Ord + Copy> Poly<V> {
     /// Zero.
     #[must_use]
+    #[inline]
     pub const fn zero() -> Self {
-        Self { terms: Vec::new() }
+        Self(Repr::Constant(0))
     }
 
     /// The constant `c`.
     #[must_use]
-    pub fn constant(c: i64) -> Self {
-        Self { terms: if c == 0 { Vec::new() } else { vec![(Vec::new(), c)] } }
+    #[inline]
+    pub const fn constant(c: i64) -> Self {
+        Self(Repr::Constant(c))
     }
 
     /// The variable `v`.
     #[must_use]
     pub fn var(v: V) -> Self {
-        Self { terms: vec![(vec![v], 1)] }
+        Self(Repr::Terms(Box::new([(vec![v], 1)])))
+    }
+
+    /// The polynomial of these terms, which are in normal form.
+    fn new(terms: Vec<(Monomial<V>, i64)>) -> Self {
+        Self(match terms.as_slice() {
+            [] => Repr::Constant(0),
+            [(monomial, c)] if monomial.is_empty() => Repr::Constant(*c),
+            _ => Repr::Terms(terms.into_boxed_slice()),
+        })
     }
 
     /// The polynomial of these terms; `None` unless they are in normal form: ascending by monomial, the
@@ -46,59 +92,70 @@ impl<V: Ord + Copy> Poly<V> {
     pub fn from_terms(terms: Vec<(Vec<V>, i64)>) -> Option<Self> {
         let normal = terms.iter().all(|(monomial, c)| *c != 0 && monomial.is_sorted())
             && terms.windows(2).all(|pair| pair[0].0 < pair[1].0);
-        normal.then_some(Self { terms })
+        normal.then(|| Self::new(terms))
     }
 
     /// Its value when it is constant.
     #[must_use]
-    pub fn as_constant(&self) -> Option<i64> {
-        match self.terms.as_slice() {
-            [] => Some(0),
-            [(monomial, c)] if monomial.is_empty() => Some(*c),
-            _ => None,
+    #[inline]
+    pub const fn as_constant(&self) -> Option<i64> {
+        match self.0 {
+            Repr::Constant(c) => Some(c),
+            Repr::Terms(_) => None,
         }
     }
 
     /// The variable when it is one variable alone.
     #[must_use]
     pub fn as_var(&self) -> Option<V> {
-        match self.terms.as_slice() {
-            [(monomial, 1)] if monomial.len() == 1 => Some(monomial[0]),
-            _ => None,
+        match &self.0 {
+            Repr::Terms(terms) => match &**terms {
+                [(monomial, 1)] if monomial.len() == 1 => Some(monomial[0]),
+                _ => None,
+            },
+            Repr::Constant(_) => None,
         }
     }
 
     /// Whether it is zero.
     #[must_use]
-    pub fn is_zero(&self) -> bool {
-        self.terms.is_empty()
+    #[inline]
+    pub const fn is_zero(&self) -> bool {
+        matches!(self.0, Repr::Constant(0))
     }
 
     /// Monomials (variables ascending, repeated for powers) with their coefficients.
-    pub fn terms(&self) -> impl ExactSizeIterator<Item = (&[V], i64)> {
-        self.terms.iter().map(|(m, c)| (m.as_slice(), *c))
+    #[inline]
+    pub fn terms(&self) -> Terms<'_, V> {
+        match &self.0 {
+            Repr::Constant(c) => Terms { constant: (*c != 0).then_some(*c), rest: [].iter() },
+            Repr::Terms(terms) => Terms { constant: None, rest: terms.iter() },
+        }
     }
 
     /// The variables that occur, ascending, each once.
     #[must_use]
     pub fn vars(&self) -> Vec<V> {
-        let mut vars: Vec<V> = self.terms.iter().flat_map(|(m, _)| m.iter().copied()).collect();
+        let mut vars: Vec<V> = self.terms().flat_map(|(m, _)| m.iter().copied()).collect();
         vars.sort_unstable();
         vars.dedup();
         vars
     }
 
     fn from_map(map: BTreeMap<Monomial<V>, i64>) -> Self {
-        Self { terms: map.into_iter().filter(|(_, c)| *c != 0).collect() }
+        Self::new(map.into_iter().filter(|(_, c)| *c != 0).collect())
     }
 
     /// `self + other`.
     #[must_use]
     pub fn add(&self, other: &Self) -> Self {
-        let mut map: BTreeMap<Monomial<V>, i64> = self.terms.iter().cloned().collect();
-        for (m, c) in &other.terms {
-            let entry = map.entry(m.clone()).or_insert(0);
-            *entry = entry.saturating_add(*c);
+        if let (Repr::Constant(a), Repr::Constant(b)) = (&self.0, &other.0) {
+            return Self::constant(a.saturating_add(*b));
+        }
+        let mut map: BTreeMap<Monomial<V>, i64> = self.terms().map(|(m, c)| (m.to_vec(), c)).collect();
+        for (m, c) in other.terms() {
+            let entry = map.entry(m.to_vec()).or_insert(0);
+            *entry = entry.saturating_add(c);
         }
         Self::from_map(map)
     }
@@ -118,19 +175,19 @@ impl<V: Ord + Copy> Poly<V> {
     /// `k * self`.
     #[must_use]
     pub fn scale(&self, k: i64) -> Self {
-        Self::from_map(self.terms.iter().map(|(m, c)| (m.clone(), c.saturating_mul(k))).collect())
+        Self::from_map(self.terms().map(|(m, c)| (m.to_vec(), c.saturating_mul(k))).collect())
     }
 
     /// `self * other`. Quadratic in the number of terms.
     #[must_use]
     pub fn mul(&self, other: &Self) -> Self {
         let mut map: BTreeMap<Monomial<V>, i64> = BTreeMap::new();
-        for (m1, c1) in &self.terms {
-            for (m2, c2) in &other.terms {
+        for (m1, c1) in self.terms() {
+            for (m2, c2) in other.terms() {
                 let mut m: Monomial<V> = m1.iter().chain(m2).copied().collect();
                 m.sort_unstable();
                 let entry = map.entry(m).or_insert(0);
-                *entry = entry.saturating_add(c1.saturating_mul(*c2));
+                *entry = entry.saturating_add(c1.saturating_mul(c2));
             }
         }
         Self::from_map(map)
@@ -139,8 +196,8 @@ impl<V: Ord + Copy> Poly<V> {
     /// Its value where `value` gives each variable's; `None` on overflow.
     pub fn eval(&self, mut value: impl FnMut(V) -> i64) -> Option<i64> {
         let mut sum = 0i64;
-        for (m, c) in &self.terms {
-            let mut product = *c;
+        for (m, c) in self.terms() {
+            let mut product = c;
             for v in m {
                 product = product.checked_mul(value(*v))?;
             }
@@ -152,8 +209,8 @@ impl<V: Ord + Copy> Poly<V> {
     /// Each variable replaced by a polynomial, over variables of another kind if so wished.
     pub fn substitute<W: Ord + Copy>(&self, mut by: impl FnMut(V) -> Poly<W>) -> Poly<W> {
         let mut sum = Poly::zero();
-        for (m, c) in &self.terms {
-            let mut product = Poly::constant(*c);
+        for (m, c) in self.terms() {
+            let mut product = Poly::constant(c);
             for v in m {
                 product = product.mul(&by(*v));
             }
@@ -166,18 +223,51 @@ impl<V: Ord + Copy> Poly<V> {
     #[must_use]
     pub fn split_linear(&self, v: V) -> Option<(Self, Self)> {
         let (mut a, mut b) = (BTreeMap::new(), BTreeMap::new());
-        for (m, c) in &self.terms {
+        for (m, c) in self.terms() {
             match m.iter().filter(|w| **w == v).count() {
                 0 => {
-                    b.insert(m.clone(), *c);
+                    b.insert(m.to_vec(), c);
                 }
                 1 => {
-                    a.insert(m.iter().copied().filter(|w| *w != v).collect(), *c);
+                    a.insert(m.iter().copied().filter(|w| *w != v).collect(), c);
                 }
                 _ => return None,
             }
         }
         Some((Self::from_map(a), Self::from_map(b)))
+    }
+}
+
+// By their terms, in their order.
+impl<V: Ord + Copy> PartialEq for Poly<V> {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Repr::Constant(a), Repr::Constant(b)) => a == b,
+            (Repr::Terms(a), Repr::Terms(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+impl<V: Ord + Copy> Eq for Poly<V> {}
+
+impl<V: Ord + Copy> Ord for Poly<V> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.terms().cmp(other.terms())
+    }
+}
+
+impl<V: Ord + Copy> PartialOrd for Poly<V> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<V: Ord + Copy + Hash> Hash for Poly<V> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_usize(self.terms().len());
+        self.terms().for_each(|term| term.hash(state));
     }
 }
 
@@ -190,14 +280,13 @@ impl<V: Ord + Copy> From<i64> for Poly<V> {
 /// `2*n + 1`, variables as they display; constant term last, as people write it.
 impl<V: Ord + Copy + fmt::Display> fmt::Display for Poly<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.terms.is_empty() {
+        if self.is_zero() {
             return f.write_str("0");
         }
-        let constant_last =
-            self.terms.iter().filter(|t| !t.0.is_empty()).chain(self.terms.iter().filter(|t| t.0.is_empty()));
+        let constant_last = self.terms().filter(|t| !t.0.is_empty()).chain(self.terms().filter(|t| t.0.is_empty()));
         for (i, (m, c)) in constant_last.enumerate() {
             let magnitude = c.unsigned_abs();
-            match (i, *c < 0) {
+            match (i, c < 0) {
                 (0, false) => {}
                 (0, true) => f.write_str("-")?,
                 (_, false) => f.write_str(" + ")?,
@@ -220,9 +309,9 @@ impl<V: Ord + Copy + fmt::Display> fmt::Display for Poly<V> {
     }
 }
 
-impl<V: Ord + fmt::Debug> fmt::Debug for Poly<V> {
+impl<V: Ord + Copy + fmt::Debug> fmt::Debug for Poly<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.terms.iter().map(|(m, c)| (c, m))).finish()
+        f.debug_list().entries(self.terms().map(|(m, c)| (c, m))).finish()
     }
 }
 
@@ -251,6 +340,18 @@ mod tests {
         assert_eq!(Poly::from_terms(vec![(vec!['i'], 1), (vec![], 1)]), None);
         assert_eq!(Poly::from_terms(vec![(vec!['i'], 1), (vec!['i'], 1)]), None);
         assert_eq!(Poly::from_terms(vec![(vec!['i'], 0)]), None);
+    }
+
+    #[test]
+    fn order_and_size_are_those_of_the_terms() {
+        let (n, one) = (Poly::var('n'), Poly::constant(1));
+        let mut all = [n.clone(), n.add(&one), one.clone(), Poly::zero(), Poly::constant(-2), n.scale(-1)];
+        all.sort();
+        let shown: Vec<String> = all.iter().map(ToString::to_string).collect();
+        assert_eq!(shown, ["0", "-2", "1", "n + 1", "-n", "n"]);
+        assert_eq!(Poly::from_terms(vec![(vec![], 1)]), Some(one.clone()));
+        assert_eq!(n.add(&one).sub(&n), one);
+        assert_eq!(size_of::<Poly<char>>(), 16);
     }
 
     #[test]

@@ -442,7 +442,7 @@ fn users_functions_are_called_by_their_c_names() {
         })
         .unwrap();
     let Instr::Op { args, .. } = code[at] else { panic!() };
-    code[at] = Instr::External { dst: reg, function: 0, args: vec![args[0]] };
+    code[at] = Instr::External { dst: reg, function: 0, args: [args[0]].into() };
     let source = emit(&kernel, &Options::default()).unwrap();
     if let Some(cc) = compiler() {
         let main = r#"#include <stdio.h>

@@ -95,6 +95,7 @@ impl Graph {
 
     /// The node of `id`.
     #[must_use]
+    #[inline]
     pub fn node(&self, id: NodeId) -> Node {
         self.nodes[id.index()]
     }
@@ -106,6 +107,7 @@ impl Graph {
 
     /// The arguments of `id`.
     #[must_use]
+    #[inline]
     pub fn args(&self, id: NodeId) -> &[NodeId] {
         match &self.nodes[id.index()] {
             Node::Const(_) | Node::Input(_) => &[],

@@ -114,10 +114,7 @@ impl Program {
     /// points, and the workspace of so many points is not out of proportion.
     #[must_use]
     pub fn runs_in_lanes(&self, sizes: &Sizes) -> bool {
-        /// Doubles of workspace of one point, above which a block of points would only thrash the caches.
-        const LANE_WORKSPACE_LIMIT: usize = 1 << 16;
-        let (reals, ints) = sizes.workspace_len();
-        self.compiled.lanes && reals.max(ints) <= LANE_WORKSPACE_LIMIT
+        self.compiled.lanes && sizes.allow_lanes()
     }
 
     /// Runs one point. Nothing is allocated, unless it fails.

@@ -378,7 +378,7 @@ fn users_functions_are_called() {
         m.0.body = vec![Stmt::Straight(vec![
             load(rx, x, &num(0)),
             Instr::Const { dst: two, value: 2.0 },
-            Instr::External { dst: d, function: 0, args: vec![rx, two] },
+            Instr::External { dst: d, function: 0, args: [rx, two].into() },
             store(y, &num(0), d),
         ])];
         m.0

@@ -17,7 +17,8 @@ pub fn contract(kernel: &mut Kernel) -> usize {
     let mut uses = Arena::filled(kernel.regs.len(), 0u32);
     let mut saved = 0;
     count_uses(&kernel.body, &mut uses);
-    let mut pass = Pass { uses, product: Arena::filled(kernel.regs.len(), None), sums: Vec::new() };
+    let product = Arena::filled(kernel.regs.len(), 0);
+    let mut pass = Pass { uses, product, products: Vec::new(), sums: Vec::new() };
     let mut open: Vec<&mut Stmt> = kernel.body.iter_mut().collect();
     while let Some(stmt) = open.pop() {
         match stmt {
@@ -59,26 +60,42 @@ fn count_uses(body: &[Stmt], uses: &mut Arena<Reg, u32>) {
 
 struct Pass {
     uses: Arena<Reg, u32>,
-    /// The product that a register of this block is, by the index of its instruction.
-    product: Arena<Reg, Option<u32>>,
-    /// For each instruction of the block that is a product: the sums that read it.
-    sums: Vec<(u32, Vec<u32>)>,
+    /// The product that a register of this block is: one more than its place in `products`, or 0.
+    product: Arena<Reg, u32>,
+    /// The products of the block, in order.
+    products: Vec<Product>,
+    /// The sums that read a product, each with one more than the place of another one, or 0.
+    sums: Vec<(u32, u32)>,
+}
+
+struct Product {
+    /// Its instruction.
+    at: u32,
+    /// One more than the place of a sum that reads it in [`Pass::sums`], or 0.
+    sum: u32,
+    /// How many sums read it.
+    n_sums: u32,
 }
 
 impl Pass {
     fn block(&mut self, code: &mut Vec<Instr>, regs: &Arena<Reg, Class>) -> usize {
+        self.products.clear();
         self.sums.clear();
-        for (i, instr) in (0u32..).zip(code.iter()) {
+        for (at, instr) in (0u32..).zip(code.iter()) {
             match instr {
                 Instr::Op { dst, op: Op::Mul, .. } => {
-                    self.product[*dst] = Some(self.sums.len() as u32);
-                    self.sums.push((i, Vec::new()));
+                    self.products.push(Product { at, sum: 0, n_sums: 0 });
+                    self.product[*dst] = self.products.len() as u32;
                 }
                 // A product that is added to itself, or taken from itself, is read twice by one sum.
                 Instr::Op { op: Op::Add | Op::Sub, args: [a, b, _], .. } if a != b => {
                     for r in [a, b] {
-                        if let Some(product) = self.product[*r] {
-                            self.sums[product as usize].1.push(i);
+                        let place = self.product[*r];
+                        if place != 0 {
+                            let product = &mut self.products[place as usize - 1];
+                            self.sums.push((at, product.sum));
+                            product.sum = self.sums.len() as u32;
+                            product.n_sums += 1;
                         }
                     }
                 }
@@ -86,15 +103,15 @@ impl Pass {
             }
         }
         let mut saved = 0;
-        for (at, sums) in std::mem::take(&mut self.sums) {
-            let Instr::Op { dst, op: Op::Mul, args: [a, b, _] } = code[at as usize] else { continue };
-            self.product[dst] = None;
-            let all = !sums.is_empty() && self.uses[dst] as usize == sums.len();
-            let free = |i: &u32| matches!(code[*i as usize], Instr::Op { op: Op::Add | Op::Sub, .. });
-            if !all || !sums.iter().all(free) || regs[dst] != Class::Real {
+        for Product { at, sum, n_sums } in &self.products {
+            let Instr::Op { dst, op: Op::Mul, args: [a, b, _] } = code[*at as usize] else { continue };
+            self.product[dst] = 0;
+            let all = *n_sums > 0 && self.uses[dst] == *n_sums;
+            let free = |i: u32| matches!(code[i as usize], Instr::Op { op: Op::Add | Op::Sub, .. });
+            if !all || !sums_from(&self.sums, *sum).all(free) || regs[dst] != Class::Real {
                 continue;
             }
-            for i in sums {
+            for i in sums_from(&self.sums, *sum) {
                 let Instr::Op { dst: sum, op, args: [x, y, _] } = code[i as usize] else { continue };
                 let (signs, c) = match (op, x == dst) {
                     (Op::Add, true) => (Signs::Plus, y),
@@ -114,6 +131,16 @@ impl Pass {
         }
         saved
     }
+}
+
+/// The sums of a list that begins with this one.
+fn sums_from(sums: &[(u32, u32)], first: u32) -> impl Iterator<Item = u32> {
+    let mut next = first;
+    std::iter::from_fn(move || {
+        let (sum, after) = *sums.get((next as usize).checked_sub(1)?)?;
+        next = after;
+        Some(sum)
+    })
 }
 
 #[cfg(test)]

@@ -82,7 +82,22 @@ pub fn events(body: &[Stmt]) -> Vec<Event<'_>> {
 /// The same one by one, for those who look at each once.
 #[must_use]
 pub fn walk(body: &[Stmt]) -> Walk<'_> {
-    Walk { instrs: [].iter(), tasks: vec![Task::Block(body.iter())] }
+    Walk { instrs: [].iter(), parts: parts(body) }
+}
+
+/// The same with instructions in whole blocks, for those to whom a block is more than its instructions.
+#[must_use]
+pub fn parts(body: &[Stmt]) -> Parts<'_> {
+    Parts { tasks: vec![Task::Block(body.iter())] }
+}
+
+/// Instructions one after the other, or another event.
+#[derive(Clone, Copy, Debug)]
+pub enum Part<'k> {
+    /// Instructions, at least one.
+    Block(&'k [Instr]),
+    /// What is not an instruction.
+    Event(Event<'k>),
 }
 
 /// The events that are still to come. Made by [`walk`].
@@ -90,6 +105,12 @@ pub fn walk(body: &[Stmt]) -> Walk<'_> {
 pub struct Walk<'k> {
     /// Of the block of instructions that was met last.
     instrs: std::slice::Iter<'k, Instr>,
+    parts: Parts<'k>,
+}
+
+/// The parts that are still to come. Made by [`parts`].
+#[derive(Clone, Debug)]
+pub struct Parts<'k> {
     tasks: Vec<Task<'k>>,
 }
 
@@ -106,20 +127,34 @@ impl<'k> Iterator for Walk<'k> {
     fn next(&mut self) -> Option<Event<'k>> {
         match self.instrs.next() {
             Some(instr) => Some(Event::Instr(instr)),
-            None => self.statement(),
+            None => self.part(),
         }
     }
 }
 
 impl<'k> Walk<'k> {
-    fn statement(&mut self) -> Option<Event<'k>> {
+    fn part(&mut self) -> Option<Event<'k>> {
+        match self.parts.next()? {
+            Part::Block(instrs) => {
+                self.instrs = instrs.iter();
+                self.instrs.next().map(Event::Instr)
+            }
+            Part::Event(event) => Some(event),
+        }
+    }
+}
+
+impl<'k> Iterator for Parts<'k> {
+    type Item = Part<'k>;
+
+    fn next(&mut self) -> Option<Part<'k>> {
         loop {
             let block = match self.tasks.last_mut()? {
                 Task::Block(block) => block,
                 Task::Event(event) => {
                     let event = *event;
                     self.tasks.pop();
-                    return Some(event);
+                    return Some(Part::Event(event));
                 }
             };
             let Some(stmt) = block.next() else {
@@ -127,13 +162,8 @@ impl<'k> Walk<'k> {
                 continue;
             };
             let opens = match stmt {
-                Stmt::Straight(instrs) => {
-                    self.instrs = instrs.iter();
-                    match self.instrs.next() {
-                        Some(instr) => Event::Instr(instr),
-                        None => continue,
-                    }
-                }
+                Stmt::Straight(instrs) if instrs.is_empty() => continue,
+                Stmt::Straight(instrs) => return Some(Part::Block(instrs)),
                 Stmt::Copy { to, from, len } => Event::Copy { to, from, len },
                 Stmt::For { index, count, carried, body } => {
                     self.tasks.push(Task::Event(Event::EndFor { index: *index, carried }));
@@ -155,7 +185,7 @@ impl<'k> Walk<'k> {
                     Event::If { condition: *condition }
                 }
             };
-            return Some(opens);
+            return Some(Part::Event(opens));
         }
     }
 }

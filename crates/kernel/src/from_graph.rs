@@ -17,6 +17,7 @@ use crate::verify::class_of;
 use chainrule_base::{Arena, Diagnostic, Diagnostics, Id, Name, Poly};
 use chainrule_graph::{ExternalId, Graph, Node, NodeId};
 use chainrule_ops::Op;
+use rustc_hash::FxHashMap;
 
 /// Nodes that are one argument or one result of the kernel, as an array.
 #[derive(Clone, PartialEq, Debug)]
@@ -79,32 +80,47 @@ fn make_port(port: &GraphPort, place: Place, buffers: &mut Arena<BufferId, Buffe
     Port { name: port.name.clone(), shape: port.shape.iter().map(|n| Poly::constant(*n)).collect(), buffer }
 }
 
-/// What is known of a node.
-#[derive(Clone, Copy, Default)]
+/// What is known of a node, in 8 bytes: the passes over a large graph take as long as fetching it does.
+#[derive(Clone, Copy)]
 struct State {
-    /// Its value as a number, where there is one yet.
-    real: Option<Reg>,
-    /// Its value as a truth value, where there is one yet.
-    truth: Option<Reg>,
-    /// Its first place in [`Lowering::stores`].
-    first_store: Option<u32>,
+    /// The register of its value as a number, or [`NONE`]; before it is computed its first place in [`Lowering::stores`],
+    /// if it is stored.
+    real: u32,
     /// How many registers its tree needs; 0 for inputs, constants and what is not needed.
     need: u16,
-    /// Whether an output needs it.
-    needed: bool,
-    /// Whether it was computed.
-    done: bool,
-    /// The sine of it, and the cosine.
-    sin_cos: [Option<NodeId>; 2],
+    flags: u8,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl State {
+    /// An output needs it.
+    const NEEDED: u8 = 1;
+    /// Its arguments are being computed.
+    const OPEN: u8 = 2;
+    /// It was computed.
+    const DONE: u8 = 4;
+    /// It is an element of an output.
+    const STORED: u8 = 8;
+
+    fn is(self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
 }
 
 struct Lowering<'a> {
     graph: &'a Graph,
     state: Arena<NodeId, State>,
+    /// The registers of values as truth values.
+    truth: FxHashMap<NodeId, Reg>,
+    /// By argument its sine and its cosine.
+    sin_cos: FxHashMap<NodeId, [Option<NodeId>; 2]>,
+    /// Nodes whose computation waits.
+    stack: Vec<NodeId>,
     /// For each input of the graph its buffer and element.
     loads: Vec<Option<(BufferId, i64)>>,
-    /// Where to store a node, and the next such place of the same node.
-    stores: Vec<(BufferId, i64, Option<u32>)>,
+    /// Where to store a node, and the next such place of the same node or [`NONE`].
+    stores: Vec<(BufferId, i64, u32)>,
     regs: Arena<Reg, Class>,
     code: Vec<Instr>,
     /// The users' functions that are called, and the place of each function of the graph among them.
@@ -117,7 +133,10 @@ impl<'a> Lowering<'a> {
     fn new(graph: &'a Graph, inputs: &[GraphPort], outputs: &[GraphPort]) -> Result<Self, Diagnostics> {
         let mut this = Self {
             graph,
-            state: Arena::filled(graph.len(), State::default()),
+            state: Arena::filled(graph.len(), State { real: NONE, need: 0, flags: 0 }),
+            truth: FxHashMap::default(),
+            sin_cos: FxHashMap::default(),
+            stack: Vec::new(),
             loads: vec![None; graph.inputs().len()],
             stores: Vec::new(),
             regs: Arena::with_capacity(graph.len()),
@@ -143,8 +162,8 @@ impl<'a> Lowering<'a> {
                     continue;
                 }
                 let state = &mut this.state[*node];
-                state.needed = true;
-                let next = state.first_store.replace(this.stores.len() as u32);
+                state.flags |= State::NEEDED | State::STORED;
+                let next = std::mem::replace(&mut state.real, this.stores.len() as u32);
                 this.stores.push((BufferId::new(inputs.len() + idx), at, next));
             }
         }
@@ -168,16 +187,14 @@ impl<'a> Lowering<'a> {
     /// What the outputs need, and which of it are sine and cosine of one argument.
     fn mark_needed(&mut self) {
         for id in self.graph.ids().rev() {
-            if !self.state[id].needed {
+            if !self.state[id].is(State::NEEDED) {
                 continue;
             }
             for arg in self.graph.args(id) {
-                self.state[*arg].needed = true;
+                self.state[*arg].flags |= State::NEEDED;
             }
-            match self.graph.node(id) {
-                Node::Apply(Op::Sin, [x, ..]) => self.state[x].sin_cos[0] = Some(id),
-                Node::Apply(Op::Cos, [x, ..]) => self.state[x].sin_cos[1] = Some(id),
-                _ => {}
+            if let Node::Apply(op @ (Op::Sin | Op::Cos), [x, ..]) = self.graph.node(id) {
+                self.sin_cos.entry(x).or_default()[usize::from(op == Op::Cos)] = Some(id);
             }
         }
     }
@@ -187,43 +204,83 @@ impl<'a> Lowering<'a> {
     fn count_registers(&mut self) {
         let mut needs: Vec<u16> = Vec::new();
         for id in self.graph.ids() {
-            let args = self.graph.args(id);
-            if !self.state[id].needed || args.is_empty() {
+            if !self.state[id].is(State::NEEDED) {
                 continue;
             }
-            needs.clear();
-            needs.extend(args.iter().map(|arg| self.state[*arg].need));
-            needs.sort_unstable_by(|a, b| b.cmp(a));
-            let need = needs.iter().zip(0u16..).map(|(need, held)| need.saturating_add(held)).max();
-            self.state[id].need = need.unwrap_or(0).max(1);
+            let need = match *self.graph.args(id) {
+                [] => continue,
+                [a] => self.state[a].need,
+                [a, b] => {
+                    let (a, b) = (self.state[a].need, self.state[b].need);
+                    a.max(b).max(a.min(b).saturating_add(1))
+                }
+                ref args => {
+                    needs.clear();
+                    needs.extend(args.iter().map(|arg| self.state[*arg].need));
+                    needs.sort_unstable_by(|a, b| b.cmp(a));
+                    let waiting = needs.iter().zip(0u16..).map(|(need, held)| need.saturating_add(held));
+                    waiting.max().unwrap_or(0)
+                }
+            };
+            self.state[id].need = need.max(1);
         }
     }
 
     /// Computes `root` and what it needs, arguments first.
     fn emit_tree(&mut self, root: NodeId) {
-        let mut stack = vec![(root, false)];
-        let mut order: Vec<NodeId> = Vec::new();
-        while let Some((id, args_done)) = stack.pop() {
-            if self.state[id].done {
-                continue;
+        self.stack.push(root);
+        while let Some(id) = self.stack.last().copied() {
+            let state = &mut self.state[id];
+            if state.flags & (State::OPEN | State::DONE) == 0 {
+                state.flags |= State::OPEN;
+                let waiting = self.stack.len();
+                self.push_args(id);
+                if self.stack.len() > waiting {
+                    continue;
+                }
             }
-            if args_done {
+            self.stack.pop();
+            if !self.state[id].is(State::DONE) {
                 self.emit(id);
-                if let Node::Apply(Op::Sin | Op::Cos, [x, ..]) = self.graph.node(id) {
-                    for partner in self.state[x].sin_cos.into_iter().flatten() {
-                        if !self.state[partner].done {
-                            self.emit(partner);
-                        }
+            }
+        }
+    }
+
+    /// Puts the arguments that are computed first on the stack, the first of them last: what needs most registers, of
+    /// equals the left one. What needs none comes after them and does not go on the stack.
+    #[inline]
+    fn push_args(&mut self, id: NodeId) {
+        let need = |this: &Self, arg: NodeId| {
+            let state = this.state[arg];
+            if state.is(State::DONE) { 0 } else { state.need }
+        };
+        match *self.graph.args(id) {
+            [] => {}
+            [a] => {
+                if need(self, a) > 0 {
+                    self.stack.push(a);
+                }
+            }
+            [a, b] => {
+                let (need_a, need_b) = (need(self, a), need(self, b));
+                let (first, last) = if need_b > need_a { (b, a) } else { (a, b) };
+                if need_a.min(need_b) > 0 {
+                    self.stack.push(last);
+                }
+                if need_a.max(need_b) > 0 {
+                    self.stack.push(first);
+                }
+            }
+            ref args => {
+                let waiting = self.stack.len();
+                for arg in args.iter().rev() {
+                    if need(self, *arg) > 0 {
+                        self.stack.push(*arg);
                     }
                 }
-                continue;
+                let state = &self.state;
+                self.stack[waiting..].sort_by_key(|arg| state[*arg].need);
             }
-            stack.push((id, true));
-            // The stack gives back the last pushed first: least need at the bottom, ties from left to right.
-            order.clear();
-            order.extend(self.graph.args(id).iter().rev().filter(|arg| !self.state[**arg].done));
-            order.sort_by_key(|arg| self.state[*arg].need);
-            stack.extend(order.iter().map(|arg| (*arg, false)));
         }
     }
 
@@ -231,9 +288,33 @@ impl<'a> Lowering<'a> {
         self.regs.push(class)
     }
 
-    /// Computes `id`, whose arguments are computed, and stores it where it is an output.
+    /// Computes `id`, whose arguments are computed but for those that need no register, and stores it where it is an
+    /// output; then the cosine of the same argument, if it is a sine, or the other way.
     fn emit(&mut self, id: NodeId) {
-        self.state[id].done = true;
+        let graph = self.graph;
+        for arg in graph.args(id) {
+            if !self.state[*arg].is(State::DONE) {
+                self.emit_one(*arg);
+            }
+        }
+        self.emit_one(id);
+        if let Node::Apply(Op::Sin | Op::Cos, [x, ..]) = graph.node(id) {
+            for partner in self.sin_cos.get(&x).copied().unwrap_or_default().into_iter().flatten() {
+                if !self.state[partner].is(State::DONE) {
+                    self.emit_one(partner);
+                }
+            }
+        }
+    }
+
+    /// Computes `id`, whose arguments are computed, and stores it where it is an output.
+    fn emit_one(&mut self, id: NodeId) {
+        let state = &mut self.state[id];
+        state.flags |= State::DONE;
+        let mut store = NONE;
+        if state.is(State::STORED) {
+            store = std::mem::replace(&mut state.real, NONE);
+        }
         match self.graph.node(id) {
             // A constant becomes what its first use asks for.
             Node::Const(_) => {}
@@ -241,14 +322,28 @@ impl<'a> Lowering<'a> {
                 Some((buffer, at)) => {
                     let dst = self.reg(Class::Real);
                     self.code.push(Instr::Load { dst, buffer, at: Poly::constant(at) });
-                    self.state[id].real = Some(dst);
+                    self.set_real(id, dst);
                 }
                 None => {
                     let name = &self.graph.inputs()[input.index()].0;
                     self.wrong(format!("the input `{name}` is needed, but no argument holds it"));
-                    self.state[id].real = Some(self.reg(Class::Real));
+                    let dst = self.reg(Class::Real);
+                    self.set_real(id, dst);
                 }
             },
+            Node::Apply(op, nodes) if op.is_numeric() => {
+                let args = match op.arity() {
+                    0 | 1 => [self.real(nodes[0]); 3],
+                    2 => {
+                        let (a, b) = (self.real(nodes[0]), self.real(nodes[1]));
+                        [a, b, a]
+                    }
+                    _ => [self.real(nodes[0]), self.real(nodes[1]), self.real(nodes[2])],
+                };
+                let dst = self.reg(Class::Real);
+                self.code.push(Instr::Op { dst, op, args });
+                self.set_real(id, dst);
+            }
             Node::Apply(op, nodes) => {
                 let row = op.row();
                 let mut args = [None; 3];
@@ -260,28 +355,43 @@ impl<'a> Lowering<'a> {
                 let dst = self.reg(class);
                 self.code.push(Instr::Op { dst, op, args: args.map(|arg| arg.unwrap_or(first)) });
                 match class {
-                    Class::Real => self.state[id].real = Some(dst),
-                    Class::Int => self.state[id].truth = Some(dst),
+                    Class::Real => self.set_real(id, dst),
+                    Class::Int => {
+                        self.truth.insert(id, dst);
+                    }
                 }
             }
             Node::External(function, _) => {
-                let args = self.graph.args(id).iter().map(|arg| self.value(*arg, Class::Real)).collect();
+                let args = self.graph.args(id).iter().map(|arg| self.real(*arg)).collect();
                 let dst = self.reg(Class::Real);
                 let function = self.external(function);
                 self.code.push(Instr::External { dst, function, args });
-                self.state[id].real = Some(dst);
+                self.set_real(id, dst);
             }
             Node::Derivative(_) => {
                 self.wrong("a derivative in it was not worked out".to_owned());
-                self.state[id].real = Some(self.reg(Class::Real));
+                let dst = self.reg(Class::Real);
+                self.set_real(id, dst);
             }
         }
-        let mut next = self.state[id].first_store;
-        while let Some(store) = next {
-            let value = self.value(id, Class::Real);
-            let (buffer, at, following) = self.stores[store as usize];
+        while store != NONE {
+            let value = self.real(id);
+            let (buffer, at, next) = self.stores[store as usize];
             self.code.push(Instr::Store { buffer, at: Poly::constant(at), value });
-            next = following;
+            store = next;
+        }
+    }
+
+    fn set_real(&mut self, id: NodeId, reg: Reg) {
+        self.state[id].real = reg.index() as u32;
+    }
+
+    /// The register that holds the computed `id` as a number.
+    #[inline]
+    fn real(&mut self, id: NodeId) -> Reg {
+        match self.state[id].real {
+            NONE => self.value(id, Class::Real),
+            reg => Reg::new(reg as usize),
         }
     }
 
@@ -306,19 +416,20 @@ impl<'a> Lowering<'a> {
 
     /// The register that holds the computed `id` as `class`.
     fn value(&mut self, id: NodeId, class: Class) -> Reg {
-        let State { real, truth, .. } = self.state[id];
+        let real = Some(self.state[id].real).filter(|reg| *reg != NONE).map(|reg| Reg::new(reg as usize));
+        let truth = self.truth.get(&id).copied();
         match (class, real, truth) {
             (Class::Real, Some(reg), _) | (Class::Int, _, Some(reg)) => reg,
             (Class::Real, None, Some(src)) => {
                 let dst = self.reg(Class::Real);
                 self.code.push(Instr::ToReal { dst, src });
-                self.state[id].real = Some(dst);
+                self.set_real(id, dst);
                 dst
             }
             (Class::Real, None, None) => {
                 let dst = self.reg(Class::Real);
                 self.code.push(Instr::Const { dst, value: self.graph.as_const(id).unwrap_or(f64::NAN) });
-                self.state[id].real = Some(dst);
+                self.set_real(id, dst);
                 dst
             }
             (Class::Int, _, None) => {
@@ -326,13 +437,13 @@ impl<'a> Lowering<'a> {
                 if let Some(c) = self.graph.as_const(id) {
                     self.code.push(Instr::Int { dst, value: Poly::constant(i64::from(c != 0.0)) });
                 } else {
-                    let x = self.value(id, Class::Real);
+                    let x = self.real(id);
                     let (zero, is_zero) = (self.reg(Class::Real), self.reg(Class::Int));
                     self.code.push(Instr::Const { dst: zero, value: 0.0 });
                     self.code.push(Instr::Op { dst: is_zero, op: Op::Eq, args: [x, zero, x] });
                     self.code.push(Instr::Op { dst, op: Op::Not, args: [is_zero; 3] });
                 }
-                self.state[id].truth = Some(dst);
+                self.truth.insert(id, dst);
                 dst
             }
         }

@@ -327,7 +327,7 @@ pub enum Instr {
         /// Index into [`Kernel::externals`].
         function: usize,
         /// Class `Real`.
-        args: Vec<Reg>,
+        args: Box<[Reg]>,
     },
     /// Reads an element.
     Load {
@@ -358,9 +358,13 @@ pub enum Instr {
     },
 }
 
+// Large kernels take as long as fetching them does.
+const _: () = assert!(size_of::<Instr>() == 32);
+
 impl Instr {
     /// The register that it defines.
     #[must_use]
+    #[inline]
     pub fn dst(&self) -> Option<Reg> {
         match self {
             Self::Const { dst, .. }
@@ -376,8 +380,13 @@ impl Instr {
     }
 
     /// Calls `visit` for each register that it uses, those in its polynomials included.
+    #[inline]
     pub fn for_each_use(&self, mut visit: impl FnMut(Reg)) {
-        let poly = |p: &Poly<Reg>, visit: &mut dyn FnMut(Reg)| p.terms().flat_map(|(m, _)| m).for_each(|r| visit(*r));
+        let poly = |p: &Poly<Reg>, visit: &mut dyn FnMut(Reg)| {
+            if p.as_constant().is_none() {
+                p.terms().flat_map(|(m, _)| m).for_each(|r| visit(*r));
+            }
+        };
         match self {
             Self::Const { .. } => {}
             Self::Int { value, .. } => poly(value, &mut visit),

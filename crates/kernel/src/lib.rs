@@ -38,7 +38,7 @@ pub mod verify;
 pub use check_layout::check_layout;
 pub use contract::contract;
 pub use counts::counts;
-pub use events::{Event, events, walk};
+pub use events::{Event, Part, events, parts, walk};
 pub use from_graph::{GraphPort, lower_graph};
 pub use from_ir::lower_function;
 pub use kernel::{

@@ -11,8 +11,8 @@
 
 use crate::events::{Event, walk};
 use crate::kernel::{BufferId, Carried, Class, Instr, Kernel, Place, Port, Reg, SizeSource};
-use chainrule_base::{Arena, Diagnostic, Name, Poly};
-use chainrule_ops::Type;
+use chainrule_base::{Diagnostic, Id, Name, Poly};
+use chainrule_ops::{Op, Type};
 use std::collections::BTreeSet;
 use std::fmt::Display;
 
@@ -24,21 +24,26 @@ const MAX_ERRORS: usize = 100;
 /// # Errors
 /// One bug diagnostic for each of the first hundred broken invariants.
 pub fn verify(kernel: &Kernel) -> Result<(), Vec<Diagnostic>> {
-    let mut v = Verifier {
-        kernel,
-        defined: Arena::filled(kernel.regs.len(), false),
-        in_scope: Arena::filled(kernel.regs.len(), false),
-        errors: Vec::new(),
-    };
+    let mut v = Verifier { kernel, known: vec![0; kernel.regs.len()], errors: Vec::new() };
     v.header();
     v.body();
     if v.errors.is_empty() { Ok(()) } else { Err(v.errors) }
 }
 
+const DEFINED: u8 = 1;
+const IN_SCOPE: u8 = 2;
+const INT: u8 = 4;
+
+/// What is known of a register that can be used as `class`.
+fn usable(class: Class) -> u8 {
+    DEFINED | IN_SCOPE | if class == Class::Int { INT } else { 0 }
+}
+
 struct Verifier<'a> {
     kernel: &'a Kernel,
-    defined: Arena<Reg, bool>,
-    in_scope: Arena<Reg, bool>,
+    /// By register: whether it is defined, whether it is in scope, whether it is an integer ([`DEFINED`] and so on). A use
+    /// that is right is one comparison.
+    known: Vec<u8>,
     errors: Vec<Diagnostic>,
 }
 
@@ -135,16 +140,30 @@ impl Verifier<'_> {
         if let Some(class) = class.filter(|class| class != found) {
             self.wrong(format_args!("{reg} is {found:?} where {class:?} is defined"));
         }
-        if std::mem::replace(&mut self.defined[reg], true) {
+        let known = usable(*found);
+        if self.known[reg.index()] & DEFINED != 0 {
             self.wrong(format_args!("{reg} is defined twice"));
         }
-        self.in_scope[reg] = true;
+        self.known[reg.index()] = known;
     }
 
+    #[inline]
     fn use_reg(&mut self, reg: Reg, class: Option<Class>, place: impl Display) {
+        let known = self.known.get(reg.index()).copied().unwrap_or(0);
+        let fits = match class {
+            Some(class) => known == usable(class),
+            None => known & IN_SCOPE != 0,
+        };
+        if !fits {
+            self.wrong_use(reg, class, &place);
+        }
+    }
+
+    #[cold]
+    fn wrong_use(&mut self, reg: Reg, class: Option<Class>, place: &dyn Display) {
         match (self.kernel.regs.get(reg), class) {
             (None, _) => self.wrong(format_args!("{place} uses {reg}, which does not exist")),
-            (Some(_), _) if !self.in_scope[reg] => {
+            (Some(_), _) if self.known[reg.index()] & IN_SCOPE == 0 => {
                 self.wrong(format_args!("{place} uses {reg}, which is not in scope"));
             }
             (Some(found), Some(class)) if class != *found => {
@@ -154,7 +173,11 @@ impl Verifier<'_> {
         }
     }
 
+    #[inline]
     fn poly(&mut self, poly: &Poly<Reg>, place: impl Display) {
+        if poly.as_constant().is_some() {
+            return;
+        }
         for (monomial, _) in poly.terms() {
             for reg in monomial {
                 self.use_reg(*reg, Some(Class::Int), &place);
@@ -183,14 +206,17 @@ impl Verifier<'_> {
         self.kernel.regs.get(reg).copied()
     }
 
-    /// The body. What a block defines ends with it: `scopes` holds it for each open block.
+    /// The body. What a block defines ends with it: `scopes` holds it for each open block but the outermost, whose
+    /// registers stay to the end.
     fn body(&mut self) {
-        let mut scopes: Vec<Vec<Reg>> = vec![Vec::new()];
+        let mut scopes: Vec<Vec<Reg>> = Vec::new();
         for event in walk(&self.kernel.body) {
             match event {
                 Event::Instr(instr) => {
                     self.instr(instr);
-                    scopes.last_mut().into_iter().for_each(|scope| scope.extend(instr.dst()));
+                    if let Some(scope) = scopes.last_mut() {
+                        scope.extend(instr.dst());
+                    }
                 }
                 Event::Copy { to, from, len } => self.copy(to, from, len),
                 Event::For { index, count, carried } => {
@@ -268,8 +294,8 @@ impl Verifier<'_> {
 
     fn leave(&mut self, scope: Option<Vec<Reg>>) {
         for reg in scope.into_iter().flatten() {
-            if self.kernel.regs.get(reg).is_some() {
-                self.in_scope[reg] = false;
+            if let Some(known) = self.known.get_mut(reg.index()) {
+                *known &= !IN_SCOPE;
             }
         }
     }
@@ -281,9 +307,15 @@ impl Verifier<'_> {
                 self.poly(value, "an integer");
                 self.define(*dst, Some(Class::Int));
             }
+            Instr::Op { dst, op, args } if op.is_numeric() => {
+                for arg in &args[..op.arity()] {
+                    self.use_reg(*arg, Some(Class::Real), Called(*op));
+                }
+                self.define(*dst, Some(Class::Real));
+            }
             Instr::Op { dst, op, args } => {
                 for (arg, ty) in args.iter().zip(op.row().args) {
-                    self.use_reg(*arg, Some(class_of(*ty)), op.name());
+                    self.use_reg(*arg, Some(class_of(*ty)), Called(*op));
                 }
                 self.define(*dst, Some(class_of(op.row().result)));
             }
@@ -292,7 +324,7 @@ impl Verifier<'_> {
                     self.wrong(format_args!("{} has no integer form", op.name()));
                 }
                 for arg in &args[..op.arity()] {
-                    self.use_reg(*arg, Some(Class::Int), op.name());
+                    self.use_reg(*arg, Some(Class::Int), Called(*op));
                 }
                 self.failure(*failure);
                 self.define(*dst, Some(Class::Int));
@@ -334,6 +366,15 @@ impl Verifier<'_> {
                 self.failure(*failure);
             }
         }
+    }
+}
+
+/// An operator's name, looked up when it is shown.
+struct Called(Op);
+
+impl Display for Called {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0.name())
     }
 }
 

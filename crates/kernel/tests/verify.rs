@@ -200,7 +200,7 @@ fn each_broken_invariant_is_found() {
             code(k, 4)[0] = Instr::CheckIndex { index: r(6), len: at(N), failure: 7 };
         }),
         ("external 0 does not exist", |k| {
-            code(k, 2)[1] = Instr::External { dst: r(5), function: 0, args: vec![r(4)] };
+            code(k, 2)[1] = Instr::External { dst: r(5), function: 0, args: [r(4)].into() };
         }),
         ("onto itself", |k| {
             k.body[1] = Stmt::Copy { to: (b(2), Poly::zero()), from: (b(2), Poly::zero()), len: at(N) };

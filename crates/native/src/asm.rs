@@ -103,8 +103,9 @@ impl Assembler {
         self.level
     }
 
-    /// Makes room for so many bytes more at once.
-    pub(crate) fn reserve(&mut self, bytes: usize) {
+    /// Makes room for so many bytes and so many constants more at once.
+    pub(crate) fn reserve(&mut self, bytes: usize, constants: usize) {
+        self.constants.reserve(constants);
         let wanted = self.len + bytes + WINDOW;
         if self.code.is_empty() {
             // The system's zeros are not written.

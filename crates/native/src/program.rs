@@ -4,9 +4,10 @@ use crate::Level;
 use crate::asm::Shape;
 use crate::batch::{OnePoint, Shared, pack};
 use crate::executable::{Executable, Policy};
-use crate::lower::{self, FrameLayout, Header, Site, Words};
+use crate::lower::{self, Header, Site, Words};
 use crate::perf_map;
-use crate::workspace::{LaneSpace, Workspace};
+use crate::support::Calls;
+use crate::workspace::{LaneSpace, Lines, Workspace};
 use chainrule_base::{Diagnostic, Id};
 use chainrule_kernel::{Buffer, Class, Kernel, Place, Port, verify};
 use chainrule_runtime::{Layout, Reason, RunError, Sizes, Slice, SliceMut, Strided, StridedMut, scalar};
@@ -73,23 +74,43 @@ pub struct Program {
     many: OnceLock<Option<Result<Machine, Diagnostic>>>,
 }
 
-/// For each argument and each result the index of its buffer and the word of the frame for its pointer.
+/// The ports of a kernel whose buffers are all of doubles and not in the workspace, for code that looks at no lengths.
 #[derive(Debug)]
 struct Ports {
-    inputs: Vec<(usize, usize)>,
-    outputs: Vec<(usize, usize)>,
-    /// Whether the code looks at lengths of buffers.
-    lengths: bool,
+    inputs: Box<[PortPlace]>,
+    outputs: Box<[PortPlace]>,
+}
+
+#[derive(Debug)]
+struct PortPlace {
+    /// The index of its buffer.
+    buffer: usize,
+    /// The word of the frame for its pointer.
+    word: usize,
+    /// How many elements it has, if that depends on no size; otherwise more than there can be.
+    len: usize,
+}
+
+impl PortPlace {
+    /// Whether `len` elements are right for these sizes, which are the program's.
+    #[inline]
+    fn fits(&self, len: usize, sizes: &Sizes) -> bool {
+        self.len == len || (self.len == usize::MAX && sizes.buffers()[self.buffer].1 == len)
+    }
 }
 
 impl Ports {
     fn new(kernel: &Kernel, machine: &Machine) -> Option<Self> {
         let plain = |b: &Buffer| b.class == Class::Real && !matches!(b.place, Place::Workspace(_));
-        let port = |p: &Port| (p.buffer.index(), machine.words.pointer(p.buffer) as usize);
-        kernel.buffers.as_slice().iter().all(plain).then(|| Self {
-            inputs: kernel.inputs.iter().map(port).collect(),
-            outputs: kernel.outputs.iter().map(port).collect(),
-            lengths: machine.sites.contains(&Site::Outside),
+        let is_plain = kernel.buffers.as_slice().iter().all(plain) && !machine.sites.contains(&Site::Outside);
+        let place = |p: &Port| PortPlace {
+            buffer: p.buffer.index(),
+            word: machine.words.pointer(p.buffer) as usize,
+            len: kernel.buffers[p.buffer].len.as_constant().map_or(usize::MAX, |len| usize::try_from(len).unwrap_or(0)),
+        };
+        is_plain.then(|| Self {
+            inputs: kernel.inputs.iter().map(place).collect(),
+            outputs: kernel.outputs.iter().map(place).collect(),
         })
     }
 }
@@ -98,9 +119,12 @@ impl Ports {
 #[derive(Debug)]
 pub(crate) struct Machine {
     executable: Executable,
+    /// What the code is, see `lower`; there as long as `executable`.
+    run: unsafe extern "sysv64" fn(*mut u8) -> u64,
     shape: Shape,
-    pub frame: FrameLayout,
-    pub n_slots: u32,
+    /// From the begin of the frame to where the code wants it, and bytes of the frame.
+    base: usize,
+    pub frame_bytes: usize,
     words: Words,
     sites: Vec<Site>,
     code_bytes: usize,
@@ -121,7 +145,13 @@ impl Machine {
             })?;
         }
         let lower::Lowered { words, frame, n_slots, sites, .. } = lowered;
-        Ok(Self { executable, shape, frame, n_slots, words, sites, code_bytes })
+        let Some(entry) = executable.entry(0) else {
+            return Err(Diagnostic::bug(format!("kernel `{}` has no code", kernel.name)));
+        };
+        // SAFETY: the code begins with a function of this type, see `lower`. It is called as long as `executable` is there.
+        let run = unsafe { std::mem::transmute::<*const u8, unsafe extern "sysv64" fn(*mut u8) -> u64>(entry) };
+        let (base, frame_bytes) = (frame.base(), frame.bytes(n_slots));
+        Ok(Self { executable, run, shape, base, frame_bytes, words, sites, code_bytes })
     }
 
     /// How many points run at once.
@@ -207,9 +237,7 @@ impl Program {
     }
 
     pub(crate) fn lanes(&self, sizes: &Sizes) -> Option<&Machine> {
-        /// Doubles of workspace of one point, above which a block of points would only thrash the caches.
-        const LANE_WORKSPACE_LIMIT: usize = 1 << 16;
-        if sizes.workspace_len().0 > LANE_WORKSPACE_LIMIT {
+        if !sizes.allow_lanes() {
             return None;
         }
         let make = || {
@@ -266,9 +294,11 @@ impl Program {
             frame.set_word(self.one.words.pointer(b) as usize, pointer);
             frame.set_word(self.one.words.length(b) as usize, *len as u64);
         }
+        let calls = std::ptr::from_mut(&mut **calls);
+        self.prepare(&self.one, sizes, frame, calls);
         // SAFETY: the frame is as large as the code asks for, and all buffers lie where it says, as long as the
-        // borrows of the arguments and the workspace last.
-        unsafe { self.enter(&self.one, sizes, frame, calls) }
+        // borrows of the arguments and the workspace last; `calls` is of this layout.
+        unsafe { self.enter(&self.one, frame, calls) }
     }
 
     /// As [`run`](Self::run), for arguments and results that are all doubles: with less ado, for functions
@@ -288,28 +318,50 @@ impl Program {
         workspace: &mut Workspace,
     ) -> Result<(), RunError> {
         let Some(ports) = self.plain.as_ref().filter(|ports| {
-            let fits = |(buffer, _): &(usize, usize), len: usize| sizes.buffers()[*buffer].1 == len;
             self.layout.check_made_here(sizes).is_ok()
-                && !ports.lengths
-                && workspace.frame.bytes() >= self.one.frame.bytes(self.one.n_slots)
+                && self.is_own(workspace)
                 && ports.inputs.len() == inputs.len()
                 && ports.outputs.len() == outputs.len()
-                && ports.inputs.iter().zip(inputs).all(|(port, x)| fits(port, x.len()))
-                && ports.outputs.iter().zip(outputs.iter()).all(|(port, y)| fits(port, y.len()))
+                && ports.inputs.iter().zip(inputs).all(|(port, x)| port.fits(x.len(), sizes))
+                && ports.outputs.iter().zip(outputs.iter()).all(|(port, y)| port.fits(y.len(), sizes))
         }) else {
-            let inputs: Vec<Slice<'_>> = inputs.iter().map(|x| Slice::Real(x)).collect();
-            let mut outputs: Vec<SliceMut<'_>> = outputs.iter_mut().map(|y| SliceMut::Real(y)).collect();
-            return self.run(sizes, &inputs, &mut outputs, workspace);
+            return self.run_reals_checked(sizes, inputs, outputs, workspace);
         };
-        for ((_, word), x) in ports.inputs.iter().zip(inputs) {
-            workspace.frame.set_word(*word, x.as_ptr() as u64);
+        for (port, x) in ports.inputs.iter().zip(inputs) {
+            workspace.frame.set_word(port.word, x.as_ptr() as u64);
         }
-        for ((_, word), y) in ports.outputs.iter().zip(outputs) {
-            workspace.frame.set_word(*word, y.as_mut_ptr() as u64);
+        for (port, y) in ports.outputs.iter().zip(outputs) {
+            workspace.frame.set_word(port.word, y.as_mut_ptr() as u64);
         }
+        let calls = std::ptr::from_mut(&mut *workspace.calls);
+        self.prepare(&self.one, sizes, &mut workspace.frame, calls);
         // SAFETY: the frame is as large as the code asks for, each buffer is an argument or a result as long as
-        // the sizes say, borrowed as long as this runs, and the code looks at no lengths.
-        unsafe { self.enter(&self.one, sizes, &mut workspace.frame, &mut workspace.calls) }
+        // the sizes say, borrowed as long as this runs, the code looks at no lengths, `calls` is of this layout.
+        unsafe { self.enter(&self.one, &mut workspace.frame, calls) }
+    }
+
+    /// As [`run_reals`](Self::run_reals) where there is more to check, or something that does not fit.
+    #[cold]
+    fn run_reals_checked(
+        &self,
+        sizes: &Sizes,
+        inputs: &[&[f64]],
+        outputs: &mut [&mut [f64]],
+        workspace: &mut Workspace,
+    ) -> Result<(), RunError> {
+        /// So many arguments and results take no memory of their own.
+        const FEW: usize = 16;
+        if inputs.len() <= FEW && outputs.len() <= FEW {
+            let mut ins = [Slice::Real(&[]); FEW];
+            let mut outs: [SliceMut<'_>; FEW] = std::array::from_fn(|_| SliceMut::Real(&mut []));
+            ins.iter_mut().zip(inputs).for_each(|(to, x)| *to = Slice::Real(x));
+            let (n_inputs, n_outputs) = (inputs.len(), outputs.len());
+            outs.iter_mut().zip(outputs).for_each(|(to, y)| *to = SliceMut::Real(y));
+            return self.run(sizes, &ins[..n_inputs], &mut outs[..n_outputs], workspace);
+        }
+        let inputs: Vec<Slice<'_>> = inputs.iter().map(|x| Slice::Real(x)).collect();
+        let mut outputs: Vec<SliceMut<'_>> = outputs.iter_mut().map(|y| SliceMut::Real(y)).collect();
+        self.run(sizes, &inputs, &mut outputs, workspace)
     }
 
     /// Runs points `0..n_points`, in lanes where [`lanes_for`](Self::lanes_for) and the workspace allow it, on as
@@ -372,13 +424,16 @@ impl Program {
             return unsafe { self.run_points(sizes, points, inputs, outputs, workspace) };
         };
         let mut result = Ok(());
+        // All but the points stays as it is from block to block.
+        self.point_at_tile(machine, sizes, &mut space);
+        let calls = std::ptr::from_mut(&mut *workspace.calls);
+        self.prepare(machine, sizes, &mut space.frame, calls);
         for first in points.clone().step_by(machine.lanes()) {
             let n = machine.lanes().min(points.end - first);
             self.pack(machine, sizes, inputs, &mut space, first, n);
-            self.point_at_tile(machine, sizes, &mut space);
             // SAFETY: the frame is as large as the code asks for, and all real buffers lie in the tile; code for
-            // lanes does not touch integer buffers.
-            let run = unsafe { self.enter(machine, sizes, &mut space.frame, &mut workspace.calls) };
+            // lanes does not touch integer buffers; `calls` is of this layout.
+            let run = unsafe { self.enter(machine, &mut space.frame, calls) };
             if let Err(error) = run {
                 result = Err(error.at_point(first));
                 break;
@@ -454,41 +509,32 @@ impl Program {
         }
     }
 
-    /// # Safety
-    /// `frame` fits the machine, its words for pointers and lengths describe memory that the code may use.
-    unsafe fn enter(
-        &self,
-        machine: &Machine,
-        sizes: &Sizes,
-        frame: &mut crate::workspace::Lines,
-        calls: &mut crate::support::Calls,
-    ) -> Result<(), RunError> {
+    /// Tells the code the sizes and what calls need.
+    #[inline]
+    fn prepare(&self, machine: &Machine, sizes: &Sizes, frame: &mut Lines, calls: *mut Calls) {
         for (i, value) in sizes.values().iter().enumerate() {
             frame.set_word(machine.words.size(i) as usize, *value as u64);
         }
-        frame.set_word(Header::CALLS as usize, std::ptr::from_mut(calls) as u64);
-        let Some(entry) = machine.executable.entry(0) else {
-            return Err(RunError::Bug("there is no code".to_owned()));
-        };
-        // SAFETY: `entry` begins with a function of this type, see `lower`; the memory stays while it runs.
-        let failed = unsafe {
-            let run: unsafe extern "sysv64" fn(*mut u8) -> u64 = std::mem::transmute(entry);
-            run(frame.pointer().wrapping_add(machine.frame.base()))
-        };
+        frame.set_word(Header::CALLS as usize, calls as u64);
+    }
+
+    /// # Safety
+    /// `frame` fits the machine, its words for pointers and lengths describe memory that the code may use, and
+    /// [`prepare`](Self::prepare) has told it of sizes and of this `calls`, which were made for this layout and which
+    /// nobody else uses.
+    #[inline]
+    unsafe fn enter(&self, machine: &Machine, frame: &mut Lines, calls: *mut Calls) -> Result<(), RunError> {
+        // SAFETY: the code is there as long as `machine`; the rest is the caller's promise.
+        let failed = unsafe { (machine.run)(frame.pointer().wrapping_add(machine.base)) };
         if failed == 0 {
             return Ok(());
         }
-        Err(self.failed(machine, failed, frame, calls))
+        // SAFETY: the caller's promise; the code has returned.
+        Err(self.failed(machine, failed, frame, unsafe { &mut *calls }))
     }
 
     #[cold]
-    fn failed(
-        &self,
-        machine: &Machine,
-        failed: u64,
-        frame: &crate::workspace::Lines,
-        calls: &mut crate::support::Calls,
-    ) -> RunError {
+    fn failed(&self, machine: &Machine, failed: u64, frame: &Lines, calls: &mut Calls) -> RunError {
         let number = |i: u32| frame.word((Header::NUMBERS + i) as usize) as i64;
         let site = usize::try_from(failed).ok().and_then(|f| machine.sites.get(f.wrapping_sub(1)));
         match site {
@@ -511,11 +557,22 @@ impl Program {
         }
     }
 
+    /// Whether single points may run in `workspace`: it was made for this layout, and its frame is large enough.
+    #[inline]
+    fn is_own(&self, workspace: &Workspace) -> bool {
+        // Two programs of one layout may differ in their level, and so in their frames.
+        Arc::ptr_eq(&workspace.calls.layout, &self.layout) && workspace.frame.bytes() >= self.one.frame_bytes
+    }
+
     fn check_made_here(&self, sizes: &Sizes, workspace: &Workspace) -> Result<(), RunError> {
         self.layout.check_made_here(sizes)?;
+        if !self.is_own(workspace) {
+            return Err(RunError::argument(
+                "the workspace was made for another program; make it with `Workspace::new` of this one",
+            ));
+        }
         let (reals, ints) = sizes.workspace_len();
-        let fits = workspace.frame.bytes() >= self.one.frame.bytes(self.one.n_slots)
-            && workspace.reals.len() >= reals
+        let fits = workspace.reals.len() >= reals
             && workspace.ints.len() >= ints
             && workspace
                 .lanes

@@ -3,25 +3,26 @@
 //! All have the System V convention. Arguments in lanes come as an array, the first argument's lanes first;
 //! the result goes where the first argument was.
 
-use chainrule_kernel::{External, ExternalFn};
+use chainrule_kernel::External;
 use chainrule_ops::ROWS;
+use chainrule_runtime::Layout;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 /// What calls of users' functions need and leave behind.
-#[derive(Default)]
 pub(crate) struct Calls {
-    functions: Vec<(usize, Option<ExternalFn>)>,
+    /// Of the program whose code may be given this: the arguments are as many as its functions take.
+    pub layout: Arc<Layout>,
     arguments: Vec<f64>,
     /// What a user's function panicked with.
     pub panic: Option<Box<dyn Any + Send>>,
 }
 
 impl Calls {
-    pub(crate) fn new(externals: &[External]) -> Self {
-        let functions: Vec<_> = externals.iter().map(|e| (e.arity, e.call.clone())).collect();
-        let arguments = vec![0.0; functions.iter().map(|f| f.0).max().unwrap_or(0)];
-        Self { functions, arguments, panic: None }
+    pub(crate) fn new(layout: &Arc<Layout>) -> Self {
+        let arguments = layout.kernel().externals.iter().map(|e| e.arity).max().unwrap_or(0);
+        Self { layout: Arc::clone(layout), arguments: vec![0.0; arguments], panic: None }
     }
 }
 
@@ -54,7 +55,7 @@ pub(crate) unsafe extern "sysv64" fn call_row(row: usize, arity: usize, lanes: u
 /// A user's function in lanes. Returns 0 when it panicked.
 ///
 /// # Safety
-/// `calls` was made for the kernel whose function this is, `arguments` points to `arity * lanes` doubles, at
+/// `calls` was made for the layout of the kernel whose function this is, `arguments` points to `arity * lanes` doubles, at
 /// least `lanes`; nobody else uses either.
 pub(crate) unsafe extern "sysv64" fn call_external(
     calls: *mut Calls,
@@ -64,7 +65,7 @@ pub(crate) unsafe extern "sysv64" fn call_external(
 ) -> u64 {
     // SAFETY: the caller's promise.
     let calls = unsafe { &mut *calls };
-    let Some((arity, call)) = calls.functions.get(function) else { return 0 };
+    let Some(External { arity, call, .. }) = calls.layout.kernel().externals.get(function) else { return 0 };
     // SAFETY: the caller's promise.
     let all = unsafe { std::slice::from_raw_parts_mut(arguments, (*arity).max(1) * lanes) };
     for lane in 0..lanes {

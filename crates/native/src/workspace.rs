@@ -19,10 +19,12 @@ impl Lines {
         Self(vec![Line([0; 8]); bytes.div_ceil(64)])
     }
 
+    #[inline]
     pub(crate) fn bytes(&self) -> usize {
         64 * self.0.len()
     }
 
+    #[inline]
     pub(crate) fn pointer(&mut self) -> *mut u8 {
         self.0.as_mut_ptr().cast()
     }
@@ -31,6 +33,7 @@ impl Lines {
         self.0[word / 8].0[word % 8]
     }
 
+    #[inline]
     pub(crate) fn set_word(&mut self, word: usize, value: u64) {
         self.0[word / 8].0[word % 8] = value;
     }
@@ -46,7 +49,7 @@ impl Lines {
     }
 }
 
-/// The memory of one running program. Make one a thread, and use it again.
+/// The memory of one running program, which takes no other's. Make one a thread, and use it again.
 pub struct Workspace {
     pub(crate) frame: Lines,
     pub(crate) reals: Vec<f64>,
@@ -80,7 +83,7 @@ impl Workspace {
             frame: frame(&program.one),
             reals: vec![0.0; reals],
             ints: vec![0; ints],
-            calls: Box::new(Calls::new(&program.layout.kernel().externals)),
+            calls: Box::new(Calls::new(&program.layout)),
             lanes: None,
         }
     }
@@ -98,7 +101,7 @@ impl Workspace {
 }
 
 fn frame(machine: &Machine) -> Lines {
-    Lines::new(machine.frame.bytes(machine.n_slots))
+    Lines::new(machine.frame_bytes)
 }
 
 impl LaneSpace {
@@ -124,7 +127,7 @@ impl LaneSpace {
     pub(crate) fn fits(&self, machine: &Machine, program: &Program, sizes: &Sizes) -> bool {
         let lanes = machine.lanes();
         let buffers = program.layout.kernel().buffers.as_slice().iter().zip(sizes.buffers()).zip(&self.offsets);
-        self.frame.bytes() >= machine.frame.bytes(machine.n_slots)
+        self.frame.bytes() >= machine.frame_bytes
             && self.offsets.len() == sizes.buffers().len()
             && buffers
                 .filter(|((b, _), _)| b.class == Class::Real)

@@ -708,9 +708,30 @@ operators! {
     }
 }
 
+/// What is asked of rows most, in one line of a cache: how many arguments there are in the two lowest bits, above them a
+/// bit for each that is a truth value, then one for the result.
+static TYPES: [u8; ROWS.len()] = {
+    let mut types = [0; ROWS.len()];
+    let mut i = 0;
+    while i < ROWS.len() {
+        let args = ROWS[i].args;
+        assert!(args.len() < 4, "no operator has more than three arguments");
+        types[i] = args.len() as u8;
+        let mut k = 0;
+        while k < args.len() {
+            types[i] |= (matches!(args[k], Type::Bool) as u8) << (2 + k);
+            k += 1;
+        }
+        types[i] |= (matches!(ROWS[i].result, Type::Bool) as u8) << 5;
+        i += 1;
+    }
+    types
+};
+
 impl Op {
     /// Its row.
     #[must_use]
+    #[inline]
     pub fn row(self) -> &'static Row {
         &ROWS[self as usize]
     }
@@ -723,8 +744,23 @@ impl Op {
 
     /// How many arguments it takes.
     #[must_use]
+    #[inline]
     pub fn arity(self) -> usize {
-        self.row().args.len()
+        usize::from(TYPES[self as usize] & 3)
+    }
+
+    /// Whether its arguments and its result are numbers.
+    #[must_use]
+    #[inline]
+    pub fn is_numeric(self) -> bool {
+        TYPES[self as usize] < 4
+    }
+
+    /// Whether its result is a truth value.
+    #[must_use]
+    #[inline]
+    pub fn gives_truth(self) -> bool {
+        TYPES[self as usize] & 32 != 0
     }
 
     /// Its value in doubles.

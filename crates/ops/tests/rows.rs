@@ -35,6 +35,9 @@ fn rows_stand_in_order_and_have_a_partial_for_each_argument() {
         assert_eq!(row.int.is_some(), row.rust_int.is_some(), "{:?}", row.op);
         assert!(!row.commutative || row.args.len() == 2, "{:?}", row.op);
         assert!(row.weight > 0);
+        let truths = row.args.iter().chain([&row.result]).filter(|ty| **ty == Type::Bool).count();
+        assert_eq!((row.op.arity(), row.op.is_numeric()), (row.args.len(), truths == 0), "{:?}", row.op);
+        assert_eq!(row.op.gives_truth(), row.result == Type::Bool, "{:?}", row.op);
     }
 }
 

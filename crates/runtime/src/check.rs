@@ -13,6 +13,7 @@ impl Layout {
     ///
     /// # Errors
     /// When they were not.
+    #[inline]
     pub fn check_made_here(self: &Arc<Self>, sizes: &Sizes) -> Result<(), RunError> {
         if !Arc::ptr_eq(&sizes.layout, self) {
             return Err(RunError::argument("the sizes were made by another program; make them with this one's `bind`"));

@@ -44,6 +44,7 @@ impl Sizes {
 
     /// Offset in its workspace (0 for arguments) and length of each buffer, in the order of the kernel's.
     #[must_use]
+    #[inline]
     pub fn buffers(&self) -> &[(usize, usize)] {
         &self.buffers
     }
@@ -54,8 +55,15 @@ impl Sizes {
         (self.reals, self.ints)
     }
 
+    /// Whether the workspace of one point is small enough that a block of points does not only thrash the caches.
+    #[must_use]
+    pub fn allow_lanes(&self) -> bool {
+        self.reals.max(self.ints) <= LANE_WORKSPACE_LIMIT
+    }
+
     /// The value of each size, in the order of the kernel's sizes.
     #[must_use]
+    #[inline]
     pub fn values(&self) -> &[i64] {
         &self.values
     }
@@ -72,6 +80,9 @@ impl Sizes {
         sizes.filter(|(s, _)| s.source == SizeSource::Value { input }).all(|(_, bound)| *bound == value)
     }
 }
+
+/// Numbers of workspace of one point, up to which a batch runs in blocks of points.
+pub const LANE_WORKSPACE_LIMIT: usize = 1 << 16;
 
 /// A size's name, to print polynomials with.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -408,7 +408,7 @@ fn users_functions_are_those_of_the_module_around() {
         })
         .unwrap();
     let Instr::Op { args, .. } = code[at] else { panic!() };
-    code[at] = Instr::External { dst: reg, function: 0, args: vec![args[0]] };
+    code[at] = Instr::External { dst: reg, function: 0, args: [args[0]].into() };
     let module = emit(&kernel, &Options::default()).unwrap();
     assert!(module.text.contains("//! - `fn my_twice(f64) -> f64`"), "{}", module.text);
     let main = r#"

@@ -341,7 +341,9 @@ impl Decoder<'_, '_> {
                 args: [self.reg()?, self.reg()?, self.reg()?],
             },
             code::TO_REAL => Instr::ToReal { dst, src: self.reg()? },
-            code::EXTERNAL => Instr::External { dst, function: self.from.index()?, args: self.list(1, Self::reg)? },
+            code::EXTERNAL => {
+                Instr::External { dst, function: self.from.index()?, args: self.list(1, Self::reg)?.into() }
+            }
             code::LOAD => Instr::Load { dst, buffer: self.buffer()?, at: self.poly()? },
             code::OP.. => {
                 let (op, args) = self.applied(kind - code::OP)?;

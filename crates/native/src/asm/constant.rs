@@ -34,6 +34,11 @@ impl Constants {
         self.words.is_empty()
     }
 
+    pub(super) fn reserve(&mut self, constants: usize) {
+        self.words.reserve(constants);
+        self.singles.reserve(constants);
+    }
+
     /// Bytes.
     pub(super) fn len(&self) -> usize {
         8 * self.words.len()

@@ -9,7 +9,7 @@ use super::{Result, SCRATCH, Site, Writer};
 use crate::asm::{Condition, Gpr, Mem, Shape, Xmm};
 use crate::support;
 use chainrule_base::Id;
-use chainrule_kernel::{BufferId, Event, Instr, Reg};
+use chainrule_kernel::{BufferId, Instr, Reg};
 use chainrule_mathfun::{Form, Function};
 use chainrule_ops::Op;
 
@@ -63,7 +63,7 @@ impl Writer<'_> {
         }
         for i in 0..self.plan.fragile_pointers.len() {
             let buffer = self.plan.fragile_pointers[i];
-            if let Home::Gpr(g) = self.plan.homes[self.plan.first_pointer + buffer.index()] {
+            if let Home::Gpr(g) = self.plan.pointer(buffer) {
                 let mem = self.frame.word(self.plan.words.pointer(buffer));
                 self.asm.mov_rm(g, mem);
             }
@@ -83,7 +83,8 @@ impl Writer<'_> {
             self.registers.unlock(x);
         }
         for (i, r) in args.iter().enumerate() {
-            self.release(*r, self.plan.next[begin + i]);
+            let next = self.plan.next(begin + i).unwrap_or(NEVER);
+            self.release(*r, next);
         }
         Ok(first)
     }
@@ -103,7 +104,7 @@ impl Writer<'_> {
     /// Takes a result from the slot where a call left it.
     fn result_from_slot(&mut self, dst: Reg, slot: u32) -> Result<()> {
         let next = self.next_use();
-        if self.plan.homes[dst.index()] == Home::Local && next == NEVER {
+        if self.plan.home(dst.index()) == Home::Local && next == NEVER {
             return Ok(());
         }
         let d = self.destination(dst, next)?;
@@ -114,7 +115,7 @@ impl Writer<'_> {
     }
 
     /// An operator that is a function: one of ours in this form, or by its row.
-    pub(super) fn call_op(&mut self, at: u32, dst: Reg, op: Op, args: &[Reg]) -> Result<()> {
+    pub(super) fn call_op(&mut self, at: u32, dst: Reg, op: Op, args: &[Reg], after: &[Instr]) -> Result<()> {
         if let Some((_, slot)) = self.pending.take_if(|(partner, _)| *partner == at) {
             // It was computed together with its partner, which also gave the argument back if it was the last.
             let next = self.next_use();
@@ -128,7 +129,7 @@ impl Writer<'_> {
             Shape::Eight => Form::Lanes8,
         };
         if matches!(op, Op::Sin | Op::Cos)
-            && let Some(partner) = self.partner(at, op, args[0])
+            && let Some(partner) = self.partner(at, op, args[0], after)
             && let Some(entry) = Function::SinCos.entry(form)
         {
             return self.call_sin_cos(dst, op, args[0], partner, entry as usize);
@@ -168,18 +169,18 @@ impl Writer<'_> {
         self.result_from_slot(dst, first)
     }
 
-    /// The event after `at` that asks for the other one of sine and cosine of `argument`, when nothing but stores
+    /// The event of those `after` number `at` that asks for the other one of sine and cosine of `argument`, when nothing but stores
     /// lies between, and the place of its next uses.
-    fn partner(&self, at: u32, op: Op, argument: Reg) -> Option<Partner> {
+    fn partner(&self, at: u32, op: Op, argument: Reg, after: &[Instr]) -> Option<Partner> {
         let other = if op == Op::Sin { Op::Cos } else { Op::Sin };
         // The uses of this argument and of this result.
         let mut cursor = self.cursor + 2;
-        for (at, event) in (at + 1..).zip(&self.plan.events[at as usize..]) {
-            match event {
-                Event::Instr(Instr::Op { op, args, .. }) if *op == other && args[0] == argument => {
-                    return Some(Partner { at, next: self.plan.next.get(cursor).copied()? });
+        for (at, instr) in (at + 1..).zip(after) {
+            match instr {
+                Instr::Op { op, args, .. } if *op == other && args[0] == argument => {
+                    return Some(Partner { at, next: self.plan.next(cursor)? });
                 }
-                Event::Instr(Instr::Store { value, .. }) if self.plan.kinds[value.index()] == Kind::Real => cursor += 1,
+                Instr::Store { value, .. } if self.plan.kinds[value.index()] == Kind::Real => cursor += 1,
                 _ => return None,
             }
         }
@@ -217,7 +218,7 @@ impl Writer<'_> {
     fn result_from(&mut self, dst: Reg) -> Result<()> {
         let next = self.next_use();
         let result = Xmm(0);
-        match self.plan.homes[dst.index()] {
+        match self.plan.home(dst.index()) {
             Home::Xmm(x) => self.asm.mov(self.shape, x, result),
             Home::Local if next == NEVER => {}
             _ => {

@@ -24,7 +24,7 @@ impl Writer<'_> {
                 self.asm.test_rr(from, from);
                 self.asm.jcc(Condition::LessEqual, exit);
                 let [rax, ..] = SCRATCH;
-                match self.plan.homes[index.index()] {
+                match self.plan.home(index.index()) {
                     Home::Gpr(g) => self.asm.mov_ri(g, 0),
                     _ => {
                         self.asm.mov_ri(rax, 0);
@@ -119,7 +119,7 @@ impl Writer<'_> {
 
     /// Moves values from place to place, all at once.
     fn moves(&mut self, pairs: impl Iterator<Item = (Reg, Reg)>) -> Result<()> {
-        let home = |r: Reg| self.plan.homes[r.index()];
+        let home = |r: Reg| self.plan.home(r.index());
         let pairs = pairs.map(|(to, from)| (home(to), home(from)));
         let steps = moves(pairs.filter(|(to, _)| *to != Home::Local));
         let mut saved = Home::Gpr(SCRATCH[2]);

@@ -5,8 +5,9 @@
 //! | words | 8 bytes each: what the caller passes and reads ([`Header`]), pointers and lengths of buffers, sizes, integers |
 //! | slots | one vector each: values that are not in registers, arguments of calls |
 //!
-//! `rbp` points a little behind the begin of the slots, such that the first slots are reached by
-//! displacements of one byte. Nothing is on the stack but the caller's registers, so that no kernel can overflow it.
+//! A register, `rbp` or, where nothing is called, the one it comes in, `rdi`, points a little behind the begin of the
+//! slots, such that the first slots are reached by displacements of one byte. Nothing is on the stack but the caller's
+//! registers, so that no kernel can overflow it.
 
 use crate::asm::{Gpr, Mem, Shape};
 use chainrule_base::Id;
@@ -69,13 +70,21 @@ impl Words {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FrameLayout {
     shape: Shape,
+    register: Gpr,
     /// Bytes before the slots.
     words: usize,
 }
 
 impl FrameLayout {
-    pub(crate) fn new(shape: Shape, words: &Words) -> Self {
-        Self { shape, words: (8 * words.len()).next_multiple_of(64) }
+    /// `calls`: whether the code calls functions.
+    pub(crate) fn new(shape: Shape, words: &Words, calls: bool) -> Self {
+        let register = if calls { Gpr::RBP } else { Gpr::RDI };
+        Self { shape, register, words: (8 * words.len()).next_multiple_of(64) }
+    }
+
+    /// The register by which the frame is reached.
+    pub(crate) fn register(self) -> Gpr {
+        self.register
     }
 
     /// Bytes of one slot.
@@ -83,7 +92,7 @@ impl FrameLayout {
         8 * lanes(self.shape)
     }
 
-    /// From the begin of the frame to where `rbp` points.
+    /// From the begin of the frame to where its register points.
     pub(crate) fn base(self) -> usize {
         self.words
             + match self.shape {
@@ -100,12 +109,12 @@ impl FrameLayout {
     }
 
     pub(crate) fn word(self, word: u32) -> Mem {
-        Mem::At { base: Gpr::RBP, disp: (8 * i64::from(word) - self.base() as i64) as i32 }
+        Mem::At { base: self.register, disp: (8 * i64::from(word) - self.base() as i64) as i32 }
     }
 
     pub(crate) fn slot(self, slot: u32) -> Mem {
         let at = self.words + self.slot_bytes() * slot as usize;
-        Mem::At { base: Gpr::RBP, disp: (at as i64 - self.base() as i64) as i32 }
+        Mem::At { base: self.register, disp: (at as i64 - self.base() as i64) as i32 }
     }
 }
 

@@ -9,7 +9,7 @@ use super::{Result, Writer};
 use crate::asm::{Alu, Arith, Condition, Fma, FmaOrder, Logic, Mask, Predicate, Rounding, Shape, Source, Xmm};
 use crate::level::Level;
 use chainrule_base::Id;
-use chainrule_kernel::{Reg, Signs};
+use chainrule_kernel::{Instr, Reg, Signs};
 use chainrule_ops::Op;
 
 const SIGN: u64 = 1 << 63;
@@ -65,10 +65,10 @@ pub(super) fn is_inline(op: Op) -> bool {
 }
 
 impl Writer<'_> {
-    pub(super) fn op(&mut self, at: u32, dst: Reg, op: Op, args: &[Reg; 3]) -> Result<()> {
+    pub(super) fn op(&mut self, at: u32, dst: Reg, op: Op, args: &[Reg; 3], after: &[Instr]) -> Result<()> {
         let [a, b, c] = *args;
         match form(op) {
-            None => self.call_op(at, dst, op, &args[..op.arity()]),
+            None => self.call_op(at, dst, op, &args[..op.arity()], after),
             Some(Form::Arith(arith, order)) => self.arith(arith, order, dst, a, b),
             Some(Form::Bits(logic, bits)) => {
                 let next = self.next_use();
@@ -164,7 +164,7 @@ impl Writer<'_> {
         };
         let is_free = |this: &Self, i: usize| {
             next[i] == NEVER
-                && matches!(this.plan.homes[args[i].index()], Home::Local | Home::Slot(_))
+                && matches!(this.plan.home(args[i].index()), Home::Local | Home::Slot(_))
                 && this.registers.register(args[i]).is_some()
         };
         // What is written over; what stays in a register; what may come from memory.
@@ -200,7 +200,7 @@ impl Writer<'_> {
         };
         (0..3).for_each(|i| self.release(args[i], next[i]));
         let after = self.next_use();
-        let d = match self.plan.homes[dst.index()] {
+        let d = match self.plan.home(dst.index()) {
             Home::Xmm(pinned) => pinned,
             // The register of what is overwritten, when it is free now.
             _ if self.registers.is_free(x) => {

@@ -19,7 +19,7 @@ pub(super) fn is_inline(op: Op) -> bool {
 impl Writer<'_> {
     /// A register with a number: its own, or `scratch`.
     pub(super) fn number(&mut self, number: Number, scratch: Gpr) -> Gpr {
-        match self.plan.homes[number] {
+        match self.plan.home(number) {
             Home::Gpr(g) => g,
             Home::Word(word) => {
                 let mem = self.frame.word(word);
@@ -42,7 +42,7 @@ impl Writer<'_> {
     }
 
     pub(super) fn set_number(&mut self, number: Number, from: Gpr) {
-        match self.plan.homes[number] {
+        match self.plan.home(number) {
             Home::Gpr(g) if g != from => self.asm.mov_rr(g, from),
             Home::Word(word) => {
                 let mem = self.frame.word(word);
@@ -184,22 +184,11 @@ impl Writer<'_> {
         let [_, rcx, rdx] = SCRATCH;
         let bytes = self.element_bytes();
         let scale = bytes / 8;
-        let constant = at.as_constant();
-        if let Some(element) = constant {
-            let len = self.kernel.buffers[buffer].len.as_constant();
-            if element < 0 || len.is_some_and(|len| element >= len) {
-                return Err(super::bug("an element outside of its buffer"));
-            }
-            if len.is_none() {
-                self.asm.mov_ri(rdx, element.saturating_mul(scale));
-                self.check_inside(buffer, rdx);
-            }
-            let disp = element.checked_mul(bytes).and_then(|d| i32::try_from(d).ok());
-            if let Some(disp) = disp {
-                let base = self.pointer(buffer, rcx);
-                return Ok(Mem::At { base, disp });
-            }
+        if let Some(disp) = self.element(buffer, at)? {
+            let base = self.pointer(buffer, rcx);
+            return Ok(Mem::At { base, disp });
         }
+        let constant = at.as_constant();
         let (rest, offset) = split_constant(at);
         let disp = i64::from(offset).checked_mul(bytes).and_then(|d| i32::try_from(d).ok());
         let (rest, offset, disp) = match disp {
@@ -213,6 +202,23 @@ impl Writer<'_> {
         }
         let base = self.pointer(buffer, rcx);
         Ok(Mem::Indexed { base, index, scale: 8, disp })
+    }
+
+    /// How many bytes into the buffer an element is, if that is known before running and an instruction can say it. A length
+    /// that is not known is compared now.
+    pub(super) fn element(&mut self, buffer: BufferId, at: &Poly<Reg>) -> Result<Option<i32>> {
+        let [.., rdx] = SCRATCH;
+        let Some(element) = at.as_constant() else { return Ok(None) };
+        let bytes = self.element_bytes();
+        let len = self.kernel.buffers[buffer].len.as_constant();
+        if element < 0 || len.is_some_and(|len| element >= len) {
+            return Err(super::bug("an element outside of its buffer"));
+        }
+        if len.is_none() {
+            self.asm.mov_ri(rdx, element.saturating_mul(bytes / 8));
+            self.check_inside(buffer, rdx);
+        }
+        Ok(element.checked_mul(bytes).and_then(|d| i32::try_from(d).ok()))
     }
 
     /// Whether an address has the same value in the whole block, without being computed for each use.
@@ -249,7 +255,7 @@ impl Writer<'_> {
     }
 
     pub(super) fn pointer(&mut self, buffer: BufferId, scratch: Gpr) -> Gpr {
-        match self.plan.homes[self.plan.first_pointer + buffer.index()] {
+        match self.plan.pointer(buffer) {
             Home::Gpr(g) => g,
             _ => {
                 let mem = self.frame.word(self.plan.words.pointer(buffer));
@@ -283,7 +289,7 @@ impl Writer<'_> {
                 Step::Constant(0) => continue,
                 Step::Constant(k) => {
                     let by = k.wrapping_mul(scale);
-                    if let (Ok(by), Home::Gpr(g)) = (i32::try_from(by), self.plan.homes[*place]) {
+                    if let (Ok(by), Home::Gpr(g)) = (i32::try_from(by), self.plan.home(*place)) {
                         self.asm.alu_ri(Alu::Add, g, by);
                         continue;
                     }
@@ -292,7 +298,7 @@ impl Writer<'_> {
                 }
                 Step::Number(number, _) => self.number(*number, rcx),
             };
-            if let Home::Gpr(g) = self.plan.homes[*place] {
+            if let Home::Gpr(g) = self.plan.home(*place) {
                 self.asm.alu_rr(Alu::Add, g, by);
             } else {
                 self.number_into(rax, *place);

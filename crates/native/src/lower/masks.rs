@@ -100,7 +100,7 @@ impl Writer<'_> {
 
     /// After writing `r` to `k`.
     pub(super) fn defined_mask(&mut self, r: Reg, k: Mask, next: u32) -> Result<()> {
-        if let Home::Slot(slot) = self.plan.homes[r.index()] {
+        if let Home::Slot(slot) = self.plan.home(r.index()) {
             let x = self.temporary()?;
             self.asm.mask_spread(self.shape, x, k);
             let mem = self.frame.slot(slot);

@@ -5,7 +5,8 @@
 //!
 //! | module | owns |
 //! | --- | --- |
-//! | `plan` | where each value lives, when it is used next |
+//! | `plan` | what is decided before: kinds of values, when each is used next |
+//! | `homes` | where values live that outlive their block |
 //! | `frame` | the memory beside the arguments |
 //! | `registers` | vector registers of a block: what is used soonest stays |
 //! | `values` | values into registers, to memory and back |
@@ -27,6 +28,7 @@
 mod call;
 mod control;
 pub(crate) mod frame;
+mod homes;
 mod inline;
 mod integers;
 mod masks;
@@ -41,10 +43,10 @@ pub(crate) use frame::{FrameLayout, Header, Words, lanes};
 use crate::asm::{Alu, Assembler, Code, Gpr, Label, Shape};
 use crate::level::Level;
 use chainrule_base::{Diagnostic, Id, Poly};
-use chainrule_kernel::{Class, Event, Instr, Kernel, Reg};
+use chainrule_kernel::{BufferId, Class, Event, Instr, Kernel, Reg};
 use chainrule_ops::Op;
 use masks::Masks;
-use plan::{Home, LoopPlan, Number, Plan};
+use plan::{Home, LoopPlan, Number, Plan, Stretch};
 use registers::{Copy, Registers};
 use std::collections::{BTreeMap, HashMap};
 
@@ -53,8 +55,11 @@ type Result<T> = std::result::Result<T, Diagnostic>;
 /// General registers without a value of their own.
 const SCRATCH: [Gpr; 3] = [Gpr::RAX, Gpr::RCX, Gpr::RDX];
 
-/// What callee-saved registers the code uses, in the order in which they are pushed.
+/// The registers that belong to the caller, in the order in which they are pushed, if they are used.
 const SAVED: [Gpr; 6] = [Gpr::RBP, Gpr::RBX, Gpr::R12, Gpr::R13, Gpr::R14, Gpr::R15];
+
+/// Bytes of code to make room for, for each event. More than most take: what is not used costs nothing.
+const CODE_BYTES: usize = 14;
 
 /// Machine code and what its caller must know.
 pub(crate) struct Lowered {
@@ -96,12 +101,15 @@ pub(crate) fn lower(kernel: &Kernel, level: Level, shape: Shape) -> Result<Lower
     let plan = Plan::new(kernel, level)?;
     let n_registers = if level == Level::Avx512 { 32 } else { 16 };
     let registers = Registers::new(kernel.regs.len(), n_registers, plan.pinned, plan.n_slots);
-    let frame = FrameLayout::new(shape, &plan.words);
+    let frame = FrameLayout::new(shape, &plan.words, plan.has_calls);
+    let saved = SAVED.into_iter().filter(|g| *g == frame.register() || plan.uses(*g)).collect();
     let mut asm = Assembler::new(level);
-    asm.reserve(9 * plan.events.len());
+    asm.reserve(CODE_BYTES * plan.n_events + 512, plan.facts.n_constants);
+    let n_constants = plan.facts.n_constants;
     let mut writer = Writer {
         kernel,
         frame,
+        saved,
         registers,
         masks: Masks::default(),
         ranges: ranges::Ranges::new(kernel),
@@ -110,6 +118,8 @@ pub(crate) fn lower(kernel: &Kernel, level: Level, shape: Shape) -> Result<Lower
         shape,
         plan,
         cursor: 0,
+        literals: Vec::with_capacity(n_constants),
+        origins: Vec::new(),
         loops: Vec::new(),
         branches: Vec::new(),
         sites: Vec::new(),
@@ -146,6 +156,27 @@ struct OpenLoop {
     exit: Label,
 }
 
+/// Where a value comes from that need not be in a register.
+#[derive(Clone, Copy)]
+enum Origin<'k> {
+    /// A known element, so many bytes into a buffer.
+    Element(BufferId, i32),
+    /// An element whose place is computed.
+    Load(BufferId, &'k Poly<Reg>),
+}
+
+/// A constant, and where it is in the pool once it was asked for.
+#[derive(Clone, Copy)]
+struct Literal {
+    bits: u64,
+    /// Or [`Literal::NOWHERE`].
+    offset: u32,
+}
+
+impl Literal {
+    const NOWHERE: u32 = u32::MAX;
+}
+
 /// Code out of the way that reports a failure.
 struct Stub {
     label: Label,
@@ -158,14 +189,19 @@ struct Writer<'k> {
     kernel: &'k Kernel,
     plan: Plan<'k>,
     frame: FrameLayout,
+    /// The caller's registers that are used, in the order in which they are pushed.
+    saved: Vec<Gpr>,
     registers: Registers,
     masks: Masks,
     ranges: ranges::Ranges,
     asm: Assembler,
     level: Level,
     shape: Shape,
-    /// The place in [`Plan::next`].
+    /// How many of [`Plan::next`] were asked for.
     cursor: usize,
+    /// By the numbers of [`Copy::Constant`] and of [`Copy::Load`].
+    literals: Vec<Literal>,
+    origins: Vec<Origin<'k>>,
     loops: Vec<OpenLoop>,
     branches: Vec<Label>,
     sites: Vec<Site>,
@@ -186,29 +222,32 @@ struct Writer<'k> {
     fault: Option<&'static str>,
 }
 
-impl Writer<'_> {
-    /// `extern "sysv64" fn(frame: *mut u8) -> u32`, `frame` pointing where `rbp` is to point; 0 is success.
+impl<'k> Writer<'k> {
+    /// `extern "sysv64" fn(frame: *mut u8) -> u32`, `frame` pointing where [`FrameLayout`] says; 0 is success.
     fn entry(&mut self) {
-        for g in SAVED {
-            self.asm.push(g);
+        for g in &self.saved {
+            self.asm.push(*g);
         }
-        // Six registers and the return address: one word is missing to a multiple of 16.
-        self.asm.alu_ri(Alu::Sub, Gpr::RSP, 8);
-        self.asm.mov_rr(Gpr::RBP, Gpr::RDI);
+        if self.is_stack_odd() {
+            self.asm.alu_ri(Alu::Sub, Gpr::RSP, 8);
+        }
+        if self.frame.register() != Gpr::RDI {
+            self.asm.mov_rr(self.frame.register(), Gpr::RDI);
+        }
         for (i, size) in self.kernel.sizes.iter().enumerate() {
             let mem = self.frame.word(self.plan.words.size(i));
             self.asm.mov_rm(Gpr::RAX, mem);
             self.set_number(size.reg.index(), Gpr::RAX);
         }
         for buffer in self.kernel.buffers.ids() {
-            if let Home::Gpr(g) = self.plan.homes[self.plan.first_pointer + buffer.index()] {
+            if let Home::Gpr(g) = self.plan.pointer(buffer) {
                 let mem = self.frame.word(self.plan.words.pointer(buffer));
                 self.asm.mov_rm(g, mem);
             }
         }
-        for i in 0..self.kernel.regs.len() {
+        for i in self.plan.globals() {
             let r = Reg::new(i);
-            match self.plan.homes[i] {
+            match self.plan.home(i) {
                 Home::Slot(slot) => self.registers.set_copy(r, Copy::Home(slot)),
                 Home::Xmm(x) => self.registers.name(x, r, plan::NEVER),
                 _ => {}
@@ -217,27 +256,10 @@ impl Writer<'_> {
     }
 
     fn body(&mut self) -> Result<()> {
-        let mut done = 0;
-        for at in 1..=self.plan.events.len() as u32 {
-            if at <= done {
-                continue;
-            }
-            done = self.zeros(at)?;
-            if at <= done {
-                self.registers.end();
-                continue;
-            }
-            let event = self.plan.events[at as usize - 1];
-            match event {
-                Event::Instr(instr) => {
-                    self.instr(at, instr)?;
-                    self.registers.end();
-                    self.masks.end();
-                    if matches!(instr, Instr::Int { .. } | Instr::CheckIndex { .. }) {
-                        self.ranges.event(&event);
-                    }
-                }
-                _ => {
+        for i in 0..self.plan.stretches.len() {
+            match self.plan.stretches[i] {
+                Stretch::Block(first, instrs) => self.block(first, instrs)?,
+                Stretch::Control(at, event) => {
                     self.registers.clear();
                     self.masks.clear();
                     self.control(at, &event)?;
@@ -249,12 +271,44 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn instr(&mut self, at: u32, instr: &Instr) -> Result<()> {
+    fn block(&mut self, first: u32, instrs: &'k [Instr]) -> Result<()> {
+        let mut done = 0;
+        while let Some((instr, after)) = instrs[done..].split_first() {
+            let at = first + done as u32;
+            done += 1;
+            match instr {
+                Instr::Store { .. } => {
+                    let zeros = self.zeros(at, &instrs[done - 1..])?;
+                    if zeros > 0 {
+                        done += zeros - 1;
+                        self.registers.end();
+                        continue;
+                    }
+                }
+                Instr::Int { .. } | Instr::CheckIndex { .. } => {
+                    self.instr(at, instr, after)?;
+                    self.registers.end();
+                    self.masks.end();
+                    self.ranges.event(&Event::Instr(instr));
+                    continue;
+                }
+                _ => {}
+            }
+            self.instr(at, instr, after)?;
+            self.registers.end();
+            self.masks.end();
+        }
+        Ok(())
+    }
+
+    fn instr(&mut self, at: u32, instr: &'k Instr, after: &[Instr]) -> Result<()> {
         match instr {
-            Instr::Op { dst, op, args } => self.op(at, *dst, *op, args),
+            Instr::Op { dst, op, args } => self.op(at, *dst, *op, args, after),
             Instr::MulAdd { dst, signs, args } => self.mul_add(*dst, *signs, args),
-            Instr::Const { dst, .. } => self.instr_const(at, *dst),
-            Instr::Load { dst, .. } if self.kernel.regs[*dst] == Class::Real => self.instr_load(at, *dst, instr),
+            Instr::Const { dst, value } => self.instr_const(*dst, *value),
+            Instr::Load { dst, buffer, at: address } if self.kernel.regs[*dst] == Class::Real => {
+                self.instr_load(at, *dst, *buffer, address)
+            }
             Instr::Store { buffer, at: address, value } if self.kernel.regs[*value] == Class::Real => {
                 let next = self.next_use();
                 let x = self.in_register(*value, next)?;
@@ -276,9 +330,11 @@ impl Writer<'_> {
         if self.shape != Shape::One {
             self.asm.vzeroupper();
         }
-        self.asm.alu_ri(Alu::Add, Gpr::RSP, 8);
-        for g in SAVED.into_iter().rev() {
-            self.asm.pop(g);
+        if self.is_stack_odd() {
+            self.asm.alu_ri(Alu::Add, Gpr::RSP, 8);
+        }
+        for g in self.saved.iter().rev() {
+            self.asm.pop(*g);
         }
         self.asm.ret();
         for stub in std::mem::take(&mut self.stubs) {
@@ -291,6 +347,12 @@ impl Writer<'_> {
             self.asm.mov_ri(Gpr::RAX, stub.site as i64 + 1);
             self.asm.jmp(end);
         }
+    }
+
+    /// Whether one word is missing to a multiple of 16, where that matters to who is called.
+    fn is_stack_odd(&self) -> bool {
+        // With the return address.
+        self.plan.has_calls && (self.saved.len() + 1) % 2 == 1
     }
 
     /// The place to jump to when something fails by these numbers.

@@ -7,20 +7,20 @@
 //! what is used soonest. All others are *global*: each has one place for its whole life, a register
 //! or a place in the frame.
 //!
-//! **Globals** compete for registers by their weight, the number of accesses with each level of loops counted
-//! eightfold, less what saving them around calls costs. What a loop carries shares its place with what it
-//! becomes next, where the old value is not needed any more when the new one is made.
+//! **Straight lines** without integers have no globals but the pointers of buffers; for them two walks over the
+//! instructions are all there is, one forwards for [`Facts`], one backwards for the next uses.
 //!
-//! **Next uses** are found in one walk backwards, and laid down in the order in which the walk forwards asks.
+//! **Next uses** are found in one walk backwards, and laid down in the order opposite to that in which the walk forwards
+//! asks.
 
 use super::frame::Words;
+use super::homes::{Assigned, Homes, Survey, survives_calls};
 use crate::asm::{Gpr, Xmm};
 use crate::level::Level;
 use chainrule_base::{Diagnostic, Id, Poly};
-use chainrule_kernel::addresses::{kept_addresses, split_constant};
-use chainrule_kernel::{BufferId, Class, Event, Instr, Kernel, Liveness, Place, Reg, events};
-use chainrule_ops::Type;
-use std::collections::{BTreeMap, BTreeSet};
+use chainrule_kernel::addresses::kept_addresses;
+use chainrule_kernel::{BufferId, Class, Event, Instr, Kernel, Liveness, Part, Place, Reg, events, parts};
+use std::collections::BTreeMap;
 
 /// No use any more.
 pub(super) const NEVER: u32 = u32::MAX;
@@ -74,19 +74,31 @@ pub(super) enum Step {
     Number(Number, Poly<Reg>),
 }
 
+/// A stretch of the kernel. Its events are numbered from 1, an instruction being one.
+#[derive(Clone, Copy)]
+pub(super) enum Stretch<'k> {
+    /// Instructions, and the number of the first.
+    Block(u32, &'k [Instr]),
+    /// Control, and its number.
+    Control(u32, Event<'k>),
+}
+
 /// The plan.
 pub(super) struct Plan<'k> {
-    pub events: Vec<Event<'k>>,
+    pub stretches: Vec<Stretch<'k>>,
+    pub n_events: usize,
     pub kinds: Vec<Kind>,
-    /// By register; then the numbers that the plan adds; then the pointers of buffers.
-    pub homes: Vec<Home>,
+    /// By register; then the numbers that the plan adds; then the pointers of buffers. The first ones are left out
+    /// where all are local.
+    homes: Vec<Home>,
+    /// How many are left out.
+    first_home: usize,
     /// For each instruction: the next use in the block of each operand, in the order of [`operands`], and of
-    /// what it defines.
-    pub next: Vec<u32>,
-    /// Loads that may wait until their first use, by number of event.
+    /// what it defines. Backwards.
+    next: Vec<u32>,
+    /// Loads, but for those of inputs, that may wait until their first use, by number of event.
     pub lazy: Vec<bool>,
-    /// The first event that writes each buffer.
-    pub first_store: Vec<u32>,
+    pub facts: Facts,
     /// By number of the opening event.
     pub loops: BTreeMap<u32, LoopPlan>,
     /// The pointer of the first buffer.
@@ -96,11 +108,43 @@ pub(super) struct Plan<'k> {
     pub words: Words,
     /// Vector registers that hold globals.
     pub pinned: u32,
+    /// Whether a function is called.
+    pub has_calls: bool,
     /// Pointers in registers that calls destroy.
     pub fragile_pointers: Vec<BufferId>,
 }
 
-/// What an instruction takes from vector registers, and what it puts there.
+impl Plan<'_> {
+    /// Where a register, a number or a pointer lives.
+    #[inline]
+    pub(super) fn home(&self, number: Number) -> Home {
+        self.homes.get(number.wrapping_sub(self.first_home)).copied().unwrap_or(Home::Local)
+    }
+
+    /// The registers that may have places.
+    pub(super) fn globals(&self) -> std::ops::Range<usize> {
+        if self.first_home == 0 { 0..self.kinds.len() } else { 0..0 }
+    }
+
+    /// Whether a general register holds something.
+    pub(super) fn uses(&self, g: Gpr) -> bool {
+        self.homes.contains(&Home::Gpr(g))
+    }
+
+    /// Where the pointer of a buffer lives.
+    #[inline]
+    pub(super) fn pointer(&self, buffer: BufferId) -> Home {
+        self.home(self.first_pointer + buffer.index())
+    }
+
+    /// The `i`th next use in the order in which the walk forwards asks.
+    #[inline]
+    pub(super) fn next(&self, i: usize) -> Option<u32> {
+        self.next.len().checked_sub(i + 1).map(|i| self.next[i])
+    }
+}
+
+/// What an instruction takes from vector registers.
 pub(super) fn operands(instr: &Instr, kinds: &[Kind], mut visit: impl FnMut(Reg)) {
     match instr {
         Instr::Op { op, args, .. } => {
@@ -114,102 +158,89 @@ pub(super) fn operands(instr: &Instr, kinds: &[Kind], mut visit: impl FnMut(Reg)
     }
 }
 
+/// What one walk forwards over all instructions finds.
+#[derive(Default)]
+pub(super) struct Facts {
+    /// How many instructions call a function, copies among them.
+    calls: u64,
+    /// How many constants there are.
+    pub n_constants: usize,
+    /// How often each buffer is accessed.
+    accesses: Vec<u64>,
+    /// The first event that writes each buffer.
+    pub first_store: Vec<u32>,
+}
+
 /// Truth values that only scalar operators read stay in vectors; those that are looked at as a number are one.
-fn kinds(kernel: &Kernel, events: &[Event<'_>]) -> Vec<Kind> {
+fn kinds(kernel: &Kernel, stretches: &[Stretch<'_>]) -> (Vec<Kind>, Facts) {
     let class = |class: &Class| if *class == Class::Real { Kind::Real } else { Kind::Int };
     let mut kinds: Vec<Kind> = kernel.regs.as_slice().iter().map(class).collect();
-    for event in events {
-        if let Event::Instr(Instr::Op { dst, op, .. }) = event
-            && op.row().result == Type::Bool
-        {
-            kinds[dst.index()] = Kind::Truth;
-        }
-    }
-    let mut number = |r: Reg| {
+    let mut facts = Facts {
+        accesses: vec![0; kernel.buffers.len()],
+        first_store: vec![NEVER; kernel.buffers.len()],
+        ..Facts::default()
+    };
+    // A use comes after the definition that makes the kind.
+    let number = |kinds: &mut Vec<Kind>, r: Reg| {
         if kinds[r.index()] == Kind::Truth {
             kinds[r.index()] = Kind::Int;
         }
     };
-    for event in events {
-        match event {
-            Event::Instr(Instr::Op { .. } | Instr::MulAdd { .. } | Instr::ToReal { .. }) => {}
-            Event::Instr(instr) => instr.for_each_use(&mut number),
-            Event::Copy { to, from, len } => {
-                [&to.1, &from.1, *len].into_iter().flat_map(Poly::vars).for_each(&mut number);
+    let numbers = |kinds: &mut Vec<Kind>, polys: &[&Poly<Reg>]| {
+        polys.iter().flat_map(|p| p.terms()).flat_map(|(m, _)| m).for_each(|r| number(kinds, *r));
+    };
+    for stretch in stretches {
+        match stretch {
+            Stretch::Block(first, instrs) => {
+                for (at, instr) in (*first..).zip(*instrs) {
+                    match instr {
+                        Instr::Op { dst, op, .. } => {
+                            if op.gives_truth() {
+                                kinds[dst.index()] = Kind::Truth;
+                            }
+                            facts.calls += u64::from(!super::inline::is_inline(*op));
+                        }
+                        Instr::MulAdd { .. } | Instr::ToReal { .. } => {}
+                        Instr::Const { .. } => facts.n_constants += 1,
+                        Instr::Load { buffer, at, .. } => {
+                            facts.accesses[buffer.index()] += 1;
+                            numbers(&mut kinds, &[at]);
+                        }
+                        Instr::Store { buffer, at: address, value } => {
+                            facts.accesses[buffer.index()] += 1;
+                            facts.first_store[buffer.index()] = facts.first_store[buffer.index()].min(at);
+                            numbers(&mut kinds, &[address]);
+                            number(&mut kinds, *value);
+                        }
+                        instr => {
+                            facts.calls += u64::from(calls(instr));
+                            instr.for_each_use(|r| number(&mut kinds, r));
+                        }
+                    }
+                }
             }
-            Event::For { count: poly, carried, .. } | Event::While { limit: poly, carried } => {
-                poly.vars().into_iter().for_each(&mut number);
-                carried.iter().for_each(|c| number(c.init));
-            }
-            Event::EndFor { carried, .. } | Event::EndWhile { carried } => carried.iter().for_each(|c| number(c.next)),
-            Event::Test { holds, .. } => number(*holds),
-            Event::If { condition } => number(*condition),
-            Event::Else { choices } => choices.iter().for_each(|c| number(c.then)),
-            Event::EndIf { choices } => choices.iter().for_each(|c| number(c.otherwise)),
+            Stretch::Control(at, event) => match event {
+                Event::Instr(_) => {}
+                Event::Copy { to, from, len } => {
+                    facts.calls += 1;
+                    facts.first_store[to.0.index()] = facts.first_store[to.0.index()].min(*at);
+                    numbers(&mut kinds, &[&to.1, &from.1, *len]);
+                }
+                Event::For { count: poly, carried, .. } | Event::While { limit: poly, carried } => {
+                    numbers(&mut kinds, &[*poly]);
+                    carried.iter().for_each(|c| number(&mut kinds, c.init));
+                }
+                Event::EndFor { carried, .. } | Event::EndWhile { carried } => {
+                    carried.iter().for_each(|c| number(&mut kinds, c.next));
+                }
+                Event::Test { holds, .. } => number(&mut kinds, *holds),
+                Event::If { condition } => number(&mut kinds, *condition),
+                Event::Else { choices } => choices.iter().for_each(|c| number(&mut kinds, c.then)),
+                Event::EndIf { choices } => choices.iter().for_each(|c| number(&mut kinds, c.otherwise)),
+            },
         }
     }
-    kinds
-}
-
-impl<'k> Plan<'k> {
-    pub(super) fn new(kernel: &'k Kernel, level: Level) -> Result<Self, Diagnostic> {
-        let events = events(&kernel.body);
-        if events.len() >= NEVER as usize {
-            return Err(Diagnostic::limitation("the kernel has more than 4294967294 statements"));
-        }
-        let kinds = kinds(kernel, &events);
-        let lives = Liveness::new(kernel.regs.len(), &events);
-        let survey = Survey::new(kernel, &events, &kinds);
-        let (next, lazy) = next_uses(kernel, &events, &kinds);
-        let first_store = first_stores(kernel, &events);
-        let mut homes = Homes::new(kernel, &events, &kinds, &lives, &survey);
-        let loops = homes.loops(&kept_addresses(&events, &lives));
-        let first_pointer = homes.pointers(kernel);
-        let mut words = Words::new(kernel);
-        let assigned = homes.assign(level, &mut words);
-        let fragile_pointers = kernel
-            .buffers
-            .ids()
-            .filter(|b| matches!(assigned.homes[first_pointer + b.index()], Home::Gpr(g) if !survives_calls(g)))
-            .collect();
-        Ok(Self {
-            events,
-            kinds,
-            homes: assigned.homes,
-            next,
-            lazy,
-            first_store,
-            loops,
-            first_pointer,
-            n_slots: assigned.n_slots,
-            words,
-            pinned: assigned.pinned,
-            fragile_pointers,
-        })
-    }
-}
-
-/// What one walk forwards finds.
-struct Survey {
-    /// Whether it is used outside of the block that defines it.
-    global: Vec<bool>,
-    /// Accesses, those in loops counted more. For globals only it is looked at.
-    weight: Vec<u64>,
-    /// Weight of the accesses to each buffer.
-    buffer_weight: Vec<u64>,
-    /// Loop depth of each event.
-    depth: Vec<u8>,
-    /// Weight of the calls before each event.
-    calls: Vec<u64>,
-    /// Pairs of `next` and `var` of a loop that may share a place.
-    share: Vec<(Reg, Reg)>,
-    /// The last use so far of each register, and the block that defines it.
-    last_use: Vec<u32>,
-    block_of: Vec<u32>,
-}
-
-fn weight(depth: u8) -> u64 {
-    1 << (3 * u32::from(depth.min(8)))
+    (kinds, facts)
 }
 
 /// Whether an instruction calls a function, which destroys most registers.
@@ -222,389 +253,154 @@ pub(super) fn calls(instr: &Instr) -> bool {
     }
 }
 
-impl Survey {
-    fn new(kernel: &Kernel, events: &[Event<'_>], kinds: &[Kind]) -> Self {
-        let n = kernel.regs.len();
-        let mut this = Self {
-            global: kinds.iter().map(|k| *k == Kind::Int).collect(),
-            weight: vec![0; n],
-            buffer_weight: vec![0; kernel.buffers.len()],
-            depth: Vec::with_capacity(events.len() + 1),
-            calls: Vec::with_capacity(events.len() + 2),
-            share: Vec::new(),
-            last_use: vec![0; n],
-            block_of: vec![0; n],
-        };
-        let (mut block, mut depth, mut called) = (0u32, 0u8, 0u64);
-        let mut defined = vec![0u32; n];
-        let mut opened: Vec<u32> = Vec::new();
-        this.depth.push(0);
-        this.calls.push(0);
-        for (at, event) in (1u32..).zip(events) {
-            this.calls.push(called);
-            if !matches!(event, Event::Instr(_)) {
-                block += 1;
-            }
-            let heft = weight(depth);
-            let used = |this: &mut Self, r: Reg, block: Option<u32>| {
-                this.last_use[r.index()] = at;
-                this.weight[r.index()] += heft;
-                if block != Some(this.block_of[r.index()]) {
-                    this.global[r.index()] = true;
-                }
-            };
-            match event {
-                Event::Instr(instr) => {
-                    instr.for_each_use(|r| used(&mut this, r, Some(block)));
-                    if let Some(dst) = instr.dst() {
-                        this.block_of[dst.index()] = block;
-                        defined[dst.index()] = at;
-                        this.weight[dst.index()] += heft;
-                    }
-                    if let Instr::Load { buffer, .. } | Instr::Store { buffer, .. } = instr {
-                        this.buffer_weight[buffer.index()] += heft;
-                    }
-                    if calls(instr) {
-                        called += heft;
-                    }
-                }
-                Event::Copy { to, from, len } => {
-                    for poly in [&to.1, &from.1, *len] {
-                        poly.terms().flat_map(|(m, _)| m).for_each(|r| used(&mut this, *r, None));
-                    }
-                    called += heft;
-                }
-                Event::For { count: poly, carried, .. } | Event::While { limit: poly, carried } => {
-                    poly.terms().flat_map(|(m, _)| m).for_each(|r| used(&mut this, *r, None));
-                    carried.iter().for_each(|c| used(&mut this, c.init, None));
-                    carried.iter().for_each(|c| {
-                        this.global[c.var.index()] = true;
-                        defined[c.var.index()] = at;
-                    });
-                    if let Event::For { index, .. } = event {
-                        this.global[index.index()] = true;
-                        defined[index.index()] = at;
-                    }
-                    opened.push(at);
-                    depth = depth.saturating_add(1);
-                }
-                Event::EndFor { carried, .. } | Event::EndWhile { carried } => {
-                    let begin = opened.pop().unwrap_or(0);
-                    let mut shared = BTreeSet::new();
-                    for c in *carried {
-                        let is_read = carried.iter().any(|other| other.next == c.var);
-                        if !is_read
-                            && defined[c.next.index()] > begin
-                            && this.last_use[c.var.index()] <= defined[c.next.index()]
-                            && kinds[c.var.index()] == kinds[c.next.index()]
-                            && shared.insert(c.next)
-                        {
-                            this.share.push((c.next, c.var));
-                        }
-                    }
-                    carried.iter().for_each(|c| used(&mut this, c.next, None));
-                    depth = depth.saturating_sub(1);
-                }
-                Event::Test { holds, .. } => used(&mut this, *holds, None),
-                Event::If { condition } => used(&mut this, *condition, None),
-                Event::Else { choices } => {
-                    choices.iter().for_each(|c| used(&mut this, c.then, None));
-                    choices.iter().for_each(|c| {
-                        this.global[c.var.index()] = true;
-                        defined[c.var.index()] = at;
-                    });
-                }
-                Event::EndIf { choices } => choices.iter().for_each(|c| used(&mut this, c.otherwise, None)),
-            }
-            this.depth.push(depth);
+/// The stretches of a kernel, and how many events there are.
+fn stretches(kernel: &Kernel) -> (Vec<Stretch<'_>>, usize) {
+    let mut n_events = 0;
+    let number = |n_events: usize| u32::try_from(n_events + 1).unwrap_or(NEVER);
+    let stretch = |part| match part {
+        Part::Block(instrs) => {
+            let first = number(n_events);
+            n_events += instrs.len();
+            Stretch::Block(first, instrs)
         }
-        this.calls.push(called);
-        this
+        Part::Event(event) => {
+            n_events += 1;
+            Stretch::Control(number(n_events - 1), event)
+        }
+    };
+    let stretches = parts(&kernel.body).map(stretch).collect();
+    (stretches, n_events)
+}
+
+impl<'k> Plan<'k> {
+    pub(super) fn new(kernel: &'k Kernel, level: Level) -> Result<Self, Diagnostic> {
+        let (stretches, n_events) = stretches(kernel);
+        if n_events >= NEVER as usize {
+            return Err(Diagnostic::limitation("the kernel has more than 4294967294 statements"));
+        }
+        let (kinds, facts) = kinds(kernel, &stretches);
+        let (next, lazy) = next_uses(kernel, n_events, &stretches, &kinds);
+        let mut words = Words::new(kernel);
+        let has_calls = facts.calls > 0;
+        let n_regs = kernel.regs.len();
+        let (loops, first_home, first_pointer, assigned): (_, _, _, Assigned) = if is_straight(&stretches, &kinds) {
+            let mut homes = Homes::of_pointers_only(n_regs, n_events, facts.calls);
+            let first_pointer = homes.pointers(&facts.accesses);
+            (BTreeMap::new(), n_regs, first_pointer, homes.assign(level, has_calls, &mut words))
+        } else {
+            let events = events(&kernel.body);
+            let lives = Liveness::new(n_regs, &events);
+            let survey = Survey::new(kernel, &events, &kinds);
+            let mut homes = Homes::new(n_regs, n_events, &kinds, &lives, &survey);
+            let loops = homes.loops(&events, &lives, &survey, &kept_addresses(&events, &lives));
+            let first_pointer = homes.pointers(&survey.buffer_weight);
+            (loops, 0, first_pointer, homes.assign(level, has_calls, &mut words))
+        };
+        let mut this = Self {
+            stretches,
+            n_events,
+            kinds,
+            homes: assigned.homes,
+            first_home,
+            next,
+            lazy,
+            facts,
+            loops,
+            first_pointer,
+            n_slots: assigned.n_slots,
+            words,
+            pinned: assigned.pinned,
+            has_calls,
+            fragile_pointers: Vec::new(),
+        };
+        let is_fragile = |b: &BufferId| matches!(this.pointer(*b), Home::Gpr(g) if !survives_calls(g));
+        this.fragile_pointers = kernel.buffers.ids().filter(is_fragile).collect();
+        Ok(this)
     }
 }
 
-fn first_stores(kernel: &Kernel, events: &[Event<'_>]) -> Vec<u32> {
-    let mut first = vec![NEVER; kernel.buffers.len()];
-    for (at, event) in (1u32..).zip(events) {
-        let (Event::Instr(Instr::Store { buffer, .. }) | Event::Copy { to: (buffer, _), .. }) = event else { continue };
-        first[buffer.index()] = first[buffer.index()].min(at);
-    }
-    first
+/// Whether there is no control, and no integer: then all values are local, and nothing differs from point to point but
+/// numbers and truth values.
+fn is_straight(stretches: &[Stretch<'_>], kinds: &[Kind]) -> bool {
+    stretches.iter().all(|s| matches!(s, Stretch::Block(..))) && !kinds.contains(&Kind::Int)
 }
 
 /// See [`Plan::next`] and [`Plan::lazy`]. One walk backwards.
-fn next_uses(kernel: &Kernel, events: &[Event<'_>], kinds: &[Kind]) -> (Vec<u32>, Vec<bool>) {
-    let mut reversed: Vec<u32> = Vec::with_capacity(3 * events.len());
-    let mut lazy = vec![false; events.len() + 1];
+fn next_uses(kernel: &Kernel, n_events: usize, stretches: &[Stretch<'_>], kinds: &[Kind]) -> (Vec<u32>, Vec<bool>) {
+    let mut found: Vec<u32> = Vec::with_capacity(3 * n_events + 8);
+    let mut lazy = vec![false; n_events + 1];
     let mut next = vec![NEVER; kernel.regs.len()];
     // The end of the block, beyond which a use does not count.
     let mut end = NEVER;
     // Where the buffer is written next.
     let mut written = vec![NEVER; kernel.buffers.len()];
+    let is_input: Vec<bool> = kernel.buffers.as_slice().iter().map(|b| matches!(b.place, Place::Input(_))).collect();
     let mut seen: Vec<Reg> = Vec::new();
-    for (i, event) in events.iter().enumerate().rev() {
-        let at = i as u32 + 1;
-        let Event::Instr(instr) = event else {
-            end = at;
-            continue;
+    for stretch in stretches.iter().rev() {
+        let (first, instrs) = match stretch {
+            Stretch::Block(first, instrs) => (*first, *instrs),
+            Stretch::Control(at, _) => {
+                end = *at;
+                continue;
+            }
         };
         let inside = |use_at: u32| if use_at < end { use_at } else { NEVER };
-        if let Some(dst) = instr.dst()
-            && kinds[dst.index()] != Kind::Int
-        {
-            reversed.push(inside(next[dst.index()]));
-        }
-        seen.clear();
-        operands(instr, kinds, |r| seen.push(r));
-        for r in seen.iter().rev() {
-            reversed.push(inside(next[r.index()]));
-        }
-        for r in &seen {
-            next[r.index()] = at;
-        }
-        match instr {
-            Instr::Store { buffer, .. } => written[buffer.index()] = at,
-            Instr::Load { buffer, .. } => {
-                let input = matches!(kernel.buffers[*buffer].place, Place::Input(_));
-                lazy[at as usize] = input || inside(written[buffer.index()]) == NEVER;
-            }
-            _ => {}
-        }
-    }
-    reversed.reverse();
-    (reversed, lazy)
-}
-
-/// One place that is wanted.
-struct Wish {
-    /// From the first definition to the last use.
-    from: u32,
-    to: u32,
-    weight: u64,
-    kind: Kind,
-}
-
-struct Homes<'a> {
-    events: &'a [Event<'a>],
-    survey: &'a Survey,
-    lives: &'a Liveness,
-    wishes: Vec<Option<Wish>>,
-    /// Union-find: what shares a place.
-    leader: Vec<usize>,
-    buffer_weight: &'a [u64],
-}
-
-struct Assigned {
-    homes: Vec<Home>,
-    n_slots: u32,
-    pinned: u32,
-}
-
-pub(super) fn survives_calls(g: Gpr) -> bool {
-    [Gpr::RBX, Gpr::R12, Gpr::R13, Gpr::R14, Gpr::R15].contains(&g)
-}
-
-impl<'a> Homes<'a> {
-    fn new(kernel: &Kernel, events: &'a [Event<'a>], kinds: &[Kind], lives: &'a Liveness, survey: &'a Survey) -> Self {
-        let mut wishes: Vec<Option<Wish>> = Vec::with_capacity(kernel.regs.len());
-        for (i, kind) in kinds.iter().enumerate() {
-            let global = survey.global[i];
-            let wish = Wish { from: lives.def[i], to: lives.last[i], weight: survey.weight[i], kind: *kind };
-            wishes.push(global.then_some(wish));
-        }
-        let leader = (0..wishes.len()).collect();
-        let mut this = Self { events, survey, lives, wishes, leader, buffer_weight: &survey.buffer_weight };
-        for (a, b) in &survey.share {
-            this.unite(a.index(), b.index());
-        }
-        this
-    }
-
-    fn find(&mut self, mut i: usize) -> usize {
-        while self.leader[i] != i {
-            self.leader[i] = self.leader[self.leader[i]];
-            i = self.leader[i];
-        }
-        i
-    }
-
-    fn unite(&mut self, a: usize, b: usize) {
-        let (a, b) = (self.find(a), self.find(b));
-        if a == b {
-            return;
-        }
-        let Some(from) = self.wishes[a].take() else { return };
-        if let Some(into) = &mut self.wishes[b] {
-            into.from = into.from.min(from.from);
-            into.to = into.to.max(from.to);
-            into.weight += from.weight;
-        }
-        self.leader[a] = b;
-    }
-
-    fn number(&mut self, from: u32, to: u32, weight: u64) -> Number {
-        self.wishes.push(Some(Wish { from, to, weight, kind: Kind::Int }));
-        self.leader.push(self.leader.len());
-        self.wishes.len() - 1
-    }
-
-    /// The plans of all loops.
-    fn loops(&mut self, kept: &BTreeMap<u32, Vec<Poly<Reg>>>) -> BTreeMap<u32, LoopPlan> {
-        let mut plans = BTreeMap::new();
-        let uses = self.address_uses();
-        for (at, event) in (1u32..).zip(self.events) {
-            let index = match event {
-                Event::For { index, .. } => Some(*index),
-                Event::While { .. } => None,
-                _ => continue,
-            };
-            let end = self.lives.end_of_loop[at as usize];
-            let inner = weight(self.survey.depth[at as usize]);
-            let mut plan = LoopPlan { count: self.number(at, end, inner), ..LoopPlan::default() };
-            plan.counter = self.number(at, end, if index.is_some() { 0 } else { 2 * inner });
-            for address in kept.get(&at).into_iter().flatten() {
-                let slope = index.and_then(|i| address.split_linear(i)).map_or_else(Poly::zero, |(slope, _)| slope);
-                let accesses = uses.get(&(at, address)).copied().unwrap_or(0);
-                let place = self.number(at, end, inner * (accesses + 2));
-                let step = match slope.as_constant() {
-                    Some(k) => Step::Constant(k),
-                    None => Step::Number(self.number(at, end, inner), slope),
-                };
-                plan.kept.push((address.clone(), place, step));
-            }
-            plans.insert(at, plan);
-        }
-        plans
-    }
-
-    /// How often each address occurs directly in each loop.
-    fn address_uses(&self) -> BTreeMap<(u32, &'a Poly<Reg>), u64> {
-        let mut whole: BTreeMap<(u32, &'a Poly<Reg>), u64> = BTreeMap::new();
-        let mut open: Vec<u32> = Vec::new();
-        for (at, event) in (1u32..).zip(self.events) {
-            match event {
-                Event::For { .. } | Event::While { .. } => open.push(at),
-                Event::EndFor { .. } | Event::EndWhile { .. } => {
-                    open.pop();
-                }
-                Event::Instr(Instr::Load { at: address, .. } | Instr::Store { at: address, .. }) => {
-                    if let Some(begin) = open.last()
-                        && split_constant(address).1 == 0
-                    {
-                        *whole.entry((*begin, address)).or_insert(0) += 1;
+        for (i, instr) in instrs.iter().enumerate().rev() {
+            let at = first + i as u32;
+            match instr {
+                Instr::Op { dst, op, args } if op.is_numeric() => {
+                    found.push(inside(next[dst.index()]));
+                    match op.arity() {
+                        2 => {
+                            let [a, b, _] = args.map(Id::index);
+                            found.push(inside(next[b]));
+                            found.push(inside(next[a]));
+                            next[b] = at;
+                            next[a] = at;
+                        }
+                        1 => found.push(inside(std::mem::replace(&mut next[args[0].index()], at))),
+                        n => {
+                            args[..n].iter().rev().for_each(|r| found.push(inside(next[r.index()])));
+                            args[..n].iter().for_each(|r| next[r.index()] = at);
+                        }
                     }
+                    continue;
+                }
+                Instr::MulAdd { dst, args, .. } => {
+                    let [a, b, c] = args.map(Id::index);
+                    found.extend([dst.index(), c, b, a].map(|r| inside(next[r])));
+                    [a, b, c].into_iter().for_each(|r| next[r] = at);
+                    continue;
+                }
+                Instr::Store { buffer, .. } => written[buffer.index()] = at,
+                Instr::Load { buffer, .. } if !is_input[buffer.index()] => {
+                    lazy[at as usize] = inside(written[buffer.index()]) == NEVER;
                 }
                 _ => {}
             }
-        }
-        whole
-    }
-
-    /// A number for the pointer of each buffer; returns the first.
-    fn pointers(&mut self, kernel: &Kernel) -> Number {
-        let first = self.wishes.len();
-        let end = self.events.len() as u32 + 1;
-        for b in kernel.buffers.ids() {
-            self.number(0, end, self.buffer_weight[b.index()]);
-        }
-        first
-    }
-
-    fn assign(mut self, level: Level, words: &mut Words) -> Assigned {
-        let n = self.wishes.len();
-        let mut order: Vec<usize> = (0..n).filter(|i| self.wishes[*i].as_ref().is_some_and(|w| w.weight > 0)).collect();
-        let heft = |w: &Option<Wish>| w.as_ref().map_or(0, |w| w.weight);
-        order.sort_by(|a, b| heft(&self.wishes[*b]).cmp(&heft(&self.wishes[*a])).then(a.cmp(b)));
-        let mut vectors: Vec<(Xmm, Taken)> = vector_pool(level).map(|x| (x, Taken::default())).collect();
-        let pool = [
-            Gpr::RBX,
-            Gpr::RSI,
-            Gpr::RDI,
-            Gpr::R8,
-            Gpr::R9,
-            Gpr::R10,
-            Gpr::R11,
-            Gpr::R14,
-            Gpr::R15,
-            Gpr::R12,
-            Gpr::R13,
-        ];
-        let mut generals: Vec<(Gpr, Taken)> = pool.into_iter().map(|g| (g, Taken::default())).collect();
-        let mut homes = vec![Home::Local; n];
-        let mut pinned = 0u32;
-        for i in order {
-            let Some(wish) = &self.wishes[i] else { continue };
-            let calls = self.survey.calls[(wish.to as usize + 1).min(self.survey.calls.len() - 1)]
-                - self.survey.calls[wish.from as usize];
-            if wish.kind == Kind::Int {
-                let is_pointer = wish.from == 0 && wish.to as usize == self.events.len() + 1;
-                let free = generals.iter_mut().find(|(g, taken)| {
-                    (calls == 0 || survives_calls(*g) || (is_pointer && wish.weight > 2 * calls))
-                        && taken.is_free(wish.from, wish.to)
-                });
-                if let Some((g, taken)) = free {
-                    taken.take(wish.from, wish.to);
-                    homes[i] = Home::Gpr(*g);
-                }
-            } else if wish.kind == Kind::Real && wish.weight > 2 * calls {
-                let free = vectors.iter_mut().find(|(_, taken)| taken.is_free(wish.from, wish.to));
-                if let Some((x, taken)) = free {
-                    taken.take(wish.from, wish.to);
-                    pinned |= 1 << x.0;
-                    homes[i] = Home::Xmm(*x);
-                }
+            if let Some(dst) = instr.dst()
+                && kinds[dst.index()] != Kind::Int
+            {
+                found.push(inside(next[dst.index()]));
             }
+            seen.clear();
+            operands(instr, kinds, |r| seen.push(r));
+            found.extend(seen.iter().rev().map(|r| inside(next[r.index()])));
+            seen.iter().for_each(|r| next[r.index()] = at);
         }
-        let mut n_slots = 0;
-        for (home, wish) in homes.iter_mut().zip(&self.wishes) {
-            match wish {
-                Some(wish) if *home == Home::Local => {
-                    *home = if wish.kind == Kind::Int {
-                        Home::Word(words.take())
-                    } else {
-                        n_slots += 1;
-                        Home::Slot(n_slots - 1)
-                    };
-                }
-                _ => {}
-            }
-        }
-        for i in 0..n {
-            let leader = self.find(i);
-            homes[i] = homes[leader];
-        }
-        Assigned { homes, n_slots, pinned }
     }
-}
-
-/// The vector registers that globals may have.
-fn vector_pool(level: Level) -> impl Iterator<Item = Xmm> {
-    let (from, to) = match level {
-        Level::Avx2 => (8, 16),
-        Level::Avx512 => (10, 26),
-    };
-    (from..to).map(Xmm)
-}
-
-/// Where a register is taken: spans of events that do not overlap, by their begin.
-#[derive(Default)]
-struct Taken(BTreeMap<u32, u32>);
-
-impl Taken {
-    fn is_free(&self, from: u32, to: u32) -> bool {
-        self.0.range(..=to).next_back().is_none_or(|(_, end)| *end < from)
-    }
-
-    fn take(&mut self, from: u32, to: u32) {
-        self.0.insert(from, to);
-    }
+    (found, lazy)
 }
 
 /// Whether a batch can run in lanes: all integers are the same for all points, and none is in memory; truth
 /// values need not be.
 pub(super) fn fits_lanes(kernel: &Kernel) -> bool {
+    let (stretches, _) = stretches(kernel);
+    let (kinds, _) = kinds(kernel, &stretches);
+    if is_straight(&stretches, &kinds) {
+        return true;
+    }
     let events = events(&kernel.body);
-    let kinds = kinds(kernel, &events);
     let Some(varying) = chainrule_kernel::liveness::varying(kernel.regs.len(), &events) else { return false };
     let real = |b: BufferId| kernel.buffers[b].class == Class::Real;
     // What control, addresses and integer operators read are integers, so nothing else has to be asked of it.

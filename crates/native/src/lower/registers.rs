@@ -19,19 +19,50 @@ pub(super) enum Copy {
     Slot(u32),
     /// In its place as a global.
     Home(u32),
-    /// In the constants; its bits are those of an event's constant.
+    /// In the constants, by a number that the writer knows.
     Constant(u32),
-    /// Where the load of this event reads.
+    /// Where a load reads, by a number that the writer knows.
     Load(u32),
 }
 
+/// In 8 bytes, of which large code takes many.
 #[derive(Clone, Copy)]
 struct State {
     register: u8,
-    copy: Copy,
+    kind: u8,
+    number: u32,
+}
+
+impl State {
+    const NEW: Self = Self { register: NOWHERE, kind: 0, number: 0 };
+
+    #[inline]
+    fn copy(self) -> Copy {
+        match self.kind {
+            0 => Copy::None,
+            1 => Copy::Slot(self.number),
+            2 => Copy::Home(self.number),
+            3 => Copy::Constant(self.number),
+            _ => Copy::Load(self.number),
+        }
+    }
+
+    #[inline]
+    fn set_copy(&mut self, copy: Copy) {
+        (self.kind, self.number) = match copy {
+            Copy::None => (0, 0),
+            Copy::Slot(slot) => (1, slot),
+            Copy::Home(slot) => (2, slot),
+            Copy::Constant(number) => (3, number),
+            Copy::Load(number) => (4, number),
+        };
+    }
 }
 
 const NOWHERE: u8 = u8::MAX;
+
+/// A use as far away as is told apart.
+const FAR: u32 = (1 << 26) - 1;
 
 /// The registers and what they hold.
 pub(super) struct Registers {
@@ -60,7 +91,7 @@ impl Registers {
         let all = if n_registers == 32 { u32::MAX } else { (1 << n_registers) - 1 };
         let pool = all & !pinned;
         Self {
-            state: vec![State { register: NOWHERE, copy: Copy::None }; n_regs],
+            state: vec![State::NEW; n_regs],
             held: [Reg::new(0); 32],
             next: [NEVER; 32],
             pool,
@@ -84,12 +115,12 @@ impl Registers {
 
     #[inline]
     pub(super) fn copy(&self, r: Reg) -> Copy {
-        self.state[r.index()].copy
+        self.state[r.index()].copy()
     }
 
     #[inline]
     pub(super) fn set_copy(&mut self, r: Reg, copy: Copy) {
-        self.state[r.index()].copy = copy;
+        self.state[r.index()].set_copy(copy);
     }
 
     /// Keeps a register until [`Self::end`].
@@ -119,16 +150,14 @@ impl Registers {
 
     #[inline]
     fn victim(&self) -> Option<u8> {
-        let mut candidates = self.pool & !self.free & !self.locked;
-        let (mut best, mut furthest) = (None, 0);
-        while candidates != 0 {
-            let x = candidates.trailing_zeros() as u8;
-            candidates &= candidates - 1;
-            if best.is_none() || self.next[x as usize] > furthest {
-                (best, furthest) = (Some(x), self.next[x as usize]);
-            }
+        let candidates = self.pool & !self.free & !self.locked;
+        // Without a branch, which compilers make lanes of. Uses so far away that they do not fit are alike.
+        let mut best = 0;
+        for x in 0..32 {
+            let key = (self.next[x].min(FAR) << 5) as i32 | x as i32;
+            best = best.max(if candidates & 1 << x != 0 { key } else { -1 });
         }
-        best
+        (candidates != 0).then_some((best & 31) as u8)
     }
 
     /// A register for `r`, which is used next at `next`; the caller writes the spill first. `None` when all are
@@ -166,9 +195,9 @@ impl Registers {
         let old = self.held[x as usize];
         self.state[old.index()].register = NOWHERE;
         let mut spill = None;
-        if self.state[old.index()].copy == Copy::None {
+        if self.state[old.index()].kind == 0 {
             let slot = self.take_slot();
-            self.state[old.index()].copy = Copy::Slot(slot);
+            self.state[old.index()].set_copy(Copy::Slot(slot));
             spill = Some((Xmm(x), slot));
         }
         Some((Xmm(x), spill))
@@ -197,9 +226,9 @@ impl Registers {
             self.free |= 1 << state.register;
             self.state[r.index()].register = NOWHERE;
         }
-        if let Copy::Slot(slot) = state.copy {
+        if let Copy::Slot(slot) = state.copy() {
             self.ended_slots.push(slot);
-            self.state[r.index()].copy = Copy::None;
+            self.state[r.index()].set_copy(Copy::None);
         }
     }
 
@@ -233,9 +262,9 @@ impl Registers {
             let x = taken.trailing_zeros() as u8;
             taken &= taken - 1;
             let r = self.held[x as usize];
-            if self.state[r.index()].copy == Copy::None {
+            if self.state[r.index()].kind == 0 {
                 let slot = self.take_slot();
-                self.state[r.index()].copy = Copy::Slot(slot);
+                self.state[r.index()].set_copy(Copy::Slot(slot));
                 write(Xmm(x), slot);
             }
         }

@@ -3,17 +3,17 @@
 use super::frame::lanes;
 use super::plan::{Home, NEVER};
 use super::registers::{Copy, Spill};
-use super::{Result, Writer, no_register};
+use super::{Literal, Origin, Result, SCRATCH, Writer, no_register};
 use crate::asm::{Mem, Shape, Source, Xmm};
 use crate::level::Level;
-use chainrule_base::Id;
-use chainrule_kernel::{Event, Instr, Reg};
+use chainrule_base::{Id, Poly};
+use chainrule_kernel::{BufferId, Place, Reg};
 
-impl Writer<'_> {
+impl<'k> Writer<'k> {
     /// The next use after the current instruction of the next operand in order, then of what it defines.
     #[inline]
     pub(super) fn next_use(&mut self) -> u32 {
-        let next = self.plan.next.get(self.cursor).copied().unwrap_or(NEVER);
+        let next = self.plan.next(self.cursor).unwrap_or(NEVER);
         self.cursor += 1;
         next
     }
@@ -68,8 +68,8 @@ impl Writer<'_> {
     }
 
     fn load_copy(&mut self, x: Xmm, copy: Copy) -> Result<()> {
-        if let Copy::Constant(bits_of) = copy
-            && self.constant_at(bits_of) == 0
+        if let Copy::Constant(literal) = copy
+            && self.literals[literal as usize].bits == 0
         {
             self.asm.zero(x);
             return Ok(());
@@ -88,29 +88,33 @@ impl Writer<'_> {
             Copy::None => None,
             Copy::Slot(slot) | Copy::Home(slot) => Some(Source::Mem(self.frame.slot(slot))),
             Copy::Constant(at) => {
-                let bits = self.constant_at(at);
-                Some(self.constant(bits))
+                let Literal { bits, mut offset } = self.literals[at as usize];
+                if offset == Literal::NOWHERE {
+                    offset = self.constant_offset(bits);
+                    self.literals[at as usize].offset = offset;
+                }
+                Some(self.constant_source(offset))
             }
-            Copy::Load(at) => match self.plan.events[at as usize - 1] {
-                Event::Instr(Instr::Load { buffer, at, .. }) => Some(Source::Mem(self.address(*buffer, at)?)),
-                _ => None,
-            },
+            Copy::Load(at) => Some(Source::Mem(match self.origins[at as usize] {
+                Origin::Element(buffer, disp) => Mem::At { base: self.pointer(buffer, SCRATCH[1]), disp },
+                Origin::Load(buffer, at) => self.address(buffer, at)?,
+            })),
         })
     }
 
-    fn constant_at(&self, at: u32) -> u64 {
-        match self.plan.events[at as usize - 1] {
-            Event::Instr(Instr::Const { value, .. }) => value.to_bits(),
-            _ => f64::NAN.to_bits(),
+    /// The place of a constant for all lanes.
+    fn constant_offset(&mut self, bits: u64) -> u32 {
+        match (self.shape, self.level) {
+            (Shape::One, _) | (_, Level::Avx512) => self.asm.constant(bits),
+            (_, Level::Avx2) => self.asm.constant_block([bits; 4]),
         }
     }
 
     /// A constant for all lanes, as an operand of arithmetic.
-    pub(super) fn constant(&mut self, bits: u64) -> Source {
+    fn constant_source(&self, offset: u32) -> Source {
         match (self.shape, self.level) {
-            (Shape::One, _) => Source::Mem(Mem::Constant(self.asm.constant(bits))),
-            (_, Level::Avx512) => Source::Broadcast(Mem::Constant(self.asm.constant(bits))),
-            (_, Level::Avx2) => Source::Mem(Mem::Constant(self.asm.constant_block([bits; 4]))),
+            (Shape::One, _) | (_, Level::Avx2) => Source::Mem(Mem::Constant(offset)),
+            (_, Level::Avx512) => Source::Broadcast(Mem::Constant(offset)),
         }
     }
 
@@ -136,7 +140,7 @@ impl Writer<'_> {
 
     /// The register that `r` is to be written to: its own, or one for the block.
     pub(super) fn destination(&mut self, r: Reg, next: u32) -> Result<Xmm> {
-        match self.plan.homes[r.index()] {
+        match self.plan.home(r.index()) {
             Home::Xmm(x) => Ok(x),
             _ => self.take(r, next),
         }
@@ -144,7 +148,7 @@ impl Writer<'_> {
 
     /// After writing `r` to `x`.
     pub(super) fn defined(&mut self, r: Reg, x: Xmm, next: u32) {
-        match self.plan.homes[r.index()] {
+        match self.plan.home(r.index()) {
             Home::Slot(slot) => {
                 let mem = self.frame.slot(slot);
                 self.asm.store(self.shape, mem, x);
@@ -157,20 +161,24 @@ impl Writer<'_> {
         }
     }
 
-    pub(super) fn instr_load(&mut self, at: u32, dst: Reg, instr: &Instr) -> Result<()> {
-        let Instr::Load { buffer, at: address, .. } = instr else { return Ok(()) };
+    pub(super) fn instr_load(&mut self, at: u32, dst: Reg, buffer: BufferId, address: &'k Poly<Reg>) -> Result<()> {
         let next = self.next_use();
-        let home = self.plan.homes[dst.index()];
-        if home == Home::Local {
+        if self.plan.home(dst.index()) == Home::Local {
             if next == NEVER {
                 return Ok(());
             }
-            if self.plan.lazy[at as usize] && self.is_stable(address) {
-                self.registers.set_copy(dst, Copy::Load(at));
+            let is_input = matches!(self.kernel.buffers[buffer].place, Place::Input(_));
+            if (is_input || self.plan.lazy[at as usize]) && self.is_stable(address) {
+                let origin = match self.element(buffer, address)? {
+                    Some(disp) => Origin::Element(buffer, disp),
+                    None => Origin::Load(buffer, address),
+                };
+                self.registers.set_copy(dst, Copy::Load(self.origins.len() as u32));
+                self.origins.push(origin);
                 return Ok(());
             }
         }
-        let mem = self.address(*buffer, address)?;
+        let mem = self.address(buffer, address)?;
         // The address stays in scratch registers, which spilling does not touch.
         let x = self.destination(dst, next)?;
         self.asm.load(self.shape, x, mem);
@@ -178,14 +186,16 @@ impl Writer<'_> {
         Ok(())
     }
 
-    pub(super) fn instr_const(&mut self, at: u32, dst: Reg) -> Result<()> {
+    pub(super) fn instr_const(&mut self, dst: Reg, value: f64) -> Result<()> {
         let next = self.next_use();
-        if self.plan.homes[dst.index()] == Home::Local {
-            self.registers.set_copy(dst, Copy::Constant(at));
+        let copy = Copy::Constant(self.literals.len() as u32);
+        self.literals.push(Literal { bits: value.to_bits(), offset: Literal::NOWHERE });
+        if self.plan.home(dst.index()) == Home::Local {
+            self.registers.set_copy(dst, copy);
             return Ok(());
         }
         let x = self.destination(dst, next)?;
-        self.load_copy(x, Copy::Constant(at))?;
+        self.load_copy(x, copy)?;
         self.defined(dst, x, next);
         Ok(())
     }

@@ -14,27 +14,25 @@ use super::{Result, Writer};
 use crate::asm::{Shape, Xmm};
 use crate::level::Level;
 use chainrule_base::{Id, Poly};
-use chainrule_kernel::{BufferId, Event, Instr, Reg};
+use chainrule_kernel::{BufferId, Instr, Reg};
 
 /// Fewer stores are not worth looking at.
 const FEW: usize = 4;
 
 impl Writer<'_> {
-    /// Writes the stores of zero to known elements of one buffer that begin with event `at`; the last event that is
-    /// done, or 0 where there is no such run.
-    pub(super) fn zeros(&mut self, at: u32) -> Result<u32> {
+    /// Writes the stores of zero to known elements of one buffer that `instrs` begin with, the first of which has number
+    /// `at`; how many these are, or 0 where there is no such run.
+    pub(super) fn zeros(&mut self, at: u32, instrs: &[Instr]) -> Result<usize> {
         if self.shape != Shape::One {
             return Ok(0);
         }
-        let Some((value, buffer)) = self.zero_store(at) else { return Ok(0) };
+        let Some((value, buffer)) = instrs.first().and_then(|instr| self.zero_store(instr)) else { return Ok(0) };
         let mut elements: Vec<i64> = Vec::new();
-        let mut last = at;
-        for event in &self.plan.events[at as usize - 1..] {
-            match event {
-                Event::Instr(Instr::Store { buffer: b, at, value: v }) if *b == buffer && *v == value => {
+        for instr in instrs {
+            match instr {
+                Instr::Store { buffer: b, at, value: v } if *b == buffer && *v == value => {
                     let Some(element) = at.as_constant() else { break };
                     elements.push(element);
-                    last += 1;
                 }
                 _ => break,
             }
@@ -42,7 +40,7 @@ impl Writer<'_> {
         if elements.len() < FEW {
             return Ok(0);
         }
-        last -= 1;
+        let done = elements.len();
         let mut next = NEVER;
         for _ in &elements {
             next = self.next_use();
@@ -50,7 +48,7 @@ impl Writer<'_> {
         elements.sort_unstable();
         elements.dedup();
         let x = self.in_register(value, next)?;
-        let untouched = self.loops.is_empty() && self.plan.first_store[buffer.index()] == at;
+        let untouched = self.loops.is_empty() && self.plan.facts.first_store[buffer.index()] == at;
         let len = self.kernel.buffers[buffer].len.as_constant().filter(|_| untouched);
         let wide = if self.level == Level::Avx512 { Shape::Eight } else { Shape::Four };
         let width = lanes(wide) as i64;
@@ -68,7 +66,7 @@ impl Writer<'_> {
             rest = &rest[rest.partition_point(|element| *element < end)..];
         }
         self.release(value, next);
-        Ok(last)
+        Ok(done)
     }
 
     fn store_zero(&mut self, buffer: BufferId, start: i64, end: i64, shape: Shape, x: Xmm) -> Result<()> {
@@ -79,17 +77,12 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The value and the buffer, when event `at` stores +0 to a known element.
-    fn zero_store(&self, at: u32) -> Option<(Reg, BufferId)> {
-        let Event::Instr(Instr::Store { buffer, at, value }) = self.plan.events[at as usize - 1] else { return None };
+    /// The value and the buffer, when this stores +0 to a known element.
+    fn zero_store(&self, instr: &Instr) -> Option<(Reg, BufferId)> {
+        let Instr::Store { buffer, at, value } = instr else { return None };
+        let Copy::Constant(literal) = self.registers.copy(*value) else { return None };
         at.as_constant()?;
-        if self.plan.homes[value.index()] != Home::Local {
-            return None;
-        }
-        let Copy::Constant(made) = self.registers.copy(*value) else { return None };
-        match self.plan.events[made as usize - 1] {
-            Event::Instr(Instr::Const { value: zero, .. }) if zero.to_bits() == 0 => Some((*value, *buffer)),
-            _ => None,
-        }
+        let is_zero = self.literals[literal as usize].bits == 0 && self.plan.home(value.index()) == Home::Local;
+        is_zero.then_some((*value, *buffer))
     }
 }

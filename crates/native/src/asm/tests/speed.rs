@@ -12,7 +12,7 @@ fn best(level: Level, mut call: impl FnMut(&mut Assembler, usize)) -> (Duration,
     let runs = (0..7).map(|_| {
         let start = Instant::now();
         let mut asm = Assembler::new(level);
-        asm.reserve(8 * INSTRUCTIONS);
+        asm.reserve(8 * INSTRUCTIONS, 0);
         for i in 0..INSTRUCTIONS {
             call(&mut asm, i);
         }

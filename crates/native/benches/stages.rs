@@ -1,0 +1,127 @@
+//! What each stage from a scalar graph to running code costs: `cargo bench -p chainrule-native --bench stages`.
+//!
+//! Random straight lines of 100 to 1,000,000 operations, with a hundredth of sines and cosines. Times are ns an operation, each
+//! the least of many runs; what a stage makes is dropped in `drop`. A number as argument runs that size only, again and
+//! again, for a profiler.
+#![allow(clippy::unwrap_used)] // a program for people who work on Chainrule
+
+use chainrule_base::Name;
+use chainrule_graph::{Graph, NodeId, Semantics};
+use chainrule_kernel::{GraphPort, Kernel, contract, lower_graph, verify};
+use chainrule_native::{Options, Program};
+use chainrule_ops::Op;
+use chainrule_runtime::Layout;
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Xorshift (Marsaglia, 2003).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % bound as u64) as usize
+    }
+}
+
+/// About `n` operations on 32 inputs; results are what nothing else uses.
+fn program(n: usize) -> (Graph, Vec<NodeId>, Vec<NodeId>) {
+    let mut random = Random(88_172_645_463_325_252);
+    let mut g = Graph::new(Semantics::Algebraic);
+    let inputs: Vec<NodeId> = (0..32).map(|i| g.input(format!("x{i}"))).collect();
+    let mut values = inputs.clone();
+    let mut used = vec![false; 32];
+    for i in 0..(2 * n).div_ceil(5) {
+        let near = |random: &mut Random, values: &Vec<NodeId>| values.len() - 1 - random.below(values.len().min(100));
+        let (a, b) = (near(&mut random, &values), near(&mut random, &values));
+        used[a] = true;
+        let (p, q) = (values[a], values[b]);
+        let c = g.constant(0.25 + 0.25 * (i % 10_007) as f64 / 10_007.0);
+        let value = match random.below(100) {
+            0 => g.apply(if i % 2 == 0 { Op::Sin } else { Op::Cos }, &[p]),
+            k => {
+                used[b] = true;
+                match k % 3 {
+                    0 => {
+                        let sum = g.add(p, q);
+                        g.mul(sum, c)
+                    }
+                    1 => {
+                        let product = g.mul(p, q);
+                        g.sub(product, c)
+                    }
+                    _ => {
+                        let half = g.constant(0.5);
+                        let (p, q) = (g.mul(p, c), g.mul(q, half));
+                        g.add(p, q)
+                    }
+                }
+            }
+        };
+        values.push(value);
+        used.push(false);
+    }
+    let results = values.into_iter().zip(used).skip(32).filter(|(_, used)| !used).map(|(v, _)| v).collect();
+    (g, inputs, results)
+}
+
+const STAGES: [&str; 7] = ["lower", "fuse", "layout", "compile", "drop", "sum", "of it verify"];
+
+fn main() {
+    let only: Option<usize> = std::env::args().skip(1).find_map(|a| a.parse().ok());
+    println!("{:>10} {:>8}  {}", "nodes", "kernel", STAGES.map(|s| format!("{s:>12}")).join(""));
+    for n in [100, 1_000, 10_000, 100_000, 1_000_000] {
+        if only.is_some_and(|only| only != n) {
+            continue;
+        }
+        let (graph, inputs, results) = program(n);
+        let port = |name: &str, nodes: &[NodeId]| GraphPort {
+            name: Name::new(name),
+            shape: vec![nodes.len() as i64],
+            nodes: nodes.to_vec(),
+        };
+        let (inputs, outputs) = ([port("x", &inputs)], [port("y", &results)]);
+        let mut times: [Vec<Duration>; 7] = Default::default();
+        let begin = Instant::now();
+        let (mut ops, mut instrs) = (0, 0);
+        let seconds = if only.is_some() { 5 } else { 2 };
+        while times[0].len() < 5 || begin.elapsed() < Duration::from_secs(seconds) {
+            let start = Instant::now();
+            let mut kernel: Kernel = lower_graph("f", &graph, &inputs, &outputs).unwrap();
+            let lowered = Instant::now();
+            let fused = contract(&mut kernel);
+            let contracted = Instant::now();
+            let layout = Layout::new(&kernel);
+            let laid_out = Instant::now();
+            let kernel = Arc::new(kernel);
+            let made = Program::with_layout(kernel.clone(), layout, &Options::default()).unwrap();
+            let compiled = Instant::now();
+            if only.is_none() {
+                instrs = kernel.regs.len();
+                ops = graph.len() - graph.ids().filter(|n| graph.args(*n).is_empty()).count();
+            }
+            drop((black_box(made), fused));
+            let kernel = Arc::into_inner(kernel).unwrap();
+            let before_drop = Instant::now();
+            if only.is_none() {
+                black_box(verify(&kernel)).unwrap();
+            }
+            let verified = Instant::now();
+            drop(kernel);
+            let end = Instant::now();
+            let drops = (end - verified) + (before_drop - compiled);
+            let all = [lowered - start, contracted - lowered, laid_out - contracted, compiled - laid_out, drops];
+            let sum = all.iter().sum();
+            for (all, time) in times.iter_mut().zip(all.into_iter().chain([sum, verified - before_drop])) {
+                all.push(time);
+            }
+        }
+        let ns =
+            |times: &Vec<Duration>| times.iter().min().map_or(0.0, Duration::as_secs_f64) * 1e9 / ops.max(1) as f64;
+        let shown: Vec<String> = times.iter().map(|t| format!("{:>12.1}", ns(t))).collect();
+        println!("{ops:>10} {instrs:>8}  {}", shown.join(""));
+    }
+}

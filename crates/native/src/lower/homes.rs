@@ -1,0 +1,397 @@
+//! Where values live that outlive their block: globals.
+//!
+//! In: what uses what, from where to where it lives. Out: a place for each, a register or a part of the frame, for its
+//! whole life.
+//!
+//! Globals compete for registers by their weight, the number of accesses with each level of loops counted
+//! eightfold, less what saving them around calls costs. What a loop carries shares its place with what it
+//! becomes next, where the old value is not needed any more when the new one is made.
+
+use super::frame::Words;
+use super::plan::{Home, Kind, LoopPlan, Number, Step, calls};
+use crate::asm::{Gpr, Xmm};
+use crate::level::Level;
+use chainrule_base::{Id, Poly};
+use chainrule_kernel::addresses::split_constant;
+use chainrule_kernel::{Event, Instr, Kernel, Liveness, Reg};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What one walk forwards finds.
+pub(super) struct Survey {
+    /// Whether it is used outside of the block that defines it.
+    global: Vec<bool>,
+    /// Accesses, those in loops counted more. For globals only it is looked at.
+    weight: Vec<u64>,
+    /// Weight of the accesses to each buffer.
+    pub buffer_weight: Vec<u64>,
+    /// Loop depth of each event.
+    depth: Vec<u8>,
+    /// Weight of the calls before each event.
+    calls: Vec<u64>,
+    /// Pairs of `next` and `var` of a loop that may share a place.
+    share: Vec<(Reg, Reg)>,
+    /// The last use so far of each register, and the block that defines it.
+    last_use: Vec<u32>,
+    block_of: Vec<u32>,
+}
+
+fn weight(depth: u8) -> u64 {
+    1 << (3 * u32::from(depth.min(8)))
+}
+
+impl Survey {
+    pub(super) fn new(kernel: &Kernel, events: &[Event<'_>], kinds: &[Kind]) -> Self {
+        let n = kernel.regs.len();
+        let mut this = Self {
+            global: kinds.iter().map(|k| *k == Kind::Int).collect(),
+            weight: vec![0; n],
+            buffer_weight: vec![0; kernel.buffers.len()],
+            depth: Vec::with_capacity(events.len() + 1),
+            calls: Vec::with_capacity(events.len() + 2),
+            share: Vec::new(),
+            last_use: vec![0; n],
+            block_of: vec![0; n],
+        };
+        let (mut block, mut depth, mut called) = (0u32, 0u8, 0u64);
+        let mut defined = vec![0u32; n];
+        let mut opened: Vec<u32> = Vec::new();
+        this.depth.push(0);
+        this.calls.push(0);
+        for (at, event) in (1u32..).zip(events) {
+            this.calls.push(called);
+            if !matches!(event, Event::Instr(_)) {
+                block += 1;
+            }
+            let heft = weight(depth);
+            let used = |this: &mut Self, r: Reg, block: Option<u32>| {
+                this.last_use[r.index()] = at;
+                this.weight[r.index()] += heft;
+                if block != Some(this.block_of[r.index()]) {
+                    this.global[r.index()] = true;
+                }
+            };
+            match event {
+                Event::Instr(instr) => {
+                    instr.for_each_use(|r| used(&mut this, r, Some(block)));
+                    if let Some(dst) = instr.dst() {
+                        this.block_of[dst.index()] = block;
+                        defined[dst.index()] = at;
+                        this.weight[dst.index()] += heft;
+                    }
+                    if let Instr::Load { buffer, .. } | Instr::Store { buffer, .. } = instr {
+                        this.buffer_weight[buffer.index()] += heft;
+                    }
+                    if calls(instr) {
+                        called += heft;
+                    }
+                }
+                Event::Copy { to, from, len } => {
+                    for poly in [&to.1, &from.1, *len] {
+                        poly.terms().flat_map(|(m, _)| m).for_each(|r| used(&mut this, *r, None));
+                    }
+                    called += heft;
+                }
+                Event::For { count: poly, carried, .. } | Event::While { limit: poly, carried } => {
+                    poly.terms().flat_map(|(m, _)| m).for_each(|r| used(&mut this, *r, None));
+                    carried.iter().for_each(|c| used(&mut this, c.init, None));
+                    carried.iter().for_each(|c| {
+                        this.global[c.var.index()] = true;
+                        defined[c.var.index()] = at;
+                    });
+                    if let Event::For { index, .. } = event {
+                        this.global[index.index()] = true;
+                        defined[index.index()] = at;
+                    }
+                    opened.push(at);
+                    depth = depth.saturating_add(1);
+                }
+                Event::EndFor { carried, .. } | Event::EndWhile { carried } => {
+                    let begin = opened.pop().unwrap_or(0);
+                    let mut shared = BTreeSet::new();
+                    for c in *carried {
+                        let is_read = carried.iter().any(|other| other.next == c.var);
+                        if !is_read
+                            && defined[c.next.index()] > begin
+                            && this.last_use[c.var.index()] <= defined[c.next.index()]
+                            && kinds[c.var.index()] == kinds[c.next.index()]
+                            && shared.insert(c.next)
+                        {
+                            this.share.push((c.next, c.var));
+                        }
+                    }
+                    carried.iter().for_each(|c| used(&mut this, c.next, None));
+                    depth = depth.saturating_sub(1);
+                }
+                Event::Test { holds, .. } => used(&mut this, *holds, None),
+                Event::If { condition } => used(&mut this, *condition, None),
+                Event::Else { choices } => {
+                    choices.iter().for_each(|c| used(&mut this, c.then, None));
+                    choices.iter().for_each(|c| {
+                        this.global[c.var.index()] = true;
+                        defined[c.var.index()] = at;
+                    });
+                }
+                Event::EndIf { choices } => choices.iter().for_each(|c| used(&mut this, c.otherwise, None)),
+            }
+            this.depth.push(depth);
+        }
+        this.calls.push(called);
+        this
+    }
+}
+
+/// One place that is wanted.
+struct Wish {
+    /// From the first definition to the last use.
+    from: u32,
+    to: u32,
+    weight: u64,
+    kind: Kind,
+}
+
+/// The places that are wanted, and by whom.
+pub(super) struct Homes<'a> {
+    n_events: usize,
+    /// The number of the first wish.
+    first: Number,
+    wishes: Vec<Option<Wish>>,
+    /// Union-find: what shares a place.
+    leader: Vec<usize>,
+    /// Weight of the calls before each event.
+    calls: Cow<'a, [u64]>,
+}
+
+/// The places, from the first wish on.
+pub(super) struct Assigned {
+    pub homes: Vec<Home>,
+    pub n_slots: u32,
+    pub pinned: u32,
+}
+
+pub(super) fn survives_calls(g: Gpr) -> bool {
+    [Gpr::RBX, Gpr::R12, Gpr::R13, Gpr::R14, Gpr::R15].contains(&g)
+}
+
+impl<'a> Homes<'a> {
+    /// The wishes of registers.
+    pub(super) fn new(n_regs: usize, n_events: usize, kinds: &[Kind], lives: &Liveness, survey: &'a Survey) -> Self {
+        let mut wishes: Vec<Option<Wish>> = Vec::with_capacity(n_regs);
+        for (i, kind) in kinds.iter().enumerate() {
+            let global = survey.global[i];
+            let wish = Wish { from: lives.def[i], to: lives.last[i], weight: survey.weight[i], kind: *kind };
+            wishes.push(global.then_some(wish));
+        }
+        let leader = (0..wishes.len()).collect();
+        let mut this = Self { n_events, first: 0, wishes, leader, calls: Cow::Borrowed(&survey.calls) };
+        for (a, b) in &survey.share {
+            this.unite(a.index(), b.index());
+        }
+        this
+    }
+
+    /// No wishes of registers.
+    pub(super) fn of_pointers_only(n_regs: usize, n_events: usize, calls: u64) -> Self {
+        Self {
+            n_events,
+            first: n_regs,
+            wishes: Vec::new(),
+            leader: Vec::new(),
+            // Pointers live from the begin to the end.
+            calls: Cow::Owned(vec![0, calls]),
+        }
+    }
+
+    fn find(&mut self, mut i: usize) -> usize {
+        while self.leader[i] != i {
+            self.leader[i] = self.leader[self.leader[i]];
+            i = self.leader[i];
+        }
+        i
+    }
+
+    fn unite(&mut self, a: usize, b: usize) {
+        let (a, b) = (self.find(a), self.find(b));
+        if a == b {
+            return;
+        }
+        let Some(from) = self.wishes[a].take() else { return };
+        if let Some(into) = &mut self.wishes[b] {
+            into.from = into.from.min(from.from);
+            into.to = into.to.max(from.to);
+            into.weight += from.weight;
+        }
+        self.leader[a] = b;
+    }
+
+    fn number(&mut self, from: u32, to: u32, weight: u64) -> Number {
+        self.wishes.push(Some(Wish { from, to, weight, kind: Kind::Int }));
+        self.leader.push(self.leader.len());
+        self.first + self.wishes.len() - 1
+    }
+
+    /// The plans of all loops.
+    pub(super) fn loops(
+        &mut self,
+        events: &[Event<'_>],
+        lives: &Liveness,
+        survey: &Survey,
+        kept: &BTreeMap<u32, Vec<Poly<Reg>>>,
+    ) -> BTreeMap<u32, LoopPlan> {
+        let mut plans = BTreeMap::new();
+        let uses = address_uses(events);
+        for (at, event) in (1u32..).zip(events) {
+            let index = match event {
+                Event::For { index, .. } => Some(*index),
+                Event::While { .. } => None,
+                _ => continue,
+            };
+            let end = lives.end_of_loop[at as usize];
+            let inner = weight(survey.depth[at as usize]);
+            let mut plan = LoopPlan { count: self.number(at, end, inner), ..LoopPlan::default() };
+            plan.counter = self.number(at, end, if index.is_some() { 0 } else { 2 * inner });
+            for address in kept.get(&at).into_iter().flatten() {
+                let slope = index.and_then(|i| address.split_linear(i)).map_or_else(Poly::zero, |(slope, _)| slope);
+                let accesses = uses.get(&(at, address)).copied().unwrap_or(0);
+                let place = self.number(at, end, inner * (accesses + 2));
+                let step = match slope.as_constant() {
+                    Some(k) => Step::Constant(k),
+                    None => Step::Number(self.number(at, end, inner), slope),
+                };
+                plan.kept.push((address.clone(), place, step));
+            }
+            plans.insert(at, plan);
+        }
+        plans
+    }
+
+    /// A number for the pointer of each buffer, by the weight of its accesses; returns the first.
+    pub(super) fn pointers(&mut self, weights: &[u64]) -> Number {
+        let first = self.first + self.wishes.len();
+        let end = self.n_events as u32 + 1;
+        for weight in weights {
+            self.number(0, end, *weight);
+        }
+        first
+    }
+
+    /// Hands out places, those of registers to what weighs most.
+    pub(super) fn assign(mut self, level: Level, has_calls: bool, words: &mut Words) -> Assigned {
+        let n = self.wishes.len();
+        let mut order: Vec<usize> = (0..n).filter(|i| self.wishes[*i].as_ref().is_some_and(|w| w.weight > 0)).collect();
+        let heft = |w: &Option<Wish>| w.as_ref().map_or(0, |w| w.weight);
+        order.sort_by(|a, b| heft(&self.wishes[*b]).cmp(&heft(&self.wishes[*a])).then(a.cmp(b)));
+        let mut vectors: Vec<(Xmm, Taken)> = vector_pool(level).map(|x| (x, Taken::default())).collect();
+        let pool: &[Gpr] = match (has_calls, self.n_events < SHORT) {
+            (true, _) => &CALLING,
+            (false, true) => &SHORT_LEAF,
+            (false, false) => &LEAF,
+        };
+        let mut generals: Vec<(Gpr, Taken)> = pool.iter().map(|g| (*g, Taken::default())).collect();
+        let mut homes = vec![Home::Local; n];
+        let mut pinned = 0u32;
+        for i in order {
+            let Some(wish) = &self.wishes[i] else { continue };
+            let calls = self.calls[(wish.to as usize + 1).min(self.calls.len() - 1)] - self.calls[wish.from as usize];
+            if wish.kind == Kind::Int {
+                let is_pointer = wish.from == 0 && wish.to as usize == self.n_events + 1;
+                let free = generals.iter_mut().find(|(g, taken)| {
+                    (calls == 0 || survives_calls(*g) || (is_pointer && wish.weight > 2 * calls))
+                        && taken.is_free(wish.from, wish.to)
+                });
+                if let Some((g, taken)) = free {
+                    taken.take(wish.from, wish.to);
+                    homes[i] = Home::Gpr(*g);
+                }
+            } else if wish.kind == Kind::Real && wish.weight > 2 * calls {
+                let free = vectors.iter_mut().find(|(_, taken)| taken.is_free(wish.from, wish.to));
+                if let Some((x, taken)) = free {
+                    taken.take(wish.from, wish.to);
+                    pinned |= 1 << x.0;
+                    homes[i] = Home::Xmm(*x);
+                }
+            }
+        }
+        let mut n_slots = 0;
+        for (home, wish) in homes.iter_mut().zip(&self.wishes) {
+            match wish {
+                Some(wish) if *home == Home::Local => {
+                    *home = if wish.kind == Kind::Int {
+                        Home::Word(words.take())
+                    } else {
+                        n_slots += 1;
+                        Home::Slot(n_slots - 1)
+                    };
+                }
+                _ => {}
+            }
+        }
+        for i in 0..n {
+            let leader = self.find(i);
+            homes[i] = homes[leader];
+        }
+        Assigned { homes, n_slots, pinned }
+    }
+}
+
+/// The general registers that globals may have, the first preferred: in code with calls those that survive them, and
+/// those with short names.
+const CALLING: [Gpr; 11] =
+    [Gpr::RBX, Gpr::RSI, Gpr::RDI, Gpr::R8, Gpr::R9, Gpr::R10, Gpr::R11, Gpr::R14, Gpr::R15, Gpr::R12, Gpr::R13];
+
+/// In code without calls, where `rdi` is the frame's.
+const LEAF: [Gpr; 11] =
+    [Gpr::RSI, Gpr::RBX, Gpr::RBP, Gpr::R8, Gpr::R9, Gpr::R10, Gpr::R11, Gpr::R14, Gpr::R15, Gpr::R12, Gpr::R13];
+
+/// The same where saving a register costs more than a longer name: those first that need not be saved.
+const SHORT_LEAF: [Gpr; 11] =
+    [Gpr::RSI, Gpr::R8, Gpr::R9, Gpr::R10, Gpr::R11, Gpr::RBX, Gpr::RBP, Gpr::R14, Gpr::R15, Gpr::R12, Gpr::R13];
+
+/// Code of fewer events is short.
+const SHORT: usize = 512;
+
+/// The vector registers that globals may have.
+fn vector_pool(level: Level) -> impl Iterator<Item = Xmm> {
+    let (from, to) = match level {
+        Level::Avx2 => (8, 16),
+        Level::Avx512 => (10, 26),
+    };
+    (from..to).map(Xmm)
+}
+
+/// Where a register is taken: spans of events that do not overlap, by their begin.
+#[derive(Default)]
+struct Taken(BTreeMap<u32, u32>);
+
+impl Taken {
+    fn is_free(&self, from: u32, to: u32) -> bool {
+        self.0.range(..=to).next_back().is_none_or(|(_, end)| *end < from)
+    }
+
+    fn take(&mut self, from: u32, to: u32) {
+        self.0.insert(from, to);
+    }
+}
+
+/// How often each address occurs directly in each loop.
+fn address_uses<'a>(events: &[Event<'a>]) -> BTreeMap<(u32, &'a Poly<Reg>), u64> {
+    let mut whole: BTreeMap<(u32, &'a Poly<Reg>), u64> = BTreeMap::new();
+    let mut open: Vec<u32> = Vec::new();
+    for (at, event) in (1u32..).zip(events) {
+        match event {
+            Event::For { .. } | Event::While { .. } => open.push(at),
+            Event::EndFor { .. } | Event::EndWhile { .. } => {
+                open.pop();
+            }
+            Event::Instr(Instr::Load { at: address, .. } | Instr::Store { at: address, .. }) => {
+                if let Some(begin) = open.last()
+                    && split_constant(address).1 == 0
+                {
+                    *whole.entry((*begin, address)).or_insert(0) += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+    whole
+}
