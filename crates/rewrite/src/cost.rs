@@ -72,11 +72,21 @@ pub(crate) fn expr<'a>(expr: &Expr, ty: &impl Fn(chainrule_ir::VarId) -> &'a Typ
         },
         Expr::Array(elements) => elements.len() as f64,
         Expr::Build { size, body, .. } => estimate(size) * (of(body) + 1.0 + stored(body)),
-        Expr::Sum { count, body, .. } => estimate(count) * (of(body) + 1.0 + words(ty(body.result))),
+        Expr::Sum { count, body, .. } => estimate(count) * (of(body) + 1.0 + added(body, ty)),
         Expr::Fold { count, body, .. } | Expr::Loop { count, body, .. } => estimate(count) * (of(body) + 1.0),
         Expr::While { condition, body, .. } => WHILE_STEPS * (of(condition) + of(body) + 1.0),
         Expr::If { then, otherwise, .. } => 1.0 + of(then).max(of(otherwise)),
         Expr::Jvp { body, .. } | Expr::Vjp { body, .. } => 3.0 * of(body),
+    }
+}
+
+// What adding the result of `block` to a sum costs: what is sparse is added where it is not zero, what a loop makes
+// while it is made.
+fn added<'a>(block: &Block, ty: &impl Fn(chainrule_ir::VarId) -> &'a Type) -> f64 {
+    match crate::walk::bound_in(block, block.result) {
+        Some(Expr::OneHot { .. } | Expr::Build { .. } | Expr::Sum { .. } | Expr::Zero) => 0.0,
+        Some(Expr::If { .. } | Expr::Plus(..)) if *ty(block.result) != Type::Double => 1.0,
+        _ => words(ty(block.result)),
     }
 }
 

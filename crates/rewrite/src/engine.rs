@@ -11,7 +11,7 @@
 use crate::rebuild::{Plan, rebuild};
 use crate::report::{PassReport, Report, StopReason};
 use crate::rules::{self, Settings};
-use crate::{cost, fusion, live};
+use crate::{cost, fusion, live, merge};
 use chainrule_ir::{Function, alpha_equal};
 
 /// How many applications of rules one function is given by default.
@@ -69,7 +69,11 @@ pub const KEEP: &[Pass] = &[Pass {
 }];
 
 /// What comes at the end.
-pub const LAST: &[Pass] = &[Pass { name: "settle", does: "as fuse, but nothing is taken apart any more", run: settle }];
+pub const LAST: &[Pass] = &[
+    Pass { name: "settle", does: "as fuse, but nothing is taken apart any more", run: settle },
+    Pass { name: "merge", does: "loops of one count that share work become one", run: merge },
+    Pass { name: "tidy", does: "as settle: what is left over goes", run: settle },
+];
 
 /// What passes have in common.
 struct Run {
@@ -175,11 +179,11 @@ fn expand(function: &Function, run: &mut Run) {
 }
 
 fn settle(function: &Function, run: &mut Run) {
-    once(function, run, false, true);
-    // What was fused last is dead now.
-    if let Some(result) = run.result.take() {
-        once(&result, run, false, false);
-    }
+    pass(function, run, Todo { fuse: true, ..Todo::default() });
+}
+
+fn merge(function: &Function, run: &mut Run) {
+    pass(function, run, Todo { merge: true, ..Todo::default() });
 }
 
 fn once(function: &Function, run: &mut Run, split: bool, fuse: bool) {
@@ -192,9 +196,10 @@ struct Todo {
     split: bool,
     fuse: bool,
     expand: bool,
+    merge: bool,
 }
 
-fn pass(function: &Function, run: &mut Run, Todo { split, fuse, expand }: Todo) {
+fn pass(function: &Function, run: &mut Run, Todo { split, fuse, expand, merge }: Todo) {
     let off = |name: &str| run.options.disabled.iter().any(|disabled| disabled == name);
     let settings = Settings {
         enabled: rules::all()
@@ -218,5 +223,8 @@ fn pass(function: &Function, run: &mut Run, Todo { split, fuse, expand }: Todo) 
     }
     run.applied[rules::DEAD] += plan.dead.len() as u64;
     run.applied[rules::FIELDS] += plan.fields.len() as u64;
+    let sorted = if merge && !off("merge") { Some(merge::analyse(function, &mut plan)) } else { None };
+    run.applied[rules::MERGE] += plan.merged.len() as u64;
+    let function = sorted.as_ref().unwrap_or(function);
     run.result = Some(rebuild(function, &settings, &plan, &mut run.applied, &mut run.left));
 }

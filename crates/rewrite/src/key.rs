@@ -13,16 +13,33 @@ use rustc_hash::FxHashMap;
 pub(crate) type Key = Vec<u64>;
 
 const BOUND: u64 = 1 << 40;
+/// Numbers that are given from outside are smaller.
+const KNOWN: u64 = 1 << 33;
 
 struct Writer<'a> {
     vars: &'a Arena<VarId, Var>,
     out: Key,
     bound: FxHashMap<VarId, u64>,
+    next: u64,
+}
+
+impl<'a> Writer<'a> {
+    fn new(vars: &'a Arena<VarId, Var>) -> Self {
+        Self { vars, out: Vec::with_capacity(8), bound: FxHashMap::default(), next: 0 }
+    }
 }
 
 /// The key of `expr`, whose variable has type `ty`; `vars` tells the types of others.
 pub(crate) fn key(vars: &Arena<VarId, Var>, expr: &Expr, ty: &Type) -> Key {
-    let mut writer = Writer { vars, out: Vec::with_capacity(8), bound: FxHashMap::default() };
+    let mut writer = Writer::new(vars);
+    writer.expr(expr);
+    writer.ty(ty);
+    writer.out
+}
+
+/// As [`key`], where variables are `known` by numbers: the same for variables that are worth the same.
+pub(crate) fn key_knowing(vars: &Arena<VarId, Var>, expr: &Expr, ty: &Type, known: &FxHashMap<VarId, u64>) -> Key {
+    let mut writer = Writer { bound: known.clone(), next: KNOWN, ..Writer::new(vars) };
     writer.expr(expr);
     writer.ty(ty);
     writer.out
@@ -30,7 +47,7 @@ pub(crate) fn key(vars: &Arena<VarId, Var>, expr: &Expr, ty: &Type) -> Key {
 
 /// The key of `block`, whose result has type `ty`.
 pub(crate) fn block(vars: &Arena<VarId, Var>, block: &Block, ty: &Type) -> Key {
-    let mut writer = Writer { vars, out: Vec::with_capacity(8), bound: FxHashMap::default() };
+    let mut writer = Writer::new(vars);
     writer.block(block);
     writer.ty(ty);
     writer.out
@@ -55,8 +72,8 @@ impl Writer<'_> {
     }
 
     fn bind(&mut self, var: VarId) {
-        let number = self.bound.len() as u64;
-        self.bound.insert(var, number);
+        self.bound.insert(var, self.next);
+        self.next += 1;
     }
 
     fn size(&mut self, size: &Size) {

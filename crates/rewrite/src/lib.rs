@@ -36,6 +36,7 @@
 //! | `rebuild` | a function written anew: rules, common subexpressions, hoisting |
 //! | [`live`] | what is used, to the field |
 //! | [`fusion`] | which arrays vanish, by cost |
+//! | [`merge`] | which loops become one |
 //! | [`cost`] | what a program costs |
 //! | `ranges` | what is known of integers |
 //! | `key` | expressions equal up to names |
@@ -48,6 +49,7 @@ pub mod engine;
 pub mod fusion;
 mod key;
 pub mod live;
+pub mod merge;
 mod ranges;
 mod rebuild;
 pub mod report;

@@ -18,6 +18,7 @@
 //! - Bodies of derivatives ([`Expr::Jvp`]) are copied as they stand: their operators have derivatives too.
 
 mod expand;
+mod group;
 
 use crate::cost;
 use crate::key::{self, Key};
@@ -117,6 +118,10 @@ pub(crate) struct Plan {
     pub(crate) fields: FxHashMap<VarId, Vec<usize>>,
     /// Statements that nothing uses.
     pub(crate) dead: FxHashSet<VarId>,
+    /// Loops that become one, by the first of them; they stand side by side.
+    pub(crate) merge: FxHashMap<VarId, Vec<Stmt>>,
+    /// The others.
+    pub(crate) merged: FxHashSet<VarId>,
 }
 
 /// A function being written.
@@ -587,12 +592,31 @@ impl Rebuild<'_> {
         }
     }
 
-    /// A value of type `ty`; which does not matter.
+    /// The zero of the linear type `ty`.
+    pub(crate) fn zero(&mut self, ty: &Type) -> VarId {
+        self.any_value(ty)
+    }
+
+    /// The sum of two values of one linear type.
+    pub(crate) fn plus(&mut self, a: VarId, b: VarId) -> VarId {
+        match self.ty(a) {
+            Type::Double => self.op(ops::Op::Add, &[a, b]),
+            _ => self.compute(Expr::Plus(a, b)),
+        }
+    }
+
+    /// `array[index]`, where the index is known to be in range.
+    pub(crate) fn get(&mut self, array: VarId, index: VarId) -> VarId {
+        self.compute(Expr::Get { array, index, proved: true })
+    }
+
+    /// A value of type `ty`; which does not matter. Zero where there is a zero.
     pub(crate) fn any_value(&mut self, ty: &Type) -> VarId {
         match ty {
             Type::Double => self.real(0.0),
             Type::Int => self.int(Size::zero()),
             Type::Bool => self.bool(false),
+            Type::Array(..) if ty.is_linear() => self.emit(Expr::Zero, ty.clone()),
             Type::Array(size, element) => self.build(size.clone(), |rb, _| rb.any_value(element)),
             Type::Tuple(fields, _) => {
                 let parts = fields.iter().map(|field| self.any_value(field)).collect();
@@ -630,8 +654,14 @@ impl Rebuild<'_> {
             if kept.is_some_and(|kept| !kept[at]) {
                 continue;
             }
-            if env.source.is_some() && self.plan.dead.contains(&stmt.var) {
-                continue;
+            if env.source.is_some() {
+                if self.plan.dead.contains(&stmt.var) || self.plan.merged.contains(&stmt.var) {
+                    continue;
+                }
+                if let Some(group) = self.plan.merge.get(&stmt.var) {
+                    self.merge(group, env);
+                    continue;
+                }
             }
             self.span = stmt.span.or(outer);
             let new = self.stmt(stmt, env);
@@ -870,5 +900,5 @@ fn bound_inside(expr: &Expr, inside: &mut FxHashSet<VarId>) {
 
 // What costs nothing wherever it stands.
 fn is_free(expr: &Expr) -> bool {
-    matches!(expr, Expr::Real(_) | Expr::Bool(_) | Expr::Size(_) | Expr::Tuple(_) | Expr::Component(..))
+    matches!(expr, Expr::Real(_) | Expr::Bool(_) | Expr::Size(_) | Expr::Tuple(_) | Expr::Component(..) | Expr::Zero)
 }

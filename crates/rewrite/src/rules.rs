@@ -5,12 +5,16 @@
 mod branch;
 mod build;
 mod fold;
+mod general;
 mod get;
 mod logic;
 mod mask;
+mod one_hot;
 mod op;
+mod plus;
 mod solve;
 mod sum;
+mod terms;
 mod tuple;
 
 use crate::rebuild::Rebuild;
@@ -44,9 +48,13 @@ pub(crate) enum On {
     If,
     Tuple,
     Component,
+    Zero,
+    OneHot,
+    Plus,
+    Loop,
 }
 
-const CONSTRUCTS: usize = 8;
+const CONSTRUCTS: usize = 12;
 
 /// What is counted besides rules: common subexpressions ...
 pub(crate) const COMMON: usize = 0;
@@ -56,16 +64,19 @@ pub(crate) const HOIST: usize = 1;
 pub(crate) const FIELDS: usize = 2;
 /// ... statements that nothing uses ...
 pub(crate) const DEAD: usize = 3;
-/// ... numbers kept in arrays that a loop would compute again and again.
+/// ... numbers kept in arrays that a loop would compute again and again ...
 pub(crate) const EXPAND: usize = 4;
+/// ... loops put together.
+pub(crate) const MERGE: usize = 5;
 
 /// The names of what is counted besides rules, each with a line that says what it is.
-pub const ENGINE: [(&str, &str); 5] = [
+pub const ENGINE: [(&str, &str); 6] = [
     ("common", "one variable for expressions that are the same up to names"),
     ("hoist", "what does not depend on a loop is moved out of it"),
     ("fields", "fields of loops and branches that nothing uses are not computed"),
     ("dead", "statements that nothing uses are left out"),
     ("expand", "what an outer loop computes again and again is computed once, and kept in an array"),
+    ("merge", "loops of one count that share work become one"),
 ];
 
 static TABLE: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {
@@ -78,7 +89,11 @@ static TABLE: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {
         branch::RULES,
         build::RULES,
         sum::RULES,
+        terms::RULES,
         fold::RULES,
+        one_hot::RULES,
+        plus::RULES,
+        general::RULES,
     ]
     .into_iter()
     .flatten()
@@ -110,6 +125,10 @@ pub(crate) fn of(expr: &Expr) -> &'static [usize] {
         Expr::If { .. } => On::If,
         Expr::Tuple(_) => On::Tuple,
         Expr::Component(..) => On::Component,
+        Expr::Zero => On::Zero,
+        Expr::OneHot { .. } => On::OneHot,
+        Expr::Plus(..) => On::Plus,
+        Expr::Loop { .. } => On::Loop,
         _ => return &[],
     };
     &BY_CONSTRUCT[on as usize]

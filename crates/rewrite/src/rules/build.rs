@@ -1,6 +1,8 @@
 //! Rules for `build`.
 
 use super::get::{is_cheap, kept_cost, needed};
+use super::mask::{as_mask, is_zero, mask};
+use super::solve::solve;
 use super::{On, Rule};
 use crate::cost;
 use crate::rebuild::{Env, Rebuild};
@@ -16,6 +18,33 @@ pub(super) const RULES: &[Rule] = &[
         split: false,
         on: On::Build,
         apply: same,
+    },
+    Rule {
+        name: "build-zero",
+        law: "build n (fun i -> 0) = 0",
+        when: "",
+        algebraic: false,
+        split: false,
+        on: On::Build,
+        apply: zero,
+    },
+    Rule {
+        name: "build-in-mask",
+        law: "build n (fun i -> [c] f i) = [c] (build n f)",
+        when: "c does not depend on i",
+        algebraic: false,
+        split: false,
+        on: On::Build,
+        apply: into_mask,
+    },
+    Rule {
+        name: "build-one-hot",
+        law: "build n (fun i -> [i == e] f i) = oneHot e (f e)",
+        when: "e does not depend on i and is in range",
+        algebraic: false,
+        split: false,
+        on: On::Build,
+        apply: one_hot,
     },
     Rule {
         name: "split-build",
@@ -37,6 +66,38 @@ fn same(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     // An array of that type has n elements: any index of the loop is in range.
     let fits = at == index && rb.ty(*array) == ty && walk::bound_in(body, *array).is_none();
     fits.then_some(*array)
+}
+
+fn zero(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let Expr::Build { body, .. } = expr else { return None };
+    (ty.is_linear() && is_zero(rb, body.result)).then(|| rb.zero(ty))
+}
+
+fn into_mask(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let Expr::Build { size, index, body } = expr else { return None };
+    let (condition, _) = as_mask(rb, body.result)?;
+    if !ty.is_linear() || condition == *index || walk::bound_in(body, condition).is_some() {
+        return None;
+    }
+    // The condition is known inside, so the mask is what is in it.
+    Some(mask(rb, condition, ty, |rb| {
+        rb.build(size.clone(), |rb, i| rb.inline(body, body.result, &mut Env::copying(&[(*index, i)])))
+    }))
+}
+
+fn one_hot(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let Expr::Build { size, index, body } = expr else { return None };
+    if !ty.is_linear() {
+        return None;
+    }
+    let (condition, _) = as_mask(rb, body.result)?;
+    let hot = solve(rb, body, &[*index], *index, condition)?;
+    if !rb.ranges.in_range(&hot, size) {
+        return None;
+    }
+    let hot = rb.int(hot);
+    let value = rb.inline(body, body.result, &mut Env::copying(&[(*index, hot)]));
+    Some(rb.emit(Expr::OneHot { index: hot, value, proved: true }, ty.clone()))
 }
 
 /// A build, or a build of builds and so on, of tuples.

@@ -1,5 +1,6 @@
 //! Rules for `ifold` (figure 7e and 7g).
 
+use super::mask::is_zero;
 use super::solve::{in_range, solve};
 use super::sum::is_short;
 use super::{On, Rule};
@@ -120,11 +121,11 @@ fn unroll(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
 
 /// The term that `next` adds to `state`, if it is a sum of both and the term does not depend on `whole`.
 fn term(rb: &Rebuild<'_>, fold: &Parts<'_>, state: VarId, next: VarId) -> Option<VarId> {
-    let Some(Expr::Op(Op::Add, args)) = walk::bound_in(fold.body, next) else { return None };
-    let &[x, y] = args.as_slice() else { return None };
-    if *rb.ty(next) != Type::Double {
-        return None;
-    }
+    let (x, y) = match walk::bound_in(fold.body, next)? {
+        Expr::Op(Op::Add, args) if *rb.ty(next) == Type::Double => (args[0], args[1]),
+        Expr::Plus(a, b) => (*a, *b),
+        _ => return None,
+    };
     let term = match (x == state, y == state) {
         (true, false) => y,
         (false, true) => x,
@@ -135,18 +136,18 @@ fn term(rb: &Rebuild<'_>, fold: &Parts<'_>, state: VarId, next: VarId) -> Option
 
 // From 0.0 a fold that adds is a sum by definition; from elsewhere it adds in another order.
 fn may_sum(rb: &Rebuild<'_>, init: VarId) -> bool {
-    !rb.settings.strict || rb.real_of(init).is_some_and(|z| z == 0.0 && z.is_sign_positive())
+    !rb.settings.strict || is_zero(rb, init)
 }
 
 fn sum_from(rb: &mut Rebuild<'_>, fold: &Parts<'_>, init: VarId, term: VarId) -> VarId {
     let sum = rb.sum(fold.count.clone(), |rb, i| rb.inline(fold.body, term, &mut Env::copying(&[(fold.index, i)])));
     // From 0.0 the sum is the fold, and a sum is never -0.0: adding would change nothing.
-    if rb.real_of(init) == Some(0.0) { sum } else { rb.op(Op::Add, &[init, sum]) }
+    if is_zero(rb, init) { sum } else { rb.plus(init, sum) }
 }
 
 fn to_sum(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let fold = parts(expr)?;
-    if *ty != Type::Double || !may_sum(rb, fold.init) {
+    if !ty.is_linear() || !may_sum(rb, fold.init) {
         return None;
     }
     let term = term(rb, &fold, fold.state, fold.body.result)?;

@@ -1,10 +1,11 @@
 //! Rules for elements of arrays (figure 7c).
 
-use super::mask::as_mask;
+use super::mask::{as_mask, mask};
 use super::{On, Rule};
 use crate::rebuild::{Env, Rebuild};
 use crate::walk;
 use chainrule_ir::{Block, Expr, Type, VarId};
+use chainrule_ops::Op;
 use std::rc::Rc;
 
 pub(super) const RULES: &[Rule] = &[
@@ -44,7 +45,59 @@ pub(super) const RULES: &[Rule] = &[
         on: On::Get,
         apply: of_rows,
     },
+    Rule {
+        name: "get-one-hot",
+        law: "(oneHot k x)[i] = [i == k] x; 0[i] = 0",
+        when: "both indices are in range",
+        algebraic: false,
+        split: false,
+        on: On::Get,
+        apply: of_one_hot,
+    },
+    Rule {
+        name: "get-plus",
+        law: "(a + b)[i] = a[i] + b[i]",
+        when: "i is in range",
+        algebraic: false,
+        split: false,
+        on: On::Get,
+        apply: of_plus,
+    },
+    Rule {
+        name: "get-mask",
+        law: "([c] a)[i] = [c] a[i]",
+        when: "i is in range; a is known outside of the branch",
+        algebraic: false,
+        split: false,
+        on: On::Get,
+        apply: of_mask,
+    },
 ];
+
+fn of_one_hot(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let &Expr::Get { array, index, proved: true } = expr else { return None };
+    match *rb.def(array)? {
+        Expr::Zero => Some(rb.zero(ty)),
+        Expr::OneHot { index: hot, value, proved: true } => {
+            let condition = rb.op(Op::Eq, &[index, hot]);
+            Some(mask(rb, condition, ty, |_| value))
+        }
+        _ => None,
+    }
+}
+
+fn of_plus(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
+    let &Expr::Get { array, index, proved: true } = expr else { return None };
+    let Expr::Plus(a, b) = *rb.def(array)? else { return None };
+    let (a, b) = (rb.get(a, index), rb.get(b, index));
+    Some(rb.plus(a, b))
+}
+
+fn of_mask(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let &Expr::Get { array, index, proved: true } = expr else { return None };
+    let (condition, then) = as_mask(rb, array)?;
+    then.stmts.is_empty().then(|| mask(rb, condition, ty, |rb| rb.get(then.result, index)))
+}
 
 /// What an element costs at most that is computed wherever it is used.
 const CHEAP: f64 = 1.0;

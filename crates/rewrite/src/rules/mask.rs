@@ -44,9 +44,12 @@ pub(super) fn as_mask(rb: &Rebuild<'_>, var: VarId) -> Option<(VarId, Block)> {
     }
 }
 
-/// Whether `var` is zero by structure.
+/// Whether `var` is zero by structure; strictly, not minus zero.
 pub(super) fn is_zero(rb: &Rebuild<'_>, var: VarId) -> bool {
-    rb.real_of(var) == Some(0.0)
+    match rb.real_of(var) {
+        Some(value) => value == 0.0 && (value.is_sign_positive() || !rb.settings.strict),
+        None => matches!(rb.def(var).as_deref(), Some(Expr::Zero)),
+    }
 }
 
 /// `[condition] then`, of type `ty`.
@@ -56,7 +59,7 @@ pub(super) fn mask(
     ty: &Type,
     then: impl FnOnce(&mut Rebuild<'_>) -> VarId,
 ) -> VarId {
-    rb.if_(condition, ty, then, |rb| rb.any_value(ty))
+    rb.if_(condition, ty, then, |rb| rb.zero(ty))
 }
 
 fn copy(rb: &mut Rebuild<'_>, block: &Block) -> VarId {

@@ -82,43 +82,49 @@ const UNROLL_COST: f64 = 64.0;
 /// How many factors of a term are looked at.
 const MAX_FACTORS: usize = 16;
 
-struct Parts<'e> {
-    count: &'e Size,
-    index: VarId,
-    body: &'e Block,
+pub(super) struct Parts<'e> {
+    pub(super) count: &'e Size,
+    pub(super) index: VarId,
+    pub(super) body: &'e Block,
 }
 
-fn parts<'e>(expr: &'e Expr, ty: &Type) -> Option<Parts<'e>> {
+pub(super) fn parts(expr: &Expr) -> Option<Parts<'_>> {
     match expr {
-        Expr::Sum { count, index, body } if *ty == Type::Double => Some(Parts { count, index: *index, body }),
+        Expr::Sum { count, index, body } => Some(Parts { count, index: *index, body }),
         _ => None,
     }
 }
 
+// A sum of numbers.
+fn of_numbers<'e>(expr: &'e Expr, ty: &Type) -> Option<Parts<'e>> {
+    if *ty == Type::Double { parts(expr) } else { None }
+}
+
 impl Parts<'_> {
-    fn at(&self, index: VarId) -> Env<'static> {
+    /// Where the index is `index`.
+    pub(super) fn at(&self, index: VarId) -> Env<'static> {
         Env::copying(&[(self.index, index)])
     }
 
     /// The sum of `term`, a variable of the body or from outside.
-    fn sum(&self, rb: &mut Rebuild<'_>, term: VarId) -> VarId {
+    pub(super) fn sum(&self, rb: &mut Rebuild<'_>, term: VarId) -> VarId {
         rb.sum(self.count.clone(), |rb, i| rb.inline(self.body, term, &mut self.at(i)))
     }
 
     /// Whether `var` is the same in every step.
-    fn is_constant(&self, var: VarId) -> bool {
+    pub(super) fn is_constant(&self, var: VarId) -> bool {
         var != self.index && walk::bound_in(self.body, var).is_none()
     }
 }
 
 fn none(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
-    let sum = parts(expr, ty)?;
+    let sum = parts(expr)?;
     let none = rb.ranges.not_negative(&sum.count.neg());
-    (none || is_zero(rb, sum.body.result)).then(|| rb.real(0.0))
+    (none || is_zero(rb, sum.body.result)).then(|| rb.zero(ty))
 }
 
 fn pick(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
-    let sum = parts(expr, ty)?;
+    let sum = parts(expr)?;
     let (condition, _) = as_mask(rb, sum.body.result)?;
     let found = solve(rb, sum.body, &[sum.index], sum.index, condition)?;
     let inside = in_range(rb, &found, sum.count);
@@ -126,12 +132,12 @@ fn pick(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
         let at = rb.int(found.clone());
         rb.inline(sum.body, sum.body.result, &mut sum.at(at))
     });
-    let zero = rb.real(0.0);
-    Some(rb.op(Op::Add, &[zero, term]))
+    let zero = rb.zero(ty);
+    Some(rb.plus(zero, term))
 }
 
 fn into_mask(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
-    let sum = parts(expr, ty)?;
+    let sum = parts(expr)?;
     let (condition, _) = as_mask(rb, sum.body.result)?;
     if !sum.is_constant(condition) {
         return None;
@@ -141,16 +147,16 @@ fn into_mask(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
 }
 
 fn unroll(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
-    let sum = parts(expr, ty)?;
+    let sum = parts(expr)?;
     let count = sum.count.as_constant()?;
     if !is_short(count, rb.slice_cost(sum.body, sum.body.result)) {
         return None;
     }
-    let mut total = rb.real(0.0);
+    let mut total = rb.zero(ty);
     for i in 0..count {
         let i = rb.int(Size::constant(i));
         let term = rb.inline(sum.body, sum.body.result, &mut sum.at(i));
-        total = rb.op(Op::Add, &[total, term]);
+        total = rb.plus(total, term);
     }
     Some(total)
 }
@@ -168,7 +174,7 @@ fn real_count(rb: &mut Rebuild<'_>, count: &Size) -> Option<VarId> {
 }
 
 fn constant(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
-    let sum = parts(expr, ty)?;
+    let sum = of_numbers(expr, ty)?;
     if !sum.is_constant(sum.body.result) {
         return None;
     }
@@ -177,7 +183,7 @@ fn constant(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
 }
 
 fn factor(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
-    let sum = parts(expr, ty)?;
+    let sum = of_numbers(expr, ty)?;
     // The term as a product, the constant factors apart; a sign is a constant factor.
     let (mut outside, mut inside, mut divisors) = (Vec::new(), Vec::new(), Vec::new());
     let mut negative = false;
@@ -227,7 +233,7 @@ fn product(rb: &mut Rebuild<'_>, factors: &[VarId]) -> VarId {
 }
 
 fn apart(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
-    let sum = parts(expr, ty)?;
+    let sum = of_numbers(expr, ty)?;
     let (op @ (Op::Add | Op::Sub), &[x, y]) = doubles(walk::bound_in(sum.body, sum.body.result)?, ty)? else {
         return None;
     };

@@ -1,0 +1,245 @@
+//! Which loops become one: horizontal fusion.
+//!
+//! In: a function, and what is dead in it. Out: the function with loops that belong together side by side, and
+//! the groups. Loops of one block belong together if they have the same count, none depends on another, and
+//! their bodies share something: a load, an operation. What they share is then computed once.
+//!
+//! Sums go together as the sum of the tuples of their terms; sums of numbers also with folds, as one fold over
+//! the tuple of their states. Builds go together if all their uses
+//! are `get`s: as the build of the tuples.
+//!
+//! A block's statements are sorted anew, every statement after what it needs, groups as one: a depth-first
+//! search with a stack of its own, in the old order where that is free. Linear but for what loops share, which
+//! compares each loop with each group of its block.
+
+use crate::cost;
+use crate::key;
+use crate::rebuild::Plan;
+use crate::walk;
+use chainrule_base::Id;
+use chainrule_ir::{Block, Expr, Function, Size, Stmt, Type, VarId};
+use rustc_hash::FxHashMap;
+
+/// How many groups a block has at most.
+const MAX_GROUPS: usize = 64;
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    /// Sums of numbers, and folds.
+    Running,
+    /// Sums of arrays.
+    Terms,
+    Build,
+}
+
+struct Group<'a> {
+    kind: Kind,
+    count: &'a Size,
+    members: Vec<usize>,
+    /// What the members compute, by number, with its cost.
+    work: FxHashMap<u64, f64>,
+    /// The groups that this one depends on, as bits.
+    after: u64,
+}
+
+struct Merge<'a> {
+    function: &'a Function,
+    plan: &'a mut Plan,
+    /// Arrays that are used other than by a `get`.
+    escapes: Vec<bool>,
+}
+
+/// `function` with the loops that belong together side by side; the groups go into `plan`.
+pub(crate) fn analyse(function: &Function, plan: &mut Plan) -> Function {
+    let mut merge = Merge { function, plan, escapes: vec![false; function.vars.len()] };
+    merge.escaping(&function.body);
+    let body = merge.block(&function.body);
+    Function { body, ..function.clone() }
+}
+
+fn loop_of<'e>(expr: &'e Expr, ty: &Type) -> Option<(Kind, &'e Size, VarId, &'e Block)> {
+    match expr {
+        Expr::Sum { count, index, body } if *ty != Type::Double => Some((Kind::Terms, count, *index, body)),
+        Expr::Sum { count, index, body } | Expr::Fold { count, index, body, .. } => {
+            Some((Kind::Running, count, *index, body))
+        }
+        Expr::Build { size, index, body } => Some((Kind::Build, size, *index, body)),
+        _ => None,
+    }
+}
+
+impl Merge<'_> {
+    fn escaping(&mut self, block: &Block) {
+        self.escapes[block.result.index()] = true;
+        for stmt in &block.stmts {
+            if self.plan.dead.contains(&stmt.var) {
+                continue;
+            }
+            for operand in stmt.expr.operands() {
+                let gets = matches!(&stmt.expr, Expr::Get { array, .. } if *array == operand);
+                if !gets {
+                    self.escapes[operand.index()] = true;
+                }
+            }
+            stmt.expr.blocks().into_iter().for_each(|block| self.escaping(block));
+        }
+    }
+
+    fn block(&mut self, block: &Block) -> Block {
+        let (order, groups) = self.order(block);
+        let mut stmts: Vec<Option<Stmt>> = vec![None; block.stmts.len()];
+        for at in &order {
+            stmts[*at] = Some(self.inside(&block.stmts[*at]));
+        }
+        for members in groups {
+            let of = |at: &usize| block.stmts[*at].var;
+            self.plan.merged.extend(members.iter().skip(1).map(of));
+            let group = members.iter().filter_map(|at| stmts[*at].clone()).collect();
+            self.plan.merge.extend(members.first().map(|first| (of(first), group)));
+        }
+        Block { stmts: order.into_iter().filter_map(|at| stmts[at].take()).collect(), result: block.result }
+    }
+
+    fn inside(&mut self, stmt: &Stmt) -> Stmt {
+        let mut stmt = stmt.clone();
+        // Bodies of derivatives stay as they are.
+        if !matches!(stmt.expr, Expr::Jvp { .. } | Expr::Vjp { .. }) {
+            for inner in stmt.expr.blocks_mut() {
+                *inner = self.block(inner);
+            }
+        }
+        stmt
+    }
+
+    /// The statements of `block` that are not dead, in their new order, and the groups among them.
+    fn order(&self, block: &Block) -> (Vec<usize>, Vec<Vec<usize>>) {
+        let stmts = &block.stmts;
+        let at: FxHashMap<VarId, usize> = stmts.iter().enumerate().map(|(at, stmt)| (stmt.var, at)).collect();
+        let needs: Vec<Vec<usize>> = (stmts.iter())
+            .map(|stmt| {
+                let mut needs = Vec::new();
+                walk::mentioned(&stmt.expr, &mut |v| needs.extend(at.get(&v)));
+                for size in self.function.ty(stmt.var).sizes() {
+                    needs.extend(size.vars().iter().filter_map(|v| at.get(v)));
+                }
+                needs.sort_unstable();
+                needs.dedup();
+                needs
+            })
+            .collect();
+        let groups = self.groups(stmts, &needs);
+        let mut group_of: Vec<Option<usize>> = vec![None; stmts.len()];
+        for (number, group) in groups.iter().enumerate().filter(|(_, group)| group.members.len() > 1) {
+            for member in &group.members {
+                group_of[*member] = Some(number);
+            }
+        }
+        // Every statement after what it needs; the members of a group together.
+        let mut state = vec![0_u8; stmts.len()];
+        let mut order: Vec<usize> = Vec::with_capacity(stmts.len());
+        for first in 0..stmts.len() {
+            let mut stack = vec![first];
+            while let Some(&next) = stack.last() {
+                let members: &[usize] = match group_of[next] {
+                    Some(number) => &groups[number].members,
+                    None => std::slice::from_ref(&next),
+                };
+                let leader = members[0];
+                match state[leader] {
+                    0 => {
+                        state[leader] = 1;
+                        for member in members.iter().rev() {
+                            let open = needs[*member].iter().rev().filter(|need| {
+                                let leader = group_of[**need].map_or(**need, |number| groups[number].members[0]);
+                                state[leader] == 0
+                            });
+                            stack.extend(open);
+                        }
+                    }
+                    1 => {
+                        state[leader] = 2;
+                        order.extend(members);
+                        stack.pop();
+                    }
+                    _ => {
+                        stack.pop();
+                    }
+                }
+            }
+        }
+        order.retain(|at| !self.plan.dead.contains(&stmts[*at].var));
+        (order, groups.into_iter().map(|group| group.members).filter(|members| members.len() > 1).collect())
+    }
+
+    fn groups<'s>(&self, stmts: &'s [Stmt], needs: &[Vec<usize>]) -> Vec<Group<'s>> {
+        let mut groups: Vec<Group<'s>> = Vec::new();
+        // The groups that each statement depends on, and the group that it is in.
+        let mut after: Vec<u64> = vec![0; stmts.len()];
+        let mut numbers = FxHashMap::default();
+        let mut group_of: Vec<Option<usize>> = vec![None; stmts.len()];
+        for (at, stmt) in stmts.iter().enumerate() {
+            let mut depends = 0;
+            for need in &needs[at] {
+                depends |= after[*need];
+                if let Some(number) = group_of[*need] {
+                    depends |= groups[number].after | 1 << number;
+                }
+            }
+            // What a group depends on may have grown since.
+            for (number, group) in groups.iter().enumerate() {
+                if depends >> number & 1 == 1 {
+                    depends |= group.after;
+                }
+            }
+            after[at] = depends;
+            let Some((kind, count, index, body)) = loop_of(&stmt.expr, self.function.ty(stmt.var)) else { continue };
+            if self.plan.dead.contains(&stmt.var) || (kind == Kind::Build && self.escapes[stmt.var.index()]) {
+                continue;
+            }
+            let work = self.work(index, body, &mut numbers);
+            let shares = |group: &Group<'_>| -> f64 {
+                group.work.iter().filter(|(number, _)| work.contains_key(number)).map(|(_, cost)| cost).sum()
+            };
+            let fits = |(number, group): &(usize, &Group<'_>)| {
+                group.kind == kind && group.count == count && depends >> number & 1 == 0 && shares(group) > 0.0
+            };
+            let found = groups.iter().enumerate().find(fits).map(|(number, _)| number);
+            match found {
+                Some(number) => {
+                    groups[number].members.push(at);
+                    groups[number].work.extend(work);
+                    groups[number].after |= depends;
+                    let grown = groups[number].after;
+                    for group in &mut groups {
+                        if group.after >> number & 1 == 1 {
+                            group.after |= grown;
+                        }
+                    }
+                    group_of[at] = Some(number);
+                }
+                None if groups.len() < MAX_GROUPS => {
+                    group_of[at] = Some(groups.len());
+                    groups.push(Group { kind, count, members: vec![at], work, after: depends });
+                }
+                None => {}
+            }
+        }
+        groups
+    }
+
+    /// What a body computes: a number for each statement, the same for the same work of another loop.
+    fn work(&self, index: VarId, body: &Block, numbers: &mut FxHashMap<key::Key, u64>) -> FxHashMap<u64, f64> {
+        let ty = |v: VarId| self.function.ty(v);
+        let mut known: FxHashMap<VarId, u64> = FxHashMap::default();
+        known.insert(index, u64::from(u32::MAX));
+        let mut work = FxHashMap::default();
+        for stmt in &body.stmts {
+            let next = numbers.len() as u64;
+            let key = key::key_knowing(&self.function.vars, &stmt.expr, self.function.ty(stmt.var), &known);
+            let number = *numbers.entry(key).or_insert(next);
+            known.insert(stmt.var, number);
+            work.insert(number, cost::expr(&stmt.expr, &ty));
+        }
+        work
+    }
+}

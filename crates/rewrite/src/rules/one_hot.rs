@@ -1,0 +1,77 @@
+//! Rules for zeros and one-hot arrays.
+
+use super::mask::{as_mask, is_zero, mask};
+use super::{On, Rule};
+use crate::rebuild::{Env, Rebuild};
+use chainrule_ir::{Expr, Type, VarId};
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        name: "zero-parts",
+        law: "0 = 0.0; 0 = (0, 0)",
+        when: "by its type",
+        algebraic: false,
+        split: false,
+        on: On::Zero,
+        apply: parts,
+    },
+    Rule {
+        name: "one-hot-zero",
+        law: "oneHot i 0 = 0",
+        when: "the index was proved",
+        algebraic: false,
+        split: false,
+        on: On::OneHot,
+        apply: zero,
+    },
+    Rule {
+        name: "one-hot-mask",
+        law: "oneHot i ([c] x) = [c] (oneHot i x)",
+        when: "the index was proved",
+        algebraic: false,
+        split: false,
+        on: On::OneHot,
+        apply: masked,
+    },
+    Rule {
+        name: "prove-one-hot",
+        law: "oneHot i x = oneHot i x, unchecked",
+        when: "0 <= i < n by the ranges of what i is made of",
+        algebraic: false,
+        split: false,
+        on: On::OneHot,
+        apply: prove,
+    },
+];
+
+fn parts(rb: &mut Rebuild<'_>, _: &Expr, ty: &Type) -> Option<VarId> {
+    match ty {
+        Type::Double => Some(rb.real(0.0)),
+        Type::Tuple(fields, _) => {
+            let parts = fields.iter().map(|field| rb.zero(field)).collect();
+            Some(rb.tuple(parts, ty))
+        }
+        _ => None,
+    }
+}
+
+fn zero(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let &Expr::OneHot { value, proved: true, .. } = expr else { return None };
+    is_zero(rb, value).then(|| rb.zero(ty))
+}
+
+fn masked(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let &Expr::OneHot { index, value, proved: true } = expr else { return None };
+    let (condition, then) = as_mask(rb, value)?;
+    Some(mask(rb, condition, ty, |rb| {
+        let value = rb.inline(&then, then.result, &mut Env::copying(&[]));
+        rb.emit(Expr::OneHot { index, value, proved: true }, ty.clone())
+    }))
+}
+
+fn prove(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let &Expr::OneHot { index, value, proved: false } = expr else { return None };
+    let Type::Array(size, _) = ty else { return None };
+    let proved = rb.ranges.in_range(&rb.size_of(index), size);
+    proved.then(|| rb.emit(Expr::OneHot { index, value, proved }, ty.clone()))
+}

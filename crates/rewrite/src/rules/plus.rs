@@ -1,0 +1,117 @@
+//! Rules for the sum of two arrays or tuples.
+
+use super::mask::{as_mask, is_zero, mask};
+use super::{On, Rule};
+use crate::rebuild::{Env, Rebuild};
+use chainrule_ir::{Expr, Type, VarId};
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        name: "plus-zero",
+        law: "a + 0 = 0 + a = a",
+        when: "",
+        algebraic: true,
+        split: false,
+        on: On::Plus,
+        apply: zero,
+    },
+    Rule {
+        name: "plus-parts",
+        law: "(a, b) + (c, d) = (a + c, b + d)",
+        when: "",
+        algebraic: false,
+        split: false,
+        on: On::Plus,
+        apply: parts,
+    },
+    Rule {
+        name: "plus-one-hot",
+        law: "oneHot i x + oneHot i y = oneHot i (x + y)",
+        when: "",
+        algebraic: false,
+        split: false,
+        on: On::Plus,
+        apply: one_hots,
+    },
+    Rule {
+        name: "plus-mask",
+        law: "[c] a + [c] b = [c] (a + b)",
+        when: "",
+        algebraic: false,
+        split: false,
+        on: On::Plus,
+        apply: masks,
+    },
+    Rule {
+        name: "plus-build",
+        law: "a + b = build n (fun i -> a[i] + b[i])",
+        when: "neither is sparse, or a sum that is added up in place",
+        algebraic: false,
+        split: false,
+        on: On::Plus,
+        apply: build,
+    },
+];
+
+fn operands(expr: &Expr) -> Option<(VarId, VarId)> {
+    match expr {
+        Expr::Plus(a, b) => Some((*a, *b)),
+        _ => None,
+    }
+}
+
+fn zero(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
+    let (a, b) = operands(expr)?;
+    if is_zero(rb, a) { Some(b) } else { is_zero(rb, b).then_some(a) }
+}
+
+fn parts(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let ((a, b), Type::Tuple(fields, _)) = (operands(expr)?, ty) else { return None };
+    let parts = (0..fields.len())
+        .map(|k| {
+            let (a, b) = (rb.compute(Expr::Component(a, k)), rb.compute(Expr::Component(b, k)));
+            rb.plus(a, b)
+        })
+        .collect();
+    Some(rb.tuple(parts, ty))
+}
+
+fn one_hots(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let (a, b) = operands(expr)?;
+    let (Expr::OneHot { index, value: x, proved }, Expr::OneHot { index: j, value: y, proved: also }) =
+        (&*rb.def(a)?, &*rb.def(b)?)
+    else {
+        return None;
+    };
+    if index != j {
+        return None;
+    }
+    let value = rb.plus(*x, *y);
+    Some(rb.emit(Expr::OneHot { index: *index, value, proved: *proved || *also }, ty.clone()))
+}
+
+fn masks(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let (a, b) = operands(expr)?;
+    let ((c, a), (d, b)) = (as_mask(rb, a)?, as_mask(rb, b)?);
+    (c == d).then(|| {
+        mask(rb, c, ty, |rb| {
+            let mut copy = |block: &chainrule_ir::Block| rb.inline(block, block.result, &mut Env::copying(&[]));
+            let (a, b) = (copy(&a), copy(&b));
+            rb.plus(a, b)
+        })
+    })
+}
+
+fn build(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let ((a, b), Type::Array(size, _)) = (operands(expr)?, ty) else { return None };
+    let pulled = |rb: &Rebuild<'_>, var: VarId| {
+        matches!(rb.def(var).as_deref(), None | Some(Expr::Build { .. } | Expr::Get { .. } | Expr::Array(_)))
+    };
+    if !pulled(rb, a) || !pulled(rb, b) {
+        return None;
+    }
+    Some(rb.build(size.clone(), |rb, i| {
+        let (a, b) = (rb.get(a, i), rb.get(b, i));
+        rb.plus(a, b)
+    }))
+}

@@ -1,0 +1,161 @@
+//! Rules for sums of arrays and tuples: what reverse mode makes of reads.
+
+use super::sum::{Parts, parts};
+use super::{On, Rule};
+use crate::cost;
+use crate::rebuild::{Env, Rebuild};
+use crate::rules::mask::{as_mask, mask};
+use crate::walk;
+use chainrule_ir::{Expr, Size, Type, VarId};
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        name: "split-sum",
+        law: "sum n (fun i -> (f i, g i)) = (sum n f, sum n g)",
+        when: "",
+        algebraic: false,
+        split: true,
+        on: On::Sum,
+        apply: split,
+    },
+    Rule {
+        name: "sum-of-plus",
+        law: "sum n (fun i -> f i + g i) = sum n f + sum n g",
+        when: "f or g is sparse, or an array that is made for it",
+        algebraic: true,
+        split: true,
+        on: On::Sum,
+        apply: apart,
+    },
+    Rule {
+        name: "sum-in-one-hot",
+        law: "sum n (fun i -> oneHot e (f i)) = oneHot e (sum n f)",
+        when: "e does not depend on i and was proved to be in range",
+        algebraic: false,
+        split: false,
+        on: On::Sum,
+        apply: same_place,
+    },
+    Rule {
+        name: "sum-of-one-hot",
+        law: "sum n (fun i -> oneHot (i + c) (f i)) = build m (fun k -> [0 <= k - c < n] (f (k - c)))",
+        when: "i + c was proved to be in range; or c - i; strictly: plus 0, for the sign of a zero",
+        algebraic: false,
+        split: false,
+        on: On::Sum,
+        apply: own_place,
+    },
+    Rule {
+        name: "interchange",
+        law: "sum n (fun i -> build m (fun j -> f i j)) = build m (fun j -> sum n (fun i -> f i j))",
+        when: "what f takes from the outer loop alone costs next to nothing",
+        algebraic: false,
+        split: false,
+        on: On::Sum,
+        apply: interchange,
+    },
+];
+
+/// What is computed once an outer step may cost to be computed at every inner one.
+const REPEATED: f64 = 2.0;
+
+fn split(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let (sum, Type::Tuple(fields, _)) = (parts(expr)?, ty) else { return None };
+    let Some(Expr::Tuple(terms)) = walk::bound_in(sum.body, sum.body.result) else {
+        // The same tuple in every step, or one from elsewhere.
+        let whole = sum.body.result;
+        let sums = (0..fields.len())
+            .map(|k| {
+                rb.sum(sum.count.clone(), |rb, i| {
+                    let whole = rb.inline(sum.body, whole, &mut sum.at(i));
+                    rb.compute(Expr::Component(whole, k))
+                })
+            })
+            .collect();
+        return Some(rb.tuple(sums, ty));
+    };
+    let sums = terms.iter().map(|term| sum.sum(rb, *term)).collect();
+    Some(rb.tuple(sums, ty))
+}
+
+fn apart(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
+    let sum = parts(expr)?;
+    let Some(&Expr::Plus(a, b)) = walk::bound_in(sum.body, sum.body.result) else { return None };
+    let made = |var: VarId| {
+        matches!(
+            walk::bound_in(sum.body, var),
+            Some(Expr::OneHot { .. } | Expr::Build { .. } | Expr::Sum { .. } | Expr::If { .. } | Expr::Plus(..))
+        )
+    };
+    if !made(a) && !made(b) {
+        return None;
+    }
+    let (a, b) = (sum.sum(rb, a), sum.sum(rb, b));
+    Some(rb.plus(a, b))
+}
+
+/// The index and the value of the one-hot array that every step adds.
+fn one_hot(sum: &Parts<'_>) -> Option<(VarId, VarId)> {
+    match walk::bound_in(sum.body, sum.body.result) {
+        Some(&Expr::OneHot { index, value, proved: true }) => Some((index, value)),
+        _ => None,
+    }
+}
+
+fn same_place(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let sum = parts(expr)?;
+    let (index, value) = one_hot(&sum)?;
+    // Where no step runs, nothing has proved the index.
+    let runs = rb.ranges.not_negative(&sum.count.sub(&Size::constant(1)));
+    let Type::Array(size, _) = ty else { return None };
+    if !sum.is_constant(index) || !(runs || rb.ranges.in_range(&rb.size_of(index), size)) {
+        return None;
+    }
+    let value = sum.sum(rb, value);
+    Some(rb.emit(Expr::OneHot { index, value, proved: true }, ty.clone()))
+}
+
+fn own_place(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let (sum, Type::Array(size, element)) = (parts(expr)?, ty) else { return None };
+    let (index, value) = one_hot(&sum)?;
+    let (slope, rest) = rb.size_of(index).split_linear(sum.index)?;
+    if !Rebuild::is_outside(&rest, sum.body, &[sum.index]) {
+        return None;
+    }
+    let backwards = match slope.as_constant() {
+        Some(1) => false,
+        Some(-1) => true,
+        _ => return None,
+    };
+    Some(rb.build(size.clone(), |rb, k| {
+        let k = Size::var(k);
+        let i = if backwards { rest.sub(&k) } else { k.sub(&rest) };
+        let inside = super::solve::in_range(rb, &i, sum.count);
+        let term = mask(rb, inside, element, |rb| {
+            let i = rb.int(i.clone());
+            rb.inline(sum.body, value, &mut sum.at(i))
+        });
+        let zero = rb.zero(element);
+        rb.plus(zero, term)
+    }))
+}
+
+fn interchange(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let (sum, Type::Array(..)) = (parts(expr)?, ty) else { return None };
+    if as_mask(rb, sum.body.result).is_some() {
+        return None;
+    }
+    let Some(Expr::Build { size, index: inner, body }) = walk::bound_in(sum.body, sum.body.result) else { return None };
+    let bodies = [sum.body, body];
+    let kept = super::get::needed(&bodies, body.result);
+    if super::get::kept_cost(rb, sum.body, &kept[0]) > REPEATED || cost::estimate(size) <= 0.0 {
+        return None;
+    }
+    Some(rb.build(size.clone(), |rb, j| {
+        rb.sum(sum.count.clone(), |rb, i| {
+            let mut env = Env::copying(&[(sum.index, i), (*inner, j)]);
+            rb.inline_kept(sum.body, &kept[0], &mut env);
+            rb.inline(body, body.result, &mut env)
+        })
+    }))
+}

@@ -1,0 +1,94 @@
+//! Long programs stay linear: no rule walks what another has walked, nothing recurses on length.
+
+use chainrule_ir::{Builder, Function, Size, Type, VarId, verify};
+use chainrule_ops::Op;
+use chainrule_rewrite::{Options, optimise};
+
+fn statements(function: &Function) -> usize {
+    fn of(block: &chainrule_ir::Block) -> usize {
+        block.stmts.iter().map(|stmt| 1 + stmt.expr.blocks().into_iter().map(of).sum::<usize>()).sum()
+    }
+    of(&function.body)
+}
+
+fn optimised(function: &Function) -> Function {
+    let (optimised, report) = optimise(function, &Options::default());
+    assert_eq!(verify(&optimised), Ok(()));
+    assert!(report.after <= report.before);
+    optimised
+}
+
+fn on_a_vector(body: impl FnOnce(&mut Builder, &Size, VarId) -> VarId) -> Function {
+    let mut b = Builder::new("f");
+    let n = b.size_param("n");
+    let n = b.size_of(n);
+    let v = b.param("v", Type::array(n.clone(), Type::Double));
+    let result = body(&mut b, &n, v);
+    b.finish(result)
+}
+
+#[test]
+fn a_chain_of_lets_used_twice_each_stays_a_chain() {
+    let mut b = Builder::new("f");
+    let mut x = b.param("x", Type::Double);
+    for _ in 0..200 {
+        let sine = b.op(Op::Sin, &[x]);
+        x = b.op(Op::Mul, &[sine, x]);
+    }
+    let f = b.finish(x);
+    assert_eq!(statements(&optimised(&f)), 400);
+}
+
+#[test]
+fn a_chain_of_arrays_used_twice_each_does_not_grow() {
+    let at_once = on_a_vector(|b, n, mut v| {
+        for _ in 0..200 {
+            v = b.build(n.clone(), |b, i| {
+                let (x, y) = (b.get_proved(v, i), b.get_proved(v, i));
+                b.op(Op::Mul, &[x, y])
+            });
+        }
+        v
+    });
+    // One loop remains: each element is the square of the one before.
+    assert!(statements(&optimised(&at_once)) < 450);
+    let backwards = on_a_vector(|b, n, mut v| {
+        for _ in 0..200 {
+            v = b.build(n.clone(), |b, i| {
+                let (one, end) = (b.int(1), b.size(n.clone()));
+                let last = b.op(Op::Sub, &[end, one]);
+                let j = b.op(Op::Sub, &[last, i]);
+                let (x, y) = (b.get_proved(v, i), b.get_proved(v, j));
+                b.op(Op::Mul, &[x, y])
+            });
+        }
+        v
+    });
+    let optimised = optimised(&backwards);
+    assert!(statements(&optimised) <= 2 * statements(&backwards), "{}", statements(&optimised));
+}
+
+#[test]
+fn programs_of_thousands_of_statements_are_optimised() {
+    let long = on_a_vector(|b, n, v| {
+        let mut sums = Vec::new();
+        for k in 0..700 {
+            let c = b.real(f64::from(k));
+            sums.push(b.sum(n.clone(), |b, i| {
+                let x = b.get_proved(v, i);
+                let y = b.op(Op::Add, &[x, c]);
+                b.op(Op::Sin, &[y])
+            }));
+        }
+        b.array(&sums)
+    });
+    assert!(statements(&optimised(&long)) < 4 * statements(&long));
+    let mut b = Builder::new("f");
+    let mut x = b.param("x", Type::Double);
+    let y = b.param("y", Type::Double);
+    for k in 0..20_000 {
+        x = b.op([Op::Add, Op::Mul, Op::Sub][k % 3], &[x, y]);
+    }
+    let f = b.finish(x);
+    assert_eq!(statements(&optimised(&f)), 20_000);
+}
