@@ -120,6 +120,8 @@ impl Ranges {
             Some(true)
         } else if self.not_negative(&difference.sub(&one)) || self.not_negative(&difference.neg().sub(&one)) {
             Some(false)
+        } else if self.not_negative(&difference) && self.not_negative(&difference.neg()) {
+            Some(true)
         } else {
             None
         }

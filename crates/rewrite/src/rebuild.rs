@@ -250,12 +250,6 @@ impl Rebuild<'_> {
         self.defs.get(var.index()).map_or(f64::INFINITY, |def| def.element_cost)
     }
 
-    /// The cost of computing `wanted` in `block`, a block of the new function.
-    pub(crate) fn slice_cost(&self, block: &Block, wanted: VarId) -> f64 {
-        let kept = walk::slice(block, &[wanted]);
-        block.stmts.iter().zip(kept).filter(|(_, kept)| *kept).map(|(stmt, _)| self.expr_cost(&stmt.expr)).sum()
-    }
-
     /// The cost of computing `expr`, an expression of the new function.
     pub(crate) fn expr_cost(&self, expr: &Expr) -> f64 {
         cost::expr(expr, &|var: VarId| &self.vars[var].ty)
@@ -378,7 +372,13 @@ impl Rebuild<'_> {
         self.emit(Expr::Tuple(fields), ty.clone())
     }
 
-    fn place(&mut self, expr: Expr, ty: Type) -> VarId {
+    fn place(&mut self, mut expr: Expr, ty: Type) -> VarId {
+        // Operands that may be swapped stand in the order of their making.
+        if let Expr::Op(op, args) = &mut expr
+            && op.is_commutative()
+        {
+            args.sort_unstable();
+        }
         if let Expr::Size(size) = &expr
             && let Some(var) = size.as_var()
         {
@@ -545,6 +545,24 @@ impl Rebuild<'_> {
         });
         let state = bound.unwrap_or(index);
         self.emit(Expr::Fold { count, index, state, init, body }, ty)
+    }
+
+    /// The general loop from `init`.
+    pub(crate) fn general(
+        &mut self,
+        count: Size,
+        init: VarId,
+        body: impl FnOnce(&mut Self, VarId, VarId) -> VarId,
+    ) -> VarId {
+        let ty = self.ty(init).clone();
+        let mut bound = None;
+        let (index, body) = self.loop_(&count, |rb, index| {
+            let state = rb.bind(ty);
+            bound = Some(state);
+            body(rb, state, index)
+        });
+        let state = bound.unwrap_or(index);
+        self.compute(Expr::Loop { count, index, state, init, body })
     }
 
     /// A block that may not run, in which `condition` is known to be `value`.

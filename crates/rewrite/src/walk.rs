@@ -81,3 +81,8 @@ pub(crate) fn slice_mentions(block: &Block, wanted: VarId, var: VarId) -> bool {
 pub(crate) fn bound_in(block: &Block, var: VarId) -> Option<&Expr> {
     block.stmts.iter().rev().find(|stmt| stmt.var == var).map(|stmt| &stmt.expr)
 }
+
+/// How many statements `block` has, those of blocks in it included.
+pub(crate) fn statements(block: &Block) -> i64 {
+    block.stmts.iter().map(|stmt| 1 + stmt.expr.blocks().into_iter().map(statements).sum::<i64>()).sum()
+}

@@ -29,6 +29,15 @@ pub(super) const RULES: &[Rule] = &[
         apply: zero,
     },
     Rule {
+        name: "build-one",
+        law: "build 1 f = [f 0]",
+        when: "",
+        algebraic: false,
+        split: false,
+        on: On::Build,
+        apply: one,
+    },
+    Rule {
         name: "build-in-mask",
         law: "build n (fun i -> [c] f i) = [c] (build n f)",
         when: "c does not depend on i",
@@ -71,6 +80,16 @@ fn same(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
 fn zero(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let Expr::Build { body, .. } = expr else { return None };
     (ty.is_linear() && is_zero(rb, body.result)).then(|| rb.zero(ty))
+}
+
+fn one(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let Expr::Build { size, index, body } = expr else { return None };
+    if size.as_constant() != Some(1) {
+        return None;
+    }
+    let zero = rb.int(Size::zero());
+    let element = rb.inline(body, body.result, &mut Env::copying(&[(*index, zero)]));
+    Some(rb.emit(Expr::Array(vec![element]), ty.clone()))
 }
 
 fn into_mask(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {

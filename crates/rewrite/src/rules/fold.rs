@@ -31,7 +31,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "unroll-fold",
         law: "ifold f z 2 = f (f z 0) 1",
-        when: "the count is a small literal, and so is the work",
+        when: "the count is a small literal, and f is short",
         algebraic: false,
         split: false,
         on: On::Fold,
@@ -108,7 +108,7 @@ fn once(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
 fn unroll(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
     let fold = parts(expr)?;
     let count = fold.count.as_constant()?;
-    if !is_short(count, rb.slice_cost(fold.body, fold.body.result)) {
+    if !is_short(count, fold.body) {
         return None;
     }
     let mut state = fold.init;

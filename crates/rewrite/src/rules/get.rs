@@ -4,7 +4,7 @@ use super::mask::{as_mask, mask};
 use super::{On, Rule};
 use crate::rebuild::{Env, Rebuild};
 use crate::walk;
-use chainrule_ir::{Block, Expr, Type, VarId};
+use chainrule_ir::{Block, Expr, Size, Type, VarId};
 use chainrule_ops::Op;
 use std::rc::Rc;
 
@@ -66,7 +66,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "get-mask",
         law: "([c] a)[i] = [c] a[i]",
-        when: "i is in range; a is known outside of the branch",
+        when: "i is in range; a is known outside of the branch, or one-hot",
         algebraic: false,
         split: false,
         on: On::Get,
@@ -96,7 +96,14 @@ fn of_plus(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
 fn of_mask(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let &Expr::Get { array, index, proved: true } = expr else { return None };
     let (condition, then) = as_mask(rb, array)?;
-    then.stmts.is_empty().then(|| mask(rb, condition, ty, |rb| rb.get(then.result, index)))
+    let hot = matches!(walk::bound_in(&then, then.result), Some(Expr::OneHot { .. }));
+    if !hot && !then.stmts.is_empty() {
+        return None;
+    }
+    Some(mask(rb, condition, ty, |rb| {
+        let array = rb.inline(&then, then.result, &mut Env::copying(&[]));
+        rb.get(array, index)
+    }))
 }
 
 /// What an element costs at most that is computed wherever it is used.
@@ -124,8 +131,16 @@ fn of_array(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
     let Expr::Get { array, index, .. } = expr else { return None };
     let def = rb.def(*array)?;
     let Expr::Array(elements) = &*def else { return None };
-    let index = usize::try_from(rb.size_of(*index).as_constant()?).ok()?;
-    elements.get(index).copied()
+    chosen(rb, elements, *index)
+}
+
+/// The element at `index`, where that is known.
+fn chosen(rb: &Rebuild<'_>, elements: &[VarId], index: VarId) -> Option<VarId> {
+    let index = rb.size_of(index);
+    if let ([one], true) = (elements, rb.ranges.in_range(&index, &Size::constant(1))) {
+        return Some(*one);
+    }
+    elements.get(usize::try_from(index.as_constant()?).ok()?).copied()
 }
 
 fn of_build(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
@@ -158,20 +173,29 @@ pub(super) fn element(rb: &mut Rebuild<'_>, expr: &Expr, component: Option<usize
     }
     let def = rb.def(array?)?;
     indices.reverse();
-    // Up again, through as many loops as there are indices.
+    // Up again, through as many loops as there are indices; the last may be of an array written out.
     let mut levels: Vec<(VarId, &Block)> = Vec::new();
     let mut build: &Expr = &def;
-    for at in 0..indices.len() {
-        let Expr::Build { index, body, .. } = build else { return None };
-        levels.push((*index, body));
-        if at + 1 < indices.len() {
-            build = walk::bound_in(body, body.result)?;
+    let mut written = None;
+    for (at, index) in indices.iter().enumerate() {
+        match build {
+            Expr::Build { index, body, .. } => {
+                levels.push((*index, body));
+                if at + 1 < indices.len() {
+                    build = walk::bound_in(body, body.result)?;
+                }
+            }
+            Expr::Array(elements) if at + 1 == indices.len() && component.is_none() => {
+                written = Some(chosen(rb, elements, *index)?);
+            }
+            _ => return None,
         }
     }
     let (_, last) = levels.last()?;
-    let wanted = match component {
-        None => last.result,
-        Some(k) => match walk::bound_in(last, last.result) {
+    let wanted = match (component, written) {
+        (_, Some(written)) => written,
+        (None, None) => last.result,
+        (Some(k), None) => match walk::bound_in(last, last.result) {
             Some(Expr::Tuple(fields)) => *fields.get(k)?,
             _ => return None,
         },

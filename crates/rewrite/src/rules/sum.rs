@@ -40,7 +40,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "unroll-sum",
         law: "sum 2 f = 0 + f 0 + f 1",
-        when: "the count is a small literal, and so is the work",
+        when: "the count is a small literal, and f is short",
         algebraic: false,
         split: false,
         on: On::Sum,
@@ -77,8 +77,8 @@ pub(super) const RULES: &[Rule] = &[
 
 /// Loops of at most so many steps are unrolled ...
 const UNROLL_STEPS: i64 = 4;
-/// ... when all steps together cost at most this.
-const UNROLL_COST: f64 = 64.0;
+/// ... when all steps together have at most so many statements.
+const UNROLL_STATEMENTS: i64 = 64;
 /// How many factors of a term are looked at.
 const MAX_FACTORS: usize = 16;
 
@@ -149,7 +149,7 @@ fn into_mask(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
 fn unroll(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let sum = parts(expr)?;
     let count = sum.count.as_constant()?;
-    if !is_short(count, rb.slice_cost(sum.body, sum.body.result)) {
+    if !is_short(count, sum.body) {
         return None;
     }
     let mut total = rb.zero(ty);
@@ -247,7 +247,7 @@ fn apart(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     Some(rb.op(op, &[x, y]))
 }
 
-/// Whether `count` steps of `cost` are few enough to be written out.
-pub(super) fn is_short(count: i64, cost: f64) -> bool {
-    count <= UNROLL_STEPS && count as f64 * cost <= UNROLL_COST
+/// Whether `count` steps of `block` are few and short enough to be written out.
+pub(super) fn is_short(count: i64, block: &Block) -> bool {
+    count <= 1 || (count <= UNROLL_STEPS && count * walk::statements(block) <= UNROLL_STATEMENTS)
 }

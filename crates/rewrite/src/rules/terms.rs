@@ -47,7 +47,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "interchange",
-        law: "sum n (fun i -> build m (fun j -> f i j)) = build m (fun j -> sum n (fun i -> f i j))",
+        law: "sum n (fun i -> build m (fun j -> f i j)) = build m (fun j -> sum n (fun i -> f i j)); for rows a[i] too",
         when: "what f takes from the outer loop alone costs next to nothing",
         algebraic: false,
         split: false,
@@ -145,7 +145,21 @@ fn interchange(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     if as_mask(rb, sum.body.result).is_some() {
         return None;
     }
-    let Some(Expr::Build { size, index: inner, body }) = walk::bound_in(sum.body, sum.body.result) else { return None };
+    let def = walk::bound_in(sum.body, sum.body.result)?;
+    if let (Expr::Get { .. }, Type::Array(size, _)) = (def, ty) {
+        let row = sum.body.result;
+        let kept = walk::slice(sum.body, &[row]);
+        if super::get::kept_cost(rb, sum.body, &kept) > REPEATED {
+            return None;
+        }
+        return Some(rb.build(size.clone(), |rb, j| {
+            rb.sum(sum.count.clone(), |rb, i| {
+                let row = rb.inline(sum.body, row, &mut sum.at(i));
+                rb.get(row, j)
+            })
+        }));
+    }
+    let Expr::Build { size, index: inner, body } = def else { return None };
     let bodies = [sum.body, body];
     let kept = super::get::needed(&bodies, body.result);
     if super::get::kept_cost(rb, sum.body, &kept[0]) > REPEATED || cost::estimate(size) <= 0.0 {
