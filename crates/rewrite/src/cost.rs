@@ -11,12 +11,15 @@
 //! | `get` of a number, conversion | 1 |
 //! | `get` of a row | 0 |
 //! | `build n f` | n * (f + 1 + words of an element) |
-//! | `sum n f` | n * (f + 1 + words of a term) |
+//! | `sum n f` | n * (f + 1 + words of a term that is not made in place) + words of the sum |
 //! | `ifold`, `while` | steps * (body + 1) |
 //! | `if` | 1 + the dearer branch |
+//! | `loop` | count * (body + 1) + words of the sum, which is added in place |
+//! | `zero`, one-hot array | 0, 1: they are added in place |
+//! | sum of two arrays | their words |
 //! | a derivative | 3 times its body |
 
-use chainrule_ir::{Block, Expr, Function, Size, Type};
+use chainrule_ir::{Block, Expr, Function, Size, Type, VarId};
 use chainrule_ops as ops;
 
 /// What a size that is not known is taken for.
@@ -48,12 +51,12 @@ pub fn function(function: &Function) -> f64 {
 }
 
 /// The cost of one evaluation of `block`; `ty` gives the types of variables.
-pub(crate) fn block<'a>(block: &Block, ty: &impl Fn(chainrule_ir::VarId) -> &'a Type) -> f64 {
+pub(crate) fn block<'a>(block: &Block, ty: &impl Fn(VarId) -> &'a Type) -> f64 {
     block.stmts.iter().map(|stmt| expr(&stmt.expr, ty)).sum()
 }
 
 /// The cost of one evaluation of `expr`.
-pub(crate) fn expr<'a>(expr: &Expr, ty: &impl Fn(chainrule_ir::VarId) -> &'a Type) -> f64 {
+pub(crate) fn expr<'a>(expr: &Expr, ty: &impl Fn(VarId) -> &'a Type) -> f64 {
     let of = |body: &Block| block(body, ty);
     // What a row costs to copy when it is only passed on, it does not cost when it is made in place.
     let stored = |body: &Block| words(ty(body.result)).min(if made_in(body) { 1.0 } else { f64::INFINITY });
@@ -61,7 +64,8 @@ pub(crate) fn expr<'a>(expr: &Expr, ty: &impl Fn(chainrule_ir::VarId) -> &'a Typ
         Expr::Real(_) | Expr::Bool(_) | Expr::Size(_) | Expr::Tuple(_) | Expr::Component(..) => 0.0,
         // Nothing where it is added in place.
         Expr::Zero => 0.0,
-        Expr::OneHot { value, .. } => 1.0 + words(ty(*value)),
+        // An array in it is made where it is wanted.
+        Expr::OneHot { value, .. } => f64::from(u8::from(*ty(*value) == Type::Double)),
         Expr::Plus(a, _) => words(ty(*a)),
         Expr::Op(op, _) => f64::from(ops::Op::row(*op).weight),
         Expr::ToReal(_) => 1.0,
@@ -72,8 +76,17 @@ pub(crate) fn expr<'a>(expr: &Expr, ty: &impl Fn(chainrule_ir::VarId) -> &'a Typ
         },
         Expr::Array(elements) => elements.len() as f64,
         Expr::Build { size, body, .. } => estimate(size) * (of(body) + 1.0 + stored(body)),
-        Expr::Sum { count, body, .. } => estimate(count) * (of(body) + 1.0 + added(body, ty)),
-        Expr::Fold { count, body, .. } | Expr::Loop { count, body, .. } => estimate(count) * (of(body) + 1.0),
+        Expr::Sum { count, body, .. } => {
+            estimate(count) * (of(body) + 1.0 + added(body, body.result, ty)) + words(ty(body.result))
+        }
+        Expr::Fold { count, body, .. } => estimate(count) * (of(body) + 1.0),
+        Expr::Loop { count, body, .. } => {
+            let term = match ty(body.result) {
+                Type::Tuple(parts, _) => parts.last().map_or(0.0, words),
+                _ => 0.0,
+            };
+            estimate(count) * (of(body) + 1.0) + term
+        }
         Expr::While { condition, body, .. } => WHILE_STEPS * (of(condition) + of(body) + 1.0),
         Expr::If { then, otherwise, .. } => 1.0 + of(then).max(of(otherwise)),
         Expr::Jvp { body, .. } | Expr::Vjp { body, .. } => 3.0 * of(body),
@@ -82,11 +95,19 @@ pub(crate) fn expr<'a>(expr: &Expr, ty: &impl Fn(chainrule_ir::VarId) -> &'a Typ
 
 // What adding the result of `block` to a sum costs: what is sparse is added where it is not zero, what a loop makes
 // while it is made.
-fn added<'a>(block: &Block, ty: &impl Fn(chainrule_ir::VarId) -> &'a Type) -> f64 {
-    match crate::walk::bound_in(block, block.result) {
-        Some(Expr::OneHot { .. } | Expr::Build { .. } | Expr::Sum { .. } | Expr::Zero) => 0.0,
-        Some(Expr::If { .. } | Expr::Plus(..)) if *ty(block.result) != Type::Double => 1.0,
-        _ => words(ty(block.result)),
+fn added<'a>(block: &Block, var: VarId, ty: &impl Fn(VarId) -> &'a Type) -> f64 {
+    match crate::walk::bound_in(block, var) {
+        Some(Expr::Tuple(fields)) => fields.iter().map(|field| added(block, *field, ty)).sum(),
+        Some(
+            Expr::OneHot { .. }
+            | Expr::Build { .. }
+            | Expr::Sum { .. }
+            | Expr::Loop { .. }
+            | Expr::Zero
+            | Expr::Component(..),
+        ) => 0.0,
+        Some(Expr::If { .. } | Expr::Plus(..)) if *ty(var) != Type::Double => 1.0,
+        _ => words(ty(var)),
     }
 }
 

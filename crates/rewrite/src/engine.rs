@@ -1,6 +1,7 @@
 //! The strategy: passes in rounds, until nothing changes or a budget is spent.
 //!
-//! In: a function. Out: one of the same value that costs no more ([`crate::cost`]), and a [`Report`]. The
+//! In: a function. Out: one of the same value that costs no more ([`crate::cost`]), and a [`Report`]. Where loops
+//! were taken apart, everything is done once more with loops kept whole, and the cheaper program wins. The
 //! pipeline is a list: [`ROUND`] is repeated, [`LAST`] puts together what was taken apart.
 //!
 //! Each pass writes the function anew once ([`crate::rebuild`]) after analyses of it ([`crate::live`],
@@ -16,6 +17,8 @@ use chainrule_ir::{Function, alpha_equal};
 
 /// How many applications of rules one function is given by default.
 pub const DEFAULT_BUDGET: u64 = 200_000;
+/// How deep loops are put together at most: those inside a loop only after it.
+pub const MAX_MERGES: usize = 8;
 /// How many rounds there are at most.
 pub const MAX_ROUNDS: usize = 10;
 
@@ -71,13 +74,16 @@ pub const KEEP: &[Pass] = &[Pass {
 /// What comes at the end.
 pub const LAST: &[Pass] = &[
     Pass { name: "settle", does: "as fuse, but nothing is taken apart any more", run: settle },
-    Pass { name: "merge", does: "loops of one count that share work become one", run: merge },
+    Pass { name: "merge", does: "loops of one count that share work become one; then those in them", run: merge },
     Pass { name: "tidy", does: "as settle: what is left over goes", run: settle },
 ];
 
 /// What passes have in common.
+#[derive(Clone)]
 struct Run {
     options: Options,
+    /// Whether loops stay whole: no rule takes them apart.
+    whole: bool,
     applied: Vec<u64>,
     left: u64,
     result: Option<Function>,
@@ -99,35 +105,51 @@ pub fn optimise(function: &Function, options: &Options) -> (Function, Report) {
 pub fn optimise_watched(function: &Function, options: &Options, watch: Watch<'_>) -> (Function, Report) {
     let mut run = Run {
         options: options.clone(),
+        whole: false,
         applied: vec![0; rules::counted(rules::all().len())],
         left: options.budget,
         result: None,
     };
     let before = cost::function(function);
     let mut report = Report { before, after: before, ..Report::default() };
-    let mut now = function.clone();
-    let mut stop = rounds(&mut now, &mut run, &mut report, watch);
-    let mut changed = false;
-    for pass in KEEP {
-        changed |= step(pass, &mut now, &mut run, &mut report, watch);
+    let mut best = pipeline(function, &mut run, &mut report, watch);
+    report.after = cost::function(&best);
+    if rules::all().iter().enumerate().any(|(idx, rule)| rule.split && run.applied[rules::counted(idx)] > 0) {
+        // Was it worth while to take loops apart?
+        let mut whole = Run { whole: true, applied: vec![0; run.applied.len()], ..run.clone() };
+        let mut other = Report { before, ..Report::default() };
+        let found = pipeline(function, &mut whole, &mut other, watch);
+        other.after = cost::function(&found);
+        if other.after < report.after {
+            (best, run, report) = (found, whole, other);
+        }
     }
-    if changed {
-        stop = rounds(&mut now, &mut run, &mut report, watch);
-    }
-    for pass in LAST {
-        step(pass, &mut now, &mut run, &mut report, watch);
-    }
-    report.stop = stop;
-    report.after = cost::function(&now);
     if report.after > before {
-        // Taking apart did not pay: the function stays.
         report.after = before;
         report.stop = StopReason::NotCheaper;
-        now = function.clone();
+        best = function.clone();
     }
     let names = rules::ENGINE.iter().map(|(name, _)| *name).chain(rules::all().iter().map(|rule| rule.name));
     report.applied = names.zip(run.applied).filter(|(_, times)| *times > 0).collect();
-    (now, report)
+    (best, report)
+}
+
+/// All passes in order.
+fn pipeline(function: &Function, run: &mut Run, report: &mut Report, watch: Watch<'_>) -> Function {
+    let mut now = function.clone();
+    let mut stop = rounds(&mut now, run, report, watch);
+    let mut changed = false;
+    for pass in KEEP {
+        changed |= step(pass, &mut now, run, report, watch);
+    }
+    if changed {
+        stop = rounds(&mut now, run, report, watch);
+    }
+    for pass in LAST {
+        step(pass, &mut now, run, report, watch);
+    }
+    report.stop = stop;
+    now
 }
 
 fn rounds(now: &mut Function, run: &mut Run, report: &mut Report, watch: Watch<'_>) -> StopReason {
@@ -183,7 +205,18 @@ fn settle(function: &Function, run: &mut Run) {
 }
 
 fn merge(function: &Function, run: &mut Run) {
-    pass(function, run, Todo { merge: true, ..Todo::default() });
+    let mut now = function.clone();
+    for _ in 0..MAX_MERGES {
+        let before = run.applied[rules::MERGE];
+        pass(&now, run, Todo { merge: true, ..Todo::default() });
+        if let Some(result) = run.result.take() {
+            now = result;
+        }
+        if run.applied[rules::MERGE] == before {
+            break;
+        }
+    }
+    run.result = Some(now);
 }
 
 fn once(function: &Function, run: &mut Run, split: bool, fuse: bool) {
@@ -205,7 +238,8 @@ fn pass(function: &Function, run: &mut Run, Todo { split, fuse, expand, merge }:
         enabled: rules::all()
             .iter()
             .map(|rule| {
-                let left_out = (rule.split && !split) || (rule.algebraic && run.options.strict) || off(rule.name);
+                let left_out =
+                    (rule.split && (!split || run.whole)) || (rule.algebraic && run.options.strict) || off(rule.name);
                 !left_out
             })
             .collect(),
@@ -223,7 +257,8 @@ fn pass(function: &Function, run: &mut Run, Todo { split, fuse, expand, merge }:
     }
     run.applied[rules::DEAD] += plan.dead.len() as u64;
     run.applied[rules::FIELDS] += plan.fields.len() as u64;
-    let sorted = if merge && !off("merge") { Some(merge::analyse(function, &mut plan)) } else { None };
+    let sorted =
+        if merge && !off("merge") { Some(merge::analyse(function, &mut plan, run.options.strict)) } else { None };
     run.applied[rules::MERGE] += plan.merged.len() as u64;
     let function = sorted.as_ref().unwrap_or(function);
     run.result = Some(rebuild(function, &settings, &plan, &mut run.applied, &mut run.left));

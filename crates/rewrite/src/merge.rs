@@ -4,9 +4,14 @@
 //! the groups. Loops of one block belong together if they have the same count, none depends on another, and
 //! their bodies share something: a load, an operation. What they share is then computed once.
 //!
-//! Sums go together as the sum of the tuples of their terms; sums of numbers also with folds, as one fold over
-//! the tuple of their states. Builds go together if all their uses
-//! are `get`s: as the build of the tuples.
+//! What becomes of a group:
+//!
+//! | members | become |
+//! | --- | --- |
+//! | sums | the sum of the tuples of their terms |
+//! | sums of numbers, folds | the fold over the tuple of their states |
+//! | builds whose elements alone are used | the build of the tuples of their elements |
+//! | builds, loops and any of these | the general loop: one array is its elements, the others are sums of one-hot arrays, which are written in place |
 //!
 //! A block's statements are sorted anew, every statement after what it needs, groups as one: a depth-first
 //! search with a stack of its own, in the old order where that is free. Linear but for what loops share, which
@@ -14,7 +19,7 @@
 
 use crate::cost;
 use crate::key;
-use crate::rebuild::Plan;
+use crate::rebuild::{How, Plan, Together};
 use crate::walk;
 use chainrule_base::Id;
 use chainrule_ir::{Block, Expr, Function, Size, Stmt, Type, VarId};
@@ -23,23 +28,57 @@ use rustc_hash::FxHashMap;
 /// How many groups a block has at most.
 const MAX_GROUPS: usize = 64;
 
+/// What a loop can be put together with.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
-    /// Sums of numbers, and folds.
-    Running,
-    /// Sums of arrays.
+    /// A sum of numbers.
+    Sum,
+    /// A sum of arrays.
     Terms,
-    Build,
+    Fold,
+    /// A build that elements are taken of, and nothing else.
+    Elements,
+    /// Another build.
+    Array,
+    /// A general loop that makes no array.
+    Running,
+    /// Another general loop.
+    Loop,
+}
+
+impl Kind {
+    /// Whether a negative count is an error.
+    fn is_array(self) -> bool {
+        !matches!(self, Self::Sum | Self::Terms | Self::Fold)
+    }
 }
 
 struct Group<'a> {
-    kind: Kind,
     count: &'a Size,
     members: Vec<usize>,
+    kinds: Vec<Kind>,
+    /// The member that is the array of the loop.
+    array: Option<usize>,
     /// What the members compute, by number, with its cost.
     work: FxHashMap<u64, f64>,
     /// The groups that this one depends on, as bits.
     after: u64,
+}
+
+impl Group<'_> {
+    /// Whether a loop of this kind can join, whose array is linear or not.
+    fn takes(&self, kind: Kind, linear: bool) -> bool {
+        let has = |kind: Kind| self.kinds.contains(&kind);
+        let arrays = kind.is_array() || self.kinds.iter().any(|kind| kind.is_array());
+        let elements = kind == Kind::Elements && self.kinds.iter().all(|kind| *kind == Kind::Elements);
+        match kind {
+            Kind::Sum | Kind::Running => true,
+            Kind::Terms => arrays || !has(Kind::Fold),
+            Kind::Fold => arrays || !has(Kind::Terms),
+            Kind::Elements | Kind::Array => elements || linear || self.array.is_none(),
+            Kind::Loop => self.array.is_none(),
+        }
+    }
 }
 
 struct Merge<'a> {
@@ -47,25 +86,16 @@ struct Merge<'a> {
     plan: &'a mut Plan,
     /// Arrays that are used other than by a `get`.
     escapes: Vec<bool>,
+    /// Whether minus zero has to stay minus zero: then no array is written by adding to zero.
+    strict: bool,
 }
 
 /// `function` with the loops that belong together side by side; the groups go into `plan`.
-pub(crate) fn analyse(function: &Function, plan: &mut Plan) -> Function {
-    let mut merge = Merge { function, plan, escapes: vec![false; function.vars.len()] };
+pub(crate) fn analyse(function: &Function, plan: &mut Plan, strict: bool) -> Function {
+    let mut merge = Merge { function, plan, escapes: vec![false; function.vars.len()], strict };
     merge.escaping(&function.body);
     let body = merge.block(&function.body);
     Function { body, ..function.clone() }
-}
-
-fn loop_of<'e>(expr: &'e Expr, ty: &Type) -> Option<(Kind, &'e Size, VarId, &'e Block)> {
-    match expr {
-        Expr::Sum { count, index, body } if *ty != Type::Double => Some((Kind::Terms, count, *index, body)),
-        Expr::Sum { count, index, body } | Expr::Fold { count, index, body, .. } => {
-            Some((Kind::Running, count, *index, body))
-        }
-        Expr::Build { size, index, body } => Some((Kind::Build, size, *index, body)),
-        _ => None,
-    }
 }
 
 impl Merge<'_> {
@@ -91,11 +121,11 @@ impl Merge<'_> {
         for at in &order {
             stmts[*at] = Some(self.inside(&block.stmts[*at]));
         }
-        for members in groups {
+        for (members, together) in groups {
             let of = |at: &usize| block.stmts[*at].var;
             self.plan.merged.extend(members.iter().skip(1).map(of));
-            let group = members.iter().filter_map(|at| stmts[*at].clone()).collect();
-            self.plan.merge.extend(members.first().map(|first| (of(first), group)));
+            let stmts = members.iter().filter_map(|at| stmts[*at].clone()).collect();
+            self.plan.merge.extend(members.first().map(|first| (of(first), Together { stmts, ..together })));
         }
         Block { stmts: order.into_iter().filter_map(|at| stmts[at].take()).collect(), result: block.result }
     }
@@ -111,8 +141,30 @@ impl Merge<'_> {
         stmt
     }
 
+    fn loop_of<'e>(&self, stmt: &'e Stmt) -> Option<(Kind, &'e Size, VarId, &'e Block)> {
+        let nothing = |ty: &Type| matches!(ty, Type::Tuple(fields, _) if fields.is_empty());
+        let ty = self.function.ty(stmt.var);
+        let (kind, count, index, body) = match &stmt.expr {
+            Expr::Sum { count, index, body } => {
+                (if *ty == Type::Double { Kind::Sum } else { Kind::Terms }, count, index, body)
+            }
+            Expr::Fold { count, index, body, .. } => (Kind::Fold, count, index, body),
+            Expr::Build { size, index, body } => {
+                let escapes = self.escapes[stmt.var.index()];
+                (if escapes { Kind::Array } else { Kind::Elements }, size, index, body)
+            }
+            Expr::Loop { count, index, body, .. } => {
+                let Type::Tuple(parts, _) = ty else { return None };
+                let empty = matches!(parts.get(1), Some(Type::Array(_, element)) if nothing(element));
+                (if empty { Kind::Running } else { Kind::Loop }, count, index, body)
+            }
+            _ => return None,
+        };
+        Some((kind, count, *index, body))
+    }
+
     /// The statements of `block` that are not dead, in their new order, and the groups among them.
-    fn order(&self, block: &Block) -> (Vec<usize>, Vec<Vec<usize>>) {
+    fn order(&self, block: &Block) -> (Vec<usize>, Vec<(Vec<usize>, Together)>) {
         let stmts = &block.stmts;
         let at: FxHashMap<VarId, usize> = stmts.iter().enumerate().map(|(at, stmt)| (stmt.var, at)).collect();
         let needs: Vec<Vec<usize>> = (stmts.iter())
@@ -168,7 +220,19 @@ impl Merge<'_> {
             }
         }
         order.retain(|at| !self.plan.dead.contains(&stmts[*at].var));
-        (order, groups.into_iter().map(|group| group.members).filter(|members| members.len() > 1).collect())
+        let together = |group: Group<'_>| {
+            let how = if group.kinds.iter().all(|kind| *kind == Kind::Elements) {
+                How::Elements
+            } else if group.kinds.iter().any(|kind| kind.is_array()) {
+                How::Loop { array: group.array }
+            } else if group.kinds.contains(&Kind::Fold) {
+                How::Fold
+            } else {
+                How::Sum
+            };
+            (group.members, Together { how, stmts: Vec::new() })
+        };
+        (order, groups.into_iter().filter(|group| group.members.len() > 1).map(together).collect())
     }
 
     fn groups<'s>(&self, stmts: &'s [Stmt], needs: &[Vec<usize>]) -> Vec<Group<'s>> {
@@ -192,21 +256,26 @@ impl Merge<'_> {
                 }
             }
             after[at] = depends;
-            let Some((kind, count, index, body)) = loop_of(&stmt.expr, self.function.ty(stmt.var)) else { continue };
-            if self.plan.dead.contains(&stmt.var) || (kind == Kind::Build && self.escapes[stmt.var.index()]) {
+            let Some((kind, count, index, body)) = self.loop_of(stmt) else { continue };
+            if self.plan.dead.contains(&stmt.var) {
                 continue;
             }
+            let linear = self.function.ty(stmt.var).is_linear() && !self.strict;
             let work = self.work(index, body, &mut numbers);
             let shares = |group: &Group<'_>| -> f64 {
                 group.work.iter().filter(|(number, _)| work.contains_key(number)).map(|(_, cost)| cost).sum()
             };
             let fits = |(number, group): &(usize, &Group<'_>)| {
-                group.kind == kind && group.count == count && depends >> number & 1 == 0 && shares(group) > 0.0
+                group.count == count && group.takes(kind, linear) && depends >> number & 1 == 0 && shares(group) > 0.0
             };
             let found = groups.iter().enumerate().find(fits).map(|(number, _)| number);
             match found {
                 Some(number) => {
+                    if kind.is_array() && kind != Kind::Running && groups[number].array.is_none() {
+                        groups[number].array = Some(groups[number].members.len());
+                    }
                     groups[number].members.push(at);
+                    groups[number].kinds.push(kind);
                     groups[number].work.extend(work);
                     groups[number].after |= depends;
                     let grown = groups[number].after;
@@ -219,7 +288,8 @@ impl Merge<'_> {
                 }
                 None if groups.len() < MAX_GROUPS => {
                     group_of[at] = Some(groups.len());
-                    groups.push(Group { kind, count, members: vec![at], work, after: depends });
+                    let array = (kind.is_array() && kind != Kind::Running).then_some(0);
+                    groups.push(Group { count, members: vec![at], kinds: vec![kind], array, work, after: depends });
                 }
                 None => {}
             }

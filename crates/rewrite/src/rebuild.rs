@@ -119,9 +119,30 @@ pub(crate) struct Plan {
     /// Statements that nothing uses.
     pub(crate) dead: FxHashSet<VarId>,
     /// Loops that become one, by the first of them; they stand side by side.
-    pub(crate) merge: FxHashMap<VarId, Vec<Stmt>>,
+    pub(crate) merge: FxHashMap<VarId, Together>,
     /// The others.
     pub(crate) merged: FxHashSet<VarId>,
+}
+
+/// How loops become one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum How {
+    /// As the sum of the tuples of their terms.
+    Sum,
+    /// As the fold over the tuple of their states.
+    Fold,
+    /// As the build of the tuples of their elements.
+    Elements,
+    /// As the general loop, whose array is that of the member of this number.
+    Loop { array: Option<usize> },
+}
+
+/// Loops that become one.
+#[derive(Clone, Debug)]
+pub(crate) struct Together {
+    pub(crate) how: How,
+    /// In order.
+    pub(crate) stmts: Vec<Stmt>,
 }
 
 /// A function being written.

@@ -1,15 +1,104 @@
 //! Writing loops that become one ([`crate::merge`]).
 
-use super::{Env, Expr, Rebuild, Stmt, Type, VarId};
+use super::{Env, Expr, How, Rebuild, Stmt, Together, Type, VarId};
 use chainrule_ops::Op;
 
 impl Rebuild<'_> {
-    /// The loops of `group` as one; what became of each goes into `env`.
-    pub(super) fn merge(&mut self, group: &[Stmt], env: &mut Env<'_>) {
-        match group.first().map(|stmt| &stmt.expr) {
-            Some(Expr::Build { .. }) => self.merge_builds(group, env),
-            _ if group.iter().all(|stmt| matches!(stmt.expr, Expr::Sum { .. })) => self.merge_sums(group, env),
-            _ => self.merge_running(group, env),
+    /// The loops of `together` as one; what became of each goes into `env`.
+    pub(super) fn merge(&mut self, together: &Together, env: &mut Env<'_>) {
+        let group = &together.stmts;
+        match together.how {
+            How::Sum => self.merge_sums(group, env),
+            How::Fold => self.merge_running(group, env),
+            How::Elements => self.merge_builds(group, env),
+            How::Loop { array } => self.merge_any(group, array, env),
+        }
+    }
+
+    /// Any loops as the general loop.
+    fn merge_any(&mut self, group: &[Stmt], array: Option<usize>, env: &mut Env<'_>) {
+        let Some(first) = group.first() else { return };
+        let (Expr::Build { size: count, .. }
+        | Expr::Sum { count, .. }
+        | Expr::Fold { count, .. }
+        | Expr::Loop { count, .. }) = &first.expr
+        else {
+            return;
+        };
+        let count = self.rename_size(count, env);
+        let inits: Vec<VarId> = (group.iter())
+            .filter_map(|stmt| match &stmt.expr {
+                Expr::Fold { init, .. } | Expr::Loop { init, .. } => Some(env.get(*init)),
+                _ => None,
+            })
+            .collect();
+        let init = self.compute(Expr::Tuple(inits));
+        let types: Vec<Type> = group.iter().map(|stmt| self.source_type(stmt.var, env)).collect();
+        let together = self.general(count, init, |rb, state, i| {
+            let (mut next, mut terms, mut element) = (Vec::new(), Vec::new(), None);
+            for (at, stmt) in group.iter().enumerate() {
+                let before = (matches!(stmt.expr, Expr::Fold { .. } | Expr::Loop { .. }))
+                    .then(|| rb.compute(Expr::Component(state, next.len())));
+                match &stmt.expr {
+                    Expr::Sum { index, body, .. } => {
+                        env.insert(*index, i);
+                        terms.push(rb.stmts(body, None, env));
+                    }
+                    Expr::Fold { index, state, body, .. } => {
+                        env.insert(*index, i);
+                        env.insert(*state, before.unwrap_or(i));
+                        next.push(rb.stmts(body, None, env));
+                    }
+                    Expr::Build { index, body, .. } => {
+                        env.insert(*index, i);
+                        let value = rb.stmts(body, None, env);
+                        if array == Some(at) {
+                            element = Some(value);
+                        } else {
+                            terms.push(rb.emit(Expr::OneHot { index: i, value, proved: true }, types[at].clone()));
+                        }
+                    }
+                    Expr::Loop { index, state, body, .. } => {
+                        env.insert(*index, i);
+                        env.insert(*state, before.unwrap_or(i));
+                        let triple = rb.stmts(body, None, env);
+                        next.push(rb.compute(Expr::Component(triple, 0)));
+                        if array == Some(at) {
+                            element = Some(rb.compute(Expr::Component(triple, 1)));
+                        }
+                        terms.push(rb.compute(Expr::Component(triple, 2)));
+                    }
+                    _ => {}
+                }
+            }
+            let next = rb.compute(Expr::Tuple(next));
+            let element = element.unwrap_or_else(|| rb.tuple(Vec::new(), &Type::tuple(Vec::new())));
+            let terms = rb.compute(Expr::Tuple(terms));
+            rb.compute(Expr::Tuple(vec![next, element, terms]))
+        });
+        let last = self.compute(Expr::Component(together, 0));
+        let made = self.compute(Expr::Component(together, 1));
+        let sums = self.compute(Expr::Component(together, 2));
+        let (mut states, mut terms) = (0.., 0..);
+        for (at, stmt) in group.iter().enumerate() {
+            let take = |rb: &mut Self, from: VarId, which: &mut std::ops::RangeFrom<usize>| {
+                rb.compute(Expr::Component(from, which.next().unwrap_or(0)))
+            };
+            let var = match &stmt.expr {
+                Expr::Fold { .. } => take(self, last, &mut states),
+                Expr::Build { .. } if array == Some(at) => made,
+                Expr::Loop { .. } => {
+                    let state = take(self, last, &mut states);
+                    let term = take(self, sums, &mut terms);
+                    let made = match &types[at] {
+                        Type::Tuple(parts, _) if array != Some(at) => self.any_value(&parts[1]),
+                        _ => made,
+                    };
+                    self.tuple(vec![state, made, term], &types[at])
+                }
+                _ => take(self, sums, &mut terms),
+            };
+            env.insert(stmt.var, var);
         }
     }
 

@@ -66,7 +66,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "get-mask",
         law: "([c] a)[i] = [c] a[i]",
-        when: "i is in range; a is known outside of the branch, or one-hot",
+        when: "i is in range; a is known outside of the branch, or one-hot, or cheap",
         algebraic: false,
         split: false,
         on: On::Get,
@@ -96,8 +96,16 @@ fn of_plus(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
 fn of_mask(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let &Expr::Get { array, index, proved: true } = expr else { return None };
     let (condition, then) = as_mask(rb, array)?;
-    let hot = matches!(walk::bound_in(&then, then.result), Some(Expr::OneHot { .. }));
-    if !hot && !then.stmts.is_empty() {
+    let vanishes = match walk::bound_in(&then, then.result) {
+        Some(Expr::OneHot { .. }) => true,
+        // The element is computed in place of the array.
+        Some(Expr::Build { body, .. }) => {
+            let kept = needed(&[&then, body], body.result);
+            is_cheap(rb, kept_cost(rb, &then, &kept[0]) + kept_cost(rb, body, &kept[1]), body.result)
+        }
+        _ => then.stmts.is_empty(),
+    };
+    if !vanishes {
         return None;
     }
     Some(mask(rb, condition, ty, |rb| {

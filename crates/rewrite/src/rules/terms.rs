@@ -4,7 +4,7 @@ use super::sum::{Parts, parts};
 use super::{On, Rule};
 use crate::cost;
 use crate::rebuild::{Env, Rebuild};
-use crate::rules::mask::{as_mask, mask};
+use crate::rules::mask::as_mask;
 use crate::walk;
 use chainrule_ir::{Expr, Size, Type, VarId};
 
@@ -38,8 +38,8 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "sum-of-one-hot",
-        law: "sum n (fun i -> oneHot (i + c) (f i)) = build m (fun k -> [0 <= k - c < n] (f (k - c)))",
-        when: "i + c was proved to be in range; or c - i; strictly: plus 0, for the sign of a zero",
+        law: "sum n (fun i -> oneHot i (f i)) = build n f; for n - 1 - i in place of i, backwards",
+        when: "the array has n elements; strictly: plus 0, for the sign of a zero",
         algebraic: false,
         split: false,
         on: On::Sum,
@@ -118,23 +118,15 @@ fn same_place(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
 fn own_place(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let (sum, Type::Array(size, element)) = (parts(expr)?, ty) else { return None };
     let (index, value) = one_hot(&sum)?;
-    let (slope, rest) = rb.size_of(index).split_linear(sum.index)?;
-    if !Rebuild::is_outside(&rest, sum.body, &[sum.index]) {
+    let index = rb.size_of(index);
+    let forwards = Size::var(sum.index);
+    let backwards = size.sub(&forwards).sub(&Size::constant(1));
+    if sum.count != size || (index != forwards && index != backwards) {
         return None;
     }
-    let backwards = match slope.as_constant() {
-        Some(1) => false,
-        Some(-1) => true,
-        _ => return None,
-    };
     Some(rb.build(size.clone(), |rb, k| {
-        let k = Size::var(k);
-        let i = if backwards { rest.sub(&k) } else { k.sub(&rest) };
-        let inside = super::solve::in_range(rb, &i, sum.count);
-        let term = mask(rb, inside, element, |rb| {
-            let i = rb.int(i.clone());
-            rb.inline(sum.body, value, &mut sum.at(i))
-        });
+        let i = if index == forwards { k } else { rb.int(size.sub(&Size::var(k)).sub(&Size::constant(1))) };
+        let term = rb.inline(sum.body, value, &mut sum.at(i));
         let zero = rb.zero(element);
         rb.plus(zero, term)
     }))
