@@ -42,6 +42,14 @@ pub fn optimised(function: &Function, args: &[Value<f64>], options: &Options) ->
     }
 }
 
+/// Whether `found` computes at `args` what `function` computes; `false` when that has no value there.
+///
+/// # Errors
+/// What is wrong, in words.
+pub fn compare(function: &Function, found: &Function, args: &[Value<f64>], strict: bool) -> Result<bool, String> {
+    if strict { strictly(function, found, args) } else { algebraically(function, found, args) }
+}
+
 fn strictly(function: &Function, found: &Function, args: &[Value<f64>]) -> Result<bool, String> {
     let Ok(expected) = evaluate(function, &mut F64, args) else { return Ok(false) };
     let found =
@@ -59,7 +67,7 @@ fn algebraically(function: &Function, found: &Function, args: &[Value<f64>]) -> 
     }
     evaluate(found, &mut F64, args).map_err(|failure| format!("the optimised function fails: {failure}"))?;
     let mut numbers = Finite { numbers: Precise::new(), finite: true };
-    let args: Vec<_> = args.iter().map(|arg| arg.map(&mut |x: &f64| numbers.numbers.constant(*x))).collect();
+    let args: Vec<_> = args.iter().map(|arg| arg.map(&mut |x: &f64| numbers.constant(*x))).collect();
     let Ok(expected) = evaluate(function, &mut numbers, &args) else { return Ok(false) };
     if !numbers.finite {
         return Ok(false);

@@ -103,20 +103,15 @@ pub fn optimise(function: &Function, options: &Options) -> (Function, Report) {
 
 /// As [`optimise`]; `watch` is shown what comes out of every pass, with the name of the pass.
 pub fn optimise_watched(function: &Function, options: &Options, watch: Watch<'_>) -> (Function, Report) {
-    let mut run = Run {
-        options: options.clone(),
-        whole: false,
-        applied: vec![0; rules::counted(rules::all().len())],
-        left: options.budget,
-        result: None,
-    };
+    let mut run =
+        Run { options: options.clone(), whole: false, applied: counters(), left: options.budget, result: None };
     let before = cost::function(function);
     let mut report = Report { before, after: before, ..Report::default() };
     let mut best = pipeline(function, &mut run, &mut report, watch);
     report.after = cost::function(&best);
     if rules::all().iter().enumerate().any(|(idx, rule)| rule.split && run.applied[rules::counted(idx)] > 0) {
         // Was it worth while to take loops apart?
-        let mut whole = Run { whole: true, applied: vec![0; run.applied.len()], ..run.clone() };
+        let mut whole = Run { whole: true, applied: counters(), ..run.clone() };
         let mut other = Report { before, ..Report::default() };
         let found = pipeline(function, &mut whole, &mut other, watch);
         other.after = cost::function(&found);
@@ -129,9 +124,32 @@ pub fn optimise_watched(function: &Function, options: &Options, watch: Watch<'_>
         report.stop = StopReason::NotCheaper;
         best = function.clone();
     }
-    let names = rules::ENGINE.iter().map(|(name, _)| *name).chain(rules::all().iter().map(|rule| rule.name));
-    report.applied = names.zip(run.applied).filter(|(_, times)| *times > 0).collect();
+    report.applied = named(&run.applied);
     (best, report)
+}
+
+/// `function` written anew once with the rules `names` alone: to see and test what one rule does, whether it pays
+/// or not.
+#[must_use]
+pub fn apply(function: &Function, names: &[&str], strict: bool) -> (Function, Report) {
+    let disabled = rules::all().iter().map(|rule| rule.name).filter(|name| !names.contains(name)).map(str::to_owned);
+    let options = Options { strict, disabled: disabled.collect(), ..Options::default() };
+    let mut run = Run { left: options.budget, options, whole: false, applied: counters(), result: None };
+    let mut report = Report { before: cost::function(function), ..Report::default() };
+    once(function, &mut run, true, false);
+    let found = run.result.take().unwrap_or_else(|| function.clone());
+    report.after = cost::function(&found);
+    report.applied = named(&run.applied);
+    (found, report)
+}
+
+fn counters() -> Vec<u64> {
+    vec![0; rules::counted(rules::all().len())]
+}
+
+fn named(applied: &[u64]) -> Vec<(&'static str, u64)> {
+    let names = rules::ENGINE.iter().map(|(name, _)| *name).chain(rules::all().iter().map(|rule| rule.name));
+    names.zip(applied.iter().copied()).filter(|(_, times)| *times > 0).collect()
 }
 
 /// All passes in order.

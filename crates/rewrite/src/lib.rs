@@ -26,7 +26,7 @@
 //! | (c) fusion | rules `fuse`, `fuse-component`, [`fusion`]; lengths are sizes, which stay |
 //! | (d) tuples | rules `component`, `same-tuple` |
 //! | (e) iteration | rules `fold-of-none`, `fold-once`, `sum-of-mask`, `unroll-fold` |
-//! | (f) conditionals | rules `if-known`, `if-same`, `mask-product`, ... |
+//! | (f) conditionals | rules `if-same`, `mask-product`, ...; `rebuild` decides branches |
 //! | (g) fission | rules `split-fold`, `split-build`, [`live`] |
 //!
 //! | module | owns |

@@ -814,10 +814,9 @@ impl Rebuild<'_> {
             Expr::If { condition, then, otherwise } => {
                 let condition = env.get(*condition);
                 if self.opaque == 0 {
-                    match self.truth(condition) {
-                        Some(true) => return self.stmts(then, None, env),
-                        Some(false) => return self.stmts(otherwise, None, env),
-                        None => {}
+                    if let Some(holds) = self.truth(condition) {
+                        self.applied[rules::DECIDE] += 1;
+                        return self.stmts(if holds { then } else { otherwise }, None, env);
                     }
                 }
                 let then = self.branch(condition, true, |rb| rb.stmts(then, None, env));

@@ -66,17 +66,20 @@ pub(crate) const FIELDS: usize = 2;
 pub(crate) const DEAD: usize = 3;
 /// ... numbers kept in arrays that a loop would compute again and again ...
 pub(crate) const EXPAND: usize = 4;
-/// ... loops put together.
+/// ... loops put together ...
 pub(crate) const MERGE: usize = 5;
+/// ... branches taken.
+pub(crate) const DECIDE: usize = 6;
 
 /// The names of what is counted besides rules, each with a line that says what it is.
-pub const ENGINE: [(&str, &str); 6] = [
+pub const ENGINE: [(&str, &str); 7] = [
     ("common", "one variable for expressions that are the same up to names"),
     ("hoist", "what does not depend on a loop is moved out of it"),
     ("fields", "fields of loops and branches that nothing uses are not computed"),
     ("dead", "statements that nothing uses are left out"),
     ("expand", "what an outer loop computes again and again is computed once, and kept in an array"),
     ("merge", "loops of one count that share work become one"),
+    ("decide", "if true then x else y = x; in x, the condition is known to be true"),
 ];
 
 static TABLE: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {

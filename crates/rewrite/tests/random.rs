@@ -2,9 +2,9 @@
 //! evaluator. The seeds are fixed, and failures shrink.
 
 use arbitrary::Unstructured;
-use chainrule_autodiff::{Part, Request, derive};
+use chainrule_autodiff::{Part, Request, derive, expand};
 use chainrule_ir::generate::{self, Case, Options as Programs};
-use chainrule_ir::{Function, Value, print};
+use chainrule_ir::{Builder, Function, Renaming, Type, Value, VarId, print};
 use chainrule_rewrite::{Options, check};
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestCaseError, TestRunner};
@@ -61,25 +61,56 @@ fn gradient(u: &mut Unstructured<'_>) -> arbitrary::Result<Option<(Function, Vec
     Ok(derive(&function, &request).ok().map(|derived| (derived, args)))
 }
 
+/// Reverse mode: all cotangents of a function of `Double`s, arrays and tuples.
+fn reverse(u: &mut Unstructured<'_>) -> arbitrary::Result<Option<(Function, Vec<Value<f64>>)>> {
+    let options = Programs { derivatives: false, transposed: false, ..Programs::smooth() };
+    let Case { function: f, args } = generate::case(u, options)?;
+    let params: Vec<VarId> = f.params.iter().copied().filter(|p| f.ty(*p).has_double()).collect();
+    let Some(tangent) = f.result_type().tangent().filter(|_| !params.is_empty()) else { return Ok(None) };
+    let mut b = Builder::rewriting(&f);
+    let cotangent = ones(&mut b, &tangent);
+    let all = b.vjp(&params, cotangent, |b, inner| {
+        let mut renaming: Renaming = params.iter().copied().zip(inner.iter().copied()).collect();
+        b.inline(&f.body, &mut renaming)
+    });
+    Ok(expand(&b.finish(all)).ok().map(|derived| (derived, args)))
+}
+
+fn ones(b: &mut Builder, ty: &Type) -> VarId {
+    match ty {
+        Type::Array(size, element) => b.build(size.clone(), |b, _| ones(b, element)),
+        Type::Tuple(fields, names) => {
+            let parts: Vec<VarId> = fields.iter().map(|field| ones(b, field)).collect();
+            match names {
+                Some(names) => b.record(names.clone(), &parts),
+                None => b.tuple(&parts),
+            }
+        }
+        _ => b.real(1.0),
+    }
+}
+
 #[test]
 fn any_program_is_the_same_bit_for_bit() {
-    run(1, 1500, 1200, &strict(), &|u| program(u, Programs::default()));
-    run(2, 300, 200, &strict(), &|u| program(u, Programs { depth: 5, fuel: 200, ..Programs::default() }));
+    run(1, 800, 600, &strict(), &|u| program(u, Programs::default()));
+    run(2, 200, 120, &strict(), &|u| program(u, Programs { depth: 5, fuel: 200, ..Programs::default() }));
 }
 
 #[test]
 fn programs_on_arrays_are_the_same_bit_for_bit() {
-    run(3, 800, 700, &strict(), &|u| generate::arrays::case(u, 40).map(Some));
+    run(3, 500, 420, &strict(), &|u| generate::arrays::case(u, 40).map(Some));
 }
 
 #[test]
 fn any_program_is_the_same_in_real_numbers() {
-    run(4, 1500, 800, &Options::default(), &|u| program(u, Programs::default()));
-    run(5, 800, 600, &Options::default(), &|u| generate::arrays::case(u, 40).map(Some));
+    run(4, 800, 400, &Options::default(), &|u| program(u, Programs::default()));
+    run(5, 400, 300, &Options::default(), &|u| generate::arrays::case(u, 40).map(Some));
 }
 
 #[test]
 fn derivatives_of_smooth_programs_are_the_same() {
-    run(6, 700, 300, &Options::default(), &gradient);
-    run(7, 500, 250, &strict(), &gradient);
+    run(6, 400, 180, &Options::default(), &gradient);
+    run(7, 300, 150, &strict(), &gradient);
+    run(8, 400, 180, &Options::default(), &reverse);
+    run(9, 300, 150, &strict(), &reverse);
 }

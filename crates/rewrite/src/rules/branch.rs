@@ -1,4 +1,5 @@
-//! Rules for `if` (figure 7f). Branches are lazy: what stands in one is not moved out.
+//! Rules for `if` (figure 7f). That `if true then x else y` is `x`, and that in `x` its condition is true, the
+//! engine knows (`rebuild`). Branches are lazy: what stands in one is not moved out.
 
 use super::{On, Rule};
 use crate::key;
@@ -7,15 +8,6 @@ use chainrule_ir::{Expr, Type, VarId};
 use chainrule_ops::Op;
 
 pub(super) const RULES: &[Rule] = &[
-    Rule {
-        name: "if-known",
-        law: "if true then x else y = x; in x, c is true",
-        when: "",
-        algebraic: false,
-        split: false,
-        on: On::If,
-        apply: known,
-    },
     Rule {
         name: "if-same",
         law: "if c then x else x = x",
@@ -58,12 +50,6 @@ fn selected(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let Expr::If { condition, then, otherwise } = expr else { return None };
     let known = *ty == Type::Double && then.stmts.is_empty() && otherwise.stmts.is_empty();
     known.then(|| rb.op(Op::Select, &[*condition, then.result, otherwise.result]))
-}
-
-fn known(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
-    let Expr::If { condition, then, otherwise } = expr else { return None };
-    let taken = if rb.truth(*condition)? { then } else { otherwise };
-    Some(rb.inline(taken, taken.result, &mut Env::copying(&[])))
 }
 
 fn same(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {

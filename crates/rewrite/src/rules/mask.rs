@@ -1,8 +1,7 @@
 //! Masks: `if c then x else 0` and `select c x 0`, written `[c] x`. What multiplies a mask goes inside, where a sum over an index
 //! that `c` compares finds it (`rules/sum.rs`): so the one-hot arrays of derivatives vanish.
 //!
-//! Arithmetic goes through a mask only if the mask is zero elsewhere: `0 * x` is not 0 for infinite `x`, so
-//! these rules are algebraic.
+//! `0 * x` is not 0 for infinite `x`, so products are algebraic.
 
 use super::op::doubles;
 use super::{On, Rule};
@@ -24,7 +23,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "mask-sum",
         law: "[c] x + [c] y = [c] (x + y); [c] x - [c] y = [c] (x - y)",
         when: "",
-        algebraic: true,
+        algebraic: false,
         split: false,
         on: On::Op,
         apply: sum,

@@ -49,7 +49,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "sum-of-constant",
         law: "sum n (fun i -> x) = n * x",
-        when: "x does not depend on i; n >= 0",
+        when: "x does not depend on i; n >= 1, or n >= 0 and x is a number wherever the program is",
         algebraic: true,
         split: false,
         on: On::Sum,
@@ -58,7 +58,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "sum-of-factor",
         law: "sum n (fun i -> x * f i) = x * sum n f; sum (f i / x) = sum f / x; sum (-f i) = -(sum f)",
-        when: "x does not depend on i",
+        when: "x does not depend on i; n >= 1, or x is a factor that is a number wherever the program is",
         algebraic: true,
         split: false,
         on: On::Sum,
@@ -109,6 +109,11 @@ impl Parts<'_> {
     /// The sum of `term`, a variable of the body or from outside.
     pub(super) fn sum(&self, rb: &mut Rebuild<'_>, term: VarId) -> VarId {
         rb.sum(self.count.clone(), |rb, i| rb.inline(self.body, term, &mut self.at(i)))
+    }
+
+    /// Whether there is a step.
+    fn runs(&self, rb: &Rebuild<'_>) -> bool {
+        rb.ranges.not_negative(&self.count.sub(&Size::constant(1)))
     }
 
     /// Whether `var` is the same in every step.
@@ -178,6 +183,9 @@ fn constant(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     if !sum.is_constant(sum.body.result) {
         return None;
     }
+    if !sum.runs(rb) && !is_number(rb, sum.body.result) {
+        return None;
+    }
     let count = real_count(rb, sum.count)?;
     Some(rb.op(Op::Mul, &[count, sum.body.result]))
 }
@@ -188,17 +196,18 @@ fn factor(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let (mut outside, mut inside, mut divisors) = (Vec::new(), Vec::new(), Vec::new());
     let mut negative = false;
     let mut todo = vec![sum.body.result];
+    let runs = sum.runs(rb);
     while let Some(next) = todo.pop() {
         let def = walk::bound_in(sum.body, next);
         let room = todo.len() + inside.len() + outside.len() < MAX_FACTORS;
         match def.and_then(|def| doubles(def, &Type::Double)) {
-            _ if sum.is_constant(next) => outside.push(next),
+            _ if sum.is_constant(next) && (runs || is_number(rb, next)) => outside.push(next),
             Some((Op::Neg, &[x])) => {
                 negative = !negative;
                 todo.push(x);
             }
             Some((Op::Mul, &[x, y])) if room => todo.extend([y, x]),
-            Some((Op::Div, &[x, y])) if room && sum.is_constant(y) => {
+            Some((Op::Div, &[x, y])) if room && runs && sum.is_constant(y) => {
                 divisors.push(y);
                 todo.push(x);
             }
@@ -221,6 +230,41 @@ fn factor(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
         result = rb.op(Op::Div, &[result, divisor]);
     }
     Some(if negative { rb.op(Op::Neg, &[result]) } else { result })
+}
+
+/// How many definitions [`is_number`] looks at.
+const MAX_LOOKED_AT: usize = 32;
+
+/// Whether `var` is neither infinite nor NaN where all numbers that the program computes are not. What was moved
+/// out of a loop that does not run may be: times a sum of nothing, which is 0, it would not be 0.
+fn is_number(rb: &Rebuild<'_>, var: VarId) -> bool {
+    let mut todo = vec![var];
+    for _ in 0..MAX_LOOKED_AT {
+        let Some(next) = todo.pop() else { return true };
+        match rb.def(next).as_deref() {
+            // A parameter, an index, a state.
+            None => {}
+            Some(Expr::Real(value)) if !value.is_finite() => return false,
+            Some(Expr::Real(_) | Expr::ToReal(_)) => {}
+            Some(Expr::Op(op, args)) if defined_everywhere(*op) => {
+                todo.extend(args.iter().filter(|arg| *rb.ty(**arg) == Type::Double));
+            }
+            Some(Expr::Get { array, .. }) => todo.push(*array),
+            Some(_) => return false,
+        }
+    }
+    false
+}
+
+/// Whether `op` has a finite value for all finite operands, overflow aside.
+fn defined_everywhere(op: Op) -> bool {
+    let samples = [-2.0, -0.5, 0.0, 1.0];
+    let row = op.row();
+    match row.args.len() {
+        1 => samples.iter().all(|x| (row.value)(&[*x]).is_finite()),
+        2 => samples.iter().all(|x| samples.iter().all(|y| (row.value)(&[*x, *y]).is_finite())),
+        _ => op == Op::Select,
+    }
 }
 
 // Not of none.

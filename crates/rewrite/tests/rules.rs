@@ -1,0 +1,745 @@
+//! Every rule on a program written for it: it applies, and both sides compute the same, at sizes 0, 1 and more,
+//! and, where it says that it is exact, with infinities, NaN and zeros of both signs, bit for bit.
+
+use chainrule_ir::{Builder, Expr, Function, Size, Sizes, Type, Value, VarId, evaluate, print, verify};
+use chainrule_ops::{F64, Op};
+use chainrule_rewrite::engine::apply;
+use chainrule_rewrite::{check, rules};
+
+/// What programs are made of.
+struct Make {
+    b: Builder,
+    n: Size,
+    k: Size,
+    /// [n]Double.
+    v: VarId,
+    w: VarId,
+    /// [n][k]Double.
+    m: VarId,
+    /// Double.
+    x: VarId,
+    y: VarId,
+    /// Int.
+    i: VarId,
+    j: VarId,
+    /// Bool.
+    c: VarId,
+}
+
+fn program(body: impl FnOnce(&mut Make) -> VarId) -> Function {
+    let mut b = Builder::new("f");
+    let (n, k) = (b.size_param("n"), b.size_param("k"));
+    let (n, k) = (b.size_of(n), b.size_of(k));
+    let vector = Type::array(n.clone(), Type::Double);
+    let matrix = Type::array(n.clone(), Type::array(k.clone(), Type::Double));
+    let v = b.param("v", vector.clone());
+    let w = b.param("w", vector);
+    let m = b.param("m", matrix);
+    let (x, y) = (b.param("x", Type::Double), b.param("y", Type::Double));
+    let (i, j) = (b.param("i", Type::Int), b.param("j", Type::Int));
+    let c = b.param("c", Type::Bool);
+    let mut make = Make { b, n, k, v, w, m, x, y, i, j, c };
+    let result = body(&mut make);
+    make.b.finish(result)
+}
+
+impl Make {
+    fn op(&mut self, op: Op, args: &[VarId]) -> VarId {
+        self.b.op(op, args)
+    }
+
+    fn real(&mut self, value: f64) -> VarId {
+        self.b.real(value)
+    }
+
+    /// `[condition] value`, as a selection.
+    fn mask(&mut self, condition: VarId, value: VarId) -> VarId {
+        let zero = self.b.real(0.0);
+        self.b.op(Op::Select, &[condition, value, zero])
+    }
+
+    /// `[index == at] value`.
+    fn hot(&mut self, index: VarId, at: VarId, value: VarId) -> VarId {
+        let condition = self.b.op(Op::Eq, &[index, at]);
+        self.mask(condition, value)
+    }
+
+    /// `if c then array else 0`.
+    fn masked(&mut self, array: VarId) -> VarId {
+        let ty = self.b.ty(array).clone();
+        let c = self.c;
+        self.b.if_(c, |_| array, |b| b.zero(ty))
+    }
+
+    fn vector(&mut self, element: impl FnOnce(&mut Self, VarId) -> VarId) -> VarId {
+        let (index, n) = (self.b.fresh(Type::Int), self.n.clone());
+        self.b.push_block();
+        let result = element(self, index);
+        let body = self.b.pop_block(result);
+        self.b.compute(Expr::Build { size: n, index, body })
+    }
+
+    fn sum(&mut self, count: Size, term: impl FnOnce(&mut Self, VarId) -> VarId) -> VarId {
+        let index = self.b.fresh(Type::Int);
+        self.b.push_block();
+        let result = term(self, index);
+        let body = self.b.pop_block(result);
+        self.b.compute(Expr::Sum { count, index, body })
+    }
+
+    fn fold(&mut self, count: Size, init: VarId, step: impl FnOnce(&mut Self, VarId, VarId) -> VarId) -> VarId {
+        let (index, state) = (self.b.fresh(Type::Int), self.b.fresh(self.b.ty(init).clone()));
+        self.b.push_block();
+        let result = step(self, state, index);
+        let body = self.b.pop_block(result);
+        self.b.compute(Expr::Fold { count, index, state, init, body })
+    }
+
+    fn general(&mut self, count: Size, init: VarId, step: impl FnOnce(&mut Self, VarId, VarId) -> [VarId; 3]) -> VarId {
+        let (index, state) = (self.b.fresh(Type::Int), self.b.fresh(self.b.ty(init).clone()));
+        self.b.push_block();
+        let parts = step(self, state, index);
+        let result = self.b.tuple(&parts);
+        let body = self.b.pop_block(result);
+        self.b.compute(Expr::Loop { count, index, state, init, body })
+    }
+
+    fn get(&mut self, array: VarId, index: VarId) -> VarId {
+        self.b.get_proved(array, index)
+    }
+
+    fn one_hot(&mut self, index: VarId, value: VarId) -> VarId {
+        let n = self.n.clone();
+        self.b.one_hot_proved(n, index, value)
+    }
+}
+
+/// For each rule programs that it is for.
+fn programs(rule: &str) -> Vec<Function> {
+    use Op::{Add, And, Div, Eq, Le, Lt, Mul, Neg, Not, Or, Pow, Select, Sin, Sub};
+    let on_literals = |op: Op, a: f64, c: f64| {
+        program(|p| {
+            let args = [p.real(a), p.real(c)];
+            p.op(op, &args)
+        })
+    };
+    let with = |op: Op, c: f64, swapped: bool| {
+        program(|p| {
+            let (x, c) = (p.x, p.real(c));
+            p.op(op, &if swapped { [c, x] } else { [x, c] })
+        })
+    };
+    match rule {
+        "constants" => vec![
+            on_literals(Add, 0.1, 0.2),
+            on_literals(Div, 1.0, 0.0),
+            program(|p| {
+                let (seven, three) = (p.b.int(-7), p.b.int(3));
+                let rest = p.op(Op::Mod, &[seven, three]);
+                p.b.to_real(rest)
+            }),
+            program(|p| {
+                let args = [p.real(f64::NAN), p.real(1.0)];
+                p.op(Le, &args)
+            }),
+        ],
+        "neutral" => {
+            let mut all: Vec<Function> =
+                [(Mul, 1.0), (Mul, -1.0), (Div, 1.0), (Div, -1.0), (Pow, 1.0), (Pow, 0.0), (Sub, 0.0), (Add, -0.0)]
+                    .map(|(op, c)| with(op, c, false))
+                    .into();
+            all.extend([with(Mul, 1.0, true), with(Mul, -1.0, true), with(Add, -0.0, true)]);
+            all.extend([(Add, false), (Add, true), (Sub, false)].map(|(op, swapped)| {
+                program(|p| {
+                    let (x, y) = (p.x, p.op(Neg, &[p.y]));
+                    p.op(op, &if swapped { [y, x] } else { [x, y] })
+                })
+            }));
+            all.push(program(|p| {
+                let x = p.op(Neg, &[p.x]);
+                p.op(Neg, &[x])
+            }));
+            all
+        }
+        "zero" => {
+            let mut all: Vec<Function> =
+                [(Add, false), (Add, true), (Sub, false), (Sub, true), (Mul, false), (Mul, true), (Div, true)]
+                    .map(|(op, swapped)| with(op, 0.0, swapped))
+                    .into();
+            all.push(program(|p| p.op(Sub, &[p.x, p.x])));
+            all
+        }
+        "double" => vec![program(|p| p.op(Add, &[p.x, p.x]))],
+        "square" => vec![with(Pow, 2.0, false)],
+        "compare-integers" => [Lt, Le, Eq]
+            .iter()
+            .flat_map(|op| [false, true].map(|swapped| (*op, swapped)))
+            .map(|(op, swapped)| {
+                program(|p| {
+                    let n = p.b.size(p.n.clone());
+                    p.vector(|p, i| {
+                        let args = if swapped { [n, i] } else { [i, n] };
+                        let holds = p.op(op, &args);
+                        p.mask(holds, p.x)
+                    })
+                })
+            })
+            .collect(),
+        "connectives" => {
+            let mut all: Vec<Function> = [(And, true), (And, false), (Or, true), (Or, false)]
+                .map(|(op, value)| {
+                    program(|p| {
+                        let (c, known) = (p.c, p.b.bool(value));
+                        p.op(op, &[c, known])
+                    })
+                })
+                .into();
+            all.extend([And, Or].map(|op| program(|p| p.op(op, &[p.c, p.c]))));
+            all.push(program(|p| {
+                let c = p.op(Not, &[p.c]);
+                p.op(Not, &[c])
+            }));
+            all
+        }
+        "select" => vec![
+            program(|p| p.op(Select, &[p.c, p.x, p.x])),
+            program(|p| {
+                let c = p.b.bool(false);
+                p.op(Select, &[c, p.x, p.y])
+            }),
+        ],
+        "mask-product" => [Mul, Div, Neg]
+            .map(|op| {
+                program(|p| {
+                    let masked = p.mask(p.c, p.x);
+                    let args = [masked, p.y];
+                    p.op(op, &args[..op.arity()])
+                })
+            })
+            .into(),
+        "mask-sum" => [Add, Sub]
+            .map(|op| {
+                program(|p| {
+                    let args = [p.mask(p.c, p.x), p.mask(p.c, p.y)];
+                    p.op(op, &args)
+                })
+            })
+            .into(),
+        "prove-index" => vec![program(|p| {
+            p.vector(|p, i| {
+                let (n, one) = (p.b.size(p.n.clone()), p.b.int(1));
+                let last = p.op(Sub, &[n, one]);
+                let mirrored = p.op(Sub, &[last, i]);
+                p.b.get(p.v, mirrored)
+            })
+        })],
+        "get-array" => vec![
+            program(|p| {
+                let (array, one) = (p.b.array(&[p.x, p.y]), p.b.int(1));
+                p.get(array, one)
+            }),
+            program(|p| {
+                let array = p.b.array(&[p.x]);
+                p.sum(Size::constant(1), |p, i| p.get(array, i))
+            }),
+        ],
+        "fuse" => vec![program(|p| {
+            let copy = p.vector(|p, i| p.get(p.v, i));
+            p.vector(|p, i| {
+                let element = p.get(copy, i);
+                p.op(Sin, &[element])
+            })
+        })],
+        "fuse-rows" => vec![
+            program(|p| {
+                let (n, k) = (p.n.clone(), p.k.clone());
+                let m = p.m;
+                let transposed = p.b.build(k.clone(), |b, j| {
+                    b.build(n, |b, i| {
+                        let row = b.get_proved(m, i);
+                        b.get_proved(row, j)
+                    })
+                });
+                p.vector(|p, i| {
+                    let transposed_row = |b: &mut Builder, j: VarId| {
+                        let row = b.get_proved(transposed, j);
+                        b.get_proved(row, i)
+                    };
+                    p.b.sum(k, transposed_row)
+                })
+            }),
+            program(|p| {
+                let columns = p.vector(|p, i| {
+                    let x = p.get(p.v, i);
+                    p.b.array(&[x])
+                });
+                p.vector(|p, i| {
+                    let (column, zero) = (p.get(columns, i), p.b.int(0));
+                    p.get(column, zero)
+                })
+            }),
+        ],
+        "get-one-hot" => vec![
+            program(|p| {
+                p.vector(|p, i| {
+                    let hot = p.one_hot(i, p.x);
+                    p.sum(p.n.clone(), |p, j| {
+                        let (element, y) = (p.get(hot, j), p.get(p.v, j));
+                        p.op(Mul, &[element, y])
+                    })
+                })
+            }),
+            program(|p| {
+                let zero = p.b.zero(p.b.ty(p.m).clone());
+                p.vector(|p, i| p.get(zero, i))
+            }),
+        ],
+        "get-plus" => vec![program(|p| {
+            let both = p.b.plus(p.v, p.w);
+            p.vector(|p, i| p.get(both, i))
+        })],
+        "get-mask" => vec![
+            program(|p| {
+                let masked = p.masked(p.v);
+                p.vector(|p, i| p.get(masked, i))
+            }),
+            program(|p| {
+                p.vector(|p, i| {
+                    let (c, x) = (p.c, p.x);
+                    let ty = p.b.ty(p.v).clone();
+                    let n = p.n.clone();
+                    let hot = p.b.if_(c, |b| b.one_hot_proved(n, i, x), |b| b.zero(ty));
+                    p.sum(p.n.clone(), |p, j| p.get(hot, j))
+                })
+            }),
+        ],
+        "component" => vec![program(|p| {
+            let pair = p.b.tuple(&[p.x, p.v]);
+            p.b.component(pair, 1)
+        })],
+        "fuse-component" => vec![program(|p| {
+            let pairs = p.vector(|p, i| {
+                let (a, c) = (p.get(p.v, i), p.get(p.w, i));
+                let expensive = p.op(Sin, &[c]);
+                p.b.tuple(&[a, expensive])
+            });
+            p.vector(|p, i| {
+                let pair = p.get(pairs, i);
+                p.b.component(pair, 0)
+            })
+        })],
+        "same-tuple" => vec![program(|p| {
+            let pair = p.b.tuple(&[p.x, p.y]);
+            p.fold(p.n.clone(), pair, |p, state, _| {
+                let parts = [p.b.component(state, 0), p.b.component(state, 1)];
+                p.b.tuple(&parts)
+            })
+        })],
+        "if-same" => vec![program(|p| {
+            let (c, x) = (p.c, p.x);
+            p.b.if_(c, |b| b.op(Sin, &[x]), |b| b.op(Sin, &[x]))
+        })],
+        "if-not" => vec![program(|p| {
+            let (c, x, y) = (p.op(Not, &[p.c]), p.x, p.y);
+            p.b.if_(c, |b| b.op(Sin, &[x]), |b| b.op(Neg, &[y]))
+        })],
+        "if-truth" => [(Some(true), Some(false)), (Some(false), Some(true)), (None, Some(false)), (Some(true), None)]
+            .map(|(then, otherwise)| {
+                program(|p| {
+                    let (c, other) = (p.c, p.op(Lt, &[p.x, p.y]));
+                    let side = |value: Option<bool>| move |b: &mut Builder| value.map_or(other, |value| b.bool(value));
+                    p.b.if_(c, side(then), side(otherwise))
+                })
+            })
+            .into(),
+        "if-select" => vec![program(|p| {
+            let (c, x, y) = (p.c, p.x, p.y);
+            p.b.if_(c, |_| x, |_| y)
+        })],
+        "same-array" => vec![
+            program(|p| p.vector(|p, i| p.get(p.v, i))),
+            program(|p| {
+                let k = p.k.clone();
+                p.vector(|p, i| {
+                    let row = p.get(p.m, i);
+                    p.b.build(k, |b, j| b.get_proved(row, j))
+                })
+            }),
+        ],
+        "build-zero" => vec![program(|p| p.vector(|p, _| p.real(0.0)))],
+        "build-one" => vec![program(|p| {
+            let x = p.x;
+            p.b.build(Size::constant(1), |b, i| {
+                let i = b.to_real(i);
+                b.op(Add, &[x, i])
+            })
+        })],
+        "build-in-mask" => vec![program(|p| {
+            p.vector(|p, i| {
+                let x = p.get(p.v, i);
+                p.mask(p.c, x)
+            })
+        })],
+        "build-one-hot" => vec![program(|p| {
+            p.vector(|p, at| {
+                p.vector(|p, i| {
+                    let x = p.get(p.v, i);
+                    p.hot(i, at, x)
+                })
+            })
+        })],
+        "split-build" => vec![program(|p| {
+            p.vector(|p, i| {
+                let (a, c) = (p.get(p.v, i), p.get(p.w, i));
+                let parts = [p.op(Sin, &[a]), p.op(Op::Exp, &[c])];
+                p.b.tuple(&parts)
+            })
+        })],
+        "sum-of-none" => vec![
+            program(|p| p.sum(Size::constant(-2), |p, _| p.x)),
+            program(|p| p.sum(p.n.clone(), |p, _| p.real(0.0))),
+            program(|p| p.sum(Size::zero(), |p, _| p.v)),
+        ],
+        "sum-of-mask" => vec![
+            program(|p| {
+                p.sum(p.n.clone(), |p, i| {
+                    let x = p.get(p.v, i);
+                    p.hot(i, p.i, x)
+                })
+            }),
+            program(|p| {
+                p.sum(p.n.clone(), |p, i| {
+                    let (two, x) = (p.b.int(2), p.get(p.v, i));
+                    let shifted = p.op(Sub, &[two, i]);
+                    p.hot(shifted, p.j, x)
+                })
+            }),
+            program(|p| {
+                p.sum(p.n.clone(), |p, i| {
+                    let x = p.get(p.v, i);
+                    let (here, also) = (p.op(Eq, &[i, p.i]), p.op(And, &[p.c, p.c]));
+                    let both = p.op(And, &[also, here]);
+                    p.mask(both, x)
+                })
+            }),
+        ],
+        "sum-in-mask" => vec![program(|p| {
+            p.sum(p.n.clone(), |p, i| {
+                let x = p.get(p.v, i);
+                p.mask(p.c, x)
+            })
+        })],
+        "unroll-sum" => vec![program(|p| {
+            p.sum(Size::constant(3), |p, i| {
+                let i = p.b.to_real(i);
+                p.op(Mul, &[p.x, i])
+            })
+        })],
+        "sum-of-constant" => vec![program(|p| p.sum(p.n.clone(), |p, _| p.x))],
+        "sum-of-factor" => vec![
+            program(|p| {
+                p.sum(p.n.clone(), |p, i| {
+                    let element = p.get(p.v, i);
+                    let scaled = p.op(Mul, &[p.x, element]);
+                    let (negative, other) = (p.op(Neg, &[scaled]), p.get(p.w, i));
+                    let product = p.op(Mul, &[negative, other]);
+                    p.op(Mul, &[product, p.y])
+                })
+            }),
+            program(|p| {
+                p.sum(p.n.clone(), |p, i| {
+                    let element = p.get(p.v, i);
+                    p.op(Neg, &[element])
+                })
+            }),
+            // Inside the loop over i, the sum over j has terms.
+            program(|p| {
+                p.vector(|p, i| {
+                    let divisor = p.get(p.w, i);
+                    p.sum(p.n.clone(), |p, j| {
+                        let x = p.get(p.v, j);
+                        p.op(Div, &[x, divisor])
+                    })
+                })
+            }),
+        ],
+        "sum-of-sum" => [Add, Sub]
+            .map(|op| {
+                program(|p| {
+                    p.sum(p.n.clone(), |p, i| {
+                        let (x, y) = (p.get(p.v, i), p.get(p.w, i));
+                        let masked = p.hot(i, p.i, y);
+                        p.op(op, &[x, masked])
+                    })
+                })
+            })
+            .into(),
+        "split-sum" => vec![program(|p| {
+            p.sum(p.n.clone(), |p, i| {
+                let x = p.get(p.v, i);
+                let parts = [p.op(Sin, &[x]), x, p.w];
+                p.b.tuple(&parts)
+            })
+        })],
+        "sum-of-plus" => vec![program(|p| {
+            p.sum(p.n.clone(), |p, i| {
+                let x = p.get(p.v, i);
+                let hot = p.one_hot(i, x);
+                p.b.plus(hot, p.w)
+            })
+        })],
+        "sum-in-one-hot" => vec![program(|p| {
+            p.vector(|p, at| {
+                p.sum(p.n.clone(), |p, i| {
+                    let x = p.get(p.v, i);
+                    p.one_hot(at, x)
+                })
+            })
+        })],
+        "sum-of-one-hot" => vec![
+            program(|p| {
+                p.sum(p.n.clone(), |p, i| {
+                    let x = p.get(p.v, i);
+                    p.one_hot(i, x)
+                })
+            }),
+            program(|p| {
+                p.sum(p.n.clone(), |p, i| {
+                    let (x, n, one) = (p.get(p.v, i), p.b.size(p.n.clone()), p.b.int(1));
+                    let last = p.op(Sub, &[n, one]);
+                    let mirrored = p.op(Sub, &[last, i]);
+                    p.one_hot(mirrored, x)
+                })
+            }),
+        ],
+        "interchange" => vec![
+            program(|p| {
+                let k = p.k.clone();
+                p.sum(p.n.clone(), |p, i| {
+                    let (row, x) = (p.get(p.m, i), p.get(p.v, i));
+                    p.b.build(k, |b, j| {
+                        let y = b.get_proved(row, j);
+                        b.op(Mul, &[x, y])
+                    })
+                })
+            }),
+            program(|p| p.sum(p.n.clone(), |p, i| p.get(p.m, i))),
+        ],
+        "fold-of-none" => vec![
+            program(|p| p.fold(Size::constant(-1), p.x, |p, s, _| p.op(Sin, &[s]))),
+            program(|p| p.fold(p.n.clone(), p.x, |_, s, _| s)),
+        ],
+        "fold-once" => vec![program(|p| {
+            p.fold(p.n.clone(), p.x, |p, s, i| {
+                let condition = p.op(Eq, &[i, p.i]);
+                let v = p.v;
+                p.b.if_(
+                    condition,
+                    |b| {
+                        let x = b.get_proved(v, i);
+                        b.op(Sub, &[x, s])
+                    },
+                    |_| s,
+                )
+            })
+        })],
+        "unroll-fold" => vec![program(|p| {
+            p.fold(Size::constant(3), p.x, |p, s, i| {
+                let i = p.b.to_real(i);
+                p.op(Sub, &[i, s])
+            })
+        })],
+        "fold-to-sum" => vec![
+            program(|p| {
+                let zero = p.real(0.0);
+                p.fold(p.n.clone(), zero, |p, s, i| {
+                    let x = p.get(p.v, i);
+                    p.op(Add, &[x, s])
+                })
+            }),
+            program(|p| {
+                let zero = p.b.zero(p.b.ty(p.v).clone());
+                p.fold(p.n.clone(), zero, |p, s, i| {
+                    let x = p.get(p.w, i);
+                    let hot = p.one_hot(i, x);
+                    p.b.plus(s, hot)
+                })
+            }),
+        ],
+        "split-fold" => vec![program(|p| {
+            let zero = p.real(0.0);
+            let init = p.b.tuple(&[zero, p.x, p.y]);
+            p.fold(p.n.clone(), init, |p, s, i| {
+                let parts = [0, 1, 2].map(|k| p.b.component(s, k));
+                let x = p.get(p.v, i);
+                let (sum, other) = (p.op(Add, &[parts[0], x]), p.op(Mul, &[parts[1], parts[2]]));
+                p.b.tuple(&[sum, other, parts[2]])
+            })
+        })],
+        "zero-parts" => vec![program(|p| {
+            let ty = Type::tuple(vec![Type::Double, p.b.ty(p.v).clone()]);
+            p.b.zero(ty)
+        })],
+        "one-hot-zero" => vec![program(|p| {
+            p.vector(|p, i| {
+                let zero = p.real(0.0);
+                p.one_hot(i, zero)
+            })
+        })],
+        "one-hot-mask" => vec![program(|p| {
+            p.vector(|p, i| {
+                let x = p.mask(p.c, p.x);
+                p.one_hot(i, x)
+            })
+        })],
+        "prove-one-hot" => vec![program(|p| {
+            p.vector(|p, i| {
+                let ty = p.b.ty(p.v).clone();
+                p.b.emit(Expr::OneHot { index: i, value: p.x, proved: false }, ty)
+            })
+        })],
+        "plus-zero" => [false, true]
+            .map(|swapped| {
+                program(|p| {
+                    let zero = p.b.zero(p.b.ty(p.v).clone());
+                    if swapped { p.b.plus(zero, p.v) } else { p.b.plus(p.v, zero) }
+                })
+            })
+            .into(),
+        "plus-parts" => vec![program(|p| {
+            let (a, c) = (p.b.tuple(&[p.x, p.v]), p.b.tuple(&[p.y, p.w]));
+            p.b.plus(a, c)
+        })],
+        "plus-one-hot" => vec![program(|p| {
+            p.vector(|p, i| {
+                let (a, c) = (p.one_hot(i, p.x), p.one_hot(i, p.y));
+                p.b.plus(a, c)
+            })
+        })],
+        "plus-mask" => vec![program(|p| {
+            let (a, c) = (p.masked(p.v), p.masked(p.w));
+            p.b.plus(a, c)
+        })],
+        "plus-build" => vec![program(|p| p.b.plus(p.v, p.w))],
+        "same-state" => vec![
+            program(|p| {
+                p.general(p.n.clone(), p.x, |p, s, i| {
+                    let x = p.get(p.v, i);
+                    let element = p.op(Mul, &[s, x]);
+                    [s, element, element]
+                })
+            }),
+            program(|p| {
+                let init = p.b.tuple(&[p.x, p.y]);
+                p.general(p.n.clone(), init, |p, s, i| {
+                    let (a, c) = (p.b.component(s, 0), p.b.component(s, 1));
+                    let x = p.get(p.v, i);
+                    let next = p.op(Sub, &[x, a]);
+                    let next = p.b.tuple(&[next, c]);
+                    let element = p.op(Mul, &[a, c]);
+                    [next, element, x]
+                })
+            }),
+        ],
+        "split-loop" => vec![program(|p| {
+            p.general(p.n.clone(), p.x, |p, s, i| {
+                let x = p.get(p.v, i);
+                let (next, hot) = (p.op(Sub, &[x, s]), p.one_hot(i, x));
+                [next, x, hot]
+            })
+        })],
+        _ => Vec::new(),
+    }
+}
+
+const FINITE: [f64; 7] = [1.5, -0.75, 2.0, 0.1, -3.25, 0.5, 4.0];
+const SPECIAL: [f64; 9] = [f64::NAN, 0.0, -0.0, f64::INFINITY, 1.0, f64::NEG_INFINITY, -2.5, 5e-324, 1e300];
+
+/// Arguments at some sizes, the reals of which go round in `reals`.
+fn arguments(f: &Function, reals: &[f64]) -> Vec<Vec<Value<f64>>> {
+    fn value(ty: &Type, sizes: &Sizes, next: &mut impl FnMut() -> f64, int: i64) -> Value<f64> {
+        match ty {
+            Type::Double => Value::Real(next()),
+            Type::Int => Value::Int(int),
+            Type::Bool => Value::Bool(next() > 0.0),
+            Type::Array(size, element) => {
+                Value::Array((0..sizes.eval(size).unwrap_or(0)).map(|_| value(element, sizes, next, int)).collect())
+            }
+            Type::Tuple(fields, _) => Value::Tuple(fields.iter().map(|f| value(f, sizes, next, int)).collect()),
+        }
+    }
+    let mut all = Vec::new();
+    for n in [0, 1, 2, 3] {
+        for start in 0..reals.len() {
+            let mut sizes = Sizes::default();
+            sizes.insert(f.sizes[0], n);
+            sizes.insert(f.sizes[1], (n + 1) % 3);
+            let mut at = start;
+            let mut next = || {
+                at += 1;
+                reals[at % reals.len()]
+            };
+            let int = start as i64 - 2;
+            all.push(f.params.iter().map(|p| value(f.ty(*p), &sizes, &mut next, int)).collect());
+        }
+    }
+    all
+}
+
+#[test]
+fn every_rule_applies_to_a_program_written_for_it_and_both_sides_are_the_same() {
+    for rule in rules::all() {
+        let programs = programs(rule.name);
+        assert!(!programs.is_empty(), "no program for the rule {}", rule.name);
+        for f in programs {
+            assert_eq!(verify(&f), Ok(()), "{}", print(&f));
+            let strict = !rule.algebraic;
+            let (found, report) = apply(&f, &[rule.name], strict);
+            let what = format!("{}: {}\n{}\nbecomes\n{}", rule.name, rule.law, print(&f), print(&found));
+            assert_eq!(verify(&found), Ok(()), "{what}");
+            assert!(report.times(rule.name) > 0, "does not apply: {what}");
+            let mut told = 0;
+            for reals in [&FINITE[..], &SPECIAL] {
+                for args in arguments(&f, reals) {
+                    let compared = check::compare(&f, &found, &args, strict);
+                    told += u32::from(compared.unwrap_or_else(|e| panic!("{e}\nat {args:?}\n{what}")));
+                }
+            }
+            assert!(told > 5, "only {told} arguments told anything: {what}");
+        }
+    }
+}
+
+#[test]
+fn algebraic_rules_are_not_exact_and_others_are_never_left_out() {
+    // That strictness leaves out no more than it must: each algebraic rule changes some value, bit for bit.
+    for rule in rules::all().iter().filter(|rule| rule.algebraic) {
+        let changes = programs(rule.name).iter().any(|f| {
+            let (found, _) = apply(f, &[rule.name], false);
+            let reals = FINITE.iter().chain(&SPECIAL).copied().collect::<Vec<f64>>();
+            arguments(f, &reals).iter().any(|args| {
+                let (a, b) = (evaluate(f, &mut F64, args), evaluate(&found, &mut F64, args));
+                matches!((a, b), (Ok(a), Ok(b)) if format!("{a:?}") != format!("{b:?}"))
+            })
+        });
+        assert!(changes, "{} is exact on its programs", rule.name);
+    }
+}
+
+#[test]
+fn in_a_branch_its_condition_is_known() {
+    let f = program(|p| {
+        let (c, x, y) = (p.c, p.x, p.y);
+        p.b.if_(
+            c,
+            |b| b.if_(c, |b| b.op(Op::Sin, &[x]), |b| b.op(Op::Neg, &[x])),
+            |b| b.if_(c, |b| b.op(Op::Sin, &[y]), |b| b.op(Op::Neg, &[y])),
+        )
+    });
+    let (found, report) = apply(&f, &[], true);
+    assert_eq!(report.times("decide"), 2);
+    assert_eq!(print(&found).matches("if").count(), 1);
+    for args in arguments(&f, &SPECIAL) {
+        assert_eq!(check::compare(&f, &found, &args, true), Ok(true));
+    }
+}
