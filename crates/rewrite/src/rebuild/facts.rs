@@ -1,0 +1,111 @@
+//! What is known of the variables of the function that is written.
+
+use super::Rebuild;
+use crate::{cost, walk};
+use chainrule_base::Id;
+use chainrule_ir::{Block, Expr, Size, Type, VarId, size_of};
+use chainrule_ops as ops;
+use std::rc::Rc;
+
+impl Rebuild<'_> {
+    /// What `var` is bound to; nothing for parameters, indices and states.
+    pub(crate) fn def(&self, var: VarId) -> Option<Rc<Expr>> {
+        self.defs.get(var.index())?.expr.clone()
+    }
+
+    /// The number that `var` is bound to, if it is a literal.
+    pub(crate) fn real_of(&self, var: VarId) -> Option<f64> {
+        match self.defs.get(var.index())?.expr.as_deref() {
+            Some(Expr::Real(value)) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// The truth value of `var`, where it is known: a literal, or decided by a branch around.
+    pub(crate) fn truth(&self, var: VarId) -> Option<bool> {
+        match self.defs.get(var.index())?.expr.as_deref() {
+            Some(Expr::Bool(value)) => Some(*value),
+            _ => self.known.iter().rev().find(|(known, _)| *known == var).map(|(_, value)| *value),
+        }
+    }
+
+    /// The `Int` `var` as a size.
+    pub(crate) fn size_of(&self, var: VarId) -> Size {
+        size_of(&self.vars, var)
+    }
+
+    pub(crate) fn ty(&self, var: VarId) -> &Type {
+        &self.vars[var].ty
+    }
+
+    /// What an element of the build `var` costs.
+    pub(crate) fn element_cost(&self, var: VarId) -> f64 {
+        self.defs.get(var.index()).map_or(f64::INFINITY, |def| def.element_cost)
+    }
+
+    /// The cost of computing `expr`, an expression of the new function.
+    pub(crate) fn expr_cost(&self, expr: &Expr) -> f64 {
+        cost::expr(expr, &|var: VarId| &self.vars[var].ty)
+    }
+
+    /// Whether every variable of `size` is in scope here and bound outside of `block`, whose statements and
+    /// `binders` are not.
+    pub(crate) fn is_outside(size: &Size, block: &Block, binders: &[VarId]) -> bool {
+        size.vars().iter().all(|v| !binders.contains(v) && walk::bound_in(block, *v).is_none())
+    }
+
+    /// The number of loops between the binding of `var` and here.
+    pub(super) fn loops_since(&self, var: VarId) -> usize {
+        let level = self.defs.get(var.index()).map_or(0, |def| def.level);
+        self.open.iter().skip(level + 1).filter(|open| open.is_loop()).count()
+    }
+
+    /// Whether the `get` of `array` that is being written was found worth fusing.
+    pub(crate) fn is_planned(&mut self, array: VarId) -> bool {
+        self.fuse.take().is_some_and(|loops| loops == self.loops_since(array))
+    }
+
+    /// Whether computing `expr` may fail outside of all but the first `loops` of the open loops; `more` are counts
+    /// of loops around it that go with it. An index that was proved to be in range because a loop runs is not
+    /// in range where it does not.
+    pub(super) fn may_fail(&self, expr: &Expr, loops: usize, more: &mut Vec<VarId>) -> bool {
+        let itself = match expr {
+            Expr::Op(op, args) => {
+                op.row().result == ops::Type::Num
+                    && args.first().is_some_and(|v| self.vars[*v].ty == Type::Int)
+                    && !self.is_total(*op, args)
+            }
+            Expr::Build { size, .. } | Expr::Loop { count: size, .. } => {
+                !self.ranges.not_negative_outside(size, loops, more)
+            }
+            Expr::While { .. } => true,
+            Expr::Get { array, index, .. } => match &self.vars[*array].ty {
+                Type::Array(size, _) => !self.ranges.in_range_outside(&self.size_of(*index), size, loops, more),
+                _ => true,
+            },
+            // Its array may be anything long: it stays where it is, unless the index was proved.
+            Expr::OneHot { proved, .. } => !proved,
+            _ => false,
+        };
+        let count = match expr {
+            Expr::Build { size: count, .. }
+            | Expr::Sum { count, .. }
+            | Expr::Fold { count, .. }
+            | Expr::Loop { count, .. } => count.as_var(),
+            _ => None,
+        };
+        more.extend(count);
+        let inside = || expr.blocks().into_iter().flat_map(|block| &block.stmts);
+        let fails = itself || inside().any(|stmt| self.may_fail(&stmt.expr, loops, more));
+        if count.is_some() {
+            more.pop();
+        }
+        fails
+    }
+
+    // Remainders and quotients by a positive constant have a value.
+    pub(super) fn is_total(&self, op: ops::Op, args: &[VarId]) -> bool {
+        matches!(op, ops::Op::Quot | ops::Op::Mod)
+            && args.get(1).and_then(|v| self.size_of(*v).as_constant()).is_some_and(|c| c > 0)
+    }
+}

@@ -1,0 +1,267 @@
+//! Reading: blocks, of the function that is read or of the one that is written, are written into the open block.
+
+use super::{Env, Kind, Rebuild};
+use crate::rules;
+use crate::walk;
+use chainrule_base::Id;
+use chainrule_ir::{Block, Expr, Size, Stmt, Type, VarId, size_of};
+
+impl Rebuild<'_> {
+    pub(crate) fn rename_size(&self, size: &Size, env: &Env<'_>) -> Size {
+        size.substitute(|v| size_of(&self.vars, env.get(v)))
+    }
+
+    pub(crate) fn rename_type(&self, ty: &Type, env: &Env<'_>) -> Type {
+        ty.map_sizes(&mut |size| self.rename_size(size, env))
+    }
+
+    /// The value of `wanted` in `block`, a block of the new function, with variables replaced as `env` says.
+    pub(crate) fn inline(&mut self, block: &Block, wanted: VarId, env: &mut Env<'static>) -> VarId {
+        let kept = walk::slice(block, &[wanted]);
+        self.stmts(block, Some(&kept), env);
+        env.get(wanted)
+    }
+
+    /// As [`Self::inline`], for the statements that are `kept`.
+    pub(crate) fn inline_kept(&mut self, block: &Block, kept: &[bool], env: &mut Env<'static>) {
+        self.stmts(block, Some(kept), env);
+    }
+
+    pub(super) fn stmts(&mut self, block: &Block, kept: Option<&[bool]>, env: &mut Env<'_>) -> VarId {
+        let outer = self.span;
+        for (at, stmt) in block.stmts.iter().enumerate() {
+            if kept.is_some_and(|kept| !kept[at]) {
+                continue;
+            }
+            if env.source.is_some() {
+                if self.plan.dead.contains(&stmt.var) || self.plan.merged.contains(&stmt.var) {
+                    continue;
+                }
+                if let Some(group) = self.plan.merge.get(&stmt.var) {
+                    self.merge(group, env);
+                    continue;
+                }
+            }
+            self.span = stmt.span.or(outer);
+            let new = self.stmt(stmt, env);
+            if let Some(source) = env.source
+                && let Some(name) = &source[stmt.var].name
+                && self.defs[new.index()].expr.is_some()
+            {
+                self.vars[new].name.get_or_insert_with(|| name.clone());
+            }
+            env.map.insert(stmt.var, new);
+        }
+        self.span = outer;
+        env.get(block.result)
+    }
+
+    pub(super) fn source_type(&self, var: VarId, env: &Env<'_>) -> Type {
+        let ty = match env.source {
+            Some(vars) => &vars[var].ty,
+            None => &self.vars[var].ty,
+        };
+        match ty {
+            Type::Double | Type::Int | Type::Bool => ty.clone(),
+            _ => self.rename_type(ty, env),
+        }
+    }
+
+    pub(super) fn bind_as(&mut self, var: VarId, env: &mut Env<'_>) -> VarId {
+        let ty = self.source_type(var, env);
+        let new = self.bind(ty);
+        self.name_as(new, var, env);
+        env.map.insert(var, new);
+        new
+    }
+
+    pub(super) fn name_as(&mut self, new: VarId, var: VarId, env: &Env<'_>) {
+        let name = match env.source {
+            Some(vars) => vars[var].name.clone(),
+            None => self.vars[var].name.clone(),
+        };
+        self.vars[new].name = name;
+    }
+
+    pub(super) fn index_as(&mut self, index: VarId, new: VarId, env: &mut Env<'_>) {
+        self.name_as(new, index, env);
+        env.map.insert(index, new);
+    }
+
+    pub(super) fn stmt(&mut self, stmt: &Stmt, env: &mut Env<'_>) -> VarId {
+        let ty = self.source_type(stmt.var, env);
+        if self.opaque == 0
+            && env.source.is_some()
+            && let Some(fields) = self.plan.fields.get(&stmt.var)
+            && let Some(var) = self.narrow(stmt, &ty, fields, env)
+        {
+            return var;
+        }
+        let fuse = if env.source.is_some() { self.plan.fuse.get(&stmt.var).copied() } else { None };
+        self.write(&stmt.expr, ty, fuse, env)
+    }
+
+    /// `expr` of type `ty`, its variables replaced. `fuse`: the loops between a `get` that is to be fused and its build.
+    pub(super) fn write(&mut self, expr: &Expr, ty: Type, fuse: Option<usize>, env: &mut Env<'_>) -> VarId {
+        let expr = match expr {
+            Expr::Build { size, index, body } => {
+                let size = self.rename_size(size, env);
+                let (index, body) = self.loop_(&size, |rb, new| {
+                    rb.index_as(*index, new, env);
+                    rb.stmts(body, None, env)
+                });
+                Expr::Build { size, index, body }
+            }
+            Expr::Sum { count, index, body } => {
+                let count = self.rename_size(count, env);
+                let (index, body) = self.loop_(&count, |rb, new| {
+                    rb.index_as(*index, new, env);
+                    rb.stmts(body, None, env)
+                });
+                Expr::Sum { count, index, body }
+            }
+            Expr::Fold { count, index, state, init, body } => {
+                let (count, init) = (self.rename_size(count, env), env.get(*init));
+                let mut bound = init;
+                let (index, body) = self.loop_(&count, |rb, new| {
+                    rb.index_as(*index, new, env);
+                    bound = rb.bind_as(*state, env);
+                    rb.stmts(body, None, env)
+                });
+                Expr::Fold { count, index, state: bound, init, body }
+            }
+            Expr::Loop { count, index, state, init, body } => {
+                let (count, init) = (self.rename_size(count, env), env.get(*init));
+                let mut bound = init;
+                let (index, body) = self.loop_(&count, |rb, new| {
+                    rb.index_as(*index, new, env);
+                    bound = rb.bind_as(*state, env);
+                    rb.stmts(body, None, env)
+                });
+                Expr::Loop { count, index, state: bound, init, body }
+            }
+            Expr::While { limit, state, init, condition, body } => {
+                let (limit, init) = (self.rename_size(limit, env), env.get(*init));
+                self.enter(Kind::Lazy);
+                let new = self.bind_as(*state, env);
+                let result = self.stmts(condition, None, env);
+                let condition = self.leave(result);
+                self.enter(Kind::Lazy);
+                let result = self.stmts(body, None, env);
+                let body = self.leave(result);
+                Expr::While { limit, state: new, init, condition, body }
+            }
+            Expr::If { condition, then, otherwise } => {
+                let condition = env.get(*condition);
+                if self.opaque == 0
+                    && let Some(holds) = self.truth(condition)
+                {
+                    self.applied[rules::DECIDE] += 1;
+                    return self.stmts(if holds { then } else { otherwise }, None, env);
+                }
+                let then = self.branch(condition, true, |rb| rb.stmts(then, None, env));
+                let otherwise = self.branch(condition, false, |rb| rb.stmts(otherwise, None, env));
+                Expr::If { condition, then, otherwise }
+            }
+            Expr::Jvp { params, body, at, along } => {
+                let all = |vars: &[VarId]| vars.iter().map(|v| env.get(*v)).collect::<Vec<_>>();
+                let (at, along) = (all(at), all(along));
+                self.enter(Kind::Opaque);
+                self.opaque += 1;
+                let params = params.iter().map(|param| self.bind_as(*param, env)).collect();
+                let result = self.stmts(body, None, env);
+                self.opaque -= 1;
+                let body = self.leave(result);
+                Expr::Jvp { params, body, at, along }
+            }
+            Expr::Vjp { params, body, at, cotangent } => {
+                let (at, cotangent) = (at.iter().map(|v| env.get(*v)).collect(), env.get(*cotangent));
+                self.enter(Kind::Opaque);
+                self.opaque += 1;
+                let params = params.iter().map(|param| self.bind_as(*param, env)).collect();
+                let result = self.stmts(body, None, env);
+                self.opaque -= 1;
+                let body = self.leave(result);
+                Expr::Vjp { params, body, at, cotangent }
+            }
+            Expr::Size(size) => {
+                let size = self.rename_size(size, env);
+                match size.as_var() {
+                    Some(var) => return var,
+                    None => Expr::Size(size),
+                }
+            }
+            leaf => {
+                let mut expr = leaf.clone();
+                walk::map_operands(&mut expr, &|v| env.get(v), &|size| self.rename_size(size, env));
+                expr
+            }
+        };
+        self.fuse = fuse;
+        self.emit(expr, ty)
+    }
+
+    /// A loop or branch whose value is a tuple, with only the `fields` that are used; the others get any
+    /// value of their type. `None` where that is not possible.
+    pub(super) fn narrow(&mut self, stmt: &Stmt, ty: &Type, fields: &[usize], env: &mut Env<'_>) -> Option<VarId> {
+        let Type::Tuple(all, _) = ty else { return None };
+        if let Expr::Tuple(parts) = &stmt.expr {
+            let part = |rb: &mut Self, k: usize| {
+                if fields.contains(&k) { env.get(parts[k]) } else { rb.any_value(&all[k]) }
+            };
+            let parts = (0..parts.len()).map(|k| part(self, k)).collect();
+            return Some(self.tuple(parts, ty));
+        }
+        let kept: Vec<Type> = fields.iter().map(|k| all[*k].clone()).collect();
+        // One field stands by itself.
+        let narrow_type = |kept: &[Type]| if let [one] = kept { one.clone() } else { Type::tuple(kept.to_vec()) };
+        let pick = |rb: &mut Self, whole: VarId| {
+            let parts: Vec<VarId> = fields.iter().map(|k| rb.compute(Expr::Component(whole, *k))).collect();
+            if let [one] = parts[..] { one } else { rb.compute(Expr::Tuple(parts)) }
+        };
+        let part = |rb: &mut Self, narrow: VarId, at: usize| {
+            if fields.len() == 1 { narrow } else { rb.compute(Expr::Component(narrow, at)) }
+        };
+        let narrowed = match &stmt.expr {
+            Expr::Fold { count, index, state, init, body } => {
+                let (count, init) = (self.rename_size(count, env), env.get(*init));
+                let narrow_init = pick(self, init);
+                let rest: Vec<VarId> = (0..all.len()).map(|k| self.compute(Expr::Component(init, k))).collect();
+                let whole = |rb: &mut Self, narrow: VarId| {
+                    let mut parts = rest.clone();
+                    for (at, k) in fields.iter().enumerate() {
+                        parts[*k] = part(rb, narrow, at);
+                    }
+                    rb.tuple(parts, ty)
+                };
+                let narrow = self.fold(count, narrow_init, |rb, narrow_state, new| {
+                    rb.index_as(*index, new, env);
+                    let full = whole(rb, narrow_state);
+                    env.map.insert(*state, full);
+                    let result = rb.stmts(body, None, env);
+                    pick(rb, result)
+                });
+                whole(self, narrow)
+            }
+            Expr::If { condition, then, otherwise } => {
+                let condition = env.get(*condition);
+                let narrow_ty = narrow_type(&kept);
+                let narrow = {
+                    let env = std::cell::RefCell::new(&mut *env);
+                    let side = |rb: &mut Self, block: &Block| {
+                        let result = rb.stmts(block, None, &mut env.borrow_mut());
+                        pick(rb, result)
+                    };
+                    self.if_(condition, &narrow_ty, |rb| side(rb, then), |rb| side(rb, otherwise))
+                };
+                let mut parts: Vec<VarId> = all.iter().map(|field| self.any_value(field)).collect();
+                for (at, k) in fields.iter().enumerate() {
+                    parts[*k] = part(self, narrow, at);
+                }
+                self.tuple(parts, ty)
+            }
+            _ => return None,
+        };
+        Some(narrowed)
+    }
+}
