@@ -52,12 +52,23 @@ pub fn function(function: &Function) -> f64 {
 
 /// The cost of one evaluation of `block`; `ty` gives the types of variables.
 pub(crate) fn block<'a>(block: &Block, ty: &impl Fn(VarId) -> &'a Type) -> f64 {
-    block.stmts.iter().map(|stmt| expr(&stmt.expr, ty)).sum()
+    within(block, ty, false)
 }
 
 /// The cost of one evaluation of `expr`.
 pub(crate) fn expr<'a>(expr: &Expr, ty: &impl Fn(VarId) -> &'a Type) -> f64 {
-    let of = |body: &Block| block(body, ty);
+    alone(expr, ty, false)
+}
+
+// `summed`: whether this is in the body of a sum, so that sums in it are added in place.
+fn within<'a>(block: &Block, ty: &impl Fn(VarId) -> &'a Type, summed: bool) -> f64 {
+    block.stmts.iter().map(|stmt| alone(&stmt.expr, ty, summed)).sum()
+}
+
+fn alone<'a>(expr: &Expr, ty: &impl Fn(VarId) -> &'a Type, summed: bool) -> f64 {
+    let of = |body: &Block| within(body, ty, false);
+    let of_sum = |body: &Block| within(body, ty, true);
+    let started = |ty: &Type| if summed { 0.0 } else { words(ty) };
     // What a row costs to copy when it is only passed on, it does not cost when it is made in place.
     let stored = |body: &Block| words(ty(body.result)).min(if made_in(body) { 1.0 } else { f64::INFINITY });
     match expr {
@@ -77,18 +88,18 @@ pub(crate) fn expr<'a>(expr: &Expr, ty: &impl Fn(VarId) -> &'a Type) -> f64 {
         Expr::Array(elements) => elements.len() as f64,
         Expr::Build { size, body, .. } => estimate(size) * (of(body) + 1.0 + stored(body)),
         Expr::Sum { count, body, .. } => {
-            estimate(count) * (of(body) + 1.0 + added(body, body.result, ty)) + words(ty(body.result))
+            estimate(count) * (of_sum(body) + 1.0 + added(body, body.result, ty)) + started(ty(body.result))
         }
         Expr::Fold { count, body, .. } => estimate(count) * (of(body) + 1.0),
         Expr::Loop { count, body, .. } => {
             let term = match ty(body.result) {
-                Type::Tuple(parts, _) => parts.last().map_or(0.0, words),
+                Type::Tuple(parts, _) => parts.last().map_or(0.0, started),
                 _ => 0.0,
             };
-            estimate(count) * (of(body) + 1.0) + term
+            estimate(count) * (of_sum(body) + 1.0) + term
         }
         Expr::While { condition, body, .. } => WHILE_STEPS * (of(condition) + of(body) + 1.0),
-        Expr::If { then, otherwise, .. } => 1.0 + of(then).max(of(otherwise)),
+        Expr::If { then, otherwise, .. } => 1.0 + within(then, ty, summed).max(within(otherwise, ty, summed)),
         Expr::Jvp { body, .. } | Expr::Vjp { body, .. } => 3.0 * of(body),
     }
 }

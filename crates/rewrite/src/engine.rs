@@ -167,7 +167,7 @@ fn pipeline(function: &Function, run: &mut Run, report: &mut Report, watch: Watc
         step(pass, &mut now, run, report, watch);
     }
     report.stop = stop;
-    now
+    live::swept(now)
 }
 
 fn rounds(now: &mut Function, run: &mut Run, report: &mut Report, watch: Watch<'_>) -> StopReason {

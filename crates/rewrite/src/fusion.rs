@@ -5,9 +5,11 @@
 //! element at every `get`, as often as that runs, costs no more than computing the array, storing it and loading
 //! from it. With one `get` a step of one loop over the array that is always so: vertical fusion. With a `get` in
 //! a loop inside, elements would be computed again and again: the array stays, unless they cost nearly nothing.
+//! Of a matrix, rows or else elements of rows: so a matrix that is only transposed vanishes.
 
 use crate::cost;
 use crate::rebuild::Plan;
+use crate::walk;
 use chainrule_base::Id;
 use chainrule_ir::{Block, Expr, Function, VarId};
 
@@ -22,8 +24,10 @@ struct Array {
     loops: usize,
     /// What the build takes for an element, how many there are, how many statements an element has.
     built: Option<(f64, f64, usize)>,
+    /// Of a build of builds: the same for the elements of the rows.
+    rows: Option<(f64, f64, usize)>,
     /// The `get`s: the variable, the loops between the build and it, how often it runs for each build.
-    gets: Vec<(VarId, usize, f64)>,
+    gets: Vec<Get>,
     /// Whether it is used other than by a `get`.
     escapes: bool,
 }
@@ -40,27 +44,48 @@ struct Uses<'a> {
 pub(crate) fn analyse(function: &Function, plan: &mut Plan) {
     let mut uses = Uses { function, plan, arrays: vec![Array::default(); function.vars.len()], loops: Vec::new() };
     uses.block(&function.body);
-    let fuse: Vec<(VarId, usize)> =
-        uses.arrays.iter().filter(|a| pays(a)).flat_map(|a| gets(a).collect::<Vec<_>>()).collect();
+    let mut fuse: Vec<(VarId, usize)> = Vec::new();
+    for array in uses.arrays.iter().filter(|array| !array.escapes) {
+        if array.built.is_some_and(|built| pays(built, &array.gets)) {
+            fuse.extend(array.gets.iter().map(|(var, loops, _)| (*var, *loops)));
+        } else if let (Some(rows), Some(gets)) = (array.rows, uses.elements(array))
+            && pays(rows, &gets)
+        {
+            fuse.extend(gets.iter().map(|(var, loops, _)| (*var, *loops)));
+        }
+    }
     plan.fuse.extend(fuse);
 }
 
-fn gets(array: &Array) -> impl Iterator<Item = (VarId, usize)> + '_ {
-    array.gets.iter().map(|(var, loops, _)| (*var, *loops))
-}
+/// A `get`: its variable, the loops between the array and it, how often it runs for each time the array is made.
+type Get = (VarId, usize, f64);
 
-fn pays(array: &Array) -> bool {
-    let Some((element, size, stmts)) = array.built else { return false };
-    let limit = if array.gets.len() > 1 { MAX_COPIED } else { MAX_MOVED };
-    if array.escapes || array.gets.is_empty() || stmts > limit {
+/// Whether `gets` of elements that take so much, are so many, and have so many statements, are worth computing
+/// them in place.
+fn pays((element, size, stmts): (f64, f64, usize), gets: &[Get]) -> bool {
+    let limit = if gets.len() > 1 { MAX_COPIED } else { MAX_MOVED };
+    if gets.is_empty() || stmts > limit {
         return false;
     }
-    let runs: f64 = array.gets.iter().map(|(_, _, runs)| runs).sum();
+    let runs: f64 = gets.iter().map(|(_, _, runs)| runs).sum();
     // Stored once, loaded at each get; a step of the loop besides.
     runs * element <= size * (element + 2.0) + runs
 }
 
 impl Uses<'_> {
+    /// The `get`s of elements of the rows of `array`, if nothing else is done with a row.
+    fn elements(&self, array: &Array) -> Option<Vec<Get>> {
+        let mut all = Vec::new();
+        for (row, loops, runs) in &array.gets {
+            let row = &self.arrays[row.index()];
+            if row.escapes {
+                return None;
+            }
+            all.extend(row.gets.iter().map(|(var, more, often)| (*var, loops + more, runs * often)));
+        }
+        Some(all)
+    }
+
     fn block(&mut self, block: &Block) {
         self.arrays[block.result.index()].escapes = true;
         for stmt in block.stmts.iter().filter(|stmt| !self.plan.dead.contains(&stmt.var)) {
@@ -86,6 +111,11 @@ impl Uses<'_> {
                 let ty = |v: VarId| self.function.ty(v);
                 let element = cost::block(body, &ty);
                 self.arrays[var.index()].built = Some((element, cost::estimate(size), statements(body)));
+                if let Some(row @ Expr::Build { size: inner, body: elements, .. }) = walk::bound_in(body, body.result) {
+                    let each = element - cost::expr(row, &ty) + cost::block(elements, &ty);
+                    let many = cost::estimate(size) * cost::estimate(inner);
+                    self.arrays[var.index()].rows = Some((each, many, statements(body)));
+                }
                 Some(cost::estimate(size))
             }
             Expr::Sum { count, .. } | Expr::Fold { count, .. } | Expr::Loop { count, .. } => {

@@ -35,16 +35,39 @@ pub(crate) fn analyse(function: &Function, plan: &mut Plan) {
     live.report(&function.body, plan);
 }
 
+/// `function` without the statements that nothing uses.
+pub(crate) fn swept(mut function: Function) -> Function {
+    let needs = vec![Need::Nothing; function.vars.len()];
+    // As in a derivative, everything is used whole.
+    let mut live = Live { function: &function, needs, opaque: 1 };
+    live.block(&function.body, &Need::Whole);
+    let needs = std::mem::take(&mut live.needs);
+    let mut body = std::mem::replace(&mut function.body, Block { stmts: Vec::new(), result: VarId::new(0) });
+    Live { function: &function, needs, opaque: 1 }.sweep(&mut body);
+    Function { body, ..function }
+}
+
+// Whether there is nothing in a value of this type.
+fn is_nothing(ty: &Type) -> bool {
+    match ty {
+        Type::Array(_, element) => is_nothing(element),
+        Type::Tuple(fields, _) => fields.iter().all(is_nothing),
+        _ => false,
+    }
+}
+
 impl Live<'_> {
     fn whole(&mut self, var: VarId) {
         self.needs[var.index()] = Need::Whole;
     }
 
     fn need(&mut self, var: VarId, need: &Need) {
+        if self.opaque > 0 && *need != Need::Nothing {
+            return self.whole(var);
+        }
         let new = match (&self.needs[var.index()], need) {
             (_, Need::Nothing) | (Need::Whole, _) => return,
             (_, Need::Whole) => Need::Whole,
-            _ if self.opaque > 0 => Need::Whole,
             (Need::Nothing, need) => need.clone(),
             (Need::Fields(old), Need::Fields(new)) => {
                 Need::Fields(old.iter().zip(new).map(|(a, b)| *a || *b).collect())
@@ -54,6 +77,9 @@ impl Live<'_> {
     }
 
     fn component(&mut self, tuple: VarId, k: usize) {
+        if self.opaque > 0 {
+            return self.whole(tuple);
+        }
         let Type::Tuple(fields, _) = self.function.ty(tuple) else { return };
         let mut need = vec![false; fields.len()];
         if let Some(field) = need.get_mut(k) {
@@ -96,6 +122,28 @@ impl Live<'_> {
                 self.block(then, need);
                 self.block(otherwise, need);
             }
+            (Expr::Loop { count, state, init, body, .. }, Need::Fields(used)) if self.opaque == 0 => {
+                count.vars().into_iter().for_each(|v| self.whole(v));
+                let [last, element, term] = [0, 1, 2].map(|k| used.get(k) == Some(&true));
+                if last || is_nothing(self.function.ty(*state)) {
+                    self.whole(*state);
+                }
+                loop {
+                    let before = self.needs[state.index()].clone();
+                    let next = before != Need::Nothing;
+                    self.block(body, &Need::Fields(vec![next, element, term]));
+                    if self.needs[state.index()] == before || (next && before != Need::Nothing) {
+                        break;
+                    }
+                    // It looks at the state, so every step makes it, all of it.
+                    self.whole(*state);
+                }
+                if self.needs[state.index()] != Need::Nothing {
+                    self.whole(*state);
+                    self.block(body, &Need::Fields(vec![true, element, term]));
+                    self.whole(*init);
+                }
+            }
             (Expr::Fold { count, state, init, body, .. }, _) => {
                 count.vars().into_iter().for_each(|v| self.whole(v));
                 // What the steps after this one need of the state is what it has to leave.
@@ -122,6 +170,14 @@ impl Live<'_> {
         }
     }
 
+    // Only statements that nothing uses at all; fields stay.
+    fn sweep(&self, block: &mut Block) {
+        block.stmts.retain(|stmt| self.needs[stmt.var.index()] != Need::Nothing);
+        for stmt in &mut block.stmts {
+            stmt.expr.blocks_mut().into_iter().for_each(|block| self.sweep(block));
+        }
+    }
+
     fn report(&self, block: &Block, plan: &mut Plan) {
         for stmt in &block.stmts {
             let mut need = &self.needs[stmt.var.index()];
@@ -132,16 +188,22 @@ impl Live<'_> {
             if let Expr::Fold { state, .. } = &stmt.expr {
                 need = &self.needs[state.index()];
             }
-            let narrows = matches!(stmt.expr, Expr::Fold { .. } | Expr::If { .. } | Expr::Tuple(_));
+            let narrows = matches!(stmt.expr, Expr::Fold { .. } | Expr::If { .. } | Expr::Tuple(_) | Expr::Loop { .. });
             if let (true, Need::Fields(used)) = (narrows, need)
                 && used.contains(&false)
             {
-                let fields = (0..used.len()).filter(|k| used[*k]).collect();
-                plan.fields.insert(stmt.var, fields);
+                let mut used = used.clone();
+                if let (Expr::Loop { state, .. }, Type::Tuple(parts, _)) = (&stmt.expr, self.function.ty(stmt.var)) {
+                    used[0] = self.needs[state.index()] != Need::Nothing;
+                    // What is nothing already stays.
+                    used.iter_mut().zip(parts).for_each(|(used, part)| *used |= is_nothing(part));
+                }
+                if used.contains(&false) {
+                    let fields = (0..used.len()).filter(|k| used[*k]).collect();
+                    plan.fields.insert(stmt.var, fields);
+                }
             }
-            for block in stmt.expr.blocks() {
-                self.report(block, plan);
-            }
+            stmt.expr.blocks().into_iter().for_each(|block| self.report(block, plan));
         }
     }
 }

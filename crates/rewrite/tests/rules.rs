@@ -170,6 +170,13 @@ fn programs(rule: &str) -> Vec<Function> {
             all
         }
         "double" => vec![program(|p| p.op(Add, &[p.x, p.x]))],
+        "cancel" => vec![
+            program(|p| p.op(Div, &[p.x, p.x])),
+            program(|p| {
+                let quotient = p.op(Div, &[p.y, p.x]);
+                p.op(Mul, &[quotient, p.x])
+            }),
+        ],
         "square" => vec![with(Pow, 2.0, false)],
         "compare-integers" => [Lt, Le, Eq]
             .iter()

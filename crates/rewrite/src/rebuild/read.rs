@@ -243,6 +243,32 @@ impl Rebuild<'_> {
                 });
                 whole(self, narrow)
             }
+            Expr::Loop { count, index, state, init, body } => {
+                let count = self.rename_size(count, env);
+                let nothing = |rb: &mut Self| rb.tuple(Vec::new(), &Type::tuple(Vec::new()));
+                let start = if fields.contains(&0) { env.get(*init) } else { nothing(self) };
+                let narrow = self.general(count, start, |rb, now, new| {
+                    rb.index_as(*index, new, env);
+                    // What no step looks at may be anything.
+                    let before = if fields.contains(&0) { now } else { rb.any_value(&all[0]) };
+                    env.insert(*state, before);
+                    let triple = rb.stmts(body, None, env);
+                    let parts = (0..3)
+                        .map(|k| if fields.contains(&k) { rb.compute(Expr::Component(triple, k)) } else { nothing(rb) })
+                        .collect();
+                    rb.compute(Expr::Tuple(parts))
+                });
+                let parts = (0..3)
+                    .map(|k| {
+                        if fields.contains(&k) {
+                            self.compute(Expr::Component(narrow, k))
+                        } else {
+                            self.any_value(&all[k])
+                        }
+                    })
+                    .collect();
+                self.tuple(parts, ty)
+            }
             Expr::If { condition, then, otherwise } => {
                 let condition = env.get(*condition);
                 let narrow_ty = narrow_type(&kept);

@@ -3,13 +3,13 @@
 use super::{On, Rule};
 use crate::rebuild::{Env, Rebuild};
 use crate::walk;
-use chainrule_ir::{Expr, Type, VarId};
+use chainrule_ir::{Block, Expr, Size, Type, VarId};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "same-state",
         law: "loop (fun s i -> (s, f s i, g s i)) z n = loop (fun () i -> ((), f z i, g z i)) () n, with z for the last state",
-        when: "or, of a state that is a tuple, for the fields that never change",
+        when: "or, of a state that is a tuple, for the fields that never change: they are passed on, or a step makes of a literal the same literal",
         algebraic: false,
         split: false,
         on: On::Loop,
@@ -28,18 +28,25 @@ pub(super) const RULES: &[Rule] = &[
 
 fn same_state(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let (Expr::Loop { count, index, state, init, body }, Type::Tuple(types, _)) = (expr, ty) else { return None };
-    let Some(Expr::Tuple(parts)) = walk::bound_in(body, body.result) else { return None };
+    // The triple may be the same in every step, and stand outside.
+    let triple = rb.def(body.result)?;
+    let Expr::Tuple(parts) = &*triple else { return None };
     let &[next, element, term] = parts.as_slice() else { return None };
     let fields: &[Type] = match &types[0] {
-        Type::Tuple(fields, _) if next != *state => fields,
+        Type::Tuple(fields, _) => fields,
         _ => &[],
     };
+    let same = next == *state || stays(rb, count, body, (*index, *state), (*init, next), *init);
     // The fields that change, and what they become.
     let mut changing: Vec<(usize, VarId)> = Vec::new();
-    if next != *state {
+    if !same {
         let Some(Expr::Tuple(next)) = walk::bound_in(body, next) else { return None };
-        let taken = |k: usize, var: VarId| walk::bound_in(body, var) == Some(&Expr::Component(*state, k));
-        changing = next.iter().copied().enumerate().filter(|(k, var)| !taken(*k, *var)).collect();
+        for (k, var) in next.iter().copied().enumerate() {
+            let passed_on = walk::bound_in(body, var) == Some(&Expr::Component(*state, k));
+            if !passed_on && !field_stays(rb, expr, k, var) {
+                changing.push((k, var));
+            }
+        }
         if changing.len() == fields.len() {
             return None;
         }
@@ -48,7 +55,7 @@ fn same_state(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     }
     // The state with the fields `narrow` in place of those that change.
     let whole = |rb: &mut Rebuild<'_>, narrow: VarId| {
-        if next == *state {
+        if same {
             return *init;
         }
         let mut parts: Vec<VarId> = (0..fields.len()).map(|k| rb.compute(Expr::Component(*init, k))).collect();
@@ -73,9 +80,43 @@ fn same_state(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     Some(rb.tuple(vec![last, array, sum], ty))
 }
 
+/// Whether a step makes the literal `init` of the literal `init`: then the state never is anything else. `full` is
+/// the state before that step.
+fn stays(
+    rb: &mut Rebuild<'_>,
+    count: &Size,
+    body: &Block,
+    (index, state): (VarId, VarId),
+    (init, next): (VarId, VarId),
+    full: VarId,
+) -> bool {
+    if rb.real_of(init).is_none() || walk::bound_in(body, next).is_none() {
+        return false;
+    }
+    let (_, step) = rb.loop_(count, |rb, i| rb.inline(body, next, &mut Env::copying(&[(state, full), (index, i)])));
+    step.result == init
+}
+
+/// As [`stays`], for field `k` of a state, which becomes `next`, whatever the others are.
+fn field_stays(rb: &mut Rebuild<'_>, expr: &Expr, k: usize, next: VarId) -> bool {
+    let Expr::Loop { count, index, state, init, body } = expr else { return false };
+    let field = rb.compute(Expr::Component(*init, k));
+    if rb.real_of(field).is_none() {
+        return false;
+    }
+    // Fields that the step looks at besides are unknown: then it is another state.
+    let looks = body.stmts.iter().any(|stmt| {
+        let other = matches!(stmt.expr, Expr::Component(of, other) if of == *state && other != k);
+        other && walk::slice_mentions(body, next, stmt.var)
+    });
+    !looks && stays(rb, count, body, (*index, *state), (field, next), *init)
+}
+
 fn split(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let (Expr::Loop { count, index, state, init, body }, Type::Tuple(..)) = (expr, ty) else { return None };
-    let Some(Expr::Tuple(parts)) = walk::bound_in(body, body.result) else { return None };
+    // The triple may be the same in every step, and stand outside.
+    let triple = rb.def(body.result)?;
+    let Expr::Tuple(parts) = &*triple else { return None };
     let &[next, element, term] = parts.as_slice() else { return None };
     let depends = |part: VarId| walk::slice_mentions(body, part, *state);
     let trivial = |rb: &Rebuild<'_>, part: VarId| matches!(rb.ty(part), Type::Tuple(fields, _) if fields.is_empty());

@@ -179,7 +179,8 @@ pub(super) fn element(rb: &mut Rebuild<'_>, expr: &Expr, component: Option<usize
             _ => break,
         }
     }
-    let def = rb.def(array?)?;
+    let base = array?;
+    let def = rb.def(base)?;
     indices.reverse();
     // Up again, through as many loops as there are indices; the last may be of an array written out.
     let mut levels: Vec<(VarId, &Block)> = Vec::new();
@@ -212,7 +213,8 @@ pub(super) fn element(rb: &mut Rebuild<'_>, expr: &Expr, component: Option<usize
     let kept = needed(&bodies, wanted);
     let cost: f64 = bodies.iter().zip(&kept).map(|(body, kept)| kept_cost(rb, body, kept)).sum();
     let extra = if component.is_some() { COMPONENT } else { 0.0 };
-    if !is_cheap(rb, cost - extra, wanted) {
+    let cheap = is_cheap(rb, cost - extra, wanted);
+    if !cheap && (indices.len() == 1 || component.is_some() || !rb.is_planned(base)) {
         return None;
     }
     let mut env = Env::copying(&[]);

@@ -34,6 +34,15 @@ pub(super) const RULES: &[Rule] = &[
         apply: zero,
     },
     Rule { name: "double", law: "x + x = 2 * x", when: "", algebraic: false, split: false, on: On::Op, apply: double },
+    Rule {
+        name: "cancel",
+        law: "x * (c / x) = c; x / x = 1",
+        when: "where x is 0, the left side is no number",
+        algebraic: true,
+        split: false,
+        on: On::Op,
+        apply: cancel,
+    },
     Rule { name: "square", law: "x ** 2 = x * x", when: "", algebraic: true, split: false, on: On::Op, apply: square },
 ];
 
@@ -122,6 +131,18 @@ fn double(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     }
     let two = rb.real(2.0);
     Some(rb.op(Op::Mul, &[two, x]))
+}
+
+fn cancel(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let (op @ (Op::Mul | Op::Div), &[x, y]) = doubles(expr, ty)? else { return None };
+    if op == Op::Div {
+        return (x == y).then(|| rb.real(1.0));
+    }
+    let over = |rb: &Rebuild<'_>, quotient: VarId, divisor: VarId| match rb.def(quotient).as_deref() {
+        Some(Expr::Op(Op::Div, args)) if args[1] == divisor => Some(args[0]),
+        _ => None,
+    };
+    over(rb, x, y).or_else(|| over(rb, y, x))
 }
 
 fn square(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
