@@ -3,9 +3,10 @@
 //!
 //! All that is compared runs in this process in turn, round by round: ours, then each rival. What is
 //! printed are medians, and of a pair the median of the rounds' ratios, so that what disturbs the machine
-//! disturbs both sides.
+//! disturbs both sides. `native` is one point in memory of its own ([`Bound`](chainrule::Bound)), as the rivals' is;
+//! `eval_into` takes slices, which it checks.
 
-use crate::rival::Rival;
+use crate::rival::{Many, Rival};
 use crate::{memory, problems, random::Random};
 use chainrule::{
     Backend, BatchOptions, CompileOptions, Compiled, Expr, Function, Slice, SliceMut, Strided, StridedMut, vars,
@@ -35,6 +36,9 @@ pub struct Options {
         default_value = "gcc -O2 -march=native,clang -O1 -march=native -ffp-contract=fast"
     )]
     rivals: Vec<String>,
+    /// C compilers with their flags for the form for many points, which is compared with native lanes.
+    #[arg(long = "vector-rival", value_delimiter = ',', default_value = "gcc -O2 -march=native")]
+    vector_rivals: Vec<String>,
     /// No rival compiles a program of more operations: their time grows to minutes.
     #[arg(long, default_value_t = 20_000)]
     rival_operations: usize,
@@ -145,9 +149,23 @@ fn single<'a>(
     }))
 }
 
+/// The same in memory of its own, as the rivals have it.
+fn bound<'a>(compiled: &'a Compiled, function: &Function, point: &[Vec<f64>]) -> Result<Runner<'a>, chainrule::Error> {
+    let extents = extents(function);
+    let extents: Vec<&[usize]> = extents.iter().map(Vec::as_slice).collect();
+    let mut bound = compiled.bound(&extents)?;
+    point.iter().enumerate().for_each(|(i, x)| bound.input_mut(i).copy_from_slice(x));
+    Ok(Runner::new(1, move || {
+        black_box(bound.eval().is_ok());
+    }))
+}
+
+fn extents(function: &Function) -> Vec<Vec<usize>> {
+    function.inputs().iter().map(|s| s.extents.iter().map(|e| e.unwrap_or(1)).collect()).collect()
+}
+
 fn workspace(compiled: &Compiled, function: &Function) -> Result<chainrule::Workspace, chainrule::Error> {
-    let extents: Vec<Vec<usize>> =
-        function.inputs().iter().map(|s| s.extents.iter().map(|e| e.unwrap_or(1)).collect()).collect();
+    let extents = extents(function);
     let extents: Vec<&[usize]> = extents.iter().map(Vec::as_slice).collect();
     compiled.workspace(&extents)
 }
@@ -202,26 +220,29 @@ pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     }
     if !options.json {
         println!(
-            "{:<15} {:>8} {:>9} {:>9} {:>8} {:>11} {:>10} {:>11}  rivals: compile ms, run ns, ours/rival",
-            "program", "ops", "compile", "ns/op", "bytes/op", "interpreter", "native", "lanes"
+            "{:<15} {:>8} {:>9} {:>9} {:>8} {:>11} {:>10} {:>10} {:>11}  rivals: compile ms, run ns, ours/rival | their vectors: compile ms, ns a point, lanes/vectors",
+            "program", "ops", "compile", "ns/op", "bytes/op", "interpreter", "eval_into", "native", "lanes"
         );
     }
-    let (mut ratios, mut worst) = (Vec::new(), 0f64);
+    let mut ratios: [Vec<f64>; 2] = Default::default();
     for (name, function) in programs {
-        let ratio = measure(&name, &function, options)?;
-        if let Some(ratio) = ratio {
-            ratios.push(ratio);
-            worst = worst.max(ratio);
-        }
+        let found = measure(&name, &function, options)?;
+        ratios.iter_mut().zip(found).for_each(|(all, ratio)| all.extend(ratio));
     }
-    if !ratios.is_empty() && !options.json {
-        let mean = (ratios.iter().map(|r: &f64| r.ln()).sum::<f64>() / ratios.len() as f64).exp();
-        println!("ours / best compiler, one point: geometric mean {mean:.3}, largest {worst:.3}");
+    for (ratios, what) in ratios.iter().zip(["one point", "native lanes / their vectors"]) {
+        if !ratios.is_empty() && !options.json {
+            let mean = (ratios.iter().map(|r: &f64| r.ln()).sum::<f64>() / ratios.len() as f64).exp();
+            let worst = ratios.iter().copied().fold(0.0, f64::max);
+            println!("ours / best compiler, {what}: geometric mean {mean:.3}, largest {worst:.3}");
+        }
     }
     Ok(())
 }
 
-fn measure(name: &str, function: &Function, options: &Options) -> Result<Option<f64>, Box<dyn std::error::Error>> {
+/// How many points a batch has.
+const POINTS: usize = 64;
+
+fn measure(name: &str, function: &Function, options: &Options) -> Result<[Option<f64>; 2], Box<dyn std::error::Error>> {
     let native = CompileOptions { backend: Backend::Native, ..CompileOptions::default() };
     let interpreter = CompileOptions { backend: Backend::Interpreter, ..CompileOptions::default() };
     let ops = function.counts().map_or(0, |c| (c.arithmetic() + c.call) as usize).max(1);
@@ -237,8 +258,9 @@ fn measure(name: &str, function: &Function, options: &Options) -> Result<Option<
     let slow = function.compile_with(&interpreter)?;
     let at = point(function);
     let code_bytes = compiled.code().map_or(0, <[u8]>::len);
-    let mut ours = single(&compiled, function, &at)?;
-    let mut lanes = batch(&compiled, function, &at, 64)?;
+    let mut single_calls = single(&compiled, function, &at)?;
+    let mut ours = bound(&compiled, function, &at)?;
+    let mut lanes = batch(&compiled, function, &at, POINTS)?;
     let mut interpreted = single(&slow, function, &at)?;
     let mut rivals = Vec::new();
     if ops <= options.rival_operations {
@@ -250,45 +272,63 @@ fn measure(name: &str, function: &Function, options: &Options) -> Result<Option<
             }
         }
     }
+    let samples = [at.clone()];
+    let many = Many { points: POINTS, threads: 1, lanes: 8, samples: &samples };
+    let mut vectors = Vec::new();
+    if ops <= options.rival_operations {
+        for flags in &options.vector_rivals {
+            vectors.extend(Rival::compile_batch(function, flags, &many)?);
+        }
+    }
     let mut runners: Vec<Runner<'_>> = rivals.iter().map(|rival| Runner::new(1, || rival.run())).collect();
+    let mut vector_runners: Vec<Runner<'_>> = vectors.iter().map(|rival| Runner::new(POINTS, || rival.run())).collect();
     let rounds = if ops > 200_000 { 3 } else { options.rounds };
     for _ in 0..rounds {
         ours.sample();
+        single_calls.sample();
         runners.iter_mut().for_each(Runner::sample);
         lanes.sample();
+        vector_runners.iter_mut().for_each(Runner::sample);
         interpreted.sample();
     }
-    let ratio = |runner: &Runner<'_>| {
+    let ratio = |ours: &Runner<'_>, runner: &Runner<'_>| {
         let of: Vec<f64> = ours.samples.iter().zip(&runner.samples).map(|(ours, theirs)| ours / theirs).collect();
         median(&of)
     };
-    let ratios: Vec<f64> = runners.iter().map(ratio).collect();
-    let largest = ratios.iter().copied().fold(None, |m: Option<f64>, r| Some(m.map_or(r, |m| m.max(r))));
+    let ratios: Vec<f64> = runners.iter().map(|runner| ratio(&ours, runner)).collect();
+    let vector_ratios: Vec<f64> = vector_runners.iter().map(|runner| ratio(&lanes, runner)).collect();
+    let largest = [&ratios, &vector_ratios]
+        .map(|of| of.iter().copied().fold(None, |m: Option<f64>, r| Some(m.map_or(r, |m| m.max(r)))));
     let compile = median(&compile_times);
     let per_op = compile * 1e9 / ops as f64;
     let (one, many, slow) = (median(&ours.samples), median(&lanes.samples), median(&interpreted.samples));
+    let checked = median(&single_calls.samples);
+    let compared = |rivals: &[Rival], runners: &[Runner<'_>], ratios: &[f64]| -> Vec<serde_json::Value> {
+        let all = rivals.iter().zip(runners).zip(ratios);
+        all.map(|((rival, runner), ratio)| {
+            json!({"flags": rival.flags, "compile_s": rival.seconds, "ns": median(&runner.samples), "ratio": ratio})
+        })
+        .collect()
+    };
     if options.json {
-        let rivals: Vec<_> = rivals
-            .iter()
-            .zip(&runners)
-            .zip(&ratios)
-            .map(|((rival, runner), ratio)| {
-                json!({"flags": rival.flags, "compile_s": rival.seconds, "ns": median(&runner.samples), "ratio": ratio})
-            })
-            .collect();
+        let vectors = compared(&vectors, &vector_runners, &vector_ratios);
+        let rivals = compared(&rivals, &runners, &ratios);
         let row = json!({"program": name, "operations": ops, "compile_s": compile, "compile_ns_per_op": per_op,
-            "code_bytes": code_bytes, "interpreter_ns": slow, "native_ns": one, "lanes_ns_per_point": many,
-            "peak_mib": peak, "rivals": rivals});
+            "code_bytes": code_bytes, "interpreter_ns": slow, "native_ns": one, "native_checked_ns": checked, "lanes_ns_per_point": many,
+            "peak_mib": peak, "rivals": rivals, "vector_rivals": vectors});
         println!("{row}");
         return Ok(largest);
     }
     print!(
-        "{name:<15} {ops:>8} {:>6.3} ms {per_op:>9.0} {:>8.1} {slow:>11.1} {one:>10.1} {many:>11.1} ",
+        "{name:<15} {ops:>8} {:>6.3} ms {per_op:>9.0} {:>8.1} {slow:>11.1} {checked:>10.1} {one:>10.1} {many:>11.1} ",
         compile * 1e3,
         code_bytes as f64 / ops as f64
     );
-    for ((rival, runner), ratio) in rivals.iter().zip(&runners).zip(&ratios) {
-        print!(" | {:.0}, {:.1}, {ratio:.2}", rival.seconds * 1e3, median(&runner.samples));
+    let all = [(&rivals, &runners, &ratios, "|"), (&vectors, &vector_runners, &vector_ratios, "| vectors")];
+    for (rivals, runners, ratios, sign) in all {
+        for ((rival, runner), ratio) in rivals.iter().zip(runners).zip(ratios) {
+            print!(" {sign} {:.0}, {:.1}, {ratio:.2}", rival.seconds * 1e3, median(&runner.samples));
+        }
     }
     println!();
     Ok(largest)

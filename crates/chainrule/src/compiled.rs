@@ -54,7 +54,7 @@ pub struct Signature {
 #[derive(Debug)]
 pub struct Workspace {
     pub(crate) sizes: chainrule_runtime::Sizes,
-    memory: Memory,
+    pub(crate) memory: Memory,
     /// Made by the first batch.
     pub(crate) batch: Option<BatchMemory>,
 }
@@ -189,8 +189,10 @@ impl Compiled {
     /// # Errors
     /// When a length is wrong, or the program fails; nothing outside of `outputs` is written.
     pub fn eval_into(&self, inputs: &[&[f64]], outputs: &mut [&mut [f64]], workspace: &mut Workspace) -> Result<()> {
-        let run = self.engine.run_reals(&workspace.sizes, inputs, outputs, &mut workspace.memory);
-        run.map_err(|e| self.failed(e))
+        match self.engine.run_reals(&workspace.sizes, inputs, outputs, &mut workspace.memory) {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.failed(error)),
+        }
     }
 
     /// The results at many points at once: each argument and each result is an array of points, one
@@ -288,6 +290,7 @@ impl Compiled {
         &self.engine
     }
 
+    #[cold]
     pub(crate) fn failed(&self, error: chainrule_runtime::RunError) -> Error {
         match error.diagnostic().span() {
             Some(_) => {

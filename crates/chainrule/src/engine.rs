@@ -177,10 +177,34 @@ impl Engine {
         match (self, memory) {
             #[cfg(all(target_arch = "x86_64", unix))]
             (Self::Native(program), Memory::Native(memory)) => program.run_reals(sizes, inputs, outputs, memory),
-            (_, memory) => {
-                let inputs: Vec<Slice<'_>> = inputs.iter().map(|x| Slice::Real(x)).collect();
-                let mut outputs: Vec<SliceMut<'_>> = outputs.iter_mut().map(|y| SliceMut::Real(y)).collect();
-                self.run(sizes, &inputs, &mut outputs, memory)
+            (_, memory) => self.run_slices(sizes, inputs, outputs, memory),
+        }
+    }
+
+    #[inline(never)]
+    fn run_slices(
+        &self,
+        sizes: &Sizes,
+        inputs: &[&[f64]],
+        outputs: &mut [&mut [f64]],
+        memory: &mut Memory,
+    ) -> std::result::Result<(), RunError> {
+        let inputs: Vec<Slice<'_>> = inputs.iter().map(|x| Slice::Real(x)).collect();
+        let mut outputs: Vec<SliceMut<'_>> = outputs.iter_mut().map(|y| SliceMut::Real(y)).collect();
+        self.run(sizes, &inputs, &mut outputs, memory)
+    }
+
+    /// The engine with memory of its own for arguments and results.
+    pub(crate) fn bound(&self, sizes: Sizes, memory: Memory) -> std::result::Result<BoundEngine<'_>, RunError> {
+        match self {
+            #[cfg(all(target_arch = "x86_64", unix))]
+            Self::Native(program) => program.bound(&sizes).map(BoundEngine::Native),
+            Self::Interpreter(program) => {
+                let zeros = |n: usize, len: &dyn Fn(usize) -> usize| (0..n).map(|i| vec![0.0; len(i)]).collect();
+                let (n_inputs, n_outputs) = program.n_ports();
+                let inputs = zeros(n_inputs, &|i| sizes.input_len(i));
+                let outputs = zeros(n_outputs, &|i| sizes.output_len(i));
+                Ok(BoundEngine::Interpreter { engine: self, sizes, memory, inputs, outputs })
             }
         }
     }
@@ -226,6 +250,61 @@ impl Engine {
             },
             #[cfg(all(target_arch = "x86_64", unix))]
             _ => Err(of_another()),
+        }
+    }
+}
+
+/// An engine with the arguments and results of one point.
+#[derive(Debug)]
+pub(crate) enum BoundEngine<'e> {
+    #[cfg(all(target_arch = "x86_64", unix))]
+    Native(native::Bound<'e>),
+    Interpreter {
+        engine: &'e Engine,
+        sizes: Sizes,
+        memory: Memory,
+        inputs: Vec<Vec<f64>>,
+        outputs: Vec<Vec<f64>>,
+    },
+}
+
+impl BoundEngine<'_> {
+    #[inline]
+    pub(crate) fn run(&mut self) -> std::result::Result<(), RunError> {
+        match self {
+            #[cfg(all(target_arch = "x86_64", unix))]
+            Self::Native(bound) => bound.run(),
+            Self::Interpreter { engine, sizes, memory, inputs, outputs } => {
+                let inputs: Vec<Slice<'_>> = inputs.iter().map(|x| Slice::Real(x)).collect();
+                let mut outputs: Vec<SliceMut<'_>> = outputs.iter_mut().map(|y| SliceMut::Real(y)).collect();
+                engine.run(sizes, &inputs, &mut outputs, memory)
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn input_mut(&mut self, input: usize) -> &mut [f64] {
+        match self {
+            #[cfg(all(target_arch = "x86_64", unix))]
+            Self::Native(bound) => bound.input_mut(input),
+            Self::Interpreter { inputs, .. } => &mut inputs[input],
+        }
+    }
+
+    pub(crate) fn input(&self, input: usize) -> &[f64] {
+        match self {
+            #[cfg(all(target_arch = "x86_64", unix))]
+            Self::Native(bound) => bound.input(input),
+            Self::Interpreter { inputs, .. } => &inputs[input],
+        }
+    }
+
+    #[inline]
+    pub(crate) fn output(&self, output: usize) -> &[f64] {
+        match self {
+            #[cfg(all(target_arch = "x86_64", unix))]
+            Self::Native(bound) => bound.output(output),
+            Self::Interpreter { outputs, .. } => &outputs[output],
         }
     }
 }

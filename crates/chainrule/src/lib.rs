@@ -26,12 +26,14 @@
 //! | `saved` | compiled functions as bytes |
 //! | `engine` | what runs it: native code or the interpreter |
 //! | `batch` | many points at once |
+//! | `bound` | one point again and again, in memory of its own |
 //! | `emit` | C, Rust |
 //! | `where_spent` | operations by result and by line of source |
 //! | [`check`] | derivatives compared with forward mode and differences in extended precision |
 //! | [`report`] | diagnostics drawn beside their source |
 
 mod batch;
+mod bound;
 mod build;
 pub mod check;
 mod compiled;
@@ -49,6 +51,7 @@ mod unroll;
 mod where_spent;
 
 pub use batch::{BatchOptions, Observer};
+pub use bound::Bound;
 pub use build::{
     Cond, Expr, IntoExpr, Matrix, Scope, Tensor, UserFunction, Vector, d, matrix, select, time_derivative, var, vars,
 };

@@ -74,6 +74,12 @@ impl Program {
         &self.layout.kernel().name
     }
 
+    /// How many inputs and outputs it has.
+    #[must_use]
+    pub fn n_ports(&self) -> (usize, usize) {
+        (self.layout.kernel().inputs.len(), self.layout.kernel().outputs.len())
+    }
+
     /// How many operations of bytecode there are.
     #[must_use]
     pub fn code_len(&self) -> usize {

@@ -16,13 +16,20 @@ use chainrule_ops::Op;
 pub fn contract(kernel: &mut Kernel) -> usize {
     let mut uses = Arena::filled(kernel.regs.len(), 0u32);
     let mut saved = 0;
-    count_uses(&kernel.body, &mut uses);
+    // What is one block is read by its own instructions only, which are counted on the way.
+    let alone = matches!(kernel.body.as_slice(), [Stmt::Straight(_)]);
+    if !alone {
+        count_uses(&kernel.body, &mut uses);
+    }
     let product = Arena::filled(kernel.regs.len(), 0);
     let mut pass = Pass { uses, product, products: Vec::new(), sums: Vec::new() };
     let mut open: Vec<&mut Stmt> = kernel.body.iter_mut().collect();
     while let Some(stmt) = open.pop() {
         match stmt {
-            Stmt::Straight(code) => saved += pass.block(code, &kernel.regs),
+            Stmt::Straight(code) => {
+                saved +=
+                    if alone { pass.block::<true>(code, &kernel.regs) } else { pass.block::<false>(code, &kernel.regs) }
+            }
             Stmt::For { body, .. } => open.extend(body),
             Stmt::While { condition, body, .. } => open.extend(condition.iter_mut().chain(body)),
             Stmt::If { then, otherwise, .. } => open.extend(then.iter_mut().chain(otherwise)),
@@ -78,10 +85,14 @@ struct Product {
 }
 
 impl Pass {
-    fn block(&mut self, code: &mut Vec<Instr>, regs: &Arena<Reg, Class>) -> usize {
+    /// One block. `COUNT`: the uses have not been counted.
+    fn block<const COUNT: bool>(&mut self, code: &mut Vec<Instr>, regs: &Arena<Reg, Class>) -> usize {
         self.products.clear();
         self.sums.clear();
         for (at, instr) in (0u32..).zip(code.iter()) {
+            if COUNT {
+                instr.for_each_use(|r| self.uses[r] += 1);
+            }
             match instr {
                 Instr::Op { dst, op: Op::Mul, .. } => {
                     self.products.push(Product { at, sum: 0, n_sums: 0 });

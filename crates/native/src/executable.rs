@@ -6,7 +6,7 @@
 //! value, [`Refusal`], so that the caller can report it and go on with the interpreter.
 
 use chainrule_base::Diagnostic;
-use memmap2::{Mmap, MmapMut};
+use memmap2::{Mmap, MmapOptions};
 use std::io;
 
 /// Whether the system is asked for executable memory.
@@ -59,7 +59,9 @@ impl Executable {
     pub(crate) fn new(code: &[u8], policy: Policy) -> Result<Self, Refusal> {
         // A map of no bytes is an error of its own kind.
         let bytes = code.len().max(1);
-        let mut map = MmapMut::map_anon(bytes).map_err(|error| Refusal::NoMemory(bytes, error))?;
+        // Pages that are there at once cost less than those that come when they are first written.
+        let mut map =
+            MmapOptions::new().len(bytes).populate().map_anon().map_err(|error| Refusal::NoMemory(bytes, error))?;
         map[..code.len()].copy_from_slice(code);
         let made = match policy {
             Policy::Ask => map.make_exec(),

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`program`] | a kernel as machine code: compiling, running one point or a batch |
 //! | [`workspace`] | the memory of running code |
+//! | [`bound`] | a program with memory of its own for arguments and results |
 //! | `batch` | points between the caller's strides and lanes |
 //! | `lower` | from a kernel to instructions |
 //! | `support` | what machine code calls back |
@@ -20,6 +21,7 @@
 #[allow(dead_code, unused_imports, reason = "the encoder is whole; the lowering uses what it needs of it")]
 pub(crate) mod asm;
 mod batch;
+pub mod bound;
 pub(crate) mod executable;
 pub mod level;
 mod lower;
@@ -28,6 +30,7 @@ pub mod program;
 mod support;
 pub mod workspace;
 
+pub use bound::Bound;
 pub use level::Level;
 pub use program::{Options, Program};
 pub use workspace::Workspace;

@@ -79,41 +79,41 @@ pub struct Program {
 struct Ports {
     inputs: Box<[PortPlace]>,
     outputs: Box<[PortPlace]>,
+    /// Whether there are no sizes: all lengths are known.
+    is_fixed: bool,
 }
 
 #[derive(Debug)]
 struct PortPlace {
     /// The index of its buffer.
-    buffer: usize,
+    buffer: u32,
     /// The word of the frame for its pointer.
-    word: usize,
-    /// How many elements it has, if that depends on no size; otherwise more than there can be.
+    word: u32,
+    /// How many elements it has, if that depends on no size.
     len: usize,
-}
-
-impl PortPlace {
-    /// Whether `len` elements are right for these sizes, which are the program's.
-    #[inline]
-    fn fits(&self, len: usize, sizes: &Sizes) -> bool {
-        self.len == len || (self.len == usize::MAX && sizes.buffers()[self.buffer].1 == len)
-    }
 }
 
 impl Ports {
     fn new(kernel: &Kernel, machine: &Machine) -> Option<Self> {
         let plain = |b: &Buffer| b.class == Class::Real && !matches!(b.place, Place::Workspace(_));
         let is_plain = kernel.buffers.as_slice().iter().all(plain) && !machine.sites.contains(&Site::Outside);
+        let len = |p: &Port| kernel.buffers[p.buffer].len.as_constant().and_then(|len| usize::try_from(len).ok());
         let place = |p: &Port| PortPlace {
-            buffer: p.buffer.index(),
-            word: machine.words.pointer(p.buffer) as usize,
-            len: kernel.buffers[p.buffer].len.as_constant().map_or(usize::MAX, |len| usize::try_from(len).unwrap_or(0)),
+            buffer: p.buffer.index() as u32,
+            word: machine.words.pointer(p.buffer),
+            len: len(p).unwrap_or(0),
         };
+        let is_fixed = kernel.sizes.is_empty() && kernel.inputs.iter().chain(&kernel.outputs).all(|p| len(p).is_some());
         is_plain.then(|| Self {
             inputs: kernel.inputs.iter().map(place).collect(),
             outputs: kernel.outputs.iter().map(place).collect(),
+            is_fixed,
         })
     }
 }
+
+/// No number that code returns.
+const NOT_RUN: u64 = u64::MAX;
 
 /// Code in memory, for one point or for several at once.
 #[derive(Debug)]
@@ -157,6 +157,18 @@ impl Machine {
     /// How many points run at once.
     pub(crate) fn lanes(&self) -> usize {
         lower::lanes(self.shape)
+    }
+
+    /// Runs the code: 0, or one more than the site where it failed.
+    ///
+    /// # Safety
+    /// `frame` fits the machine, its words for pointers and lengths describe memory that the code may use, and
+    /// [`Program::prepare`] has told it of the sizes and of what calls need, which was made for the program's layout and
+    /// which nobody else uses.
+    #[inline]
+    pub(crate) unsafe fn enter(&self, frame: &mut Lines) -> u64 {
+        // SAFETY: the code is there as long as `self`; the rest is the caller's promise.
+        unsafe { (self.run)(frame.pointer().wrapping_add(self.base)) }
     }
 }
 
@@ -271,24 +283,41 @@ impl Program {
     ) -> Result<(), RunError> {
         self.check_made_here(sizes, workspace)?;
         self.layout.check_point(sizes, inputs, outputs)?;
+        let buffers = self.layout.kernel().buffers.as_slice();
+        self.point_at(sizes, workspace, |b| match &buffers[b].place {
+            Place::Input(i) => Some(match inputs[*i] {
+                Slice::Real(data) => data.as_ptr() as u64,
+                Slice::Int(data) => data.as_ptr() as u64,
+            }),
+            Place::Output(i) => Some(match &mut outputs[*i] {
+                SliceMut::Real(data) => data.as_mut_ptr() as u64,
+                SliceMut::Int(data) => data.as_mut_ptr() as u64,
+            }),
+            Place::Workspace(_) => None,
+        });
+        // SAFETY: the frame is as large as the code asks for, and all buffers lie where it says, as long as the
+        // borrows of the arguments and the workspace last; `calls` is of this layout.
+        let failed = unsafe { self.one.enter(&mut workspace.frame) };
+        if failed == 0 { Ok(()) } else { Err(self.failed(&self.one, failed, &workspace.frame, &mut workspace.calls)) }
+    }
+
+    /// Tells the frame of `workspace`, which is this program's and large enough, where all is: each buffer where `pointer`
+    /// says, by its index, or in the workspace.
+    pub(crate) fn point_at(
+        &self,
+        sizes: &Sizes,
+        workspace: &mut Workspace,
+        mut pointer: impl FnMut(usize) -> Option<u64>,
+    ) {
         let Workspace { frame, reals, ints, calls, .. } = workspace;
         let buffers = self.layout.kernel().buffers.as_slice();
         for (i, (buffer, (offset, len))) in buffers.iter().zip(sizes.buffers()).enumerate() {
-            let pointer = match &buffer.place {
-                Place::Input(i) => match inputs[*i] {
-                    Slice::Real(data) => data.as_ptr() as u64,
-                    Slice::Int(data) => data.as_ptr() as u64,
-                },
-                Place::Output(i) => match &mut outputs[*i] {
-                    SliceMut::Real(data) => data.as_mut_ptr() as u64,
-                    SliceMut::Int(data) => data.as_mut_ptr() as u64,
-                },
-                Place::Workspace(_) if *len == 0 => std::ptr::NonNull::<u64>::dangling().as_ptr() as u64,
+            let pointer = match (pointer(i), buffer.class) {
+                (Some(pointer), _) => pointer,
+                (None, _) if *len == 0 => std::ptr::NonNull::<u64>::dangling().as_ptr() as u64,
                 // In the workspace, as `check_made_here` and the layout's plan have seen.
-                Place::Workspace(_) => match buffer.class {
-                    Class::Real => reals[*offset..].as_mut_ptr() as u64,
-                    Class::Int => ints[*offset..].as_mut_ptr() as u64,
-                },
+                (None, Class::Real) => reals[*offset..].as_mut_ptr() as u64,
+                (None, Class::Int) => ints[*offset..].as_mut_ptr() as u64,
             };
             let b = Id::new(i);
             frame.set_word(self.one.words.pointer(b) as usize, pointer);
@@ -296,9 +325,6 @@ impl Program {
         }
         let calls = std::ptr::from_mut(&mut **calls);
         self.prepare(&self.one, sizes, frame, calls);
-        // SAFETY: the frame is as large as the code asks for, and all buffers lie where it says, as long as the
-        // borrows of the arguments and the workspace last; `calls` is of this layout.
-        unsafe { self.enter(&self.one, frame, calls) }
     }
 
     /// As [`run`](Self::run), for arguments and results that are all doubles: with less ado, for functions
@@ -317,27 +343,105 @@ impl Program {
         outputs: &mut [&mut [f64]],
         workspace: &mut Workspace,
     ) -> Result<(), RunError> {
-        let Some(ports) = self.plain.as_ref().filter(|ports| {
-            self.layout.check_made_here(sizes).is_ok()
-                && self.is_own(workspace)
-                && ports.inputs.len() == inputs.len()
-                && ports.outputs.len() == outputs.len()
-                && ports.inputs.iter().zip(inputs).all(|(port, x)| port.fits(x.len(), sizes))
-                && ports.outputs.iter().zip(outputs.iter()).all(|(port, y)| port.fits(y.len(), sizes))
-        }) else {
-            return self.run_reals_checked(sizes, inputs, outputs, workspace);
-        };
+        if let Some(ports) = &self.plain
+            && ports.is_fixed
+        {
+            // SAFETY: the lengths are those that the code was made for, and there are no sizes.
+            let failed = unsafe { self.run_plain(ports, sizes, inputs, outputs, workspace, |port| port.len) };
+            if failed == 0 {
+                return Ok(());
+            }
+            return self.run_reals_failed(failed, sizes, inputs, outputs, workspace);
+        }
+        self.run_reals_of_sizes(sizes, inputs, outputs, workspace)
+    }
+
+    /// Runs one point of plain arguments and results as long as `len` says; what the code returns, or [`NOT_RUN`]: something
+    /// does not fit.
+    ///
+    /// # Safety
+    /// `len` is right for `sizes`, if these are the program's, and the frame knows the sizes, if there are any.
+    #[inline]
+    unsafe fn run_plain(
+        &self,
+        ports: &Ports,
+        sizes: &Sizes,
+        inputs: &[&[f64]],
+        outputs: &mut [&mut [f64]],
+        workspace: &mut Workspace,
+        len: impl Fn(&PortPlace) -> usize,
+    ) -> u64 {
+        if !self.layout.made(sizes)
+            || !self.is_own(workspace)
+            || ports.inputs.len() != inputs.len()
+            || ports.outputs.len() != outputs.len()
+        {
+            return NOT_RUN;
+        }
+        let frame = workspace.frame.pointer().cast::<u64>();
         for (port, x) in ports.inputs.iter().zip(inputs) {
-            workspace.frame.set_word(port.word, x.as_ptr() as u64);
+            if x.len() != len(port) {
+                return NOT_RUN;
+            }
+            // SAFETY: the frame is as large as the code asks for, this word among it.
+            unsafe { frame.add(port.word as usize).write(x.as_ptr() as u64) };
         }
         for (port, y) in ports.outputs.iter().zip(outputs) {
-            workspace.frame.set_word(port.word, y.as_mut_ptr() as u64);
+            if y.len() != len(port) {
+                return NOT_RUN;
+            }
+            // SAFETY: as above.
+            unsafe { frame.add(port.word as usize).write(y.as_mut_ptr() as u64) };
         }
         let calls = std::ptr::from_mut(&mut *workspace.calls);
-        self.prepare(&self.one, sizes, &mut workspace.frame, calls);
+        // SAFETY: as above.
+        unsafe { frame.add(Header::CALLS as usize).write(calls as u64) };
         // SAFETY: the frame is as large as the code asks for, each buffer is an argument or a result as long as
         // the sizes say, borrowed as long as this runs, the code looks at no lengths, `calls` is of this layout.
-        unsafe { self.enter(&self.one, &mut workspace.frame, calls) }
+        unsafe { self.one.enter(&mut workspace.frame) }
+    }
+
+    /// After [`run_plain`](Self::run_plain) has failed: why, or what is slower and knows.
+    #[cold]
+    #[inline(never)]
+    fn run_reals_failed(
+        &self,
+        failed: u64,
+        sizes: &Sizes,
+        inputs: &[&[f64]],
+        outputs: &mut [&mut [f64]],
+        workspace: &mut Workspace,
+    ) -> Result<(), RunError> {
+        if failed == NOT_RUN {
+            return self.run_reals_checked(sizes, inputs, outputs, workspace);
+        }
+        Err(self.failed(&self.one, failed, &workspace.frame, &mut workspace.calls))
+    }
+
+    /// As [`run_reals`](Self::run_reals) where lengths depend on sizes.
+    #[inline(never)]
+    fn run_reals_of_sizes(
+        &self,
+        sizes: &Sizes,
+        inputs: &[&[f64]],
+        outputs: &mut [&mut [f64]],
+        workspace: &mut Workspace,
+    ) -> Result<(), RunError> {
+        if let Some(ports) = &self.plain
+            && self.layout.made(sizes)
+            && self.is_own(workspace)
+        {
+            let calls = std::ptr::from_mut(&mut *workspace.calls);
+            self.prepare(&self.one, sizes, &mut workspace.frame, calls);
+            let len = |port: &PortPlace| sizes.buffers()[port.buffer as usize].1;
+            // SAFETY: the lengths are those of the sizes, which the frame knows.
+            let failed = unsafe { self.run_plain(ports, sizes, inputs, outputs, workspace, len) };
+            if failed == 0 {
+                return Ok(());
+            }
+            return self.run_reals_failed(failed, sizes, inputs, outputs, workspace);
+        }
+        self.run_reals_checked(sizes, inputs, outputs, workspace)
     }
 
     /// As [`run_reals`](Self::run_reals) where there is more to check, or something that does not fit.
@@ -433,8 +537,9 @@ impl Program {
             self.pack(machine, sizes, inputs, &mut space, first, n);
             // SAFETY: the frame is as large as the code asks for, and all real buffers lie in the tile; code for
             // lanes does not touch integer buffers; `calls` is of this layout.
-            let run = unsafe { self.enter(machine, &mut space.frame, calls) };
-            if let Err(error) = run {
+            let failed = unsafe { machine.enter(&mut space.frame) };
+            if failed != 0 {
+                let error = self.failed(machine, failed, &space.frame, &mut workspace.calls);
                 result = Err(error.at_point(first));
                 break;
             }
@@ -518,23 +623,8 @@ impl Program {
         frame.set_word(Header::CALLS as usize, calls as u64);
     }
 
-    /// # Safety
-    /// `frame` fits the machine, its words for pointers and lengths describe memory that the code may use, and
-    /// [`prepare`](Self::prepare) has told it of sizes and of this `calls`, which were made for this layout and which
-    /// nobody else uses.
-    #[inline]
-    unsafe fn enter(&self, machine: &Machine, frame: &mut Lines, calls: *mut Calls) -> Result<(), RunError> {
-        // SAFETY: the code is there as long as `machine`; the rest is the caller's promise.
-        let failed = unsafe { (machine.run)(frame.pointer().wrapping_add(machine.base)) };
-        if failed == 0 {
-            return Ok(());
-        }
-        // SAFETY: the caller's promise; the code has returned.
-        Err(self.failed(machine, failed, frame, unsafe { &mut *calls }))
-    }
-
     #[cold]
-    fn failed(&self, machine: &Machine, failed: u64, frame: &Lines, calls: &mut Calls) -> RunError {
+    pub(crate) fn failed(&self, machine: &Machine, failed: u64, frame: &Lines, calls: &mut Calls) -> RunError {
         let number = |i: u32| frame.word((Header::NUMBERS + i) as usize) as i64;
         let site = usize::try_from(failed).ok().and_then(|f| machine.sites.get(f.wrapping_sub(1)));
         match site {

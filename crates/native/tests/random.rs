@@ -56,6 +56,31 @@ fn run(kernel: &Kernel, program: &Program, inputs: &[Array]) -> Result<Vec<Data>
     Ok(results)
 }
 
+/// The same in memory of its own, and by slices of doubles; `None` where not all is of doubles.
+fn run_bound(kernel: &Kernel, program: &Program, inputs: &[Array]) -> Option<Result<Vec<Data>, RunError>> {
+    let shapes: Vec<&[usize]> = inputs.iter().map(|a| a.shape.as_slice()).collect();
+    let slices: Vec<Slice<'_>> = inputs.iter().map(|a| a.data.slice()).collect();
+    let sizes = program.bind_inputs(&shapes, &slices).ok()?;
+    let mut bound = program.bound(&sizes).ok()?;
+    let mut reals: Vec<&[f64]> = Vec::new();
+    for (i, array) in inputs.iter().enumerate() {
+        let Data::Real(x) = &array.data else { return None };
+        bound.input_mut(i).copy_from_slice(x);
+        reals.push(x);
+    }
+    let n_outputs = kernel.outputs.len();
+    let mut outputs: Vec<Vec<f64>> = (0..n_outputs).map(|i| vec![0.5; sizes.output_len(i)]).collect();
+    let mut into: Vec<&mut [f64]> = outputs.iter_mut().map(Vec::as_mut_slice).collect();
+    let by_slices = program.run_reals(&sizes, &reals, &mut into, &mut Workspace::new(program, &sizes));
+    let run = bound.run();
+    assert_eq!(by_slices.map_err(|e| e.to_string()), run.clone().map_err(|e| e.to_string()));
+    Some(run.map(|()| {
+        let results: Vec<Data> = (0..n_outputs).map(|i| Data::Real(bound.output(i).to_vec())).collect();
+        assert_eq!(results, outputs.into_iter().map(Data::Real).collect::<Vec<_>>());
+        results
+    }))
+}
+
 /// All points as one batch of structures, or of arrays.
 fn run_batch(
     kernel: &Kernel,
@@ -156,6 +181,15 @@ fn compare_one(kernel: &Kernel, points: &[Vec<Array>]) -> Result<usize, TestCase
         for (point, expected) in points.iter().zip(&expected) {
             let found = run(kernel, &program, point).map_err(|e| e.to_string());
             prop_assert_eq!(&found, expected, "{} {}", program.level().name(), kernel);
+            if let Some(found) = run_bound(kernel, &program, point) {
+                prop_assert_eq!(
+                    &found.map_err(|e| e.to_string()),
+                    expected,
+                    "bound {} {}",
+                    program.level().name(),
+                    kernel
+                );
+            }
         }
         let Ok(expected) = expected.iter().cloned().collect::<Result<Vec<_>, _>>() else { continue };
         for (arrays, threads) in [(false, 1), (true, 1), (true, 2)] {
@@ -174,28 +208,57 @@ fn around(point: &[f64], n: usize) -> Vec<Vec<Array>> {
     (0..n).map(|p| vec![reals(&shifted(p))]).collect()
 }
 
-#[test]
-fn graphs_have_the_value_that_the_interpreter_gives_them() {
+/// Random straight lines of at most `steps` operations, so many of tame numbers and so many of special ones.
+fn graphs(cases: u32, seed: u64, steps: usize) {
     let in_lanes = Cell::new(0);
-    for (seed, numbers, in_domain) in [(1, Numbers::Tame, true), (2, Numbers::Special, false)] {
-        random(300, seed, 3000, |u| {
-            let options = GraphOptions { numbers, in_domain, max_roots: 6, ..GraphOptions::new(80) };
+    for (seed, numbers, in_domain) in [(seed, Numbers::Tame, true), (seed + 1, Numbers::Special, false)] {
+        random(cases, seed, 40 * steps, |u| {
+            let options = GraphOptions { numbers, in_domain, max_roots: 6, ..GraphOptions::new(steps) };
             let Ok(recipe) = Recipe::random(u, &options) else { return Ok(()) };
             let (graph, roots) = recipe.raw(Semantics::Strict);
             in_lanes.set(in_lanes.get() + compare(&lower(&graph, &roots), &around(&recipe.point, 13))?);
             Ok(())
         });
     }
-    // Three batches of each of the 600 kernels: a straight line always runs in lanes.
+    // Three batches of each kernel: a straight line always runs in lanes.
     let levels = Level::ALL.into_iter().filter(|level| level.missing().is_empty()).count();
-    assert_eq!(in_lanes.get(), 1800 * levels);
+    assert_eq!(in_lanes.get(), 6 * cases as usize * levels);
+}
+
+#[test]
+fn graphs_have_the_value_that_the_interpreter_gives_them() {
+    graphs(1000, 1, 80);
+    // Far more values than registers.
+    graphs(60, 11, 800);
 }
 
 #[test]
 fn functions_have_the_value_that_the_interpreter_gives_them() {
+    functions(4000, 3);
+}
+
+/// Tens of thousands of random kernels, at all levels, in lanes and one by one:
+/// `cargo test --release -p chainrule-native --test random -- --ignored --nocapture`, minutes. Others with another
+/// `CHAINRULE_RANDOM_SEED`, and `CHAINRULE_RANDOM_CASES` times as many.
+#[test]
+#[ignore = "minutes"]
+fn tens_of_thousands_of_kernels_have_the_value_that_the_interpreter_gives_them() {
+    let told = |name: &str, otherwise: u64| std::env::var(name).ok().and_then(|s| s.parse().ok()).unwrap_or(otherwise);
+    let (seed, times) = (told("CHAINRULE_RANDOM_SEED", 1000), told("CHAINRULE_RANDOM_CASES", 1) as u32);
+    graphs(10_000 * times, seed, 80);
+    println!("straight lines of at most 80 operations: done");
+    graphs(1000 * times, seed + 2, 1000);
+    println!("of at most 1000: done");
+    graphs(50 * times, seed + 4, 10_000);
+    println!("of at most 10000: done");
+    functions(60_000 * times, seed + 6);
+}
+
+/// Random functions of the array IR, with all its forms of loops.
+fn functions(cases: u32, seed: u64) {
     let (ran, failed, in_lanes) = (Cell::new(0), Cell::new(0), Cell::new(0));
     let options = chainrule_ir::generate::Options { derivatives: false, transposed: false, ..Default::default() };
-    random(1500, 3, 3000, |u| {
+    random(cases, seed, 3000, |u| {
         let Ok(case) = chainrule_ir::generate::case(u, options) else { return Ok(()) };
         let function = &case.function;
         // A size that depends on data is a limitation of the lowering.
@@ -219,8 +282,8 @@ fn functions_have_the_value_that_the_interpreter_gives_them() {
         Ok(())
     });
     println!("{} ran, {} failed as they mean to, {} batches in lanes", ran.get(), failed.get(), in_lanes.get());
-    assert!(ran.get() > 500, "{} ran", ran.get());
-    assert!(in_lanes.get() > 100, "{} in lanes", in_lanes.get());
+    assert!(ran.get() > cases / 3, "{} ran", ran.get());
+    assert!(in_lanes.get() > cases as usize / 15, "{} in lanes", in_lanes.get());
 }
 
 #[test]

@@ -10,12 +10,18 @@ use std::sync::Arc;
 
 impl Layout {
     /// Whether `sizes` were made by this layout.
+    #[must_use]
+    #[inline]
+    pub fn made(self: &Arc<Self>, sizes: &Sizes) -> bool {
+        Arc::ptr_eq(&sizes.layout, self)
+    }
+
+    /// The same with words.
     ///
     /// # Errors
     /// When they were not.
-    #[inline]
     pub fn check_made_here(self: &Arc<Self>, sizes: &Sizes) -> Result<(), RunError> {
-        if !Arc::ptr_eq(&sizes.layout, self) {
+        if !self.made(sizes) {
             return Err(RunError::argument("the sizes were made by another program; make them with this one's `bind`"));
         }
         Ok(())

@@ -59,9 +59,38 @@ fn form(op: Op) -> Option<Form> {
     })
 }
 
-/// Whether `op` is made without a call.
+/// Whether `op` is made without a call, which is asked for each instruction: those that have a [`form`].
+#[inline]
 pub(super) fn is_inline(op: Op) -> bool {
-    form(op).is_some()
+    const INLINE: u64 = {
+        let all = [
+            Op::Add,
+            Op::Sub,
+            Op::Mul,
+            Op::Div,
+            Op::Min,
+            Op::Max,
+            Op::Neg,
+            Op::Abs,
+            Op::Sqrt,
+            Op::Floor,
+            Op::Ceil,
+            Op::Lt,
+            Op::Le,
+            Op::Eq,
+            Op::And,
+            Op::Or,
+            Op::Not,
+            Op::Select,
+        ];
+        let (mut set, mut i) = (0, 0);
+        while i < all.len() {
+            set |= 1 << all[i] as u64;
+            i += 1;
+        }
+        set
+    };
+    (op as u32) < 64 && INLINE >> op as u64 & 1 != 0
 }
 
 impl Writer<'_> {
@@ -365,5 +394,16 @@ impl Writer<'_> {
         if self.shape != Shape::One {
             self.asm.broadcast(self.shape, x, x);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{form, is_inline};
+    use chainrule_ops::Op;
+
+    #[test]
+    fn what_has_a_form_is_inline() {
+        Op::all().for_each(|op| assert_eq!(is_inline(op), form(op).is_some(), "{op:?}"));
     }
 }

@@ -17,6 +17,7 @@ struct Range {
 
 /// What is known at the current event.
 pub(super) struct Ranges {
+    /// By register, as far as something was ever known.
     of: Vec<Range>,
     /// For each open branch or loop, what was known before of what was learnt in it.
     undo: Vec<Vec<(Reg, Range)>>,
@@ -24,17 +25,29 @@ pub(super) struct Ranges {
 
 impl Ranges {
     pub(super) fn new(kernel: &Kernel) -> Self {
-        let mut of = vec![Range::default(); kernel.regs.len()];
+        let mut this = Self { of: Vec::new(), undo: vec![Vec::new()] };
         for size in &kernel.sizes {
             let required = kernel.requires.iter().any(|c| c.size.as_var() == Some(size.reg));
             let non_negative = required || matches!(size.source, SizeSource::Extent { .. });
-            of[size.reg.index()] = Range { is_size: true, non_negative, upper: Some(Poly::var(size.reg)) };
+            *this.place(size.reg) = Range { is_size: true, non_negative, upper: Some(Poly::var(size.reg)) };
         }
-        Self { of, undo: vec![Vec::new()] }
+        this
+    }
+
+    fn of(&self, r: Reg) -> &Range {
+        const UNKNOWN: Range = Range { is_size: false, non_negative: false, upper: None };
+        self.of.get(r.index()).unwrap_or(const { &UNKNOWN })
+    }
+
+    fn place(&mut self, r: Reg) -> &mut Range {
+        if self.of.len() <= r.index() {
+            self.of.resize(r.index() + 1, Range::default());
+        }
+        &mut self.of[r.index()]
     }
 
     fn learn(&mut self, r: Reg, range: Range) {
-        let old = std::mem::replace(&mut self.of[r.index()], range);
+        let old = std::mem::replace(self.place(r), range);
         if let Some(log) = self.undo.last_mut() {
             log.push((r, old));
         }
@@ -46,7 +59,7 @@ impl Ranges {
 
     fn close(&mut self) {
         for (r, old) in self.undo.pop().unwrap_or_default().into_iter().rev() {
-            self.of[r.index()] = old;
+            *self.place(r) = old;
         }
     }
 
@@ -85,7 +98,7 @@ impl Ranges {
     }
 
     fn is_non_negative(&self, p: &Poly<Reg>) -> bool {
-        p.terms().all(|(m, c)| c >= 0 && m.iter().all(|r| self.of[r.index()].non_negative))
+        p.terms().all(|(m, c)| c >= 0 && m.iter().all(|r| self.of(*r).non_negative))
     }
 
     fn upper(&self, p: &Poly<Reg>) -> Option<Poly<Reg>> {
@@ -100,7 +113,7 @@ impl Ranges {
     fn bound(&self, p: &Poly<Reg>, at_most: impl Fn(i64) -> bool) -> Option<Poly<Reg>> {
         let mut sum = Poly::zero();
         for (monomial, c) in p.terms() {
-            let factors = || monomial.iter().map(|r| &self.of[r.index()]);
+            let factors = || monomial.iter().map(|r| self.of(*r));
             if factors().all(|f| f.is_size) {
                 let exact = monomial.iter().fold(Poly::constant(c), |p, r| p.mul(&Poly::var(*r)));
                 sum = sum.add(&exact);

@@ -1,0 +1,83 @@
+//! One point again and again, in memory of its own.
+
+use crate::compiled::Workspace;
+use crate::engine::BoundEngine;
+use crate::{Compiled, Result};
+
+/// A function with memory for the arguments and results of one point: what is to be checked is checked once, so that
+/// small functions cost little more than their operations. Made by [`Compiled::bound`].
+#[derive(Debug)]
+pub struct Bound<'f> {
+    compiled: &'f Compiled,
+    engine: BoundEngine<'f>,
+}
+
+impl Compiled {
+    /// The function with memory of its own for arguments of these extents, one list an argument leaf, all of doubles, and
+    /// for the results.
+    ///
+    /// ```
+    /// use chainrule::{Function, vars};
+    /// let x = vars("x", 2);
+    /// let f = Function::new("f", &x, &x.dot(&x))?.compile()?;
+    /// let mut f = f.bound(&[&[2]])?;
+    /// let mut sum = 0.0;
+    /// for i in 0..4 {
+    ///     f.input_mut(0).copy_from_slice(&[f64::from(i), 1.0]);
+    ///     f.eval()?;
+    ///     sum += f.output(0)[0];
+    /// }
+    /// assert_eq!(sum, 18.0);
+    /// # Ok::<(), chainrule::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`workspace`](Self::workspace); further, an argument or a result that is not of doubles.
+    pub fn bound(&self, extents: &[&[usize]]) -> Result<Bound<'_>> {
+        let Workspace { sizes, memory, .. } = self.workspace(extents)?;
+        let engine = self.engine().bound(sizes, memory).map_err(|e| self.failed(e))?;
+        Ok(Bound { compiled: self, engine })
+    }
+}
+
+impl Bound<'_> {
+    /// An argument leaf, in row-major order, to be set; zeros before that.
+    ///
+    /// # Panics
+    /// When there is no such argument.
+    #[inline]
+    pub fn input_mut(&mut self, input: usize) -> &mut [f64] {
+        self.engine.input_mut(input)
+    }
+
+    /// An argument leaf.
+    ///
+    /// # Panics
+    /// When there is no such argument.
+    #[must_use]
+    pub fn input(&self, input: usize) -> &[f64] {
+        self.engine.input(input)
+    }
+
+    /// A result leaf of the last evaluation, in row-major order; nothing defined when it failed.
+    ///
+    /// # Panics
+    /// When there is no such result.
+    #[must_use]
+    #[inline]
+    pub fn output(&self, output: usize) -> &[f64] {
+        self.engine.output(output)
+    }
+
+    /// Evaluates at the arguments. Native code allocates nothing.
+    ///
+    /// # Errors
+    /// When the program fails.
+    #[inline]
+    pub fn eval(&mut self) -> Result<()> {
+        match self.engine.run() {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.compiled.failed(error)),
+        }
+    }
+}
