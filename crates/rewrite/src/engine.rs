@@ -75,6 +75,7 @@ pub const KEEP: &[Pass] = &[Pass {
 pub const LAST: &[Pass] = &[
     Pass { name: "settle", does: "as fuse, but nothing is taken apart any more", run: settle },
     Pass { name: "merge", does: "loops of one count that share work become one; then those in them", run: merge },
+    Pass { name: "share", does: "loops side by side that compute the same keep it in an array", run: share },
     Pass { name: "tidy", does: "as settle: what is left over goes", run: settle },
 ];
 
@@ -222,6 +223,10 @@ fn settle(function: &Function, run: &mut Run) {
     pass(function, run, Todo { fuse: true, ..Todo::default() });
 }
 
+fn share(function: &Function, run: &mut Run) {
+    pass(function, run, Todo { share: true, ..Todo::default() });
+}
+
 fn merge(function: &Function, run: &mut Run) {
     let mut now = function.clone();
     for _ in 0..MAX_MERGES {
@@ -248,9 +253,10 @@ struct Todo {
     fuse: bool,
     expand: bool,
     merge: bool,
+    share: bool,
 }
 
-fn pass(function: &Function, run: &mut Run, Todo { split, fuse, expand, merge }: Todo) {
+fn pass(function: &Function, run: &mut Run, Todo { split, fuse, expand, merge, share }: Todo) {
     let off = |name: &str| run.options.disabled.iter().any(|disabled| disabled == name);
     let settings = Settings {
         enabled: rules::all()
@@ -275,6 +281,9 @@ fn pass(function: &Function, run: &mut Run, Todo { split, fuse, expand, merge }:
     }
     run.applied[rules::DEAD] += plan.dead.len() as u64;
     run.applied[rules::FIELDS] += plan.fields.len() as u64;
+    if share && !off("share") {
+        merge::shared(function, &mut plan);
+    }
     let sorted =
         if merge && !off("merge") { Some(merge::analyse(function, &mut plan, run.options.strict)) } else { None };
     run.applied[rules::MERGE] += plan.merged.len() as u64;

@@ -125,6 +125,15 @@ impl Uses<'_> {
             Expr::While { .. } | Expr::Jvp { .. } | Expr::Vjp { .. } => Some(cost::LARGE),
             _ => None,
         };
+        // A build in a branch, where the other side is zero: a mask, whose elements are masks.
+        if let Expr::If { then, .. } = expr
+            && let Some(build @ Expr::Build { size, body, .. }) = walk::bound_in(then, then.result)
+        {
+            let ty = |v: VarId| self.function.ty(v);
+            let around = cost::block(then, &ty) - cost::expr(build, &ty);
+            let element = 1.0 + around + cost::block(body, &ty);
+            self.arrays[var.index()].built = Some((element, cost::estimate(size), statements(then)));
+        }
         self.loops.extend(runs);
         for block in expr.blocks() {
             self.block(block);

@@ -24,6 +24,7 @@ use crate::walk;
 use chainrule_base::Id;
 use chainrule_ir::{Block, Expr, Function, Size, Stmt, Type, VarId};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
 /// How many groups a block has at most.
 const MAX_GROUPS: usize = 64;
@@ -60,7 +61,7 @@ struct Group<'a> {
     /// The member that is the array of the loop.
     array: Option<usize>,
     /// What the members compute, by number, with its cost.
-    work: FxHashMap<u64, f64>,
+    work: BTreeMap<u64, f64>,
     /// The groups that this one depends on, as bits.
     after: u64,
 }
@@ -90,6 +91,16 @@ struct Merge<'a> {
     strict: bool,
 }
 
+/// What is cheaper is computed again rather than kept for the next loop.
+const MIN_SHARED: f64 = 8.0;
+
+/// Puts into `plan` the statements that loops of one block and one count have in common though they cannot become
+/// one, and that cost more than keeping them in an array.
+pub(crate) fn shared(function: &Function, plan: &mut Plan) {
+    let mut merge = Merge { function, plan, escapes: vec![false; function.vars.len()], strict: false };
+    merge.shared(&function.body);
+}
+
 /// `function` with the loops that belong together side by side; the groups go into `plan`.
 pub(crate) fn analyse(function: &Function, plan: &mut Plan, strict: bool) -> Function {
     let mut merge = Merge { function, plan, escapes: vec![false; function.vars.len()], strict };
@@ -112,6 +123,32 @@ impl Merge<'_> {
                 }
             }
             stmt.expr.blocks().into_iter().for_each(|block| self.escaping(block));
+        }
+    }
+
+    fn shared(&mut self, block: &Block) {
+        let mut numbers = FxHashMap::default();
+        // By count and number, the statements that compute it, each of another loop.
+        let mut found: Vec<(&Size, BTreeMap<u64, Vec<VarId>>)> = Vec::new();
+        for stmt in block.stmts.iter().filter(|stmt| !self.plan.dead.contains(&stmt.var)) {
+            let Some((_, count, index, body)) = self.loop_of(stmt) else { continue };
+            let at = found.iter().position(|(other, _)| *other == count).unwrap_or_else(|| {
+                found.push((count, BTreeMap::new()));
+                found.len() - 1
+            });
+            for (number, cost, var) in self.numbered(index, body, &mut numbers) {
+                if cost >= MIN_SHARED && *self.function.ty(var) == Type::Double {
+                    found[at].1.entry(number).or_default().push(var);
+                }
+            }
+        }
+        for vars in found.into_iter().flat_map(|(_, by)| by.into_values()).filter(|vars| vars.len() > 1) {
+            self.plan.share.extend(vars);
+        }
+        for stmt in &block.stmts {
+            if !matches!(stmt.expr, Expr::Jvp { .. } | Expr::Vjp { .. }) {
+                stmt.expr.blocks().into_iter().for_each(|block| self.shared(block));
+            }
         }
     }
 
@@ -297,18 +334,22 @@ impl Merge<'_> {
         groups
     }
 
-    /// What a body computes: a number for each statement, the same for the same work of another loop.
-    fn work(&self, index: VarId, body: &Block, numbers: &mut FxHashMap<key::Key, u64>) -> FxHashMap<u64, f64> {
+    /// What a body computes: a number for each statement, the same for the same work of another loop, with its cost.
+    fn work(&self, index: VarId, body: &Block, numbers: &mut FxHashMap<key::Key, u64>) -> BTreeMap<u64, f64> {
+        self.numbered(index, body, numbers).into_iter().map(|(number, cost, _)| (number, cost)).collect()
+    }
+
+    fn numbered(&self, index: VarId, body: &Block, numbers: &mut FxHashMap<key::Key, u64>) -> Vec<(u64, f64, VarId)> {
         let ty = |v: VarId| self.function.ty(v);
         let mut known: FxHashMap<VarId, u64> = FxHashMap::default();
         known.insert(index, u64::from(u32::MAX));
-        let mut work = FxHashMap::default();
+        let mut work = Vec::with_capacity(body.stmts.len());
         for stmt in &body.stmts {
             let next = numbers.len() as u64;
             let key = key::key_knowing(&self.function.vars, &stmt.expr, self.function.ty(stmt.var), &known);
             let number = *numbers.entry(key).or_insert(next);
             known.insert(stmt.var, number);
-            work.insert(number, cost::expr(&stmt.expr, &ty));
+            work.push((number, cost::expr(&stmt.expr, &ty), stmt.var));
         }
         work
     }

@@ -118,6 +118,8 @@ pub(crate) struct Plan {
     pub(crate) fuse: FxHashMap<VarId, usize>,
     /// Loops and branches with a tuple for a value: the fields that something uses.
     pub(crate) fields: FxHashMap<VarId, Vec<usize>>,
+    /// Statements of loops that are to be kept in an array, for other loops.
+    pub(crate) share: FxHashSet<VarId>,
     /// Statements that nothing uses.
     pub(crate) dead: FxHashSet<VarId>,
     /// Loops that become one, by the first of them; they stand side by side.
@@ -165,6 +167,10 @@ pub(crate) struct Rebuild<'a> {
     known: Vec<(VarId, bool)>,
     /// Of the `get` that is being written: how many loops stand between it and its build, if it is to be fused.
     fuse: Option<usize>,
+    /// Whether the build that is being written puts together what a rule has taken apart.
+    pub(crate) zipping: bool,
+    /// Whether what is being written is worth an array, for the loops beside this one.
+    share: bool,
     /// Whether an array is being made of what a loop computes again and again.
     expanding: bool,
     span: Option<Span>,
@@ -191,6 +197,8 @@ pub(crate) fn rebuild(
         opaque: 0,
         known: Vec::new(),
         fuse: None,
+        zipping: false,
+        share: false,
         expanding: false,
         span: None,
     };
@@ -243,6 +251,7 @@ impl Rebuild<'_> {
         if self.opaque > 0 {
             return self.push(expr, ty, self.open.len().saturating_sub(1));
         }
+        let share = std::mem::take(&mut self.share);
         if self.nested < MAX_NESTED {
             let settings = self.settings;
             for idx in rules::of(&expr) {
@@ -262,7 +271,7 @@ impl Rebuild<'_> {
             }
         }
         self.fuse = None;
-        self.place(expr, ty)
+        self.place(expr, ty, share)
     }
 
     /// As [`Self::emit`], with the type that [`type_of`] says.
@@ -291,7 +300,7 @@ impl Rebuild<'_> {
         self.emit(Expr::Tuple(fields), ty.clone())
     }
 
-    fn place(&mut self, mut expr: Expr, ty: Type) -> VarId {
+    fn place(&mut self, mut expr: Expr, ty: Type, share: bool) -> VarId {
         // Operands that may be swapped stand in the order of their making.
         if let Expr::Op(op, args) = &mut expr
             && op.is_commutative()
@@ -318,6 +327,13 @@ impl Rebuild<'_> {
             && let Some(var) = self.expand(&expr, &ty)
         {
             self.applied[rules::EXPAND] += 1;
+            return var;
+        }
+        if share
+            && !self.expanding
+            && let Some(var) = self.share(&expr, &ty)
+        {
+            self.applied[rules::SHARE] += 1;
             return var;
         }
         let level = self.target(&expr, &ty);

@@ -68,11 +68,13 @@ pub(crate) const DEAD: usize = 3;
 pub(crate) const EXPAND: usize = 4;
 /// ... loops put together ...
 pub(crate) const MERGE: usize = 5;
-/// ... branches taken.
+/// ... branches taken ...
 pub(crate) const DECIDE: usize = 6;
+/// ... numbers kept in arrays that loops beside each other would compute.
+pub(crate) const SHARE: usize = 7;
 
 /// The names of what is counted besides rules, each with a line that says what it is.
-pub const ENGINE: [(&str, &str); 7] = [
+pub const ENGINE: [(&str, &str); 8] = [
     ("common", "one variable for expressions that are the same up to names"),
     ("hoist", "what does not depend on a loop is moved out of it"),
     ("fields", "fields of loops and branches that nothing uses are not computed"),
@@ -80,6 +82,7 @@ pub const ENGINE: [(&str, &str); 7] = [
     ("expand", "what an outer loop computes again and again is computed once, and kept in an array"),
     ("merge", "loops of one count that share work become one"),
     ("decide", "if true then x else y = x; in x, the condition is known to be true"),
+    ("share", "what loops beside each other compute is computed by the first, and kept in an array"),
 ];
 
 static TABLE: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {

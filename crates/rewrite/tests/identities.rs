@@ -130,3 +130,70 @@ fn the_sum_of_a_matrix_times_a_vector_is_the_sums_of_columns() {
         2,
     );
 }
+
+/// How often `what` stands in the optimised derivative.
+fn occurrences(f: &Function, what: &str) -> usize {
+    print(f).matches(what).count()
+}
+
+#[test]
+fn no_one_hot_array_and_no_comparison_of_indices_is_left_in_gradients_of_products() {
+    let products = [
+        ("let f = fun (a : [r][c]Double) (x : [c]Double) (y : [r]Double) -> vectorDot y (matrixVectorMul a x)", 3),
+        ("let f = fun (a : [r][k]Double) (x : [k][c]Double) -> matrixSum (matrixMul a x)", 2),
+        ("let f = fun (a : [r][k]Double) (x : [k][c]Double) -> matrixNorm2 (matrixMul a x)", 2),
+        ("let f = fun (x : [n]Double) (a : [n][n]Double) -> vectorDot x (matrixVectorMul a x)", 2),
+    ];
+    for (text, n_params) in products {
+        for by in ["a", "x", "y"].into_iter().take(n_params) {
+            for derived in [gradient(text, by), reverse_gradient(text, by)] {
+                let (found, report) = optimised(&derived);
+                for what in ["oneHot", "==", "select"] {
+                    assert_eq!(occurrences(&found, what), 0, "{}\n{}\n{report}", print(&derived), print(&found));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_update_of_a_matrix_factorisation_is_the_product_with_the_ratios() {
+    // W^T (1 / (W H) - A / (W H)^2), by H.
+    let text = "let f = fun (w : [n][k]Double) (h : [k][m]Double) (a : [n][m]Double) ->
+        let wh = matrixMul w h
+        sum n (fun i -> sum m (fun j -> a[i][j] / wh[i][j] + log (wh[i][j])))";
+    for derived in [gradient(text, "h"), reverse_gradient(text, "h")] {
+        let (found, report) = optimised(&derived);
+        let what = format!("{}\n{report}", print(&found));
+        for none in ["oneHot", "==", "select", "loop", "ifold"] {
+            assert_eq!(occurrences(&found, none), 0, "{what}");
+        }
+        // The product W H is made once, ratios once or where they are used, and the product with them: three
+        // nested loops each, not the six of a derivative for each element.
+        assert_eq!(depth(&found.body), 3, "{what}");
+        assert_eq!(occurrences(&found, "log"), 0, "{what}");
+    }
+}
+
+#[test]
+fn the_gradient_of_log_sum_exp_is_the_softmax_with_each_exponential_taken_once() {
+    let text = "let f = fun (x : [n]Double) ->
+        let top = vectorMax x
+        top + log (sum n (fun i -> exp (x[i] - top)))";
+    let (found, report) = optimised(&reverse_gradient(text, "x"));
+    let what = format!("{}\n{report}", print(&found));
+    assert_eq!(occurrences(&found, "exp "), 1, "{what}");
+    for none in ["oneHot", "==", "select", "loop"] {
+        assert_eq!(occurrences(&found, none), 0, "{what}");
+    }
+    assert_eq!(depth(&found.body), 1, "{what}");
+}
+
+#[test]
+fn the_jacobian_of_a_matrix_times_a_vector_is_the_matrix() {
+    let f = function("let f = fun (a : [r][c]Double) (x : [c]Double) -> matrixVectorMul a x", "f");
+    let request = Request { parts: vec![Part::Jacobian], by: vec!["x".into()] };
+    let derived = derive(&f, &request).unwrap_or_else(|e| panic!("{e}"));
+    let (found, _) = optimised(&derived);
+    assert_eq!((found.body.stmts.len(), found.body.result), (0, found.params[0]));
+}

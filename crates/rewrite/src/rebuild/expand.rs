@@ -33,6 +33,22 @@ impl Rebuild<'_> {
         if levels.is_empty() || levels.len() > MAX_DIMENSIONS || top >= super::MAX_LEVEL || lives_in_states {
             return None;
         }
+        self.keep(missing, &levels, expr, ty)
+    }
+
+    /// The element of an array that stands for `expr` in the innermost loop, so that other loops have it too.
+    pub(super) fn share(&mut self, expr: &Expr, ty: &Type) -> Option<VarId> {
+        let top = self.open.len() - 1;
+        let (indices, states) = self.depends_on(expr);
+        if *ty != Type::Double || top >= super::MAX_LEVEL || states & bit(top) != 0 || indices & bit(top) == 0 {
+            return None;
+        }
+        self.keep(top, &[top], expr, ty)
+    }
+
+    /// The element, at the indices of the loops `levels`, of an array that is made outside of the loop `outside`.
+    fn keep(&mut self, outside: usize, levels: &[usize], expr: &Expr, ty: &Type) -> Option<VarId> {
+        let missing = outside;
         let loops = self.open[..missing].iter().filter(|open| open.is_loop()).count();
         let counted: Vec<(VarId, Size)> =
             levels.iter().map(|level| self.open[*level].counted.clone()).collect::<Option<_>>()?;
@@ -103,7 +119,7 @@ impl Rebuild<'_> {
                 let new = self.stmt(stmt, env);
                 env.insert(stmt.var, new);
             }
-            return self.write(expr, ty.clone(), None, env);
+            return self.write(expr, ty.clone(), (None, false), env);
         };
         self.build(count.clone(), |rb, i| {
             env.insert(*index, i);

@@ -98,11 +98,19 @@ impl Rebuild<'_> {
             return var;
         }
         let fuse = if env.source.is_some() { self.plan.fuse.get(&stmt.var).copied() } else { None };
-        self.write(&stmt.expr, ty, fuse, env)
+        let share = env.source.is_some() && self.plan.share.contains(&stmt.var);
+        self.write(&stmt.expr, ty, (fuse, share), env)
     }
 
     /// `expr` of type `ty`, its variables replaced. `fuse`: the loops between a `get` that is to be fused and its build.
-    pub(super) fn write(&mut self, expr: &Expr, ty: Type, fuse: Option<usize>, env: &mut Env<'_>) -> VarId {
+    /// `share`: whether it is worth an array.
+    pub(super) fn write(
+        &mut self,
+        expr: &Expr,
+        ty: Type,
+        (fuse, share): (Option<usize>, bool),
+        env: &mut Env<'_>,
+    ) -> VarId {
         let expr = match expr {
             Expr::Build { size, index, body } => {
                 let size = self.rename_size(size, env);
@@ -198,6 +206,7 @@ impl Rebuild<'_> {
             }
         };
         self.fuse = fuse;
+        self.share = share;
         self.emit(expr, ty)
     }
 

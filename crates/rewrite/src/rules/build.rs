@@ -187,6 +187,9 @@ impl Nest<'_> {
 }
 
 fn split(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    if rb.zipping {
+        return None;
+    }
     let nest = nest(expr, ty)?;
     let costs: Vec<(f64, f64)> = nest.fields.iter().map(|field| nest.cost(rb, *field)).collect();
     // A field that is cheap is computed wherever it is used: it needs no array.
@@ -202,5 +205,8 @@ fn split(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let arrays: Vec<VarId> = (nest.fields.iter())
         .map(|field| nest.array(rb, *field, &nest.kept(*field), 0, &mut Env::copying(&[])))
         .collect();
-    Some(nest.zip(rb, &arrays, 0, &mut Env::copying(&[])))
+    rb.zipping = true;
+    let zip = nest.zip(rb, &arrays, 0, &mut Env::copying(&[]));
+    rb.zipping = false;
+    Some(zip)
 }

@@ -66,7 +66,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "get-mask",
         law: "([c] a)[i] = [c] a[i]",
-        when: "i is in range; a is known outside of the branch, or one-hot, or cheap",
+        when: "i is in range; a is known outside of the branch, or one-hot, or as fuse",
         algebraic: false,
         split: false,
         on: On::Get,
@@ -101,16 +101,27 @@ fn of_mask(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
         // The element is computed in place of the array.
         Some(Expr::Build { body, .. }) => {
             let kept = needed(&[&then, body], body.result);
-            is_cheap(rb, kept_cost(rb, &then, &kept[0]) + kept_cost(rb, body, &kept[1]), body.result)
+            let around = kept_cost(rb, &then, &kept[0]);
+            let cost = around + kept_cost(rb, body, &kept[1]);
+            is_cheap(rb, cost, body.result) || (around <= CHEAP && rb.is_planned(array))
         }
         _ => then.stmts.is_empty(),
     };
     if !vanishes {
         return None;
     }
-    Some(mask(rb, condition, ty, |rb| {
-        let array = rb.inline(&then, then.result, &mut Env::copying(&[]));
-        rb.get(array, index)
+    let bound = walk::bound_in(&then, then.result);
+    Some(mask(rb, condition, ty, |rb| match bound {
+        Some(Expr::Build { index: at, body, .. }) => {
+            let kept = needed(&[&then, body], body.result);
+            let mut env = Env::copying(&[(*at, index)]);
+            rb.inline_kept(&then, &kept[0], &mut env);
+            rb.inline(body, body.result, &mut env)
+        }
+        _ => {
+            let array = rb.inline(&then, then.result, &mut Env::copying(&[]));
+            rb.get(array, index)
+        }
     }))
 }
 
