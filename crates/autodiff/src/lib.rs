@@ -8,9 +8,10 @@
 //! | [`tidy`] | forwarding and dead code, after either |
 //!
 //! Inside: `activity` (what depends on what is differentiated by), `dual` (dual numbers in code), `cotangent`
-//! (cotangents in code), `chain` (the chain rule for one operator), `emit` (writing statements), `operands` (rewriting them).
+//! (cotangents in code), `asked` (what was asked for, in `Jvp`s and `Vjp`s), `chain` (the chain rule for one operator), `emit` (writing statements), `operands` (rewriting them).
 
 mod activity;
+mod asked;
 mod chain;
 pub mod check;
 mod cotangent;
@@ -23,4 +24,4 @@ mod reverse;
 pub mod tidy;
 
 pub use forward::expand;
-pub use request::{Part, Request, derive};
+pub use request::{Mode, Part, Request, derive};

@@ -2,7 +2,7 @@
 //! requests against one derivative at a time. The seeds are fixed, and failures shrink.
 
 use arbitrary::Unstructured;
-use chainrule_autodiff::{Part, Request, check, derive};
+use chainrule_autodiff::{Mode, Part, Request, check, derive};
 use chainrule_ir::difference::with_direction;
 use chainrule_ir::generate::{self, Case, Options};
 use chainrule_ir::{Block, Expr, Function, Type, Value, evaluate};
@@ -194,7 +194,7 @@ fn jacobians_and_hessians_are_made_of_derivatives_by_one_double() {
             leaves(function.ty(*param), arg, &mut counts);
         }
         let n: usize = counts.iter().sum();
-        let ask = |part| derive(function, &Request { parts: vec![Part::Value, part], by: vec![] });
+        let ask = |part| derive(function, &Request { parts: vec![Part::Value, part], by: vec![], mode: Mode::Forward });
         let run = |derived: &Function| -> Result<Option<Vec<f64>>, String> {
             chainrule_ir::verify(derived).map_err(|found| format!("{found:?}"))?;
             match evaluate(derived, &mut F64, args) {

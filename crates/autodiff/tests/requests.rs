@@ -1,13 +1,14 @@
 //! Derivatives on request: shapes, values by hand, messages.
 
-use chainrule_autodiff::{Part, Request, derive};
+use chainrule_autodiff::{Mode, Part, Request, derive};
 use chainrule_base::Name;
 use chainrule_ir::{Builder, Function, Size, Type, Value, describe, evaluate, verify};
 use chainrule_ops::{F64, Op};
 
 fn asked(function: &Function, parts: &[Part], by: &[&str]) -> Function {
     verify(function).expect("a right program");
-    let request = Request { parts: parts.to_vec(), by: by.iter().map(|name| Name::new(name)).collect() };
+    let request =
+        Request { parts: parts.to_vec(), by: by.iter().map(|name| Name::new(name)).collect(), mode: Mode::Forward };
     let derived = derive(function, &request).unwrap_or_else(|e| panic!("{e}"));
     verify(&derived).unwrap_or_else(|e| panic!("{e:?}"));
     derived
@@ -207,7 +208,8 @@ fn derivatives_in_the_function_itself_are_expanded_too() {
 #[test]
 fn what_cannot_be_is_said_all_at_once() {
     let refused = |function: &Function, parts: &[Part], by: &[&str]| -> String {
-        let request = Request { parts: parts.to_vec(), by: by.iter().map(|name| Name::new(name)).collect() };
+        let request =
+            Request { parts: parts.to_vec(), by: by.iter().map(|name| Name::new(name)).collect(), mode: Mode::Forward };
         derive(function, &request).expect_err("refused").to_string()
     };
     insta::assert_snapshot!(refused(&product(), &[Part::Gradient, Part::Hvp], &["y", "k", "x", "x"]), @"
@@ -217,7 +219,7 @@ fn what_cannot_be_is_said_all_at_once() {
     error: `product` has no gradient: that is for a result of type Double, and this one is of type [r]Double (help: ask for the jacobian, or make the result a scalar)
     error: `product` has no hvp: that is for a result of type Double, and this one is of type [r]Double (help: differentiate one component of the result, or make the result a scalar)
     ");
-    insta::assert_snapshot!(refused(&product(), &[], &[]), @"error: nothing is asked for of `product` (help: ask for value, gradient, jacobian, jvp, hessian or hvp)");
+    insta::assert_snapshot!(refused(&product(), &[], &[]), @"error: nothing is asked for of `product` (help: ask for value, gradient, jacobian, jvp, vjp, hessian or hvp)");
     let mut b = Builder::new("count");
     let k = b.param("k", Type::Int);
     let count = b.finish(k);

@@ -2,7 +2,7 @@
 //! extended precision; nested in any order with forward mode. The seeds are fixed, and failures shrink.
 
 use arbitrary::Unstructured;
-use chainrule_autodiff::check;
+use chainrule_autodiff::{Mode, Part, Request, check, derive};
 use chainrule_ir::difference::{with_cotangent, with_direction};
 use chainrule_ir::generate::{self, Options, arrays};
 use chainrule_ir::{Function, Type, Value};
@@ -136,5 +136,47 @@ fn modes_nest_in_any_order() {
     }
     run(7, 300, 80, programs(options), |precise, case| {
         backwards(case).and_then(|case| backwards(&case)).map_or(Ok(false), |case| agree(precise, &case))
+    });
+}
+
+/// Both modes give the same derivatives of the same function.
+#[test]
+fn requests_are_answered_alike_by_both_modes() {
+    let options = Options { depth: 2, fuel: 25, derivatives: false, transposed: false, ..Options::smooth() };
+    run(8, 500, 150, programs(options), |precise, (function, args)| {
+        let scalar = *function.result_type() == Type::Double;
+        let parts: &[Part] = if scalar { &[Part::Gradient, Part::Hessian, Part::Hvp] } else { &[Part::Jacobian] };
+        let mut told = false;
+        for part in parts {
+            let ask = |mode| derive(function, &Request { parts: vec![Part::Value, *part], by: vec![], mode });
+            let (Ok(forward), Ok(reverse)) = (ask(Mode::Forward), ask(Mode::Reverse)) else { return Ok(false) };
+            for derived in [&forward, &reverse] {
+                chainrule_ir::verify(derived).map_err(|found| format!("{found:?}"))?;
+            }
+            let (_, mut all) = forwards(&(function.clone(), args.clone()));
+            all.truncate(forward.params.len());
+            let all: Vec<_> = all.iter().map(|arg| arg.map(&mut |x| precise.from_f64(*x))).collect();
+            let evaluated = [&forward, &reverse].map(|derived| chainrule_ir::evaluate(derived, precise, &all));
+            let [Ok(expected), Ok(found)] = evaluated else { return Ok(false) };
+            let (expected, found) = (expected.reals(), found.reals());
+            if expected.len() != found.len() {
+                return Err(format!("{part:?} has {} doubles forwards, {} backwards", expected.len(), found.len()));
+            }
+            let values: Vec<f64> = expected.iter().map(|x| precise.as_f64(x)).collect();
+            let scale = values.iter().filter(|x| x.is_finite()).fold(1.0_f64, |scale, x| scale.max(x.abs()));
+            for (k, (a, b)) in expected.into_iter().zip(found).enumerate() {
+                let difference = precise.sub(a, b);
+                let difference = precise.as_f64(&difference).abs();
+                if values[k].is_finite() && (difference.is_nan() || difference > scale * 2f64.powi(-100)) {
+                    return Err(format!(
+                        "{part:?}, double {k}: {} forwards, {} backwards",
+                        values[k],
+                        precise.as_f64(b)
+                    ));
+                }
+            }
+            told |= values.iter().skip(1).any(|x| *x != 0.0);
+        }
+        Ok(told)
     });
 }

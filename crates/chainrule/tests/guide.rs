@@ -165,9 +165,9 @@ fn links_of_the_guide_lead_somewhere() {
 
 #[test]
 fn messages_have_no_colours_unless_they_are_wanted() {
-    let limitation = Module::from_text("f.ft", "let f = fun (x : Double) -> vjp sin x 1.0").unwrap_err();
-    let error = Module::from_text("f.ft", "let f = x").unwrap_err();
-    for message in [limitation, error] {
+    let unknown = Module::from_text("f.ft", "let f = x").unwrap_err();
+    let mistyped = Module::from_text("f.ft", "let f = fun (x : Double) -> x[0]").unwrap_err();
+    for message in [unknown, mistyped] {
         assert!(message.render(true).contains('\u{1b}'));
         let text = message.render(false);
         assert!(!text.contains('\u{1b}'), "{text:?}");

@@ -19,7 +19,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt::Write;
 
 /// Words that the parser takes for those of other languages, and a name without a meaning yet.
-const RESERVED: &[&str] = &["vjp", "lambda", "return", "elif", "elseif", "elsif", "def", "end"];
+const RESERVED: &[&str] = &["lambda", "return", "elif", "elseif", "elsif", "def", "end"];
 
 /// `function` as an item of an F~ file, with a line break at its end. Linear.
 #[must_use]

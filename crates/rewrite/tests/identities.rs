@@ -1,7 +1,7 @@
 //! The paper's identities come out by themselves: derivatives of F~ programs, expanded, optimised, and compared
 //! with the expected program up to names.
 
-use chainrule_autodiff::{Part, Request, derive, expand};
+use chainrule_autodiff::{Mode, Part, Request, derive, expand};
 use chainrule_base::Sources;
 use chainrule_ir::{Block, Builder, Expr, Function, Program, Renaming, VarId, alpha_equal, print, verify};
 use chainrule_rewrite::{Options, Report, optimise};
@@ -14,7 +14,7 @@ fn function(text: &str, name: &str) -> Function {
 }
 
 fn gradient(text: &str, by: &str) -> Function {
-    let request = Request { parts: vec![Part::Gradient], by: vec![by.into()] };
+    let request = Request { parts: vec![Part::Gradient], by: vec![by.into()], mode: Mode::Forward };
     derive(&function(text, "f"), &request).unwrap_or_else(|e| panic!("{e}"))
 }
 

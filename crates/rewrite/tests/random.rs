@@ -2,7 +2,7 @@
 //! evaluator. The seeds are fixed, and failures shrink.
 
 use arbitrary::Unstructured;
-use chainrule_autodiff::{Part, Request, derive, expand};
+use chainrule_autodiff::{Mode, Part, Request, derive, expand};
 use chainrule_ir::generate::{self, Case, Options as Programs};
 use chainrule_ir::{Builder, Function, Renaming, Type, Value, VarId, print};
 use chainrule_rewrite::{Options, check};
@@ -57,7 +57,7 @@ fn program(u: &mut Unstructured<'_>, options: Programs) -> arbitrary::Result<Opt
 
 fn gradient(u: &mut Unstructured<'_>) -> arbitrary::Result<Option<(Function, Vec<Value<f64>>)>> {
     let Case { function, args } = generate::case(u, Programs { derivatives: false, ..Programs::smooth() })?;
-    let request = Request { parts: vec![Part::Jacobian], by: vec![] };
+    let request = Request { parts: vec![Part::Jacobian], by: vec![], mode: Mode::Forward };
     Ok(derive(&function, &request).ok().map(|derived| (derived, args)))
 }
 

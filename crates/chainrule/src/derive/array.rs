@@ -1,16 +1,13 @@
-//! Derivatives of array programs, by forward mode on the array IR.
+//! Derivatives of array programs, by forward or reverse mode on the array IR.
 
 use super::{Derivation, Derived, What};
 use crate::function::ArrayBody;
 use crate::{Error, Function, Result};
-use chainrule_autodiff::{Part, Request, derive};
+use chainrule_autodiff::{Mode, Part, Request, derive};
 use chainrule_base::{Diagnostic, Diagnostics, Name};
 
 /// What array programs have no derivative of yet, but straight-line code has.
 fn needs_straight_line_code(request: &Derivation) -> Option<&'static str> {
-    if request.what.contains(&What::Vjp) {
-        return Some("a product of a vector with the Jacobian (reverse mode)");
-    }
     if request.what.iter().any(|what| matches!(what, What::Order(_))) {
         return Some("a derivative of any order");
     }
@@ -23,7 +20,17 @@ fn needs_straight_line_code(request: &Derivation) -> Option<&'static str> {
     if request.by.iter().flatten().any(|name| name.contains('[')) {
         return Some("a derivative by single elements");
     }
-    (request.strategy != "auto").then_some("a strategy of accumulation")
+    mode(&request.strategy).is_none().then_some("a strategy of accumulation")
+}
+
+/// Which way `strategy` makes derivatives of array programs.
+fn mode(strategy: &str) -> Option<Mode> {
+    match strategy {
+        "auto" => Some(Mode::Auto),
+        "forward" => Some(Mode::Forward),
+        "reverse" => Some(Mode::Reverse),
+        _ => None,
+    }
 }
 
 impl Derivation {
@@ -55,10 +62,12 @@ impl Derivation {
             What::Hessian => Some(Part::Hessian),
             What::Jvp => Some(Part::Jvp),
             What::Hvp => Some(Part::Hvp),
-            What::Vjp | What::Order(_) => None,
+            What::Vjp => Some(Part::Vjp),
+            What::Order(_) => None,
         });
         let by = self.by.iter().flatten().map(|name| Name::new(name)).collect();
-        let request = Request { parts: parts.collect(), by };
+        let mode = mode(&self.strategy).unwrap_or_default();
+        let request = Request { parts: parts.collect(), by, mode };
         let function = derive(&body.function, &request).map_err(|d| Error::program(d, &body.sources))?;
         Ok(Derived::itself(&Function::from_array(function, body.sources.clone())))
     }

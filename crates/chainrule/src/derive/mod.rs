@@ -114,7 +114,7 @@ impl Derivation {
     }
 
     /// By this strategy of accumulation instead of `auto`; [`crate::STRATEGIES`] lists them. Functions
-    /// that keep their loops have one way only, forward mode.
+    /// that keep their loops have two besides `auto`: `forward` and `reverse`.
     #[must_use]
     pub fn strategy(mut self, name: &str) -> Self {
         self.strategy = name.into();

@@ -2,7 +2,7 @@
 
 use crate::support::{Program, program};
 use chainrule::Value;
-use chainrule_autodiff::{Part, Request, derive, expand};
+use chainrule_autodiff::{Mode, Part, Request, derive, expand};
 use chainrule_backend_tests::c::{FLAGS, compiler};
 use chainrule_backend_tests::{Case, exact, flatten, interpret};
 use chainrule_c::Options;
@@ -31,7 +31,8 @@ fn case(function: &Function, args: &[Value<f64>]) -> Option<Case> {
 fn cases(p: &Program) -> Vec<Case> {
     let mut functions = vec![p.ir.clone()];
     if p.ir.result_type().has_double() {
-        functions.extend(derive(&p.ir, &Request { parts: vec![Part::Value, Part::Jacobian], by: vec![] }));
+        functions
+            .extend(derive(&p.ir, &Request { parts: vec![Part::Value, Part::Jacobian], by: vec![], mode: Mode::Auto }));
     }
     functions.iter().filter_map(|f| case(f, &p.args)).collect()
 }

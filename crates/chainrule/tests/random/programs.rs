@@ -2,7 +2,7 @@
 
 use crate::support::{Program, doubles, fields, limited, matrix, program, run, same, slopes, with_doubles};
 use chainrule::{CompileOptions, Value};
-use chainrule_autodiff::{Part, Request, derive};
+use chainrule_autodiff::{Mode, Part, Request, derive};
 use chainrule_ir::evaluate;
 use chainrule_ir::generate::Options;
 use chainrule_ops::{F64, Precise};
@@ -43,7 +43,7 @@ fn compare(p: &Program, precise: &mut Precise, smooth: bool) -> Result<bool, Str
     };
     let derived = p.function.jacobian().function().map_err(|e| e.to_string())?;
     let text = derived.listing();
-    let request = Request { parts: vec![Part::Jacobian], by: vec![] };
+    let request = Request { parts: vec![Part::Jacobian], by: vec![], mode: Mode::Auto };
     let ir = derive(&p.ir, &request).map_err(|e| e.to_string())?;
     if !agree(&derived, &ir, &p.args).map_err(|e| format!("{e}\n{text}"))? {
         return Ok(false);

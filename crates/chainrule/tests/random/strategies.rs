@@ -4,7 +4,7 @@
 use crate::support::{Program, columns, doubles, fields, limited, matrix, places, program, run, slopes};
 use chainrule::{Derivation, Function, Report, STRATEGIES, Type, Value};
 use chainrule_accumulate::check::Verdict;
-use chainrule_autodiff::{Part, Request, derive};
+use chainrule_autodiff::{Mode, Part, Request, derive};
 use chainrule_ir::generate::Options;
 use chainrule_ops::Precise;
 use std::cell::RefCell;
@@ -208,7 +208,7 @@ fn compare_second(p: &Program, precise: &mut Precise) -> Result<bool, String> {
     if *p.ir.result_type() != Type::Double || n > 8 {
         return Ok(false);
     }
-    let request = Request { parts: vec![Part::Gradient], by: vec![] };
+    let request = Request { parts: vec![Part::Gradient], by: vec![], mode: Mode::Auto };
     let gradient = derive(&p.ir, &request).map_err(|e| e.to_string())?;
     let Some(slopes) = slopes(&gradient, &p.args, precise) else { return Ok(false) };
     if slopes.iter().flatten().any(|slope| !slope.smooth) {

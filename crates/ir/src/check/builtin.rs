@@ -58,6 +58,8 @@ pub enum Builtin {
     Hessian,
     /// `hvp f v d`
     Hvp,
+    /// `vjp f x w`
+    Vjp,
 }
 
 /// Names with a syntax of their own: they must be applied in full.
@@ -67,8 +69,6 @@ pub enum Form {
     Deriv,
     /// `forward f (a, a_tan) ...`
     Forward,
-    /// Not there yet.
-    Vjp,
 }
 
 /// Names, functions, and how many arguments they take.
@@ -95,6 +95,7 @@ const NAMED: &[(&str, Builtin, usize)] = &[
     ("jvp", Builtin::Jvp, 3),
     ("hessian", Builtin::Hessian, 2),
     ("hvp", Builtin::Hvp, 3),
+    ("vjp", Builtin::Vjp, 3),
 ];
 
 /// All names that the language itself gives a meaning, for suggestions.
@@ -138,7 +139,6 @@ impl Form {
         match name {
             "deriv" => Some(Self::Deriv),
             "forward" => Some(Self::Forward),
-            "vjp" => Some(Self::Vjp),
             _ => None,
         }
     }
@@ -149,7 +149,6 @@ impl Form {
         match self {
             Self::Deriv => "deriv e x",
             Self::Forward => "forward f (x, x_tan)",
-            Self::Vjp => "vjp f x w",
         }
     }
 }
@@ -325,6 +324,12 @@ pub fn type_of(table: &mut Table, builtin: Builtin) -> (TyId, Option<Constraint>
             let (a, b) = (table.var(Class::Data), table.var(Class::Data));
             let f = table.fun(a, b);
             (table.funs(&[f, a, a], b), Some(Constraint::Real { ty: a }))
+        }
+        Builtin::Vjp => {
+            let (a, b) = (table.var(Class::Data), table.var(Class::Data));
+            let f = table.fun(a, b);
+            let both = table.tuple(vec![a, b], None);
+            (table.funs(&[f, a, b], a), Some(Constraint::Real { ty: both }))
         }
     }
 }

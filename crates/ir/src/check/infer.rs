@@ -319,7 +319,7 @@ impl Checker {
             }
             ExprKind::Real(x) => Core { kind: CoreKind::Real(*x), ty: self.table.double, span },
             ExprKind::Bool(b) => Core { kind: CoreKind::Bool(*b), ty: self.table.bool, span },
-            ExprKind::Name(name) => self.name(name, span, true),
+            ExprKind::Name(name) => self.name(name, span),
             ExprKind::Operator(infix) => self.builtin(Builtin::Infix(*infix), span),
             ExprKind::Apply { .. } => self.apply(expr),
             ExprKind::Fun { params, result, body } => self.fun(params, result.as_ref(), body, span, hint),
@@ -377,7 +377,7 @@ impl Checker {
         self.local(name).is_none() && !self.globals.contains_key(name)
     }
 
-    fn name(&mut self, name: &Name, span: Span, alone: bool) -> Core {
+    fn name(&mut self, name: &Name, span: Span) -> Core {
         if let Some(id) = self.local(name) {
             self.mentions.push(id);
             let local = &mut self.locals[id];
@@ -406,8 +406,7 @@ impl Checker {
             return Core { kind: CoreKind::Real(std::f64::consts::PI), ty: self.table.double, span };
         }
         if let Some(form) = Form::by_name(name) {
-            let message = if alone { messages::form_alone(name, form, span) } else { messages::vjp(span) };
-            self.diagnostics.push(message);
+            self.diagnostics.push(messages::form_alone(name, form, span));
             return self.error(span);
         }
         let message = self.unknown(name, span);
@@ -482,11 +481,10 @@ impl Checker {
             return match form {
                 Form::Deriv => self.deriv(&args, expr.span),
                 Form::Forward => self.forward(&args, expr.span),
-                Form::Vjp => self.name(name, head.span, false),
             };
         }
         let function = match &head.kind {
-            ExprKind::Name(name) => self.name(name, head.span, true),
+            ExprKind::Name(name) => self.name(name, head.span),
             _ => self.infer(head, None),
         };
         let callee = messages::callee(&head.kind);

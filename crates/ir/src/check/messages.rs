@@ -193,9 +193,6 @@ pub(crate) fn used_before(name: &Name, span: Span, at: Span) -> Diagnostic {
 }
 
 pub(crate) fn form_alone(name: &Name, form: Form, span: Span) -> Diagnostic {
-    if form == Form::Vjp {
-        return vjp(span);
-    }
     Diagnostic::error(format!("`{name}` must be applied"))
         .with_label(span, "here it stands alone")
         .with_reason(format!("`{name}` is no function but a form: `{}`", form.usage()))
@@ -207,12 +204,6 @@ pub(crate) fn form_arguments(name: &str, form: Form, n: usize, span: Span) -> Di
     Diagnostic::error(format!("`{name}` gets {found}"))
         .with_label(span, "here")
         .with_help(format!("write `{}`", form.usage()))
-}
-
-pub(crate) fn vjp(span: Span) -> Diagnostic {
-    Diagnostic::limitation("reverse mode is not there yet")
-        .with_label(span, "`vjp` needs it")
-        .with_help("use `gradient`, `jacobian` or `jvp`, which work in forward mode")
 }
 
 pub(crate) fn no_variable(span: Span) -> Diagnostic {

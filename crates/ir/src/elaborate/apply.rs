@@ -113,6 +113,10 @@ impl<'p> Elaborator<'p> {
                     self.gradient_along(&f, x, along, span)
                 }
             }
+            Builtin::Vjp => {
+                let (f, x, cotangent) = (function(self, 0)?, data(self, 1)?, data(self, 2)?);
+                self.pulled_back(&f, x, cotangent, span)
+            }
             Builtin::Hessian => {
                 let (f, x) = (function(self, 0)?, data(self, 1)?);
                 self.hessian(&f, x, span)

@@ -1,7 +1,8 @@
 //! Derivatives (sections 3.1 and 3.3 and algorithm 1 of the dF~ paper).
 //!
 //! Everything becomes `Jvp`, the dual numbers of a function at a point along a direction: the
-//! direction is 1 for a scalar, and for an array one-hot, one direction for each element.
+//! direction is 1 for a scalar, and for an array one-hot, one direction for each element. Gradients of scalars by
+//! arrays, and `vjp`, become `Vjp`, which is worked out by reverse mode.
 //! Variables of the blocks around a `Jvp` are constants in it, which keeps nested derivatives apart.
 
 use super::values::{Env, Value};
@@ -160,13 +161,31 @@ impl<'p> Elaborator<'p> {
         })
     }
 
-    /// The derivatives of the scalar `f` at `x` by each double of `x`.
+    /// The derivatives of the scalar `f` at `x` by each double of `x`: of a scalar by forward mode, of anything
+    /// else by reverse mode.
     pub(super) fn gradient(&mut self, f: &Value<'p>, x: VarId, span: Span) -> Result<VarId, Stop> {
+        let one = self.b.real(1.0);
+        if *self.b.ty(x) == Type::Double {
+            self.tangent_along(f, x, one, span)
+        } else {
+            self.pulled_back(f, x, one, span)
+        }
+    }
+
+    /// The cotangent of `x` for that of `f x`; there are only `Double`s in both.
+    pub(super) fn pulled_back(&mut self, f: &Value<'p>, x: VarId, cotangent: VarId, span: Span) -> Result<VarId, Stop> {
+        let outer = self.b.vars.len();
         let ty = self.b.ty(x).clone();
-        self.for_each_double(&ty, &mut Vec::new(), span, &mut |this, path| {
-            let along = this.one_hot(&ty, Some(path), span)?;
-            this.tangent_along(f, x, along, span)
-        })
+        let param = self.b.fresh(ty);
+        self.b.push_block();
+        let result = self.call_data(f, &[param], span)?;
+        let result = self.real(result);
+        let body = self.b.pop_block(result);
+        let primal = self.b.ty(result).clone();
+        self.must_not_escape(&primal, outer, span)?;
+        let cotangent = self.fit(cotangent, &primal, ("the cotangent", "the result"), span)?;
+        let whole = self.b.compute(Expr::Vjp { params: vec![param], body, at: vec![x], cotangent });
+        Ok(self.component(whole, 1))
     }
 
     /// The derivative along `along` of the gradient of `f`.

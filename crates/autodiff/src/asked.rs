@@ -1,0 +1,460 @@
+//! Writing a function for a [`Request`](crate::Request): `Jvp`s along one-hot directions (algorithm 1 of the
+//! paper) and `Vjp`s against one-hot cotangents.
+//!
+//! Forward mode makes a column at a time, so a Jacobian is transposed at the end.
+
+use crate::dual::{self, Half};
+use crate::emit::Emitter;
+use crate::request::{COTANGENT, Mode, Part, direction_name, param_name};
+use chainrule_base::Name;
+use chainrule_ir::{Block, Builder, Expr, Function, Renaming, Size, Type, VarId};
+use chainrule_ops::Op;
+use std::sync::Arc;
+
+/// What is differentiated by.
+enum By {
+    /// A parameter, or a component of components of one, that is no tuple itself.
+    Leaf(Leaf),
+    /// Several, and the names of the fields.
+    Fields(Vec<Self>, Option<Arc<[Name]>>),
+}
+
+struct Leaf {
+    param: VarId,
+    /// Components, outermost first.
+    path: Vec<usize>,
+    ty: Type,
+}
+
+impl By {
+    fn new(param: VarId, path: &mut Vec<usize>, ty: &Type) -> Self {
+        let Type::Tuple(fields, names) = ty else {
+            return Self::Leaf(Leaf { param, path: path.clone(), ty: ty.clone() });
+        };
+        let mut inner = Vec::new();
+        let mut kept: Vec<Name> = Vec::new();
+        for (k, field) in fields.iter().enumerate() {
+            if field.has_double() {
+                path.push(k);
+                inner.push(Self::new(param, path, field));
+                path.pop();
+                kept.extend(names.as_ref().and_then(|names| names.get(k).cloned()));
+            }
+        }
+        Self::Fields(inner, names.as_ref().map(|_| kept.into()))
+    }
+}
+
+/// A step into a value.
+#[derive(Clone, Copy)]
+enum Step {
+    Index(VarId),
+    Field(usize),
+}
+
+pub(crate) struct Asked {
+    out: Emitter,
+    mode: Mode,
+    /// The type of the function's result.
+    result: Type,
+}
+
+impl Asked {
+    pub(crate) fn new(function: &Function, mode: Mode) -> Self {
+        let out = Emitter::new(Builder::rewriting(function));
+        Self { out, mode, result: function.result_type().clone() }
+    }
+
+    /// The function that computes `parts` by `params`; derivatives in it are not worked out.
+    pub(crate) fn derived(mut self, function: &Function, parts: &[Part], params: &[VarId]) -> Function {
+        let result = self.parts(function, parts, params);
+        self.out.finish(result)
+    }
+
+    fn parts(&mut self, function: &Function, parts: &[Part], params: &[VarId]) -> VarId {
+        let mut along: Vec<VarId> = Vec::new();
+        if parts.iter().any(|part| part.wants_direction()) {
+            for param in params {
+                let name = direction_name(function, *param);
+                along.push(self.out.builder.param(&name, function.ty(*param).clone()));
+            }
+        }
+        let cotangent = match self.result.tangent() {
+            Some(ty) if parts.contains(&Part::Vjp) => Some(self.out.builder.param(COTANGENT, ty)),
+            _ => None,
+        };
+        let by = match params {
+            [param] => By::new(*param, &mut Vec::new(), function.ty(*param)),
+            _ => By::Fields(
+                params.iter().map(|param| By::new(*param, &mut Vec::new(), function.ty(*param))).collect(),
+                Some(params.iter().map(|param| param_name(function, *param)).collect()),
+            ),
+        };
+        let (body, result) = (&function.body, self.result.clone());
+        let by_rows = self.by_rows(params, &result);
+        let scalar = result == Type::Double;
+        let slopes = parts.iter().any(|part| matches!(part, Part::Gradient | Part::Jacobian));
+        // The value comes with a derivative: that along a direction; by one scalar, all of the derivative; and
+        // that against a cotangent, of a scalar the gradient.
+        let slope = slopes && !by_rows && matches!(&by, By::Leaf(leaf) if leaf.ty == Type::Double);
+        let dual = if parts.contains(&Part::Jvp) {
+            Some(self.jvp(body, params, params, &along))
+        } else if slope {
+            let one = self.out.real(1.0);
+            Some(self.jvp(body, params, params, &[one]))
+        } else {
+            None
+        };
+        let slope = slope && !parts.contains(&Part::Jvp);
+        let gradient = (slopes && scalar && by_rows).then(|| {
+            let one = self.out.real(1.0);
+            self.vjp(body, params, params, one)
+        });
+        let pulled = cotangent.map(|cotangent| self.vjp(body, params, params, cotangent));
+        let results: Vec<VarId> = parts
+            .iter()
+            .map(|part| match (part, dual, gradient.or(pulled)) {
+                (Part::Value, Some(dual), _) => dual::half(&mut self.out, dual, &result, Half::Value),
+                (Part::Value, None, Some(whole)) => self.out.component(whole, 0),
+                (Part::Value, None, None) => self.inline(body, &mut Renaming::new()),
+                (Part::Jvp, Some(dual), _) => dual::half(&mut self.out, dual, &result, Half::Tangent),
+                (Part::Jvp, None, _) => self.inline(body, &mut Renaming::new()),
+                (Part::Vjp, _, _) => match pulled {
+                    Some(whole) => self.cotangents(function, params, whole),
+                    None => self.inline(body, &mut Renaming::new()),
+                },
+                (Part::Gradient | Part::Jacobian, _, _) if gradient.is_some() => match gradient {
+                    Some(whole) => self.cotangents(function, params, whole),
+                    None => self.inline(body, &mut Renaming::new()),
+                },
+                (Part::Gradient | Part::Jacobian, Some(dual), _) if slope => {
+                    dual::half(&mut self.out, dual, &result, Half::Tangent)
+                }
+                (Part::Gradient | Part::Jacobian, _, _) if by_rows => self.rows(function, params, &result),
+                (Part::Gradient | Part::Jacobian, _, _) => self.jacobian(body, &result, &by),
+                (Part::Hessian, _, _) => self.hessian(body, &by, &by, by_rows),
+                (Part::Hvp, _, _) if by_rows => {
+                    let slope = self.detached(|asked| {
+                        let one = asked.out.real(1.0);
+                        let whole = asked.vjp(body, params, params, one);
+                        asked.cotangents(function, params, whole)
+                    });
+                    let ty = self.out.ty(slope.result).clone();
+                    let dual = self.jvp(&slope, params, params, &along);
+                    dual::half(&mut self.out, dual, &ty, Half::Tangent)
+                }
+                (Part::Hvp, _, _) => {
+                    let slope = self.detached(|asked| {
+                        let dual = asked.jvp(body, params, params, &along);
+                        asked.out.component(dual, 1)
+                    });
+                    self.jacobian(&slope, &Type::Double, &by)
+                }
+            })
+            .collect();
+        match results.as_slice() {
+            [one] => *one,
+            _ => self.out.builder.record(parts.iter().map(|part| Name::new(part.name())).collect(), &results),
+        }
+    }
+
+    /// Whether derivatives of what has type `result` by `params` are made by reverse mode.
+    fn by_rows(&self, params: &[VarId], result: &Type) -> bool {
+        let doubles = |sum: Size, param: &VarId| sum.add(&doubles(self.out.ty(*param)));
+        let inputs = params.iter().fold(Size::zero(), doubles);
+        match (self.mode, inputs.as_constant(), self::doubles(result).as_constant()) {
+            (Mode::Forward, ..) | (Mode::Auto, _, None) => false,
+            (Mode::Reverse, ..) | (Mode::Auto, None, Some(_)) => true,
+            (Mode::Auto, Some(inputs), Some(outputs)) => inputs > 2 * outputs,
+        }
+    }
+
+    /// The value of `body` and the cotangents of `params` at `at`.
+    fn vjp(&mut self, body: &Block, params: &[VarId], at: &[VarId], cotangent: VarId) -> VarId {
+        let inner: Vec<VarId> =
+            params.iter().map(|param| self.out.fresh_like(self.out.ty(*param).clone(), *param, "")).collect();
+        let mut renaming: Renaming = params.iter().copied().zip(inner.iter().copied()).collect();
+        let block = self.detached(|asked| asked.inline(body, &mut renaming));
+        self.out.builder.compute(Expr::Vjp { params: inner, body: block, at: at.to_vec(), cotangent })
+    }
+
+    /// The cotangents in `whole`, a result of [`Self::vjp`]: bare for one parameter, a record for several.
+    fn cotangents(&mut self, function: &Function, params: &[VarId], whole: VarId) -> VarId {
+        let parts: Vec<VarId> = (1..=params.len()).map(|k| self.out.component(whole, k)).collect();
+        match parts.as_slice() {
+            [one] => *one,
+            _ => self.out.builder.record(params.iter().map(|param| param_name(function, *param)).collect(), &parts),
+        }
+    }
+
+    /// The Jacobian by `params` of what has type `ty`, a row at a time.
+    fn rows(&mut self, function: &Function, params: &[VarId], ty: &Type) -> VarId {
+        let Some(outer) = ty.tangent() else { return self.inline(&function.body, &mut Renaming::new()) };
+        let rows = self.shaped(&outer, &mut Vec::new(), &mut |asked, steps| {
+            let cotangent = asked.hot(&outer, steps);
+            let whole = asked.vjp(&function.body, params, params, cotangent);
+            asked.cotangents(function, params, whole)
+        });
+        if params.len() == 1 {
+            return rows;
+        }
+        let parts: Vec<VarId> = (0..params.len())
+            .map(|k| {
+                self.shaped(&outer, &mut Vec::new(), &mut |asked, steps| {
+                    let row = asked.at(rows, steps);
+                    asked.out.component(row, k)
+                })
+            })
+            .collect();
+        self.out.builder.record(params.iter().map(|param| param_name(function, *param)).collect(), &parts)
+    }
+
+    /// A `ty`, linear, that is 1 at `steps` and 0 elsewhere.
+    fn hot(&mut self, ty: &Type, steps: &[Step]) -> VarId {
+        match (ty, steps) {
+            (Type::Array(_, element), [Step::Index(index), rest @ ..]) => {
+                let value = self.hot(element, rest);
+                self.out.builder.emit(Expr::OneHot { index: *index, value, proved: true }, ty.clone())
+            }
+            (Type::Tuple(fields, _), [Step::Field(place), rest @ ..]) => {
+                let part = |asked: &mut Self, k: usize, field: &Type| {
+                    if k == *place { asked.hot(field, rest) } else { asked.out.builder.zero(field.clone()) }
+                };
+                let parts = fields.iter().enumerate().map(|(k, field)| part(self, k, field)).collect();
+                self.out.tuple(parts, ty.clone())
+            }
+            _ => self.out.real(1.0),
+        }
+    }
+
+    /// What is at `steps` in `value`.
+    fn at(&mut self, value: VarId, steps: &[Step]) -> VarId {
+        steps.iter().fold(value, |value, step| match step {
+            Step::Index(index) => self.out.get(value, *index, true),
+            Step::Field(k) => self.out.component(value, *k),
+        })
+    }
+
+    /// The gradient of `body`, of type `Double`, by `leaf`, by reverse mode. The rest of the parameter is held.
+    fn slope(&mut self, body: &Block, leaf: &Leaf) -> VarId {
+        let at = leaf.path.iter().fold(leaf.param, |tuple, k| self.out.component(tuple, *k));
+        let inner = self.out.fresh_like(leaf.ty.clone(), at, "");
+        let block = self.detached(|asked| {
+            let param = asked.replaced(leaf.param, &leaf.path, inner);
+            asked.inline(body, &mut Renaming::from_iter([(leaf.param, param)]))
+        });
+        let cotangent = self.out.real(1.0);
+        let whole = self.out.builder.compute(Expr::Vjp { params: vec![inner], body: block, at: vec![at], cotangent });
+        self.out.component(whole, 1)
+    }
+
+    fn inline(&mut self, body: &Block, renaming: &mut Renaming) -> VarId {
+        self.out.builder.inline(body, renaming)
+    }
+
+    /// A block that is not placed anywhere, to be inlined.
+    fn detached(&mut self, body: impl FnOnce(&mut Self) -> VarId) -> Block {
+        self.out.open();
+        let result = body(self);
+        self.out.close(result)
+    }
+
+    /// The dual number of `body`, differentiated by `params`, at `at` along `along`.
+    fn jvp(&mut self, body: &Block, params: &[VarId], at: &[VarId], along: &[VarId]) -> VarId {
+        let inner: Vec<VarId> =
+            params.iter().map(|param| self.out.fresh_like(self.out.ty(*param).clone(), *param, "")).collect();
+        let mut renaming: Renaming = params.iter().copied().zip(inner.iter().copied()).collect();
+        let block = self.detached(|asked| asked.inline(body, &mut renaming));
+        self.out.builder.compute(Expr::Jvp { params: inner, body: block, at: at.to_vec(), along: along.to_vec() })
+    }
+
+    /// The tangent of `body`, of type `ty`, by `leaf` along `along`. The rest of the parameter is held.
+    fn tangent(&mut self, body: &Block, ty: &Type, leaf: &Leaf, along: VarId) -> VarId {
+        let at = leaf.path.iter().fold(leaf.param, |tuple, k| self.out.component(tuple, *k));
+        let inner = self.out.fresh_like(leaf.ty.clone(), at, "");
+        let block = self.detached(|asked| {
+            let param = asked.replaced(leaf.param, &leaf.path, inner);
+            asked.inline(body, &mut Renaming::from_iter([(leaf.param, param)]))
+        });
+        let jvp = Expr::Jvp { params: vec![inner], body: block, at: vec![at], along: vec![along] };
+        let dual = self.out.builder.compute(jvp);
+        dual::half(&mut self.out, dual, ty, Half::Tangent)
+    }
+
+    /// `tuple` with the component at `path` replaced by `by`.
+    fn replaced(&mut self, tuple: VarId, path: &[usize], by: VarId) -> VarId {
+        let Some((place, rest)) = path.split_first() else { return by };
+        let ty = self.out.ty(tuple).clone();
+        let n_fields = if let Type::Tuple(fields, _) = &ty { fields.len() } else { 0 };
+        let mut parts = Vec::with_capacity(n_fields);
+        for k in 0..n_fields {
+            let part = self.out.component(tuple, k);
+            parts.push(if k == *place { self.replaced(part, rest, by) } else { part });
+        }
+        self.out.tuple(parts, ty)
+    }
+
+    /// The Jacobian of `body`, of type `ty`.
+    fn jacobian(&mut self, body: &Block, ty: &Type, by: &By) -> VarId {
+        self.fields(by, &mut |asked, leaf| {
+            let columns = asked.columns(body, ty, leaf, &leaf.ty, &mut Vec::new());
+            let (Some(outer), Some(inner)) = (ty.tangent(), leaf.ty.tangent()) else { return columns };
+            if outer == Type::Double || inner == Type::Double {
+                return columns;
+            }
+            asked.transposed(columns, &outer, &inner, &mut Vec::new())
+        })
+    }
+
+    /// The Hessian of `body`, of type `Double`: the Jacobian by `by` of the gradient by `rows`.
+    fn hessian(&mut self, body: &Block, rows: &By, by: &By, by_rows: bool) -> VarId {
+        self.fields(rows, &mut |asked, row| {
+            let gradient = asked.detached(|asked| match by_rows {
+                true => asked.slope(body, row),
+                false => asked.columns(body, &Type::Double, row, &row.ty, &mut Vec::new()),
+            });
+            let ty = row.ty.tangent().unwrap_or(Type::Double);
+            asked.jacobian(&gradient, &ty, by)
+        })
+    }
+
+    /// `one` for each leaf of `by`.
+    fn fields(&mut self, by: &By, one: &mut dyn FnMut(&mut Self, &Leaf) -> VarId) -> VarId {
+        let (fields, names) = match by {
+            By::Leaf(leaf) => return one(self, leaf),
+            By::Fields(fields, names) => (fields, names),
+        };
+        let parts: Vec<VarId> = fields.iter().map(|field| self.fields(field, one)).collect();
+        match names {
+            Some(names) => self.out.builder.record(names.clone(), &parts),
+            None => self.out.builder.tuple(&parts),
+        }
+    }
+
+    /// For each double of `leaf`, which is of type `rest` below `steps`, the tangent of `body` along it.
+    fn columns(&mut self, body: &Block, ty: &Type, leaf: &Leaf, rest: &Type, steps: &mut Vec<Step>) -> VarId {
+        match rest {
+            Type::Array(size, element) => {
+                let index = self.out.builder.fresh(Type::Int);
+                let block = self.detached(|asked| {
+                    steps.push(Step::Index(index));
+                    let column = asked.columns(body, ty, leaf, element, steps);
+                    steps.pop();
+                    column
+                });
+                self.out.builder.compute(Expr::Build { size: size.clone(), index, body: block })
+            }
+            Type::Tuple(fields, names) => {
+                let (mut parts, mut kept): (Vec<VarId>, Vec<Name>) = Default::default();
+                for (k, field) in fields.iter().enumerate().filter(|(_, field)| field.has_double()) {
+                    steps.push(Step::Field(k));
+                    parts.push(self.columns(body, ty, leaf, field, steps));
+                    steps.pop();
+                    kept.extend(names.as_ref().and_then(|names| names.get(k).cloned()));
+                }
+                match names {
+                    Some(_) => self.out.builder.record(kept.into(), &parts),
+                    None => self.out.builder.tuple(&parts),
+                }
+            }
+            Type::Double | Type::Int | Type::Bool => {
+                let along = self.one_hot(&leaf.ty, steps, None);
+                self.tangent(body, ty, leaf, along)
+            }
+        }
+    }
+
+    /// A `ty` that is 1 at `steps`, where `so_far` holds, and 0 elsewhere.
+    fn one_hot(&mut self, ty: &Type, steps: &[Step], so_far: Option<VarId>) -> VarId {
+        match (ty, steps) {
+            (Type::Array(size, element), [Step::Index(i), rest @ ..]) => self.array(size, &mut |asked, j| {
+                let here = asked.out.builder.op(Op::Eq, &[j, *i]);
+                let here = match so_far {
+                    Some(so_far) => asked.out.builder.op(Op::And, &[so_far, here]),
+                    None => here,
+                };
+                asked.one_hot(element, rest, Some(here))
+            }),
+            (Type::Tuple(fields, _), [Step::Field(place), rest @ ..]) => {
+                let parts = (fields.iter().enumerate())
+                    .map(|(k, field)| if k == *place { self.one_hot(field, rest, so_far) } else { self.zero(field) })
+                    .collect();
+                self.out.tuple(parts, ty.clone())
+            }
+            _ => {
+                let one = self.out.real(1.0);
+                match so_far {
+                    Some(here) => {
+                        let zero = self.out.real(0.0);
+                        self.out.builder.op(Op::Select, &[here, one, zero])
+                    }
+                    None => one,
+                }
+            }
+        }
+    }
+
+    fn zero(&mut self, ty: &Type) -> VarId {
+        match ty {
+            Type::Double => self.out.real(0.0),
+            Type::Int => self.out.builder.int(0),
+            Type::Bool => self.out.builder.bool(false),
+            Type::Array(size, element) => self.array(size, &mut |asked, _| asked.zero(element)),
+            Type::Tuple(fields, _) => {
+                let parts = fields.iter().map(|field| self.zero(field)).collect();
+                self.out.tuple(parts, ty.clone())
+            }
+        }
+    }
+
+    /// Columns (as `inner`, each double as `outer`) as rows (as `outer`, each double as `inner`).
+    fn transposed(&mut self, columns: VarId, outer: &Type, inner: &Type, row: &mut Vec<Step>) -> VarId {
+        self.shaped(outer, row, &mut |asked, row| {
+            asked.shaped(inner, &mut Vec::new(), &mut |asked, column| {
+                let steps: Vec<Step> = column.iter().chain(row.iter()).copied().collect();
+                asked.at(columns, &steps)
+            })
+        })
+    }
+
+    /// A value like `ty`, each double replaced by what `leaf` makes of the steps to it.
+    fn shaped(&mut self, ty: &Type, steps: &mut Vec<Step>, leaf: &mut dyn FnMut(&mut Self, &[Step]) -> VarId) -> VarId {
+        match ty {
+            Type::Array(size, element) => self.array(size, &mut |asked, index| {
+                steps.push(Step::Index(index));
+                let part = asked.shaped(element, steps, leaf);
+                steps.pop();
+                part
+            }),
+            Type::Tuple(fields, names) => {
+                let mut parts = Vec::with_capacity(fields.len());
+                for (k, field) in fields.iter().enumerate() {
+                    steps.push(Step::Field(k));
+                    parts.push(self.shaped(field, steps, leaf));
+                    steps.pop();
+                }
+                match names {
+                    Some(names) => self.out.builder.record(names.clone(), &parts),
+                    None => self.out.builder.tuple(&parts),
+                }
+            }
+            Type::Double | Type::Int | Type::Bool => leaf(self, steps),
+        }
+    }
+
+    fn array(&mut self, size: &Size, element: &mut dyn FnMut(&mut Self, VarId) -> VarId) -> VarId {
+        let index = self.out.builder.fresh(Type::Int);
+        let body = self.detached(|asked| element(asked, index));
+        self.out.builder.compute(Expr::Build { size: size.clone(), index, body })
+    }
+}
+
+/// How many doubles a value of type `ty` holds.
+fn doubles(ty: &Type) -> Size {
+    match ty {
+        Type::Double => Size::constant(1),
+        Type::Int | Type::Bool => Size::zero(),
+        Type::Array(size, element) => size.mul(&doubles(element)),
+        Type::Tuple(fields, _) => fields.iter().fold(Size::zero(), |sum, field| sum.add(&doubles(field))),
+    }
+}
