@@ -1,5 +1,6 @@
 //! Chainrule's benchmarks. Counts before times: what the derivatives of the benchmark problems cost.
 
+mod arrays;
 mod batch;
 mod counts;
 mod elimination;
@@ -38,6 +39,8 @@ enum Command {
     Scale(scale::Options),
     /// How the time and memory of derivations grow with the problem.
     Growth(growth::Options),
+    /// Array programs: objectives and derivatives beside C++ by hand.
+    Arrays(arrays::Options),
     /// Straight-line code: native beside the interpreter and beside C compilers.
     Straightline(straightline::Options),
     /// Many points at once, on one thread and on several, beside a C compiler's vectors and JAX.
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
         Command::Elimination(options) => elimination::run(&options),
         Command::Scale(options) => scale::run(&options),
         Command::Growth(options) => growth::run(&options),
+        Command::Arrays(options) => arrays::run(&options),
         Command::Straightline(options) => straightline::run(&options),
         Command::Batch(options) => batch::run(&options),
         Command::Mathfun(options) => mathfun::run(&options),

@@ -51,6 +51,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
             "chainrule-syntax",
             "chainrule-ir",
             "chainrule-autodiff",
+            "chainrule-rewrite",
             "chainrule-graph",
             "chainrule-accumulate",
             "chainrule-kernel",

@@ -3,8 +3,8 @@
 use crate::batch::BatchOptions;
 use crate::engine::{BatchMemory, Engine, Memory};
 use crate::function::{ArrayBody, Body, Shape, shapes};
-use crate::leaves::{Leaf, leaves};
-use crate::{Backend, CompileOptions, Error, Function, Result};
+use crate::prepared::{Column, Flat, Prepared};
+use crate::{Backend, CompileOptions, Error, Function, Result, Rewrite};
 use chainrule_base::{Diagnostic, Name, Poly, count};
 use chainrule_graph::Semantics;
 use chainrule_ir::{Size, Type, Value};
@@ -60,7 +60,7 @@ pub struct Workspace {
 }
 
 /// The kernel of `function`: loops, buffers and straight-line blocks, for a backend.
-pub(crate) fn lower(function: &Function) -> Result<Kernel> {
+pub(crate) fn lower(function: &Function, rewrite: Rewrite) -> Result<Kernel> {
     let bug = |d: chainrule_base::Diagnostics| Error::program(d, &Arc::default());
     match &function.body {
         Body::Scalar(body) => {
@@ -75,14 +75,14 @@ pub(crate) fn lower(function: &Function) -> Result<Kernel> {
         }
         Body::Array(body) => {
             let expanded = chainrule_autodiff::expand(&body.function).map_err(|d| Error::program(d, &body.sources))?;
-            lower_function(&expanded).map_err(|d| Error::program(d, &body.sources))
+            lower_function(&rewrite.apply(expanded)).map_err(|d| Error::program(d, &body.sources))
         }
     }
 }
 
 impl Compiled {
     pub(crate) fn new(function: &Function, options: &CompileOptions) -> Result<Self> {
-        let mut kernel = lower(function)?;
+        let mut kernel = lower(function, options.rewrite)?;
         let is_strict = matches!(&function.body, Body::Scalar(body) if body.graph.semantics() == Semantics::Strict);
         if options.fuse.unwrap_or(!is_strict) {
             contract(&mut kernel);
@@ -250,6 +250,30 @@ impl Compiled {
     /// # Errors
     /// When a value does not have the type or the extents of its argument, or the program fails.
     pub fn call(&self, args: &[Value<f64>]) -> Result<Vec<Value<f64>>> {
+        let mut prepared = self.prepare(args)?;
+        prepared.run()?;
+        Ok(prepared.results())
+    }
+
+    /// Memory for evaluations at arguments of these extents and integers, filled with these arguments, to run again
+    /// and again.
+    ///
+    /// # Errors
+    /// When a value does not have the type or the extents of its argument.
+    ///
+    /// ```
+    /// use chainrule::{Module, Value};
+    /// let module = Module::from_text("f.ft", "let f = fun (n : Card) (x : Double) -> sum n (fun i -> x ** i)")?;
+    /// let f = module.function("f")?.compile()?;
+    /// let mut at = f.prepare(&[Value::Int(3), Value::Real(0.5)])?;
+    /// at.run()?;
+    /// assert_eq!(at.result(0), [1.75]);
+    /// at.argument_mut(1)[0] = 2.0;
+    /// at.run()?;
+    /// assert_eq!(at.result(0), [7.0]);
+    /// # Ok::<(), chainrule::Error>(())
+    /// ```
+    pub fn prepare(&self, args: &[Value<f64>]) -> Result<Prepared<'_>> {
         // An extent below an empty one is not seen: it is what the type says at the other arguments' sizes.
         let bound = self.body.as_ref().and_then(|body| chainrule_ir::bind_sizes(&body.function, args).ok());
         let unseen = |size: &Size| match &bound {
@@ -261,15 +285,7 @@ impl Compiled {
         let slices: Vec<Slice<'_>> = flat.columns.iter().map(Column::slice).collect();
         let sizes = self.engine.bind(&extents, &slices).map_err(|e| self.failed(e))?;
         self.check_memory(&sizes)?;
-        let mut memory = self.engine.memory(&sizes);
-        let scalars = self.signature.results.iter().flat_map(|(name, ty)| leaves(ty, name));
-        let zeros = |(i, leaf): (usize, Leaf)| Column::zeros(&leaf.scalar, sizes.output_len(i));
-        let mut columns: Vec<Column> = scalars.enumerate().map(zeros).collect();
-        let mut outputs: Vec<SliceMut<'_>> = columns.iter_mut().map(Column::slice_mut).collect();
-        self.engine.run(&sizes, &slices, &mut outputs, &mut memory).map_err(|e| self.failed(e))?;
-        let shapes: Vec<&[usize]> = (0..columns.len()).map(|i| sizes.output_shape(i)).collect();
-        let mut leaf = 0;
-        Ok(self.signature.results.iter().map(|(_, ty)| gather(ty, &columns, &shapes, &mut leaf, 0, 0)).collect())
+        Ok(Prepared::new(self, flat.columns, sizes))
     }
 
     /// Asks for the memory of the workspace and the results and gives it back: what is not there is told
@@ -320,153 +336,6 @@ fn fit(shape: &Shape, len: usize) -> Result<Vec<usize>> {
         ));
     }
     Ok(shape.extents.iter().map(|e| e.unwrap_or_else(|| len / known)).collect())
-}
-
-/// The elements of a leaf.
-enum Column {
-    Real(Vec<f64>),
-    Int(Vec<i64>),
-}
-
-impl Column {
-    fn zeros(scalar: &Type, n: usize) -> Self {
-        if *scalar == Type::Double { Self::Real(vec![0.0; n]) } else { Self::Int(vec![0; n]) }
-    }
-
-    fn slice(&self) -> Slice<'_> {
-        match self {
-            Self::Real(x) => Slice::Real(x),
-            Self::Int(x) => Slice::Int(x),
-        }
-    }
-
-    fn slice_mut(&mut self) -> SliceMut<'_> {
-        match self {
-            Self::Real(x) => SliceMut::Real(x),
-            Self::Int(x) => SliceMut::Int(x),
-        }
-    }
-}
-
-/// Arguments taken apart into leaves.
-struct Flat {
-    extents: Vec<Vec<usize>>,
-    columns: Vec<Column>,
-}
-
-impl Flat {
-    /// `unseen` is the extent of an array of which there is none.
-    fn new(params: &[(Name, Type)], args: &[Value<f64>], unseen: impl Fn(&Size) -> Option<i64>) -> Result<Self> {
-        if params.len() != args.len() {
-            let names: Vec<&str> = params.iter().map(|(name, _)| name.as_str()).collect();
-            return Err(Error::request(
-                format!("there are {} arguments, not {}", params.len(), args.len()),
-                format!("they are {}", names.join(", ")),
-            ));
-        }
-        let mut flat = Self { extents: Vec::new(), columns: Vec::new() };
-        for ((name, ty), arg) in params.iter().zip(args) {
-            let fields: Vec<Leaf> = leaves(ty, name);
-            let first = flat.columns.len();
-            for leaf in &fields {
-                flat.extents.push(Vec::new());
-                flat.columns.push(Column::zeros(&leaf.scalar, 0));
-            }
-            let mut at = first;
-            flat.scatter(ty, arg, &mut at, 0, name)?;
-            for (leaf, extents) in fields.iter().zip(&mut flat.extents[first..]) {
-                while extents.len() < leaf.extents.len() {
-                    let extent = unseen(&leaf.extents[extents.len()]).unwrap_or(0);
-                    extents.push(usize::try_from(extent).unwrap_or(0));
-                }
-            }
-        }
-        Ok(flat)
-    }
-
-    // Recursive on the nesting of types only.
-    fn scatter(&mut self, ty: &Type, value: &Value<f64>, leaf: &mut usize, depth: usize, name: &str) -> Result<()> {
-        let misfit = |wanted: &str| {
-            Err(Error::request(
-                format!("a part of the argument `{name}` is not {wanted}"),
-                "give it the argument's type",
-            ))
-        };
-        match (ty, value) {
-            (Type::Double | Type::Int | Type::Bool, _) => {
-                match (&mut self.columns[*leaf], value) {
-                    (Column::Real(column), Value::Real(x)) => column.push(*x),
-                    (Column::Int(column), Value::Int(x)) => column.push(*x),
-                    (Column::Int(column), Value::Bool(x)) => column.push(i64::from(*x)),
-                    (Column::Real(_), _) => return misfit("a number"),
-                    (Column::Int(_), _) => return misfit("an integer"),
-                }
-                *leaf += 1;
-                Ok(())
-            }
-            (Type::Array(_, element), Value::Array(parts)) => {
-                let (start, width) = (*leaf, leaves(element, "").len());
-                for extents in &mut self.extents[start..start + width] {
-                    if extents.len() <= depth {
-                        extents.push(parts.len());
-                    } else if extents[depth] != parts.len() {
-                        return Err(Error::request(
-                            format!(
-                                "rows of the argument `{name}` have {} and {} elements",
-                                extents[depth],
-                                parts.len()
-                            ),
-                            "arrays are rectangular: give all rows one length",
-                        ));
-                    }
-                }
-                for part in parts {
-                    *leaf = start;
-                    self.scatter(element, part, leaf, depth + 1, name)?;
-                }
-                *leaf = start + width;
-                Ok(())
-            }
-            (Type::Tuple(fields, _), Value::Tuple(parts)) if fields.len() == parts.len() => {
-                fields.iter().zip(parts).try_for_each(|(field, part)| self.scatter(field, part, leaf, depth, name))
-            }
-            (Type::Array(..), _) => misfit("an array"),
-            (Type::Tuple(fields, _), _) => misfit(&format!("a tuple of {}", fields.len())),
-        }
-    }
-}
-
-fn gather(
-    ty: &Type,
-    columns: &[Column],
-    shapes: &[&[usize]],
-    leaf: &mut usize,
-    depth: usize,
-    position: usize,
-) -> Value<f64> {
-    match ty {
-        Type::Double | Type::Int | Type::Bool => {
-            *leaf += 1;
-            match (&columns[*leaf - 1], ty) {
-                (Column::Real(x), _) => Value::Real(x[position]),
-                (Column::Int(x), Type::Bool) => Value::Bool(x[position] != 0),
-                (Column::Int(x), _) => Value::Int(x[position]),
-            }
-        }
-        Type::Array(_, element) => {
-            let (start, n) = (*leaf, shapes[*leaf][depth]);
-            let part = |leaf: &mut usize, i: usize| {
-                *leaf = start;
-                gather(element, columns, shapes, leaf, depth + 1, position * n + i)
-            };
-            let parts = (0..n).map(|i| part(leaf, i)).collect();
-            *leaf = start + leaves(element, "").len();
-            Value::Array(parts)
-        }
-        Type::Tuple(fields, _) => {
-            Value::Tuple(fields.iter().map(|f| gather(f, columns, shapes, leaf, depth, position)).collect())
-        }
-    }
 }
 
 impl Function {

@@ -29,6 +29,30 @@ pub enum Level {
     Avx512,
 }
 
+/// What the optimiser of array programs does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Rewrite {
+    /// All it can.
+    #[default]
+    All,
+    /// Nothing.
+    Off,
+    /// All but the pass, rule or step of this name.
+    Without(&'static str),
+}
+
+impl Rewrite {
+    /// The function that is lowered instead of `function`.
+    pub(crate) fn apply(self, function: chainrule_ir::Function) -> chainrule_ir::Function {
+        let disabled = match self {
+            Self::All => Vec::new(),
+            Self::Off => return function,
+            Self::Without(name) => vec![name.to_owned()],
+        };
+        chainrule_rewrite::optimise(&function, &chainrule_rewrite::Options { disabled, ..Default::default() }).0
+    }
+}
+
 /// How to compile a function.
 ///
 /// ```
@@ -50,6 +74,8 @@ pub struct CompileOptions {
     /// Whether products are fused with sums, rounded once: where nothing is said, where the function's
     /// semantics allow it (`algebraic`). Both backends then round alike.
     pub fuse: Option<bool>,
+    /// What the optimiser of array programs does, for functions that keep their loops.
+    pub rewrite: Rewrite,
     /// Whether to write the names of native functions for the profiler `perf`, to `/tmp/perf-PID.map`.
     pub perf_map: bool,
     /// For tests: do as if the system had denied executable memory.

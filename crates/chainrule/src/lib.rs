@@ -45,7 +45,8 @@ mod error;
 mod function;
 mod leaves;
 mod module;
-pub mod report;
+pub mod prepared;
+mod report;
 mod saved;
 mod unroll;
 mod where_spent;
@@ -69,10 +70,11 @@ pub use emit::{
     CBatch, COptions, CSource, Precision, RustFma, RustLibrary, RustOptions, RustSource, emit_c, emit_c_with,
     emit_rust, format_source,
 };
-pub use engine::{Backend, CompileOptions, Level};
+pub use engine::{Backend, CompileOptions, Level, Rewrite};
 pub use error::{Error, Result};
 pub use function::{Function, Shape, Tensors};
 pub use module::{Definition, Module};
+pub use prepared::Prepared;
 pub use saved::is_saved;
 pub use unroll::UNROLL_BUDGET;
 pub use where_spent::{LineOperations, OperationsByLine, ResultOperations};
