@@ -69,9 +69,8 @@ impl ByHand {
         // of empty vectors.
         let library = unsafe { libloading::Library::new(library)? };
         // SAFETY: each source defines `objective` with this type.
-        let objective = unsafe {
-            *library.get::<unsafe extern "C" fn(*const *const f64, *const i64) -> f64>(b"objective\0")?
-        };
+        let objective =
+            unsafe { *library.get::<unsafe extern "C" fn(*const *const f64, *const i64) -> f64>(b"objective\0")? };
         Ok(Self { objective, _library: ManuallyDrop::new(library) })
     }
 
@@ -102,9 +101,13 @@ fn compile(function: &Function, options: &Options) -> Result<(Compiled, f64), Bo
 /// # Errors
 /// When a program is wrong or a compiler fails.
 pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
-    let wanted = |p: &Problem| options.problems.is_empty() || options.problems.iter().any(|n| p.name.starts_with(n.as_str()));
+    let wanted =
+        |p: &Problem| options.problems.is_empty() || options.problems.iter().any(|n| p.name.starts_with(n.as_str()));
     if !options.json {
-        println!("{:>16} {:>10} {:>10} {:>10} {:>7} {:>7} {:>8} {:>9}", "problem", "by hand", "value", "with d", "value/c", "d/value", "d/byhand", "compile");
+        println!(
+            "{:>16} {:>10} {:>10} {:>10} {:>7} {:>7} {:>8} {:>9}",
+            "problem", "by hand", "value", "with d", "value/c", "d/value", "d/byhand", "compile"
+        );
         println!("{:>16} {:>10} {:>10} {:>10} {:>7} {:>7} {:>8} {:>9}", "", "us", "us", "us", "", "", "", "ms");
     }
     for problem in problems::all()?.iter().filter(|p| wanted(p)) {

@@ -111,7 +111,7 @@ fn the_guide_is_true() {
     let [programs, errors, calls] = counts;
     println!("{programs} programs, {errors} wrong ones, {calls} calls");
     // The pages are there and were understood.
-    assert!(programs >= 25 && errors >= 15 && calls >= 50, "{programs} programs, {errors} wrong ones, {calls} calls");
+    assert!(programs >= 25 && errors >= 14 && calls >= 50, "{programs} programs, {errors} wrong ones, {calls} calls");
 }
 
 /// Nothing on the pages only looks like an example.

@@ -1,7 +1,7 @@
 //! Programs in F~: printed, read, differentiated with their loops, run.
 
 use crate::support::{Program, doubles, fields, limited, matrix, program, run, same, slopes, with_doubles};
-use chainrule::{CompileOptions, Value};
+use chainrule::{CompileOptions, Rewrite, Value};
 use chainrule_autodiff::{Mode, Part, Request, derive};
 use chainrule_ir::evaluate;
 use chainrule_ir::generate::Options;
@@ -12,7 +12,8 @@ use std::cell::RefCell;
 /// for bit, products not fused: in values, and in whether there is one. Says whether both have a value; a program that cannot be lowered has none.
 fn agree(function: &chainrule::Function, ir: &chainrule_ir::Function, args: &[Value<f64>]) -> Result<bool, String> {
     let expanded = chainrule_autodiff::expand(ir).map_err(|e| e.to_string())?;
-    let unfused = CompileOptions { fuse: Some(false), ..CompileOptions::default() };
+    // Bit for bit: nothing fused, nothing reordered.
+    let unfused = CompileOptions { fuse: Some(false), rewrite: Rewrite::Off, ..CompileOptions::default() };
     let compiled = match function.compile_with(&unfused) {
         Ok(compiled) => compiled,
         Err(e) if limited(&e) => return Ok(false),
