@@ -83,8 +83,8 @@ impl Rebuild<'_> {
                 Type::Array(size, _) => !self.ranges.in_range_outside(&self.size_of(*index), size, loops, more),
                 _ => true,
             },
-            // Its array may be anything long: it stays where it is, unless the index was proved.
-            Expr::OneHot { proved, .. } => !proved,
+            // What proved its index may be a loop around that would not run.
+            Expr::OneHot { .. } => true,
             _ => false,
         };
         let count = match expr {
