@@ -127,7 +127,7 @@ fn one(problem: &Problem, options: &Options) -> Result<(), Box<dyn std::error::E
     derived_at.run()?;
     let by_hand = ByHand::compile(problem.by_hand)?;
     let (arguments, integers) = (&problem.by_hand_arguments, &problem.by_hand_integers);
-    let pointers: Vec<*const f64> = arguments.iter().map(|x| x.as_ptr()).collect();
+    let pointers: Vec<*const f64> = arguments.iter().map(Vec::as_ptr).collect();
     if let Some(by_hand) = &by_hand {
         let (expected, found) = (by_hand.run(&pointers, integers), at.result(0)[0]);
         if (expected - found).abs() > 1e-9 * expected.abs().max(1.0) {
