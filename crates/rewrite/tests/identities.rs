@@ -192,7 +192,7 @@ fn the_gradient_of_log_sum_exp_is_the_softmax_with_each_exponential_taken_once()
 #[test]
 fn the_jacobian_of_a_matrix_times_a_vector_is_the_matrix() {
     let f = function("let f = fun (a : [r][c]Double) (x : [c]Double) -> matrixVectorMul a x", "f");
-    let request = Request { parts: vec![Part::Jacobian], by: vec!["x".into()] };
+    let request = Request { parts: vec![Part::Jacobian], by: vec!["x".into()], mode: Mode::Forward };
     let derived = derive(&f, &request).unwrap_or_else(|e| panic!("{e}"));
     let (found, _) = optimised(&derived);
     assert_eq!((found.body.stmts.len(), found.body.result), (0, found.params[0]));
