@@ -482,6 +482,22 @@ impl Rebuild<'_> {
         self.emit(Expr::Fold { count, index, state, init, body }, ty)
     }
 
+    /// What `body` makes in a step of a loop over `count` with a state of type `ty`; the loop is not written.
+    pub(crate) fn trial(
+        &mut self,
+        count: &Size,
+        ty: &Type,
+        body: impl FnOnce(&mut Self, VarId, VarId) -> Vec<VarId>,
+    ) -> Vec<VarId> {
+        let mut made = Vec::new();
+        self.loop_(count, |rb, index| {
+            let state = rb.bind(ty.clone());
+            made = body(rb, state, index);
+            index
+        });
+        made
+    }
+
     /// The general loop from `init`.
     pub(crate) fn general(
         &mut self,

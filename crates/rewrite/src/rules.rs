@@ -16,6 +16,7 @@ mod solve;
 mod sum;
 mod terms;
 mod tuple;
+mod twins;
 
 use crate::rebuild::Rebuild;
 use chainrule_ir::{Expr, Type, VarId};
@@ -100,6 +101,7 @@ static TABLE: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {
         one_hot::RULES,
         plus::RULES,
         general::RULES,
+        twins::RULES,
     ]
     .into_iter()
     .flatten()

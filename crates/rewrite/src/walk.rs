@@ -86,3 +86,12 @@ pub(crate) fn bound_in(block: &Block, var: VarId) -> Option<&Expr> {
 pub(crate) fn statements(block: &Block) -> i64 {
     block.stmts.iter().map(|stmt| 1 + stmt.expr.blocks().into_iter().map(statements).sum::<i64>()).sum()
 }
+
+/// Whether `block` uses `tuple` other than by taking a field of it.
+pub(crate) fn uses_whole(block: &Block, tuple: VarId) -> bool {
+    block.result == tuple
+        || block.stmts.iter().any(|stmt| {
+            let direct = !matches!(stmt.expr, Expr::Component(..)) && stmt.expr.operands().contains(&tuple);
+            direct || stmt.expr.blocks().into_iter().any(|block| uses_whole(block, tuple))
+        })
+}

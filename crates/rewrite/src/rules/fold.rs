@@ -192,7 +192,7 @@ fn split(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
             *field = Field::Other;
         }
     }
-    if fields.iter().all(|field| *field == Field::Other) || uses_whole(&fold) {
+    if fields.iter().all(|field| *field == Field::Other) || walk::uses_whole(fold.body, fold.state) {
         return None;
     }
     let others: Vec<usize> = (0..fields.len()).filter(|k| fields[*k] == Field::Other).collect();
@@ -235,16 +235,4 @@ fn split(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
         }
     }
     Some(rb.tuple(parts, ty))
-}
-
-/// Whether the state is used other than by taking a field of it.
-fn uses_whole(fold: &Parts<'_>) -> bool {
-    fn whole_in(block: &Block, state: VarId) -> bool {
-        block.result == state
-            || block.stmts.iter().any(|stmt| {
-                let direct = !matches!(stmt.expr, Expr::Component(..)) && stmt.expr.operands().contains(&state);
-                direct || stmt.expr.blocks().into_iter().any(|block| whole_in(block, state))
-            })
-    }
-    whole_in(fold.body, fold.state)
 }
