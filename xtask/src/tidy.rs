@@ -25,8 +25,12 @@ pub const LAYERS: &[(&str, &[&str])] = &[
         "chainrule-interpret",
         &["chainrule-base", "chainrule-mathfun", "chainrule-ops", "chainrule-kernel", "chainrule-runtime"],
     ),
+    (
+        "chainrule-cranelift",
+        &["chainrule-base", "chainrule-mathfun", "chainrule-ops", "chainrule-kernel", "chainrule-runtime"],
+    ),
     ("chainrule-text", &["chainrule-base", "chainrule-ops", "chainrule-kernel"]),
-    ("chainrule-c", &["chainrule-base", "chainrule-ops", "chainrule-kernel", "chainrule-text"]),
+    ("chainrule-c", &["chainrule-base", "chainrule-mathfun", "chainrule-ops", "chainrule-kernel", "chainrule-text"]),
     ("chainrule-rust", &["chainrule-base", "chainrule-mathfun", "chainrule-ops", "chainrule-kernel", "chainrule-text"]),
     // For the tests of backends only.
     (
@@ -57,6 +61,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
             "chainrule-kernel",
             "chainrule-runtime",
             "chainrule-native",
+            "chainrule-cranelift",
             "chainrule-interpret",
             "chainrule-text",
             "chainrule-c",

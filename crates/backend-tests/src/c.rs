@@ -109,9 +109,9 @@ pub fn run(cc: &str, flags: &[&str], cases: &[Case], files: &Files<'_>) -> Vec<O
 
 fn main_text(source: &Files<'_>, cases: &[Case]) -> String {
     let mut text = format!(
-        "#include <inttypes.h>\n#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include \"{}.h\"\n\n{}",
+        "#include <inttypes.h>\n#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include \"{}.h\"\n\n{MEMORY}{}",
         source.name,
-        HELPERS.replace("NUMBER", source.number)
+        SHOW.replace("NUMBER", source.number)
     );
     for (i, case) in cases.iter().enumerate() {
         let name = &source.functions[i];
@@ -172,7 +172,9 @@ fn main_text(source: &Files<'_>, cases: &[Case]) -> String {
     text
 }
 
-const HELPERS: &str = r#"
+/// C for memory between guards: `fresh` takes some, `release` looks at all of it and gives it back, `die` ends the program;
+/// `number` makes a double of its bits. It needs `inttypes.h`, `stdio.h`, `stdlib.h` and `string.h`.
+pub const MEMORY: &str = r#"
 static uint64_t *blocks[64];
 static size_t lengths[64];
 static int n_blocks;
@@ -211,7 +213,9 @@ static void release(int kernel)
         free(block);
     }
 }
+"#;
 
+const SHOW: &str = r#"
 static void show(const NUMBER *data, size_t n)
 {
     for (size_t i = 0; i < n; i++) {

@@ -18,7 +18,7 @@ pub struct Case {
 /// Results, or the message of a failure.
 pub type Outcome = Result<Vec<Data>, String>;
 
-/// What the interpreter says, running in poisoned memory.
+/// What the interpreter says; of a failure only its message.
 ///
 /// # Errors
 /// The outer error is one of arguments that do not fit.
@@ -26,22 +26,58 @@ pub type Outcome = Result<Vec<Data>, String>;
 /// # Panics
 /// When the kernel does not compile.
 pub fn interpret(case: &Case) -> Result<Outcome, RunError> {
-    let program = Program::new(&case.kernel).unwrap();
-    let shapes: Vec<&[usize]> = case.inputs.iter().map(|a| a.shape.as_slice()).collect();
-    let slices: Vec<Slice<'_>> = case.inputs.iter().map(|a| a.data.slice()).collect();
-    let sizes = program.bind_inputs(&shapes, &slices)?;
-    let mut results: Vec<Data> = (0..case.kernel.outputs.len())
-        .map(|i| Data::new(case.class(&case.kernel.outputs[i]), sizes.output_len(i)))
-        .collect();
-    let mut into: Vec<SliceMut<'_>> = results.iter_mut().map(Data::slice_mut).collect();
-    match program.run(&sizes, &slices, &mut into, &mut Workspace::new(&program, &sizes).poisoned()) {
-        Ok(()) => Ok(Ok(results)),
+    match results(case) {
+        Ok(results) => Ok(Ok(results)),
         Err(RunError::Failure { message, .. }) => Ok(Err(message)),
         Err(other) => Err(other),
     }
 }
 
+/// The interpreter's results, running in poisoned memory.
+///
+/// # Errors
+/// Arguments that do not fit, or a failure.
+///
+/// # Panics
+/// When the kernel does not compile.
+pub fn results(case: &Case) -> Result<Vec<Data>, RunError> {
+    let program = Program::new(&case.kernel).unwrap();
+    let slices = case.slices();
+    let sizes = program.bind_inputs(&case.shapes(), &slices)?;
+    let mut results: Vec<Data> = (0..case.kernel.outputs.len())
+        .map(|i| Data::new(case.class(&case.kernel.outputs[i]), sizes.output_len(i)))
+        .collect();
+    let mut into: Vec<SliceMut<'_>> = results.iter_mut().map(Data::slice_mut).collect();
+    program.run(&sizes, &slices, &mut into, &mut Workspace::new(&program, &sizes).poisoned())?;
+    Ok(results)
+}
+
 impl Case {
+    /// The shapes of the arguments.
+    #[must_use]
+    pub fn shapes(&self) -> Vec<&[usize]> {
+        self.inputs.iter().map(|a| a.shape.as_slice()).collect()
+    }
+
+    /// The arguments, to be read.
+    #[must_use]
+    pub fn slices(&self) -> Vec<Slice<'_>> {
+        self.inputs.iter().map(|a| a.data.slice()).collect()
+    }
+
+    /// Another point: the same integers and sizes, other doubles.
+    #[must_use]
+    pub fn moved(&self, point: usize) -> Self {
+        let shift = |array: &Array| match &array.data {
+            Data::Real(x) => {
+                let data = x.iter().map(|x| x + point as f64 / 64.0).collect();
+                Array { shape: array.shape.clone(), data: Data::Real(data) }
+            }
+            Data::Int(_) => array.clone(),
+        };
+        Self { kernel: self.kernel.clone(), inputs: self.inputs.iter().map(shift).collect() }
+    }
+
     /// What an argument or a result holds.
     #[must_use]
     pub fn class(&self, port: &Port) -> Class {
@@ -129,4 +165,11 @@ pub fn assert_same(cases: &[Case], found: &[Outcome]) {
         let expected = interpret(case).unwrap();
         assert_eq!(found, &expected, "{}\n{:?}", case.kernel, case.inputs);
     }
+}
+
+/// The kernels under names of their own: `k0`, `k1`, ...
+#[must_use]
+pub fn named(cases: &[Case]) -> Vec<Kernel> {
+    let name = |(i, case): (usize, &Case)| Kernel { name: format!("k{i}").into(), ..case.kernel.clone() };
+    cases.iter().enumerate().map(name).collect()
 }

@@ -11,7 +11,7 @@ use chainrule_ir::{Function, Size, Value, bind_sizes};
 use chainrule_kernel::{GraphPort, Kernel, lower_function, lower_graph};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
-use proptest::test_runner::{RngSeed, TestRunner};
+use proptest::test_runner::{RngSeed, TestCaseError, TestRunner};
 
 /// What is done to a kernel before it is used, such as [`exact`](crate::exact()).
 pub type Change = fn(&Kernel) -> Kernel;
@@ -27,6 +27,22 @@ pub fn sources(n: usize, seed: u64, len: usize) -> Vec<Vec<u8>> {
     let mut runner = TestRunner::new(config);
     let bytes = proptest::collection::vec(any::<u8>(), len / 8..len);
     (0..n).map(|_| bytes.new_tree(&mut runner).unwrap().current()).collect()
+}
+
+/// Runs `check` on `cases` random sources of at most `len` bytes; shrinks what fails.
+///
+/// # Panics
+/// When a check fails, with the smallest source that it fails for.
+pub fn random(cases: u32, seed: u64, len: usize, check: impl Fn(&mut Unstructured<'_>) -> Result<(), TestCaseError>) {
+    let config = ProptestConfig {
+        cases,
+        rng_seed: RngSeed::Fixed(seed),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
+    TestRunner::new(config)
+        .run(&proptest::collection::vec(any::<u8>(), 0..len), |bytes| check(&mut Unstructured::new(&bytes)))
+        .unwrap_or_else(|e| panic!("{e}"));
 }
 
 /// The kernel of a graph: one array `x` of its inputs, one `y` of `roots`.
@@ -45,12 +61,16 @@ pub fn lower(graph: &Graph, roots: &[NodeId]) -> Kernel {
 #[must_use]
 pub fn graphs(n: usize, seed: u64, numbers: Numbers, steps: usize, change: Change) -> Vec<Case> {
     let options = Options { numbers, in_domain: false, max_roots: 4, ..Options::new(steps) };
-    let recipe = |bytes: Vec<u8>| Recipe::random(&mut Unstructured::new(&bytes), &options).ok();
-    let case = |recipe: Recipe| {
-        let (graph, roots) = recipe.raw(Semantics::Strict);
-        Case { kernel: change(&lower(&graph, &roots)), inputs: vec![reals(&recipe.point)] }
-    };
-    sources(n, seed, 40 * steps).into_iter().filter_map(recipe).map(case).collect()
+    let case = |bytes: Vec<u8>| graph(&mut Unstructured::new(&bytes), &options, change);
+    sources(n, seed, 40 * steps).into_iter().filter_map(case).collect()
+}
+
+/// The same, one.
+#[must_use]
+pub fn graph(u: &mut Unstructured<'_>, options: &Options, change: Change) -> Option<Case> {
+    let recipe = Recipe::random(u, options).ok()?;
+    let (graph, roots) = recipe.raw(Semantics::Strict);
+    Some(Case { kernel: change(&lower(&graph, &roots)), inputs: vec![reals(&recipe.point)] })
 }
 
 /// The case of a function, if it can be lowered and the interpreter takes the arguments.
@@ -67,22 +87,30 @@ fn lower_ir(function: &Function, args: &[Value<f64>], change: Change) -> Option<
 /// Kernels of functions of the array IR, with all its forms of loops; `smooth` ones have values near 1.
 #[must_use]
 pub fn functions(n: usize, seed: u64, smooth: bool, change: Change) -> Vec<Case> {
+    let case = |bytes: Vec<u8>| function(&mut Unstructured::new(&bytes), smooth, change);
+    sources(n, seed, 3000).into_iter().filter_map(case).collect()
+}
+
+/// The same, one.
+#[must_use]
+pub fn function(u: &mut Unstructured<'_>, smooth: bool, change: Change) -> Option<Case> {
     let options =
         chainrule_ir::generate::Options { derivatives: false, transposed: false, smooth, ..Default::default() };
-    let case = |bytes: Vec<u8>| {
-        let case = chainrule_ir::generate::case(&mut Unstructured::new(&bytes), options).ok()?;
-        lower_ir(&case.function, &case.args, change)
-    };
-    sources(n, seed, 3000).into_iter().filter_map(case).collect()
+    let case = chainrule_ir::generate::case(u, options).ok()?;
+    lower_ir(&case.function, &case.args, change)
 }
 
 /// Kernels of functions that move arrays about: states of loops that are swapped, passed on, replaced by parts
 /// of one another.
 #[must_use]
 pub fn array_functions(n: usize, seed: u64, change: Change) -> Vec<Case> {
-    let case = |bytes: Vec<u8>| {
-        let (function, args) = arrays::case(&mut Unstructured::new(&bytes), 40).ok()?;
-        lower_ir(&function, &args, change)
-    };
+    let case = |bytes: Vec<u8>| array_function(&mut Unstructured::new(&bytes), change);
     sources(n, seed, 1500).into_iter().filter_map(case).collect()
+}
+
+/// The same, one.
+#[must_use]
+pub fn array_function(u: &mut Unstructured<'_>, change: Change) -> Option<Case> {
+    let (function, args) = arrays::case(u, 40).ok()?;
+    lower_ir(&function, &args, change)
 }

@@ -8,6 +8,7 @@
 //! | [`data`] | arguments and results that own their elements |
 //! | [`case`] | a kernel with arguments; the interpreter's results |
 //! | [`generate`] | random kernels: from graphs, from functions, from functions that move arrays about |
+//! | [`kernels`] | hand-written kernels; every operator by itself |
 //! | [`mod@exact`] | kernels without operators whose last places differ from library to library, products fused or not |
 //! | [`c`], [`rust`] | emitted text, compiled and run with all its cases in one program |
 
@@ -18,6 +19,7 @@ pub mod case;
 pub mod data;
 pub mod exact;
 pub mod generate;
+pub mod kernels;
 pub mod rust;
 
 pub use case::{Case, Outcome, interpret};

@@ -5,14 +5,14 @@
 
 mod support;
 
-use chainrule_backend_tests::c::{self, FLAGS, compiler};
+use chainrule_backend_tests::c::{self, FLAGS, MEMORY, compiler};
+use chainrule_backend_tests::case::named;
 use chainrule_backend_tests::generate::{array_functions, functions, graphs};
-use chainrule_backend_tests::{Array, Case, Data, exact, fused, interpret, real, reals};
+use chainrule_backend_tests::kernels::awkward_names;
+use chainrule_backend_tests::{Case, exact, fused, interpret};
 use chainrule_c::{Batch, Options, Precision, emit, emit_many};
 use chainrule_graph::generate::Numbers;
-use chainrule_ir::{Builder, Size, Type};
-use chainrule_kernel::{Class, Kernel, SizeSource, lower_function};
-use chainrule_ops::Op;
+use chainrule_kernel::{Class, Kernel, SizeSource};
 use std::fmt::Write;
 use std::process::Command;
 use support::files;
@@ -24,18 +24,6 @@ enum Order {
     Arrays,
 }
 
-/// Another point: the same integers, other numbers.
-fn moved(case: &Case, point: usize) -> Case {
-    let shift = |array: &Array| match &array.data {
-        Data::Real(x) => {
-            let data = x.iter().map(|x| x + point as f64 / 64.0).collect();
-            Array { shape: array.shape.clone(), data: Data::Real(data) }
-        }
-        Data::Int(_) => array.clone(),
-    };
-    Case { kernel: case.kernel.clone(), inputs: case.inputs.iter().map(shift).collect() }
-}
-
 /// Whether an input is an integer that sizes are made of.
 fn is_size(kernel: &Kernel, input: usize) -> bool {
     kernel.sizes.iter().any(|size| size.source == SizeSource::Value { input })
@@ -44,15 +32,10 @@ fn is_size(kernel: &Kernel, input: usize) -> bool {
 /// Emits, compiles and runs all cases over `n_points` points each; what differs from the function for one
 /// point, by the program's own account, and how many points it compared.
 fn run(cc: &str, flags: &[&str], cases: &[Case], options: &Options, n_points: usize, order: Order) -> String {
-    let named: Vec<Kernel> = cases
-        .iter()
-        .enumerate()
-        .map(|(i, case)| Kernel { name: format!("k{i}").into(), ..case.kernel.clone() })
-        .collect();
-    let source = emit_many("kernels", &named.iter().collect::<Vec<_>>(), options).unwrap();
+    let source = emit_many("kernels", &named(cases).iter().collect::<Vec<_>>(), options).unwrap();
     let real = if options.precision == Precision::Single { "float" } else { "double" };
     let threads = options.batch.as_ref().is_some_and(|batch| batch.threads);
-    let mut main = MAIN.replace("NUMBER", real);
+    let mut main = format!("{HEAD}{MEMORY}{}", SAME.replace("NUMBER", real));
     for (i, (case, name)) in cases.iter().zip(&source.functions).enumerate() {
         main_of(&mut main, i, case, name, real, n_points, order, threads, &source.header);
     }
@@ -86,7 +69,7 @@ fn main_of(
     header: &str,
 ) {
     let kernel = &case.kernel;
-    let points: Vec<Case> = (0..n_points).map(|p| moved(case, p)).collect();
+    let points: Vec<Case> = (0..n_points).map(|p| case.moved(p)).collect();
     let strides = |len: usize| if order == Order::Arrays { (1, n_points) } else { (len, 1) };
     let sizes: Vec<String> = case.distinct_sizes().iter().map(|(_, value)| value.to_string()).collect();
     let extents = kernel.sizes.iter().zip(case.sizes());
@@ -130,7 +113,7 @@ fn main_of(
         let _ = writeln!(main, "    static {ty} out{j}[{n}], res{j}[{}];", len.max(1));
         let _ = writeln!(
             compares,
-            "            for (int k = 0; k < {len}; k++) if (!{same}(out{j}[p*{point} + k*{element}], res{j}[k])) die({i}, p, \"differs\");"
+            "            for (int k = 0; k < {len}; k++) if (!{same}(out{j}[p*{point} + k*{element}], res{j}[k])) die({i}, \"differs\");"
         );
         one.push(format!("res{j}"));
         many.push(format!("out{j}, {point}"));
@@ -154,15 +137,15 @@ fn main_of(
     let _ = writeln!(
         main,
         "    int64_t failed = -1;\n    int code = {name}_batch({}, &failed);\n    for (int p = 0; p < {n_points}; p++) {{\n{gathers}        \
-         int expected = {name}({});\n        if (code == 0 && expected != 0) die({i}, p, \"should have failed\");\n        \
-         if (code != 0 && p == failed && expected != code) die({i}, p, \"failed in another way\");\n        \
-         if (code != 0 && p < failed && expected != 0) die({i}, p, \"failed before\");\n        if (code == 0) {{\n{compares}            compared++;\n        }}\n    }}\n    release({i});\n}}\n",
+         int expected = {name}({});\n        if (code == 0 && expected != 0) die({i}, \"should have failed\");\n        \
+         if (code != 0 && p == failed && expected != code) die({i}, \"failed in another way\");\n        \
+         if (code != 0 && p < failed && expected != 0) die({i}, \"failed before\");\n        if (code == 0) {{\n{compares}            compared++;\n        }}\n    }}\n    release({i});\n}}\n",
         many.join(", "),
         one.join(", ")
     );
 }
 
-const MAIN: &str = r#"
+const HEAD: &str = r#"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -170,44 +153,9 @@ const MAIN: &str = r#"
 #include "kernels.h"
 
 static long compared;
-static uint64_t *blocks[16];
-static size_t lengths[16];
-static int n_blocks;
+"#;
 
-static void die(int kernel, int point, const char *why)
-{
-    printf("kernel %d, point %d: %s\n", kernel, point, why);
-    exit(1);
-}
-
-static void *fresh(size_t n, size_t size)
-{
-    n = (n * size + 7) / 8;
-    uint64_t *block = malloc(8 * (n + 2));
-    for (size_t i = 0; i < n + 2; i++) block[i] = UINT64_C(0x7ff4dead7fa00000) + i;
-    blocks[n_blocks] = block;
-    lengths[n_blocks++] = n;
-    return block + 1;
-}
-
-static void release(int kernel)
-{
-    while (n_blocks > 0) {
-        uint64_t *block = blocks[--n_blocks];
-        size_t n = lengths[n_blocks];
-        if (block[0] != UINT64_C(0x7ff4dead7fa00000) || block[n + 1] != UINT64_C(0x7ff4dead7fa00000) + n + 1)
-            die(kernel, 0, "memory outside was written");
-        free(block);
-    }
-}
-
-static double number(uint64_t bits)
-{
-    double x;
-    memcpy(&x, &bits, 8);
-    return x;
-}
-
+const SAME: &str = r#"
 static int same(NUMBER a, NUMBER b)
 {
     return memcmp(&a, &b, sizeof a) == 0 || (a != a && b != b);
@@ -310,6 +258,7 @@ fn lanes_that_no_vector_has_are_refused() {
     assert!(interpret(case).is_ok());
     insta::assert_snapshot!(emit(&case.kernel, &options(3, false)).unwrap_err(), @"error: 3 points cannot run together: vectors of C have 2, 4, 8 or 16 lanes (help: 4 fits AVX2, 8 fits AVX-512)");
 }
+
 #[test]
 fn names_that_the_code_uses_itself_can_be_names() {
     for cc in compilers() {
@@ -318,26 +267,4 @@ fn names_that_the_code_uses_itself_can_be_names() {
             assert_eq!(text, "7 points agree\n");
         }
     }
-}
-
-/// Sizes and arguments by the names that emitted code could use itself.
-fn awkward_names() -> Case {
-    let mut b = Builder::new("awkward");
-    let (n, m) = (Size::var(b.size_param("total")), Size::var(b.size_param("len")));
-    let a = b.param("a", Type::array(n.clone(), Type::array(m.clone(), Type::Double)));
-    let code = b.param("code", Type::array(m.clone(), Type::Double));
-    b.param("term", Type::Double);
-    let columns = b.build(m.clone(), |b, j| {
-        b.sum(n.clone(), |b, i| {
-            let row = b.get_proved(a, i);
-            b.get_proved(row, j)
-        })
-    });
-    let p = b.build(m, |b, j| {
-        let (sum, root) = (b.get_proved(columns, j), b.get_proved(code, j));
-        b.op(Op::Mul, &[sum, root])
-    });
-    let matrix = Array { shape: vec![2, 3], data: Data::Real(vec![1.5; 6]) };
-    let kernel = lower_function(&b.finish(p)).unwrap();
-    Case { kernel, inputs: vec![matrix, reals(&[1.0, 2.0, 3.0]), real(0.5)] }
 }

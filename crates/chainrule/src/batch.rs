@@ -12,7 +12,7 @@ pub type Observer<'a> = &'a dyn Fn(usize) -> ControlFlow<()>;
 #[derive(Clone, Copy)]
 pub struct BatchOptions<'a> {
     /// On how many threads; 0 for as many as the machine runs at once. Results are the same bit for bit.
-    /// The interpreter always uses one.
+    /// Cranelift's code and the interpreter always use one.
     pub threads: usize,
     /// Called with the number of points that are done, every [`Self::every`] points; where it answers `Break`,
     /// the batch ends there.

@@ -103,13 +103,13 @@ impl Compiled {
         &self.signature
     }
 
-    /// What runs it: [`Backend::Native`] or [`Backend::Interpreter`].
+    /// What runs it: never [`Backend::Auto`].
     #[must_use]
     pub fn backend(&self) -> Backend {
         self.engine.backend()
     }
 
-    /// Why it runs in the interpreter although native code was to be tried: the processor is too old, the
+    /// Why it is not native code although that was to be tried: the processor is too old or another one, the
     /// system denies executable memory, or the function is beyond what native code can do.
     #[must_use]
     pub fn refusal(&self) -> Option<&Diagnostic> {

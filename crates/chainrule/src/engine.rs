@@ -1,6 +1,7 @@
-//! What runs a kernel inside the process: native code, or the interpreter where there is none.
+//! What runs a kernel inside the process: native code, Cranelift's where the library is built with it, or the
+//! interpreter where there is neither.
 //!
-//! All that depends on the processor is in this file. Both engines share sizes and compute the same bits.
+//! All that depends on the processor is in this file. All engines share sizes and compute the same bits.
 
 use crate::{Error, Result};
 use chainrule_base::{Diagnostic, Kind};
@@ -11,11 +12,15 @@ use std::sync::Arc;
 /// What runs a function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Backend {
-    /// Native code where this machine has it, otherwise the interpreter.
+    /// Native code where this machine has it, otherwise Cranelift's where the library is built with it, otherwise the
+    /// interpreter.
     #[default]
     Auto,
     /// Machine code for 64-bit x86 with AVX2 and FMA, or AVX-512.
     Native,
+    /// Machine code by Cranelift, for aarch64 and others: one point at a time. The library must be built with its
+    /// feature `cranelift`.
+    Cranelift,
     /// The interpreter, which runs everywhere and needs no executable memory.
     Interpreter,
 }
@@ -83,6 +88,8 @@ pub struct CompileOptions {
     pub deny_executable: bool,
 }
 
+#[cfg(feature = "cranelift")]
+use chainrule_cranelift as cranelift;
 #[cfg(all(target_arch = "x86_64", unix))]
 use chainrule_native as native;
 
@@ -90,6 +97,8 @@ use chainrule_native as native;
 pub(crate) enum Engine {
     #[cfg(all(target_arch = "x86_64", unix))]
     Native(Box<native::Program>),
+    #[cfg(feature = "cranelift")]
+    Cranelift(Box<cranelift::Program>),
     Interpreter(chainrule_interpret::Program),
 }
 
@@ -98,8 +107,14 @@ pub(crate) enum Engine {
 pub(crate) enum Memory {
     #[cfg(all(target_arch = "x86_64", unix))]
     Native(native::Workspace),
+    #[cfg(feature = "cranelift")]
+    Cranelift(cranelift::Workspace),
     Interpreter(chainrule_interpret::Workspace),
 }
+
+/// What `Auto` tries, in turn, before the interpreter.
+const MACHINE_CODE: &[Backend] =
+    if cfg!(feature = "cranelift") { &[Backend::Native, Backend::Cranelift] } else { &[Backend::Native] };
 
 impl Engine {
     /// The engine, and why it is not native code, where that was to be.
@@ -110,15 +125,46 @@ impl Engine {
             let program = chainrule_interpret::Program::with_layout(kernel, Arc::clone(&layout)).map_err(fail)?;
             Ok((Self::Interpreter(program), why))
         };
-        if options.backend == Backend::Interpreter {
-            return interpreter(None);
+        let tried = match &options.backend {
+            Backend::Interpreter => return interpreter(None),
+            Backend::Auto => MACHINE_CODE,
+            one => std::slice::from_ref(one),
+        };
+        let mut refused: Option<Diagnostic> = None;
+        for backend in tried {
+            let made = match backend {
+                Backend::Cranelift => Self::cranelift(kernel, Arc::clone(&layout), options),
+                _ => Self::native(kernel, Arc::clone(&layout), options),
+            };
+            match made {
+                Ok(engine) => return Ok((engine, refused)),
+                // What the user did wrong stays wrong; a limitation, or a bug of ours, does not stop the work.
+                Err(why) if options.backend == Backend::Auto && why.kind != Kind::Error => {
+                    refused = Some(match refused {
+                        None => why,
+                        Some(first) => both(first, &why),
+                    });
+                }
+                Err(why) => return Err(fail(why)),
+            }
         }
-        match Self::native(kernel, Arc::clone(&layout), options) {
-            Ok(engine) => Ok((engine, None)),
-            // What the user did wrong stays wrong; a limitation, or a bug of ours, does not stop the work.
-            Err(why) if options.backend == Backend::Auto && why.kind != Kind::Error => interpreter(Some(why)),
-            Err(why) => Err(fail(why)),
-        }
+        interpreter(refused)
+    }
+
+    #[cfg(feature = "cranelift")]
+    fn cranelift(
+        kernel: &Arc<Kernel>,
+        layout: Arc<Layout>,
+        options: &CompileOptions,
+    ) -> std::result::Result<Self, Diagnostic> {
+        let options = cranelift::Options { deny_executable: options.deny_executable };
+        cranelift::Program::with_layout(kernel, layout, &options).map(|p| Self::Cranelift(Box::new(p)))
+    }
+
+    #[cfg(not(feature = "cranelift"))]
+    fn cranelift(_: &Arc<Kernel>, _: Arc<Layout>, _: &CompileOptions) -> std::result::Result<Self, Diagnostic> {
+        Err(Diagnostic::limitation("this build of Chainrule has no Cranelift")
+            .with_help("build it with the feature `cranelift`, or let `Backend::Auto` choose"))
     }
 
     #[cfg(all(target_arch = "x86_64", unix))]
@@ -146,6 +192,8 @@ impl Engine {
         match self {
             #[cfg(all(target_arch = "x86_64", unix))]
             Self::Native(_) => Backend::Native,
+            #[cfg(feature = "cranelift")]
+            Self::Cranelift(_) => Backend::Cranelift,
             Self::Interpreter(_) => Backend::Interpreter,
         }
     }
@@ -155,6 +203,8 @@ impl Engine {
         match self {
             #[cfg(all(target_arch = "x86_64", unix))]
             Self::Native(program) => Some(program.code()),
+            #[cfg(feature = "cranelift")]
+            Self::Cranelift(program) => Some(program.code()),
             Self::Interpreter(_) => None,
         }
     }
@@ -163,6 +213,8 @@ impl Engine {
         match self {
             #[cfg(all(target_arch = "x86_64", unix))]
             Self::Native(program) => program.bind_inputs(shapes, inputs),
+            #[cfg(feature = "cranelift")]
+            Self::Cranelift(program) => program.bind_inputs(shapes, inputs),
             Self::Interpreter(program) => program.bind_inputs(shapes, inputs),
         }
     }
@@ -171,6 +223,8 @@ impl Engine {
         match self {
             #[cfg(all(target_arch = "x86_64", unix))]
             Self::Native(program) => Memory::Native(native::Workspace::new(program, sizes)),
+            #[cfg(feature = "cranelift")]
+            Self::Cranelift(program) => Memory::Cranelift(cranelift::Workspace::new(program, sizes)),
             Self::Interpreter(program) => Memory::Interpreter(chainrule_interpret::Workspace::new(program, sizes)),
         }
     }
@@ -185,8 +239,10 @@ impl Engine {
         match (self, memory) {
             #[cfg(all(target_arch = "x86_64", unix))]
             (Self::Native(program), Memory::Native(memory)) => program.run(sizes, inputs, outputs, memory),
+            #[cfg(feature = "cranelift")]
+            (Self::Cranelift(program), Memory::Cranelift(memory)) => program.run(sizes, inputs, outputs, memory),
             (Self::Interpreter(program), Memory::Interpreter(memory)) => program.run(sizes, inputs, outputs, memory),
-            #[cfg(all(target_arch = "x86_64", unix))]
+            #[cfg(any(feature = "cranelift", all(target_arch = "x86_64", unix)))]
             _ => Err(of_another()),
         }
     }
@@ -240,6 +296,8 @@ impl Engine {
         match self {
             #[cfg(all(target_arch = "x86_64", unix))]
             Self::Native(program) => program.lanes_for(sizes),
+            #[cfg(feature = "cranelift")]
+            Self::Cranelift(_) => 1,
             Self::Interpreter(program) if program.runs_in_lanes(sizes) => chainrule_interpret::LANES,
             Self::Interpreter(_) => 1,
         }
@@ -250,6 +308,10 @@ impl Engine {
             #[cfg(all(target_arch = "x86_64", unix))]
             Self::Native(program) => {
                 BatchMemory::Native((0..threads).map(|_| native::Workspace::for_batch(program, sizes)).collect())
+            }
+            #[cfg(feature = "cranelift")]
+            Self::Cranelift(program) => {
+                BatchMemory::Cranelift((0..threads).map(|_| cranelift::Workspace::new(program, sizes)).collect())
             }
             Self::Interpreter(program) => {
                 let make = |_| chainrule_interpret::Workspace::for_batch(program, sizes);
@@ -269,12 +331,17 @@ impl Engine {
         match (self, memory) {
             #[cfg(all(target_arch = "x86_64", unix))]
             (Self::Native(program), BatchMemory::Native(all)) => program.run_batch(sizes, points, inputs, outputs, all),
+            #[cfg(feature = "cranelift")]
+            (Self::Cranelift(program), BatchMemory::Cranelift(all)) => match all.first_mut() {
+                Some(memory) => program.run_batch(sizes, points, inputs, outputs, memory),
+                None => Err(of_another()),
+            },
             // One thread: where there is no native code, time is no matter.
             (Self::Interpreter(program), BatchMemory::Interpreter(all)) => match all.first_mut() {
                 Some(memory) => program.run_batch(sizes, points, inputs, outputs, memory),
                 None => Err(of_another()),
             },
-            #[cfg(all(target_arch = "x86_64", unix))]
+            #[cfg(any(feature = "cranelift", all(target_arch = "x86_64", unix)))]
             _ => Err(of_another()),
         }
     }
@@ -340,6 +407,8 @@ impl BoundEngine<'_> {
 pub(crate) enum BatchMemory {
     #[cfg(all(target_arch = "x86_64", unix))]
     Native(Vec<native::Workspace>),
+    #[cfg(feature = "cranelift")]
+    Cranelift(Vec<cranelift::Workspace>),
     Interpreter(Vec<chainrule_interpret::Workspace>),
 }
 
@@ -348,9 +417,18 @@ impl BatchMemory {
         match self {
             #[cfg(all(target_arch = "x86_64", unix))]
             Self::Native(all) => all.len(),
+            #[cfg(feature = "cranelift")]
+            Self::Cranelift(all) => all.len(),
             Self::Interpreter(all) => all.len(),
         }
     }
+}
+
+/// The first reason, with that of the other engine.
+fn both(first: Diagnostic, second: &Diagnostic) -> Diagnostic {
+    let reasons: Vec<String> =
+        first.reason.iter().cloned().chain([format!("and Cranelift: {}", second.title)]).collect();
+    first.with_reason(reasons.join("; "))
 }
 
 fn of_another() -> RunError {

@@ -1,5 +1,5 @@
-//! Native code beside the interpreter: the same values, the same failures in the same words; what happens where
-//! there is no native code; batches.
+//! Machine code beside the interpreter: the same values, the same failures in the same words; what happens where
+//! there is no native code; batches. With the feature `cranelift`, of its code too.
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
@@ -21,6 +21,11 @@ fn has_native() -> bool {
         println!("skipped: this machine has no native code");
     }
     there
+}
+
+/// The engines of machine code in this build.
+fn machine_code() -> &'static [Backend] {
+    if cfg!(feature = "cranelift") { &[Backend::Native, Backend::Cranelift] } else { &[Backend::Native] }
 }
 
 fn ints(values: &[i64]) -> Value<f64> {
@@ -75,9 +80,11 @@ let counted = fun (x : [n]Double) -> ifold (fun (s, c) i -> if x[i] < 0 then (s,
     for (name, args, failure) in cases {
         let function = module.function(name).unwrap();
         let run = |backend| with(&function, backend).call(&args).map_err(|e| format!("{e} {e:?}"));
-        let (native, interpreted) = (run(Backend::Native), run(Backend::Interpreter));
-        assert_eq!(format!("{native:?}"), format!("{interpreted:?}"), "{name}");
-        match native {
+        let interpreted = run(Backend::Interpreter);
+        for backend in machine_code() {
+            assert_eq!(format!("{:?}", run(*backend)), format!("{interpreted:?}"), "{name} {backend:?}");
+        }
+        match interpreted {
             Ok(_) => assert_eq!(failure, "", "{name} does not fail"),
             Err(message) => assert!(!failure.is_empty() && message.contains(failure), "{name}: {message}"),
         }
@@ -95,7 +102,9 @@ fn without_executable_memory_the_interpreter_runs_and_says_why() {
     assert_eq!(auto.eval(&[&[1.0, 2.0]]).unwrap(), f.compile().unwrap().eval(&[&[1.0, 2.0]]).unwrap());
     if has_native() {
         assert_eq!(why.title, "this system denies executable memory");
-        assert!(f.compile_with(&CompileOptions { backend: Backend::Native, ..denied }).is_err());
+        for backend in machine_code() {
+            assert!(f.compile_with(&CompileOptions { backend: *backend, ..denied }).is_err());
+        }
         assert!(f.compile().unwrap().refusal().is_none());
     }
 }
@@ -107,11 +116,13 @@ fn panics_of_users_functions_go_on() {
     }
     let wary = UserFunction::new("wary", 1, |x| if x[0] < 0.0 { panic!("negative") } else { x[0] + 1.0 });
     let x = vars("x", 1);
-    let f = with(&Function::new("f", &x, &(wary.call(&[&x[0]]) * 2.0)).unwrap(), Backend::Native);
-    assert_eq!(f.eval(&[&[1.0]]).unwrap(), [[4.0]]);
-    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| f.eval(&[&[-1.0]]))).unwrap_err();
-    assert_eq!(caught.downcast_ref::<&str>(), Some(&"negative"));
-    assert_eq!(f.eval(&[&[2.0]]).unwrap(), [[6.0]], "it runs on");
+    for backend in machine_code() {
+        let f = with(&Function::new("f", &x, &(wary.call(&[&x[0]]) * 2.0)).unwrap(), *backend);
+        assert_eq!(f.eval(&[&[1.0]]).unwrap(), [[4.0]]);
+        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| f.eval(&[&[-1.0]]))).unwrap_err();
+        assert_eq!(caught.downcast_ref::<&str>(), Some(&"negative"));
+        assert_eq!(f.eval(&[&[2.0]]).unwrap(), [[6.0]], "it runs on");
+    }
 }
 
 #[test]
@@ -201,4 +212,25 @@ fn batches_that_do_not_fit_are_refused() {
     assert!(run(6, (2, 1), (2, 1)).unwrap_err().contains("too few"));
     assert!(run(5, (2, 1), (1, 1)).unwrap_err().contains("two of its elements at one place"));
     assert!(run(5, (usize::MAX, 1), (2, 1)).unwrap_err().contains("too few"));
+}
+
+#[test]
+fn cranelift_is_there_where_it_was_built_in() {
+    let x = vars("x", 2);
+    let f = Function::new("f", &x, &(x[0].sin() * &x[1])).unwrap();
+    let asked = f.compile_with(&CompileOptions { backend: Backend::Cranelift, ..CompileOptions::default() });
+    if !cfg!(feature = "cranelift") {
+        assert!(asked.unwrap_err().to_string().contains("this build of Chainrule has no Cranelift"));
+        return;
+    }
+    let cranelift = asked.unwrap();
+    assert_eq!(cranelift.backend(), Backend::Cranelift);
+    assert!(cranelift.refusal().is_none() && cranelift.code().is_some_and(|code| !code.is_empty()));
+    let point = [0.3, 7.0];
+    let expected = with(&f, Backend::Interpreter).eval(&[&point]).unwrap();
+    assert_eq!(cranelift.eval(&[&point]).unwrap(), expected);
+    let mut y = [0.0; 2];
+    let mut workspace = cranelift.workspace(&[&[2]]).unwrap();
+    cranelift.eval_batch(2, &[&[0.3, 7.0, 0.3, 7.0]], &mut [&mut y], &mut workspace).unwrap();
+    assert_eq!(y, [expected[0][0]; 2]);
 }

@@ -2,40 +2,17 @@
 
 mod support;
 
-use arbitrary::Unstructured;
+use chainrule_backend_tests::generate::{lower, random};
 use chainrule_backend_tests::{Array, Data, flatten, reals};
-use chainrule_base::Name;
+use chainrule_graph::Semantics;
 use chainrule_graph::generate::{Numbers, Options, Recipe, chain, layered};
-use chainrule_graph::{Graph, NodeId, Semantics};
 use chainrule_interpret::{LANES, Program};
 use chainrule_ir::{Value, bind_sizes, evaluate};
-use chainrule_kernel::{GraphPort, Kernel, lower_function, lower_graph};
+use chainrule_kernel::lower_function;
 use chainrule_ops::F64;
 use proptest::prelude::*;
-use proptest::test_runner::{RngSeed, TestCaseError, TestRunner};
 use std::cell::Cell;
 use support::{Order, run, run_batch};
-
-/// Runs `check` on random bytes; shrinks what fails.
-fn random(cases: u32, seed: u64, len: usize, check: impl Fn(&mut Unstructured<'_>) -> Result<(), TestCaseError>) {
-    let config = ProptestConfig {
-        cases,
-        rng_seed: RngSeed::Fixed(seed),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    };
-    let bytes = proptest::collection::vec(any::<u8>(), 0..len);
-    TestRunner::new(config)
-        .run(&bytes, |bytes| check(&mut Unstructured::new(&bytes)))
-        .unwrap_or_else(|e| panic!("{e}"));
-}
-
-fn lower(graph: &Graph, roots: &[NodeId]) -> Kernel {
-    let inputs: Vec<NodeId> = graph.inputs().iter().map(|(_, id)| *id).collect();
-    let port =
-        |name: &str, nodes: Vec<NodeId>| GraphPort { name: Name::new(name), shape: vec![nodes.len() as i64], nodes };
-    lower_graph("random", graph, &[port("x", inputs)], &[port("y", roots.to_vec())]).expect("ports that fit the graph")
-}
 
 /// Points near `point`, enough for whole blocks of lanes and a tail.
 fn around(point: &[f64]) -> Vec<Vec<Array>> {

@@ -2,41 +2,20 @@
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 use arbitrary::Unstructured;
+use chainrule_backend_tests::generate::{lower, random};
 use chainrule_base::{FileId, Id, Name, Poly, Span};
 use chainrule_graph::generate::{Numbers, Options as GraphOptions, Recipe, layered};
 use chainrule_graph::{Graph, NodeId, Semantics};
 use chainrule_ir::generate;
 use chainrule_kernel::bytes::{self, Content, frame, from_bytes, to_bytes};
-use chainrule_kernel::{
-    Condition, External, ExternalFn, GraphPort, Instr, Kernel, Stmt, contract, lower_function, lower_graph, verify,
-};
+use chainrule_kernel::{Condition, External, ExternalFn, Instr, Kernel, Stmt, contract, lower_function, verify};
 use proptest::prelude::*;
-use proptest::test_runner::{RngSeed, TestCaseError, TestRunner};
+use proptest::test_runner::TestCaseError;
 use std::cell::Cell;
 use std::sync::Arc;
 
 fn none(_: &str, _: usize) -> Option<ExternalFn> {
     None
-}
-
-/// Runs `check` on random bytes; shrinks what fails.
-fn random(cases: u32, seed: u64, len: usize, check: impl Fn(&mut Unstructured<'_>) -> Result<(), TestCaseError>) {
-    let config = ProptestConfig {
-        cases,
-        rng_seed: RngSeed::Fixed(seed),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    };
-    TestRunner::new(config)
-        .run(&proptest::collection::vec(any::<u8>(), 0..len), |bytes| check(&mut Unstructured::new(&bytes)))
-        .unwrap_or_else(|e| panic!("{e}"));
-}
-
-fn lower(graph: &Graph, roots: &[NodeId]) -> Kernel {
-    let inputs: Vec<NodeId> = graph.inputs().iter().map(|(_, id)| *id).collect();
-    let port =
-        |name: &str, nodes: Vec<NodeId>| GraphPort { name: Name::new(name), shape: vec![nodes.len() as i64], nodes };
-    lower_graph("random", graph, &[port("x", inputs)], &[port("y", roots.to_vec())]).unwrap()
 }
 
 fn random_graph(u: &mut Unstructured<'_>, numbers: Numbers) -> Option<Kernel> {

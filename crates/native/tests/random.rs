@@ -3,8 +3,7 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
-use arbitrary::Unstructured;
-use chainrule_backend_tests::generate::lower;
+use chainrule_backend_tests::generate::{lower, random};
 use chainrule_backend_tests::{Array, Data, flatten, reals};
 use chainrule_graph::Semantics;
 use chainrule_graph::generate::{Numbers, Options as GraphOptions, Recipe, chain, layered};
@@ -14,23 +13,9 @@ use chainrule_kernel::{Kernel, contract, lower_function};
 use chainrule_native::{Level, Options, Program, Workspace};
 use chainrule_runtime::{RunError, Slice, SliceMut, Strided, StridedMut};
 use proptest::prelude::*;
-use proptest::test_runner::{RngSeed, TestCaseError, TestRunner};
+use proptest::test_runner::TestCaseError;
 use std::cell::Cell;
 use std::sync::Arc;
-
-/// Runs `check` on random bytes; shrinks what fails.
-fn random(cases: u32, seed: u64, len: usize, check: impl Fn(&mut Unstructured<'_>) -> Result<(), TestCaseError>) {
-    let config = ProptestConfig {
-        cases,
-        rng_seed: RngSeed::Fixed(seed),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    };
-    let bytes = proptest::collection::vec(any::<u8>(), 0..len);
-    TestRunner::new(config)
-        .run(&bytes, |bytes| check(&mut Unstructured::new(&bytes)))
-        .unwrap_or_else(|e| panic!("{e}"));
-}
 
 /// The program at each level that this machine has.
 fn programs(kernel: &Kernel) -> Vec<Program> {

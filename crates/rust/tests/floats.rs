@@ -6,6 +6,7 @@
 mod support;
 
 use chainrule_backend_tests::c::{self, FLAGS, Files, compiler};
+use chainrule_backend_tests::case::named;
 use chainrule_backend_tests::exact::replace;
 use chainrule_backend_tests::generate::{array_functions, functions, graphs, lower};
 use chainrule_backend_tests::rust::has_clippy;
@@ -13,20 +14,15 @@ use chainrule_backend_tests::{Case, Data, Outcome, exact, interpret, is_inexact,
 use chainrule_base::Arena;
 use chainrule_graph::Semantics;
 use chainrule_graph::generate::{self, Numbers};
-use chainrule_kernel::{Instr, Kernel, Reg, Stmt};
+use chainrule_kernel::{Instr, Reg, Stmt};
 use chainrule_ops::{F64, Op, partial};
 use chainrule_rust::{Library, Options, Precision};
 use std::cell::Cell;
 use support::run_rust;
 
 fn run_c(cc: &str, cases: &[Case]) -> Vec<Outcome> {
-    let named: Vec<Kernel> = cases
-        .iter()
-        .enumerate()
-        .map(|(i, case)| Kernel { name: format!("k{i}").into(), ..case.kernel.clone() })
-        .collect();
     let options = chainrule_c::Options { precision: Precision::Single, ..chainrule_c::Options::default() };
-    let source = chainrule_c::emit_many("kernels", &named.iter().collect::<Vec<_>>(), &options).unwrap();
+    let source = chainrule_c::emit_many("kernels", &named(cases).iter().collect::<Vec<_>>(), &options).unwrap();
     for text in [&source.header, &source.source] {
         assert!(!text.contains("double"), "{text}");
     }

@@ -4,107 +4,20 @@
 
 mod support;
 
+use chainrule_backend_tests::generate::lower;
+use chainrule_backend_tests::kernels::{
+    INTEGERS, awkward_names, doubled, halving, integer_operator, integer_operators, integer_points, operators,
+    picked_sums, port, rotation,
+};
 use chainrule_backend_tests::rust::{self, has_clippy};
 use chainrule_backend_tests::{Array, Case, Data, int, interpret, real, reals};
 use chainrule_base::{Arena, Name, Poly};
-use chainrule_graph::{Graph, NodeId, Semantics, generate};
-use chainrule_ir::{Builder, Requirement, Size, Type};
-use chainrule_kernel::{
-    Buffer, Class, External, GraphPort, Instr, Kernel, Place, Port, Reg, Stmt, lower_function, lower_graph,
-};
-use chainrule_ops::{Op, ROWS};
+use chainrule_graph::{Graph, Semantics, generate};
+use chainrule_kernel::{External, GraphPort, Instr, Kernel, Stmt, lower_graph};
+use chainrule_ops::Op;
 use chainrule_rust::{Fma, Library, Module, Options, Precision, emit, emit_many};
 use std::fmt::Write;
 use support::{file, run_rust};
-
-fn port(name: &str, shape: &[i64], nodes: &[NodeId]) -> GraphPort {
-    GraphPort { name: name.into(), shape: shape.to_vec(), nodes: nodes.to_vec() }
-}
-
-/// A rotation of a point by an angle, and its derivative by the angle.
-fn rotation() -> [Kernel; 2] {
-    let mut g = Graph::new(Semantics::Strict);
-    let (angle, x, y) = (g.input("angle"), g.input("x"), g.input("y"));
-    let (s, c) = (g.raw(Op::Sin, &[angle]), g.raw(Op::Cos, &[angle]));
-    let mut times = |a, b| g.raw(Op::Mul, &[a, b]);
-    let (cx, sy, sx, cy) = (times(c, x), times(s, y), times(s, x), times(c, y));
-    let half = g.constant(0.5);
-    let (u, v, sum) = (g.raw(Op::Sub, &[cx, sy]), g.raw(Op::Add, &[sx, cy]), g.raw(Op::Mul, &[half, sx]));
-    let du = g.raw(Op::Neg, &[v]);
-    let inputs = [port("camera.angle", &[], &[angle]), port("p", &[2], &[x, y])];
-    let value = lower_graph("rotation", &g, &inputs, &[port("q", &[2], &[u, v]), port("half", &[], &[sum])]).unwrap();
-    let jacobian = lower_graph("rotation_jacobian", &g, &inputs, &[port("jac", &[2, 1], &[du, u])]).unwrap();
-    [value, jacobian]
-}
-
-/// Running sums of the rows of a matrix, picked by indices; with a condition and workspace.
-fn picked_sums() -> Kernel {
-    let mut b = Builder::new("picked_sums");
-    let (n, m) = (Size::var(b.size_param("n")), Size::var(b.size_param("m")));
-    let a = b.param("A", Type::array(n.clone(), Type::array(m.clone(), Type::Double)));
-    let picks = b.param("picks", Type::array(n.clone(), Type::Int));
-    let size = n.sub(&Size::constant(1));
-    b.require(Requirement { size, exactly_zero: false, message: "`A` needs a row".to_owned(), span: None });
-    let rows = b.build(n.clone(), |b, i| {
-        b.sum(m.clone(), |b, j| {
-            let row = b.get_proved(a, i);
-            b.get_proved(row, j)
-        })
-    });
-    let result = b.build(n, |b, i| {
-        let pick = b.get_proved(picks, i);
-        let (sum, root) = (b.get(rows, pick), b.get_proved(rows, i));
-        b.op(Op::Mul, &[sum, root])
-    });
-    lower_function(&b.finish(result)).unwrap()
-}
-
-/// Sizes and arguments by the names that emitted code could use itself.
-fn awkward_names() -> Kernel {
-    let mut b = Builder::new("awkward");
-    let (n, m) = (Size::var(b.size_param("total")), Size::var(b.size_param("len")));
-    let a = b.param("a", Type::array(n.clone(), Type::array(m.clone(), Type::Double)));
-    let code = b.param("code", Type::array(m.clone(), Type::Double));
-    b.param("term", Type::Double);
-    let columns = b.build(m.clone(), |b, j| {
-        b.sum(n.clone(), |b, i| {
-            let row = b.get_proved(a, i);
-            b.get_proved(row, j)
-        })
-    });
-    let p = b.build(m, |b, j| {
-        let (sum, root) = (b.get_proved(columns, j), b.get_proved(code, j));
-        b.op(Op::Mul, &[sum, root])
-    });
-    lower_function(&b.finish(p)).unwrap()
-}
-
-/// Halves until it is below 1, at most 5 times.
-fn halving() -> Kernel {
-    let mut b = Builder::new("halving");
-    let x = b.param("x", Type::Double);
-    let y = b.while_(
-        Size::constant(5),
-        x,
-        |b, x| {
-            let one = b.real(1.0);
-            b.op(Op::Le, &[one, x])
-        },
-        |b, x| {
-            let half = b.real(0.5);
-            b.op(Op::Mul, &[x, half])
-        },
-    );
-    lower_function(&b.finish(y)).unwrap()
-}
-
-/// Twice an integer.
-fn doubled() -> Kernel {
-    let mut b = Builder::new("doubled");
-    let k = b.param("k", Type::Int);
-    let y = b.op(Op::Add, &[k, k]);
-    lower_function(&b.finish(y)).unwrap()
-}
 
 #[test]
 fn a_function_and_its_derivative_share_a_module() {
@@ -122,148 +35,50 @@ fn arrays_come_with_sizes_and_workspace() {
 #[test]
 fn the_same_kernel_gives_the_same_bytes() {
     let (graph, roots) = generate::layered(Semantics::Strict, 3000, 5, 10, 3);
-    let kernel = lower_all(&graph, &roots);
+    let kernel = lower(&graph, &roots);
     let options = Options { chunk: 100, ..Options::default() };
-    assert_eq!(emit(&kernel, &options), emit(&lower_all(&graph, &roots), &options));
-}
-
-fn lower_all(graph: &Graph, roots: &[NodeId]) -> Kernel {
-    chainrule_backend_tests::generate::lower(graph, roots)
+    assert_eq!(emit(&kernel, &options), emit(&lower(&graph, &roots), &options));
 }
 
 /// Each operator alone, at points in its domain and at special numbers, bit for bit.
 #[test]
 fn operators_have_the_values_of_their_rows() {
-    const NUMBERS: [f64; 18] = [
-        0.0,
-        -0.0,
-        1.0,
-        -1.0,
-        0.5,
-        -0.75,
-        2.0,
-        3.5,
-        -2.5,
-        10.25,
-        1e-9,
-        700.0,
-        1e6,
-        1e300,
-        -1e300,
-        5e-324,
-        f64::INFINITY,
-        f64::NAN,
-    ];
     if !has_clippy() {
         return;
     }
-    let mut cases = Vec::new();
-    for row in ROWS {
-        let mut points: Vec<Vec<f64>> = vec![vec![]];
-        for _ in row.args {
-            points = points.iter().flat_map(|p| NUMBERS.map(|x| [p.as_slice(), &[x]].concat())).collect();
-        }
-        if points.len() > 100 {
-            points = points.into_iter().step_by(7).take(400).collect();
-        }
-        let mut g = Graph::new(Semantics::Strict);
-        let (mut inputs, mut roots) = (Vec::new(), Vec::new());
-        for _ in &points {
-            let args: Vec<NodeId> = row.args.iter().map(|_| g.input("x")).collect();
-            roots.push(g.raw(row.op, &args));
-            inputs.extend(args);
-        }
-        let kernel = Kernel { name: row.name.into(), ..lower_all(&g, &roots) };
-        cases.push(Case { kernel, inputs: vec![reals(&points.concat())] });
-    }
+    let cases: Vec<Case> = operators(400).into_iter().map(|operator| operator.case).collect();
     let found = run_rust(&cases, &Options { library: Library::Own(Fma::Standard), ..Options::default() });
     for (case, found) in cases.iter().zip(&found) {
         assert_eq!(found, &interpret(case).unwrap(), "{}", case.kernel.name);
     }
 }
 
-/// A kernel of one integer operator.
-fn int_kernel(op: Op) -> Kernel {
-    let (mut regs, mut buffers) = (Arena::new(), Arena::new());
-    let one = Poly::constant(1);
-    let mut inputs = Vec::new();
-    let mut code = Vec::new();
-    let mut args: Vec<Reg> = Vec::new();
-    for k in 0..op.arity() {
-        let buffer = buffers.push(Buffer { class: Class::Int, len: one.clone(), place: Place::Input(k) });
-        inputs.push(Port { name: format!("a{k}").into(), shape: vec![], buffer });
-        let dst = regs.push(Class::Int);
-        code.push(Instr::Load { dst, buffer, at: Poly::zero() });
-        args.push(dst);
-    }
-    let buffer = buffers.push(Buffer { class: Class::Int, len: one, place: Place::Output(0) });
-    let dst = regs.push(Class::Int);
-    let all = [args[0], *args.get(1).unwrap_or(&args[0]), *args.get(2).unwrap_or(&args[0])];
-    code.push(Instr::IntOp { dst, op, args: all, failure: 0 });
-    code.push(Instr::Store { buffer, at: Poly::zero(), value: dst });
-    Kernel {
-        name: format!("op_{}", op.name()).into(),
-        regs,
-        sizes: vec![],
-        inputs,
-        outputs: vec![Port { name: "y".into(), shape: vec![], buffer }],
-        buffers,
-        requires: vec![],
-        workspace_reals: Poly::zero(),
-        workspace_ints: Poly::zero(),
-        externals: vec![],
-        failures: vec![("no integer".to_owned(), None)],
-        body: vec![Stmt::Straight(code)],
-    }
-}
-
 #[test]
 fn integer_operators_fail_exactly_where_their_rows_do() {
-    const NUMBERS: [i64; 17] = [
-        i64::MIN,
-        i64::MIN + 1,
-        -(1 << 32),
-        -3_037_000_500,
-        -3,
-        -2,
-        -1,
-        0,
-        1,
-        2,
-        3,
-        2_147_483_648,
-        3_037_000_500,
-        1 << 32,
-        i64::MAX / 2,
-        i64::MAX - 1,
-        i64::MAX,
-    ];
     if !has_clippy() {
         return;
     }
-    let ops: Vec<Op> = Op::all().filter(|op| op.row().int.is_some()).collect();
-    let kernels: Vec<Kernel> = ops.iter().map(|op| int_kernel(*op)).collect();
+    let ops = integer_operators();
+    let kernels: Vec<Kernel> = ops.iter().map(|op| integer_operator(*op)).collect();
     let module = emit_many("ints", &kernels.iter().collect::<Vec<_>>(), &Options::default()).unwrap();
-    let list = NUMBERS.map(|x| x.to_string()).join(", ");
+    let list = INTEGERS.map(|x| x.to_string()).join(", ");
     let mut main = format!("mod kernels;\n\nfn main() {{\n    let x: &[i64] = &[{list}];\n    let mut y = 0;\n");
     for (op, name) in ops.iter().zip(&module.functions) {
-        let (second, call) = if op.arity() == 1 { (1, "x[i]") } else { (NUMBERS.len(), "x[i], x[j]") };
+        let (second, call) = if op.arity() == 1 { (1, "x[i]") } else { (INTEGERS.len(), "x[i], x[j]") };
         let _ = writeln!(
             main,
             "    for i in 0..{} {{\n        for j in 0..{second} {{\n            let _ = j;\n            match kernels::{name}({call}, &mut y) {{\n                Ok(()) => println!(\"{{y}}\"),\n                Err(failure) => println!(\"{{failure}}\"),\n            }}\n        }}\n    }}",
-            NUMBERS.len()
+            INTEGERS.len()
         );
     }
     main.push_str("}\n");
     let output = run_main(&module, &main);
     let mut lines = output.lines();
     for op in &ops {
-        for a in NUMBERS {
-            for b in if op.arity() == 1 { vec![0] } else { NUMBERS.to_vec() } {
-                let value = op.row().int.unwrap()(&[a, b][..op.arity()]);
-                let expected = value.map_or_else(|| "no integer".to_owned(), |v| v.to_string());
-                assert_eq!(lines.next(), Some(expected.as_str()), "{} {a} {b}", op.name());
-            }
+        for point in integer_points(*op) {
+            let value = op.row().int.unwrap()(&point);
+            let expected = value.map_or_else(|| "no integer".to_owned(), |v| v.to_string());
+            assert_eq!(lines.next(), Some(expected.as_str()), "{} {point:?}", op.name());
         }
     }
     assert_eq!(lines.next(), None);
@@ -292,7 +107,8 @@ fn failures_say_why() {
     let endless = Case { inputs: vec![real(1e9)], ..halving.clone() };
     let double = Case { kernel: doubled(), inputs: vec![int(21)] };
     let huge = Case { inputs: vec![int(i64::MAX / 2 + 1)], ..double.clone() };
-    let awkward = Case { kernel: awkward_names(), inputs: vec![matrix(2, 3), reals(&[1.0, 2.0, 3.0]), real(0.0)] };
+    let awkward =
+        Case { kernel: awkward_names().kernel, inputs: vec![matrix(2, 3), reals(&[1.0, 2.0, 3.0]), real(0.0)] };
     let cases = [good, bad, negative, halving, endless, double, huge, awkward];
     let found = run_rust(&cases, &Options::default());
     for (case, found) in cases.iter().zip(&found) {
@@ -455,7 +271,7 @@ fn malformed_kernels_are_bugs_not_panics() {
 #[test]
 fn a_million_operations_are_cut_into_functions_of_two_thousand() {
     let (graph, roots) = generate::layered(Semantics::Strict, 1_000_000, 5, 10, 1);
-    let text = emit(&lower_all(&graph, &roots), &Options::default()).unwrap().text;
+    let text = emit(&lower(&graph, &roots), &Options::default()).unwrap().text;
     let mut longest = 0;
     let mut length = 0;
     for line in text.lines() {
@@ -473,7 +289,7 @@ fn long_code_computes_the_same_in_pieces() {
         return;
     }
     let (graph, roots) = generate::layered(Semantics::Strict, 10_000, 5, 10, 1);
-    let kernel = chainrule_backend_tests::exact(&lower_all(&graph, &roots));
+    let kernel = chainrule_backend_tests::exact(&lower(&graph, &roots));
     let case = Case { kernel, inputs: vec![reals(&[0.1, -0.2, 0.3, 0.4, 1.0])] };
     let found = run_rust(std::slice::from_ref(&case), &Options::default());
     assert_eq!(found, [interpret(&case).unwrap()]);
@@ -485,7 +301,7 @@ fn long_code_computes_the_same_in_pieces() {
 fn compile_time_grows_linearly() {
     for n in [12_500, 25_000, 50_000, 100_000] {
         let (graph, roots) = generate::layered(Semantics::Strict, n, 5, 10, 1);
-        let module = emit(&lower_all(&graph, &roots), &Options::default()).unwrap();
+        let module = emit(&lower(&graph, &roots), &Options::default()).unwrap();
         let dir = tempfile::tempdir().unwrap();
         let main = format!(
             "mod kernels;\n\nfn main() {{\n    let mut y = vec![0.0; {}];\n    let mut work = vec![0.0; kernels::random_work_len()];\n    \

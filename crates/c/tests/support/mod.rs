@@ -3,9 +3,9 @@
 #![allow(dead_code)] // no test uses all of it
 
 use chainrule_backend_tests::c::{self, Files};
+use chainrule_backend_tests::case::named;
 use chainrule_backend_tests::{Case, Outcome};
 use chainrule_c::{Options, Precision, Source, emit_many};
-use chainrule_kernel::Kernel;
 
 /// A source as files.
 pub fn files(source: &Source) -> Files<'_> {
@@ -15,12 +15,7 @@ pub fn files(source: &Source) -> Files<'_> {
 
 /// Compiles all kernels as one program, runs it, and gives each kernel's results or message.
 pub fn run_c(cc: &str, flags: &[&str], cases: &[Case], options: &Options) -> Vec<Outcome> {
-    let named: Vec<Kernel> = cases
-        .iter()
-        .enumerate()
-        .map(|(i, case)| Kernel { name: format!("k{i}").into(), ..case.kernel.clone() })
-        .collect();
-    let source = emit_many("kernels", &named.iter().collect::<Vec<_>>(), options).unwrap();
+    let source = emit_many("kernels", &named(cases).iter().collect::<Vec<_>>(), options).unwrap();
     let number = if options.precision == Precision::Single { "float" } else { "double" };
     c::run(cc, flags, cases, &Files { number, ..files(&source) })
 }

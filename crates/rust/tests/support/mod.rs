@@ -2,9 +2,9 @@
 
 #![allow(dead_code)] // no test uses all of it
 
+use chainrule_backend_tests::case::named;
 use chainrule_backend_tests::rust::{self, File};
 use chainrule_backend_tests::{Case, Outcome};
-use chainrule_kernel::Kernel;
 use chainrule_rust::{Module, Options, Precision, emit_many};
 
 /// A module as a file.
@@ -16,12 +16,7 @@ pub fn file<'a>(module: &'a Module, options: &Options) -> File<'a> {
 
 /// All kernels in one module, `k0`, `k1`, ...
 pub fn module(cases: &[Case], options: &Options) -> Module {
-    let named: Vec<Kernel> = cases
-        .iter()
-        .enumerate()
-        .map(|(i, case)| Kernel { name: format!("k{i}").into(), ..case.kernel.clone() })
-        .collect();
-    emit_many("kernels", &named.iter().collect::<Vec<_>>(), options).unwrap()
+    emit_many("kernels", &named(cases).iter().collect::<Vec<_>>(), options).unwrap()
 }
 
 /// Lints and compiles all kernels as one program, runs it, and gives each kernel's results or message.

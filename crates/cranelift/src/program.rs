@@ -1,0 +1,324 @@
+//! A kernel that is ready to run, and its memory.
+
+use crate::code::{Code, denied};
+use crate::frame::Frame;
+use crate::lower::{Lowered, Site};
+use crate::support::Calls;
+use chainrule_base::{Diagnostic, Id};
+use chainrule_kernel::{Class, Kernel, Place, verify};
+use chainrule_runtime::{Layout, Reason, RunError, Sizes, Slice, SliceMut, Strided, StridedMut, scalar};
+use std::sync::Arc;
+
+/// How to compile.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Options {
+    /// For tests: do as if the system had denied executable memory.
+    pub deny_executable: bool,
+}
+
+/// A kernel as machine code of Cranelift. It is `Send` and `Sync`: threads share one, each with its own
+/// [`Workspace`]. The code is freed with it.
+///
+/// ```
+/// use chainrule_base::{Arena, Name, Poly};
+/// use chainrule_cranelift::{Options, Program, Workspace};
+/// use chainrule_kernel::{Buffer, Class, Instr, Kernel, Place, Port, Stmt};
+/// use chainrule_ops::Op;
+/// use chainrule_runtime::{Slice, SliceMut};
+///
+/// let (mut regs, mut buffers) = (Arena::new(), Arena::new());
+/// let (x, y) = (regs.push(Class::Real), regs.push(Class::Real));
+/// let one = Poly::constant(1);
+/// let a = buffers.push(Buffer { class: Class::Real, len: one.clone(), place: Place::Input(0) });
+/// let b = buffers.push(Buffer { class: Class::Real, len: one, place: Place::Output(0) });
+/// let port = |name, buffer| Port { name: Name::new(name), shape: vec![], buffer };
+/// let square = Kernel {
+///     name: Name::new("square"), regs, sizes: vec![], inputs: vec![port("x", a)], outputs: vec![port("y", b)],
+///     buffers, requires: vec![], workspace_reals: Poly::zero(), workspace_ints: Poly::zero(),
+///     externals: vec![], failures: vec![],
+///     body: vec![Stmt::Straight(vec![
+///         Instr::Load { dst: x, buffer: a, at: Poly::zero() },
+///         Instr::Op { dst: y, op: Op::Mul, args: [x, x, x] },
+///         Instr::Store { buffer: b, at: Poly::zero(), value: y },
+///     ])],
+/// };
+/// let Ok(program) = Program::new(&square, &Options::default()) else {
+///     return; // Cranelift does not know this processor, or the system denies executable memory.
+/// };
+/// let sizes = program.bind(&[&[]], &[]).unwrap();
+/// let mut workspace = Workspace::new(&program, &sizes);
+/// let mut y = [0.0];
+/// program.run(&sizes, &[Slice::Real(&[3.0])], &mut [SliceMut::Real(&mut y)], &mut workspace).unwrap();
+/// assert_eq!(y, [9.0]);
+/// ```
+#[derive(Debug)]
+pub struct Program {
+    layout: Arc<Layout>,
+    code: Code,
+    frame: Frame,
+    sites: Vec<Site>,
+}
+
+/// The memory of one running program. Make one a thread, and use it again.
+pub struct Workspace {
+    /// Of the program that it was made for.
+    layout: Arc<Layout>,
+    frame: Vec<u64>,
+    reals: Vec<f64>,
+    ints: Vec<i64>,
+    calls: Box<Calls>,
+}
+
+impl std::fmt::Debug for Workspace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let lengths = (self.frame.len(), self.reals.len(), self.ints.len());
+        f.debug_struct("Workspace").field("frame, reals, ints", &lengths).finish_non_exhaustive()
+    }
+}
+
+impl Workspace {
+    /// A workspace for these sizes.
+    #[must_use]
+    pub fn new(program: &Program, sizes: &Sizes) -> Self {
+        let (reals, ints) = sizes.workspace_len();
+        Self {
+            layout: Arc::clone(&program.layout),
+            frame: vec![0; program.frame.len],
+            reals: vec![0.0; reals],
+            ints: vec![0; ints],
+            calls: Box::new(Calls::new(&program.layout.kernel().externals)),
+        }
+    }
+}
+
+impl Program {
+    /// Compiles `kernel`: some microseconds an operation, most of them in Cranelift.
+    ///
+    /// # Errors
+    /// A processor that Cranelift does not know; a kernel too large for it; executable memory that the system denies;
+    /// a user's function that cannot be called inside the process; a kernel that breaks its rules.
+    pub fn new(kernel: &Kernel, options: &Options) -> Result<Self, Diagnostic> {
+        Self::with_layout(kernel, Layout::new(kernel), options)
+    }
+
+    /// The same with a layout of this kernel that was made before, so that sizes fit all that share it.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_layout(kernel: &Kernel, layout: Arc<Layout>, options: &Options) -> Result<Self, Diagnostic> {
+        layout.check_externals()?;
+        verify(kernel).map_err(|faults| {
+            let reason = faults.first().map_or_else(String::new, ToString::to_string);
+            Diagnostic::bug(format!("kernel `{}` breaks its rules", kernel.name)).with_reason(reason)
+        })?;
+        if options.deny_executable {
+            return Err(denied("denied by the policy of the caller"));
+        }
+        let (code, Lowered { frame, sites }) = Code::new(kernel)?;
+        Ok(Self { layout, code, frame, sites })
+    }
+
+    /// The kernel's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.layout.kernel().name
+    }
+
+    /// The machine code.
+    #[must_use]
+    pub fn code(&self) -> &[u8] {
+        self.code.bytes()
+    }
+
+    /// See [`Layout::bind`].
+    ///
+    /// # Errors
+    /// Shapes that do not fit.
+    pub fn bind(&self, shapes: &[&[usize]], values: &[(usize, i64)]) -> Result<Sizes, RunError> {
+        self.layout.bind(shapes, |input| values.iter().find(|(i, _)| *i == input).map(|(_, v)| *v))
+    }
+
+    /// The same with the values of integer scalars taken from the inputs themselves.
+    ///
+    /// # Errors
+    /// As [`bind`](Self::bind).
+    pub fn bind_inputs(&self, shapes: &[&[usize]], inputs: &[Slice<'_>]) -> Result<Sizes, RunError> {
+        self.layout.bind(shapes, |input| scalar(inputs, input))
+    }
+
+    /// Runs one point. Nothing is allocated, unless it fails.
+    ///
+    /// # Errors
+    /// Arguments or a workspace that do not fit `sizes` (then nothing was written), or a check of the
+    /// program that failed while it ran (then the outputs hold nothing defined).
+    ///
+    /// # Panics
+    /// When a user's function does: its panic goes on.
+    pub fn run(
+        &self,
+        sizes: &Sizes,
+        inputs: &[Slice<'_>],
+        outputs: &mut [SliceMut<'_>],
+        workspace: &mut Workspace,
+    ) -> Result<(), RunError> {
+        self.check_made_here(sizes, workspace)?;
+        self.layout.check_point(sizes, inputs, outputs)?;
+        let Workspace { frame, reals, ints, calls, .. } = workspace;
+        let buffers = self.layout.kernel().buffers.as_slice();
+        for (i, (buffer, (offset, len))) in buffers.iter().zip(sizes.buffers()).enumerate() {
+            let pointer = match &buffer.place {
+                Place::Input(i) => match inputs[*i] {
+                    Slice::Real(data) => data.as_ptr() as u64,
+                    Slice::Int(data) => data.as_ptr() as u64,
+                },
+                Place::Output(i) => match &mut outputs[*i] {
+                    SliceMut::Real(data) => data.as_mut_ptr() as u64,
+                    SliceMut::Int(data) => data.as_mut_ptr() as u64,
+                },
+                Place::Workspace(_) if *len == 0 => std::ptr::NonNull::<u64>::dangling().as_ptr() as u64,
+                // In the workspace, as `check_made_here` and the layout's plan have seen.
+                Place::Workspace(_) => match buffer.class {
+                    Class::Real => reals[*offset..].as_mut_ptr() as u64,
+                    Class::Int => ints[*offset..].as_mut_ptr() as u64,
+                },
+            };
+            let b = Id::new(i);
+            frame[self.frame.pointer(b)] = pointer;
+            frame[self.frame.length(b)] = *len as u64;
+        }
+        for (i, value) in sizes.values().iter().enumerate() {
+            frame[self.frame.size(i)] = *value as u64;
+        }
+        frame[Frame::CALLS] = std::ptr::from_mut(&mut **calls) as u64;
+        // SAFETY: the frame has as many words as the code asks for, and all buffers lie where it says, as long as the
+        // borrows of the arguments and the workspace last. Inputs are only read: the verifier has seen to that.
+        let failed = unsafe { self.code.run(frame.as_mut_ptr()) };
+        if failed == 0 { Ok(()) } else { Err(self.failed(failed, frame, calls)) }
+    }
+
+    /// Runs points `0..n_points`, one after the other; the results are bit for bit those of [`run`](Self::run).
+    ///
+    /// # Errors
+    /// As [`run`](Self::run), for the first point that fails; further, outputs of two points or elements at
+    /// one place, and an integer scalar that is a size and differs from point to point.
+    ///
+    /// # Panics
+    /// When a user's function does: its panic goes on.
+    pub fn run_batch(
+        &self,
+        sizes: &Sizes,
+        n_points: usize,
+        inputs: &[Strided<'_>],
+        outputs: &mut [StridedMut<'_>],
+        workspace: &mut Workspace,
+    ) -> Result<(), RunError> {
+        self.check_made_here(sizes, workspace)?;
+        self.layout.check_batch(sizes, n_points, inputs, outputs)?;
+        let mut from: Vec<Packed> =
+            inputs.iter().enumerate().map(|(i, x)| Packed::new(x.data.class(), sizes.input_len(i))).collect();
+        let mut to: Vec<Packed> = (outputs.iter().enumerate())
+            .map(|(i, y)| Packed::new(y.data.as_slice().class(), sizes.output_len(i)))
+            .collect();
+        for p in 0..n_points {
+            for (one, all) in from.iter_mut().zip(inputs) {
+                one.read(all, p);
+            }
+            let ins: Vec<Slice<'_>> = from.iter().map(Packed::slice).collect();
+            let mut outs: Vec<SliceMut<'_>> = to.iter_mut().map(Packed::slice_mut).collect();
+            self.run(sizes, &ins, &mut outs, workspace).map_err(|e| e.at_point(p))?;
+            drop(outs);
+            for (one, all) in to.iter().zip(outputs.iter_mut()) {
+                one.write(all, p);
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn failed(&self, failed: u64, frame: &[u64], calls: &mut Calls) -> RunError {
+        let number = |i: usize| frame[Frame::NUMBERS + i] as i64;
+        let site = usize::try_from(failed).ok().and_then(|f| self.sites.get(f.wrapping_sub(1)));
+        match site {
+            Some(Site::Index { failure }) => {
+                self.layout.failure(*failure, &Reason::Index { index: number(0), len: number(1) })
+            }
+            Some(Site::Limit { failure }) => self.layout.failure(*failure, &Reason::Limit(number(0))),
+            Some(Site::NoResult { failure, op }) => {
+                let args = [number(0), number(1), number(2)];
+                self.layout.failure(*failure, &Reason::NoResult(*op, &args[..op.arity()]))
+            }
+            Some(Site::Overflow) => RunError::overflow(),
+            Some(Site::Panic) => match calls.panic.take() {
+                Some(panic) => std::panic::resume_unwind(panic),
+                None => RunError::Bug(format!("kernel `{}` calls a function that is not there", self.name())),
+            },
+            Some(Site::Outside) | None => {
+                RunError::Bug(format!("kernel `{}` reads or writes outside a buffer", self.name()))
+            }
+        }
+    }
+
+    fn check_made_here(&self, sizes: &Sizes, workspace: &Workspace) -> Result<(), RunError> {
+        self.layout.check_made_here(sizes)?;
+        let (reals, ints) = sizes.workspace_len();
+        let fits = Arc::ptr_eq(&workspace.layout, &self.layout)
+            && workspace.frame.len() == self.frame.len
+            && workspace.reals.len() >= reals
+            && workspace.ints.len() >= ints;
+        if !fits {
+            return Err(RunError::argument(format!(
+                "the workspace is another program's, or too small for these sizes ({reals} doubles and {ints} integers); make it with `Workspace::new`"
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// The elements of one point.
+enum Packed {
+    Real(Vec<f64>),
+    Int(Vec<i64>),
+}
+
+impl Packed {
+    fn new(class: Class, len: usize) -> Self {
+        match class {
+            Class::Real => Self::Real(vec![0.0; len]),
+            Class::Int => Self::Int(vec![0; len]),
+        }
+    }
+
+    /// The elements of point `p`.
+    fn read(&mut self, all: &Strided<'_>, p: usize) {
+        let at = |e: usize| p * all.point + e * all.element;
+        match (self, all.data) {
+            (Self::Real(one), Slice::Real(data)) => one.iter_mut().enumerate().for_each(|(e, x)| *x = data[at(e)]),
+            (Self::Int(one), Slice::Int(data)) => one.iter_mut().enumerate().for_each(|(e, x)| *x = data[at(e)]),
+            _ => {}
+        }
+    }
+
+    fn write(&self, all: &mut StridedMut<'_>, p: usize) {
+        let (point, element) = (all.point, all.element);
+        let at = |e: usize| p * point + e * element;
+        match (self, &mut all.data) {
+            (Self::Real(one), SliceMut::Real(data)) => one.iter().enumerate().for_each(|(e, y)| data[at(e)] = *y),
+            (Self::Int(one), SliceMut::Int(data)) => one.iter().enumerate().for_each(|(e, y)| data[at(e)] = *y),
+            _ => {}
+        }
+    }
+
+    fn slice(&self) -> Slice<'_> {
+        match self {
+            Self::Real(data) => Slice::Real(data),
+            Self::Int(data) => Slice::Int(data),
+        }
+    }
+
+    fn slice_mut(&mut self) -> SliceMut<'_> {
+        match self {
+            Self::Real(data) => SliceMut::Real(data),
+            Self::Int(data) => SliceMut::Int(data),
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Random kernels against the interpreter: results bit for bit, failures word for word; batches against single
+//! points.
+
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+use chainrule_backend_tests::case::results;
+use chainrule_backend_tests::generate::{array_function, function, graph, lower, random};
+use chainrule_backend_tests::kernels::{
+    doubled, halving, integer_case, integer_operator, integer_operators, integer_points, operators, picked_sums,
+};
+use chainrule_backend_tests::{Array, Case, Data, int, ints, real, reals};
+use chainrule_cranelift::{Options, Program, Workspace};
+use chainrule_graph::Semantics;
+use chainrule_graph::generate::{Numbers, Options as GraphOptions, chain, layered};
+use chainrule_kernel::{Kernel, contract};
+use chainrule_runtime::{RunError, Slice, SliceMut, Strided, StridedMut};
+use std::cell::Cell;
+
+/// The program, or a notice why there is none on this machine.
+fn compile(kernel: &Kernel) -> Option<Program> {
+    match Program::new(kernel, &Options::default()) {
+        Ok(program) => Some(program),
+        Err(why) if why.title.starts_with("Cranelift makes no code") || why.title.starts_with("this system denies") => {
+            println!("skipped: {why}");
+            None
+        }
+        Err(why) => panic!("{why}\n{kernel}"),
+    }
+}
+
+fn run(program: &Program, case: &Case) -> Result<Vec<Data>, RunError> {
+    let slices = case.slices();
+    let sizes = program.bind_inputs(&case.shapes(), &slices)?;
+    let outputs = case.kernel.outputs.iter().enumerate();
+    let mut found: Vec<Data> = outputs.map(|(i, port)| Data::new(case.class(port), sizes.output_len(i))).collect();
+    let mut into: Vec<SliceMut<'_>> = found.iter_mut().map(Data::slice_mut).collect();
+    program.run(&sizes, &slices, &mut into, &mut Workspace::new(program, &sizes))?;
+    Ok(found)
+}
+
+/// Three points as one batch of structures: the results of each.
+fn run_batch(program: &Program, points: &[Case; 3]) -> Result<[Vec<Data>; 3], RunError> {
+    let sizes = program.bind_inputs(&points[0].shapes(), &points[0].slices())?;
+    let mut joined: Vec<Data> = points[0].inputs.iter().map(|a| a.data.clone()).collect();
+    for point in &points[1..] {
+        joined.iter_mut().zip(&point.inputs).for_each(|(all, one)| all.append(&one.data));
+    }
+    let strided = |data: &Data| (data.bits().len() / 3, 1);
+    let inputs: Vec<Strided<'_>> = (joined.iter())
+        .map(|data| Strided { data: data.slice(), point: strided(data).0, element: strided(data).1 })
+        .collect();
+    let outputs = points[0].kernel.outputs.iter().enumerate();
+    let mut found: Vec<Data> =
+        outputs.map(|(i, port)| Data::new(points[0].class(port), 3 * sizes.output_len(i))).collect();
+    let mut into: Vec<StridedMut<'_>> = (found.iter_mut().enumerate())
+        .map(|(i, data)| StridedMut { data: data.slice_mut(), point: sizes.output_len(i), element: 1 })
+        .collect();
+    program.run_batch(&sizes, 3, &inputs, &mut into, &mut Workspace::new(program, &sizes))?;
+    Ok([0, 1, 2].map(|p| {
+        let part = |(i, data): (usize, &Data)| data.part(p * sizes.output_len(i), sizes.output_len(i));
+        found.iter().enumerate().map(part).collect()
+    }))
+}
+
+/// Compares a kernel, and the same with products fused, with the interpreter; whether it failed, as it meant to.
+fn compare(case: &Case) -> bool {
+    let mut fused = case.clone();
+    contract(&mut fused.kernel);
+    let mut failed = false;
+    for case in [case, &fused] {
+        let Some(program) = compile(&case.kernel) else { return false };
+        let words = |outcome: Result<Vec<Data>, RunError>| outcome.map_err(|e| format!("{e} {e:?}"));
+        let points = [0, 1, 2].map(|p| case.moved(p));
+        let expected = points.each_ref().map(|point| words(results(point)));
+        let found = points.each_ref().map(|point| words(run(&program, point)));
+        assert_eq!(found, expected, "{}\n{:?}", case.kernel, case.inputs);
+        failed |= found[0].is_err();
+        match run_batch(&program, &points) {
+            Ok(batch) => assert_eq!(batch.map(Ok), expected, "{}", case.kernel),
+            Err(RunError::Failure { point: Some(p), .. }) => {
+                assert!(expected[p].is_err() && expected[..p].iter().all(Result::is_ok), "{}", case.kernel);
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+    failed
+}
+
+#[test]
+fn graphs_compute_what_the_interpreter_computes_bit_for_bit() {
+    for (seed, numbers, in_domain) in [(1, Numbers::Tame, true), (2, Numbers::Special, false)] {
+        random(60, seed, 2000, |u| {
+            let options = GraphOptions { numbers, in_domain, max_roots: 6, ..GraphOptions::new(60) };
+            if let Some(case) = graph(u, &options, Kernel::clone) {
+                assert!(!compare(&case), "a straight line cannot fail");
+            }
+            Ok(())
+        });
+    }
+}
+
+#[test]
+fn functions_compute_and_fail_as_the_interpreter_does() {
+    let (ran, failed) = (Cell::new(0), Cell::new(0));
+    let count = |case: Case| {
+        let count = if compare(&case) { &failed } else { &ran };
+        count.set(count.get() + 1);
+    };
+    random(250, 3, 3000, |u| {
+        function(u, false, Kernel::clone).map(count);
+        Ok(())
+    });
+    random(60, 9, 1500, |u| {
+        array_function(u, Kernel::clone).map(count);
+        Ok(())
+    });
+    println!("{} ran, {} failed as they mean to", ran.get(), failed.get());
+    assert!(ran.get() > 150, "{}", ran.get());
+}
+
+#[test]
+fn operators_have_the_values_of_their_rows() {
+    for operator in operators(400) {
+        compare(&operator.case);
+    }
+}
+
+#[test]
+fn integer_operators_fail_exactly_where_their_rows_do() {
+    for op in integer_operators() {
+        let Some(program) = compile(&integer_operator(op)) else { return };
+        for point in integer_points(op) {
+            let case = integer_case(op, &point);
+            assert_eq!(run(&program, &case), results(&case), "{} {point:?}", op.name());
+        }
+    }
+}
+
+#[test]
+fn checks_fail_by_the_same_numbers() {
+    let matrix = |rows: usize, columns: usize| Array {
+        shape: vec![rows, columns],
+        data: Data::Real((0..rows * columns).map(|x| x as f64).collect()),
+    };
+    let sums = |rows, picks: &[i64]| Case { kernel: picked_sums(), inputs: vec![matrix(rows, 2), ints(picks)] };
+    assert!(!compare(&sums(3, &[2, 0, 1])));
+    assert!(compare(&sums(2, &[0, 2])));
+    assert!(compare(&sums(2, &[-1, 0])));
+    let halved = |x: f64| Case { kernel: halving(), inputs: vec![real(x)] };
+    assert!(!compare(&halved(7.0)));
+    assert!(!compare(&halved(f64::NAN)));
+    assert!(compare(&halved(1e6)));
+    let twice = |k: i64| Case { kernel: doubled(), inputs: vec![int(k)] };
+    assert!(!compare(&twice(-5)));
+    assert!(compare(&twice(i64::MAX)));
+}
+
+#[test]
+fn more_values_than_registers_and_ten_thousand_operations() {
+    let (graph, roots) = layered(Semantics::Strict, 3_000, 40, 100, 1);
+    let x: Vec<f64> = (0..40).map(|i| 0.1 * i as f64 - 0.4).collect();
+    compare(&Case { kernel: lower(&graph, &roots), inputs: vec![reals(&x)] });
+    let (graph, top) = chain(Semantics::Strict, 10_000);
+    compare(&Case { kernel: lower(&graph, &[top]), inputs: vec![reals(&[0.7])] });
+}
+
+#[test]
+fn what_does_not_fit_writes_nothing() {
+    let (graph, top) = chain(Semantics::Strict, 10);
+    let kernel = lower(&graph, &[top]);
+    let Some(program) = compile(&kernel) else { return };
+    let sizes = program.bind(&[&[1]], &[]).unwrap();
+    let mut workspace = Workspace::new(&program, &sizes);
+    let mut y = [7.0; 2];
+    assert!(program.run(&sizes, &[Slice::Real(&[0.5])], &mut [SliceMut::Real(&mut y)], &mut workspace).is_err());
+    assert!(program.run(&sizes, &[], &mut [SliceMut::Real(&mut y[..1])], &mut workspace).is_err());
+    let other = Program::new(&kernel, &Options::default()).unwrap();
+    let run = |program: &Program, y: &mut [f64], workspace: &mut Workspace| {
+        program.run(&sizes, &[Slice::Real(&[0.5])], &mut [SliceMut::Real(y)], workspace)
+    };
+    assert!(run(&other, &mut y[..1], &mut workspace).is_err(), "sizes of another program");
+    assert_eq!(y, [7.0; 2]);
+    run(&program, &mut y[..1], &mut workspace).unwrap();
+    assert!(y[0] != 7.0 && y[1] == 7.0);
+    let denied = Program::new(&kernel, &Options { deny_executable: true }).unwrap_err();
+    assert_eq!(denied.title, "this system denies executable memory");
+}
+
+#[test]
+fn what_is_too_large_is_refused_at_once() {
+    let (graph, top) = chain(Semantics::Strict, 300_000);
+    let why = Program::new(&lower(&graph, &[top]), &Options::default()).unwrap_err();
+    assert_eq!(why.title, "the kernel is too large for Cranelift");
+}
