@@ -96,7 +96,8 @@ fn parity(y: f64) -> (bool, bool) {
         return (true, false);
     }
     let n = magnitude as u64;
-    (n as f64 == magnitude, n & 1 == 1)
+    let is_integer = n as f64 == magnitude;
+    (is_integer, is_integer && n & 1 == 1)
 }
 
 #[cold]
