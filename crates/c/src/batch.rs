@@ -72,7 +72,7 @@ pub(crate) fn write(
     if let Some(varying) = uniform::varying(kernel, events, facts) {
         let pieces = Pieces::new(kernel, events, facts, options.chunk, |r| usize::from(!varying[r]));
         let unit = Unit::new::<C<'_>>(kernel, format!("{name}_block"), file, facts, pieces.n_slots);
-        let one = C { needs, precision: options.precision };
+        let one = C { needs, precision: options.precision, own_functions: options.inline_math };
         let mut language = Lanes { one, varying: &varying, scalar };
         let written = Writer::new(&unit, facts, &pieces, &mut language).write(events);
         let _ = write!(source, "#ifdef __GNUC__\n{}#endif\n\n", written.text);

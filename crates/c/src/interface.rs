@@ -18,9 +18,7 @@ use std::fmt::Write;
 
 /// The pair of files for `kernels`.
 pub(crate) fn write(name: &str, kernels: &[&Kernel], options: &Options) -> Result<Source, Diagnostics> {
-    if let Some(batch) = &options.batch {
-        batch.check()?;
-    }
+    options.check()?;
     let externals = external::declared(kernels, "C", is_reserved, |e| e.c_name.as_ref())?;
     let mut errors = Diagnostics::new();
     let all_events: Vec<_> = kernels.iter().map(|kernel| events(&kernel.body)).collect();
@@ -41,7 +39,7 @@ pub(crate) fn write(name: &str, kernels: &[&Kernel], options: &Options) -> Resul
         let facts = Facts::new(kernel, events);
         let pieces = Pieces::new(kernel, events, &facts, options.chunk, |r| language::space(kernel.regs[r]));
         let unit = Unit::new::<C<'_>>(kernel, name.clone(), &file, &facts, pieces.n_slots);
-        let mut language = C { needs: &mut needs, precision };
+        let mut language = C { needs: &mut needs, precision, own_functions: options.inline_math };
         let mut written = Writer::new(&unit, &facts, &pieces, &mut language).write(events);
         // The function over many points checks the sizes always.
         written.used_codes[0] |= options.batch.is_some();
@@ -59,7 +57,7 @@ pub(crate) fn write(name: &str, kernels: &[&Kernel], options: &Options) -> Resul
         }
     }
     let name = if name.is_empty() { "chainrule".to_owned() } else { names::spell(name, is_reserved) };
-    let header = whole_header(&name, &header, &header_needs, &externals, precision);
+    let header = whole_header(&name, &header, &header_needs, &externals, options);
     let source = whole_source(&name, &body, &needs, &externals, options);
     Ok(Source { name, functions, header, source })
 }
@@ -82,13 +80,22 @@ impl HeaderNeeds {
 }
 
 /// What stands at the beginning of both files.
-fn note(precision: Precision) -> String {
-    let functions = if precision == Precision::Single { SINGLE } else { DOUBLE };
+fn note(options: &Options) -> String {
+    let functions = match options.precision {
+        Precision::Single => SINGLE,
+        Precision::Double if options.inline_math => OWN,
+        Precision::Double => DOUBLE,
+    };
     NOTE.replace("FUNCTIONS", functions)
 }
 
 const DOUBLE: &str = "\
 those of Chainrule's interpreter, up to the last places of the functions of math.h. Options that let
+ * the compiler change arithmetic, such as -ffast-math, change what the functions mean.";
+
+const OWN: &str = "\
+those of Chainrule's interpreter bit for bit: sin, cos, exp, expm1, log, log1p, tanh, atan, atan2 and
+ * pow are its own. Only other functions of math.h may differ from it in their last places. Options that let
  * the compiler change arithmetic, such as -ffast-math, change what the functions mean.";
 
 const SINGLE: &str = "\
@@ -110,10 +117,11 @@ fn whole_header(
     body: &str,
     needs: &HeaderNeeds,
     externals: &[(String, usize)],
-    precision: Precision,
+    options: &Options,
 ) -> String {
+    let precision = options.precision;
     let guard = format!("CHAINRULE_{}_H", name.to_ascii_uppercase());
-    let mut text = format!("{}#ifndef {guard}\n#define {guard}\n\n", note(precision));
+    let mut text = format!("{}#ifndef {guard}\n#define {guard}\n\n", note(options));
     if needs.size {
         text.push_str("#include <stddef.h>\n");
     }
@@ -134,7 +142,7 @@ fn whole_header(
 
 fn whole_source(name: &str, body: &str, needs: &Needs, externals: &[(String, usize)], options: &Options) -> String {
     let precision = options.precision;
-    let mut text = format!("{}#include \"{name}.h\"\n\n", note(precision));
+    let mut text = format!("{}#include \"{name}.h\"\n\n", note(options));
     let real = precision.c_type();
     if needs.math || needs.helpers.iter().any(|helper| helper.contains(real)) {
         text.push_str("#include <math.h>\n");

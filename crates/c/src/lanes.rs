@@ -322,12 +322,7 @@ impl Language for Lanes<'_> {
             return self.one.op(unit, dst, op, args);
         }
         let row = op.row();
-        if let Some(helper) = row.c.helper {
-            let helper = self.one.precision.code(helper);
-            self.one.needs.helper(helper);
-        }
-        self.one.needs.math |= row.c.template.contains('(');
-        let template = self.one.precision.code(row.c.template);
+        let template = self.one.spelling(op);
         let texts: Vec<String> = args
             .iter()
             .zip(row.args)

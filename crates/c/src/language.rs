@@ -7,6 +7,7 @@ use crate::precision::InC;
 use crate::{guard, literal, reserved};
 use chainrule_base::Poly;
 use chainrule_kernel::{BufferId, Class, Place, Reg, Signs};
+use chainrule_mathfun::c as mathfun;
 use chainrule_ops::{Op, Spelling};
 use chainrule_text::unit::{Code, Reason};
 use chainrule_text::{At, Language, Param, Piece, Precision, Terms, Unit, Whole, body, fill};
@@ -52,6 +53,8 @@ impl Needs {
 pub(crate) struct C<'a> {
     pub needs: &'a mut Needs,
     pub precision: Precision,
+    /// Whether elementary functions come along.
+    pub own_functions: bool,
 }
 
 /// The name of a code's macro.
@@ -107,6 +110,27 @@ pub(crate) fn parameter_list(declarations: &[String]) -> String {
 }
 
 impl C<'_> {
+    /// How an operator is written, with what it needs.
+    pub fn spelling(&mut self, op: Op) -> String {
+        let row = op.row();
+        self.needs.math |= row.c.template.contains('(');
+        if let Some(function) = row.elementary.filter(|_| self.own_functions)
+            && let Some(name) = mathfun::name(function)
+        {
+            for piece in mathfun::pieces(function) {
+                self.needs.helper(piece.text);
+            }
+            self.needs.string = true;
+            let places: Vec<String> = (0..row.args.len()).map(|k| format!("{{{k}}}")).collect();
+            return format!("{name}({})", places.join(", "));
+        }
+        if let Some(helper) = row.c.helper {
+            let helper = self.precision.code(helper);
+            self.needs.helper(helper);
+        }
+        self.precision.code(row.c.template)
+    }
+
     /// The pointer to the elements of a buffer.
     fn base(&self, unit: &Unit<'_>, buffer: BufferId) -> String {
         match unit.kernel.buffers[buffer].place {
@@ -284,12 +308,7 @@ impl Language for C<'_> {
     }
 
     fn op(&mut self, _unit: &Unit<'_>, _dst: Reg, op: Op, args: &[(Reg, String)]) -> String {
-        let spelling = op.row().c;
-        if let Some(helper) = spelling.helper {
-            self.needs.helper(self.precision.code(helper));
-        }
-        self.needs.math |= spelling.template.contains('(');
-        let template = self.precision.code(spelling.template);
+        let template = self.spelling(op);
         fill(&template, |_, _, place| args.get(place).map(|a| a.1.clone()).unwrap_or_default())
     }
 

@@ -4,7 +4,8 @@
 //! allocates nothing: workspace comes from the caller, its size from a function and a macro in the
 //! header. It fails where the interpreter fails, with a code for each reason, and its results are those
 //! of the interpreter up to the functions of `math.h`, when it is compiled without contraction of
-//! multiplications and additions (`-std=c99`).
+//! multiplications and additions (`-std=c99`); bit for bit, where Chainrule's own functions come along
+//! ([`Options::inline_math`]).
 //!
 //! What is said, and in which order, is `chainrule_text`'s affair; here is how C says it.
 //!
@@ -47,6 +48,10 @@ pub struct Options {
     pub precision: Precision,
     /// Whether there are functions over many points as well, and how they run.
     pub batch: Option<Batch>,
+    /// Whether sin, cos, exp, expm1, log, log1p, tanh, atan, atan2 and pow come along as functions of the file, by the
+    /// algorithms of `chainrule_mathfun`, so that results are the interpreter's bit for bit; otherwise they are those of
+    /// `math.h`. For doubles only.
+    pub inline_math: bool,
 }
 
 /// How functions over many points run.
@@ -79,11 +84,21 @@ impl Batch {
 impl Options {
     /// The default of [`Self::chunk`].
     pub const CHUNK: usize = 2000;
+
+    fn check(&self) -> Result<(), Diagnostics> {
+        if self.inline_math && self.precision == Precision::Single {
+            return Err(Diagnostic::error("functions of floats cannot come along")
+                .with_reason("Chainrule's own elementary functions are for doubles")
+                .with_help("leave them to math.h, or take doubles")
+                .into());
+        }
+        self.batch.as_ref().map_or(Ok(()), Batch::check)
+    }
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { chunk: Self::CHUNK, precision: Precision::Double, batch: None }
+        Self { chunk: Self::CHUNK, precision: Precision::Double, batch: None, inline_math: false }
     }
 }
 

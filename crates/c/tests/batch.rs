@@ -203,6 +203,16 @@ fn many_points_have_the_bits_of_one() {
 }
 
 #[test]
+fn functions_that_come_along_have_the_bits_of_one_point() {
+    let mut cases = graphs(25, 21, Numbers::Special, 40, Kernel::clone);
+    cases.extend(functions(20, 22, false, Kernel::clone));
+    for cc in compilers() {
+        let options = Options { inline_math: true, ..options(8, false) };
+        run(cc, &FLAGS, &cases, &options, 19, Order::Structures);
+    }
+}
+
+#[test]
 fn cuts_change_nothing() {
     let mut cases = graphs(15, 5, Numbers::Tame, 60, Kernel::clone);
     cases.extend(functions(30, 4, false, Kernel::clone));

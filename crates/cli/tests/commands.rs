@@ -223,6 +223,17 @@ fn emit_c_writes_functions_over_many_points() {
 }
 
 #[test]
+fn emit_c_brings_functions_along_where_asked() {
+    let place = place();
+    std::fs::write(place.path().join("wave.ft"), "let wave = fun (x : Double) -> sin x * exp x\n").unwrap();
+    let theirs = prints(&place, &["emit", "c", "wave.ft"]);
+    assert!(theirs.contains("sin(") && !theirs.contains("cr_sin"), "{theirs}");
+    let ours = prints(&place, &["emit", "c", "wave.ft", "--inline-math"]);
+    assert!(ours.contains("static inline double cr_sin(double x)") && ours.contains("bit for bit"), "{ours}");
+    assert_eq!(place.run(&["emit", "c", "wave.ft", "--inline-math", "--f32"]).code, Some(2));
+}
+
+#[test]
 fn what_compile_saves_runs_as_it_did() {
     let place = place();
     for (derivative, args) in [

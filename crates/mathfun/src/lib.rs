@@ -23,6 +23,7 @@
 
 #![allow(unsafe_code)]
 
+pub mod c;
 mod entry;
 pub mod functions;
 pub mod source;

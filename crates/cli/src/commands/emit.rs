@@ -63,6 +63,10 @@ struct C {
     /// Share the points out to the threads of OpenMP.
     #[arg(long, requires = "batch")]
     threads: bool,
+    /// Chainrule's own sin, cos, exp, log and other elementary functions in the file, instead of those of math.h: results
+    /// are then those of `chainrule run` bit for bit.
+    #[arg(long, conflicts_with = "f32")]
+    inline_math: bool,
     /// Where to write: this path with .c and .h. Without it, both go to standard output.
     #[arg(long, short)]
     out: Option<PathBuf>,
@@ -111,6 +115,7 @@ fn c(options: &C) -> Outcome {
     let settings = COptions {
         precision: precision(&options.common),
         batch: options.batch.map(|lanes| CBatch { lanes, threads: options.threads }),
+        inline_math: options.inline_math,
         ..COptions::default()
     };
     let write = || chainrule::emit_c_with(&file, &functions, &settings);

@@ -9,7 +9,7 @@ use super::circle::{HALF_PI, HALF_PI_2, rotate};
 use super::lanes::{ROUNDER, fast_two_sum, two_product};
 
 /// 2/pi, 64 bits a word, the first bit worth 1/2. 1280 bits: 1024 - 53 to skip at most, 256 to use.
-const TWO_OVER_PI: [u64; 20] = [
+pub const TWO_OVER_PI: [u64; 20] = [
     0xa2f9_836e_4e44_1529,
     0xfc27_57d1_f534_ddc0,
     0xdb62_9599_3c43_9041,

@@ -34,7 +34,7 @@ const INTEGERS: f64 = 2_251_799_813_685_248.0;
 /// n log(2) + log(m) as a sum of two doubles, for sqrt(1/2) <= m < sqrt(2). The second is not below half an ulp of the
 /// first, but below 2^-33.
 #[inline(always)]
-fn precise_log<L: Lanes>(n: L, m: L) -> (L, L) {
+pub fn precise_log<L: Lanes>(n: L, m: L) -> (L, L) {
     let f = m - L::splat(1.0);
     let (d, d_lo) = fast_two_sum(L::splat(2.0), f);
     let reciprocal = L::splat(1.0) / d;
@@ -60,7 +60,7 @@ fn precise_log<L: Lanes>(n: L, m: L) -> (L, L) {
 
 /// (y (log + log_lo), rounded, what exp of the whole is in parts: t, r and r_lo).
 #[inline(always)]
-fn exponent_of_power<L: Lanes>(y: L, log: L, log_lo: L) -> (L, L, L, L) {
+pub fn exponent_of_power<L: Lanes>(y: L, log: L, log_lo: L) -> (L, L, L, L) {
     let (p, p_lo) = two_product(y, log);
     let p_lo = y.fma(log_lo, p_lo);
     let (t, r, r_lo) = reduce(p);
