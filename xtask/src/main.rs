@@ -1,19 +1,20 @@
 //! Chores of the workspace: `cargo xtask <chore>`.
 
 use std::process::{Command, ExitCode};
-use xtask::tidy;
+use xtask::{memcheck, tidy};
 
 const HELP: &str = "\
 Chores of the Chainrule workspace.
 
 Usage: cargo xtask <chore>
 
-  check   cargo check of everything
-  test    the whole test command of the README
-  tidy    the layering of the crates, the length of files
-  lint    format, clippy and rustdoc, warnings as errors
-  bench   operation counts of the benchmark problems
-  docs    build the documentation and say where it is
+  check     cargo check of everything
+  test      the whole test command of the README
+  tidy      the layering of the crates, the length of files
+  lint      format, clippy and rustdoc, warnings as errors
+  bench     operation counts of the benchmark problems
+  memcheck  native code under valgrind, where that is installed
+  docs      build the documentation and say where it is
 ";
 
 fn cargo(args: &[&str]) -> bool {
@@ -31,7 +32,17 @@ fn lint() -> bool {
             .is_ok_and(|status| status.success())
     };
     cargo(&["fmt", "--all", "--check"])
-        && cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])
+        && cargo(&[
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--features",
+            "chainrule/cranelift",
+            "--quiet",
+            "--",
+            "-D",
+            "warnings",
+        ])
         && doc()
 }
 
@@ -52,6 +63,13 @@ fn main() -> ExitCode {
             }
         },
         "lint" => lint(),
+        "memcheck" => match memcheck::check() {
+            Ok(clean) => clean,
+            Err(error) => {
+                eprintln!("memcheck could not look: {error}");
+                false
+            }
+        },
         "bench" => cargo(&["run", "--release", "-p", "chainrule-bench", "--", "counts"]),
         "docs" => cargo(&["doc", "--workspace", "--no-deps", "--open"]),
         _ => {

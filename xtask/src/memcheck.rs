@@ -1,0 +1,27 @@
+//! Native code under valgrind's memcheck: whether it reads what nobody wrote, or touches memory that is not its own.
+
+use cargo_metadata::MetadataCommand;
+use std::process::Command;
+
+/// Builds and runs the example `memcheck` of `backend-tests` under valgrind; whether it found nothing. Where valgrind is
+/// not installed it says so, which counts as nothing found.
+///
+/// # Errors
+/// When the example does not build, or the workspace cannot be read.
+pub fn check() -> Result<bool, Box<dyn std::error::Error>> {
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        eprintln!("skipped: valgrind is not installed");
+        return Ok(true);
+    }
+    let build = ["build", "--package", "chainrule-backend-tests", "--example", "memcheck"];
+    if !Command::new("cargo").args(build).status()?.success() {
+        return Err("the example does not build".into());
+    }
+    let target = MetadataCommand::new().no_deps().exec()?.target_directory;
+    let program = target.join("debug").join("examples").join("memcheck");
+    eprintln!("valgrind {program}");
+    // Valgrind knows AVX2, but not AVX-512; code that is written while the program runs is translated anew.
+    let flags = ["--quiet", "--error-exitcode=1", "--smc-check=all-non-file", "--leak-check=full"];
+    let status = Command::new("valgrind").args(flags).arg("--errors-for-leak-kinds=definite").arg(program).status()?;
+    Ok(status.success())
+}
