@@ -281,14 +281,17 @@ impl Engine {
         match self {
             #[cfg(all(target_arch = "x86_64", unix))]
             Self::Native(program) => program.bound(&sizes).map(BoundEngine::Native),
-            Self::Interpreter(program) => {
-                let zeros = |n: usize, len: &dyn Fn(usize) -> usize| (0..n).map(|i| vec![0.0; len(i)]).collect();
-                let (n_inputs, n_outputs) = program.n_ports();
-                let inputs = zeros(n_inputs, &|i| sizes.input_len(i));
-                let outputs = zeros(n_outputs, &|i| sizes.output_len(i));
-                Ok(BoundEngine::Interpreter { engine: self, sizes, memory, inputs, outputs })
-            }
+            #[cfg(feature = "cranelift")]
+            Self::Cranelift(program) => Ok(self.bound_slices(program.n_ports(), sizes, memory)),
+            Self::Interpreter(program) => Ok(self.bound_slices(program.n_ports(), sizes, memory)),
         }
+    }
+
+    fn bound_slices(&self, (n_inputs, n_outputs): (usize, usize), sizes: Sizes, memory: Memory) -> BoundEngine<'_> {
+        let zeros = |n: usize, len: &dyn Fn(usize) -> usize| (0..n).map(|i| vec![0.0; len(i)]).collect();
+        let inputs = zeros(n_inputs, &|i| sizes.input_len(i));
+        let outputs = zeros(n_outputs, &|i| sizes.output_len(i));
+        BoundEngine::Slices { engine: self, sizes, memory, inputs, outputs }
     }
 
     /// How many points run at once in a batch.
@@ -352,13 +355,8 @@ impl Engine {
 pub(crate) enum BoundEngine<'e> {
     #[cfg(all(target_arch = "x86_64", unix))]
     Native(native::Bound<'e>),
-    Interpreter {
-        engine: &'e Engine,
-        sizes: Sizes,
-        memory: Memory,
-        inputs: Vec<Vec<f64>>,
-        outputs: Vec<Vec<f64>>,
-    },
+    /// Of those that take slices.
+    Slices { engine: &'e Engine, sizes: Sizes, memory: Memory, inputs: Vec<Vec<f64>>, outputs: Vec<Vec<f64>> },
 }
 
 impl BoundEngine<'_> {
@@ -367,7 +365,7 @@ impl BoundEngine<'_> {
         match self {
             #[cfg(all(target_arch = "x86_64", unix))]
             Self::Native(bound) => bound.run(),
-            Self::Interpreter { engine, sizes, memory, inputs, outputs } => {
+            Self::Slices { engine, sizes, memory, inputs, outputs } => {
                 let inputs: Vec<Slice<'_>> = inputs.iter().map(|x| Slice::Real(x)).collect();
                 let mut outputs: Vec<SliceMut<'_>> = outputs.iter_mut().map(|y| SliceMut::Real(y)).collect();
                 engine.run(sizes, &inputs, &mut outputs, memory)
@@ -380,7 +378,7 @@ impl BoundEngine<'_> {
         match self {
             #[cfg(all(target_arch = "x86_64", unix))]
             Self::Native(bound) => bound.input_mut(input),
-            Self::Interpreter { inputs, .. } => &mut inputs[input],
+            Self::Slices { inputs, .. } => &mut inputs[input],
         }
     }
 
@@ -388,7 +386,7 @@ impl BoundEngine<'_> {
         match self {
             #[cfg(all(target_arch = "x86_64", unix))]
             Self::Native(bound) => bound.input(input),
-            Self::Interpreter { inputs, .. } => &inputs[input],
+            Self::Slices { inputs, .. } => &inputs[input],
         }
     }
 
@@ -397,7 +395,7 @@ impl BoundEngine<'_> {
         match self {
             #[cfg(all(target_arch = "x86_64", unix))]
             Self::Native(bound) => bound.output(output),
-            Self::Interpreter { outputs, .. } => &outputs[output],
+            Self::Slices { outputs, .. } => &outputs[output],
         }
     }
 }

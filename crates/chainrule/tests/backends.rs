@@ -229,6 +229,10 @@ fn cranelift_is_there_where_it_was_built_in() {
     let point = [0.3, 7.0];
     let expected = with(&f, Backend::Interpreter).eval(&[&point]).unwrap();
     assert_eq!(cranelift.eval(&[&point]).unwrap(), expected);
+    let mut bound = cranelift.bound(&[&[2]]).unwrap();
+    bound.input_mut(0).copy_from_slice(&point);
+    bound.eval().unwrap();
+    assert_eq!(bound.output(0), expected[0]);
     let mut y = [0.0; 2];
     let mut workspace = cranelift.workspace(&[&[2]]).unwrap();
     cranelift.eval_batch(2, &[&[0.3, 7.0, 0.3, 7.0]], &mut [&mut y], &mut workspace).unwrap();

@@ -124,6 +124,12 @@ impl Program {
         &self.layout.kernel().name
     }
 
+    /// How many inputs and outputs it has.
+    #[must_use]
+    pub fn n_ports(&self) -> (usize, usize) {
+        (self.layout.kernel().inputs.len(), self.layout.kernel().outputs.len())
+    }
+
     /// The machine code.
     #[must_use]
     pub fn code(&self) -> &[u8] {
