@@ -190,11 +190,18 @@ impl<'a> Lowering<'a> {
             if !self.state[id].is(State::NEEDED) {
                 continue;
             }
-            for arg in self.graph.args(id) {
-                self.state[*arg].flags |= State::NEEDED;
-            }
-            if let Node::Apply(op @ (Op::Sin | Op::Cos), [x, ..]) = self.graph.node(id) {
-                self.sin_cos.entry(x).or_default()[usize::from(op == Op::Cos)] = Some(id);
+            match self.graph.node(id) {
+                Node::Const(_) | Node::Input(_) => {}
+                Node::Apply(op, args) => {
+                    // Unused places repeat the first argument.
+                    args.iter().for_each(|arg| self.state[*arg].flags |= State::NEEDED);
+                    if matches!(op, Op::Sin | Op::Cos) {
+                        self.sin_cos.entry(args[0]).or_default()[usize::from(op == Op::Cos)] = Some(id);
+                    }
+                }
+                Node::External(..) | Node::Derivative(_) => {
+                    self.graph.args(id).iter().for_each(|arg| self.state[*arg].flags |= State::NEEDED);
+                }
             }
         }
     }
@@ -207,14 +214,14 @@ impl<'a> Lowering<'a> {
             if !self.state[id].is(State::NEEDED) {
                 continue;
             }
-            let need = match *self.graph.args(id) {
-                [] => continue,
-                [a] => self.state[a].need,
-                [a, b] => {
+            let need = match (self.graph.node(id), self.graph.args(id)) {
+                (Node::Const(_) | Node::Input(_), _) | (_, []) => continue,
+                (Node::Apply(_, [a, b, _]), [_, _]) => {
                     let (a, b) = (self.state[a].need, self.state[b].need);
                     a.max(b).max(a.min(b).saturating_add(1))
                 }
-                ref args => {
+                (_, [a]) => self.state[*a].need,
+                (_, args) => {
                     needs.clear();
                     needs.extend(args.iter().map(|arg| self.state[*arg].need));
                     needs.sort_unstable_by(|a, b| b.cmp(a));

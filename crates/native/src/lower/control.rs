@@ -193,6 +193,6 @@ impl Writer<'_> {
     }
 }
 
-fn unbalanced() -> chainrule_base::Diagnostic {
+fn unbalanced() -> Box<chainrule_base::Diagnostic> {
     bug("the events of a kernel do not close what they open")
 }

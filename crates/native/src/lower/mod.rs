@@ -50,7 +50,8 @@ use plan::{Home, LoopPlan, Number, Plan, Stretch};
 use registers::{Copy, Registers};
 use std::collections::{BTreeMap, HashMap};
 
-type Result<T> = std::result::Result<T, Diagnostic>;
+/// Boxed, so that what is asked for each operand comes back in registers.
+type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 
 /// General registers without a value of their own.
 const SCRATCH: [Gpr; 3] = [Gpr::RAX, Gpr::RCX, Gpr::RDX];
@@ -97,7 +98,11 @@ pub(crate) fn fits_lanes(kernel: &Kernel) -> bool {
 ///
 /// # Errors
 /// A kernel that breaks its rules; one that is too large for 32-bit displacements.
-pub(crate) fn lower(kernel: &Kernel, level: Level, shape: Shape) -> Result<Lowered> {
+pub(crate) fn lower(kernel: &Kernel, level: Level, shape: Shape) -> std::result::Result<Lowered, Diagnostic> {
+    lower_boxed(kernel, level, shape).map_err(|why| *why)
+}
+
+fn lower_boxed(kernel: &Kernel, level: Level, shape: Shape) -> Result<Lowered> {
     let plan = Plan::new(kernel, level)?;
     let n_registers = if level == Level::Avx512 { 32 } else { 16 };
     let registers = Registers::new(kernel.regs.len(), n_registers, plan.pinned, plan.n_slots);
@@ -143,7 +148,8 @@ pub(crate) fn lower(kernel: &Kernel, level: Level, shape: Shape) -> Result<Lower
     if frame.bytes(n_slots) > i32::MAX as usize / 2 {
         return Err(Diagnostic::limitation("the kernel keeps too many values at once for native code")
             .with_reason(format!("{n_slots} places for intermediate values do not fit into 1 GiB"))
-            .with_help("take the interpreter, or cut the function into several"));
+            .with_help("take the interpreter, or cut the function into several")
+            .into());
     }
     let code = writer.asm.finish()?;
     Ok(Lowered { code, words: writer.plan.words, frame, n_slots, sites: writer.sites })
@@ -381,10 +387,12 @@ impl<'k> Writer<'k> {
     }
 }
 
-fn bug(what: &str) -> Diagnostic {
-    Diagnostic::bug("a kernel cannot be made into native code").with_reason(what)
+#[cold]
+fn bug(what: &str) -> Box<Diagnostic> {
+    Diagnostic::bug("a kernel cannot be made into native code").with_reason(what).into()
 }
 
-fn no_register() -> Diagnostic {
+#[cold]
+fn no_register() -> Box<Diagnostic> {
     bug("an instruction needs more registers than there are")
 }
