@@ -2,7 +2,8 @@
 //!
 //! In: a function. Out: one of the same value that costs no more ([`crate::cost`]), and a [`Report`]. Where loops
 //! were taken apart, everything is done once more with loops kept whole, and the cheaper program wins. The
-//! pipeline is a list: [`ROUND`] is repeated, [`LAST`] puts together what was taken apart.
+//! pipeline is lists: [`FIRST`], then [`ROUND`] again and again, [`KEEP`], [`ROUND`] again; [`LAST`] puts together
+//! what was taken apart.
 //!
 //! Each pass writes the function anew once ([`crate::rebuild`]) after analyses of it ([`crate::live`],
 //! [`crate::fusion`]); every rule is tried at every statement of every pass that allows it. Rules are not
@@ -50,19 +51,19 @@ pub struct Pass {
     run: fn(&Function, &mut Run),
 }
 
-/// What is repeated.
-pub const ROUND: &[Pass] = &[
-    Pass {
-        name: "simplify",
-        does: "every rule at every statement, common subexpressions, hoisting; loops of tuples are taken apart",
-        run: simplify,
-    },
-    Pass {
-        name: "fuse",
-        does: "as simplify, with elements of arrays computed where they are used, where that is cheaper",
-        run: fuse,
-    },
-];
+/// What comes first: so that what can be hoisted is, before fusion asks how often it runs.
+pub const FIRST: &[Pass] = &[Pass {
+    name: "simplify",
+    does: "every rule at every statement, common subexpressions, hoisting; loops of tuples are taken apart",
+    run: simplify,
+}];
+
+/// What is repeated until nothing changes.
+pub const ROUND: &[Pass] = &[Pass {
+    name: "fuse",
+    does: "as simplify, with elements of arrays computed where they are used, where that is cheaper",
+    run: fuse,
+}];
 
 /// What follows, and after it again [`ROUND`].
 pub const KEEP: &[Pass] = &[Pass {
@@ -156,6 +157,9 @@ fn named(applied: &[u64]) -> Vec<(&'static str, u64)> {
 /// All passes in order.
 fn pipeline(function: &Function, run: &mut Run, report: &mut Report, watch: Watch<'_>) -> Function {
     let mut now = function.clone();
+    for pass in FIRST {
+        step(pass, &mut now, run, report, watch);
+    }
     let mut stop = rounds(&mut now, run, report, watch);
     let mut changed = false;
     for pass in KEEP {
