@@ -14,6 +14,8 @@ pub enum Builtin {
     Build,
     /// `ifold f z n`
     Fold,
+    /// `scan f z n`
+    Scan,
     /// `sum n f`
     Sum,
     /// `while condition step init limit`
@@ -75,6 +77,7 @@ pub enum Form {
 const NAMED: &[(&str, Builtin, usize)] = &[
     ("build", Builtin::Build, 2),
     ("ifold", Builtin::Fold, 3),
+    ("scan", Builtin::Scan, 3),
     ("sum", Builtin::Sum, 2),
     ("while", Builtin::While, 4),
     ("get", Builtin::Get, 2),
@@ -242,6 +245,14 @@ pub fn type_of(table: &mut Table, builtin: Builtin) -> (TyId, Option<Constraint>
             let s = table.var_of(Class::Data, Literal::Open);
             let f = table.funs(&[s, int], s);
             no_constraint(table, &[f, s, int], s)
+        }
+        Builtin::Scan => {
+            let (s, a) = (table.var_of(Class::Data, Literal::Open), table.var(Class::Data));
+            let step = table.tuple(vec![s, a], None);
+            let f = table.funs(&[s, int], step);
+            let all = table.array(a);
+            let result = table.tuple(vec![s, all], None);
+            no_constraint(table, &[f, s, int], result)
         }
         Builtin::Sum => {
             // The terms are numbers; elaboration converts them.

@@ -46,6 +46,10 @@ impl<'p> Elaborator<'p> {
                 let (f, init, n) = (function(self, 0)?, data(self, 1)?, data(self, 2)?);
                 self.fold(&f, init, n, span)
             }
+            Builtin::Scan => {
+                let (f, init, n) = (function(self, 0)?, data(self, 1)?, data(self, 2)?);
+                self.scan(&f, init, n, span)
+            }
             Builtin::While => {
                 let (condition, step) = (function(self, 0)?, function(self, 1)?);
                 let (init, limit) = (data(self, 2)?, data(self, 3)?);
@@ -151,6 +155,28 @@ impl<'p> Elaborator<'p> {
         let element = self.b.ty(body.result).clone();
         self.must_not_escape(&element, outer, span)?;
         Ok(self.b.compute(Expr::Build { size, index, body }))
+    }
+
+    /// `scan f init n`: the last state, and the array of what each step makes besides.
+    fn scan(&mut self, f: &Value<'p>, init: VarId, n: VarId, span: Span) -> Result<VarId, Stop> {
+        let count = self.b.size_of(n);
+        self.natural_size(&count, span);
+        let ty = self.b.ty(init).clone();
+        let outer = self.b.vars.len();
+        let state = self.b.fresh(ty.clone());
+        let index = self.b.fresh(Type::Int);
+        let body = self.loop_block(index, &count, |this| {
+            let step = this.call_data(f, &[state, index], span)?;
+            let (next, element) = (this.component(step, 0), this.component(step, 1));
+            let next = this.fit(next, &ty, ("the state after a step", "the state before it"), span)?;
+            let element_ty = this.b.ty(element).clone();
+            this.must_not_escape(&element_ty, outer, span)?;
+            let nothing = this.tuple(Vec::new(), None);
+            Ok(this.tuple(vec![next, element, nothing], None))
+        })?;
+        let whole = self.b.compute(Expr::Loop { count, index, state, init, body });
+        let (last, elements) = (self.component(whole, 0), self.component(whole, 1));
+        Ok(self.tuple(vec![last, elements], None))
     }
 
     fn fold(&mut self, f: &Value<'p>, init: VarId, n: VarId, span: Span) -> Result<VarId, Stop> {

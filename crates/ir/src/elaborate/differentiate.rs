@@ -206,6 +206,9 @@ impl<'p> Elaborator<'p> {
     /// Row `i` holds the derivatives of the `i`th output.
     pub(super) fn jacobian(&mut self, f: &Value<'p>, x: VarId, span: Span) -> Result<VarId, Stop> {
         let ty = self.b.ty(x).clone();
+        if let Some(rows) = self.jacobian_by_rows(f, x, span)? {
+            return Ok(rows);
+        }
         // One function evaluation for each input, then the transpose.
         let columns = self.for_each_double(&ty, &mut Vec::new(), span, &mut |this, path| {
             let along = this.one_hot(&ty, Some(path), span)?;
@@ -221,6 +224,26 @@ impl<'p> Elaborator<'p> {
                 Ok(this.b.get_proved(column, o))
             })
         })
+    }
+
+    /// As [`Self::jacobian`], by reverse mode, where the sizes are known and there are more than twice as many
+    /// inputs as outputs.
+    fn jacobian_by_rows(&mut self, f: &Value<'p>, x: VarId, span: Span) -> Result<Option<VarId>, Stop> {
+        let Type::Array(inputs, _) = self.b.ty(x).clone() else { return Ok(None) };
+        let Some(inputs) = inputs.as_constant() else { return Ok(None) };
+        // The size of the result is known when it is there; what is not used goes.
+        let value = self.call_data(f, &[x], span)?;
+        let Type::Array(outputs, element) = self.b.ty(value).clone() else { return Ok(None) };
+        if !outputs.as_constant().is_some_and(|outputs| inputs > 2 * outputs) || *element != Type::Double {
+            return Ok(None);
+        }
+        let ty = Type::array(outputs.clone(), Type::Double);
+        let rows = self.build(outputs, span, |this, o| {
+            let one = this.b.real(1.0);
+            let cotangent = this.b.emit(Expr::OneHot { index: o, value: one, proved: true }, ty.clone());
+            this.pulled_back(f, x, cotangent, span)
+        })?;
+        Ok(Some(rows))
     }
 
     /// `deriv e x` (algorithm 1): `e` with `x` differentiated and every other variable constant.

@@ -1,0 +1,43 @@
+//! Problems of ADBench (Šrajer, Kukelova and Fitzgibbon, 2018) from F~, on ADBench's files: bundle adjustment ([`ba`])
+//! and a recurrent network ([`lstm`]). The Gaussian mixture is an example of its own.
+
+pub mod ba;
+pub mod lstm;
+
+use std::path::Path;
+
+/// What can go wrong with a file.
+pub type ReadError = Box<dyn std::error::Error>;
+
+/// The words of a file, one number after the other.
+struct Words<'t> {
+    name: String,
+    words: std::str::SplitWhitespace<'t>,
+}
+
+impl<'t> Words<'t> {
+    fn new(path: &Path, text: &'t str) -> Self {
+        Self { name: path.display().to_string(), words: text.split_whitespace() }
+    }
+
+    fn size(&mut self) -> Result<usize, ReadError> {
+        let word = self.words.next().ok_or_else(|| format!("{} ends too early", self.name))?;
+        word.parse().map_err(|e| format!("{}: `{word}` is no size: {e}", self.name).into())
+    }
+
+    fn numbers(&mut self, n: usize) -> Result<Vec<f64>, ReadError> {
+        let number = |_| {
+            let word = self.words.next().ok_or_else(|| format!("{} ends too early", self.name))?;
+            word.parse().map_err(|e| format!("{}: `{word}` is no number: {e}", self.name).into())
+        };
+        (0..n).map(number).collect()
+    }
+
+    fn rows(&mut self, n: usize, m: usize) -> Result<Vec<Vec<f64>>, ReadError> {
+        (0..n).map(|_| self.numbers(m)).collect()
+    }
+}
+
+fn text(path: &Path) -> Result<String, ReadError> {
+    std::fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()).into())
+}

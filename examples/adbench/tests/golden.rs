@@ -1,0 +1,90 @@
+//! Values and derivatives equal ADBench's hand-written C++, where there are golden files, to 1e-10 relative; the
+//! Jacobian of bundle adjustment equals central differences.
+
+// A test that cannot go on should stop.
+#![allow(clippy::unwrap_used)]
+
+use chainrule_example_adbench::{ba, lstm};
+use std::path::{Path, PathBuf};
+
+fn data() -> Option<PathBuf> {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    if data.exists() {
+        return Some(data);
+    }
+    println!("skipped: {} is not there", data.display());
+    None
+}
+
+fn numbers(path: &Path) -> Vec<f64> {
+    let text = std::fs::read_to_string(path).unwrap();
+    text.split_whitespace().map(|word| word.parse().unwrap()).collect()
+}
+
+#[test]
+fn loss_and_gradient_of_the_network_equal_the_golden_files() {
+    let Some(data) = data() else { return };
+    let problem = lstm::read(&data.join("lstm/lstm_l2_c1024.txt")).unwrap();
+    let both = lstm::compile().unwrap().call(&problem.args()).unwrap();
+    let found = both[0].reals();
+    let expected: Vec<f64> =
+        ["F", "J"].iter().flat_map(|k| numbers(&data.join(format!("golden/lstm_lstm_l2_c1024_{k}.txt")))).collect();
+    assert_eq!(found.len(), expected.len());
+    for (i, (found, expected)) in found.into_iter().zip(expected).enumerate() {
+        assert!((found - expected).abs() <= 1e-10 * expected.abs().max(1e-3), "{i}: {found} is not {expected}");
+    }
+}
+
+/// Two cameras, three points, all of different numbers; one camera does not turn.
+fn small() -> ba::Problem {
+    let number = |i: usize| 0.3 + 0.17 * (i as f64 * 1.7).sin();
+    let mut cameras: Vec<Vec<f64>> = (0..2).map(|c| (0..11).map(|k| number(11 * c + k)).collect()).collect();
+    cameras[1][..3].fill(0.0);
+    let points = (0..3).map(|p| vec![number(50 + p), number(60 + p), 2.0 + number(70 + p)]).collect();
+    let observations = vec![(0, 0), (1, 2), (0, 1), (1, 1), (0, 2)];
+    ba::Problem {
+        cameras,
+        points,
+        weights: (0..5).map(|i| number(80 + i)).collect(),
+        seen: (0..5).map(|i| vec![number(90 + i), number(100 + i)]).collect(),
+        observations,
+    }
+}
+
+fn residuals(problem: &ba::Problem) -> Vec<f64> {
+    ba::compile("ba").unwrap().call(&problem.args()).unwrap()[0].reals().into_iter().copied().collect()
+}
+
+#[test]
+fn the_jacobian_of_bundle_adjustment_equals_central_differences() {
+    let problem = small();
+    let values = ba::compile("baJacobian").unwrap().call(&problem.args()).unwrap();
+    let values: Vec<f64> = values[0].reals().into_iter().copied().collect();
+    let (rows, columns) = problem.pattern();
+    assert_eq!(values.len(), columns.len());
+    let (n, m) = (problem.cameras.len(), problem.points.len());
+    let at_zero = 3; // Where a rotation is 0 the program branches: differences would see the other branch.
+    for column in 0..11 * n + 3 * m + problem.weights.len() {
+        if (11..11 + at_zero).contains(&column) {
+            continue;
+        }
+        let step = 1e-5;
+        let moved = |by: f64| {
+            let mut moved = problem.clone();
+            if column < 11 * n {
+                moved.cameras[column / 11][column % 11] += by;
+            } else if column < 11 * n + 3 * m {
+                moved.points[(column - 11 * n) / 3][(column - 11 * n) % 3] += by;
+            } else {
+                moved.weights[column - 11 * n - 3 * m] += by;
+            }
+            residuals(&moved)
+        };
+        let (ahead, behind) = (moved(step), moved(-step));
+        for row in 0..rows.len() - 1 {
+            let difference = (ahead[row] - behind[row]) / (2.0 * step);
+            let found: f64 = (rows[row]..rows[row + 1]).filter(|k| columns[*k] == column).map(|k| values[k]).sum();
+            assert!((found - difference).abs() < 1e-8, "row {row}, column {column}: {found} is not {difference}");
+        }
+    }
+}
