@@ -5,7 +5,7 @@
 
 use super::plan::{Home, LoopPlan, Number, Step};
 use super::{Result, SCRATCH, Site, Writer};
-use crate::asm::{Alu, Condition, Gpr, Mem};
+use crate::asm::{Alu, Condition, Gpr, Mem, Shift};
 use chainrule_base::{Id, Poly};
 use chainrule_kernel::addresses::split_constant;
 use chainrule_kernel::{BufferId, Instr, Reg};
@@ -13,7 +13,10 @@ use chainrule_ops::Op;
 
 /// Whether `op` is made without a call in its integer form.
 pub(super) fn is_inline(op: Op) -> bool {
-    matches!(op, Op::Add | Op::Sub | Op::Mul | Op::Neg | Op::Lt | Op::Le | Op::Eq | Op::Min | Op::Max)
+    matches!(
+        op,
+        Op::Add | Op::Sub | Op::Mul | Op::Neg | Op::Quot | Op::Mod | Op::Lt | Op::Le | Op::Eq | Op::Min | Op::Max
+    )
 }
 
 impl Writer<'_> {
@@ -103,6 +106,9 @@ impl Writer<'_> {
     }
 
     pub(super) fn instr_int(&mut self, dst: Reg, value: &Poly<Reg>) -> Result<()> {
+        if let Some(value) = value.as_constant() {
+            self.constants.insert(dst, value);
+        }
         let from = self.poly(value, 1, true)?;
         self.set_number(dst.index(), from);
         Ok(())
@@ -113,6 +119,10 @@ impl Writer<'_> {
         let args = &args[..op.arity()];
         if !is_inline(op) {
             return self.call_int_op(dst, op, args, failure);
+        }
+        if matches!(op, Op::Quot | Op::Mod) {
+            self.divide(dst, op, args, failure);
+            return Ok(());
         }
         self.number_into(rax, args[0].index());
         let b = match args.get(1) {
@@ -146,6 +156,67 @@ impl Writer<'_> {
         }
         self.set_number(dst.index(), rax);
         Ok(())
+    }
+
+    /// The quotient or the remainder, rounded down. Fails on a division by zero, and where the quotient does not fit.
+    fn divide(&mut self, dst: Reg, op: Op, args: &[Reg], failure: usize) {
+        let [rax, rcx, rdx] = SCRATCH;
+        self.number_into(rax, args[0].index());
+        if let Some(bits) = self.power_of_two(args[1]) {
+            match op {
+                Op::Quot => self.asm.shift_ri(Shift::RightSigned, rax, bits),
+                _ => {
+                    self.asm.mov_ri(rcx, (1 << bits) - 1);
+                    self.asm.alu_rr(Alu::And, rax, rcx);
+                }
+            }
+            self.set_number(dst.index(), rax);
+            return;
+        }
+        let b = self.number(args[1].index(), rcx);
+        let numbers: Vec<Number> = args.iter().map(|r| r.index()).collect();
+        let fails = self.site(Site::NoResult { failure, op }, &numbers);
+        let (plain, done) = (self.asm.new_label(), self.asm.new_label());
+        self.asm.test_rr(b, b);
+        self.asm.jcc(Condition::Equal, fails);
+        // The one quotient that does not fit traps.
+        self.asm.alu_ri(Alu::Cmp, b, -1);
+        self.asm.jcc(Condition::NotEqual, plain);
+        self.asm.neg(rax);
+        self.asm.jcc(Condition::Overflow, fails);
+        if op == Op::Mod {
+            self.asm.mov_ri(rax, 0);
+        }
+        self.asm.jmp(done);
+        self.asm.bind(plain);
+        self.asm.cqo();
+        self.asm.idiv(b);
+        match op {
+            Op::Quot => {
+                // One less where the remainder is not 0 and has the other sign than the divisor.
+                self.asm.test_rr(rdx, rdx);
+                self.asm.jcc(Condition::Equal, done);
+                self.asm.alu_rr(Alu::Xor, rdx, b);
+                self.asm.jcc(Condition::NotNegative, done);
+                self.asm.dec(rax);
+            }
+            _ => {
+                self.asm.mov_rr(rax, rdx);
+                self.asm.test_rr(rdx, rdx);
+                self.asm.jcc(Condition::Equal, done);
+                self.asm.alu_rr(Alu::Xor, rdx, b);
+                self.asm.jcc(Condition::NotNegative, done);
+                self.asm.alu_rr(Alu::Add, rax, b);
+            }
+        }
+        self.asm.bind(done);
+        self.set_number(dst.index(), rax);
+    }
+
+    /// The exponent where `reg` is known to be a power of two.
+    fn power_of_two(&self, reg: Reg) -> Option<u8> {
+        let value = *self.constants.get(&reg)?;
+        (value > 0 && value.count_ones() == 1).then_some(value.trailing_zeros() as u8)
     }
 
     /// Fails unless `0 <= index < len`.

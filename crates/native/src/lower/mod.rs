@@ -124,6 +124,7 @@ fn lower_boxed(kernel: &Kernel, level: Level, shape: Shape) -> Result<Lowered> {
         plan,
         cursor: 0,
         literals: Vec::with_capacity(n_constants),
+        constants: HashMap::new(),
         origins: Vec::new(),
         loops: Vec::new(),
         branches: Vec::new(),
@@ -207,6 +208,8 @@ struct Writer<'k> {
     cursor: usize,
     /// By the numbers of [`Copy::Constant`] and of [`Copy::Load`].
     literals: Vec<Literal>,
+    /// Integers that are known.
+    constants: HashMap<Reg, i64>,
     origins: Vec<Origin<'k>>,
     loops: Vec<OpenLoop>,
     branches: Vec<Label>,
