@@ -1,7 +1,7 @@
 //! Elementary functions of our own: the same bits for one point and in lanes of 4 and 8, on every processor.
 //!
-//! Constants folded while compiling, the interpreter, native code and emitted Rust all call these, so that
-//! their results agree bit for bit, whatever the machine. Every function is at most 2 ulp from the truth (most
+//! Constants folded while compiling, the interpreter, native code, emitted Rust, and emitted C where it is asked ([`c`],
+//! read out of the same source) all call these, so that their results agree bit for bit, whatever the machine. Every function is at most 2 ulp from the truth (most
 //! are below 1; `chainrule-bench mathfun` prints the table) over all doubles, with the special values of C99,
 //! Annex F. Which NaN comes out is not defined.
 //!
