@@ -1,8 +1,8 @@
 //! What a program costs: a polynomial in sizes, and one number that orders programs.
 //!
 //! An operator costs its weight in the operator table, an element that is read or written 1, a step of a
-//! loop 1; a branch costs the dearer side. Sizes that are not known are taken for large
-//! ([`LARGE`]); a loop whose count depends on an index is taken to run as often as that index is large.
+//! loop 1; a branch costs the dearer side. [`symbolic`] gives the polynomial, in which an index of a loop is taken
+//! for its count. In the number ([`function`]) sizes that are not known are large ([`LARGE`]), indices too.
 //!
 //! | construct | cost |
 //! | --- | --- |
@@ -28,18 +28,84 @@ pub const LARGE: f64 = 1000.0;
 /// How often a `while` is taken to step.
 const WHILE_STEPS: f64 = 100.0;
 
-/// `size` as a number, unknown variables taken for [`LARGE`]; not negative.
-pub(crate) fn estimate(size: &Size) -> f64 {
-    let terms = size.terms().map(|(monomial, c)| monomial.iter().fold(c as f64, |product, _| product * LARGE));
-    terms.sum::<f64>().max(0.0)
+/// What costs are counted in.
+trait Amount: Sized {
+    fn number(number: f64) -> Self;
+    fn size(size: &Size) -> Self;
+    fn plus(self, other: Self) -> Self;
+    fn times(self, other: Self) -> Self;
+    fn larger(self, other: Self) -> Self;
+    /// Outside of the loop over `count` with this index.
+    fn outside(self, index: VarId, count: &Size) -> Self;
 }
 
-/// How many numbers a value of type `ty` holds.
-pub(crate) fn words(ty: &Type) -> f64 {
+impl Amount for f64 {
+    fn number(number: f64) -> Self {
+        number
+    }
+
+    fn size(size: &Size) -> Self {
+        let terms = size.terms().map(|(monomial, c)| monomial.iter().fold(c as f64, |product, _| product * LARGE));
+        terms.sum::<f64>().max(0.0)
+    }
+
+    fn plus(self, other: Self) -> Self {
+        self + other
+    }
+
+    fn times(self, other: Self) -> Self {
+        self * other
+    }
+
+    fn larger(self, other: Self) -> Self {
+        self.max(other)
+    }
+
+    fn outside(self, _: VarId, _: &Size) -> Self {
+        self
+    }
+}
+
+impl Amount for Size {
+    fn number(number: f64) -> Self {
+        Self::constant(number as i64)
+    }
+
+    fn size(size: &Size) -> Self {
+        size.clone()
+    }
+
+    fn plus(self, other: Self) -> Self {
+        self.add(&other)
+    }
+
+    fn times(self, other: Self) -> Self {
+        self.mul(&other)
+    }
+
+    fn larger(self, other: Self) -> Self {
+        if estimate(&self) >= estimate(&other) { self } else { other }
+    }
+
+    fn outside(self, index: VarId, count: &Size) -> Self {
+        if self.vars().contains(&index) {
+            self.substitute(|v| if v == index { count.clone() } else { Self::var(v) })
+        } else {
+            self
+        }
+    }
+}
+
+/// `size` as a number, unknown variables taken for [`LARGE`]; not negative.
+pub(crate) fn estimate(size: &Size) -> f64 {
+    <f64 as Amount>::size(size)
+}
+
+fn words<A: Amount>(ty: &Type) -> A {
     match ty {
-        Type::Double | Type::Int | Type::Bool => 1.0,
-        Type::Array(size, element) => estimate(size) * words(element),
-        Type::Tuple(fields, _) => fields.iter().map(words).sum(),
+        Type::Double | Type::Int | Type::Bool => A::number(1.0),
+        Type::Array(size, element) => A::size(size).times(words(element)),
+        Type::Tuple(fields, _) => fields.iter().fold(A::number(0.0), |sum, field| sum.plus(words(field))),
     }
 }
 
@@ -48,6 +114,13 @@ pub(crate) fn words(ty: &Type) -> f64 {
 pub fn function(function: &Function) -> f64 {
     let ty = |var| function.ty(var);
     block(&function.body, &ty)
+}
+
+/// The cost of one evaluation of `function`: a polynomial in its sizes, and in integers that it computes.
+#[must_use]
+pub fn symbolic(function: &Function) -> Size {
+    let ty = |var| function.ty(var);
+    within(&function.body, &ty, false)
 }
 
 /// The cost of one evaluation of `block`; `ty` gives the types of variables.
@@ -61,54 +134,62 @@ pub(crate) fn expr<'a>(expr: &Expr, ty: &impl Fn(VarId) -> &'a Type) -> f64 {
 }
 
 // `summed`: whether this is in the body of a sum, so that sums in it are added in place.
-fn within<'a>(block: &Block, ty: &impl Fn(VarId) -> &'a Type, summed: bool) -> f64 {
-    block.stmts.iter().map(|stmt| alone(&stmt.expr, ty, summed)).sum()
+fn within<'a, A: Amount>(block: &Block, ty: &impl Fn(VarId) -> &'a Type, summed: bool) -> A {
+    block.stmts.iter().fold(A::number(0.0), |sum, stmt| sum.plus(alone(&stmt.expr, ty, summed)))
 }
 
-fn alone<'a>(expr: &Expr, ty: &impl Fn(VarId) -> &'a Type, summed: bool) -> f64 {
-    let of = |body: &Block| within(body, ty, false);
-    let of_sum = |body: &Block| within(body, ty, true);
-    let started = |ty: &Type| if summed { 0.0 } else { words(ty) };
-    // What a row costs to copy when it is only passed on, it does not cost when it is made in place.
-    let stored = |body: &Block| words(ty(body.result)).min(if made_in(body) { 1.0 } else { f64::INFINITY });
+fn alone<'a, A: Amount>(expr: &Expr, ty: &impl Fn(VarId) -> &'a Type, summed: bool) -> A {
+    let of = |body: &Block| within::<A>(body, ty, false);
+    let of_sum = |body: &Block| within::<A>(body, ty, true);
+    let started = |ty: &Type| if summed { A::number(0.0) } else { words(ty) };
+    let one = || A::number(1.0);
+    let none = || A::number(0.0);
     match expr {
-        Expr::Real(_) | Expr::Bool(_) | Expr::Size(_) | Expr::Tuple(_) | Expr::Component(..) => 0.0,
-        // Nothing where it is added in place.
-        Expr::Zero => 0.0,
+        // A zero costs nothing where it is added in place.
+        Expr::Real(_) | Expr::Bool(_) | Expr::Size(_) | Expr::Tuple(_) | Expr::Component(..) | Expr::Zero => none(),
         // An array in it is made where it is wanted.
-        Expr::OneHot { value, .. } => f64::from(u8::from(*ty(*value) == Type::Double)),
+        Expr::OneHot { value, .. } => A::number(f64::from(u8::from(*ty(*value) == Type::Double))),
         Expr::Plus(a, _) => words(ty(*a)),
-        Expr::Op(op, _) => f64::from(ops::Op::row(*op).weight),
-        Expr::ToReal(_) => 1.0,
+        Expr::Op(op, _) => A::number(f64::from(ops::Op::row(*op).weight)),
+        Expr::ToReal(_) => one(),
         // A row is a view; only its elements are loaded.
         Expr::Get { array, .. } => match ty(*array) {
-            Type::Array(_, element) if matches!(**element, Type::Array(..)) => 0.0,
-            _ => 1.0,
+            Type::Array(_, element) if matches!(**element, Type::Array(..)) => none(),
+            _ => one(),
         },
-        Expr::Array(elements) => elements.len() as f64,
-        Expr::Build { size, body, .. } => estimate(size) * (of(body) + 1.0 + stored(body)),
-        Expr::Sum { count, body, .. } => {
-            estimate(count) * (of_sum(body) + 1.0 + added(body, body.result, ty)) + started(ty(body.result))
+        Expr::Array(elements) => A::number(elements.len() as f64),
+        Expr::Build { size, index, body } => {
+            // What a row costs to copy when it is only passed on, it does not cost when it is made in place.
+            let stored = if made_in(body) { one() } else { words(ty(body.result)) };
+            A::size(size).times(of(body).plus(one()).plus(stored)).outside(*index, size)
         }
-        Expr::Fold { count, body, .. } => estimate(count) * (of(body) + 1.0),
-        Expr::Loop { count, body, .. } => {
+        Expr::Sum { count, index, body } => {
+            let step = of_sum(body).plus(one()).plus(added(body, body.result, ty));
+            A::size(count).times(step).outside(*index, count).plus(started(ty(body.result)))
+        }
+        Expr::Fold { count, index, body, .. } => A::size(count).times(of(body).plus(one())).outside(*index, count),
+        Expr::Loop { count, index, body, .. } => {
             let term = match ty(body.result) {
-                Type::Tuple(parts, _) => parts.last().map_or(0.0, started),
-                _ => 0.0,
+                Type::Tuple(parts, _) => parts.last().map_or(none(), started),
+                _ => none(),
             };
-            estimate(count) * (of_sum(body) + 1.0) + term
+            A::size(count).times(of_sum(body).plus(one())).outside(*index, count).plus(term)
         }
-        Expr::While { condition, body, .. } => WHILE_STEPS * (of(condition) + of(body) + 1.0),
-        Expr::If { then, otherwise, .. } => 1.0 + within(then, ty, summed).max(within(otherwise, ty, summed)),
-        Expr::Jvp { body, .. } | Expr::Vjp { body, .. } => 3.0 * of(body),
+        Expr::While { condition, body, .. } => A::number(WHILE_STEPS).times(of(condition).plus(of(body)).plus(one())),
+        Expr::If { then, otherwise, .. } => {
+            one().plus(within::<A>(then, ty, summed).larger(within(otherwise, ty, summed)))
+        }
+        Expr::Jvp { body, .. } | Expr::Vjp { body, .. } => A::number(3.0).times(of(body)),
     }
 }
 
 // What adding the result of `block` to a sum costs: what is sparse is added where it is not zero, what a loop makes
 // while it is made.
-fn added<'a>(block: &Block, var: VarId, ty: &impl Fn(VarId) -> &'a Type) -> f64 {
+fn added<'a, A: Amount>(block: &Block, var: VarId, ty: &impl Fn(VarId) -> &'a Type) -> A {
     match crate::walk::bound_in(block, var) {
-        Some(Expr::Tuple(fields)) => fields.iter().map(|field| added(block, *field, ty)).sum(),
+        Some(Expr::Tuple(fields)) => {
+            fields.iter().fold(A::number(0.0), |sum, field| sum.plus(added(block, *field, ty)))
+        }
         Some(
             Expr::OneHot { .. }
             | Expr::Build { .. }
@@ -116,8 +197,8 @@ fn added<'a>(block: &Block, var: VarId, ty: &impl Fn(VarId) -> &'a Type) -> f64 
             | Expr::Loop { .. }
             | Expr::Zero
             | Expr::Component(..),
-        ) => 0.0,
-        Some(Expr::If { .. } | Expr::Plus(..)) if *ty(var) != Type::Double => 1.0,
+        ) => A::number(0.0),
+        Some(Expr::If { .. } | Expr::Plus(..)) if *ty(var) != Type::Double => A::number(1.0),
         _ => words(ty(var)),
     }
 }
@@ -125,4 +206,30 @@ fn added<'a>(block: &Block, var: VarId, ty: &impl Fn(VarId) -> &'a Type) -> f64 
 // Whether the result of `block` is an array that a statement of it makes.
 fn made_in(block: &Block) -> bool {
     crate::walk::bound_in(block, block.result).is_some_and(|expr| matches!(expr, Expr::Build { .. }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chainrule_ir::Builder;
+    use chainrule_ops::Op;
+
+    #[test]
+    fn a_triangle_of_products_costs_a_square() {
+        let mut b = Builder::new("f");
+        let n = b.size_param("n");
+        let n = b.size_of(n);
+        let v = b.param("v", Type::array(n.clone(), Type::Double));
+        let result = b.build(n.clone(), |b, i| {
+            let count = b.size_of(i);
+            b.sum(count, |b, j| {
+                let x = b.get_proved(v, j);
+                b.op(Op::Mul, &[x, x])
+            })
+        });
+        let f = b.finish(result);
+        // n * (n * (load + product + step + addition) + the sum's zero + step + store)
+        assert_eq!(symbolic(&f), n.mul(&n).scale(4).add(&n.scale(3)));
+        assert_eq!(function(&f), 4.0 * LARGE * LARGE + 3.0 * LARGE);
+    }
 }

@@ -14,10 +14,10 @@ use crate::rebuild::{Plan, rebuild};
 use crate::report::{PassReport, Report, StopReason};
 use crate::rules::{self, Settings};
 use crate::{cost, fusion, live, merge};
-use chainrule_ir::{Function, alpha_equal};
+use chainrule_ir::{Function, VarId, alpha_equal};
 
-/// How many applications of rules one function is given by default.
-pub const DEFAULT_BUDGET: u64 = 200_000;
+/// How many applications of rules and statements that they copy one function is given by default.
+pub const DEFAULT_BUDGET: u64 = 400_000;
 /// How deep loops are put together at most: those inside a loop only after it.
 pub const MAX_MERGES: usize = 8;
 /// How many rounds there are at most.
@@ -29,7 +29,8 @@ pub struct Options {
     /// Whether only what is exact in IEEE 754 is done, NaN counted as one number. Otherwise doubles are
     /// taken for real numbers: `0 * x` is 0, sums are reordered.
     pub strict: bool,
-    /// How many applications of rules are made at most.
+    /// How many applications of rules are made and statements copied by them at most; then what is left is written
+    /// as it stands.
     pub budget: u64,
     /// The names of passes, rules and steps of the engine that are left out.
     pub disabled: Vec<String>,
@@ -96,7 +97,7 @@ pub type Watch<'a> = &'a mut dyn FnMut(&str, &Function);
 
 /// `function` optimised, with what was done.
 ///
-/// Costs at most [`Options::budget`] applications of rules; each of at most [`MAX_ROUNDS`] rounds is linear in
+/// Costs at most [`Options::budget`] applications and copies; each of at most [`MAX_ROUNDS`] rounds is linear in
 /// the function for each level of nesting. Deterministic.
 #[must_use]
 pub fn optimise(function: &Function, options: &Options) -> (Function, Report) {
@@ -126,6 +127,7 @@ pub fn optimise_watched(function: &Function, options: &Options, watch: Watch<'_>
         report.stop = StopReason::NotCheaper;
         best = function.clone();
     }
+    report.symbolic = (in_words(function), in_words(&best));
     report.applied = named(&run.applied);
     (best, report)
 }
@@ -143,6 +145,25 @@ pub fn apply(function: &Function, names: &[&str], strict: bool) -> (Function, Re
     report.after = cost::function(&found);
     report.applied = named(&run.applied);
     (found, report)
+}
+
+/// The cost of `function` with the names of its sizes.
+fn in_words(function: &Function) -> String {
+    let text = |var: VarId| match &function.vars[var].name {
+        Some(name) => name.to_string(),
+        None => var.to_string(),
+    };
+    let mut out = String::new();
+    for (monomial, c) in cost::symbolic(function).terms() {
+        let factors: Vec<String> = (c != 1 || monomial.is_empty())
+            .then(|| c.to_string())
+            .into_iter()
+            .chain(monomial.iter().map(|var| text(*var)))
+            .collect();
+        let plus = if out.is_empty() { "" } else { " + " };
+        out = format!("{out}{plus}{}", factors.join("*"));
+    }
+    if out.is_empty() { "0".to_owned() } else { out }
 }
 
 fn counters() -> Vec<u64> {

@@ -159,7 +159,7 @@ pub(crate) struct Rebuild<'a> {
     plan: &'a Plan,
     /// How often each rule was applied.
     pub(crate) applied: Vec<u64>,
-    /// How many applications are left.
+    /// How many applications and copied statements are left.
     pub(crate) left: u64,
     nested: u32,
     opaque: u32,
@@ -265,7 +265,7 @@ impl Rebuild<'_> {
                     && *self.ty(var) == ty
                 {
                     self.applied[rules::counted(*idx)] += 1;
-                    self.left -= 1;
+                    self.left = self.left.saturating_sub(1);
                     return var;
                 }
             }

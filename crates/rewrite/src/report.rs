@@ -52,6 +52,8 @@ pub struct Report {
     pub before: f64,
     /// The cost after.
     pub after: f64,
+    /// Both costs as polynomials in the sizes of the function, as the text says them: `4*n*n + 3*n`.
+    pub symbolic: (String, String),
     /// Why it ended.
     pub stop: StopReason,
 }
@@ -66,7 +68,7 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "cost {} -> {} ({})", self.before, self.after, self.stop)?;
+        writeln!(f, "cost {} -> {} ({})", self.symbolic.0, self.symbolic.1, self.stop)?;
         for pass in self.passes.iter().filter(|pass| pass.applied > 0) {
             writeln!(f, "  {:<10} {:>6} applied, cost {} -> {}", pass.name, pass.applied, pass.before, pass.after)?;
         }

@@ -42,6 +42,10 @@ impl Rebuild<'_> {
                     continue;
                 }
             }
+            if env.source.is_none() {
+                // Copies are what rules cost.
+                self.left = self.left.saturating_sub(1);
+            }
             self.span = stmt.span.or(outer);
             let new = self.stmt(stmt, env);
             if let Some(source) = env.source
