@@ -1,6 +1,6 @@
 //! The pool of constants, which stands behind the code and is addressed relative to the instruction.
 //!
-//! Invariants: a constant has one place; a block begins at a multiple of its length; holes before blocks are
+//! Invariants: a constant has one place, but for those of [`Assembler::new_constant`]; a block begins at a multiple of its length; holes before blocks are
 //! filled with single constants. Time per constant: one or two look-ups in a hash map.
 
 use super::{Assembler, displacement};
@@ -36,7 +36,6 @@ impl Constants {
 
     pub(super) fn reserve(&mut self, constants: usize) {
         self.words.reserve(constants);
-        self.singles.reserve(constants);
     }
 
     /// Bytes.
@@ -83,6 +82,12 @@ impl Assembler {
         let offset = self.offset_of(index);
         self.constants.singles.insert(mixed(bits), offset);
         offset
+    }
+
+    /// A new place for 8 bytes, for who remembers himself what he has asked for: nothing is looked up.
+    pub(crate) fn new_constant(&mut self, bits: u64) -> u32 {
+        self.constants.words.push(bits);
+        self.offset_of(self.constants.words.len() - 1)
     }
 
     /// The place of 2, 4 or 8 words in a row, on a multiple of their 16, 32 or 64 bytes.

@@ -102,10 +102,10 @@ impl<'k> Writer<'k> {
         })
     }
 
-    /// The place of a constant for all lanes.
+    /// A place of a constant for all lanes. Each constant of a kernel asks once, and few are equal.
     fn constant_offset(&mut self, bits: u64) -> u32 {
         match (self.shape, self.level) {
-            (Shape::One, _) | (_, Level::Avx512) => self.asm.constant(bits),
+            (Shape::One, _) | (_, Level::Avx512) => self.asm.new_constant(bits),
             (_, Level::Avx2) => self.asm.constant_block([bits; 4]),
         }
     }
