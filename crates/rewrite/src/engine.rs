@@ -32,7 +32,7 @@ pub struct Options {
     /// How many applications of rules are made and statements copied by them at most; then what is left is written
     /// as it stands.
     pub budget: u64,
-    /// The names of passes, rules and steps of the engine that are left out.
+    /// The names of passes, rules and steps of the engine that are left out ([`names`]).
     pub disabled: Vec<String>,
 }
 
@@ -61,7 +61,7 @@ pub const FIRST: &[Pass] = &[Pass {
 
 /// What is repeated until nothing changes.
 pub const ROUND: &[Pass] = &[Pass {
-    name: "fuse",
+    name: "repeat",
     does: "as simplify, with elements of arrays computed where they are used, where that is cheaper",
     run: fuse,
 }];
@@ -75,7 +75,7 @@ pub const KEEP: &[Pass] = &[Pass {
 
 /// What comes at the end.
 pub const LAST: &[Pass] = &[
-    Pass { name: "settle", does: "as fuse, but nothing is taken apart any more", run: settle },
+    Pass { name: "settle", does: "as repeat, but nothing is taken apart any more", run: settle },
     Pass { name: "merge", does: "loops of one count that share work become one; then those in them", run: merge },
     Pass { name: "share", does: "loops side by side that compute the same keep it in an array", run: share },
     Pass { name: "tidy", does: "as settle: what is left over goes", run: settle },
@@ -90,6 +90,15 @@ struct Run {
     applied: Vec<u64>,
     left: u64,
     result: Option<Function>,
+}
+
+/// Everything that can be left out ([`Options::disabled`]) and that reports count, each with a line that says what it
+/// is: passes, steps of the engine, rules.
+#[must_use]
+pub fn names() -> Vec<(&'static str, &'static str)> {
+    let passes = [FIRST, ROUND, KEEP, LAST].into_iter().flatten().map(|pass| (pass.name, pass.does));
+    let rules = rules::all().iter().map(|rule| (rule.name, rule.law));
+    passes.chain(rules::ENGINE).chain(rules).collect()
 }
 
 /// Who is shown what comes out of every pass, with the name of the pass.
@@ -122,13 +131,16 @@ pub fn optimise_watched(function: &Function, options: &Options, watch: Watch<'_>
             (best, run, report) = (found, whole, other);
         }
     }
-    if report.after > before {
+    let kept = report.after <= before;
+    if !kept {
         report.after = before;
         report.stop = StopReason::NotCheaper;
         best = function.clone();
     }
     report.symbolic = (in_words(function), in_words(&best));
-    report.applied = named(&run.applied);
+    if kept {
+        report.applied = named(&run.applied);
+    }
     (best, report)
 }
 

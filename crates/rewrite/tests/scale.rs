@@ -92,3 +92,32 @@ fn programs_of_thousands_of_statements_are_optimised() {
     let f = b.finish(x);
     assert_eq!(statements(&optimised(&f)), 20_000);
 }
+
+#[test]
+fn the_same_function_gives_the_same_program_and_names_are_unique() {
+    let f = on_a_vector(|b, n, v| {
+        let scaled = b.build(n.clone(), |b, i| {
+            let x = b.get_proved(v, i);
+            let y = b.op(Op::Exp, &[x]);
+            b.tuple(&[x, y])
+        });
+        let sums = [0, 1].map(|k| {
+            b.sum(n.clone(), |b, i| {
+                let pair = b.get_proved(scaled, i);
+                b.component(pair, k)
+            })
+        });
+        b.tuple(&sums)
+    });
+    let (first, report) = optimise(&f, &Options::default());
+    let (again, same_report) = optimise(&f, &Options::default());
+    assert_eq!((&first, &report), (&again, &same_report));
+    let mut names: Vec<&str> = chainrule_rewrite::engine::names().into_iter().map(|(name, _)| name).collect();
+    for (name, _) in &report.applied {
+        assert!(names.contains(name), "{name}");
+    }
+    let n_names = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(n_names - names.len(), 3, "only steps that are passes too share names");
+}
