@@ -5,7 +5,7 @@ use arbitrary::Unstructured;
 use chainrule_autodiff::{Mode, Part, Request, derive, expand};
 use chainrule_ir::generate::{self, Case, Options as Programs};
 use chainrule_ir::{Builder, Function, Renaming, Type, Value, VarId, print};
-use chainrule_rewrite::{Options, check};
+use chainrule_rewrite::{Options, check, engine};
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestCaseError, TestRunner};
 use std::cell::{Cell, RefCell};
@@ -113,6 +113,14 @@ fn a_program_is_the_same_wherever_the_budget_ends() {
         let options = Options { budget, ..strict() };
         run(100 + budget, 60, 40, &options, &|u| program(u, Programs::default()));
         run(200 + budget, 60, 20, &options, &reverse);
+    }
+}
+
+#[test]
+fn a_program_is_the_same_whatever_is_left_out() {
+    for (k, (name, _)) in engine::names().into_iter().enumerate() {
+        let options = Options { disabled: vec![name.to_owned()], ..strict() };
+        run(1000 + k as u64, 8, 1, &options, &reverse);
     }
 }
 
