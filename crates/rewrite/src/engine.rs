@@ -5,7 +5,7 @@
 //! pipeline is lists: [`FIRST`], then [`ROUND`] again and again, [`KEEP`], [`ROUND`] again; [`LAST`] puts together
 //! what was taken apart.
 //!
-//! Each pass writes the function anew once ([`crate::rebuild`]) after analyses of it ([`crate::live`],
+//! Each pass writes the function anew once (`rebuild`) after analyses of it ([`crate::live`],
 //! [`crate::fusion`]); every rule is tried at every statement of every pass that allows it. Rules are not
 //! ordered by hand: each makes a program smaller or brings it nearer to a normal form in which the others
 //! find it, and where a rule could make it larger, costs decide.
