@@ -3,7 +3,7 @@
 //! Size parameters and loop indices are natural numbers; an index is below the count of its loop, a
 //! remainder by a positive constant below that constant; inside a loop over `n` there is an index, so
 //! `n >= 1`; whatever is the size of an array is natural. That decides whether a polynomial is negative
-//! nowhere, by a sufficient test: variables with negative coefficients are replaced by the largest that
+//! nowhere, by a sufficient test: what is required at entry is not negative; variables with negative coefficients are replaced by the largest that
 //! they can be, and what is left has no negative coefficient.
 
 use chainrule_ir::{Size, VarId};
@@ -21,6 +21,8 @@ pub(crate) struct Ranges {
     positive: Vec<VarId>,
     /// How many of those, at the front, are so everywhere.
     everywhere: usize,
+    /// What is required at entry not to be negative.
+    required: Vec<Size>,
 }
 
 impl Ranges {
@@ -46,6 +48,11 @@ impl Ranges {
         self.everywhere += 1;
     }
 
+    /// `size` is not negative, for that is required at entry.
+    pub(crate) fn require(&mut self, size: Size) {
+        self.required.push(size);
+    }
+
     /// Whether `size >= 0` whatever the variables are.
     pub(crate) fn not_negative(&self, size: &Size) -> bool {
         self.decide(size, &self.positive, &[])
@@ -61,7 +68,7 @@ impl Ranges {
     fn decide(&self, size: &Size, positive: &[VarId], more: &[VarId]) -> bool {
         let mut size = size.clone();
         for _ in 0..MAX_REPLACED {
-            if self.is_natural(&size) {
+            if self.is_natural(&size) || self.required.iter().any(|known| self.is_natural(&size.sub(known))) {
                 return true;
             }
             let Some(next) = self.replaced(&size) else { break };
@@ -143,6 +150,9 @@ mod tests {
         ranges.natural(j, Some(Size::var(m)));
         let (n, m, i, j) = (Size::var(n), Size::var(m), Size::var(i), Size::var(j));
         assert!(ranges.in_range(&i, &n));
+        assert!(!ranges.in_range(&i, &m));
+        ranges.require(m.sub(&n));
+        assert!(ranges.in_range(&i, &m), "m >= n is required");
         assert!(!ranges.in_range(&j, &n));
         assert!(ranges.in_range(&i.mul(&m).add(&j), &n.mul(&m)));
         assert!(ranges.in_range(&n.sub(&i).sub(&Size::constant(1)), &n));

@@ -234,6 +234,7 @@ pub(crate) fn rebuild(
                 rb.ranges.natural(*var, None);
                 rb.ranges.positive(*var);
             }
+            rb.ranges.require(requirement.size.clone());
             requirement
         })
         .collect();
