@@ -283,7 +283,16 @@ impl Function {
     pub fn listing(&self) -> String {
         match &self.body {
             Body::Scalar(body) => body.graph.listing(&body.roots()),
-            Body::Array(body) => ir::print(&body.function),
+            Body::Array(body) => {
+                if !ir::express::is_needed(&body.function) {
+                    return ir::print(&body.function);
+                }
+                // What reverse mode has made, as short as it is run, in words that the language has.
+                let optimised = crate::Rewrite::All.apply(body.function.clone());
+                let mut expressed = ir::express::express(&optimised);
+                chainrule_autodiff::tidy::function(&mut expressed);
+                ir::print(&expressed)
+            }
         }
     }
 

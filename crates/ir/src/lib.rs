@@ -31,6 +31,7 @@ pub mod difference;
 mod dual;
 pub mod elaborate;
 pub mod evaluate;
+pub mod express;
 pub mod function;
 pub mod generate;
 pub mod library;

@@ -6,7 +6,8 @@
 //! components of tuples that it sees made, and decided branches, and takes `-0.5` for a negation.
 //! Requirements are printed as comments: elaboration finds them again. Tuples of fewer than two fields
 //! without names, and operators on words that F~ has no text for, do not occur in elaborated functions; nor do
-//! what reverse mode makes and F~ has no word for: `loop`, `zero`, `oneHot`, `backward`, sums of arrays written `+`.
+//! what reverse mode makes and F~ has no word for: `loop`, `zero`, `oneHot`, `backward`, sums of arrays. The module
+//! [`crate::express`] puts all but `backward` into words that there are. A `scan` is a loop without terms.
 //!
 //! Recursive on nesting only.
 
@@ -41,6 +42,22 @@ pub fn real(x: f64) -> String {
     } else {
         format!("{x:?}")
     }
+}
+
+/// The body of the loop `var` whose terms are nothing, as that of a `scan`: it ends with a pair.
+fn without_term(function: &Function, var: VarId, body: &Block) -> Option<Block> {
+    let Type::Tuple(parts, _) = function.ty(var) else { return None };
+    if parts.get(2) != Some(&Type::tuple(Vec::new())) {
+        return None;
+    }
+    let mut body = body.clone();
+    let Some(Stmt { var, expr: Expr::Tuple(triple), .. }) = body.stmts.last_mut() else { return None };
+    let nothing = triple.pop()?;
+    if *var != body.result {
+        return None;
+    }
+    body.stmts.retain(|stmt| stmt.var != nothing);
+    Some(body)
 }
 
 struct Printer<'a> {
@@ -181,8 +198,9 @@ impl Printer<'_> {
                 let _ = write!(self.out, " {} {count}", self.names[*init]);
             }
             Expr::Loop { count, index, state, init, body } => {
-                self.out.push_str("loop ");
-                self.function(&[*state, *index], body, depth);
+                let scanned = without_term(self.function, stmt.var, body);
+                self.out.push_str(if scanned.is_some() { "scan " } else { "loop " });
+                self.function(&[*state, *index], scanned.as_ref().unwrap_or(body), depth);
                 let count = self.size(count);
                 let _ = write!(self.out, " {} {count}", self.names[*init]);
             }

@@ -2,8 +2,9 @@
 
 use arbitrary::Unstructured;
 use chainrule_ir::difference::{self, directions, with_direction};
+use chainrule_ir::express::{express, is_needed};
 use chainrule_ir::generate::{Options, arguments, case};
-use chainrule_ir::{Block, Expr, Function, Value, evaluate, verify};
+use chainrule_ir::{Block, Expr, Function, Value, alpha_equal, evaluate, verify};
 use chainrule_ops::{F64, Op, Precise};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -135,4 +136,28 @@ fn derivatives_of_smooth_functions_are_their_difference_quotients() {
     });
     println!("{checked} derivatives checked, {not_zero} of them not zero, {skipped} skipped");
     assert!(checked > 300 && not_zero > 200 && skipped * 20 < checked, "{checked} {not_zero} {skipped}");
+}
+
+proptest! {
+    #![proptest_config(config(1500, 2))]
+
+    #[test]
+    fn what_is_put_into_words_has_the_same_value(bytes in bytes()) {
+        let options = Options { derivatives: false, transposed: false, ..Options::default() };
+        let case = case(&mut Unstructured::new(&bytes), options).expect("a case of any bytes");
+        let expressed = express(&case.function);
+        prop_assert_eq!(verify(&expressed), Ok(()));
+        prop_assert!(only_words(&expressed.body));
+        prop_assert!(is_needed(&case.function) || alpha_equal(&expressed, &case.function));
+        let [value, again] = [&case.function, &expressed].map(|f| evaluate(f, &mut F64, &case.args));
+        // NaN is not equal to itself; its text is.
+        prop_assert_eq!(format!("{:?}", value.ok()), format!("{:?}", again.ok()));
+    }
+}
+
+/// Whether no one-hot array and no sum of two arrays is left.
+fn only_words(block: &Block) -> bool {
+    let mut words = true;
+    walk(block, &mut |expr| words &= !matches!(expr, Expr::OneHot { .. } | Expr::Plus(..)));
+    words
 }
