@@ -24,7 +24,7 @@ fn show(path: &Path) -> Result<(), Box<dyn std::error::Error>> {
         problem.means.len()
     );
     println!("  objective {value:.12}, norm of the gradient ({} numbers) {norm:.12}", gradient.len());
-    println!("  compiled in {compile_time:.1?}, value and gradient by the interpreter in {time:.1?}");
+    println!("  compiled in {compile_time:.1?}, value and gradient in {time:.1?}");
     Ok(())
 }
 
