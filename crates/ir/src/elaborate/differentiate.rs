@@ -234,7 +234,7 @@ impl<'p> Elaborator<'p> {
         // The size of the result is known when it is there; what is not used goes.
         let value = self.call_data(f, &[x], span)?;
         let Type::Array(outputs, element) = self.b.ty(value).clone() else { return Ok(None) };
-        if !outputs.as_constant().is_some_and(|outputs| inputs > 2 * outputs) || *element != Type::Double {
+        if outputs.as_constant().is_none_or(|outputs| inputs <= 2 * outputs) || *element != Type::Double {
             return Ok(None);
         }
         let ty = Type::array(outputs.clone(), Type::Double);
