@@ -1,7 +1,8 @@
 //! Writing scalar code: a [`Builder`] that knows its literals.
 //!
 //! In: requests for operations on scalars, known or computed. Out: statements. Holds: a literal is bound
-//! once a scope, and known as such, so that `0`, `1` and `-1` can be seen and left out.
+//! once a scope, and known as such, so that `0`, `1` and `-1` can be seen and left out. What is selected against 0
+//! is known too, and products with it are selected in its place (`docs/decisions/0005` does the same in graphs).
 
 use chainrule_base::{Id, Span};
 use chainrule_ir::{Block, Builder, Expr, Function, Size, Stmt, Type, VarId};
@@ -23,11 +24,22 @@ impl Scalar {
     }
 }
 
+/// A scalar that is 0 unless a condition holds, or unless it does not.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Mask {
+    condition: VarId,
+    /// Whether the value stands where the condition holds.
+    holds: bool,
+    value: Scalar,
+}
+
 /// A builder with what is known of literals. Blocks are opened and closed here, not at the builder.
 pub(crate) struct Emitter {
     pub(crate) builder: Builder,
     /// The value of each variable that is bound to a literal.
     literals: Vec<Option<f64>>,
+    /// For each variable that is `select(condition, value, 0)`, or the other way round, how it is made up.
+    masks: BTreeMap<VarId, Mask>,
     /// For each open block the literals bound in it, by bits.
     scopes: Vec<BTreeMap<u64, VarId>>,
     span: Option<Span>,
@@ -36,7 +48,7 @@ pub(crate) struct Emitter {
 impl Emitter {
     /// Goes on from `builder`, which has no block open but the outermost.
     pub(crate) fn new(builder: Builder) -> Self {
-        Self { builder, literals: Vec::new(), scopes: vec![BTreeMap::new()], span: None }
+        Self { builder, literals: Vec::new(), masks: BTreeMap::new(), scopes: vec![BTreeMap::new()], span: None }
     }
 
     pub(crate) fn finish(self, result: VarId) -> Function {
@@ -119,6 +131,21 @@ impl Emitter {
         }
     }
 
+    /// How `scalar` is made up, if it is 0 by a condition.
+    fn mask(&self, scalar: Scalar) -> Option<Mask> {
+        match scalar {
+            Scalar::Const(_) => None,
+            Scalar::Var(var) => self.masks.get(&var).copied(),
+        }
+    }
+
+    /// `value` under the condition of `mask`, else 0.
+    fn masked(&mut self, mask: Mask, value: Scalar) -> Scalar {
+        let (condition, zero) = (Scalar::Var(mask.condition), Scalar::Const(0.0));
+        let (a, b) = if mask.holds { (value, zero) } else { (zero, value) };
+        self.apply(Op::Select, &[condition, a, b])
+    }
+
     /// The dual number of a double, as one variable.
     pub(crate) fn pair(&mut self, value: VarId, tangent: Scalar) -> VarId {
         let tangent = self.double(tangent);
@@ -174,6 +201,23 @@ impl Algebra for Emitter {
             (Op::Pow, [a, b]) if b.is(1.0) => return *a,
             (Op::Select, [Scalar::Const(c), a, b]) => return if *c == 0.0 { *b } else { *a },
             (Op::Select, [_, a, b]) if a == b => return *a,
+            // What is 0 by a condition stays so, whatever it is multiplied with: 0 times infinity would be no number.
+            (Op::Mul, [a, b]) => {
+                if let Some(mask) = self.mask(*a) {
+                    let product = self.apply(Op::Mul, &[mask.value, *b]);
+                    return self.masked(mask, product);
+                }
+                if let Some(mask) = self.mask(*b) {
+                    let product = self.apply(Op::Mul, &[*a, mask.value]);
+                    return self.masked(mask, product);
+                }
+            }
+            (Op::Neg, [a]) => {
+                if let Some(mask) = self.mask(*a) {
+                    let negative = self.apply(Op::Neg, &[mask.value]);
+                    return self.masked(mask, negative);
+                }
+            }
             _ => {}
         }
         let row = op.row();
@@ -184,6 +228,15 @@ impl Algebra for Emitter {
             })
             .collect();
         let ty = if row.result == OpType::Bool { Type::Bool } else { Type::Double };
-        Scalar::Var(self.builder.emit(Expr::Op(op, operands), ty))
+        let var = self.builder.emit(Expr::Op(op, operands), ty);
+        if let (Op::Select, [Scalar::Var(condition), a, b]) = (op, args) {
+            let mask = |holds, value| Mask { condition: *condition, holds, value };
+            match (a.is(0.0), b.is(0.0)) {
+                (false, true) => self.masks.insert(var, mask(true, *a)),
+                (true, false) => self.masks.insert(var, mask(false, *b)),
+                _ => None,
+            };
+        }
+        Scalar::Var(var)
     }
 }

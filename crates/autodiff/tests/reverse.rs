@@ -5,8 +5,8 @@ use arbitrary::Unstructured;
 use chainrule_autodiff::{Mode, Part, Request, check, derive};
 use chainrule_ir::difference::{with_cotangent, with_direction};
 use chainrule_ir::generate::{self, Options, arrays};
-use chainrule_ir::{Function, Type, Value};
-use chainrule_ops::Precise;
+use chainrule_ir::{Builder, Function, Type, Value};
+use chainrule_ops::{F64, Op, Precise};
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestCaseError, TestRunner};
 use std::cell::{Cell, RefCell};
@@ -179,4 +179,26 @@ fn requests_are_answered_alike_by_both_modes() {
         }
         Ok(told)
     });
+}
+
+/// min(a, sqrt b) at a = -1, b = 0: what was not chosen has an infinite slope, and says nothing.
+#[test]
+fn what_was_not_chosen_says_nothing_in_either_mode() {
+    let mut b = Builder::new("f");
+    let (x, y) = (b.param("a", Type::Double), b.param("b", Type::Double));
+    let root = b.op(Op::Sqrt, &[y]);
+    let three = b.real(3.0);
+    let scaled = b.op(Op::Mul, &[three, root]);
+    let least = b.op(Op::Min, &[x, scaled]);
+    let two = b.real(2.0);
+    let result = b.op(Op::Mul, &[two, least]);
+    let function = b.finish(result);
+    for mode in [Mode::Forward, Mode::Reverse] {
+        let request = Request { parts: vec![Part::Gradient], by: vec![], mode };
+        let gradient = derive(&function, &request).unwrap();
+        let value = chainrule_ir::evaluate(&gradient, &mut F64, &[Value::Real(-1.0), Value::Real(0.0)]).unwrap();
+        assert_eq!(value.reals(), [&2.0, &0.0], "{mode:?}: {}", chainrule_ir::print(&gradient));
+        let value = chainrule_ir::evaluate(&gradient, &mut F64, &[Value::Real(9.0), Value::Real(4.0)]).unwrap();
+        assert_eq!(value.reals(), [&0.0, &1.5], "{mode:?}");
+    }
 }
