@@ -6,7 +6,7 @@
 
 mod problems;
 
-use crate::measure::{Runner, median};
+use crate::measure::Runner;
 use chainrule::{CompileOptions, Compiled, Function, Rewrite};
 use clap::Args;
 use problems::Problem;
@@ -81,48 +81,68 @@ impl ByHand {
     }
 }
 
-fn compile(function: &Function, options: &Options) -> Result<(Compiled, f64), Box<dyn std::error::Error>> {
+fn compile(function: &Function, options: &Options) -> Result<Compiled, Box<dyn std::error::Error>> {
     let rewrite = match options.without.as_deref() {
         None => Rewrite::All,
         Some("off") => Rewrite::Off,
         Some(name) => Rewrite::Without(Box::leak(name.to_owned().into_boxed_str())),
     };
-    let start = Instant::now();
     let compiled = function.compile_with(&CompileOptions { rewrite, ..CompileOptions::default() })?;
-    let seconds = start.elapsed().as_secs_f64();
     if options.listing {
         println!("{}", compiled.listing());
     }
-    Ok((compiled, seconds))
+    Ok(compiled)
 }
 
-/// Runs it.
+/// A column of the table.
+const HEAD: [(&str, &str); 11] = [
+    ("problem", ""),
+    ("by hand", "us"),
+    ("value", "us"),
+    ("with d", "us"),
+    ("value/hand", ""),
+    ("d/value", ""),
+    ("published", ""),
+    ("d/hand", ""),
+    ("compile", "ms"),
+    ("memory", "numbers"),
+    ("memory d", "numbers"),
+];
+
+fn print_row(cells: &[String]) {
+    let text: Vec<String> = cells
+        .iter()
+        .enumerate()
+        .map(|(i, cell)| if i == 0 { format!("{cell:<15}") } else { format!("{cell:>10}") })
+        .collect();
+    println!("{}", text.join(" "));
+}
+
+/// Prints the table.
 ///
 /// # Errors
-/// When a program is wrong or a compiler fails.
+/// When a program is wrong, a compiler fails, or an objective is not what it is by hand.
 pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
-    let wanted =
-        |p: &Problem| options.problems.is_empty() || options.problems.iter().any(|n| p.name.starts_with(n.as_str()));
+    let wanted = |p: &Problem| {
+        options.problems.is_empty() || options.problems.iter().any(|name| p.name.starts_with(name.as_str()))
+    };
     if !options.json {
-        println!(
-            "{:>16} {:>10} {:>10} {:>10} {:>7} {:>7} {:>8} {:>9}",
-            "problem", "by hand", "value", "with d", "value/c", "d/value", "d/byhand", "compile"
-        );
-        println!("{:>16} {:>10} {:>10} {:>10} {:>7} {:>7} {:>8} {:>9}", "", "us", "us", "us", "", "", "", "ms");
+        print_row(&HEAD.map(|(name, _)| name.to_owned()));
+        print_row(&HEAD.map(|(_, unit)| unit.to_owned()));
     }
-    for problem in problems::all()?.iter().filter(|p| wanted(p)) {
+    for problem in problems::all().iter().filter(|p| wanted(p)) {
         one(problem, options)?;
     }
     Ok(())
 }
 
 fn one(problem: &Problem, options: &Options) -> Result<(), Box<dyn std::error::Error>> {
-    let (value, _) = compile(&problem.objective, options)?;
     let start = Instant::now();
-    let derivative = (problem.derive)(&problem.objective)?;
-    let (derivative, seconds) = compile(&derivative, options)?;
-    let whole = start.elapsed().as_secs_f64();
+    let (objective, derivative) = (problem.make)()?;
+    let (value, derivative) = (compile(&objective, options)?, compile(&derivative, options)?);
+    let compile_ms = start.elapsed().as_secs_f64() * 1e3;
     let (mut at, mut derived_at) = (value.prepare(&problem.args)?, derivative.prepare(&problem.args)?);
+    let (memory, memory_derivative) = (at.workspace_len(), derived_at.workspace_len());
     at.run()?;
     derived_at.run()?;
     let by_hand = ByHand::compile(problem.by_hand)?;
@@ -134,51 +154,55 @@ fn one(problem: &Problem, options: &Options) -> Result<(), Box<dyn std::error::E
             return Err(format!("{}: {found}, by hand {expected}", problem.name).into());
         }
     }
-    let mut runners = vec![
+    let mut of_value = Runner::new(1, || {
+        let _ = at.run();
+    });
+    let mut of_derivative = Runner::new(1, || {
+        let _ = derived_at.run();
+    });
+    let mut of_hand = by_hand.as_ref().map(|by_hand| {
         Runner::new(1, || {
-            let _ = at.run();
-        }),
-        Runner::new(1, || {
-            let _ = derived_at.run();
-        }),
-    ];
-    if let Some(by_hand) = &by_hand {
-        runners.push(Runner::new(1, || {
             std::hint::black_box(by_hand.run(&pointers, integers));
-        }));
-    }
+        })
+    });
     for _ in 0..options.rounds {
-        runners.iter_mut().for_each(Runner::sample);
+        of_value.sample();
+        of_derivative.sample();
+        if let Some(runner) = &mut of_hand {
+            runner.sample();
+        }
     }
-    let times: Vec<f64> = runners.iter().map(|runner| median(&runner.samples) / 1e3).collect();
-    let ratio = |a: usize, b: usize| -> Option<f64> {
-        let (a, b) = (runners.get(a)?, runners.get(b)?);
-        let ratios: Vec<f64> = a.samples.iter().zip(&b.samples).map(|(a, b)| a / b).collect();
-        Some(median(&ratios))
-    };
-    let (value_ratio, derivative_ratio, to_hand) = (ratio(0, 2), ratio(1, 0), ratio(1, 2));
+    let us = |runner: &Runner<'_>| runner.median() / 1e3;
+    let hand = of_hand.as_ref();
+    let (value_by_hand, derivative_by_hand) =
+        (hand.map(|hand| of_value.ratio(hand)), hand.map(|hand| of_derivative.ratio(hand)));
+    let derivative_by_value = of_derivative.ratio(&of_value);
     if options.json {
         println!(
             "{}",
             json!({
-                "problem": problem.name, "by_hand_us": times.get(2), "value_us": times[0], "derivative_us": times[1],
-                "value_by_hand": value_ratio, "derivative_value": derivative_ratio, "derivative_by_hand": to_hand,
-                "compile_ms": seconds * 1e3, "derive_and_compile_ms": whole * 1e3,
+                "problem": problem.name, "by_hand_us": hand.map(us), "value_us": us(&of_value),
+                "derivative_us": us(&of_derivative), "value_by_hand": value_by_hand,
+                "derivative_by_value": derivative_by_value, "published": problem.published,
+                "derivative_by_hand": derivative_by_hand, "compile_ms": compile_ms,
+                "memory": memory, "memory_derivative": memory_derivative,
             })
         );
-    } else {
-        let text = |x: Option<f64>| x.map_or_else(|| "-".to_owned(), |x| format!("{x:.2}"));
-        println!(
-            "{:>16} {:>10} {:>10.1} {:>10.1} {:>7} {:>7} {:>8} {:>9.1}",
-            problem.name,
-            times.get(2).map_or_else(|| "-".to_owned(), |x| format!("{x:.1}")),
-            times[0],
-            times[1],
-            text(value_ratio),
-            text(derivative_ratio),
-            text(to_hand),
-            whole * 1e3
-        );
+        return Ok(());
     }
+    let text = |x: Option<f64>, digits: usize| x.map_or_else(|| "-".to_owned(), |x| format!("{x:.digits$}"));
+    print_row(&[
+        problem.name.clone(),
+        text(hand.map(us), 1),
+        text(Some(us(&of_value)), 1),
+        text(Some(us(&of_derivative)), 1),
+        text(value_by_hand, 2),
+        text(Some(derivative_by_value), 2),
+        text(Some(problem.published), 2),
+        text(derivative_by_hand, 2),
+        text(Some(compile_ms), 1),
+        memory.to_string(),
+        memory_derivative.to_string(),
+    ]);
     Ok(())
 }

@@ -2,15 +2,14 @@
 
 use crate::random::Random;
 use chainrule::{Error, Function, Module, Value};
+use chainrule_example_adbench::{ba, lstm};
 
 /// A problem.
 pub struct Problem {
     /// Its name.
     pub name: String,
-    /// The function.
-    pub objective: Function,
-    /// What is asked of it, with its value.
-    pub derive: fn(&Function) -> Result<Function, Error>,
+    /// The function, and what computes its derivatives, from the text.
+    pub make: fn() -> Result<(Function, Function), Error>,
     /// Where.
     pub args: Vec<Value<f64>>,
     /// C++ of the objective.
@@ -19,38 +18,98 @@ pub struct Problem {
     pub by_hand_arguments: Vec<Vec<f64>>,
     /// Integers for it.
     pub by_hand_integers: Vec<i64>,
+    /// The best ratio of derivative to objective that is published for a problem of this kind.
+    pub published: f64,
 }
 
-/// All problems, smallest first.
-///
-/// # Errors
-/// Never: the programs are right.
-pub fn all() -> Result<Vec<Problem>, Error> {
-    let mut all = Vec::new();
-    for (d, k) in [(2, 5), (10, 25), (20, 50), (64, 25)] {
-        all.push(gmm(1000, d, k)?);
-    }
-    Ok(all)
+/// All problems, smallest first. The numbers are made up; the sizes are those of ADBench's files.
+#[must_use]
+pub fn all() -> Vec<Problem> {
+    let gmms = [(2, 5), (10, 25), (20, 50), (64, 25)].map(|(d, k)| gmm(1000, d, k));
+    let bundles = [(49, 7776, 31_843), (372, 47_423, 204_472)].map(|(n, m, p)| bundle(n, m, p));
+    let networks = [(2, 1024), (4, 4096)].map(|(l, c)| network(l, c, 14));
+    gmms.into_iter().chain(bundles).chain(networks).collect()
 }
 
 fn rows(random: &mut Random, n: usize, m: usize) -> Vec<Vec<f64>> {
     (0..n).map(|_| (0..m).map(|_| random.below(2000) as f64 / 1000.0 - 1.0).collect()).collect()
 }
 
-fn gmm(n: usize, d: usize, k: usize) -> Result<Problem, Error> {
+fn gmm(n: usize, d: usize, k: usize) -> Problem {
     let random = &mut Random::new();
     let alphas = rows(random, 1, k).remove(0);
     let means = rows(random, k, d);
     let icf = rows(random, k, d * (d + 1) / 2);
     let x = rows(random, n, d);
     let (gamma, m) = (1.0, 0);
-    Ok(Problem {
+    Problem {
         name: format!("gmm_d{d}_K{k}"),
-        objective: Module::from_text("gmm.ft", chainrule_example_gmm::SOURCE)?.function("gmm")?,
-        derive: |f| f.gradient().by(&["alphas", "means", "icf"]).with_value().function(),
+        make: || {
+            let f = Module::from_text("gmm.ft", chainrule_example_gmm::SOURCE)?.function("gmm")?;
+            let derivative = f.gradient().by(&["alphas", "means", "icf"]).with_value().function()?;
+            Ok((f, derivative))
+        },
         by_hand: include_str!("gmm.cpp"),
         by_hand_arguments: vec![alphas.clone(), means.concat(), icf.concat(), x.concat(), vec![gamma]],
         by_hand_integers: vec![k as i64, d as i64, n as i64, m],
         args: vec![alphas.into(), means.into(), icf.into(), x.into(), gamma.into(), m.into()],
-    })
+        published: 1.7,
+    }
+}
+
+fn bundle(n: usize, m: usize, p: usize) -> Problem {
+    let random = &mut Random::new();
+    let mut points = rows(random, m, 3);
+    points.iter_mut().for_each(|point| point[2] += 5.0);
+    let problem = ba::Problem {
+        cameras: rows(random, n, 11),
+        points,
+        weights: rows(random, 1, p).remove(0),
+        seen: rows(random, p, 2),
+        observations: (0..p).map(|i| (i % n, i % m)).collect(),
+    };
+    let index = |of: fn(&(usize, usize)) -> usize| problem.observations.iter().map(move |o| of(o) as i64);
+    let sizes = [n as i64, m as i64, p as i64];
+    Problem {
+        name: format!("ba_p{p}"),
+        make: || {
+            let module = Module::from_text("ba.ft", ba::SOURCE)?;
+            Ok((module.function("ba")?, module.function("baJacobian")?))
+        },
+        by_hand: include_str!("ba.cpp"),
+        by_hand_arguments: vec![
+            problem.cameras.concat(),
+            problem.points.concat(),
+            problem.weights.clone(),
+            problem.seen.concat(),
+        ],
+        by_hand_integers: sizes.into_iter().chain(index(|o| o.0)).chain(index(|o| o.1)).collect(),
+        args: problem.args(),
+        published: 6.6,
+    }
+}
+
+fn network(l: usize, c: usize, b: usize) -> Problem {
+    let random = &mut Random::new();
+    let problem = lstm::Problem {
+        main: rows(random, 2 * l, 4 * b),
+        extra: rows(random, 3, b),
+        state: rows(random, 2 * l, b),
+        text: rows(random, c, b),
+    };
+    Problem {
+        name: format!("lstm_l{l}_c{c}"),
+        make: || {
+            let f = Module::from_text("lstm.ft", lstm::SOURCE)?.function("lstm")?;
+            let derivative = f.gradient().by(&["main", "extra"]).with_value().function()?;
+            Ok((f, derivative))
+        },
+        by_hand: include_str!("lstm.cpp"),
+        by_hand_arguments: [&problem.main, &problem.extra, &problem.state, &problem.text]
+            .map(|rows| rows.concat())
+            .to_vec(),
+        by_hand_integers: vec![l as i64, b as i64, c as i64],
+        args: problem.args(),
+        published: 4.5,
+    }
 }
