@@ -74,7 +74,7 @@ static inline void cr_fill(int64_t *to, int64_t value) {
 
 const TO_REAL: &str = "\
 static inline cr_v cr_each_to_real(cr_m m) {
-    cr_v r;
+    cr_v r = {0};
     for (int l = 0; l < CR_LANES; l++) r[l] = (double)m[l];
     return r;
 }
@@ -166,7 +166,7 @@ impl Lanes<'_> {
             _ => format!("a{k}[l]"),
         });
         self.one.needs.helper(format!(
-            "static inline {} cr_each_{name}({}) {{\n    {0} r;\n    for (int l = 0; l < CR_LANES; l++) r[l] = {value};\n    return r;\n}}\n",
+            "static inline {} cr_each_{name}({}) {{\n    {0} r = {{0}};\n    for (int l = 0; l < CR_LANES; l++) r[l] = {value};\n    return r;\n}}\n",
             ty(result),
             parameter_list(&params),
         ));
