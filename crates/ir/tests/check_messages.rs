@@ -58,7 +58,6 @@ const WRONG: &[(&str, &str)] = &[
     ("deriv alone", "let f = fun x -> let d = deriv in x"),
     ("deriv with one argument", "let f = fun x -> deriv x"),
     ("vjp of what is no number", "let f = fun (n : Int) -> vjp (fun (x : Double) -> n) 1.0 1.0"),
-    ("vjp alone", "let f = fun x -> vjp sin x"),
     ("gradient of a vector", "let f = fun v -> gradient (fun w -> vectorSMul w 2.0) v"),
     ("gradient by an Int", "let f = fun (n : Int) -> gradient (fun k -> sin k) n"),
     ("constant in deriv", "let f = fun x -> let y = x * x in deriv (x * y) x"),

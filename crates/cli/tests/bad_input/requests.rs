@@ -143,7 +143,7 @@ pub const DERIVATIVES: &[Case] = &[
     Case {
         name: "a strategy for a loop that cannot be unrolled",
         files: &[("m.ft", Text("let f = fun (x : Double) -> while (fun y -> y > 0) (fun y -> y + 1) x 1000\n"))],
-        args: &["derive", "m.ft", "--what", "gradient", "--strategy", "reverse"],
+        args: &["derive", "m.ft", "--what", "gradient", "--strategy", "markowitz"],
     },
     Case {
         name: "C of a gradient of a vector",
