@@ -2,7 +2,7 @@
 //!
 //! In: a function, and a [`Request`]: which parts, by which parameters. Out: a function of the same
 //! parameters (and the directions, for products) that computes the parts in one call, without
-//! [`Expr::Jvp`]. One part stands bare; several make a record whose fields have the parts' names.
+//! derivatives that are not worked out. One part stands bare; several make a record whose fields have the parts' names.
 //!
 //! Shapes, where `p` is a parameter and `r` the result:
 //!
