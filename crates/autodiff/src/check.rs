@@ -56,9 +56,19 @@ pub fn reverse_expansion(precise: &mut Precise, function: &Function, args: &[Val
     let Ok(expected) = evaluate(function, precise, &args) else { return Ok(None) };
     let found =
         evaluate(&expanded, precise, &args).map_err(|failure| format!("the expanded function fails: {failure}"))?;
+    agree(precise, &expected, &found).map_err(|what| format!("evaluator and expanded function: {what}"))?;
+    Ok(Some(expanded))
+}
+
+/// Whether two values agree to `2^-100` of the largest double in `expected`, or of 1; what is not finite there is not
+/// compared.
+///
+/// # Errors
+/// Where they do not, in words.
+pub fn agree(precise: &mut Precise, expected: &Value<Big>, found: &Value<Big>) -> Result<(), String> {
     let (expected, found) = (expected.reals(), found.reals());
     if expected.len() != found.len() {
-        return Err(format!("the evaluator has {} doubles, the expanded function {}", expected.len(), found.len()));
+        return Err(format!("{} doubles, and {}", expected.len(), found.len()));
     }
     let values: Vec<f64> = expected.iter().map(|x| precise.as_f64(x)).collect();
     let scale = values.iter().filter(|x| x.is_finite()).fold(1.0_f64, |scale, x| scale.max(x.abs()));
@@ -66,11 +76,10 @@ pub fn reverse_expansion(precise: &mut Precise, function: &Function, args: &[Val
         let difference = precise.sub(a, b);
         let difference = precise.as_f64(&difference).abs();
         if values[k].is_finite() && (difference.is_nan() || difference > scale * 2f64.powi(-100)) {
-            let b = precise.as_f64(b);
-            return Err(format!("double {k}: the evaluator says {:e}, the expanded function {b:e}", values[k]));
+            return Err(format!("double {k}: {:e}, and {:e}", values[k], precise.as_f64(b)));
         }
     }
-    Ok(Some(expanded))
+    Ok(())
 }
 
 /// Doubles where 0 times anything is 0.

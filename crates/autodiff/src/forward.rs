@@ -185,10 +185,7 @@ impl Forward {
         let count = self.size(count);
         let init = self.pack(init, &activity);
         let state_dual = self.dual_state(state, &activity);
-        self.out.open();
-        let dual = dual::unpack(&mut self.out, state_dual, &activity);
-        self.bind(state, dual);
-        let body = self.rest_of_block(body, &activity);
+        let body = self.step(state, state_dual, body, &activity);
         self.bind_packed(var, Expr::Fold { count, index, state: state_dual, init, body }, span);
     }
 
@@ -209,10 +206,7 @@ impl Forward {
         let count = self.size(count);
         let init = self.pack(init, &activity);
         let state_dual = self.dual_state(state, &activity);
-        self.out.open();
-        let dual = dual::unpack(&mut self.out, state_dual, &activity);
-        self.bind(state, dual);
-        let body = self.rest_of_block(body, &triple);
+        let body = self.step(state, state_dual, body, &triple);
         self.bind_packed(var, Expr::Loop { count, index, state: state_dual, init, body }, span);
     }
 
@@ -223,15 +217,18 @@ impl Forward {
         let init = self.pack(init, &activity);
         let state_dual = self.dual_state(state, &activity);
         // The state is bound in both blocks, and taken apart in each.
-        let mut step = |block, to: &Activity| {
-            self.out.open();
-            let dual = dual::unpack(&mut self.out, state_dual, &activity);
-            self.bind(state, dual);
-            self.rest_of_block(block, to)
-        };
-        let condition = step(condition, &Activity::Inactive);
-        let body = step(body, &activity);
+        let condition = self.step(state, state_dual, condition, &Activity::Inactive);
+        let body = self.step(state, state_dual, body, &activity);
         self.bind_packed(var, Expr::While { limit, state: state_dual, init, condition, body }, span);
+    }
+
+    /// A block of a loop whose state is `state_dual`; its result is packed to activity `to`.
+    fn step(&mut self, state: VarId, state_dual: VarId, block: Block, to: &Activity) -> Block {
+        self.out.open();
+        let activity = self.activities.get(state).clone();
+        let dual = dual::unpack(&mut self.out, state_dual, &activity);
+        self.bind(state, dual);
+        self.rest_of_block(block, to)
     }
 
     fn branches(&mut self, var: VarId, condition: VarId, then: Block, otherwise: Block) {

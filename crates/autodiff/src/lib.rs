@@ -8,7 +8,8 @@
 //! | [`tidy`] | forwarding and dead code, after either |
 //!
 //! Inside: `activity` (what depends on what is differentiated by), `dual` (dual numbers in code), `cotangent`
-//! (cotangents in code), `asked` (what was asked for, in `Jvp`s and `Vjp`s), `chain` (the chain rule for one operator), `emit` (writing statements), `operands` (rewriting them).
+//! (cotangents in code), `asked` (what was asked for, in `Jvp`s and `Vjp`s), `chain` (the chain rule for one
+//! operator), `emit` (writing statements).
 
 mod activity;
 mod asked;
@@ -18,7 +19,6 @@ mod cotangent;
 mod dual;
 mod emit;
 pub mod forward;
-mod operands;
 pub mod request;
 mod reverse;
 pub mod tidy;

@@ -5,9 +5,8 @@
 //! `while` past its limit) goes with its unused result: there are no effects, only values.
 //! Indexing into a `build` and everything else that a cost decides is the rewriter's.
 
-use crate::operands;
 use chainrule_base::{Arena, Id};
-use chainrule_ir::{Block, Expr, Function, Type, Var, VarId};
+use chainrule_ir::{Block, Expr, Function, Size, Type, Var, VarId};
 
 /// Tidies the body of `function`.
 pub fn function(function: &mut Function) {
@@ -54,7 +53,7 @@ struct Forwarding<'a> {
 impl Forwarding<'_> {
     fn block(&mut self, block: &mut Block) {
         for stmt in &mut block.stmts {
-            operands::replace(&mut stmt.expr, |var| self.resolve(var));
+            stmt.expr.map_operands(&|var| self.resolve(var), &Size::clone);
             for inner in stmt.expr.blocks_mut() {
                 self.block(inner);
             }

@@ -282,6 +282,39 @@ impl Expr {
         }
     }
 
+    /// Each operand replaced by `var(operand)` and each size by `size(size)`; binders and blocks stay.
+    pub fn map_operands(&mut self, var: &impl Fn(VarId) -> VarId, size: &impl Fn(&Size) -> Size) {
+        match self {
+            Self::Real(_) | Self::Bool(_) | Self::Zero => {}
+            Self::Size(s) | Self::Build { size: s, .. } | Self::Sum { count: s, .. } => *s = size(s),
+            Self::Op(_, args) | Self::Array(args) | Self::Tuple(args) => {
+                args.iter_mut().for_each(|arg| *arg = var(*arg));
+            }
+            Self::ToReal(arg) | Self::Component(arg, _) => *arg = var(*arg),
+            Self::Fold { count: s, init, .. }
+            | Self::Loop { count: s, init, .. }
+            | Self::While { limit: s, init, .. } => {
+                *s = size(s);
+                *init = var(*init);
+            }
+            Self::If { condition, .. } => *condition = var(*condition),
+            Self::Get { array, index, .. } => {
+                *array = var(*array);
+                *index = var(*index);
+            }
+            Self::OneHot { index, value, .. } => {
+                *index = var(*index);
+                *value = var(*value);
+            }
+            Self::Plus(a, b) => {
+                *a = var(*a);
+                *b = var(*b);
+            }
+            Self::Vjp { at, cotangent, .. } => at.iter_mut().chain([cotangent]).for_each(|arg| *arg = var(*arg)),
+            Self::Jvp { at, along, .. } => at.iter_mut().chain(along).for_each(|arg| *arg = var(*arg)),
+        }
+    }
+
     /// The variables it binds in its blocks.
     #[must_use]
     pub fn binders(&self) -> Vec<VarId> {

@@ -1,36 +1,7 @@
-//! Walking expressions: operands to be changed in place, everything that is mentioned, slices of blocks.
+//! Walking expressions: everything that is mentioned, slices of blocks.
 
-use chainrule_ir::{Block, Expr, Size, VarId};
+use chainrule_ir::{Block, Expr, VarId};
 use rustc_hash::FxHashSet;
-
-/// Each operand replaced by `var(operand)` and each size by `size(size)`; binders and blocks stay.
-pub(crate) fn map_operands(expr: &mut Expr, var: &impl Fn(VarId) -> VarId, size: &impl Fn(&Size) -> Size) {
-    match expr {
-        Expr::Real(_) | Expr::Bool(_) | Expr::Zero => {}
-        Expr::Size(s) | Expr::Build { size: s, .. } | Expr::Sum { count: s, .. } => *s = size(s),
-        Expr::Op(_, args) | Expr::Array(args) | Expr::Tuple(args) => args.iter_mut().for_each(|arg| *arg = var(*arg)),
-        Expr::ToReal(arg) | Expr::Component(arg, _) => *arg = var(*arg),
-        Expr::Fold { count: s, init, .. } | Expr::Loop { count: s, init, .. } | Expr::While { limit: s, init, .. } => {
-            *s = size(s);
-            *init = var(*init);
-        }
-        Expr::If { condition, .. } => *condition = var(*condition),
-        Expr::Get { array, index, .. } => {
-            *array = var(*array);
-            *index = var(*index);
-        }
-        Expr::OneHot { index, value, .. } => {
-            *index = var(*index);
-            *value = var(*value);
-        }
-        Expr::Plus(a, b) => {
-            *a = var(*a);
-            *b = var(*b);
-        }
-        Expr::Vjp { at, cotangent, .. } => at.iter_mut().chain([cotangent]).for_each(|arg| *arg = var(*arg)),
-        Expr::Jvp { at, along, .. } => at.iter_mut().chain(along).for_each(|arg| *arg = var(*arg)),
-    }
-}
 
 /// Tells `see` every variable that `expr` mentions: operands, those of its blocks, in sizes, binders.
 pub(crate) fn mentioned(expr: &Expr, see: &mut impl FnMut(VarId)) {

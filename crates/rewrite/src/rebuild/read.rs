@@ -92,6 +92,24 @@ impl Rebuild<'_> {
         env.map.insert(index, new);
     }
 
+    /// A loop over `count` whose body sees `index` and `state`: what they are now, and the body.
+    fn stateful(
+        &mut self,
+        count: &Size,
+        index: VarId,
+        state: VarId,
+        body: &Block,
+        env: &mut Env<'_>,
+    ) -> (VarId, VarId, Block) {
+        let mut bound = state;
+        let (index, body) = self.loop_(count, |rb, new| {
+            rb.index_as(index, new, env);
+            bound = rb.bind_as(state, env);
+            rb.stmts(body, None, env)
+        });
+        (index, bound, body)
+    }
+
     pub(super) fn stmt(&mut self, stmt: &Stmt, env: &mut Env<'_>) -> VarId {
         let ty = self.source_type(stmt.var, env);
         if self.opaque == 0
@@ -134,23 +152,13 @@ impl Rebuild<'_> {
             }
             Expr::Fold { count, index, state, init, body } => {
                 let (count, init) = (self.rename_size(count, env), env.get(*init));
-                let mut bound = init;
-                let (index, body) = self.loop_(&count, |rb, new| {
-                    rb.index_as(*index, new, env);
-                    bound = rb.bind_as(*state, env);
-                    rb.stmts(body, None, env)
-                });
-                Expr::Fold { count, index, state: bound, init, body }
+                let (index, state, body) = self.stateful(&count, *index, *state, body, env);
+                Expr::Fold { count, index, state, init, body }
             }
             Expr::Loop { count, index, state, init, body } => {
                 let (count, init) = (self.rename_size(count, env), env.get(*init));
-                let mut bound = init;
-                let (index, body) = self.loop_(&count, |rb, new| {
-                    rb.index_as(*index, new, env);
-                    bound = rb.bind_as(*state, env);
-                    rb.stmts(body, None, env)
-                });
-                Expr::Loop { count, index, state: bound, init, body }
+                let (index, state, body) = self.stateful(&count, *index, *state, body, env);
+                Expr::Loop { count, index, state, init, body }
             }
             Expr::While { limit, state, init, condition, body } => {
                 let (limit, init) = (self.rename_size(limit, env), env.get(*init));
@@ -205,7 +213,7 @@ impl Rebuild<'_> {
             }
             leaf => {
                 let mut expr = leaf.clone();
-                walk::map_operands(&mut expr, &|v| env.get(v), &|size| self.rename_size(size, env));
+                expr.map_operands(&|v| env.get(v), &|size| self.rename_size(size, env));
                 expr
             }
         };
