@@ -120,7 +120,7 @@ impl<'f> Lowering<'f> {
     /// Makes sizes and input ports, and binds the parameters.
     fn parameters(&mut self) -> (Vec<SizeParam>, Vec<Port>) {
         let function = self.function;
-        let size = Range { is_size: true, non_negative: true, upper: None };
+        let size = Range { is_size: true, non_negative: true, ..Range::default() };
         for var in &function.sizes {
             let reg = self.b.ranged(size.clone());
             self.values[*var] = Some(vec![Leaf::Int(Poly::var(reg))]);

@@ -25,6 +25,8 @@ pub(crate) struct Range {
     pub non_negative: bool,
     /// Over sizes: nothing less than its largest value. For a loop's index: where the loop runs at all.
     pub upper: Option<Poly<Reg>>,
+    /// Over sizes: `upper` holds where none of these is negative. Whoever relies on it has to see to that at entry.
+    pub assuming: Vec<Poly<Reg>>,
 }
 
 /// A bound of a length.
@@ -34,11 +36,13 @@ pub(crate) struct Bound {
     pub len: Poly<Reg>,
     /// Whether it is negative for no sizes whatever.
     pub non_negative: bool,
+    /// It is a bound where none of these is negative.
+    pub assuming: Vec<Poly<Reg>>,
 }
 
 /// The smallest bound of `len` over sizes that the module's rules find; `None` when `len` depends on data.
 pub(crate) fn bound(len: &Poly<Reg>, range: impl Fn(Reg) -> Range) -> Option<Bound> {
-    let mut sum = Poly::zero();
+    let (mut sum, mut assuming) = (Poly::zero(), Vec::new());
     for (monomial, c) in len.terms() {
         let ranges: Vec<(Reg, Range)> = monomial.iter().map(|reg| (*reg, range(*reg))).collect();
         if c < 0 && ranges.iter().all(|(_, r)| r.non_negative) {
@@ -53,6 +57,7 @@ pub(crate) fn bound(len: &Poly<Reg>, range: impl Fn(Reg) -> Range) -> Option<Bou
         let mut product = Poly::constant(c);
         for (reg, r) in ranges {
             product = product.mul(&if r.is_size { Poly::var(reg) } else { r.upper? });
+            join(&mut assuming, r.assuming);
         }
         sum = sum.add(&product);
     }
@@ -65,7 +70,15 @@ pub(crate) fn bound(len: &Poly<Reg>, range: impl Fn(Reg) -> Range) -> Option<Bou
             non_negative &= sign_known;
         }
     }
-    Some(Bound { len: positive, non_negative })
+    Some(Bound { len: positive, non_negative, assuming })
+}
+
+fn join(all: &mut Vec<Poly<Reg>>, more: Vec<Poly<Reg>>) {
+    for poly in more {
+        if !all.contains(&poly) {
+            all.push(poly);
+        }
+    }
 }
 
 /// The workspace of one class.
@@ -79,7 +92,17 @@ struct Space {
 /// What is known of `poly` itself.
 pub(crate) fn range_of(poly: &Poly<Reg>, range: impl Fn(Reg) -> Range) -> Range {
     let non_negative = poly.terms().all(|(monomial, c)| c > 0 && monomial.iter().all(|reg| range(*reg).non_negative));
-    Range { is_size: false, non_negative, upper: bound(poly, range).filter(|b| b.non_negative).map(|b| b.len) }
+    let bound = bound(poly, range).filter(|b| b.non_negative);
+    let (upper, assuming) = bound.map_or_else(Default::default, |b| (Some(b.len), b.assuming));
+    Range { is_size: false, non_negative, upper, assuming }
+}
+
+/// What is known of the larger of 0 and `poly`, where the sign of `poly`, which is over sizes, is not known.
+pub(crate) fn range_of_natural(poly: &Poly<Reg>, range: impl Fn(Reg) -> Range) -> Option<Range> {
+    let sizes = poly.terms().all(|(monomial, _)| monomial.iter().all(|reg| range(*reg).is_size));
+    let known =
+        || Range { is_size: false, non_negative: true, upper: Some(poly.clone()), assuming: vec![poly.clone()] };
+    sizes.then(known)
 }
 
 /// What is known of `op(a, b)` in integers, where something is known of `a` and `b`.
@@ -100,7 +123,12 @@ pub(crate) fn range_of_op(op: Op, a: &Range, b: &Range, b_constant: Option<i64>)
         (Op::Max, _) => a.non_negative || b.non_negative,
         _ => false,
     };
-    Range { is_size: false, non_negative, upper }
+    let mut assuming = Vec::new();
+    if upper.is_some() {
+        join(&mut assuming, a.assuming.clone());
+        join(&mut assuming, b.assuming.clone());
+    }
+    Range { is_size: false, non_negative, upper, assuming }
 }
 
 /// Hands out places in the workspace.
@@ -153,9 +181,10 @@ mod tests {
     fn range(reg: Reg) -> Range {
         let n = Poly::var(Reg::new(0));
         match reg.index() {
-            0 | 1 => Range { is_size: true, non_negative: true, upper: None },
-            2 => Range { is_size: true, non_negative: false, upper: None },
-            3 => Range { is_size: false, non_negative: true, upper: Some(n.sub(&Poly::constant(1))) },
+            0 | 1 => Range { is_size: true, non_negative: true, ..Range::default() },
+            2 => Range { is_size: true, ..Range::default() },
+            3 => Range { non_negative: true, upper: Some(n.sub(&Poly::constant(1))), ..Range::default() },
+            4 => range_of_natural(&Poly::var(Reg::new(2)), range).unwrap(),
             _ => Range::default(),
         }
     }
@@ -166,7 +195,7 @@ mod tests {
 
     #[test]
     fn lengths_are_bounded_over_sizes() {
-        let [n, m, k, i, data] = [0, 1, 2, 3, 4].map(|idx| Poly::var(Reg::new(idx)));
+        let [n, m, k, i, data] = [0, 1, 2, 3, 5].map(|idx| Poly::var(Reg::new(idx)));
         let one = Poly::constant(1);
         let is = |len: Poly<Reg>, text: &str, non_negative| {
             assert_eq!(bounded(&len), Some((text.to_owned(), non_negative)), "{len}");
@@ -181,6 +210,19 @@ mod tests {
         assert_eq!(bounded(&data), None);
         assert_eq!(bounded(&n.sub(&data)), None);
         assert_eq!(bounded(&k.mul(&i)), None);
+    }
+
+    #[test]
+    fn what_may_be_negative_is_a_bound_where_it_is_not() {
+        let [n, k, natural] = [0, 2, 4].map(|idx| Poly::var(Reg::new(idx)));
+        for len in [natural.clone(), natural.mul(&n), natural.add(&n).sub(&Poly::constant(1))] {
+            assert_eq!(bound(&len, range).unwrap().assuming, std::slice::from_ref(&k), "{len}");
+        }
+        // What is left out of a bound need not hold.
+        assert_eq!(bound(&n.sub(&natural), range).unwrap().assuming, []);
+        // Bounds of operators are never negative whatever the sizes.
+        assert_eq!(range_of(&natural, range).upper, None);
+        assert_eq!(range_of_natural(&Poly::var(Reg::new(5)), range), None);
     }
 
     #[test]

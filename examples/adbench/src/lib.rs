@@ -1,7 +1,9 @@
-//! Problems of ADBench (Šrajer, Kukelova and Fitzgibbon, 2018) from F~, on ADBench's files: bundle adjustment ([`ba`])
-//! and a recurrent network ([`lstm`]). The Gaussian mixture is an example of its own.
+//! Problems of ADBench (Šrajer, Kukelova and Fitzgibbon, 2018) from F~, on ADBench's files: bundle adjustment
+//! ([`ba`]), a model of a hand ([`hand`]) and a recurrent network ([`lstm`]). The Gaussian mixture is an example of its
+//! own.
 
 pub mod ba;
+pub mod hand;
 pub mod lstm;
 
 use std::path::Path;
@@ -20,14 +22,32 @@ impl<'t> Words<'t> {
         Self { name: path.display().to_string(), words: text.split_whitespace() }
     }
 
+    fn word(&mut self) -> Result<&'t str, ReadError> {
+        self.words.next().ok_or_else(|| format!("{} ends too early", self.name).into())
+    }
+
+    /// How many words are left.
+    fn left(&self) -> usize {
+        self.words.clone().count()
+    }
+
     fn size(&mut self) -> Result<usize, ReadError> {
-        let word = self.words.next().ok_or_else(|| format!("{} ends too early", self.name))?;
+        let word = self.word()?;
         word.parse().map_err(|e| format!("{}: `{word}` is no size: {e}", self.name).into())
+    }
+
+    fn integer(&mut self) -> Result<i64, ReadError> {
+        let word = self.word()?;
+        word.parse().map_err(|e| format!("{}: `{word}` is no integer: {e}", self.name).into())
+    }
+
+    fn integers(&mut self, n: usize) -> Result<Vec<i64>, ReadError> {
+        (0..n).map(|_| self.integer()).collect()
     }
 
     fn numbers(&mut self, n: usize) -> Result<Vec<f64>, ReadError> {
         let number = |_| {
-            let word = self.words.next().ok_or_else(|| format!("{} ends too early", self.name))?;
+            let word = self.word()?;
             word.parse().map_err(|e| format!("{}: `{word}` is no number: {e}", self.name).into())
         };
         (0..n).map(number).collect()

@@ -3,7 +3,7 @@
 //! `cargo run --release -p chainrule-example-adbench -- ba ba1_n49_m7776_p31843.txt`
 
 use chainrule::{Compiled, Value};
-use chainrule_example_adbench::{ReadError, ba, lstm};
+use chainrule_example_adbench::{ReadError, ba, hand, lstm};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -34,6 +34,17 @@ fn show(problem: &str, path: &Path) -> Result<(), ReadError> {
             let (_, columns) = problem.pattern();
             println!("  {} numbers of norm {:.12}", columns.len(), norm(&values[0].reals()));
         }
+        "hand" => {
+            let problem = hand::read(path)?;
+            let (residuals, jacobian) = hand::compile(problem.coordinates.is_some())?;
+            let args = problem.args();
+            println!("{}: {} points", path.display(), problem.seen.len());
+            let value = timed("residuals", &residuals, &args)?;
+            println!("  their norm is {:.12}", norm(&value[0].reals()));
+            let value = timed("Jacobian", &jacobian, &args)?;
+            let reals = value[0].reals();
+            println!("  {} numbers of norm {:.12}", reals.len(), norm(&reals));
+        }
         "lstm" => {
             let problem = lstm::read(path)?;
             println!("{}: {} characters", path.display(), problem.text.len());
@@ -46,7 +57,7 @@ fn show(problem: &str, path: &Path) -> Result<(), ReadError> {
                 norm(&reals[1..])
             );
         }
-        other => return Err(format!("`{other}` is no problem; there are ba and lstm").into()),
+        other => return Err(format!("`{other}` is no problem; there are ba, hand and lstm").into()),
     }
     Ok(())
 }
@@ -54,7 +65,7 @@ fn show(problem: &str, path: &Path) -> Result<(), ReadError> {
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [problem, path] = args.as_slice() else {
-        eprintln!("usage: chainrule-example-adbench ba|lstm FILE");
+        eprintln!("usage: chainrule-example-adbench ba|hand|lstm FILE");
         return ExitCode::FAILURE;
     };
     match show(problem, Path::new(path)) {

@@ -4,7 +4,7 @@ use super::Lowering;
 use super::layout::{self, Leaf, Value, leaves};
 use super::offers::{Offers, Target};
 use crate::kernel::{Class, Instr, Reg};
-use crate::memory::{Range, range_of, range_of_op};
+use crate::memory::{Range, range_of, range_of_natural, range_of_op};
 use chainrule_base::{Arena, Id, Poly, Span};
 use chainrule_ir::{Block, Expr, Stmt, Type, VarId};
 use chainrule_ops::Op;
@@ -167,7 +167,16 @@ impl Lowering<'_> {
             _ => (Range::default(), None),
         };
         let ((a, _), (b, b_constant)) = (operand(0), operand(1));
-        self.b.ranged(range_of_op(op, &a, &b, b_constant))
+        let mut range = range_of_op(op, &a, &b, b_constant);
+        if op == Op::Max
+            && range.upper.is_none()
+            && b_constant == Some(0)
+            && let Some([Leaf::Int(size)]) = vars.first().and_then(|var| self.values[*var].as_deref())
+            && let Some(natural) = range_of_natural(size, |reg| self.b.range(reg))
+        {
+            range = natural;
+        }
+        self.b.ranged(range)
     }
 
     fn get(&mut self, array: VarId, index: VarId, proved: bool, span: Option<Span>) -> Value {

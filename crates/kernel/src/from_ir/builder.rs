@@ -61,8 +61,10 @@ impl Builder {
 
     /// The index of a loop of `count` iterations.
     pub fn index(&mut self, count: &Poly<Reg>) -> Reg {
-        let upper = bound(count, |reg| self.range(reg)).map(|b| b.len.sub(&Poly::constant(1)));
-        self.ranged(Range { is_size: false, non_negative: true, upper })
+        let bound = bound(count, |reg| self.range(reg));
+        let (upper, assuming) =
+            bound.map_or_else(Default::default, |b| (Some(b.len.sub(&Poly::constant(1))), b.assuming));
+        self.ranged(Range { is_size: false, non_negative: true, upper, assuming })
     }
 
     pub fn instr(&mut self, instr: Instr) {
@@ -206,6 +208,9 @@ impl Builder {
             Some(b) => {
                 if !b.non_negative {
                     self.require_non_negative(&b.len, span);
+                }
+                for natural in &b.assuming {
+                    self.require_non_negative(natural, span);
                 }
                 b.len
             }
