@@ -59,6 +59,15 @@ impl<'f> Prepared<'f> {
         }
     }
 
+    /// The integers of result `i` of the last run, row-major; none where it is of doubles or is not there.
+    #[must_use]
+    pub fn integers(&self, i: usize) -> &[i64] {
+        match self.outputs.get(i) {
+            Some(Column::Int(x)) => x,
+            _ => &[],
+        }
+    }
+
     /// How many numbers the workspace has.
     #[must_use]
     pub fn workspace_len(&self) -> usize {
