@@ -198,7 +198,7 @@ fn one(problem: &Problem, options: &Options) -> Result<(), Box<dyn std::error::E
         text(Some(us(&of_derivative)), 1),
         text(value_by_hand, 2),
         text(Some(derivative_by_value), 2),
-        text(Some(problem.published), 2),
+        text(problem.published, 2),
         text(derivative_by_hand, 2),
         text(Some(compile_ms), 1),
         memory.to_string(),

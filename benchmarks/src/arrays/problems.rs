@@ -2,7 +2,8 @@
 
 use crate::random::Random;
 use chainrule::{Error, Function, Module, Value};
-use chainrule_example_adbench::{ba, lstm};
+use chainrule_example_adbench::{ba, hand, lstm};
+use chainrule_example_micro as micro;
 
 /// A problem.
 pub struct Problem {
@@ -19,7 +20,7 @@ pub struct Problem {
     /// Integers for it.
     pub by_hand_integers: Vec<i64>,
     /// The best ratio of derivative to objective that is published for a problem of this kind.
-    pub published: f64,
+    pub published: Option<f64>,
 }
 
 /// All problems, smallest first. The numbers are made up; the sizes are those of ADBench's files.
@@ -28,7 +29,9 @@ pub fn all() -> Vec<Problem> {
     let gmms = [(2, 5), (10, 25), (20, 50), (64, 25)].map(|(d, k)| gmm(1000, d, k));
     let bundles = [(49, 7776, 31_843), (372, 47_423, 204_472)].map(|(n, m, p)| bundle(n, m, p));
     let networks = [(2, 1024), (4, 4096)].map(|(l, c)| network(l, c, 14));
-    gmms.into_iter().chain(bundles).chain(networks).collect()
+    let hands = [(100, false), (800, false), (800, true)].map(|(n, complicated)| fitted(n, complicated));
+    let small = [least_squares(16, 4096), exponentials(1000), exponentials(100_000), equations(100, 100), clusters()];
+    gmms.into_iter().chain(bundles).chain(networks).chain(hands).chain(small).collect()
 }
 
 fn rows(random: &mut Random, n: usize, m: usize) -> Vec<Vec<f64>> {
@@ -53,7 +56,7 @@ fn gmm(n: usize, d: usize, k: usize) -> Problem {
         by_hand_arguments: vec![alphas.clone(), means.concat(), icf.concat(), x.concat(), vec![gamma]],
         by_hand_integers: vec![k as i64, d as i64, n as i64, m],
         args: vec![alphas.into(), means.into(), icf.into(), x.into(), gamma.into(), m.into()],
-        published: 1.7,
+        published: Some(1.7),
     }
 }
 
@@ -85,7 +88,7 @@ fn bundle(n: usize, m: usize, p: usize) -> Problem {
         ],
         by_hand_integers: sizes.into_iter().chain(index(|o| o.0)).chain(index(|o| o.1)).collect(),
         args: problem.args(),
-        published: 6.6,
+        published: Some(6.6),
     }
 }
 
@@ -110,6 +113,119 @@ fn network(l: usize, c: usize, b: usize) -> Problem {
             .to_vec(),
         by_hand_integers: vec![l as i64, b as i64, c as i64],
         args: problem.args(),
-        published: 4.5,
+        published: Some(4.5),
     }
+}
+
+/// Indices below `below`.
+fn indices(random: &mut Random, n: usize, m: usize, below: usize) -> Vec<Vec<i64>> {
+    (0..n).map(|_| (0..m).map(|_| random.below(below) as i64).collect()).collect()
+}
+
+/// A hand of ADBench's size.
+fn fitted(n: usize, complicated: bool) -> Problem {
+    let random = &mut Random::new();
+    let (v, t) = (544, 1084);
+    let transforms = |random: &mut Random| (0..22).map(|_| rows(random, 3, 4)).collect::<Vec<_>>();
+    let model = hand::Model {
+        relative: transforms(random),
+        rest: transforms(random),
+        vertices: rows(random, v, 3),
+        bones: indices(random, v, 4, 22),
+        weights: rows(random, v, 4),
+        triangles: indices(random, t, 3, v),
+    };
+    let problem = hand::Problem {
+        theta: rows(random, 1, 26).remove(0),
+        seen: rows(random, n, 3),
+        at: indices(random, 1, n, if complicated { t } else { v }).remove(0),
+        coordinates: complicated.then(|| rows(random, n, 2)),
+        model,
+    };
+    let model = &problem.model;
+    let mut integers = vec![v as i64, n as i64, if complicated { t as i64 } else { 0 }];
+    integers.extend(model.bones.concat().iter().chain(&problem.at));
+    integers.extend(model.triangles.concat());
+    Problem {
+        name: if complicated { format!("hand_on_t_c{n}") } else { format!("hand_c{n}") },
+        make: if complicated { || hand::functions(true) } else { || hand::functions(false) },
+        by_hand: include_str!("hand.cpp"),
+        by_hand_arguments: vec![
+            problem.theta.clone(),
+            model.relative.concat().concat(),
+            model.rest.concat().concat(),
+            model.vertices.concat(),
+            model.weights.concat(),
+            problem.seen.concat(),
+            problem.coordinates.clone().unwrap_or_default().concat(),
+        ],
+        by_hand_integers: integers,
+        args: problem.args(),
+        published: Some(6.0),
+    }
+}
+
+fn least_squares(m: usize, n: usize) -> Problem {
+    let x = rows(&mut Random::new(), 1, m).remove(0);
+    Problem {
+        name: format!("llsq_m{m}_n{n}"),
+        make: || with_gradient(micro::LLSQ, "llsq", "x"),
+        by_hand: include_str!("llsq.cpp"),
+        by_hand_arguments: vec![x.clone()],
+        by_hand_integers: vec![m as i64, n as i64],
+        args: vec![x.into(), (n as i64).into()],
+        published: None,
+    }
+}
+
+fn exponentials(n: usize) -> Problem {
+    let x = rows(&mut Random::new(), 1, n).remove(0);
+    Problem {
+        name: format!("lse_n{n}"),
+        make: || with_gradient(micro::LSE, "lse", "x"),
+        by_hand: include_str!("lse.cpp"),
+        by_hand_arguments: vec![x.clone()],
+        by_hand_integers: vec![n as i64],
+        args: vec![x.into()],
+        published: None,
+    }
+}
+
+fn equations(n: usize, s: usize) -> Problem {
+    // Near 1: smaller ones make the last element vanish.
+    let x: Vec<f64> = rows(&mut Random::new(), 1, n).remove(0).iter().map(|x| 1.0 + x / 8.0).collect();
+    Problem {
+        name: format!("ode_n{n}_s{s}"),
+        make: || with_gradient(micro::ODE, "odeLast", "x"),
+        by_hand: include_str!("ode.cpp"),
+        by_hand_arguments: vec![x.clone()],
+        by_hand_integers: vec![n as i64, s as i64],
+        args: vec![x.into(), (s as i64).into()],
+        published: None,
+    }
+}
+
+fn clusters() -> Problem {
+    let random = &mut Random::new();
+    let (n, k, d) = (10_000, 10, 8);
+    let (points, centroids) = (rows(random, n, d), rows(random, k, d));
+    Problem {
+        name: format!("kmeans_n{n}"),
+        make: || {
+            let module = Module::from_text("kmeans.ft", micro::KMEANS)?;
+            Ok((module.function("cost")?, module.function("direction")?))
+        },
+        by_hand: include_str!("kmeans.cpp"),
+        by_hand_arguments: vec![points.concat(), centroids.concat()],
+        by_hand_integers: vec![n as i64, k as i64, d as i64],
+        args: vec![points.into(), centroids.into()],
+        published: None,
+    }
+}
+
+/// A function of a program, and its gradient with its value.
+fn with_gradient(source: &str, name: &str, by: &str) -> Result<(Function, Function), Error> {
+    let f = Module::from_text(&format!("{name}.ft"), source)?.function(name)?;
+    let derivative = f.gradient().by(&[by]).with_value().function()?;
+    Ok((f, derivative))
 }
