@@ -127,12 +127,21 @@ fn fitted(n: usize, complicated: bool) -> Problem {
     let random = &mut Random::new();
     let (v, t) = (544, 1084);
     let transforms = |random: &mut Random| (0..22).map(|_| rows(random, 3, 4)).collect::<Vec<_>>();
+    // Half of the vertices are drawn by one bone, as in ADBench's model, the others by another one of the same finger, too.
+    let bones = |random: &mut Random| {
+        let (finger, bone) = (random.below(5), random.below(4));
+        [bone, (bone + 1) % 4].map(|i| (1 + 4 * finger + i) as i64).into_iter().chain([0, 0]).collect::<Vec<i64>>()
+    };
+    let weights = |random: &mut Random| {
+        let weight = if random.below(2) == 0 { 1.0 } else { random.below(1000) as f64 / 1000.0 };
+        vec![weight, 1.0 - weight, 0.0, 0.0]
+    };
     let model = hand::Model {
         relative: transforms(random),
         rest: transforms(random),
         vertices: rows(random, v, 3),
-        bones: indices(random, v, 4, 22),
-        weights: rows(random, v, 4),
+        bones: (0..v).map(|_| bones(random)).collect(),
+        weights: (0..v).map(|_| weights(random)).collect(),
         triangles: indices(random, t, 3, v),
     };
     let problem = hand::Problem {

@@ -146,17 +146,24 @@ impl Problem {
         args
     }
 
-    /// The functions of the program for this problem: the residuals, and their Jacobian, for each point and each
-    /// parameter three numbers; a complicated problem has the point's own two coordinates before the parameters.
-    ///
-    /// # Errors
-    /// Never: the program is right.
-    pub fn functions(&self) -> Result<(Function, Function), Error> {
-        functions(self.coordinates.is_some())
+    /// The columns of the Jacobian, three numbers for each point, from the numbers of the program's result; a complicated
+    /// problem has two for the points' own coordinates before those of the parameters.
+    #[must_use]
+    pub fn columns(&self, jacobian: &[f64]) -> Vec<Vec<f64>> {
+        let n = self.seen.len();
+        // What each part has for a point.
+        let parts: &[usize] = if self.coordinates.is_some() { &[2, 3, 3, 20] } else { &[3, 3, 20] };
+        let (mut columns, mut start) = (Vec::new(), 0);
+        for width in parts {
+            let column = |k: usize| (0..n).flat_map(move |i| &jacobian[start + 3 * (width * i + k)..][..3]).copied();
+            columns.extend((0..*width).map(|k| column(k).collect()));
+            start += 3 * n * width;
+        }
+        columns
     }
 }
 
-/// The functions of the program for simple or complicated problems: the residuals and their Jacobian.
+/// The functions of the program for simple or complicated problems: the residuals and their Jacobian, in parts.
 ///
 /// # Errors
 /// Never: the program is right.
