@@ -197,3 +197,13 @@ fn the_jacobian_of_a_matrix_times_a_vector_is_the_matrix() {
     let (found, _) = optimised(&derived);
     assert_eq!((found.body.stmts.len(), found.body.result), (0, found.params[0]));
 }
+
+#[test]
+fn the_place_of_a_minimum_has_no_tangent() {
+    let least = "ifold (fun (best, at) i -> if x[i] < best then (x[i], i) else (best, at)) (x[0], 0) n";
+    let f = function(&format!("let f = fun (x : [n]Double) -> x[snd ({least})]"), "f");
+    let request = Request { parts: vec![Part::Jvp], by: vec!["x".into()], mode: Mode::Forward };
+    let derived = derive(&f, &request).unwrap_or_else(|e| panic!("{e}"));
+    let expected = format!("let f = fun (x : [n]Double) (x_tan : [n]Double) -> x_tan[snd ({least})]");
+    optimises_to(&derived, &expected, 1);
+}

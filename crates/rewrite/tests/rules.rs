@@ -363,6 +363,16 @@ fn programs(rule: &str) -> Vec<Function> {
             let (c, x, y) = (p.c, p.x, p.y);
             p.b.if_(c, |_| x, |_| y)
         })],
+        "flat-if" => vec![program(|p| {
+            let (c, x, y, i, j, v, w) = (p.c, p.x, p.y, p.i, p.j, p.v, p.w);
+            let value = |b: &mut Builder, x: VarId, v: VarId, i: VarId| {
+                let none = b.tuple(&[]);
+                let inner = b.tuple(&[x, v]);
+                let inner = b.tuple(&[inner, none]);
+                b.tuple(&[i, inner, x])
+            };
+            p.b.if_(c, |b| value(b, x, v, i), |b| value(b, y, w, j))
+        })],
         "same-array" => vec![
             program(|p| p.vector(|p, i| p.get(p.v, i))),
             program(|p| {
@@ -581,6 +591,20 @@ fn programs(rule: &str) -> Vec<Function> {
                 let x = p.get(p.v, i);
                 let (sum, other) = (p.op(Add, &[parts[0], x]), p.op(Mul, &[parts[1], parts[2]]));
                 p.b.tuple(&[sum, other, parts[2]])
+            })
+        })],
+        "flat-fold" => vec![program(|p| {
+            let inner = p.b.tuple(&[p.x, p.y]);
+            let init = p.b.tuple(&[inner, p.i]);
+            p.fold(p.n.clone(), init, |p, s, i| {
+                let (pair, at) = (p.b.component(s, 0), p.b.component(s, 1));
+                let parts = [0, 1].map(|k| p.b.component(pair, k));
+                let x = p.get(p.v, i);
+                let less = p.op(Op::Lt, &[x, parts[0]]);
+                let (first, at) = (p.op(Op::Mul, &[parts[0], x]), p.op(Op::Add, &[at, i]));
+                let second = p.op(Op::Select, &[less, parts[0], parts[1]]);
+                let pair = p.b.tuple(&[first, second]);
+                p.b.tuple(&[pair, at])
             })
         })],
         "zero-parts" => vec![program(|p| {

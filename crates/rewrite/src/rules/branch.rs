@@ -1,10 +1,11 @@
 //! Rules for `if` (figure 7f). That `if true then x else y` is `x`, and that in `x` its condition is true, the
 //! engine knows (`rebuild`). Branches are lazy: what stands in one is not moved out.
 
+use super::tuple::{flatten, flattened, nested};
 use super::{On, Rule};
 use crate::key;
 use crate::rebuild::{Env, Rebuild};
-use chainrule_ir::{Expr, Type, VarId};
+use chainrule_ir::{Block, Expr, Type, VarId};
 use chainrule_ops::Op;
 
 pub(super) const RULES: &[Rule] = &[
@@ -44,7 +45,27 @@ pub(super) const RULES: &[Rule] = &[
         on: On::If,
         apply: selected,
     },
+    Rule {
+        name: "flat-if",
+        law: "if c then ((x, y), z) else ((u, v), w) = ((a, b), d) where (a, b, d) = if c then (x, y, z) else (u, v, w)",
+        when: "the value is a tuple with tuples in it; then each field by itself can be dead",
+        algebraic: false,
+        split: false,
+        on: On::If,
+        apply: flat,
+    },
 ];
+
+fn flat(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let Expr::If { condition, then, otherwise } = expr else { return None };
+    let leaves = flattened(ty)?;
+    let branch = |rb: &mut Rebuild<'_>, block: &Block| {
+        let value = rb.inline(block, block.result, &mut Env::copying(&[]));
+        flatten(rb, value, &leaves)
+    };
+    let flat = rb.if_(*condition, &leaves, |rb| branch(rb, then), |rb| branch(rb, otherwise));
+    Some(nested(rb, flat, ty, &mut 0))
+}
 
 fn selected(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let Expr::If { condition, then, otherwise } = expr else { return None };

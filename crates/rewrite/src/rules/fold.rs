@@ -3,6 +3,7 @@
 use super::mask::is_zero;
 use super::solve::{in_range, solve};
 use super::sum::is_short;
+use super::tuple::{flatten, flattened, nested};
 use super::{On, Rule};
 use crate::rebuild::{Env, Rebuild};
 use crate::walk;
@@ -54,6 +55,15 @@ pub(super) const RULES: &[Rule] = &[
         split: true,
         on: On::Fold,
         apply: split,
+    },
+    Rule {
+        name: "flat-fold",
+        law: "ifold f ((x, y), z) n = ((x', y'), z') where (x', y', z') = ifold f' (x, y, z) n",
+        when: "the state is a tuple with tuples in it; then each field by itself can be dead, or a sum",
+        algebraic: false,
+        split: false,
+        on: On::Fold,
+        apply: flat,
     },
 ];
 
@@ -117,6 +127,18 @@ fn unroll(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
         state = rb.inline(fold.body, fold.body.result, &mut fold.at(state, i));
     }
     Some(state)
+}
+
+fn flat(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let fold = parts(expr)?;
+    let leaves = flattened(ty)?;
+    let init = flatten(rb, fold.init, &leaves);
+    let last = rb.fold(fold.count.clone(), init, |rb, state, i| {
+        let state = nested(rb, state, ty, &mut 0);
+        let next = rb.inline(fold.body, fold.body.result, &mut fold.at(state, i));
+        flatten(rb, next, &leaves)
+    });
+    Some(nested(rb, last, ty, &mut 0))
 }
 
 /// The term that `next` adds to `state`, if it is a sum of both and the term does not depend on `whole`.

@@ -35,6 +35,52 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
+/// The type of the leaves of `ty` side by side, if it is a tuple with tuples in it.
+pub(super) fn flattened(ty: &Type) -> Option<Type> {
+    let Type::Tuple(fields, _) = ty else { return None };
+    if !fields.iter().any(|field| matches!(field, Type::Tuple(..))) {
+        return None;
+    }
+    let (mut todo, mut leaves): (Vec<&Type>, Vec<Type>) = (vec![ty], Vec::new());
+    while let Some(ty) = todo.pop() {
+        match ty {
+            Type::Tuple(fields, _) => todo.extend(fields.iter().rev()),
+            leaf => leaves.push(leaf.clone()),
+        }
+    }
+    Some(Type::tuple(leaves))
+}
+
+/// The leaves of `value` side by side: as a value of the type [`flattened`] gives.
+pub(super) fn flatten(rb: &mut Rebuild<'_>, value: VarId, flat: &Type) -> VarId {
+    let (mut todo, mut leaves) = (vec![value], Vec::new());
+    while let Some(value) = todo.pop() {
+        match rb.ty(value) {
+            Type::Tuple(fields, _) => {
+                let n = fields.len();
+                let parts: Vec<VarId> = (0..n).map(|k| rb.compute(Expr::Component(value, k))).collect();
+                todo.extend(parts.into_iter().rev());
+            }
+            _ => leaves.push(value),
+        }
+    }
+    rb.tuple(leaves, flat)
+}
+
+/// The value of type `ty` whose leaves `flat` has. Recursive on the nesting of types only.
+pub(super) fn nested(rb: &mut Rebuild<'_>, flat: VarId, ty: &Type, next: &mut usize) -> VarId {
+    match ty {
+        Type::Tuple(fields, _) => {
+            let parts = fields.iter().map(|field| nested(rb, flat, field, next)).collect();
+            rb.tuple(parts, ty)
+        }
+        _ => {
+            *next += 1;
+            rb.compute(Expr::Component(flat, *next - 1))
+        }
+    }
+}
+
 fn of_tuple(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
     let Expr::Component(tuple, k) = expr else { return None };
     match rb.def(*tuple).as_deref() {
