@@ -142,6 +142,32 @@ fn swapped_states_are_swapped() {
     }
 }
 
+#[test]
+fn zeros_from_around_a_branch_are_not_added() {
+    // A sum of x[i] at the places i below k: what is made for the others is bound outside of the loop.
+    let (mut b, n, _) = sized("some");
+    let (x, k) = (b.param("x", vector(&n)), b.param("k", Type::Int));
+    let zeros = b.zero(vector(&n));
+    let total = b.sum(n.clone(), |b, i| {
+        let few = b.op(Op::Lt, &[i, k]);
+        b.if_(
+            few,
+            |b| {
+                let x = b.get_proved(x, i);
+                b.one_hot_proved(n.clone(), i, x)
+            },
+            |_| zeros,
+        )
+    });
+    let f = with_unused_m(b, total);
+    let kernel = lower(&f);
+    for k in 0..4 {
+        check_at(&f, &kernel, &[numbers(3, 0.5).into(), Value::Int(k), numbers(1, 0.0).into()]);
+    }
+    let nested = kernel.to_string().lines().filter(|line| line.starts_with("  ") && line.contains("for ")).count();
+    assert_eq!(nested, 0, "{kernel}");
+}
+
 /// Gives the size `m` an argument, and ends the function.
 fn with_unused_m(mut b: Builder, result: VarId) -> Function {
     let m = b.vars.ids().nth(1).unwrap();

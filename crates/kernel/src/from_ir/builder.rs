@@ -9,7 +9,7 @@ use super::layout::{Leaf, View, product};
 use crate::kernel::{Buffer, BufferId, Class, Condition, Instr, Place, Reg, Stmt};
 use crate::memory::{Planner, Range, bound};
 use chainrule_base::{Arena, Diagnostic, Diagnostics, Poly, Span};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A block that is being lowered.
 #[derive(Default)]
@@ -29,6 +29,8 @@ pub(super) struct Builder {
     pub failures: Vec<(String, Option<Span>)>,
     pub errors: Diagnostics,
     pub memory: Planner,
+    /// Buffers that are zero from their making to their end: adding them is adding nothing.
+    pub zeros: BTreeSet<BufferId>,
     ranges: Arena<Reg, Range>,
     code: Vec<Vec<Stmt>>,
     frames: Vec<Frame>,

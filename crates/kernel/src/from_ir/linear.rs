@@ -4,18 +4,23 @@ use super::Lowering;
 use super::layout::{Leaf, LeafType, Value, View, leaves};
 use super::offers::Target;
 use crate::kernel::{Class, Instr, Reg, Stmt};
-use chainrule_base::{Poly, Span};
+use chainrule_base::{Id, Poly, Span};
 use chainrule_ir::{Size, Type, VarId};
 use chainrule_ops::Op;
 
 impl Lowering<'_> {
     pub(super) fn zero(&mut self, var: VarId, span: Option<Span>) -> Value {
+        let n_before = self.b.buffers.len();
         let targets = self.targets(var, span);
         targets
             .iter()
             .map(|target| match target {
                 Target::Write(view) => {
                     self.b.fill(view);
+                    // At an offered place something may be added to it later; an array of its own stays as it is.
+                    if view.buffer.index() >= n_before {
+                        self.b.zeros.insert(view.buffer);
+                    }
                     Leaf::Array(view.clone())
                 }
                 Target::Add(_) => Leaf::Delivered,
@@ -139,6 +144,7 @@ impl super::builder::Builder {
     pub fn deliver(&mut self, leaf: &Leaf, to: &View) {
         match leaf {
             Leaf::Delivered => {}
+            Leaf::Array(from) if self.zeros.contains(&from.buffer) => {}
             Leaf::Array(from) => self.elementwise(to, to, from),
             Leaf::Reg(_) | Leaf::Int(_) => {
                 let (before, term) = (self.load(to), self.scalar(leaf));
