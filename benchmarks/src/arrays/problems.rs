@@ -5,12 +5,15 @@ use chainrule::{Error, Function, Module, Value};
 use chainrule_example_adbench::{ba, hand, lstm};
 use chainrule_example_micro as micro;
 
+/// Makes a function, and what computes its derivatives.
+type Make = fn() -> Result<(Function, Function), Error>;
+
 /// A problem.
 pub struct Problem {
     /// Its name.
     pub name: String,
     /// The function, and what computes its derivatives, from the text.
-    pub make: fn() -> Result<(Function, Function), Error>,
+    pub make: Make,
     /// Where.
     pub args: Vec<Value<f64>>,
     /// C++ of the objective.
@@ -31,7 +34,8 @@ pub fn all() -> Vec<Problem> {
     let networks = [(2, 1024), (4, 4096)].map(|(l, c)| network(l, c, 14));
     let hands = [(100, false), (800, false), (800, true)].map(|(n, complicated)| fitted(n, complicated));
     let small = [least_squares(16, 4096), exponentials(1000), exponentials(100_000), equations(100, 100), clusters()];
-    gmms.into_iter().chain(bundles).chain(networks).chain(hands).chain(small).collect()
+    let matrices = [10, 50, 100].into_iter().flat_map(|n| (0..4).map(move |which| algebra(n, which)));
+    gmms.into_iter().chain(bundles).chain(networks).chain(hands).chain(small).chain(matrices).collect()
 }
 
 fn rows(random: &mut Random, n: usize, m: usize) -> Vec<Vec<f64>> {
@@ -228,6 +232,35 @@ fn clusters() -> Problem {
         by_hand_arguments: vec![points.concat(), centroids.concat()],
         by_hand_integers: vec![n as i64, k as i64, d as i64],
         args: vec![points.into(), centroids.into()],
+        published: None,
+    }
+}
+
+/// Linear algebra of the library, of a positive definite matrix.
+fn algebra(n: usize, which: usize) -> Problem {
+    let random = &mut Random::new();
+    let b = rows(random, n, n);
+    let product = |i: usize, j: usize| b[i].iter().zip(&b[j]).map(|(x, y)| x * y).sum::<f64>();
+    let entry = |i: usize, j: usize| product(i, j) + if i == j { 1.0 } else { 0.0 };
+    let a: Vec<Vec<f64>> = (0..n).map(|i| (0..n).map(|j| entry(i, j)).collect()).collect();
+    let x = rows(random, 1, n).remove(0);
+    let args: Vec<Value<f64>> = match which {
+        0 | 2 => vec![a.clone().into(), x.clone().into()],
+        _ => vec![a.clone().into()],
+    };
+    let make: [Make; 4] = [
+        || with_gradient(include_str!("matrices.ft"), "gaussian", "a"),
+        || with_gradient(include_str!("matrices.ft"), "volume", "a"),
+        || with_gradient(include_str!("matrices.ft"), "system", "a"),
+        || with_gradient(include_str!("matrices.ft"), "factor", "a"),
+    ];
+    Problem {
+        name: format!("{}_n{n}", ["gaussian", "logdet", "solve", "cholesky"][which]),
+        make: make[which],
+        by_hand: include_str!("matrices.cpp"),
+        by_hand_arguments: vec![a.concat(), x],
+        by_hand_integers: vec![n as i64, which as i64],
+        args,
         published: None,
     }
 }

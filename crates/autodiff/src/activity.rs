@@ -156,7 +156,13 @@ impl Activities {
             | Expr::ToReal(_)
             | Expr::Zero
             | Expr::Jvp { .. }
-            | Expr::Vjp { .. } => Activity::Inactive,
+            | Expr::Vjp { .. }
+            | Expr::Again { .. } => Activity::Inactive,
+            // Its blocks are never differentiated: nothing in them is active.
+            Expr::Custom(custom) => {
+                let active = custom.rule.is_some() && *self.get(custom.at) != Activity::Inactive;
+                if active { Activity::full(&vars[var].ty) } else { Activity::Inactive }
+            }
             Expr::Op(op, args) => {
                 let is_double = vars[var].ty == Type::Double;
                 let active =
@@ -228,7 +234,7 @@ impl Activities {
         self.whole[block.result.index()] = true;
         for stmt in block.stmts.iter().rev() {
             match &stmt.expr {
-                Expr::Get { .. } | Expr::Component(..) => continue,
+                Expr::Get { .. } | Expr::Component(..) | Expr::Custom(_) => continue,
                 Expr::Tuple(_) if !self.used_whole(stmt.var) => continue,
                 _ => {}
             }

@@ -156,6 +156,57 @@ impl Cotangent {
     }
 }
 
+/// `packed`, of type `ty.tangent()`, as one variable of type `ty`: integers and truth values are those of `value`.
+// Recursive on the depth of a type.
+pub(crate) fn widened(out: &mut Emitter, packed: VarId, value: VarId, ty: &Type) -> VarId {
+    match ty {
+        _ if ty.is_linear() => packed,
+        _ if !ty.has_double() => value,
+        Type::Array(size, element) => out.build(size.clone(), &mut |out, index| {
+            let (packed, value) = (out.get(packed, index, true), out.get(value, index, true));
+            widened(out, packed, value, element)
+        }),
+        Type::Tuple(fields, _) => {
+            let mut place = 0;
+            let mut parts = Vec::with_capacity(fields.len());
+            for (k, field) in fields.iter().enumerate() {
+                let value = out.component(value, k);
+                let packed = if field.has_double() { out.component(packed, place) } else { value };
+                place += usize::from(field.has_double());
+                parts.push(widened(out, packed, value, field));
+            }
+            out.tuple(parts, ty.clone())
+        }
+        Type::Double | Type::Int | Type::Bool => packed,
+    }
+}
+
+/// The inverse of [`widened`]: `var` of type `ty`, which has a double, without what has no derivative.
+// Recursive on the depth of a type.
+pub(crate) fn narrowed(out: &mut Emitter, var: VarId, ty: &Type) -> Cotangent {
+    match ty {
+        Type::Tuple(fields, _) => {
+            let mut parts = Vec::with_capacity(fields.len());
+            for (k, field) in fields.iter().enumerate() {
+                parts.push(field.has_double().then(|| {
+                    let part = out.component(var, k);
+                    narrowed(out, part, field)
+                }));
+            }
+            Cotangent::Tuple(parts)
+        }
+        Type::Array(size, element) if !ty.is_linear() => {
+            let array = out.build(size.clone(), &mut |out, index| {
+                let part = out.get(var, index, true);
+                let part = narrowed(out, part, element);
+                Cotangent::pack(out, Some(&part), element)
+            });
+            Cotangent::Array(array)
+        }
+        _ => Cotangent::of_var(out, var, ty),
+    }
+}
+
 /// The zero of `ty.tangent()`.
 fn zero(out: &mut Emitter, ty: &Type) -> VarId {
     match ty.tangent() {

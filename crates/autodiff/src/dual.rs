@@ -133,6 +133,39 @@ fn some_variable(dual: &Dual) -> VarId {
     }
 }
 
+/// Value or derivative of `dual`, of the plain type `ty`, as one variable of that type. In a derivative, what is
+/// inactive is 0, and integers and truth values are those of the value.
+// Recursive on the depth of a type.
+pub(crate) fn split(out: &mut Emitter, dual: &Dual, ty: &Type, which: Half) -> VarId {
+    match (dual, ty) {
+        (Dual::Plain(var), _) if which == Half::Value || !ty.has_double() => *var,
+        (Dual::Plain(_), Type::Double) => out.real(0.0),
+        (Dual::Plain(_), _) if ty.is_linear() => out.builder.zero(ty.clone()),
+        (Dual::Pair { value, .. }, _) if which == Half::Value => *value,
+        (Dual::Pair { tangent, .. }, _) => out.double(*tangent),
+        (Dual::Zip { at, along }, _) if which == Half::Value || ty.is_linear() => {
+            if which == Half::Value {
+                *at
+            } else {
+                *along
+            }
+        }
+        (_, Type::Array(size, element)) => out.build(size.clone(), &mut |out, index| {
+            let part = get(out, dual, index, true);
+            split(out, &part, element, which)
+        }),
+        (_, Type::Tuple(fields, _)) => {
+            let mut parts = Vec::with_capacity(fields.len());
+            for (k, field) in fields.iter().enumerate() {
+                let part = component(out, dual, k);
+                parts.push(split(out, &part, field, which));
+            }
+            out.tuple(parts, ty.clone())
+        }
+        _ => some_variable(dual),
+    }
+}
+
 /// Which half of a dual number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Half {

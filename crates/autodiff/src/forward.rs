@@ -33,12 +33,13 @@
 
 use crate::activity::{Activities, Activity};
 use crate::chain;
-use crate::dual::{self, Dual};
+use crate::custom::{self, Direction};
+use crate::dual::{self, Dual, Half};
 use crate::emit::{Emitter, Scalar};
 use crate::reverse;
 use crate::tidy::{self, Tidier};
 use chainrule_base::{Diagnostic, Diagnostics, Id, Name, Span};
-use chainrule_ir::{Block, Builder, Expr, Function, Size, Stmt, Type, VarId};
+use chainrule_ir::{Block, Builder, Custom, Expr, Function, Renaming, Rule, RuleBlock, Size, Stmt, Type, VarId};
 use chainrule_ops::Op;
 use std::collections::BTreeMap;
 
@@ -61,6 +62,7 @@ pub fn expand(function: &Function) -> Result<Function, Diagnostics> {
     let result = forward.plain(function.body.result);
     let Forward { out, diagnostics, .. } = forward;
     let mut expanded = out.finish(result);
+    custom::lower(&mut expanded);
     tidy::function(&mut expanded);
     diagnostics.into_result(expanded)
 }
@@ -123,8 +125,36 @@ impl Forward {
                 self.while_loop(var, &limit, state, init, condition, body);
             }
             Expr::If { condition, then, otherwise } => self.branches(var, condition, then, otherwise),
+            Expr::Custom(custom) => self.custom(var, *custom),
             // These are active only if their operand is, and then they were met above.
             expr => self.inactive(var, expr),
+        }
+    }
+
+    /// What states its own derivative: the value, which stays one, and the tangent by its rule.
+    fn custom(&mut self, var: VarId, custom: Custom) {
+        let span = self.out.span();
+        let (dual, ty) = (self.dual(custom.at), self.ty(custom.at));
+        let at = dual::split(&mut self.out, &dual, &ty, Half::Value);
+        let along = dual::split(&mut self.out, &dual, &ty, Half::Tangent);
+        let (args, builder) = ([at, var, along], &mut self.out.builder);
+        let Some(rule) = custom::rule(builder, &custom, Direction::Forward, args, &mut Renaming::new()) else { return };
+        // The value first; what was replaced in its blocks and in the rule is replaced as everywhere.
+        self.inactive(var, Expr::Custom(Box::new(Custom { at, ..custom })));
+        for stmt in rule.stmts {
+            self.stmt(stmt);
+        }
+        let tangent = self.plain(rule.result);
+        self.out.set_span(span);
+        let dual = dual::zip(&self.out, var, tangent);
+        self.bind(var, dual);
+    }
+
+    /// That a rule says nothing of what its function captures is an error where that is differentiated by.
+    fn check_captured(&mut self, block: &Block) {
+        let captured = custom::captured(block, &|var| *self.activities.get(var) != Activity::Inactive);
+        for (var, span) in captured {
+            self.diagnostics.push(custom::captures(&self.out.builder.vars, var, span));
         }
     }
 
@@ -135,6 +165,7 @@ impl Forward {
         let mut body = self.block(body);
         self.tidier.block(&self.out.builder.vars, &mut body);
         self.activities.analyse(&self.out.builder.vars, params, &body);
+        self.check_captured(&body);
         self.out.set_span(span);
         for ((param, at), along) in params.iter().zip(at).zip(along) {
             let (at, along) = (self.plain(*at), self.plain(*along));
@@ -156,6 +187,7 @@ impl Forward {
         let mut body = self.block(body);
         self.tidier.block(&self.out.builder.vars, &mut body);
         self.activities.analyse(&self.out.builder.vars, params, &body);
+        self.check_captured(&body);
         self.out.set_span(span);
         let (at, cotangent) = (self.plains(at), self.plain(cotangent));
         let parts = reverse::vjp(&mut self.out, &self.activities, params, &body, &at, cotangent);
@@ -278,10 +310,29 @@ impl Forward {
             Expr::Array(elements) => Expr::Array(self.plains(&elements)),
             Expr::Tuple(fields) => Expr::Tuple(self.plains(&fields)),
             Expr::Component(tuple, k) => Expr::Component(self.plain(tuple), k),
+            Expr::Custom(custom) => self.still(*custom),
+            Expr::Again { me, at } => Expr::Again { me, at: self.plain(at) },
         };
         self.out.set_span(span);
         self.keep(var);
         self.out.bind(var, expr);
+    }
+
+    /// What states its own derivative, where none is taken: at the value of its point.
+    fn still(&mut self, custom: Custom) -> Expr {
+        let (dual, ty) = (self.dual(custom.at), self.ty(custom.at));
+        let at = dual::split(&mut self.out, &dual, &ty, Half::Value);
+        self.keep(custom.param);
+        let body = self.block(custom.body);
+        let rule = custom.rule.map(|rule| {
+            self.keep(rule.me);
+            let [forward, reverse] = [rule.forward, rule.reverse].map(|RuleBlock { params, body }| {
+                params.iter().for_each(|param| self.keep(*param));
+                RuleBlock { params, body: self.block(body) }
+            });
+            Rule { me: rule.me, forward, reverse }
+        });
+        Expr::Custom(Box::new(Custom { at, body, rule, ..custom }))
     }
 
     /// A block whose result is plain.

@@ -8,7 +8,7 @@
 //! | [`tidy`] | forwarding and dead code, after either |
 //!
 //! Inside: `activity` (what depends on what is differentiated by), `dual` (dual numbers in code), `cotangent`
-//! (cotangents in code), `asked` (what was asked for, in `Jvp`s and `Vjp`s), `chain` (the chain rule for one
+//! (cotangents in code), `custom` (functions that state their own derivative), `asked` (what was asked for, in `Jvp`s and `Vjp`s), `chain` (the chain rule for one
 //! operator), `emit` (writing statements).
 
 mod activity;
@@ -16,6 +16,7 @@ mod asked;
 mod chain;
 pub mod check;
 mod cotangent;
+mod custom;
 mod dual;
 mod emit;
 pub mod forward;
@@ -23,5 +24,6 @@ pub mod request;
 mod reverse;
 pub mod tidy;
 
+pub use custom::own_derivative;
 pub use forward::expand;
 pub use request::{Mode, Part, Request, derive};

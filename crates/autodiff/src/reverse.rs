@@ -18,6 +18,7 @@
 //! | `y = if c then e else f` | `v_adj += if c then v_adj of e else v_adj of f` |
 //! | `s = ifold (fun s i -> e) s0 n` | a loop from the last step to the first, whose state is the cotangent of `s`; it reads the states of the first loop, which are kept |
 //! | `s = while ..` | as a fold of as many steps as the loop has taken |
+//! | `y = f x` for an `f` with a rule | `x_adj += rule x y y_adj` (module `custom`) |
 //! | `y = (a, b)`, `y = p.k`, `y = a + b`, `y = oneHot i x` | by components, copies, elements |
 //!
 //! In the scope of a loop's body that is gone through backwards, the body is computed again: work is at most
@@ -29,9 +30,10 @@
 
 use crate::activity::{Activities, Activity};
 use crate::chain;
-use crate::cotangent::Cotangent;
+use crate::cotangent::{self, Cotangent};
+use crate::custom::{self, Direction};
 use crate::emit::{Emitter, Scalar};
-use chainrule_ir::{Block, Expr, Renaming, Size, Stmt, Type, VarId};
+use chainrule_ir::{Block, Custom, Expr, Renaming, Size, Stmt, Type, VarId};
 use chainrule_ops::Op;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -354,6 +356,7 @@ impl Reverse<'_> {
                     Cotangent::Tuple(vec![Some(next), element, sum])
                 });
             }
+            (Expr::Custom(custom), adj) => self.custom(stmt.var, custom, &adj),
             // What is left has no operand that is active.
             _ => {}
         }
@@ -368,6 +371,22 @@ impl Reverse<'_> {
                 self.add(*arg, Cotangent::Double(part));
             }
         }
+    }
+
+    /// What states its own derivative: by its rule.
+    fn custom(&mut self, var: VarId, custom: &Custom, adj: &Cotangent) {
+        let (at, value, ty) = (self.copies.get(custom.at), self.copies.get(var), self.ty(var));
+        let packed = Cotangent::pack(self.out, Some(adj), &ty);
+        let cotangent = cotangent::widened(self.out, packed, value, &ty);
+        let (args, builder) = ([at, value, cotangent], &mut self.out.builder);
+        let Some(rule) = custom::rule(builder, custom, Direction::Reverse, args, &mut self.copies.clone()) else {
+            return;
+        };
+        rule.stmts.into_iter().for_each(|stmt| builder.push(stmt));
+        let found = rule.result;
+        let ty = self.ty(custom.at);
+        let found = cotangent::narrowed(self.out, found, &ty);
+        self.add(custom.at, found);
     }
 
     /// A build or a sum: the cotangents of what is around it are sums over its iterations.

@@ -8,7 +8,7 @@ use crate::where_spent::Origins;
 use crate::{CompileOptions, Compiled, Error, Result};
 use chainrule_accumulate::Pattern;
 use chainrule_accumulate::derive::{Options, resolve};
-use chainrule_base::{Name, Sources};
+use chainrule_base::{Diagnostic, Name, Sources};
 use chainrule_graph::{Graph, Node, NodeId, counts};
 use chainrule_ir::{self as ir, Size, Type, VarId};
 use chainrule_ops::Counts;
@@ -303,6 +303,13 @@ impl Function {
     /// When a size is missing or unknown, or loops cannot be unrolled because they depend on data.
     pub fn unrolled(&self, sizes: &[(&str, i64)]) -> Result<Self> {
         let Body::Array(body) = &self.body else { return Ok(self.clone()) };
+        if let Some(span) = chainrule_autodiff::own_derivative(&body.function) {
+            let message = Diagnostic::limitation(format!("the loops of `{}` cannot be unrolled", self.name))
+                .with_reason("straight-line code is differentiated as it is computed, and here a derivative is stated")
+                .with_help("derive it with its loops");
+            let message = span.into_iter().fold(message, |message, span| message.with_label(span, "stated here"));
+            return Err(Error::program(message, &body.sources));
+        }
         let expanded = chainrule_autodiff::expand(&body.function).map_err(|d| Error::program(d, &body.sources))?;
         let f = &expanded;
         let size_of = |var: VarId| -> Result<i64> {

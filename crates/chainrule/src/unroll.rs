@@ -255,7 +255,7 @@ impl Unroller<'_> {
                 Tree::Many(parts) if *index < parts.len() => parts[*index].clone(),
                 other => return Err(mismatch(&other, "a tuple")),
             },
-            Expr::Jvp { .. } | Expr::Vjp { .. } => {
+            Expr::Jvp { .. } | Expr::Vjp { .. } | Expr::Custom(_) | Expr::Again { .. } => {
                 return Err(Diagnostic::bug("a derivative was not expanded before unrolling"));
             }
         })

@@ -116,6 +116,8 @@ impl Pairs<'_> {
             (Expr::Vjp { at: a, cotangent: c, .. }, Expr::Vjp { at: b, cotangent: d, .. }) => {
                 self.all_same(a, b) && self.same(*c, *d)
             }
+            (Expr::Custom(a), Expr::Custom(b)) => a.promised == b.promised && self.same(a.at, b.at),
+            (Expr::Again { me: f, at: a }, Expr::Again { me: g, at: b }) => self.same(*f, *g) && self.same(*a, *b),
             _ => false,
         };
         let (bound_in_x, bound_in_y) = (x.binders(), y.binders());

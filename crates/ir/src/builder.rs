@@ -24,6 +24,7 @@
 //! assert_eq!(function.result_type(), &Type::Double);
 //! ```
 
+use crate::custom::{Custom, Rule, RuleBlock};
 use crate::{Block, Expr, Function, Requirement, Size, Stmt, Type, Var, VarId, type_of};
 use chainrule_base::{Arena, Name, Span};
 use chainrule_ops::Op;
@@ -438,6 +439,11 @@ impl Builder {
         self.copy(Source::Own, block, renaming)
     }
 
+    /// A copy of `custom` at the point `at`, with everything bound anew as by [`Self::inline`].
+    pub fn copy_custom(&mut self, custom: &Custom, at: VarId, renaming: &mut Renaming) -> Expr {
+        self.copy_rules(Source::Own, custom, at, renaming)
+    }
+
     /// `ty` with the variables of its sizes replaced.
     #[must_use]
     pub fn rename_type(&self, ty: &Type, renaming: &Renaming) -> Type {
@@ -543,7 +549,23 @@ impl Builder {
                 let params = params.iter().map(|p| self.copy_var(source, *p, renaming)).collect();
                 Expr::Vjp { params, body: self.copy(source, body, renaming), at, cotangent }
             }
+            Expr::Custom(custom) => self.copy_rules(source, custom, renaming.get(custom.at), renaming),
+            Expr::Again { me, at } => Expr::Again { me: renaming.get(*me), at: renaming.get(*at) },
         }
+    }
+
+    fn copy_rules(&mut self, source: Source<'_>, custom: &Custom, at: VarId, renaming: &mut Renaming) -> Expr {
+        let param = self.copy_var(source, custom.param, renaming);
+        let body = self.copy(source, &custom.body, renaming);
+        let rule = custom.rule.as_ref().map(|rule| {
+            let me = self.copy_var(source, rule.me, renaming);
+            let mut block = |block: &RuleBlock| {
+                let params = block.params.map(|param| self.copy_var(source, param, renaming));
+                RuleBlock { params, body: self.copy(source, &block.body, renaming) }
+            };
+            Rule { me, forward: block(&rule.forward), reverse: block(&rule.reverse) }
+        });
+        Expr::Custom(Box::new(Custom { at, param, body, rule, promised: custom.promised }))
     }
 }
 

@@ -31,8 +31,8 @@ impl<S> Num<S> {
         }
     }
 
-    // The largest tag inside; 0 is none.
-    fn tag(&self) -> u32 {
+    /// The largest tag inside; 0 is none.
+    pub(crate) fn tag(&self) -> u32 {
         match self {
             Self::Base(_) => 0,
             Self::Dual { tag, .. } => *tag,

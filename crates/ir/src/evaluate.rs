@@ -7,9 +7,10 @@
 //! Blocks are lists and are walked as lists; only nesting recurses.
 
 use crate::dual::{Duals, Num, primal_and_tangent};
-use crate::{Block, Expr, Function, Size, Sizes, Stmt, Type, Value, Var, VarId, bind_sizes};
+use crate::{Block, Custom, Expr, Function, Size, Sizes, Stmt, Type, Value, Var, VarId, bind_sizes};
 use chainrule_base::{Arena, Diagnostic, Id, Kind, Span};
 use chainrule_ops::{self as ops, Algebra, Op};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
 
@@ -79,7 +80,8 @@ pub fn evaluate<A: Algebra>(
 ) -> Result<Value<A::Value>, Failure> {
     let sizes = bind_sizes(function, args)?;
     let (vars, numbers) = (&function.vars, Duals::new(algebra));
-    let mut evaluator = Evaluator { vars, numbers, env: Arena::filled(vars.len(), None) };
+    let env = Arena::filled(vars.len(), None);
+    let mut evaluator = Evaluator { vars, numbers, env, customs: BTreeMap::new() };
     for var in &function.sizes {
         evaluator.bind(*var, Item::Int(sizes.get(*var).unwrap_or(0)))?;
     }
@@ -139,6 +141,36 @@ impl<S: Clone> Item<S> {
             (Self::Tuple(a), Self::Tuple(b)) => Self::Tuple(all(a, b)?),
             _ => return Err(Failure::bug("point and direction have different shapes")),
         })
+    }
+
+    // The largest tag in it; 0 is none.
+    fn last_tag(&self) -> u32 {
+        match self {
+            Self::Real(x) => x.tag(),
+            Self::Int(_) | Self::Bool(_) => 0,
+            Self::Array(items) | Self::Tuple(items) => items.iter().map(Self::last_tag).max().unwrap_or(0),
+        }
+    }
+
+    // This value without the derivative of `tag`, the largest in it; without any for 0.
+    fn still(&self, tag: u32) -> Self {
+        match self {
+            Self::Real(x) if tag == 0 => Self::Real(Num::Base(x.base().clone())),
+            Self::Real(x) => Self::Real(primal_and_tangent(x, tag).0),
+            Self::Int(_) | Self::Bool(_) => self.clone(),
+            Self::Array(items) => Self::Array(Rc::new(items.iter().map(|item| item.still(tag)).collect())),
+            Self::Tuple(items) => Self::Tuple(Rc::new(items.iter().map(|item| item.still(tag)).collect())),
+        }
+    }
+
+    // The derivatives of `tag`, the largest in it, in its own shape; integers and truth values stay.
+    fn tangents<A: Algebra<Value = S>>(&self, numbers: &mut Duals<'_, A>, tag: u32) -> Self {
+        match self {
+            Self::Real(x) => Self::Real(primal_and_tangent(x, tag).1.unwrap_or_else(|| numbers.constant(0.0))),
+            Self::Int(_) | Self::Bool(_) => self.clone(),
+            Self::Array(items) => Self::Array(Rc::new(items.iter().map(|i| i.tangents(numbers, tag)).collect())),
+            Self::Tuple(items) => Self::Tuple(Rc::new(items.iter().map(|i| i.tangents(numbers, tag)).collect())),
+        }
     }
 
     // How many doubles it holds.
@@ -210,6 +242,8 @@ struct Evaluator<'a, A: Algebra> {
     numbers: Duals<'a, A>,
     // What is bound now; what went out of scope stays until it is bound again.
     env: Arena<VarId, Option<Item<A::Value>>>,
+    // The functions whose rules are being evaluated, by what their rules call them.
+    customs: BTreeMap<VarId, Rc<Custom>>,
 }
 
 type Result_<A> = Result<Item<<A as Algebra>::Value>, Failure>;
@@ -399,7 +433,45 @@ impl<'a, A: Algebra> Evaluator<'a, A> {
                 Ok(result.harvest(&mut self.numbers, tag))
             }
             Expr::Vjp { params, body, at, cotangent } => self.vjp(params, body, at, *cotangent),
+            Expr::Custom(custom) => {
+                let at = self.get(custom.at)?.clone();
+                self.custom(custom, at)
+            }
+            Expr::Again { me, at } => {
+                let at = self.get(*at)?.clone();
+                let Some(custom) = self.customs.get(me).cloned() else {
+                    return Err(Failure::bug(format!("{me} is no function in its own rule")));
+                };
+                self.custom(&custom, at)
+            }
         }
+    }
+
+    // What the library promises is differentiated as it is computed: that shares nothing with its rules.
+    fn custom(&mut self, custom: &Custom, at: Item<A::Value>) -> Result_<A> {
+        if custom.promised {
+            self.bind(custom.param, at)?;
+            return self.block(&custom.body);
+        }
+        let Some(rule) = &custom.rule else {
+            self.bind(custom.param, at.still(0))?;
+            return self.block(&custom.body);
+        };
+        let tag = at.last_tag();
+        if tag == 0 {
+            self.bind(custom.param, at)?;
+            return self.block(&custom.body);
+        }
+        // The outermost derivative by the rule; those around it when the value and the rule are computed.
+        self.customs.insert(rule.me, Rc::new(custom.clone()));
+        let point = at.still(tag);
+        let along = at.tangents(&mut self.numbers, tag);
+        let value = self.custom(custom, point.clone())?;
+        for (param, item) in rule.forward.params.iter().zip([point, value.clone(), along]) {
+            self.bind(*param, item)?;
+        }
+        let tangent = self.block(&rule.forward.body)?;
+        value.seed(&tangent, tag)
     }
 
     fn ty(&self, var: VarId) -> Result<&'a Type, Failure> {

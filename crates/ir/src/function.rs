@@ -10,7 +10,7 @@
 //! - operands have the types that the operation asks for; types are exactly those of [`Var::ty`];
 //! - sizes are over base variables in scope; no result leaves the scope of a variable of its type.
 
-use crate::{Size, Type};
+use crate::{Custom, Size, Type};
 use chainrule_base::{Arena, Name, Span, define_id};
 use chainrule_ops::Op;
 
@@ -224,6 +224,15 @@ pub enum Expr {
         /// Of the tangent type of the body's.
         cotangent: VarId,
     },
+    /// A function that states its own derivative, applied; or `constant`, whose derivative is zero.
+    Custom(Box<Custom>),
+    /// In a rule of a [`Custom`]: the function itself, applied to another point of the same type.
+    Again {
+        /// The [`crate::Rule::me`] of the rule.
+        me: VarId,
+        /// The point.
+        at: VarId,
+    },
 }
 
 impl Expr {
@@ -239,6 +248,7 @@ impl Expr {
             | Self::Vjp { body, .. } => vec![body],
             Self::While { condition, body, .. } => vec![condition, body],
             Self::If { then, otherwise, .. } => vec![then, otherwise],
+            Self::Custom(custom) => custom.blocks(),
             _ => Vec::new(),
         }
     }
@@ -255,6 +265,7 @@ impl Expr {
             | Self::Vjp { body, .. } => vec![body],
             Self::While { condition, body, .. } => vec![condition, body],
             Self::If { then, otherwise, .. } => vec![then, otherwise],
+            Self::Custom(custom) => custom.blocks_mut(),
             _ => Vec::new(),
         }
     }
@@ -279,6 +290,8 @@ impl Expr {
             Self::Plus(a, b) => vec![*a, *b],
             Self::Jvp { at, along, .. } => at.iter().chain(along).copied().collect(),
             Self::Vjp { at, cotangent, .. } => at.iter().chain([cotangent]).copied().collect(),
+            Self::Custom(custom) => vec![custom.at],
+            Self::Again { at, .. } => vec![*at],
         }
     }
 
@@ -312,6 +325,8 @@ impl Expr {
             }
             Self::Vjp { at, cotangent, .. } => at.iter_mut().chain([cotangent]).for_each(|arg| *arg = var(*arg)),
             Self::Jvp { at, along, .. } => at.iter_mut().chain(along).for_each(|arg| *arg = var(*arg)),
+            Self::Custom(custom) => custom.at = var(custom.at),
+            Self::Again { at, .. } => *at = var(*at),
         }
     }
 
@@ -323,6 +338,7 @@ impl Expr {
             Self::Fold { index, state, .. } | Self::Loop { index, state, .. } => vec![*index, *state],
             Self::While { state, .. } => vec![*state],
             Self::Jvp { params, .. } | Self::Vjp { params, .. } => params.clone(),
+            Self::Custom(custom) => custom.binders(),
             _ => Vec::new(),
         }
     }

@@ -12,6 +12,7 @@
 //! | [`function`] | the IR itself |
 //! | [`typing`] | the type of an expression |
 //! | [`builder`] | making functions |
+//! | [`custom`] | functions that state their own derivative |
 //! | [`verify`](mod@verify) | whether a function keeps the invariants |
 //! | [`value`] | values, and whether they fit a type |
 //! | [`evaluate`](mod@evaluate) | the reference evaluator: what a function means |
@@ -26,6 +27,7 @@ pub mod alpha;
 pub mod builder;
 pub mod check;
 pub mod cost;
+pub mod custom;
 pub mod dce;
 pub mod difference;
 mod dual;
@@ -44,6 +46,7 @@ pub mod verify;
 pub use alpha::alpha_equal;
 pub use builder::{Builder, Renaming, size_of};
 pub use check::{Definition, Loader, Program};
+pub use custom::{Custom, Rule, RuleBlock};
 pub use evaluate::{Failure, evaluate};
 pub use function::{Block, Expr, Function, Requirement, Stmt, Var, VarId};
 pub use print::print;

@@ -12,6 +12,7 @@
 //! Recursive on nesting only.
 
 use crate::check::builtin;
+use crate::custom::RuleBlock;
 use crate::{Block, Expr, Function, Size, Stmt, Type, VarId};
 use chainrule_base::{Arena, Id};
 use chainrule_ops::Op;
@@ -110,6 +111,11 @@ impl Printer<'_> {
     // `(fun <binders> -> block)`.
     fn function(&mut self, binders: &[VarId], block: &Block, depth: usize) {
         self.out.push_str("(fun");
+        self.binders_and_body(binders, block, depth);
+    }
+
+    // `<binders> -> block)`.
+    fn binders_and_body(&mut self, binders: &[VarId], block: &Block, depth: usize) {
         for binder in binders {
             let name = &self.names[*binder];
             match self.function.ty(*binder) {
@@ -266,6 +272,23 @@ impl Printer<'_> {
                     let _ = write!(self.out, " {}", self.names[*at]);
                 }
                 let _ = write!(self.out, " {}", self.names[*cotangent]);
+            }
+            Expr::Custom(custom) => {
+                match &custom.rule {
+                    None => self.out.push_str("constant"),
+                    Some(rule) => {
+                        self.out.push_str("withDerivative ");
+                        self.function(&[custom.param], &custom.body, depth);
+                        for RuleBlock { params, body } in [&rule.forward, &rule.reverse] {
+                            let _ = write!(self.out, " (fun {}", self.names[rule.me]);
+                            self.binders_and_body(params, body, depth);
+                        }
+                    }
+                }
+                let _ = write!(self.out, " {}", self.names[custom.at]);
+            }
+            Expr::Again { me, at } => {
+                let _ = write!(self.out, "{} {}", self.names[*me], self.names[*at]);
             }
         }
     }

@@ -139,6 +139,25 @@ pub fn type_of(expr: &Expr, vars: &Arena<VarId, Var>) -> Result<Type, String> {
             expect(&wanted, ty(*cotangent, vars)?, "the cotangent")?;
             Ok(Type::tuple(parts))
         }
+        Expr::Custom(custom) => {
+            let at = ty(custom.at, vars)?;
+            expect(at, ty(custom.param, vars)?, "the parameter of a function with a rule")?;
+            let value = of_block(&custom.body, vars)?;
+            if let Some(rule) = &custom.rule {
+                if !at.has_double() || !value.has_double() {
+                    return Err("a function with a rule has no derivative".to_owned());
+                }
+                expect(value, ty(rule.me, vars)?, "the function in its rules")?;
+                for (block, moved, result) in [(&rule.forward, at, value), (&rule.reverse, value, at)] {
+                    for (param, wanted) in block.params.iter().zip([at, value, moved]) {
+                        expect(wanted, ty(*param, vars)?, "a parameter of a rule")?;
+                    }
+                    expect(result, of_block(&block.body, vars)?, "the result of a rule")?;
+                }
+            }
+            Ok(value.clone())
+        }
+        Expr::Again { me, .. } => ty(*me, vars).cloned(),
     }
 }
 

@@ -187,6 +187,7 @@ impl<'a> Verifier<'a> {
             | Expr::Sum { count: size, .. }
             | Expr::Loop { count: size, .. }
             | Expr::While { limit: size, .. } => self.size(size, "a loop"),
+            Expr::Again { me, .. } => self.operand(*me, stmt),
             _ => {}
         }
         let binders = stmt.expr.binders();

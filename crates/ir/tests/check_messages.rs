@@ -55,6 +55,29 @@ const WRONG: &[(&str, &str)] = &[
     ("of an Int", "let f = fun (x : Double) -> deriv (length [x]) x"),
     ("of a function with an Int", "let f = fun x -> diff (fun y -> length [y]) x"),
     ("empty arrays", "let f = fun v -> vectorMax v"),
+    // Matrices, and functions that state their derivative.
+    ("solve of another length", "let f = solve [[1.0, 0.0], [0.0, 1.0]] [1.0, 2.0, 3.0]"),
+    ("determinant of what is not square", "let f = det [[1.0, 2.0]]"),
+    ("convolution with something longer", "let f = convolveValid [1.0] [1.0, 2.0, 3.0]"),
+    ("another number of elements", "let f = reshape 2 2 [1.0, 2.0, 3.0]"),
+    ("more columns than rows", "let f = qr [[1.0, 2.0]]"),
+    (
+        "rule of another type",
+        "let f = fun (x : Double) -> withDerivative (fun x -> x) (fun _ _ _ t -> [t]) (fun _ _ _ w -> w) x",
+    ),
+    (
+        "rule of another size",
+        "let f = fun (v : [n]Double) ->\n  withDerivative (fun v -> v) (fun _ _ _ t -> vectorConcat t t) (fun _ _ _ w -> w) v",
+    ),
+    (
+        "function in its rule at another size",
+        "let f = fun (v : [n]Double) ->\n  withDerivative (fun v -> v) (fun _ _ _ t -> t) (fun self _ _ w -> self (vectorConcat w w)) v",
+    ),
+    (
+        "rule of what has no derivative",
+        "let f = fun (x : Double) -> withDerivative (fun x -> x > 0) (fun _ _ y _ -> y) (fun _ x _ _ -> x) x",
+    ),
+    ("near a name of a module that is not read", "let f = fun a -> choleski a"),
     ("deriv alone", "let f = fun x -> let d = deriv in x"),
     ("deriv with one argument", "let f = fun x -> deriv x"),
     ("vjp of what is no number", "let f = fun (n : Int) -> vjp (fun (x : Double) -> n) 1.0 1.0"),

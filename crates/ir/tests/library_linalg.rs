@@ -157,8 +157,8 @@ fn matrices() {
 
 #[test]
 fn every_function_of_the_library_is_documented() {
-    let program = load("").unwrap_or_else(|(_, d)| panic!("{d}"));
-    for def in program.library() {
+    let program = load("// matrixMul, cholesky").unwrap_or_else(|(_, d)| panic!("{d}"));
+    for def in program.library().filter(|def| !def.name.starts_with('_')) {
         assert!(!def.docs.is_empty(), "{} has no comment", def.name);
     }
 }

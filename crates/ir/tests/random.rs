@@ -85,6 +85,8 @@ fn every_construct_and_every_operator_occurs() {
             Expr::Component(..) => "component",
             Expr::Jvp { .. } => "jvp",
             Expr::Vjp { .. } => "vjp",
+            Expr::Custom(_) => "custom",
+            Expr::Again { .. } => "again",
             Expr::Loop { .. } => "loop",
             Expr::Zero => "zero",
             Expr::OneHot { proved: true, .. } => "one-hot proved",

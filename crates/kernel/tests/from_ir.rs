@@ -319,6 +319,33 @@ fn arrays_written_out_and_nested() {
 }
 
 #[test]
+fn what_is_added_to_is_not_seen_by_others() {
+    // Under its own name, in a tuple, as the state of a loop; what sees it stands behind the addition.
+    for way in 0..3 {
+        let (mut b, n, _) = sized("kept");
+        let v = b.param("v", vector(&n));
+        let doubled = |b: &mut Builder, v: VarId| {
+            b.build(n.clone(), |b, i| {
+                let x = b.get_proved(v, i);
+                b.op(Op::Add, &[x, x])
+            })
+        };
+        let y = if way == 2 { b.fold(Size::constant(2), v, |b, v, _| doubled(b, v)) } else { doubled(&mut b, v) };
+        let tuple = b.tuple(&[y, v]);
+        let first = if way == 1 { b.component(tuple, 0) } else { y };
+        let (zero, one) = (b.int(0), b.real(1.0));
+        let hot = b.one_hot_proved(n.clone(), zero, one);
+        let more = b.plus(first, hot);
+        let seen = b.build(n.clone(), |b, i| {
+            let (x, y) = (b.get_proved(y, i), b.get_proved(v, i));
+            b.op(Op::Mul, &[x, y])
+        });
+        let result = b.tuple(&[more, seen]);
+        check(&with_unused_m(b, result), &[numbers(3, 0.2).into(), numbers(1, 0.0).into()]);
+    }
+}
+
+#[test]
 fn while_carries_scalars_and_arrays() {
     let (mut b, n, _) = sized("newton");
     let x = b.param("x", vector(&n));

@@ -180,6 +180,8 @@ fn alone<'a, A: Amount>(expr: &Expr, ty: &impl Fn(VarId) -> &'a Type, summed: bo
             one().plus(within::<A>(then, ty, summed).larger(within(otherwise, ty, summed)))
         }
         Expr::Jvp { body, .. } | Expr::Vjp { body, .. } => A::number(3.0).times(of(body)),
+        Expr::Custom(custom) => of(&custom.body),
+        Expr::Again { .. } => one(),
     }
 }
 

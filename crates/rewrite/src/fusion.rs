@@ -122,7 +122,7 @@ impl Uses<'_> {
                 Some(cost::estimate(count))
             }
             // What differentiates its body keeps it as it is; a `while` may run often.
-            Expr::While { .. } | Expr::Jvp { .. } | Expr::Vjp { .. } => Some(cost::LARGE),
+            Expr::While { .. } | Expr::Jvp { .. } | Expr::Vjp { .. } | Expr::Custom(_) => Some(cost::LARGE),
             _ => None,
         };
         // A build in a branch, where the other side is zero: a mask, whose elements are masks.

@@ -217,6 +217,15 @@ impl Writer<'_> {
                 self.vars(at);
                 self.var(*cotangent);
             }
+            Expr::Custom(custom) => {
+                self.out.push(20 + u64::from(custom.promised));
+                self.var(custom.at);
+            }
+            Expr::Again { me, at } => {
+                self.out.push(22);
+                self.var(*me);
+                self.var(*at);
+            }
         }
         expr.binders().into_iter().for_each(|binder| self.bind(binder));
         for block in expr.blocks() {

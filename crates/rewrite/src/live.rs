@@ -159,7 +159,7 @@ impl Live<'_> {
                 self.need(*init, &need);
             }
             _ => {
-                let opaque = u32::from(matches!(expr, Expr::Jvp { .. } | Expr::Vjp { .. }));
+                let opaque = u32::from(matches!(expr, Expr::Jvp { .. } | Expr::Vjp { .. } | Expr::Custom(_)));
                 expr.operands().into_iter().for_each(|v| self.whole(v));
                 self.opaque += opaque;
                 for block in expr.blocks() {

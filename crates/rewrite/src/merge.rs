@@ -146,7 +146,7 @@ impl Merge<'_> {
             self.plan.share.extend(vars);
         }
         for stmt in &block.stmts {
-            if !matches!(stmt.expr, Expr::Jvp { .. } | Expr::Vjp { .. }) {
+            if !matches!(stmt.expr, Expr::Jvp { .. } | Expr::Vjp { .. } | Expr::Custom(_)) {
                 stmt.expr.blocks().into_iter().for_each(|block| self.shared(block));
             }
         }
@@ -170,7 +170,7 @@ impl Merge<'_> {
     fn inside(&mut self, stmt: &Stmt) -> Stmt {
         let mut stmt = stmt.clone();
         // Bodies of derivatives stay as they are.
-        if !matches!(stmt.expr, Expr::Jvp { .. } | Expr::Vjp { .. }) {
+        if !matches!(stmt.expr, Expr::Jvp { .. } | Expr::Vjp { .. } | Expr::Custom(_)) {
             for inner in stmt.expr.blocks_mut() {
                 *inner = self.block(inner);
             }

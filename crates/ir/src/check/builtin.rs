@@ -62,6 +62,10 @@ pub enum Builtin {
     Hvp,
     /// `vjp f x w`
     Vjp,
+    /// `constant x`
+    Constant,
+    /// `withDerivative f forward reverse x`
+    WithDerivative,
 }
 
 /// Names with a syntax of their own: they must be applied in full.
@@ -99,6 +103,8 @@ const NAMED: &[(&str, Builtin, usize)] = &[
     ("hessian", Builtin::Hessian, 2),
     ("hvp", Builtin::Hvp, 3),
     ("vjp", Builtin::Vjp, 3),
+    ("constant", Builtin::Constant, 1),
+    ("withDerivative", Builtin::WithDerivative, 4),
 ];
 
 /// All names that the language itself gives a meaning, for suggestions.
@@ -341,6 +347,16 @@ pub fn type_of(table: &mut Table, builtin: Builtin) -> (TyId, Option<Constraint>
             let f = table.fun(a, b);
             let both = table.tuple(vec![a, b], None);
             (table.funs(&[f, a, b], a), Some(Constraint::Real { ty: both }))
+        }
+        Builtin::Constant => {
+            let a = table.var_of(Class::Data, Literal::Open);
+            no_constraint(table, &[a], a)
+        }
+        Builtin::WithDerivative => {
+            let (a, b) = (table.var(Class::Data), table.var(Class::Data));
+            let f = table.fun(a, b);
+            let (forward, reverse) = (table.funs(&[f, a, b, a], b), table.funs(&[f, a, b, b], a));
+            no_constraint(table, &[f, forward, reverse, a], b)
         }
     }
 }

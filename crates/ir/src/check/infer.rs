@@ -436,6 +436,7 @@ impl Checker {
         let mut known: Vec<&str> = builtin::names().collect();
         known.extend(self.bound.iter().map(|(n, _)| &**n));
         known.extend(self.globals.keys().map(|n| &**n));
+        known.extend(crate::library::names().iter().flatten());
         known.sort_unstable();
         messages::unknown_name(name, span, &known)
     }

@@ -49,8 +49,36 @@ struct Loading<'a, L> {
     loader: L,
     checker: Checker,
     files: FxHashMap<String, State>,
-    library: Exports,
+    library: Library,
     depth: usize,
+}
+
+/// What has been read of the library.
+#[derive(Default)]
+struct Library {
+    exports: Exports,
+    read: [bool; library::MODULES.len()],
+}
+
+impl Library {
+    /// Reads the modules that `text` may use.
+    fn serve(&mut self, checker: &mut Checker, sources: &mut Sources, text: &str) {
+        for (idx, module) in library::MODULES.iter().enumerate() {
+            if !self.read[idx] && library::mentions(text, idx) {
+                self.read[idx] = true;
+                let file = sources.add(format!("<{}>", module.name), module.text);
+                let (tree, diagnostics) = chainrule_syntax::parse(sources, file);
+                checker.diagnostics.extend(diagnostics);
+                checker.globals = self.exports.globals.iter().cloned().collect();
+                checker.aliases = self.exports.aliases.iter().cloned().collect();
+                checker.library = true;
+                let exports = check_items(checker, &tree);
+                checker.library = false;
+                self.exports.globals.extend(exports.globals.into_iter().filter(|(name, _)| !name.starts_with('_')));
+                self.exports.aliases.extend(exports.aliases);
+            }
+        }
+    }
 }
 
 impl Program {
@@ -61,16 +89,10 @@ impl Program {
     pub fn load(sources: &mut Sources, root: FileId, loader: impl Loader) -> Result<Self, Diagnostics> {
         let checker = Checker::new();
         let mut loading =
-            Loading { sources, loader, checker, files: FxHashMap::default(), library: Exports::default(), depth: 0 };
-        for (name, text) in library::MODULES {
-            let file = loading.sources.add(format!("<{name}>"), *text);
-            let exports = loading.file(file, true);
-            loading.library.globals.extend(exports.globals);
-            loading.library.aliases.extend(exports.aliases);
-        }
+            Loading { sources, loader, checker, files: FxHashMap::default(), library: Library::default(), depth: 0 };
         let name = loading.sources.file(root).name.clone();
         loading.files.insert(name, State::Open);
-        let _ = loading.file(root, false);
+        let _ = loading.file(root);
         let Checker { table, defs, diagnostics, globals, aliases, .. } = loading.checker;
         let program = Self { table, defs, globals, aliases, root, warnings: Diagnostics::new() };
         let warnings = diagnostics.clone();
@@ -78,18 +100,39 @@ impl Program {
         Ok(Self { warnings, ..program })
     }
 
+    /// What of the library this program has read.
+    fn library_read(&self, sources: &Sources) -> Library {
+        let mut library = Library::default();
+        let mut known: FxHashMap<Name, DefId> = FxHashMap::default();
+        for (id, def) in self.defs.iter().filter(|(_, def)| def.library) {
+            known.insert(def.name.clone(), id);
+            let file = &sources.file(def.span.file).name;
+            for (read, module) in library.read.iter_mut().zip(library::MODULES) {
+                *read |= *file == format!("<{}>", module.name);
+            }
+        }
+        for name in library::names().iter().flatten() {
+            library.exports.globals.extend(known.get_key_value(*name).map(|(name, def)| (name.clone(), *def)));
+        }
+        library
+    }
+
     /// The program with one more definition, called `name`, from the text of an expression.
     ///
     /// # Errors
     /// What is wrong with the expression.
     pub(crate) fn with_expression(&self, sources: &mut Sources, name: &Name, text: &str) -> Result<Self, Diagnostics> {
-        let file = sources.add("<expression>", text);
-        let (value, mut diagnostics) = chainrule_syntax::parse_expr(sources, file);
         let mut checker = Checker::new();
         checker.table = self.table.clone();
         checker.defs = self.defs.clone();
-        checker.globals = self.globals.clone();
+        // What the program has not used it does not shadow, so it comes first.
+        let mut library = self.library_read(sources);
+        library.serve(&mut checker, sources, text);
+        checker.globals = library.exports.globals.into_iter().collect();
+        checker.globals.extend(self.globals.iter().map(|(name, def)| (name.clone(), *def)));
         checker.aliases = self.aliases.clone();
+        let file = sources.add("<expression>", text);
+        let (value, mut diagnostics) = chainrule_syntax::parse_expr(sources, file);
         let span = value.span;
         let pattern = Pattern::Name(Ident { name: name.clone(), span });
         let binding = Binding { pattern, ty: None, value };
@@ -104,11 +147,13 @@ impl Program {
 
 impl<L: Loader> Loading<'_, L> {
     /// Checks a file; the checker sees its names afterwards.
-    fn file(&mut self, file: FileId, library: bool) -> Exports {
+    fn file(&mut self, file: FileId) -> Exports {
         let (module, diagnostics) = chainrule_syntax::parse(self.sources, file);
         let incomplete = diagnostics.has_errors();
         self.checker.diagnostics.extend(diagnostics);
-        let mut imported = self.library.clone();
+        let text = self.sources.file(file).text.clone();
+        self.library.serve(&mut self.checker, self.sources, &text);
+        let mut imported = self.library.exports.clone();
         for item in &module.items {
             if let ItemKind::Import { path, library, path_span } = &item.kind {
                 let exports = self.import(path, *library, *path_span, file);
@@ -119,16 +164,15 @@ impl<L: Loader> Loading<'_, L> {
         }
         self.checker.globals = imported.globals.into_iter().collect();
         self.checker.aliases = imported.aliases.into_iter().collect();
-        self.checker.library = library;
         self.checker.incomplete = imported.incomplete;
         Exports { incomplete, ..check_items(&mut self.checker, &module) }
     }
 
     fn import(&mut self, path: &str, library: bool, span: Span, importer: FileId) -> Exports {
         if library {
-            let known = library::MODULES.iter().any(|(name, _)| *name == path);
+            let known = library::MODULES.iter().any(|module| module.name == path);
             if !known {
-                let names: Vec<&str> = library::MODULES.iter().map(|(name, _)| *name).collect();
+                let names: Vec<&str> = library::MODULES.iter().map(|module| module.name).collect();
                 self.checker.diagnostics.push(
                     Diagnostic::error(format!("there is no library `{path}`"))
                         .with_label(span, "asked for here")
@@ -175,7 +219,7 @@ impl<L: Loader> Loading<'_, L> {
         let file = self.sources.add(name.clone(), text);
         self.files.insert(name.clone(), State::Open);
         self.depth += 1;
-        let exports = self.file(file, false);
+        let exports = self.file(file);
         self.depth -= 1;
         self.files.insert(name, State::Done(exports.clone()));
         exports

@@ -85,7 +85,13 @@ impl Program {
         self.defs.iter().map(|(_, def)| def).filter(|def| def.span.file == self.root && def.is_visible())
     }
 
-    /// The definitions of the library, in the order of the text.
+    /// Whether `span` is in the text of the library.
+    #[must_use]
+    pub fn is_library(&self, span: Span) -> bool {
+        self.library().any(|def| def.span.file == span.file)
+    }
+
+    /// The definitions of the library that were read, in the order of the text.
     pub fn library(&self) -> impl Iterator<Item = &Definition> {
         self.defs.iter().map(|(_, def)| def).filter(|def| def.library)
     }

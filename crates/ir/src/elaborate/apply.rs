@@ -125,6 +125,15 @@ impl<'p> Elaborator<'p> {
                 let (f, x) = (function(self, 0)?, data(self, 1)?);
                 self.hessian(&f, x, span)
             }
+            Builtin::Constant => {
+                let x = data(self, 0)?;
+                Ok(self.constant(x, span))
+            }
+            Builtin::WithDerivative => {
+                let (f, forward, reverse) = (function(self, 0)?, function(self, 1)?, function(self, 2)?);
+                let x = data(self, 3)?;
+                self.with_derivative(&f, [&forward, &reverse], x, span)
+            }
         }
     }
 

@@ -40,7 +40,7 @@ impl<'p> Elaborator<'p> {
                     Fun::Closure { fun, env, applied } => {
                         (Some((*fun, applied.len())), *env, fun.params.len() - applied.len())
                     }
-                    Fun::Builtin(..) => (None, Env { frame, types }, params.len() - done),
+                    Fun::Builtin(..) | Fun::Again { .. } => (None, Env { frame, types }, params.len() - done),
                 },
                 _ => return self.bug(definition.span, "data with parameters"),
             };

@@ -249,10 +249,11 @@ impl<'p> Elaborator<'p> {
         while !args.is_empty() {
             let Value::Fun(fun) = &function else { return self.bug(span, "an application of data") };
             let (have, need) = match &**fun {
-                Fun::Closure { fun, applied, .. } => (applied, fun.params.len()),
-                Fun::Builtin(builtin, applied) => (applied, builtin.arity()),
+                Fun::Closure { fun, applied, .. } => (applied.as_slice(), fun.params.len()),
+                Fun::Builtin(builtin, applied) => (applied.as_slice(), builtin.arity()),
+                Fun::Again { .. } => (&[][..], 1),
             };
-            let mut all = have.clone();
+            let mut all = have.to_vec();
             let rest = args.split_off(args.len().min(need.saturating_sub(all.len())));
             all.append(&mut args);
             args = rest;
@@ -271,6 +272,13 @@ impl<'p> Elaborator<'p> {
                     let var = self.builtin(builtin, &all, span)?;
                     self.b.set_span(outer);
                     Value::Data(var)
+                }
+                Fun::Again { me, at } => {
+                    let (me, wanted) = (*me, at.clone());
+                    let Some(arg) = all.first() else { return self.bug(span, "an application to nothing") };
+                    let arg = self.as_data(arg, span)?;
+                    let at = self.fit(arg, &wanted, ("the argument", "what the rule is for"), span)?;
+                    Value::Data(self.b.compute(Expr::Again { me, at }))
                 }
             };
         }

@@ -10,11 +10,13 @@
 //! | `eval` | expressions |
 //! | `apply` | the language's own functions |
 //! | `differentiate` | derivatives: one-hot directions, `Jvp` |
+//! | `custom` | functions that state their own derivative |
 //! | `sizes` | sizes that must be equal, indices that must be in range |
 //! | `range` | what is known of sizes |
 //! | `values` | functions and data at compile time |
 
 mod apply;
+mod custom;
 mod differentiate;
 mod entry;
 mod eval;
@@ -170,9 +172,8 @@ impl<'p> Elaborator<'p> {
 
     /// Says `message` about `span`: in the program's text, with the calls that led into the library.
     fn say(&mut self, span: Span, label: &str, message: Diagnostic) {
-        let in_library = |span: Span| {
-            self.program.defs.as_slice().first().is_some_and(|def| def.library && def.span.file == span.file)
-        };
+        let program = self.program;
+        let in_library = |span: Span| program.is_library(span);
         let mut message = message;
         if in_library(span) {
             // The reader knows the call, not the library's text.

@@ -1,8 +1,8 @@
 //! What elaboration computes with: data are variables of the IR, functions exist only here.
 
-use crate::VarId;
 use crate::check::builtin::Builtin;
 use crate::check::core::{Core, CoreFun};
+use crate::{Type, VarId};
 use std::rc::Rc;
 
 /// A value at compile time.
@@ -31,6 +31,13 @@ pub(super) enum Fun<'p> {
     },
     /// A function of the language.
     Builtin(Builtin, Vec<Value<'p>>),
+    /// In the rule of a `withDerivative`: the function itself.
+    Again {
+        /// What the rule calls it.
+        me: VarId,
+        /// The type of its argument.
+        at: Type,
+    },
 }
 
 /// Where an expression is evaluated: which frame holds its locals, and what its type variables are.

@@ -1,6 +1,53 @@
 //! M~, the linear algebra of the dF~ paper (figure 4) and what people need beside it, written in F~.
 //!
-//! Every program sees it without an import, and may shadow its names.
+//! Every program sees it without an import, and may shadow its names. A module is read when a program mentions one of
+//! its names, so that a program pays for what it may use. Names that start with `_` are for the module alone.
 
-/// The modules of the library: name and text, in the order in which they see each other.
-pub const MODULES: &[(&str, &str)] = &[("linalg", include_str!("linalg.ft"))];
+use rustc_hash::FxHashSet;
+use std::sync::OnceLock;
+
+/// A module of the library.
+#[derive(Clone, Copy, Debug)]
+pub struct Module {
+    /// Its name.
+    pub name: &'static str,
+    /// Its text.
+    pub text: &'static str,
+}
+
+/// The modules of the library, in the order in which they see each other. The first is always read.
+pub const MODULES: [Module; 2] = [
+    Module { name: "linalg", text: include_str!("linalg.ft") },
+    Module { name: "matrices", text: include_str!("matrices.ft") },
+];
+
+/// The names that each module gives to programs, in the order of the text.
+pub fn names() -> &'static [Vec<&'static str>; MODULES.len()] {
+    static NAMES: OnceLock<[Vec<&str>; MODULES.len()]> = OnceLock::new();
+    NAMES.get_or_init(|| {
+        MODULES.map(|module| {
+            let defined = module.text.lines().filter_map(|line| line.strip_prefix("let "));
+            defined.filter_map(|rest| rest.split(' ').next()).filter(|name| !name.starts_with('_')).collect()
+        })
+    })
+}
+
+/// Whether `text` may use what module `idx` defines: whether one of its names occurs in it as a word. Linear.
+pub(crate) fn mentions(text: &str, idx: usize) -> bool {
+    static SETS: OnceLock<[FxHashSet<&str>; MODULES.len()]> = OnceLock::new();
+    let sets = SETS.get_or_init(|| names().each_ref().map(|names| names.iter().copied().collect()));
+    let word = |c: char| c.is_alphanumeric() || c == '_';
+    idx == 0 || sets.get(idx).is_some_and(|set| text.split(|c| !word(c)).any(|word| set.contains(word)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modules_are_read_where_their_names_occur() {
+        assert!(names()[0].contains(&"vectorMap") && names()[1].contains(&"cholesky"));
+        assert!(mentions("", 0) && mentions("let f = fun a -> det(a)", 1));
+        assert!(!mentions("let f = fun details -> determinant", 1));
+    }
+}

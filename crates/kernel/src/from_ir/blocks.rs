@@ -124,7 +124,7 @@ impl Lowering<'_> {
                 self.repeat(stmt.var, limit, *state, *init, condition, body, span)
             }
             Expr::If { condition, then, otherwise } => self.branch(stmt.var, *condition, then, otherwise, span),
-            Expr::Jvp { .. } | Expr::Vjp { .. } => {
+            Expr::Jvp { .. } | Expr::Vjp { .. } | Expr::Custom(_) | Expr::Again { .. } => {
                 self.b.bug("a derivative in it was not worked out");
                 Value::new()
             }

@@ -85,6 +85,11 @@ fn writes_at_once(expr: &Expr) -> bool {
     )
 }
 
+/// Whether the arrays that an expression makes are its own, and not those of its operands under another name.
+fn makes_anew(expr: &Expr) -> bool {
+    writes_at_once(expr) || matches!(expr, Expr::Fold { .. } | Expr::Loop { .. } | Expr::While { .. })
+}
+
 /// Whether an expression adds its terms itself, and not what its operands are made by, which may be earlier.
 fn adds_late(expr: &Expr) -> bool {
     matches!(expr, Expr::Build { .. } | Expr::Sum { .. } | Expr::If { .. })
@@ -141,8 +146,19 @@ impl Lowering<'_> {
                 }
                 Expr::Plus(a, b) if a != b => {
                     let (first, second) = if position.get(a) <= position.get(b) { (*a, *b) } else { (*b, *a) };
-                    self.offer(first, offers.clone());
                     let maker = |var| position.get(&var).and_then(|idx| block.stmts.get(*idx)).map(|stmt| &stmt.expr);
+                    // What is added to changes: nobody else may see it, under whatever name.
+                    let alone = self.live.used_once(first)
+                        && match maker(first) {
+                            Some(Expr::Component(tuple, k)) => {
+                                self.live.only_component(*tuple, *k) && maker(*tuple).is_some_and(makes_anew)
+                            }
+                            Some(expr) => makes_anew(expr),
+                            None => false,
+                        };
+                    if alone {
+                        self.offer(first, offers.clone());
+                    }
                     // What is written may be added to as soon as it is there.
                     let onto = self.live.used_once(first)
                         && maker(first).is_some_and(writes_at_once)

@@ -4,7 +4,7 @@ use super::{Env, Kind, Rebuild};
 use crate::rules;
 use crate::walk;
 use chainrule_base::Id;
-use chainrule_ir::{Block, Expr, Size, Stmt, Type, VarId, size_of};
+use chainrule_ir::{Block, Custom, Expr, Rule, RuleBlock, Size, Stmt, Type, VarId, size_of};
 
 impl Rebuild<'_> {
     pub(crate) fn rename_size(&self, size: &Size, env: &Env<'_>) -> Size {
@@ -204,6 +204,31 @@ impl Rebuild<'_> {
                 let body = self.leave(result);
                 Expr::Vjp { params, body, at, cotangent }
             }
+            Expr::Custom(custom) => {
+                let at = env.get(custom.at);
+                let mut opaque = |rb: &mut Self, binders: &[VarId], block: &Block| {
+                    rb.enter(Kind::Opaque);
+                    rb.opaque += 1;
+                    let binders: Vec<VarId> = binders.iter().map(|binder| rb.bind_as(*binder, env)).collect();
+                    let result = rb.stmts(block, None, env);
+                    rb.opaque -= 1;
+                    (binders, rb.leave(result))
+                };
+                let (param, body) = opaque(self, &[custom.param], &custom.body);
+                let rule = custom.rule.as_ref().map(|rule| {
+                    // What the rules call the function is bound for both.
+                    let [x, y, moved] = rule.forward.params;
+                    let (forward, forward_body) = opaque(self, &[rule.me, x, y, moved], &rule.forward.body);
+                    let (reverse, reverse_body) = opaque(self, &rule.reverse.params, &rule.reverse.body);
+                    Rule {
+                        me: forward[0],
+                        forward: RuleBlock { params: [forward[1], forward[2], forward[3]], body: forward_body },
+                        reverse: RuleBlock { params: [reverse[0], reverse[1], reverse[2]], body: reverse_body },
+                    }
+                });
+                Expr::Custom(Box::new(Custom { at, param: param[0], body, rule, promised: custom.promised }))
+            }
+            Expr::Again { me, at } => Expr::Again { me: env.get(*me), at: env.get(*at) },
             Expr::Size(size) => {
                 let size = self.rename_size(size, env);
                 match size.as_var() {

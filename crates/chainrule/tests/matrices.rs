@@ -1,0 +1,108 @@
+//! The library of matrices as machine code: what the interpreter says of the program as it was derived, in both modes;
+//! memory of the size of the matrices. (What it should say is tested where derivatives are made.)
+
+// A test that cannot go on should stop.
+#![allow(clippy::unwrap_used)]
+
+use chainrule::{Backend, CompileOptions, Function, Module, Rewrite, Value};
+
+/// The function `f` of `text`.
+fn function(text: &str) -> Function {
+    let module = Module::from_text("f.ft", text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    module.function("f").unwrap_or_else(|e| panic!("{e}\n{text}"))
+}
+
+/// A positive definite matrix of n rows, far from diagonal.
+fn matrix(n: usize) -> Value<f64> {
+    let at = |i: usize, j: usize| ((i * 7 + j * 7 + i * j * 3) % 11) as f64 / 11.0 + if i == j { 8.0 } else { 0.0 };
+    Value::from((0..n).map(|i| (0..n).map(|j| at(i, j)).collect::<Vec<f64>>()).collect::<Vec<_>>())
+}
+
+fn vector(n: usize) -> Value<f64> {
+    Value::from((0..n).map(|i| ((i * 5) % 7) as f64 - 2.5).collect::<Vec<f64>>())
+}
+
+fn near(found: &[f64], expected: &[f64], what: &str) {
+    assert_eq!(found.len(), expected.len(), "{what}");
+    let scale = expected.iter().fold(1.0_f64, |scale, x| scale.max(x.abs()));
+    for (a, b) in found.iter().zip(expected) {
+        assert!((a - b).abs() <= 1e-10 * scale, "{what}: {found:?} instead of {expected:?}");
+    }
+}
+
+/// Functions of a square matrix and a vector, with one number for a value.
+const SCALARS: [(&str, &str); 8] = [
+    ("solve", "vectorNorm2 (solve a b)"),
+    ("inverse", "matrixNorm2 (inverse a)"),
+    ("determinants", "logdet a + det (matrixSMul a 0.1) * b[0]"),
+    ("cholesky", "vectorNorm2 (solveCholesky (cholesky a) b) + matrixSum (cholesky a)"),
+    ("lu", "let (l, u, p) = lu a in matrixNorm2 l + vectorDot (solveUpper u b) b + b[p[0]]"),
+    ("qr", "let (q, r) = qr a in vectorDot (solveUpper r b) b + vectorSum (matrixVectorMul q b)"),
+    ("columns", "matrixNorm2 (solveMatrix a (solveLowerMatrix a [b, b][0:])) "),
+    ("rest", "logSumExp b + matrixSum (kronecker a [b]) + vectorNorm2 (convolve b (cumsum (softmax b)))"),
+];
+
+#[test]
+fn machine_code_gives_what_the_interpreter_says() {
+    for (name, body) in SCALARS {
+        let body = body.replace("[b, b][0:]", "(matrixTranspose [b, b])");
+        let text = format!("let f = fun (a : [n][n]Double) (b : [n]Double) -> {body}");
+        let f = function(&text);
+        let reverse = f.gradient().with_value().strategy("reverse").function().unwrap();
+        let forward = f.gradient().with_value().strategy("forward").function().unwrap();
+        let along = f.hvp().by(&["b"]).function().unwrap();
+        for n in [1, 2, 5] {
+            let args = [matrix(n), vector(n)];
+            let run = |f: &Function, options: &CompileOptions, args: &[Value<f64>]| -> Vec<f64> {
+                let values = f.compile_with(options).unwrap().call(args).unwrap_or_else(|e| panic!("{name}: {e}"));
+                values.iter().flat_map(|value| value.reals().into_iter().copied().collect::<Vec<_>>()).collect()
+            };
+            let plain =
+                CompileOptions { backend: Backend::Interpreter, rewrite: Rewrite::Off, ..CompileOptions::default() };
+            let slow = |f: &Function, args: &[Value<f64>]| run(f, &plain, args);
+            let fast = |f: &Function, args: &[Value<f64>]| run(f, &CompileOptions::default(), args);
+            let expected = slow(&reverse, &args);
+            near(&slow(&forward, &args), &expected, &format!("{name}: forward"));
+            near(&fast(&f, &args), &slow(&f, &args), &format!("{name}: value"));
+            near(&fast(&reverse, &args), &expected, &format!("{name}: reverse, native"));
+            near(&fast(&forward, &args), &expected, &format!("{name}: forward, native"));
+            let more = [matrix(n), vector(n), vector(n)];
+            near(&fast(&along, &more), &slow(&along, &more), &format!("{name}: second"));
+            // As text, rules included, and read again; tuples of one have no text.
+            if name != "rest" {
+                let again = function(&f.listing());
+                near(&fast(&again, &args), &fast(&f, &args), &format!("{name}: as text"));
+                let again = again.gradient().with_value().function().unwrap();
+                near(&fast(&again, &args), &expected, &format!("{name}: as text, derived"));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_gradient_needs_memory_for_some_matrices() {
+    for (name, body) in SCALARS.into_iter().filter(|(name, _)| !["columns", "rest"].contains(name)) {
+        let text = format!("let f = fun (a : [n][n]Double) (b : [n]Double) -> {body}");
+        let gradient = function(&text).gradient().with_value().compile().unwrap();
+        let matrices = |n: usize| {
+            let prepared = gradient.prepare(&[matrix(n), vector(n)]).unwrap();
+            prepared.workspace_len() as f64 / (n * n) as f64
+        };
+        let (few, many) = (matrices(20), matrices(80));
+        assert!(many < 1.5 * few && many < 80.0, "{name}: {few} matrices, then {many}");
+    }
+}
+
+#[test]
+fn what_states_its_derivative_keeps_its_loops() {
+    // The library's rules are the derivatives of what is computed: unrolled or not is the same.
+    let f = function("let f = fun (v : [n]Double) -> logSumExp v");
+    let straight = f.unrolled(&[("n", 3)]).unwrap().gradient().compile().unwrap();
+    let loops = f.gradient().compile().unwrap();
+    let at: &[f64] = &[1.0, 3.0, 2.0];
+    near(&straight.eval(&[at]).unwrap()[0], &loops.eval(&[at]).unwrap()[0], "logSumExp");
+    // A program's need not be.
+    let f = function("let f = fun (v : [n]Double) -> sum n (fun i -> v[i] * constant v[i])");
+    let why = f.unrolled(&[("n", 3)]).unwrap_err().to_string();
+    assert!(why.contains("the loops of `f` cannot be unrolled"), "{why}");
+}
