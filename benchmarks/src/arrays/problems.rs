@@ -81,7 +81,9 @@ fn bundle(n: usize, m: usize, p: usize) -> Problem {
         name: format!("ba_p{p}"),
         make: || {
             let module = Module::from_text("ba.ft", ba::SOURCE)?;
-            Ok((module.function("ba")?, module.function("baJacobian")?))
+            let f = module.function("ba")?;
+            let derivative = f.sparse_jacobian(&["camera", "x", "w"])?.values_program();
+            Ok((f, derivative))
         },
         by_hand: include_str!("ba.cpp"),
         by_hand_arguments: vec![

@@ -12,18 +12,18 @@ use chainrule_ops::Op;
 use std::sync::Arc;
 
 /// What is differentiated by.
-enum By {
+pub(crate) enum By {
     /// A parameter, or a component of components of one, that is no tuple itself.
     Leaf(Leaf),
     /// Several, and the names of the fields.
     Fields(Vec<Self>, Option<Arc<[Name]>>),
 }
 
-struct Leaf {
-    param: VarId,
+pub(crate) struct Leaf {
+    pub(crate) param: VarId,
     /// Components, outermost first.
-    path: Vec<usize>,
-    ty: Type,
+    pub(crate) path: Vec<usize>,
+    pub(crate) ty: Type,
 }
 
 impl By {
@@ -47,13 +47,13 @@ impl By {
 
 /// A step into a value.
 #[derive(Clone, Copy)]
-enum Step {
+pub(crate) enum Step {
     Index(VarId),
     Field(usize),
 }
 
 pub(crate) struct Asked {
-    out: Emitter,
+    pub(crate) out: Emitter,
     mode: Mode,
     /// The type of the function's result.
     result: Type,
@@ -159,7 +159,7 @@ impl Asked {
     }
 
     /// Whether derivatives of what has type `result` by `params` are made by reverse mode.
-    fn by_rows(&self, params: &[VarId], result: &Type) -> bool {
+    pub(crate) fn by_rows(&self, params: &[VarId], result: &Type) -> bool {
         let doubles = |sum: Size, param: &VarId| sum.add(&doubles(self.out.ty(*param)));
         let inputs = params.iter().fold(Size::zero(), doubles);
         match (self.mode, inputs.as_constant(), self::doubles(result).as_constant()) {
@@ -170,7 +170,7 @@ impl Asked {
     }
 
     /// The value of `body` and the cotangents of `params` at `at`.
-    fn vjp(&mut self, body: &Block, params: &[VarId], at: &[VarId], cotangent: VarId) -> VarId {
+    pub(crate) fn vjp(&mut self, body: &Block, params: &[VarId], at: &[VarId], cotangent: VarId) -> VarId {
         let inner: Vec<VarId> =
             params.iter().map(|param| self.out.fresh_like(self.out.ty(*param).clone(), *param, "")).collect();
         let mut renaming: Renaming = params.iter().copied().zip(inner.iter().copied()).collect();
@@ -210,7 +210,7 @@ impl Asked {
     }
 
     /// A `ty`, linear, that is 1 at `steps` and 0 elsewhere.
-    fn hot(&mut self, ty: &Type, steps: &[Step]) -> VarId {
+    pub(crate) fn hot(&mut self, ty: &Type, steps: &[Step]) -> VarId {
         match (ty, steps) {
             (Type::Array(_, element), [Step::Index(index), rest @ ..]) => {
                 let value = self.hot(element, rest);
@@ -228,7 +228,7 @@ impl Asked {
     }
 
     /// What is at `steps` in `value`.
-    fn at(&mut self, value: VarId, steps: &[Step]) -> VarId {
+    pub(crate) fn at(&mut self, value: VarId, steps: &[Step]) -> VarId {
         steps.iter().fold(value, |value, step| match step {
             Step::Index(index) => self.out.get(value, *index, true),
             Step::Field(k) => self.out.component(value, *k),
@@ -253,7 +253,7 @@ impl Asked {
     }
 
     /// A block that is not placed anywhere, to be inlined.
-    fn detached(&mut self, body: impl FnOnce(&mut Self) -> VarId) -> Block {
+    pub(crate) fn detached(&mut self, body: impl FnOnce(&mut Self) -> VarId) -> Block {
         self.out.open();
         let result = body(self);
         self.out.close(result)
@@ -295,7 +295,7 @@ impl Asked {
     }
 
     /// The Jacobian of `body`, of type `ty`.
-    fn jacobian(&mut self, body: &Block, ty: &Type, by: &By) -> VarId {
+    pub(crate) fn jacobian(&mut self, body: &Block, ty: &Type, by: &By) -> VarId {
         self.fields(by, &mut |asked, leaf| {
             let columns = asked.columns(body, ty, leaf, &leaf.ty, &mut Vec::new());
             let (Some(outer), Some(inner)) = (ty.tangent(), leaf.ty.tangent()) else { return columns };
@@ -307,7 +307,7 @@ impl Asked {
     }
 
     /// The Hessian of `body`, of type `Double`: the Jacobian by `by` of the gradient by `rows`.
-    fn hessian(&mut self, body: &Block, rows: &By, by: &By, by_rows: bool) -> VarId {
+    pub(crate) fn hessian(&mut self, body: &Block, rows: &By, by: &By, by_rows: bool) -> VarId {
         self.fields(rows, &mut |asked, row| {
             let gradient = asked.detached(|asked| match by_rows {
                 true => asked.slope(body, row),
@@ -418,7 +418,12 @@ impl Asked {
     }
 
     /// A value like `ty`, each double replaced by what `leaf` makes of the steps to it.
-    fn shaped(&mut self, ty: &Type, steps: &mut Vec<Step>, leaf: &mut dyn FnMut(&mut Self, &[Step]) -> VarId) -> VarId {
+    pub(crate) fn shaped(
+        &mut self,
+        ty: &Type,
+        steps: &mut Vec<Step>,
+        leaf: &mut dyn FnMut(&mut Self, &[Step]) -> VarId,
+    ) -> VarId {
         match ty {
             Type::Array(size, element) => self.array(size, &mut |asked, index| {
                 steps.push(Step::Index(index));
@@ -450,7 +455,7 @@ impl Asked {
 }
 
 /// How many doubles a value of type `ty` holds.
-fn doubles(ty: &Type) -> Size {
+pub(crate) fn doubles(ty: &Type) -> Size {
     match ty {
         Type::Double => Size::constant(1),
         Type::Int | Type::Bool => Size::zero(),

@@ -48,6 +48,14 @@ use std::collections::BTreeMap;
 /// # Errors
 /// Only by a bug: a function that the verifier accepts can be expanded.
 pub fn expand(function: &Function) -> Result<Function, Diagnostics> {
+    let mut expanded = derivatives(function)?;
+    custom::lower(&mut expanded);
+    tidy::function(&mut expanded);
+    Ok(expanded)
+}
+
+/// As [`expand`], but functions that state their own derivative still do, for a derivative that is taken after it.
+pub(crate) fn derivatives(function: &Function) -> Result<Function, Diagnostics> {
     let mut forward = Forward {
         out: Emitter::new(Builder::rewriting(function)),
         duals: Vec::new(),
@@ -61,10 +69,7 @@ pub fn expand(function: &Function) -> Result<Function, Diagnostics> {
     }
     let result = forward.plain(function.body.result);
     let Forward { out, diagnostics, .. } = forward;
-    let mut expanded = out.finish(result);
-    custom::lower(&mut expanded);
-    tidy::function(&mut expanded);
-    diagnostics.into_result(expanded)
+    diagnostics.into_result(out.finish(result))
 }
 
 struct Forward {

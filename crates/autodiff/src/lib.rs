@@ -5,6 +5,7 @@
 //! | [`forward`] | every `Jvp` and `Vjp` replaced by ordinary code; forward mode |
 //! | `reverse` | reverse mode, for a `Vjp` whose body is ordinary code |
 //! | [`request`] | a function that computes the derivatives that were asked for |
+//! | [`sparse`] | sparse Jacobians and Hessians, their pattern from the index structure |
 //! | [`tidy`] | forwarding and dead code, after either |
 //!
 //! Inside: `activity` (what depends on what is differentiated by), `dual` (dual numbers in code), `cotangent`
@@ -22,8 +23,10 @@ mod emit;
 pub mod forward;
 pub mod request;
 mod reverse;
+pub mod sparse;
 pub mod tidy;
 
 pub use custom::own_derivative;
 pub use forward::expand;
 pub use request::{Mode, Part, Request, derive};
+pub use sparse::{Places, Sparsity};

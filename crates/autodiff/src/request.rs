@@ -132,7 +132,7 @@ pub fn derive(function: &Function, request: &Request) -> Result<Function, Diagno
 }
 
 /// The parameters to differentiate by.
-fn check(function: &Function, parts: &[Part], by: &[Name]) -> Result<Vec<VarId>, Diagnostics> {
+pub(crate) fn check(function: &Function, parts: &[Part], by: &[Name]) -> Result<Vec<VarId>, Diagnostics> {
     let mut diagnostics = Diagnostics::new();
     let name = &function.name;
     if parts.is_empty() {

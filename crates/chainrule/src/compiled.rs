@@ -274,6 +274,12 @@ impl Compiled {
     /// # Ok::<(), chainrule::Error>(())
     /// ```
     pub fn prepare(&self, args: &[Value<f64>]) -> Result<Prepared<'_>> {
+        let (flat, sizes) = self.flatten(args)?;
+        Ok(Prepared::new(self, flat.columns, sizes))
+    }
+
+    /// The arguments taken apart, and the sizes that they have; the memory is there.
+    pub(crate) fn flatten(&self, args: &[Value<f64>]) -> Result<(Flat, chainrule_runtime::Sizes)> {
         // An extent below an empty one is not seen: it is what the type says at the other arguments' sizes.
         let bound = self.body.as_ref().and_then(|body| chainrule_ir::bind_sizes(&body.function, args).ok());
         let unseen = |size: &Size| match &bound {
@@ -285,7 +291,7 @@ impl Compiled {
         let slices: Vec<Slice<'_>> = flat.columns.iter().map(Column::slice).collect();
         let sizes = self.engine.bind(&extents, &slices).map_err(|e| self.failed(e))?;
         self.check_memory(&sizes)?;
-        Ok(Prepared::new(self, flat.columns, sizes))
+        Ok((flat, sizes))
     }
 
     /// Asks for the memory of the workspace and the results and gives it back: what is not there is told

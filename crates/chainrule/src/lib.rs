@@ -23,6 +23,7 @@
 //! | [`eliminate`], [`accumulate`] | linearised graphs that come without a function; all of accumulation |
 //! | `unroll`, `leaves` | from array programs to scalar graphs; types taken apart |
 //! | `compiled` | [`Compiled`]: running code |
+//! | `sparse` | [`Sparse`]: sparse Jacobians and Hessians of array programs |
 //! | `saved` | compiled functions as bytes |
 //! | `engine` | what runs it: native code or the interpreter |
 //! | `batch` | many points at once |
@@ -48,6 +49,7 @@ mod module;
 mod prepared;
 pub mod report;
 mod saved;
+mod sparse;
 mod unroll;
 mod where_spent;
 
@@ -59,6 +61,7 @@ pub use build::{
 pub use chainrule_accumulate as accumulate;
 pub use chainrule_accumulate::Pattern;
 pub use chainrule_accumulate::strategy::{Report, STRATEGIES, Strategy};
+pub use chainrule_autodiff::sparse::DenseBlock;
 pub use chainrule_base::{Diagnostic, Diagnostics, Name, Sources};
 pub use chainrule_graph::Semantics;
 pub use chainrule_ir::{Type, Value};
@@ -76,6 +79,7 @@ pub use function::{Function, Shape, Tensors};
 pub use module::{Definition, Module};
 pub use prepared::Prepared;
 pub use saved::is_saved;
+pub use sparse::{PreparedSparse, Sparse};
 pub use unroll::UNROLL_BUDGET;
 pub use where_spent::{LineOperations, OperationsByLine, ResultOperations};
 
@@ -96,6 +100,8 @@ mod guide {
     mod manipulator {}
     #[doc = include_str!("../../../docs/guide/nist.md")]
     mod nist {}
+    #[doc = include_str!("../../../docs/guide/sparse.md")]
+    mod sparse {}
     #[doc = include_str!("../../../docs/guide/spacetime.md")]
     mod spacetime {}
     #[doc = include_str!("../../../docs/guide/spherical-harmonics.md")]

@@ -1,7 +1,7 @@
 //! Bundle adjustment: residuals and their sparse Jacobian.
 
 use crate::{ReadError, Words, text};
-use chainrule::{Compiled, Error, Module, Value};
+use chainrule::{Compiled, Error, Module, Sparse, Value};
 use std::path::Path;
 
 /// The F~ program.
@@ -85,10 +85,19 @@ impl Problem {
     }
 }
 
-/// The function `name` of the program: `ba` (residuals) or `baJacobian` (values of the sparse Jacobian).
+/// The function `name` of the program: `ba` (residuals) or `baJacobian` (values of the sparse Jacobian, arranged by
+/// hand).
 ///
 /// # Errors
 /// When there is no such function.
 pub fn compile(name: &str) -> Result<Compiled, Error> {
     Module::from_text("ba.ft", SOURCE)?.function(name)?.compile()
+}
+
+/// The sparse Jacobian of the residuals `ba` by cameras, points and weights, made out of `ba`.
+///
+/// # Errors
+/// When the program is wrong.
+pub fn sparse_jacobian() -> Result<Sparse, Error> {
+    Module::from_text("ba.ft", SOURCE)?.function("ba")?.sparse_jacobian(&["camera", "x", "w"])
 }

@@ -25,14 +25,20 @@ fn show(problem: &str, path: &Path) -> Result<(), ReadError> {
     match problem {
         "ba" => {
             let problem = ba::read(path)?;
-            let (residuals, jacobian) = (ba::compile("ba")?, ba::compile("baJacobian")?);
+            let (residuals, jacobian) = (ba::compile("ba")?, ba::sparse_jacobian()?);
             let args = problem.args();
             println!("{}: {} observations", path.display(), problem.observations.len());
             let value = timed("residuals", &residuals, &args)?;
             println!("  their norm is {:.12}", norm(&value[0].reals()));
-            let values = timed("sparse Jacobian", &jacobian, &args)?;
-            let (_, columns) = problem.pattern();
-            println!("  {} numbers of norm {:.12}", columns.len(), norm(&values[0].reals()));
+            let start = Instant::now();
+            let mut jacobian = jacobian.prepare(&args)?;
+            println!("  pattern of the Jacobian in {:.1?}", start.elapsed());
+            jacobian.run()?;
+            let start = Instant::now();
+            jacobian.run()?;
+            println!("  sparse Jacobian in {:.1?}", start.elapsed());
+            let values: Vec<&f64> = jacobian.values().iter().collect();
+            println!("  {} numbers of norm {:.12}", values.len(), norm(&values));
         }
         "hand" => {
             let problem = hand::read(path)?;

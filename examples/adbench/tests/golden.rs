@@ -88,3 +88,26 @@ fn the_jacobian_of_bundle_adjustment_equals_central_differences() {
         }
     }
 }
+
+/// The sparse Jacobian made from the residuals has the pattern and the values of the one arranged by hand.
+fn compare_with_the_one_by_hand(problem: &ba::Problem) {
+    let by_hand = ba::compile("baJacobian").unwrap().call(&problem.args()).unwrap();
+    let by_hand: Vec<f64> = by_hand[0].reals().into_iter().copied().collect();
+    let sparse = ba::sparse_jacobian().unwrap();
+    assert_eq!(sparse.notes(), [""; 0]);
+    let mut sparse = sparse.prepare(&problem.args()).unwrap();
+    sparse.run().unwrap();
+    let csr = sparse.pattern().csr();
+    assert_eq!((&csr.starts, &csr.indices), (&problem.pattern().0, &problem.pattern().1));
+    assert!(sparse.is_in_order());
+    for (found, expected) in sparse.values().iter().zip(&by_hand) {
+        assert!((found - expected).abs() <= 1e-12 * expected.abs().max(1.0), "{found} is not {expected}");
+    }
+}
+
+#[test]
+fn the_sparse_jacobian_comes_out_of_the_residuals() {
+    compare_with_the_one_by_hand(&small());
+    let Some(data) = data() else { return };
+    compare_with_the_one_by_hand(&ba::read(&data.join("ba/test.txt")).unwrap());
+}

@@ -1,0 +1,494 @@
+//! Gathers: where a term reads blocks of the arguments.
+//!
+//! In: the block of a term, whose variables nothing else binds. Out: the same block in which what each gather reads has
+//! a perturbation added to it, a variable that is free in the block; and the gathers.
+//!
+//! | here | is |
+//! | --- | --- |
+//! | alias | a variable that is an argument, or an array or a tuple in it at known indices, larger than a block |
+//! | gather | a block of an argument: where an alias has few doubles left, or is used as a whole |
+//! | reading through | `y[e]` for a `y = build n (fun i -> body)` that depends on the variables: `body` at `e` |
+//!
+//! Holds: with all perturbations zero the block computes what it did. Whatever of the arguments reaches the result
+//! does so through a gather. A gather's indices are computed from integers and counters whose loops have extents known
+//! outside.
+
+use super::indices::Indices;
+use super::{Step, is_small};
+use chainrule_ir::{Block, Builder, Expr, Renaming, Size, Stmt, Type, VarId};
+use chainrule_ops::Op;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Builds that read builds are read through so deep; the others are made as they stand.
+const MAX_LEVEL: usize = 16;
+/// About how many statements reading through may add to a term.
+const MAX_ADDED: usize = 50_000;
+
+/// A block of an argument.
+#[derive(Clone, Debug)]
+pub(crate) struct Gather {
+    pub(crate) param: VarId,
+    pub(crate) path: Vec<Step>,
+    /// Inner loops that the indices depend on; outermost first.
+    pub(crate) dims: Vec<Dim>,
+    /// What it stands under.
+    pub(crate) guards: Vec<Guard>,
+    /// The type of the block.
+    pub(crate) ty: Type,
+    /// The perturbation: an array over `dims` of the block's tangents.
+    pub(crate) perturbation: VarId,
+    /// Why it is more than a small block, if it is.
+    pub(crate) whole: Option<&'static str>,
+}
+
+/// A loop.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Dim {
+    pub(crate) counter: VarId,
+    /// An extent that has room for all iterations.
+    pub(crate) extent: Size,
+    /// How many iterations there are, if they may be fewer.
+    pub(crate) count: Option<Size>,
+}
+
+/// What has to hold for a statement to be reached.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Guard {
+    /// The condition holds, or does not.
+    If(VarId, bool),
+    /// The loop with this counter has an iteration; for a `while` there is no counter.
+    Loop(Option<VarId>),
+}
+
+#[derive(Clone)]
+struct Alias {
+    param: VarId,
+    path: Vec<Step>,
+}
+
+/// A build that is read through.
+#[derive(Clone)]
+struct Lazy {
+    index: VarId,
+    body: Block,
+}
+
+/// Variables that extents of results may be made of.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Extents {
+    /// Size parameters, and integer arguments.
+    pub(crate) known: FxHashSet<VarId>,
+    /// Size parameters: never negative.
+    pub(crate) naturals: FxHashSet<VarId>,
+}
+
+impl Extents {
+    /// The extent of an array over the iterations of a loop that counts to `count`, and whether there are never more
+    /// than iterations; `None` if that is not known outside. A count may be negative, an extent may not: where there is
+    /// something to subtract, it is left out.
+    pub(crate) fn of(&self, count: &Size) -> Option<(Size, bool)> {
+        if !count.vars().iter().all(|var| self.naturals.contains(var)) {
+            return None;
+        }
+        let positive: Vec<(Vec<VarId>, i64)> =
+            count.terms().filter(|(_, c)| *c > 0).map(|(vars, c)| (vars.to_vec(), c)).collect();
+        let is_exact = positive.len() == count.terms().len();
+        Some((Size::from_terms(positive)?, is_exact))
+    }
+}
+
+/// The search for gathers in one term.
+pub(crate) struct Gathering<'a> {
+    pub(crate) out: &'a mut Builder,
+    pub(crate) indices: &'a mut Indices,
+    pub(crate) extents: &'a Extents,
+    pub(crate) gathers: Vec<Gather>,
+    aliases: FxHashMap<VarId, Alias>,
+    lazies: FxHashMap<VarId, Lazy>,
+    /// What was read, for what is perturbed and has integers in it.
+    raws: FxHashMap<VarId, VarId>,
+    /// Variables that stand for others.
+    same: FxHashMap<VarId, VarId>,
+    active: FxHashSet<VarId>,
+    whole: FxHashSet<VarId>,
+    levels: FxHashMap<VarId, usize>,
+    counters: Vec<Dim>,
+    guards: Vec<Guard>,
+    /// What was read through at which index, in each open block.
+    read: Vec<FxHashMap<(VarId, VarId), VarId>>,
+    added: usize,
+}
+
+impl<'a> Gathering<'a> {
+    pub(crate) fn new(out: &'a mut Builder, indices: &'a mut Indices, extents: &'a Extents, by: &[VarId]) -> Self {
+        let alias = |param: &VarId| (*param, Alias { param: *param, path: Vec::new() });
+        Self {
+            out,
+            indices,
+            extents,
+            gathers: Vec::new(),
+            aliases: by.iter().map(alias).collect(),
+            lazies: FxHashMap::default(),
+            raws: FxHashMap::default(),
+            same: FxHashMap::default(),
+            active: by.iter().copied().collect(),
+            whole: FxHashSet::default(),
+            levels: FxHashMap::default(),
+            counters: Vec::new(),
+            guards: Vec::new(),
+            read: Vec::new(),
+            added: 0,
+        }
+    }
+
+    /// The block with perturbations.
+    pub(crate) fn term(&mut self, block: Block) -> Block {
+        self.scan(&block, true);
+        self.block(block)
+    }
+
+    /// Finds out what depends on the variables, what is used as a whole, and how deep builds read builds. Whether
+    /// something in `block` is active, and the deepest level that it reads.
+    fn scan(&mut self, block: &Block, is_whole: bool) -> (bool, usize) {
+        if is_whole {
+            self.whole.insert(block.result);
+        }
+        let (mut any, mut deepest) = (self.active.contains(&block.result), 0);
+        for stmt in &block.stmts {
+            let (mut active, mut level) = (false, 0);
+            for inner in stmt.expr.blocks() {
+                let (is_active, inner_level) = self.scan(inner, true);
+                active |= is_active;
+                level = level.max(inner_level);
+            }
+            let read = match &stmt.expr {
+                Expr::Get { array, .. } => Some(*array),
+                Expr::Component(tuple, _) => Some(*tuple),
+                _ => None,
+            };
+            for operand in stmt.expr.operands() {
+                active |= self.active.contains(&operand);
+                if read != Some(operand) {
+                    self.whole.insert(operand);
+                }
+                level = level.max(self.levels.get(&operand).copied().unwrap_or(0));
+            }
+            if active && self.out.ty(stmt.var).has_double() {
+                self.active.insert(stmt.var);
+                any = true;
+            }
+            deepest = deepest.max(level);
+            if matches!(stmt.expr, Expr::Build { .. }) {
+                level += 1;
+            }
+            self.levels.insert(stmt.var, level);
+        }
+        (any, deepest)
+    }
+
+    fn block(&mut self, block: Block) -> Block {
+        self.read.push(FxHashMap::default());
+        let mut stmts = Vec::with_capacity(block.stmts.len());
+        for stmt in block.stmts {
+            self.stmt(stmt, &mut stmts);
+        }
+        let result = self.used(block.result, &mut stmts);
+        self.read.pop();
+        Block { stmts, result }
+    }
+
+    fn renamed(&self, var: VarId) -> VarId {
+        self.same.get(&var).copied().unwrap_or(var)
+    }
+
+    fn emit(&mut self, var: VarId, expr: Expr, stmts: &mut Vec<Stmt>) {
+        let stmt = Stmt { var, expr, span: None };
+        self.indices.see(self.out, &stmt);
+        stmts.push(stmt);
+    }
+
+    // Recursive on the nesting of loops, and on builds read through, whose depth is bounded.
+    fn stmt(&mut self, stmt: Stmt, stmts: &mut Vec<Stmt>) {
+        let Stmt { var, mut expr, span } = stmt;
+        let read = match &expr {
+            Expr::Get { array, index, .. } => Some((self.renamed(*array), Step::Index(*index))),
+            Expr::Component(tuple, k) => Some((self.renamed(*tuple), Step::Field(*k))),
+            _ => None,
+        };
+        if let Some((from, step)) = read {
+            // What is perturbed still has the integers of what was read.
+            let raw = if self.aliases.contains_key(&from) { Some(from) } else { self.raws.get(&from).copied() };
+            if let Some(raw) = raw {
+                let ty = self.out.ty(var).clone();
+                let read = |expr: &mut Expr| match expr {
+                    Expr::Get { array: from, .. } | Expr::Component(from, _) => *from = raw,
+                    _ => {}
+                };
+                if !ty.has_double() {
+                    read(&mut expr);
+                    return self.emit(var, expr, stmts);
+                }
+                if !ty.is_linear() && raw != from {
+                    let part = self.out.fresh(ty);
+                    let mut of_raw = expr.clone();
+                    read(&mut of_raw);
+                    self.emit(part, of_raw, stmts);
+                    self.raws.insert(var, part);
+                }
+            }
+            if let Some(alias) = self.aliases.get(&from).filter(|_| !is_small(self.out.ty(from))) {
+                if matches!(step, Step::Field(_)) || matches!(step, Step::Index(i) if self.is_known(i)) {
+                    let path = alias.path.iter().cloned().chain([step]).collect();
+                    let alias = Alias { param: alias.param, path };
+                    expr.map_operands(&|v| self.renamed(v), &Size::clone);
+                    return self.alias(var, alias, expr, stmts);
+                }
+            } else if let (Some(lazy), Step::Index(index)) = (self.lazies.get(&from), &step) {
+                let (lazy, index) = (lazy.clone(), *index);
+                return self.read_through(var, from, &lazy, index, stmts);
+            }
+        }
+        if let Expr::Build { index, body, .. } = &expr
+            && self.is_lazy(var)
+        {
+            self.lazies.insert(var, Lazy { index: *index, body: body.clone() });
+            return;
+        }
+        let operands = expr.operands();
+        let mut by = FxHashMap::default();
+        // What is held constant needs no perturbation.
+        let is_held = matches!(&expr, Expr::Custom(custom) if custom.rule.is_none());
+        for operand in operands {
+            let raw = self.renamed(operand);
+            let used = if is_held && self.aliases.contains_key(&raw) { raw } else { self.used(operand, stmts) };
+            by.insert(operand, used);
+        }
+        expr.map_operands(&|v| by.get(&v).copied().unwrap_or(v), &Size::clone);
+        self.blocks(&mut expr);
+        let stmt = Stmt { var, expr, span };
+        self.indices.see(self.out, &stmt);
+        stmts.push(stmt);
+    }
+
+    /// Whether `index` can be computed before: from integers, and without failing where this place is not reached.
+    fn is_known(&self, index: VarId) -> bool {
+        let Some(deps) = self.indices.deps(index) else { return false };
+        let is_counter = |var: &VarId| deps.contains(var) || !self.counters.iter().any(|dim| dim.counter == *var);
+        let is_certain = |guard: &Guard| match guard {
+            Guard::If(condition, _) => self.indices.deps(*condition).is_some_and(|deps| deps.iter().all(is_counter)),
+            Guard::Loop(counter) => counter.is_some_and(|counter| deps.contains(&counter)),
+        };
+        self.guards.iter().all(is_certain) || self.indices.is_total(index)
+    }
+
+    fn is_lazy(&self, var: VarId) -> bool {
+        let Type::Array(_, element) = self.out.ty(var) else { return false };
+        self.active.contains(&var)
+            && !self.whole.contains(&var)
+            && element.is_linear()
+            && !is_small(self.out.ty(var))
+            && self.levels.get(&var).is_none_or(|level| *level <= MAX_LEVEL)
+            && self.added <= MAX_ADDED
+    }
+
+    /// The blocks of `expr`, under what guards them.
+    fn blocks(&mut self, expr: &mut Expr) {
+        match expr {
+            Expr::If { condition, then, otherwise } => {
+                for (block, holds) in [(then, true), (otherwise, false)] {
+                    self.guards.push(Guard::If(*condition, holds));
+                    self.inner(block);
+                    self.guards.pop();
+                }
+            }
+            Expr::Build { size, index, body }
+            | Expr::Sum { count: size, index, body }
+            | Expr::Fold { count: size, index, body, .. }
+            | Expr::Loop { count: size, index, body, .. } => {
+                let extent = self.extents.of(size);
+                let runs = size.as_constant().is_some_and(|n| n > 0);
+                if let Some((extent, is_exact)) = extent.clone() {
+                    self.indices.counter(*index);
+                    let count = if is_exact { None } else { Some(size.clone()) };
+                    self.counters.push(Dim { counter: *index, extent, count });
+                }
+                self.guards.extend((!runs).then_some(Guard::Loop(extent.is_some().then_some(*index))));
+                self.inner(body);
+                if !runs {
+                    self.guards.pop();
+                }
+                if extent.is_some() {
+                    self.counters.pop();
+                }
+            }
+            Expr::While { condition, body, .. } => {
+                self.inner(condition);
+                self.guards.push(Guard::Loop(None));
+                self.inner(body);
+                self.guards.pop();
+            }
+            _ => {}
+        }
+    }
+
+    fn inner(&mut self, block: &mut Block) {
+        let taken = std::mem::replace(block, Block { stmts: Vec::new(), result: block.result });
+        *block = self.block(taken);
+    }
+
+    /// `var` is what `expr` reads of an argument.
+    fn alias(&mut self, var: VarId, alias: Alias, expr: Expr, stmts: &mut Vec<Stmt>) {
+        let ty = self.out.ty(var).clone();
+        if !ty.has_double() {
+            return self.emit(var, expr, stmts);
+        }
+        if !is_small(&ty) {
+            self.emit(var, expr, stmts);
+            self.aliases.insert(var, alias);
+            return;
+        }
+        let raw = self.out.fresh(ty);
+        self.emit(raw, expr, stmts);
+        let perturbed = self.perturbed(raw, alias, None, stmts);
+        self.same.insert(var, perturbed);
+    }
+
+    /// What stands for `var` where it is used other than by reading from it.
+    fn used(&mut self, var: VarId, stmts: &mut Vec<Stmt>) -> VarId {
+        let var = self.renamed(var);
+        if let Some(known) = self.read.iter().rev().find_map(|read| read.get(&(var, var))) {
+            return *known;
+        }
+        if let Some(alias) = self.aliases.get(&var).cloned() {
+            let why = if is_small(self.out.ty(var)) {
+                None
+            } else {
+                Some("is used as a whole, or at indices that are not known before")
+            };
+            let perturbed = self.perturbed(var, alias, why, stmts);
+            if let Some(read) = self.read.last_mut() {
+                read.insert((var, var), perturbed);
+            }
+            return perturbed;
+        }
+        if let Some(lazy) = self.lazies.get(&var).cloned() {
+            // It was not seen to be used so: it is made here.
+            let Type::Array(size, _) = self.out.ty(var).clone() else { return var };
+            let ty = self.out.ty(var).clone();
+            let (copy, index) = (self.out.fresh(ty), self.out.fresh(Type::Int));
+            let mut renaming = Renaming::from_iter([(lazy.index, index)]);
+            let body = self.out.copy_block(&lazy.body, &mut renaming);
+            self.added += body.stmts.len();
+            self.scan(&body, true);
+            let mut expr = Expr::Build { size, index, body };
+            self.blocks(&mut expr);
+            stmts.push(Stmt { var: copy, expr, span: None });
+            return copy;
+        }
+        var
+    }
+
+    fn read_through(&mut self, var: VarId, from: VarId, lazy: &Lazy, index: VarId, stmts: &mut Vec<Stmt>) {
+        let at = (from, self.indices.equal(index));
+        if let Some(known) = self.read.iter().rev().find_map(|read| read.get(&at)) {
+            let known = *known;
+            self.same.insert(var, known);
+            return;
+        }
+        let mut renaming = Renaming::from_iter([(lazy.index, index)]);
+        let body = self.out.copy_block(&lazy.body, &mut renaming);
+        self.added += body.stmts.len();
+        let is_whole = self.whole.contains(&var);
+        self.scan(&body, is_whole);
+        for stmt in body.stmts {
+            self.stmt(stmt, stmts);
+        }
+        let result = self.renamed(body.result);
+        self.same.insert(var, result);
+        if let Some(read) = self.read.last_mut() {
+            read.insert(at, result);
+        }
+    }
+
+    /// `raw`, which is what `alias` says, with its perturbation added.
+    fn perturbed(&mut self, raw: VarId, alias: Alias, whole: Option<&'static str>, stmts: &mut Vec<Stmt>) -> VarId {
+        let ty = self.out.ty(raw).clone();
+        let gather = self.gather(alias, &ty, whole);
+        let Gather { mut perturbation, dims, .. } = self.gathers[gather].clone();
+        self.out.push_block();
+        for dim in &dims {
+            perturbation = self.out.get_proved(perturbation, dim.counter);
+        }
+        let sum = self.sum(raw, &ty, perturbation);
+        if !ty.is_linear() {
+            self.raws.insert(sum, raw);
+        }
+        let added = self.out.pop_block(sum);
+        stmts.extend(added.stmts);
+        sum
+    }
+
+    /// `value`, of type `ty`, plus `tangent`, in the open block. Recursive on the type only.
+    fn sum(&mut self, value: VarId, ty: &Type, tangent: VarId) -> VarId {
+        match ty {
+            Type::Double => self.out.op(Op::Add, &[value, tangent]),
+            _ if ty.is_linear() => self.out.plus(value, tangent),
+            Type::Tuple(fields, _) => {
+                let (mut parts, mut k) = (Vec::with_capacity(fields.len()), 0);
+                for (field_idx, field) in fields.iter().enumerate() {
+                    let mut part = self.out.component(value, field_idx);
+                    if field.has_double() {
+                        let tangent = self.out.component(tangent, k);
+                        part = self.sum(part, field, tangent);
+                        k += 1;
+                    }
+                    parts.push(part);
+                }
+                self.out.emit(Expr::Tuple(parts), ty.clone())
+            }
+            Type::Array(size, element) if ty.has_double() => {
+                let index = self.out.fresh(Type::Int);
+                self.out.push_block();
+                let (part, along) = (self.out.get_proved(value, index), self.out.get_proved(tangent, index));
+                let part = self.sum(part, element, along);
+                let body = self.out.pop_block(part);
+                self.out.compute(Expr::Build { size: size.clone(), index, body })
+            }
+            _ => value,
+        }
+    }
+
+    /// The gather of what `alias` says, new unless there is one already.
+    fn gather(&mut self, alias: Alias, ty: &Type, whole: Option<&'static str>) -> usize {
+        let Alias { param, path } = alias;
+        let depends = |counter: VarId| {
+            path.iter().any(|step| matches!(step, Step::Index(i) if self.indices.deps(*i).is_some_and(|deps| deps.contains(&counter))))
+        };
+        let dims: Vec<Dim> = self.counters.iter().filter(|dim| depends(dim.counter)).cloned().collect();
+        let is_dim = |counter: &VarId| dims.iter().any(|dim| dim.counter == *counter);
+        let guards: Vec<Guard> =
+            self.guards.iter().copied().filter(|guard| !matches!(guard, Guard::Loop(Some(c)) if is_dim(c))).collect();
+        let equal = |step: &Step| match step {
+            Step::Index(index) => Step::Index(self.indices.equal(*index)),
+            Step::Field(k) => Step::Field(*k),
+        };
+        let same = |known: &Gather| {
+            known.param == param
+                && known.path.len() == path.len()
+                && known.path.iter().map(equal).eq(path.iter().map(equal))
+                && known.dims == dims
+                && (known.guards.starts_with(&guards) || guards.starts_with(&known.guards))
+        };
+        if let Some(known) = self.gathers.iter().position(same) {
+            if guards.len() < self.gathers[known].guards.len() {
+                self.gathers[known].guards = guards;
+            }
+            return known;
+        }
+        let tangent = ty.tangent().unwrap_or(Type::Double);
+        let ty_of_all = dims.iter().rev().fold(tangent, |ty, dim| Type::array(dim.extent.clone(), ty));
+        let perturbation = self.out.fresh(ty_of_all);
+        self.gathers.push(Gather { param, path, dims, guards, ty: ty.clone(), perturbation, whole });
+        self.gathers.len() - 1
+    }
+}

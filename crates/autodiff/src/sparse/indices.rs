@@ -1,0 +1,183 @@
+//! What can be computed from integers alone, and code for it.
+//!
+//! In: the statements of a term, one after the other. Out: which variables are computed from sizes, integer arguments
+//! and counters of loops with known extents, the counters that each depends on, a number for equal ones; and copies of
+//! what computes them, in another function.
+//!
+//! Holds: no such variable depends on a double, whatever branch is taken. An element or a component is such if its
+//! array and its index are; that it may be a double does not matter until something computes with it.
+
+use chainrule_ir::{Block, Builder, Expr, Renaming, Size, Stmt, VarId};
+use chainrule_ops::{self as ops, Op};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// What computes a variable, over variables that stand for their equals.
+#[derive(PartialEq, Eq, Hash, Clone, Debug)]
+enum Form {
+    Size(Size),
+    Get(VarId, VarId),
+    Component(VarId, usize),
+    Op(Op, Vec<VarId>),
+}
+
+/// What is known of the variables of terms.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Indices {
+    /// The counters on which each integral variable depends, ascending.
+    deps: FxHashMap<VarId, Vec<VarId>>,
+    /// What computes it, if it was not there before.
+    defs: FxHashMap<VarId, Stmt>,
+    /// For each form the first variable of it, and for variables the first that is equal to them.
+    first: FxHashMap<Form, VarId>,
+    equal: FxHashMap<VarId, VarId>,
+}
+
+impl Indices {
+    /// `var` is there before all statements: a size, an argument.
+    pub(crate) fn known(&mut self, var: VarId) {
+        self.deps.insert(var, Vec::new());
+        self.defs.remove(&var);
+    }
+
+    /// `var` counts the iterations of a loop.
+    pub(crate) fn counter(&mut self, var: VarId) {
+        self.deps.insert(var, vec![var]);
+    }
+
+    /// The counters that `var` depends on; `None` if it is not computed from integers alone.
+    pub(crate) fn deps(&self, var: VarId) -> Option<&[VarId]> {
+        self.deps.get(&var).map(Vec::as_slice)
+    }
+
+    /// Sees a statement; what its operands are is known.
+    pub(crate) fn see(&mut self, out: &Builder, stmt: &Stmt) {
+        let mut deps = Vec::new();
+        if !self.is_integral(out, stmt, &mut FxHashSet::default(), &mut deps) {
+            return;
+        }
+        deps.sort_unstable();
+        deps.dedup();
+        if let Some(form) = self.form(&stmt.expr) {
+            let first = match &form {
+                Form::Size(size) => size.as_var(),
+                _ => None,
+            };
+            let first = first.unwrap_or_else(|| *self.first.entry(form).or_insert(stmt.var));
+            self.equal.insert(stmt.var, first);
+        }
+        self.deps.insert(stmt.var, deps);
+        self.defs.insert(stmt.var, stmt.clone());
+    }
+
+    /// Whether `stmt` computes from integers alone, where `local` is bound in the blocks around it.
+    fn is_integral(&self, out: &Builder, stmt: &Stmt, local: &mut FxHashSet<VarId>, deps: &mut Vec<VarId>) -> bool {
+        let reads = matches!(stmt.expr, Expr::Get { .. } | Expr::Component(..));
+        if !reads && (out.ty(stmt.var).has_double() || matches!(stmt.expr, Expr::Jvp { .. } | Expr::Vjp { .. })) {
+            return false;
+        }
+        let sizes = out.ty(stmt.var).sizes().into_iter().flat_map(|size| size.vars());
+        for operand in stmt.expr.operands().into_iter().chain(sizes) {
+            if !reads && out.ty(operand).has_double() {
+                return false;
+            }
+            if local.contains(&operand) {
+                continue;
+            }
+            match self.deps.get(&operand) {
+                Some(more) => deps.extend(more),
+                None => return false,
+            }
+        }
+        for binder in stmt.expr.binders() {
+            if out.ty(binder).has_double() {
+                return false;
+            }
+            local.insert(binder);
+        }
+        for block in stmt.expr.blocks() {
+            for inner in &block.stmts {
+                if !self.is_integral(out, inner, local, deps) {
+                    return false;
+                }
+                local.insert(inner.var);
+            }
+            if !local.contains(&block.result) {
+                match self.deps.get(&block.result) {
+                    Some(more) => deps.extend(more),
+                    None => return false,
+                }
+            }
+        }
+        true
+    }
+
+    fn form(&self, expr: &Expr) -> Option<Form> {
+        Some(match expr {
+            Expr::Size(size) => Form::Size(self.canonical(size)),
+            Expr::Get { array, index, .. } => Form::Get(self.equal(*array), self.equal(*index)),
+            Expr::Component(tuple, k) => Form::Component(self.equal(*tuple), *k),
+            Expr::Op(op, args) => Form::Op(*op, args.iter().map(|arg| self.equal(*arg)).collect()),
+            _ => return None,
+        })
+    }
+
+    /// `size` over variables that stand for their equals.
+    pub(crate) fn canonical(&self, size: &Size) -> Size {
+        size.substitute(|var| Size::var(self.equal(var)))
+    }
+
+    /// The variable that stands for all that are equal to `var` by their form.
+    pub(crate) fn equal(&self, var: VarId) -> VarId {
+        self.equal.get(&var).copied().unwrap_or(var)
+    }
+
+    /// Whether computing `var` cannot fail, wherever it is done.
+    pub(crate) fn is_total(&self, var: VarId) -> bool {
+        let (mut open, mut seen) = (vec![var], FxHashSet::default());
+        while let Some(var) = open.pop() {
+            let Some(stmt) = self.defs.get(&var) else { continue };
+            if !seen.insert(var) {
+                continue;
+            }
+            let total = match &stmt.expr {
+                Expr::Size(_) | Expr::Bool(_) | Expr::Component(..) | Expr::Tuple(_) | Expr::Array(_) => true,
+                Expr::Get { proved, .. } => *proved,
+                Expr::Op(op, _) => op.row().result == ops::Type::Bool || matches!(op, Op::Min | Op::Max | Op::Select),
+                _ => false,
+            };
+            if !total {
+                return false;
+            }
+            open.extend(stmt.expr.operands());
+        }
+        true
+    }
+
+    /// Copies what computes `var` to the open block of `out`, unless `copies` has it already. Returns the copy.
+    pub(crate) fn copy(&self, out: &mut Builder, copies: &mut Copies, var: VarId) -> VarId {
+        // What stands before what: a list, for chains may be long.
+        let mut open = vec![(var, false)];
+        while let Some((var, ready)) = open.pop() {
+            let Some(stmt) = self.defs.get(&var).filter(|_| !copies.done.contains(&var)) else { continue };
+            if ready {
+                let block = Block { stmts: vec![stmt.clone()], result: var };
+                out.inline(&block, &mut copies.renaming);
+                copies.done.insert(var);
+                continue;
+            }
+            open.push((var, true));
+            let mut used = Vec::new();
+            super::terms::uses(out, stmt, &mut used);
+            used.retain(|var| self.defs.contains_key(var) && !copies.done.contains(var));
+            open.extend(used.into_iter().map(|var| (var, false)));
+        }
+        copies.renaming.get(var)
+    }
+}
+
+/// What was copied already, in the blocks that are open.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Copies {
+    pub(crate) renaming: Renaming,
+    done: FxHashSet<VarId>,
+}

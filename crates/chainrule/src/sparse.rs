@@ -1,0 +1,237 @@
+//! Sparse Jacobians and Hessians of array programs.
+//!
+//! In: a function that keeps its loops. Out: a [`Sparse`]: the pattern program and the values program of
+//! [`chainrule_autodiff::sparse`], compiled; then, for sizes and integers, a [`PreparedSparse`]: the pattern, and memory
+//! in which the values are made again and again.
+//!
+//! Layouts. The values lie in the order of [`Pattern::coo`], row by row, columns ascending in each row. So they are the
+//! values of compressed rows as they stand; [`Pattern::csr`] has starts and columns, and [`Pattern::csc`] starts, rows, and
+//! for each entry its place among the values. Rows and columns are numbered as the doubles of compiled results and
+//! arguments: leaf after leaf, as [`Function::outputs`] and [`Function::inputs`] list them, each row-major.
+//!
+//! Holds: an entry is there once; what several reads of one place contribute is added. Where the values program makes the
+//! entries in order, each once, it writes them where they are read.
+
+use crate::engine::Memory;
+use crate::function::Body;
+use crate::leaves::leaves;
+use crate::prepared::{Column, Flat};
+use crate::{CompileOptions, Compiled, Error, Function, Pattern, Result};
+use chainrule_autodiff::sparse::{self, DenseBlock, Sparsity, ints};
+use chainrule_autodiff::{Mode, Places};
+use chainrule_base::{Diagnostics, Name, Sources};
+use chainrule_ir::Value;
+use chainrule_runtime::{Sizes, Slice, SliceMut};
+use std::sync::Arc;
+
+/// A sparse derivative, compiled; made by [`Function::sparse_jacobian`] and [`Function::sparse_hessian`].
+#[derive(Debug)]
+pub struct Sparse {
+    sparsity: Sparsity,
+    sources: Arc<Sources>,
+    pattern: Compiled,
+    values: Compiled,
+}
+
+/// A sparse derivative at extents and integers that are fixed; made by [`Sparse::prepare`]. Doubles may change between
+/// runs. Running allocates nothing but lists of arguments and results.
+#[derive(Debug)]
+pub struct PreparedSparse<'s> {
+    sparse: &'s Sparse,
+    pattern: Pattern,
+    /// The entry of each double that is computed, [`NONE`] for those that are none; empty where they are the entries.
+    entry: Vec<usize>,
+    inputs: Vec<Column>,
+    sizes: Sizes,
+    memory: Memory,
+    /// What the values program computes, leaf after leaf.
+    computed: Vec<f64>,
+    /// The entries, unless they are what is computed.
+    entries: Vec<f64>,
+    n_leaves: usize,
+    /// What the pattern program computed.
+    indices: Vec<Vec<i64>>,
+}
+
+const NONE: usize = usize::MAX;
+
+impl Function {
+    /// The sparse Jacobian of all results by the arguments `by`, by all that hold doubles where none is named, for a
+    /// function that keeps its loops. Its pattern is read off the indices at which the function reads its arguments.
+    ///
+    /// # Errors
+    /// An argument that is not there or holds no double; a function of straight-line code, whose Jacobian
+    /// [`crate::Derivation::sparse`] makes; a limitation where the extents of the result depend on doubles.
+    ///
+    /// ```
+    /// use chainrule::{Module, Value};
+    /// let module = Module::from_text("f.ft", "let f = fun (x : [n]Double) (at : [m]Index) ->
+    ///   build m (fun i -> sin x[at[i]])")?;
+    /// let sparse = module.function("f")?.sparse_jacobian(&["x"])?;
+    /// let at = Value::Array(vec![Value::Int(2), Value::Int(0)]);
+    /// let mut jacobian = sparse.prepare(&[vec![0.0, 1.0, 0.0].into(), at])?;
+    /// assert_eq!(jacobian.pattern().coo(), [(0, 2), (1, 0)]);
+    /// jacobian.run()?;
+    /// assert_eq!(jacobian.values(), [1.0, 1.0]);
+    /// # Ok::<(), chainrule::Error>(())
+    /// ```
+    pub fn sparse_jacobian(&self, by: &[&str]) -> Result<Sparse> {
+        Sparse::new(self, by, sparse::jacobian, &CompileOptions::default())
+    }
+
+    /// The sparse Hessian of a scalar function: of a sum, the sum of the Hessians of its terms. All of it, not a triangle.
+    ///
+    /// # Errors
+    /// As [`Self::sparse_jacobian`]; a result that is not a scalar.
+    pub fn sparse_hessian(&self, by: &[&str]) -> Result<Sparse> {
+        Sparse::new(self, by, sparse::hessian, &CompileOptions::default())
+    }
+}
+
+type Derive = fn(&chainrule_ir::Function, &[Name], Mode) -> std::result::Result<Sparsity, Diagnostics>;
+
+impl Sparse {
+    fn new(function: &Function, by: &[&str], derive: Derive, options: &CompileOptions) -> Result<Self> {
+        let Body::Array(body) = &function.body else {
+            return Err(Error::request(
+                format!("`{}` is straight-line code", function.name()),
+                "ask for its sparse derivative with `.jacobian().sparse()` or `.hessian().sparse()`",
+            ));
+        };
+        let by: Vec<Name> = by.iter().map(|name| Name::new(name)).collect();
+        let sources = body.sources.clone();
+        let sparsity = derive(&body.function, &by, Mode::Auto).map_err(|d| Error::program(d, &sources))?;
+        let compile =
+            |f: &chainrule_ir::Function| Function::from_array(f.clone(), sources.clone()).compile_with(options);
+        let (pattern, values) = (compile(&sparsity.pattern)?, compile(&sparsity.values)?);
+        Ok(Self { sparsity, sources, pattern, values })
+    }
+
+    /// What the indices do not tell: arguments that are used as a whole, and why. Their columns are dense.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        self.sparsity.notes()
+    }
+
+    /// The program that computes the doubles, as a function.
+    #[must_use]
+    pub fn values_program(&self) -> Function {
+        Function::from_array(self.sparsity.values.clone(), self.sources.clone())
+    }
+
+    /// The program that computes the indices, as a function.
+    #[must_use]
+    pub fn pattern_program(&self) -> Function {
+        Function::from_array(self.sparsity.pattern.clone(), self.sources.clone())
+    }
+
+    /// Evaluates the pattern at these arguments, of which only sizes and integers matter, and makes memory for the values.
+    ///
+    /// # Errors
+    /// When a value does not have the type or the extents of its argument; when an index is out of range.
+    pub fn prepare(&self, args: &[Value<f64>]) -> Result<PreparedSparse<'_>> {
+        let indices = self.pattern.call(args)?;
+        let indices = indices.first().map(ints).unwrap_or_default();
+        let places = self.sparsity.places(&indices).map_err(|d| Error::program(d, &self.sources))?;
+        let (flat, sizes) = self.values.flatten(args)?;
+        PreparedSparse::new(self, &places, indices, flat, sizes)
+    }
+
+    /// Whether the values program has anything to compute.
+    fn leaves(&self) -> usize {
+        self.values.signature().results.iter().map(|(name, ty)| leaves(ty, name).len()).sum()
+    }
+}
+
+impl<'s> PreparedSparse<'s> {
+    fn new(sparse: &'s Sparse, places: &Places, indices: Vec<Vec<i64>>, flat: Flat, sizes: Sizes) -> Result<Self> {
+        let n_leaves = sparse.leaves();
+        let computed: usize = (0..n_leaves).map(|i| sizes.output_len(i)).sum();
+        if computed != places.at.len() && !places.at.is_empty() {
+            return Err(Error::Bug(format!("{computed} doubles for {} places", places.at.len())));
+        }
+        let in_order = places.at.windows(2).all(|pair| pair[0] < pair[1]) && places.at.iter().all(Option::is_some);
+        let is_all = in_order && computed == places.at.len();
+        let pattern = Pattern::new(places.n_rows, places.n_columns, places.at.iter().copied().flatten().collect());
+        let place =
+            |at: &Option<(usize, usize)>| at.and_then(|(row, column)| pattern.place(row, column)).unwrap_or(NONE);
+        let entry = if is_all { Vec::new() } else { places.at.iter().map(place).collect() };
+        let entries = if is_all { Vec::new() } else { vec![0.0; pattern.n_entries()] };
+        let memory = sparse.values.engine().memory(&sizes);
+        let computed = vec![0.0; computed];
+        Ok(Self { sparse, pattern, entry, inputs: flat.columns, sizes, memory, computed, entries, n_leaves, indices })
+    }
+
+    /// Where the entries are.
+    #[must_use]
+    pub fn pattern(&self) -> &Pattern {
+        &self.pattern
+    }
+
+    /// The doubles of argument `i`, row-major, to be changed; none where it is of integers or is not there. Arguments
+    /// are numbered as [`Function::inputs`] lists them.
+    pub fn argument_mut(&mut self, i: usize) -> &mut [f64] {
+        match self.inputs.get_mut(i) {
+            Some(Column::Real(x)) => x,
+            _ => &mut [],
+        }
+    }
+
+    /// Computes the values.
+    ///
+    /// # Errors
+    /// When the program fails.
+    pub fn run(&mut self) -> Result<()> {
+        let inputs: Vec<Slice<'_>> = self.inputs.iter().map(Column::slice).collect();
+        let mut outputs = Vec::with_capacity(self.n_leaves);
+        let mut rest = self.computed.as_mut_slice();
+        for leaf in 0..self.n_leaves {
+            let (output, more) = rest.split_at_mut(self.sizes.output_len(leaf));
+            outputs.push(SliceMut::Real(output));
+            rest = more;
+        }
+        let values = &self.sparse.values;
+        values.engine().run(&self.sizes, &inputs, &mut outputs, &mut self.memory).map_err(|e| values.failed(e))?;
+        if !self.entry.is_empty() || !self.entries.is_empty() {
+            self.entries.fill(0.0);
+            for (entry, x) in self.entry.iter().zip(&self.computed) {
+                if *entry != NONE {
+                    self.entries[*entry] += x;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The values of the last run, in the order of the pattern's entries.
+    #[must_use]
+    pub fn values(&self) -> &[f64] {
+        if self.pattern.n_entries() == self.computed.len() && self.entry.is_empty() {
+            &self.computed
+        } else {
+            &self.entries
+        }
+    }
+
+    /// Whether the values program writes the entries itself, without a pass that adds and sorts them.
+    #[must_use]
+    pub fn is_in_order(&self) -> bool {
+        self.entry.is_empty()
+    }
+
+    /// The dense blocks that the derivative is made of; blocks that overlap add. Their numbers are of
+    /// [`Self::computed`].
+    ///
+    /// # Errors
+    /// Never, as the pattern was there before.
+    pub fn blocks(&self) -> Result<Vec<DenseBlock>> {
+        let sparse = self.sparse;
+        sparse.sparsity.blocks(&self.indices).map_err(|d| Error::program(d, &sparse.sources))
+    }
+
+    /// The doubles of the blocks, as the last run computed them.
+    #[must_use]
+    pub fn computed(&self) -> &[f64] {
+        &self.computed
+    }
+}
