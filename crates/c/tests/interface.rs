@@ -383,7 +383,7 @@ fn deep_nesting_does_not_overflow_the_stack() {
     let mut body = vec![Stmt::Straight(vec![Instr::Store { buffer: b, at: Poly::zero(), value: x }])];
     for k in 0..DEPTH {
         body = vec![if k % 2 == 0 {
-            Stmt::For { index: regs.push(Class::Int), count: one.clone(), carried: vec![], body }
+            Stmt::For { index: regs.push(Class::Int), count: one.clone(), carried: vec![], lanes: false, body }
         } else {
             Stmt::If { condition: holds, then: body, otherwise: vec![], choices: vec![] }
         }];

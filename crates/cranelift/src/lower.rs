@@ -251,7 +251,7 @@ impl Writer<'_, '_> {
         match event {
             Event::Instr(instr) => self.instr(instr),
             Event::Copy { to, from, len } => self.copy(to, from, len),
-            Event::For { index, count, carried } => {
+            Event::For { index, count, carried, .. } => {
                 let count = self.poly(count, true)?;
                 let zero = self.integer(0);
                 let head = self.open(carried, zero)?;

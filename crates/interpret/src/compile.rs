@@ -312,7 +312,7 @@ impl Compiler<'_> {
                 let (to, from) = (to.0.index() as u32, from.0.index() as u32);
                 self.emit(Code::Copy { to, to_at, from, from_at, len });
             }
-            Event::For { index, count, carried } => {
+            Event::For { index, count, carried, .. } => {
                 self.enter(carried)?;
                 let held = self.hold();
                 self.all_uniform(count);

@@ -132,6 +132,7 @@ fn gather_rows() -> (Kernel, Program) {
         index: i,
         count: k,
         carried: vec![],
+        lanes: false,
         body: vec![
             Stmt::Straight(vec![
                 load(r, rows, &at_i),
@@ -143,6 +144,7 @@ fn gather_rows() -> (Kernel, Program) {
                 index: j,
                 count: w,
                 carried: vec![Carried { var: sum, init: zero, next }],
+                lanes: false,
                 body: vec![Stmt::Straight(vec![
                     load(t, temp, &at_j),
                     op(twice, Op::Add, &[t, t]),
@@ -204,8 +206,11 @@ fn what_is_carried_changes_at_once() {
     carried.extend((0..2).map(|i| Carried { var: int_vars[i], init: int_inits[i], next: int_vars[1 - i] }));
     let mut end: Vec<Instr> = (0..3).map(|i| store(y, &num(i as i64), vars[i])).collect();
     end.extend((0..2).map(|i| store(z, &num(i as i64), int_vars[i])));
-    let (kernel, program) =
-        m.done(vec![Stmt::Straight(start), Stmt::For { index, count: n, carried, body: vec![] }, Stmt::Straight(end)]);
+    let (kernel, program) = m.done(vec![
+        Stmt::Straight(start),
+        Stmt::For { index, count: n, carried, lanes: false, body: vec![] },
+        Stmt::Straight(end),
+    ]);
     for (n, y, z) in [
         (-2, [1.0, 2.0, 3.0], [7, 8]),
         (0, [1.0, 2.0, 3.0], [7, 8]),

@@ -87,9 +87,17 @@ pub fn expressible_case(u: &mut Unstructured<'_>, options: Options) -> Result<Ca
 /// # Errors
 /// When `u` cannot give what is asked.
 pub fn arguments(u: &mut Unstructured<'_>, function: &Function) -> Result<Vec<Value<f64>>> {
+    arguments_up_to(u, function, 3)
+}
+
+/// The same with sizes up to `longest`.
+///
+/// # Errors
+/// When `u` cannot give what is asked.
+pub fn arguments_up_to(u: &mut Unstructured<'_>, function: &Function, longest: i64) -> Result<Vec<Value<f64>>> {
     let mut sizes = Sizes::default();
     for var in &function.sizes {
-        sizes.insert(*var, u.int_in_range(0..=3)?);
+        sizes.insert(*var, u.int_in_range(0..=longest)?);
     }
     let mut args = vec![Value::Int(0); function.params.len()];
     // Integers first: they may be sizes.

@@ -142,6 +142,8 @@ mod code {
     pub const IF: u8 = 4;
     /// Two buffers with places, the length.
     pub const COPY: u8 = 5;
+    /// As [`FOR`], of iterations that may run at once.
+    pub const LANES: u8 = 6;
 
     // Of instructions, in pairs: the odd one of a pair defines the register after the last one.
     /// A double.

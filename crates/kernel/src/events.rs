@@ -29,6 +29,8 @@ pub enum Event<'k> {
         count: &'k Poly<Reg>,
         /// What is carried.
         carried: &'k [Carried],
+        /// Whether its iterations may run at once.
+        lanes: bool,
     },
     /// A counted loop closes.
     EndFor {
@@ -165,10 +167,10 @@ impl<'k> Iterator for Parts<'k> {
                 Stmt::Straight(instrs) if instrs.is_empty() => continue,
                 Stmt::Straight(instrs) => return Some(Part::Block(instrs)),
                 Stmt::Copy { to, from, len } => Event::Copy { to, from, len },
-                Stmt::For { index, count, carried, body } => {
+                Stmt::For { index, count, carried, lanes, body } => {
                     self.tasks.push(Task::Event(Event::EndFor { index: *index, carried }));
                     self.tasks.push(Task::Block(body.iter()));
-                    Event::For { index: *index, count, carried }
+                    Event::For { index: *index, count, carried, lanes: *lanes }
                 }
                 Stmt::While { limit, carried, condition, holds, body, failure } => {
                     self.tasks.push(Task::Event(Event::EndWhile { carried }));

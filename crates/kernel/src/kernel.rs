@@ -133,6 +133,9 @@ pub struct Condition {
     pub span: Option<Span>,
 }
 
+/// How many iterations a loop has that runs in lanes; of four lanes, as some processors have, it takes two rounds.
+pub const LANES: i64 = 8;
+
 /// What computes a user's scalar function.
 pub type ExternalFn = Arc<dyn Fn(&[f64]) -> f64 + Send + Sync>;
 
@@ -168,6 +171,9 @@ pub enum Stmt {
         count: Poly<Reg>,
         /// What is carried from one iteration to the next.
         carried: Vec<Carried>,
+        /// Whether the iterations may run at once, in the lanes of vectors: there are [`LANES`], nothing is carried, and
+        /// none touches what another one writes. Whoever runs them in order computes the same.
+        lanes: bool,
         /// One iteration.
         body: Vec<Stmt>,
     },

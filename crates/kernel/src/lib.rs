@@ -14,6 +14,8 @@
 //! | [`mod@moves`] | moves that happen all at once, for backends |
 //! | [`mod@verify`] | its invariants, checked |
 //! | [`mod@check_layout`] | its memory plan, checked for given sizes |
+//! | [`ranges`] | what is known of integers: whether addresses are inside |
+//! | [`lanes`] | loops whose iterations run at once |
 //! | [`mod@print`] | its listing |
 //! | [`mod@counts`] | how many operations it does |
 //! | [`from_graph`] | lowering a scalar graph: scheduling |
@@ -29,10 +31,12 @@ pub mod events;
 pub mod from_graph;
 pub mod from_ir;
 pub mod kernel;
+pub mod lanes;
 pub mod liveness;
 mod memory;
 pub mod moves;
 pub mod print;
+pub mod ranges;
 pub mod verify;
 
 pub use check_layout::check_layout;
@@ -42,9 +46,11 @@ pub use events::{Event, Part, events, parts, walk};
 pub use from_graph::{GraphPort, lower_graph};
 pub use from_ir::lower_function;
 pub use kernel::{
-    Buffer, BufferId, Carried, Choice, Class, Condition, External, ExternalFn, Instr, Kernel, Place, Port, Reg, Signs,
-    SizeParam, SizeSource, Stmt,
+    Buffer, BufferId, Carried, Choice, Class, Condition, External, ExternalFn, Instr, Kernel, LANES, Place, Port, Reg,
+    Signs, SizeParam, SizeSource, Stmt,
 };
+pub use lanes::vectorise;
 pub use liveness::Liveness;
 pub use moves::{Move, moves};
+pub use ranges::Ranges;
 pub use verify::verify;

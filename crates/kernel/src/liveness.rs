@@ -49,7 +49,7 @@ impl Liveness {
                         lives.use_poly(poly, at, &open);
                     }
                 }
-                Event::For { index, count, carried } => {
+                Event::For { index, count, carried, .. } => {
                     lives.use_poly(count, at, &open);
                     carried.iter().for_each(|c| lives.use_at(c.init, at, &open));
                     carried.iter().for_each(|c| lives.define(c.var, at));

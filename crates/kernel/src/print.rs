@@ -86,9 +86,10 @@ impl Kernel {
                     line(f, depth)?;
                     writeln!(f, "copy {len} to {} from {}", Element(to.0, &to.1), Element(from.0, &from.1))?;
                 }
-                Event::For { index, count, carried } => {
+                Event::For { index, count, carried, lanes } => {
                     line(f, depth)?;
-                    writeln!(f, "for {index} in 0..{count}{}", Carry(carried))?;
+                    let at_once = if *lanes { " at once" } else { "" };
+                    writeln!(f, "for {index} in 0..{count}{at_once}{}", Carry(carried))?;
                     depth += 1;
                 }
                 Event::While { carried, limit } => {

@@ -10,7 +10,7 @@
 //! in scope in the loop's blocks. What the condition of a `while` defines ends with the condition.
 
 use crate::events::{Event, walk};
-use crate::kernel::{BufferId, Carried, Class, Instr, Kernel, Place, Port, Reg, SizeSource};
+use crate::kernel::{BufferId, Carried, Class, Instr, Kernel, LANES, Place, Port, Reg, SizeSource};
 use chainrule_base::{Diagnostic, Id, Name, Poly};
 use chainrule_ops::{Op, Type};
 use std::collections::BTreeSet;
@@ -219,8 +219,11 @@ impl Verifier<'_> {
                     }
                 }
                 Event::Copy { to, from, len } => self.copy(to, from, len),
-                Event::For { index, count, carried } => {
+                Event::For { index, count, carried, lanes } => {
                     self.poly(count, "a loop's count");
+                    if lanes && (count.as_constant() != Some(LANES) || !carried.is_empty()) {
+                        self.wrong(format_args!("the loop over {index} cannot run at once"));
+                    }
                     self.carry(carried, &mut scopes);
                     scopes.push(Vec::new());
                     self.define(index, Some(Class::Int));

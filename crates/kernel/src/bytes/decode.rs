@@ -77,7 +77,7 @@ struct Decoder<'r, 'a> {
 
 /// A statement whose blocks are being read.
 enum Open {
-    For { index: Reg, count: Poly<Reg>, carried: Vec<Carried> },
+    For { index: Reg, count: Poly<Reg>, carried: Vec<Carried>, lanes: bool },
     Condition { limit: Poly<Reg>, carried: Vec<Carried> },
     While { limit: Poly<Reg>, carried: Vec<Carried>, condition: Vec<Stmt>, holds: Reg, failure: usize },
     Then { condition: Reg },
@@ -234,9 +234,9 @@ impl Decoder<'_, '_> {
                     block.push(Stmt::Copy { to: self.element()?, from: self.element()?, len: self.poly()? });
                     continue;
                 }
-                code::FOR => {
+                which @ (code::FOR | code::LANES) => {
                     let (count, carried) = (self.poly()?, self.carried()?);
-                    Open::For { index: self.define()?, count, carried }
+                    Open::For { index: self.define()?, count, carried, lanes: which == code::LANES }
                 }
                 code::WHILE => Open::Condition { limit: self.poly()?, carried: self.carried()? },
                 code::IF => Open::Then { condition: self.reg()? },
@@ -252,9 +252,9 @@ impl Decoder<'_, '_> {
     /// What follows when the block `done` of `statement` has ended.
     fn close(&mut self, statement: Open, done: Vec<Stmt>) -> Result<Closed> {
         Ok(match statement {
-            Open::For { index, count, mut carried } => {
+            Open::For { index, count, mut carried, lanes } => {
                 self.next(&mut carried)?;
-                Closed::Statement(Stmt::For { index, count, carried, body: done })
+                Closed::Statement(Stmt::For { index, count, carried, lanes, body: done })
             }
             Open::Condition { limit, carried } => {
                 let (holds, failure) = (self.reg()?, self.from.index()?);

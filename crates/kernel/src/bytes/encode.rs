@@ -169,8 +169,8 @@ impl Encoder {
                     self.element(from);
                     self.poly(len);
                 }
-                Stmt::For { index, count, carried, body } => {
-                    self.out.byte(code::FOR);
+                Stmt::For { index, count, carried, lanes, body } => {
+                    self.out.byte(if *lanes { code::LANES } else { code::FOR });
                     self.poly(count);
                     self.carried(carried);
                     self.define(*index);

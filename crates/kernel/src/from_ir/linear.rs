@@ -179,6 +179,6 @@ impl super::builder::Builder {
         self.open_code();
         body(self, &Poly::var(index));
         let body = self.close_code();
-        self.stmt(Stmt::For { index, count: count.clone(), carried: Vec::new(), body });
+        self.stmt(Stmt::For { index, count: count.clone(), carried: Vec::new(), lanes: false, body });
     }
 }

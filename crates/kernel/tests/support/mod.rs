@@ -209,10 +209,12 @@ impl Machine<'_> {
         for stmt in stmts {
             match stmt {
                 Stmt::Straight(instrs) => instrs.iter().try_for_each(|instr| self.instr(instr))?,
-                Stmt::For { index, count, carried, body } => {
+                Stmt::For { index, count, carried, lanes, body } => {
                     let count = self.poly(count)?;
                     self.carry(&carried.iter().map(|c| (c.var, c.init)).collect::<Vec<_>>())?;
                     for i in 0..count {
+                        // What may run at once may run backwards.
+                        let i = if *lanes { count - 1 - i } else { i };
                         self.set(*index, Scalar::Int(i));
                         self.block(body)?;
                         self.carry(&carried.iter().map(|c| (c.var, c.next)).collect::<Vec<_>>())?;

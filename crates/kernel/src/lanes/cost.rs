@@ -1,0 +1,134 @@
+//! Which loops of a nest run in lanes: an estimate of the time with each choice.
+//!
+//! Times are of one instruction that is not dear. A loop whose count is not known runs [`TRIPS`] times. In lanes an
+//! iteration stands for eight, so a loop that runs at once costs an eighth of its body, but that what is not next to each
+//! other is fetched one by one; each execution costs something to begin and to put the sums together.
+
+use super::{Plan, Spans};
+use crate::events::Event;
+use crate::kernel::{Instr, LANES, Reg};
+use chainrule_base::Poly;
+use chainrule_ops::Op;
+use std::collections::BTreeMap;
+
+/// Of a loop whose count is not known.
+const TRIPS: f64 = 16.0;
+
+/// What cutting a loop costs at each execution.
+const BEGIN: f64 = 6.0;
+
+/// The same for each register that is carried, and for each buffer that is added to.
+const CARRIED: f64 = 12.0;
+
+/// An element that is neither next to the one of the lane before nor the same.
+const FAR: f64 = 1.5;
+
+/// A function that is computed in lanes; of other functions each lane is called for.
+const FUNCTION: f64 = 20.0;
+
+/// The time of a stretch without lanes, and with the best choice, and that choice.
+#[derive(Default)]
+struct Estimate {
+    plain: f64,
+    best: f64,
+    chosen: Vec<usize>,
+}
+
+/// The loops to cut, by their indices.
+pub(super) fn choose(events: &[Event<'_>], spans: &Spans, mut legal: BTreeMap<usize, Plan>) -> BTreeMap<Reg, Plan> {
+    let mut open: Vec<(usize, Estimate)> = vec![(0, Estimate::default())];
+    for (at, event) in events.iter().enumerate() {
+        let Some((_, inside)) = open.last_mut() else { break };
+        match event {
+            Event::Instr(instr) => {
+                let time = instr_time(instr, None);
+                inside.plain += time;
+                inside.best += time;
+            }
+            Event::For { .. } | Event::While { .. } | Event::If { .. } => open.push((at, Estimate::default())),
+            Event::EndFor { .. } | Event::EndWhile { .. } | Event::EndIf { .. } => {
+                let Some((begin, body)) = open.pop() else { break };
+                let Some((_, around)) = open.last_mut() else { break };
+                let trips = match &events[begin] {
+                    Event::For { count, .. } => count.as_constant().map_or(TRIPS, |n| n.max(0) as f64),
+                    Event::While { .. } => TRIPS,
+                    _ => 1.0,
+                };
+                let at_once = legal.get(&begin).and_then(|plan| {
+                    let Event::For { index, .. } = &events[begin] else { return None };
+                    let end = spans.end.get(&begin)?;
+                    let lanes = body_time(&events[begin + 1..*end], *index);
+                    let extra = BEGIN + CARRIED * (plan.sums.len() + plan.accumulators.len()) as f64;
+                    Some(trips / LANES as f64 * lanes + extra)
+                });
+                around.plain += trips * body.plain;
+                match at_once {
+                    Some(time) if time < trips * body.best => {
+                        around.best += time;
+                        around.chosen.push(begin);
+                    }
+                    _ => {
+                        around.best += trips * body.best;
+                        around.chosen.extend(body.chosen);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    let chosen = open.into_iter().flat_map(|(_, estimate)| estimate.chosen);
+    let index = |begin: usize| match &events[begin] {
+        Event::For { index, .. } => Some(*index),
+        _ => None,
+    };
+    chosen.filter_map(|begin| Some((index(begin)?, legal.remove(&begin)?))).collect()
+}
+
+/// The time of one block of iterations in lanes.
+fn body_time(body: &[Event<'_>], index: Reg) -> f64 {
+    let mut sums = vec![(1.0, 0.0)];
+    for event in body {
+        match event {
+            Event::Instr(instr) => {
+                if let Some((_, sum)) = sums.last_mut() {
+                    *sum += instr_time(instr, Some(index));
+                }
+            }
+            Event::For { count, .. } => sums.push((count.as_constant().map_or(TRIPS, |n| n.max(0) as f64), 0.0)),
+            Event::If { .. } => sums.push((1.0, 0.0)),
+            Event::EndFor { .. } | Event::EndIf { .. } => {
+                if let (Some((trips, inside)), Some((_, around))) = (sums.pop(), sums.last_mut()) {
+                    *around += trips * inside;
+                }
+            }
+            _ => {}
+        }
+    }
+    sums.pop().map_or(0.0, |(_, sum)| sum)
+}
+
+/// The time of one instruction; in the lanes of a loop over `index`, of all of them.
+fn instr_time(instr: &Instr, index: Option<Reg>) -> f64 {
+    let lanes = LANES as f64;
+    let access = |at: &Poly<Reg>| {
+        let Some(index) = index else { return 1.0 };
+        match at.split_linear(index).map(|(slope, _)| slope.as_constant()) {
+            Some(Some(0 | 1)) => 1.0,
+            _ => FAR * lanes,
+        }
+    };
+    match instr {
+        Instr::Const { .. } | Instr::Int { .. } | Instr::ToReal { .. } | Instr::MulAdd { .. } => 1.0,
+        Instr::IntOp { .. } | Instr::CheckIndex { .. } => 1.0,
+        Instr::Load { at, .. } | Instr::Store { at, .. } => access(at),
+        Instr::Op { op, .. } => match op {
+            Op::Div | Op::Sqrt => 8.0,
+            _ if op.row().elementary.is_some() => FUNCTION,
+            _ if op.is_numeric() && op.arity() == 1 && !matches!(op, Op::Neg | Op::Abs | Op::Floor | Op::Ceil) => {
+                FUNCTION * index.map_or(1.0, |_| lanes)
+            }
+            _ => 1.0,
+        },
+        Instr::External { .. } => FUNCTION * index.map_or(1.0, |_| lanes),
+    }
+}

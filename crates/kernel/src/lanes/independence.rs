@@ -1,0 +1,353 @@
+//! Which loops have iterations that do not look at each other.
+//!
+//! A register that is carried has to be a sum, a product, a least or a greatest: it goes through operators of one kind only,
+//! with something else each time, and nothing else reads it. Of a buffer that the loop writes
+//!
+//! - either all accesses in the kernel are in the loop, the first is a write, and none goes by the loop's index: each
+//!   iteration has it for itself. (Lowering makes no buffer that carries a value from one iteration to the next without
+//!   having been written before the loop.)
+//! - or all accesses of the loop to it read an element, add to it, and write it back, none by the loop's index, and the loop is
+//!   in no other: the iterations add to it;
+//! - or all go by the loop's index with one slope, and what is left of each address is shown to be between 0 and the slope.
+
+use super::body::Lanes;
+use super::{Plan, Spans};
+use crate::events::Event;
+use crate::kernel::{BufferId, Carried, Class, Instr, Kernel, LANES, Place, Reg};
+use crate::liveness::Liveness;
+use crate::ranges::Ranges;
+use chainrule_base::{Id, Poly};
+use chainrule_ops::Op;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How values are put together in any order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Group {
+    Sum,
+    Product,
+    Least,
+    Greatest,
+}
+
+impl Group {
+    /// By the operator, and whether the value so far is its first argument.
+    fn of(op: Op, first: bool) -> Option<Self> {
+        Some(match op {
+            Op::Add => Self::Sum,
+            Op::Sub if first => Self::Sum,
+            Op::Mul => Self::Product,
+            Op::Min => Self::Least,
+            Op::Max => Self::Greatest,
+            _ => return None,
+        })
+    }
+
+    pub(super) fn op(self) -> Op {
+        match self {
+            Self::Sum => Op::Add,
+            Self::Product => Op::Mul,
+            Self::Least => Op::Min,
+            Self::Greatest => Op::Max,
+        }
+    }
+
+    /// What changes nothing; of sums the zero that leaves even a negative zero as it is.
+    pub(super) fn neutral(self) -> f64 {
+        match self {
+            Self::Sum => -0.0,
+            Self::Product => 1.0,
+            Self::Least => f64::INFINITY,
+            Self::Greatest => f64::NEG_INFINITY,
+        }
+    }
+}
+
+/// An access to a buffer, as seen from the loops around it.
+struct Access<'k> {
+    at: usize,
+    buffer: BufferId,
+    writes: bool,
+    address: &'k Poly<Reg>,
+    /// The loops around it by their opening events, innermost first, with the address as they see it.
+    around: Vec<(usize, Option<View>)>,
+}
+
+/// An address as a loop sees it: `slope * index + common + own`.
+struct View {
+    slope: Poly<Reg>,
+    /// The same in all iterations, without the constant.
+    common: Poly<Reg>,
+    /// The rest where it is a constant, of one element.
+    constant: Option<i64>,
+    /// Whether the rest, over all elements of a copy, is between 0 and the slope.
+    is_inside: bool,
+}
+
+/// Whether no iteration accesses what another one does.
+fn are_apart(views: &[&View]) -> bool {
+    let first = views[0];
+    let one_element = first.constant.is_some() && first.slope.as_constant().is_some_and(|s| s != 0);
+    views.iter().all(|v| v.slope == first.slope && v.common == first.common)
+        && (views.iter().all(|v| v.is_inside) || (one_element && views.iter().all(|v| v.constant == first.constant)))
+}
+
+/// The loops that can run in lanes, by their opening events.
+pub(super) fn legal(kernel: &Kernel, events: &[Event<'_>], spans: &Spans, reorder: bool) -> BTreeMap<usize, Plan> {
+    let lives = Liveness::new(kernel.regs.len(), events);
+    let written: BTreeSet<BufferId> = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::Instr(Instr::Store { buffer, .. }) => Some(*buffer),
+            Event::Copy { to, .. } => Some(to.0),
+            _ => None,
+        })
+        .collect();
+    let accesses = accesses(kernel, events, spans, &lives, &written);
+    let mut of_buffer: BTreeMap<BufferId, Vec<usize>> = BTreeMap::new();
+    for (i, access) in accesses.iter().enumerate() {
+        of_buffer.entry(access.buffer).or_default().push(i);
+    }
+    let mut lanes = Lanes::new(kernel.regs.len());
+    let mut found = BTreeMap::new();
+    for (begin, end) in spans.loops() {
+        let Event::For { index, count, carried, lanes: false } = &events[begin] else { continue };
+        let body = &events[begin + 1..end];
+        if count.as_constant().is_some_and(|n| n < LANES) || body.is_empty() || !lanes.fits(kernel, *index, body) {
+            continue;
+        }
+        let sums: Option<Vec<Group>> = carried.iter().map(|c| sum(kernel, c, body)).collect();
+        let Some(sums) = sums.filter(|sums| reorder || sums.is_empty()) else { continue };
+        let inside = |at: usize| begin < at && at < end;
+        let first = accesses.partition_point(|a| a.at <= begin);
+        let last = accesses.partition_point(|a| a.at < end);
+        let touched: BTreeSet<BufferId> = accesses[first..last].iter().map(|a| a.buffer).collect();
+        let mut plan = Plan { sums, ..Plan::default() };
+        let fits = touched.iter().all(|buffer| {
+            let all = &of_buffer[buffer];
+            let mine: Vec<&Access<'_>> = all.iter().map(|i| &accesses[*i]).filter(|a| inside(a.at)).collect();
+            if mine.iter().all(|a| !a.writes) {
+                return true;
+            }
+            let is_work = matches!(kernel.buffers[*buffer].place, Place::Workspace(_));
+            let by_index = |a: &&Access<'_>| a.address.vars().contains(index);
+            if is_work && mine.len() == all.len() {
+                plan.private.push(*buffer);
+                // Eight times as much memory, as far as that is little.
+                let is_small = kernel.buffers[*buffer].len.terms().all(|(monomial, _)| monomial.len() <= 1);
+                return mine[0].writes && is_small && !mine.iter().any(by_index);
+            }
+            if !mine.iter().any(by_index) {
+                plan.accumulators.push(*buffer);
+                return reorder
+                    && spans.outermost.contains(&begin)
+                    && adds_only(kernel, body, begin + 1, *buffer, &mine);
+            }
+            let views = mine.iter().map(|a| a.around.iter().find(|(l, _)| *l == begin).and_then(|(_, v)| v.as_ref()));
+            views.collect::<Option<Vec<&View>>>().is_some_and(|views| are_apart(&views))
+        });
+        if fits {
+            found.insert(begin, plan);
+        }
+    }
+    found
+}
+
+/// All accesses to real buffers that the kernel writes, copies as two.
+fn accesses<'k>(
+    kernel: &Kernel,
+    events: &[Event<'k>],
+    spans: &Spans,
+    lives: &Liveness,
+    written: &BTreeSet<BufferId>,
+) -> Vec<Access<'k>> {
+    let mut ranges = Ranges::new(kernel);
+    let mut open: Vec<(usize, Reg)> = Vec::new();
+    let mut found = Vec::new();
+    for (at, event) in events.iter().enumerate() {
+        ranges.event(event);
+        let mut access = |buffer: BufferId, address: &'k Poly<Reg>, len: Option<&Poly<Reg>>, writes: bool| {
+            if !written.contains(&buffer) {
+                return;
+            }
+            let around = open
+                .iter()
+                .rev()
+                .take(super::MAX_HEIGHT)
+                .map(|(begin, index)| (*begin, view(&ranges, lives, address, len, *begin, *index)));
+            let around: Vec<_> = around.collect();
+            found.push(Access { at, buffer, writes, address, around });
+        };
+        match event {
+            Event::For { index, .. } if spans.end.contains_key(&at) => open.push((at, *index)),
+            Event::EndFor { .. } => {
+                open.pop();
+            }
+            Event::Instr(Instr::Load { buffer, at, .. }) => access(*buffer, at, None, false),
+            Event::Instr(Instr::Store { buffer, at, .. }) => access(*buffer, at, None, true),
+            Event::Copy { to, from, len } => {
+                access(from.0, &from.1, Some(len), false);
+                access(to.0, &to.1, Some(len), true);
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The address as the loop over `index` sees it, which begins at `begin`; with `len` for all of so many elements.
+fn view(
+    ranges: &Ranges,
+    lives: &Liveness,
+    address: &Poly<Reg>,
+    len: Option<&Poly<Reg>>,
+    begin: usize,
+    index: Reg,
+) -> Option<View> {
+    // Events count from 0 here, from 1 there.
+    let is_own = |r: &Reg| lives.def[r.index()] as usize > begin + 1;
+    let (slope, rest) = address.split_linear(index)?;
+    if slope.vars().iter().any(is_own) {
+        return None;
+    }
+    let (mut common, mut own) = (Poly::zero(), Poly::zero());
+    for (monomial, c) in rest.terms() {
+        let term = monomial.iter().fold(Poly::constant(c), |p, r| p.mul(&Poly::var(*r)));
+        let part = if monomial.is_empty() || monomial.iter().any(is_own) { &mut own } else { &mut common };
+        *part = part.add(&term);
+    }
+    let is_inside = match len {
+        None => ranges.is_inside(&own, &slope),
+        Some(len) => own.is_zero() && (*len == slope || ranges.is_inside(len, &slope.add(&Poly::constant(1)))),
+    };
+    Some(View { slope, common, constant: len.is_none().then(|| own.as_constant()).flatten(), is_inside })
+}
+
+/// How a carried register is put together from iteration to iteration, if it is.
+fn sum(kernel: &Kernel, carried: &Carried, body: &[Event<'_>]) -> Option<Group> {
+    if kernel.regs[carried.var] != Class::Real || carried.next == carried.var {
+        return None;
+    }
+    let (mut value, mut group) = (carried.var, None);
+    let mut after = 0;
+    // Each step is further down in the body.
+    while value != carried.next {
+        let (at, next) = only_use(body, after, value)?;
+        let step = match next {
+            Use::Operator { op, first, dst } => {
+                let step = Group::of(op, first)?;
+                value = dst;
+                Some(step)
+            }
+            // A loop inside carries it on.
+            Use::Inside(inner) => {
+                let end = at + closing(&body[at..])?;
+                let step = if inner.next == inner.var { None } else { Some(sum(kernel, &inner, &body[at + 1..end])?) };
+                value = inner.var;
+                // Inside of the loop its uses were counted.
+                after = end;
+                step
+            }
+        };
+        if let Some(step) = step {
+            if group.is_some_and(|group| group != step) {
+                return None;
+            }
+            group = Some(step);
+        }
+        if after <= at {
+            after = at + 1;
+        }
+    }
+    // Nothing else may read what it becomes.
+    reads(body, carried.next).is_empty().then_some(group)?
+}
+
+enum Use {
+    Operator { op: Op, first: bool, dst: Reg },
+    Inside(Carried),
+}
+
+/// The one use of `value` in the events from `from` on, if it is the only one.
+fn only_use(body: &[Event<'_>], from: usize, value: Reg) -> Option<(usize, Use)> {
+    let all = reads(&body[from..], value);
+    let [at] = all.as_slice() else { return None };
+    let at = from + at;
+    match &body[at] {
+        Event::Instr(Instr::Op { dst, op, args }) if op.arity() == 2 => {
+            let [a, b, _] = *args;
+            (a != b).then_some((at, Use::Operator { op: *op, first: a == value, dst: *dst }))
+        }
+        Event::For { carried, .. } => {
+            let mut inits = carried.iter().filter(|c| c.init == value);
+            let inner = *inits.next()?;
+            inits.next().is_none().then_some((at, Use::Inside(inner)))
+        }
+        _ => None,
+    }
+}
+
+/// The events that read `value`, one number for each.
+fn reads(body: &[Event<'_>], value: Reg) -> Vec<usize> {
+    let reads_it = |event: &Event<'_>| match event {
+        Event::Instr(instr) => {
+            let mut any = false;
+            instr.for_each_use(|r| any |= r == value);
+            any
+        }
+        Event::For { carried, .. } | Event::While { carried, .. } => carried.iter().any(|c| c.init == value),
+        Event::EndFor { carried, .. } | Event::EndWhile { carried } => carried.iter().any(|c| c.next == value),
+        Event::Else { choices } => choices.iter().any(|c| c.then == value),
+        Event::EndIf { choices } => choices.iter().any(|c| c.otherwise == value),
+        Event::Copy { .. } | Event::Test { .. } | Event::If { .. } => false,
+    };
+    (0..body.len()).filter(|i| reads_it(&body[*i])).collect()
+}
+
+/// The event that closes what `events` begins with.
+fn closing(events: &[Event<'_>]) -> Option<usize> {
+    let mut depth = 0usize;
+    for (i, event) in events.iter().enumerate() {
+        match event {
+            Event::For { .. } | Event::While { .. } | Event::If { .. } => depth += 1,
+            Event::EndFor { .. } | Event::EndWhile { .. } | Event::EndIf { .. } => {
+                depth = depth.checked_sub(1)?;
+                if depth == 0 {
+                    return Some(i);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Whether all that the loop does with the buffer is to add to elements: read one, add, write it back, in one block.
+/// `first` is the number of the first event of `body`.
+fn adds_only(kernel: &Kernel, body: &[Event<'_>], first: usize, buffer: BufferId, accesses: &[&Access<'_>]) -> bool {
+    if kernel.buffers[buffer].class != Class::Real || accesses.len() % 2 == 1 {
+        return false;
+    }
+    accesses.chunks(2).all(|pair| {
+        let [read, write] = pair else { return false };
+        let (from, to) = (read.at - first, write.at - first);
+        let one_block = body[from..=to].iter().all(|event| matches!(event, Event::Instr(_)));
+        let (Event::Instr(Instr::Load { dst, .. }), Event::Instr(Instr::Store { value, .. })) =
+            (&body[from], &body[to])
+        else {
+            return false;
+        };
+        if read.writes || !write.writes || read.address != write.address || !one_block {
+            return false;
+        }
+        let mut so_far = *dst;
+        while so_far != *value {
+            match only_use(body, from, so_far) {
+                Some((at, Use::Operator { op, first, dst })) if at < to && Group::of(op, first) == Some(Group::Sum) => {
+                    so_far = dst;
+                }
+                _ => return false,
+            }
+        }
+        reads(body, *value) == [to]
+    })
+}

@@ -1,0 +1,133 @@
+//! Loops whose iterations run at once, eight in the lanes of vectors.
+//!
+//! In: a kernel. Out: the same kernel with some loops cut into blocks of eight iterations, each block a loop marked
+//! [`lanes`](crate::Stmt::For), and the rest. It is an ordinary kernel: what runs it one after the other computes the same
+//! bits as what runs it at once, so every backend agrees.
+//!
+//! ```text
+//! for i in 0..n, s = a then s + f(i)      partial[0..8] = -0.0
+//!   f                                     for b in 0..n/8
+//!                                           for l in 0..8 at once
+//!                                             partial[l] = partial[l] + f(8 b + l)
+//!                                         s = a + ((p0 + p4) + (p2 + p6)) + ((p1 + p5) + (p3 + p7))
+//!                                         for r in 0..n - 8 (n/8), s = s then s + f(n - 1 - r)
+//! ```
+//!
+//! **What may run at once** ([`body`]): control and addresses are the same in all lanes but that addresses are linear in the
+//! index; so whole nests of loops run at once, not only the innermost ones, with other loops inside.
+//!
+//! **What is independent** ([`independence`]): memory that each iteration has for itself gets eight places instead of one;
+//! memory to which iterations add gets eight partial sums; other memory is written where no other iteration looks.
+//!
+//! **Which loop** ([`cost`]): of a nest the one where the estimated time is least: an element next to the one before is
+//! cheap, an element far away is dear, one that is the same for all is cheap.
+//!
+//! **Sums** change their order, and with it their last digits: only who allows that (`algebraic`) gets them; the order is
+//! fixed, whatever the machine. The last iterations run backwards, such that their addresses are seen to be inside.
+
+pub mod body;
+mod cost;
+mod independence;
+mod rewrite;
+
+use crate::events::{Event, events};
+use crate::kernel::{Instr, Kernel};
+use chainrule_base::Id;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Loops that nest deeper than this in each other are not looked at.
+const MAX_HEIGHT: usize = 6;
+
+/// Cuts loops of `kernel` for lanes; how many. `reorder`: whether sums may be added in another order. `O(n d)` for loops that
+/// nest `d` deep.
+pub fn vectorise(kernel: &mut Kernel, reorder: bool) -> usize {
+    let has_loops = kernel.body.iter().any(|s| !matches!(s, crate::Stmt::Straight(_) | crate::Stmt::Copy { .. }));
+    if !has_loops {
+        return 0;
+    }
+    let plans = {
+        let events = events(&kernel.body);
+        let spans = Spans::of(&events);
+        let legal = independence::legal(kernel, &events, &spans, reorder);
+        cost::choose(&events, &spans, legal)
+    };
+    rewrite::rewrite(kernel, plans)
+}
+
+/// Where loops begin and end.
+#[derive(Default)]
+struct Spans {
+    /// The closing event of each opening one of a counted loop, by number from 0.
+    end: BTreeMap<usize, usize>,
+    /// How many loops nest in a loop, itself included.
+    height: BTreeMap<usize, usize>,
+    /// The loops that are in no other.
+    outermost: BTreeSet<usize>,
+}
+
+impl Spans {
+    fn of(events: &[Event<'_>]) -> Self {
+        let mut this = Self::default();
+        let mut open: Vec<(usize, usize)> = Vec::new();
+        let mut loops = 0;
+        for (at, event) in events.iter().enumerate() {
+            if matches!(event, Event::For { .. }) && loops == 0 {
+                this.outermost.insert(at);
+            }
+            match event {
+                Event::For { .. } | Event::While { .. } => loops += 1,
+                Event::EndFor { .. } | Event::EndWhile { .. } => loops -= 1,
+                _ => {}
+            }
+            match event {
+                Event::For { .. } | Event::While { .. } | Event::If { .. } => open.push((at, 0)),
+                Event::EndFor { .. } | Event::EndWhile { .. } | Event::EndIf { .. } => {
+                    let Some((begin, inside)) = open.pop() else { continue };
+                    if matches!(event, Event::EndFor { .. }) {
+                        this.end.insert(begin, at);
+                        this.height.insert(begin, inside + 1);
+                    }
+                    if let Some((_, height)) = open.last_mut() {
+                        *height = (*height).max(inside + 1);
+                    }
+                }
+                _ => {}
+            }
+        }
+        this
+    }
+
+    /// The loops that are looked at, outer ones first.
+    fn loops(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        self.end.iter().filter(|(begin, _)| self.height[begin] <= MAX_HEIGHT).map(|(begin, end)| (*begin, *end))
+    }
+}
+
+/// What is to be done with a loop.
+#[derive(Clone, Debug, Default)]
+struct Plan {
+    /// How its carried registers are put together, in their order.
+    sums: Vec<independence::Group>,
+    /// Buffers that each iteration has for itself.
+    private: Vec<crate::BufferId>,
+    /// Buffers to which the iterations add.
+    accumulators: Vec<crate::BufferId>,
+}
+
+/// Whether `instr` reads `r` as a register, not in a polynomial.
+fn reads_directly(instr: &Instr, r: crate::Reg) -> bool {
+    match instr {
+        Instr::Op { op, args, .. } | Instr::IntOp { op, args, .. } => args[..op.arity()].contains(&r),
+        Instr::ToReal { src, .. } => *src == r,
+        Instr::CheckIndex { index, .. } => *index == r,
+        Instr::Store { value, .. } => *value == r,
+        _ => false,
+    }
+}
+
+/// Stands for registers by their index.
+type Stamps<T> = Vec<Option<T>>;
+
+fn get<T: Copy>(stamps: &Stamps<T>, r: crate::Reg) -> Option<T> {
+    stamps.get(r.index()).copied().flatten()
+}

@@ -1,0 +1,454 @@
+//! Loops cut into blocks that run at once, and the rest.
+
+use super::independence::Group;
+use super::{Plan, reads_directly};
+use crate::kernel::{Buffer, BufferId, Carried, Choice, Class, Instr, Kernel, LANES, Place, Reg, Stmt};
+use chainrule_base::{Arena, Poly};
+use chainrule_ops::Op;
+use std::collections::BTreeMap;
+
+/// Cuts the loops over the given indices; how many.
+pub(super) fn rewrite(kernel: &mut Kernel, mut plans: BTreeMap<Reg, Plan>) -> usize {
+    let n = plans.len();
+    if n == 0 {
+        return 0;
+    }
+    let failure = kernel.failures.len();
+    kernel.failures.push(("the number of iterations is none".to_owned(), None));
+    let mut body = std::mem::take(&mut kernel.body);
+    let mut cutter = Cutter { kernel, failure, places: Vec::new() };
+    let mut open: Vec<&mut Vec<Stmt>> = vec![&mut body];
+    while let Some(block) = open.pop() {
+        let mut done = Vec::with_capacity(block.len());
+        for stmt in std::mem::take(block) {
+            match stmt {
+                Stmt::For { index, count, carried, lanes: false, body } if plans.contains_key(&index) => {
+                    let plan = plans.remove(&index).unwrap_or_default();
+                    cutter.cut(&plan, Loop { index, count, carried, body }, &mut done);
+                }
+                stmt => done.push(stmt),
+            }
+        }
+        *block = done;
+        for stmt in block.iter_mut() {
+            match stmt {
+                // What is cut already has no loops to cut inside.
+                Stmt::For { body, .. } => open.push(body),
+                Stmt::While { condition, body, .. } => open.extend([condition, body]),
+                Stmt::If { then, otherwise, .. } => open.extend([then, otherwise]),
+                Stmt::Straight(_) | Stmt::Copy { .. } => {}
+            }
+        }
+    }
+    kernel.body = body;
+    n
+}
+
+struct Loop {
+    index: Reg,
+    count: Poly<Reg>,
+    carried: Vec<Carried>,
+    body: Vec<Stmt>,
+}
+
+struct Cutter<'k> {
+    kernel: &'k mut Kernel,
+    /// For operators that cannot fail.
+    failure: usize,
+    /// New places in the workspace: how long, where. Only one loop that is cut runs at a time, so all use them.
+    places: Vec<(Poly<Reg>, Poly<Reg>)>,
+}
+
+impl Cutter<'_> {
+    fn real(&mut self) -> Reg {
+        self.kernel.regs.push(Class::Real)
+    }
+
+    fn int(&mut self) -> Reg {
+        self.kernel.regs.push(Class::Int)
+    }
+
+    fn int_op(&mut self, out: &mut Vec<Instr>, op: Op, a: Reg, b: Reg) -> Reg {
+        let dst = self.int();
+        out.push(Instr::IntOp { dst, op, args: [a, b, a], failure: self.failure });
+        dst
+    }
+
+    fn int_of(&mut self, out: &mut Vec<Instr>, value: Poly<Reg>) -> Reg {
+        let dst = self.int();
+        out.push(Instr::Int { dst, value });
+        dst
+    }
+
+    /// A new buffer of the workspace; `taken` are the places that the loop has already.
+    fn buffer(&mut self, len: Poly<Reg>, taken: &mut Vec<Poly<Reg>>) -> BufferId {
+        let free = self.places.iter().find(|(l, at)| *l == len && !taken.contains(at)).map(|(_, at)| at.clone());
+        let at = free.unwrap_or_else(|| {
+            let at = self.kernel.workspace_reals.clone();
+            self.kernel.workspace_reals = at.add(&len);
+            self.places.push((len.clone(), at.clone()));
+            at
+        });
+        taken.push(at.clone());
+        self.kernel.buffers.push(Buffer { class: Class::Real, len, place: Place::Workspace(at) })
+    }
+
+    /// Writes the loop to `out`.
+    fn cut(&mut self, plan: &Plan, the: Loop, out: &mut Vec<Stmt>) {
+        let mut before = Vec::new();
+        let (blocks, done) = self.blocks(&the.count, &mut before);
+        let needs_sums = !plan.sums.is_empty() || !plan.accumulators.is_empty();
+        let mut taken = Vec::new();
+        let mut spread: BTreeMap<BufferId, BufferId> = BTreeMap::new();
+        // Buffers that take turns in one place take turns in eight.
+        let mut moved: BTreeMap<(Poly<Reg>, Poly<Reg>), Place> = BTreeMap::new();
+        for buffer in &plan.private {
+            let Buffer { class, len, place } = self.kernel.buffers[*buffer].clone();
+            let Place::Workspace(at) = place else { continue };
+            let wide = match moved.get(&(at.clone(), len.clone())) {
+                Some(place) => {
+                    let buffer = Buffer { class, len: len.scale(LANES), place: place.clone() };
+                    self.kernel.buffers.push(buffer)
+                }
+                None => self.buffer(len.scale(LANES), &mut taken),
+            };
+            moved.insert((at, len), self.kernel.buffers[wide].place.clone());
+            spread.insert(*buffer, wide);
+        }
+        for buffer in &plan.accumulators {
+            let len = self.kernel.buffers[*buffer].len.scale(LANES);
+            spread.insert(*buffer, self.buffer(len, &mut taken));
+        }
+        let partial =
+            (!plan.sums.is_empty()).then(|| self.buffer(Poly::constant(LANES * plan.sums.len() as i64), &mut taken));
+        let at_once = self.at_once(plan, &the, &blocks, &spread, partial);
+        if needs_sums {
+            let mut then = self.neutral(plan, &spread, partial);
+            then.push(at_once);
+            let sums = self.together(plan, &the, &spread, partial, &mut then);
+            let [zero, some] = [self.int(), self.int()];
+            let holds = self.int();
+            before.push(Instr::Int { dst: zero, value: Poly::zero() });
+            before.push(Instr::Int { dst: some, value: blocks.clone() });
+            before.push(Instr::IntOp { dst: holds, op: Op::Lt, args: [zero, some, zero], failure: self.failure });
+            out.push(Stmt::Straight(before));
+            let mut choices = Vec::new();
+            let mut rest = Vec::new();
+            for (c, then) in the.carried.iter().zip(sums) {
+                let var = self.real();
+                choices.push(Choice { var, then, otherwise: c.init });
+                rest.push(Carried { var: c.var, init: var, next: c.next });
+            }
+            out.push(Stmt::If { condition: holds, then, otherwise: Vec::new(), choices });
+            let rest = Loop { carried: rest, ..the };
+            out.push(self.rest(rest, &done));
+        } else {
+            out.push(Stmt::Straight(before));
+            out.push(at_once);
+            out.push(self.rest(the, &done));
+        }
+    }
+
+    /// How many blocks there are, and how many iterations they are.
+    fn blocks(&mut self, count: &Poly<Reg>, before: &mut Vec<Instr>) -> (Poly<Reg>, Poly<Reg>) {
+        if let Some(n) = count.as_constant() {
+            let blocks = n.max(0) / LANES;
+            return (Poly::constant(blocks), Poly::constant(blocks * LANES));
+        }
+        let n = match count.as_var() {
+            Some(n) => n,
+            None => self.int_of(before, count.clone()),
+        };
+        let zero = self.int_of(before, Poly::zero());
+        let lanes = self.int_of(before, Poly::constant(LANES));
+        let n = self.int_op(before, Op::Max, n, zero);
+        let blocks = Poly::var(self.int_op(before, Op::Quot, n, lanes));
+        let done = blocks.scale(LANES);
+        (blocks, done)
+    }
+
+    /// The loop over blocks.
+    fn at_once(
+        &mut self,
+        plan: &Plan,
+        the: &Loop,
+        blocks: &Poly<Reg>,
+        spread: &BTreeMap<BufferId, BufferId>,
+        partial: Option<BufferId>,
+    ) -> Stmt {
+        let (block, lane) = (self.int(), self.int());
+        let at = Poly::var(block).scale(LANES).add(&Poly::var(lane));
+        let mut map = BTreeMap::new();
+        let (mut first, mut last) = (Vec::new(), Vec::new());
+        let partials = partial.into_iter().flat_map(|p| (0..).zip(std::iter::repeat(p)));
+        for ((k, buffer), c) in partials.zip(&the.carried).take(plan.sums.len()) {
+            let so_far = self.real();
+            map.insert(c.var, so_far);
+            first.push(Instr::Load { dst: so_far, buffer, at: partial_at(k, lane) });
+            last.push((k, buffer, c.next));
+        }
+        if reads(&the.body, the.index) {
+            let index = self.int_of(&mut first, at.clone());
+            map.insert(the.index, index);
+        }
+        let mut copier =
+            Copier { regs: &mut self.kernel.regs, map, index: the.index, by: at, lane: Some((lane, spread)) };
+        let mut body = vec![Stmt::Straight(first)];
+        body.extend(copier.block(&the.body));
+        let store = |(k, buffer, next)| Instr::Store { buffer, at: partial_at(k, lane), value: copier.of(next) };
+        body.push(Stmt::Straight(last.into_iter().map(store).collect()));
+        body.retain(|stmt| !matches!(stmt, Stmt::Straight(code) if code.is_empty()));
+        let lanes = Stmt::For { index: lane, count: Poly::constant(LANES), carried: Vec::new(), lanes: true, body };
+        Stmt::For { index: block, count: blocks.clone(), carried: Vec::new(), lanes: false, body: vec![lanes] }
+    }
+
+    /// Makes all partial results neutral.
+    fn neutral(&mut self, plan: &Plan, spread: &BTreeMap<BufferId, BufferId>, partial: Option<BufferId>) -> Vec<Stmt> {
+        let mut out = Vec::new();
+        if let Some(buffer) = partial {
+            let lane = self.int();
+            let mut code = Vec::new();
+            for (k, group) in (0..).zip(&plan.sums) {
+                let value = self.real();
+                code.push(Instr::Const { dst: value, value: group.neutral() });
+                code.push(Instr::Store { buffer, at: partial_at(k, lane), value });
+            }
+            out.push(at_once(lane, code));
+        }
+        for buffer in &plan.accumulators {
+            let (j, lane, value) = (self.int(), self.int(), self.real());
+            let at = Poly::var(j).scale(LANES).add(&Poly::var(lane));
+            let code = vec![
+                Instr::Const { dst: value, value: Group::Sum.neutral() },
+                Instr::Store { buffer: spread[buffer], at, value },
+            ];
+            let count = self.kernel.buffers[*buffer].len.clone();
+            let body = vec![at_once(lane, code)];
+            out.push(Stmt::For { index: j, count, carried: Vec::new(), lanes: false, body });
+        }
+        out
+    }
+
+    /// Puts partial results together, after all blocks; what is carried then.
+    fn together(
+        &mut self,
+        plan: &Plan,
+        the: &Loop,
+        spread: &BTreeMap<BufferId, BufferId>,
+        partial: Option<BufferId>,
+        out: &mut Vec<Stmt>,
+    ) -> Vec<Reg> {
+        let mut code = Vec::new();
+        let mut sums = Vec::new();
+        for ((k, group), c) in (0..).zip(&plan.sums).zip(&the.carried) {
+            let Some(buffer) = partial else { break };
+            let all = self.tree(*group, buffer, &Poly::constant(k * LANES), &mut code);
+            sums.push(self.op(group.op(), c.init, all, &mut code));
+        }
+        out.push(Stmt::Straight(code));
+        for buffer in &plan.accumulators {
+            let j = self.int();
+            let at = Poly::var(j);
+            let mut code = Vec::new();
+            let all = self.tree(Group::Sum, spread[buffer], &at.scale(LANES), &mut code);
+            let so_far = self.real();
+            code.push(Instr::Load { dst: so_far, buffer: *buffer, at: at.clone() });
+            let value = self.op(Op::Add, so_far, all, &mut code);
+            code.push(Instr::Store { buffer: *buffer, at, value });
+            let count = self.kernel.buffers[*buffer].len.clone();
+            let body = vec![Stmt::Straight(code)];
+            out.push(Stmt::For { index: j, count, carried: Vec::new(), lanes: false, body });
+        }
+        sums
+    }
+
+    fn op(&mut self, op: Op, a: Reg, b: Reg, code: &mut Vec<Instr>) -> Reg {
+        let dst = self.real();
+        code.push(Instr::Op { dst, op, args: [a, b, a] });
+        dst
+    }
+
+    /// `((p0 + p4) + (p2 + p6)) + ((p1 + p5) + (p3 + p7))`: halves of a vector, then of what is left.
+    fn tree(&mut self, group: Group, buffer: BufferId, from: &Poly<Reg>, code: &mut Vec<Instr>) -> Reg {
+        let mut parts = Vec::new();
+        for l in 0..LANES {
+            let dst = self.real();
+            code.push(Instr::Load { dst, buffer, at: from.add(&Poly::constant(l)) });
+            parts.push(dst);
+        }
+        while parts.len() > 1 {
+            let half = parts.len() / 2;
+            parts = (0..half).map(|i| self.op(group.op(), parts[i], parts[i + half], code)).collect();
+        }
+        parts[0]
+    }
+
+    /// The last iterations, backwards.
+    fn rest(&mut self, the: Loop, done: &Poly<Reg>) -> Stmt {
+        let Loop { index, count, carried, body } = the;
+        let back = self.int();
+        let at = count.sub(&Poly::var(back)).sub(&Poly::constant(1));
+        let reads_index = reads(&body, index);
+        let mut copier =
+            Copier { regs: &mut self.kernel.regs, map: BTreeMap::new(), index, by: at.clone(), lane: None };
+        let mut rest = copier.block(&body);
+        if reads_index {
+            rest.insert(0, Stmt::Straight(vec![Instr::Int { dst: index, value: at }]));
+        }
+        Stmt::For { index: back, count: count.sub(done), carried, lanes: false, body: rest }
+    }
+}
+
+/// Where the partial result of a lane is.
+fn partial_at(k: i64, lane: Reg) -> Poly<Reg> {
+    Poly::var(lane).add(&Poly::constant(k * LANES))
+}
+
+fn at_once(lane: Reg, code: Vec<Instr>) -> Stmt {
+    let body = vec![Stmt::Straight(code)];
+    Stmt::For { index: lane, count: Poly::constant(LANES), carried: Vec::new(), lanes: true, body }
+}
+
+/// Whether an instruction reads `r` as a register. As deep as loops may nest that are cut.
+fn reads(body: &[Stmt], r: Reg) -> bool {
+    body.iter().any(|stmt| match stmt {
+        Stmt::Straight(code) => code.iter().any(|instr| reads_directly(instr, r)),
+        Stmt::For { body, .. } => reads(body, r),
+        Stmt::While { condition, body, .. } => reads(condition, r) || reads(body, r),
+        Stmt::If { then, otherwise, .. } => reads(then, r) || reads(otherwise, r),
+        Stmt::Copy { .. } => false,
+    })
+}
+
+/// Copies statements with another index. As deep as loops may nest that are cut.
+struct Copier<'a> {
+    regs: &'a mut Arena<Reg, Class>,
+    /// New registers for old ones.
+    map: BTreeMap<Reg, Reg>,
+    index: Reg,
+    by: Poly<Reg>,
+    /// In lanes: the lane, and buffers with eight places for one. Then all registers are new.
+    lane: Option<(Reg, &'a BTreeMap<BufferId, BufferId>)>,
+}
+
+impl Copier<'_> {
+    fn of(&self, r: Reg) -> Reg {
+        self.map.get(&r).copied().unwrap_or(r)
+    }
+
+    fn define(&mut self, r: Reg) -> Reg {
+        if self.lane.is_none() {
+            return r;
+        }
+        let new = self.regs.push(self.regs[r]);
+        self.map.insert(r, new);
+        new
+    }
+
+    fn poly(&self, poly: &Poly<Reg>) -> Poly<Reg> {
+        if poly.as_constant().is_some() {
+            return poly.clone();
+        }
+        poly.substitute(|r| if r == self.index { self.by.clone() } else { Poly::var(self.of(r)) })
+    }
+
+    fn element(&self, buffer: BufferId, at: &Poly<Reg>) -> (BufferId, Poly<Reg>) {
+        let at = self.poly(at);
+        match self.lane.and_then(|(lane, spread)| Some((lane, *spread.get(&buffer)?))) {
+            Some((lane, wide)) => (wide, at.scale(LANES).add(&Poly::var(lane))),
+            None => (buffer, at),
+        }
+    }
+
+    fn block(&mut self, body: &[Stmt]) -> Vec<Stmt> {
+        body.iter().map(|stmt| self.stmt(stmt)).collect()
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) -> Stmt {
+        match stmt {
+            Stmt::Straight(code) => Stmt::Straight(code.iter().map(|instr| self.instr(instr)).collect()),
+            Stmt::For { index, count, carried, lanes, body } => {
+                let count = self.poly(count);
+                let inits: Vec<Reg> = carried.iter().map(|c| self.of(c.init)).collect();
+                let vars: Vec<Reg> = carried.iter().map(|c| self.define(c.var)).collect();
+                let index = self.define(*index);
+                let body = self.block(body);
+                let carried = carried.iter().zip(inits).zip(vars);
+                let carried = carried.map(|((c, init), var)| Carried { var, init, next: self.of(c.next) }).collect();
+                Stmt::For { index, count, carried, lanes: *lanes, body }
+            }
+            Stmt::While { limit, carried, condition, holds, body, failure } => {
+                let limit = self.poly(limit);
+                let inits: Vec<Reg> = carried.iter().map(|c| self.of(c.init)).collect();
+                let vars: Vec<Reg> = carried.iter().map(|c| self.define(c.var)).collect();
+                let condition = self.block(condition);
+                let body = self.block(body);
+                let carried = carried.iter().zip(inits).zip(vars);
+                let carried = carried.map(|((c, init), var)| Carried { var, init, next: self.of(c.next) }).collect();
+                Stmt::While { limit, carried, condition, holds: self.of(*holds), body, failure: *failure }
+            }
+            Stmt::If { condition, then, otherwise, choices } => {
+                let (then, otherwise) = (self.block(then), self.block(otherwise));
+                let choice = |c: &Choice| {
+                    let (then, otherwise) = (self.of(c.then), self.of(c.otherwise));
+                    Choice { var: self.define(c.var), then, otherwise }
+                };
+                let choices = choices.iter().map(choice).collect();
+                Stmt::If { condition: self.of(*condition), then, otherwise, choices }
+            }
+            Stmt::Copy { to, from, len } if self.lane.is_some() => {
+                let (k, value) = (self.regs.push(Class::Int), self.regs.push(Class::Real));
+                let next = |at: &Poly<Reg>| at.add(&Poly::var(k));
+                let (buffer, at) = self.element(from.0, &next(&from.1));
+                let load = Instr::Load { dst: value, buffer, at };
+                let (buffer, at) = self.element(to.0, &next(&to.1));
+                let body = vec![Stmt::Straight(vec![load, Instr::Store { buffer, at, value }])];
+                Stmt::For { index: k, count: self.poly(len), carried: Vec::new(), lanes: false, body }
+            }
+            Stmt::Copy { to, from, len } => {
+                Stmt::Copy { to: self.element(to.0, &to.1), from: self.element(from.0, &from.1), len: self.poly(len) }
+            }
+        }
+    }
+
+    fn instr(&mut self, instr: &Instr) -> Instr {
+        match instr {
+            Instr::Const { dst, value } => Instr::Const { dst: self.define(*dst), value: *value },
+            Instr::Int { dst, value } => {
+                let value = self.poly(value);
+                Instr::Int { dst: self.define(*dst), value }
+            }
+            Instr::Op { dst, op, args } => {
+                let args = args.map(|r| self.of(r));
+                Instr::Op { dst: self.define(*dst), op: *op, args }
+            }
+            Instr::MulAdd { dst, signs, args } => {
+                let args = args.map(|r| self.of(r));
+                Instr::MulAdd { dst: self.define(*dst), signs: *signs, args }
+            }
+            Instr::IntOp { dst, op, args, failure } => {
+                let args = args.map(|r| self.of(r));
+                Instr::IntOp { dst: self.define(*dst), op: *op, args, failure: *failure }
+            }
+            Instr::ToReal { dst, src } => {
+                let src = self.of(*src);
+                Instr::ToReal { dst: self.define(*dst), src }
+            }
+            Instr::External { dst, function, args } => {
+                let args = args.iter().map(|r| self.of(*r)).collect();
+                Instr::External { dst: self.define(*dst), function: *function, args }
+            }
+            Instr::Load { dst, buffer, at } => {
+                let (buffer, at) = self.element(*buffer, at);
+                Instr::Load { dst: self.define(*dst), buffer, at }
+            }
+            Instr::Store { buffer, at, value } => {
+                let (buffer, at) = self.element(*buffer, at);
+                Instr::Store { buffer, at, value: self.of(*value) }
+            }
+            Instr::CheckIndex { index, len, failure } => {
+                Instr::CheckIndex { index: self.of(*index), len: self.poly(len), failure: *failure }
+            }
+        }
+    }
+}
