@@ -25,7 +25,7 @@ pub struct Options {
     /// Rounds; medians count.
     #[arg(long, default_value_t = 15)]
     rounds: usize,
-    /// Without the optimiser of array programs, or without one of its passes or rules; `off` for all.
+    /// Without lanes (`lanes`), without the optimiser of array programs (`off`), or without one of its passes or rules.
     #[arg(long)]
     without: Option<String>,
     /// Print the kernels.
@@ -82,12 +82,13 @@ impl ByHand {
 }
 
 fn compile(function: &Function, options: &Options) -> Result<Compiled, Box<dyn std::error::Error>> {
+    let sequential = options.without.as_deref() == Some("lanes");
     let rewrite = match options.without.as_deref() {
-        None => Rewrite::All,
+        None | Some("lanes") => Rewrite::All,
         Some("off") => Rewrite::Off,
         Some(name) => Rewrite::Without(Box::leak(name.to_owned().into_boxed_str())),
     };
-    let compiled = function.compile_with(&CompileOptions { rewrite, ..CompileOptions::default() })?;
+    let compiled = function.compile_with(&CompileOptions { rewrite, sequential, ..CompileOptions::default() })?;
     if options.listing {
         println!("{}", compiled.listing());
     }

@@ -8,7 +8,7 @@ use crate::{Backend, CompileOptions, Error, Function, Result, Rewrite};
 use chainrule_base::{Diagnostic, Name, Poly, count};
 use chainrule_graph::Semantics;
 use chainrule_ir::{Size, Type, Value};
-use chainrule_kernel::{GraphPort, Kernel, contract, lower_function, lower_graph};
+use chainrule_kernel::{GraphPort, Kernel, contract, lower_function, lower_graph, vectorise};
 use chainrule_runtime::{Slice, SliceMut, Strided, StridedMut};
 use std::sync::Arc;
 
@@ -84,6 +84,9 @@ impl Compiled {
     pub(crate) fn new(function: &Function, options: &CompileOptions) -> Result<Self> {
         let mut kernel = lower(function, options.rewrite)?;
         let is_strict = matches!(&function.body, Body::Scalar(body) if body.graph.semantics() == Semantics::Strict);
+        if !options.sequential {
+            vectorise(&mut kernel, !is_strict);
+        }
         if options.fuse.unwrap_or(!is_strict) {
             contract(&mut kernel);
         }

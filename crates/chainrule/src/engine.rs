@@ -79,6 +79,10 @@ pub struct CompileOptions {
     /// Whether products are fused with sums, rounded once: where nothing is said, where the function's
     /// semantics allow it (`algebraic`). Both backends then round alike.
     pub fuse: Option<bool>,
+    /// Whether loops run one iteration after the other, and sums are added in that order. Otherwise iterations that do not
+    /// look at each other run in the lanes of vectors, eight at a time, and sums are added in eight parts, in an order
+    /// that no machine and no backend changes.
+    pub sequential: bool,
     /// What the optimiser of array programs does, for functions that keep their loops.
     pub rewrite: Rewrite,
     /// Whether to write the names of native functions for the profiler `perf`, to `/tmp/perf-PID.map`.

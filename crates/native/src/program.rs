@@ -156,7 +156,7 @@ impl Machine {
 
     /// How many points run at once.
     pub(crate) fn lanes(&self) -> usize {
-        lower::lanes(self.shape)
+        lower::n_lanes(self.shape)
     }
 
     /// Runs the code: 0, or one more than the site where it failed.

@@ -9,7 +9,7 @@ use chainrule_graph::Semantics;
 use chainrule_graph::generate::{Numbers, Options as GraphOptions, Recipe, chain, layered};
 use chainrule_interpret as interpret;
 use chainrule_ir::{Value, bind_sizes};
-use chainrule_kernel::{Kernel, contract, lower_function};
+use chainrule_kernel::{Kernel, contract, lower_function, vectorise};
 use chainrule_native::{Level, Options, Program, Workspace};
 use chainrule_runtime::{RunError, Slice, SliceMut, Strided, StridedMut};
 use proptest::prelude::*;
@@ -269,6 +269,57 @@ fn functions(cases: u32, seed: u64) {
     println!("{} ran, {} failed as they mean to, {} batches in lanes", ran.get(), failed.get(), in_lanes.get());
     assert!(ran.get() > cases / 3, "{} ran", ran.get());
     assert!(in_lanes.get() > cases as usize / 15, "{} in lanes", in_lanes.get());
+}
+
+/// Random functions with loops cut for lanes, at sizes where there are whole blocks and rests.
+#[test]
+fn loops_that_run_at_once_have_the_value_that_the_interpreter_gives_them() {
+    at_once(1500, 21);
+}
+
+/// Tens of thousands of them: as
+/// [`tens_of_thousands_of_kernels_have_the_value_that_the_interpreter_gives_them`].
+#[test]
+#[ignore = "minutes"]
+fn tens_of_thousands_of_loops_that_run_at_once() {
+    at_once(40_000, 1021);
+}
+
+fn at_once(cases: u32, seed: u64) {
+    let (ran, cut) = (Cell::new(0), Cell::new(0));
+    random(cases, seed, 3000, |u| {
+        let options = chainrule_ir::generate::Options {
+            depth: 4,
+            fuel: 80,
+            smooth: u.ratio(1, 2).unwrap_or(true),
+            derivatives: false,
+            transposed: false,
+            ..Default::default()
+        };
+        let Ok(function) = chainrule_ir::generate::function(u, options) else { return Ok(()) };
+        let Ok(mut kernel) = lower_function(&function) else { return Ok(()) };
+        let loops = vectorise(&mut kernel, true);
+        if loops == 0 {
+            return Ok(());
+        }
+        for longest in [40, 17, 9] {
+            let Ok(args) = chainrule_ir::generate::arguments_up_to(u, &function, longest) else { return Ok(()) };
+            let Ok(sizes) = bind_sizes(&function, &args) else { continue };
+            let size = |s: &chainrule_ir::Size| usize::try_from(sizes.eval(s).unwrap()).unwrap();
+            let leaves =
+                function.params.iter().zip(&args).flat_map(|(p, arg)| flatten(function.ty(*p), arg, &size)).collect();
+            let points = [leaves];
+            compare(&kernel, &points)?;
+            let interpreter = interpret::Program::new(&kernel).unwrap();
+            if reference(&kernel, &interpreter, &points[0]).is_ok() {
+                ran.set(ran.get() + 1);
+                cut.set(cut.get() + loops);
+            }
+        }
+        Ok(())
+    });
+    println!("{} ran, with {} loops cut", ran.get(), cut.get());
+    assert!(ran.get() > cases / 3, "{} ran", ran.get());
 }
 
 #[test]

@@ -13,7 +13,8 @@ use std::cell::RefCell;
 fn agree(function: &chainrule::Function, ir: &chainrule_ir::Function, args: &[Value<f64>]) -> Result<bool, String> {
     let expanded = chainrule_autodiff::expand(ir).map_err(|e| e.to_string())?;
     // Bit for bit: nothing fused, nothing reordered.
-    let unfused = CompileOptions { fuse: Some(false), rewrite: Rewrite::Off, ..CompileOptions::default() };
+    let unfused =
+        CompileOptions { fuse: Some(false), rewrite: Rewrite::Off, sequential: true, ..CompileOptions::default() };
     let compiled = match function.compile_with(&unfused) {
         Ok(compiled) => compiled,
         Err(e) if limited(&e) => return Ok(false),

@@ -77,7 +77,7 @@ impl Writer<'_> {
         for (i, r) in (0..).zip(args) {
             let next = self.next_use();
             let x = self.in_register(*r, next)?;
-            let mem = self.frame.slot(first + i);
+            let mem = self.frame.packed(first, i, self.shape);
             self.asm.store(self.shape, mem, x);
             // There may be more arguments than registers.
             self.registers.unlock(x);

@@ -8,14 +8,14 @@ use super::plan::{Home, LoopPlan};
 use super::{OpenLoop, Result, SCRATCH, Site, Writer, bug};
 use crate::asm::{Alu, Condition};
 use chainrule_base::{Id, Poly};
-use chainrule_kernel::{BufferId, Event, Move, Reg, moves};
+use chainrule_kernel::{BufferId, Event, LANES, Move, Reg, moves};
 
 impl Writer<'_> {
     pub(super) fn control(&mut self, at: u32, event: &Event<'_>) -> Result<()> {
         match event {
             Event::Instr(_) => {}
             Event::Copy { to, from, len } => self.copy(to, from, len)?,
-            Event::For { index, count, carried } => {
+            Event::For { index, count, carried, .. } => {
                 self.moves(carried.iter().map(|c| (c.var, c.init)))?;
                 let plan = self.loop_plan(at)?;
                 let from = self.poly(count, 1, true)?;
@@ -31,22 +31,31 @@ impl Writer<'_> {
                         self.set_number(index.index(), rax);
                     }
                 }
-                self.set_kept(&plan, Some(*index))?;
+                let by = self.enter_lanes(&plan, *index)?;
+                self.set_kept(&plan, Some(*index), by)?;
                 self.asm.bind(top);
                 self.open(plan, top, exit);
             }
             Event::EndFor { index, carried } => {
                 self.moves(carried.iter().map(|c| (c.var, c.next)))?;
                 let open = self.loops.pop().ok_or_else(unbalanced)?;
-                self.step_kept(&open.plan);
+                let by = self.leave_lane_loop(&open.plan);
+                if by == LANES {
+                    // It was the only round.
+                    self.asm.bind(open.exit);
+                    self.after_lanes(by);
+                    return Ok(());
+                }
+                self.step_kept(&open.plan, by);
                 let [rax, rcx, _] = SCRATCH;
                 let i = self.number(index.index(), rax);
-                self.asm.alu_ri(Alu::Add, i, 1);
+                self.asm.alu_ri(Alu::Add, i, by as i32);
                 self.set_number(index.index(), i);
                 let count = self.number(open.plan.count, rcx);
                 self.asm.alu_rr(Alu::Cmp, i, count);
                 self.asm.jcc(Condition::Less, open.top);
                 self.asm.bind(open.exit);
+                self.after_lanes(by);
             }
             Event::While { carried, limit } => {
                 self.moves(carried.iter().map(|c| (c.var, c.init)))?;
@@ -56,7 +65,7 @@ impl Writer<'_> {
                 let [rax, ..] = SCRATCH;
                 self.asm.mov_ri(rax, 0);
                 self.set_number(plan.counter, rax);
-                self.set_kept(&plan, None)?;
+                self.set_kept(&plan, None, 1)?;
                 let (top, exit) = (self.asm.new_label(), self.asm.new_label());
                 self.asm.bind(top);
                 self.open(plan, top, exit);
@@ -79,7 +88,7 @@ impl Writer<'_> {
             Event::EndWhile { carried } => {
                 self.moves(carried.iter().map(|c| (c.var, c.next)))?;
                 let open = self.loops.pop().ok_or_else(unbalanced)?;
-                self.step_kept(&open.plan);
+                self.step_kept(&open.plan, 1);
                 self.asm.jmp(open.top);
                 self.asm.bind(open.exit);
             }
@@ -119,7 +128,7 @@ impl Writer<'_> {
 
     /// Moves values from place to place, all at once.
     fn moves(&mut self, pairs: impl Iterator<Item = (Reg, Reg)>) -> Result<()> {
-        let home = |r: Reg| self.plan.home(r.index());
+        let home = |r: Reg| self.home_now(r);
         let pairs = pairs.map(|(to, from)| (home(to), home(from)));
         let steps = moves(pairs.filter(|(to, _)| *to != Home::Local));
         let mut saved = Home::Gpr(SCRATCH[2]);

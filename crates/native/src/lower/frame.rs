@@ -69,6 +69,7 @@ impl Words {
 /// Where the parts of a frame are.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FrameLayout {
+    /// The widest value that a slot takes.
     shape: Shape,
     register: Gpr,
     /// Bytes before the slots.
@@ -76,7 +77,7 @@ pub(crate) struct FrameLayout {
 }
 
 impl FrameLayout {
-    /// `calls`: whether the code calls functions.
+    /// `shape`: of the widest values. `calls`: whether the code calls functions.
     pub(crate) fn new(shape: Shape, words: &Words, calls: bool) -> Self {
         let register = if calls { Gpr::RBP } else { Gpr::RDI };
         Self { shape, register, words: (8 * words.len()).next_multiple_of(64) }
@@ -113,7 +114,12 @@ impl FrameLayout {
     }
 
     pub(crate) fn slot(self, slot: u32) -> Mem {
-        let at = self.words + self.slot_bytes() * slot as usize;
+        self.packed(slot, 0, Shape::One)
+    }
+
+    /// The place of the `i`th of some values of this shape that stand one after the other from a slot on.
+    pub(crate) fn packed(self, slot: u32, i: u32, shape: Shape) -> Mem {
+        let at = self.words + self.slot_bytes() * slot as usize + 8 * lanes(shape) * i as usize;
         Mem::At { base: self.register, disp: (at as i64 - self.base() as i64) as i32 }
     }
 }

@@ -26,9 +26,11 @@ pub(super) struct Survey {
     /// Weight of the accesses to each buffer.
     pub buffer_weight: Vec<u64>,
     /// Loop depth of each event.
-    depth: Vec<u8>,
+    pub depth: Vec<u8>,
     /// Weight of the calls before each event.
     calls: Vec<u64>,
+    /// What is a truth value in each lane.
+    is_truth: Vec<bool>,
     /// Pairs of `next` and `var` of a loop that may share a place.
     share: Vec<(Reg, Reg)>,
     /// The last use so far of each register, and the block that defines it.
@@ -36,11 +38,16 @@ pub(super) struct Survey {
     block_of: Vec<u32>,
 }
 
-fn weight(depth: u8) -> u64 {
+pub(super) fn weight(depth: u8) -> u64 {
     1 << (3 * u32::from(depth.min(8)))
 }
 
 impl Survey {
+    /// Whether `r` is a truth value in each lane.
+    pub(super) fn is_truth(&self, r: Reg) -> bool {
+        self.is_truth[r.index()]
+    }
+
     pub(super) fn new(kernel: &Kernel, events: &[Event<'_>], kinds: &[Kind]) -> Self {
         let n = kernel.regs.len();
         let mut this = Self {
@@ -49,6 +56,7 @@ impl Survey {
             buffer_weight: vec![0; kernel.buffers.len()],
             depth: Vec::with_capacity(events.len() + 1),
             calls: Vec::with_capacity(events.len() + 2),
+            is_truth: kinds.iter().map(|k| *k == Kind::Truth).collect(),
             share: Vec::new(),
             last_use: vec![0; n],
             block_of: vec![0; n],
@@ -224,8 +232,22 @@ impl<'a> Homes<'a> {
         self.leader[a] = b;
     }
 
-    fn number(&mut self, from: u32, to: u32, weight: u64) -> Number {
-        self.wishes.push(Some(Wish { from, to, weight, kind: Kind::Int }));
+    /// A place for an integer.
+    pub(super) fn number(&mut self, from: u32, to: u32, weight: u64) -> Number {
+        self.wish(Wish { from, to, weight, kind: Kind::Int })
+    }
+
+    /// A place in lanes for what `of` is outside of a loop, which then needs its own less.
+    pub(super) fn copy_for(&mut self, of: Reg, from: u32, to: u32, weight: u64) -> Number {
+        let leader = self.find(of.index());
+        let Some(outer) = &mut self.wishes[leader] else { return self.number(from, to, 0) };
+        outer.weight = outer.weight.saturating_sub(weight).max(1);
+        let kind = outer.kind;
+        self.wish(Wish { from, to, weight, kind })
+    }
+
+    fn wish(&mut self, wish: Wish) -> Number {
+        self.wishes.push(Some(wish));
         self.leader.push(self.leader.len());
         self.first + self.wishes.len() - 1
     }

@@ -126,7 +126,7 @@ impl Writer<'_> {
     }
 
     /// Writes what defines `dst`, whose operands were read and released.
-    fn finish(&mut self, dst: Reg, write: impl FnOnce(&mut Self, Xmm)) -> Result<()> {
+    pub(super) fn finish(&mut self, dst: Reg, write: impl FnOnce(&mut Self, Xmm)) -> Result<()> {
         let next = self.next_use();
         let d = self.destination(dst, next)?;
         write(self, d);
@@ -332,6 +332,9 @@ impl Writer<'_> {
     /// An integer, or a truth value, as a double.
     pub(super) fn int_to_real(&mut self, dst: Reg, src: Reg) -> Result<()> {
         let one = 1f64.to_bits();
+        if let Some(step) = self.steps(src) {
+            return self.stepping_to_real(dst, src, step);
+        }
         if self.plan.kinds[src.index()] == Kind::Int {
             let from = self.number(src.index(), super::SCRATCH[0]);
             return self.finish(dst, |this, d| {

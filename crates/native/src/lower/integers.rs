@@ -222,6 +222,9 @@ impl Writer<'_> {
     /// Fails unless `0 <= index < len`.
     pub(super) fn check_index(&mut self, index: Reg, len: &Poly<Reg>, failure: usize) -> Result<()> {
         let [rax, rcx, _] = SCRATCH;
+        if let Some(step) = self.steps(index) {
+            return self.check_all(index, step, len, failure);
+        }
         let len = self.poly(len, 1, true)?;
         let index = self.number(index.index(), rcx);
         // The site finds both where they are now.
@@ -266,10 +269,20 @@ impl Writer<'_> {
             Some(disp) => (rest, offset, disp),
             None => (at.clone(), 0, 0),
         };
+        let is_inside = constant.is_some() || self.is_inside(buffer, at);
+        let last = if is_inside { None } else { self.last_lane(at) };
+        if let Some(last) = last.as_ref().filter(|last| last.as_constant().is_none()) {
+            let from = self.poly(&at.add(last), 1, false)?;
+            self.check_inside(buffer, from);
+        }
         let index = self.offset(&rest, scale)?;
-        if constant.is_none() && !self.is_inside(buffer, at) {
+        if !is_inside {
             self.asm.lea(rdx, Mem::At { base: index, disp: offset.wrapping_mul(scale as i32) });
             self.check_inside(buffer, rdx);
+            if let Some(last) = last.and_then(|last| last.as_constant()) {
+                self.asm.alu_ri(Alu::Add, rdx, last as i32);
+                self.check_inside(buffer, rdx);
+            }
         }
         let base = self.pointer(buffer, rcx);
         Ok(Mem::Indexed { base, index, scale: 8, disp })
@@ -318,7 +331,7 @@ impl Writer<'_> {
     }
 
     /// Fails unless the element in `index`, times the number of lanes, is one of the buffer.
-    fn check_inside(&mut self, buffer: BufferId, index: Gpr) {
+    pub(super) fn check_inside(&mut self, buffer: BufferId, index: Gpr) {
         let label = self.site(Site::Outside, &[]);
         let len = self.frame.word(self.plan.words.length(buffer));
         self.asm.alu_rm(Alu::Cmp, index, len);
@@ -336,30 +349,30 @@ impl Writer<'_> {
         }
     }
 
-    /// Sets the addresses that a loop keeps.
-    pub(super) fn set_kept(&mut self, plan: &LoopPlan, index: Option<Reg>) -> Result<()> {
+    /// Sets the addresses that a loop keeps, to be stepped by so many iterations.
+    pub(super) fn set_kept(&mut self, plan: &LoopPlan, index: Option<Reg>, iterations: i64) -> Result<()> {
         let scale = self.element_bytes() / 8;
         for (address, place, step) in &plan.kept {
             let base = index.and_then(|i| address.split_linear(i)).map_or_else(|| address.clone(), |(_, base)| base);
             let from = self.poly(&base, scale, false)?;
             self.set_number(*place, from);
             if let Step::Number(number, slope) = step {
-                let from = self.poly(slope, scale, false)?;
+                let from = self.poly(slope, scale * iterations, false)?;
                 self.set_number(*number, from);
             }
         }
         Ok(())
     }
 
-    /// Steps them.
-    pub(super) fn step_kept(&mut self, plan: &LoopPlan) {
+    /// Steps them by so many iterations: of numbers by as many as they were made for.
+    pub(super) fn step_kept(&mut self, plan: &LoopPlan, iterations: i64) {
         let [rax, rcx, _] = SCRATCH;
         let scale = self.element_bytes() / 8;
         for (_, place, step) in &plan.kept {
             let by = match step {
                 Step::Constant(0) => continue,
                 Step::Constant(k) => {
-                    let by = k.wrapping_mul(scale);
+                    let by = k.wrapping_mul(scale).wrapping_mul(iterations);
                     if let (Ok(by), Home::Gpr(g)) = (i32::try_from(by), self.plan.home(*place)) {
                         self.asm.alu_ri(Alu::Add, g, by);
                         continue;

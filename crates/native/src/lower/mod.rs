@@ -13,7 +13,7 @@
 //! | `inline` | operators that are instructions |
 //! | `masks` | truth values in mask registers |
 //! | `integers` | integers and addresses |
-//! | `ranges` | addresses that are proven to be inside |
+//! | `lanes` | loops of one point whose iterations run at once |
 //! | `control` | loops and branches |
 //! | `call` | calls |
 //! | `zeros` | many zeros in few stores |
@@ -31,20 +31,21 @@ pub(crate) mod frame;
 mod homes;
 mod inline;
 mod integers;
+mod lanes;
 mod masks;
 mod plan;
-mod ranges;
 mod registers;
 mod values;
 mod zeros;
 
-pub(crate) use frame::{FrameLayout, Header, Words, lanes};
+pub(crate) use frame::{FrameLayout, Header, Words, lanes as n_lanes};
 
 use crate::asm::{Alu, Assembler, Code, Gpr, Label, Shape};
 use crate::level::Level;
 use chainrule_base::{Diagnostic, Id, Poly};
-use chainrule_kernel::{BufferId, Class, Event, Instr, Kernel, Reg};
+use chainrule_kernel::{BufferId, Class, Event, Instr, Kernel, Ranges, Reg};
 use chainrule_ops::Op;
+use lanes::Across;
 use masks::Masks;
 use plan::{Home, LoopPlan, Number, Plan, Stretch};
 use registers::{Copy, Registers};
@@ -103,10 +104,11 @@ pub(crate) fn lower(kernel: &Kernel, level: Level, shape: Shape) -> std::result:
 }
 
 fn lower_boxed(kernel: &Kernel, level: Level, shape: Shape) -> Result<Lowered> {
-    let plan = Plan::new(kernel, level)?;
+    let plan = Plan::new(kernel, level, shape)?;
     let n_registers = if level == Level::Avx512 { 32 } else { 16 };
     let registers = Registers::new(kernel.regs.len(), n_registers, plan.pinned, plan.n_slots);
-    let frame = FrameLayout::new(shape, &plan.words, plan.has_calls);
+    let widest = if plan.has_lanes { lanes::shape(level) } else { shape };
+    let frame = FrameLayout::new(widest, &plan.words, plan.has_calls);
     let saved = SAVED.into_iter().filter(|g| *g == frame.register() || plan.uses(*g)).collect();
     let mut asm = Assembler::new(level);
     asm.reserve(CODE_BYTES * plan.n_events + 512, plan.facts.n_constants);
@@ -117,10 +119,12 @@ fn lower_boxed(kernel: &Kernel, level: Level, shape: Shape) -> Result<Lowered> {
         saved,
         registers,
         masks: Masks::default(),
-        ranges: ranges::Ranges::new(kernel),
+        ranges: Ranges::new(kernel),
         asm,
         level,
+        points: shape,
         shape,
+        lane: None,
         plan,
         cursor: 0,
         literals: Vec::with_capacity(n_constants),
@@ -200,10 +204,15 @@ struct Writer<'k> {
     saved: Vec<Gpr>,
     registers: Registers,
     masks: Masks,
-    ranges: ranges::Ranges,
+    ranges: Ranges,
     asm: Assembler,
     level: Level,
+    /// How many points it is for.
+    points: Shape,
+    /// The same, but in loops of one point that run in lanes.
     shape: Shape,
+    /// The loop that runs in lanes.
+    lane: Option<lanes::Lane>,
     /// How many of [`Plan::next`] were asked for.
     cursor: usize,
     /// By the numbers of [`Copy::Constant`] and of [`Copy::Load`].
@@ -294,7 +303,7 @@ impl<'k> Writer<'k> {
                         continue;
                     }
                 }
-                Instr::Int { .. } | Instr::CheckIndex { .. } => {
+                Instr::Int { .. } | Instr::IntOp { .. } | Instr::CheckIndex { .. } => {
                     self.instr(at, instr, after)?;
                     self.registers.end();
                     self.masks.end();
@@ -322,7 +331,10 @@ impl<'k> Writer<'k> {
                 let next = self.next_use();
                 let x = self.in_register(*value, next)?;
                 let mem = self.address(*buffer, address)?;
-                self.asm.store(self.shape, mem, x);
+                match self.across(address) {
+                    Across::Next => self.asm.store(self.shape, mem, x),
+                    across => self.scatter(mem, &across, x)?,
+                }
                 self.release(*value, next);
                 Ok(())
             }
@@ -336,7 +348,7 @@ impl<'k> Writer<'k> {
         self.asm.mov_ri(Gpr::RAX, 0);
         let end = self.asm.new_label();
         self.asm.bind(end);
-        if self.shape != Shape::One {
+        if self.shape != Shape::One || self.plan.has_lanes {
             self.asm.vzeroupper();
         }
         if self.is_stack_odd() {

@@ -15,7 +15,8 @@
 
 use super::frame::Words;
 use super::homes::{Assigned, Homes, Survey, survives_calls};
-use crate::asm::{Gpr, Xmm};
+use super::lanes::{LanePlan, plan_lanes};
+use crate::asm::{Gpr, Shape, Xmm};
 use crate::level::Level;
 use chainrule_base::{Diagnostic, Id, Poly};
 use chainrule_kernel::addresses::kept_addresses;
@@ -63,6 +64,8 @@ pub(super) struct LoopPlan {
     pub counter: Number,
     /// Addresses without constant terms; where they are, and how far they step.
     pub kept: Vec<(Poly<Reg>, Number, Step)>,
+    /// Where the iterations run at once.
+    pub lanes: Option<LanePlan>,
 }
 
 /// How far a kept address goes in one iteration.
@@ -110,6 +113,8 @@ pub(super) struct Plan<'k> {
     pub pinned: u32,
     /// Whether a function is called.
     pub has_calls: bool,
+    /// Whether a loop runs in lanes.
+    pub has_lanes: bool,
     /// Pointers in registers that calls destroy.
     pub fragile_pointers: Vec<BufferId>,
 }
@@ -273,7 +278,7 @@ fn stretches(kernel: &Kernel) -> (Vec<Stretch<'_>>, usize) {
 }
 
 impl<'k> Plan<'k> {
-    pub(super) fn new(kernel: &'k Kernel, level: Level) -> Result<Self, Diagnostic> {
+    pub(super) fn new(kernel: &'k Kernel, level: Level, shape: Shape) -> Result<Self, Diagnostic> {
         let (stretches, n_events) = stretches(kernel);
         if n_events >= NEVER as usize {
             return Err(Diagnostic::limitation("the kernel has more than 4294967294 statements"));
@@ -292,10 +297,14 @@ impl<'k> Plan<'k> {
             let lives = Liveness::new(n_regs, &events);
             let survey = Survey::new(kernel, &events, &kinds);
             let mut homes = Homes::new(n_regs, n_events, &kinds, &lives, &survey);
-            let loops = homes.loops(&events, &lives, &survey, &kept_addresses(&events, &lives));
+            let mut loops = homes.loops(&events, &lives, &survey, &kept_addresses(&events, &lives));
+            if shape == Shape::One {
+                plan_lanes(kernel, &events, &lives, &survey, &mut homes, &mut loops);
+            }
             let first_pointer = homes.pointers(&survey.buffer_weight);
             (loops, 0, first_pointer, homes.assign(level, has_calls, &mut words))
         };
+        let has_lanes = loops.values().any(|plan: &LoopPlan| plan.lanes.is_some());
         let mut this = Self {
             stretches,
             n_events,
@@ -311,6 +320,7 @@ impl<'k> Plan<'k> {
             words,
             pinned: assigned.pinned,
             has_calls,
+            has_lanes,
             fragile_pointers: Vec::new(),
         };
         let is_fragile = |b: &BufferId| matches!(this.pointer(*b), Home::Gpr(g) if !survives_calls(g));

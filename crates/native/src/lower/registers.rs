@@ -211,6 +211,11 @@ impl Registers {
         self.state[r.index()].register = x.0;
     }
 
+    /// `r` is in no register from now on.
+    pub(super) fn forget(&mut self, r: Reg) {
+        self.state[r.index()].register = NOWHERE;
+    }
+
     /// Frees a register without a name.
     pub(super) fn give_back(&mut self, x: Xmm) {
         if self.pool & (1 << x.0) != 0 {

@@ -1,6 +1,7 @@
 //! Values of a block: into registers, to slots, or read from memory by the instruction that needs them.
 
 use super::frame::lanes;
+use super::lanes::Across;
 use super::plan::{Home, NEVER};
 use super::registers::{Copy, Spill};
 use super::{Literal, Origin, Result, SCRATCH, Writer, no_register};
@@ -60,7 +61,7 @@ impl<'k> Writer<'k> {
     pub(super) fn source(&mut self, r: Reg, next: u32) -> Result<Source> {
         if self.registers.register(r).is_none() && (next == NEVER || !self.registers.is_worth(next)) {
             let copy = self.registers.copy(r);
-            if let Some(source) = self.copy_source(copy)? {
+            if let Some(source) = self.operand(copy)? {
                 return Ok(source);
             }
         }
@@ -82,7 +83,14 @@ impl<'k> Writer<'k> {
         Ok(())
     }
 
-    /// The memory of a copy, as an operand of packed or scalar arithmetic.
+    /// The same as an operand of arithmetic, where there is such a one.
+    fn operand(&mut self, copy: Copy) -> Result<Option<Source>> {
+        let level = self.level;
+        let is_operand = |source: &Source| level == Level::Avx512 || !matches!(source, Source::Broadcast(_));
+        Ok(self.copy_source(copy)?.filter(is_operand))
+    }
+
+    /// The memory of a copy.
     fn copy_source(&mut self, copy: Copy) -> Result<Option<Source>> {
         Ok(match copy {
             Copy::None => None,
@@ -95,10 +103,19 @@ impl<'k> Writer<'k> {
                 }
                 Some(self.constant_source(offset))
             }
-            Copy::Load(at) => Some(Source::Mem(match self.origins[at as usize] {
-                Origin::Element(buffer, disp) => Mem::At { base: self.pointer(buffer, SCRATCH[1]), disp },
-                Origin::Load(buffer, at) => self.address(buffer, at)?,
-            })),
+            Copy::Load(at) => Some(match self.origins[at as usize] {
+                Origin::Element(buffer, disp) => {
+                    let mem = Mem::At { base: self.pointer(buffer, SCRATCH[1]), disp };
+                    if self.lane.is_some() { Source::Broadcast(mem) } else { Source::Mem(mem) }
+                }
+                Origin::Load(buffer, at) => {
+                    let mem = self.address(buffer, at)?;
+                    match self.across(at) {
+                        Across::Same => Source::Broadcast(mem),
+                        _ => Source::Mem(mem),
+                    }
+                }
+            }),
         })
     }
 
@@ -168,7 +185,8 @@ impl<'k> Writer<'k> {
                 return Ok(());
             }
             let is_input = matches!(self.kernel.buffers[buffer].place, Place::Input(_));
-            if (is_input || self.plan.lazy[at as usize]) && self.is_stable(address) {
+            let waits = (is_input || self.plan.lazy[at as usize]) && !matches!(self.across(address), Across::Far(_));
+            if waits && self.is_stable(address) {
                 let origin = match self.element(buffer, address)? {
                     Some(disp) => Origin::Element(buffer, disp),
                     None => Origin::Load(buffer, address),
@@ -181,7 +199,11 @@ impl<'k> Writer<'k> {
         let mem = self.address(buffer, address)?;
         // The address stays in scratch registers, which spilling does not touch.
         let x = self.destination(dst, next)?;
-        self.asm.load(self.shape, x, mem);
+        match self.across(address) {
+            Across::Next => self.asm.load(self.shape, x, mem),
+            Across::Same => self.asm.broadcast(self.shape, x, mem),
+            Across::Far(step) => self.gather(mem, step, x)?,
+        }
         self.defined(dst, x, next);
         Ok(())
     }
@@ -202,6 +224,6 @@ impl<'k> Writer<'k> {
 
     /// Bytes from one element of a buffer to the next.
     pub(super) fn element_bytes(&self) -> i64 {
-        8 * lanes(self.shape) as i64
+        8 * lanes(self.points) as i64
     }
 }

@@ -23,7 +23,7 @@ impl Writer<'_> {
     /// Writes the stores of zero to known elements of one buffer that `instrs` begin with, the first of which has number
     /// `at`; how many these are, or 0 where there is no such run.
     pub(super) fn zeros(&mut self, at: u32, instrs: &[Instr]) -> Result<usize> {
-        if self.shape != Shape::One {
+        if self.shape != Shape::One || self.points != Shape::One {
             return Ok(0);
         }
         let Some((value, buffer)) = instrs.first().and_then(|instr| self.zero_store(instr)) else { return Ok(0) };

@@ -1,0 +1,405 @@
+//! Loops of one point whose iterations run at once: their bodies in vectors, all else as before.
+//!
+//! Such a loop has eight iterations; it is one round of eight lanes, or two of four. In its body reals and truth
+//! values are vectors, integers are those of the first lane of the round.
+//!
+//! | what | is |
+//! | --- | --- |
+//! | an element next to the one of the lane before | a vector of memory |
+//! | the same element in all lanes | one number, spread |
+//! | elements that are apart | fetched and stored one by one |
+//! | a real from outside | spread before the loop, into a place of its own |
+//! | an integer that steps from lane to lane | known in the first lane, with its step |
+//!
+//! That iterations are independent is what the kernel says; that no address leaves its buffer is looked at in all lanes.
+
+use super::homes::{Homes, Survey, weight};
+use super::plan::{Home, LoopPlan, NEVER, Number};
+use super::registers::Copy;
+use super::{Result, SCRATCH, Writer, n_lanes};
+use crate::asm::{Alu, Condition, Gpr, Mem, Shape, Xmm};
+use crate::level::Level;
+use chainrule_base::{Id, Poly};
+use chainrule_kernel::lanes::body::{Lane as Kept, Lanes};
+use chainrule_kernel::{Class, Event, Instr, Kernel, LANES, Liveness, Reg};
+use std::collections::BTreeMap;
+
+/// What a loop that runs in lanes needs.
+#[derive(Debug)]
+pub(super) struct LanePlan {
+    /// Reals and truth values from outside, with their places in lanes.
+    uniform: Vec<(Reg, Number)>,
+    /// Steps of integers from lane to lane, the index's among them.
+    steps: BTreeMap<Reg, i64>,
+    /// How many bytes lie between elements of two lanes, where that is not known: by slope in elements.
+    apart: Vec<(Poly<Reg>, Number)>,
+}
+
+/// The loop that is written.
+pub(super) struct Lane {
+    index: Reg,
+    uniform: BTreeMap<Reg, Number>,
+    steps: BTreeMap<Reg, i64>,
+    apart: Vec<(Poly<Reg>, Number)>,
+}
+
+/// Where an element is in the next lane.
+pub(super) enum Across {
+    /// The next element. Of several points too.
+    Next,
+    /// The same one.
+    Same,
+    /// So many further.
+    Far(Poly<Reg>),
+}
+
+/// The vectors of a level.
+pub(super) fn shape(level: Level) -> Shape {
+    match level {
+        Level::Avx2 => Shape::Four,
+        Level::Avx512 => Shape::Eight,
+    }
+}
+
+/// Plans the loops that may run in lanes and whose bodies can.
+pub(super) fn plan_lanes(
+    kernel: &Kernel,
+    events: &[Event<'_>],
+    lives: &Liveness,
+    survey: &Survey,
+    homes: &mut Homes<'_>,
+    loops: &mut BTreeMap<u32, LoopPlan>,
+) {
+    let mut lanes = Lanes::new(kernel.regs.len());
+    for (at, event) in (1u32..).zip(events) {
+        let Event::For { index, lanes: true, .. } = event else { continue };
+        let end = lives.end_of_loop[at as usize];
+        let body = &events[at as usize..end as usize - 1];
+        if lanes.fits(kernel, *index, body)
+            && let Some(plan) = plan(kernel, body, (at, end, *index), &lanes, lives, survey, homes)
+            && let Some(of_loop) = loops.get_mut(&at)
+        {
+            of_loop.lanes = Some(plan);
+        }
+    }
+}
+
+fn plan(
+    kernel: &Kernel,
+    body: &[Event<'_>],
+    (begin, end, index): (u32, u32, Reg),
+    lanes: &Lanes,
+    lives: &Liveness,
+    survey: &Survey,
+    homes: &mut Homes<'_>,
+) -> Option<LanePlan> {
+    let is_outside = |r: &Reg| lives.def[r.index()] < begin;
+    let mut steps = BTreeMap::from([(index, 1)]);
+    let mut apart: BTreeMap<Poly<Reg>, u64> = BTreeMap::new();
+    let mut weights: BTreeMap<Reg, u64> = BTreeMap::new();
+    for (at, event) in (begin as usize + 1..).zip(body) {
+        let heft = weight(survey.depth[at]);
+        let mut used = |r: Reg| {
+            if is_outside(&r) && (kernel.regs[r] == Class::Real || survey.is_truth(r)) {
+                *weights.entry(r).or_insert(0) += heft;
+            }
+        };
+        match event {
+            Event::Instr(instr) => {
+                instr.for_each_use(&mut used);
+                if let Instr::Int { dst, .. } = instr
+                    && let Some(Kept::Step(step)) = lanes.of(*dst)
+                {
+                    steps.insert(*dst, step);
+                }
+                if let Instr::Load { buffer, at, .. } | Instr::Store { buffer, at, .. } = instr
+                    && kernel.buffers[*buffer].class == Class::Real
+                {
+                    let (slope, _) = at.split_linear(index)?;
+                    match slope.as_constant() {
+                        // All lanes would write one element.
+                        Some(0) if matches!(instr, Instr::Store { .. }) => return None,
+                        Some(step) => {
+                            i32::try_from(step.checked_mul(8 * LANES)?).ok()?;
+                        }
+                        None if slope.vars().iter().all(is_outside) => *apart.entry(slope).or_insert(0) += heft,
+                        None => return None,
+                    }
+                }
+            }
+            Event::Copy { .. } => return None,
+            Event::For { carried, .. } => carried.iter().for_each(|c| used(c.init)),
+            Event::EndFor { carried, .. } => carried.iter().for_each(|c| used(c.next)),
+            Event::Else { choices } => choices.iter().for_each(|c| used(c.then)),
+            Event::EndIf { choices } => choices.iter().for_each(|c| used(c.otherwise)),
+            _ => {}
+        }
+    }
+    let uniform = weights.into_iter().map(|(r, weight)| (r, homes.copy_for(r, begin, end, weight))).collect();
+    let apart = apart.into_iter().map(|(slope, weight)| (slope, homes.number(begin, end, weight))).collect();
+    Some(LanePlan { uniform, steps, apart })
+}
+
+impl Writer<'_> {
+    /// Begins a loop: so many iterations are done in a round.
+    pub(super) fn enter_lanes(&mut self, plan: &LoopPlan, index: Reg) -> Result<i64> {
+        let Some(lanes) = &plan.lanes else { return Ok(1) };
+        for (slope, number) in &lanes.apart {
+            let from = self.poly(slope, 8, false)?;
+            self.set_number(*number, from);
+        }
+        self.shape = shape(self.level);
+        for (r, number) in &lanes.uniform {
+            let outer = self.plan.home(r.index());
+            let (to, slot) = match self.plan.home(*number) {
+                Home::Xmm(x) => (x, None),
+                Home::Slot(slot) => (self.temporary()?, Some(slot)),
+                _ => return Err(super::bug("a value has no place in lanes")),
+            };
+            match outer {
+                Home::Xmm(x) => self.asm.broadcast(self.shape, to, x),
+                Home::Slot(slot) => {
+                    let mem = self.frame.slot(slot);
+                    self.asm.broadcast(self.shape, to, mem);
+                }
+                _ => return Err(super::bug("a value from outside has no place")),
+            }
+            match slot {
+                None => self.registers.name(to, *r, NEVER),
+                Some(slot) => {
+                    let mem = self.frame.slot(slot);
+                    self.asm.store(self.shape, mem, to);
+                    self.registers.give_back(to);
+                    self.registers.unlock(to);
+                    self.registers.forget(*r);
+                    self.registers.set_copy(*r, Copy::Home(slot));
+                }
+            }
+        }
+        self.lane = Some(Lane {
+            index,
+            uniform: lanes.uniform.iter().copied().collect(),
+            steps: lanes.steps.clone(),
+            apart: lanes.apart.clone(),
+        });
+        Ok(n_lanes(self.shape) as i64)
+    }
+
+    /// Ends a loop: so many iterations were done in a round.
+    pub(super) fn leave_lane_loop(&mut self, plan: &LoopPlan) -> i64 {
+        let Some(lanes) = &plan.lanes else { return 1 };
+        for (r, _) in &lanes.uniform {
+            match self.plan.home(r.index()) {
+                Home::Xmm(x) => self.registers.name(x, *r, NEVER),
+                Home::Slot(slot) => {
+                    self.registers.forget(*r);
+                    self.registers.set_copy(*r, Copy::Home(slot));
+                }
+                _ => {}
+            }
+        }
+        let by = n_lanes(self.shape) as i64;
+        self.lane = None;
+        self.shape = self.points;
+        by
+    }
+
+    /// Code that is called and knows only SSE is slow while the upper lanes hold something.
+    pub(super) fn after_lanes(&mut self, by: i64) {
+        if by > 1 && self.plan.has_calls {
+            self.asm.vzeroupper();
+        }
+    }
+
+    /// Where a value lives as the current code sees it.
+    pub(super) fn home_now(&self, r: Reg) -> Home {
+        let uniform = self.lane.as_ref().and_then(|lane| lane.uniform.get(&r));
+        self.plan.home(uniform.copied().unwrap_or(r.index()))
+    }
+
+    /// Where an element is in the next lane, or at the next point.
+    pub(super) fn across(&self, at: &Poly<Reg>) -> Across {
+        let Some(lane) = &self.lane else { return Across::Next };
+        match at.split_linear(lane.index) {
+            Some((slope, _)) => match slope.as_constant() {
+                Some(0) => Across::Same,
+                Some(1) => Across::Next,
+                _ => Across::Far(slope),
+            },
+            // The plan has looked.
+            None => Across::Same,
+        }
+    }
+
+    /// How far an integer steps from lane to lane.
+    pub(super) fn steps(&self, r: Reg) -> Option<i64> {
+        self.lane.as_ref().and_then(|lane| lane.steps.get(&r)).copied()
+    }
+
+    /// How far the element of the last lane is from that of the first, if it is another one.
+    pub(super) fn last_lane(&self, at: &Poly<Reg>) -> Option<Poly<Reg>> {
+        let last = n_lanes(self.shape) as i64 - 1;
+        self.lane.as_ref()?;
+        match self.across(at) {
+            Across::Same => None,
+            Across::Next => Some(Poly::constant(last)),
+            Across::Far(slope) => Some(slope.scale(last)),
+        }
+    }
+
+    /// Fails unless the index of each lane is in range; with that of the first lane that is not.
+    pub(super) fn check_all(&mut self, index: Reg, step: i64, len: &Poly<Reg>, failure: usize) -> Result<()> {
+        let [rax, rcx, rdx] = SCRATCH;
+        let last = n_lanes(self.shape) as i32 - 1;
+        let _ = self.poly(len, 1, true)?;
+        self.number_into(rcx, index.index());
+        let label = self.site_with(super::Site::Index { failure }, vec![rcx, rax]);
+        self.asm.test_rr(rcx, rcx);
+        self.asm.jcc(Condition::Negative, label);
+        self.asm.alu_rr(Alu::Cmp, rcx, rax);
+        self.asm.jcc(Condition::GreaterEqual, label);
+        let inside = self.asm.new_label();
+        if step > 0 {
+            self.asm.lea(rdx, Mem::At { base: rcx, disp: last });
+            self.asm.alu_rr(Alu::Cmp, rdx, rax);
+            self.asm.jcc(Condition::Less, inside);
+            self.asm.mov_rr(rcx, rax);
+        } else {
+            self.asm.lea(rdx, Mem::At { base: rcx, disp: -last });
+            self.asm.test_rr(rdx, rdx);
+            self.asm.jcc(Condition::NotNegative, inside);
+            self.asm.mov_ri(rcx, -1);
+        }
+        self.asm.jmp(label);
+        self.asm.bind(inside);
+        Ok(())
+    }
+
+    /// An integer that steps from lane to lane, as doubles.
+    pub(super) fn stepping_to_real(&mut self, dst: Reg, src: Reg, step: i64) -> Result<()> {
+        let [rax, ..] = SCRATCH;
+        self.number_into(rax, src.index());
+        let mut first = true;
+        let mut element = |this: &mut Self, x: Xmm| {
+            if !std::mem::take(&mut first) {
+                this.asm.alu_ri(Alu::Add, rax, step as i32);
+            }
+            this.asm.zero(x);
+            this.asm.cvtsi2sd(x, x, rax);
+        };
+        let next = self.next_use();
+        let d = self.destination(dst, next)?;
+        self.collect(d, &mut element)?;
+        self.defined(dst, d, next);
+        Ok(())
+    }
+
+    /// Elements that are apart, the first of them at `mem`, into `d`.
+    pub(super) fn gather(&mut self, mem: Mem, slope: Poly<Reg>, d: Xmm) -> Result<()> {
+        let mut places = self.places(mem, &slope)?;
+        self.collect(d, &mut |this, x| {
+            let mem = places.next(this);
+            this.asm.load(Shape::One, x, mem);
+        })
+    }
+
+    /// The lanes of `x` to elements that are apart, the first of them at `mem`.
+    pub(super) fn scatter(&mut self, mem: Mem, across: &Across, x: Xmm) -> Result<()> {
+        let Across::Far(slope) = across else { return Err(super::bug("all lanes write one element")) };
+        let mut places = self.places(mem, slope)?;
+        let (t, u, v) = (self.temporary()?, self.temporary()?, self.temporary()?);
+        let fours = if self.shape == Shape::Eight { 2 } else { 1 };
+        for four in 0..fours {
+            let mut from = x;
+            if fours == 2 {
+                self.asm.half(Shape::Eight, v, x, four == 1);
+                from = v;
+            }
+            for upper in [false, true] {
+                let mut pair = from;
+                if upper {
+                    self.asm.half(Shape::Four, t, from, true);
+                    pair = t;
+                }
+                let mem = places.next(self);
+                self.asm.store(Shape::One, mem, pair);
+                self.asm.permute_pairs(Shape::One, u, pair, 1);
+                let mem = places.next(self);
+                self.asm.store(Shape::One, mem, u);
+            }
+        }
+        for x in [t, u, v] {
+            self.registers.give_back(x);
+            self.registers.unlock(x);
+        }
+        Ok(())
+    }
+
+    /// Puts a vector together of what `element` writes to the first lane of a register, lane after lane.
+    fn collect(&mut self, d: Xmm, element: &mut dyn FnMut(&mut Self, Xmm)) -> Result<()> {
+        let (t, u, v) = (self.temporary()?, self.temporary()?, self.temporary()?);
+        let mut four = |this: &mut Self, d: Xmm| {
+            element(this, d);
+            element(this, t);
+            this.asm.unpack_low(Shape::One, d, d, t);
+            element(this, t);
+            element(this, u);
+            this.asm.unpack_low(Shape::One, t, t, u);
+            this.asm.insert_half(Shape::Four, d, d, t, true);
+        };
+        four(self, d);
+        if self.shape == Shape::Eight {
+            four(self, v);
+            self.asm.insert_half(Shape::Eight, d, d, v, true);
+        }
+        for x in [t, u, v] {
+            self.registers.give_back(x);
+            self.registers.unlock(x);
+        }
+        Ok(())
+    }
+
+    /// The places of elements so many apart, the first at `mem`. Takes the first and the third scratch register.
+    fn places(&mut self, mem: Mem, slope: &Poly<Reg>) -> Result<Places> {
+        let [rax, _, rdx] = SCRATCH;
+        if let Some(step) = slope.as_constant() {
+            let ends =
+                |disp: i32| i64::from(disp).checked_add(8 * step * LANES).is_some_and(|d| i32::try_from(d).is_ok());
+            if let Mem::At { disp, .. } | Mem::Indexed { disp, .. } = mem
+                && ends(disp)
+            {
+                return Ok(Places { mem, step: 8 * step as i32, by: None, is_first: true });
+            }
+        }
+        self.asm.lea(rax, mem);
+        let number = self.lane.as_ref().and_then(|lane| lane.apart.iter().find(|(s, _)| s == slope)).map(|(_, n)| *n);
+        match (number, slope.as_constant()) {
+            (Some(number), _) => self.number_into(rdx, number),
+            (None, Some(step)) => self.asm.mov_ri(rdx, 8 * step),
+            (None, None) => return Err(super::bug("the distance of elements is not known")),
+        }
+        Ok(Places { mem: Mem::At { base: rax, disp: 0 }, step: 0, by: Some(rdx), is_first: true })
+    }
+}
+
+/// Places one after the other.
+struct Places {
+    mem: Mem,
+    step: i32,
+    /// What to add to the base instead.
+    by: Option<Gpr>,
+    is_first: bool,
+}
+
+impl Places {
+    fn next(&mut self, writer: &mut Writer<'_>) -> Mem {
+        if !std::mem::take(&mut self.is_first) {
+            match (&mut self.mem, self.by) {
+                (Mem::At { base, .. }, Some(by)) => writer.asm.alu_rr(Alu::Add, *base, by),
+                (Mem::At { disp, .. } | Mem::Indexed { disp, .. }, _) => *disp += self.step,
+                (Mem::Constant(_), _) => {}
+            }
+        }
+        self.mem
+    }
+}
