@@ -180,7 +180,7 @@ impl Lowering<'_> {
     }
 
     fn get(&mut self, array: VarId, index: VarId, proved: bool, span: Option<Span>) -> Value {
-        let at = match self.values[index].as_deref() {
+        let mut at = match self.values[index].as_deref() {
             Some([Leaf::Int(at)]) => at.clone(),
             _ => Poly::var(self.scalar(index)),
         };
@@ -192,8 +192,7 @@ impl Lowering<'_> {
             let len = self.size(size);
             let (index, array) = (self.called(index, "index"), self.called(array, "array"));
             let failure = self.b.failure(format!("{index} lies outside of {array}"), span);
-            let index = self.b.int(&at);
-            self.b.instr(Instr::CheckIndex { index, len, failure });
+            at = self.b.checked(at, len, failure);
         }
         let types = leaves(element);
         let rows = self.value(array);

@@ -32,6 +32,8 @@ pub(super) struct Builder {
     /// Buffers that are zero from their making to their end: adding them is adding nothing.
     pub zeros: BTreeSet<BufferId>,
     ranges: Arena<Reg, Range>,
+    /// Indices of loops.
+    indices: BTreeSet<Reg>,
     code: Vec<Vec<Stmt>>,
     frames: Vec<Frame>,
     /// For each buffer of the workspace: its frame, and the statement there after which it is dead.
@@ -66,7 +68,21 @@ impl Builder {
         let bound = bound(count, |reg| self.range(reg));
         let (upper, assuming) =
             bound.map_or_else(Default::default, |b| (Some(b.len.sub(&Poly::constant(1))), b.assuming));
-        self.ranged(Range { is_size: false, non_negative: true, upper, assuming })
+        let index = self.ranged(Range { is_size: false, non_negative: true, upper, assuming });
+        self.indices.insert(index);
+        index
+    }
+
+    /// Fails unless `0 <= at < len`; the index from then on. What steps evenly from iteration to iteration stays a polynomial,
+    /// for addresses to be kept; anything else is computed here, once, and known to be inside.
+    pub fn checked(&mut self, at: Poly<Reg>, len: Poly<Reg>, failure: usize) -> Poly<Reg> {
+        let index = self.int(&at);
+        self.instr(Instr::CheckIndex { index, len, failure });
+        let is_even = at.terms().all(|(monomial, _)| {
+            let mut others = monomial.iter().filter(|r| !self.ranges[**r].is_size);
+            others.next().is_none_or(|r| self.indices.contains(r)) && others.next().is_none()
+        });
+        if is_even { at } else { Poly::var(index) }
     }
 
     pub fn instr(&mut self, instr: Instr) {

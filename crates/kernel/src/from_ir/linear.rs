@@ -108,8 +108,7 @@ impl Lowering<'_> {
             let len = self.size(size);
             let message = format!("{} lies outside of an array", self.called(index, "index"));
             let failure = self.b.failure(message, span);
-            let index = self.b.int(&at);
-            self.b.instr(Instr::CheckIndex { index, len, failure });
+            return self.b.checked(at, len, failure);
         }
         at
     }
