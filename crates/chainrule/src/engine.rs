@@ -54,7 +54,10 @@ impl Rewrite {
             Self::Off => return function,
             Self::Without(name) => vec![name.to_owned()],
         };
-        chainrule_rewrite::optimise(&function, &chainrule_rewrite::Options { disabled, ..Default::default() }).0
+        let scalar = disabled.iter().all(|name| name != "regions");
+        let options = chainrule_rewrite::Options { disabled, ..Default::default() };
+        let function = chainrule_rewrite::optimise(&function, &options).0;
+        if scalar { crate::regions::scalarise(function) } else { function }
     }
 }
 
