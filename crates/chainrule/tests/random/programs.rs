@@ -35,6 +35,20 @@ fn code_runs_what_the_evaluator_means() {
     });
 }
 
+/// Compiles `function` as one does who says nothing, optimised, with scalar regions, in lanes: its value is `exact` but for
+/// rounding.
+fn as_compiled(function: &chainrule::Function, args: &[Value<f64>], exact: &[f64]) -> Result<(), String> {
+    let compiled = function.compile().map_err(|e| e.to_string())?;
+    let found = doubles(&compiled.call(args).map_err(|e| e.to_string())?);
+    let largest = exact.iter().map(|x| x.abs()).filter(|x| x.is_finite()).fold(1.0, f64::max);
+    for (i, (x, exact)) in found.iter().zip(exact).enumerate() {
+        if exact.is_finite() && (x - exact).abs() > 1e-8 * largest {
+            return Err(format!("element {i} is {x:e} as compiled, {exact:e} in extended precision"));
+        }
+    }
+    if found.len() == exact.len() { Ok(()) } else { Err("another number of elements".to_owned()) }
+}
+
 /// The Jacobian of a program in the interpreter, in the evaluator, and by differences in extended precision. The
 /// derived program, too, is evaluated in extended precision, so that rounding excuses nothing. Where the program is not
 /// `smooth`, differences tell nothing at kinks, and an infinite partial times zero is NaN.
@@ -55,6 +69,9 @@ fn compare(p: &Program, precise: &mut Precise, smooth: bool) -> Result<bool, Str
     let exact: Vec<_> = doubles(&p.args).iter().map(|x| precise.from_f64(*x)).collect();
     let Ok(found) = evaluate(&ir, precise, &with_doubles(&p.args, &exact)) else { return Ok(false) };
     let found: Vec<f64> = doubles(&[found]).iter().map(|x| precise.as_f64(x)).collect();
+    if smooth {
+        as_compiled(&derived, &p.args, &found).map_err(|e| format!("{e}\n{text}"))?;
+    }
     let found = matrix(&found, value.reals().len(), &counts).ok_or("the Jacobian has another size")?;
     let Some(expected) = slopes(&p.ir, &p.args, precise) else { return Ok(false) };
     let mut told = false;
