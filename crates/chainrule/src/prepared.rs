@@ -6,6 +6,7 @@ use crate::leaves::{Leaf, leaves};
 use crate::{Compiled, Error, Result};
 use chainrule_base::Name;
 use chainrule_ir::{Size, Type, Value};
+use chainrule_kernel::SizeSource;
 use chainrule_runtime::{Sizes, Slice, SliceMut};
 
 /// An evaluation of a [`Compiled`] at extents and integers that are fixed; made by [`Compiled::prepare`]. Doubles may
@@ -66,6 +67,21 @@ impl<'f> Prepared<'f> {
             Some(Column::Int(x)) => x,
             _ => &[],
         }
+    }
+
+    /// The arguments as emitted code takes them, one a leaf.
+    #[must_use]
+    pub fn arguments(&self) -> Vec<Slice<'_>> {
+        self.inputs.iter().map(Column::slice).collect()
+    }
+
+    /// The extents that the arguments have, in the order in which emitted code takes them.
+    #[must_use]
+    pub fn extents(&self) -> Vec<i64> {
+        let (kernel, ..) = self.compiled.parts();
+        let sizes = kernel.sizes.iter().zip(self.sizes.values());
+        let is_extent = |source: SizeSource| matches!(source, SizeSource::Extent { .. });
+        sizes.filter(|(size, _)| is_extent(size.source)).map(|(_, value)| *value).collect()
     }
 
     /// How many numbers the workspace has.

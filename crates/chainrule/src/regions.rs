@@ -12,11 +12,10 @@
 //! | [`Regions::unroll`] | the region as a graph, its inputs the elements that it reads |
 //! | [`Writer`] | the graph as statements |
 //!
-//! A region stays as it is where it holds no loop, where it would become too large, or where something in it cannot be
-//! unrolled.
+//! A region stays as it is where it holds no loop, where it would become too large, where the function has had its share,
+//! or where something in it cannot be unrolled.
 //!
-//! Source: the scalar graphs of D* (Guenter 2007) inside of the loops of dF~ (Shaikhha et al. 2019, section 5: "loop
-//! unrolling"), which has neither.
+//! Source: scalar graphs as in D* (Guenter 2007), inside of loops as in dF~ (Shaikhha et al. 2019).
 
 use crate::unroll::{Tree, Truth, unroll};
 use chainrule_base::{Arena, Name};
@@ -29,6 +28,9 @@ use std::collections::VecDeque;
 /// A region whose graph would have more nodes stays a loop.
 const MAX_NODES: usize = 6_000;
 
+/// The same for all regions of a function together.
+const MAX_ALL_NODES: usize = 60_000;
+
 /// Values with more elements than this are not taken apart.
 const MAX_LEAVES: i64 = 64;
 
@@ -39,7 +41,8 @@ const MAX_DEPTH: usize = 24;
 pub(crate) fn scalarise(mut function: Function) -> Function {
     let empty = Block { stmts: Vec::new(), result: function.body.result };
     let body = std::mem::replace(&mut function.body, empty);
-    let mut regions = Regions { function, outer: FxHashSet::default(), constants: FxHashMap::default() };
+    let mut regions =
+        Regions { function, outer: FxHashSet::default(), constants: FxHashMap::default(), budget: MAX_ALL_NODES };
     let params = regions.function.params.clone();
     params.into_iter().for_each(|p| regions.see(p));
     let body = regions.block(body, false, 0);
@@ -53,6 +56,8 @@ struct Regions {
     outer: FxHashSet<VarId>,
     /// Those in scope that are constants.
     constants: FxHashMap<VarId, Expr>,
+    /// How many nodes are left.
+    budget: usize,
 }
 
 /// How many doubles a type has, if it is of doubles alone, in arrays of known size.
@@ -270,8 +275,9 @@ impl Regions {
             requires: Vec::new(),
             body: Block { stmts, result: all },
         };
-        let unrolled = unroll(&part, &[], args, &mut graph, MAX_NODES);
+        let unrolled = unroll(&part, &[], args, &mut graph, MAX_NODES.min(self.budget));
         self.function.vars = part.vars;
+        self.budget = self.budget.saturating_sub(graph.len());
         let (Tree::Many(trees), _) = unrolled.ok()? else { return None };
         let mut roots = Vec::new();
         trees.iter().for_each(|tree| nodes(tree, &mut roots));

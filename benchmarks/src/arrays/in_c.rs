@@ -1,0 +1,141 @@
+//! The C that Chainrule emits for a function that keeps its loops, compiled by a C compiler and loaded into this process.
+
+use chainrule::{Function, Prepared};
+use chainrule_runtime::Slice;
+use std::ffi::c_void;
+use std::mem::ManuallyDrop;
+use std::process::Command;
+
+type Run = unsafe extern "C" fn(*const i64, *const *const c_void, *const *mut c_void) -> i32;
+
+/// Code of a C compiler, with memory for results and workspace of its own.
+pub struct InC {
+    run: Run,
+    _library: ManuallyDrop<libloading::Library>,
+    extents: Vec<i64>,
+    arguments: Vec<Vec<u64>>,
+    results: Vec<Vec<u64>>,
+}
+
+impl InC {
+    /// `function` at the arguments of `at`, compiled with `flags`; `None` where there is no such compiler.
+    ///
+    /// # Errors
+    /// When the C does not compile.
+    #[allow(unsafe_code)]
+    pub fn compile(
+        function: &Function,
+        at: &Prepared<'_>,
+        flags: &str,
+    ) -> Result<Option<Self>, Box<dyn std::error::Error>> {
+        let mut words = flags.split_whitespace();
+        let Some(compiler) = words.next() else { return Ok(None) };
+        if Command::new(compiler).arg("--version").output().is_err() {
+            return Ok(None);
+        }
+        let c = function.emit_c()?;
+        let dir = tempfile::tempdir()?;
+        std::fs::write(dir.path().join(format!("{}.h", function.name())), &c.header)?;
+        std::fs::write(dir.path().join("function.c"), &c.source)?;
+        let (extents, arguments) = (at.extents(), at.arguments());
+        let caller = caller(function.name(), &c.functions[0], &c.header, extents.len(), arguments.len())?;
+        std::fs::write(dir.path().join("run.c"), caller)?;
+        let library = dir.path().join("run.so");
+        let output = Command::new(compiler)
+            .args(words)
+            .args(["-shared", "-fPIC", "-o"])
+            .arg(&library)
+            .args([dir.path().join("function.c"), dir.path().join("run.c")])
+            .arg("-lm")
+            .output()?;
+        if !output.status.success() {
+            return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
+        }
+        // SAFETY: the library was just made from C that has nothing that runs when it is loaded.
+        let library = unsafe { libloading::Library::new(library)? };
+        // SAFETY: `caller` defines `run` with this type.
+        let run = unsafe { *library.get::<Run>(b"run\0")? };
+        let bits = |slice: Slice<'_>| match slice {
+            Slice::Real(x) => x.iter().map(|x| x.to_bits()).collect(),
+            Slice::Int(i) => i.iter().map(|i| *i as u64).collect(),
+        };
+        let results = (0..function.outputs().len()).map(|i| vec![0; at.result(i).len().max(at.integers(i).len())]);
+        Ok(Some(Self {
+            run,
+            _library: ManuallyDrop::new(library),
+            extents,
+            arguments: arguments.into_iter().map(bits).collect(),
+            results: results.collect(),
+        }))
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// The code with which it fails.
+    #[allow(unsafe_code)]
+    pub fn run(&mut self) -> Result<(), i32> {
+        let arguments: Vec<*const c_void> = self.arguments.iter().map(|x| x.as_ptr().cast()).collect();
+        let results: Vec<*mut c_void> = self.results.iter_mut().map(|x| x.as_mut_ptr().cast()).collect();
+        // SAFETY: arguments and results are as many and as long as the function takes at these extents: they are those
+        // of a prepared evaluation of it.
+        match unsafe { (self.run)(self.extents.as_ptr(), arguments.as_ptr(), results.as_ptr()) } {
+            0 => Ok(()),
+            code => Err(code),
+        }
+    }
+
+    /// The doubles of result `i`.
+    pub fn result(&self, i: usize) -> Vec<f64> {
+        self.results[i].iter().map(|bits| f64::from_bits(*bits)).collect()
+    }
+}
+
+/// C that calls the function with what it is given, as the declaration in the header wants it: extents, arguments, results,
+/// workspaces.
+fn caller(
+    file: &str,
+    c_function: &str,
+    header: &str,
+    n_extents: usize,
+    n_arguments: usize,
+) -> Result<String, Box<dyn std::error::Error>> {
+    let start = header.find(&format!("int {c_function}(")).ok_or("the header does not declare the function")?;
+    let list = header[start..].split_once('(').and_then(|(_, rest)| rest.split_once(')')).ok_or("no parameters")?.0;
+    let mut passed = Vec::new();
+    let mut works = String::new();
+    let (mut argument, mut result) = (0, 0);
+    let sizes = |n: usize| (0..n).map(|i| format!("extents[{i}]")).collect::<Vec<_>>();
+    let mut sizes_passed = sizes(n_extents);
+    for (i, parameter) in list.split(", ").enumerate() {
+        let name = parameter.rsplit([' ', '*']).next().unwrap_or_default();
+        let ty = if parameter.contains("int64_t") { "int64_t" } else { "double" };
+        let is_pointer = parameter.contains('*');
+        if i < n_extents {
+            passed.push(format!("extents[{i}]"));
+        } else if argument < n_arguments {
+            let star = if is_pointer { "" } else { "*" };
+            passed.push(format!("{star}(const {ty} *)arguments[{argument}]"));
+            if !is_pointer && ty == "int64_t" {
+                sizes_passed.push(format!("*(const int64_t *)arguments[{argument}]"));
+            }
+            argument += 1;
+        } else if name == "work" || name == "iwork" {
+            let sizes = sizes_passed.join(", ");
+            works += &format!(
+                "    static {ty} *{name};\n    if (!{name}) {name} = aligned_alloc(64, \
+                 ({c_function}_{name}_size({sizes}) / 8 + 1) * 64);\n"
+            );
+            passed.push(name.to_owned());
+        } else {
+            passed.push(format!("({ty} *)results[{result}]"));
+            result += 1;
+        }
+    }
+    Ok(format!(
+        "#include \"{file}.h\"\n#include <stdlib.h>\n\
+         int run(const int64_t *extents, const void *const *arguments, void *const *results)\n{{\n    (void)extents;\n{works}    \
+         return {c_function}({});\n}}\n",
+        passed.join(", ")
+    ))
+}
