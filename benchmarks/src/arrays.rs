@@ -4,11 +4,13 @@
 //! All that is compared runs in this process in turn, round by round; medians count, and of a pair the median of the
 //! rounds' ratios.
 
+mod in_c;
 mod problems;
 
 use crate::measure::Runner;
 use chainrule::{CompileOptions, Compiled, Function, Rewrite};
 use clap::Args;
+use in_c::InC;
 use problems::Problem;
 use serde_json::json;
 use std::mem::ManuallyDrop;
@@ -28,6 +30,9 @@ pub struct Options {
     /// Without lanes (`lanes`), without the optimiser of array programs (`off`), or without one of its passes or rules.
     #[arg(long)]
     without: Option<String>,
+    /// The C compiler for what is emitted, with its flags.
+    #[arg(long, default_value = "gcc -O3 -march=native")]
+    c: String,
     /// Print the kernels.
     #[arg(long)]
     listing: bool,
@@ -96,7 +101,7 @@ fn compile(function: &Function, options: &Options) -> Result<Compiled, Box<dyn s
 }
 
 /// A column of the table.
-const HEAD: [(&str, &str); 11] = [
+const HEAD: [(&str, &str); 13] = [
     ("problem", ""),
     ("by hand", "us"),
     ("value", "us"),
@@ -105,6 +110,8 @@ const HEAD: [(&str, &str); 11] = [
     ("d/value", ""),
     ("published", ""),
     ("d/hand", ""),
+    ("c/value", ""),
+    ("c d/d", ""),
     ("compile", "ms"),
     ("memory", "numbers"),
     ("memory d", "numbers"),
@@ -139,8 +146,8 @@ pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
 
 fn one(problem: &Problem, options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     let start = Instant::now();
-    let (objective, derivative) = (problem.make)()?;
-    let (value, derivative) = (compile(&objective, options)?, compile(&derivative, options)?);
+    let (objective, derivative_of) = (problem.make)()?;
+    let (value, derivative) = (compile(&objective, options)?, compile(&derivative_of, options)?);
     let compile_ms = start.elapsed().as_secs_f64() * 1e3;
     let (mut at, mut derived_at) = (value.prepare(&problem.args)?, derivative.prepare(&problem.args)?);
     let (memory, memory_derivative) = (at.workspace_len(), derived_at.workspace_len());
@@ -155,6 +162,27 @@ fn one(problem: &Problem, options: &Options) -> Result<(), Box<dyn std::error::E
             return Err(format!("{}: {found}, by hand {expected}", problem.name).into());
         }
     }
+    // What C makes of the same kernels.
+    let mut value_in_c = InC::compile(&objective, &at, &options.c)?;
+    let mut derivative_in_c = InC::compile(&derivative_of, &derived_at, &options.c)?;
+    for (c, at, what) in [(&mut value_in_c, &at, "value"), (&mut derivative_in_c, &derived_at, "derivative")] {
+        let Some(c) = c else { continue };
+        c.run().map_err(|code| format!("{}: the C of its {what} fails with code {code}", problem.name))?;
+        let largest = at.result(0).iter().fold(1.0f64, |m, x| m.max(x.abs()));
+        if c.result(0).iter().zip(at.result(0)).any(|(a, b)| (a - b).abs() > 1e-9 * largest) {
+            return Err(format!("{}: the C of its {what} computes something else", problem.name).into());
+        }
+    }
+    let mut of_value_in_c = value_in_c.as_mut().map(|c| {
+        Runner::new(1, || {
+            let _ = c.run();
+        })
+    });
+    let mut of_derivative_in_c = derivative_in_c.as_mut().map(|c| {
+        Runner::new(1, || {
+            let _ = c.run();
+        })
+    });
     let mut of_value = Runner::new(1, || {
         let _ = at.run();
     });
@@ -169,7 +197,7 @@ fn one(problem: &Problem, options: &Options) -> Result<(), Box<dyn std::error::E
     for _ in 0..options.rounds {
         of_value.sample();
         of_derivative.sample();
-        if let Some(runner) = &mut of_hand {
+        for runner in [&mut of_hand, &mut of_value_in_c, &mut of_derivative_in_c].into_iter().flatten() {
             runner.sample();
         }
     }
@@ -178,6 +206,8 @@ fn one(problem: &Problem, options: &Options) -> Result<(), Box<dyn std::error::E
     let (value_by_hand, derivative_by_hand) =
         (hand.map(|hand| of_value.ratio(hand)), hand.map(|hand| of_derivative.ratio(hand)));
     let derivative_by_value = of_derivative.ratio(&of_value);
+    let value_in_c = of_value_in_c.as_ref().map(|c| c.ratio(&of_value));
+    let derivative_in_c = of_derivative_in_c.as_ref().map(|c| c.ratio(&of_derivative));
     if options.json {
         println!(
             "{}",
@@ -185,7 +215,8 @@ fn one(problem: &Problem, options: &Options) -> Result<(), Box<dyn std::error::E
                 "problem": problem.name, "by_hand_us": hand.map(us), "value_us": us(&of_value),
                 "derivative_us": us(&of_derivative), "value_by_hand": value_by_hand,
                 "derivative_by_value": derivative_by_value, "published": problem.published,
-                "derivative_by_hand": derivative_by_hand, "compile_ms": compile_ms,
+                "derivative_by_hand": derivative_by_hand, "c_by_value": value_in_c,
+                "c_derivative_by_derivative": derivative_in_c, "compile_ms": compile_ms,
                 "memory": memory, "memory_derivative": memory_derivative,
             })
         );
@@ -201,6 +232,8 @@ fn one(problem: &Problem, options: &Options) -> Result<(), Box<dyn std::error::E
         text(Some(derivative_by_value), 2),
         text(problem.published, 2),
         text(derivative_by_hand, 2),
+        text(value_in_c, 2),
+        text(derivative_in_c, 2),
         text(Some(compile_ms), 1),
         memory.to_string(),
         memory_derivative.to_string(),

@@ -1,7 +1,6 @@
 //! The C that Chainrule emits for a function that keeps its loops, compiled by a C compiler and loaded into this process.
 
-use chainrule::{Function, Prepared};
-use chainrule_runtime::Slice;
+use chainrule::{Function, Prepared, Slice};
 use std::ffi::c_void;
 use std::mem::ManuallyDrop;
 use std::process::Command;
