@@ -120,10 +120,15 @@ fn caller(
             }
             argument += 1;
         } else if name == "work" || name == "iwork" {
-            let sizes = sizes_passed.join(", ");
+            // What depends on sizes is a function, and what does not a number.
+            let function = format!("{c_function}_{name}_size");
+            let size = if header.contains(&format!("{function}(")) {
+                format!("{function}({})", sizes_passed.join(", "))
+            } else {
+                function.to_ascii_uppercase()
+            };
             works += &format!(
-                "    static {ty} *{name};\n    if (!{name}) {name} = aligned_alloc(64, \
-                 ({c_function}_{name}_size({sizes}) / 8 + 1) * 64);\n"
+                "    static {ty} *{name};\n    if (!{name}) {name} = aligned_alloc(64, ({size} / 8 + 1) * 64);\n"
             );
             passed.push(name.to_owned());
         } else {

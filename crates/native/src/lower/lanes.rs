@@ -71,8 +71,13 @@ pub(super) fn plan_lanes(
     loops: &mut BTreeMap<u32, LoopPlan>,
 ) {
     let mut lanes = Lanes::new(kernel.regs.len());
+    let mut last_end = 0;
     for (at, event) in (1u32..).zip(events) {
         let Event::For { index, lanes: true, .. } = event else { continue };
+        // One that runs at once already runs the loops in it as they are.
+        if at < last_end {
+            continue;
+        }
         let end = lives.end_of_loop[at as usize];
         let body = &events[at as usize..end as usize - 1];
         if lanes.fits(kernel, *index, body)
@@ -80,6 +85,7 @@ pub(super) fn plan_lanes(
             && let Some(of_loop) = loops.get_mut(&at)
         {
             of_loop.lanes = Some(plan);
+            last_end = end;
         }
     }
 }
