@@ -19,7 +19,7 @@ use chainrule_base::Diagnostic;
 pub const MAGIC: [u8; 12] = *b"\x89CHAINRULE\r\n";
 
 /// The version that is written, and the newest that is read.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 /// The length of what stands before the content.
 pub const HEADER: usize = 32;
