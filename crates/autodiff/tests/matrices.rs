@@ -483,7 +483,7 @@ fn determinants_have_a_gradient_everywhere() {
                 _ => panic!("at most three rows"),
             }
         };
-        (0..n * n).map(|k| if (k / n + k % n) % 2 == 0 { 1.0 } else { -1.0 } * minor(k / n, k % n)).collect()
+        (0..n * n).map(|k| if (k / n + k % n).is_multiple_of(2) { 1.0 } else { -1.0 } * minor(k / n, k % n)).collect()
     };
     let gradient = "let f = fun (a : [n][n]Double) -> gradient det a";
     let hessian =
