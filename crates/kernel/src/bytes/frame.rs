@@ -180,7 +180,7 @@ mod tests {
             changed[at] = byte;
             changed
         };
-        says(&with(12, 3), "newer version of Chainrule: its format is 3, and this version reads up to 1");
+        says(&with(12, 3), "newer version of Chainrule: its format is 3, and this version reads up to 2");
         says(&with(12, 0), "no version has the format 0");
         says(&with(34, 4), "its checksum is not that of its content");
         says(&[&bytes[..], &[0]].concat(), "1 byte after its end");

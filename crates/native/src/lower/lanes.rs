@@ -301,8 +301,8 @@ impl Writer<'_> {
     }
 
     /// Elements that are apart, the first of them at `mem`, into `d`.
-    pub(super) fn gather(&mut self, mem: Mem, slope: Poly<Reg>, d: Xmm) -> Result<()> {
-        let mut places = self.places(mem, &slope)?;
+    pub(super) fn gather(&mut self, mem: Mem, slope: &Poly<Reg>, d: Xmm) -> Result<()> {
+        let mut places = self.places(mem, slope)?;
         self.collect(d, &mut |this, x| {
             let mem = places.next(this);
             this.asm.load(Shape::One, x, mem);

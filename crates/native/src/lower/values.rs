@@ -202,7 +202,7 @@ impl<'k> Writer<'k> {
         match self.across(address) {
             Across::Next => self.asm.load(self.shape, x, mem),
             Across::Same => self.asm.broadcast(self.shape, x, mem),
-            Across::Far(step) => self.gather(mem, step, x)?,
+            Across::Far(step) => self.gather(mem, &step, x)?,
         }
         self.defined(dst, x, next);
         Ok(())
