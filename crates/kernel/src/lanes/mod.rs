@@ -13,13 +13,13 @@
 //!                                         for r in 0..n - 8 (n/8), s = s then s + f(n - 1 - r)
 //! ```
 //!
-//! **What may run at once** ([`body`]): control and addresses are the same in all lanes but that addresses are linear in the
+//! **What may run at once** (`body`): control and addresses are the same in all lanes but that addresses are linear in the
 //! index; so whole nests of loops run at once, not only the innermost ones, with other loops inside.
 //!
-//! **What is independent** ([`independence`]): memory that each iteration has for itself gets eight places instead of one;
+//! **What is independent** (`independence`): memory that each iteration has for itself gets eight places instead of one;
 //! memory to which iterations add gets eight partial sums; other memory is written where no other iteration looks.
 //!
-//! **Which loop** ([`cost`]): of a nest the one where the estimated time is least: an element next to the one before is
+//! **Which loop** (`cost`): of a nest the one where the estimated time is least: an element next to the one before is
 //! cheap, an element far away is dear, one that is the same for all is cheap.
 //!
 //! **Sums** change their order, and with it their last digits: only who allows that (`algebraic`) gets them; the order is
