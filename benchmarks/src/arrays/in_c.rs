@@ -137,7 +137,8 @@ fn caller(
         }
     }
     Ok(format!(
-        "#include \"{file}.h\"\n#include <stdlib.h>\n\
+        // Declared here, as the library's header may declare other things of the function's name.
+        "#include \"{file}.h\"\nvoid *aligned_alloc(size_t, size_t);\n\
          int run(const int64_t *extents, const void *const *arguments, void *const *results)\n{{\n    (void)extents;\n{works}    \
          return {c_function}({});\n}}\n",
         passed.join(", ")

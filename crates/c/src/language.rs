@@ -182,6 +182,10 @@ impl Language for C<'_> {
         reserved::is_reserved(name)
     }
 
+    fn is_linked(name: &str) -> bool {
+        reserved::is_linked(name)
+    }
+
     fn family(name: &str) -> Vec<String> {
         let upper = name.to_ascii_uppercase();
         vec![

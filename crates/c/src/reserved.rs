@@ -28,6 +28,25 @@ const RESERVED: &str = "\
     typename typeof typeof_unqual union unix unsigned using virtual void volatile wchar_t while xor xor_eq y0 y1 \
     yn";
 
+/// Functions of the C library and of POSIX whose names a person may give to a function: whoever links that function would
+/// call it where the library's own is meant, or the other way round.
+const LINKED: &str = "\
+    abort abs accept access alarm asctime atexit atof atoi atol bind bsearch calloc chdir chmod chown clearerr clock \
+    close closedir connect creat ctime difftime div dup dup2 environ execv execve exit fclose fcntl feof ferror fflush \
+    fgetc fgets fileno fopen fork fprintf fputc fputs fread free freopen fscanf fseek fstat fsync ftell ftruncate fwrite \
+    getc getchar getcwd getenv getpid gets gmtime index ioctl isalnum isalpha isatty iscntrl isdigit isgraph islower \
+    isprint ispunct isspace isupper isxdigit kill labs ldiv link listen localeconv localtime longjmp lseek malloc mblen \
+    mkdir mkfifo mktime mmap munmap nice open opendir pause perror pipe poll printf putc putchar putenv puts qsort raise \
+    rand random read readdir realloc recv remove rename rewind rindex rmdir scanf select send setbuf setenv setjmp \
+    setlocale setvbuf shutdown sigaction signal sleep snprintf socket sprintf srand srandom sscanf stat stime \
+    strftime strtod strtol strtoul swab symlink sync syscall system time times tmpfile tmpnam tolower toupper truncate \
+    umask uname ungetc unlink usleep utime vprintf wait waitpid write";
+
+/// Whether a function called `name` would take the place of another one.
+pub(crate) fn is_linked(name: &str) -> bool {
+    LINKED.split_ascii_whitespace().any(|linked| linked == name)
+}
+
 /// Whether `name` means something else in C, in the code's headers, or among the names that the code
 /// gives to registers (`r_7`), buffers and helpers (`cr_sign`).
 pub(crate) fn is_reserved(name: &str) -> bool {

@@ -193,6 +193,17 @@ int main(void)
 }
 
 #[test]
+fn no_function_takes_the_place_of_one_of_the_c_library() {
+    let [mut kernel, _] = rotation();
+    for (name, emitted) in [("system", "system_2"), ("index", "index_2"), ("systems", "systems")] {
+        kernel.name = name.into();
+        let source = emit(&kernel, &Options::default()).unwrap();
+        assert_eq!(source.functions, [emitted]);
+        assert!(source.header.contains(&format!("{emitted}(")), "{}", source.header);
+    }
+}
+
+#[test]
 fn names_that_mean_something_else_in_c_are_changed() {
     let names = [
         "double",

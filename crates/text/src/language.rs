@@ -55,6 +55,11 @@ pub trait Language {
     /// Whether `name` means something else in the language or in the emitted code.
     fn is_reserved(name: &str) -> bool;
 
+    /// Whether emitted code may be linked with another function called `name`, so that no function of ours is.
+    fn is_linked(_name: &str) -> bool {
+        false
+    }
+
     /// The names that the function `name` brings with it at file scope, its own first.
     fn family(name: &str) -> Vec<String>;
 

@@ -90,7 +90,9 @@ impl Display for Named<'_> {
 pub fn take_name<L: Language>(kernel: &Kernel, file: &mut Scope) -> String {
     let fits = |scope: &Scope, candidate: &str| {
         // In C, `f` and `F` have the same macros.
-        !L::is_reserved(candidate) && L::family(candidate).iter().all(|name| scope.is_free(name))
+        !L::is_reserved(candidate)
+            && !L::is_linked(candidate)
+            && L::family(candidate).iter().all(|name| scope.is_free(name))
     };
     let name = file.pick(&kernel.name, "", fits);
     L::family(&name).into_iter().for_each(|name| file.reserve(name));
