@@ -62,7 +62,12 @@ pub(crate) fn captured(block: &Block, active: &dyn Fn(VarId) -> bool) -> Vec<(Va
             if let Expr::Custom(custom) = &stmt.expr {
                 let own = custom.param;
                 let mut used = BTreeSet::new();
-                stmt.expr.blocks().into_iter().for_each(|block| uses(block, &mut used));
+                // What is bound in there is not active.
+                for block in stmt.expr.blocks() {
+                    block.for_each_use(&mut |var| {
+                        used.insert(var);
+                    });
+                }
                 found.extend(used.into_iter().filter(|var| *var != own && active(*var)).map(|var| (var, stmt.span)));
             } else {
                 blocks.extend(stmt.expr.blocks());
@@ -70,17 +75,6 @@ pub(crate) fn captured(block: &Block, active: &dyn Fn(VarId) -> bool) -> Vec<(Va
         }
     }
     found
-}
-
-// Variables that `block` uses, its own among them; nothing that is bound in a rule is active.
-fn uses(block: &Block, used: &mut BTreeSet<VarId>) {
-    used.insert(block.result);
-    for stmt in &block.stmts {
-        used.extend(stmt.expr.operands());
-        for inner in stmt.expr.blocks() {
-            uses(inner, used);
-        }
-    }
 }
 
 /// Says that `var`, which is differentiated by, is captured by a function with a rule at `span`.

@@ -72,6 +72,14 @@ pub struct Block {
     pub result: VarId,
 }
 
+impl Block {
+    /// Tells `see` every variable that its statements use, directly or in their blocks, and its result.
+    pub fn for_each_use(&self, see: &mut impl FnMut(VarId)) {
+        self.stmts.iter().for_each(|stmt| stmt.expr.for_each_use(see));
+        see(self.result);
+    }
+}
+
 /// `var = expr`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Stmt {
@@ -273,26 +281,41 @@ impl Expr {
     /// The variables it uses directly: operands, and variables in its sizes, but not what its blocks use.
     #[must_use]
     pub fn operands(&self) -> Vec<VarId> {
+        let mut operands = Vec::new();
+        self.for_each_operand(&mut |var| operands.push(var));
+        operands
+    }
+
+    /// Tells `see` what [`Self::operands`] lists, in its order.
+    pub fn for_each_operand(&self, see: &mut impl FnMut(VarId)) {
+        let sizes = |size: &Size, see: &mut dyn FnMut(VarId)| size.vars().into_iter().for_each(see);
         match self {
-            Self::Real(_) | Self::Bool(_) | Self::Zero => Vec::new(),
-            Self::Size(size) => size.vars(),
-            Self::Op(_, args) | Self::Array(args) | Self::Tuple(args) => args.clone(),
-            Self::ToReal(v) | Self::Component(v, _) => vec![*v],
-            Self::Build { size, .. } => size.vars(),
-            Self::Sum { count, .. } => count.vars(),
-            Self::Fold { count, init, .. } | Self::Loop { count, init, .. } => {
-                count.vars().into_iter().chain([*init]).collect()
+            Self::Real(_) | Self::Bool(_) | Self::Zero => {}
+            Self::Size(size) | Self::Build { size, .. } | Self::Sum { count: size, .. } => sizes(size, see),
+            Self::Op(_, args) | Self::Array(args) | Self::Tuple(args) => args.iter().for_each(|arg| see(*arg)),
+            Self::ToReal(v) | Self::Component(v, _) => see(*v),
+            Self::Fold { count: size, init, .. }
+            | Self::Loop { count: size, init, .. }
+            | Self::While { limit: size, init, .. } => {
+                sizes(size, see);
+                see(*init);
             }
-            Self::While { limit, init, .. } => limit.vars().into_iter().chain([*init]).collect(),
-            Self::If { condition, .. } => vec![*condition],
-            Self::Get { array, index, .. } => vec![*array, *index],
-            Self::OneHot { index, value, .. } => vec![*index, *value],
-            Self::Plus(a, b) => vec![*a, *b],
-            Self::Jvp { at, along, .. } => at.iter().chain(along).copied().collect(),
-            Self::Vjp { at, cotangent, .. } => at.iter().chain([cotangent]).copied().collect(),
-            Self::Custom(custom) => vec![custom.at],
-            Self::Again { at, .. } => vec![*at],
+            Self::If { condition, .. } => see(*condition),
+            Self::Get { array: a, index: b, .. } | Self::OneHot { index: a, value: b, .. } | Self::Plus(a, b) => {
+                see(*a);
+                see(*b);
+            }
+            Self::Jvp { at, along, .. } => at.iter().chain(along).for_each(|v| see(*v)),
+            Self::Vjp { at, cotangent, .. } => at.iter().chain([cotangent]).for_each(|v| see(*v)),
+            Self::Custom(custom) => see(custom.at),
+            Self::Again { at, .. } => see(*at),
         }
+    }
+
+    /// Tells `see` every variable that it uses, directly or in its blocks.
+    pub fn for_each_use(&self, see: &mut impl FnMut(VarId)) {
+        self.for_each_operand(see);
+        self.blocks().into_iter().for_each(|block| block.for_each_use(see));
     }
 
     /// Each operand replaced by `var(operand)` and each size by `size(size)`; binders and blocks stay.

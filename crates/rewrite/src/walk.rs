@@ -5,7 +5,7 @@ use rustc_hash::FxHashSet;
 
 /// Tells `see` every variable that `expr` mentions: operands, those of its blocks, in sizes, binders.
 pub(crate) fn mentioned(expr: &Expr, see: &mut impl FnMut(VarId)) {
-    expr.operands().into_iter().for_each(&mut *see);
+    expr.for_each_operand(see);
     expr.binders().into_iter().for_each(&mut *see);
     for block in expr.blocks() {
         mentioned_in(block, see);
