@@ -23,7 +23,6 @@ use chainrule_graph::{Graph, Node, NodeId, Numbering, Semantics, number};
 use chainrule_ir::{Block, Expr, Function, Size, Stmt, Type, Var, VarId};
 use chainrule_ops::{Op, Type as OpType};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::VecDeque;
 
 /// A region whose graph would have more nodes stays a loop.
 const MAX_NODES: usize = 6_000;
@@ -89,14 +88,6 @@ fn rename(expr: &mut Expr, by: &FxHashMap<VarId, VarId>) {
     }
 }
 
-fn mentioned(expr: &Expr, see: &mut impl FnMut(VarId)) {
-    expr.operands().into_iter().for_each(&mut *see);
-    for block in expr.blocks() {
-        block.stmts.iter().for_each(|stmt| mentioned(&stmt.expr, see));
-        see(block.result);
-    }
-}
-
 /// Statements that go together.
 #[derive(Default)]
 struct Region {
@@ -121,8 +112,17 @@ impl Regions {
         let mut out: Vec<Stmt> = Vec::new();
         let mut region = Region::default();
         let mut renamed: FxHashMap<VarId, VarId> = FxHashMap::default();
-        let mut rest: VecDeque<Stmt> = stmts.into();
-        while let Some(mut stmt) = rest.pop_front() {
+        // By the number of a statement, from 0; what the block results in is used after all.
+        let mut last_use: FxHashMap<VarId, usize> = FxHashMap::default();
+        if is_repeated {
+            for (at, stmt) in stmts.iter().enumerate() {
+                stmt.expr.for_each_use(&mut |v| {
+                    last_use.insert(v, at);
+                });
+            }
+        }
+        last_use.insert(result, usize::MAX);
+        for (at, mut stmt) in stmts.into_iter().enumerate() {
             if !renamed.is_empty() {
                 rename(&mut stmt.expr, &renamed);
             }
@@ -135,16 +135,10 @@ impl Regions {
                 continue;
             }
             let mut depends = false;
-            mentioned(&stmt.expr, &mut |v| depends |= region.defined.contains(&v));
+            stmt.expr.for_each_use(&mut |v| depends |= region.defined.contains(&v));
             if depends {
-                let mut later = FxHashSet::default();
-                for s in std::iter::once(&stmt).chain(&rest) {
-                    mentioned(&s.expr, &mut |v| {
-                        later.insert(v);
-                    });
-                }
-                later.insert(result);
-                self.close(std::mem::take(&mut region), &later, &mut out, &mut renamed);
+                let is_wanted = |v: &VarId| last_use.get(v).is_some_and(|last| *last >= at);
+                self.close(std::mem::take(&mut region), &is_wanted, &mut out, &mut renamed);
                 rename(&mut stmt.expr, &renamed);
             }
             let stmt = self.inside(stmt, is_repeated, depth);
@@ -159,8 +153,7 @@ impl Regions {
             }
             out.push(stmt);
         }
-        let later = FxHashSet::from_iter([result]);
-        self.close(region, &later, &mut out, &mut renamed);
+        self.close(region, &|v| *v == result, &mut out, &mut renamed);
         Block { stmts: out, result: renamed.get(&result).copied().unwrap_or(result) }
     }
 
@@ -217,15 +210,15 @@ impl Regions {
         true
     }
 
-    /// Writes a region to `out`, unrolled if that goes; then what `later` wants has new names.
+    /// Writes a region to `out`, unrolled if that goes; then what `is_wanted` after it has new names.
     fn close(
         &mut self,
         region: Region,
-        later: &FxHashSet<VarId>,
+        is_wanted: &dyn Fn(&VarId) -> bool,
         out: &mut Vec<Stmt>,
         renamed: &mut FxHashMap<VarId, VarId>,
     ) {
-        let wanted: Vec<VarId> = region.stmts.iter().map(|s| s.var).filter(|v| later.contains(v)).collect();
+        let wanted: Vec<VarId> = region.stmts.iter().map(|s| s.var).filter(is_wanted).collect();
         let written = if region.has_loop { self.unroll(&region, &wanted) } else { None };
         match written {
             Some((stmts, values)) => {
@@ -246,7 +239,7 @@ impl Regions {
         let mut inputs: Vec<VarId> = Vec::new();
         let mut seen = FxHashSet::default();
         for stmt in &region.stmts {
-            mentioned(&stmt.expr, &mut |v| {
+            stmt.expr.for_each_use(&mut |v| {
                 let is_outer = self.outer.contains(&v) || self.constants.contains_key(&v);
                 if is_outer && !region.defined.contains(&v) && seen.insert(v) {
                     inputs.push(v);

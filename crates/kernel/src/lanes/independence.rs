@@ -117,14 +117,14 @@ pub(super) fn legal(kernel: &Kernel, events: &[Event<'_>], spans: &Spans, reorde
         }
         let sums: Option<Vec<Group>> = carried.iter().map(|c| sum(kernel, c, body)).collect();
         let Some(sums) = sums.filter(|sums| reorder || sums.is_empty()) else { continue };
-        let inside = |at: usize| begin < at && at < end;
         let first = accesses.partition_point(|a| a.at <= begin);
         let last = accesses.partition_point(|a| a.at < end);
         let touched: BTreeSet<BufferId> = accesses[first..last].iter().map(|a| a.buffer).collect();
         let mut plan = Plan { sums, ..Plan::default() };
         let fits = touched.iter().all(|buffer| {
             let all = &of_buffer[buffer];
-            let mine: Vec<&Access<'_>> = all.iter().map(|i| &accesses[*i]).filter(|a| inside(a.at)).collect();
+            let mine = &all[all.partition_point(|i| *i < first)..all.partition_point(|i| *i < last)];
+            let mine: Vec<&Access<'_>> = mine.iter().map(|i| &accesses[*i]).collect();
             if mine.iter().all(|a| !a.writes) {
                 return true;
             }

@@ -314,9 +314,8 @@ fn reads(body: &[Stmt], r: Reg) -> bool {
     body.iter().any(|stmt| match stmt {
         Stmt::Straight(code) => code.iter().any(|instr| reads_directly(instr, r)),
         Stmt::For { body, .. } => reads(body, r),
-        Stmt::While { condition, body, .. } => reads(condition, r) || reads(body, r),
         Stmt::If { then, otherwise, .. } => reads(then, r) || reads(otherwise, r),
-        Stmt::Copy { .. } => false,
+        Stmt::Copy { .. } | Stmt::While { .. } => false,
     })
 }
 
@@ -377,16 +376,8 @@ impl Copier<'_> {
                 let carried = carried.map(|((c, init), var)| Carried { var, init, next: self.of(c.next) }).collect();
                 Stmt::For { index, count, carried, lanes: *lanes, body }
             }
-            Stmt::While { limit, carried, condition, holds, body, failure } => {
-                let limit = self.poly(limit);
-                let inits: Vec<Reg> = carried.iter().map(|c| self.of(c.init)).collect();
-                let vars: Vec<Reg> = carried.iter().map(|c| self.define(c.var)).collect();
-                let condition = self.block(condition);
-                let body = self.block(body);
-                let carried = carried.iter().zip(inits).zip(vars);
-                let carried = carried.map(|((c, init), var)| Carried { var, init, next: self.of(c.next) }).collect();
-                Stmt::While { limit, carried, condition, holds: self.of(*holds), body, failure: *failure }
-            }
+            // No loop that is cut holds one.
+            Stmt::While { .. } => stmt.clone(),
             Stmt::If { condition, then, otherwise, choices } => {
                 let (then, otherwise) = (self.block(then), self.block(otherwise));
                 let choice = |c: &Choice| {
