@@ -17,7 +17,7 @@ impl Writer<'_> {
             Event::Copy { to, from, len } => self.copy(to, from, len)?,
             Event::For { index, count, carried, .. } => {
                 self.moves(carried.iter().map(|c| (c.var, c.init)))?;
-                let plan = self.loop_plan(at)?;
+                let mut plan = self.loop_plan(at)?;
                 let from = self.poly(count, 1, true)?;
                 self.set_number(plan.count, from);
                 let (top, exit) = (self.asm.new_label(), self.asm.new_label());
@@ -31,7 +31,7 @@ impl Writer<'_> {
                         self.set_number(index.index(), rax);
                     }
                 }
-                let by = self.enter_lanes(&plan, *index)?;
+                let by = self.enter_lanes(plan.lanes.take())?;
                 self.set_kept(&plan, Some(*index), by)?;
                 self.asm.bind(top);
                 self.open(plan, top, exit);
@@ -39,7 +39,7 @@ impl Writer<'_> {
             Event::EndFor { index, carried } => {
                 self.moves(carried.iter().map(|c| (c.var, c.next)))?;
                 let open = self.loops.pop().ok_or_else(unbalanced)?;
-                let by = self.leave_lane_loop(&open.plan);
+                let by = self.leave_lane_loop(*index);
                 if by == LANES {
                     // It was the only round.
                     self.asm.bind(open.exit);

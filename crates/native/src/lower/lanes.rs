@@ -27,20 +27,13 @@ use std::collections::BTreeMap;
 /// What a loop that runs in lanes needs.
 #[derive(Debug)]
 pub(super) struct LanePlan {
+    index: Reg,
     /// Reals and truth values from outside, with their places in lanes.
-    uniform: Vec<(Reg, Number)>,
+    uniform: BTreeMap<Reg, Number>,
     /// Steps of integers from lane to lane, the index's among them.
     steps: BTreeMap<Reg, i64>,
     /// How many bytes lie between elements of two lanes, where that is not known: by slope in elements.
-    apart: Vec<(Poly<Reg>, Number)>,
-}
-
-/// The loop that is written.
-pub(super) struct Lane {
-    index: Reg,
-    uniform: BTreeMap<Reg, Number>,
-    steps: BTreeMap<Reg, i64>,
-    apart: Vec<(Poly<Reg>, Number)>,
+    apart: BTreeMap<Poly<Reg>, Number>,
 }
 
 /// Where an element is in the next lane.
@@ -143,13 +136,13 @@ fn plan(
     }
     let uniform = weights.into_iter().map(|(r, weight)| (r, homes.copy_for(r, begin, end, weight))).collect();
     let apart = apart.into_iter().map(|(slope, weight)| (slope, homes.number(begin, end, weight))).collect();
-    Some(LanePlan { uniform, steps, apart })
+    Some(LanePlan { index, uniform, steps, apart })
 }
 
 impl Writer<'_> {
     /// Begins a loop: so many iterations are done in a round.
-    pub(super) fn enter_lanes(&mut self, plan: &LoopPlan, index: Reg) -> Result<i64> {
-        let Some(lanes) = &plan.lanes else { return Ok(1) };
+    pub(super) fn enter_lanes(&mut self, lanes: Option<LanePlan>) -> Result<i64> {
+        let Some(lanes) = lanes else { return Ok(1) };
         for (slope, number) in &lanes.apart {
             let from = self.poly(slope, 8, false)?;
             self.set_number(*number, from);
@@ -182,19 +175,14 @@ impl Writer<'_> {
                 }
             }
         }
-        self.lane = Some(Lane {
-            index,
-            uniform: lanes.uniform.iter().copied().collect(),
-            steps: lanes.steps.clone(),
-            apart: lanes.apart.clone(),
-        });
+        self.lane = Some(lanes);
         Ok(n_lanes(self.shape) as i64)
     }
 
     /// Ends a loop: so many iterations were done in a round.
-    pub(super) fn leave_lane_loop(&mut self, plan: &LoopPlan) -> i64 {
-        let Some(lanes) = &plan.lanes else { return 1 };
-        for (r, _) in &lanes.uniform {
+    pub(super) fn leave_lane_loop(&mut self, index: Reg) -> i64 {
+        let Some(lanes) = self.lane.take_if(|lanes| lanes.index == index) else { return 1 };
+        for r in lanes.uniform.keys() {
             match self.plan.home(r.index()) {
                 Home::Xmm(x) => self.registers.name(x, *r, NEVER),
                 Home::Slot(slot) => {
@@ -205,7 +193,6 @@ impl Writer<'_> {
             }
         }
         let by = n_lanes(self.shape) as i64;
-        self.lane = None;
         self.shape = self.points;
         by
     }
@@ -378,7 +365,7 @@ impl Writer<'_> {
             }
         }
         self.asm.lea(rax, mem);
-        let number = self.lane.as_ref().and_then(|lane| lane.apart.iter().find(|(s, _)| s == slope)).map(|(_, n)| *n);
+        let number = self.lane.as_ref().and_then(|lane| lane.apart.get(slope)).copied();
         match (number, slope.as_constant()) {
             (Some(number), _) => self.number_into(rdx, number),
             (None, Some(step)) => self.asm.mov_ri(rdx, 8 * step),

@@ -212,7 +212,7 @@ struct Writer<'k> {
     /// The same, but in loops of one point that run in lanes.
     shape: Shape,
     /// The loop that runs in lanes.
-    lane: Option<lanes::Lane>,
+    lane: Option<lanes::LanePlan>,
     /// How many of [`Plan::next`] were asked for.
     cursor: usize,
     /// By the numbers of [`Copy::Constant`] and of [`Copy::Load`].
