@@ -4,22 +4,10 @@
 // A test that cannot go on should stop.
 #![allow(clippy::unwrap_used)]
 
+mod support;
+
 use chainrule_example_adbench::{ba, lstm};
-use std::path::{Path, PathBuf};
-
-fn data() -> Option<PathBuf> {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    if data.exists() {
-        return Some(data);
-    }
-    println!("skipped: {} is not there", data.display());
-    None
-}
-
-fn numbers(path: &Path) -> Vec<f64> {
-    let text = std::fs::read_to_string(path).unwrap();
-    text.split_whitespace().map(|word| word.parse().unwrap()).collect()
-}
+use support::{data, numbers};
 
 #[test]
 fn loss_and_gradient_of_the_network_equal_the_golden_files() {

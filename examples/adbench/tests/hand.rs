@@ -5,23 +5,11 @@
 // A test that cannot go on should stop.
 #![allow(clippy::unwrap_used)]
 
+mod support;
+
 use chainrule::Value;
 use chainrule_example_adbench::hand::{self, Model, Problem};
-use std::path::{Path, PathBuf};
-
-fn data() -> Option<PathBuf> {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    if data.exists() {
-        return Some(data);
-    }
-    println!("skipped: {} is not there", data.display());
-    None
-}
-
-fn numbers(path: &Path) -> Vec<f64> {
-    let text = std::fs::read_to_string(path).unwrap();
-    text.split_whitespace().map(|word| word.parse().unwrap()).collect()
-}
+use support::{data, numbers};
 
 fn reals(values: &[Value<f64>]) -> Vec<f64> {
     values.iter().flat_map(|value| value.reals().into_iter().copied()).collect()
