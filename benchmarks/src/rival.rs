@@ -1,8 +1,7 @@
 //! A C compiler on the C that Chainrule emits, loaded into this process.
 
-use chainrule::{CBatch, COptions, Function, emit_c_with};
+use chainrule::{CBatch, COptions, CSource, Function, emit_c_with};
 use std::mem::ManuallyDrop;
-use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
@@ -40,7 +39,8 @@ impl Rival {
         point: &[Vec<f64>],
     ) -> Result<Option<Self>, Box<dyn std::error::Error>> {
         let c = function.emit_c()?;
-        Self::build(function.name(), &c, flags, "", &caller(function.name(), &c.functions[0], function, point))
+        let caller = caller(function.name(), &c.functions[0], function, point);
+        Self::build(function.name(), &c, flags, &caller)
     }
 
     /// The function over many points, as `flags` compiles it; `None` where there is no such compiler.
@@ -54,50 +54,18 @@ impl Rival {
     ) -> Result<Option<Self>, Box<dyn std::error::Error>> {
         let batch = Some(CBatch { lanes: many.lanes, threads: many.threads > 1 });
         let c = emit_c_with(function.name(), &[function], &COptions { batch, ..COptions::default() })?;
-        let extra = if many.threads > 1 { "-fopenmp" } else { "" };
+        let extra = if many.threads > 1 { " -fopenmp" } else { "" };
         let caller = batch_caller(function.name(), &c.functions[0], function, many);
-        Self::build(function.name(), &c, flags, extra, &caller)
-    }
-
-    fn build(
-        name: &str,
-        c: &chainrule::CSource,
-        flags: &str,
-        extra: &str,
-        caller: &str,
-    ) -> Result<Option<Self>, Box<dyn std::error::Error>> {
-        let mut words = flags.split_whitespace();
-        let Some(compiler) = words.next() else { return Ok(None) };
-        if Command::new(compiler).arg("--version").output().is_err() {
-            return Ok(None);
-        }
-        let dir = tempfile::tempdir()?;
-        std::fs::write(dir.path().join(format!("{name}.h")), &c.header)?;
-        std::fs::write(dir.path().join(format!("{name}.c")), &c.source)?;
-        std::fs::write(dir.path().join("run.c"), caller)?;
-        let library = dir.path().join("run.so");
-        let start = Instant::now();
-        let output = Command::new(compiler)
-            .args(words.chain(extra.split_whitespace()))
-            .args(["-shared", "-fPIC", "-o"])
-            .arg(&library)
-            .args([dir.path().join(format!("{name}.c")), dir.path().join("run.c")])
-            .arg("-lm")
-            .output()?;
-        let seconds = start.elapsed().as_secs_f64();
-        if !output.status.success() {
-            return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
-        }
-        Ok(Some(Self::load(&library, flags, seconds)?))
+        let rival = Self::build(function.name(), &c, &format!("{flags}{extra}"), &caller)?;
+        Ok(rival.map(|rival| Self { flags: flags.to_owned(), ..rival }))
     }
 
     #[allow(unsafe_code)]
-    fn load(library: &Path, flags: &str, seconds: f64) -> Result<Self, libloading::Error> {
-        // SAFETY: the library was just made from C that has nothing that runs when it is loaded.
-        let library = unsafe { libloading::Library::new(library)? };
+    fn build(name: &str, c: &CSource, flags: &str, caller: &str) -> Result<Option<Self>, Box<dyn std::error::Error>> {
+        let Some((library, seconds)) = compile_c(name, c, flags, caller)? else { return Ok(None) };
         // SAFETY: `caller` defines `run` with this type.
         let run = unsafe { *library.get::<unsafe extern "C" fn()>(b"run\0")? };
-        Ok(Self { flags: flags.to_owned(), seconds, run, library: ManuallyDrop::new(library) })
+        Ok(Some(Self { flags: flags.to_owned(), seconds, run, library: ManuallyDrop::new(library) }))
     }
 
     /// One point, or all of a batch.
@@ -121,6 +89,44 @@ impl Rival {
         // SAFETY: an array of `len` doubles that lives as long as the library and is not written meanwhile.
         Ok(if data.is_null() { Vec::new() } else { unsafe { std::slice::from_raw_parts(data, len) }.to_vec() })
     }
+}
+
+/// Emitted C, whose header is called `name`, and C that calls it, compiled with `flags` and loaded, and how long the compiler
+/// took; `None` where there is no such compiler.
+///
+/// # Errors
+/// When the C does not compile.
+#[allow(unsafe_code)]
+pub fn compile_c(
+    name: &str,
+    c: &CSource,
+    flags: &str,
+    caller: &str,
+) -> Result<Option<(libloading::Library, f64)>, Box<dyn std::error::Error>> {
+    let mut words = flags.split_whitespace();
+    let Some(compiler) = words.next() else { return Ok(None) };
+    if Command::new(compiler).arg("--version").output().is_err() {
+        return Ok(None);
+    }
+    let dir = tempfile::tempdir()?;
+    std::fs::write(dir.path().join(format!("{name}.h")), &c.header)?;
+    std::fs::write(dir.path().join(format!("{name}.c")), &c.source)?;
+    std::fs::write(dir.path().join("run.c"), caller)?;
+    let library = dir.path().join("run.so");
+    let start = Instant::now();
+    let output = Command::new(compiler)
+        .args(words)
+        .args(["-shared", "-fPIC", "-o"])
+        .arg(&library)
+        .args([dir.path().join(format!("{name}.c")), dir.path().join("run.c")])
+        .arg("-lm")
+        .output()?;
+    let seconds = start.elapsed().as_secs_f64();
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
+    }
+    // SAFETY: the library was just made from C that has nothing that runs when it is loaded.
+    Ok(Some((unsafe { libloading::Library::new(&library)? }, seconds)))
 }
 
 /// C that calls the function on arrays of its own.

@@ -1,9 +1,9 @@
 //! The C that Chainrule emits for a function that keeps its loops, compiled by a C compiler and loaded into this process.
 
+use crate::rival::compile_c;
 use chainrule::{Function, Prepared, Slice};
 use std::ffi::c_void;
 use std::mem::ManuallyDrop;
-use std::process::Command;
 
 type Run = unsafe extern "C" fn(*const i64, *const *const c_void, *const *mut c_void) -> i32;
 
@@ -27,31 +27,10 @@ impl InC {
         at: &Prepared<'_>,
         flags: &str,
     ) -> Result<Option<Self>, Box<dyn std::error::Error>> {
-        let mut words = flags.split_whitespace();
-        let Some(compiler) = words.next() else { return Ok(None) };
-        if Command::new(compiler).arg("--version").output().is_err() {
-            return Ok(None);
-        }
         let c = function.emit_c()?;
-        let dir = tempfile::tempdir()?;
-        std::fs::write(dir.path().join(format!("{}.h", function.name())), &c.header)?;
-        std::fs::write(dir.path().join("function.c"), &c.source)?;
         let (extents, arguments) = (at.extents(), at.arguments());
         let caller = caller(function.name(), &c.functions[0], &c.header, extents.len(), arguments.len())?;
-        std::fs::write(dir.path().join("run.c"), caller)?;
-        let library = dir.path().join("run.so");
-        let output = Command::new(compiler)
-            .args(words)
-            .args(["-shared", "-fPIC", "-o"])
-            .arg(&library)
-            .args([dir.path().join("function.c"), dir.path().join("run.c")])
-            .arg("-lm")
-            .output()?;
-        if !output.status.success() {
-            return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
-        }
-        // SAFETY: the library was just made from C that has nothing that runs when it is loaded.
-        let library = unsafe { libloading::Library::new(library)? };
+        let Some((library, _)) = compile_c(function.name(), &c, flags, &caller)? else { return Ok(None) };
         // SAFETY: `caller` defines `run` with this type.
         let run = unsafe { *library.get::<Run>(b"run\0")? };
         let bits = |slice: Slice<'_>| match slice {
@@ -104,14 +83,13 @@ fn caller(
     let mut passed = Vec::new();
     let mut works = String::new();
     let (mut argument, mut result) = (0, 0);
-    let sizes = |n: usize| (0..n).map(|i| format!("extents[{i}]")).collect::<Vec<_>>();
-    let mut sizes_passed = sizes(n_extents);
+    let mut sizes_passed: Vec<String> = (0..n_extents).map(|i| format!("extents[{i}]")).collect();
     for (i, parameter) in list.split(", ").enumerate() {
         let name = parameter.rsplit([' ', '*']).next().unwrap_or_default();
         let ty = if parameter.contains("int64_t") { "int64_t" } else { "double" };
         let is_pointer = parameter.contains('*');
         if i < n_extents {
-            passed.push(format!("extents[{i}]"));
+            passed.push(sizes_passed[i].clone());
         } else if argument < n_arguments {
             let star = if is_pointer { "" } else { "*" };
             passed.push(format!("{star}(const {ty} *)arguments[{argument}]"));
