@@ -14,7 +14,7 @@ use chainrule_backend_tests::{Array, Case, Data, int, interpret, is_inexact, rea
 use chainrule_base::{Arena, Name, Poly};
 use chainrule_c::{Options, Source, emit, emit_many};
 use chainrule_graph::{Graph, Semantics, generate};
-use chainrule_kernel::{Buffer, Class, External, GraphPort, Instr, Kernel, Place, Port, Stmt, lower_graph};
+use chainrule_kernel::{Buffer, Class, External, GraphPort, Instr, Kernel, Order, Place, Port, Stmt, lower_graph};
 use chainrule_ops::Op;
 use std::fmt::Write;
 use std::path::Path;
@@ -394,7 +394,7 @@ fn deep_nesting_does_not_overflow_the_stack() {
     let mut body = vec![Stmt::Straight(vec![Instr::Store { buffer: b, at: Poly::zero(), value: x }])];
     for k in 0..DEPTH {
         body = vec![if k % 2 == 0 {
-            Stmt::For { index: regs.push(Class::Int), count: one.clone(), carried: vec![], lanes: false, body }
+            Stmt::For { index: regs.push(Class::Int), count: one.clone(), carried: vec![], order: Order::InOrder, body }
         } else {
             Stmt::If { condition: holds, then: body, otherwise: vec![], choices: vec![] }
         }];

@@ -132,7 +132,7 @@ fn gather_rows() -> (Kernel, Program) {
         index: i,
         count: k,
         carried: vec![],
-        lanes: false,
+        order: chainrule_kernel::Order::InOrder,
         body: vec![
             Stmt::Straight(vec![
                 load(r, rows, &at_i),
@@ -144,7 +144,7 @@ fn gather_rows() -> (Kernel, Program) {
                 index: j,
                 count: w,
                 carried: vec![Carried { var: sum, init: zero, next }],
-                lanes: false,
+                order: chainrule_kernel::Order::InOrder,
                 body: vec![Stmt::Straight(vec![
                     load(t, temp, &at_j),
                     op(twice, Op::Add, &[t, t]),
@@ -208,7 +208,7 @@ fn what_is_carried_changes_at_once() {
     end.extend((0..2).map(|i| store(z, &num(i as i64), int_vars[i])));
     let (kernel, program) = m.done(vec![
         Stmt::Straight(start),
-        Stmt::For { index, count: n, carried, lanes: false, body: vec![] },
+        Stmt::For { index, count: n, carried, order: chainrule_kernel::Order::InOrder, body: vec![] },
         Stmt::Straight(end),
     ]);
     for (n, y, z) in [

@@ -144,6 +144,8 @@ mod code {
     pub const COPY: u8 = 5;
     /// As [`FOR`], of iterations that may run at once.
     pub const LANES: u8 = 6;
+    /// As [`FOR`], of iterations that may run on threads.
+    pub const PARTS: u8 = 7;
 
     // Of instructions, in pairs: the odd one of a pair defines the register after the last one.
     /// A double.

@@ -4,7 +4,7 @@
 //! no backend recurses on a user's nesting. Every opening event has its closing one; between them lie
 //! the events of what is inside.
 
-use crate::kernel::{BufferId, Carried, Choice, Instr, Reg, Stmt};
+use crate::kernel::{BufferId, Carried, Choice, Instr, Order, Reg, Stmt};
 use chainrule_base::Poly;
 
 /// One step of a walk over statements.
@@ -29,8 +29,8 @@ pub enum Event<'k> {
         count: &'k Poly<Reg>,
         /// What is carried.
         carried: &'k [Carried],
-        /// Whether its iterations may run at once.
-        lanes: bool,
+        /// Which iterations may run at once.
+        order: Order,
     },
     /// A counted loop closes.
     EndFor {
@@ -167,10 +167,10 @@ impl<'k> Iterator for Parts<'k> {
                 Stmt::Straight(instrs) if instrs.is_empty() => continue,
                 Stmt::Straight(instrs) => return Some(Part::Block(instrs)),
                 Stmt::Copy { to, from, len } => Event::Copy { to, from, len },
-                Stmt::For { index, count, carried, lanes, body } => {
+                Stmt::For { index, count, carried, order, body } => {
                     self.tasks.push(Task::Event(Event::EndFor { index: *index, carried }));
                     self.tasks.push(Task::Block(body.iter()));
-                    Event::For { index: *index, count, carried, lanes: *lanes }
+                    Event::For { index: *index, count, carried, order: *order }
                 }
                 Stmt::While { limit, carried, condition, holds, body, failure } => {
                     self.tasks.push(Task::Event(Event::EndWhile { carried }));

@@ -136,6 +136,9 @@ pub struct Condition {
 /// How many iterations a loop has that runs in lanes; of four lanes, as some processors have, it takes two rounds.
 pub const LANES: i64 = 8;
 
+/// How many iterations a loop has that runs on threads: so many threads at most have something to do.
+pub const PARTS: i64 = 16;
+
 /// What computes a user's scalar function.
 pub type ExternalFn = Arc<dyn Fn(&[f64]) -> f64 + Send + Sync>;
 
@@ -171,9 +174,8 @@ pub enum Stmt {
         count: Poly<Reg>,
         /// What is carried from one iteration to the next.
         carried: Vec<Carried>,
-        /// Whether the iterations may run at once, in the lanes of vectors: there are [`LANES`], nothing is carried, and
-        /// none touches what another one writes. Whoever runs them in order computes the same.
-        lanes: bool,
+        /// Which iterations may run at once. Whoever runs them in order computes the same.
+        order: Order,
         /// One iteration.
         body: Vec<Stmt>,
     },
@@ -214,6 +216,19 @@ pub enum Stmt {
         /// How many.
         len: Poly<Reg>,
     },
+}
+
+/// Which iterations of a loop may run at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Order {
+    /// None: each looks at what those before have left.
+    #[default]
+    InOrder,
+    /// All, in the lanes of vectors: there are [`LANES`], nothing is carried, and none touches what another one writes.
+    Lanes,
+    /// All, on threads: there are [`PARTS`], nothing is carried, and none touches what another one writes, but for buffers
+    /// of the workspace that only this loop mentions: each thread has them for itself. Only in the outermost block.
+    Parts,
 }
 
 /// The signs of a product and of what is added to it, of which one at most is turned.

@@ -4,7 +4,7 @@
 //! The same kernel always prints the same bytes. Nothing parses a listing back.
 
 use crate::events::{Event, events};
-use crate::kernel::{Buffer, BufferId, Carried, Class, Instr, Kernel, Place, Port, Reg, SizeSource};
+use crate::kernel::{Buffer, BufferId, Carried, Class, Instr, Kernel, Order, Place, Port, Reg, SizeSource};
 use chainrule_base::Poly;
 use std::fmt::{self, Display, Write};
 
@@ -86,9 +86,13 @@ impl Kernel {
                     line(f, depth)?;
                     writeln!(f, "copy {len} to {} from {}", Element(to.0, &to.1), Element(from.0, &from.1))?;
                 }
-                Event::For { index, count, carried, lanes } => {
+                Event::For { index, count, carried, order } => {
                     line(f, depth)?;
-                    let at_once = if *lanes { " at once" } else { "" };
+                    let at_once = match order {
+                        Order::InOrder => "",
+                        Order::Lanes => " at once",
+                        Order::Parts => " in parts",
+                    };
                     writeln!(f, "for {index} in 0..{count}{at_once}{}", Carry(carried))?;
                     depth += 1;
                 }

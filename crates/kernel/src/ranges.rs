@@ -182,7 +182,7 @@ impl Ranges {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::{Class, SizeParam};
+    use crate::kernel::{Class, Order, SizeParam};
     use chainrule_base::{Arena, Name};
 
     fn kernel() -> (Kernel, Vec<Reg>) {
@@ -213,8 +213,8 @@ mod tests {
         let var = |i: usize| Poly::var(r[i]);
         let mut ranges = Ranges::new(&kernel);
         let (m, n) = (var(0), var(1));
-        ranges.event(&Event::For { index: r[2], count: &m, carried: &[], lanes: false });
-        ranges.event(&Event::For { index: r[3], count: &n, carried: &[], lanes: false });
+        ranges.event(&Event::For { index: r[2], count: &m, carried: &[], order: Order::InOrder });
+        ranges.event(&Event::For { index: r[3], count: &n, carried: &[], order: Order::InOrder });
         let at = var(2).mul(&n).add(&var(3));
         let len = m.mul(&n);
         assert!(ranges.is_inside(&at, &len));
@@ -246,8 +246,8 @@ mod tests {
         ranges.event(&Event::Instr(&op(4, Op::Max, 1, 2)));
         ranges.event(&Event::Instr(&op(5, Op::Quot, 4, 3)));
         let (blocks, block, lane) = (var(5), r[2], r[3]);
-        ranges.event(&Event::For { index: block, count: &blocks, carried: &[], lanes: false });
-        ranges.event(&Event::For { index: lane, count: &Poly::constant(8), carried: &[], lanes: true });
+        ranges.event(&Event::For { index: block, count: &blocks, carried: &[], order: Order::InOrder });
+        ranges.event(&Event::For { index: lane, count: &Poly::constant(8), carried: &[], order: Order::Lanes });
         let at = Poly::var(block).scale(8).add(&Poly::var(lane));
         assert!(ranges.is_inside(&at, &n));
         assert!(!ranges.is_inside(&at.add(&Poly::constant(1)), &n));

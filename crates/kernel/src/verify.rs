@@ -10,7 +10,7 @@
 //! in scope in the loop's blocks. What the condition of a `while` defines ends with the condition.
 
 use crate::events::{Event, walk};
-use crate::kernel::{BufferId, Carried, Class, Instr, Kernel, LANES, Place, Port, Reg, SizeSource};
+use crate::kernel::{BufferId, Carried, Class, Instr, Kernel, LANES, Order, PARTS, Place, Port, Reg, SizeSource};
 use chainrule_base::{Diagnostic, Id, Name, Poly};
 use chainrule_ops::{Op, Type};
 use std::collections::BTreeSet;
@@ -219,9 +219,15 @@ impl Verifier<'_> {
                     }
                 }
                 Event::Copy { to, from, len } => self.copy(to, from, len),
-                Event::For { index, count, carried, lanes } => {
+                Event::For { index, count, carried, order } => {
                     self.poly(count, "a loop's count");
-                    if lanes && (count.as_constant() != Some(LANES) || !carried.is_empty()) {
+                    let fits = |n: i64| count.as_constant() == Some(n) && carried.is_empty();
+                    let can = match order {
+                        Order::InOrder => true,
+                        Order::Lanes => fits(LANES),
+                        Order::Parts => fits(PARTS) && scopes.is_empty(),
+                    };
+                    if !can {
                         self.wrong(format_args!("the loop over {index} cannot run at once"));
                     }
                     self.carry(carried, &mut scopes);

@@ -3,8 +3,8 @@
 
 use chainrule_base::{Arena, Id, Poly};
 use chainrule_kernel::{
-    Buffer, BufferId, Carried, Choice, Class, Condition, Instr, Kernel, Place, Port, Reg, SizeParam, SizeSource, Stmt,
-    check_layout, verify,
+    Buffer, BufferId, Carried, Choice, Class, Condition, Instr, Kernel, Order, Place, Port, Reg, SizeParam, SizeSource,
+    Stmt, check_layout, verify,
 };
 use chainrule_ops::Op;
 
@@ -50,7 +50,7 @@ fn sound() -> Kernel {
             index: r(3),
             count: n.clone(),
             carried: vec![Carried { var: r(2), init: r(1), next: r(5) }],
-            lanes: false,
+            order: Order::InOrder,
             body: vec![
                 straight(vec![Instr::Load { dst: r(4), buffer: b(2), at: at(3) }, op(5, Op::Add, 2, 4)]),
                 straight(vec![Instr::Store { buffer: b(3), at: at(3), value: r(5) }]),
@@ -253,7 +253,7 @@ fn overlapping_and_outlying_buffers_are_found() {
     let copy = |to, from| Stmt::Copy { to: (b(to), Poly::zero()), from: (b(from), Poly::zero()), len: at(N) };
     kernel.body = vec![copy(2, 0), copy(1, 2), copy(3, 0), copy(1, 3)];
     assert_eq!(check_layout(&kernel, &[3, 0]), Ok(()));
-    let repeat = |body| Stmt::For { index: r(3), count: at(N), carried: vec![], lanes: false, body };
+    let repeat = |body| Stmt::For { index: r(3), count: at(N), carried: vec![], order: Order::InOrder, body };
     kernel.body = vec![repeat(vec![copy(2, 0), copy(1, 2), copy(3, 0), copy(1, 3)])];
     assert_eq!(check_layout(&kernel, &[3, 0]), Ok(()));
     kernel.body = vec![copy(2, 0), repeat(vec![copy(1, 2), copy(3, 0), copy(1, 3)])];

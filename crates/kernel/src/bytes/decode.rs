@@ -7,7 +7,7 @@
 use super::wire::{Damage, Reader, damage};
 use super::{Functions, MAX_NESTING, SIGNS, code, whole};
 use crate::kernel::{
-    Buffer, BufferId, Carried, Choice, Class, Condition, External, ExternalFn, Instr, Kernel, Place, Port, Reg,
+    Buffer, BufferId, Carried, Choice, Class, Condition, External, ExternalFn, Instr, Kernel, Order, Place, Port, Reg,
     SizeParam, SizeSource, Stmt,
 };
 use chainrule_base::{Arena, Diagnostic, FileId, Id, Name, Poly, Span, count};
@@ -77,7 +77,7 @@ struct Decoder<'r, 'a> {
 
 /// A statement whose blocks are being read.
 enum Open {
-    For { index: Reg, count: Poly<Reg>, carried: Vec<Carried>, lanes: bool },
+    For { index: Reg, count: Poly<Reg>, carried: Vec<Carried>, order: Order },
     Condition { limit: Poly<Reg>, carried: Vec<Carried> },
     While { limit: Poly<Reg>, carried: Vec<Carried>, condition: Vec<Stmt>, holds: Reg, failure: usize },
     Then { condition: Reg },
@@ -234,9 +234,14 @@ impl Decoder<'_, '_> {
                     block.push(Stmt::Copy { to: self.element()?, from: self.element()?, len: self.poly()? });
                     continue;
                 }
-                which @ (code::FOR | code::LANES) => {
+                which @ (code::FOR | code::LANES | code::PARTS) => {
                     let (count, carried) = (self.poly()?, self.carried()?);
-                    Open::For { index: self.define()?, count, carried, lanes: which == code::LANES }
+                    let order = match which {
+                        code::LANES => Order::Lanes,
+                        code::PARTS => Order::Parts,
+                        _ => Order::InOrder,
+                    };
+                    Open::For { index: self.define()?, count, carried, order }
                 }
                 code::WHILE => Open::Condition { limit: self.poly()?, carried: self.carried()? },
                 code::IF => Open::Then { condition: self.reg()? },
@@ -252,9 +257,9 @@ impl Decoder<'_, '_> {
     /// What follows when the block `done` of `statement` has ended.
     fn close(&mut self, statement: Open, done: Vec<Stmt>) -> Result<Closed> {
         Ok(match statement {
-            Open::For { index, count, mut carried, lanes } => {
+            Open::For { index, count, mut carried, order } => {
                 self.next(&mut carried)?;
-                Closed::Statement(Stmt::For { index, count, carried, lanes, body: done })
+                Closed::Statement(Stmt::For { index, count, carried, order, body: done })
             }
             Open::Condition { limit, carried } => {
                 let (holds, failure) = (self.reg()?, self.from.index()?);

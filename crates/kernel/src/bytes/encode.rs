@@ -4,7 +4,7 @@
 
 use super::wire::Writer;
 use super::{MAX_NESTING, SIGNS, Say, code, whole};
-use crate::kernel::{BufferId, Carried, Choice, Class, Instr, Kernel, Place, Port, Reg, SizeSource, Stmt};
+use crate::kernel::{BufferId, Carried, Choice, Class, Instr, Kernel, Order, Place, Port, Reg, SizeSource, Stmt};
 use chainrule_base::{Diagnostic, Id, Poly, Span};
 use chainrule_ops::{Op, ROWS};
 
@@ -169,8 +169,12 @@ impl Encoder {
                     self.element(from);
                     self.poly(len);
                 }
-                Stmt::For { index, count, carried, lanes, body } => {
-                    self.out.byte(if *lanes { code::LANES } else { code::FOR });
+                Stmt::For { index, count, carried, order, body } => {
+                    self.out.byte(match order {
+                        Order::InOrder => code::FOR,
+                        Order::Lanes => code::LANES,
+                        Order::Parts => code::PARTS,
+                    });
                     self.poly(count);
                     self.carried(carried);
                     self.define(*index);

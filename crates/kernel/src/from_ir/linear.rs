@@ -3,7 +3,7 @@
 use super::Lowering;
 use super::layout::{Leaf, LeafType, Value, View, leaves};
 use super::offers::Target;
-use crate::kernel::{Class, Instr, Reg, Stmt};
+use crate::kernel::{Class, Instr, Order, Reg, Stmt};
 use chainrule_base::{Id, Poly, Span};
 use chainrule_ir::{Size, Type, VarId};
 use chainrule_ops::Op;
@@ -178,6 +178,6 @@ impl super::builder::Builder {
         self.open_code();
         body(self, &Poly::var(index));
         let body = self.close_code();
-        self.stmt(Stmt::For { index, count: count.clone(), carried: Vec::new(), lanes: false, body });
+        self.stmt(Stmt::For { index, count: count.clone(), carried: Vec::new(), order: Order::InOrder, body });
     }
 }

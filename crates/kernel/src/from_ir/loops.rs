@@ -3,7 +3,7 @@
 use super::Lowering;
 use super::layout::{Leaf, LeafType, Scalar, Value, View, leaves};
 use super::offers::{Offer, Offers, Places, Target};
-use crate::kernel::{Carried, Choice, Class, Instr, Reg, Stmt};
+use crate::kernel::{Carried, Choice, Class, Instr, Order, Reg, Stmt};
 use chainrule_base::{Poly, Span};
 use chainrule_ir::{Block, Size, Type, VarId};
 use chainrule_ops::Op;
@@ -63,7 +63,7 @@ impl Lowering<'_> {
         }
         self.b.close_frame();
         let body = self.b.close_code();
-        self.b.stmt(Stmt::For { index, count, carried: Vec::new(), lanes: false, body });
+        self.b.stmt(Stmt::For { index, count, carried: Vec::new(), order: Order::InOrder, body });
         targets.iter().filter_map(Target::leaf).collect()
     }
 
@@ -77,7 +77,7 @@ impl Lowering<'_> {
         let carried = self.add_terms(&sums, &term);
         self.b.close_frame();
         let body = self.b.close_code();
-        self.b.stmt(Stmt::For { index, count, carried, lanes: false, body });
+        self.b.stmt(Stmt::For { index, count, carried, order: Order::InOrder, body });
         self.close_sums(&sums, &targets)
     }
 
@@ -169,7 +169,7 @@ impl Lowering<'_> {
         });
         let body = self.b.close_code();
         let carried = loop_state.carried().into_iter().chain(carried).collect();
-        self.b.stmt(Stmt::For { index, count, carried, lanes: false, body });
+        self.b.stmt(Stmt::For { index, count, carried, order: Order::InOrder, body });
         value.extend(elements.iter().filter_map(Target::leaf));
         value.extend(self.close_sums(&sums, &terms));
         value
@@ -193,7 +193,7 @@ impl Lowering<'_> {
         self.b.open_code();
         self.step(&mut loop_state, body, Offers::new(), |_, _| {});
         let body = self.b.close_code();
-        self.b.stmt(Stmt::For { index, count, carried: loop_state.carried(), lanes: false, body });
+        self.b.stmt(Stmt::For { index, count, carried: loop_state.carried(), order: Order::InOrder, body });
         value
     }
 

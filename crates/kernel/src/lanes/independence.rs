@@ -13,7 +13,7 @@
 use super::body::Lanes;
 use super::{Plan, Spans};
 use crate::events::Event;
-use crate::kernel::{BufferId, Carried, Class, Instr, Kernel, LANES, Place, Reg};
+use crate::kernel::{BufferId, Carried, Class, Instr, Kernel, LANES, Order, Place, Reg};
 use crate::liveness::Liveness;
 use crate::ranges::Ranges;
 use chainrule_base::{Id, Poly};
@@ -110,7 +110,7 @@ pub(super) fn legal(kernel: &Kernel, events: &[Event<'_>], spans: &Spans, reorde
     let mut lanes = Lanes::new(kernel.regs.len());
     let mut found = BTreeMap::new();
     for (begin, end) in spans.loops() {
-        let Event::For { index, count, carried, lanes: false } = &events[begin] else { continue };
+        let Event::For { index, count, carried, order: Order::InOrder } = &events[begin] else { continue };
         let body = &events[begin + 1..end];
         if count.as_constant().is_some_and(|n| n < LANES) || body.is_empty() || !lanes.fits(kernel, *index, body) {
             continue;

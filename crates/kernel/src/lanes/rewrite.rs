@@ -2,7 +2,7 @@
 
 use super::independence::Group;
 use super::{Plan, reads_directly};
-use crate::kernel::{Buffer, BufferId, Carried, Choice, Class, Instr, Kernel, LANES, Place, Reg, Stmt};
+use crate::kernel::{Buffer, BufferId, Carried, Choice, Class, Instr, Kernel, LANES, Order, Place, Reg, Stmt};
 use chainrule_base::{Arena, Poly};
 use chainrule_ops::Op;
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ pub(super) fn rewrite(kernel: &mut Kernel, mut plans: BTreeMap<Reg, Plan>) -> us
         let mut done = Vec::with_capacity(block.len());
         for stmt in std::mem::take(block) {
             match stmt {
-                Stmt::For { index, count, carried, lanes: false, body } if plans.contains_key(&index) => {
+                Stmt::For { index, count, carried, order: Order::InOrder, body } if plans.contains_key(&index) => {
                     let plan = plans.remove(&index).unwrap_or_default();
                     cutter.cut(&plan, Loop { index, count, carried, body }, &mut done);
                 }
@@ -198,8 +198,9 @@ impl Cutter<'_> {
         let store = |(k, buffer, next)| Instr::Store { buffer, at: partial_at(k, lane), value: copier.of(next) };
         body.push(Stmt::Straight(last.into_iter().map(store).collect()));
         body.retain(|stmt| !matches!(stmt, Stmt::Straight(code) if code.is_empty()));
-        let lanes = Stmt::For { index: lane, count: Poly::constant(LANES), carried: Vec::new(), lanes: true, body };
-        Stmt::For { index: block, count: blocks.clone(), carried: Vec::new(), lanes: false, body: vec![lanes] }
+        let lanes =
+            Stmt::For { index: lane, count: Poly::constant(LANES), carried: Vec::new(), order: Order::Lanes, body };
+        Stmt::For { index: block, count: blocks.clone(), carried: Vec::new(), order: Order::InOrder, body: vec![lanes] }
     }
 
     /// Makes all partial results neutral.
@@ -224,7 +225,7 @@ impl Cutter<'_> {
             ];
             let count = self.kernel.buffers[*buffer].len.clone();
             let body = vec![at_once(lane, code)];
-            out.push(Stmt::For { index: j, count, carried: Vec::new(), lanes: false, body });
+            out.push(Stmt::For { index: j, count, carried: Vec::new(), order: Order::InOrder, body });
         }
         out
     }
@@ -257,7 +258,7 @@ impl Cutter<'_> {
             code.push(Instr::Store { buffer: *buffer, at, value });
             let count = self.kernel.buffers[*buffer].len.clone();
             let body = vec![Stmt::Straight(code)];
-            out.push(Stmt::For { index: j, count, carried: Vec::new(), lanes: false, body });
+            out.push(Stmt::For { index: j, count, carried: Vec::new(), order: Order::InOrder, body });
         }
         sums
     }
@@ -295,7 +296,7 @@ impl Cutter<'_> {
         if reads_index {
             rest.insert(0, Stmt::Straight(vec![Instr::Int { dst: index, value: at }]));
         }
-        Stmt::For { index: back, count: count.sub(done), carried, lanes: false, body: rest }
+        Stmt::For { index: back, count: count.sub(done), carried, order: Order::InOrder, body: rest }
     }
 }
 
@@ -306,7 +307,7 @@ fn partial_at(k: i64, lane: Reg) -> Poly<Reg> {
 
 fn at_once(lane: Reg, code: Vec<Instr>) -> Stmt {
     let body = vec![Stmt::Straight(code)];
-    Stmt::For { index: lane, count: Poly::constant(LANES), carried: Vec::new(), lanes: true, body }
+    Stmt::For { index: lane, count: Poly::constant(LANES), carried: Vec::new(), order: Order::Lanes, body }
 }
 
 /// Whether an instruction reads `r` as a register. As deep as loops may nest that are cut.
@@ -366,7 +367,7 @@ impl Copier<'_> {
     fn stmt(&mut self, stmt: &Stmt) -> Stmt {
         match stmt {
             Stmt::Straight(code) => Stmt::Straight(code.iter().map(|instr| self.instr(instr)).collect()),
-            Stmt::For { index, count, carried, lanes, body } => {
+            Stmt::For { index, count, carried, order, body } => {
                 let count = self.poly(count);
                 let inits: Vec<Reg> = carried.iter().map(|c| self.of(c.init)).collect();
                 let vars: Vec<Reg> = carried.iter().map(|c| self.define(c.var)).collect();
@@ -374,7 +375,7 @@ impl Copier<'_> {
                 let body = self.block(body);
                 let carried = carried.iter().zip(inits).zip(vars);
                 let carried = carried.map(|((c, init), var)| Carried { var, init, next: self.of(c.next) }).collect();
-                Stmt::For { index, count, carried, lanes: *lanes, body }
+                Stmt::For { index, count, carried, order: *order, body }
             }
             // No loop that is cut holds one.
             Stmt::While { .. } => stmt.clone(),
@@ -394,7 +395,7 @@ impl Copier<'_> {
                 let load = Instr::Load { dst: value, buffer, at };
                 let (buffer, at) = self.element(to.0, &next(&to.1));
                 let body = vec![Stmt::Straight(vec![load, Instr::Store { buffer, at, value }])];
-                Stmt::For { index: k, count: self.poly(len), carried: Vec::new(), lanes: false, body }
+                Stmt::For { index: k, count: self.poly(len), carried: Vec::new(), order: Order::InOrder, body }
             }
             Stmt::Copy { to, from, len } => {
                 Stmt::Copy { to: self.element(to.0, &to.1), from: self.element(from.0, &from.1), len: self.poly(len) }

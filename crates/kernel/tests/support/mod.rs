@@ -9,7 +9,7 @@ pub mod reference;
 
 use chainrule_base::Poly;
 use chainrule_ir::{Size, Type, Value};
-use chainrule_kernel::{BufferId, Class, Instr, Kernel, Place, Reg, SizeSource, Stmt};
+use chainrule_kernel::{BufferId, Class, Instr, Kernel, Order, Place, Reg, SizeSource, Stmt};
 
 /// One number.
 #[derive(Clone, Copy, Debug)]
@@ -209,12 +209,12 @@ impl Machine<'_> {
         for stmt in stmts {
             match stmt {
                 Stmt::Straight(instrs) => instrs.iter().try_for_each(|instr| self.instr(instr))?,
-                Stmt::For { index, count, carried, lanes, body } => {
+                Stmt::For { index, count, carried, order, body } => {
                     let count = self.poly(count)?;
                     self.carry(&carried.iter().map(|c| (c.var, c.init)).collect::<Vec<_>>())?;
                     for i in 0..count {
                         // What may run at once may run backwards.
-                        let i = if *lanes { count - 1 - i } else { i };
+                        let i = if *order != Order::InOrder { count - 1 - i } else { i };
                         self.set(*index, Scalar::Int(i));
                         self.block(body)?;
                         self.carry(&carried.iter().map(|c| (c.var, c.next)).collect::<Vec<_>>())?;

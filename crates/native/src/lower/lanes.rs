@@ -21,7 +21,7 @@ use crate::asm::{Alu, Condition, Gpr, Mem, Shape, Xmm};
 use crate::level::Level;
 use chainrule_base::{Id, Poly};
 use chainrule_kernel::lanes::body::{Lane as Kept, Lanes};
-use chainrule_kernel::{Class, Event, Instr, Kernel, LANES, Liveness, Reg};
+use chainrule_kernel::{Class, Event, Instr, Kernel, LANES, Liveness, Order, Reg};
 use std::collections::BTreeMap;
 
 /// What a loop that runs in lanes needs.
@@ -66,7 +66,7 @@ pub(super) fn plan_lanes(
     let mut lanes = Lanes::new(kernel.regs.len());
     let mut last_end = 0;
     for (at, event) in (1u32..).zip(events) {
-        let Event::For { index, lanes: true, .. } = event else { continue };
+        let Event::For { index, order: Order::Lanes, .. } = event else { continue };
         // One that runs at once already runs the loops in it as they are.
         if at < last_end {
             continue;
