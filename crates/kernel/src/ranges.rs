@@ -1,79 +1,113 @@
-//! What is known of integers while a kernel is walked, for backends and passes: that they are not negative, and bounds over
-//! sizes. It proves that addresses are inside of their buffers.
+//! What is known of integers while a kernel is walked, for backends and passes: their values as polynomials, bounds, and
+//! what the branches and loops around say. It proves that addresses are inside of their buffers, that checks hold and how
+//! comparisons end.
 //!
-//! In: the events of a kernel, one after the other. A bound of a polynomial: each monomial is as large, or as small, as its
-//! factors allow where each of them is between 0 and its bound. What is left to show is that
-//! polynomials over sizes are not negative, which they are not when no coefficient is and no size is.
+//! In: the events of a kernel, one after the other. A bound of an integer is a polynomial over integers that were defined
+//! before it. To show that a polynomial is not negative, the integer defined last in it gives way to the bound that its
+//! coefficient asks for, then the one before, until what is left has no negative coefficient: Fourier and Motzkin's
+//! elimination where each step has a direction already. So `j <= n - 1 - i` and `i` cancel, which intervals would not see.
 //!
-//! **Quotients.** `q = max(n, 0) / 8` has no bound that is a polynomial, but `8 q` has: `n`, where `q` is above 0, which it is
-//! inside of a loop of `q` iterations. So the index of such a loop has a bound of eight times itself.
+//! **Quotients.** `q = max(n, 0) / 8` has no bound that is a polynomial, but `8 q` has: `max(n, 0)`, which is `n` where `q` is
+//! above 0, as it is inside of a loop of `q` iterations.
 
 use crate::events::Event;
 use crate::kernel::{Instr, Kernel, Reg, SizeSource};
 use chainrule_base::{Id, Poly};
 use chainrule_ops::Op;
 
+/// How many integers a proof replaces at most.
+const STEPS: u32 = 48;
+
+/// Values of more terms are not remembered.
+const MAX_TERMS: usize = 8;
+
+/// Larger coefficients are not believed: they may be what was left of an overflow.
+const MAX_COEFFICIENT: i64 = 1 << 50;
+
+/// Conditions that are made of others are looked through so deep.
+const MAX_CONNECTED: u32 = 8;
+
 #[derive(Clone, Default)]
-struct Range {
+struct Known {
+    /// When it was met first.
+    order: u32,
     is_size: bool,
     non_negative: bool,
-    upper: Option<Poly<Reg>>,
+    /// What it is, over other integers.
+    value: Option<Poly<Reg>>,
+    lower: Vec<Poly<Reg>>,
+    upper: Vec<Poly<Reg>>,
     /// `(k, p)`: `k` times it is at most `p`.
     scaled: Option<(i64, Poly<Reg>)>,
-    /// The same, but only where it is above 0.
-    positive: Option<(i64, Poly<Reg>)>,
-    constant: Option<i64>,
+    /// How it was made, where that says more than bounds do.
+    made: Option<(Op, [Reg; 3])>,
 }
 
 /// What is known at the current event.
 pub struct Ranges {
     /// By register, as far as something was ever known.
-    of: Vec<Range>,
-    /// For each open branch or loop, what was known before of what was learnt in it.
-    undo: Vec<Vec<(Reg, Range)>>,
+    of: Vec<Known>,
+    n_met: u32,
+    /// Polynomials over sizes that are not negative.
+    required: Vec<Poly<Reg>>,
+    /// For each open branch or loop, what was known before of what was learnt in it; the condition of a branch.
+    open: Vec<(Vec<(Reg, Known)>, Option<Reg>)>,
 }
 
 impl Ranges {
     /// What is known before the first event.
     #[must_use]
     pub fn new(kernel: &Kernel) -> Self {
-        let mut this = Self { of: Vec::new(), undo: vec![Vec::new()] };
+        let mut this = Self { of: Vec::new(), n_met: 0, required: Vec::new(), open: vec![(Vec::new(), None)] };
         for size in &kernel.sizes {
-            let required = kernel.requires.iter().any(|c| c.size.as_var() == Some(size.reg));
-            let non_negative = required || matches!(size.source, SizeSource::Extent { .. });
-            let upper = Some(Poly::var(size.reg));
-            *this.place(size.reg) = Range { is_size: true, non_negative, upper, ..Range::default() };
+            let non_negative = matches!(size.source, SizeSource::Extent { .. });
+            *this.place(size.reg) = Known { is_size: true, non_negative, ..Known::default() };
+        }
+        for condition in kernel.requires.iter().filter(|c| !c.exactly_zero) {
+            match condition.size.as_var() {
+                Some(size) => this.place(size).non_negative = true,
+                None => this.required.push(condition.size.clone()),
+            }
         }
         this
     }
 
-    fn of(&self, r: Reg) -> &Range {
-        const UNKNOWN: Range =
-            Range { is_size: false, non_negative: false, upper: None, scaled: None, positive: None, constant: None };
-        self.of.get(r.index()).unwrap_or(const { &UNKNOWN })
+    fn known(&self, r: Reg) -> Option<&Known> {
+        self.of.get(r.index())
     }
 
-    fn place(&mut self, r: Reg) -> &mut Range {
+    fn place(&mut self, r: Reg) -> &mut Known {
         if self.of.len() <= r.index() {
-            self.of.resize(r.index() + 1, Range::default());
+            self.of.resize(r.index() + 1, Known::default());
         }
         &mut self.of[r.index()]
     }
 
-    fn learn(&mut self, r: Reg, range: Range) {
-        let old = std::mem::replace(self.place(r), range);
-        if let Some(log) = self.undo.last_mut() {
+    /// What is known of `r`, to be added to until the branch or loop that is open now ends.
+    fn learn(&mut self, r: Reg) -> &mut Known {
+        let old = self.place(r).clone();
+        if old.order == 0 && !old.is_size {
+            self.n_met += 1;
+            self.of[r.index()].order = self.n_met;
+        }
+        if let Some((log, _)) = self.open.last_mut() {
             log.push((r, old));
         }
+        &mut self.of[r.index()]
     }
 
-    fn open(&mut self) {
-        self.undo.push(Vec::new());
+    /// What is known of `r`, which is defined now.
+    fn define(&mut self, r: Reg) -> &mut Known {
+        self.n_met += 1;
+        let order = self.n_met;
+        let known = self.learn(r);
+        *known = Known { order, ..Known::default() };
+        known
     }
 
     fn close(&mut self) {
-        for (r, old) in self.undo.pop().unwrap_or_default().into_iter().rev() {
-            *self.place(r) = old;
+        for (r, old) in self.open.pop().unwrap_or_default().0.into_iter().rev() {
+            self.of[r.index()] = old;
         }
     }
 
@@ -81,102 +115,261 @@ impl Ranges {
     pub fn event(&mut self, event: &Event<'_>) {
         match event {
             Event::For { index, count, .. } => {
-                self.open();
-                let upper = self.upper(count).map(|u| u.sub(&Poly::constant(1)));
+                self.open.push((Vec::new(), None));
                 // There is an iteration, so the count is above 0.
-                let count = count.as_var().and_then(|count| self.of(count).positive.clone());
-                let scaled = count.map(|(k, p)| (k, p.sub(&Poly::constant(k))));
-                self.learn(*index, Range { non_negative: true, upper, scaled, ..Range::default() });
+                let limit = self.value(count).sub(&Poly::constant(1));
+                self.assume_non_negative(&limit);
+                if let Some(count) = count.as_var() {
+                    self.assume_positive(count);
+                }
+                let known = self.define(*index);
+                known.non_negative = true;
+                bound(&mut known.upper, limit);
             }
-            Event::While { .. } | Event::If { .. } => self.open(),
+            Event::While { .. } => self.open.push((Vec::new(), None)),
+            Event::Test { holds, .. } => self.assume(*holds, true, MAX_CONNECTED),
+            Event::If { condition } => {
+                self.open.push((Vec::new(), Some(*condition)));
+                self.assume(*condition, true, MAX_CONNECTED);
+            }
             Event::Else { .. } => {
+                let condition = self.open.last().and_then(|(_, condition)| *condition);
                 self.close();
-                self.open();
+                self.open.push((Vec::new(), None));
+                if let Some(condition) = condition {
+                    self.assume(condition, false, MAX_CONNECTED);
+                }
             }
             Event::EndFor { .. } | Event::EndWhile { .. } | Event::EndIf { .. } => self.close(),
             Event::Instr(Instr::Int { dst, value }) => {
-                let non_negative = self.lower(value).is_some_and(|p| self.is_non_negative(&p));
-                let (upper, constant) = (self.upper(value), value.as_constant());
-                self.learn(*dst, Range { non_negative, upper, constant, ..Range::default() });
+                let value = self.value(value);
+                let non_negative = self.is_plain(&value);
+                let known = self.define(*dst);
+                known.non_negative = non_negative;
+                known.value = is_short(&value).then_some(value);
             }
-            Event::Instr(Instr::IntOp { dst, op, args: [a, b, _], .. }) => self.int_op(*dst, *op, *a, *b),
+            Event::Instr(Instr::IntOp { dst, op, args, .. }) => self.int_op(*dst, *op, *args),
+            Event::Instr(Instr::Op { dst, op: op @ (Op::And | Op::Or | Op::Not), args }) => {
+                self.define(*dst).made = Some((*op, *args));
+            }
             Event::Instr(Instr::CheckIndex { index, len, .. }) => {
-                let upper = self.upper(len).map(|u| u.sub(&Poly::constant(1)));
-                self.learn(*index, Range { non_negative: true, upper, ..Range::default() });
+                let index = self.value(&Poly::var(*index));
+                let rest = self.value(len).sub(&index).sub(&Poly::constant(1));
+                self.assume_non_negative(&index);
+                self.assume_non_negative(&rest);
             }
-            Event::Instr(_) | Event::Copy { .. } | Event::Test { .. } => {}
+            Event::Instr(_) | Event::Copy { .. } => {}
         }
     }
 
-    fn int_op(&mut self, dst: Reg, op: Op, a: Reg, b: Reg) {
-        let (of_a, of_b) = (self.of(a), self.of(b));
-        let range = match (op, of_b.constant) {
-            (Op::Max, Some(0)) => {
-                let positive = of_a.upper.clone().map(|p| (1, p));
-                Range { non_negative: true, positive, ..Range::default() }
-            }
-            // Rounded down, so the divisor times the quotient is at most the dividend; where the one is above 0 the other is.
-            (Op::Quot, Some(k @ 1..)) => {
-                let bound = of_a.upper.clone().map(|p| (1, p)).or_else(|| of_a.positive.clone());
-                let positive = bound.and_then(|(j, p)| Some((j.checked_mul(k)?, p)));
-                Range { non_negative: of_a.non_negative, positive, ..Range::default() }
-            }
-            _ => return,
+    fn int_op(&mut self, dst: Reg, op: Op, args: [Reg; 3]) {
+        let [a, b, _] = args.map(|r| self.value(&Poly::var(r)));
+        let value = match op {
+            Op::Add => Some(a.add(&b)),
+            Op::Sub => Some(a.sub(&b)),
+            Op::Mul => Some(a.mul(&b)),
+            Op::Neg => Some(a.neg()),
+            _ => None,
         };
-        self.learn(dst, range);
+        let both = self.is_plain(&a) && self.is_plain(&b);
+        let either = self.is_plain(&a) || self.is_plain(&b);
+        let b_non_negative = self.is_plain(&b);
+        let known = self.define(dst);
+        match op {
+            Op::Min => {
+                known.non_negative = both;
+                [a, b].into_iter().for_each(|p| bound(&mut known.upper, p));
+            }
+            Op::Max => {
+                known.non_negative = either;
+                [a, b].into_iter().for_each(|p| bound(&mut known.lower, p));
+                known.made = Some((op, args));
+            }
+            // Rounded down, so the divisor times the quotient is at most the dividend.
+            Op::Quot => {
+                if let Some(k @ 1..) = b.as_constant() {
+                    known.non_negative = both;
+                    known.scaled = is_small(&a).then_some((k, a));
+                    known.made = Some((op, args));
+                }
+            }
+            // Rounded down, and a divisor that is 0 has failed.
+            Op::Mod if b_non_negative => {
+                known.non_negative = true;
+                bound(&mut known.upper, b.sub(&Poly::constant(1)));
+            }
+            _ if op.gives_truth() => known.made = Some((op, args)),
+            _ => {}
+        }
+        if let Some(value) = value.filter(is_short) {
+            let non_negative = self.is_plain(&value);
+            let known = &mut self.of[dst.index()];
+            known.non_negative = non_negative;
+            known.value = Some(value);
+        }
     }
 
-    /// Whether `0 <= at < len`, for a length over sizes.
+    /// Learns that a condition holds, or that it does not.
+    fn assume(&mut self, condition: Reg, holds: bool, depth: u32) {
+        let Some((op, [a, b, _])) = self.known(condition).and_then(|known| known.made) else { return };
+        if depth == 0 {
+            return;
+        }
+        match (op, holds) {
+            (Op::And, true) | (Op::Or, false) => {
+                self.assume(a, holds, depth - 1);
+                self.assume(b, holds, depth - 1);
+            }
+            (Op::Not, _) => self.assume(a, !holds, depth - 1),
+            (Op::Lt | Op::Le | Op::Eq, _) => {
+                let by = self.value(&Poly::var(b)).sub(&self.value(&Poly::var(a)));
+                let less = |p: &Poly<Reg>| p.sub(&Poly::constant(1));
+                match (op, holds) {
+                    (Op::Lt, true) => self.assume_non_negative(&less(&by)),
+                    (Op::Lt, false) => self.assume_non_negative(&by.neg()),
+                    (Op::Le, true) => self.assume_non_negative(&by),
+                    (Op::Le, false) => self.assume_non_negative(&less(&by.neg())),
+                    (_, true) => {
+                        self.assume_non_negative(&by);
+                        self.assume_non_negative(&by.neg());
+                    }
+                    (_, false) => {}
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Learns a bound of what was defined last in `p`.
+    fn assume_non_negative(&mut self, p: &Poly<Reg>) {
+        let Some(last) = self.last(p) else { return };
+        let Some((slope, base)) = p.split_linear(last) else { return };
+        match slope.as_constant() {
+            Some(1) => {
+                let least = base.neg();
+                let non_negative = self.is_plain(&least);
+                let known = self.learn(last);
+                known.non_negative |= non_negative;
+                bound(&mut known.lower, least);
+            }
+            Some(-1) => bound(&mut self.learn(last).upper, base),
+            _ => {}
+        }
+    }
+
+    /// Learns that `r` is above 0, which says more of a quotient, and of what is at least 0.
+    fn assume_positive(&mut self, r: Reg) {
+        let mut next = Some(r);
+        while let Some((op, [a, b, _])) = next.and_then(|r| self.known(r)).and_then(|known| known.made) {
+            let (of_a, of_b) = (self.value(&Poly::var(a)), self.value(&Poly::var(b)));
+            let zero = |p: &Poly<Reg>| p.is_zero();
+            let Some(r) = next else { return };
+            next = match op {
+                Op::Quot => Some(a),
+                Op::Max if zero(&of_b) || zero(&of_a) => {
+                    let other = if zero(&of_b) { of_a } else { of_b };
+                    bound(&mut self.learn(r).upper, other);
+                    None
+                }
+                _ => None,
+            };
+        }
+    }
+
+    /// Whether `0 <= at < len`.
     #[must_use]
     pub fn is_inside(&self, at: &Poly<Reg>, len: &Poly<Reg>) -> bool {
-        let Some(lower) = self.lower(at) else { return false };
-        let Some(upper) = self.upper(at) else { return false };
-        self.is_non_negative(&lower) && self.is_non_negative(&len.sub(&upper).sub(&Poly::constant(1)))
+        let (at, len) = (self.value(at), self.value(len));
+        self.is_non_negative(&at) && self.is_non_negative(&len.sub(&at).sub(&Poly::constant(1)))
     }
 
+    /// How a comparison of integers ends, if that is known.
+    #[must_use]
+    pub fn compare(&self, op: Op, a: Reg, b: Reg) -> Option<bool> {
+        let by = self.value(&Poly::var(b)).sub(&self.value(&Poly::var(a)));
+        let is_at_least = |p: &Poly<Reg>, least: i64| self.is_non_negative(&p.sub(&Poly::constant(least)));
+        let (yes, no) = match op {
+            Op::Lt => (is_at_least(&by, 1), is_at_least(&by.neg(), 0)),
+            Op::Le => (is_at_least(&by, 0), is_at_least(&by.neg(), 1)),
+            Op::Eq => (by.is_zero(), is_at_least(&by, 1) || is_at_least(&by.neg(), 1)),
+            _ => return None,
+        };
+        (yes || no).then_some(yes)
+    }
+
+    /// The same polynomial over integers that are not made of others, as far as that is known.
+    #[must_use]
+    pub fn value(&self, p: &Poly<Reg>) -> Poly<Reg> {
+        let value = |r: Reg| self.known(r).and_then(|known| known.value.as_ref());
+        if p.terms().flat_map(|(monomial, _)| monomial).all(|r| value(*r).is_none()) {
+            return p.clone();
+        }
+        p.substitute(|r| value(r).cloned().unwrap_or_else(|| Poly::var(r)))
+    }
+
+    /// What was defined last of what `p` is made of; no size.
+    fn last(&self, p: &Poly<Reg>) -> Option<Reg> {
+        let regs = p.terms().flat_map(|(monomial, _)| monomial).copied();
+        let order = |r: &Reg| self.known(*r).map_or(0, |known| known.order);
+        regs.filter(|r| self.known(*r).is_none_or(|known| !known.is_size)).max_by_key(|r| (order(r), r.index()))
+    }
+
+    /// Whether no term is negative.
+    fn is_plain(&self, p: &Poly<Reg>) -> bool {
+        p.terms().all(|(m, c)| c >= 0 && m.iter().all(|r| self.known(*r).is_some_and(|known| known.non_negative)))
+    }
+
+    /// Whether `p`, in terms of what is not made of others, is shown to be at least 0.
     fn is_non_negative(&self, p: &Poly<Reg>) -> bool {
-        p.terms().all(|(m, c)| c >= 0 && m.iter().all(|r| self.of(*r).non_negative))
-    }
-
-    fn upper(&self, p: &Poly<Reg>) -> Option<Poly<Reg>> {
-        self.bound(p, |c| c > 0)
-    }
-
-    fn lower(&self, p: &Poly<Reg>) -> Option<Poly<Reg>> {
-        self.bound(p, |c| c < 0)
-    }
-
-    /// The sum where monomials whose coefficient is `at_most` are as large as they can be, the others 0.
-    fn bound(&self, p: &Poly<Reg>, at_most: impl Fn(i64) -> bool) -> Option<Poly<Reg>> {
-        let mut sum = Poly::zero();
-        for (monomial, c) in p.terms() {
-            let factors = || monomial.iter().map(|r| self.of(*r));
-            if factors().all(|f| f.is_size) {
-                let exact = monomial.iter().fold(Poly::constant(c), |p, r| p.mul(&Poly::var(*r)));
-                sum = sum.add(&exact);
+        let mut left = STEPS;
+        let mut open = vec![p.clone()];
+        // Each is enough.
+        while let Some(p) = open.pop() {
+            if !is_small(&p) {
                 continue;
             }
-            if !factors().all(|f| f.non_negative) {
-                return None;
+            if self.is_plain(&p) || self.required.iter().any(|required| self.is_plain(&p.sub(required))) {
+                return true;
             }
-            if at_most(c) {
-                let mut c = c;
-                let mut product = Poly::constant(1);
-                for f in factors() {
-                    product = product.mul(match (&f.upper, &f.scaled) {
-                        (_, Some((k, scaled))) if c % k == 0 => {
-                            c /= k;
-                            scaled
-                        }
-                        (Some(upper), _) => upper,
-                        _ => return None,
-                    });
+            left -= 1;
+            if left == 0 {
+                return false;
+            }
+            let Some(last) = self.last(&p) else { continue };
+            let (Some((slope, base)), Some(known)) = (p.split_linear(last), self.known(last)) else { continue };
+            let with = |bound: &Poly<Reg>| slope.mul(bound).add(&base);
+            if self.is_plain(&slope) {
+                if known.non_negative {
+                    open.push(base.clone());
                 }
-                sum = sum.add(&product.scale(c));
+                open.extend(known.lower.iter().map(with));
+            } else if self.is_plain(&slope.neg()) {
+                if let Some((k, bound)) = &known.scaled
+                    && slope.terms().all(|(_, c)| c % k == 0)
+                {
+                    let terms = slope.terms().map(|(monomial, c)| (monomial.to_vec(), c / k)).collect();
+                    open.extend(Poly::from_terms(terms).map(|slope| slope.mul(bound).add(&base)));
+                }
+                open.extend(known.upper.iter().map(with));
             }
         }
-        Some(sum)
+        false
     }
+}
+
+/// Adds a bound.
+fn bound(bounds: &mut Vec<Poly<Reg>>, p: Poly<Reg>) {
+    if is_small(&p) && !bounds.contains(&p) {
+        bounds.push(p);
+    }
+}
+
+fn is_small(p: &Poly<Reg>) -> bool {
+    p.terms().all(|(_, c)| (-MAX_COEFFICIENT..=MAX_COEFFICIENT).contains(&c))
+}
+
+fn is_short(p: &Poly<Reg>) -> bool {
+    p.terms().len() <= MAX_TERMS && is_small(p)
 }
 
 #[cfg(test)]
