@@ -27,6 +27,14 @@ impl Default for BatchOptions<'_> {
     }
 }
 
+/// So many threads; for 0 as many as the machine runs at once.
+pub(crate) fn n_threads(asked: usize) -> usize {
+    match asked {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        threads => threads,
+    }
+}
+
 impl fmt::Debug for BatchOptions<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("BatchOptions")
@@ -68,10 +76,7 @@ impl Compiled {
         workspace: &mut Workspace,
         options: &BatchOptions<'_>,
     ) -> Result<()> {
-        let threads = match options.threads {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
-            threads => threads,
-        };
+        let threads = n_threads(options.threads);
         let Workspace { sizes, batch, .. } = workspace;
         if batch.as_ref().is_none_or(|memory| memory.threads() != threads) {
             *batch = Some(self.engine().batch_memory(sizes, threads));

@@ -8,7 +8,7 @@ use crate::{Backend, CompileOptions, Error, Function, Result, Rewrite};
 use chainrule_base::{Diagnostic, Name, Poly, count};
 use chainrule_graph::Semantics;
 use chainrule_ir::{Size, Type, Value};
-use chainrule_kernel::{GraphPort, Kernel, contract, lower_function, lower_graph, vectorise};
+use chainrule_kernel::{GraphPort, Kernel, contract, lower_function, lower_graph, parallelise, vectorise};
 use chainrule_runtime::{Slice, SliceMut, Strided, StridedMut};
 use std::sync::Arc;
 
@@ -39,6 +39,8 @@ pub struct Compiled {
     outputs: Vec<Shape>,
     /// What it was made of, when that keeps its loops.
     body: Option<Arc<ArrayBody>>,
+    /// On how many threads one evaluation runs.
+    threads: usize,
 }
 
 /// The arguments and the results as the program writes them.
@@ -84,6 +86,9 @@ impl Compiled {
     pub(crate) fn new(function: &Function, options: &CompileOptions) -> Result<Self> {
         let mut kernel = lower(function, options.rewrite)?;
         let is_strict = matches!(&function.body, Body::Scalar(body) if body.graph.semantics() == Semantics::Strict);
+        if options.threads.is_some() {
+            parallelise(&mut kernel, !is_strict && !options.sequential);
+        }
         if !options.sequential {
             vectorise(&mut kernel, !is_strict);
         }
@@ -97,7 +102,8 @@ impl Compiled {
             Body::Array(body) => Some(body.clone()),
         };
         let (inputs, outputs) = (function.inputs(), function.outputs());
-        Ok(Self { kernel, engine, refusal, signature: function.signature(), inputs, outputs, body })
+        let (signature, threads) = (function.signature(), options.n_threads());
+        Ok(Self { kernel, engine, refusal, signature, inputs, outputs, body, threads })
     }
 
     /// Names and types of arguments and results.
@@ -147,7 +153,7 @@ impl Compiled {
         let (engine, refusal) = Engine::new(&kernel, options)?;
         let shapes = |ports: &[(Name, Type)]| ports.iter().flat_map(|(name, ty)| shapes(ty, name)).collect();
         let (inputs, outputs) = (shapes(&signature.params), shapes(&signature.results));
-        Ok(Self { kernel, engine, refusal, signature, inputs, outputs, body })
+        Ok(Self { kernel, engine, refusal, signature, inputs, outputs, body, threads: options.n_threads() })
     }
 
     /// Memory for evaluations with arguments of these extents, one list an argument leaf.
@@ -158,7 +164,7 @@ impl Compiled {
     pub fn workspace(&self, extents: &[&[usize]]) -> Result<Workspace> {
         let sizes = self.engine.bind(extents, &[]).map_err(|e| self.failed(e))?;
         self.check_memory(&sizes)?;
-        let memory = self.engine.memory(&sizes);
+        let memory = self.memory(&sizes);
         Ok(Workspace { sizes, memory, batch: None })
     }
 
@@ -309,6 +315,11 @@ impl Compiled {
                 "make the arguments smaller, or run it in parts",
             )
         })
+    }
+
+    /// Memory for one evaluation at a time.
+    pub(crate) fn memory(&self, sizes: &chainrule_runtime::Sizes) -> Memory {
+        self.engine.memory(sizes, self.threads)
     }
 
     pub(crate) fn engine(&self) -> &Engine {

@@ -86,6 +86,14 @@ pub struct CompileOptions {
     /// look at each other run in the lanes of vectors, eight at a time, and sums are added in eight parts, in an order
     /// that no machine and no backend changes.
     pub sequential: bool,
+    /// On how many threads native code runs one evaluation; `Some(0)` for as many as the machine runs at once.
+    ///
+    /// Where nothing is said, on one. Otherwise outermost loops whose iterations do not look at each other, or only add,
+    /// are cut into 16 parts, which are shared out to threads where the loop takes long enough (some ten microseconds). Sums are
+    /// then added part by part: the order, and with it the last digits, may differ from those without this option, but
+    /// results are the same bit for bit for any number of threads, `Some(1)` among them, and on every backend. For
+    /// batches see [`crate::BatchOptions::threads`]; they share out points.
+    pub threads: Option<usize>,
     /// What the optimiser of array programs does, for functions that keep their loops.
     pub rewrite: Rewrite,
     /// Whether to write the names of native functions for the profiler `perf`, to `/tmp/perf-PID.map`.
@@ -93,6 +101,12 @@ pub struct CompileOptions {
     /// For tests: do as if the system had denied executable memory.
     #[doc(hidden)]
     pub deny_executable: bool,
+}
+
+impl CompileOptions {
+    pub(crate) fn n_threads(&self) -> usize {
+        self.threads.map_or(1, crate::batch::n_threads)
+    }
 }
 
 #[cfg(feature = "cranelift")]
@@ -226,10 +240,12 @@ impl Engine {
         }
     }
 
-    pub(crate) fn memory(&self, sizes: &Sizes) -> Memory {
+    /// Memory for one evaluation at a time, on so many threads. All but native code take one.
+    #[cfg_attr(not(all(target_arch = "x86_64", unix)), allow(unused_variables))]
+    pub(crate) fn memory(&self, sizes: &Sizes, threads: usize) -> Memory {
         match self {
             #[cfg(all(target_arch = "x86_64", unix))]
-            Self::Native(program) => Memory::Native(native::Workspace::new(program, sizes)),
+            Self::Native(program) => Memory::Native(native::Workspace::for_threads(program, sizes, threads)),
             #[cfg(feature = "cranelift")]
             Self::Cranelift(program) => Memory::Cranelift(cranelift::Workspace::new(program, sizes)),
             Self::Interpreter(program) => Memory::Interpreter(chainrule_interpret::Workspace::new(program, sizes)),
@@ -286,6 +302,11 @@ impl Engine {
     /// The engine with memory of its own for arguments and results.
     pub(crate) fn bound(&self, sizes: Sizes, memory: Memory) -> std::result::Result<BoundEngine<'_>, RunError> {
         match self {
+            // Memory of its own pays for small functions; on threads run large ones.
+            #[cfg(all(target_arch = "x86_64", unix))]
+            Self::Native(program) if matches!(&memory, Memory::Native(memory) if memory.threads() > 1) => {
+                Ok(self.bound_slices(program.n_ports(), sizes, memory))
+            }
             #[cfg(all(target_arch = "x86_64", unix))]
             Self::Native(program) => program.bound(&sizes).map(BoundEngine::Native),
             #[cfg(feature = "cranelift")]

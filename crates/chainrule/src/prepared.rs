@@ -28,7 +28,7 @@ impl<'f> Prepared<'f> {
         let scalars = compiled.signature().results.iter().flat_map(|(name, ty)| leaves(ty, name));
         let zeros = |(i, leaf): (usize, Leaf)| Column::zeros(&leaf.scalar, sizes.output_len(i));
         let outputs = scalars.enumerate().map(zeros).collect();
-        let memory = compiled.engine().memory(&sizes);
+        let memory = compiled.memory(&sizes);
         Self { compiled, inputs, outputs, sizes, memory }
     }
 

@@ -157,7 +157,7 @@ impl<'s> PreparedSparse<'s> {
             |at: &Option<(usize, usize)>| at.and_then(|(row, column)| pattern.place(row, column)).unwrap_or(NONE);
         let entry = if is_all { Vec::new() } else { places.at.iter().map(place).collect() };
         let entries = if is_all { Vec::new() } else { vec![0.0; pattern.n_entries()] };
-        let memory = sparse.values.engine().memory(&sizes);
+        let memory = sparse.values.memory(&sizes);
         let computed = vec![0.0; computed];
         Ok(Self { sparse, pattern, entry, inputs: flat.columns, sizes, memory, computed, entries, n_leaves, indices })
     }

@@ -75,6 +75,41 @@ pub enum Event<'k> {
     },
 }
 
+impl Event<'_> {
+    /// Calls `visit` for each register that it uses, those in its polynomials included.
+    pub fn for_each_use(&self, mut visit: impl FnMut(Reg)) {
+        let poly = |p: &Poly<Reg>, visit: &mut dyn FnMut(Reg)| p.terms().flat_map(|(m, _)| m).for_each(|r| visit(*r));
+        match self {
+            Self::Instr(instr) => instr.for_each_use(visit),
+            Self::Copy { to, from, len } => [&to.1, &from.1, *len].into_iter().for_each(|p| poly(p, &mut visit)),
+            Self::For { count: p, carried, .. } | Self::While { limit: p, carried } => {
+                poly(p, &mut visit);
+                carried.iter().for_each(|c| visit(c.init));
+            }
+            Self::EndFor { carried, .. } | Self::EndWhile { carried } => carried.iter().for_each(|c| visit(c.next)),
+            Self::Test { holds, .. } => visit(*holds),
+            Self::If { condition } => visit(*condition),
+            Self::Else { choices } => choices.iter().for_each(|c| visit(c.then)),
+            Self::EndIf { choices } => choices.iter().for_each(|c| visit(c.otherwise)),
+        }
+    }
+
+    /// Calls `visit` for each register that it defines.
+    pub fn for_each_def(&self, mut visit: impl FnMut(Reg)) {
+        match self {
+            Self::Instr(instr) => instr.dst().into_iter().for_each(visit),
+            Self::For { index, carried, .. } => {
+                visit(*index);
+                carried.iter().for_each(|c| visit(c.var));
+            }
+            Self::While { carried, .. } => carried.iter().for_each(|c| visit(c.var)),
+            Self::EndIf { choices } => choices.iter().for_each(|c| visit(c.var)),
+            Self::Copy { .. } | Self::EndFor { .. } | Self::EndWhile { .. } | Self::Test { .. } => {}
+            Self::If { .. } | Self::Else { .. } => {}
+        }
+    }
+}
+
 /// The events of `body`. Linear in its size; the stack does not grow with its depth.
 #[must_use]
 pub fn events(body: &[Stmt]) -> Vec<Event<'_>> {

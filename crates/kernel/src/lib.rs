@@ -16,6 +16,7 @@
 //! | [`mod@check_layout`] | its memory plan, checked for given sizes |
 //! | [`ranges`] | what is known of integers: whether addresses are inside |
 //! | [`lanes`] | loops whose iterations run at once |
+//! | [`parts`] | loops that run in parts, on threads |
 //! | [`mod@print`] | its listing |
 //! | [`mod@counts`] | how many operations it does |
 //! | [`from_graph`] | lowering a scalar graph: scheduling |
@@ -35,6 +36,7 @@ pub mod lanes;
 pub mod liveness;
 mod memory;
 pub mod moves;
+pub mod parts;
 pub mod print;
 pub mod ranges;
 pub mod verify;
@@ -52,5 +54,6 @@ pub use kernel::{
 pub use lanes::vectorise;
 pub use liveness::Liveness;
 pub use moves::{Move, moves};
+pub use parts::parallelise;
 pub use ranges::Ranges;
 pub use verify::verify;

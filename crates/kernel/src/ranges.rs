@@ -424,6 +424,28 @@ mod tests {
     }
 
     #[test]
+    fn a_part_of_a_loop_is_inside() {
+        let (kernel, r) = kernel();
+        let var = |i: usize| Poly::var(r[i]);
+        let mut ranges = Ranges::new(&kernel);
+        let n = var(1);
+        // r2 is 0; r3 and r4 are the iterations before the part and after it.
+        ranges.event(&Event::Instr(&Instr::Int { dst: r[2], value: Poly::zero() }));
+        let max = |dst: usize| Instr::IntOp { dst: r[dst], op: Op::Max, args: [r[0], r[2], r[0]], failure: 0 };
+        ranges.event(&Event::Instr(&max(3)));
+        ranges.event(&Event::Instr(&max(4)));
+        let count = n.sub(&var(3)).sub(&var(4));
+        ranges.event(&Event::For { index: r[5], count: &count, carried: &[], order: Order::InOrder });
+        let at = var(3).add(&var(5));
+        assert!(ranges.is_inside(&at, &n));
+        assert!(!ranges.is_inside(&at.add(&Poly::constant(1)), &n));
+        assert!(!ranges.is_inside(&at.sub(&Poly::constant(1)), &n));
+        assert!(!ranges.is_inside(&at.add(&var(3)), &n));
+        let backwards = var(3).add(&count).sub(&Poly::constant(1)).sub(&var(5));
+        assert!(ranges.is_inside(&backwards, &n));
+    }
+
+    #[test]
     fn eight_times_a_quotient_and_less_than_eight_is_inside() {
         let (kernel, r) = kernel();
         let var = |i: usize| Poly::var(r[i]);

@@ -6,6 +6,7 @@
 //! | [`workspace`] | the memory of running code |
 //! | [`bound`] | a program with memory of its own for arguments and results |
 //! | `batch` | points between the caller's strides and lanes |
+//! | `parallel` | one point on several threads |
 //! | `lower` | from a kernel to instructions |
 //! | `support` | what machine code calls back |
 //! | [`level`] | what the processor has: AVX2 with FMA, or AVX-512 |
@@ -25,6 +26,7 @@ pub mod bound;
 pub(crate) mod executable;
 pub mod level;
 mod lower;
+mod parallel;
 pub(crate) mod perf_map;
 pub mod program;
 mod support;

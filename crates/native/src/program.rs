@@ -5,11 +5,12 @@ use crate::asm::Shape;
 use crate::batch::{OnePoint, Shared, pack};
 use crate::executable::{Executable, Policy};
 use crate::lower::{self, Header, Site, Words};
+use crate::parallel::Team;
 use crate::perf_map;
 use crate::support::Calls;
 use crate::workspace::{LaneSpace, Lines, Workspace};
 use chainrule_base::{Diagnostic, Id};
-use chainrule_kernel::{Buffer, Class, Kernel, Place, Port, verify};
+use chainrule_kernel::{Buffer, BufferId, Class, Kernel, Order, Place, Port, Stmt, verify};
 use chainrule_runtime::{Layout, Reason, RunError, Sizes, Slice, SliceMut, Strided, StridedMut, scalar};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -72,6 +73,8 @@ pub struct Program {
     plain: Option<Ports>,
     /// Code for several points at once, when it is first asked for.
     many: OnceLock<Option<Result<Machine, Diagnostic>>>,
+    /// Code for several threads, when it is first asked for.
+    team: OnceLock<Option<Result<Team, Diagnostic>>>,
 }
 
 /// The ports of a kernel whose buffers are all of doubles and not in the workspace, for code that looks at no lengths.
@@ -96,7 +99,11 @@ struct PortPlace {
 impl Ports {
     fn new(kernel: &Kernel, machine: &Machine) -> Option<Self> {
         let plain = |b: &Buffer| b.class == Class::Real && !matches!(b.place, Place::Workspace(_));
-        let is_plain = kernel.buffers.as_slice().iter().all(plain) && !machine.sites.contains(&Site::Outside);
+        // What runs in parts may run on threads, which takes a look at the workspace.
+        let in_parts = |stmt: &Stmt| matches!(stmt, Stmt::For { order: Order::Parts, .. });
+        let is_plain = kernel.buffers.as_slice().iter().all(plain)
+            && !machine.sites.contains(&Site::Outside)
+            && !kernel.body.iter().any(in_parts);
         let len = |p: &Port| kernel.buffers[p.buffer].len.as_constant().and_then(|len| usize::try_from(len).ok());
         let place = |p: &Port| PortPlace {
             buffer: p.buffer.index() as u32,
@@ -154,6 +161,17 @@ impl Machine {
         Ok(Self { executable, run, shape, base, frame_bytes, words, sites, code_bytes })
     }
 
+    /// The word of the frame for a size, by its index.
+    pub(crate) fn size_word(&self, index: usize) -> usize {
+        self.words.size(index) as usize
+    }
+
+    /// Tells the frame where a buffer is, and how long.
+    pub(crate) fn tell_buffer(&self, frame: &mut Lines, buffer: BufferId, pointer: u64, len: usize) {
+        frame.set_word(self.words.pointer(buffer) as usize, pointer);
+        frame.set_word(self.words.length(buffer) as usize, len as u64);
+    }
+
     /// How many points run at once.
     pub(crate) fn lanes(&self) -> usize {
         lower::n_lanes(self.shape)
@@ -169,6 +187,15 @@ impl Machine {
     pub(crate) unsafe fn enter(&self, frame: &mut Lines) -> u64 {
         // SAFETY: the code is there as long as `self`; the rest is the caller's promise.
         unsafe { (self.run)(frame.pointer().wrapping_add(self.base)) }
+    }
+}
+
+/// Where a buffer of the workspace is, by its offset and length, which `check_made_here` and the layout's plan have seen inside.
+fn in_workspace(buffer: &Buffer, (offset, len): (usize, usize), reals: &mut [f64], ints: &mut [i64]) -> u64 {
+    match buffer.class {
+        _ if len == 0 => std::ptr::NonNull::<u64>::dangling().as_ptr() as u64,
+        Class::Real => reals[offset..].as_mut_ptr() as u64,
+        Class::Int => ints[offset..].as_mut_ptr() as u64,
     }
 }
 
@@ -197,13 +224,19 @@ impl Program {
         let level = options.level.map_or_else(Level::best, Level::require)?;
         let one = Machine::new(&kernel, level, Shape::One, options)?;
         let plain = Ports::new(&kernel, &one);
-        Ok(Self { kernel, layout, level, options: *options, one, plain, many: OnceLock::new() })
+        Ok(Self { kernel, layout, level, options: *options, one, plain, many: OnceLock::new(), team: OnceLock::new() })
     }
 
     /// The kernel's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.kernel.name
+    }
+
+    /// How many inputs and outputs it has.
+    #[must_use]
+    pub fn n_ports(&self) -> (usize, usize) {
+        (self.kernel.inputs.len(), self.kernel.outputs.len())
     }
 
     /// The instructions that it uses.
@@ -259,6 +292,24 @@ impl Program {
         self.many.get_or_init(make).as_ref().and_then(|made| made.as_ref().ok())
     }
 
+    /// The code for several threads. Compiles it, if that has not been done yet.
+    pub(crate) fn team(&self) -> Option<&Team> {
+        let make = || {
+            Team::new(&self.kernel, |piece| {
+                verify(piece).map_err(|_| Diagnostic::bug(format!("a piece of `{}` breaks its rules", piece.name)))?;
+                Machine::new(piece, self.level, Shape::One, &self.options)
+            })
+        };
+        self.team.get_or_init(make).as_ref().and_then(|made| made.as_ref().ok())
+    }
+
+    /// Why nothing runs on threads although there are loops that may; nothing before a workspace for threads is first
+    /// asked for.
+    #[must_use]
+    pub fn threads_refused(&self) -> Option<&Diagnostic> {
+        self.team.get().and_then(Option::as_ref).and_then(|made| made.as_ref().err())
+    }
+
     /// Why a batch runs point by point although its control would let it run in lanes; nothing before the
     /// code for lanes is first asked for.
     #[must_use]
@@ -284,7 +335,7 @@ impl Program {
         self.check_made_here(sizes, workspace)?;
         self.layout.check_point(sizes, inputs, outputs)?;
         let buffers = self.layout.kernel().buffers.as_slice();
-        self.point_at(sizes, workspace, |b| match &buffers[b].place {
+        let mut pointer = |b: usize| match &buffers[b].place {
             Place::Input(i) => Some(match inputs[*i] {
                 Slice::Real(data) => data.as_ptr() as u64,
                 Slice::Int(data) => data.as_ptr() as u64,
@@ -294,7 +345,16 @@ impl Program {
                 SliceMut::Int(data) => data.as_mut_ptr() as u64,
             }),
             Place::Workspace(_) => None,
-        });
+        };
+        if let Workspace { team: Some(space), reals, ints, .. } = workspace
+            && let Some(team) = self.team().filter(|team| space.fits(team, &self.layout, sizes))
+        {
+            let pointer = |b| pointer(b).unwrap_or_else(|| in_workspace(&buffers[b], sizes.buffers()[b], reals, ints));
+            // SAFETY: all buffers lie where `pointer` says, as long as the borrows of the arguments and the workspace last;
+            // sizes and space fit, as was checked.
+            return unsafe { self.run_team(team, space, sizes, pointer) };
+        }
+        self.point_at(sizes, workspace, pointer);
         // SAFETY: the frame is as large as the code asks for, and all buffers lie where it says, as long as the
         // borrows of the arguments and the workspace last; `calls` is of this layout.
         let failed = unsafe { self.one.enter(&mut workspace.frame) };
@@ -312,16 +372,8 @@ impl Program {
         let Workspace { frame, reals, ints, calls, .. } = workspace;
         let buffers = self.layout.kernel().buffers.as_slice();
         for (i, (buffer, (offset, len))) in buffers.iter().zip(sizes.buffers()).enumerate() {
-            let pointer = match (pointer(i), buffer.class) {
-                (Some(pointer), _) => pointer,
-                (None, _) if *len == 0 => std::ptr::NonNull::<u64>::dangling().as_ptr() as u64,
-                // In the workspace, as `check_made_here` and the layout's plan have seen.
-                (None, Class::Real) => reals[*offset..].as_mut_ptr() as u64,
-                (None, Class::Int) => ints[*offset..].as_mut_ptr() as u64,
-            };
-            let b = Id::new(i);
-            frame.set_word(self.one.words.pointer(b) as usize, pointer);
-            frame.set_word(self.one.words.length(b) as usize, *len as u64);
+            let pointer = pointer(i).unwrap_or_else(|| in_workspace(buffer, (*offset, *len), reals, ints));
+            self.one.tell_buffer(frame, Id::new(i), pointer, *len);
         }
         let calls = std::ptr::from_mut(&mut **calls);
         self.prepare(&self.one, sizes, frame, calls);
@@ -616,7 +668,7 @@ impl Program {
 
     /// Tells the code the sizes and what calls need.
     #[inline]
-    fn prepare(&self, machine: &Machine, sizes: &Sizes, frame: &mut Lines, calls: *mut Calls) {
+    pub(crate) fn prepare(&self, machine: &Machine, sizes: &Sizes, frame: &mut Lines, calls: *mut Calls) {
         for (i, value) in sizes.values().iter().enumerate() {
             frame.set_word(machine.words.size(i) as usize, *value as u64);
         }

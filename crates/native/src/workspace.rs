@@ -1,5 +1,6 @@
 //! The memory of running code: frames, temporary buffers, the points of a block in lanes.
 
+use crate::parallel::{LEAST_WORK, TeamSpace};
 use crate::program::{Machine, Program};
 use crate::support::Calls;
 use chainrule_kernel::{Class, Place};
@@ -56,6 +57,7 @@ pub struct Workspace {
     pub(crate) ints: Vec<i64>,
     pub(crate) calls: Box<Calls>,
     pub(crate) lanes: Option<LaneSpace>,
+    pub(crate) team: Option<TeamSpace>,
 }
 
 impl std::fmt::Debug for Workspace {
@@ -85,7 +87,35 @@ impl Workspace {
             ints: vec![0; ints],
             calls: Box::new(Calls::new(&program.layout)),
             lanes: None,
+            team: None,
         }
+    }
+
+    /// A workspace for single points on so many threads, where the kernel has loops that run in parts (see
+    /// [`chainrule_kernel::parts`]) and that take long enough; results are the same bit for bit for any number. Compiles the
+    /// code for threads, if that has not been done yet. It holds once a thread what each part has for itself. Starting
+    /// threads takes a little memory.
+    #[must_use]
+    pub fn for_threads(program: &Program, sizes: &Sizes, threads: usize) -> Self {
+        Self::for_threads_from(program, sizes, threads, LEAST_WORK)
+    }
+
+    /// For tests: the same where a loop takes so many instructions at least.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn for_threads_from(program: &Program, sizes: &Sizes, threads: usize, least: f64) -> Self {
+        let mut workspace = Self::new(program, sizes);
+        if threads > 1 {
+            let space = |team| TeamSpace::new(team, &program.layout, sizes, threads, least);
+            workspace.team = program.team().and_then(space);
+        }
+        workspace
+    }
+
+    /// How many threads it is for.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        self.team.as_ref().map_or(1, TeamSpace::threads)
     }
 
     /// A workspace for batches as well, in lanes where the program allows it. Compiles the code for lanes, if

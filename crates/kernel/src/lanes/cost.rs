@@ -12,7 +12,7 @@ use chainrule_ops::Op;
 use std::collections::BTreeMap;
 
 /// Of a loop whose count is not known.
-const TRIPS: f64 = 16.0;
+pub(crate) const TRIPS: f64 = 16.0;
 
 /// What cutting a loop costs at each execution.
 const BEGIN: f64 = 6.0;
@@ -84,19 +84,29 @@ pub(super) fn choose(events: &[Event<'_>], spans: &Spans, mut legal: BTreeMap<us
     chosen.filter_map(|begin| Some((index(begin)?, legal.remove(&begin)?))).collect()
 }
 
+/// The time of one iteration without lanes.
+pub(crate) fn plain_time(body: &[Event<'_>]) -> f64 {
+    time_of(body, None)
+}
+
 /// The time of one block of iterations in lanes.
 fn body_time(body: &[Event<'_>], index: Reg) -> f64 {
+    time_of(body, Some(index))
+}
+
+fn time_of(body: &[Event<'_>], index: Option<Reg>) -> f64 {
     let mut sums = vec![(1.0, 0.0)];
     for event in body {
         match event {
             Event::Instr(instr) => {
                 if let Some((_, sum)) = sums.last_mut() {
-                    *sum += instr_time(instr, Some(index));
+                    *sum += instr_time(instr, index);
                 }
             }
             Event::For { count, .. } => sums.push((count.as_constant().map_or(TRIPS, |n| n.max(0) as f64), 0.0)),
+            Event::While { .. } => sums.push((TRIPS, 0.0)),
             Event::If { .. } => sums.push((1.0, 0.0)),
-            Event::EndFor { .. } | Event::EndIf { .. } => {
+            Event::EndFor { .. } | Event::EndWhile { .. } | Event::EndIf { .. } => {
                 if let (Some((trips, inside)), Some((_, around))) = (sums.pop(), sums.last_mut()) {
                     *around += trips * inside;
                 }
@@ -108,7 +118,7 @@ fn body_time(body: &[Event<'_>], index: Reg) -> f64 {
 }
 
 /// The time of one instruction; in the lanes of a loop over `index`, of all of them.
-fn instr_time(instr: &Instr, index: Option<Reg>) -> f64 {
+pub(crate) fn instr_time(instr: &Instr, index: Option<Reg>) -> f64 {
     let lanes = LANES as f64;
     let access = |at: &Poly<Reg>| {
         let Some(index) = index else { return 1.0 };

@@ -3,9 +3,9 @@
 //! A register that is carried has to be a sum, a product, a least or a greatest: it goes through operators of one kind only,
 //! with something else each time, and nothing else reads it. Of a buffer that the loop writes
 //!
-//! - either all accesses in the kernel are in the loop, the first is a write, and none goes by the loop's index: each
-//!   iteration has it for itself. (Lowering makes no buffer that carries a value from one iteration to the next without
-//!   having been written before the loop.)
+//! - either all accesses in the kernel are in the loop, the first is a write, and, for lanes, none goes by the loop's index:
+//!   each iteration has it for itself. (Lowering makes no buffer that carries a value from one iteration to the next
+//!   without having been written before the loop.)
 //! - or all accesses of the loop to it read an element, add to it, and write it back, none by the loop's index, and the loop is
 //!   in no other: the iterations add to it;
 //! - or all go by the loop's index with one slope, and what is left of each address is shown to be between 0 and the slope.
@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// How values are put together in any order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Group {
+pub(crate) enum Group {
     Sum,
     Product,
     Least,
@@ -42,7 +42,7 @@ impl Group {
         })
     }
 
-    pub(super) fn op(self) -> Op {
+    pub(crate) fn op(self) -> Op {
         match self {
             Self::Sum => Op::Add,
             Self::Product => Op::Mul,
@@ -52,7 +52,7 @@ impl Group {
     }
 
     /// What changes nothing; of sums the zero that leaves even a negative zero as it is.
-    pub(super) fn neutral(self) -> f64 {
+    pub(crate) fn neutral(self) -> f64 {
         match self {
             Self::Sum => -0.0,
             Self::Product => 1.0,
@@ -91,8 +91,14 @@ fn are_apart(views: &[&View]) -> bool {
         && (views.iter().all(|v| v.is_inside) || (one_element && views.iter().all(|v| v.constant == first.constant)))
 }
 
-/// The loops that can run in lanes, by their opening events.
-pub(super) fn legal(kernel: &Kernel, events: &[Event<'_>], spans: &Spans, reorder: bool) -> BTreeMap<usize, Plan> {
+/// The loops that can run in lanes, or in parts (`order`), by their opening events.
+pub(crate) fn legal(
+    kernel: &Kernel,
+    events: &[Event<'_>],
+    spans: &Spans,
+    reorder: bool,
+    order: Order,
+) -> BTreeMap<usize, Plan> {
     let lives = Liveness::new(kernel.regs.len(), events);
     let written: BTreeSet<BufferId> = events
         .iter()
@@ -112,7 +118,12 @@ pub(super) fn legal(kernel: &Kernel, events: &[Event<'_>], spans: &Spans, reorde
     for (begin, end) in spans.loops() {
         let Event::For { index, count, carried, order: Order::InOrder } = &events[begin] else { continue };
         let body = &events[begin + 1..end];
-        if count.as_constant().is_some_and(|n| n < LANES) || body.is_empty() || !lanes.fits(kernel, *index, body) {
+        // A part has whole blocks of lanes, and one part alone is none.
+        let (least, may_run) = match order {
+            Order::Parts => (LANES + 1, spans.top.contains(&begin)),
+            _ => (LANES, lanes.fits(kernel, *index, body)),
+        };
+        if count.as_constant().is_some_and(|n| n < least) || body.is_empty() || !may_run {
             continue;
         }
         let sums: Option<Vec<Group>> = carried.iter().map(|c| sum(kernel, c, body)).collect();
@@ -134,7 +145,7 @@ pub(super) fn legal(kernel: &Kernel, events: &[Event<'_>], spans: &Spans, reorde
                 plan.private.push(*buffer);
                 // Eight times as much memory, as far as that is little.
                 let is_small = kernel.buffers[*buffer].len.terms().all(|(monomial, _)| monomial.len() <= 1);
-                return mine[0].writes && is_small && !mine.iter().any(by_index);
+                return mine[0].writes && (order == Order::Parts || (is_small && !mine.iter().any(by_index)));
             }
             if !mine.iter().any(by_index) {
                 plan.accumulators.push(*buffer);

@@ -26,12 +26,12 @@
 //! fixed, whatever the machine. The last iterations run backwards, such that their addresses are seen to be inside.
 
 pub mod body;
-mod cost;
-mod independence;
-mod rewrite;
+pub(crate) mod cost;
+pub(crate) mod independence;
+pub(crate) mod rewrite;
 
 use crate::events::{Event, events};
-use crate::kernel::{Instr, Kernel};
+use crate::kernel::{Instr, Kernel, Order};
 use chainrule_base::Id;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,7 +48,7 @@ pub fn vectorise(kernel: &mut Kernel, reorder: bool) -> usize {
     let plans = {
         let events = events(&kernel.body);
         let spans = Spans::of(&events);
-        let legal = independence::legal(kernel, &events, &spans, reorder);
+        let legal = independence::legal(kernel, &events, &spans, reorder, Order::Lanes);
         cost::choose(&events, &spans, legal)
     };
     rewrite::rewrite(kernel, plans)
@@ -56,25 +56,34 @@ pub fn vectorise(kernel: &mut Kernel, reorder: bool) -> usize {
 
 /// Where loops begin and end.
 #[derive(Default)]
-struct Spans {
+pub(crate) struct Spans {
     /// The closing event of each opening one of a counted loop, by number from 0.
     end: BTreeMap<usize, usize>,
     /// How many loops nest in a loop, itself included.
     height: BTreeMap<usize, usize>,
-    /// The loops that are in no other.
+    /// The loops that are in no other but one that runs in parts.
     outermost: BTreeSet<usize>,
+    /// The loops that are in nothing.
+    top: BTreeSet<usize>,
 }
 
 impl Spans {
-    fn of(events: &[Event<'_>]) -> Self {
+    pub(crate) fn of(events: &[Event<'_>]) -> Self {
         let mut this = Self::default();
         let mut open: Vec<(usize, usize)> = Vec::new();
         let mut loops = 0;
+        // The depth of the one that runs in parts.
+        let mut parts = None;
         for (at, event) in events.iter().enumerate() {
             if matches!(event, Event::For { .. }) && loops == 0 {
                 this.outermost.insert(at);
+                if open.is_empty() {
+                    this.top.insert(at);
+                }
             }
             match event {
+                Event::For { order: Order::Parts, .. } => parts = Some(open.len()),
+                Event::EndFor { .. } if parts == Some(open.len() - 1) => parts = None,
                 Event::For { .. } | Event::While { .. } => loops += 1,
                 Event::EndFor { .. } | Event::EndWhile { .. } => loops -= 1,
                 _ => {}
@@ -97,6 +106,11 @@ impl Spans {
         this
     }
 
+    /// The closing event of the loop that opens at `begin`.
+    pub(crate) fn end(&self, begin: usize) -> Option<usize> {
+        self.end.get(&begin).copied()
+    }
+
     /// The loops that are looked at, outer ones first.
     fn loops(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         self.end.iter().filter(|(begin, _)| self.height[begin] <= MAX_HEIGHT).map(|(begin, end)| (*begin, *end))
@@ -105,13 +119,13 @@ impl Spans {
 
 /// What is to be done with a loop.
 #[derive(Clone, Debug, Default)]
-struct Plan {
+pub(crate) struct Plan {
     /// How its carried registers are put together, in their order.
-    sums: Vec<independence::Group>,
+    pub sums: Vec<independence::Group>,
     /// Buffers that each iteration has for itself.
-    private: Vec<crate::BufferId>,
+    pub private: Vec<crate::BufferId>,
     /// Buffers to which the iterations add.
-    accumulators: Vec<crate::BufferId>,
+    pub accumulators: Vec<crate::BufferId>,
 }
 
 /// Whether `instr` reads `r` as a register, not in a polynomial.

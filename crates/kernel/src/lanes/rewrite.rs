@@ -13,10 +13,8 @@ pub(super) fn rewrite(kernel: &mut Kernel, mut plans: BTreeMap<Reg, Plan>) -> us
     if n == 0 {
         return 0;
     }
-    let failure = kernel.failures.len();
-    kernel.failures.push(("the number of iterations is none".to_owned(), None));
     let mut body = std::mem::take(&mut kernel.body);
-    let mut cutter = Cutter { kernel, failure, places: Vec::new() };
+    let mut cutter = Cutter::new(kernel);
     let mut open: Vec<&mut Vec<Stmt>> = vec![&mut body];
     while let Some(block) = open.pop() {
         let mut done = Vec::with_capacity(block.len());
@@ -44,44 +42,51 @@ pub(super) fn rewrite(kernel: &mut Kernel, mut plans: BTreeMap<Reg, Plan>) -> us
     n
 }
 
-struct Loop {
-    index: Reg,
-    count: Poly<Reg>,
-    carried: Vec<Carried>,
-    body: Vec<Stmt>,
+pub(crate) struct Loop {
+    pub index: Reg,
+    pub count: Poly<Reg>,
+    pub carried: Vec<Carried>,
+    pub body: Vec<Stmt>,
 }
 
-struct Cutter<'k> {
-    kernel: &'k mut Kernel,
+/// What new statements are made with.
+pub(crate) struct Cutter<'k> {
+    pub kernel: &'k mut Kernel,
     /// For operators that cannot fail.
     failure: usize,
     /// New places in the workspace: how long, where. Only one loop that is cut runs at a time, so all use them.
     places: Vec<(Poly<Reg>, Poly<Reg>)>,
 }
 
-impl Cutter<'_> {
-    fn real(&mut self) -> Reg {
+impl<'k> Cutter<'k> {
+    pub fn new(kernel: &'k mut Kernel) -> Self {
+        let failure = kernel.failures.len();
+        kernel.failures.push(("the number of iterations is none".to_owned(), None));
+        Self { kernel, failure, places: Vec::new() }
+    }
+
+    pub fn real(&mut self) -> Reg {
         self.kernel.regs.push(Class::Real)
     }
 
-    fn int(&mut self) -> Reg {
+    pub fn int(&mut self) -> Reg {
         self.kernel.regs.push(Class::Int)
     }
 
-    fn int_op(&mut self, out: &mut Vec<Instr>, op: Op, a: Reg, b: Reg) -> Reg {
+    pub fn int_op(&mut self, out: &mut Vec<Instr>, op: Op, a: Reg, b: Reg) -> Reg {
         let dst = self.int();
         out.push(Instr::IntOp { dst, op, args: [a, b, a], failure: self.failure });
         dst
     }
 
-    fn int_of(&mut self, out: &mut Vec<Instr>, value: Poly<Reg>) -> Reg {
+    pub fn int_of(&mut self, out: &mut Vec<Instr>, value: Poly<Reg>) -> Reg {
         let dst = self.int();
         out.push(Instr::Int { dst, value });
         dst
     }
 
     /// A new buffer of the workspace; `taken` are the places that the loop has already.
-    fn buffer(&mut self, len: Poly<Reg>, taken: &mut Vec<Poly<Reg>>) -> BufferId {
+    pub fn buffer(&mut self, len: Poly<Reg>, taken: &mut Vec<Poly<Reg>>) -> BufferId {
         let free = self.places.iter().find(|(l, at)| *l == len && !taken.contains(at)).map(|(_, at)| at.clone());
         let at = free.unwrap_or_else(|| {
             let at = self.kernel.workspace_reals.clone();
@@ -191,8 +196,8 @@ impl Cutter<'_> {
             let index = self.int_of(&mut first, at.clone());
             map.insert(the.index, index);
         }
-        let mut copier =
-            Copier { regs: &mut self.kernel.regs, map, index: the.index, by: at, lane: Some((lane, spread)) };
+        let regs = &mut self.kernel.regs;
+        let mut copier = Copier { regs, map, index: the.index, by: at, lane: Some(lane), buffers: spread };
         let mut body = vec![Stmt::Straight(first)];
         body.extend(copier.block(&the.body));
         let store = |(k, buffer, next)| Instr::Store { buffer, at: partial_at(k, lane), value: copier.of(next) };
@@ -243,7 +248,8 @@ impl Cutter<'_> {
         let mut sums = Vec::new();
         for ((k, group), c) in (0..).zip(&plan.sums).zip(&the.carried) {
             let Some(buffer) = partial else { break };
-            let all = self.tree(*group, buffer, &Poly::constant(k * LANES), &mut code);
+            let places = (0..LANES).map(|l| Poly::constant(k * LANES + l));
+            let all = self.tree(*group, buffer, places, &mut code);
             sums.push(self.op(group.op(), c.init, all, &mut code));
         }
         out.push(Stmt::Straight(code));
@@ -251,7 +257,8 @@ impl Cutter<'_> {
             let j = self.int();
             let at = Poly::var(j);
             let mut code = Vec::new();
-            let all = self.tree(Group::Sum, spread[buffer], &at.scale(LANES), &mut code);
+            let places = (0..LANES).map(|l| at.scale(LANES).add(&Poly::constant(l)));
+            let all = self.tree(Group::Sum, spread[buffer], places, &mut code);
             let so_far = self.real();
             code.push(Instr::Load { dst: so_far, buffer: *buffer, at: at.clone() });
             let value = self.op(Op::Add, so_far, all, &mut code);
@@ -263,18 +270,25 @@ impl Cutter<'_> {
         sums
     }
 
-    fn op(&mut self, op: Op, a: Reg, b: Reg, code: &mut Vec<Instr>) -> Reg {
+    pub fn op(&mut self, op: Op, a: Reg, b: Reg, code: &mut Vec<Instr>) -> Reg {
         let dst = self.real();
         code.push(Instr::Op { dst, op, args: [a, b, a] });
         dst
     }
 
-    /// `((p0 + p4) + (p2 + p6)) + ((p1 + p5) + (p3 + p7))`: halves of a vector, then of what is left.
-    fn tree(&mut self, group: Group, buffer: BufferId, from: &Poly<Reg>, code: &mut Vec<Instr>) -> Reg {
+    /// `((p0 + p4) + (p2 + p6)) + ((p1 + p5) + (p3 + p7))`: halves of a vector, then of what is left. There are a power of
+    /// two of them.
+    pub fn tree(
+        &mut self,
+        group: Group,
+        buffer: BufferId,
+        places: impl Iterator<Item = Poly<Reg>>,
+        code: &mut Vec<Instr>,
+    ) -> Reg {
         let mut parts = Vec::new();
-        for l in 0..LANES {
+        for at in places {
             let dst = self.real();
-            code.push(Instr::Load { dst, buffer, at: from.add(&Poly::constant(l)) });
+            code.push(Instr::Load { dst, buffer, at });
             parts.push(dst);
         }
         while parts.len() > 1 {
@@ -290,8 +304,8 @@ impl Cutter<'_> {
         let back = self.int();
         let at = count.sub(&Poly::var(back)).sub(&Poly::constant(1));
         let reads_index = reads(&body, index);
-        let mut copier =
-            Copier { regs: &mut self.kernel.regs, map: BTreeMap::new(), index, by: at.clone(), lane: None };
+        let (map, buffers, by) = (BTreeMap::new(), BTreeMap::new(), at.clone());
+        let mut copier = Copier { regs: &mut self.kernel.regs, map, index, by, lane: None, buffers: &buffers };
         let mut rest = copier.block(&body);
         if reads_index {
             rest.insert(0, Stmt::Straight(vec![Instr::Int { dst: index, value: at }]));
@@ -321,14 +335,16 @@ fn reads(body: &[Stmt], r: Reg) -> bool {
 }
 
 /// Copies statements with another index. As deep as loops may nest that are cut.
-struct Copier<'a> {
-    regs: &'a mut Arena<Reg, Class>,
+pub(crate) struct Copier<'a> {
+    pub regs: &'a mut Arena<Reg, Class>,
     /// New registers for old ones.
-    map: BTreeMap<Reg, Reg>,
-    index: Reg,
-    by: Poly<Reg>,
-    /// In lanes: the lane, and buffers with eight places for one. Then all registers are new.
-    lane: Option<(Reg, &'a BTreeMap<BufferId, BufferId>)>,
+    pub map: BTreeMap<Reg, Reg>,
+    pub index: Reg,
+    pub by: Poly<Reg>,
+    /// In lanes: the lane. Then all registers are new.
+    pub lane: Option<Reg>,
+    /// New buffers for old ones; in lanes with eight places for one.
+    pub buffers: &'a BTreeMap<BufferId, BufferId>,
 }
 
 impl Copier<'_> {
@@ -354,13 +370,14 @@ impl Copier<'_> {
 
     fn element(&self, buffer: BufferId, at: &Poly<Reg>) -> (BufferId, Poly<Reg>) {
         let at = self.poly(at);
-        match self.lane.and_then(|(lane, spread)| Some((lane, *spread.get(&buffer)?))) {
-            Some((lane, wide)) => (wide, at.scale(LANES).add(&Poly::var(lane))),
-            None => (buffer, at),
+        match (self.buffers.get(&buffer), self.lane) {
+            (Some(wide), Some(lane)) => (*wide, at.scale(LANES).add(&Poly::var(lane))),
+            (Some(other), None) => (*other, at),
+            (None, _) => (buffer, at),
         }
     }
 
-    fn block(&mut self, body: &[Stmt]) -> Vec<Stmt> {
+    pub fn block(&mut self, body: &[Stmt]) -> Vec<Stmt> {
         body.iter().map(|stmt| self.stmt(stmt)).collect()
     }
 
@@ -377,8 +394,17 @@ impl Copier<'_> {
                 let carried = carried.map(|((c, init), var)| Carried { var, init, next: self.of(c.next) }).collect();
                 Stmt::For { index, count, carried, order: *order, body }
             }
-            // No loop that is cut holds one.
-            Stmt::While { .. } => stmt.clone(),
+            Stmt::While { limit, carried, condition, holds, body, failure } => {
+                let limit = self.poly(limit);
+                let inits: Vec<Reg> = carried.iter().map(|c| self.of(c.init)).collect();
+                let vars: Vec<Reg> = carried.iter().map(|c| self.define(c.var)).collect();
+                let condition = self.block(condition);
+                let holds = self.of(*holds);
+                let body = self.block(body);
+                let carried = carried.iter().zip(inits).zip(vars);
+                let carried = carried.map(|((c, init), var)| Carried { var, init, next: self.of(c.next) }).collect();
+                Stmt::While { limit, carried, condition, holds, body, failure: *failure }
+            }
             Stmt::If { condition, then, otherwise, choices } => {
                 let (then, otherwise) = (self.block(then), self.block(otherwise));
                 let choice = |c: &Choice| {

@@ -1,0 +1,78 @@
+//! Loops cut into parts: the same values, bit for bit where no sum is reordered, with the parts run backwards; and the pieces
+//! of such kernels keep the rules.
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+mod support;
+
+use arbitrary::Unstructured;
+use chainrule_ir::generate::{Options, arguments_up_to, function};
+use chainrule_kernel::parts::split;
+use chainrule_kernel::{check_layout, contract, parallelise, vectorise, verify};
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use std::cell::Cell;
+
+use support::reference::{compare_within, lower};
+
+/// How many functions were compared, and how many loops were cut in them.
+fn many(cases: u32, seed: u64, options: Options, reorder: bool) -> (usize, usize) {
+    let (compared, cut) = (Cell::new(0), Cell::new(0));
+    let config = ProptestConfig {
+        cases,
+        rng_seed: RngSeed::Fixed(seed),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
+    // What is added in place is added in another order already.
+    let close = if reorder || options.linear { 1e-9 } else { 0.0 };
+    proptest::test_runner::TestRunner::new(config)
+        .run(&prop::collection::vec(any::<u8>(), 0..3000), |bytes| {
+            let mut u = Unstructured::new(&bytes);
+            let function = function(&mut u, options).unwrap();
+            let Ok(mut kernel) = lower(&function) else { return Ok(()) };
+            let loops = parallelise(&mut kernel, reorder);
+            if loops == 0 {
+                return Ok(());
+            }
+            assert_eq!(verify(&kernel), Ok(()), "{kernel}");
+            if u.arbitrary().unwrap_or(true) {
+                vectorise(&mut kernel, reorder);
+                assert_eq!(verify(&kernel), Ok(()), "{kernel}");
+                if reorder {
+                    contract(&mut kernel);
+                }
+            }
+            let pieces = split(&kernel).unwrap();
+            for piece in &pieces.pieces {
+                assert_eq!(verify(&piece.kernel), Ok(()), "{}\nof {kernel}", piece.kernel);
+            }
+            for longest in [40, 9, 20] {
+                let args = arguments_up_to(&mut u, &function, longest).unwrap();
+                if compare_within(&function, &kernel, &args, close) {
+                    compared.set(compared.get() + 1);
+                    cut.set(cut.get() + loops);
+                }
+            }
+            let sizes = vec![11; kernel.sizes.len()];
+            assert_eq!(check_layout(&kernel, &sizes), Ok(()), "{kernel}");
+            Ok(())
+        })
+        .unwrap_or_else(|error| panic!("{error}"));
+    (compared.get(), cut.get())
+}
+
+fn options(smooth: bool, linear: bool) -> Options {
+    Options { depth: 4, fuel: 80, smooth, linear, derivatives: false, transposed: false }
+}
+
+#[test]
+fn independent_loops_keep_their_values() {
+    let (compared, cut) = many(1500, 41, options(false, false), false);
+    assert!(compared > 300 && cut > 300, "{cut} loops in {compared} comparisons");
+}
+
+#[test]
+fn sums_keep_their_values_but_for_their_order() {
+    let (compared, cut) = many(1500, 42, options(true, true), true);
+    assert!(compared > 600 && cut > 700, "{cut} loops in {compared} comparisons");
+}

@@ -1,0 +1,280 @@
+//! A kernel on several threads: its loops in parts, on as many threads as there are places for.
+//!
+//! In: a kernel with loops that run in parts ([`chainrule_kernel::parts`]), as the pieces that `split` makes of it. Each piece is
+//! code of its own; those in parts are entered once a part, with the number of the part as a size. Out: the results of
+//! running all one after the other, bit for bit, for any number of threads.
+//!
+//! **Memory.** Each thread has a frame a piece and a workspace for the buffers that only one piece mentions. The place of the
+//! calling thread has these in the workspace itself, as running one after the other has.
+//!
+//! **Failures.** Parts are handed out in order, so all before one that failed run to their end; the failure of the first that
+//! failed is that of running one after the other.
+
+use crate::program::{Machine, Program};
+use crate::support::Calls;
+use crate::workspace::Lines;
+use chainrule_base::{Diagnostic, Id};
+use chainrule_kernel::parts::{Piece, Pieces, split};
+use chainrule_kernel::{BufferId, Class, Kernel, PARTS};
+use chainrule_runtime::{Layout, RunError, Sizes};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A piece that takes less, in instructions, does not wake threads.
+pub(crate) const LEAST_WORK: f64 = 30_000.0;
+
+/// The pieces of a kernel as code.
+#[derive(Debug)]
+pub(crate) struct Team {
+    pieces: Pieces,
+    machines: Vec<Machine>,
+}
+
+/// Memory of a team at one set of sizes.
+pub(crate) struct TeamSpace {
+    /// The values of the sizes that it was made for.
+    sizes: Vec<i64>,
+    /// By piece, whether it runs on threads.
+    at_once: Vec<bool>,
+    reals: Vec<f64>,
+    ints: Vec<i64>,
+    /// Where each buffer of the pieces is, for the run that goes on.
+    pointers: Vec<u64>,
+    /// The calling thread's first.
+    places: Vec<PlaceOfThread>,
+}
+
+/// What one thread has for itself.
+struct PlaceOfThread {
+    /// By piece; empty where another thread runs it.
+    frames: Vec<Lines>,
+    calls: Box<Calls>,
+    reals: Vec<f64>,
+    ints: Vec<i64>,
+    /// By piece: where its private buffers are in `reals` or `ints`. Of the calling thread none: the workspace has them.
+    offsets: Vec<Vec<usize>>,
+}
+
+impl Team {
+    /// The team of `kernel`, if any of it runs in parts.
+    pub(crate) fn new(
+        kernel: &Kernel,
+        machine: impl Fn(&Kernel) -> Result<Machine, Diagnostic>,
+    ) -> Option<Result<Self, Diagnostic>> {
+        let pieces = split(kernel)?;
+        let machines = pieces.pieces.iter().map(|piece| machine(&piece.kernel)).collect::<Result<_, _>>();
+        Some(machines.map(|machines| Self { pieces, machines }))
+    }
+}
+
+impl TeamSpace {
+    /// Memory for so many threads; `None` where no piece takes as many instructions as pay for a second one.
+    pub(crate) fn new(team: &Team, layout: &Arc<Layout>, sizes: &Sizes, threads: usize, least: f64) -> Option<Self> {
+        // Parts are alike but for the last ones, which may have nothing to do.
+        let is_worth = |piece: &Piece| piece.in_parts && piece.work(sizes.values(), 1) * PARTS as f64 >= least;
+        let at_once: Vec<bool> = team.pieces.pieces.iter().map(is_worth).collect();
+        if threads < 2 || !at_once.contains(&true) {
+            return None;
+        }
+        let places = (0..threads.min(PARTS as usize)).map(|t| {
+            let is_caller = t == 0;
+            let (mut reals, mut ints) = (0, 0);
+            let mut offsets = Vec::new();
+            let mut frames = Vec::new();
+            for ((piece, machine), at_once) in team.pieces.pieces.iter().zip(&team.machines).zip(&at_once) {
+                let runs = is_caller || *at_once;
+                frames.push(Lines::new(if runs { machine.frame_bytes } else { 0 }));
+                let places = if runs && !is_caller { Compact::new(piece, sizes) } else { Compact::default() };
+                reals = reals.max(places.reals);
+                ints = ints.max(places.ints);
+                offsets.push(places.offsets);
+            }
+            let calls = Box::new(Calls::new(layout));
+            PlaceOfThread { frames, calls, reals: vec![0.0; reals], ints: vec![0; ints], offsets }
+        });
+        Some(Self {
+            sizes: sizes.values().to_vec(),
+            reals: vec![0.0; team.pieces.n_reals],
+            ints: vec![0; team.pieces.n_ints],
+            pointers: Vec::with_capacity(sizes.buffers().len() + 3),
+            places: places.collect(),
+            at_once,
+        })
+    }
+
+    /// How many threads it is for.
+    pub(crate) fn threads(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Whether it is memory of this team at these sizes.
+    pub(crate) fn fits(&self, team: &Team, layout: &Arc<Layout>, sizes: &Sizes) -> bool {
+        let own = |place: &PlaceOfThread| Arc::ptr_eq(&place.calls.layout, layout);
+        let frames = || self.places.iter().flat_map(|place| place.frames.iter().zip(&team.machines));
+        self.sizes == sizes.values()
+            && self.at_once.len() == team.machines.len()
+            && self.places.iter().all(own)
+            && self.reals.len() == team.pieces.n_reals
+            && self.ints.len() == team.pieces.n_ints
+            && frames().all(|(frame, machine)| frame.bytes() == 0 || frame.bytes() >= machine.frame_bytes)
+    }
+}
+
+/// The private buffers of a piece, without what lies between them in the workspace. Those that take turns in one place still do.
+#[derive(Default)]
+struct Compact {
+    offsets: Vec<usize>,
+    reals: usize,
+    ints: usize,
+}
+
+impl Compact {
+    fn new(piece: &Piece, sizes: &Sizes) -> Self {
+        let mut this = Self { offsets: vec![0; piece.private.len()], ..Self::default() };
+        for class in [Class::Real, Class::Int] {
+            let own = |b: &BufferId| piece.kernel.buffers[*b].class == class;
+            let mut order: Vec<usize> = (0..piece.private.len()).filter(|i| own(&piece.private[*i])).collect();
+            let range = |i: usize| sizes.buffers()[piece.private[i].index()];
+            order.sort_by_key(|i| range(*i));
+            // The end of what is placed, and where it has come to be.
+            let (mut end, mut at) = (0, 0);
+            for i in order {
+                let (start, len) = range(i);
+                if start >= end {
+                    (end, this.offsets[i]) = (start, at);
+                } else {
+                    this.offsets[i] = at - (end - start);
+                }
+                let more = (start + len).saturating_sub(end);
+                end += more;
+                at += more;
+            }
+            match class {
+                Class::Real => this.reals = at,
+                Class::Int => this.ints = at,
+            }
+        }
+        this
+    }
+}
+
+/// A failure: of which part, and what the code returned.
+type Failed = Option<(usize, u64)>;
+
+impl Program {
+    /// Runs all pieces; the buffers are where `pointer` says, by their index, or in the workspace, whose begins are `reals`
+    /// and `ints`.
+    ///
+    /// # Safety
+    /// The pointers are of memory as the sizes ask for, which nobody else uses. The sizes are of this program, and the
+    /// space fits the team.
+    pub(crate) unsafe fn run_team(
+        &self,
+        team: &Team,
+        space: &mut TeamSpace,
+        sizes: &Sizes,
+        mut pointer: impl FnMut(usize) -> u64,
+    ) -> Result<(), RunError> {
+        let TeamSpace { at_once, reals, ints, pointers, places, .. } = space;
+        let n = sizes.buffers().len();
+        pointers.clear();
+        pointers.extend((0..n).map(&mut pointer));
+        // Nobody reads the number of the part there: it is a size.
+        pointers.resize(n + 3, std::ptr::NonNull::<u64>::dangling().as_ptr() as u64);
+        pointers[team.pieces.reals.index()] = reals.as_mut_ptr() as u64;
+        pointers[team.pieces.ints.index()] = ints.as_mut_ptr() as u64;
+        for (p, (piece, machine)) in team.pieces.pieces.iter().zip(&team.machines).enumerate() {
+            let n_running = if at_once[p] { places.len() } else { 1 };
+            let places = &mut places[..n_running];
+            for (t, place) in places.iter_mut().enumerate() {
+                self.tell(team, p, sizes, pointers, place, t == 0);
+            }
+            let next = AtomicUsize::new(0);
+            let first_failed = AtomicUsize::new(usize::MAX);
+            let n_parts = if piece.in_parts { PARTS as usize } else { 1 };
+            // SAFETY: the frame knows memory that the code may use (see `tell`). Parts that run at once write different
+            // elements, and none reads what another one writes, but for the buffers that each thread has for itself: that
+            // is what `Order::Parts` says. (A saved kernel may say it wrongly; then elements have any value, but all
+            // addresses, which come from registers that were checked, are inside of their buffers.)
+            let work = |place: &mut PlaceOfThread| unsafe {
+                let mut failed: Failed = None;
+                loop {
+                    let part = next.fetch_add(1, Ordering::Relaxed);
+                    if part >= n_parts || part > first_failed.load(Ordering::Relaxed) {
+                        return failed;
+                    }
+                    let frame = &mut place.frames[p];
+                    frame.set_word(machine.size_word(sizes.values().len()), part as u64);
+                    let code = machine.enter(frame);
+                    if code != 0 {
+                        failed = Some((part, code));
+                        first_failed.fetch_min(part, Ordering::Relaxed);
+                        return failed;
+                    }
+                }
+            };
+            let found = match &mut *places {
+                [only] => work(only).map(|failed| (0, failed)),
+                all => {
+                    let mut results: [Failed; PARTS as usize] = [None; PARTS as usize];
+                    rayon::scope(|scope| {
+                        let mut pairs = all.iter_mut().zip(&mut results);
+                        let own = pairs.next();
+                        for (place, result) in pairs {
+                            let work = &work;
+                            scope.spawn(move |_| *result = work(place));
+                        }
+                        if let Some((place, result)) = own {
+                            *result = work(place);
+                        }
+                    });
+                    let found = results.iter().enumerate().filter_map(|(t, failed)| Some((t, (*failed)?)));
+                    found.min_by_key(|(_, (part, _))| *part)
+                }
+            };
+            if let Some((t, (_, code))) = found {
+                let PlaceOfThread { frames, calls, .. } = &mut places[t];
+                return Err(self.failed(machine, code, &frames[p], calls));
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the frame of a piece where all is. Private buffers are the thread's own, and as long as the sizes say, as
+    /// [`Compact`] has seen; others are where `pointers` says.
+    fn tell(&self, team: &Team, p: usize, sizes: &Sizes, pointers: &[u64], place: &mut PlaceOfThread, is_caller: bool) {
+        let (piece, machine) = (&team.pieces.pieces[p], &team.machines[p]);
+        let PlaceOfThread { frames, calls, reals, ints, offsets } = place;
+        let frame = &mut frames[p];
+        let lens = sizes.buffers().iter().map(|(_, len)| *len).chain([1, team.pieces.n_reals, team.pieces.n_ints]);
+        for (i, (pointer, len)) in pointers.iter().zip(lens).enumerate() {
+            machine.tell_buffer(frame, Id::new(i), *pointer, len);
+        }
+        if !is_caller {
+            for (buffer, offset) in piece.private.iter().zip(&offsets[p]) {
+                let (_, len) = sizes.buffers()[buffer.index()];
+                let range = *offset..*offset + len;
+                let pointer = match piece.kernel.buffers[*buffer].class {
+                    Class::Real => reals[range].as_mut_ptr() as u64,
+                    Class::Int => ints[range].as_mut_ptr() as u64,
+                };
+                machine.tell_buffer(frame, *buffer, pointer, len);
+            }
+        }
+        let calls = std::ptr::from_mut(&mut **calls);
+        self.prepare(machine, sizes, frame, calls);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Options, Program, Workspace};
+
+    #[test]
+    fn a_program_without_parts_has_no_team() {
+        let case = chainrule_backend_tests::kernels::doubled();
+        let Ok(program) = Program::new(case.into(), &Options::default()) else { return };
+        let sizes = program.bind(&[&[]], &[]).unwrap();
+        assert_eq!(Workspace::for_threads(&program, &sizes, 4).threads(), 1);
+    }
+}
