@@ -6,6 +6,7 @@
 
 mod in_c;
 mod problems;
+mod threads;
 
 use crate::measure::Runner;
 use chainrule::{CompileOptions, Compiled, Function, Rewrite};
@@ -30,6 +31,9 @@ pub struct Options {
     /// Without lanes (`lanes`), without the optimiser of array programs (`off`), or without one of its passes or rules.
     #[arg(long)]
     without: Option<String>,
+    /// Instead: one evaluation on so many threads, beside one thread.
+    #[arg(long)]
+    threads: Option<usize>,
     /// The C compiler for what is emitted, with its flags.
     #[arg(long, default_value = "gcc -O3 -march=native")]
     c: String,
@@ -87,13 +91,22 @@ impl ByHand {
 }
 
 fn compile(function: &Function, options: &Options) -> Result<Compiled, Box<dyn std::error::Error>> {
+    compile_with(function, options, None)
+}
+
+fn compile_with(
+    function: &Function,
+    options: &Options,
+    threads: Option<usize>,
+) -> Result<Compiled, Box<dyn std::error::Error>> {
     let sequential = options.without.as_deref() == Some("lanes");
     let rewrite = match options.without.as_deref() {
         None | Some("lanes") => Rewrite::All,
         Some("off") => Rewrite::Off,
         Some(name) => Rewrite::Without(Box::leak(name.to_owned().into_boxed_str())),
     };
-    let compiled = function.compile_with(&CompileOptions { rewrite, sequential, ..CompileOptions::default() })?;
+    let compiled =
+        function.compile_with(&CompileOptions { rewrite, sequential, threads, ..CompileOptions::default() })?;
     if options.listing {
         println!("{}", compiled.listing());
     }
@@ -134,6 +147,12 @@ pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     let wanted = |p: &Problem| {
         options.problems.is_empty() || options.problems.iter().any(|name| p.name.starts_with(name.as_str()))
     };
+    if let Some(threads) = options.threads {
+        if !options.json {
+            threads::print_head(threads);
+        }
+        return problems::all().iter().filter(|p| wanted(p)).try_for_each(|p| threads::one(p, options, threads));
+    }
     if !options.json {
         print_row(&HEAD.map(|(name, _)| name.to_owned()));
         print_row(&HEAD.map(|(_, unit)| unit.to_owned()));

@@ -3,7 +3,7 @@
 use crate::data::{self, Format};
 use crate::request::{Derivative, Which};
 use crate::{Outcome, explain, print, progress};
-use chainrule::{Compiled, Name, Type, Value};
+use chainrule::{CompileOptions, Compiled, Name, Type, Value};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -17,6 +17,7 @@ Examples:
   chainrule run model.ft --arg x='[1, 2, 3]'
   chainrule run model.ft --what value --what gradient --by x --arg x=@x.npy --arg n=3
   chainrule run model.ft --args arguments.json --format table
+  chainrule run model.ft --args arguments.json --threads 4
   chainrule run model.ft --arg x=@x.txt --format npy --out result.npy
   chainrule run gradient.chainrule --arg x='[1, 2, 3]'      (from chainrule compile)"
 )]
@@ -31,6 +32,9 @@ pub struct Options {
     /// A JSON file with an object of all arguments.
     #[arg(long = "args", id = "args_file", value_name = "FILE")]
     args_file: Option<PathBuf>,
+    /// On how many threads; 0 for as many as the machine runs at once. Results are the same for any number.
+    #[arg(long, value_name = "NUMBER")]
+    threads: Option<usize>,
     /// How results are printed.
     #[arg(long, value_enum, default_value = "json")]
     format: Format,
@@ -46,7 +50,8 @@ pub fn run(options: &Options) -> Outcome {
         None => {
             let function = options.which.load()?;
             let derived = progress::during("deriving", || options.derivative.explain(&function))?;
-            let compiled = progress::during("compiling", || derived.function.compile()).map_err(|e| explain(&e))?;
+            let compiled = progress::during("compiling", || derived.function.compile_with(&settings(options)))
+                .map_err(|e| explain(&e))?;
             (compiled, derived.paths)
         }
     };
@@ -93,7 +98,11 @@ fn saved(options: &Options) -> Result<Option<Compiled>, String> {
         ));
     }
     let bytes = std::fs::read(path).map_err(|e| data::unreadable(path, &e))?;
-    Compiled::from_bytes(&bytes).map(Some).map_err(|e| explain(&e))
+    Compiled::from_bytes_with(&bytes, &[], &settings(options)).map(Some).map_err(|e| explain(&e))
+}
+
+fn settings(options: &Options) -> CompileOptions {
+    CompileOptions { threads: options.threads, ..CompileOptions::default() }
 }
 
 /// A result, and one with its name.

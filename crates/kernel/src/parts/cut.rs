@@ -22,7 +22,7 @@ pub(super) fn cut(kernel: &mut Kernel, mut plans: BTreeMap<Reg, Plan>) -> usize 
         match stmt {
             Stmt::For { index, count, carried, order: Order::InOrder, body } if plans.contains_key(&index) => {
                 let plan = plans.remove(&index).unwrap_or_default();
-                cut_one(&mut cutter, &plan, Loop { index, count, carried, body }, &mut done);
+                cut_one(&mut cutter, &plan, &Loop { index, count, carried, body }, &mut done);
             }
             stmt => done.push(stmt),
         }
@@ -41,7 +41,7 @@ struct Added {
     len: Poly<Reg>,
 }
 
-fn cut_one(cutter: &mut Cutter<'_>, plan: &Plan, the: Loop, out: &mut Vec<Stmt>) {
+fn cut_one(cutter: &mut Cutter<'_>, plan: &Plan, the: &Loop, out: &mut Vec<Stmt>) {
     let mut taken = Vec::new();
     let added: Vec<Added> = plan
         .accumulators
@@ -63,7 +63,7 @@ fn cut_one(cutter: &mut Cutter<'_>, plan: &Plan, the: Loop, out: &mut Vec<Stmt>)
         out.push(Stmt::Straight(before));
     }
     let part = cutter.int();
-    let body = one_part(cutter, plan, &the, part, (zero, &share), &added, partial);
+    let body = one_part(cutter, plan, the, part, (zero, &share), &added, partial);
     let count = Poly::constant(PARTS);
     out.push(Stmt::For { index: part, count, carried: Vec::new(), order: Order::Parts, body });
     together(cutter, plan, &the.carried, &added, partial, out);
