@@ -86,7 +86,7 @@ fn share(cutter: &mut Cutter<'_>, count: &Poly<Reg>, zero: Reg, before: &mut Vec
 }
 
 /// The iterations `start..count - left`. That these are in range is seen because both numbers are the larger of something
-/// and 0, which stand for themselves (see [`ranges`](crate::ranges)).
+/// and 0 (see [`ranges`](crate::ranges)).
 fn one_part(
     cutter: &mut Cutter<'_>,
     plan: &Plan,
