@@ -19,8 +19,8 @@ use crate::prepared::{Column, Flat};
 use crate::{CompileOptions, Compiled, Error, Function, Pattern, Result};
 use chainrule_autodiff::sparse::{self, DenseBlock, Sparsity, ints};
 use chainrule_autodiff::{Mode, Places};
-use chainrule_base::{Diagnostics, Name, Sources};
-use chainrule_ir::Value;
+use chainrule_base::{Diagnostics, Name, Poly, Sources};
+use chainrule_ir::{Type, Value};
 use chainrule_runtime::{Sizes, Slice, SliceMut};
 use std::sync::Arc;
 
@@ -211,6 +211,28 @@ impl<'s> PreparedSparse<'s> {
         } else {
             &self.entries
         }
+    }
+
+    /// The derivative as results, as the command line prints them: `shape`, its numbers of rows and columns; `rows`,
+    /// `columns` and `values` of the entries.
+    #[must_use]
+    pub fn results(&self) -> Vec<(Name, Type, Value<f64>)> {
+        let array = |name: &str, element: Type, items: Vec<Value<f64>>| {
+            let n = Poly::constant(i64::try_from(items.len()).unwrap_or(i64::MAX));
+            (Name::new(name), Type::array(n, element), Value::Array(items))
+        };
+        let integers = |name: &str, items: Vec<usize>| {
+            let item = |k: usize| Value::Int(i64::try_from(k).unwrap_or(i64::MAX));
+            array(name, Type::Int, items.into_iter().map(item).collect())
+        };
+        let (n_rows, n_columns) = self.pattern.shape();
+        let (rows, columns) = self.pattern.coo().iter().copied().unzip();
+        vec![
+            integers("shape", vec![n_rows, n_columns]),
+            integers("rows", rows),
+            integers("columns", columns),
+            array("values", Type::Double, self.values().iter().map(|x| Value::Real(*x)).collect()),
+        ]
     }
 
     /// Whether the values program writes the entries itself, without a pass that adds and sorts them.

@@ -26,7 +26,7 @@ fn compiled(function: &Function, backend: Backend, threads: usize) -> Compiled {
 
 #[test]
 fn any_number_of_threads_has_the_same_bits() {
-    let (n, m) = (300, 40);
+    let (n, m) = (700, 40);
     let rows: Vec<Value<f64>> = numbers(n * m).chunks(m).map(|row| row.to_vec().into()).collect();
     let args = [Value::Array(rows), numbers(m).into()];
     let f = function("f");
@@ -83,7 +83,7 @@ fn the_first_index_out_of_range_is_told() {
 /// A saved function that was cut runs on threads where it is loaded so.
 #[test]
 fn a_saved_function_keeps_its_parts() {
-    let (n, m) = (300, 40);
+    let (n, m) = (700, 40);
     let rows: Vec<Value<f64>> = numbers(n * m).chunks(m).map(|row| row.to_vec().into()).collect();
     let args = [Value::Array(rows), numbers(m).into()];
     let one = compiled(&function("f"), Backend::Auto, 1);

@@ -1,7 +1,7 @@
 //! What several commands share: which function of which file, which derivative of it.
 
 use crate::explain;
-use chainrule::{Derivation, Derived, Function, Module};
+use chainrule::{Derivation, Derived, Function, Module, Sparse};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -36,7 +36,8 @@ pub struct Derivative {
     /// Leave derivatives as they were accumulated, without value numbering and factoring. Straight-line code only.
     #[arg(long)]
     pub no_optimise: bool,
-    /// Only the elements that are not structurally zero. Straight-line code only.
+    /// Only the elements that are not structurally zero. Of a function that keeps its loops: its Jacobian or its
+    /// Hessian, with the pattern.
     #[arg(long)]
     pub sparse: bool,
 }
@@ -139,6 +140,31 @@ impl Derivative {
             derivation = derivation.sparse();
         }
         Some(derivation.strategy(&self.strategy))
+    }
+
+    /// The sparse derivative of a function that keeps its loops; `None` where none is asked for, and of straight-line code,
+    /// also such as has no size that is open.
+    pub fn sparse_loops(&self, function: &Function) -> Result<Option<Sparse>, String> {
+        if !self.sparse || function.unrolled(&[]).is_ok() {
+            return Ok(None);
+        }
+        let refuse = |what: &str, help: &str| {
+            let name = function.name();
+            let help = format!("{help}, or unroll its loops with --size");
+            Err(format!("error: {what} where `{name}` keeps its loops\n  help: {help}"))
+        };
+        let by: Vec<&str> = self.by.iter().map(String::as_str).collect();
+        let made = match self.what.as_slice() {
+            _ if !self.of.is_empty() => return refuse("`--sparse` has all results", "leave out --of"),
+            _ if self.strategy != "auto" => return refuse("`--sparse` chooses the strategy", "leave out --strategy"),
+            [What::Jacobian] => function.sparse_jacobian(&by),
+            [What::Hessian] => function.sparse_hessian(&by),
+            _ => {
+                let help = "ask for one of them alone, as in --what jacobian";
+                return refuse("`--sparse` is for a Jacobian or a Hessian", help);
+            }
+        };
+        made.map(Some).map_err(|e| explain(&e))
     }
 
     /// The derived function, or the function itself when nothing is asked for.

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A piece that takes less, in instructions, does not wake threads.
-pub(crate) const LEAST_WORK: f64 = 30_000.0;
+pub(crate) const LEAST_WORK: f64 = 60_000.0;
 
 /// The pieces of a kernel as code.
 #[derive(Debug)]

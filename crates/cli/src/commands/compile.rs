@@ -30,6 +30,13 @@ pub struct Options {
 /// Compiles and writes.
 pub fn run(options: &Options) -> Outcome {
     let function = options.which.load()?;
+    if options.derivative.sparse_loops(&function)?.is_some() {
+        return Err(
+            "error: a sparse derivative of a function that keeps its loops is two programs, which no file holds\n  \
+                    help: run it with chainrule run, emit it, or unroll the loops with --size"
+                .into(),
+        );
+    }
     let derived = progress::during("deriving", || options.derivative.derive(&function))?;
     let compiled = progress::during("compiling", || derived.compile()).map_err(|e| explain(&e))?;
     let bytes = if options.sources { compiled.to_bytes_with_sources() } else { compiled.to_bytes() };

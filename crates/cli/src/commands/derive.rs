@@ -2,7 +2,7 @@
 
 use crate::request::{Derivative, Which};
 use crate::{Outcome, explain, print, progress};
-use chainrule::{Counts, Derived, Function, OperationsByLine};
+use chainrule::{Counts, Derived, Function, OperationsByLine, Sparse};
 use clap::{Args, ValueEnum};
 
 /// Derive, and print operation counts and the program.
@@ -44,6 +44,9 @@ enum Show {
 /// Derives and prints.
 pub fn run(options: &Options) -> Outcome {
     let function = options.which.load()?;
+    if let Some(sparse) = progress::during("deriving", || options.derivative.sparse_loops(&function))? {
+        return show_sparse(options, &sparse);
+    }
     let derived = progress::during("deriving", || options.derivative.explain(&function))?;
     let mut text = String::new();
     if options.show != Show::Dot {
@@ -69,6 +72,32 @@ pub fn run(options: &Options) -> Outcome {
             };
             text.push_str(&dot);
         }
+    }
+    print(&text)
+}
+
+/// The two programs of a sparse derivative.
+fn show_sparse(options: &Options, sparse: &Sparse) -> Outcome {
+    let programs = [
+        ("extents, and the indices of the blocks, from sizes and integers", sparse.pattern_program()),
+        ("the numbers of the blocks", sparse.values_program()),
+    ];
+    let mut text = String::new();
+    for note in sparse.notes() {
+        text.push_str(&format!("// dense columns: {note}\n"));
+    }
+    for (what, program) in programs {
+        text.push_str(&format!("// {what}\n"));
+        text.push_str(&match options.show {
+            Show::Program => program.listing(),
+            Show::Kernel => program.compile().map_err(|e| explain(&e))?.listing(),
+            Show::Counts | Show::Dot => {
+                return Err(
+                    "error: only straight-line code has counts and a graph\n  help: give sizes, as in --size n=4"
+                        .into(),
+                );
+            }
+        });
     }
     print(&text)
 }

@@ -164,7 +164,14 @@ fn derive(options: &Common, out: Option<&PathBuf>) -> Result<(String, Vec<chainr
     } else {
         vec![options.derivative.clone()]
     };
-    let derive = || requests.iter().map(|request| request.derive(&function)).collect::<Result<Vec<_>, _>>();
+    let derive = || {
+        let one = |request: &Derivative| match request.sparse_loops(&function)? {
+            // Two functions: indices, and numbers.
+            Some(sparse) => Ok(vec![sparse.pattern_program(), sparse.values_program()]),
+            None => request.derive(&function).map(|derived| vec![derived]),
+        };
+        requests.iter().map(one).collect::<Result<Vec<_>, String>>().map(|all| all.concat())
+    };
     let mut derived = progress::during("deriving", derive)?;
     if let (Some(name), [one]) = (&options.name, derived.as_mut_slice()) {
         *one = one.clone().named(name);

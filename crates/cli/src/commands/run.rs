@@ -2,8 +2,8 @@
 
 use crate::data::{self, Format};
 use crate::request::{Derivative, Which};
-use crate::{Outcome, explain, print, progress};
-use chainrule::{CompileOptions, Compiled, Name, Type, Value};
+use crate::{Outcome, explain, print, progress, tell};
+use chainrule::{CompileOptions, Compiled, Function, Name, Sparse, Type, Value};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -49,6 +49,9 @@ pub fn run(options: &Options) -> Outcome {
         Some(compiled) => (compiled, Vec::new()),
         None => {
             let function = options.which.load()?;
+            if let Some(sparse) = progress::during("deriving", || options.derivative.sparse_loops(&function))? {
+                return run_sparse(options, &function, &sparse);
+            }
             let derived = progress::during("deriving", || options.derivative.explain(&function))?;
             let compiled = progress::during("compiling", || derived.function.compile_with(&settings(options)))
                 .map_err(|e| explain(&e))?;
@@ -62,7 +65,11 @@ pub fn run(options: &Options) -> Outcome {
     let results = if paths.is_empty() { results.collect() } else { record(&paths, results) };
     let results: Vec<(&str, &Type, &Value<f64>)> =
         results.iter().map(|(name, ty, value)| (name.as_str(), ty, value)).collect();
-    let bytes = data::write(&results, options.format)?;
+    write(options, &results)
+}
+
+fn write(options: &Options, results: &[(&str, &Type, &Value<f64>)]) -> Outcome {
+    let bytes = data::write(results, options.format)?;
     match &options.out {
         Some(path) => std::fs::write(path, bytes).map_err(|e| data::unwritable(path, &e)),
         None => match String::from_utf8(bytes) {
@@ -70,6 +77,20 @@ pub fn run(options: &Options) -> Outcome {
             Err(_) => Err("error: NPY is not text\n  help: name a file with --out".into()),
         },
     }
+}
+
+/// Runs a sparse derivative: its shape, and row, column and value of each entry.
+fn run_sparse(options: &Options, function: &Function, sparse: &Sparse) -> Outcome {
+    sparse.notes().iter().for_each(|note| tell(&format!("note: dense columns: {note}")));
+    let args = arguments(options, &function.signature().params)?;
+    let run = || {
+        let mut prepared = sparse.prepare(&args)?;
+        prepared.run().map(|()| prepared)
+    };
+    let prepared = progress::during("running", run).map_err(|e: chainrule::Error| explain(&e))?;
+    let results = prepared.results();
+    let results: Vec<(&str, &Type, &Value<f64>)> = results.iter().map(|(name, ty, x)| (name.as_str(), ty, x)).collect();
+    write(options, &results)
 }
 
 /// The function that the file holds, where it is one that `chainrule compile` has written.

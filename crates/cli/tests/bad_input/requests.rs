@@ -80,9 +80,39 @@ pub const DERIVATIVES: &[Case] = &[
         args: &["derive", "m.ft", "--what", "gradient", "--strategy", "markowitz"],
     },
     Case {
-        name: "the sparse Jacobian where loops stay",
+        name: "a sparse gradient where loops stay",
+        files: &[MODEL],
+        args: &["run", "m.ft", "--what", "gradient", "--sparse", "--arg", "x=[1, 2]"],
+    },
+    Case {
+        name: "a sparse Jacobian and a value where loops stay",
         files: &[MAP],
-        args: &["derive", "m.ft", "--what", "jacobian", "--sparse"],
+        args: &["emit", "c", "m.ft", "--what", "jacobian", "--what", "value", "--sparse"],
+    },
+    Case {
+        name: "some results of a sparse Jacobian where loops stay",
+        files: &[MAP],
+        args: &["derive", "m.ft", "--what", "jacobian", "--sparse", "--of", "result[0]"],
+    },
+    Case {
+        name: "a strategy for a sparse Jacobian where loops stay",
+        files: &[MAP],
+        args: &["derive", "m.ft", "--what", "jacobian", "--sparse", "--strategy", "reverse"],
+    },
+    Case {
+        name: "a sparse Jacobian where loops stay in a file",
+        files: &[MAP],
+        args: &["compile", "m.ft", "--what", "jacobian", "--sparse", "--out", "m.chainrule"],
+    },
+    Case {
+        name: "the sparse Hessian of a vector where loops stay",
+        files: &[MAP],
+        args: &["run", "m.ft", "--what", "hessian", "--sparse", "--arg", "x=[1, 2]"],
+    },
+    Case {
+        name: "a graph of a sparse Jacobian where loops stay",
+        files: &[MAP],
+        args: &["derive", "m.ft", "--what", "jacobian", "--sparse", "--show", "dot"],
     },
     Case {
         name: "a result that is not there",

@@ -9,6 +9,9 @@ use chainrule_base::Poly;
 use chainrule_ops::Op;
 use std::collections::BTreeMap;
 
+/// So many iterations a part has at least that adds to arrays, since these are cleared and put together once a part.
+const LEAST_ADDING: i64 = 256;
+
 /// Cuts the loops over the given indices, which are statements of the outermost block; how many.
 pub(super) fn cut(kernel: &mut Kernel, mut plans: BTreeMap<Reg, Plan>) -> usize {
     let n = plans.len();
@@ -58,7 +61,8 @@ fn cut_one(cutter: &mut Cutter<'_>, plan: &Plan, the: &Loop, out: &mut Vec<Stmt>
 
     let mut before = Vec::new();
     let zero = cutter.int_of(&mut before, Poly::zero());
-    let share = share(cutter, &the.count, zero, &mut before);
+    let least = if added.is_empty() { 0 } else { LEAST_ADDING };
+    let share = share(cutter, &the.count, least, zero, &mut before);
     if !before.is_empty() {
         out.push(Stmt::Straight(before));
     }
@@ -69,11 +73,12 @@ fn cut_one(cutter: &mut Cutter<'_>, plan: &Plan, the: &Loop, out: &mut Vec<Stmt>
     together(cutter, plan, &the.carried, &added, partial, out);
 }
 
-/// How many iterations a part has: whole blocks of lanes.
-fn share(cutter: &mut Cutter<'_>, count: &Poly<Reg>, zero: Reg, before: &mut Vec<Instr>) -> Poly<Reg> {
+/// How many iterations a part has: whole blocks of lanes, and no fewer than `least`.
+fn share(cutter: &mut Cutter<'_>, count: &Poly<Reg>, least: i64, zero: Reg, before: &mut Vec<Instr>) -> Poly<Reg> {
     let blocks = LANES * PARTS;
     if let Some(n) = count.as_constant() {
-        return Poly::constant(n.max(0).div_euclid(blocks) * LANES + if n % blocks > 0 { LANES } else { 0 });
+        let share = n.max(0).div_euclid(blocks) * LANES + if n % blocks > 0 { LANES } else { 0 };
+        return Poly::constant(share.max(least));
     }
     let n = match count.as_var() {
         Some(n) => n,
@@ -82,7 +87,12 @@ fn share(cutter: &mut Cutter<'_>, count: &Poly<Reg>, zero: Reg, before: &mut Vec
     let n = cutter.int_op(before, Op::Max, n, zero);
     let up = cutter.int_of(before, Poly::var(n).add(&Poly::constant(blocks - 1)));
     let divisor = cutter.int_of(before, Poly::constant(blocks));
-    Poly::var(cutter.int_op(before, Op::Quot, up, divisor)).scale(LANES)
+    let mut share = cutter.int_op(before, Op::Quot, up, divisor);
+    if least > 0 {
+        let least = cutter.int_of(before, Poly::constant(least / LANES));
+        share = cutter.int_op(before, Op::Max, share, least);
+    }
+    Poly::var(share).scale(LANES)
 }
 
 /// The iterations `start..count - left`. That these are in range is seen because both numbers are the larger of something

@@ -304,6 +304,8 @@ impl Piece {
                         *sum += count(len, &known);
                     }
                 }
+                // All at once, in the time of one.
+                Event::For { order: Order::Lanes, .. } => sums.push((1.0, 0.0)),
                 Event::For { count: n, .. } => sums.push((count(n, &known), 0.0)),
                 Event::While { .. } => sums.push((cost::TRIPS, 0.0)),
                 Event::If { .. } => sums.push((1.0, 0.0)),
