@@ -43,6 +43,9 @@ struct Known {
     made: Option<(Op, [Reg; 3])>,
 }
 
+/// What was known before.
+type Before = Vec<(Reg, Known)>;
+
 /// What is known at the current event.
 pub struct Ranges {
     /// By register, as far as something was ever known.
@@ -51,7 +54,7 @@ pub struct Ranges {
     /// Polynomials over sizes that are not negative.
     required: Vec<Poly<Reg>>,
     /// For each open branch or loop, what was known before of what was learnt in it; the condition of a branch.
-    open: Vec<(Vec<(Reg, Known)>, Option<Reg>)>,
+    open: Vec<(Before, Option<Reg>)>,
 }
 
 impl Ranges {
