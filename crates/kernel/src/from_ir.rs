@@ -17,13 +17,16 @@
 //! what makes its terms, which is then added to in place.
 //!
 //! **States.** A fold or while keeps the scalars of its state in carried registers, and each array in
-//! two buffers, the current and the next: the body reads the one and writes the other, and at the
-//! end of the iteration the next is copied over the current.
+//! a buffer, where the next one is made in place (`in_place` says when that is right), or in two, the current
+//! and the next: then the body reads the one and writes the other, and at the end of the iteration the next is copied
+//! over the current.
 //!
 //! | module | owns |
 //! | --- | --- |
 //! | `layout` | leaves of types, views, values |
 //! | `live` | what is needed, and until when |
+//! | `in_place` | which states of loops are overwritten while the next ones are made |
+//! | `split` | builds in pieces, in which a condition on the index is known |
 //! | `builder` | registers, code, lives of buffers |
 //! | `offers` | where values are wanted |
 //! | `blocks` | blocks, statements without loops |
@@ -35,22 +38,25 @@
 mod blocks;
 mod builder;
 mod deep;
+mod in_place;
 mod layout;
 mod linear;
 mod live;
 mod loops;
 mod offers;
 mod prune;
+mod split;
 
 use crate::kernel::{Class, Condition, Kernel, Place, Port, Reg, SizeParam, SizeSource};
 use crate::memory::Range;
 use builder::Builder;
 use chainrule_base::{Arena, Diagnostic, Diagnostics, Name, Poly, Span};
 use chainrule_ir::{Function, Size, VarId};
+use in_place::Narrow;
 use layout::{Leaf, Scalar, Value, View};
 use live::Live;
 use offers::{Offer, Offers};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The kernel that computes `function`. Linear in the size of the function, but for tuples, whose leaves
 /// are listed at each use.
@@ -68,6 +74,9 @@ fn lower(function: &Function) -> Result<Kernel, Diagnostics> {
         live: Live::of(function),
         values: Arena::filled(function.vars.len(), None),
         offers: Arena::filled(function.vars.len(), None),
+        known: BTreeMap::new(),
+        narrow: BTreeMap::new(),
+        copies: 0,
         b: Builder::default(),
     };
     let (sizes, inputs) = l.parameters();
@@ -113,6 +122,12 @@ struct Lowering<'f> {
     values: Arena<VarId, Option<Value>>,
     /// Where the consumer of a variable wants its leaves.
     offers: Arena<VarId, Option<Offers>>,
+    /// Conditions that are known in the piece of a build that is being lowered.
+    known: BTreeMap<VarId, bool>,
+    /// Leaves of builds that change one element of what is in their place, with the state that this is part of.
+    narrow: BTreeMap<(VarId, usize), (Narrow, View)>,
+    /// How many builds in pieces lie around.
+    copies: u32,
     b: Builder,
 }
 

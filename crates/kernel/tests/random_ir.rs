@@ -103,6 +103,27 @@ fn functions_that_move_arrays_about_keep_their_values() {
     assert!(buffers.get() > 5000, "only {} buffers in the workspace", buffers.get());
 }
 
+#[test]
+fn states_that_are_updated_keep_their_values() {
+    let compared = Cell::new(0);
+    let config = ProptestConfig {
+        cases: 4000,
+        rng_seed: RngSeed::Fixed(17),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
+    proptest::test_runner::TestRunner::new(config)
+        .run(&prop::collection::vec(any::<u8>(), 0..1500), |bytes| {
+            let (function, args) = arrays::updates(&mut Unstructured::new(&bytes), 50).unwrap();
+            chainrule_ir::verify(&function).unwrap();
+            let kernel = lower(&function).unwrap_or_else(|errors| panic!("{errors}\n{function:?}"));
+            compared.set(compared.get() + usize::from(compare(&function, &kernel, &args)));
+            Ok(())
+        })
+        .unwrap_or_else(|error| panic!("{error}"));
+    assert!(compared.get() > 3500, "only {} of 4000 functions could be compared", compared.get());
+}
+
 /// The cotangents of `function`, expanded, at `args` and a cotangent of ones.
 fn reverse(function: &Function, args: &[Value<f64>], compared: &Cell<usize>) {
     fn ones(ty: &Type, value: &Value<f64>) -> Option<Value<f64>> {

@@ -1,6 +1,7 @@
 //! Random functions that move arrays about: states of loops that are permuted, passed on, replaced by
 //! rows of one another; arrays in branches, in arrays, in tuples. All sizes are `n`, so anything fits
-//! anywhere.
+//! anywhere. [`updates`] makes states of loops that differ from the last ones in an element or a row, at places inside and
+//! outside of the array, or element by element, with reads of the old state before, in and after that.
 
 use crate::{Block, Builder, Expr, Function, Size, Type, Value, VarId};
 use arbitrary::{Result, Unstructured};
@@ -25,10 +26,21 @@ struct Generator<'a, 'u> {
     /// Indices below n in scope.
     indices: Vec<VarId>,
     fuel: u32,
+    /// Whether arrays with an element changed are made, and loops with elements.
+    updates: bool,
 }
 
 /// A function with its arguments. Sizes are a parameter of 0 to 3, or the constant 2.
 pub fn case(u: &mut Unstructured<'_>, fuel: u32) -> Result<(Function, Vec<Value<f64>>)> {
+    function(u, fuel, false)
+}
+
+/// The same with loops that update their states.
+pub fn updates(u: &mut Unstructured<'_>, fuel: u32) -> Result<(Function, Vec<Value<f64>>)> {
+    function(u, fuel, true)
+}
+
+fn function(u: &mut Unstructured<'_>, fuel: u32, updates: bool) -> Result<(Function, Vec<Value<f64>>)> {
     let mut b = Builder::new("arrays");
     let fixed = u.ratio(1, 3)?;
     let extent = if fixed { 2 } else { u.int_in_range(0..=3)? };
@@ -37,7 +49,7 @@ pub fn case(u: &mut Unstructured<'_>, fuel: u32) -> Result<(Function, Vec<Value<
     let matrix = Type::array(n.clone(), vector.clone());
     let params = [("x", Kind::Number, Type::Double), ("v", Kind::Vector, vector), ("m", Kind::Matrix, matrix)];
     let scope = params.map(|(name, kind, ty)| (kind, b.param(name, ty))).to_vec();
-    let mut g = Generator { b, u, n, scope, indices: vec![], fuel };
+    let mut g = Generator { b, u, n, scope, indices: vec![], fuel, updates };
     let results = (0..g.u.int_in_range(1..=3)?).map(|_| g.any(4).map(|(_, var)| var)).collect::<Result<Vec<_>>>()?;
     let result = g.b.tuple(&results);
     let function = g.b.finish(result);
@@ -73,7 +85,7 @@ impl Generator<'_, '_> {
             return self.old(kind);
         }
         self.fuel -= 1;
-        let var = match self.u.int_in_range(0..=9)? {
+        let var = match self.u.int_in_range(0..=if self.updates { 14 } else { 9 })? {
             0 | 1 => return self.old(kind),
             2 | 3 => self.fold(kind, depth)?,
             4 => self.branch(kind, depth)?,
@@ -84,6 +96,8 @@ impl Generator<'_, '_> {
                 self.b.component(tuple, first)
             }
             6 => self.row(kind, depth)?,
+            10..=12 if kind != Kind::Number => self.update(kind, depth)?,
+            13 => self.fold(kind, depth)?,
             _ => self.new_value(kind, depth)?,
         };
         self.scope.push((kind, var));
@@ -104,6 +118,73 @@ impl Generator<'_, '_> {
         let body = self.block(|g| {
             g.indices.push(index);
             g.make(element, depth - 1)
+        })?;
+        Ok(self.b.compute(Expr::Build { size: self.n.clone(), index, body }))
+    }
+
+    /// An index, inside of the arrays or not.
+    fn place(&mut self) -> Result<VarId> {
+        if let (false, true) = (self.indices.is_empty(), self.u.ratio(3, 4)?) {
+            let index = *self.u.choose(&self.indices)?;
+            return Ok(match self.u.int_in_range(0..=4)? {
+                0 => {
+                    let size = Size::var(index).sub(&Size::constant(1));
+                    self.b.size(size)
+                }
+                1 => {
+                    let size = self.n.sub(&Size::var(index)).sub(&Size::constant(1));
+                    self.b.size(size)
+                }
+                2 => {
+                    // Of data, so that nothing is known of it.
+                    let two = self.b.int(2);
+                    self.b.compute(Expr::Op(Op::Mod, vec![index, two]))
+                }
+                _ => index,
+            });
+        }
+        let constant = self.u.int_in_range(-1..=2)?;
+        Ok(self.b.int(constant))
+    }
+
+    /// Anything, or what has to do with another element of an array that has elements.
+    fn beside(&mut self, array: VarId, kind: Kind, depth: u32) -> Result<VarId> {
+        if self.u.arbitrary()? {
+            return self.make(kind, depth - 1);
+        }
+        let (at, zero, last) = (self.place()?, self.b.int(0), self.b.size(self.n.sub(&Size::constant(1))));
+        let below = self.b.compute(Expr::Op(Op::Min, vec![at, last]));
+        let inside = self.b.compute(Expr::Op(Op::Max, vec![below, zero]));
+        let other = self.b.get(array, inside);
+        if kind != Kind::Number {
+            return Ok(other);
+        }
+        let mine = self.make(kind, depth - 1)?;
+        Ok(self.b.op(Op::Sub, &[other, mine]))
+    }
+
+    /// An array of the scope with other elements at one place, or all changed one by one, or those at one side.
+    fn update(&mut self, kind: Kind, depth: u32) -> Result<VarId> {
+        let old = self.old(kind)?;
+        let at = self.place()?;
+        let element = if kind == Kind::Matrix { Kind::Vector } else { Kind::Number };
+        let how = self.u.int_in_range(0..=5)?;
+        let index = self.b.fresh(Type::Int);
+        let body = self.block(|g| {
+            g.indices.push(index);
+            let before = g.b.get_proved(old, index);
+            g.scope.push((element, before));
+            if how == 5 {
+                return g.beside(old, element, depth);
+            }
+            let op = if how == 4 { Op::Lt } else { Op::Eq };
+            let condition = g.b.op(op, &[index, at]);
+            let then =
+                g.block(
+                    |g| if kind == Kind::Matrix { g.update(element, depth) } else { g.beside(old, element, depth) },
+                )?;
+            let otherwise = g.block(|g| if how == 3 { g.beside(old, element, depth) } else { Ok(before) })?;
+            Ok(g.b.compute(Expr::If { condition, then, otherwise }))
         })?;
         Ok(self.b.compute(Expr::Build { size: self.n.clone(), index, body }))
     }
@@ -155,6 +236,8 @@ impl Generator<'_, '_> {
         let index = self.b.fresh(Type::Int);
         let steps = self.u.int_in_range(0..=3)?;
         let over_n = counted && self.u.arbitrary()?;
+        let with_elements = self.updates && over_n && self.u.arbitrary()?;
+        let row = if with_elements && self.u.arbitrary()? { Kind::Number } else { Kind::Vector };
         let body = self.block(|g| {
             for (idx, kind) in kinds.iter().enumerate() {
                 let part = g.b.component(state, idx);
@@ -168,10 +251,26 @@ impl Generator<'_, '_> {
                 let (step, one) = (g.b.component(state, kinds.len()), g.b.int(1));
                 next.push(g.b.op(Op::Add, &[step, one]));
             }
-            Ok(g.b.tuple(&next))
+            let next = g.b.tuple(&next);
+            if !with_elements {
+                return Ok(next);
+            }
+            let element = if g.u.arbitrary()? { state } else { g.make(Kind::Number, depth - 1)? };
+            let (more, none) = (g.make(row, depth - 1)?, g.b.tuple(&[]));
+            let element = g.b.tuple(&[element, more]);
+            Ok(g.b.tuple(&[next, element, none]))
         })?;
         let steps = Size::constant(steps);
-        let whole = if counted {
+        let whole = if with_elements {
+            let whole = self.b.compute(Expr::Loop { count: self.n.clone(), index, state, init, body });
+            let (last, rows) = (self.b.component(whole, 0), self.b.component(whole, 1));
+            let all = self.b.build(self.n.clone(), |b, i| {
+                let row = b.get_proved(rows, i);
+                b.component(row, 1)
+            });
+            self.scope.push((if row == Kind::Number { Kind::Vector } else { Kind::Matrix }, all));
+            last
+        } else if counted {
             let count = if over_n { self.n.clone() } else { steps };
             self.b.compute(Expr::Fold { count, index, state, init, body })
         } else {

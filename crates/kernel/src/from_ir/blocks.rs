@@ -1,6 +1,7 @@
 //! Blocks, offers, and statements without blocks of their own.
 
 use super::Lowering;
+use super::in_place::Saving;
 use super::layout::{self, Leaf, Value, leaves};
 use super::offers::{Offers, Target};
 use crate::kernel::{Class, Instr, Reg};
@@ -13,9 +14,18 @@ impl Lowering<'_> {
     /// Opens a frame and lowers `block` in it; returns its value. What of it lies at an offered place
     /// is written there; the rest is the caller's to settle before closing the frame.
     pub(super) fn open_block(&mut self, block: &Block, offers: Offers) -> Value {
+        self.open_block_saving(block, offers, &[])
+    }
+
+    /// The same for the body of a loop that updates its state in place, with what is saved before it does.
+    pub(super) fn open_block_saving(&mut self, block: &Block, offers: Offers, savings: &[Saving]) -> Value {
         self.b.open_frame();
         self.spread(block, offers);
         for (idx, stmt) in block.stmts.iter().enumerate() {
+            for saving in savings.iter().filter(|saving| saving.save.before == idx) {
+                self.b.start_of_stmt(idx);
+                self.save(saving);
+            }
             if !self.live.needed[stmt.var] {
                 continue;
             }
@@ -89,6 +99,10 @@ impl Lowering<'_> {
                 vec![Leaf::Reg(dst)]
             }
             Expr::Size(size) => vec![Leaf::Int(self.size(size))],
+            Expr::Op(Op::Select, args) if self.chosen(args).is_some() => {
+                let chosen = self.chosen(args).unwrap_or(stmt.var);
+                self.value(chosen)
+            }
             Expr::Op(op, args) => vec![self.op(*op, args, self.function.ty(stmt.var), span)],
             Expr::ToReal(var) => {
                 let src = self.scalar(*var);
@@ -129,6 +143,12 @@ impl Lowering<'_> {
                 Value::new()
             }
         }
+    }
+
+    /// What a choice is whose condition is known.
+    fn chosen(&self, args: &[VarId]) -> Option<VarId> {
+        let [condition, then, otherwise] = args else { return None };
+        self.known.get(condition).map(|holds| if *holds { *then } else { *otherwise })
     }
 
     fn op(&mut self, op: Op, vars: &[VarId], result: &Type, span: Option<Span>) -> Leaf {
@@ -188,8 +208,8 @@ impl Lowering<'_> {
             self.b.bug("an element is taken of what is not an array");
             return Value::new();
         };
-        if !proved {
-            let len = self.size(size);
+        let len = self.size(size);
+        if !proved && !self.b.is_surely_inside(&at, &len) {
             let (index, array) = (self.called(index, "index"), self.called(array, "array"));
             let failure = self.b.failure(format!("{index} lies outside of {array}"), span);
             at = self.b.checked(at, len, failure);

@@ -9,7 +9,11 @@ use super::layout::{Leaf, View, product};
 use crate::kernel::{Buffer, BufferId, Class, Condition, Instr, Place, Reg, Stmt};
 use crate::memory::{Planner, Range, bound};
 use chainrule_base::{Arena, Diagnostic, Diagnostics, Poly, Span};
+use chainrule_ops::Op;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// So many indices of loops are looked at to show that a number is not negative.
+const MAX_INDICES: usize = 4;
 
 /// A block that is being lowered.
 #[derive(Default)]
@@ -32,8 +36,8 @@ pub(super) struct Builder {
     /// Buffers that are zero from their making to their end: adding them is adding nothing.
     pub zeros: BTreeSet<BufferId>,
     ranges: Arena<Reg, Range>,
-    /// Indices of loops.
-    indices: BTreeSet<Reg>,
+    /// Indices of loops, with how many iterations these have.
+    indices: BTreeMap<Reg, Poly<Reg>>,
     code: Vec<Vec<Stmt>>,
     frames: Vec<Frame>,
     /// For each buffer of the workspace: its frame, and the statement there after which it is dead.
@@ -69,7 +73,7 @@ impl Builder {
         let (upper, assuming) =
             bound.map_or_else(Default::default, |b| (Some(b.len.sub(&Poly::constant(1))), b.assuming));
         let index = self.ranged(Range { is_size: false, non_negative: true, upper, assuming });
-        self.indices.insert(index);
+        self.indices.insert(index, count.clone());
         index
     }
 
@@ -80,9 +84,43 @@ impl Builder {
         self.instr(Instr::CheckIndex { index, len, failure });
         let is_even = at.terms().all(|(monomial, _)| {
             let mut others = monomial.iter().filter(|r| !self.ranges[**r].is_size);
-            others.next().is_none_or(|r| self.indices.contains(r)) && others.next().is_none()
+            others.next().is_none_or(|r| self.indices.contains_key(r)) && others.next().is_none()
         });
         if is_even { at } else { Poly::var(index) }
+    }
+
+    /// Whether `0 <= at < len` holds for all sizes, in every iteration of the loops around.
+    pub fn is_surely_inside(&self, at: &Poly<Reg>, len: &Poly<Reg>) -> bool {
+        self.is_never_negative(at) && self.is_never_negative(&len.sub(at).sub(&Poly::constant(1)))
+    }
+
+    /// Indices that are subtracted are at their largest one less than the count of their loop, which has an iteration.
+    fn is_never_negative(&self, number: &Poly<Reg>) -> bool {
+        let mut least = number.clone();
+        for _ in 0..MAX_INDICES {
+            let subtracted = least.terms().find_map(|(monomial, c)| match monomial {
+                [reg] if c < 0 => self.indices.get(reg).map(|count| (*reg, c, count)),
+                _ => None,
+            });
+            let Some((reg, c, count)) = subtracted else { break };
+            let largest = count.sub(&Poly::constant(1));
+            least = least.add(&largest.sub(&Poly::var(reg)).scale(c));
+        }
+        least.terms().all(|(monomial, c)| c > 0 && monomial.iter().all(|reg| self.ranges[*reg].non_negative))
+    }
+
+    /// Whether `0 <= at < len`, as a truth value; `failure` is for operators, which here never fail.
+    pub fn is_inside(&mut self, at: &Poly<Reg>, len: &Poly<Reg>, failure: usize) -> Reg {
+        let (at_reg, len) = (self.int(at), self.int(len));
+        let is_below = self.reg(Class::Int);
+        self.instr(Instr::IntOp { dst: is_below, op: Op::Lt, args: [at_reg, len, at_reg], failure });
+        if self.is_never_negative(at) {
+            return is_below;
+        }
+        let (zero, is_above, both) = (self.int(&Poly::zero()), self.reg(Class::Int), self.reg(Class::Int));
+        self.instr(Instr::IntOp { dst: is_above, op: Op::Le, args: [zero, at_reg, zero], failure });
+        self.instr(Instr::Op { dst: both, op: Op::And, args: [is_below, is_above, is_below] });
+        both
     }
 
     pub fn instr(&mut self, instr: Instr) {

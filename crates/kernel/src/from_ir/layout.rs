@@ -77,6 +77,30 @@ pub(super) fn count(ty: &Type) -> usize {
     }
 }
 
+/// Whether leaf `leaf` of `ty` is an array, and not a scalar.
+pub(super) fn is_array(ty: &Type, mut leaf: usize) -> bool {
+    let mut ty = ty;
+    loop {
+        match ty {
+            Type::Double | Type::Int | Type::Bool => return false,
+            Type::Array(..) => return leaf < count(ty),
+            Type::Tuple(fields, _) => {
+                let Some(field) = fields.iter().find(|field| {
+                    let n = count(field);
+                    let is_here = leaf < n;
+                    if !is_here {
+                        leaf -= n;
+                    }
+                    is_here
+                }) else {
+                    return false;
+                };
+                ty = field;
+            }
+        }
+    }
+}
+
 /// Part of a buffer: an array with extents `dims`, or one element when there are none.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct View {

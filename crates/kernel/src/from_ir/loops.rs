@@ -1,8 +1,10 @@
 //! Statements with blocks: build, fold, sum, loop, while, if.
 
 use super::Lowering;
-use super::layout::{Leaf, LeafType, Scalar, Value, View, leaves};
+use super::in_place::{self, Saving, Update};
+use super::layout::{self, Leaf, LeafType, Scalar, Value, View, leaves};
 use super::offers::{Offer, Offers, Places, Target};
+use super::split::Indices;
 use crate::kernel::{Carried, Choice, Class, Instr, Order, Reg, Stmt};
 use chainrule_base::{Poly, Span};
 use chainrule_ir::{Block, Size, Type, VarId};
@@ -11,8 +13,10 @@ use chainrule_ops::Op;
 /// The state of a loop: for each leaf its place and the place of the next, or its carried register.
 struct State {
     current: Places,
+    /// The same place for what is updated in place.
     next: Places,
     carried: Vec<Option<Carried>>,
+    updates: Vec<Option<Update>>,
 }
 
 impl State {
@@ -54,17 +58,50 @@ impl Lowering<'_> {
     pub(super) fn build(&mut self, var: VarId, size: &Size, index: VarId, body: &Block, span: Option<Span>) -> Value {
         let count = self.size(size);
         let targets = self.targets(var, span);
-        let index = self.bind_index(index, &count);
-        self.b.open_code();
-        let rows: Vec<Target> = targets.iter().map(|target| target.row(&Poly::var(index))).collect();
+        let pieces = self.pieces(var, &count, index, body, &targets, span);
+        let copies = u32::from(pieces.len() > 1);
+        self.copies += copies;
+        for piece in pieces {
+            let known = piece.known;
+            if let Some((condition, holds)) = known {
+                self.known.insert(condition, holds);
+            }
+            match piece.indices {
+                Indices::Range { from, count } => {
+                    let reg = self.b.index(&count);
+                    self.b.open_code();
+                    self.element(index, &from.add(&Poly::var(reg)), body, &targets);
+                    let body = self.b.close_code();
+                    self.b.stmt(Stmt::For { index: reg, count, carried: Vec::new(), order: Order::InOrder, body });
+                }
+                Indices::One { at, inside: None } => self.element(index, &at, body, &targets),
+                Indices::One { at, inside: Some(failure) } => {
+                    let condition = self.b.is_inside(&at, &count, failure);
+                    self.b.open_code();
+                    // It holds; this says so to who proves addresses.
+                    let at = self.b.checked(at, count.clone(), failure);
+                    self.element(index, &at, body, &targets);
+                    let then = self.b.close_code();
+                    self.b.stmt(Stmt::If { condition, then, otherwise: Vec::new(), choices: Vec::new() });
+                }
+            }
+            if let Some((condition, _)) = known {
+                self.known.remove(&condition);
+            }
+        }
+        self.copies -= copies;
+        targets.iter().filter_map(Target::leaf).collect()
+    }
+
+    /// The code of the element `at` of a build.
+    fn element(&mut self, index: VarId, at: &Poly<Reg>, body: &Block, targets: &[Target]) {
+        self.values[index] = Some(vec![Leaf::Int(at.clone())]);
+        let rows: Vec<Target> = targets.iter().map(|target| target.row(at)).collect();
         let element = self.open_block(body, rows.iter().map(Target::offer).collect());
         for (leaf, row) in element.iter().zip(&rows) {
             self.b.bring(leaf, row);
         }
         self.b.close_frame();
-        let body = self.b.close_code();
-        self.b.stmt(Stmt::For { index, count, carried: Vec::new(), order: Order::InOrder, body });
-        targets.iter().filter_map(Target::leaf).collect()
     }
 
     pub(super) fn sum(&mut self, var: VarId, count: &Size, index: VarId, body: &Block, span: Option<Span>) -> Value {
@@ -154,7 +191,10 @@ impl Lowering<'_> {
         let mut targets = self.targets(var, span);
         let mut elements = targets.split_off(n_state.min(targets.len()));
         let terms = elements.split_off(elements.len().saturating_sub(n_terms));
-        let (mut loop_state, mut value) = self.open_state(&targets, state, init, span);
+        let mut wanted = vec![true; n_state];
+        wanted.extend(elements.iter().map(|target| matches!(target, Target::Write(_))));
+        let updates = in_place::updates(self.function, &self.live, state, body, &wanted);
+        let (mut loop_state, mut value) = self.open_state(&targets, state, init, updates, span);
         let sums = self.open_sums(&terms);
         let index = self.bind_index(index, &count);
         self.b.open_code();
@@ -188,7 +228,8 @@ impl Lowering<'_> {
     ) -> Value {
         let count = self.size(count);
         let current = self.state_targets(var, span);
-        let (mut loop_state, value) = self.open_state(&current, state, init, span);
+        let updates = self.updates(state, body);
+        let (mut loop_state, value) = self.open_state(&current, state, init, updates, span);
         let index = self.bind_index(index, &count);
         self.b.open_code();
         self.step(&mut loop_state, body, Offers::new(), |_, _| {});
@@ -210,7 +251,8 @@ impl Lowering<'_> {
     ) -> Value {
         let limit = self.size(limit);
         let current = self.state_targets(var, span);
-        let (mut loop_state, value) = self.open_state(&current, state, init, span);
+        let updates = self.updates(state, body);
+        let (mut loop_state, value) = self.open_state(&current, state, init, updates, span);
         self.b.open_code();
         self.open_block(condition, Vec::new());
         let holds = self.scalar(condition.result);
@@ -229,10 +271,23 @@ impl Lowering<'_> {
         self.places(var, span).into_iter().map(|place| place.map_or(Target::Scalar, Target::Write)).collect()
     }
 
+    /// What of the state of a loop without elements is updated in place.
+    fn updates(&self, state: VarId, body: &Block) -> Vec<Option<Update>> {
+        let wanted = vec![true; layout::count(self.function.ty(state))];
+        in_place::updates(self.function, &self.live, state, body, &wanted)
+    }
+
     /// Makes the state of a loop from its initial value, and binds `state` to it: in `targets`, or in a place of
     /// its own where a leaf is to be added in the end. The second result is the value of `state` in the loop, and
     /// after it.
-    fn open_state(&mut self, targets: &[Target], state: VarId, init: VarId, span: Option<Span>) -> (State, Value) {
+    fn open_state(
+        &mut self,
+        targets: &[Target],
+        state: VarId,
+        init: VarId,
+        updates: Vec<Option<Update>>,
+        span: Option<Span>,
+    ) -> (State, Value) {
         let types = leaves(self.function.ty(state));
         let mut current = Places::new();
         for (ty, target) in types.iter().zip(targets) {
@@ -245,7 +300,16 @@ impl Lowering<'_> {
                 }
             });
         }
-        let next = self.places(state, span);
+        let mut next = Places::new();
+        for ((ty, place), update) in types.iter().zip(&current).zip(&updates) {
+            next.push(match (place, update) {
+                (None, _) => None,
+                (place, Some(_)) => place.clone(),
+                (Some(place), None) => {
+                    Some(self.b.array(ty.scalar.class(), place.dims.clone(), self.span(state, span)))
+                }
+            });
+        }
         let mut carried = Vec::new();
         let mut value = Value::new();
         let initial = self.value(init);
@@ -262,14 +326,29 @@ impl Lowering<'_> {
             }
         }
         self.values[state] = Some(value.clone());
-        (State { current, next, carried }, value)
+        (State { current, next, carried, updates }, value)
     }
 
     /// One iteration: lowers `body`, whose value is the next state and what `more` is offered for; the latter is
     /// left to `rest`, as long as the current state is there. Then makes the next state the current one.
     fn step(&mut self, state: &mut State, body: &Block, more: Offers, rest: impl FnOnce(&mut Self, &[Leaf])) {
         let next = state.next.iter().map(|place| place.clone().map(Offer::Write));
-        let value = self.open_block(body, next.chain(more).collect());
+        let offers: Offers = next.chain(more).collect();
+        let mut savings = Vec::new();
+        for (place, update) in state.current.iter().zip(&state.updates) {
+            let (Some(place), Some(update)) = (place, update) else { continue };
+            for narrow in &update.narrow {
+                self.narrow.insert(narrow.leaf, (narrow.clone(), place.clone()));
+            }
+            for save in &update.saves {
+                let to = match save.wanted.and_then(|leaf| offers.get(leaf)) {
+                    Some(Some(Offer::Write(view))) => Some(view.clone()),
+                    _ => None,
+                };
+                savings.push(Saving { save: save.clone(), to });
+            }
+        }
+        let value = self.open_block_saving(body, offers, &savings);
         rest(self, value.get(state.current.len()..).unwrap_or_default());
         for (carried, leaf) in state.carried.iter_mut().zip(&value) {
             if let Some(carried) = carried {
@@ -305,9 +384,12 @@ impl Lowering<'_> {
         otherwise: &Block,
         span: Option<Span>,
     ) -> Value {
+        let targets = self.targets(var, span);
+        if let Some(holds) = self.known.get(&condition) {
+            return self.known_branch(if *holds { then } else { otherwise }, &targets);
+        }
         let condition = self.scalar(condition);
         let types = leaves(self.function.ty(var));
-        let targets = self.targets(var, span);
         let (then, then_regs) = self.one_branch(then, &targets);
         let (otherwise, otherwise_regs) = self.one_branch(otherwise, &targets);
         let mut choices = Vec::new();
@@ -326,6 +408,18 @@ impl Lowering<'_> {
         }
         self.b.stmt(Stmt::If { condition, then, otherwise, choices });
         value
+    }
+
+    /// A branch that is always taken.
+    fn known_branch(&mut self, block: &Block, targets: &[Target]) -> Value {
+        let value = self.open_block(block, targets.iter().map(Target::offer).collect());
+        let mut found = Value::new();
+        for (leaf, target) in value.into_iter().zip(targets) {
+            self.b.bring(&leaf, target);
+            found.push(target.leaf().unwrap_or(leaf));
+        }
+        self.b.close_frame();
+        found
     }
 
     /// The code of a branch that brings its arrays to `targets`, and the registers of its scalars.

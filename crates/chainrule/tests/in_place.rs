@@ -1,0 +1,136 @@
+//! States of loops updated in place: the copies and the memory in the kernels of real programs, and the same bits from the
+//! interpreter and native code.
+
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+use chainrule::{Backend, CompileOptions, Function, Module, Value};
+
+const UPDATES: &str = "
+let solveByHand = fun (l : [n][n]Double) (b : [n]Double) ->
+  ifold
+    (fun x i ->
+      let rest = b[i] - sum i (fun j -> l[i][j] * x[j])
+      build n (fun j -> if j == i then rest / l[i][i] else x[j])
+    )
+    (vectorZeros n)
+    n
+
+let histogram = fun (at : [n]Index) (w : [n]Double) (m : Card) ->
+  ifold (fun h i -> build m (fun j -> if j == at[i] then h[j] + w[i] else h[j])) (vectorZeros m) n
+
+let growth = fun (x : [n]Double) (s : Card) ->
+  ifold (fun y _ -> build n (fun i -> y[i] + x[i] * (1 - y[i]) * 0.1)) x s
+
+let oneOfMatrix = fun (a : [n][m]Double) (s : Card) ->
+  ifold (fun b k ->
+    build n (fun i -> build m (fun j -> if i == mod k 3 && j == mod k 2 then b[i][j] * 2 + 1 else b[i][j]))
+  ) a s
+
+let eliminated = fun (a : [n][n]Double) ->
+  ifold (fun m k ->
+    let row = m[k]
+    build n (fun i ->
+      if i > k then
+        let f = m[i][k] / row[k]
+        build n (fun j -> m[i][j] - f * row[j])
+      else
+        m[i]
+    )
+  ) a n
+
+let differences = fun (x : [n]Double) -> build n (fun i -> if i == 0 then x[0] else x[i] - x[i - 1])
+
+let wave = fun (x : [n]Double) (s : Card) ->
+  ifold (fun y _ -> build n (fun i -> if i == 0 then y[0] else y[i] - 0.5 * y[i - 1])) x s
+";
+
+fn kernel(function: &Function) -> String {
+    function.compile().unwrap().listing()
+}
+
+fn of(text: &str, name: &str) -> Function {
+    Module::from_text("f.ft", text).unwrap().function(name).unwrap()
+}
+
+/// How many copies stand in loops.
+fn copies_in_loops(kernel: &str) -> usize {
+    kernel.lines().filter(|line| line.starts_with("  ") && line.trim_start().starts_with("copy")).count()
+}
+
+/// How many `if`s the kernel has.
+fn branches(kernel: &str) -> usize {
+    kernel.lines().filter(|line| line.trim_start().starts_with("if ")).count()
+}
+
+#[test]
+fn loops_copy_no_states() {
+    for name in ["solveByHand", "histogram", "growth", "oneOfMatrix"] {
+        let kernel = kernel(&of(UPDATES, name));
+        assert_eq!(copies_in_loops(&kernel), 0, "{name}\n{kernel}");
+    }
+    // The row that all others are changed by is read after it could have been overwritten: it is saved, nothing else.
+    let eliminated = kernel(&of(UPDATES, "eliminated"));
+    assert_eq!(copies_in_loops(&eliminated), 1, "{eliminated}");
+    // Each element needs its neighbour as it was: a second array.
+    let wave = kernel(&of(UPDATES, "wave"));
+    assert_eq!(copies_in_loops(&wave), 1, "{wave}");
+}
+
+#[test]
+fn a_condition_on_the_index_is_no_branch() {
+    let differences = kernel(&of(UPDATES, "differences"));
+    // Whether there is a first element, and the body of its loop runs in lanes, without a check.
+    assert_eq!(branches(&differences), 1, "{differences}");
+    assert!(differences.contains("at once"), "{differences}");
+    let checks = differences.lines().filter(|line| line.contains("check ")).count();
+    assert_eq!(checks, 1, "{differences}");
+}
+
+/// The copies in loops of each program and its gradient. Before states were updated in place they were: ode 1 and 3,
+/// factor 2, volume 4, system 6.
+#[test]
+fn programs_of_the_examples_copy_little() {
+    let ode = include_str!("../../../examples/micro/programs/ode.ft");
+    assert_eq!(copies_in_loops(&kernel(&of(ode, "ode"))), 0);
+    let gradient = kernel(&of(ode, "odeLast").gradient().function().unwrap());
+    // The states that are kept, and the cotangent of the state, which is a sum.
+    assert_eq!(copies_in_loops(&gradient), 2, "{gradient}");
+    let matrices = include_str!("../../../benchmarks/src/arrays/matrices.ft");
+    assert_eq!(copies_in_loops(&kernel(&of(matrices, "factor"))), 0);
+    // The pivot rows.
+    assert_eq!(copies_in_loops(&kernel(&of(matrices, "volume"))), 1);
+    assert_eq!(copies_in_loops(&kernel(&of(matrices, "system"))), 1);
+}
+
+#[test]
+fn every_engine_computes_the_same() {
+    let numbers = |n: i64, seed: f64| -> Vec<f64> { (0..n).map(|i| (seed + i as f64 * 0.37).sin() + 1.5).collect() };
+    let matrix =
+        |n: i64, m: i64| -> Value<f64> { Value::Array((0..n).map(|i| numbers(m, i as f64 * 1.3).into()).collect()) };
+    for n in [0, 1, 2, 7, 9, 40] {
+        let places = |m: i64| Value::Array((0..n).map(|i| Value::Int((i * 7 + 3) % m - 1)).collect());
+        let cases: [(&str, Vec<Value<f64>>); 7] = [
+            ("solveByHand", vec![matrix(n, n), numbers(n, 0.2).into()]),
+            ("histogram", vec![places(5), numbers(n, 0.2).into(), Value::Int(3)]),
+            ("growth", vec![numbers(n, 0.1).into(), Value::Int(3)]),
+            ("oneOfMatrix", vec![matrix(n, 2), Value::Int(5)]),
+            ("eliminated", vec![matrix(n, n)]),
+            ("differences", vec![numbers(n, 0.4).into()]),
+            ("wave", vec![numbers(n, 0.4).into(), Value::Int(4)]),
+        ];
+        for (name, args) in cases {
+            let function = of(UPDATES, name);
+            let slow = CompileOptions { backend: Backend::Interpreter, ..CompileOptions::default() };
+            let bits = |options: &CompileOptions| {
+                let found = function.compile_with(options).unwrap().call(&args).unwrap();
+                format!("{found:?}")
+            };
+            assert_eq!(bits(&CompileOptions::default()), bits(&slow), "{name} {n}");
+        }
+    }
+    // By hand.
+    let f = of(UPDATES, "histogram").compile().unwrap();
+    let at = Value::Array([2, -1, 0, 2, 3].map(Value::Int).to_vec());
+    let found = f.call(&[at, vec![1.0, 2.0, 4.0, 8.0, 16.0].into(), Value::Int(3)]).unwrap();
+    assert_eq!(found, [Value::from(vec![4.0, 0.0, 9.0])]);
+}
