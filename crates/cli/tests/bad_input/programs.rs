@@ -423,6 +423,68 @@ pub const RUNNING: &[Case] = &[
         args: &["run", "f.ft", "--arg", "x=1"],
     },
     Case {
+        name: "a while that does not end in a gradient",
+        files: &[("f.ft", Text("let f = fun (x : Double) -> while (fun y -> y > 0) (fun y -> y + 1) x 1000\n"))],
+        args: &["run", "f.ft", "--what", "gradient", "--arg", "x=1"],
+    },
+    Case {
+        name: "a while whose limit is negative",
+        files: &[("f.ft", Text("let f = fun (x : Double) (k : Int) -> while (fun y -> y > 0) (fun y -> y + 1) x k\n"))],
+        args: &["run", "f.ft", "--arg", "x=1", "--arg", "k=-5"],
+    },
+    Case {
+        name: "an index out of range in a gradient",
+        files: &[("f.ft", Text("let f = fun (x : [n]Double) (at : [m]Index) -> sum m (fun k -> sin x[at[k]])\n"))],
+        args: &["run", "f.ft", "--what", "gradient", "--by", "x", "--arg", "x=[1, 2, 3]", "--arg", "at=[0, 5]"],
+    },
+    Case {
+        name: "an index out of range in a sparse Jacobian",
+        files: &[("f.ft", Text("let f = fun (x : [n]Double) (at : [m]Index) -> build m (fun k -> sin x[at[k]])\n"))],
+        args: &[
+            "run",
+            "f.ft",
+            "--what",
+            "jacobian",
+            "--sparse",
+            "--by",
+            "x",
+            "--arg",
+            "x=[1, 2, 3]",
+            "--arg",
+            "at=[0, 5]",
+        ],
+    },
+    Case {
+        name: "an index out of range on threads",
+        files: &[("f.ft", Text("let f = fun (x : [n]Double) (at : [m]Index) -> build m (fun k -> sin x[at[k]])\n"))],
+        args: &["run", "f.ft", "--threads", "2", "--arg", "x=[1, 2, 3]", "--arg", "at=[0, 5, 7]"],
+    },
+    Case {
+        name: "QR of a matrix with more columns than rows",
+        files: &[("f.ft", Text("let f = fun (a : [m][n]Double) -> qr a\n"))],
+        args: &["run", "f.ft", "--arg", "a=[[1, 2, 3], [4, 5, 6]]"],
+    },
+    Case {
+        name: "the Jacobian of QR of a matrix with more columns than rows",
+        files: &[("f.ft", Text("let f = fun (a : [m][n]Double) -> qr a\n"))],
+        args: &["run", "f.ft", "--what", "jacobian", "--arg", "a=[[1, 2, 3], [4, 5, 6]]"],
+    },
+    Case {
+        name: "least squares with fewer equations than unknowns",
+        files: &[("f.ft", Text("let fit = fun (a : [m][n]Double) (b : [m]Double) -> leastSquares a b\n"))],
+        args: &["run", "f.ft", "--arg", "a=[[1, 2, 3], [4, 5, 6]]", "--arg", "b=[1, 2]"],
+    },
+    Case {
+        name: "QR of a matrix of a known size with more columns than rows",
+        files: &[("f.ft", Text("let f = fun (a : [2][3]Double) -> qr a\n"))],
+        args: &["check", "f.ft"],
+    },
+    Case {
+        name: "a system of equations that is not square",
+        files: &[("f.ft", Text("let f = fun (a : [m][n]Double) (b : [m]Double) -> solve a b\n"))],
+        args: &["run", "f.ft", "--arg", "a=[[1, 2, 3], [4, 5, 6]]", "--arg", "b=[1, 2]"],
+    },
+    Case {
         name: "an index out of range in straight-line code",
         files: &[("f.ft", Text("let f = fun (x : [n]Double) (i : Index) -> x[i]\n"))],
         args: &["derive", "f.ft", "--what", "gradient", "--by", "x", "--size", "n=3", "--size", "i=3"],
