@@ -4,6 +4,7 @@
 //! the parameters, once for people and once for the compiler, from the same polynomials.
 
 use crate::language::{C, Needs, code_name, declaration, parameter_list};
+use crate::parts::Cut;
 use crate::precision::InC;
 use crate::reserved::is_reserved;
 use crate::{Options, Source, batch, lanes, literal};
@@ -21,6 +22,10 @@ pub(crate) fn write(name: &str, kernels: &[&Kernel], options: &Options) -> Resul
     options.check()?;
     let externals = external::declared(kernels, "C", is_reserved, |e| e.c_name.as_ref())?;
     let mut errors = Diagnostics::new();
+    let cuts: Vec<Option<Cut>> =
+        kernels.iter().map(|kernel| options.threads.then(|| Cut::new(kernel)).flatten()).collect();
+    let wholes = kernels.iter().zip(&cuts).map(|(kernel, cut)| cut.as_ref().map_or(*kernel, |cut| &cut.whole));
+    let kernels: Vec<&Kernel> = wholes.collect();
     let all_events: Vec<_> = kernels.iter().map(|kernel| events(&kernel.body)).collect();
     for (kernel, events) in kernels.iter().zip(&all_events) {
         if let Err(diagnostic) = facts::check(kernel, events) {
@@ -35,12 +40,19 @@ pub(crate) fn write(name: &str, kernels: &[&Kernel], options: &Options) -> Resul
     let (mut header, mut body) = (String::new(), String::new());
     let precision = options.precision;
     let (mut needs, mut header_needs) = (Needs::default(), HeaderNeeds::default());
-    for ((kernel, events), name) in kernels.iter().zip(&all_events).zip(&functions) {
-        let facts = Facts::new(kernel, events);
-        let pieces = Pieces::new(kernel, events, &facts, options.chunk, |r| language::space(kernel.regs[r]));
+    for (((kernel, events), name), cut) in kernels.iter().zip(&all_events).zip(&functions).zip(&cuts) {
+        let mut facts = Facts::new(kernel, events);
+        if let Some(cut) = cut {
+            cut.join_failures(&mut facts);
+        }
+        let chunk = if cut.is_some() { usize::MAX } else { options.chunk };
+        let pieces = Pieces::new(kernel, events, &facts, chunk, |r| language::space(kernel.regs[r]));
         let unit = Unit::new::<C<'_>>(kernel, name.clone(), &file, &facts, pieces.n_slots);
         let mut language = C { needs: &mut needs, precision, own_functions: options.inline_math };
-        let mut written = Writer::new(&unit, &facts, &pieces, &mut language).write(events);
+        let mut written = match cut {
+            Some(cut) => cut.write(&unit, &file, options, &mut needs),
+            None => Writer::new(&unit, &facts, &pieces, &mut language).write(events),
+        };
         // The function over many points checks the sizes always.
         written.used_codes[0] |= options.batch.is_some();
         let sizes = work_functions(&unit, &facts, &mut needs);

@@ -143,7 +143,7 @@ impl C<'_> {
         }
     }
 
-    fn parameters(&self, unit: &Unit<'_>, params: impl IntoIterator<Item = Param>) -> String {
+    pub(crate) fn parameters(&self, unit: &Unit<'_>, params: impl IntoIterator<Item = Param>) -> String {
         let declarations: Vec<String> =
             params.into_iter().map(|p| declaration(unit, p, true, self.precision)).collect();
         parameter_list(&declarations)

@@ -18,6 +18,7 @@
 //! | `language` | declarations, statements and operators of one point |
 //! | `uniform`, `lanes` | what differs from point to point; several points at once |
 //! | `batch` | functions over many points |
+//! | `parts` | loops in parts, on threads |
 //! | `interface` | what the caller sees: documentation, signatures, workspace, messages |
 //!
 //! Nothing recurses: neither on the length of a kernel nor on its nesting.
@@ -28,6 +29,7 @@ mod interface;
 mod lanes;
 mod language;
 mod literal;
+mod parts;
 mod precision;
 mod reserved;
 mod uniform;
@@ -52,6 +54,9 @@ pub struct Options {
     /// algorithms of `chainrule_mathfun`, so that results are the interpreter's bit for bit; otherwise they are those of
     /// `math.h`. For doubles only.
     pub inline_math: bool,
+    /// Whether loops that run in parts ([`chainrule_kernel::parts`]) are shared out to threads by OpenMP. A function with
+    /// such loops is cut at them, and nowhere else.
+    pub threads: bool,
 }
 
 /// How functions over many points run.
@@ -98,7 +103,7 @@ impl Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { chunk: Self::CHUNK, precision: Precision::Double, batch: None, inline_math: false }
+        Self { chunk: Self::CHUNK, precision: Precision::Double, batch: None, inline_math: false, threads: false }
     }
 }
 

@@ -39,7 +39,7 @@ pub fn emit_c(file: &str, functions: &[&Function]) -> Result<CSource> {
     emit_c_with(file, functions, &COptions::default())
 }
 
-/// The same with options: floats instead of doubles, functions over many points.
+/// The same with options: floats instead of doubles, functions over many points, loops shared out to threads.
 ///
 /// ```
 /// use chainrule::{CBatch, COptions, Function, emit_c_with, vars};
@@ -54,7 +54,12 @@ pub fn emit_c(file: &str, functions: &[&Function]) -> Result<CSource> {
 /// # Errors
 /// As [`emit_c`], and when no vector has so many lanes.
 pub fn emit_c_with(file: &str, functions: &[&Function], options: &COptions) -> Result<CSource> {
-    let kernels = functions.iter().map(|f| lower(f, Rewrite::default())).collect::<Result<Vec<_>>>()?;
+    let mut kernels = functions.iter().map(|f| lower(f, Rewrite::default())).collect::<Result<Vec<_>>>()?;
+    if options.threads {
+        for kernel in &mut kernels {
+            chainrule_kernel::parallelise(kernel, true);
+        }
+    }
     let kernels: Vec<&chainrule_kernel::Kernel> = kernels.iter().collect();
     let c = chainrule_c::emit_many(file, &kernels, options).map_err(|d| Error::program(d, &Arc::default()))?;
     Ok(CSource { functions: c.functions, header: c.header, source: c.source })

@@ -60,8 +60,9 @@ struct C {
     /// A function over many points as well, blocks of so many in vectors of GNU C: 2, 4, 8 or 16.
     #[arg(long, value_name = "LANES", num_args = 0..=1, default_missing_value = "4")]
     batch: Option<usize>,
-    /// Share the points out to the threads of OpenMP.
-    #[arg(long, requires = "batch")]
+    /// Share out to the threads of OpenMP: the points of --batch; without it, the iterations of outermost loops that do not
+    /// look at each other, or only add.
+    #[arg(long)]
     threads: bool,
     /// Chainrule's own sin, cos, exp, log and other elementary functions in the file, instead of those of math.h: results
     /// are then those of `chainrule run` bit for bit.
@@ -116,6 +117,7 @@ fn c(options: &C) -> Outcome {
         precision: precision(&options.common),
         batch: options.batch.map(|lanes| CBatch { lanes, threads: options.threads }),
         inline_math: options.inline_math,
+        threads: options.threads && options.batch.is_none(),
         ..COptions::default()
     };
     let write = || chainrule::emit_c_with(&file, &functions, &settings);
