@@ -8,7 +8,9 @@ use crate::{Backend, CompileOptions, Error, Function, Result, Rewrite};
 use chainrule_base::{Diagnostic, Name, Poly, count};
 use chainrule_graph::Semantics;
 use chainrule_ir::{Size, Type, Value};
-use chainrule_kernel::{GraphPort, Kernel, contract, lower_function, lower_graph, parallelise, vectorise};
+use chainrule_kernel::{
+    GraphPort, Kernel, contract, hoist, lower_function, lower_graph, parallelise, streamline, vectorise,
+};
 use chainrule_runtime::{Slice, SliceMut, Strided, StridedMut};
 use std::sync::Arc;
 
@@ -77,7 +79,10 @@ pub(crate) fn lower(function: &Function, rewrite: Rewrite) -> Result<Kernel> {
         }
         Body::Array(body) => {
             let expanded = chainrule_autodiff::expand(&body.function).map_err(|d| Error::program(d, &body.sources))?;
-            lower_function(&rewrite.apply(expanded)).map_err(|d| Error::program(d, &body.sources))
+            let lowered = lower_function(&rewrite.apply(expanded));
+            let mut kernel = lowered.map_err(|d| Error::program(d, &body.sources))?;
+            streamline(&mut kernel);
+            Ok(kernel)
         }
     }
 }
@@ -92,6 +97,7 @@ impl Compiled {
         if !options.sequential {
             vectorise(&mut kernel, !is_strict);
         }
+        hoist(&mut kernel);
         if options.fuse.unwrap_or(!is_strict) {
             contract(&mut kernel);
         }

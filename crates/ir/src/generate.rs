@@ -11,6 +11,7 @@
 //! When the source of randomness runs dry, what is made is the simplest thing: so cases shrink.
 
 pub mod arrays;
+pub mod comparisons;
 pub mod gathers;
 mod linear;
 

@@ -32,7 +32,6 @@
 //! | `blocks` | blocks, statements without loops |
 //! | `linear` | zeros, one-hot arrays, sums of two |
 //! | `loops` | build, fold, sum, loop, while, if |
-//! | `prune` | scalar instructions that turn out to be of no use |
 //! | `deep` | room for blocks that nest very deep |
 
 mod blocks;
@@ -44,11 +43,11 @@ mod linear;
 mod live;
 mod loops;
 mod offers;
-mod prune;
 mod split;
 
 use crate::kernel::{Class, Condition, Kernel, Place, Port, Reg, SizeParam, SizeSource};
 use crate::memory::Range;
+use crate::prune::prune;
 use builder::Builder;
 use chainrule_base::{Arena, Diagnostic, Diagnostics, Name, Poly, Span};
 use chainrule_ir::{Function, Size, VarId};
@@ -98,7 +97,7 @@ fn lower(function: &Function) -> Result<Kernel, Diagnostics> {
     l.b.close_frame();
     let mut body = l.b.close_code();
     l.b.errors.into_result(())?;
-    prune::prune(&mut body, l.b.regs.len());
+    prune(&mut body, l.b.regs.len());
     Ok(Kernel {
         name: identifier(&function.name).into(),
         regs: l.b.regs,

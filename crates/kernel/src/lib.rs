@@ -15,6 +15,9 @@
 //! | [`mod@verify`] | its invariants, checked |
 //! | [`mod@check_layout`] | its memory plan, checked for given sizes |
 //! | [`ranges`] | what is known of integers: whether addresses are inside |
+//! | `prune` | what is of no use |
+//! | `rebuild` | statements taken apart and put together, for passes |
+//! | [`loops`] | branches that the index decides, and what is known before running |
 //! | [`lanes`] | loops whose iterations run at once |
 //! | [`parts`] | loops that run in parts, on threads |
 //! | [`mod@print`] | its listing |
@@ -34,11 +37,14 @@ pub mod from_ir;
 pub mod kernel;
 pub mod lanes;
 pub mod liveness;
+pub mod loops;
 mod memory;
 pub mod moves;
 pub mod parts;
 pub mod print;
+mod prune;
 pub mod ranges;
+mod rebuild;
 pub mod verify;
 
 pub use check_layout::check_layout;
@@ -53,6 +59,7 @@ pub use kernel::{
 };
 pub use lanes::vectorise;
 pub use liveness::Liveness;
+pub use loops::{hoist, streamline};
 pub use moves::{Move, moves};
 pub use parts::parallelise;
 pub use ranges::Ranges;

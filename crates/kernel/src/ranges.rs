@@ -44,7 +44,6 @@ struct Known {
 }
 
 /// What was known before.
-type Before = Vec<(Reg, Known)>;
 
 /// What is known at the current event.
 pub struct Ranges {
@@ -53,15 +52,24 @@ pub struct Ranges {
     n_met: u32,
     /// Polynomials over sizes that are not negative.
     required: Vec<Poly<Reg>>,
-    /// For each open branch or loop, what was known before of what was learnt in it; the condition of a branch.
-    open: Vec<(Before, Option<Reg>)>,
+    /// The innermost last.
+    open: Vec<Scope>,
+}
+
+/// An open branch or loop.
+#[derive(Default)]
+struct Scope {
+    /// What was known before of what was learnt in it.
+    before: Vec<(Reg, Known)>,
+    /// The condition of a branch.
+    condition: Option<Reg>,
 }
 
 impl Ranges {
     /// What is known before the first event.
     #[must_use]
     pub fn new(kernel: &Kernel) -> Self {
-        let mut this = Self { of: Vec::new(), n_met: 0, required: Vec::new(), open: vec![(Vec::new(), None)] };
+        let mut this = Self { of: Vec::new(), n_met: 0, required: Vec::new(), open: vec![Scope::default()] };
         for size in &kernel.sizes {
             let non_negative = matches!(size.source, SizeSource::Extent { .. });
             *this.place(size.reg) = Known { is_size: true, non_negative, ..Known::default() };
@@ -93,8 +101,8 @@ impl Ranges {
             self.n_met += 1;
             self.of[r.index()].order = self.n_met;
         }
-        if let Some((log, _)) = self.open.last_mut() {
-            log.push((r, old));
+        if let Some(scope) = self.open.last_mut() {
+            scope.before.push((r, old));
         }
         &mut self.of[r.index()]
     }
@@ -109,7 +117,7 @@ impl Ranges {
     }
 
     fn close(&mut self) {
-        for (r, old) in self.open.pop().unwrap_or_default().0.into_iter().rev() {
+        for (r, old) in self.open.pop().unwrap_or_default().before.into_iter().rev() {
             self.of[r.index()] = old;
         }
     }
@@ -118,7 +126,7 @@ impl Ranges {
     pub fn event(&mut self, event: &Event<'_>) {
         match event {
             Event::For { index, count, .. } => {
-                self.open.push((Vec::new(), None));
+                self.open.push(Scope::default());
                 // There is an iteration, so the count is above 0.
                 let limit = self.value(count).sub(&Poly::constant(1));
                 self.assume_non_negative(&limit);
@@ -129,16 +137,16 @@ impl Ranges {
                 known.non_negative = true;
                 bound(&mut known.upper, limit);
             }
-            Event::While { .. } => self.open.push((Vec::new(), None)),
+            Event::While { .. } => self.open.push(Scope::default()),
             Event::Test { holds, .. } => self.assume(*holds, true, MAX_CONNECTED),
             Event::If { condition } => {
-                self.open.push((Vec::new(), Some(*condition)));
+                self.open.push(Scope { condition: Some(*condition), ..Scope::default() });
                 self.assume(*condition, true, MAX_CONNECTED);
             }
             Event::Else { .. } => {
-                let condition = self.open.last().and_then(|(_, condition)| *condition);
+                let condition = self.open.last().and_then(|scope| scope.condition);
                 self.close();
-                self.open.push((Vec::new(), None));
+                self.open.push(Scope::default());
                 if let Some(condition) = condition {
                     self.assume(condition, false, MAX_CONNECTED);
                 }

@@ -8,8 +8,9 @@ use chainrule_backend_tests::{Array, Data, flatten, reals};
 use chainrule_graph::Semantics;
 use chainrule_graph::generate::{Numbers, Options as GraphOptions, Recipe, chain, layered};
 use chainrule_interpret as interpret;
+use chainrule_ir::generate::comparisons;
 use chainrule_ir::{Value, bind_sizes};
-use chainrule_kernel::{Kernel, contract, lower_function, vectorise};
+use chainrule_kernel::{Kernel, contract, hoist, lower_function, streamline, vectorise};
 use chainrule_native::{Level, Options, Program, Workspace};
 use chainrule_runtime::{RunError, Slice, SliceMut, Strided, StridedMut};
 use proptest::prelude::*;
@@ -261,6 +262,10 @@ fn functions(cases: u32, seed: u64) {
             })
             .collect();
         in_lanes.set(in_lanes.get() + compare(&kernel, &points)?);
+        let mut plain = kernel.clone();
+        streamline(&mut plain);
+        hoist(&mut plain);
+        compare(&plain, &points)?;
         let interpreter = interpret::Program::new(&kernel).unwrap();
         let count = if reference(&kernel, &interpreter, &points[0]).is_ok() { &ran } else { &failed };
         count.set(count.get() + 1);
@@ -298,9 +303,16 @@ fn at_once(cases: u32, seed: u64) {
         };
         let Ok(function) = chainrule_ir::generate::function(u, options) else { return Ok(()) };
         let Ok(mut kernel) = lower_function(&function) else { return Ok(()) };
+        let is_plain = u.ratio(1, 2).unwrap_or(true);
+        if is_plain {
+            streamline(&mut kernel);
+        }
         let loops = vectorise(&mut kernel, true);
         if loops == 0 {
             return Ok(());
+        }
+        if is_plain {
+            hoist(&mut kernel);
         }
         for longest in [40, 17, 9] {
             let Ok(args) = chainrule_ir::generate::arguments_up_to(u, &function, longest) else { return Ok(()) };
@@ -320,6 +332,30 @@ fn at_once(cases: u32, seed: u64) {
     });
     println!("{} ran, with {} loops cut", ran.get(), cut.get());
     assert!(ran.get() > cases / 3, "{} ran", ran.get());
+}
+
+#[test]
+fn loops_that_compare_their_indices_have_the_value_that_the_interpreter_gives_them() {
+    let (ran, cut) = (Cell::new(0), Cell::new(0));
+    random(1500, 22, 3000, |u| {
+        let Ok((function, args)) = comparisons::case(u, 24, 20) else { return Ok(()) };
+        let Ok(mut kernel) = lower_function(&function) else { return Ok(()) };
+        let Ok(sizes) = bind_sizes(&function, &args) else { return Ok(()) };
+        let size = |s: &chainrule_ir::Size| usize::try_from(sizes.eval(s).unwrap()).unwrap();
+        let leaves: Vec<Array> =
+            function.params.iter().zip(&args).flat_map(|(p, arg)| flatten(function.ty(*p), arg, &size)).collect();
+        let points = [leaves];
+        compare(&kernel, &points)?;
+        streamline(&mut kernel);
+        cut.set(cut.get() + vectorise(&mut kernel, true));
+        hoist(&mut kernel);
+        compare(&kernel, &points)?;
+        let interpreter = interpret::Program::new(&kernel).unwrap();
+        ran.set(ran.get() + usize::from(reference(&kernel, &interpreter, &points[0]).is_ok()));
+        Ok(())
+    });
+    println!("{} ran, with {} loops cut", ran.get(), cut.get());
+    assert!(ran.get() > 1000 && cut.get() > 500, "{} ran, {} loops were cut", ran.get(), cut.get());
 }
 
 #[test]

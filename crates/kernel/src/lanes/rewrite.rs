@@ -197,7 +197,8 @@ impl<'k> Cutter<'k> {
             map.insert(the.index, index);
         }
         let regs = &mut self.kernel.regs;
-        let mut copier = Copier { regs, map, index: the.index, by: at, lane: Some(lane), buffers: spread };
+        let lane = Some(lane);
+        let mut copier = Copier { regs, map, index: the.index, by: at, fresh: true, lane, buffers: spread };
         let mut body = vec![Stmt::Straight(first)];
         body.extend(copier.block(&the.body));
         let store = |(k, buffer, next)| Instr::Store { buffer, at: partial_at(k, lane), value: copier.of(next) };
@@ -305,7 +306,8 @@ impl<'k> Cutter<'k> {
         let at = count.sub(&Poly::var(back)).sub(&Poly::constant(1));
         let reads_index = reads(&body, index);
         let (map, buffers, by) = (BTreeMap::new(), BTreeMap::new(), at.clone());
-        let mut copier = Copier { regs: &mut self.kernel.regs, map, index, by, lane: None, buffers: &buffers };
+        let regs = &mut self.kernel.regs;
+        let mut copier = Copier { regs, map, index, by, fresh: false, lane: None, buffers: &buffers };
         let mut rest = copier.block(&body);
         if reads_index {
             rest.insert(0, Stmt::Straight(vec![Instr::Int { dst: index, value: at }]));
@@ -325,7 +327,7 @@ fn at_once(lane: Reg, code: Vec<Instr>) -> Stmt {
 }
 
 /// Whether an instruction reads `r` as a register. As deep as loops may nest that are cut.
-fn reads(body: &[Stmt], r: Reg) -> bool {
+pub(crate) fn reads(body: &[Stmt], r: Reg) -> bool {
     body.iter().any(|stmt| match stmt {
         Stmt::Straight(code) => code.iter().any(|instr| reads_directly(instr, r)),
         Stmt::For { body, .. } => reads(body, r),
@@ -341,19 +343,21 @@ pub(crate) struct Copier<'a> {
     pub map: BTreeMap<Reg, Reg>,
     pub index: Reg,
     pub by: Poly<Reg>,
-    /// In lanes: the lane. Then all registers are new.
+    /// Whether all registers are new: the copy stands beside what it is made from.
+    pub fresh: bool,
+    /// In lanes: the lane.
     pub lane: Option<Reg>,
     /// New buffers for old ones; in lanes with eight places for one.
     pub buffers: &'a BTreeMap<BufferId, BufferId>,
 }
 
 impl Copier<'_> {
-    fn of(&self, r: Reg) -> Reg {
+    pub fn of(&self, r: Reg) -> Reg {
         self.map.get(&r).copied().unwrap_or(r)
     }
 
-    fn define(&mut self, r: Reg) -> Reg {
-        if self.lane.is_none() {
+    pub fn define(&mut self, r: Reg) -> Reg {
+        if !self.fresh {
             return r;
         }
         let new = self.regs.push(self.regs[r]);

@@ -134,7 +134,8 @@ fn one_part(
     let buffers = added.iter().map(|a| (a.to, a.own)).collect();
     let by = at.clone();
     let regs = &mut cutter.kernel.regs;
-    let mut inside = Copier { regs, map, index: the.index, by, lane: None, buffers: &buffers }.block(&the.body);
+    let mut inside =
+        Copier { regs, map, index: the.index, by, fresh: false, lane: None, buffers: &buffers }.block(&the.body);
     // Polynomials hold it no longer; what reads the register itself does.
     let mut is_read = false;
     walk(&inside).for_each(|event| event.for_each_use(|r| is_read |= r == the.index));

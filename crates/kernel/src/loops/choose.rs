@@ -1,0 +1,60 @@
+//! Branches with little in them become both sides and a choice: cheaper than a branch that cannot be foreseen, and it runs in
+//! lanes.
+
+use crate::kernel::{Choice, Class, Instr, Kernel, Reg, Stmt};
+use crate::ranges::Ranges;
+use chainrule_ops::Op;
+
+/// Instructions of both sides together.
+const MAX_CODE: usize = 6;
+
+/// Takes what is in the arms of a branch out of it, into `before`, where that is cheap and cannot fail, and chooses between
+/// reals there. What is known of integers is what is known outside of the branch. Whether there is a branch left.
+pub(super) fn as_choice(
+    kernel: &Kernel,
+    ranges: &Ranges,
+    condition: Reg,
+    choices: &mut Vec<Choice>,
+    arms: [&mut Vec<Stmt>; 2],
+    before: &mut Vec<Instr>,
+) -> bool {
+    let is_cheap = |instr: &Instr| match instr {
+        Instr::Const { .. } | Instr::MulAdd { .. } => true,
+        Instr::Op { op, .. } => {
+            !matches!(op, Op::Div | Op::Sqrt) && op.row().elementary.is_none() && is_one_instruction(*op)
+        }
+        Instr::Load { dst, buffer, at } => {
+            kernel.regs[*dst] == Class::Real && ranges.is_inside(at, &kernel.buffers[*buffer].len)
+        }
+        _ => false,
+    };
+    let straight = |arm: &[Stmt]| match arm {
+        [] => Some(0),
+        [Stmt::Straight(code)] => code.iter().all(is_cheap).then_some(code.len()),
+        _ => None,
+    };
+    let [then, otherwise] = arms;
+    match (straight(then), straight(otherwise)) {
+        (Some(a), Some(b)) if a + b <= MAX_CODE => {}
+        _ => return true,
+    }
+    for stmt in then.drain(..).chain(otherwise.drain(..)) {
+        if let Stmt::Straight(code) = stmt {
+            before.extend(code);
+        }
+    }
+    choices.retain(|c| {
+        let is_real = kernel.regs[c.var] == Class::Real;
+        if is_real {
+            before.push(Instr::Op { dst: c.var, op: Op::Select, args: [condition, c.then, c.otherwise] });
+        }
+        !is_real
+    });
+    !choices.is_empty()
+}
+
+/// Operators that processors have.
+fn is_one_instruction(op: Op) -> bool {
+    use Op::{Abs, Add, And, Eq, Le, Lt, Max, Min, Mul, Neg, Not, Or, Select, Sub};
+    matches!(op, Add | Sub | Mul | Neg | Abs | Min | Max | Lt | Le | Eq | And | Or | Not | Select)
+}

@@ -1,0 +1,340 @@
+//! What is known before running: integers that are constant, comparisons whose end is known, checks that hold, loops of one
+//! iteration or none. And integers that are there already, under another name or computed twice, which go.
+//!
+//! Addresses are written over indices and sizes where that is what they are made of, so that those who look at them see how
+//! they go with each index.
+
+use super::choose::as_choice;
+use crate::events::Event;
+use crate::kernel::{BufferId, Carried, Choice, Instr, Kernel, Order, Reg, Stmt};
+use crate::prune::prune;
+use crate::ranges::Ranges;
+use crate::rebuild::{Aliases, Pass, Rounds, rebuild};
+use chainrule_base::{Id, Poly};
+use chainrule_ops::Op;
+use std::collections::BTreeMap;
+
+/// Addresses of more terms are not written out.
+const MAX_TERMS: usize = 6;
+
+/// Folds what is known in `kernel`. Linear in its size, but for what [`Ranges`] has to prove.
+pub(super) fn fold(kernel: &mut Kernel) {
+    let body = std::mem::take(&mut kernel.body);
+    let mut is_index = vec![false; kernel.regs.len()];
+    kernel.sizes.iter().for_each(|size| is_index[size.reg.index()] = true);
+    let (ranges, aliases, seen) = (Ranges::new(kernel), Aliases::default(), Seen::default());
+    let mut pass = Fold { kernel, ranges, aliases, is_index, seen };
+    let mut body = rebuild(body, &mut pass);
+    prune(&mut body, kernel.regs.len());
+    kernel.body = body;
+}
+
+struct Fold<'k> {
+    kernel: &'k Kernel,
+    ranges: Ranges,
+    aliases: Aliases,
+    /// Indices of loops and sizes, by register.
+    is_index: Vec<bool>,
+    seen: Seen,
+}
+
+/// What an integer is computed as.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Computed {
+    Value(Poly<Reg>),
+    Op(Op, [Reg; 3]),
+}
+
+/// What was computed, where it can be seen.
+#[derive(Default)]
+struct Seen {
+    all: BTreeMap<Computed, Reg>,
+    /// What was computed in each open loop and branch.
+    inside: Vec<Vec<Computed>>,
+}
+
+impl Seen {
+    /// The register that holds the same already; `dst` from now on where there is none.
+    fn same(&mut self, what: Computed, dst: Reg) -> Option<Reg> {
+        if let Some(same) = self.all.get(&what) {
+            return Some(*same);
+        }
+        if let Some(inside) = self.inside.last_mut() {
+            inside.push(what.clone());
+        }
+        self.all.insert(what, dst);
+        None
+    }
+
+    fn open(&mut self) {
+        self.inside.push(Vec::new());
+    }
+
+    fn close(&mut self) {
+        for what in self.inside.pop().unwrap_or_default() {
+            self.all.remove(&what);
+        }
+    }
+}
+
+impl Fold<'_> {
+    fn of(&self, r: Reg) -> Reg {
+        self.aliases.of(r)
+    }
+
+    fn constant(&self, r: Reg) -> Option<i64> {
+        self.ranges.value(&Poly::var(r)).as_constant()
+    }
+
+    /// The polynomial over registers that are left, over indices and sizes if it can be.
+    fn poly(&self, poly: &Poly<Reg>) -> Poly<Reg> {
+        if poly.as_constant().is_some() {
+            return poly.clone();
+        }
+        let poly = poly.substitute(|r| Poly::var(self.of(r)));
+        let value = self.ranges.value(&poly);
+        let mut regs = value.terms().flat_map(|(monomial, _)| monomial);
+        if value.terms().len() <= MAX_TERMS && regs.all(|r| self.is_index[r.index()]) { value } else { poly }
+    }
+
+    fn carried(&self, carried: &mut [Carried], of: impl Fn(&mut Carried) -> &mut Reg) {
+        for c in carried {
+            let r = of(c);
+            *r = self.of(*r);
+        }
+    }
+
+    /// What is left of an instruction.
+    fn instr(&mut self, instr: Instr) -> Option<Instr> {
+        let instr = self.known(instr)?;
+        let computed = match &instr {
+            Instr::Int { dst, value } => Some((*dst, Computed::Value(value.clone()))),
+            Instr::IntOp { dst, op, args, .. } => Some((*dst, Computed::Op(*op, *args))),
+            _ => None,
+        };
+        if let Some((dst, computed)) = computed
+            && let Some(same) = self.seen.same(computed, dst)
+        {
+            return self.is(dst, same);
+        }
+        self.ranges.event(&Event::Instr(&instr));
+        Some(instr)
+    }
+
+    /// What an instruction is after what is known; nothing where its register stands for another one.
+    fn known(&mut self, instr: Instr) -> Option<Instr> {
+        Some(match instr {
+            Instr::Const { .. } => instr,
+            Instr::Int { dst, value } => {
+                let value = self.poly(&value);
+                if let Some(same) = value.as_var() {
+                    self.aliases.set(dst, same);
+                    return None;
+                }
+                Instr::Int { dst, value }
+            }
+            Instr::Op { dst, op, args } => self.op(dst, op, args.map(|r| self.of(r)))?,
+            Instr::MulAdd { dst, signs, args } => Instr::MulAdd { dst, signs, args: args.map(|r| self.of(r)) },
+            Instr::IntOp { dst, op, args, failure } => self.int_op(dst, op, args.map(|r| self.of(r)), failure)?,
+            Instr::ToReal { dst, src } => {
+                let src = self.of(src);
+                match self.constant(src) {
+                    Some(value) => Instr::Const { dst, value: value as f64 },
+                    None => Instr::ToReal { dst, src },
+                }
+            }
+            Instr::External { dst, function, args } => {
+                Instr::External { dst, function, args: args.iter().map(|r| self.of(*r)).collect() }
+            }
+            Instr::Load { dst, buffer, at } => Instr::Load { dst, buffer, at: self.poly(&at) },
+            Instr::Store { buffer, at, value } => Instr::Store { buffer, at: self.poly(&at), value: self.of(value) },
+            Instr::CheckIndex { index, len, failure } => {
+                let (index, len) = (self.of(index), self.poly(&len));
+                if self.ranges.is_inside(&Poly::var(index), &len) {
+                    return None;
+                }
+                Instr::CheckIndex { index, len, failure }
+            }
+        })
+    }
+
+    /// `dst` is `same`.
+    fn is(&mut self, dst: Reg, same: Reg) -> Option<Instr> {
+        self.aliases.set(dst, same);
+        None
+    }
+
+    fn op(&mut self, dst: Reg, op: Op, args: [Reg; 3]) -> Option<Instr> {
+        let [a, b, c] = args;
+        let truth = |r: Reg| self.constant(r).map(|value| value != 0);
+        match op {
+            Op::And | Op::Or => {
+                // Of these one decides alone, the other says nothing.
+                let decides = op == Op::Or;
+                match (truth(a), truth(b)) {
+                    (Some(x), _) | (_, Some(x)) if x == decides => {
+                        return Some(Instr::Int { dst, value: Poly::constant(i64::from(decides)) });
+                    }
+                    (Some(_), _) => return self.is(dst, b),
+                    (_, Some(_)) => return self.is(dst, a),
+                    _ => {}
+                }
+            }
+            Op::Not => {
+                if let Some(x) = truth(a) {
+                    return Some(Instr::Int { dst, value: Poly::constant(i64::from(!x)) });
+                }
+            }
+            Op::Select => {
+                if let Some(x) = truth(a) {
+                    return self.is(dst, if x { b } else { c });
+                }
+            }
+            _ => {}
+        }
+        Some(Instr::Op { dst, op, args })
+    }
+
+    fn int_op(&mut self, dst: Reg, op: Op, args: [Reg; 3], failure: usize) -> Option<Instr> {
+        let known: Option<Vec<i64>> = args[..op.arity()].iter().map(|r| self.constant(*r)).collect();
+        if let Some(value) = known.and_then(|known| op.row().int.and_then(|value| value(&known))) {
+            return Some(Instr::Int { dst, value: Poly::constant(value) });
+        }
+        let [a, b, _] = args;
+        let int = |value: bool| Some(Instr::Int { dst, value: Poly::constant(i64::from(value)) });
+        match op {
+            Op::Lt | Op::Le | Op::Eq => {
+                if let Some(holds) = self.ranges.compare(op, a, b) {
+                    return int(holds);
+                }
+            }
+            Op::Min | Op::Max => {
+                if let Some(is_ordered) = self.ranges.compare(Op::Le, a, b) {
+                    return self.is(dst, if is_ordered == (op == Op::Min) { a } else { b });
+                }
+            }
+            Op::Quot | Op::Mod if self.ranges.is_inside(&Poly::var(a), &Poly::var(b)) => {
+                return if op == Op::Mod { self.is(dst, a) } else { int(false) };
+            }
+            _ => {}
+        }
+        Some(Instr::IntOp { dst, op, args, failure })
+    }
+}
+
+impl Pass for Fold<'_> {
+    fn code(&mut self, code: Vec<Instr>) -> Vec<Instr> {
+        code.into_iter().filter_map(|instr| self.instr(instr)).collect()
+    }
+
+    fn copy(&mut self, to: &mut (BufferId, Poly<Reg>), from: &mut (BufferId, Poly<Reg>), len: &mut Poly<Reg>) -> bool {
+        for poly in [&mut to.1, &mut from.1, &mut *len] {
+            *poly = self.poly(poly);
+        }
+        len.as_constant().is_none_or(|len| len > 0)
+    }
+
+    fn open_for(&mut self, index: Reg, count: &mut Poly<Reg>, carried: &mut [Carried], order: Order) -> Rounds {
+        *count = self.poly(count);
+        self.carried(carried, |c| &mut c.init);
+        match count.as_constant() {
+            Some(..=0) => {
+                carried.iter().for_each(|c| self.aliases.set(c.var, c.init));
+                Rounds::Never
+            }
+            Some(1) if order == Order::InOrder => Rounds::Once,
+            _ => {
+                self.is_index[index.index()] = true;
+                self.seen.open();
+                self.ranges.event(&Event::For { index, count, carried, order });
+                Rounds::Loop
+            }
+        }
+    }
+
+    fn close_for(
+        &mut self,
+        index: Reg,
+        carried: &mut Vec<Carried>,
+        _body: &mut Vec<Stmt>,
+        _before: &mut Vec<Instr>,
+    ) -> bool {
+        self.carried(carried, |c| &mut c.next);
+        self.seen.close();
+        self.ranges.event(&Event::EndFor { index, carried });
+        true
+    }
+
+    fn open_once(&mut self, index: Reg, carried: &[Carried]) -> Vec<Instr> {
+        carried.iter().for_each(|c| self.aliases.set(c.var, c.init));
+        let code = vec![Instr::Int { dst: index, value: Poly::zero() }];
+        self.ranges.event(&Event::Instr(&code[0]));
+        code
+    }
+
+    fn close_once(&mut self, carried: &[Carried]) {
+        let last: Vec<Reg> = carried.iter().map(|c| self.of(c.next)).collect();
+        carried.iter().zip(last).for_each(|(c, last)| self.aliases.set(c.var, last));
+    }
+
+    fn open_while(&mut self, limit: &mut Poly<Reg>, carried: &mut [Carried]) {
+        *limit = self.poly(limit);
+        self.carried(carried, |c| &mut c.init);
+        self.seen.open();
+        self.ranges.event(&Event::While { carried, limit });
+    }
+
+    fn test(&mut self, holds: &mut Reg, failure: usize) {
+        *holds = self.of(*holds);
+        // What the condition computes is seen in the condition only.
+        self.seen.close();
+        self.seen.open();
+        self.ranges.event(&Event::Test { holds: *holds, failure });
+    }
+
+    fn close_while(&mut self, carried: &mut [Carried]) {
+        self.carried(carried, |c| &mut c.next);
+        self.seen.close();
+        self.ranges.event(&Event::EndWhile { carried });
+    }
+
+    fn open_if(&mut self, condition: &mut Reg) -> Option<bool> {
+        *condition = self.of(*condition);
+        let known = self.constant(*condition).map(|value| value != 0);
+        if known.is_none() {
+            self.seen.open();
+            self.ranges.event(&Event::If { condition: *condition });
+        }
+        known
+    }
+
+    fn middle(&mut self, choices: &mut [Choice]) {
+        choices.iter_mut().for_each(|c| c.then = self.of(c.then));
+        self.seen.close();
+        self.seen.open();
+        self.ranges.event(&Event::Else { choices });
+    }
+
+    fn close_if(
+        &mut self,
+        condition: Reg,
+        choices: &mut Vec<Choice>,
+        arms: [&mut Vec<Stmt>; 2],
+        before: &mut Vec<Instr>,
+    ) -> bool {
+        choices.iter_mut().for_each(|c| c.otherwise = self.of(c.otherwise));
+        self.seen.close();
+        self.ranges.event(&Event::EndIf { choices });
+        choices.retain(|c| {
+            if c.then == c.otherwise {
+                self.aliases.set(c.var, c.then);
+            }
+            c.then != c.otherwise
+        });
+        as_choice(self.kernel, &self.ranges, condition, choices, arms, before)
+    }
+
+    fn close_taken(&mut self, choices: &[Choice], holds: bool) {
+        choices.iter().for_each(|c| self.aliases.set(c.var, self.of(if holds { c.then } else { c.otherwise })));
+    }
+}

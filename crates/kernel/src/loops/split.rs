@@ -1,0 +1,275 @@
+//! Loops cut where a comparison with the index changes: index set splitting. In each piece the comparison is a constant.
+//!
+//! A comparison in the body, however deep, whose sides differ by `± i + base` with a base that stays the same in the loop:
+//!
+//! | comparison | pieces |
+//! | --- | --- |
+//! | changes at `t` | `0..min(t, n)`, `max(t, 0)..n` |
+//! | holds at `p` only | `0..min(p, n)`, `max(p, 0)..min(p + 1, n)`, `max(p + 1, 0)..n` |
+//!
+//! Pieces that turn out to be empty, and those of one iteration, go when the kernel is [folded](super::fold). Iterations run
+//! in the same order as before, so what fails first is the same.
+
+use crate::events::{Event, events};
+use crate::kernel::{Carried, Class, Instr, Kernel, Order, Reg, Stmt};
+use crate::lanes::rewrite::Copier;
+use chainrule_base::Poly;
+use chainrule_ops::Op;
+use std::collections::BTreeMap;
+
+/// Bodies with more events are not copied.
+const MAX_BODY: usize = 400;
+
+/// Loops that nest deeper than this are not copied.
+const MAX_HEIGHT: usize = 8;
+
+/// How many events may be added to `kernel`.
+pub(super) fn room(kernel: &Kernel) -> usize {
+    2 * events(&kernel.body).len() + 400
+}
+
+/// Where a comparison changes, over what stays the same in the loop.
+enum Change {
+    /// From here on it holds, or it does not.
+    From(Poly<Reg>, bool),
+    /// It holds here only.
+    At(Poly<Reg>),
+}
+
+struct Cut {
+    condition: Reg,
+    change: Change,
+    n_events: usize,
+}
+
+/// Cuts each loop of `kernel` at one comparison at most, outer ones first; whether there was one.
+pub(super) fn split(kernel: &mut Kernel, room: &mut usize) -> bool {
+    let mut cuts = find(&events(&kernel.body), room);
+    if cuts.is_empty() {
+        return false;
+    }
+    let failure = kernel.failures.len();
+    kernel.failures.push(("the bounds of a loop are none".to_owned(), None));
+    let mut body = std::mem::take(&mut kernel.body);
+    let mut open: Vec<&mut Vec<Stmt>> = vec![&mut body];
+    while let Some(block) = open.pop() {
+        let mut done = Vec::with_capacity(block.len());
+        for stmt in std::mem::take(block) {
+            match stmt {
+                Stmt::For { index, count, carried, order, body } => match cuts.remove(&index) {
+                    Some(cut) => pieces(kernel, failure, &cut, Loop { index, count, carried, body }, &mut done),
+                    None => done.push(Stmt::For { index, count, carried, order, body }),
+                },
+                stmt => done.push(stmt),
+            }
+        }
+        *block = done;
+        for stmt in block.iter_mut() {
+            match stmt {
+                Stmt::For { body, .. } => open.push(body),
+                Stmt::While { condition, body, .. } => open.extend([condition, body]),
+                Stmt::If { then, otherwise, .. } => open.extend([then, otherwise]),
+                Stmt::Straight(_) | Stmt::Copy { .. } => {}
+            }
+        }
+    }
+    kernel.body = body;
+    true
+}
+
+/// An open loop on the way through the events.
+struct Open {
+    index: Option<Reg>,
+    begin: usize,
+    height: usize,
+    change: Option<(Reg, Change)>,
+    /// Conditional loops are not copied.
+    has_while: bool,
+}
+
+impl Open {
+    fn new(index: Option<Reg>, begin: usize) -> Self {
+        Self { index, begin, height: 1, change: None, has_while: false }
+    }
+}
+
+/// The loops to cut, by index. Of nested ones the outer one: its body is copied as it is.
+fn find(events: &[Event<'_>], room: &mut usize) -> BTreeMap<Reg, Cut> {
+    let mut cuts: BTreeMap<Reg, Cut> = BTreeMap::new();
+    let mut open: Vec<Open> = Vec::new();
+    // Integers over what they are made of, and where each register is defined.
+    let mut values: BTreeMap<Reg, Poly<Reg>> = BTreeMap::new();
+    let mut defined: BTreeMap<Reg, usize> = BTreeMap::new();
+    let value = |values: &BTreeMap<Reg, Poly<Reg>>, p: &Poly<Reg>| {
+        p.substitute(|r| values.get(&r).cloned().unwrap_or_else(|| Poly::var(r)))
+    };
+    for (at, event) in events.iter().enumerate() {
+        match event {
+            Event::For { index, order, carried, .. } => {
+                open.push(Open::new((*order == Order::InOrder).then_some(*index), at));
+                defined.extend(carried.iter().map(|c| (c.var, at)).chain([(*index, at)]));
+            }
+            Event::While { carried, .. } => {
+                open.iter_mut().for_each(|around| around.has_while = true);
+                open.push(Open::new(None, at));
+                defined.extend(carried.iter().map(|c| (c.var, at)));
+            }
+            Event::EndIf { choices } => defined.extend(choices.iter().map(|c| (c.var, at))),
+            Event::EndFor { .. } | Event::EndWhile { .. } => {
+                let Some(ended) = open.pop() else { continue };
+                if let Some(around) = open.last_mut() {
+                    around.height = around.height.max(ended.height + 1);
+                }
+                let n_events = at - ended.begin;
+                if let (Some(index), Some((condition, change))) = (ended.index, ended.change)
+                    && n_events <= MAX_BODY.min(*room)
+                    && ended.height <= MAX_HEIGHT
+                    && !ended.has_while
+                {
+                    // What is in it is looked at again when it is cut.
+                    let inner: Vec<Reg> = cuts.keys().copied().filter(|r| defined[r] > ended.begin).collect();
+                    for r in inner {
+                        *room += cuts.remove(&r).map_or(0, |cut| 2 * cut.n_events);
+                    }
+                    *room = room.saturating_sub(2 * n_events);
+                    cuts.insert(index, Cut { condition, change, n_events });
+                }
+            }
+            Event::Instr(instr) => {
+                if let Some(dst) = instr.dst() {
+                    defined.insert(dst, at);
+                }
+                match instr {
+                    Instr::Int { dst, value: p } => {
+                        let p = value(&values, p);
+                        values.insert(*dst, p);
+                    }
+                    Instr::IntOp { dst, op: op @ (Op::Lt | Op::Le | Op::Eq), args: [a, b, _], .. } => {
+                        let [a, b] = [a, b].map(|r| value(&values, &Poly::var(*r)));
+                        let by = b.sub(&a);
+                        let outermost = open.iter_mut().find(|l| {
+                            l.index.is_some_and(|i| by.vars().contains(&i) && is_same_but(&by, i, l.begin, &defined))
+                        });
+                        if let Some(l) = outermost
+                            && l.change.is_none()
+                            && let Some(index) = l.index
+                        {
+                            l.change = change(*op, &by, index).map(|change| (*dst, change));
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
+    cuts
+}
+
+/// Whether nothing but `index` in `p` is defined in the loop that begins at `begin`. Sizes are defined nowhere.
+fn is_same_but(p: &Poly<Reg>, index: Reg, begin: usize, defined: &BTreeMap<Reg, usize>) -> bool {
+    p.vars().iter().all(|r| *r == index || defined.get(r).is_none_or(|at| *at < begin))
+}
+
+/// Where `op` of two sides changes, the second of which is `by` more than the first.
+fn change(op: Op, by: &Poly<Reg>, index: Reg) -> Option<Change> {
+    let (slope, base) = by.split_linear(index)?;
+    let least = Poly::constant(i64::from(op == Op::Lt));
+    match (op, slope.as_constant()?) {
+        (Op::Eq, 1) => Some(Change::At(base.neg())),
+        (Op::Eq, -1) => Some(Change::At(base)),
+        (_, 1) => Some(Change::From(least.sub(&base), true)),
+        (_, -1) => Some(Change::From(base.sub(&least).add(&Poly::constant(1)), false)),
+        _ => None,
+    }
+}
+
+struct Loop {
+    index: Reg,
+    count: Poly<Reg>,
+    carried: Vec<Carried>,
+    body: Vec<Stmt>,
+}
+
+/// The pieces of a loop, to `out`.
+fn pieces(kernel: &mut Kernel, failure: usize, cut: &Cut, the: Loop, out: &mut Vec<Stmt>) {
+    let mut before = Vec::new();
+    let int = |kernel: &mut Kernel, before: &mut Vec<Instr>, value: Poly<Reg>| {
+        let dst = kernel.regs.push(Class::Int);
+        before.push(Instr::Int { dst, value });
+        dst
+    };
+    let zero = int(kernel, &mut before, Poly::zero());
+    let count = int(kernel, &mut before, the.count.clone());
+    // Where a piece begins that is to begin at `p`, and where one ends.
+    let limit = |kernel: &mut Kernel, before: &mut Vec<Instr>, op: Op, other: Reg, p: &Poly<Reg>| {
+        let p = int(kernel, before, p.clone());
+        let dst = kernel.regs.push(Class::Int);
+        before.push(Instr::IntOp { dst, op, args: [p, other, p], failure });
+        Poly::var(dst)
+    };
+    let begin = |kernel: &mut Kernel, before: &mut Vec<Instr>, p| limit(kernel, before, Op::Max, zero, p);
+    let after = |p: &Poly<Reg>| p.add(&Poly::constant(1));
+    // First, one past the last, what the comparison is.
+    let mut pieces: Vec<(Poly<Reg>, Poly<Reg>, bool)> = Vec::new();
+    match &cut.change {
+        Change::From(t, holds) => {
+            let from = begin(kernel, &mut before, t);
+            let to = limit(kernel, &mut before, Op::Min, count, t);
+            pieces.push((Poly::zero(), to, !holds));
+            pieces.push((from, the.count.clone(), *holds));
+        }
+        Change::At(p) => {
+            let (at, next) = (begin(kernel, &mut before, p), begin(kernel, &mut before, &after(p)));
+            let to = limit(kernel, &mut before, Op::Min, count, p);
+            let past = limit(kernel, &mut before, Op::Min, count, &after(p));
+            pieces.push((Poly::zero(), to, false));
+            pieces.push((at, past, true));
+            pieces.push((next, the.count.clone(), false));
+        }
+    }
+    out.push(Stmt::Straight(before));
+    let mut inits: Vec<Reg> = the.carried.iter().map(|c| c.init).collect();
+    let (last, no_buffers) = (pieces.len() - 1, BTreeMap::new());
+    for (i, (from, to, holds)) in pieces.into_iter().enumerate() {
+        let step = kernel.regs.push(Class::Int);
+        let by = Poly::var(step).add(&from);
+        let mut copier = Copier {
+            regs: &mut kernel.regs,
+            map: BTreeMap::new(),
+            index: the.index,
+            by: by.clone(),
+            fresh: i != last,
+            lane: None,
+            buffers: &no_buffers,
+        };
+        let vars: Vec<Reg> = the.carried.iter().map(|c| copier.define(c.var)).collect();
+        let index = copier.define(the.index);
+        let mut body = copier.block(&the.body);
+        let carried = the.carried.iter().zip(&vars).zip(&inits);
+        let carried =
+            carried.map(|((c, var), init)| Carried { var: *var, init: *init, next: copier.of(c.next) }).collect();
+        decide(&mut body, copier.of(cut.condition), holds);
+        body.insert(0, Stmt::Straight(vec![Instr::Int { dst: index, value: by }]));
+        out.push(Stmt::For { index: step, count: to.sub(&from), carried, order: Order::InOrder, body });
+        inits = vars;
+    }
+}
+
+/// `condition` is known in `body`.
+fn decide(body: &mut [Stmt], condition: Reg, holds: bool) {
+    let mut open: Vec<&mut Stmt> = body.iter_mut().collect();
+    while let Some(stmt) = open.pop() {
+        match stmt {
+            Stmt::Straight(code) => {
+                for instr in code.iter_mut().filter(|instr| instr.dst() == Some(condition)) {
+                    *instr = Instr::Int { dst: condition, value: Poly::constant(i64::from(holds)) };
+                }
+            }
+            Stmt::For { body, .. } => open.extend(body),
+            Stmt::While { condition, body, .. } => open.extend(condition.iter_mut().chain(body)),
+            Stmt::If { then, otherwise, .. } => open.extend(then.iter_mut().chain(otherwise)),
+            Stmt::Copy { .. } => {}
+        }
+    }
+}
