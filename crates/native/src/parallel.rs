@@ -274,7 +274,7 @@ mod tests {
     fn a_program_without_parts_has_no_team() {
         let case = chainrule_backend_tests::kernels::doubled();
         let Ok(program) = Program::new(case.into(), &Options::default()) else { return };
-        let sizes = program.bind(&[&[]], &[]).unwrap();
+        let sizes = program.bind(&[&[]], &[(0, 1)]).unwrap();
         assert_eq!(Workspace::for_threads(&program, &sizes, 4).threads(), 1);
     }
 }

@@ -197,8 +197,7 @@ impl<'k> Cutter<'k> {
             map.insert(the.index, index);
         }
         let regs = &mut self.kernel.regs;
-        let lane = Some(lane);
-        let mut copier = Copier { regs, map, index: the.index, by: at, fresh: true, lane, buffers: spread };
+        let mut copier = Copier { regs, map, index: the.index, by: at, fresh: true, lane: Some(lane), buffers: spread };
         let mut body = vec![Stmt::Straight(first)];
         body.extend(copier.block(&the.body));
         let store = |(k, buffer, next)| Instr::Store { buffer, at: partial_at(k, lane), value: copier.of(next) };

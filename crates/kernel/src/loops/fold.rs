@@ -97,6 +97,14 @@ impl Fold<'_> {
         if value.terms().len() <= MAX_TERMS && regs.all(|r| self.is_index[r.index()]) { value } else { poly }
     }
 
+    /// The same of an address. One that is outside of its buffer stays as it is, behind the check that fails before it.
+    fn address(&self, buffer: BufferId, at: &Poly<Reg>) -> Poly<Reg> {
+        let value = self.poly(at);
+        let len = &self.kernel.buffers[buffer].len;
+        let is_outside = value.as_constant().is_some_and(|at| at < 0 || len.as_constant().is_some_and(|len| at >= len));
+        if is_outside { at.substitute(|r| Poly::var(self.of(r))) } else { value }
+    }
+
     fn carried(&self, carried: &mut [Carried], of: impl Fn(&mut Carried) -> &mut Reg) {
         for c in carried {
             let r = of(c);
@@ -146,8 +154,10 @@ impl Fold<'_> {
             Instr::External { dst, function, args } => {
                 Instr::External { dst, function, args: args.iter().map(|r| self.of(*r)).collect() }
             }
-            Instr::Load { dst, buffer, at } => Instr::Load { dst, buffer, at: self.poly(&at) },
-            Instr::Store { buffer, at, value } => Instr::Store { buffer, at: self.poly(&at), value: self.of(value) },
+            Instr::Load { dst, buffer, at } => Instr::Load { dst, buffer, at: self.address(buffer, &at) },
+            Instr::Store { buffer, at, value } => {
+                Instr::Store { buffer, at: self.address(buffer, &at), value: self.of(value) }
+            }
             Instr::CheckIndex { index, len, failure } => {
                 let (index, len) = (self.of(index), self.poly(&len));
                 if self.ranges.is_inside(&Poly::var(index), &len) {
