@@ -43,8 +43,6 @@ struct Known {
     made: Option<(Op, [Reg; 3])>,
 }
 
-/// What was known before.
-
 /// What is known at the current event.
 pub struct Ranges {
     /// By register, as far as something was ever known.

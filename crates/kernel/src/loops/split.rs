@@ -57,7 +57,7 @@ pub(super) fn split(kernel: &mut Kernel, room: &mut usize) -> bool {
         for stmt in std::mem::take(block) {
             match stmt {
                 Stmt::For { index, count, carried, order, body } => match cuts.remove(&index) {
-                    Some(cut) => pieces(kernel, failure, &cut, Loop { index, count, carried, body }, &mut done),
+                    Some(cut) => pieces(kernel, failure, &cut, &Loop { index, count, carried, body }, &mut done),
                     None => done.push(Stmt::For { index, count, carried, order, body }),
                 },
                 stmt => done.push(stmt),
@@ -192,7 +192,7 @@ struct Loop {
 }
 
 /// The pieces of a loop, to `out`.
-fn pieces(kernel: &mut Kernel, failure: usize, cut: &Cut, the: Loop, out: &mut Vec<Stmt>) {
+fn pieces(kernel: &mut Kernel, failure: usize, cut: &Cut, the: &Loop, out: &mut Vec<Stmt>) {
     let mut before = Vec::new();
     let int = |kernel: &mut Kernel, before: &mut Vec<Instr>, value: Poly<Reg>| {
         let dst = kernel.regs.push(Class::Int);
