@@ -21,21 +21,26 @@ pub fn split_constant(at: &Poly<Reg>) -> (Poly<Reg>, i32) {
     }
 }
 
-/// For each opening event of a loop, by its number from 1, the addresses (without constant terms) to keep.
-/// `O(n log n)`.
+/// For each opening event of a loop, by its number from 1, the addresses (without constant terms) to keep. `nested`: and
+/// where those of the loops inside begin. `O(n log n)` but for the depth of loops.
 #[must_use]
-pub fn kept_addresses(events: &[Event<'_>], lives: &Liveness) -> BTreeMap<u32, Vec<Poly<Reg>>> {
+pub fn kept_addresses(events: &[Event<'_>], lives: &Liveness, nested: bool) -> BTreeMap<u32, Vec<Poly<Reg>>> {
     let mut found: BTreeMap<u32, Vec<Poly<Reg>>> = BTreeMap::new();
     let mut seen: BTreeSet<(u32, Poly<Reg>)> = BTreeSet::new();
     let mut open: Vec<(u32, Option<Reg>)> = Vec::new();
+    // Of each loop its index, and the loop around it.
+    let mut around = Vec::new();
+    let fits = |rest: &Poly<Reg>, begin: u32, index: Option<Reg>| {
+        rest.as_var().is_none()
+            && rest.vars().iter().all(|v| Some(*v) == index || lives.def[v.index()] < begin)
+            && index.is_none_or(|i| rest.split_linear(i).is_some())
+    };
     for (at, event) in (1u32..).zip(events) {
         let address = match event {
-            Event::For { index, .. } => {
-                open.push((at, Some(*index)));
-                continue;
-            }
-            Event::While { .. } => {
-                open.push((at, None));
+            Event::For { .. } | Event::While { .. } => {
+                let index = if let Event::For { index, .. } = event { Some(*index) } else { None };
+                around.extend(open.last().map(|outer| (at, index, *outer)));
+                open.push((at, index));
                 continue;
             }
             Event::EndFor { .. } | Event::EndWhile { .. } => {
@@ -50,11 +55,18 @@ pub fn kept_addresses(events: &[Event<'_>], lives: &Liveness) -> BTreeMap<u32, V
             continue;
         }
         let (rest, _) = split_constant(address);
-        let fits = rest.as_var().is_none()
-            && rest.vars().iter().all(|v| Some(*v) == *index || lives.def[v.index()] < *begin)
-            && index.is_none_or(|i| rest.split_linear(i).is_some());
-        if fits && seen.insert((*begin, rest.clone())) {
+        if fits(&rest, *begin, *index) && seen.insert((*begin, rest.clone())) {
             found.entry(*begin).or_default().push(rest);
+        }
+    }
+    // Inner loops before those around them.
+    for (at, index, (begin, outer)) in around.into_iter().rev().filter(|_| nested) {
+        for address in found.get(&at).cloned().unwrap_or_default() {
+            let base = index.and_then(|i| address.split_linear(i)).map_or(address, |(_, base)| base);
+            let (rest, _) = split_constant(&base);
+            if rest.as_constant().is_none() && fits(&rest, begin, outer) && seen.insert((begin, rest.clone())) {
+                found.entry(begin).or_default().push(rest);
+            }
         }
     }
     found

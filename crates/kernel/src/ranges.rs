@@ -292,6 +292,12 @@ impl Ranges {
         self.is_non_negative(&at) && self.is_non_negative(&len.sub(&at).sub(&Poly::constant(1)))
     }
 
+    /// Whether `p` is at least 0.
+    #[must_use]
+    pub fn is_at_least_zero(&self, p: &Poly<Reg>) -> bool {
+        self.is_non_negative(&self.value(p))
+    }
+
     /// How a comparison of integers ends, if that is known.
     #[must_use]
     pub fn compare(&self, op: Op, a: Reg, b: Reg) -> Option<bool> {

@@ -4,11 +4,12 @@
 //! What a loop carries, and what a branch results in, changes at once: moves that would overwrite what
 //! another still reads go through a temporary.
 
-use super::plan::{Home, LoopPlan};
+use super::plan::{Home, Kind, LoopPlan};
 use super::{OpenLoop, Result, SCRATCH, Site, Writer, bug};
 use crate::asm::{Alu, Condition};
 use chainrule_base::{Id, Poly};
 use chainrule_kernel::{BufferId, Event, LANES, Move, Reg, moves};
+use chainrule_ops::Op;
 
 impl Writer<'_> {
     pub(super) fn control(&mut self, at: u32, event: &Event<'_>) -> Result<()> {
@@ -18,11 +19,13 @@ impl Writer<'_> {
             Event::For { index, count, carried, .. } => {
                 self.moves(carried.iter().map(|c| (c.var, c.init)))?;
                 let mut plan = self.loop_plan(at)?;
-                let from = self.poly(count, 1, true)?;
-                self.set_number(plan.count, from);
                 let (top, exit) = (self.asm.new_label(), self.asm.new_label());
-                self.asm.test_rr(from, from);
-                self.asm.jcc(Condition::LessEqual, exit);
+                if !matches!(plan.known_count, Some(1..)) {
+                    let from = self.poly(count, 1, true)?;
+                    self.set_number(plan.count, from);
+                    self.asm.test_rr(from, from);
+                    self.asm.jcc(Condition::LessEqual, exit);
+                }
                 let [rax, ..] = SCRATCH;
                 match self.plan.home(index.index()) {
                     Home::Gpr(g) => self.asm.mov_ri(g, 0),
@@ -51,8 +54,13 @@ impl Writer<'_> {
                 let i = self.number(index.index(), rax);
                 self.asm.alu_ri(Alu::Add, i, by as i32);
                 self.set_number(index.index(), i);
-                let count = self.number(open.plan.count, rcx);
-                self.asm.alu_rr(Alu::Cmp, i, count);
+                match open.plan.known_count {
+                    Some(count @ 1..) => self.asm.alu_ri(Alu::Cmp, i, count),
+                    _ => {
+                        let count = self.number(open.plan.count, rcx);
+                        self.asm.alu_rr(Alu::Cmp, i, count);
+                    }
+                }
                 self.asm.jcc(Condition::Less, open.top);
                 self.asm.bind(open.exit);
                 self.after_lanes(by);
@@ -93,11 +101,24 @@ impl Writer<'_> {
                 self.asm.bind(open.exit);
             }
             Event::If { condition } => {
-                let [rax, ..] = SCRATCH;
+                let [rax, rcx, _] = SCRATCH;
                 let otherwise = self.asm.new_label();
-                let condition = self.number(condition.index(), rax);
-                self.asm.test_rr(condition, condition);
-                self.asm.jcc(Condition::Equal, otherwise);
+                match self.compared.take() {
+                    Some((op, a, b)) => {
+                        let (a, b) = (self.number(a.index(), rax), self.number(b.index(), rcx));
+                        self.asm.alu_rr(Alu::Cmp, a, b);
+                        self.asm.jcc(not(op), otherwise);
+                    }
+                    None => {
+                        // A truth value of this block was put there.
+                        let condition = match self.plan.kinds[condition.index()] {
+                            Kind::Int => self.number(condition.index(), rax),
+                            _ => rax,
+                        };
+                        self.asm.test_rr(condition, condition);
+                        self.asm.jcc(Condition::Equal, otherwise);
+                    }
+                }
                 self.branches.push(otherwise);
             }
             Event::Else { choices } => {
@@ -199,6 +220,15 @@ impl Writer<'_> {
             self.asm.mov_mr(mem, value);
         }
         self.call_copy(to.0, from.0)
+    }
+}
+
+/// The condition under which a comparison does not hold.
+fn not(op: Op) -> Condition {
+    match op {
+        Op::Lt => Condition::GreaterEqual,
+        Op::Le => Condition::Greater,
+        _ => Condition::NotEqual,
     }
 }
 

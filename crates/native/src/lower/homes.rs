@@ -14,6 +14,7 @@ use crate::level::Level;
 use chainrule_base::{Id, Poly};
 use chainrule_kernel::addresses::split_constant;
 use chainrule_kernel::{Event, Instr, Kernel, Liveness, Reg};
+use chainrule_ops::Op;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,6 +30,8 @@ pub(super) struct Survey {
     pub depth: Vec<u8>,
     /// Weight of the calls before each event.
     calls: Vec<u64>,
+    /// How often each is used.
+    uses: Vec<u32>,
     /// What is a truth value in each lane.
     is_truth: Vec<bool>,
     /// Pairs of `next` and `var` of a loop that may share a place.
@@ -56,6 +59,7 @@ impl Survey {
             buffer_weight: vec![0; kernel.buffers.len()],
             depth: Vec::with_capacity(events.len() + 1),
             calls: Vec::with_capacity(events.len() + 2),
+            uses: vec![0; n],
             is_truth: kinds.iter().map(|k| *k == Kind::Truth).collect(),
             share: Vec::new(),
             last_use: vec![0; n],
@@ -74,6 +78,7 @@ impl Survey {
             let heft = weight(depth);
             let used = |this: &mut Self, r: Reg, block: Option<u32>| {
                 this.last_use[r.index()] = at;
+                this.uses[r.index()] += 1;
                 this.weight[r.index()] += heft;
                 if block != Some(this.block_of[r.index()]) {
                     this.global[r.index()] = true;
@@ -132,7 +137,11 @@ impl Survey {
                     depth = depth.saturating_sub(1);
                 }
                 Event::Test { holds, .. } => used(&mut this, *holds, None),
-                Event::If { condition } => used(&mut this, *condition, None),
+                Event::If { condition } => {
+                    // A truth value is looked at at the end of its block.
+                    let here = (kinds[condition.index()] == Kind::Truth).then(|| block - 1);
+                    used(&mut this, *condition, here);
+                }
                 Event::Else { choices } => {
                     choices.iter().for_each(|c| used(&mut this, c.then, None));
                     choices.iter().for_each(|c| {
@@ -146,6 +155,25 @@ impl Survey {
         }
         this.calls.push(called);
         this
+    }
+}
+
+impl Survey {
+    /// The comparisons of integers that nobody reads but a branch right after them, which makes them itself: they need no
+    /// places.
+    pub(super) fn fuse(&mut self, events: &[Event<'_>]) -> BTreeSet<u32> {
+        let mut fused = BTreeSet::new();
+        for (at, pair) in (1u32..).zip(events.windows(2)) {
+            if let [Event::Instr(Instr::IntOp { dst, op: Op::Lt | Op::Le | Op::Eq, .. }), Event::If { condition }] =
+                pair
+                && dst == condition
+                && self.uses[dst.index()] == 1
+            {
+                self.global[dst.index()] = false;
+                fused.insert(at);
+            }
+        }
+        fused
     }
 }
 
@@ -263,14 +291,16 @@ impl<'a> Homes<'a> {
         let mut plans = BTreeMap::new();
         let uses = address_uses(events);
         for (at, event) in (1u32..).zip(events) {
-            let index = match event {
-                Event::For { index, .. } => Some(*index),
-                Event::While { .. } => None,
+            let (index, count) = match event {
+                Event::For { index, count, .. } => (Some(*index), count.as_constant()),
+                Event::While { .. } => (None, None),
                 _ => continue,
             };
             let end = lives.end_of_loop[at as usize];
             let inner = weight(survey.depth[at as usize]);
-            let mut plan = LoopPlan { count: self.number(at, end, inner), ..LoopPlan::default() };
+            let known_count = count.and_then(|n| i32::try_from(n).ok());
+            let count = self.number(at, end, if matches!(known_count, Some(1..)) { 0 } else { inner });
+            let mut plan = LoopPlan { count, known_count, ..LoopPlan::default() };
             plan.counter = self.number(at, end, if index.is_some() { 0 } else { 2 * inner });
             for address in kept.get(&at).into_iter().flatten() {
                 let slope = index.and_then(|i| address.split_linear(i)).map_or_else(Poly::zero, |(slope, _)| slope);

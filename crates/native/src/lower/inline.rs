@@ -374,6 +374,21 @@ impl Writer<'_> {
         Ok(x)
     }
 
+    /// 1 or 0 in the first scratch register, by the truth value of `r` in the first lane.
+    pub(super) fn truth_number(&mut self, r: Reg) -> Result<()> {
+        if self.level == Level::Avx512 {
+            let k = self.truth_mask(r)?;
+            self.mask_number(k);
+            return Ok(());
+        }
+        let [rax, ..] = super::SCRATCH;
+        let x = self.truth(r)?;
+        self.release_truths();
+        self.asm.movq_to(rax, x);
+        self.asm.alu_ri(Alu::And, rax, 1);
+        Ok(())
+    }
+
     /// Gives back what [`Self::truth`] took.
     fn release_truths(&mut self) {
         while let Some((r, next)) = self.truth_next.pop() {

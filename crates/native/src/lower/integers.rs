@@ -225,13 +225,23 @@ impl Writer<'_> {
         if let Some(step) = self.steps(index) {
             return self.check_all(index, step, len, failure);
         }
-        let len = self.poly(len, 1, true)?;
+        // A negative number is larger than any length, read as one without a sign.
+        let is_length = self.ranges.is_at_least_zero(len);
+        let len = match len.as_var() {
+            Some(len) => self.number(len.index(), rax),
+            None => self.poly(len, 1, true)?,
+        };
         let index = self.number(index.index(), rcx);
         // The site finds both where they are now.
         let label = self.site_with(Site::Index { failure }, vec![index, len]);
+        if is_length {
+            self.asm.alu_rr(Alu::Cmp, index, len);
+            self.asm.jcc(Condition::AboveEqual, label);
+            return Ok(());
+        }
         self.asm.test_rr(index, index);
         self.asm.jcc(Condition::Negative, label);
-        self.asm.alu_rr(Alu::Cmp, index, rax);
+        self.asm.alu_rr(Alu::Cmp, index, len);
         self.asm.jcc(Condition::GreaterEqual, label);
         Ok(())
     }
@@ -357,7 +367,19 @@ impl Writer<'_> {
         let scale = self.element_bytes() / 8;
         for (address, place, step) in &plan.kept {
             let base = index.and_then(|i| address.split_linear(i)).map_or_else(|| address.clone(), |(_, base)| base);
-            let from = self.poly(&base, scale, false)?;
+            let (rest, offset) = split_constant(&base);
+            let from = match self.kept(&rest) {
+                // The loop around keeps where this one begins.
+                Some(around) => {
+                    let [rax, ..] = SCRATCH;
+                    self.number_into(rax, around);
+                    if offset != 0 {
+                        self.asm.lea(rax, Mem::At { base: rax, disp: offset.wrapping_mul(scale as i32) });
+                    }
+                    rax
+                }
+                None => self.poly(&base, scale, false)?,
+            };
             self.set_number(*place, from);
             if let Step::Number(number, slope) = step {
                 let from = self.poly(slope, scale * iterations, false)?;

@@ -47,7 +47,7 @@ use chainrule_kernel::{BufferId, Class, Event, Instr, Kernel, Ranges, Reg};
 use chainrule_ops::Op;
 use lanes::Across;
 use masks::Masks;
-use plan::{Home, LoopPlan, Number, Plan, Stretch};
+use plan::{Home, Kind, LoopPlan, Number, Plan, Stretch};
 use registers::{Copy, Registers};
 use std::collections::{BTreeMap, HashMap};
 
@@ -132,6 +132,7 @@ fn lower_boxed(kernel: &Kernel, level: Level, shape: Shape) -> Result<Lowered> {
         origins: Vec::new(),
         loops: Vec::new(),
         branches: Vec::new(),
+        compared: None,
         sites: Vec::new(),
         stubs: Vec::new(),
         shared_sites: HashMap::new(),
@@ -222,6 +223,8 @@ struct Writer<'k> {
     origins: Vec<Origin<'k>>,
     loops: Vec<OpenLoop>,
     branches: Vec<Label>,
+    /// A comparison that the branch after it makes itself.
+    compared: Option<(Op, Reg, Reg)>,
     sites: Vec<Site>,
     stubs: Vec<Stub>,
     /// Stubs of failures without numbers, each made once.
@@ -278,6 +281,12 @@ impl<'k> Writer<'k> {
             match self.plan.stretches[i] {
                 Stretch::Block(first, instrs) => self.block(first, instrs)?,
                 Stretch::Control(at, event) => {
+                    if let Event::If { condition } = event
+                        && self.plan.kinds[condition.index()] == Kind::Truth
+                    {
+                        self.truth_number(condition)?;
+                        self.registers.end();
+                    }
                     self.registers.clear();
                     self.masks.clear();
                     self.control(at, &event)?;
@@ -304,7 +313,12 @@ impl<'k> Writer<'k> {
                     }
                 }
                 Instr::Int { .. } | Instr::IntOp { .. } | Instr::CheckIndex { .. } => {
-                    self.instr(at, instr, after)?;
+                    match instr {
+                        Instr::IntOp { op, args: [a, b, _], .. } if self.plan.fused.contains(&at) => {
+                            self.compared = Some((*op, *a, *b));
+                        }
+                        _ => self.instr(at, instr, after)?,
+                    }
                     self.registers.end();
                     self.masks.end();
                     self.ranges.event(&Event::Instr(instr));

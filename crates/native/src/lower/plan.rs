@@ -21,7 +21,7 @@ use crate::level::Level;
 use chainrule_base::{Diagnostic, Id, Poly};
 use chainrule_kernel::addresses::kept_addresses;
 use chainrule_kernel::{BufferId, Class, Event, Instr, Kernel, Liveness, Part, Place, Reg, events, parts};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// No use any more.
 pub(super) const NEVER: u32 = u32::MAX;
@@ -58,8 +58,10 @@ pub(super) type Number = usize;
 /// What a loop keeps.
 #[derive(Default, Debug)]
 pub(super) struct LoopPlan {
-    /// The number of iterations, or their limit.
+    /// The number of iterations, or their limit; has no place where it is known and small.
     pub count: Number,
+    /// The number of iterations where it is known and small.
+    pub known_count: Option<i32>,
     /// Counts the iterations of a conditional loop.
     pub counter: Number,
     /// Addresses without constant terms; where they are, and how far they step.
@@ -102,6 +104,8 @@ pub(super) struct Plan<'k> {
     /// Loads, but for those of inputs, that may wait until their first use, by number of event.
     pub lazy: Vec<bool>,
     pub facts: Facts,
+    /// Comparisons of integers that nobody reads but the branch that follows, by number of event.
+    pub fused: BTreeSet<u32>,
     /// By number of the opening event.
     pub loops: BTreeMap<u32, LoopPlan>,
     /// The pointer of the first buffer.
@@ -194,9 +198,11 @@ fn kinds(kernel: &Kernel, stretches: &[Stretch<'_>]) -> (Vec<Kind>, Facts) {
     let numbers = |kinds: &mut Vec<Kind>, polys: &[&Poly<Reg>]| {
         polys.iter().flat_map(|p| p.terms()).flat_map(|(m, _)| m).for_each(|r| number(kinds, *r));
     };
+    let mut before: &[Instr] = &[];
     for stretch in stretches {
         match stretch {
             Stretch::Block(first, instrs) => {
+                before = instrs;
                 for (at, instr) in (*first..).zip(*instrs) {
                     match instr {
                         Instr::Op { dst, op, .. } => {
@@ -226,6 +232,8 @@ fn kinds(kernel: &Kernel, stretches: &[Stretch<'_>]) -> (Vec<Kind>, Facts) {
             }
             Stretch::Control(at, event) => match event {
                 Event::Instr(_) => {}
+                // One of the block before is looked at where it is.
+                Event::If { condition } if is_defined_in(std::mem::take(&mut before), *condition) => {}
                 Event::Copy { to, from, len } => {
                     facts.calls += 1;
                     facts.first_store[to.0.index()] = facts.first_store[to.0.index()].min(*at);
@@ -246,6 +254,10 @@ fn kinds(kernel: &Kernel, stretches: &[Stretch<'_>]) -> (Vec<Kind>, Facts) {
         }
     }
     (kinds, facts)
+}
+
+fn is_defined_in(block: &[Instr], r: Reg) -> bool {
+    block.iter().rev().any(|instr| instr.dst() == Some(r))
 }
 
 /// Whether an instruction calls a function, which destroys most registers.
@@ -288,6 +300,7 @@ impl<'k> Plan<'k> {
         let mut words = Words::new(kernel);
         let has_calls = facts.calls > 0;
         let n_regs = kernel.regs.len();
+        let mut fused = BTreeSet::new();
         let (loops, first_home, first_pointer, assigned): (_, _, _, Assigned) = if is_straight(&stretches, &kinds) {
             let mut homes = Homes::of_pointers_only(n_regs, n_events, facts.calls);
             let first_pointer = homes.pointers(&facts.accesses);
@@ -295,9 +308,10 @@ impl<'k> Plan<'k> {
         } else {
             let events = events(&kernel.body);
             let lives = Liveness::new(n_regs, &events);
-            let survey = Survey::new(kernel, &events, &kinds);
+            let mut survey = Survey::new(kernel, &events, &kinds);
+            fused = survey.fuse(&events);
             let mut homes = Homes::new(n_regs, n_events, &kinds, &lives, &survey);
-            let mut loops = homes.loops(&events, &lives, &survey, &kept_addresses(&events, &lives));
+            let mut loops = homes.loops(&events, &lives, &survey, &kept_addresses(&events, &lives, true));
             if shape == Shape::One {
                 plan_lanes(kernel, &events, &lives, &survey, &mut homes, &mut loops);
             }
@@ -314,6 +328,7 @@ impl<'k> Plan<'k> {
             next,
             lazy,
             facts,
+            fused,
             loops,
             first_pointer,
             n_slots: assigned.n_slots,
@@ -349,12 +364,18 @@ fn next_uses(kernel: &Kernel, n_events: usize, stretches: &[Stretch<'_>], kinds:
     for stretch in stretches.iter().rev() {
         let (first, instrs) = match stretch {
             Stretch::Block(first, instrs) => (*first, *instrs),
-            Stretch::Control(at, _) => {
+            Stretch::Control(at, event) => {
                 end = *at;
+                if let Event::If { condition } = event
+                    && kinds[condition.index()] == Kind::Truth
+                {
+                    next[condition.index()] = end;
+                    found.push(NEVER);
+                }
                 continue;
             }
         };
-        let inside = |use_at: u32| if use_at < end { use_at } else { NEVER };
+        let inside = |use_at: u32| if use_at <= end { use_at } else { NEVER };
         for (i, instr) in instrs.iter().enumerate().rev() {
             let at = first + i as u32;
             match instr {
@@ -418,6 +439,7 @@ pub(super) fn fits_lanes(kernel: &Kernel) -> bool {
         && events.iter().all(|event| match event {
             Event::Instr(Instr::Load { buffer, .. } | Instr::Store { buffer, .. }) => real(*buffer),
             Event::Copy { to, .. } => real(to.0),
+            Event::If { condition } => kinds[condition.index()] == Kind::Int,
             _ => true,
         })
 }
