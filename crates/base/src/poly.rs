@@ -8,32 +8,37 @@
 //! Coefficients wrap never: arithmetic that would overflow an `i64` saturates, and a saturated
 //! size can only make a check fail, not pass unseen, because no real array is that long.
 
+use smallvec::SmallVec;
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
 /// A monomial: variables ascending, repeated for powers. Empty for the constant term.
-type Monomial<V> = Vec<V>;
+type Monomial<V> = SmallVec<[V; 4]>;
 
-/// A polynomial over variables `V`. One that is constant takes no memory of its own: most addresses of
-/// straight-line code are such.
+/// A monomial with its coefficient.
+type Term<V> = (Monomial<V>, i64);
+
+/// A polynomial over variables `V`. A constant and a variable take no memory of their own: most addresses of
+/// straight-line code are the one, most indices and sizes of arrays the other.
 #[derive(Clone)]
 pub struct Poly<V: Ord>(Repr<V>);
 
 #[derive(Clone)]
 enum Repr<V> {
     Constant(i64),
-    /// Ascending by monomial, no zero coefficient; not a constant.
-    Terms(Box<[(Monomial<V>, i64)]>),
+    /// One variable, its coefficient 1.
+    Var([V; 1]),
+    /// Ascending by monomial, no zero coefficient; neither of the above.
+    Terms(Box<SmallVec<[Term<V>; 2]>>),
 }
 
 /// The terms of a polynomial. Made by [`Poly::terms`].
 #[derive(Clone, Debug)]
 pub struct Terms<'a, V> {
-    /// The only term of a constant.
-    constant: Option<i64>,
-    rest: std::slice::Iter<'a, (Monomial<V>, i64)>,
+    /// The only term of a constant or a variable.
+    only: Option<(&'a [V], i64)>,
+    rest: std::slice::Iter<'a, Term<V>>,
 }
 
 impl<'a, V> Iterator for Terms<'a, V> {
@@ -43,13 +48,13 @@ impl<'a, V> Iterator for Terms<'a, V> {
     fn next(&mut self) -> Option<Self::Item> {
         match self.rest.next() {
             Some((monomial, c)) => Some((monomial.as_slice(), *c)),
-            None => self.constant.take().map(|c| (&[] as &[V], c)),
+            None => self.only.take(),
         }
     }
 
     #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let n = self.rest.len() + usize::from(self.constant.is_some());
+        let n = self.rest.len() + usize::from(self.only.is_some());
         (n, Some(n))
     }
 }
@@ -73,16 +78,18 @@ impl<V: Ord + Copy> Poly<V> {
 
     /// The variable `v`.
     #[must_use]
-    pub fn var(v: V) -> Self {
-        Self(Repr::Terms(Box::new([(vec![v], 1)])))
+    #[inline]
+    pub const fn var(v: V) -> Self {
+        Self(Repr::Var([v]))
     }
 
     /// The polynomial of these terms, which are in normal form.
-    fn new(terms: Vec<(Monomial<V>, i64)>) -> Self {
+    fn new(terms: SmallVec<[Term<V>; 2]>) -> Self {
         Self(match terms.as_slice() {
             [] => Repr::Constant(0),
             [(monomial, c)] if monomial.is_empty() => Repr::Constant(*c),
-            _ => Repr::Terms(terms.into_boxed_slice()),
+            [(monomial, 1)] if monomial.len() == 1 => Repr::Var([monomial[0]]),
+            _ => Repr::Terms(Box::new(terms)),
         })
     }
 
@@ -92,7 +99,7 @@ impl<V: Ord + Copy> Poly<V> {
     pub fn from_terms(terms: Vec<(Vec<V>, i64)>) -> Option<Self> {
         let normal = terms.iter().all(|(monomial, c)| *c != 0 && monomial.is_sorted())
             && terms.windows(2).all(|pair| pair[0].0 < pair[1].0);
-        normal.then(|| Self::new(terms))
+        normal.then(|| Self::new(terms.into_iter().map(|(m, c)| (m.into(), c)).collect()))
     }
 
     /// Its value when it is constant.
@@ -101,19 +108,17 @@ impl<V: Ord + Copy> Poly<V> {
     pub const fn as_constant(&self) -> Option<i64> {
         match self.0 {
             Repr::Constant(c) => Some(c),
-            Repr::Terms(_) => None,
+            Repr::Var(_) | Repr::Terms(_) => None,
         }
     }
 
     /// The variable when it is one variable alone.
     #[must_use]
-    pub fn as_var(&self) -> Option<V> {
-        match &self.0 {
-            Repr::Terms(terms) => match &**terms {
-                [(monomial, 1)] if monomial.len() == 1 => Some(monomial[0]),
-                _ => None,
-            },
-            Repr::Constant(_) => None,
+    #[inline]
+    pub const fn as_var(&self) -> Option<V> {
+        match self.0 {
+            Repr::Var([v]) => Some(v),
+            Repr::Constant(_) | Repr::Terms(_) => None,
         }
     }
 
@@ -128,36 +133,51 @@ impl<V: Ord + Copy> Poly<V> {
     #[inline]
     pub fn terms(&self) -> Terms<'_, V> {
         match &self.0 {
-            Repr::Constant(c) => Terms { constant: (*c != 0).then_some(*c), rest: [].iter() },
-            Repr::Terms(terms) => Terms { constant: None, rest: terms.iter() },
+            Repr::Constant(c) => Terms { only: (*c != 0).then_some((&[], *c)), rest: [].iter() },
+            Repr::Var(v) => Terms { only: Some((v, 1)), rest: [].iter() },
+            Repr::Terms(terms) => Terms { only: None, rest: terms.iter() },
         }
     }
 
     /// The variables that occur, ascending, each once.
     #[must_use]
-    pub fn vars(&self) -> Vec<V> {
-        let mut vars: Vec<V> = self.terms().flat_map(|(m, _)| m.iter().copied()).collect();
+    pub fn vars(&self) -> SmallVec<[V; 4]> {
+        let mut vars: SmallVec<[V; 4]> = self.terms().flat_map(|(m, _)| m.iter().copied()).collect();
         vars.sort_unstable();
         vars.dedup();
         vars
     }
 
-    fn from_map(map: BTreeMap<Monomial<V>, i64>) -> Self {
-        Self::new(map.into_iter().filter(|(_, c)| *c != 0).collect())
+    /// `self + k * other`.
+    fn add_scaled(&self, other: &Self, k: i64) -> Self {
+        if let (Repr::Constant(a), Repr::Constant(b)) = (&self.0, &other.0) {
+            return Self::constant(a.saturating_add(b.saturating_mul(k)));
+        }
+        let mut sum = SmallVec::new();
+        let (mut left, mut right) = (self.terms().peekable(), other.terms().peekable());
+        loop {
+            let first = match (left.peek(), right.peek()) {
+                (Some((a, _)), Some((b, _))) => a.cmp(b),
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (None, None) => break,
+            };
+            let a = if first.is_le() { left.next() } else { None };
+            let b = if first.is_ge() { right.next() } else { None };
+            let Some((monomial, _)) = a.or(b) else { break };
+            let of = |term: Option<(&[V], i64)>| term.map_or(0, |(_, c)| c);
+            let c = of(a).saturating_add(of(b).saturating_mul(k));
+            if c != 0 {
+                sum.push((Monomial::from_slice(monomial), c));
+            }
+        }
+        Self::new(sum)
     }
 
     /// `self + other`.
     #[must_use]
     pub fn add(&self, other: &Self) -> Self {
-        if let (Repr::Constant(a), Repr::Constant(b)) = (&self.0, &other.0) {
-            return Self::constant(a.saturating_add(*b));
-        }
-        let mut map: BTreeMap<Monomial<V>, i64> = self.terms().map(|(m, c)| (m.to_vec(), c)).collect();
-        for (m, c) in other.terms() {
-            let entry = map.entry(m.to_vec()).or_insert(0);
-            *entry = entry.saturating_add(c);
-        }
-        Self::from_map(map)
+        self.add_scaled(other, 1)
     }
 
     /// `-self`.
@@ -169,28 +189,52 @@ impl<V: Ord + Copy> Poly<V> {
     /// `self - other`.
     #[must_use]
     pub fn sub(&self, other: &Self) -> Self {
-        self.add(&other.neg())
+        self.add_scaled(other, -1)
     }
 
     /// `k * self`.
     #[must_use]
     pub fn scale(&self, k: i64) -> Self {
-        Self::from_map(self.terms().map(|(m, c)| (m.to_vec(), c.saturating_mul(k))).collect())
+        match (&self.0, k) {
+            (_, 1) => self.clone(),
+            (_, 0) => Self::zero(),
+            (Repr::Constant(c), _) => Self::constant(c.saturating_mul(k)),
+            _ => Self::new(self.terms().map(|(m, c)| (Monomial::from_slice(m), c.saturating_mul(k))).collect()),
+        }
     }
 
     /// `self * other`. Quadratic in the number of terms.
     #[must_use]
     pub fn mul(&self, other: &Self) -> Self {
-        let mut map: BTreeMap<Monomial<V>, i64> = BTreeMap::new();
+        if let Some(k) = self.as_constant() {
+            return other.scale(k);
+        }
+        if let Some(k) = other.as_constant() {
+            return self.scale(k);
+        }
+        let mut all: SmallVec<[Term<V>; 4]> = SmallVec::new();
         for (m1, c1) in self.terms() {
             for (m2, c2) in other.terms() {
                 let mut m: Monomial<V> = m1.iter().chain(m2).copied().collect();
                 m.sort_unstable();
-                let entry = map.entry(m).or_insert(0);
-                *entry = entry.saturating_add(c1.saturating_mul(c2));
+                all.push((m, c1.saturating_mul(c2)));
             }
         }
-        Self::from_map(map)
+        Self::collected(all)
+    }
+
+    /// The sum of these terms, in any order.
+    fn collected(mut all: SmallVec<[Term<V>; 4]>) -> Self {
+        all.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let mut terms: SmallVec<[Term<V>; 2]> = SmallVec::new();
+        for (m, c) in all {
+            match terms.last_mut() {
+                Some((last, sum)) if *last == m => *sum = sum.saturating_add(c),
+                _ => terms.push((m, c)),
+            }
+        }
+        terms.retain(|(_, c)| *c != 0);
+        Self::new(terms)
     }
 
     /// Its value where `value` gives each variable's; `None` on overflow.
@@ -208,33 +252,33 @@ impl<V: Ord + Copy> Poly<V> {
 
     /// Each variable replaced by a polynomial, over variables of another kind if so wished.
     pub fn substitute<W: Ord + Copy>(&self, mut by: impl FnMut(V) -> Poly<W>) -> Poly<W> {
-        let mut sum = Poly::zero();
-        for (m, c) in self.terms() {
-            let mut product = Poly::constant(c);
-            for v in m {
-                product = product.mul(&by(*v));
+        match &self.0 {
+            Repr::Constant(c) => Poly::constant(*c),
+            Repr::Var([v]) => by(*v),
+            Repr::Terms(terms) => {
+                let mut sum = Poly::zero();
+                for (m, c) in terms.iter() {
+                    let product = m.iter().fold(Poly::constant(*c), |product, v| product.mul(&by(*v)));
+                    sum = sum.add(&product);
+                }
+                sum
             }
-            sum = sum.add(&product);
         }
-        sum
     }
 
     /// `(a, b)` with `self = a*v + b` and `v` in neither; `None` when `v` occurs squared or higher.
     #[must_use]
     pub fn split_linear(&self, v: V) -> Option<(Self, Self)> {
-        let (mut a, mut b) = (BTreeMap::new(), BTreeMap::new());
+        let (mut a, mut b) = (SmallVec::new(), SmallVec::new());
         for (m, c) in self.terms() {
             match m.iter().filter(|w| **w == v).count() {
-                0 => {
-                    b.insert(m.to_vec(), c);
-                }
-                1 => {
-                    a.insert(m.iter().copied().filter(|w| *w != v).collect(), c);
-                }
+                0 => b.push((Monomial::from_slice(m), c)),
+                1 => a.push((m.iter().copied().filter(|w| *w != v).collect(), c)),
                 _ => return None,
             }
         }
-        Some((Self::from_map(a), Self::from_map(b)))
+        // Without `v` they may stand in another order.
+        Some((Self::collected(a), Self::new(b)))
     }
 }
 
@@ -244,6 +288,7 @@ impl<V: Ord + Copy> PartialEq for Poly<V> {
     fn eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
             (Repr::Constant(a), Repr::Constant(b)) => a == b,
+            (Repr::Var(a), Repr::Var(b)) => a == b,
             (Repr::Terms(a), Repr::Terms(b)) => a == b,
             _ => false,
         }

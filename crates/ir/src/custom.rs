@@ -8,6 +8,7 @@
 //! Differentiation alone looks at rules. Where all derivatives are worked out, the function is its body.
 
 use crate::{Block, VarId};
+use smallvec::SmallVec;
 
 /// `fun param -> body` applied to `at`, with its derivative.
 #[derive(Clone, PartialEq, Debug)]
@@ -49,19 +50,19 @@ pub struct RuleBlock {
 
 impl Custom {
     /// Its blocks: the value's, then the rules'.
-    pub(crate) fn blocks(&self) -> Vec<&Block> {
+    pub(crate) fn blocks(&self) -> SmallVec<[&Block; 2]> {
         let rules = self.rule.iter().flat_map(|rule| [&rule.forward.body, &rule.reverse.body]);
         [&self.body].into_iter().chain(rules).collect()
     }
 
     /// As [`Self::blocks`], to be changed in place.
-    pub(crate) fn blocks_mut(&mut self) -> Vec<&mut Block> {
+    pub(crate) fn blocks_mut(&mut self) -> SmallVec<[&mut Block; 2]> {
         let rules = self.rule.iter_mut().flat_map(|rule| [&mut rule.forward.body, &mut rule.reverse.body]);
         [&mut self.body].into_iter().chain(rules).collect()
     }
 
     /// The variables that it binds in its blocks.
-    pub(crate) fn binders(&self) -> Vec<VarId> {
+    pub(crate) fn binders(&self) -> SmallVec<[VarId; 2]> {
         let rules = self.rule.iter().flat_map(|rule| {
             [rule.me].into_iter().chain(rule.forward.params).chain(rule.reverse.params).collect::<Vec<_>>()
         });

@@ -13,6 +13,7 @@
 use crate::{Custom, Size, Type};
 use chainrule_base::{Arena, Name, Span, define_id};
 use chainrule_ops::Op;
+use smallvec::{SmallVec, smallvec};
 
 define_id! {
     /// A variable of a [`Function`].
@@ -246,42 +247,42 @@ pub enum Expr {
 impl Expr {
     /// The blocks inside it.
     #[must_use]
-    pub fn blocks(&self) -> Vec<&Block> {
+    pub fn blocks(&self) -> SmallVec<[&Block; 2]> {
         match self {
             Self::Build { body, .. }
             | Self::Fold { body, .. }
             | Self::Sum { body, .. }
             | Self::Loop { body, .. }
             | Self::Jvp { body, .. }
-            | Self::Vjp { body, .. } => vec![body],
-            Self::While { condition, body, .. } => vec![condition, body],
-            Self::If { then, otherwise, .. } => vec![then, otherwise],
+            | Self::Vjp { body, .. } => smallvec![body],
+            Self::While { condition, body, .. } => smallvec![condition, body],
+            Self::If { then, otherwise, .. } => smallvec![then, otherwise],
             Self::Custom(custom) => custom.blocks(),
-            _ => Vec::new(),
+            _ => SmallVec::new(),
         }
     }
 
     /// As [`Self::blocks`], to be changed in place.
     #[must_use]
-    pub fn blocks_mut(&mut self) -> Vec<&mut Block> {
+    pub fn blocks_mut(&mut self) -> SmallVec<[&mut Block; 2]> {
         match self {
             Self::Build { body, .. }
             | Self::Fold { body, .. }
             | Self::Sum { body, .. }
             | Self::Loop { body, .. }
             | Self::Jvp { body, .. }
-            | Self::Vjp { body, .. } => vec![body],
-            Self::While { condition, body, .. } => vec![condition, body],
-            Self::If { then, otherwise, .. } => vec![then, otherwise],
+            | Self::Vjp { body, .. } => smallvec![body],
+            Self::While { condition, body, .. } => smallvec![condition, body],
+            Self::If { then, otherwise, .. } => smallvec![then, otherwise],
             Self::Custom(custom) => custom.blocks_mut(),
-            _ => Vec::new(),
+            _ => SmallVec::new(),
         }
     }
 
     /// The variables it uses directly: operands, and variables in its sizes, but not what its blocks use.
     #[must_use]
-    pub fn operands(&self) -> Vec<VarId> {
-        let mut operands = Vec::new();
+    pub fn operands(&self) -> SmallVec<[VarId; 4]> {
+        let mut operands = SmallVec::new();
         self.for_each_operand(&mut |var| operands.push(var));
         operands
     }
@@ -355,14 +356,14 @@ impl Expr {
 
     /// The variables it binds in its blocks.
     #[must_use]
-    pub fn binders(&self) -> Vec<VarId> {
+    pub fn binders(&self) -> SmallVec<[VarId; 2]> {
         match self {
-            Self::Build { index, .. } | Self::Sum { index, .. } => vec![*index],
-            Self::Fold { index, state, .. } | Self::Loop { index, state, .. } => vec![*index, *state],
-            Self::While { state, .. } => vec![*state],
-            Self::Jvp { params, .. } | Self::Vjp { params, .. } => params.clone(),
+            Self::Build { index, .. } | Self::Sum { index, .. } => smallvec![*index],
+            Self::Fold { index, state, .. } | Self::Loop { index, state, .. } => smallvec![*index, *state],
+            Self::While { state, .. } => smallvec![*state],
+            Self::Jvp { params, .. } | Self::Vjp { params, .. } => SmallVec::from_slice(params),
             Self::Custom(custom) => custom.binders(),
-            _ => Vec::new(),
+            _ => SmallVec::new(),
         }
     }
 }

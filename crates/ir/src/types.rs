@@ -114,10 +114,19 @@ impl Type {
     #[must_use]
     pub fn sizes(&self) -> Vec<Size> {
         let mut sizes = Vec::new();
-        let _ = self.map_sizes(&mut |size| {
-            sizes.push(size.clone());
-            size.clone()
-        });
+        self.for_each_size(&mut |size| sizes.push(size.clone()));
         sizes
+    }
+
+    /// Tells `see` what [`Self::sizes`] lists, in its order.
+    pub fn for_each_size(&self, see: &mut impl FnMut(&Size)) {
+        match self {
+            Self::Double | Self::Int | Self::Bool => {}
+            Self::Array(size, element) => {
+                see(size);
+                element.for_each_size(see);
+            }
+            Self::Tuple(fields, _) => fields.iter().for_each(|field| field.for_each_size(see)),
+        }
     }
 }

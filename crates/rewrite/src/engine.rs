@@ -13,11 +13,13 @@
 use crate::rebuild::{Plan, rebuild};
 use crate::report::{PassReport, Report, StopReason};
 use crate::rules::{self, Settings};
-use crate::{cost, fusion, live, merge};
+use crate::{cost, fusion, live, merge, walk};
 use chainrule_ir::{Function, VarId, alpha_equal};
 
 /// How many applications of rules and statements that they copy one function is given by default.
 pub const DEFAULT_BUDGET: u64 = 400_000;
+/// How many more for each of its statements.
+pub const BUDGET_PER_STATEMENT: u64 = 32;
 /// How deep loops are put together at most: those inside a loop only after it.
 pub const MAX_MERGES: usize = 8;
 /// How many rounds there are at most.
@@ -32,13 +34,15 @@ pub struct Options {
     /// How many applications of rules are made and statements copied by them at most; then what is left is written
     /// as it stands.
     pub budget: u64,
+    /// How many more for each statement of the function.
+    pub per_statement: u64,
     /// The names of passes, rules and steps of the engine that are left out ([`names`]).
     pub disabled: Vec<String>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { strict: false, budget: DEFAULT_BUDGET, disabled: Vec::new() }
+        Self { strict: false, budget: DEFAULT_BUDGET, per_statement: BUDGET_PER_STATEMENT, disabled: Vec::new() }
     }
 }
 
@@ -82,14 +86,18 @@ pub const LAST: &[Pass] = &[
 ];
 
 /// What passes have in common.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 struct Run {
     options: Options,
     /// Whether loops stay whole: no rule takes them apart.
     whole: bool,
     applied: Vec<u64>,
     left: u64,
+    work: u64,
     result: Option<Function>,
+    /// What passes could do that found nothing to do since the function changed last: one that can do no more than one
+    /// of them will not either.
+    in_vain: Vec<Todo>,
 }
 
 /// Everything that can be left out ([`Options::disabled`]) and that reports count, each with a line that says what it
@@ -106,7 +114,7 @@ pub type Watch<'a> = &'a mut dyn FnMut(&str, &Function);
 
 /// `function` optimised, with what was done.
 ///
-/// Costs at most [`Options::budget`] applications and copies; each of at most [`MAX_ROUNDS`] rounds is linear in
+/// Costs at most [`Options::budget`] applications and copies, and [`Options::per_statement`] for each statement; each of at most [`MAX_ROUNDS`] rounds is linear in
 /// the function for each level of nesting. Deterministic.
 #[must_use]
 pub fn optimise(function: &Function, options: &Options) -> (Function, Report) {
@@ -115,22 +123,26 @@ pub fn optimise(function: &Function, options: &Options) -> (Function, Report) {
 
 /// As [`optimise`]; `watch` is shown what comes out of every pass, with the name of the pass.
 pub fn optimise_watched(function: &Function, options: &Options, watch: Watch<'_>) -> (Function, Report) {
-    let mut run =
-        Run { options: options.clone(), whole: false, applied: counters(), left: options.budget, result: None };
+    let more = options.per_statement.saturating_mul(walk::statements(&function.body).unsigned_abs());
+    let left = options.budget.saturating_add(more);
+    let mut run = Run { options: options.clone(), applied: counters(), left, ..Run::default() };
     let before = cost::function(function);
     let mut report = Report { before, after: before, ..Report::default() };
     let mut best = pipeline(function, &mut run, &mut report, watch);
     report.after = cost::function(&best);
     if rules::all().iter().enumerate().any(|(idx, rule)| rule.split && run.applied[rules::counted(idx)] > 0) {
         // Was it worth while to take loops apart?
-        let mut whole = Run { whole: true, applied: counters(), ..run.clone() };
+        let mut whole = Run { whole: true, applied: counters(), in_vain: Vec::new(), ..run.clone() };
         let mut other = Report { before, ..Report::default() };
         let found = pipeline(function, &mut whole, &mut other, watch);
         other.after = cost::function(&found);
+        let work = whole.work;
         if other.after < report.after {
             (best, run, report) = (found, whole, other);
         }
+        run.work = work;
     }
+    report.work = run.work;
     let kept = report.after <= before;
     if !kept {
         report.after = before;
@@ -150,7 +162,7 @@ pub fn optimise_watched(function: &Function, options: &Options, watch: Watch<'_>
 pub fn apply(function: &Function, names: &[&str], strict: bool) -> (Function, Report) {
     let disabled = rules::all().iter().map(|rule| rule.name).filter(|name| !names.contains(name)).map(str::to_owned);
     let options = Options { strict, disabled: disabled.collect(), ..Options::default() };
-    let mut run = Run { left: options.budget, options, whole: false, applied: counters(), result: None };
+    let mut run = Run { left: options.budget, options, applied: counters(), ..Run::default() };
     let mut report = Report { before: cost::function(function), ..Report::default() };
     once(function, &mut run, true, false);
     let found = run.result.take().unwrap_or_else(|| function.clone());
@@ -237,6 +249,9 @@ fn step(pass: &Pass, now: &mut Function, run: &mut Run, report: &mut Report, wat
         *now = result;
     }
     let applied = run.applied.iter().sum::<u64>() - applied;
+    if changed || applied > 0 {
+        run.in_vain.clear();
+    }
     report.passes.push(PassReport { name: pass.name, applied, before, after: cost::function(now) });
     watch(pass.name, now);
     changed
@@ -265,18 +280,17 @@ fn share(function: &Function, run: &mut Run) {
 }
 
 fn merge(function: &Function, run: &mut Run) {
-    let mut now = function.clone();
+    let merge = Todo { merge: true, ..Todo::default() };
     for _ in 0..MAX_MERGES {
         let before = run.applied[rules::MERGE];
-        pass(&now, run, Todo { merge: true, ..Todo::default() });
-        if let Some(result) = run.result.take() {
-            now = result;
-        }
+        let now = run.result.take();
+        pass(now.as_ref().unwrap_or(function), run, merge);
+        run.result = run.result.take().or(now);
+        // The next one does nothing where no loop can be put together: what is left over is for the passes that follow.
         if run.applied[rules::MERGE] == before {
             break;
         }
     }
-    run.result = Some(now);
 }
 
 fn once(function: &Function, run: &mut Run, split: bool, fuse: bool) {
@@ -293,8 +307,40 @@ struct Todo {
     share: bool,
 }
 
-fn pass(function: &Function, run: &mut Run, Todo { split, fuse, expand, merge, share }: Todo) {
+impl Todo {
+    /// Whether a pass that may do this may do no more than one that may do `other`.
+    fn within(self, other: Self) -> bool {
+        self.split <= other.split
+            && self.fuse <= other.fuse
+            && self.expand <= other.expand
+            && self.merge <= other.merge
+            && self.share <= other.share
+    }
+}
+
+fn pass(function: &Function, run: &mut Run, todo: Todo) {
+    let Todo { split, fuse, expand, merge, share } = todo;
     let off = |name: &str| run.options.disabled.iter().any(|disabled| disabled == name);
+    let mut plan = Plan::default();
+    let without = Todo { merge: false, share: false, ..todo };
+    let settled = run.in_vain.iter().any(|other| without.within(*other));
+    if settled && !merge && !share {
+        return;
+    }
+    if !off("fields") {
+        live::analyse(function, &mut plan);
+    }
+    if share && !off("share") {
+        merge::shared(function, &mut plan);
+    }
+    let sorted =
+        if merge && !off("merge") { Some(merge::analyse(function, &mut plan, run.options.strict)) } else { None };
+    if settled && plan.merged.is_empty() && plan.share.is_empty() {
+        return;
+    }
+    if fuse && !off("fuse") {
+        fusion::analyse(function, &mut plan);
+    }
     let settings = Settings {
         enabled: rules::all()
             .iter()
@@ -309,21 +355,10 @@ fn pass(function: &Function, run: &mut Run, Todo { split, fuse, expand, merge, s
         expand,
         strict: run.options.strict,
     };
-    let mut plan = Plan::default();
-    if !off("fields") {
-        live::analyse(function, &mut plan);
-    }
-    if fuse && !off("fuse") {
-        fusion::analyse(function, &mut plan);
-    }
     run.applied[rules::DEAD] += plan.dead.len() as u64;
     run.applied[rules::FIELDS] += plan.fields.len() as u64;
-    if share && !off("share") {
-        merge::shared(function, &mut plan);
-    }
-    let sorted =
-        if merge && !off("merge") { Some(merge::analyse(function, &mut plan, run.options.strict)) } else { None };
     run.applied[rules::MERGE] += plan.merged.len() as u64;
     let function = sorted.as_ref().unwrap_or(function);
-    run.result = Some(rebuild(function, &settings, &plan, &mut run.applied, &mut run.left));
+    run.result = Some(rebuild(function, &settings, &plan, &mut run.applied, &mut run.left, &mut run.work));
+    run.in_vain.push(todo);
 }

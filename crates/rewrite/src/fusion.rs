@@ -6,6 +6,9 @@
 //! from it. With one `get` a step of one loop over the array that is always so: vertical fusion. With a `get` in
 //! a loop inside, elements would be computed again and again: the array stays, unless they cost nearly nothing.
 //! Of a matrix, rows or else elements of rows: so a matrix that is only transposed vanishes.
+//!
+//! A build that takes the element of another at its own index, which vanishes too, is not written before it is wanted
+//! ([`Plan::deferred`]): a chain of builds is then written once, where it ends, and not again for each of its links.
 
 use crate::cost;
 use crate::rebuild::Plan;
@@ -19,7 +22,7 @@ const MAX_COPIED: usize = 32;
 const MAX_MOVED: usize = 512;
 
 #[derive(Clone, Default)]
-struct Array {
+struct Array<'a> {
     /// The number of loops around the build.
     loops: usize,
     /// What the build takes for an element, how many there are, how many statements an element has.
@@ -30,23 +33,40 @@ struct Array {
     gets: Vec<Get>,
     /// Whether it is used other than by a `get`.
     escapes: bool,
+    /// Of a build: its index and its body.
+    body: Option<(VarId, &'a Block)>,
+    /// Of a build: the arrays whose elements at its own index its body takes.
+    links: Vec<VarId>,
+    /// Whether it stands in a derivative, or is looked at by one, or at an index that is not proved.
+    kept: bool,
 }
 
-struct Uses<'a> {
+struct Uses<'a, 'p> {
     function: &'a Function,
-    plan: &'a Plan,
-    arrays: Vec<Array>,
+    plan: &'p Plan<'a>,
+    arrays: Vec<Array<'a>>,
     /// How often each of the open loops runs.
     loops: Vec<f64>,
+    /// The build whose body is the block at hand.
+    inside: Option<(VarId, VarId)>,
+    /// Inside how many derivatives this is.
+    opaque: u32,
 }
 
 /// Puts into `plan` the `get`s to fuse.
-pub(crate) fn analyse(function: &Function, plan: &mut Plan) {
-    let mut uses = Uses { function, plan, arrays: vec![Array::default(); function.vars.len()], loops: Vec::new() };
+pub(crate) fn analyse<'a>(function: &'a Function, plan: &mut Plan<'a>) {
+    let arrays = vec![Array::default(); function.vars.len()];
+    let mut uses = Uses { function, plan: &*plan, arrays, loops: Vec::new(), inside: None, opaque: 0 };
     uses.block(&function.body);
     let mut fuse: Vec<(VarId, usize)> = Vec::new();
+    let vanishes = |array: &Array<'_>| !array.escapes && array.built.is_some_and(|built| pays(built, &array.gets));
+    let deferred: Vec<(VarId, (VarId, &Block))> = (function.vars.ids().zip(&uses.arrays))
+        .filter(|(_, array)| array.gets.len() == 1 && !array.kept && vanishes(array))
+        .filter(|(_, array)| array.links.iter().any(|link| vanishes(&uses.arrays[link.index()])))
+        .filter_map(|(var, array)| Some((var, array.body?)))
+        .collect();
     for array in uses.arrays.iter().filter(|array| !array.escapes) {
-        if array.built.is_some_and(|built| pays(built, &array.gets)) {
+        if vanishes(array) {
             fuse.extend(array.gets.iter().map(|(var, loops, _)| (*var, *loops)));
         } else if let (Some(rows), Some(gets)) = (array.rows, uses.elements(array))
             && pays(rows, &gets)
@@ -55,6 +75,7 @@ pub(crate) fn analyse(function: &Function, plan: &mut Plan) {
         }
     }
     plan.fuse.extend(fuse);
+    plan.deferred.extend(deferred);
 }
 
 /// A `get`: its variable, the loops between the array and it, how often it runs for each time the array is made.
@@ -72,7 +93,7 @@ fn pays((element, size, stmts): (f64, f64, usize), gets: &[Get]) -> bool {
     runs * element <= size * (element + 2.0) + runs
 }
 
-impl Uses<'_> {
+impl<'a> Uses<'a, '_> {
     /// The `get`s of elements of the rows of `array`, if nothing else is done with a row.
     fn elements(&self, array: &Array) -> Option<Vec<Get>> {
         let mut all = Vec::new();
@@ -86,17 +107,23 @@ impl Uses<'_> {
         Some(all)
     }
 
-    fn block(&mut self, block: &Block) {
+    fn block(&mut self, block: &'a Block) {
         self.arrays[block.result.index()].escapes = true;
         for stmt in block.stmts.iter().filter(|stmt| !self.plan.dead.contains(&stmt.var)) {
             self.stmt(stmt.var, &stmt.expr);
         }
     }
 
-    fn stmt(&mut self, var: VarId, expr: &Expr) {
+    fn stmt(&mut self, var: VarId, expr: &'a Expr) {
         for operand in expr.operands() {
             match expr {
-                Expr::Get { array, index, .. } if operand == *array && array != index => {
+                Expr::Get { array, index, proved } if operand == *array && array != index => {
+                    if let Some((build, own)) = self.inside
+                        && own == *index
+                    {
+                        self.arrays[build.index()].links.push(*array);
+                    }
+                    self.arrays[array.index()].kept |= !proved || self.opaque > 0;
                     let around = self.arrays[array.index()].loops;
                     let between = self.loops.get(around..).unwrap_or(&[]);
                     let (count, runs) = (between.len(), between.iter().product());
@@ -106,6 +133,7 @@ impl Uses<'_> {
             }
         }
         self.arrays[var.index()].loops = self.loops.len();
+        self.arrays[var.index()].kept |= self.opaque > 0;
         let runs = match expr {
             Expr::Build { size, body, .. } => {
                 let ty = |v: VarId| self.function.ty(v);
@@ -135,9 +163,18 @@ impl Uses<'_> {
             self.arrays[var.index()].built = Some((element, cost::estimate(size), statements(then)));
         }
         self.loops.extend(runs);
+        let outer = self.inside.take();
+        if let Expr::Build { index, body, .. } = expr {
+            self.arrays[var.index()].body = Some((*index, body));
+            self.inside = Some((var, *index));
+        }
+        let opaque = u32::from(matches!(expr, Expr::Jvp { .. } | Expr::Vjp { .. } | Expr::Custom(_)));
+        self.opaque += opaque;
         for block in expr.blocks() {
             self.block(block);
         }
+        self.opaque -= opaque;
+        self.inside = outer;
         if runs.is_some() {
             self.loops.pop();
         }

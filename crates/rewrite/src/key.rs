@@ -7,57 +7,71 @@
 
 use chainrule_base::{Arena, Id};
 use chainrule_ir::{Block, Expr, Size, Type, Var, VarId};
-use rustc_hash::FxHashMap;
 
 /// The key of an expression.
-pub(crate) type Key = Vec<u64>;
+pub(crate) type Key = Box<[u64]>;
 
 const BOUND: u64 = 1 << 40;
 /// Numbers that are given from outside are smaller.
 const KNOWN: u64 = 1 << 33;
 
-struct Writer<'a> {
-    vars: &'a Arena<VarId, Var>,
-    out: Key,
-    bound: FxHashMap<VarId, u64>,
-    next: u64,
+/// What keys are written with; made once, so that a key takes no memory but its own.
+#[derive(Default)]
+pub(crate) struct Keys {
+    out: Vec<u64>,
+    /// By variable what it is called, where that is not itself: [`BOUND`] and its number.
+    names: Vec<u64>,
+    /// The variables bound in the key that is being written.
+    bound: Vec<VarId>,
 }
 
-impl<'a> Writer<'a> {
-    fn new(vars: &'a Arena<VarId, Var>) -> Self {
-        Self { vars, out: Vec::with_capacity(8), bound: FxHashMap::default(), next: 0 }
+impl Keys {
+    /// The key of `expr`, whose variable has type `ty`; `vars` tells the types of others.
+    pub(crate) fn key(&mut self, vars: &Arena<VarId, Var>, expr: &Expr, ty: &Type) -> &[u64] {
+        self.written(|writer| {
+            writer.expr(expr, vars);
+            writer.ty(ty);
+        })
     }
-}
 
-/// The key of `expr`, whose variable has type `ty`; `vars` tells the types of others.
-pub(crate) fn key(vars: &Arena<VarId, Var>, expr: &Expr, ty: &Type) -> Key {
-    let mut writer = Writer::new(vars);
-    writer.expr(expr);
-    writer.ty(ty);
-    writer.out
-}
+    /// The key of `block`, whose result has type `ty`.
+    pub(crate) fn block(&mut self, vars: &Arena<VarId, Var>, block: &Block, ty: &Type) -> &[u64] {
+        self.written(|writer| {
+            writer.write_block(block, vars);
+            writer.ty(ty);
+        })
+    }
 
-/// As [`key`], where variables are `known` by numbers: the same for variables that are worth the same.
-pub(crate) fn key_knowing(vars: &Arena<VarId, Var>, expr: &Expr, ty: &Type, known: &FxHashMap<VarId, u64>) -> Key {
-    let mut writer = Writer { bound: known.clone(), next: KNOWN, ..Writer::new(vars) };
-    writer.expr(expr);
-    writer.ty(ty);
-    writer.out
-}
+    /// From now on `var` is known by `number`: the same for variables that are worth the same.
+    pub(crate) fn know(&mut self, var: VarId, number: u64) {
+        self.call(var, BOUND + number);
+    }
 
-/// The key of `block`, whose result has type `ty`.
-pub(crate) fn block(vars: &Arena<VarId, Var>, block: &Block, ty: &Type) -> Key {
-    let mut writer = Writer::new(vars);
-    writer.block(block);
-    writer.ty(ty);
-    writer.out
-}
+    /// `var` is known by itself again.
+    pub(crate) fn forget(&mut self, var: VarId) {
+        self.call(var, 0);
+    }
 
-impl Writer<'_> {
+    fn call(&mut self, var: VarId, name: u64) {
+        if self.names.len() <= var.index() {
+            self.names.resize(var.index() + 1, 0);
+        }
+        self.names[var.index()] = name;
+    }
+
+    fn written(&mut self, write: impl FnOnce(&mut Self)) -> &[u64] {
+        self.out.clear();
+        write(self);
+        for var in self.bound.drain(..) {
+            self.names[var.index()] = 0;
+        }
+        &self.out
+    }
+
     fn id(&self, var: VarId) -> u64 {
-        match self.bound.get(&var) {
-            Some(number) => BOUND + number,
-            None => var.index() as u64,
+        match self.names.get(var.index()) {
+            None | Some(0) => var.index() as u64,
+            Some(name) => *name,
         }
     }
 
@@ -72,11 +86,15 @@ impl Writer<'_> {
     }
 
     fn bind(&mut self, var: VarId) {
-        self.bound.insert(var, self.next);
-        self.next += 1;
+        self.call(var, BOUND + KNOWN + self.bound.len() as u64);
+        self.bound.push(var);
     }
 
     fn size(&mut self, size: &Size) {
+        if let Some(var) = size.as_var() {
+            let id = self.id(var);
+            return self.out.extend([1, 2, id, 1]);
+        }
         // Terms are put in the order of the numbers: bound variables are not in that of their names.
         let mut terms: Vec<Vec<u64>> = size
             .terms()
@@ -117,13 +135,12 @@ impl Writer<'_> {
         }
     }
 
-    fn block(&mut self, block: &Block) {
+    fn write_block(&mut self, block: &Block, vars: &Arena<VarId, Var>) {
         self.out.push(block.stmts.len() as u64);
         for stmt in &block.stmts {
-            self.expr(&stmt.expr);
+            self.expr(&stmt.expr, vars);
             // Their operands do not tell the sizes of these.
             if matches!(stmt.expr, Expr::Zero | Expr::OneHot { .. }) {
-                let vars = self.vars;
                 self.ty(&vars[stmt.var].ty);
             }
             self.bind(stmt.var);
@@ -131,7 +148,7 @@ impl Writer<'_> {
         self.var(block.result);
     }
 
-    fn expr(&mut self, expr: &Expr) {
+    fn expr(&mut self, expr: &Expr, vars: &Arena<VarId, Var>) {
         match expr {
             Expr::Real(value) => self.out.extend([0, value.to_bits()]),
             Expr::Bool(value) => self.out.extend([1, u64::from(*value)]),
@@ -229,7 +246,7 @@ impl Writer<'_> {
         }
         expr.binders().into_iter().for_each(|binder| self.bind(binder));
         for block in expr.blocks() {
-            self.block(block);
+            self.write_block(block, vars);
         }
     }
 }
@@ -254,7 +271,8 @@ mod tests {
         };
         let all = [sum(Op::Add, false), sum(Op::Add, true), sum(Op::Sub, false), sum(Op::Sub, true)];
         let f = b.finish(all[0]);
-        let keys: Vec<Key> = f.body.stmts.iter().map(|s| key(&f.vars, &s.expr, f.ty(s.var))).collect();
+        let mut made = Keys::default();
+        let keys: Vec<Key> = (f.body.stmts.iter()).map(|s| made.key(&f.vars, &s.expr, f.ty(s.var)).into()).collect();
         assert_eq!(keys[0], keys[1]);
         assert_ne!(keys[0], keys[2]);
         assert_ne!(keys[2], keys[3]);

@@ -11,13 +11,18 @@
 use crate::rebuild::Plan;
 use chainrule_base::Id;
 use chainrule_ir::{Block, Expr, Function, Type, VarId};
+use rustc_hash::FxHashSet;
+use smallvec::{SmallVec, smallvec};
+
+/// Which fields of a tuple.
+type Fields = SmallVec<[bool; 16]>;
 
 /// How much of a variable is used.
 #[derive(Clone, PartialEq, Debug)]
 enum Need {
     Nothing,
     /// These fields of a tuple.
-    Fields(Vec<bool>),
+    Fields(Fields),
     Whole,
 }
 
@@ -29,10 +34,10 @@ struct Live<'a> {
 }
 
 /// Puts into `plan` what is dead in `function`, and which fields are used.
-pub(crate) fn analyse(function: &Function, plan: &mut Plan) {
+pub(crate) fn analyse(function: &Function, plan: &mut Plan<'_>) {
     let mut live = Live { function, needs: vec![Need::Nothing; function.vars.len()], opaque: 0 };
     live.block(&function.body, &Need::Whole);
-    live.report(&function.body, plan);
+    live.report(&function.body, plan, &mut FxHashSet::default());
 }
 
 /// `function` without the statements that nothing uses.
@@ -52,6 +57,15 @@ fn is_nothing(ty: &Type) -> bool {
     match ty {
         Type::Array(_, element) => is_nothing(element),
         Type::Tuple(fields, _) => fields.iter().all(is_nothing),
+        _ => false,
+    }
+}
+
+// Whether this is what is put in the place of what nothing uses, or as good.
+fn is_any(expr: &Expr) -> bool {
+    match expr {
+        Expr::Real(_) | Expr::Bool(_) | Expr::Zero => true,
+        Expr::Size(size) => size.as_constant().is_some(),
         _ => false,
     }
 }
@@ -81,19 +95,24 @@ impl Live<'_> {
             return self.whole(tuple);
         }
         let Type::Tuple(fields, _) = self.function.ty(tuple) else { return };
-        let mut need = vec![false; fields.len()];
-        if let Some(field) = need.get_mut(k) {
+        let need = &mut self.needs[tuple.index()];
+        if *need == Need::Nothing {
+            *need = Need::Fields(smallvec![false; fields.len()]);
+        }
+        if let Need::Fields(used) = need
+            && let Some(field) = used.get_mut(k)
+        {
             *field = true;
         }
-        self.need(tuple, &Need::Fields(need));
     }
 
     fn types(&mut self, var: VarId) {
-        if !matches!(self.function.ty(var), Type::Double | Type::Int | Type::Bool) {
-            for size in self.function.ty(var).sizes() {
-                size.vars().into_iter().for_each(|v| self.whole(v));
+        let function = self.function;
+        function.ty(var).for_each_size(&mut |size| {
+            for v in size.terms().flat_map(|(monomial, _)| monomial) {
+                self.whole(*v);
             }
-        }
+        });
     }
 
     fn block(&mut self, block: &Block, need: &Need) {
@@ -131,7 +150,7 @@ impl Live<'_> {
                 loop {
                     let before = self.needs[state.index()].clone();
                     let next = before != Need::Nothing;
-                    self.block(body, &Need::Fields(vec![next, element, term]));
+                    self.block(body, &Need::Fields(smallvec![next, element, term]));
                     if self.needs[state.index()] == before || (next && before != Need::Nothing) {
                         break;
                     }
@@ -140,7 +159,7 @@ impl Live<'_> {
                 }
                 if self.needs[state.index()] != Need::Nothing {
                     self.whole(*state);
-                    self.block(body, &Need::Fields(vec![true, element, term]));
+                    self.block(body, &Need::Fields(smallvec![true, element, term]));
                     self.whole(*init);
                 }
             }
@@ -160,7 +179,7 @@ impl Live<'_> {
             }
             _ => {
                 let opaque = u32::from(matches!(expr, Expr::Jvp { .. } | Expr::Vjp { .. } | Expr::Custom(_)));
-                expr.operands().into_iter().for_each(|v| self.whole(v));
+                expr.for_each_operand(&mut |v| self.whole(v));
                 self.opaque += opaque;
                 for block in expr.blocks() {
                     self.block(block, &Need::Whole);
@@ -178,8 +197,12 @@ impl Live<'_> {
         }
     }
 
-    fn report(&self, block: &Block, plan: &mut Plan) {
+    // `any`: the variables that are what stands where anything may.
+    fn report(&self, block: &Block, plan: &mut Plan<'_>, any: &mut FxHashSet<VarId>) {
         for stmt in &block.stmts {
+            if is_any(&stmt.expr) {
+                any.insert(stmt.var);
+            }
             let mut need = &self.needs[stmt.var.index()];
             if *need == Need::Nothing {
                 plan.dead.insert(stmt.var);
@@ -198,12 +221,22 @@ impl Live<'_> {
                     // What is nothing already stays.
                     used.iter_mut().zip(parts).for_each(|(used, part)| *used |= is_nothing(part));
                 }
+                if let Expr::Tuple(parts) = &stmt.expr {
+                    let unused = || used.iter().zip(parts).filter(|(used, _)| !**used).map(|(_, part)| part);
+                    if unused().all(|part| any.contains(part)) {
+                        // It is narrow already.
+                        unused().for_each(|part| {
+                            plan.dead.remove(part);
+                        });
+                        continue;
+                    }
+                }
                 if used.contains(&false) {
                     let fields = (0..used.len()).filter(|k| used[*k]).collect();
                     plan.fields.insert(stmt.var, fields);
                 }
             }
-            stmt.expr.blocks().into_iter().for_each(|block| self.report(block, plan));
+            stmt.expr.blocks().into_iter().for_each(|block| self.report(block, plan, any));
         }
     }
 }

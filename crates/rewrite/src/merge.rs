@@ -18,7 +18,7 @@
 //! compares each loop with each group of its block.
 
 use crate::cost;
-use crate::key;
+use crate::key::{Key, Keys};
 use crate::rebuild::{How, Plan, Together};
 use crate::walk;
 use chainrule_base::Id;
@@ -52,12 +52,17 @@ impl Kind {
     fn is_array(self) -> bool {
         !matches!(self, Self::Sum | Self::Terms | Self::Fold)
     }
+
+    fn bit(self) -> u8 {
+        1 << self as u8
+    }
 }
 
 struct Group<'a> {
     count: &'a Size,
     members: Vec<usize>,
-    kinds: Vec<Kind>,
+    /// Which kinds its members are of, as bits.
+    kinds: u8,
     /// The member that is the array of the loop.
     array: Option<usize>,
     /// What the members compute, by number, with its cost.
@@ -67,11 +72,15 @@ struct Group<'a> {
 }
 
 impl Group<'_> {
+    fn has_array(&self) -> bool {
+        self.kinds & !(Kind::Sum.bit() | Kind::Terms.bit() | Kind::Fold.bit()) != 0
+    }
+
     /// Whether a loop of this kind can join, whose array is linear or not.
     fn takes(&self, kind: Kind, linear: bool) -> bool {
-        let has = |kind: Kind| self.kinds.contains(&kind);
-        let arrays = kind.is_array() || self.kinds.iter().any(|kind| kind.is_array());
-        let elements = kind == Kind::Elements && self.kinds.iter().all(|kind| *kind == Kind::Elements);
+        let has = |kind: Kind| self.kinds & kind.bit() != 0;
+        let arrays = kind.is_array() || self.has_array();
+        let elements = kind == Kind::Elements && self.kinds == Kind::Elements.bit();
         match kind {
             Kind::Sum | Kind::Running => true,
             Kind::Terms => arrays || !has(Kind::Fold),
@@ -82,34 +91,42 @@ impl Group<'_> {
     }
 }
 
-struct Merge<'a> {
+struct Merge<'a, 'p> {
     function: &'a Function,
-    plan: &'a mut Plan,
+    plan: &'a mut Plan<'p>,
     /// Arrays that are used other than by a `get`.
     escapes: Vec<bool>,
     /// Whether minus zero has to stay minus zero: then no array is written by adding to zero.
     strict: bool,
+    keys: Keys,
 }
+
+/// Numbers of what loops compute.
+type Numbers = FxHashMap<Key, u64>;
 
 /// What is cheaper is computed again rather than kept for the next loop.
 const MIN_SHARED: f64 = 8.0;
 
 /// Puts into `plan` the statements that loops of one block and one count have in common though they cannot become
 /// one, and that cost more than keeping them in an array.
-pub(crate) fn shared(function: &Function, plan: &mut Plan) {
-    let mut merge = Merge { function, plan, escapes: vec![false; function.vars.len()], strict: false };
+pub(crate) fn shared(function: &Function, plan: &mut Plan<'_>) {
+    let mut merge = Merge::new(function, plan, false);
     merge.shared(&function.body);
 }
 
 /// `function` with the loops that belong together side by side; the groups go into `plan`.
-pub(crate) fn analyse(function: &Function, plan: &mut Plan, strict: bool) -> Function {
-    let mut merge = Merge { function, plan, escapes: vec![false; function.vars.len()], strict };
+pub(crate) fn analyse(function: &Function, plan: &mut Plan<'_>, strict: bool) -> Function {
+    let mut merge = Merge::new(function, plan, strict);
     merge.escaping(&function.body);
     let body = merge.block(&function.body);
     Function { body, ..function.clone() }
 }
 
-impl Merge<'_> {
+impl<'a, 'p> Merge<'a, 'p> {
+    fn new(function: &'a Function, plan: &'a mut Plan<'p>, strict: bool) -> Self {
+        Self { function, plan, escapes: vec![false; function.vars.len()], strict, keys: Keys::default() }
+    }
+
     fn escaping(&mut self, block: &Block) {
         self.escapes[block.result.index()] = true;
         for stmt in &block.stmts {
@@ -127,11 +144,14 @@ impl Merge<'_> {
     }
 
     fn shared(&mut self, block: &Block) {
-        let mut numbers = FxHashMap::default();
+        let mut numbers = Numbers::default();
         // By count and number, the statements that compute it, each of another loop.
         let mut found: Vec<(&Size, BTreeMap<u64, Vec<VarId>>)> = Vec::new();
-        for stmt in block.stmts.iter().filter(|stmt| !self.plan.dead.contains(&stmt.var)) {
+        for stmt in &block.stmts {
             let Some((_, count, index, body)) = self.loop_of(stmt) else { continue };
+            if self.plan.dead.contains(&stmt.var) {
+                continue;
+            }
             let at = found.iter().position(|(other, _)| *other == count).unwrap_or_else(|| {
                 found.push((count, BTreeMap::new()));
                 found.len() - 1
@@ -201,7 +221,7 @@ impl Merge<'_> {
     }
 
     /// The statements of `block` that are not dead, in their new order, and the groups among them.
-    fn order(&self, block: &Block) -> (Vec<usize>, Vec<(Vec<usize>, Together)>) {
+    fn order(&mut self, block: &Block) -> (Vec<usize>, Vec<(Vec<usize>, Together)>) {
         let stmts = &block.stmts;
         let at: FxHashMap<VarId, usize> = stmts.iter().enumerate().map(|(at, stmt)| (stmt.var, at)).collect();
         let needs: Vec<Vec<usize>> = (stmts.iter())
@@ -258,11 +278,11 @@ impl Merge<'_> {
         }
         order.retain(|at| !self.plan.dead.contains(&stmts[*at].var));
         let together = |group: Group<'_>| {
-            let how = if group.kinds.iter().all(|kind| *kind == Kind::Elements) {
+            let how = if group.kinds == Kind::Elements.bit() {
                 How::Elements
-            } else if group.kinds.iter().any(|kind| kind.is_array()) {
+            } else if group.has_array() {
                 How::Loop { array: group.array }
-            } else if group.kinds.contains(&Kind::Fold) {
+            } else if group.kinds & Kind::Fold.bit() != 0 {
                 How::Fold
             } else {
                 How::Sum
@@ -272,11 +292,11 @@ impl Merge<'_> {
         (order, groups.into_iter().filter(|group| group.members.len() > 1).map(together).collect())
     }
 
-    fn groups<'s>(&self, stmts: &'s [Stmt], needs: &[Vec<usize>]) -> Vec<Group<'s>> {
+    fn groups<'s>(&mut self, stmts: &'s [Stmt], needs: &[Vec<usize>]) -> Vec<Group<'s>> {
         let mut groups: Vec<Group<'s>> = Vec::new();
         // The groups that each statement depends on, and the group that it is in.
         let mut after: Vec<u64> = vec![0; stmts.len()];
-        let mut numbers = FxHashMap::default();
+        let mut numbers = Numbers::default();
         let mut group_of: Vec<Option<usize>> = vec![None; stmts.len()];
         for (at, stmt) in stmts.iter().enumerate() {
             let mut depends = 0;
@@ -300,7 +320,7 @@ impl Merge<'_> {
             let linear = self.function.ty(stmt.var).is_linear() && !self.strict;
             let work = self.work(index, body, &mut numbers);
             let shares = |group: &Group<'_>| -> f64 {
-                group.work.iter().filter(|(number, _)| work.contains_key(number)).map(|(_, cost)| cost).sum()
+                work.iter().filter(|(number, _)| group.work.contains_key(number)).map(|(_, cost)| cost).sum()
             };
             let fits = |(number, group): &(usize, &Group<'_>)| {
                 group.count == count && group.takes(kind, linear) && depends >> number & 1 == 0 && shares(group) > 0.0
@@ -312,7 +332,7 @@ impl Merge<'_> {
                         groups[number].array = Some(groups[number].members.len());
                     }
                     groups[number].members.push(at);
-                    groups[number].kinds.push(kind);
+                    groups[number].kinds |= kind.bit();
                     groups[number].work.extend(work);
                     groups[number].after |= depends;
                     let grown = groups[number].after;
@@ -326,7 +346,7 @@ impl Merge<'_> {
                 None if groups.len() < MAX_GROUPS => {
                     group_of[at] = Some(groups.len());
                     let array = (kind.is_array() && kind != Kind::Running).then_some(0);
-                    groups.push(Group { count, members: vec![at], kinds: vec![kind], array, work, after: depends });
+                    groups.push(Group { count, members: vec![at], kinds: kind.bit(), array, work, after: depends });
                 }
                 None => {}
             }
@@ -335,22 +355,27 @@ impl Merge<'_> {
     }
 
     /// What a body computes: a number for each statement, the same for the same work of another loop, with its cost.
-    fn work(&self, index: VarId, body: &Block, numbers: &mut FxHashMap<key::Key, u64>) -> BTreeMap<u64, f64> {
+    fn work(&mut self, index: VarId, body: &Block, numbers: &mut Numbers) -> BTreeMap<u64, f64> {
         self.numbered(index, body, numbers).into_iter().map(|(number, cost, _)| (number, cost)).collect()
     }
 
-    fn numbered(&self, index: VarId, body: &Block, numbers: &mut FxHashMap<key::Key, u64>) -> Vec<(u64, f64, VarId)> {
-        let ty = |v: VarId| self.function.ty(v);
-        let mut known: FxHashMap<VarId, u64> = FxHashMap::default();
-        known.insert(index, u64::from(u32::MAX));
+    fn numbered(&mut self, index: VarId, body: &Block, numbers: &mut Numbers) -> Vec<(u64, f64, VarId)> {
+        let function = self.function;
+        let ty = |v: VarId| function.ty(v);
+        self.keys.know(index, u64::from(u32::MAX));
         let mut work = Vec::with_capacity(body.stmts.len());
         for stmt in &body.stmts {
             let next = numbers.len() as u64;
-            let key = key::key_knowing(&self.function.vars, &stmt.expr, self.function.ty(stmt.var), &known);
-            let number = *numbers.entry(key).or_insert(next);
-            known.insert(stmt.var, number);
+            let key = self.keys.key(&function.vars, &stmt.expr, ty(stmt.var));
+            let number = match numbers.get(key) {
+                Some(number) => *number,
+                None => *numbers.entry(key.into()).or_insert(next),
+            };
+            self.keys.know(stmt.var, number);
             work.push((number, cost::expr(&stmt.expr, &ty), stmt.var));
         }
+        self.keys.forget(index);
+        body.stmts.iter().for_each(|stmt| self.keys.forget(stmt.var));
         work
     }
 }

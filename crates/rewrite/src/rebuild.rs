@@ -21,16 +21,22 @@ mod expand;
 mod facts;
 mod group;
 mod read;
+mod slice;
+
+pub(crate) use slice::Slice;
 
 use crate::cost;
-use crate::key::{self, Key};
+use crate::key::Keys;
 use crate::ranges::Ranges;
 use crate::rules::{self, Settings};
 use crate::walk;
 use chainrule_base::{Arena, Id, Span};
 use chainrule_ir::{Block, Expr, Function, Size, Stmt, Type, Var, VarId, type_of};
 use chainrule_ops as ops;
-use rustc_hash::{FxHashMap, FxHashSet};
+use hashbrown::HashTable;
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use std::cell::Cell;
+use std::hash::Hasher;
 use std::rc::Rc;
 
 /// How deep rules apply inside rules.
@@ -38,25 +44,38 @@ pub const MAX_NESTED: u32 = 48;
 
 /// What became of variables.
 pub(crate) struct Env<'s> {
-    map: FxHashMap<VarId, VarId>,
+    /// By variable of the function that is read.
+    all: Vec<VarId>,
+    /// Of a block of the new function that is copied: what is replaced.
+    some: FxHashMap<VarId, VarId>,
     /// The variables of the function that is read; `None` when a block of the new function is copied.
     source: Option<&'s Arena<VarId, Var>>,
 }
 
-impl Env<'_> {
+impl<'s> Env<'s> {
     /// For blocks of the function that is being written: what is not replaced stays.
     pub(crate) fn copying(replaced: &[(VarId, VarId)]) -> Env<'static> {
-        Env { map: replaced.iter().copied().collect(), source: None }
+        Env { all: Vec::new(), some: replaced.iter().copied().collect(), source: None }
+    }
+
+    /// For the function that is read.
+    fn reading(vars: &'s Arena<VarId, Var>) -> Self {
+        Env { all: vars.ids().collect(), some: FxHashMap::default(), source: Some(vars) }
     }
 
     /// `old` is replaced by `new` from now on.
     pub(crate) fn insert(&mut self, old: VarId, new: VarId) {
-        self.map.insert(old, new);
+        if self.source.is_some() {
+            self.all[old.index()] = new;
+        } else {
+            self.some.insert(old, new);
+        }
     }
 
     /// What `var` is replaced by: itself, unless something was said.
     pub(crate) fn get(&self, var: VarId) -> VarId {
-        self.map.get(&var).copied().unwrap_or(var)
+        let found = if self.source.is_some() { self.all.get(var.index()) } else { self.some.get(&var) };
+        found.copied().unwrap_or(var)
     }
 }
 
@@ -77,13 +96,15 @@ struct Open {
     kind: Kind,
     /// Of a loop: its index and its count.
     counted: Option<(VarId, Size)>,
-    stmts: Vec<Stmt>,
-    table: FxHashMap<Key, VarId>,
+    /// What is bound in it, in order; `defs` has the expressions.
+    stmts: Vec<(VarId, Option<Span>)>,
+    /// The variables by the hash of the key of what they are bound to.
+    table: HashTable<(u64, VarId)>,
 }
 
 impl Open {
     fn new(kind: Kind) -> Self {
-        Self { kind, counted: None, stmts: Vec::new(), table: FxHashMap::default() }
+        Self { kind, counted: None, stmts: Vec::new(), table: HashTable::new() }
     }
 
     fn is_loop(&self) -> bool {
@@ -93,9 +114,13 @@ impl Open {
 
 #[derive(Clone, Debug, Default)]
 struct Def {
+    /// Nothing for parameters, indices and states, nor for what stands in blocks that are closed: that has moved into
+    /// the block ([`Rebuild::bound_in`]).
     expr: Option<Rc<Expr>>,
     /// The number of the open block that it is bound in.
     level: usize,
+    /// Where it stands in its block, once that is closed.
+    at: u32,
     /// Of a build: what an element costs. Of others: nothing.
     element_cost: f64,
     /// The open blocks, by number, whose index it depends on, and those whose state; past [`MAX_LEVEL`] as one.
@@ -112,10 +137,13 @@ fn bit(level: usize) -> u64 {
 
 /// What an analysis of the function that is read asks for.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Plan {
+pub(crate) struct Plan<'a> {
     /// Variables bound to a `get` of a build whose element is to be computed in place, with the number of
     /// loops between the build and the `get`.
     pub(crate) fuse: FxHashMap<VarId, usize>,
+    /// Builds that are taken apart at their only `get` and take elements of such builds at their own index: their
+    /// indices and bodies, which are written there.
+    pub(crate) deferred: FxHashMap<VarId, (VarId, &'a Block)>,
     /// Loops and branches with a tuple for a value: the fields that something uses.
     pub(crate) fields: FxHashMap<VarId, Vec<usize>>,
     /// Statements of loops that are to be kept in an array, for other loops.
@@ -152,15 +180,22 @@ pub(crate) struct Together {
 /// A function being written.
 pub(crate) struct Rebuild<'a> {
     pub(crate) vars: Arena<VarId, Var>,
+    pub(crate) keys: Keys,
+    /// For the keys of what `keys` are compared with.
+    others: Keys,
     defs: Vec<Def>,
     open: Vec<Open>,
     pub(crate) ranges: Ranges,
     pub(crate) settings: &'a Settings,
-    plan: &'a Plan,
+    plan: &'a Plan<'a>,
+    /// Of deferred builds that are being written: the element.
+    elements: FxHashMap<VarId, VarId>,
     /// How often each rule was applied.
     pub(crate) applied: Vec<u64>,
     /// How many applications and copied statements are left.
     pub(crate) left: u64,
+    /// How many statements were written, and how many statements and variables in them looked at besides.
+    work: Cell<u64>,
     nested: u32,
     opaque: u32,
     /// Truth values known here, innermost last.
@@ -180,12 +215,15 @@ pub(crate) struct Rebuild<'a> {
 pub(crate) fn rebuild(
     function: &Function,
     settings: &Settings,
-    plan: &Plan,
+    plan: &Plan<'_>,
     applied: &mut Vec<u64>,
     left: &mut u64,
+    work: &mut u64,
 ) -> Function {
     let mut rb = Rebuild {
         vars: Arena::with_capacity(function.vars.len()),
+        keys: Keys::default(),
+        others: Keys::default(),
         defs: Vec::with_capacity(function.vars.len()),
         open: vec![Open::new(Kind::Top)],
         ranges: Ranges::default(),
@@ -193,23 +231,25 @@ pub(crate) fn rebuild(
         plan,
         applied: std::mem::take(applied),
         left: *left,
+        work: Cell::new(*work),
         nested: 0,
         opaque: 0,
         known: Vec::new(),
         fuse: None,
+        elements: FxHashMap::default(),
         zipping: false,
         share: false,
         expanding: false,
         span: None,
     };
-    let mut env = Env { map: FxHashMap::default(), source: Some(&function.vars) };
+    let mut env = Env::reading(&function.vars);
     // Parameters come in any order: a size may be an Int parameter that stands further right.
     for var in function.sizes.iter().chain(&function.params) {
         let new = rb.vars.push(function.vars[*var].clone());
         rb.defs.push(Def::default());
-        env.map.insert(*var, new);
+        env.insert(*var, new);
     }
-    let of = |var: &VarId| env.map.get(var).copied().unwrap_or(*var);
+    let of = |var: &VarId| env.get(*var);
     let sizes: Vec<VarId> = function.sizes.iter().map(of).collect();
     let params: Vec<VarId> = function.params.iter().map(of).collect();
     for size in &sizes {
@@ -238,11 +278,12 @@ pub(crate) fn rebuild(
             requirement
         })
         .collect();
-    let result = rb.stmts(&function.body, None, &mut env);
+    let result = rb.stmts(&function.body, &mut env);
     *applied = std::mem::take(&mut rb.applied);
     *left = rb.left;
-    let stmts = rb.open.pop().map(|open| open.stmts).unwrap_or_default();
-    Function { name: function.name.clone(), vars: rb.vars, sizes, params, requires, body: Block { stmts, result } }
+    *work = rb.work.get();
+    let body = rb.leave(result);
+    Function { name: function.name.clone(), vars: rb.vars, sizes, params, requires, body }
 }
 
 /// Writing.
@@ -250,7 +291,8 @@ impl Rebuild<'_> {
     /// Writes `expr` of type `ty`, or what a rule has in its place.
     pub(crate) fn emit(&mut self, expr: Expr, ty: Type) -> VarId {
         if self.opaque > 0 {
-            return self.push(expr, ty, self.open.len().saturating_sub(1));
+            let uses = self.uses(&expr);
+            return self.push(expr, ty, self.open.len().saturating_sub(1), &uses);
         }
         let share = std::mem::take(&mut self.share);
         if self.nested < MAX_NESTED {
@@ -313,9 +355,16 @@ impl Rebuild<'_> {
         {
             return var;
         }
-        let key = key::key(&self.vars, &expr, &ty);
+        let key = self.keys.key(&self.vars, &expr, &ty);
+        let hash = hash_of(key);
         if self.settings.common
-            && let Some(var) = self.open.iter().rev().find_map(|open| open.table.get(&key))
+            && let Some((_, var)) = self.open.iter().rev().find_map(|open| {
+                open.table.find(hash, |(other, var)| {
+                    let def = || self.defs[var.index()].expr.as_ref();
+                    *other == hash
+                        && def().is_some_and(|def| *self.others.key(&self.vars, def, &self.vars[*var].ty) == *key)
+                })
+            })
         {
             let var = *var;
             if !expr.blocks().is_empty() || matches!(expr, Expr::Op(..) | Expr::Get { .. }) {
@@ -337,16 +386,18 @@ impl Rebuild<'_> {
             self.applied[rules::SHARE] += 1;
             return var;
         }
-        let level = self.target(&expr, &ty);
+        let uses = self.uses(&expr);
+        let level = self.target(&expr, &ty, &uses);
         if level + 1 < self.open.len() && !is_free(&expr) {
             self.applied[rules::HOIST] += 1;
         }
-        let var = self.push(expr, ty, level);
-        self.open[level].table.insert(key, var);
+        let var = self.push(expr, ty, level, &uses);
+        self.open[level].table.insert_unique(hash, (hash, var), |(hash, _)| *hash);
         var
     }
 
-    fn push(&mut self, expr: Expr, ty: Type, level: usize) -> VarId {
+    fn push(&mut self, expr: Expr, ty: Type, level: usize, uses: &Uses) -> VarId {
+        self.worked(1);
         let value = if let Expr::Size(size) = &expr { Some(size.clone()) } else { None };
         if let (None, Type::Int, Expr::Op(ops::Op::Mod, args)) = (&value, &ty, &expr)
             && let Some(c @ 1..) = args.get(1).and_then(|v| self.size_of(*v).as_constant())
@@ -360,48 +411,48 @@ impl Rebuild<'_> {
             }
             _ => 0.0,
         };
-        let (indices, states) = self.depends_on(&expr);
         let var = self.vars.push(Var { ty, name: None, span: self.span, value });
-        let expr = Rc::new(expr);
-        self.defs.push(Def { expr: Some(Rc::clone(&expr)), level, element_cost, indices, states });
-        self.open[level].stmts.push(Stmt { var, expr: (*expr).clone(), span: self.span });
+        let expr = Some(Rc::new(expr));
+        let Uses { indices, states, .. } = *uses;
+        self.defs.push(Def { expr, level, at: 0, element_cost, indices, states });
+        self.open[level].stmts.push((var, self.span));
         var
     }
 
-    /// The open blocks whose indices, and those whose states, `expr` depends on.
-    fn depends_on(&self, expr: &Expr) -> (u64, u64) {
-        let (mut indices, mut states) = (0, 0);
-        let mut see = |v: VarId| {
+    fn worked(&self, more: u64) {
+        self.work.set(self.work.get() + more);
+    }
+
+    /// What `expr`, whose own blocks are closed, uses of the open blocks.
+    fn uses(&self, expr: &Expr) -> Uses {
+        let mut uses = Uses::default();
+        walk::mentioned(expr, &mut |v| {
+            self.worked(1);
             if let Some(def) = self.defs.get(v.index()) {
-                indices |= def.indices;
-                states |= def.states;
+                uses.indices |= def.indices;
+                uses.states |= def.states;
+                // What is bound inside is bound in blocks that are closed.
+                if def.level < self.open.len() {
+                    uses.level = uses.level.max(def.level);
+                }
             }
-        };
-        walk::mentioned(expr, &mut see);
-        // What is bound inside is bound in blocks that are closed.
+        });
         let open = if self.open.len() > MAX_LEVEL { u64::MAX } else { bit(self.open.len()) - 1 };
-        (indices & open, states & open)
+        uses.indices &= open;
+        uses.states &= open;
+        uses
     }
 
     /// The block that a statement goes to: the outermost that has all that it mentions in scope and that it
     /// may be moved to.
-    fn target(&self, expr: &Expr, ty: &Type) -> usize {
+    fn target(&self, expr: &Expr, ty: &Type, uses: &Uses) -> usize {
         let top = self.open.len().saturating_sub(1);
-        let mut needed = 0;
-        let mut inside: FxHashSet<VarId> = FxHashSet::default();
-        let nests = !expr.blocks().is_empty();
-        if nests {
-            bound_inside(expr, &mut inside);
-        }
-        let mut see = |v: VarId| {
-            if !nests || !inside.contains(&v) {
+        let mut needed = uses.level;
+        ty.for_each_size(&mut |size| {
+            for v in size.terms().flat_map(|(monomial, _)| monomial) {
                 needed = needed.max(self.defs.get(v.index()).map_or(0, |def| def.level));
             }
-        };
-        walk::mentioned(expr, &mut see);
-        if !matches!(ty, Type::Double | Type::Int | Type::Bool) {
-            ty.sizes().iter().flat_map(Size::vars).for_each(&mut see);
-        }
+        });
         let free = is_free(expr);
         let mut level = top;
         while level > needed {
@@ -434,7 +485,15 @@ impl Rebuild<'_> {
     }
 
     fn leave(&mut self, result: VarId) -> Block {
-        let stmts = self.open.pop().map(|open| open.stmts).unwrap_or_default();
+        let vars = self.open.pop().map(|open| open.stmts).unwrap_or_default();
+        let mut stmts = Vec::with_capacity(vars.len());
+        for (var, span) in vars {
+            let def = &mut self.defs[var.index()];
+            def.at = stmts.len() as u32;
+            if let Some(expr) = def.expr.take() {
+                stmts.push(Stmt { var, expr: Rc::unwrap_or_clone(expr), span });
+            }
+        }
         Block { stmts, result }
     }
 
@@ -596,14 +655,21 @@ impl Rebuild<'_> {
     }
 }
 
-fn bound_inside(expr: &Expr, inside: &mut FxHashSet<VarId>) {
-    inside.extend(expr.binders());
-    for block in expr.blocks() {
-        for stmt in &block.stmts {
-            inside.insert(stmt.var);
-            bound_inside(&stmt.expr, inside);
-        }
-    }
+/// What an expression uses of the open blocks.
+#[derive(Default)]
+struct Uses {
+    /// Those whose index it depends on, as [`Def::indices`].
+    indices: u64,
+    /// Those whose state it depends on.
+    states: u64,
+    /// The innermost that binds a variable of it.
+    level: usize,
+}
+
+fn hash_of(key: &[u64]) -> u64 {
+    let mut hasher = FxHasher::default();
+    key.iter().for_each(|word| hasher.write_u64(*word));
+    hasher.finish()
 }
 
 // What costs nothing wherever it stands.

@@ -116,6 +116,13 @@ static BY_CONSTRUCT: LazyLock<[Vec<usize>; CONSTRUCTS]> = LazyLock::new(|| {
     by
 });
 
+/// The number of the rule `fuse`.
+pub(crate) fn fuse() -> usize {
+    static FUSE: LazyLock<usize> =
+        LazyLock::new(|| TABLE.iter().position(|rule| rule.name == "fuse").unwrap_or_default());
+    *FUSE
+}
+
 /// All rules, in the order in which those of one construct are tried.
 #[must_use]
 pub fn all() -> &'static [&'static Rule] {

@@ -1,7 +1,6 @@
 //! Walking expressions: everything that is mentioned, slices of blocks.
 
 use chainrule_ir::{Block, Expr, VarId};
-use rustc_hash::FxHashSet;
 
 /// Tells `see` every variable that `expr` mentions: operands, those of its blocks, in sizes, binders.
 pub(crate) fn mentioned(expr: &Expr, see: &mut impl FnMut(VarId)) {
@@ -18,34 +17,6 @@ pub(crate) fn mentioned_in(block: &Block, see: &mut impl FnMut(VarId)) {
         mentioned(&stmt.expr, see);
     }
     see(block.result);
-}
-
-/// Which statements of `block` the variables `wanted` need: the slice. Linear in the block.
-pub(crate) fn slice(block: &Block, wanted: &[VarId]) -> Vec<bool> {
-    let mut needed: FxHashSet<VarId> = wanted.iter().copied().collect();
-    let mut kept = vec![false; block.stmts.len()];
-    for (at, stmt) in block.stmts.iter().enumerate().rev() {
-        if needed.contains(&stmt.var) {
-            kept[at] = true;
-            mentioned(&stmt.expr, &mut |v| {
-                needed.insert(v);
-            });
-        }
-    }
-    kept
-}
-
-/// Whether the slice of `block` for `wanted` mentions `var`.
-pub(crate) fn slice_mentions(block: &Block, wanted: VarId, var: VarId) -> bool {
-    if wanted == var {
-        return true;
-    }
-    let kept = slice(block, &[wanted]);
-    let mut found = false;
-    for (stmt, _) in block.stmts.iter().zip(kept).filter(|(_, kept)| *kept) {
-        mentioned(&stmt.expr, &mut |v| found |= v == var);
-    }
-    found
 }
 
 /// The expression that `block` binds `var` to, if it binds it.

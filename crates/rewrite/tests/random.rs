@@ -110,7 +110,7 @@ fn any_program_is_the_same_in_real_numbers() {
 #[test]
 fn a_program_is_the_same_wherever_the_budget_ends() {
     for budget in [0, 1, 10, 60] {
-        let options = Options { budget, ..strict() };
+        let options = Options { budget, per_statement: 0, ..strict() };
         run(100 + budget, 60, 40, &options, &|u| program(u, Programs::default()));
         run(200 + budget, 60, 20, &options, &reverse);
     }

@@ -1,8 +1,9 @@
 //! Long programs stay linear: no rule walks what another has walked, nothing recurses on length.
 
+use chainrule_autodiff::{Mode, Part, Request, derive};
 use chainrule_ir::{Builder, Function, Size, Type, VarId, verify};
 use chainrule_ops::Op;
-use chainrule_rewrite::{Options, optimise};
+use chainrule_rewrite::{Options, StopReason, check, optimise};
 
 fn statements(function: &Function) -> usize {
     fn of(block: &chainrule_ir::Block) -> usize {
@@ -91,6 +92,90 @@ fn programs_of_thousands_of_statements_are_optimised() {
     }
     let f = b.finish(x);
     assert_eq!(statements(&optimised(&f)), 20_000);
+}
+
+/// A program of `k` lines of each kind: elements, sums over them, and the vectors and numbers made of both. Every
+/// vector is used twice, the first by all.
+fn lines(k: usize) -> Function {
+    on_a_vector(|b, n, v| {
+        let (mut now, mut total) = (v, b.real(0.0));
+        for j in 0..k {
+            let c = b.real(0.5 + j as f64);
+            let waves = b.build(n.clone(), |b, i| {
+                let (x, w) = (b.get_proved(now, i), b.get_proved(v, i));
+                let s = b.op(Op::Sin, &[x]);
+                let y = b.op(Op::Mul, &[s, w]);
+                b.op(Op::Add, &[y, c])
+            });
+            let sum = b.sum(n.clone(), |b, i| {
+                let (x, w) = (b.get_proved(waves, i), b.get_proved(v, i));
+                b.op(Op::Mul, &[x, w])
+            });
+            now = b.build(n.clone(), |b, i| {
+                let x = b.get_proved(waves, i);
+                b.op(Op::Mul, &[x, sum])
+            });
+            let e = b.op(Op::Exp, &[sum]);
+            total = b.op(Op::Add, &[total, e]);
+        }
+        let last = b.sum(n.clone(), |b, i| b.get_proved(now, i));
+        b.op(Op::Add, &[total, last])
+    })
+}
+
+/// A vector to which `k` others are added one after the other, as reverse mode adds up what a parameter is used for.
+fn added(k: usize) -> Function {
+    on_a_vector(|b, n, v| {
+        let mut now = v;
+        for j in 0..k {
+            let c = b.real(0.5 + j as f64);
+            now = b.build(n.clone(), |b, i| {
+                let (x, y) = (b.get_proved(now, i), b.get_proved(v, i));
+                let scaled = b.op(Op::Mul, &[y, c]);
+                let term = b.op(Op::Sin, &[scaled]);
+                b.op(Op::Add, &[x, term])
+            });
+        }
+        now
+    })
+}
+
+/// The reverse-mode gradient of `f`, a function of one vector, with its value.
+fn gradient(f: &Function) -> Function {
+    let request = Request { parts: vec![Part::Value, Part::Gradient], by: vec![], mode: Mode::Reverse };
+    derive(f, &request).unwrap_or_else(|e| panic!("{e}"))
+}
+
+#[test]
+fn the_work_of_ten_times_the_program_is_ten_times_the_work() {
+    type Family = (&'static str, fn(usize) -> Function);
+    let families: [Family; 3] =
+        [("lines", lines), ("gradients of lines", |k| gradient(&lines(k))), ("vectors added up", added)];
+    for (name, family) in families {
+        let work = [20, 200, 2000].map(|k| {
+            let (found, report) = optimise(&family(k), &Options::default());
+            assert!(report.after <= report.before, "{name}");
+            assert_ne!(report.stop, StopReason::Budget, "{name} of {k}\n{report}");
+            (report.work as f64, statements(&found))
+        });
+        for pair in work.windows(2) {
+            let exponent = (pair[1].0 / pair[0].0).log10();
+            assert!(exponent < 1.05, "{name}: the work grows with exponent {exponent}: {work:?}");
+            assert!(pair[1].1 < 11 * pair[0].1, "{name}: {work:?}");
+        }
+    }
+}
+
+#[test]
+fn a_chain_of_builds_that_vanish_is_one_loop_however_long_it_is() {
+    let (found, report) = optimise(&added(3000), &Options::default());
+    assert_eq!(verify(&found), Ok(()));
+    let loops = found.body.stmts.iter().filter(|stmt| !stmt.expr.blocks().is_empty()).count();
+    assert_eq!((loops, report.times("fuse")), (1, 2999));
+    let f = added(40);
+    let args = [vec![0.5, -1.0, f64::INFINITY, f64::NAN].into()];
+    let strict = Options { strict: true, ..Options::default() };
+    assert_eq!(check::optimised(&f, &args, &strict).map(|found| found.2), Ok(true));
 }
 
 #[test]

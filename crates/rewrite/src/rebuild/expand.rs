@@ -24,7 +24,7 @@ impl Rebuild<'_> {
             return None;
         }
         let top = self.open.len() - 1;
-        let (indices, states) = self.depends_on(expr);
+        let super::Uses { indices, states, .. } = self.uses(expr);
         // The innermost run of blocks that are loops; a branch among them would decide what is computed.
         let lowest = (1..=top).rev().take_while(|level| self.open[*level].is_loop()).last()?;
         let missing = (lowest..=top).find(|level| (indices | states) & bit(*level) == 0)?;
@@ -39,7 +39,7 @@ impl Rebuild<'_> {
     /// The element of an array that stands for `expr` in the innermost loop, so that other loops have it too.
     pub(super) fn share(&mut self, expr: &Expr, ty: &Type) -> Option<VarId> {
         let top = self.open.len() - 1;
-        let (indices, states) = self.depends_on(expr);
+        let super::Uses { indices, states, .. } = self.uses(expr);
         if *ty != Type::Double || top >= super::MAX_LEVEL || states & bit(top) != 0 || indices & bit(top) == 0 {
             return None;
         }
@@ -87,18 +87,20 @@ impl Rebuild<'_> {
         walk::mentioned(expr, &mut |v| {
             wanted.insert(v);
         });
-        let mut slice = Vec::new();
+        let (mut slice, mut more) = (Vec::new(), Vec::new());
         for open in self.open[lowest..].iter().rev() {
             if !matches!(open.kind, Kind::Loop { .. }) {
                 return None;
             }
-            for stmt in open.stmts.iter().rev() {
-                if wanted.contains(&stmt.var) {
-                    walk::mentioned(&stmt.expr, &mut |v| {
-                        wanted.insert(v);
-                    });
-                    slice.push(stmt.clone());
+            for (var, span) in open.stmts.iter().rev() {
+                if !wanted.contains(var) {
+                    continue;
                 }
+                let expr = self.def(*var)?;
+                more.clear();
+                walk::mentioned(&expr, &mut |v| more.push(v));
+                wanted.extend(&more);
+                slice.push(Stmt { var: *var, expr: (*expr).clone(), span: *span });
             }
         }
         slice.reverse();

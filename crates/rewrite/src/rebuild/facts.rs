@@ -1,7 +1,7 @@
 //! What is known of the variables of the function that is written.
 
 use super::Rebuild;
-use crate::{cost, walk};
+use crate::cost;
 use chainrule_base::Id;
 use chainrule_ir::{Block, Expr, Size, Type, VarId, size_of};
 use chainrule_ops as ops;
@@ -50,8 +50,8 @@ impl Rebuild<'_> {
 
     /// Whether every variable of `size` is in scope here and bound outside of `block`, whose statements and
     /// `binders` are not.
-    pub(crate) fn is_outside(size: &Size, block: &Block, binders: &[VarId]) -> bool {
-        size.vars().iter().all(|v| !binders.contains(v) && walk::bound_in(block, *v).is_none())
+    pub(crate) fn is_outside(&self, size: &Size, block: &Block, binders: &[VarId]) -> bool {
+        size.vars().iter().all(|v| !binders.contains(v) && self.bound_in(block, *v).is_none())
     }
 
     /// The number of loops between the binding of `var` and here.

@@ -42,16 +42,16 @@ impl Rebuild<'_> {
                 match &stmt.expr {
                     Expr::Sum { index, body, .. } => {
                         env.insert(*index, i);
-                        terms.push(rb.stmts(body, None, env));
+                        terms.push(rb.stmts(body, env));
                     }
                     Expr::Fold { index, state, body, .. } => {
                         env.insert(*index, i);
                         env.insert(*state, before.unwrap_or(i));
-                        next.push(rb.stmts(body, None, env));
+                        next.push(rb.stmts(body, env));
                     }
                     Expr::Build { index, body, .. } => {
                         env.insert(*index, i);
-                        let value = rb.stmts(body, None, env);
+                        let value = rb.stmts(body, env);
                         if array == Some(at) {
                             element = Some(value);
                         } else {
@@ -61,7 +61,7 @@ impl Rebuild<'_> {
                     Expr::Loop { index, state, body, .. } => {
                         env.insert(*index, i);
                         env.insert(*state, before.unwrap_or(i));
-                        let triple = rb.stmts(body, None, env);
+                        let triple = rb.stmts(body, env);
                         next.push(rb.compute(Expr::Component(triple, 0)));
                         if array == Some(at) {
                             element = Some(rb.compute(Expr::Component(triple, 1)));
@@ -111,7 +111,7 @@ impl Rebuild<'_> {
             for stmt in group {
                 if let Expr::Sum { index, body, .. } = &stmt.expr {
                     env.insert(*index, i);
-                    terms.push(rb.stmts(body, None, env));
+                    terms.push(rb.stmts(body, env));
                 }
             }
             rb.compute(Expr::Tuple(terms))
@@ -150,13 +150,13 @@ impl Rebuild<'_> {
                 match &stmt.expr {
                     Expr::Sum { index, body, .. } => {
                         env.insert(*index, i);
-                        let term = rb.stmts(body, None, env);
+                        let term = rb.stmts(body, env);
                         next.push(rb.op(Op::Add, &[before, term]));
                     }
                     Expr::Fold { index, state, body, .. } => {
                         env.insert(*index, i);
                         env.insert(*state, before);
-                        next.push(rb.stmts(body, None, env));
+                        next.push(rb.stmts(body, env));
                     }
                     _ => {}
                 }
@@ -178,7 +178,7 @@ impl Rebuild<'_> {
             for stmt in group {
                 if let Expr::Build { index, body, .. } = &stmt.expr {
                     env.insert(*index, i);
-                    elements.push(rb.stmts(body, None, env));
+                    elements.push(rb.stmts(body, env));
                 }
             }
             rb.compute(Expr::Tuple(elements))

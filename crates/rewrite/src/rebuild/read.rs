@@ -1,8 +1,7 @@
 //! Reading: blocks, of the function that is read or of the one that is written, are written into the open block.
 
-use super::{Env, Kind, Rebuild};
+use super::{Env, Kind, Rebuild, Slice};
 use crate::rules;
-use crate::walk;
 use chainrule_base::Id;
 use chainrule_ir::{Block, Custom, Expr, Rule, RuleBlock, Size, Stmt, Type, VarId, size_of};
 
@@ -17,28 +16,40 @@ impl Rebuild<'_> {
 
     /// The value of `wanted` in `block`, a block of the new function, with variables replaced as `env` says.
     pub(crate) fn inline(&mut self, block: &Block, wanted: VarId, env: &mut Env<'static>) -> VarId {
-        let kept = walk::slice(block, &[wanted]);
-        self.stmts(block, Some(&kept), env);
+        let kept = self.slice(block, &[wanted]);
+        self.inline_kept(block, &kept, env);
         env.get(wanted)
     }
 
     /// As [`Self::inline`], for the statements that are `kept`.
-    pub(crate) fn inline_kept(&mut self, block: &Block, kept: &[bool], env: &mut Env<'static>) {
-        self.stmts(block, Some(kept), env);
+    pub(crate) fn inline_kept(&mut self, block: &Block, kept: &Slice, env: &mut Env<'static>) {
+        self.listed(kept.stmts(block), env);
     }
 
-    pub(super) fn stmts(&mut self, block: &Block, kept: Option<&[bool]>, env: &mut Env<'_>) -> VarId {
+    pub(super) fn stmts(&mut self, block: &Block, env: &mut Env<'_>) -> VarId {
+        self.listed(block.stmts.iter(), env);
+        env.get(block.result)
+    }
+
+    fn listed<'b>(&mut self, stmts: impl Iterator<Item = &'b Stmt>, env: &mut Env<'_>) {
         let outer = self.span;
-        for (at, stmt) in block.stmts.iter().enumerate() {
-            if kept.is_some_and(|kept| !kept[at]) {
-                continue;
-            }
+        for stmt in stmts {
             if env.source.is_some() {
                 if self.plan.dead.contains(&stmt.var) || self.plan.merged.contains(&stmt.var) {
                     continue;
                 }
                 if let Some(group) = self.plan.merge.get(&stmt.var) {
                     self.merge(group, env);
+                    continue;
+                }
+                if self.plan.deferred.contains_key(&stmt.var) {
+                    continue;
+                }
+                if let Expr::Get { array, index, .. } = &stmt.expr
+                    && self.plan.deferred.contains_key(array)
+                {
+                    let element = self.deferred(*array, env.get(*index), env);
+                    env.insert(stmt.var, element);
                     continue;
                 }
             }
@@ -54,10 +65,33 @@ impl Rebuild<'_> {
             {
                 self.vars[new].name.get_or_insert_with(|| name.clone());
             }
-            env.map.insert(stmt.var, new);
+            env.insert(stmt.var, new);
         }
         self.span = outer;
-        env.get(block.result)
+    }
+
+    /// The element at `index` of a build that was not written, with those of the builds that it takes elements of. Not
+    /// recursive: what is taken is written before who takes it.
+    fn deferred(&mut self, array: VarId, index: VarId, env: &mut Env<'_>) -> VarId {
+        if let Some(element) = self.elements.get(&array) {
+            return *element;
+        }
+        let plan = self.plan;
+        let (mut chain, mut todo) = (Vec::new(), vec![array]);
+        while let Some((next, (own, body))) = todo.pop().and_then(|next| Some((next, *plan.deferred.get(&next)?))) {
+            chain.push((next, own, body));
+            todo.extend(body.stmts.iter().filter_map(|stmt| match &stmt.expr {
+                Expr::Get { array, index, .. } if *index == own && plan.deferred.contains_key(array) => Some(*array),
+                _ => None,
+            }));
+        }
+        for (array, own, body) in chain.into_iter().rev() {
+            env.insert(own, index);
+            let element = self.stmts(body, env);
+            self.elements.insert(array, element);
+            self.applied[rules::counted(rules::fuse())] += 1;
+        }
+        self.elements.get(&array).copied().unwrap_or(index)
     }
 
     pub(super) fn source_type(&self, var: VarId, env: &Env<'_>) -> Type {
@@ -75,7 +109,7 @@ impl Rebuild<'_> {
         let ty = self.source_type(var, env);
         let new = self.bind(ty);
         self.name_as(new, var, env);
-        env.map.insert(var, new);
+        env.insert(var, new);
         new
     }
 
@@ -89,7 +123,7 @@ impl Rebuild<'_> {
 
     pub(super) fn index_as(&mut self, index: VarId, new: VarId, env: &mut Env<'_>) {
         self.name_as(new, index, env);
-        env.map.insert(index, new);
+        env.insert(index, new);
     }
 
     /// A loop over `count` whose body sees `index` and `state`: what they are now, and the body.
@@ -105,7 +139,7 @@ impl Rebuild<'_> {
         let (index, body) = self.loop_(count, |rb, new| {
             rb.index_as(index, new, env);
             bound = rb.bind_as(state, env);
-            rb.stmts(body, None, env)
+            rb.stmts(body, env)
         });
         (index, bound, body)
     }
@@ -138,7 +172,7 @@ impl Rebuild<'_> {
                 let size = self.rename_size(size, env);
                 let (index, body) = self.loop_(&size, |rb, new| {
                     rb.index_as(*index, new, env);
-                    rb.stmts(body, None, env)
+                    rb.stmts(body, env)
                 });
                 Expr::Build { size, index, body }
             }
@@ -146,7 +180,7 @@ impl Rebuild<'_> {
                 let count = self.rename_size(count, env);
                 let (index, body) = self.loop_(&count, |rb, new| {
                     rb.index_as(*index, new, env);
-                    rb.stmts(body, None, env)
+                    rb.stmts(body, env)
                 });
                 Expr::Sum { count, index, body }
             }
@@ -164,10 +198,10 @@ impl Rebuild<'_> {
                 let (limit, init) = (self.rename_size(limit, env), env.get(*init));
                 self.enter(Kind::Lazy);
                 let new = self.bind_as(*state, env);
-                let result = self.stmts(condition, None, env);
+                let result = self.stmts(condition, env);
                 let condition = self.leave(result);
                 self.enter(Kind::Lazy);
-                let result = self.stmts(body, None, env);
+                let result = self.stmts(body, env);
                 let body = self.leave(result);
                 Expr::While { limit, state: new, init, condition, body }
             }
@@ -177,10 +211,10 @@ impl Rebuild<'_> {
                     && let Some(holds) = self.truth(condition)
                 {
                     self.applied[rules::DECIDE] += 1;
-                    return self.stmts(if holds { then } else { otherwise }, None, env);
+                    return self.stmts(if holds { then } else { otherwise }, env);
                 }
-                let then = self.branch(condition, true, |rb| rb.stmts(then, None, env));
-                let otherwise = self.branch(condition, false, |rb| rb.stmts(otherwise, None, env));
+                let then = self.branch(condition, true, |rb| rb.stmts(then, env));
+                let otherwise = self.branch(condition, false, |rb| rb.stmts(otherwise, env));
                 Expr::If { condition, then, otherwise }
             }
             Expr::Jvp { params, body, at, along } => {
@@ -189,7 +223,7 @@ impl Rebuild<'_> {
                 self.enter(Kind::Opaque);
                 self.opaque += 1;
                 let params = params.iter().map(|param| self.bind_as(*param, env)).collect();
-                let result = self.stmts(body, None, env);
+                let result = self.stmts(body, env);
                 self.opaque -= 1;
                 let body = self.leave(result);
                 Expr::Jvp { params, body, at, along }
@@ -199,7 +233,7 @@ impl Rebuild<'_> {
                 self.enter(Kind::Opaque);
                 self.opaque += 1;
                 let params = params.iter().map(|param| self.bind_as(*param, env)).collect();
-                let result = self.stmts(body, None, env);
+                let result = self.stmts(body, env);
                 self.opaque -= 1;
                 let body = self.leave(result);
                 Expr::Vjp { params, body, at, cotangent }
@@ -210,7 +244,7 @@ impl Rebuild<'_> {
                     rb.enter(Kind::Opaque);
                     rb.opaque += 1;
                     let binders: Vec<VarId> = binders.iter().map(|binder| rb.bind_as(*binder, env)).collect();
-                    let result = rb.stmts(block, None, env);
+                    let result = rb.stmts(block, env);
                     rb.opaque -= 1;
                     (binders, rb.leave(result))
                 };
@@ -283,8 +317,8 @@ impl Rebuild<'_> {
                 let narrow = self.fold(count, narrow_init, |rb, narrow_state, new| {
                     rb.index_as(*index, new, env);
                     let full = whole(rb, narrow_state);
-                    env.map.insert(*state, full);
-                    let result = rb.stmts(body, None, env);
+                    env.insert(*state, full);
+                    let result = rb.stmts(body, env);
                     pick(rb, result)
                 });
                 whole(self, narrow)
@@ -298,7 +332,7 @@ impl Rebuild<'_> {
                     // What no step looks at may be anything.
                     let before = if fields.contains(&0) { now } else { rb.any_value(&all[0]) };
                     env.insert(*state, before);
-                    let triple = rb.stmts(body, None, env);
+                    let triple = rb.stmts(body, env);
                     let parts = (0..3)
                         .map(|k| if fields.contains(&k) { rb.compute(Expr::Component(triple, k)) } else { nothing(rb) })
                         .collect();
@@ -321,7 +355,7 @@ impl Rebuild<'_> {
                 let narrow = {
                     let env = std::cell::RefCell::new(&mut *env);
                     let side = |rb: &mut Self, block: &Block| {
-                        let result = rb.stmts(block, None, &mut env.borrow_mut());
+                        let result = rb.stmts(block, &mut env.borrow_mut());
                         pick(rb, result)
                     };
                     self.if_(condition, &narrow_ty, |rb| side(rb, then), |rb| side(rb, otherwise))

@@ -3,7 +3,7 @@
 
 use super::tuple::{flatten, flattened, nested};
 use super::{On, Rule};
-use crate::key;
+use crate::key::Key;
 use crate::rebuild::{Env, Rebuild};
 use chainrule_ir::{Block, Expr, Type, VarId};
 use chainrule_ops::Op;
@@ -75,7 +75,8 @@ fn selected(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
 
 fn same(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let Expr::If { then, otherwise, .. } = expr else { return None };
-    if key::block(&rb.vars, then, ty) != key::block(&rb.vars, otherwise, ty) {
+    let key: Key = rb.keys.block(&rb.vars, then, ty).into();
+    if *rb.keys.block(&rb.vars, otherwise, ty) != *key {
         return None;
     }
     Some(rb.inline(then, then.result, &mut Env::copying(&[])))

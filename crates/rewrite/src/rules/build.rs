@@ -1,12 +1,11 @@
 //! Rules for `build`.
 
 use super::get::{is_cheap, kept_cost, needed};
-use super::mask::{as_mask, is_zero, mask};
+use super::mask::{condition_in, is_zero, mask};
 use super::solve::solve;
 use super::{On, Rule};
 use crate::cost;
-use crate::rebuild::{Env, Rebuild};
-use crate::walk;
+use crate::rebuild::{Env, Rebuild, Slice};
 use chainrule_ir::{Block, Expr, Size, Type, VarId};
 
 pub(super) const RULES: &[Rule] = &[
@@ -71,9 +70,9 @@ const SHARED: f64 = 8.0;
 
 fn same(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let Expr::Build { index, body, .. } = expr else { return None };
-    let Some(Expr::Get { array, index: at, .. }) = walk::bound_in(body, body.result) else { return None };
+    let Some(Expr::Get { array, index: at, .. }) = rb.bound_in(body, body.result) else { return None };
     // An array of that type has n elements: any index of the loop is in range.
-    let fits = at == index && rb.ty(*array) == ty && walk::bound_in(body, *array).is_none();
+    let fits = at == index && rb.ty(*array) == ty && rb.bound_in(body, *array).is_none();
     fits.then_some(*array)
 }
 
@@ -94,8 +93,8 @@ fn one(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
 
 fn into_mask(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let Expr::Build { size, index, body } = expr else { return None };
-    let (condition, _) = as_mask(rb, body.result)?;
-    if !ty.is_linear() || condition == *index || walk::bound_in(body, condition).is_some() {
+    let condition = condition_in(rb, body, body.result)?;
+    if !ty.is_linear() || condition == *index || rb.bound_in(body, condition).is_some() {
         return None;
     }
     // The condition is known inside, so the mask is what is in it.
@@ -109,7 +108,7 @@ fn one_hot(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     if !ty.is_linear() {
         return None;
     }
-    let (condition, _) = as_mask(rb, body.result)?;
+    let condition = condition_in(rb, body, body.result)?;
     let hot = solve(rb, body, &[*index], *index, condition)?;
     if !rb.ranges.in_range(&hot, size) {
         return None;
@@ -126,11 +125,11 @@ struct Nest<'e> {
     element: &'e Type,
 }
 
-fn nest<'e>(expr: &'e Expr, ty: &'e Type) -> Option<Nest<'e>> {
+fn nest<'e>(rb: &Rebuild<'_>, expr: &'e Expr, ty: &'e Type) -> Option<Nest<'e>> {
     let (mut levels, mut build, mut ty) = (Vec::new(), expr, ty);
     while let (Expr::Build { size, index, body }, Type::Array(_, element)) = (build, ty) {
         levels.push((size, *index, body));
-        (build, ty) = (walk::bound_in(body, body.result)?, element);
+        (build, ty) = (rb.bound_in(body, body.result)?, element);
     }
     match build {
         Expr::Tuple(fields) => Some(Nest { levels, fields, element: ty }),
@@ -139,15 +138,15 @@ fn nest<'e>(expr: &'e Expr, ty: &'e Type) -> Option<Nest<'e>> {
 }
 
 impl Nest<'_> {
-    fn kept(&self, wanted: VarId) -> Vec<Vec<bool>> {
+    fn kept(&self, rb: &Rebuild<'_>, wanted: VarId) -> Vec<Slice> {
         let bodies: Vec<&Block> = self.levels.iter().map(|(_, _, body)| *body).collect();
-        needed(&bodies, wanted)
+        needed(rb, &bodies, wanted)
     }
 
     /// What an element of `wanted` costs, and the whole array of them without storing it.
     fn cost(&self, rb: &Rebuild<'_>, wanted: VarId) -> (f64, f64) {
         let (mut element, mut all) = (0.0, 0.0);
-        for ((size, _, body), kept) in self.levels.iter().zip(self.kept(wanted)).rev() {
+        for ((size, _, body), kept) in self.levels.iter().zip(self.kept(rb, wanted)).rev() {
             let here = kept_cost(rb, body, &kept);
             element += here;
             all = cost::estimate(size) * (here + all);
@@ -156,14 +155,7 @@ impl Nest<'_> {
     }
 
     /// The array of `wanted`, from level `at` on.
-    fn array(
-        &self,
-        rb: &mut Rebuild<'_>,
-        wanted: VarId,
-        kept: &[Vec<bool>],
-        at: usize,
-        env: &mut Env<'static>,
-    ) -> VarId {
+    fn array(&self, rb: &mut Rebuild<'_>, wanted: VarId, kept: &[Slice], at: usize, env: &mut Env<'static>) -> VarId {
         let Some((size, index, body)) = self.levels.get(at) else { return env.get(wanted) };
         let size = rb.rename_size(size, env);
         rb.build(size, |rb, i| {
@@ -190,20 +182,23 @@ fn split(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     if rb.zipping {
         return None;
     }
-    let nest = nest(expr, ty)?;
+    let nest = nest(rb, expr, ty)?;
     let costs: Vec<(f64, f64)> = nest.fields.iter().map(|field| nest.cost(rb, *field)).collect();
     // A field that is cheap is computed wherever it is used: it needs no array.
-    if nest.fields.iter().zip(&costs).all(|(field, (element, _))| is_cheap(rb, *element, *field)) {
+    let (_, _, last) = nest.levels.last()?;
+    if nest.fields.iter().zip(&costs).all(|(field, (element, _))| is_cheap(rb, *element, &[last], *field)) {
         return None;
     }
-    let (_, _, last) = nest.levels.last()?;
     let (apart, together) = (costs.iter().map(|(_, all)| all).sum::<f64>(), nest.cost(rb, last.result).1);
     let elements: f64 = nest.levels.iter().map(|(size, _, _)| cost::estimate(size)).product();
     if apart - together > SHARED * elements {
         return None;
     }
     let arrays: Vec<VarId> = (nest.fields.iter())
-        .map(|field| nest.array(rb, *field, &nest.kept(*field), 0, &mut Env::copying(&[])))
+        .map(|field| {
+            let kept = nest.kept(rb, *field);
+            nest.array(rb, *field, &kept, 0, &mut Env::copying(&[]))
+        })
         .collect();
     rb.zipping = true;
     let zip = nest.zip(rb, &arrays, 0, &mut Env::copying(&[]));

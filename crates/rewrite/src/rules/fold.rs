@@ -9,6 +9,7 @@ use crate::rebuild::{Env, Rebuild};
 use crate::walk;
 use chainrule_ir::{Block, Expr, Size, Type, VarId};
 use chainrule_ops::Op;
+use rustc_hash::FxHashSet;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -98,7 +99,7 @@ fn none(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
 
 fn once(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let fold = parts(expr)?;
-    let Some(Expr::If { condition, otherwise, .. }) = walk::bound_in(fold.body, fold.body.result) else { return None };
+    let Some(Expr::If { condition, otherwise, .. }) = rb.bound_in(fold.body, fold.body.result) else { return None };
     if otherwise.result != fold.state {
         return None;
     }
@@ -143,7 +144,7 @@ fn flat(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
 
 /// The term that `next` adds to `state`, if it is a sum of both and the term does not depend on `whole`.
 fn term(rb: &Rebuild<'_>, fold: &Parts<'_>, state: VarId, next: VarId) -> Option<VarId> {
-    let (x, y) = match walk::bound_in(fold.body, next)? {
+    let (x, y) = match rb.bound_in(fold.body, next)? {
         Expr::Op(Op::Add, args) if *rb.ty(next) == Type::Double => (args[0], args[1]),
         Expr::Plus(a, b) => (*a, *b),
         _ => return None,
@@ -153,7 +154,7 @@ fn term(rb: &Rebuild<'_>, fold: &Parts<'_>, state: VarId, next: VarId) -> Option
         (false, true) => x,
         _ => return None,
     };
-    (!walk::slice_mentions(fold.body, term, fold.state)).then_some(term)
+    (!rb.slice_mentions(fold.body, &[term], fold.state)).then_some(term)
 }
 
 // From 0.0 a fold that adds is a sum by definition; from elsewhere it adds in another order.
@@ -190,16 +191,21 @@ enum Field {
 fn split(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let fold = parts(expr)?;
     let Type::Tuple(types, _) = ty else { return None };
-    let Some(Expr::Tuple(next)) = walk::bound_in(fold.body, fold.body.result) else { return None };
+    let Some(Expr::Tuple(next)) = rb.bound_in(fold.body, fold.body.result) else { return None };
     // The variables that take field k out of the state; there may be several only before they are shared.
-    let taken = |k: usize| {
-        fold.body.stmts.iter().filter(move |stmt| stmt.expr == Expr::Component(fold.state, k)).map(|stmt| stmt.var)
-    };
+    let mut taken: Vec<Vec<VarId>> = vec![Vec::new(); next.len()];
+    for stmt in &fold.body.stmts {
+        if let Expr::Component(state, k) = stmt.expr
+            && state == fold.state
+        {
+            taken[k].push(stmt.var);
+        }
+    }
     let inits: Vec<VarId> = (0..next.len()).map(|k| rb.compute(Expr::Component(fold.init, k))).collect();
     let mut fields: Vec<Field> = Vec::new();
     for (k, next) in next.iter().enumerate() {
-        let same = taken(k).any(|state| state == *next);
-        let term = taken(k).find_map(|state| term(rb, &fold, state, *next)).filter(|_| may_sum(rb, inits[k]));
+        let same = taken[k].contains(next);
+        let term = taken[k].iter().find_map(|state| term(rb, &fold, *state, *next)).filter(|_| may_sum(rb, inits[k]));
         fields.push(match (same, term) {
             (true, _) => Field::Same,
             (false, Some(term)) => Field::Sum(term),
@@ -208,9 +214,14 @@ fn split(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     }
     // A sum that another field looks at has to be at hand in every step.
     let rest: Vec<VarId> = (0..next.len()).filter(|k| fields[*k] == Field::Other).map(|k| next[k]).collect();
+    let mut looked_at: FxHashSet<VarId> = rest.iter().copied().collect();
+    for stmt in rb.slice(fold.body, &rest).stmts(fold.body) {
+        walk::mentioned(&stmt.expr, &mut |var| {
+            looked_at.insert(var);
+        });
+    }
     for (k, field) in fields.iter_mut().enumerate() {
-        let looked_at = || rest.iter().any(|next| taken(k).any(|state| walk::slice_mentions(fold.body, *next, state)));
-        if matches!(field, Field::Sum(_)) && looked_at() {
+        if matches!(field, Field::Sum(_)) && taken[k].iter().any(|state| looked_at.contains(state)) {
             *field = Field::Other;
         }
     }

@@ -2,7 +2,6 @@
 
 use super::{On, Rule};
 use crate::rebuild::{Env, Rebuild};
-use crate::walk;
 use chainrule_ir::{Block, Expr, Size, Type, VarId};
 
 pub(super) const RULES: &[Rule] = &[
@@ -29,8 +28,8 @@ pub(super) const RULES: &[Rule] = &[
 fn same_state(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let (Expr::Loop { count, index, state, init, body }, Type::Tuple(types, _)) = (expr, ty) else { return None };
     // The triple may be the same in every step, and stand outside.
-    let triple = rb.def(body.result)?;
-    let Expr::Tuple(parts) = &*triple else { return None };
+    let triple = rb.def(body.result);
+    let Some(Expr::Tuple(parts)) = triple.as_deref().or(rb.bound_in(body, body.result)) else { return None };
     let &[next, element, term] = parts.as_slice() else { return None };
     let fields: &[Type] = match &types[0] {
         Type::Tuple(fields, _) => fields,
@@ -40,9 +39,9 @@ fn same_state(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     // The fields that change, and what they become.
     let mut changing: Vec<(usize, VarId)> = Vec::new();
     if !same {
-        let Some(Expr::Tuple(next)) = walk::bound_in(body, next) else { return None };
+        let Some(Expr::Tuple(next)) = rb.bound_in(body, next) else { return None };
         for (k, var) in next.iter().copied().enumerate() {
-            let passed_on = walk::bound_in(body, var) == Some(&Expr::Component(*state, k));
+            let passed_on = rb.bound_in(body, var) == Some(&Expr::Component(*state, k));
             if !passed_on && !field_stays(rb, expr, k, var) {
                 changing.push((k, var));
             }
@@ -90,7 +89,7 @@ fn stays(
     (init, next): (VarId, VarId),
     full: VarId,
 ) -> bool {
-    if rb.real_of(init).is_none() || walk::bound_in(body, next).is_none() {
+    if rb.real_of(init).is_none() || rb.bound_in(body, next).is_none() {
         return false;
     }
     let (_, step) = rb.loop_(count, |rb, i| rb.inline(body, next, &mut Env::copying(&[(state, full), (index, i)])));
@@ -107,7 +106,7 @@ fn field_stays(rb: &mut Rebuild<'_>, expr: &Expr, k: usize, next: VarId) -> bool
     // Fields that the step looks at besides are unknown: then it is another state.
     let looks = body.stmts.iter().any(|stmt| {
         let other = matches!(stmt.expr, Expr::Component(of, other) if of == *state && other != k);
-        other && walk::slice_mentions(body, next, stmt.var)
+        other && rb.slice_mentions(body, &[next], stmt.var)
     });
     !looks && stays(rb, count, body, (*index, *state), (field, next), *init)
 }
@@ -115,12 +114,12 @@ fn field_stays(rb: &mut Rebuild<'_>, expr: &Expr, k: usize, next: VarId) -> bool
 fn split(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let (Expr::Loop { count, index, state, init, body }, Type::Tuple(..)) = (expr, ty) else { return None };
     // The triple may be the same in every step, and stand outside.
-    let triple = rb.def(body.result)?;
-    let Expr::Tuple(parts) = &*triple else { return None };
+    let triple = rb.def(body.result);
+    let Some(Expr::Tuple(parts)) = triple.as_deref().or(rb.bound_in(body, body.result)) else { return None };
     let &[next, element, term] = parts.as_slice() else { return None };
-    let depends = |part: VarId| walk::slice_mentions(body, part, *state);
+    let depends = |rb: &Rebuild<'_>, part: VarId| rb.slice_mentions(body, &[part], *state);
     let trivial = |rb: &Rebuild<'_>, part: VarId| matches!(rb.ty(part), Type::Tuple(fields, _) if fields.is_empty());
-    if depends(element) || depends(term) || !rb.ranges.not_negative(count) {
+    if depends(rb, element) || depends(rb, term) || !rb.ranges.not_negative(count) {
         return None;
     }
     let last = if trivial(rb, *init) {

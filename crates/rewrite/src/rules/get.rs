@@ -1,12 +1,12 @@
 //! Rules for elements of arrays (figure 7c).
 
-use super::mask::{as_mask, mask};
+use super::mask::{as_mask, condition_in, mask};
 use super::{On, Rule};
-use crate::rebuild::{Env, Rebuild};
+use crate::rebuild::{Env, Rebuild, Slice};
 use crate::walk;
 use chainrule_ir::{Block, Expr, Size, Type, VarId};
 use chainrule_ops::Op;
-use std::rc::Rc;
+use smallvec::{SmallVec, smallvec};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -95,31 +95,32 @@ fn of_plus(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
 
 fn of_mask(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let &Expr::Get { array, index, proved: true } = expr else { return None };
-    let (condition, then) = as_mask(rb, array)?;
-    let vanishes = match walk::bound_in(&then, then.result) {
+    let found = as_mask(rb, array)?;
+    let then = found.then();
+    let vanishes = match rb.bound_in(then, then.result) {
         Some(Expr::OneHot { .. }) => true,
         // The element is computed in place of the array.
         Some(Expr::Build { body, .. }) => {
-            let kept = needed(&[&then, body], body.result);
-            let around = kept_cost(rb, &then, &kept[0]);
+            let kept = needed(rb, &[then, body], body.result);
+            let around = kept_cost(rb, then, &kept[0]);
             let cost = around + kept_cost(rb, body, &kept[1]);
-            is_cheap(rb, cost, body.result) || (around <= CHEAP && rb.is_planned(array))
+            is_cheap(rb, cost, &[then, body], body.result) || (around <= CHEAP && rb.is_planned(array))
         }
         _ => then.stmts.is_empty(),
     };
     if !vanishes {
         return None;
     }
-    let bound = walk::bound_in(&then, then.result);
-    Some(mask(rb, condition, ty, |rb| match bound {
+    let bound = rb.bound_in(then, then.result);
+    Some(mask(rb, found.condition, ty, |rb| match bound {
         Some(Expr::Build { index: at, body, .. }) => {
-            let kept = needed(&[&then, body], body.result);
+            let kept = needed(rb, &[then, body], body.result);
             let mut env = Env::copying(&[(*at, index)]);
-            rb.inline_kept(&then, &kept[0], &mut env);
+            rb.inline_kept(then, &kept[0], &mut env);
             rb.inline(body, body.result, &mut env)
         }
         _ => {
-            let array = rb.inline(&then, then.result, &mut Env::copying(&[]));
+            let array = rb.inline(then, then.result, &mut Env::copying(&[]));
             rb.get(array, index)
         }
     }))
@@ -134,9 +135,9 @@ const COMPONENT: f64 = 1.0;
 /// How many dimensions are looked through.
 const MAX_DIMENSIONS: usize = 8;
 
-/// Whether `value`, which takes `cost` to compute, is computed again wherever it is used.
-pub(super) fn is_cheap(rb: &Rebuild<'_>, cost: f64, value: VarId) -> bool {
-    cost <= CHEAP || (cost <= CHEAP_MASK && as_mask(rb, value).is_some())
+/// Whether `value`, of one of the `bodies`, which takes `cost` to compute, is computed again wherever it is used.
+pub(super) fn is_cheap(rb: &Rebuild<'_>, cost: f64, bodies: &[&Block], value: VarId) -> bool {
+    cost <= CHEAP || (cost <= CHEAP_MASK && bodies.iter().any(|body| condition_in(rb, body, value).is_some()))
 }
 
 fn prove(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
@@ -166,7 +167,7 @@ fn of_build(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
     let &Expr::Get { array, index, proved: true } = expr else { return None };
     let def = rb.def(array)?;
     let Expr::Build { index: bound, body, .. } = &*def else { return None };
-    if !is_cheap(rb, rb.element_cost(array), body.result) && !rb.is_planned(array) {
+    if !is_cheap(rb, rb.element_cost(array), &[body], body.result) && !rb.is_planned(array) {
         return None;
     }
     Some(rb.inline(body, body.result, &mut Env::copying(&[(*bound, index)])))
@@ -180,18 +181,20 @@ fn of_rows(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
 /// that is cheap. Goes through as many `get`s as there are.
 pub(super) fn element(rb: &mut Rebuild<'_>, expr: &Expr, component: Option<usize>) -> Option<VarId> {
     // Down to the array whose rows are taken.
-    let (mut indices, mut array) = (Vec::new(), None);
-    let mut next = Rc::new(expr.clone());
-    while let &Expr::Get { array: row, index, proved: true } = &*next {
+    let &Expr::Get { array: mut base, index, proved: true } = expr else { return None };
+    let mut indices: SmallVec<[VarId; MAX_DIMENSIONS]> = smallvec![index];
+    let mut def = rb.def(base)?;
+    while indices.len() < MAX_DIMENSIONS
+        && let Expr::Get { array, index, proved: true } = *def
+    {
         indices.push(index);
-        array = Some(row);
-        match rb.def(row) {
-            Some(def) if indices.len() < MAX_DIMENSIONS => next = def,
-            _ => break,
-        }
+        base = array;
+        def = rb.def(base)?;
     }
-    let base = array?;
-    let def = rb.def(base)?;
+    // Of one index, `fuse` and `get-array` have decided.
+    if !matches!(*def, Expr::Build { .. } | Expr::Array(_)) || (indices.len() == 1 && component.is_none()) {
+        return None;
+    }
     indices.reverse();
     // Up again, through as many loops as there are indices; the last may be of an array written out.
     let mut levels: Vec<(VarId, &Block)> = Vec::new();
@@ -202,7 +205,7 @@ pub(super) fn element(rb: &mut Rebuild<'_>, expr: &Expr, component: Option<usize
             Expr::Build { index, body, .. } => {
                 levels.push((*index, body));
                 if at + 1 < indices.len() {
-                    build = walk::bound_in(body, body.result)?;
+                    build = rb.bound_in(body, body.result)?;
                 }
             }
             Expr::Array(elements) if at + 1 == indices.len() && component.is_none() => {
@@ -215,16 +218,16 @@ pub(super) fn element(rb: &mut Rebuild<'_>, expr: &Expr, component: Option<usize
     let wanted = match (component, written) {
         (_, Some(written)) => written,
         (None, None) => last.result,
-        (Some(k), None) => match walk::bound_in(last, last.result) {
+        (Some(k), None) => match rb.bound_in(last, last.result) {
             Some(Expr::Tuple(fields)) => *fields.get(k)?,
             _ => return None,
         },
     };
     let bodies: Vec<&Block> = levels.iter().map(|(_, body)| *body).collect();
-    let kept = needed(&bodies, wanted);
+    let kept = needed(rb, &bodies, wanted);
     let cost: f64 = bodies.iter().zip(&kept).map(|(body, kept)| kept_cost(rb, body, kept)).sum();
     let extra = if component.is_some() { COMPONENT } else { 0.0 };
-    let cheap = is_cheap(rb, cost - extra, wanted);
+    let cheap = is_cheap(rb, cost - extra, &bodies, wanted);
     if !cheap && (indices.len() == 1 || component.is_some() || !rb.is_planned(base)) {
         return None;
     }
@@ -238,12 +241,12 @@ pub(super) fn element(rb: &mut Rebuild<'_>, expr: &Expr, component: Option<usize
 
 /// For blocks each of which stands in the one before it: the statements of each that `wanted`, a variable of the
 /// last, needs, without the loops that they stand in.
-pub(super) fn needed(bodies: &[&Block], wanted: VarId) -> Vec<Vec<bool>> {
+pub(super) fn needed(rb: &Rebuild<'_>, bodies: &[&Block], wanted: VarId) -> Vec<Slice> {
     let mut wanted = vec![wanted];
     let mut all = Vec::new();
     for body in bodies.iter().rev() {
-        let kept = walk::slice(body, &wanted);
-        for (stmt, _) in body.stmts.iter().zip(&kept).filter(|(_, kept)| **kept) {
+        let kept = rb.slice(body, &wanted);
+        for stmt in kept.stmts(body) {
             walk::mentioned(&stmt.expr, &mut |v| wanted.push(v));
         }
         all.push(kept);
@@ -253,6 +256,6 @@ pub(super) fn needed(bodies: &[&Block], wanted: VarId) -> Vec<Vec<bool>> {
 }
 
 /// What the statements of `block` that are `kept` cost.
-pub(super) fn kept_cost(rb: &Rebuild<'_>, block: &Block, kept: &[bool]) -> f64 {
-    block.stmts.iter().zip(kept).filter(|(_, kept)| **kept).map(|(stmt, _)| rb.expr_cost(&stmt.expr)).sum()
+pub(super) fn kept_cost(rb: &Rebuild<'_>, block: &Block, kept: &Slice) -> f64 {
+    kept.stmts(block).map(|stmt| rb.expr_cost(&stmt.expr)).sum()
 }

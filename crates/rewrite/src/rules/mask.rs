@@ -8,6 +8,7 @@ use super::{On, Rule};
 use crate::rebuild::{Env, Rebuild};
 use chainrule_ir::{Block, Expr, Type, VarId};
 use chainrule_ops::Op;
+use std::rc::Rc;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -30,15 +31,44 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// A mask's condition and its block.
-pub(super) fn as_mask(rb: &Rebuild<'_>, var: VarId) -> Option<(VarId, Block)> {
-    match rb.def(var).as_deref() {
-        Some(Expr::If { condition, then, otherwise }) if is_zero(rb, otherwise.result) => {
-            Some((*condition, then.clone()))
+/// A mask.
+pub(super) struct Mask {
+    pub(super) condition: VarId,
+    def: Rc<Expr>,
+    /// Of a selection: the block of what is selected.
+    selected: Block,
+}
+
+impl Mask {
+    /// The block of its value.
+    pub(super) fn then(&self) -> &Block {
+        match &*self.def {
+            Expr::If { then, .. } => then,
+            _ => &self.selected,
         }
-        Some(Expr::Op(Op::Select, args)) if is_zero(rb, args[2]) => {
-            Some((args[0], Block { stmts: Vec::new(), result: args[1] }))
-        }
+    }
+}
+
+/// The mask that `var`, a variable in scope, is.
+pub(super) fn as_mask(rb: &Rebuild<'_>, var: VarId) -> Option<Mask> {
+    let def = rb.def(var)?;
+    let condition = condition_of(rb, &def)?;
+    let result = if let Expr::Op(_, args) = &*def { args[1] } else { var };
+    Some(Mask { condition, def, selected: Block { stmts: Vec::new(), result } })
+}
+
+/// The condition of the mask that `var`, a variable in scope or of the closed block `body`, is.
+pub(super) fn condition_in(rb: &Rebuild<'_>, body: &Block, var: VarId) -> Option<VarId> {
+    match rb.bound_in(body, var) {
+        Some(expr) => condition_of(rb, expr),
+        None => condition_of(rb, &*rb.def(var)?),
+    }
+}
+
+fn condition_of(rb: &Rebuild<'_>, expr: &Expr) -> Option<VarId> {
+    match expr {
+        Expr::If { condition, otherwise, .. } if is_zero(rb, otherwise.result) => Some(*condition),
+        Expr::Op(Op::Select, args) if is_zero(rb, args[2]) => Some(args[0]),
         _ => None,
     }
 }
@@ -71,23 +101,22 @@ fn product(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
         return None;
     }
     let candidates = if op == Op::Mul { args.len() } else { 1 };
-    let at = (0..candidates).find(|at| as_mask(rb, args[*at]).is_some())?;
-    let (condition, then) = as_mask(rb, args[at])?;
-    Some(mask(rb, condition, ty, |rb| {
+    let (at, found) = (0..candidates).find_map(|at| Some((at, as_mask(rb, args[at])?)))?;
+    Some(mask(rb, found.condition, ty, |rb| {
         let mut args = args.to_vec();
-        args[at] = copy(rb, &then);
+        args[at] = copy(rb, found.then());
         rb.op(op, &args)
     }))
 }
 
 fn sum(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let (op @ (Op::Add | Op::Sub), &[x, y]) = doubles(expr, ty)? else { return None };
-    let ((c, x), (d, y)) = (as_mask(rb, x)?, as_mask(rb, y)?);
-    if c != d {
+    let (x, y) = (as_mask(rb, x)?, as_mask(rb, y)?);
+    if x.condition != y.condition {
         return None;
     }
-    Some(mask(rb, c, ty, |rb| {
-        let (x, y) = (copy(rb, &x), copy(rb, &y));
+    Some(mask(rb, x.condition, ty, |rb| {
+        let (x, y) = (copy(rb, x.then()), copy(rb, y.then()));
         rb.op(op, &[x, y])
     }))
 }

@@ -62,9 +62,9 @@ fn zero(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
 
 fn masked(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let &Expr::OneHot { index, value, proved: true } = expr else { return None };
-    let (condition, then) = as_mask(rb, value)?;
-    Some(mask(rb, condition, ty, |rb| {
-        let value = rb.inline(&then, then.result, &mut Env::copying(&[]));
+    let found = as_mask(rb, value)?;
+    Some(mask(rb, found.condition, ty, |rb| {
+        let value = rb.inline(found.then(), found.then().result, &mut Env::copying(&[]));
         rb.emit(Expr::OneHot { index, value, proved: true }, ty.clone())
     }))
 }

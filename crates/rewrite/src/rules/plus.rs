@@ -92,11 +92,11 @@ fn one_hots(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
 
 fn masks(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let (a, b) = operands(expr)?;
-    let ((c, a), (d, b)) = (as_mask(rb, a)?, as_mask(rb, b)?);
-    (c == d).then(|| {
-        mask(rb, c, ty, |rb| {
+    let (a, b) = (as_mask(rb, a)?, as_mask(rb, b)?);
+    (a.condition == b.condition).then(|| {
+        mask(rb, a.condition, ty, |rb| {
             let mut copy = |block: &chainrule_ir::Block| rb.inline(block, block.result, &mut Env::copying(&[]));
-            let (a, b) = (copy(&a), copy(&b));
+            let (a, b) = (copy(a.then()), copy(b.then()));
             rb.plus(a, b)
         })
     })

@@ -3,15 +3,21 @@
 use crate::rebuild::Rebuild;
 use chainrule_ir::{Block, Expr, Size, Type, VarId};
 use chainrule_ops::Op;
+use std::rc::Rc;
 
 /// How many conjuncts are looked at.
 const MAX_CONJUNCTS: usize = 16;
 
+/// What `var`, in scope or of the closed block `block`, is bound to.
+fn def_in(rb: &Rebuild<'_>, block: &Block, var: VarId) -> Option<Rc<Expr>> {
+    rb.def(var).or_else(|| rb.bound_in(block, var).cloned().map(Rc::new))
+}
+
 /// The conjuncts of `condition`.
-fn conjuncts(rb: &Rebuild<'_>, condition: VarId) -> Vec<VarId> {
+fn conjuncts(rb: &Rebuild<'_>, block: &Block, condition: VarId) -> Vec<VarId> {
     let (mut todo, mut found) = (vec![condition], Vec::new());
     while let Some(next) = todo.pop() {
-        match rb.def(next).as_deref() {
+        match def_in(rb, block, next).as_deref() {
             Some(Expr::Op(Op::And, args)) if found.len() + todo.len() < MAX_CONJUNCTS => {
                 todo.extend(args.iter().rev());
             }
@@ -30,8 +36,8 @@ pub(super) fn solve(
     index: VarId,
     condition: VarId,
 ) -> Option<Size> {
-    conjuncts(rb, condition).into_iter().find_map(|conjunct| {
-        let def = rb.def(conjunct)?;
+    conjuncts(rb, block, condition).into_iter().find_map(|conjunct| {
+        let def = def_in(rb, block, conjunct)?;
         let Expr::Op(Op::Eq, args) = &*def else { return None };
         let &[x, y] = args.as_slice() else { return None };
         if *rb.ty(x) != Type::Int {
@@ -43,7 +49,7 @@ pub(super) fn solve(
             Some(-1) => rest,
             _ => return None,
         };
-        Rebuild::is_outside(&solution, block, binders).then_some(solution)
+        rb.is_outside(&solution, block, binders).then_some(solution)
     })
 }
 

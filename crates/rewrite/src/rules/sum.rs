@@ -1,6 +1,6 @@
 //! Rules for `sum`.
 
-use super::mask::{as_mask, is_zero, mask};
+use super::mask::{condition_in, is_zero, mask};
 use super::op::doubles;
 use super::solve::{in_range, solve};
 use super::{On, Rule};
@@ -117,8 +117,8 @@ impl Parts<'_> {
     }
 
     /// Whether `var` is the same in every step.
-    pub(super) fn is_constant(&self, var: VarId) -> bool {
-        var != self.index && walk::bound_in(self.body, var).is_none()
+    pub(super) fn is_constant(&self, rb: &Rebuild<'_>, var: VarId) -> bool {
+        var != self.index && rb.bound_in(self.body, var).is_none()
     }
 }
 
@@ -130,7 +130,7 @@ fn none(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
 
 fn pick(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let sum = parts(expr)?;
-    let (condition, _) = as_mask(rb, sum.body.result)?;
+    let condition = condition_in(rb, sum.body, sum.body.result)?;
     let found = solve(rb, sum.body, &[sum.index], sum.index, condition)?;
     let inside = in_range(rb, &found, sum.count);
     let term = mask(rb, inside, ty, |rb| {
@@ -143,8 +143,8 @@ fn pick(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
 
 fn into_mask(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let sum = parts(expr)?;
-    let (condition, _) = as_mask(rb, sum.body.result)?;
-    if !sum.is_constant(condition) {
+    let condition = condition_in(rb, sum.body, sum.body.result)?;
+    if !sum.is_constant(rb, condition) {
         return None;
     }
     // The condition is known inside, so the mask is what is in it.
@@ -180,7 +180,7 @@ fn real_count(rb: &mut Rebuild<'_>, count: &Size) -> Option<VarId> {
 
 fn constant(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let sum = of_numbers(expr, ty)?;
-    if !sum.is_constant(sum.body.result) {
+    if !sum.is_constant(rb, sum.body.result) {
         return None;
     }
     if !sum.runs(rb) && !is_number(rb, sum.body.result) {
@@ -198,16 +198,16 @@ fn factor(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let mut todo = vec![sum.body.result];
     let runs = sum.runs(rb);
     while let Some(next) = todo.pop() {
-        let def = walk::bound_in(sum.body, next);
+        let def = rb.bound_in(sum.body, next);
         let room = todo.len() + inside.len() + outside.len() < MAX_FACTORS;
         match def.and_then(|def| doubles(def, &Type::Double)) {
-            _ if sum.is_constant(next) && (runs || is_number(rb, next)) => outside.push(next),
+            _ if sum.is_constant(rb, next) && (runs || is_number(rb, next)) => outside.push(next),
             Some((Op::Neg, &[x])) => {
                 negative = !negative;
                 todo.push(x);
             }
             Some((Op::Mul, &[x, y])) if room => todo.extend([y, x]),
-            Some((Op::Div, &[x, y])) if room && runs && sum.is_constant(y) => {
+            Some((Op::Div, &[x, y])) if room && runs && sum.is_constant(rb, y) => {
                 divisors.push(y);
                 todo.push(x);
             }
@@ -278,11 +278,11 @@ fn product(rb: &mut Rebuild<'_>, factors: &[VarId]) -> VarId {
 
 fn apart(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let sum = of_numbers(expr, ty)?;
-    let (op @ (Op::Add | Op::Sub), &[x, y]) = doubles(walk::bound_in(sum.body, sum.body.result)?, ty)? else {
+    let (op @ (Op::Add | Op::Sub), &[x, y]) = doubles(rb.bound_in(sum.body, sum.body.result)?, ty)? else {
         return None;
     };
     let vanishes = |rb: &Rebuild<'_>, var: VarId| {
-        as_mask(rb, var).is_some_and(|(c, _)| solve(rb, sum.body, &[sum.index], sum.index, c).is_some())
+        condition_in(rb, sum.body, var).is_some_and(|c| solve(rb, sum.body, &[sum.index], sum.index, c).is_some())
     };
     if !vanishes(rb, x) && !vanishes(rb, y) {
         return None;

@@ -4,8 +4,7 @@ use super::sum::{Parts, parts};
 use super::{On, Rule};
 use crate::cost;
 use crate::rebuild::{Env, Rebuild};
-use crate::rules::mask::as_mask;
-use crate::walk;
+use crate::rules::mask::condition_in;
 use chainrule_ir::{Expr, Size, Type, VarId};
 
 pub(super) const RULES: &[Rule] = &[
@@ -61,7 +60,7 @@ const REPEATED: f64 = 2.0;
 
 fn split(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let (sum, Type::Tuple(fields, _)) = (parts(expr)?, ty) else { return None };
-    let Some(Expr::Tuple(terms)) = walk::bound_in(sum.body, sum.body.result) else {
+    let Some(Expr::Tuple(terms)) = rb.bound_in(sum.body, sum.body.result) else {
         // The same tuple in every step, or one from elsewhere.
         let whole = sum.body.result;
         let sums = (0..fields.len())
@@ -80,10 +79,10 @@ fn split(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
 
 fn apart(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
     let sum = parts(expr)?;
-    let Some(&Expr::Plus(a, b)) = walk::bound_in(sum.body, sum.body.result) else { return None };
+    let Some(&Expr::Plus(a, b)) = rb.bound_in(sum.body, sum.body.result) else { return None };
     let made = |var: VarId| {
         matches!(
-            walk::bound_in(sum.body, var),
+            rb.bound_in(sum.body, var),
             Some(Expr::OneHot { .. } | Expr::Build { .. } | Expr::Sum { .. } | Expr::If { .. } | Expr::Plus(..))
         )
     };
@@ -95,8 +94,8 @@ fn apart(rb: &mut Rebuild<'_>, expr: &Expr, _: &Type) -> Option<VarId> {
 }
 
 /// The index and the value of the one-hot array that every step adds.
-fn one_hot(sum: &Parts<'_>) -> Option<(VarId, VarId)> {
-    match walk::bound_in(sum.body, sum.body.result) {
+fn one_hot(rb: &Rebuild<'_>, sum: &Parts<'_>) -> Option<(VarId, VarId)> {
+    match rb.bound_in(sum.body, sum.body.result) {
         Some(&Expr::OneHot { index, value, proved: true }) => Some((index, value)),
         _ => None,
     }
@@ -104,11 +103,11 @@ fn one_hot(sum: &Parts<'_>) -> Option<(VarId, VarId)> {
 
 fn same_place(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let sum = parts(expr)?;
-    let (index, value) = one_hot(&sum)?;
+    let (index, value) = one_hot(rb, &sum)?;
     // Where no step runs, nothing has proved the index.
     let runs = rb.ranges.not_negative(&sum.count.sub(&Size::constant(1)));
     let Type::Array(size, _) = ty else { return None };
-    if !sum.is_constant(index) || !(runs || rb.ranges.in_range(&rb.size_of(index), size)) {
+    if !sum.is_constant(rb, index) || !(runs || rb.ranges.in_range(&rb.size_of(index), size)) {
         return None;
     }
     let value = sum.sum(rb, value);
@@ -117,7 +116,7 @@ fn same_place(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
 
 fn own_place(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let (sum, Type::Array(size, element)) = (parts(expr)?, ty) else { return None };
-    let (index, value) = one_hot(&sum)?;
+    let (index, value) = one_hot(rb, &sum)?;
     let index = rb.size_of(index);
     let forwards = Size::var(sum.index);
     let backwards = size.sub(&forwards).sub(&Size::constant(1));
@@ -134,13 +133,13 @@ fn own_place(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
 
 fn interchange(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let (sum, Type::Array(..)) = (parts(expr)?, ty) else { return None };
-    if as_mask(rb, sum.body.result).is_some() {
+    if condition_in(rb, sum.body, sum.body.result).is_some() {
         return None;
     }
-    let def = walk::bound_in(sum.body, sum.body.result)?;
+    let def = rb.bound_in(sum.body, sum.body.result)?;
     if let (Expr::Get { .. }, Type::Array(size, _)) = (def, ty) {
         let row = sum.body.result;
-        let kept = walk::slice(sum.body, &[row]);
+        let kept = rb.slice(sum.body, &[row]);
         if super::get::kept_cost(rb, sum.body, &kept) > REPEATED {
             return None;
         }
@@ -153,7 +152,7 @@ fn interchange(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     }
     let Expr::Build { size, index: inner, body } = def else { return None };
     let bodies = [sum.body, body];
-    let kept = super::get::needed(&bodies, body.result);
+    let kept = super::get::needed(rb, &bodies, body.result);
     if super::get::kept_cost(rb, sum.body, &kept[0]) > REPEATED || cost::estimate(size) <= 0.0 {
         return None;
     }

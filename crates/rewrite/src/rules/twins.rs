@@ -77,7 +77,7 @@ fn parts<'e>(rb: &Rebuild<'_>, expr: &'e Expr, ty: &'e Type, next: VarId) -> Opt
         return None;
     };
     let Type::Tuple(fields, _) = ty else { return None };
-    let Some(Expr::Tuple(next)) = walk::bound_in(body, next) else { return None };
+    let Some(Expr::Tuple(next)) = rb.bound_in(body, next) else { return None };
     let enough = fields.len() > 1 && rb.settings.common && !walk::uses_whole(body, *state);
     enough.then_some(Parts { count, index: *index, state: *state, init: *init, body, ty, fields, next })
 }
@@ -107,8 +107,8 @@ fn fold(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
 
 fn general(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let (Expr::Loop { body, .. }, Type::Tuple(types, _)) = (expr, ty) else { return None };
-    let triple = rb.def(body.result)?;
-    let Expr::Tuple(made) = &*triple else { return None };
+    let triple = rb.def(body.result);
+    let Some(Expr::Tuple(made)) = triple.as_deref().or(rb.bound_in(body, body.result)) else { return None };
     let &[next, element, term] = made.as_slice() else { return None };
     let parts = parts(rb, expr, &types[0], next)?;
     let twins = parts.twins(rb)?;
