@@ -12,6 +12,7 @@
 //! | `program`, `count`, `tidy`, `listing` | accumulation programs: steps, counting, sharing, as text |
 //! | `origin` | which place of the function each operation is done for |
 //! | `pattern` | sparsity patterns |
+//! | [`colouring`] | columns that are computed together |
 //! | [`oracle`] | the sum over all paths |
 //! | [`forward`], [`reverse`] | the two modes, scalar and vector |
 //! | [`vertex`] | vertex elimination in a given order |
@@ -43,6 +44,7 @@ mod bit_rows;
 mod budget;
 pub mod chain;
 pub mod check;
+pub mod colouring;
 mod count;
 pub mod derive;
 pub mod draw;

@@ -23,6 +23,7 @@
 //! | [`eliminate`], [`accumulate`] | linearised graphs that come without a function; all of accumulation |
 //! | `unroll`, `leaves` | from array programs to scalar graphs; types taken apart |
 //! | `compiled` | [`Compiled`]: running code |
+//! | `coloured` | [`Coloured`]: sparse derivatives by a few directions |
 //! | `sparse` | [`Sparse`]: sparse Jacobians and Hessians of array programs |
 //! | `saved` | compiled functions as bytes |
 //! | `engine` | what runs it: native code or the interpreter |
@@ -37,6 +38,7 @@ mod batch;
 mod bound;
 mod build;
 pub mod check;
+mod coloured;
 mod compiled;
 mod derive;
 pub mod eliminate;
@@ -68,6 +70,7 @@ pub use chainrule_graph::Semantics;
 pub use chainrule_ir::{Type, Value};
 pub use chainrule_ops::{Counts, Op};
 pub use chainrule_runtime::{Slice, SliceMut, Strided, StridedMut};
+pub use coloured::{Coloured, PreparedColoured};
 pub use compiled::{Compiled, Signature, Workspace};
 pub use derive::{Derivation, Derived};
 pub use emit::{

@@ -217,22 +217,7 @@ impl<'s> PreparedSparse<'s> {
     /// `columns` and `values` of the entries.
     #[must_use]
     pub fn results(&self) -> Vec<(Name, Type, Value<f64>)> {
-        let array = |name: &str, element: Type, items: Vec<Value<f64>>| {
-            let n = Poly::constant(i64::try_from(items.len()).unwrap_or(i64::MAX));
-            (Name::new(name), Type::array(n, element), Value::Array(items))
-        };
-        let integers = |name: &str, items: Vec<usize>| {
-            let item = |k: usize| Value::Int(i64::try_from(k).unwrap_or(i64::MAX));
-            array(name, Type::Int, items.into_iter().map(item).collect())
-        };
-        let (n_rows, n_columns) = self.pattern.shape();
-        let (rows, columns) = self.pattern.coo().iter().copied().unzip();
-        vec![
-            integers("shape", vec![n_rows, n_columns]),
-            integers("rows", rows),
-            integers("columns", columns),
-            array("values", Type::Double, self.values().iter().map(|x| Value::Real(*x)).collect()),
-        ]
+        results(&self.pattern, self.values())
     }
 
     /// Whether the values program writes the entries itself, without a pass that adds and sorts them.
@@ -256,4 +241,24 @@ impl<'s> PreparedSparse<'s> {
     pub fn computed(&self) -> &[f64] {
         &self.computed
     }
+}
+
+/// A sparse matrix as results.
+pub(crate) fn results(pattern: &Pattern, values: &[f64]) -> Vec<(Name, Type, Value<f64>)> {
+    let array = |name: &str, element: Type, items: Vec<Value<f64>>| {
+        let n = Poly::constant(i64::try_from(items.len()).unwrap_or(i64::MAX));
+        (Name::new(name), Type::array(n, element), Value::Array(items))
+    };
+    let integers = |name: &str, items: Vec<usize>| {
+        let item = |k: usize| Value::Int(i64::try_from(k).unwrap_or(i64::MAX));
+        array(name, Type::Int, items.into_iter().map(item).collect())
+    };
+    let (n_rows, n_columns) = pattern.shape();
+    let (rows, columns) = pattern.coo().iter().copied().unzip();
+    vec![
+        integers("shape", vec![n_rows, n_columns]),
+        integers("rows", rows),
+        integers("columns", columns),
+        array("values", Type::Double, values.iter().map(|x| Value::Real(*x)).collect()),
+    ]
 }

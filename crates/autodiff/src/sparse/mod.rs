@@ -10,6 +10,7 @@
 //! | gather (`gather`) | a read of a block of an argument in a term, at indices of integers and counters |
 //! | indices (`indices`) | what of a term can be computed from integers alone, and the pattern program |
 //! | places (`places`) | the row and the column of each double of the values program |
+//! | [`dependence`] | the pattern where the indices do not tell it, by following numbers |
 //! | [`check`] | whether a sparse derivative is the dense one |
 //! | `values` | both programs |
 //!
@@ -21,6 +22,7 @@
 //! are the same are to be added. The pattern depends on no double.
 
 pub mod check;
+pub mod dependence;
 mod gather;
 mod indices;
 mod places;

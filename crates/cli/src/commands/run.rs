@@ -1,7 +1,7 @@
 //! `chainrule run`.
 
 use crate::data::{self, Format};
-use crate::request::{Derivative, Which};
+use crate::request::{Derivative, What, Which};
 use crate::{Outcome, explain, print, progress, tell};
 use chainrule::{CompileOptions, Compiled, Function, Name, Sparse, Type, Value};
 use clap::Args;
@@ -81,16 +81,40 @@ fn write(options: &Options, results: &[(&str, &Type, &Value<f64>)]) -> Outcome {
 
 /// Runs a sparse derivative: its shape, and row, column and value of each entry.
 fn run_sparse(options: &Options, function: &Function, sparse: &Sparse) -> Outcome {
-    sparse.notes().iter().for_each(|note| tell(&format!("note: dense columns: {note}")));
     let args = arguments(options, &function.signature().params)?;
+    if !sparse.notes().is_empty()
+        && let Some(results) = progress::during("running", || coloured(options, function, &args))?
+    {
+        return write_sparse(options, &results);
+    }
+    sparse.notes().iter().for_each(|note| tell(&format!("note: dense columns: {note}")));
     let run = || {
         let mut prepared = sparse.prepare(&args)?;
         prepared.run().map(|()| prepared)
     };
     let prepared = progress::during("running", run).map_err(|e: chainrule::Error| explain(&e))?;
-    let results = prepared.results();
+    write_sparse(options, &prepared.results())
+}
+
+/// A result with its name.
+type Entry = (Name, Type, Value<f64>);
+
+fn write_sparse(options: &Options, results: &[Entry]) -> Outcome {
     let results: Vec<(&str, &Type, &Value<f64>)> = results.iter().map(|(name, ty, x)| (name.as_str(), ty, x)).collect();
     write(options, &results)
+}
+
+/// The same by a few directions, for what the indices do not tell; `None` where what depends on what cannot be followed.
+fn coloured(options: &Options, function: &Function, args: &[Value<f64>]) -> Result<Option<Vec<Entry>>, String> {
+    let by: Vec<&str> = options.derivative.by.iter().map(String::as_str).collect();
+    let made = match options.derivative.what.as_slice() {
+        [What::Hessian] => function.coloured_hessian(&by),
+        _ => function.coloured_jacobian(&by),
+    };
+    let Ok(made) = made else { return Ok(None) };
+    let Ok(mut prepared) = made.prepare(args) else { return Ok(None) };
+    prepared.run().map_err(|e| explain(&e))?;
+    Ok(Some(prepared.results()))
 }
 
 /// The function that the file holds, where it is one that `chainrule compile` has written.

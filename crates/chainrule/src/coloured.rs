@@ -1,0 +1,218 @@
+//! Sparse derivatives by a few directions, for programs whose pattern their indices do not tell.
+//!
+//! In: a function that keeps its loops. Out: a [`Coloured`]; for sizes and integers a [`PreparedColoured`]: the pattern, found
+//! by following each number through one evaluation ([`chainrule_autodiff::sparse::dependence`]), the columns that share no
+//! row in groups ([`chainrule_accumulate::colouring`]), and the derivative along one direction, which is run once a group.
+//!
+//! [`Function::sparse_jacobian`] is better where the indices tell the pattern: it computes each number once, and its
+//! pattern holds whatever branches are taken.
+
+use crate::function::Body;
+use crate::leaves::leaves;
+use crate::sparse::results;
+use crate::{Compiled, Error, Function, Pattern, Prepared, Result};
+use chainrule_accumulate::colouring;
+use chainrule_autodiff::sparse::dependence::dependence;
+use chainrule_base::Name;
+use chainrule_ir::{Type, Value};
+
+/// A sparse derivative by directions; made by [`Function::coloured_jacobian`] and [`Function::coloured_hessian`].
+#[derive(Debug)]
+pub struct Coloured {
+    /// Whose Jacobian it is.
+    function: Function,
+    by: Vec<Name>,
+    /// The derivative along a direction.
+    jvp: Compiled,
+    /// The leaves of the direction among the arguments of `jvp`, in the order of the columns.
+    directions: Vec<usize>,
+}
+
+/// A sparse derivative at extents and integers that are fixed; made by [`Coloured::prepare`]. Doubles may change between runs.
+#[derive(Debug)]
+pub struct PreparedColoured<'c> {
+    directions: &'c [usize],
+    pattern: Pattern,
+    n_colours: usize,
+    /// By colour: the columns, each with its leaf and its place there.
+    seeds: Vec<Vec<(usize, usize)>>,
+    /// By colour: rows, and the entry that each is.
+    entries: Vec<Vec<(usize, usize)>>,
+    prepared: Prepared<'c>,
+    n_leaves: usize,
+    values: Vec<f64>,
+}
+
+impl Function {
+    /// The sparse Jacobian of all results by the arguments `by`, by all that hold doubles where none is named, for a function
+    /// that keeps its loops and whose control depends on no double. It takes as many directions as there are groups of
+    /// columns that share no row.
+    ///
+    /// # Errors
+    /// An argument that is not there, holds no double, or integers besides; a function of straight-line code.
+    ///
+    /// ```
+    /// use chainrule::{Module, Value};
+    /// // Heat in a rod: the indices do not tell what depends on what, since each step reads the one before.
+    /// let module = Module::from_text("heat.ft", "let heat = fun (u : [n]Double) (steps : Card) ->
+    ///   ifold (fun u k -> build n (fun i ->
+    ///     u[i] + 0.1 * (u[max 0 (i - 1)] - 2 * u[i] + u[min (n - 1) (i + 1)]))) u steps")?;
+    /// let coloured = module.function("heat")?.coloured_jacobian(&["u"])?;
+    /// let mut jacobian = coloured.prepare(&[vec![1.0; 100].into(), Value::Int(2)])?;
+    /// // Two to either side, whatever the number of columns.
+    /// assert_eq!((jacobian.n_colours(), jacobian.pattern().n_entries()), (5, 494));
+    /// jacobian.run()?;
+    /// # Ok::<(), chainrule::Error>(())
+    /// ```
+    pub fn coloured_jacobian(&self, by: &[&str]) -> Result<Coloured> {
+        Coloured::new(self, by)
+    }
+
+    /// The sparse Hessian of a scalar function: the Jacobian of its gradient, as [`Self::coloured_jacobian`].
+    ///
+    /// # Errors
+    /// As [`Self::coloured_jacobian`]; a result that is not a scalar.
+    pub fn coloured_hessian(&self, by: &[&str]) -> Result<Coloured> {
+        let Body::Array(_) = &self.body else { return Err(straight(self)) };
+        Coloured::new(&self.gradient().by(by).function()?, by)
+    }
+}
+
+fn straight(function: &Function) -> Error {
+    Error::request(
+        format!("`{}` is straight-line code", function.name()),
+        "ask for its sparse derivative with `.jacobian().sparse()` or `.hessian().sparse()`",
+    )
+}
+
+fn is_of_doubles(ty: &Type) -> bool {
+    leaves(ty, "").iter().all(|leaf| leaf.scalar == Type::Double)
+}
+
+impl Coloured {
+    fn new(function: &Function, by: &[&str]) -> Result<Self> {
+        let Body::Array(_) = &function.body else { return Err(straight(function)) };
+        let params = function.signature().params;
+        let mut names: Vec<Name> = by.iter().map(|name| Name::new(name)).collect();
+        if names.is_empty() {
+            let holds_double = |ty: &Type| leaves(ty, "").iter().any(|leaf| leaf.scalar == Type::Double);
+            names = params.iter().filter(|(_, ty)| holds_double(ty)).map(|(name, _)| name.clone()).collect();
+        }
+        let named: Vec<&str> = names.iter().map(Name::as_str).collect();
+        let jvp = function.jvp().by(&named).function()?.compile()?;
+        if let Some((name, _)) = params.iter().find(|(name, ty)| names.contains(name) && !is_of_doubles(ty)) {
+            return Err(Error::request(
+                format!("the argument `{name}` holds integers besides doubles"),
+                "give the doubles as an argument of their own",
+            ));
+        }
+        let mut directions = Vec::new();
+        for name in &names {
+            let wanted = format!("{name}_tan");
+            let mut at = 0;
+            for (param, ty) in &jvp.signature().params {
+                let n = leaves(ty, param).len();
+                if param.as_str() == wanted {
+                    directions.extend(at..at + n);
+                }
+                at += n;
+            }
+        }
+        Ok(Self { function: function.clone(), by: names, jvp, directions })
+    }
+
+    /// Finds the pattern at these arguments, of which only sizes and integers matter, and makes memory for the values.
+    ///
+    /// # Errors
+    /// When a value does not have the type or the extents of its argument; a limitation where control depends on doubles.
+    pub fn prepare(&self, args: &[Value<f64>]) -> Result<PreparedColoured<'_>> {
+        let Body::Array(body) = &self.function.body else { return Err(straight(&self.function)) };
+        let params = self.function.signature().params;
+        let mut all = args.to_vec();
+        for name in &self.by {
+            let Some(k) = params.iter().position(|(param, _)| param == name) else { continue };
+            all.extend(args.get(k).map(|arg| arg.map(&mut |_| 0.0)));
+        }
+        let mut prepared = self.jvp.prepare(&all)?;
+        let found = dependence(&body.function, &self.by, args).map_err(|d| Error::program(d, &body.sources))?;
+        let pattern = Pattern::new(found.n_rows, found.n_columns, found.at);
+        let (colours, n_colours) = colouring::columns(&pattern);
+        let mut places = Vec::with_capacity(colours.len());
+        for leaf in &self.directions {
+            places.extend((0..prepared.argument_mut(*leaf).len()).map(|k| (*leaf, k)));
+        }
+        let n_leaves: usize = self.jvp.signature().results.iter().map(|(name, ty)| leaves(ty, name).len()).sum();
+        let n_results: usize = (0..n_leaves).map(|leaf| prepared.result(leaf).len()).sum();
+        if places.len() != colours.len() || n_results != pattern.shape().0 {
+            let shape = format!("{} by {}", n_results, places.len());
+            return Err(Error::Bug(format!("a Jacobian of {shape} has a pattern of {:?}", pattern.shape())));
+        }
+        let (mut seeds, mut entries) = (vec![Vec::new(); n_colours], vec![Vec::new(); n_colours]);
+        for (colour, place) in colours.iter().zip(places) {
+            seeds[*colour].push(place);
+        }
+        for (entry, (row, column)) in pattern.coo().iter().enumerate() {
+            entries[colours[*column]].push((*row, entry));
+        }
+        let values = vec![0.0; pattern.n_entries()];
+        let directions = &self.directions;
+        Ok(PreparedColoured { directions, pattern, n_colours, seeds, entries, prepared, n_leaves, values })
+    }
+}
+
+impl PreparedColoured<'_> {
+    /// Where the entries are.
+    #[must_use]
+    pub fn pattern(&self) -> &Pattern {
+        &self.pattern
+    }
+
+    /// How many directions a run takes.
+    #[must_use]
+    pub fn n_colours(&self) -> usize {
+        self.n_colours
+    }
+
+    /// The doubles of argument `i`, row-major, to be changed; none where it is of integers or is not there. Arguments
+    /// are numbered as [`Function::inputs`] lists them.
+    pub fn argument_mut(&mut self, i: usize) -> &mut [f64] {
+        if self.directions.contains(&i) { &mut [] } else { self.prepared.argument_mut(i) }
+    }
+
+    /// Computes the values.
+    ///
+    /// # Errors
+    /// When the program fails.
+    pub fn run(&mut self) -> Result<()> {
+        let mut rows = Vec::with_capacity(self.pattern.shape().0);
+        for (seeds, entries) in self.seeds.iter().zip(&self.entries) {
+            for leaf in self.directions {
+                self.prepared.argument_mut(*leaf).fill(0.0);
+            }
+            for (leaf, k) in seeds {
+                self.prepared.argument_mut(*leaf)[*k] = 1.0;
+            }
+            self.prepared.run()?;
+            rows.clear();
+            for leaf in 0..self.n_leaves {
+                rows.extend_from_slice(self.prepared.result(leaf));
+            }
+            for (row, entry) in entries {
+                self.values[*entry] = rows[*row];
+            }
+        }
+        Ok(())
+    }
+
+    /// The values of the last run, in the order of the pattern's entries.
+    #[must_use]
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// As [`crate::PreparedSparse::results`].
+    #[must_use]
+    pub fn results(&self) -> Vec<(Name, Type, Value<f64>)> {
+        results(&self.pattern, &self.values)
+    }
+}
