@@ -358,7 +358,8 @@ fn a_sparse_jacobian_comes_with_its_pattern_by_blocks_or_by_directions() {
             "let near = fun (x : [n]Double) -> build (n - 1) (fun i -> x[i] * x[i + 1])\n\
              let steps = fun (x : [n]Double) ->\n  \
                ifold (fun x k -> build n (fun i -> x[i] + 2 * x[max 0 (i - 1)])) x 1\n\
-             let whole = fun (x : [n]Double) -> build n (fun i -> if vectorSum x > 0 then x[i] * vectorSum x else 0)\n",
+             let whole = fun (x : [n]Double) ->\n  \
+               ifold (fun y k -> if y[0] > 0 then build n (fun i -> y[i] * x[0]) else y) x 1\n",
         ),
     )]);
     let run = |function, what| {
@@ -374,9 +375,9 @@ fn a_sparse_jacobian_comes_with_its_pattern_by_blocks_or_by_directions() {
         run("steps", "jacobian"),
         "{\"shape\":[3,3],\"rows\":[0,1,1,2,2],\"columns\":[0,0,1,1,2],\"values\":[3.0,2.0,1.0,2.0,1.0]}\n"
     );
-    // A condition on all of it: dense, and said.
+    // Control depends on doubles: dense, and said.
     let args = ["run", "s.ft", "--function", "whole", "--what", "jacobian", "--sparse", "--arg", "x=[1, 2]"];
     let outcome = place.run(&args);
     assert!(outcome.stderr.contains("note: dense columns: `x`"), "{}", outcome.stderr);
-    assert!(outcome.stdout.contains("\"values\":[4.0,1.0,2.0,5.0]"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("\"values\":[2.0,0.0,2.0,1.0]"), "{}", outcome.stdout);
 }
