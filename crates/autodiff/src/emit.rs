@@ -43,12 +43,15 @@ pub(crate) struct Emitter {
     /// For each open block the literals bound in it, by bits.
     scopes: Vec<BTreeMap<u64, VarId>>,
     span: Option<Span>,
+    /// How many states of a loop reverse mode has in memory at most; all where nothing is said.
+    pub(crate) checkpoints: Option<u32>,
 }
 
 impl Emitter {
     /// Goes on from `builder`, which has no block open but the outermost.
     pub(crate) fn new(builder: Builder) -> Self {
-        Self { builder, literals: Vec::new(), masks: BTreeMap::new(), scopes: vec![BTreeMap::new()], span: None }
+        let scopes = vec![BTreeMap::new()];
+        Self { builder, literals: Vec::new(), masks: BTreeMap::new(), scopes, span: None, checkpoints: None }
     }
 
     pub(crate) fn finish(self, result: VarId) -> Function {

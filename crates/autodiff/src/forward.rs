@@ -48,16 +48,27 @@ use std::collections::BTreeMap;
 /// # Errors
 /// Only by a bug: a function that the verifier accepts can be expanded.
 pub fn expand(function: &Function) -> Result<Function, Diagnostics> {
-    let mut expanded = derivatives(function)?;
+    expand_with(function, None)
+}
+
+/// The same, where reverse mode has at most so many `checkpoints` of each loop in memory (one at least) instead of all its
+/// states, and computes the others again.
+///
+/// # Errors
+/// As [`expand`].
+pub fn expand_with(function: &Function, checkpoints: Option<u32>) -> Result<Function, Diagnostics> {
+    let mut expanded = derivatives(function, checkpoints)?;
     custom::lower(&mut expanded);
     tidy::function(&mut expanded);
     Ok(expanded)
 }
 
 /// As [`expand`], but functions that state their own derivative still do, for a derivative that is taken after it.
-pub(crate) fn derivatives(function: &Function) -> Result<Function, Diagnostics> {
+pub(crate) fn derivatives(function: &Function, checkpoints: Option<u32>) -> Result<Function, Diagnostics> {
+    let mut out = Emitter::new(Builder::rewriting(function));
+    out.checkpoints = checkpoints;
     let mut forward = Forward {
-        out: Emitter::new(Builder::rewriting(function)),
+        out,
         duals: Vec::new(),
         activities: Activities::default(),
         size_of: BTreeMap::new(),

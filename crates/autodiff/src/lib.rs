@@ -27,6 +27,6 @@ pub mod sparse;
 pub mod tidy;
 
 pub use custom::own_derivative;
-pub use forward::expand;
+pub use forward::{expand, expand_with};
 pub use request::{Mode, Part, Request, derive};
 pub use sparse::{Places, Sparsity};

@@ -109,6 +109,9 @@ pub struct Request {
     pub by: Vec<Name>,
     /// Which way.
     pub mode: Mode,
+    /// How many states of a loop reverse mode has in memory at most, one at least; the others are computed again. All are
+    /// kept where nothing is said.
+    pub checkpoints: Option<u32>,
 }
 
 /// The function that computes `request` of `function`, called `<name>_<part>_<part>...`.
@@ -128,7 +131,7 @@ pub fn derive(function: &Function, request: &Request) -> Result<Function, Diagno
     let mut derived = Asked::new(function, request.mode).derived(function, &parts, &by);
     let suffix: String = parts.iter().map(|part| format!("_{}", part.name())).collect();
     derived.name = Name::from(format!("{}{suffix}", function.name));
-    forward::expand(&derived)
+    forward::expand_with(&derived, request.checkpoints)
 }
 
 /// The parameters to differentiate by.

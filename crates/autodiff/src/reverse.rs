@@ -21,12 +21,16 @@
 //! | `y = f x` for an `f` with a rule | `x_adj += rule x y y_adj` (module `custom`) |
 //! | `y = (a, b)`, `y = p.k`, `y = a + b`, `y = oneHot i x` | by components, copies, elements |
 //!
+//! States of loops are kept, or made again from a given number of checkpoints (module `checkpoints`).
+//!
 //! In the scope of a loop's body that is gone through backwards, the body is computed again: work is at most
 //! `d + 1` times the function's for what lies in `d` loops, and memory is that of one iteration, but for the
 //! states of folds. A cotangent that is zero by structure is never written.
 //!
 //! Holds: the value part is computed as the original, in its order. Where several terms meet in one cotangent,
 //! their order is fixed, but says nothing: sums of cotangents are reassociated at will.
+
+mod checkpoints;
 
 use crate::activity::{Activities, Activity};
 use crate::chain;
@@ -35,6 +39,7 @@ use crate::custom::{self, Direction};
 use crate::emit::{Emitter, Scalar};
 use chainrule_ir::{Block, Custom, Expr, Renaming, Size, Stmt, Type, VarId};
 use chainrule_ops::Op;
+use checkpoints::{Advance, Stack};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Writes the tuple of the value of `body` at `params = at` and of the cotangents of `params` into the open
@@ -84,10 +89,18 @@ struct Reverse<'a> {
 /// The steps that a loop took.
 #[derive(Clone)]
 struct Kept {
-    /// The states before each of them: an array.
-    states: VarId,
+    states: States,
     /// How many.
     count: Size,
+}
+
+/// How the state before a step is found again.
+#[derive(Clone, Copy)]
+enum States {
+    /// All states are in this array.
+    Kept(VarId),
+    /// They are computed again, from this one on, with so many checkpoints.
+    Again { init: VarId, checkpoints: u32 },
 }
 
 /// A loop with a state, to be gone through backwards.
@@ -98,6 +111,8 @@ struct Steps<'b> {
     state: VarId,
     init: VarId,
     body: &'b Block,
+    /// Whether `body` is worth a state, an element and a term.
+    is_general: bool,
 }
 
 impl Reverse<'_> {
@@ -120,6 +135,7 @@ impl Reverse<'_> {
                     let copy = self.out.real(*c);
                     self.copies.insert(stmt.var, copy);
                 }
+                Expr::Fold { .. } | Expr::Loop { .. } | Expr::While { .. } if active && self.forget(stmt) => {}
                 Expr::Fold { count, index, state, init, body } if active => {
                     let none = Type::tuple(Vec::new());
                     self.keep(stmt, count, *index, *state, *init, |this| {
@@ -134,6 +150,35 @@ impl Reverse<'_> {
                 }
             }
         }
+    }
+
+    /// Computes a loop whose states are made again from checkpoints. Does nothing where they are to be kept.
+    fn forget(&mut self, stmt: &Stmt) -> bool {
+        let Some(checkpoints) = self.out.checkpoints.map(|n| n.max(1)) else { return false };
+        let (count, init) = match &stmt.expr {
+            Expr::Fold { count, init, .. } | Expr::Loop { count, init, .. } => (count, *init),
+            Expr::While { limit, init, .. } => (limit, *init),
+            _ => return false,
+        };
+        if count.as_constant().is_some_and(|n| n <= i64::from(checkpoints)) {
+            return false;
+        }
+        let init = self.copies.get(init);
+        let count = match &stmt.expr {
+            Expr::While { limit, state, init, condition, body } => {
+                let (last, count) = self.run_while(limit, *state, *init, condition, body);
+                self.copies.insert(stmt.var, last);
+                count
+            }
+            _ => {
+                let count = self.size(count);
+                let alone = Block { stmts: vec![stmt.clone()], result: stmt.var };
+                self.out.builder.inline(&alone, &mut self.copies);
+                self.natural(count)
+            }
+        };
+        self.kept.insert(stmt.var, Kept { states: States::Again { init, checkpoints }, count });
+        true
     }
 
     /// Computes a loop, and keeps the state before each step. `body` writes an iteration and returns the next
@@ -180,7 +225,7 @@ impl Reverse<'_> {
             let row = out.get(rows, i, true);
             out.component(row, 0)
         });
-        self.kept.insert(stmt.var, Kept { states, count });
+        self.kept.insert(stmt.var, Kept { states: States::Kept(states), count });
         whole
     }
 
@@ -201,7 +246,7 @@ impl Reverse<'_> {
                 self.copies.insert(stmt.var, copy);
             }
             Expr::While { limit, state, init, condition, body } => {
-                let count = self.steps_of_while(limit, *state, *init, condition, body);
+                let (_, count) = self.run_while(limit, *state, *init, condition, body);
                 let index = self.out.builder.fresh(Type::Int);
                 self.keep(stmt, &count, index, *state, *init, |this| {
                     let next = this.out.builder.inline(body, &mut this.copies);
@@ -212,8 +257,8 @@ impl Reverse<'_> {
         }
     }
 
-    /// Runs a `while` for the number of its steps alone.
-    fn steps_of_while(&mut self, limit: &Size, state: VarId, init: VarId, condition: &Block, body: &Block) -> Size {
+    /// Runs a `while`: its last state, and how many steps it takes.
+    fn run_while(&mut self, limit: &Size, state: VarId, init: VarId, condition: &Block, body: &Block) -> (VarId, Size) {
         let limit = self.size(limit);
         let zero = self.out.builder.int(0);
         let init = self.copies.get(init);
@@ -234,11 +279,11 @@ impl Reverse<'_> {
         let body = self.out.close(next);
         let last = Expr::While { limit: limit.clone(), state: pair, init, condition, body };
         let last = self.out.builder.compute(last);
-        let steps = self.out.component(last, 1);
+        let (last, steps) = (self.out.component(last, 0), self.out.component(last, 1));
         // That it is at most the limit says how much memory the states need.
         let limit = self.out.builder.size(limit);
         let steps = self.out.builder.compute(Expr::Op(Op::Min, vec![steps, limit]));
-        self.natural(Size::var(steps))
+        (last, self.natural(Size::var(steps)))
     }
 
     /// `size`, or 0 where it may be negative.
@@ -334,16 +379,19 @@ impl Reverse<'_> {
             (Expr::Sum { count, index, body }, adj) => self.terms(count, *index, body, |_, _| adj),
             (Expr::If { condition, then, otherwise }, adj) => self.branches(*condition, then, otherwise, &adj),
             (Expr::Fold { index, state, init, body, .. }, adj) => {
-                let steps = Steps { var: stmt.var, index: Some(*index), state: *state, init: *init, body };
+                let (var, index, is_general) = (stmt.var, Some(*index), false);
+                let steps = Steps { var, index, state: *state, init: *init, body, is_general };
                 self.steps(&steps, Some(adj), |_, _, next| next);
             }
             (Expr::While { state, init, body, .. }, adj) => {
-                let steps = Steps { var: stmt.var, index: None, state: *state, init: *init, body };
+                let (var, index, is_general) = (stmt.var, None, false);
+                let steps = Steps { var, index, state: *state, init: *init, body, is_general };
                 self.steps(&steps, Some(adj), |_, _, next| next);
             }
             (Expr::Loop { index, state, init, body, .. }, Cotangent::Tuple(parts)) => {
                 let [last, elements, sum] = <[_; 3]>::try_from(parts).unwrap_or_default();
-                let steps = Steps { var: stmt.var, index: Some(*index), state: *state, init: *init, body };
+                let (var, index, is_general) = (stmt.var, Some(*index), true);
+                let steps = Steps { var, index, state: *state, init: *init, body, is_general };
                 self.steps(&steps, last, |this, i, next| {
                     let element = match (elements, this.out.ty(body.result)) {
                         (Some(Cotangent::Array(adj)), Type::Tuple(types, _)) => {
@@ -491,8 +539,16 @@ impl Reverse<'_> {
         // A state without a cotangent is a loop of independent iterations.
         let form = Cotangent::form(&state_ty, &activity).unwrap_or(Cotangent::Tuple(Vec::new()));
         let state_forms: Forms = vec![(steps.state, form)];
-        let init_adj = self.flat(&state_forms, &last.into_iter().map(|adj| (steps.state, adj)).collect());
-        let state_adj = self.out.fresh_like(self.out.ty(init_adj).clone(), steps.state, "_adj");
+        let mut whole_init = self.flat(&state_forms, &last.into_iter().map(|adj| (steps.state, adj)).collect());
+        let init_stack = match kept.states {
+            States::Kept(_) => None,
+            States::Again { init, checkpoints } => Some(Stack::new(self.out, checkpoints, init)),
+        };
+        if let Some(stack) = init_stack {
+            let [states, places, top] = stack.parts();
+            whole_init = self.out.builder.tuple(&[whole_init, states, places, top]);
+        }
+        let whole_state = self.out.fresh_like(self.out.ty(whole_init).clone(), steps.state, "_adj");
         let back = self.out.builder.fresh(Type::Int);
         self.naturals.insert(back);
         self.out.open();
@@ -500,7 +556,19 @@ impl Reverse<'_> {
         if let Some(index) = steps.index {
             self.copies.insert(index, i);
         }
-        let state = self.out.get(kept.states, i, true);
+        let (mut state_adj, mut stack) = (whole_state, None);
+        let state = match kept.states {
+            States::Kept(states) => self.out.get(states, i, true),
+            States::Again { .. } => {
+                state_adj = self.out.component(whole_state, 0);
+                let before = Stack::from_parts(self.out, whole_state, 1);
+                let is_general = steps.is_general;
+                let advance = Advance { index: steps.index, state: steps.state, body: steps.body, is_general };
+                let (state, after) = self.state_again(&advance, before, i, &kept.count);
+                stack = Some(after);
+                state
+            }
+        };
         self.copies.insert(steps.state, state);
         self.primal(steps.body);
         let mut found = self.swept(steps.body, |this| {
@@ -509,15 +577,23 @@ impl Reverse<'_> {
             seed(this, i, next)
         });
         let state_found: Found = found.remove_entry(&steps.state).into_iter().collect();
-        let next = self.flat(&state_forms, &state_found);
+        let mut next = self.flat(&state_forms, &state_found);
+        if let Some(stack) = stack {
+            let [states, places, top] = stack.popped(self.out, i).parts();
+            next = self.out.builder.tuple(&[next, states, places, top]);
+        }
         let (forms, term) = self.leaving(&found);
         let element = self.out.builder.tuple(&[]);
         let triple = self.out.builder.tuple(&[next, element, term]);
         let body = self.out.close(triple);
         self.out.set_span(span);
         let count = kept.count;
-        let whole = self.out.builder.compute(Expr::Loop { count, index: back, state: state_adj, init: init_adj, body });
-        let (first, sum) = (self.out.component(whole, 0), self.out.component(whole, 2));
+        let expr = Expr::Loop { count, index: back, state: whole_state, init: whole_init, body };
+        let whole = self.out.builder.compute(expr);
+        let (mut first, sum) = (self.out.component(whole, 0), self.out.component(whole, 2));
+        if init_stack.is_some() {
+            first = self.out.component(first, 0);
+        }
         if let Some((_, adj)) = self.unflat(&state_forms, first).pop() {
             self.add(steps.init, adj);
         }

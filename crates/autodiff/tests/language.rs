@@ -31,7 +31,12 @@ fn the_operators_of_the_paper_expand() {
 #[test]
 fn a_request_about_a_program_of_the_language() {
     let f = function("let f = fun (m : [r][c]Double) (v : [c]Double) -> vectorNorm (matrixVectorMul m v)", "f");
-    let request = Request { parts: vec![Part::Value, Part::Gradient], by: vec!["v".into()], mode: Mode::Forward };
+    let request = Request {
+        parts: vec![Part::Value, Part::Gradient],
+        by: vec!["v".into()],
+        mode: Mode::Forward,
+        checkpoints: None,
+    };
     let gradient = derive(&f, &request).unwrap_or_else(|e| panic!("{e}"));
     let args = [vec![vec![3.0, 0.0], vec![0.0, 4.0]].into(), vec![1.0, 1.0].into()];
     let value = evaluate(&gradient, &mut F64, &args).expect("a value");

@@ -194,7 +194,12 @@ fn jacobians_and_hessians_are_made_of_derivatives_by_one_double() {
             leaves(function.ty(*param), arg, &mut counts);
         }
         let n: usize = counts.iter().sum();
-        let ask = |part| derive(function, &Request { parts: vec![Part::Value, part], by: vec![], mode: Mode::Forward });
+        let ask = |part| {
+            derive(
+                function,
+                &Request { parts: vec![Part::Value, part], by: vec![], mode: Mode::Forward, checkpoints: None },
+            )
+        };
         let run = |derived: &Function| -> Result<Option<Vec<f64>>, String> {
             chainrule_ir::verify(derived).map_err(|found| format!("{found:?}"))?;
             match evaluate(derived, &mut F64, args) {

@@ -7,8 +7,12 @@ use chainrule_ops::{F64, Op};
 
 fn asked(function: &Function, parts: &[Part], by: &[&str]) -> Function {
     verify(function).expect("a right program");
-    let request =
-        Request { parts: parts.to_vec(), by: by.iter().map(|name| Name::new(name)).collect(), mode: Mode::Forward };
+    let request = Request {
+        parts: parts.to_vec(),
+        by: by.iter().map(|name| Name::new(name)).collect(),
+        mode: Mode::Forward,
+        checkpoints: None,
+    };
     let derived = derive(function, &request).unwrap_or_else(|e| panic!("{e}"));
     verify(&derived).unwrap_or_else(|e| panic!("{e:?}"));
     derived
@@ -208,8 +212,12 @@ fn derivatives_in_the_function_itself_are_expanded_too() {
 #[test]
 fn what_cannot_be_is_said_all_at_once() {
     let refused = |function: &Function, parts: &[Part], by: &[&str]| -> String {
-        let request =
-            Request { parts: parts.to_vec(), by: by.iter().map(|name| Name::new(name)).collect(), mode: Mode::Forward };
+        let request = Request {
+            parts: parts.to_vec(),
+            by: by.iter().map(|name| Name::new(name)).collect(),
+            mode: Mode::Forward,
+            checkpoints: None,
+        };
         derive(function, &request).expect_err("refused").to_string()
     };
     insta::assert_snapshot!(refused(&product(), &[Part::Gradient, Part::Hvp], &["y", "k", "x", "x"]), @"

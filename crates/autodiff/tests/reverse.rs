@@ -148,7 +148,9 @@ fn requests_are_answered_alike_by_both_modes() {
         let parts: &[Part] = if scalar { &[Part::Gradient, Part::Hessian, Part::Hvp] } else { &[Part::Jacobian] };
         let mut told = false;
         for part in parts {
-            let ask = |mode| derive(function, &Request { parts: vec![Part::Value, *part], by: vec![], mode });
+            let ask = |mode| {
+                derive(function, &Request { parts: vec![Part::Value, *part], by: vec![], mode, checkpoints: None })
+            };
             let (Ok(forward), Ok(reverse)) = (ask(Mode::Forward), ask(Mode::Reverse)) else { return Ok(false) };
             for derived in [&forward, &reverse] {
                 chainrule_ir::verify(derived).map_err(|found| format!("{found:?}"))?;
@@ -179,7 +181,7 @@ fn what_was_not_chosen_says_nothing_in_either_mode() {
     let result = b.op(Op::Mul, &[two, least]);
     let function = b.finish(result);
     for mode in [Mode::Forward, Mode::Reverse] {
-        let request = Request { parts: vec![Part::Gradient], by: vec![], mode };
+        let request = Request { parts: vec![Part::Gradient], by: vec![], mode, checkpoints: None };
         let gradient = derive(&function, &request).unwrap();
         let value = chainrule_ir::evaluate(&gradient, &mut F64, &[Value::Real(-1.0), Value::Real(0.0)]).unwrap();
         assert_eq!(value.reals(), [&2.0, &0.0], "{mode:?}: {}", chainrule_ir::print(&gradient));

@@ -64,7 +64,7 @@ pub struct Workspace {
 }
 
 /// The kernel of `function`: loops, buffers and straight-line blocks, for a backend.
-pub(crate) fn lower(function: &Function, rewrite: Rewrite) -> Result<Kernel> {
+pub(crate) fn lower(function: &Function, rewrite: Rewrite, checkpoints: Option<u32>) -> Result<Kernel> {
     let bug = |d: chainrule_base::Diagnostics| Error::program(d, &Arc::default());
     match &function.body {
         Body::Scalar(body) => {
@@ -78,7 +78,8 @@ pub(crate) fn lower(function: &Function, rewrite: Rewrite) -> Result<Kernel> {
             lower_graph(function.name().clone(), &body.graph, &inputs, &outputs).map_err(bug)
         }
         Body::Array(body) => {
-            let expanded = chainrule_autodiff::expand(&body.function).map_err(|d| Error::program(d, &body.sources))?;
+            let expanded = chainrule_autodiff::expand_with(&body.function, checkpoints)
+                .map_err(|d| Error::program(d, &body.sources))?;
             let lowered = lower_function(&rewrite.apply(expanded));
             let mut kernel = lowered.map_err(|d| Error::program(d, &body.sources))?;
             streamline(&mut kernel);
@@ -89,7 +90,7 @@ pub(crate) fn lower(function: &Function, rewrite: Rewrite) -> Result<Kernel> {
 
 impl Compiled {
     pub(crate) fn new(function: &Function, options: &CompileOptions) -> Result<Self> {
-        let mut kernel = lower(function, options.rewrite)?;
+        let mut kernel = lower(function, options.rewrite, options.checkpoints)?;
         let is_strict = matches!(&function.body, Body::Scalar(body) if body.graph.semantics() == Semantics::Strict);
         if options.threads.is_some() {
             parallelise(&mut kernel, !is_strict && !options.sequential);

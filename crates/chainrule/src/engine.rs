@@ -96,6 +96,8 @@ pub struct CompileOptions {
     pub threads: Option<usize>,
     /// What the optimiser of array programs does, for functions that keep their loops.
     pub rewrite: Rewrite,
+    /// For derivatives that stand in the text of the program: as [`crate::Derivation::checkpoints`].
+    pub checkpoints: Option<u32>,
     /// Whether to write the names of native functions for the profiler `perf`, to `/tmp/perf-PID.map`.
     pub perf_map: bool,
     /// For tests: do as if the system had denied executable memory.

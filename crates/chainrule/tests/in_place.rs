@@ -134,3 +134,34 @@ fn every_engine_computes_the_same() {
     let found = f.call(&[at, vec![1.0, 2.0, 4.0, 8.0, 16.0].into(), Value::Int(3)]).unwrap();
     assert_eq!(found, [Value::from(vec![4.0, 0.0, 9.0])]);
 }
+
+/// Memory is that of the checkpoints, whatever the number of steps: some arrays of one state beside them.
+#[test]
+fn the_workspace_holds_as_many_states_as_there_are_checkpoints() {
+    let ode = of(include_str!("../../../examples/micro/programs/ode.ft"), "odeLast");
+    let n = 7;
+    let len = |checkpoints: Option<u32>, steps: i64| {
+        let gradient = ode.gradient();
+        let gradient = checkpoints.map_or(gradient.clone(), |c| gradient.checkpoints(c)).compile().unwrap();
+        let args = [vec![0.3; n].into(), Value::Int(steps)];
+        let mut prepared = gradient.prepare(&args).unwrap();
+        prepared.run().unwrap();
+        (prepared.workspace_len(), prepared.result(0).to_vec())
+    };
+    for steps in [10, 100, 1000] {
+        let (kept, expected) = len(None, steps);
+        assert!((0..20).contains(&(kept as i64 / n as i64 - steps)), "{kept} numbers for {steps} steps");
+        for checkpoints in [1, 2, 5, 20] {
+            let (again, found) = len(Some(checkpoints), steps);
+            if steps > i64::from(checkpoints) {
+                let c = checkpoints as usize;
+                // The checkpoints, where they lie, and what one step needs.
+                assert!(again <= c * (n + 1) + 20 * n, "{again} numbers for {checkpoints} checkpoints");
+            }
+            let largest = expected.iter().fold(0.0_f64, |m, x| m.max(x.abs()));
+            for (a, b) in found.iter().zip(&expected) {
+                assert!((a - b).abs() <= 1e-13 * largest, "{a} is not {b}");
+            }
+        }
+    }
+}

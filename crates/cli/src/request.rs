@@ -40,6 +40,10 @@ pub struct Derivative {
     /// Hessian, with the pattern.
     #[arg(long)]
     pub sparse: bool,
+    /// Have at most so many states of a loop in memory in reverse mode, and compute the others again. Functions that keep
+    /// their loops only.
+    #[arg(long, value_name = "NUMBER")]
+    pub checkpoints: Option<u32>,
 }
 
 /// A derivative.
@@ -138,6 +142,9 @@ impl Derivative {
         }
         if self.sparse {
             derivation = derivation.sparse();
+        }
+        if let Some(n) = self.checkpoints {
+            derivation = derivation.checkpoints(n);
         }
         Some(derivation.strategy(&self.strategy))
     }

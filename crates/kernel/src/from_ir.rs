@@ -50,7 +50,7 @@ use crate::memory::Range;
 use crate::prune::prune;
 use builder::Builder;
 use chainrule_base::{Arena, Diagnostic, Diagnostics, Name, Poly, Span};
-use chainrule_ir::{Function, Size, VarId};
+use chainrule_ir::{Expr, Function, Size, VarId};
 use in_place::Narrow;
 use layout::{Leaf, Scalar, Value, View};
 use live::Live;
@@ -71,6 +71,7 @@ fn lower(function: &Function) -> Result<Kernel, Diagnostics> {
     let mut l = Lowering {
         function,
         live: Live::of(function),
+        defs: definitions(function),
         values: Arena::filled(function.vars.len(), None),
         offers: Arena::filled(function.vars.len(), None),
         known: BTreeMap::new(),
@@ -114,10 +115,25 @@ fn lower(function: &Function) -> Result<Kernel, Diagnostics> {
     })
 }
 
+/// What binds each variable, if a statement does.
+fn definitions(function: &Function) -> Arena<VarId, Option<&Expr>> {
+    let mut defs = Arena::filled(function.vars.len(), None);
+    let mut open = vec![&function.body];
+    while let Some(block) = open.pop() {
+        for stmt in &block.stmts {
+            defs[stmt.var] = Some(&stmt.expr);
+            open.extend(stmt.expr.blocks());
+        }
+    }
+    defs
+}
+
 /// One function on its way.
 struct Lowering<'f> {
     function: &'f Function,
     live: Live,
+    /// What binds a variable, if a statement does.
+    defs: Arena<VarId, Option<&'f Expr>>,
     values: Arena<VarId, Option<Value>>,
     /// Where the consumer of a variable wants its leaves.
     offers: Arena<VarId, Option<Offers>>,

@@ -34,7 +34,7 @@ pub fn compare(
     mode: Mode,
     tolerance: f64,
 ) -> Result<Option<Seen>, String> {
-    let request = Request { parts: vec![part], by: by.to_vec(), mode: Mode::Forward };
+    let request = Request { parts: vec![part], by: by.to_vec(), mode: Mode::Forward, checkpoints: None };
     let Ok(dense) = crate::derive(function, &request) else { return Ok(None) };
     let (Ok(dense), Ok(value)) = (evaluate(&dense, &mut F64, args), evaluate(function, &mut F64, args)) else {
         return Ok(None);

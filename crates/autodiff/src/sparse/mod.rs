@@ -130,7 +130,7 @@ pub fn hessian(function: &Function, by: &[Name], mode: Mode) -> Result<Sparsity,
 
 /// `function` with the derivatives in it worked out.
 fn prepared(function: &Function) -> Result<Function, Diagnostics> {
-    let mut prepared = forward::derivatives(function)?;
+    let mut prepared = forward::derivatives(function, None)?;
     tidy::function(&mut prepared);
     Ok(prepared)
 }

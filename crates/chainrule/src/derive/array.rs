@@ -67,7 +67,7 @@ impl Derivation {
         });
         let by = self.by.iter().flatten().map(|name| Name::new(name)).collect();
         let mode = mode(&self.strategy).unwrap_or_default();
-        let request = Request { parts: parts.collect(), by, mode };
+        let request = Request { parts: parts.collect(), by, mode, checkpoints: self.checkpoints };
         let function = derive(&body.function, &request).map_err(|d| Error::program(d, &body.sources))?;
         Ok(Derived::itself(&Function::from_array(function, body.sources.clone())))
     }

@@ -62,6 +62,7 @@ pub struct Derivation {
     strategy: String,
     optimise: Optimise,
     sparse: bool,
+    checkpoints: Option<u32>,
 }
 
 /// A derived function, and how it was derived.
@@ -96,7 +97,8 @@ impl Derived {
 impl Derivation {
     pub(crate) fn new(function: Function, what: What) -> Self {
         let optimise = Optimise::default();
-        Self { function, what: vec![what], by: None, of: None, strategy: "auto".into(), optimise, sparse: false }
+        let (strategy, sparse, checkpoints) = ("auto".into(), false, None);
+        Self { function, what: vec![what], by: None, of: None, strategy, optimise, sparse, checkpoints }
     }
 
     /// By these arguments only: names, or elements such as `q[3]`.
@@ -134,6 +136,35 @@ impl Derivation {
     #[must_use]
     pub fn sparse(mut self) -> Self {
         self.sparse = true;
+        self
+    }
+
+    /// Reverse mode has at most `n` states of each loop in memory (one at least), and computes the others again from these
+    /// checkpoints, by the schedule that takes the fewest steps (Griewank and Walther's *revolve*): a loop of at most
+    /// C(n + t, n) steps is run at most t times more. Derivatives are the same, bit for bit before they are optimised.
+    /// Otherwise the state before every step is kept.
+    ///
+    /// For functions that keep their loops; straight-line code has none. Derivatives that stand in the text of a program
+    /// are worked out when it is compiled: see [`crate::CompileOptions::checkpoints`].
+    ///
+    /// ```
+    /// use chainrule::{Module, Value};
+    /// let text = "let f = fun (x : [n]Double) (s : Card) ->
+    ///   vectorSum (ifold (fun y _ -> build n (fun i -> y[i] + x[i] * (1 - y[i]) * 0.01)) x s)";
+    /// let f = Module::from_text("f.ft", text)?.function("f")?;
+    /// let args = [vec![0.5; 10].into(), Value::Int(1000)];
+    /// let (kept, again) = (f.gradient().compile()?, f.gradient().checkpoints(12).compile()?);
+    /// let (mut kept, mut again) = (kept.prepare(&args)?, again.prepare(&args)?);
+    /// assert!(kept.workspace_len() > 1000 * 10);
+    /// assert!(again.workspace_len() < 20 * 10);
+    /// kept.run()?;
+    /// again.run()?;
+    /// assert_eq!(kept.result(0), again.result(0));
+    /// # Ok::<(), chainrule::Error>(())
+    /// ```
+    #[must_use]
+    pub fn checkpoints(mut self, n: u32) -> Self {
+        self.checkpoints = Some(n);
         self
     }
 

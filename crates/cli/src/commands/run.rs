@@ -134,6 +134,7 @@ fn saved(options: &Options) -> Result<Option<Compiled>, String> {
         ("--strategy", derivative.strategy != "auto"),
         ("--no-optimise", derivative.no_optimise),
         ("--sparse", derivative.sparse),
+        ("--checkpoints", derivative.checkpoints.is_some()),
     ];
     if let Some((option, _)) = asked.iter().find(|(_, given)| *given) {
         let file = path.display();
@@ -147,7 +148,11 @@ fn saved(options: &Options) -> Result<Option<Compiled>, String> {
 }
 
 fn settings(options: &Options) -> CompileOptions {
-    CompileOptions { threads: options.threads, ..CompileOptions::default() }
+    CompileOptions {
+        threads: options.threads,
+        checkpoints: options.derivative.checkpoints,
+        ..CompileOptions::default()
+    }
 }
 
 /// A result, and one with its name.

@@ -295,6 +295,15 @@ impl Builder {
         View { buffer, offset: Poly::zero(), dims }
     }
 
+    /// Whether `view` is a whole array of the workspace that was made in the innermost block.
+    pub fn is_own(&self, view: &View) -> bool {
+        let Buffer { len, place: Place::Workspace(_), .. } = &self.buffers[view.buffer] else { return false };
+        let innermost = self.frames.len();
+        view.offset.is_zero()
+            && view.len() == *len
+            && self.deaths[view.buffer].is_some_and(|(frame, _)| frame == innermost)
+    }
+
     fn require_non_negative(&mut self, size: &Poly<Reg>, span: Option<Span>) {
         if !self.requires.iter().any(|c| !c.exactly_zero && c.size == *size) {
             let message = "an array would have a negative size".to_owned();

@@ -204,22 +204,10 @@ impl<'f> Search<'f> {
                 let chainrule_ir::Type::Tuple(fields, _) = self.function.ty(*tuple) else { return None };
                 Some((*tuple, leaf + fields.iter().take(*k).map(layout::count).sum::<usize>()))
             }
-            Expr::Tuple(args) => self.argument(args, leaf),
+            Expr::Tuple(args) => layout::argument(self.function, args, leaf),
             Expr::Get { array, .. } => Some((*array, leaf)),
             _ => None,
         }
-    }
-
-    /// The argument of a tuple that holds a leaf of it.
-    fn argument(&self, args: &[VarId], mut leaf: usize) -> Option<(VarId, usize)> {
-        for arg in args {
-            let n = layout::count(self.function.ty(*arg));
-            if leaf < n {
-                return Some((*arg, leaf));
-            }
-            leaf -= n;
-        }
-        None
     }
 
     /// Where in the current state a leaf of a variable lies, if it does.

@@ -6,7 +6,7 @@
 
 use crate::kernel::{BufferId, Class, Reg};
 use chainrule_base::Poly;
-use chainrule_ir::{Size, Type};
+use chainrule_ir::{Function, Size, Type, VarId};
 
 /// What a leaf holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,6 +75,18 @@ pub(super) fn count(ty: &Type) -> usize {
         Type::Array(_, element) => count(element),
         Type::Tuple(fields, _) => fields.iter().map(count).sum(),
     }
+}
+
+/// The argument of a tuple that holds its leaf `leaf`, and which leaf that is of it.
+pub(super) fn argument(function: &Function, args: &[VarId], mut leaf: usize) -> Option<(VarId, usize)> {
+    for arg in args {
+        let n = count(function.ty(*arg));
+        if leaf < n {
+            return Some((*arg, leaf));
+        }
+        leaf -= n;
+    }
+    None
 }
 
 /// Whether leaf `leaf` of `ty` is an array, and not a scalar.

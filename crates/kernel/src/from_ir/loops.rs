@@ -7,7 +7,7 @@ use super::offers::{Offer, Offers, Places, Target};
 use super::split::Indices;
 use crate::kernel::{Carried, Choice, Class, Instr, Order, Reg, Stmt};
 use chainrule_base::{Poly, Span};
-use chainrule_ir::{Block, Size, Type, VarId};
+use chainrule_ir::{Block, Expr, Size, Type, VarId};
 use chainrule_ops::Op;
 
 /// The state of a loop: for each leaf its place and the place of the next, or its carried register.
@@ -188,6 +188,7 @@ impl Lowering<'_> {
             Type::Tuple(parts, _) => parts.get(2).map_or(0, |term| leaves(term).len()),
             _ => 0,
         };
+        self.take_over(var, n_state, init);
         let mut targets = self.targets(var, span);
         let mut elements = targets.split_off(n_state.min(targets.len()));
         let terms = elements.split_off(elements.len().saturating_sub(n_terms));
@@ -227,6 +228,7 @@ impl Lowering<'_> {
         span: Option<Span>,
     ) -> Value {
         let count = self.size(count);
+        self.take_over(var, layout::count(self.function.ty(state)), init);
         let current = self.state_targets(var, span);
         let updates = self.updates(state, body);
         let (mut loop_state, value) = self.open_state(&current, state, init, updates, span);
@@ -250,6 +252,7 @@ impl Lowering<'_> {
         span: Option<Span>,
     ) -> Value {
         let limit = self.size(limit);
+        self.take_over(var, layout::count(self.function.ty(state)), init);
         let current = self.state_targets(var, span);
         let updates = self.updates(state, body);
         let (mut loop_state, value) = self.open_state(&current, state, init, updates, span);
@@ -264,6 +267,47 @@ impl Lowering<'_> {
         let failure = self.b.failure("a `while` does not end within its limit of steps".to_owned(), span);
         self.b.stmt(Stmt::While { limit, carried: loop_state.carried(), condition, holds, body, failure });
         value
+    }
+
+    /// Offers the loop `var`, where nobody else has a place for a leaf of its state, the array that it begins with, if that
+    /// is seen by nobody else.
+    fn take_over(&mut self, var: VarId, n_state: usize, init: VarId) {
+        let mut offers = self.take_offers(var);
+        for (leaf, offer) in offers.iter_mut().take(n_state).enumerate() {
+            if offer.is_none()
+                && let Some(view) = self.own_array(init, leaf)
+            {
+                self.b.zeros.remove(&view.buffer);
+                *offer = Some(Offer::Write(view));
+            }
+        }
+        self.offers[var] = Some(offers);
+    }
+
+    /// The array that leaf `leaf` of `var` is, if it was made in this block, in a place of its own, for its only use.
+    fn own_array(&self, var: VarId, leaf: usize) -> Option<View> {
+        let (mut maker, mut of) = (var, leaf);
+        loop {
+            if !self.live.used_once(maker) {
+                return None;
+            }
+            match self.defs[maker]? {
+                Expr::Tuple(args) => (maker, of) = layout::argument(self.function, args, of)?,
+                // What of these is another name, of something in their blocks, nobody sees any more.
+                Expr::Build { .. }
+                | Expr::Sum { .. }
+                | Expr::Fold { .. }
+                | Expr::While { .. }
+                | Expr::If { .. }
+                | Expr::Zero
+                | Expr::OneHot { .. } => break,
+                _ => return None,
+            }
+        }
+        match self.values[var].as_ref()?.get(leaf)? {
+            Leaf::Array(view) if self.b.is_own(view) => Some(view.clone()),
+            _ => None,
+        }
     }
 
     /// Where the state of a loop lies that is worth its last state.

@@ -1,0 +1,236 @@
+//! States of a loop recomputed from a bounded number of checkpoints, instead of kept all.
+//!
+//! Source: Griewank and Walther, *Algorithm 799: revolve* (2000), whose schedule is proved to need the fewest steps; here the
+//! schedule is computed while the program runs, so that one program serves loops of any length.
+//!
+//! | paper | here |
+//! | --- | --- |
+//! | s, snapshots | the length of `stack`, which is fixed |
+//! | the snapshots in use | `stack[0..=top]`, states at the steps `places[0..=top]`, which ascend |
+//! | β(s, t) = C(s + t, s), the longest chain for s snapshots where no step is run more than t times again | `reach` |
+//!
+//! Step i is gone through backwards with its state. That is advanced from the last checkpoint; while there are free ones, a
+//! checkpoint is made on the way ([`next_distance`] steps on). A checkpoint at step i is free after step i.
+//!
+//! Holds: with c checkpoints, c states are in memory at once, and one or two that are being worked on; a loop of n <= c steps is
+//! run once more, one of n <= C(c + t, c) at most t times more. States are recomputed by the same operations in the same
+//! order: derivatives are the same bit for bit.
+
+use super::Reverse;
+use crate::emit::Emitter;
+use chainrule_ir::{Block, Expr, Size, Type, VarId};
+use chainrule_ops::Op;
+
+/// How a state is made again.
+pub(super) struct Advance<'b> {
+    /// Bound in `body`, unless the body has none.
+    pub index: Option<VarId>,
+    pub state: VarId,
+    pub body: &'b Block,
+    /// Whether the next state is the first component of the body's result.
+    pub is_general: bool,
+}
+
+/// The checkpoints as variables in scope.
+#[derive(Clone, Copy)]
+pub(super) struct Stack {
+    /// States: as many as there are checkpoints.
+    states: VarId,
+    /// The steps that they lie before.
+    places: VarId,
+    /// The last one in use.
+    top: VarId,
+}
+
+impl Stack {
+    /// One checkpoint in use: the state before step 0. The others hold the same, for want of anything else.
+    pub fn new(out: &mut Emitter, n_checkpoints: u32, init: VarId) -> Self {
+        let size = Size::constant(i64::from(n_checkpoints));
+        let states = out.build(size.clone(), &mut |_, _| init);
+        let places = out.build(size, &mut |out, _| out.builder.int(0));
+        let top = out.builder.int(0);
+        Self { states, places, top }
+    }
+
+    pub fn parts(self) -> [VarId; 3] {
+        [self.states, self.places, self.top]
+    }
+
+    pub fn from_parts(out: &mut Emitter, tuple: VarId, first: usize) -> Self {
+        let [states, places, top] = [0, 1, 2].map(|k| out.component(tuple, first + k));
+        Self { states, places, top }
+    }
+
+    /// The step that the last checkpoint lies before.
+    fn place(self, out: &mut Emitter) -> VarId {
+        out.get(self.places, self.top, false)
+    }
+
+    /// Without the last checkpoint if it lies before step `i`, unless it is the first.
+    pub fn popped(self, out: &mut Emitter, i: VarId) -> Self {
+        let (place, zero) = (self.place(out), out.builder.int(0));
+        let (is_here, is_other) = (out.builder.op(Op::Eq, &[place, i]), out.builder.op(Op::Lt, &[zero, self.top]));
+        let condition = out.builder.op(Op::And, &[is_here, is_other]);
+        out.open();
+        let one = out.builder.int(1);
+        let below = out.builder.op(Op::Sub, &[self.top, one]);
+        let then = out.close(below);
+        out.open();
+        let otherwise = out.close(self.top);
+        let top = out.builder.compute(Expr::If { condition, then, otherwise });
+        Self { top, ..self }
+    }
+}
+
+fn minus(out: &mut Emitter, a: VarId, b: VarId) -> VarId {
+    out.builder.op(Op::Sub, &[a, b])
+}
+
+fn plus_one(out: &mut Emitter, a: VarId) -> VarId {
+    let one = out.builder.int(1);
+    out.builder.op(Op::Add, &[a, one])
+}
+
+/// Whether a size in `block` depends on `var`.
+fn is_in_sizes(out: &Emitter, block: &Block, var: VarId) -> bool {
+    let uses = |size: &Size| size.vars().contains(&var);
+    let mut open = vec![block];
+    while let Some(block) = open.pop() {
+        for stmt in &block.stmts {
+            let count = match &stmt.expr {
+                Expr::Build { size, .. } => Some(size),
+                Expr::Fold { count, .. } | Expr::Sum { count, .. } | Expr::Loop { count, .. } => Some(count),
+                Expr::While { limit, .. } => Some(limit),
+                _ => None,
+            };
+            if count.is_some_and(uses) || out.ty(stmt.var).sizes().iter().any(|size| uses(size)) {
+                return true;
+            }
+            open.extend(stmt.expr.blocks());
+        }
+    }
+    false
+}
+
+fn with_element(out: &mut Emitter, array: VarId, size: &Size, at: VarId, element: VarId) -> VarId {
+    out.build(size.clone(), &mut |out, k| {
+        let condition = out.builder.op(Op::Eq, &[k, at]);
+        out.open();
+        let then = out.close(element);
+        out.open();
+        let before = out.get(array, k, true);
+        let otherwise = out.close(before);
+        out.builder.compute(Expr::If { condition, then, otherwise })
+    })
+}
+
+impl Reverse<'_> {
+    /// The state before step `i` of a loop of at most `limit` steps, and the checkpoints that are there then.
+    pub(super) fn state_again(
+        &mut self,
+        advance: &Advance<'_>,
+        stack: Stack,
+        i: VarId,
+        limit: &Size,
+    ) -> (VarId, Stack) {
+        let parts = stack.parts();
+        let Type::Array(size, _) = self.out.ty(parts[0]).clone() else { return (parts[0], stack) };
+        // More checkpoints on the way, as long as there is a way and a free one.
+        let init = self.out.builder.tuple(&parts);
+        let state = self.out.builder.fresh(self.out.ty(init).clone());
+        self.out.open();
+        let here = Stack::from_parts(self.out, state, 0);
+        let place = here.place(self.out);
+        let last = self.out.builder.size(size.sub(&Size::constant(1)));
+        let is_before = self.out.builder.op(Op::Lt, &[place, i]);
+        let is_free = self.out.builder.op(Op::Lt, &[here.top, last]);
+        let holds = self.out.builder.op(Op::And, &[is_before, is_free]);
+        let condition = self.out.close(holds);
+        self.out.open();
+        let here = Stack::from_parts(self.out, state, 0);
+        let place = here.place(self.out);
+        let way = minus(self.out, i, place);
+        let n_checkpoints = self.out.builder.size(size.clone());
+        let snapshots = minus(self.out, n_checkpoints, here.top);
+        let far = next_distance(self.out, snapshots, way, limit);
+        let before = self.out.get(here.states, here.top, false);
+        let there = self.advanced(advance, before, (place, far), limit);
+        let above = plus_one(self.out, here.top);
+        let new_place = self.out.builder.op(Op::Add, &[place, far]);
+        let states = with_element(self.out, here.states, &size, above, there);
+        let places = with_element(self.out, here.places, &size, above, new_place);
+        let next = self.out.builder.tuple(&[states, places, above]);
+        let body = self.out.close(next);
+        let pushed = Expr::While { limit: size, state, init, condition, body };
+        let pushed = self.out.builder.compute(pushed);
+        let stack = Stack::from_parts(self.out, pushed, 0);
+        // The rest of the way.
+        let place = stack.place(self.out);
+        let way = minus(self.out, i, place);
+        let before = self.out.get(stack.states, stack.top, false);
+        (self.advanced(advance, before, (place, way), limit), stack)
+    }
+
+    /// The state `steps` steps after `from`, which is the state before step `place`; of a loop of `limit` steps.
+    fn advanced(&mut self, advance: &Advance<'_>, from: VarId, (place, steps): (VarId, VarId), limit: &Size) -> VarId {
+        let mut copies = self.copies.clone();
+        let ty = self.out.ty(from).clone();
+        let (k, state) = (self.out.builder.fresh(Type::Int), self.out.fresh_like(ty, advance.state, ""));
+        self.out.open();
+        if let Some(index) = advance.index {
+            let mut step = self.out.builder.op(Op::Add, &[place, k]);
+            if is_in_sizes(self.out, advance.body, index) {
+                // Which it is anyway; this says how much memory the body needs.
+                let (zero, last) = (self.out.builder.int(0), self.out.builder.size(limit.sub(&Size::constant(1))));
+                step = self.out.builder.compute(Expr::Op(Op::Min, vec![step, last]));
+                step = self.out.builder.compute(Expr::Op(Op::Max, vec![step, zero]));
+            }
+            copies.insert(index, step);
+        }
+        copies.insert(advance.state, state);
+        let mut next = self.out.builder.inline(advance.body, &mut copies);
+        if advance.is_general {
+            next = self.out.component(next, 0);
+        }
+        let body = self.out.close(next);
+        let count = self.out.builder.size_of(steps);
+        self.out.builder.compute(Expr::Fold { count, index: k, state, init: from, body })
+    }
+}
+
+/// How far the next checkpoint lies, where `way` + 1 steps, 2 at least, are to be gone through with s `snapshots`, the last
+/// checkpoint among them: for the smallest t for which β(s, t) is at least that number, the smaller of β(s, t - 1) and what
+/// leaves β(s - 1, t - 1) steps behind it (section 2: any distance from β(s, t - 2) on is as good that leaves no less).
+fn next_distance(out: &mut Emitter, snapshots: VarId, way: VarId, limit: &Size) -> VarId {
+    let quotient = |out: &mut Emitter, a: VarId, b: VarId| out.builder.compute(Expr::Op(Op::Quot, vec![a, b]));
+    // β(s, t) = β(s, t - 1) (s + t) / t.
+    let further = |out: &mut Emitter, reach: VarId, t: VarId| {
+        let sum = out.builder.op(Op::Add, &[snapshots, t]);
+        let product = out.builder.op(Op::Mul, &[reach, sum]);
+        quotient(out, product, t)
+    };
+    let one = out.builder.int(1);
+    let init = out.builder.tuple(&[one, one]);
+    let state = out.builder.fresh(out.ty(init).clone());
+    out.open();
+    let (reach, t) = (out.component(state, 0), out.component(state, 1));
+    let next = further(out, reach, t);
+    let is_too_short = out.builder.op(Op::Le, &[next, way]);
+    let condition = out.close(is_too_short);
+    out.open();
+    let (reach, t) = (out.component(state, 0), out.component(state, 1));
+    let next = further(out, reach, t);
+    let later = plus_one(out, t);
+    let next = out.builder.tuple(&[next, later]);
+    let body = out.close(next);
+    let last = out.builder.compute(Expr::While { limit: limit.clone(), state, init, condition, body });
+    let (reach, t) = (out.component(last, 0), out.component(last, 1));
+    // β(s - 1, t - 1) = β(s, t - 1) s / (s + t - 1).
+    let product = out.builder.op(Op::Mul, &[reach, snapshots]);
+    let sum = out.builder.op(Op::Add, &[snapshots, t]);
+    let divisor = minus(out, sum, one);
+    let behind = quotient(out, product, divisor);
+    let length = plus_one(out, way);
+    let before = minus(out, length, behind);
+    out.builder.compute(Expr::Op(Op::Min, vec![reach, before]))
+}
