@@ -26,7 +26,6 @@
 //! | `layout` | leaves of types, views, values |
 //! | `live` | what is needed, and until when |
 //! | `in_place` | which states of loops are overwritten while the next ones are made |
-//! | `split` | builds in pieces, in which a condition on the index is known |
 //! | `builder` | registers, code, lives of buffers |
 //! | `offers` | where values are wanted |
 //! | `blocks` | blocks, statements without loops |
@@ -43,7 +42,6 @@ mod linear;
 mod live;
 mod loops;
 mod offers;
-mod split;
 
 use crate::kernel::{Class, Condition, Kernel, Place, Port, Reg, SizeParam, SizeSource};
 use crate::memory::Range;
@@ -76,7 +74,6 @@ fn lower(function: &Function) -> Result<Kernel, Diagnostics> {
         offers: Arena::filled(function.vars.len(), None),
         known: BTreeMap::new(),
         narrow: BTreeMap::new(),
-        copies: 0,
         b: Builder::default(),
     };
     let (sizes, inputs) = l.parameters();
@@ -137,12 +134,10 @@ struct Lowering<'f> {
     values: Arena<VarId, Option<Value>>,
     /// Where the consumer of a variable wants its leaves.
     offers: Arena<VarId, Option<Offers>>,
-    /// Conditions that are known in the piece of a build that is being lowered.
+    /// Conditions that are known to hold, or not to, where lowering is.
     known: BTreeMap<VarId, bool>,
     /// Leaves of builds that change one element of what is in their place, with the state that this is part of.
     narrow: BTreeMap<(VarId, usize), (Narrow, View)>,
-    /// How many builds in pieces lie around.
-    copies: u32,
     b: Builder,
 }
 

@@ -208,8 +208,8 @@ impl Lowering<'_> {
             self.b.bug("an element is taken of what is not an array");
             return Value::new();
         };
-        let len = self.size(size);
-        if !proved && !self.b.is_surely_inside(&at, &len) {
+        if !proved {
+            let len = self.size(size);
             let (index, array) = (self.called(index, "index"), self.called(array, "array"));
             let failure = self.b.failure(format!("{index} lies outside of {array}"), span);
             at = self.b.checked(at, len, failure);

@@ -26,6 +26,9 @@
 use super::Lowering;
 use super::layout::{self, Leaf, View, leaves};
 use super::live::Live;
+use super::offers::Target;
+use crate::kernel::Reg;
+use chainrule_base::Poly;
 use chainrule_ir::{Block, Expr, Function, Size, Stmt, VarId};
 use chainrule_ops::Op;
 use std::collections::{BTreeMap, BTreeSet};
@@ -507,7 +510,7 @@ fn is_name(expr: &Expr) -> bool {
 }
 
 /// The conditions in the body of a loop that hold for one index alone, which is known before the loop.
-pub(super) fn equalities(function: &Function, index: VarId, body: &Block) -> Vec<(VarId, Size)> {
+fn equalities(function: &Function, index: VarId, body: &Block) -> Vec<(VarId, Size)> {
     let mut inner = BTreeSet::from([index]);
     bound_in(body, &mut inner);
     let integer = |var: VarId| function.vars[var].value.clone().unwrap_or_else(|| Size::var(var));
@@ -548,6 +551,22 @@ fn bound_in(block: &Block, found: &mut BTreeSet<VarId>) {
 }
 
 impl Lowering<'_> {
+    /// The condition that holds for the only element that a build changes of what is in its place, and where that is.
+    pub(super) fn only_element(&mut self, var: VarId, targets: &[Target]) -> Option<(VarId, Poly<Reg>)> {
+        let mut found = None;
+        for (leaf, target) in targets.iter().enumerate() {
+            let (narrow, state) = self.narrow.get(&(var, leaf)).cloned()?;
+            let Target::Write(view) = target else { return None };
+            let place: View = narrow.path.iter().fold(state, |view, index| view.row(&self.size(index)));
+            if place != *view || found.as_ref().is_some_and(|(condition, _)| *condition != narrow.condition) {
+                return None;
+            }
+            found = Some((narrow.condition, narrow.at));
+        }
+        let (condition, at) = found?;
+        Some((condition, self.size(&at)))
+    }
+
     /// Copies what is overwritten too early; everything that lies in it lies in the copy from then on.
     pub(super) fn save(&mut self, saving: &Saving) {
         let (var, leaf) = saving.save.what;

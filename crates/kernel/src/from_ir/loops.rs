@@ -4,7 +4,6 @@ use super::Lowering;
 use super::in_place::{self, Saving, Update};
 use super::layout::{self, Leaf, LeafType, Scalar, Value, View, leaves};
 use super::offers::{Offer, Offers, Places, Target};
-use super::split::Indices;
 use crate::kernel::{Carried, Choice, Class, Instr, Order, Reg, Stmt};
 use chainrule_base::{Poly, Span};
 use chainrule_ir::{Block, Expr, Size, Type, VarId};
@@ -58,39 +57,45 @@ impl Lowering<'_> {
     pub(super) fn build(&mut self, var: VarId, size: &Size, index: VarId, body: &Block, span: Option<Span>) -> Value {
         let count = self.size(size);
         let targets = self.targets(var, span);
-        let pieces = self.pieces(var, &count, index, body, &targets, span);
-        let copies = u32::from(pieces.len() > 1);
-        self.copies += copies;
-        for piece in pieces {
-            let known = piece.known;
-            if let Some((condition, holds)) = known {
-                self.known.insert(condition, holds);
-            }
-            match piece.indices {
-                Indices::Range { from, count } => {
-                    let reg = self.b.index(&count);
-                    self.b.open_code();
-                    self.element(index, &from.add(&Poly::var(reg)), body, &targets);
-                    let body = self.b.close_code();
-                    self.b.stmt(Stmt::For { index: reg, count, carried: Vec::new(), order: Order::InOrder, body });
-                }
-                Indices::One { at, inside: None } => self.element(index, &at, body, &targets),
-                Indices::One { at, inside: Some(failure) } => {
-                    let condition = self.b.is_inside(&at, &count, failure);
-                    self.b.open_code();
-                    // It holds; this says so to who proves addresses.
-                    let at = self.b.checked(at, count.clone(), failure);
-                    self.element(index, &at, body, &targets);
-                    let then = self.b.close_code();
-                    self.b.stmt(Stmt::If { condition, then, otherwise: Vec::new(), choices: Vec::new() });
-                }
-            }
-            if let Some((condition, _)) = known {
-                self.known.remove(&condition);
-            }
+        if let Some((condition, at)) = self.only_element(var, &targets) {
+            let before = self.known.insert(condition, true);
+            self.one_element(index, at, &count, body, &targets, span);
+            match before {
+                Some(before) => self.known.insert(condition, before),
+                None => self.known.remove(&condition),
+            };
+        } else {
+            let reg = self.b.index(&count);
+            self.b.open_code();
+            self.element(index, &Poly::var(reg), body, &targets);
+            let body = self.b.close_code();
+            self.b.stmt(Stmt::For { index: reg, count, carried: Vec::new(), order: Order::InOrder, body });
         }
-        self.copies -= copies;
         targets.iter().filter_map(Target::leaf).collect()
+    }
+
+    /// The code of the only element of a build of `count` that is not what it was before, if there is such an element.
+    fn one_element(
+        &mut self,
+        index: VarId,
+        at: Poly<Reg>,
+        count: &Poly<Reg>,
+        body: &Block,
+        targets: &[Target],
+        span: Option<Span>,
+    ) {
+        if self.b.is_surely_inside(&at, count) {
+            self.element(index, &at, body, targets);
+            return;
+        }
+        let failure = self.b.failure("an index lies outside of an array".to_owned(), span);
+        let condition = self.b.is_inside(&at, count, failure);
+        self.b.open_code();
+        // It holds; this says so to who proves addresses.
+        let at = self.b.checked(at, count.clone(), failure);
+        self.element(index, &at, body, targets);
+        let then = self.b.close_code();
+        self.b.stmt(Stmt::If { condition, then, otherwise: Vec::new(), choices: Vec::new() });
     }
 
     /// The code of the element `at` of a build.
