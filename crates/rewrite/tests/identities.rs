@@ -14,7 +14,7 @@ fn function(text: &str, name: &str) -> Function {
 }
 
 fn gradient(text: &str, by: &str) -> Function {
-    let request = Request { parts: vec![Part::Gradient], by: vec![by.into()], mode: Mode::Forward };
+    let request = Request { parts: vec![Part::Gradient], by: vec![by.into()], mode: Mode::Forward, checkpoints: None };
     derive(&function(text, "f"), &request).unwrap_or_else(|e| panic!("{e}"))
 }
 
@@ -192,7 +192,7 @@ fn the_gradient_of_log_sum_exp_is_the_softmax_with_each_exponential_taken_once()
 #[test]
 fn the_jacobian_of_a_matrix_times_a_vector_is_the_matrix() {
     let f = function("let f = fun (a : [r][c]Double) (x : [c]Double) -> matrixVectorMul a x", "f");
-    let request = Request { parts: vec![Part::Jacobian], by: vec!["x".into()], mode: Mode::Forward };
+    let request = Request { parts: vec![Part::Jacobian], by: vec!["x".into()], mode: Mode::Forward, checkpoints: None };
     let derived = derive(&f, &request).unwrap_or_else(|e| panic!("{e}"));
     let (found, _) = optimised(&derived);
     assert_eq!((found.body.stmts.len(), found.body.result), (0, found.params[0]));
@@ -202,7 +202,7 @@ fn the_jacobian_of_a_matrix_times_a_vector_is_the_matrix() {
 fn the_place_of_a_minimum_has_no_tangent() {
     let least = "ifold (fun (best, at) i -> if x[i] < best then (x[i], i) else (best, at)) (x[0], 0) n";
     let f = function(&format!("let f = fun (x : [n]Double) -> x[snd ({least})]"), "f");
-    let request = Request { parts: vec![Part::Jvp], by: vec!["x".into()], mode: Mode::Forward };
+    let request = Request { parts: vec![Part::Jvp], by: vec!["x".into()], mode: Mode::Forward, checkpoints: None };
     let derived = derive(&f, &request).unwrap_or_else(|e| panic!("{e}"));
     let expected = format!("let f = fun (x : [n]Double) (x_tan : [n]Double) -> x_tan[snd ({least})]");
     optimises_to(&derived, &expected, 1);

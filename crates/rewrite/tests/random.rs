@@ -57,7 +57,7 @@ fn program(u: &mut Unstructured<'_>, options: Programs) -> arbitrary::Result<Opt
 
 fn gradient(u: &mut Unstructured<'_>) -> arbitrary::Result<Option<(Function, Vec<Value<f64>>)>> {
     let Case { function, args } = generate::case(u, Programs { derivatives: false, ..Programs::smooth() })?;
-    let request = Request { parts: vec![Part::Jacobian], by: vec![], mode: Mode::Forward };
+    let request = Request { parts: vec![Part::Jacobian], by: vec![], mode: Mode::Forward, checkpoints: None };
     Ok(derive(&function, &request).ok().map(|derived| (derived, args)))
 }
 

@@ -103,7 +103,7 @@ fn is_in_sizes(out: &Emitter, block: &Block, var: VarId) -> bool {
                 Expr::While { limit, .. } => Some(limit),
                 _ => None,
             };
-            if count.is_some_and(uses) || out.ty(stmt.var).sizes().iter().any(|size| uses(size)) {
+            if count.is_some_and(&uses) || out.ty(stmt.var).sizes().iter().any(&uses) {
                 return true;
             }
             open.extend(stmt.expr.blocks());

@@ -31,8 +31,10 @@ fn case(function: &Function, args: &[Value<f64>]) -> Option<Case> {
 fn cases(p: &Program) -> Vec<Case> {
     let mut functions = vec![p.ir.clone()];
     if p.ir.result_type().has_double() {
-        functions
-            .extend(derive(&p.ir, &Request { parts: vec![Part::Value, Part::Jacobian], by: vec![], mode: Mode::Auto }));
+        functions.extend(derive(
+            &p.ir,
+            &Request { parts: vec![Part::Value, Part::Jacobian], by: vec![], mode: Mode::Auto, checkpoints: None },
+        ));
     }
     functions.iter().filter_map(|f| case(f, &p.args)).collect()
 }

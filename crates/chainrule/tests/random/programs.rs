@@ -59,7 +59,7 @@ fn compare(p: &Program, precise: &mut Precise, smooth: bool) -> Result<bool, Str
     };
     let derived = p.function.jacobian().function().map_err(|e| e.to_string())?;
     let text = derived.listing();
-    let request = Request { parts: vec![Part::Jacobian], by: vec![], mode: Mode::Auto };
+    let request = Request { parts: vec![Part::Jacobian], by: vec![], mode: Mode::Auto, checkpoints: None };
     let ir = derive(&p.ir, &request).map_err(|e| e.to_string())?;
     if !agree(&derived, &ir, &p.args).map_err(|e| format!("{e}\n{text}"))? {
         return Ok(false);

@@ -208,7 +208,7 @@ fn compare_second(p: &Program, precise: &mut Precise) -> Result<bool, String> {
     if *p.ir.result_type() != Type::Double || n > 8 {
         return Ok(false);
     }
-    let request = Request { parts: vec![Part::Gradient], by: vec![], mode: Mode::Auto };
+    let request = Request { parts: vec![Part::Gradient], by: vec![], mode: Mode::Auto, checkpoints: None };
     let gradient = derive(&p.ir, &request).map_err(|e| e.to_string())?;
     let Some(slopes) = slopes(&gradient, &p.args, precise) else { return Ok(false) };
     if slopes.iter().flatten().any(|slope| !slope.smooth) {
