@@ -49,15 +49,22 @@ pub enum Rewrite {
 impl Rewrite {
     /// The function that is lowered instead of `function`.
     pub(crate) fn apply(self, function: chainrule_ir::Function) -> chainrule_ir::Function {
-        let disabled = match self {
-            Self::All => Vec::new(),
-            Self::Off => return function,
-            Self::Without(name) => vec![name.to_owned()],
-        };
-        let scalar = disabled.iter().all(|name| name != "regions");
-        let options = chainrule_rewrite::Options { disabled, ..Default::default() };
+        if self == Self::Off {
+            return function;
+        }
+        let options = self.options();
+        let scalar = options.disabled.iter().all(|name| name != "regions");
         let function = chainrule_rewrite::optimise(&function, &options).0;
         if scalar { crate::regions::scalarise(function) } else { function }
+    }
+
+    /// What the optimiser is told.
+    pub(crate) fn options(self) -> chainrule_rewrite::Options {
+        let disabled = match self {
+            Self::All | Self::Off => Vec::new(),
+            Self::Without(name) => vec![name.to_owned()],
+        };
+        chainrule_rewrite::Options { disabled, ..Default::default() }
     }
 }
 

@@ -31,6 +31,7 @@
 //! | `bound` | one point again and again, in memory of its own |
 //! | `emit` | C, Rust |
 //! | `where_spent` | operations by result and by line of source |
+//! | `optimisation` | [`Optimisation`]: what the optimiser of array programs did and what it saved |
 //! | [`check`] | derivatives compared with forward mode and differences in extended precision |
 //! | [`report`] | diagnostics drawn beside their source |
 
@@ -48,6 +49,7 @@ mod error;
 mod function;
 mod leaves;
 mod module;
+mod optimisation;
 mod prepared;
 mod regions;
 pub mod report;
@@ -69,6 +71,7 @@ pub use chainrule_base::{Diagnostic, Diagnostics, Name, Sources};
 pub use chainrule_graph::Semantics;
 pub use chainrule_ir::{Type, Value};
 pub use chainrule_ops::{Counts, Op};
+pub use chainrule_rewrite::{Measure, StopReason};
 pub use chainrule_runtime::{Slice, SliceMut, Strided, StridedMut};
 pub use coloured::{Coloured, PreparedColoured};
 pub use compiled::{Compiled, Signature, Workspace};
@@ -81,6 +84,7 @@ pub use engine::{Backend, CompileOptions, Level, Rewrite};
 pub use error::{Error, Result};
 pub use function::{Function, Shape, Tensors};
 pub use module::{Definition, Module};
+pub use optimisation::{AppliedRule, Optimisation, OptimiserPass, RuleLine};
 pub use prepared::Prepared;
 pub use saved::is_saved;
 pub use sparse::{PreparedSparse, Sparse};

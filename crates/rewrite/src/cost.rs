@@ -133,6 +133,95 @@ pub(crate) fn expr<'a>(expr: &Expr, ty: &impl Fn(VarId) -> &'a Type) -> f64 {
     alone(expr, ty, false)
 }
 
+/// How many scalar operators one evaluation of `function` takes, a branch's dearer side: a polynomial in its sizes.
+#[must_use]
+pub fn operations(function: &Function) -> Size {
+    fn of(block: &Block) -> Size {
+        block.stmts.iter().fold(Size::zero(), |sum, stmt| sum.add(&alone(&stmt.expr)))
+    }
+    fn alone(expr: &Expr) -> Size {
+        match expr {
+            Expr::Op(..) => Size::constant(1),
+            Expr::Build { size: count, index, body }
+            | Expr::Sum { count, index, body }
+            | Expr::Fold { count, index, body, .. }
+            | Expr::Loop { count, index, body, .. } => count.mul(&of(body)).outside(*index, count),
+            Expr::While { condition, body, .. } => of(condition).add(&of(body)).scale(WHILE_STEPS as i64),
+            Expr::If { then, otherwise, .. } => of(then).larger(of(otherwise)),
+            _ => expr.blocks().into_iter().fold(Size::zero(), |sum, block| sum.add(&of(block))),
+        }
+    }
+    of(&function.body)
+}
+
+/// How many numbers one evaluation of `function` stores in arrays that it makes: elements of builds, sums of arrays,
+/// arrays written out. A row that is made in place of an element of a build counts once, a branch's larger side.
+#[must_use]
+pub fn stored(function: &Function) -> Size {
+    let ty = |var| function.ty(var);
+    stored_in(&function.body, None, &ty)
+}
+
+// `made` is the variable that is made in place of what stands around the block, with all of a tuple.
+fn stored_in<'a>(block: &Block, made: Option<VarId>, ty: &impl Fn(VarId) -> &'a Type) -> Size {
+    let in_place: Vec<VarId> = match made.and_then(|made| crate::walk::bound_in(block, made)) {
+        Some(Expr::Tuple(fields)) => fields.clone(),
+        _ => made.into_iter().collect(),
+    };
+    let mut sum = Size::zero();
+    for stmt in &block.stmts {
+        let itself = if in_place.contains(&stmt.var) { Size::zero() } else { kept(stmt.var, &stmt.expr, ty) };
+        let inside = match &stmt.expr {
+            Expr::Build { size: count, index, body }
+            | Expr::Sum { count, index, body }
+            | Expr::Loop { count, index, body, .. } => {
+                count.mul(&stored_in(body, Some(body.result), ty)).outside(*index, count)
+            }
+            Expr::Fold { count, index, body, .. } => count.mul(&stored_in(body, None, ty)).outside(*index, count),
+            Expr::While { condition, body, .. } => {
+                stored_in(condition, None, ty).add(&stored_in(body, None, ty)).scale(WHILE_STEPS as i64)
+            }
+            Expr::If { then, otherwise, .. } => stored_in(then, None, ty).larger(stored_in(otherwise, None, ty)),
+            other => other.blocks().into_iter().fold(Size::zero(), |sum, block| sum.add(&stored_in(block, None, ty))),
+        };
+        sum = sum.add(&itself).add(&inside);
+    }
+    sum
+}
+
+// The numbers of the array that `expr` itself makes.
+fn kept<'a>(var: VarId, expr: &Expr, ty: &impl Fn(VarId) -> &'a Type) -> Size {
+    let arrays = |ty: &Type| match ty {
+        Type::Array(..) => words(ty),
+        Type::Tuple(fields, _) => {
+            let arrays = fields.iter().filter(|field| matches!(field, Type::Array(..)));
+            arrays.fold(Size::zero(), |sum, field| sum.add(&words(field)))
+        }
+        _ => Size::zero(),
+    };
+    match (expr, ty(var)) {
+        (Expr::Build { .. } | Expr::Sum { .. } | Expr::Array(_) | Expr::Plus(..), ty) => arrays(ty),
+        // The state is in place.
+        (Expr::Loop { .. }, Type::Tuple(parts, _)) => {
+            parts.iter().skip(1).fold(Size::zero(), |sum, part| sum.add(&arrays(part)))
+        }
+        _ => Size::zero(),
+    }
+}
+
+/// How many loops there are in `function`.
+#[must_use]
+pub fn loops(function: &Function) -> usize {
+    fn of(block: &Block) -> usize {
+        let one = |expr: &Expr| match expr {
+            Expr::Build { .. } | Expr::Sum { .. } | Expr::Fold { .. } | Expr::Loop { .. } | Expr::While { .. } => 1,
+            _ => 0,
+        };
+        block.stmts.iter().map(|stmt| one(&stmt.expr) + stmt.expr.blocks().into_iter().map(of).sum::<usize>()).sum()
+    }
+    of(&function.body)
+}
+
 // `summed`: whether this is in the body of a sum, so that sums in it are added in place.
 fn within<'a, A: Amount>(block: &Block, ty: &impl Fn(VarId) -> &'a Type, summed: bool) -> A {
     block.stmts.iter().fold(A::number(0.0), |sum, stmt| sum.plus(alone(&stmt.expr, ty, summed)))
@@ -233,5 +322,24 @@ mod tests {
         // n * (n * (load + product + step + addition) + the sum's zero + step + store)
         assert_eq!(symbolic(&f), n.mul(&n).scale(4).add(&n.scale(3)));
         assert_eq!(function(&f), 4.0 * LARGE * LARGE + 3.0 * LARGE);
+        assert_eq!((operations(&f), stored(&f), loops(&f)), (n.mul(&n), n, 2));
+    }
+
+    #[test]
+    fn what_is_made_in_place_is_stored_once() {
+        let mut b = Builder::new("f");
+        let n = b.size_param("n");
+        let n = b.size_of(n);
+        let v = b.param("v", Type::array(n.clone(), Type::Double));
+        // A matrix, and the sum of its rows.
+        let matrix = b.build(n.clone(), |b, i| {
+            b.build(n.clone(), |b, j| {
+                let (x, y) = (b.get_proved(v, i), b.get_proved(v, j));
+                b.op(Op::Mul, &[x, y])
+            })
+        });
+        let rows = b.sum(n.clone(), |b, i| b.get_proved(matrix, i));
+        let f = b.finish(rows);
+        assert_eq!((stored(&f), loops(&f)), (n.mul(&n).add(&n), 3));
     }
 }

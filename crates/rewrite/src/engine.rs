@@ -10,11 +10,12 @@
 //! ordered by hand: each makes a program smaller or brings it nearer to a normal form in which the others
 //! find it, and where a rule could make it larger, costs decide.
 
-use crate::rebuild::{Plan, rebuild};
-use crate::report::{PassReport, Report, StopReason};
+use crate::rebuild::{Places, Plan, Tally, rebuild};
+use crate::report::{Applied, Measure, PassReport, Report, StopReason};
 use crate::rules::{self, Settings};
 use crate::{cost, fusion, live, merge, walk};
-use chainrule_ir::{Function, VarId, alpha_equal};
+use chainrule_base::Span;
+use chainrule_ir::{Block, Function, Size, VarId, alpha_equal};
 
 /// How many applications of rules and statements that they copy one function is given by default.
 pub const DEFAULT_BUDGET: u64 = 400_000;
@@ -91,9 +92,7 @@ struct Run {
     options: Options,
     /// Whether loops stay whole: no rule takes them apart.
     whole: bool,
-    applied: Vec<u64>,
-    left: u64,
-    work: u64,
+    tally: Tally,
     result: Option<Function>,
     /// What passes could do that found nothing to do since the function changed last: one that can do no more than one
     /// of them will not either.
@@ -123,35 +122,49 @@ pub fn optimise(function: &Function, options: &Options) -> (Function, Report) {
 
 /// As [`optimise`]; `watch` is shown what comes out of every pass, with the name of the pass.
 pub fn optimise_watched(function: &Function, options: &Options, watch: Watch<'_>) -> (Function, Report) {
+    optimise_recorded(function, options, false, watch)
+}
+
+/// As [`optimise`]; the report tells besides what each pass saved ([`PassReport::measures`]) and for which places in the
+/// text each rule was applied ([`Report::places`]).
+#[must_use]
+pub fn explain(function: &Function, options: &Options) -> (Function, Report) {
+    optimise_recorded(function, options, true, &mut |_, _| {})
+}
+
+fn optimise_recorded(function: &Function, options: &Options, record: bool, watch: Watch<'_>) -> (Function, Report) {
     let more = options.per_statement.saturating_mul(walk::statements(&function.body).unsigned_abs());
     let left = options.budget.saturating_add(more);
-    let mut run = Run { options: options.clone(), applied: counters(), left, ..Run::default() };
+    let tally = Tally { applied: counters(), left, places: record.then(Places::default), work: 0 };
+    let mut run = Run { options: options.clone(), tally, ..Run::default() };
     let before = cost::function(function);
     let mut report = Report { before, after: before, ..Report::default() };
     let mut best = pipeline(function, &mut run, &mut report, watch);
     report.after = cost::function(&best);
-    if rules::all().iter().enumerate().any(|(idx, rule)| rule.split && run.applied[rules::counted(idx)] > 0) {
+    if rules::all().iter().enumerate().any(|(idx, rule)| rule.split && run.tally.applied[rules::counted(idx)] > 0) {
         // Was it worth while to take loops apart?
-        let mut whole = Run { whole: true, applied: counters(), in_vain: Vec::new(), ..run.clone() };
+        let tally = Tally { applied: counters(), places: record.then(Places::default), ..run.tally };
+        let mut whole = Run { whole: true, tally, in_vain: Vec::new(), ..run.clone() };
         let mut other = Report { before, ..Report::default() };
         let found = pipeline(function, &mut whole, &mut other, watch);
         other.after = cost::function(&found);
-        let work = whole.work;
+        let work = whole.tally.work;
         if other.after < report.after {
             (best, run, report) = (found, whole, other);
         }
-        run.work = work;
+        run.tally.work = work;
     }
-    report.work = run.work;
+    report.work = run.tally.work;
     let kept = report.after <= before;
     if !kept {
         report.after = before;
         report.stop = StopReason::NotCheaper;
         best = function.clone();
     }
-    report.symbolic = (in_words(function), in_words(&best));
+    report.symbolic = (in_words(function, &cost::symbolic(function)), in_words(&best, &cost::symbolic(&best)));
     if kept {
-        report.applied = named(&run.applied);
+        report.applied = named(&run.tally.applied);
+        report.places = placed(run.tally.places.take().unwrap_or_default());
     }
     (best, report)
 }
@@ -162,23 +175,35 @@ pub fn optimise_watched(function: &Function, options: &Options, watch: Watch<'_>
 pub fn apply(function: &Function, names: &[&str], strict: bool) -> (Function, Report) {
     let disabled = rules::all().iter().map(|rule| rule.name).filter(|name| !names.contains(name)).map(str::to_owned);
     let options = Options { strict, disabled: disabled.collect(), ..Options::default() };
-    let mut run = Run { left: options.budget, options, applied: counters(), ..Run::default() };
+    let tally = Tally { applied: counters(), left: options.budget, ..Tally::default() };
+    let mut run = Run { options, tally, ..Run::default() };
     let mut report = Report { before: cost::function(function), ..Report::default() };
     once(function, &mut run, true, false);
     let found = run.result.take().unwrap_or_else(|| function.clone());
     report.after = cost::function(&found);
-    report.applied = named(&run.applied);
+    report.applied = named(&run.tally.applied);
     (found, report)
 }
 
-/// The cost of `function` with the names of its sizes.
-fn in_words(function: &Function) -> String {
+/// What `function` takes, in words.
+#[must_use]
+pub fn measure(function: &Function) -> Measure {
+    Measure {
+        cost: in_words(function, &cost::symbolic(function)),
+        operations: in_words(function, &cost::operations(function)),
+        stored: in_words(function, &cost::stored(function)),
+        loops: cost::loops(function),
+    }
+}
+
+/// A polynomial with the names of the sizes of `function`.
+fn in_words(function: &Function, polynomial: &Size) -> String {
     let text = |var: VarId| match &function.vars[var].name {
         Some(name) => name.to_string(),
         None => var.to_string(),
     };
     let mut out = String::new();
-    for (monomial, c) in cost::symbolic(function).terms() {
+    for (monomial, c) in polynomial.terms() {
         let factors: Vec<String> = (c != 1 || monomial.is_empty())
             .then(|| c.to_string())
             .into_iter()
@@ -197,6 +222,24 @@ fn counters() -> Vec<u64> {
 fn named(applied: &[u64]) -> Vec<(&'static str, u64)> {
     let names = rules::ENGINE.iter().map(|(name, _)| *name).chain(rules::all().iter().map(|rule| rule.name));
     names.zip(applied.iter().copied()).filter(|(_, times)| *times > 0).collect()
+}
+
+/// In the order of the table, then of the text.
+fn placed(places: Places) -> Vec<Applied> {
+    let mut all: Vec<(usize, Applied)> = places
+        .into_iter()
+        .map(|((number, span), times)| (number, Applied { name: name(number), span, times }))
+        .collect();
+    all.sort_by_key(|(number, at)| (*number, at.span.map(|span| (span.file, span.start, span.end))));
+    all.into_iter().map(|(_, at)| at).collect()
+}
+
+// Of a rule or a step, by what it is counted under.
+fn name(number: usize) -> &'static str {
+    match rules::ENGINE.get(number) {
+        Some((name, _)) => name,
+        None => rules::all()[number - rules::ENGINE.len()].name,
+    }
 }
 
 /// All passes in order.
@@ -226,7 +269,7 @@ fn rounds(now: &mut Function, run: &mut Run, report: &mut Report, watch: Watch<'
         for pass in ROUND {
             changed |= step(pass, now, run, report, watch);
         }
-        if run.left == 0 {
+        if run.tally.left == 0 {
             return StopReason::Budget;
         }
         if !changed {
@@ -241,18 +284,24 @@ fn step(pass: &Pass, now: &mut Function, run: &mut Run, report: &mut Report, wat
     if run.options.disabled.iter().any(|name| name == pass.name) {
         return false;
     }
-    let (before, applied): (f64, u64) = (cost::function(now), run.applied.iter().sum());
+    let (before, applied): (f64, u64) = (cost::function(now), run.tally.applied.iter().sum());
+    let measured = run.tally.places.is_some().then(|| {
+        let last = report.passes.last().and_then(|pass| pass.measures.as_ref());
+        last.map_or_else(|| measure(now), |(_, after)| after.clone())
+    });
     (pass.run)(now, run);
     let mut changed = false;
     if let Some(result) = run.result.take() {
         changed = !alpha_equal(now, &result);
         *now = result;
     }
-    let applied = run.applied.iter().sum::<u64>() - applied;
+    let applied = run.tally.applied.iter().sum::<u64>() - applied;
     if changed || applied > 0 {
         run.in_vain.clear();
     }
-    report.passes.push(PassReport { name: pass.name, applied, before, after: cost::function(now) });
+    // What the pass has left unused goes with the next one.
+    let measures = measured.map(|before| (before, measure(&live::swept(now.clone()))));
+    report.passes.push(PassReport { name: pass.name, applied, before, after: cost::function(now), measures });
     watch(pass.name, now);
     changed
 }
@@ -282,12 +331,12 @@ fn share(function: &Function, run: &mut Run) {
 fn merge(function: &Function, run: &mut Run) {
     let merge = Todo { merge: true, ..Todo::default() };
     for _ in 0..MAX_MERGES {
-        let before = run.applied[rules::MERGE];
+        let before = run.tally.applied[rules::MERGE];
         let now = run.result.take();
         pass(now.as_ref().unwrap_or(function), run, merge);
         run.result = run.result.take().or(now);
         // The next one does nothing where no loop can be put together: what is left over is for the passes that follow.
-        if run.applied[rules::MERGE] == before {
+        if run.tally.applied[rules::MERGE] == before {
             break;
         }
     }
@@ -355,10 +404,29 @@ fn pass(function: &Function, run: &mut Run, todo: Todo) {
         expand,
         strict: run.options.strict,
     };
-    run.applied[rules::DEAD] += plan.dead.len() as u64;
-    run.applied[rules::FIELDS] += plan.fields.len() as u64;
-    run.applied[rules::MERGE] += plan.merged.len() as u64;
+    run.tally.applied[rules::DEAD] += plan.dead.len() as u64;
+    run.tally.applied[rules::FIELDS] += plan.fields.len() as u64;
+    run.tally.applied[rules::MERGE] += plan.merged.len() as u64;
+    if let Some(places) = &mut run.tally.places {
+        planned(&function.body, None, &plan, places);
+    }
     let function = sorted.as_ref().unwrap_or(function);
-    run.result = Some(rebuild(function, &settings, &plan, &mut run.applied, &mut run.left, &mut run.work));
+    run.result = Some(rebuild(function, &settings, &plan, &mut run.tally));
     run.in_vain.push(todo);
+}
+
+// Where the steps of the engine that analyses ask for are made.
+fn planned(block: &Block, around: Option<Span>, plan: &Plan<'_>, places: &mut Places) {
+    for stmt in &block.stmts {
+        let span = stmt.span.or(around);
+        let steps = [
+            (rules::DEAD, plan.dead.contains(&stmt.var)),
+            (rules::FIELDS, plan.fields.contains_key(&stmt.var)),
+            (rules::MERGE, plan.merged.contains(&stmt.var)),
+        ];
+        for (step, _) in steps.into_iter().filter(|(_, made)| *made) {
+            *places.entry((step, span)).or_insert(0) += 1;
+        }
+        stmt.expr.blocks().into_iter().for_each(|block| planned(block, span, plan, places));
+    }
 }

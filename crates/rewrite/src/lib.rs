@@ -56,5 +56,5 @@ pub mod report;
 pub mod rules;
 mod walk;
 
-pub use engine::{Options, optimise, optimise_watched};
-pub use report::{Report, StopReason};
+pub use engine::{Options, explain, optimise, optimise_watched};
+pub use report::{Measure, Report, StopReason};

@@ -169,6 +169,22 @@ pub(crate) enum How {
     Loop { array: Option<usize> },
 }
 
+/// How often what is counted was applied for statements of a place in the text.
+pub(crate) type Places = FxHashMap<(usize, Option<Span>), u64>;
+
+/// What all passes count.
+#[derive(Clone, Default)]
+pub(crate) struct Tally {
+    /// How often each rule and step was applied.
+    pub(crate) applied: Vec<u64>,
+    /// How many applications and copied statements are left.
+    pub(crate) left: u64,
+    /// How many statements were written, and how many uses of variables looked at.
+    pub(crate) work: u64,
+    /// Where each was applied, if that is asked for.
+    pub(crate) places: Option<Places>,
+}
+
 /// Loops that become one.
 #[derive(Clone, Debug)]
 pub(crate) struct Together {
@@ -191,7 +207,9 @@ pub(crate) struct Rebuild<'a> {
     /// Of deferred builds that are being written: the element.
     elements: FxHashMap<VarId, VarId>,
     /// How often each rule was applied.
-    pub(crate) applied: Vec<u64>,
+    applied: Vec<u64>,
+    /// And for which places, where that is asked for.
+    places: Option<&'a mut Places>,
     /// How many applications and copied statements are left.
     pub(crate) left: u64,
     /// How many statements were written, and how many statements and variables in them looked at besides.
@@ -212,14 +230,7 @@ pub(crate) struct Rebuild<'a> {
 }
 
 /// `function` written anew.
-pub(crate) fn rebuild(
-    function: &Function,
-    settings: &Settings,
-    plan: &Plan<'_>,
-    applied: &mut Vec<u64>,
-    left: &mut u64,
-    work: &mut u64,
-) -> Function {
+pub(crate) fn rebuild(function: &Function, settings: &Settings, plan: &Plan<'_>, tally: &mut Tally) -> Function {
     let mut rb = Rebuild {
         vars: Arena::with_capacity(function.vars.len()),
         keys: Keys::default(),
@@ -229,9 +240,10 @@ pub(crate) fn rebuild(
         ranges: Ranges::default(),
         settings,
         plan,
-        applied: std::mem::take(applied),
-        left: *left,
-        work: Cell::new(*work),
+        applied: std::mem::take(&mut tally.applied),
+        places: tally.places.as_mut(),
+        left: tally.left,
+        work: Cell::new(tally.work),
         nested: 0,
         opaque: 0,
         known: Vec::new(),
@@ -279,11 +291,11 @@ pub(crate) fn rebuild(
         })
         .collect();
     let result = rb.stmts(&function.body, &mut env);
-    *applied = std::mem::take(&mut rb.applied);
-    *left = rb.left;
-    *work = rb.work.get();
+    let (applied, left, work) = (std::mem::take(&mut rb.applied), rb.left, rb.work.get());
     let body = rb.leave(result);
-    Function { name: function.name.clone(), vars: rb.vars, sizes, params, requires, body }
+    let vars = rb.vars;
+    (tally.applied, tally.left, tally.work) = (applied, left, work);
+    Function { name: function.name.clone(), vars, sizes, params, requires, body }
 }
 
 /// Writing.
@@ -307,7 +319,7 @@ impl Rebuild<'_> {
                 if let Some(var) = found
                     && *self.ty(var) == ty
                 {
-                    self.applied[rules::counted(*idx)] += 1;
+                    self.count(rules::counted(*idx));
                     self.left = self.left.saturating_sub(1);
                     return var;
                 }
@@ -368,7 +380,7 @@ impl Rebuild<'_> {
         {
             let var = *var;
             if !expr.blocks().is_empty() || matches!(expr, Expr::Op(..) | Expr::Get { .. }) {
-                self.applied[rules::COMMON] += 1;
+                self.count(rules::COMMON);
             }
             return var;
         }
@@ -376,20 +388,20 @@ impl Rebuild<'_> {
             && !self.expanding
             && let Some(var) = self.expand(&expr, &ty)
         {
-            self.applied[rules::EXPAND] += 1;
+            self.count(rules::EXPAND);
             return var;
         }
         if share
             && !self.expanding
             && let Some(var) = self.share(&expr, &ty)
         {
-            self.applied[rules::SHARE] += 1;
+            self.count(rules::SHARE);
             return var;
         }
         let uses = self.uses(&expr);
         let level = self.target(&expr, &ty, &uses);
         if level + 1 < self.open.len() && !is_free(&expr) {
-            self.applied[rules::HOIST] += 1;
+            self.count(rules::HOIST);
         }
         let var = self.push(expr, ty, level, &uses);
         self.open[level].table.insert_unique(hash, (hash, var), |(hash, _)| *hash);
@@ -417,6 +429,14 @@ impl Rebuild<'_> {
         self.defs.push(Def { expr, level, at: 0, element_cost, indices, states });
         self.open[level].stmts.push((var, self.span));
         var
+    }
+
+    /// What has this number was applied here once more.
+    fn count(&mut self, number: usize) {
+        self.applied[number] += 1;
+        if let Some(places) = &mut self.places {
+            *places.entry((number, self.span)).or_insert(0) += 1;
+        }
     }
 
     fn worked(&self, more: u64) {

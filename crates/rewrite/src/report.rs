@@ -1,5 +1,6 @@
 //! What the optimiser did, for `--explain`.
 
+use chainrule_base::Span;
 use std::fmt;
 
 /// Why the rounds ended.
@@ -27,6 +28,30 @@ impl fmt::Display for StopReason {
     }
 }
 
+/// What a program takes, by the optimiser's cost model: polynomials in its sizes, as the text says them (`4*n*n + 3*n`).
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Measure {
+    /// The cost ([`crate::cost::symbolic`]): what orders programs.
+    pub cost: String,
+    /// Scalar operators ([`crate::cost::operations`]).
+    pub operations: String,
+    /// Numbers stored in arrays that it makes ([`crate::cost::stored`]).
+    pub stored: String,
+    /// How many loops there are.
+    pub loops: usize,
+}
+
+/// How often a rule or a step of the engine was applied for statements of one place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Applied {
+    /// The rule or step.
+    pub name: &'static str,
+    /// The place, where there is one.
+    pub span: Option<Span>,
+    /// How often.
+    pub times: u64,
+}
+
 /// One run of a pass.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PassReport {
@@ -38,6 +63,8 @@ pub struct PassReport {
     pub before: f64,
     /// The cost after.
     pub after: f64,
+    /// What the function takes before and after, where that was asked for ([`crate::engine::explain`]).
+    pub measures: Option<(Measure, Measure)>,
 }
 
 /// What was applied, and what it saved.
@@ -46,6 +73,8 @@ pub struct Report {
     /// By rule or step of the engine, in the order of the table: how often. Those that were not applied are
     /// left out.
     pub applied: Vec<(&'static str, u64)>,
+    /// The same by place in the text, where that was asked for ([`crate::engine::explain`]).
+    pub places: Vec<Applied>,
     /// In order.
     pub passes: Vec<PassReport>,
     /// The cost before ([`crate::cost`]).

@@ -4,7 +4,7 @@
 use chainrule_ir::{Builder, Expr, Function, Size, Sizes, Type, Value, VarId, evaluate, print, verify};
 use chainrule_ops::{F64, Op};
 use chainrule_rewrite::engine::apply;
-use chainrule_rewrite::{check, rules};
+use chainrule_rewrite::{Options, check, rules};
 
 /// What programs are made of.
 struct Make {
@@ -713,19 +713,20 @@ fn programs(rule: &str) -> Vec<Function> {
 const FINITE: [f64; 7] = [1.5, -0.75, 2.0, 0.1, -3.25, 0.5, 4.0];
 const SPECIAL: [f64; 9] = [f64::NAN, 0.0, -0.0, f64::INFINITY, 1.0, f64::NEG_INFINITY, -2.5, 5e-324, 1e300];
 
-/// Arguments at some sizes, the reals of which go round in `reals`.
-fn arguments(f: &Function, reals: &[f64]) -> Vec<Vec<Value<f64>>> {
-    fn value(ty: &Type, sizes: &Sizes, next: &mut impl FnMut() -> f64, int: i64) -> Value<f64> {
-        match ty {
-            Type::Double => Value::Real(next()),
-            Type::Int => Value::Int(int),
-            Type::Bool => Value::Bool(next() > 0.0),
-            Type::Array(size, element) => {
-                Value::Array((0..sizes.eval(size).unwrap_or(0)).map(|_| value(element, sizes, next, int)).collect())
-            }
-            Type::Tuple(fields, _) => Value::Tuple(fields.iter().map(|f| value(f, sizes, next, int)).collect()),
+fn value(ty: &Type, sizes: &Sizes, next: &mut impl FnMut() -> f64, int: i64) -> Value<f64> {
+    match ty {
+        Type::Double => Value::Real(next()),
+        Type::Int => Value::Int(int),
+        Type::Bool => Value::Bool(next() > 0.0),
+        Type::Array(size, element) => {
+            Value::Array((0..sizes.eval(size).unwrap_or(0)).map(|_| value(element, sizes, next, int)).collect())
         }
+        Type::Tuple(fields, _) => Value::Tuple(fields.iter().map(|f| value(f, sizes, next, int)).collect()),
     }
+}
+
+/// Arguments at some sizes, the reals of which go round in `reals`; both integers are the same: aliasing indices.
+fn arguments(f: &Function, reals: &[f64]) -> Vec<Vec<Value<f64>>> {
     let mut all = Vec::new();
     for n in [0, 1, 2, 3] {
         for start in 0..reals.len() {
@@ -744,6 +745,32 @@ fn arguments(f: &Function, reals: &[f64]) -> Vec<Vec<Value<f64>>> {
     all
 }
 
+/// Arguments at random: sizes from 0 to 4, integers in range and out of it, each for itself, reals from `reals`, some
+/// of which are as they are and some between others.
+fn random_arguments(f: &Function, reals: &[f64], seed: u64) -> Vec<Vec<Value<f64>>> {
+    let mut state = seed;
+    let mut draw = |bound: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % bound
+    };
+    (0..RANDOM)
+        .map(|_| {
+            let mut sizes = Sizes::default();
+            sizes.insert(f.sizes[0], draw(5) as i64);
+            sizes.insert(f.sizes[1], draw(4) as i64);
+            let args: Vec<(VarId, i64)> = f.params.iter().map(|param| (*param, draw(7) as i64 - 2)).collect();
+            let mut next = || {
+                let [a, b] = [0, 1].map(|_| reals[draw(reals.len() as u64) as usize]);
+                if draw(3) == 0 { a * 0.75 + b } else { a }
+            };
+            args.into_iter().map(|(param, int)| value(f.ty(param), &sizes, &mut next, int)).collect()
+        })
+        .collect()
+}
+
+/// How many random arguments a program is evaluated at.
+const RANDOM: usize = 60;
+
 #[test]
 fn every_rule_applies_to_a_program_written_for_it_and_both_sides_are_the_same() {
     for rule in rules::all() {
@@ -759,7 +786,8 @@ fn every_rule_applies_to_a_program_written_for_it_and_both_sides_are_the_same() 
             assert!(report.times(rule.name) > 0, "does not apply: {what}");
             let mut told = 0;
             for reals in [&FINITE[..], &SPECIAL] {
-                for args in arguments(&f, reals) {
+                let random = random_arguments(&f, reals, 7 + told as u64);
+                for args in arguments(&f, reals).into_iter().chain(random) {
                     let compared = check::compare(&f, &found, &args, strict);
                     told += u32::from(compared.unwrap_or_else(|e| panic!("{e}\nat {args:?}\n{what}")));
                 }
@@ -782,6 +810,103 @@ fn algebraic_rules_are_not_exact_and_others_are_never_left_out() {
             })
         });
         assert!(changes, "{} is exact on its programs", rule.name);
+    }
+}
+
+/// For each step of the engine programs that it is for.
+fn step_programs(step: &str) -> Vec<Function> {
+    use Op::{Add, Exp, Mul, Sin, Sub};
+    match step {
+        "common" => vec![program(|p| {
+            let sines = [0, 1].map(|_| p.op(Sin, &[p.x]));
+            p.op(Mul, &sines)
+        })],
+        "hoist" => vec![program(|p| {
+            p.vector(|p, i| {
+                let (x, e) = (p.get(p.v, i), p.op(Exp, &[p.y]));
+                p.op(Mul, &[x, e])
+            })
+        })],
+        // Of a product and a sum the product alone is wanted.
+        "fields" => vec![program(|p| {
+            let init = p.b.tuple(&[p.x, p.y]);
+            let both = p.fold(p.n.clone(), init, |p, s, i| {
+                let [a, b] = [0, 1].map(|k| p.b.component(s, k));
+                let x = p.get(p.v, i);
+                let (a, b) = (p.op(Mul, &[a, x]), p.op(Sub, &[x, b]));
+                p.b.tuple(&[a, b])
+            });
+            p.b.component(both, 0)
+        })],
+        "dead" => vec![program(|p| {
+            p.vector(|p, i| p.get(p.v, i));
+            p.op(Sin, &[p.x])
+        })],
+        "decide" => vec![program(|p| {
+            let (c, x, y) = (p.c, p.x, p.y);
+            p.b.if_(c, |b| b.if_(c, |b| b.op(Sin, &[x]), |b| b.op(Exp, &[x])), |_| y)
+        })],
+        // Exponentials of each v[j] for each i.
+        "expand" => vec![program(|p| {
+            p.vector(|p, i| {
+                let x = p.get(p.w, i);
+                p.sum(p.n.clone(), |p, j| {
+                    let y = p.get(p.v, j);
+                    let e = p.op(Exp, &[y]);
+                    let s = p.op(Sub, &[e, x]);
+                    p.op(Sin, &[s])
+                })
+            })
+        })],
+        "merge" => vec![program(|p| {
+            let sums = [p.x, p.y].map(|z| {
+                p.sum(p.n.clone(), |p, i| {
+                    let x = p.get(p.v, i);
+                    let e = p.op(Exp, &[x]);
+                    let s = p.op(Add, &[e, z]);
+                    p.op(Sin, &[s])
+                })
+            });
+            p.b.tuple(&sums)
+        })],
+        // The second loop needs what the first has made, and both take the exponentials.
+        "share" => vec![program(|p| {
+            let exponential = |p: &mut Make, i: VarId| {
+                let x = p.get(p.v, i);
+                p.op(Exp, &[x])
+            };
+            let total = p.sum(p.n.clone(), |p, i| {
+                let e = exponential(p, i);
+                p.op(Sin, &[e])
+            });
+            p.vector(|p, i| {
+                let e = exponential(p, i);
+                p.op(Sub, &[e, total])
+            })
+        })],
+        _ => Vec::new(),
+    }
+}
+
+#[test]
+fn every_step_of_the_engine_is_made_for_a_program_written_for_it_and_both_sides_are_the_same() {
+    for (step, does) in rules::ENGINE {
+        let programs = step_programs(step);
+        assert!(!programs.is_empty(), "no program for the step {step}");
+        for f in programs {
+            let options = Options { strict: true, ..Options::default() };
+            let what = format!("{step}: {does}\n{}", print(&f));
+            let mut told = 0;
+            for reals in [&FINITE[..], &SPECIAL] {
+                for args in arguments(&f, reals).into_iter().chain(random_arguments(&f, reals, 3)) {
+                    let (_, report, compared) =
+                        check::optimised(&f, &args, &options).unwrap_or_else(|e| panic!("{e}\nat {args:?}\n{what}"));
+                    assert!(report.times(step) > 0, "is not made: {what}{report}");
+                    told += u32::from(compared);
+                }
+            }
+            assert!(told > 5, "only {told} arguments told anything: {what}");
+        }
     }
 }
 

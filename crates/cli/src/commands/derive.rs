@@ -13,6 +13,7 @@ Examples:
   chainrule derive model.ft --what gradient --by x --size n=4
   chainrule derive model.ft --what hessian --size n=4 --strategy markowitz --show counts
   chainrule derive model.ft --what jacobian              (keeps the loops)
+  chainrule derive model.ft --what gradient --show counts --explain
   chainrule derive model.ft --what gradient --size n=3 --show dot | dot -Tsvg > graph.svg")]
 pub struct Options {
     #[command(flatten)]
@@ -23,7 +24,8 @@ pub struct Options {
     #[arg(long, value_enum, default_value = "program")]
     show: Show,
     /// Tell how large the derivative graph is, which strategies were tried and what each costs, what
-    /// the optimiser merged, and where the operations are, by result and by source line.
+    /// the optimiser merged, and where the operations are, by result and by source line. Of a function that keeps its
+    /// loops: which rules the optimiser applied, for which lines, and what each of its passes saved.
     #[arg(long)]
     explain: bool,
 }
@@ -54,7 +56,7 @@ pub fn run(options: &Options) -> Outcome {
             text.push_str(&format!("// {}: {before}\n// {}: {after}\n", function.name(), derived.function.name()));
         }
         if options.explain {
-            text.extend(explanation(&function, &derived).lines().map(|line| format!("// {line}\n")));
+            text.extend(explanation(&function, &derived)?.lines().map(|line| format!("// {line}\n")));
         }
     }
     match options.show {
@@ -103,7 +105,7 @@ fn show_sparse(options: &Options, sparse: &Sparse) -> Outcome {
 }
 
 /// How the derivative was made, and where its operations are.
-fn explanation(function: &Function, derived: &Derived) -> String {
+fn explanation(function: &Function, derived: &Derived) -> Result<String, String> {
     let mut text: String = derived.reports.iter().map(ToString::to_string).collect();
     text.extend(derived.improvement.map(|improvement| format!("{improvement}\n")));
     let results = derived.function.operations_by_result();
@@ -116,7 +118,9 @@ fn explanation(function: &Function, derived: &Derived) -> String {
     for function in [function, &derived.function] {
         text.extend(function.operations_by_line().map(|operations| by_line(function.name(), &operations)));
     }
-    text
+    let optimisation = derived.function.optimisation().map_err(|e| explain(&e))?;
+    text.extend(optimisation.map(|optimisation| optimisation.to_string()));
+    Ok(text)
 }
 
 /// A line of source a row.

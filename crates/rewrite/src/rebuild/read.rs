@@ -89,7 +89,7 @@ impl Rebuild<'_> {
             env.insert(own, index);
             let element = self.stmts(body, env);
             self.elements.insert(array, element);
-            self.applied[rules::counted(rules::fuse())] += 1;
+            self.count(rules::counted(rules::fuse()));
         }
         self.elements.get(&array).copied().unwrap_or(index)
     }
@@ -210,7 +210,7 @@ impl Rebuild<'_> {
                 if self.opaque == 0
                     && let Some(holds) = self.truth(condition)
                 {
-                    self.applied[rules::DECIDE] += 1;
+                    self.count(rules::DECIDE);
                     return self.stmts(if holds { then } else { otherwise }, env);
                 }
                 let then = self.branch(condition, true, |rb| rb.stmts(then, env));

@@ -1,0 +1,155 @@
+//! What the optimiser of array programs does with a function that keeps its loops, and what that saves: the account
+//! that `chainrule derive --explain` prints.
+//!
+//! | a line of the account | is |
+//! | --- | --- |
+//! | a pass | what ran, how many rules it applied, what the program takes after it ([`Measure`]) |
+//! | a rule | its name, its equation, how often it was applied, and for which lines of the source |
+//!
+//! It is made by optimising once more with a record; compiling without it keeps none.
+
+use crate::engine::Rewrite;
+use crate::function::Body;
+use crate::{Error, Function, Result};
+use chainrule_base::{FileId, Sources};
+use chainrule_rewrite::{Measure, StopReason, engine};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A run of a pass of the optimiser.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OptimiserPass {
+    /// Its name, which [`Rewrite::Without`] knows.
+    pub name: &'static str,
+    /// How many rules and steps it applied.
+    pub applied: u64,
+    /// What the program takes after it.
+    pub after: Measure,
+}
+
+/// A line of source that a rule was applied for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RuleLine {
+    /// The file; functions of the library are in files of their own.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// What stands on it.
+    pub text: String,
+    /// How often.
+    pub times: u64,
+}
+
+/// A rule that was applied, or a step of the optimiser.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AppliedRule {
+    /// Its name, which [`Rewrite::Without`] knows.
+    pub name: &'static str,
+    /// Its equation, or what the step does.
+    pub law: &'static str,
+    /// How often, all passes together.
+    pub times: u64,
+    /// For which lines, by file, then by line. What has no place in a text is in `times` alone.
+    pub lines: Vec<RuleLine>,
+}
+
+/// What the optimiser of array programs made of a function. Printed, it is a table of passes and one of rules.
+///
+/// ```
+/// use chainrule::Module;
+/// let text = "let f = fun (v : [n]Double) -> vectorSum (build n (fun i -> v[i] * v[i]))";
+/// let account = Module::from_text("f.ft", text)?.function("f")?.optimisation()?.expect("it has a loop");
+/// // The array of squares has vanished into the sum.
+/// assert_eq!((account.before.loops, account.after.loops), (2, 1));
+/// assert_eq!((account.before.stored.as_str(), account.after.stored.as_str()), ("n", "0"));
+/// assert!(account.rules.iter().any(|rule| rule.name == "fuse" && rule.times == 1));
+/// # Ok::<(), chainrule::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Optimisation {
+    /// The name of the function.
+    pub function: String,
+    /// What it takes as it is written, its derivatives worked out.
+    pub before: Measure,
+    /// What it takes optimised.
+    pub after: Measure,
+    /// The passes, in order.
+    pub passes: Vec<OptimiserPass>,
+    /// The rules and steps that were applied, in the order of the optimiser's table.
+    pub rules: Vec<AppliedRule>,
+    /// Why it ended.
+    pub stop: StopReason,
+}
+
+impl Function {
+    /// What the optimiser does with the function when it is compiled, and what that saves; `None` for straight-line
+    /// code. Takes the time of optimising.
+    ///
+    /// # Errors
+    /// When derivatives in it cannot be worked out.
+    pub fn optimisation(&self) -> Result<Option<Optimisation>> {
+        let Body::Array(body) = &self.body else { return Ok(None) };
+        let expanded = chainrule_autodiff::expand(&body.function).map_err(|d| Error::program(d, &body.sources))?;
+        let (optimised, report) = engine::explain(&expanded, &Rewrite::All.options());
+        let laws: BTreeMap<&str, &str> = engine::names().into_iter().collect();
+        let rules = (report.applied.iter())
+            .map(|(name, times)| {
+                let mut lines: BTreeMap<(FileId, usize), u64> = BTreeMap::new();
+                for place in report.places.iter().filter(|place| place.name == *name) {
+                    if let Some(span) = place.span {
+                        let (line, _) = body.sources.line_column(span);
+                        *lines.entry((span.file, line)).or_insert(0) += place.times;
+                    }
+                }
+                let lines = lines.into_iter().map(|(at, times)| rule_line(&body.sources, at, times)).collect();
+                AppliedRule { name, law: laws.get(name).copied().unwrap_or_default(), times: *times, lines }
+            })
+            .collect();
+        let passes = (report.passes.into_iter())
+            .filter_map(|pass| Some(OptimiserPass { name: pass.name, applied: pass.applied, after: pass.measures?.1 }))
+            .collect();
+        let (before, after) = (engine::measure(&expanded), engine::measure(&optimised));
+        Ok(Some(Optimisation { function: self.name().to_string(), before, after, passes, rules, stop: report.stop }))
+    }
+}
+
+fn rule_line(sources: &Sources, (file, line): (FileId, usize), times: u64) -> RuleLine {
+    let file = sources.file(file);
+    let text = file.text.lines().nth(line - 1).unwrap_or_default().trim().to_owned();
+    RuleLine { file: file.name.clone(), line, text, times }
+}
+
+impl fmt::Display for Optimisation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "the optimiser on `{}`: {}", self.function, self.stop)?;
+        let row = |name: &str, applied: String, measure: &Measure| {
+            let Measure { operations, stored, loops, cost } = measure.clone();
+            [name.to_owned(), applied, loops.to_string(), operations, stored, cost]
+        };
+        let head = ["pass", "applied", "loops", "operations", "numbers stored", "cost"].map(str::to_owned);
+        let mut rows = vec![head, row("as written", String::new(), &self.before)];
+        // A pass that found nothing to do has left everything as it was.
+        for pass in self.passes.iter().filter(|pass| pass.applied > 0) {
+            rows.push(row(pass.name, pass.applied.to_string(), &pass.after));
+        }
+        rows.push(row("optimised", String::new(), &self.after));
+        let widths: [usize; 6] =
+            std::array::from_fn(|k| rows.iter().map(|row| row[k].chars().count()).max().unwrap_or(0));
+        for [name, applied, loops, rest @ ..] in &rows {
+            let mut text = format!("  {name:<0$} {applied:>1$} {loops:>2$}", widths[0], widths[1], widths[2]);
+            for (cell, width) in rest.iter().zip(&widths[3..]) {
+                text.push_str(&format!("  {cell:<width$}"));
+            }
+            writeln!(f, "{}", text.trim_end())?;
+        }
+        writeln!(f, "rules that were applied, and for which lines:")?;
+        let names = self.rules.iter().map(|rule| rule.name.len()).max().unwrap_or(0);
+        for rule in &self.rules {
+            writeln!(f, "  {:<names$} {:>6}  {}", rule.name, rule.times, rule.law)?;
+            for line in &rule.lines {
+                writeln!(f, "  {:<names$} {:>6}  | {}:{} {}", "", line.times, line.file, line.line, line.text)?;
+            }
+        }
+        Ok(())
+    }
+}
