@@ -1,9 +1,10 @@
 //! `growth`: how the time and memory of a derivation grow with the problem: spherical harmonics,
-//! space-time gradients, random layered graphs.
+//! space-time gradients, random layered graphs. And of long array programs: from text to running code of the function
+//! and its gradient, by lines.
 
 use crate::random::Random;
 use crate::{memory, problems};
-use chainrule::{Derivation, Error, Expr, Function, Vector, vars};
+use chainrule::{Derivation, Error, Expr, Function, Module, Vector, vars};
 use clap::Args;
 use serde_json::json;
 use std::time::Instant;
@@ -17,7 +18,10 @@ pub struct Options {
     /// The largest random layered graph, in edges.
     #[arg(long, default_value_t = 1_000_000)]
     edges: usize,
-    /// Only these families: sh, st, layered.
+    /// The longest array program, in lines.
+    #[arg(long, default_value_t = 20_000)]
+    lines: usize,
+    /// Only these families: sh, st, layered, lines.
     #[arg(long = "family", value_delimiter = ',')]
     families: Vec<String>,
     /// One JSON object a line: family, size, operations, seconds, peak_mib, exponent.
@@ -46,8 +50,9 @@ pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
         ("st", vec![2, 5, 10, 20, 40, 80], Box::new(|n| named(format!("st{n}_par")))),
         ("layered", layers, Box::new(|edges| Ok(layered(edges)?))),
     ];
-    if let Some(unknown) = options.families.iter().find(|f| families.iter().all(|family| family.0 != **f)) {
-        return Err(format!("there is no family `{unknown}`; the families are sh, st, layered").into());
+    let known = |f: &String| f == "lines" || families.iter().any(|family| family.0 == f);
+    if let Some(unknown) = options.families.iter().find(|f| !known(f)) {
+        return Err(format!("there is no family `{unknown}`; the families are sh, st, layered, lines").into());
     }
     if !options.json {
         println!(
@@ -92,7 +97,86 @@ pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
             }
         }
     }
+    if options.families.is_empty() || options.families.iter().any(|f| f == "lines") {
+        lines(options)?;
+    }
     Ok(())
+}
+
+/// Compile times of array programs of 200, 2,000, ... lines.
+fn lines(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
+    if !options.json {
+        println!(
+            "{:<8} {:>8} {:>10} {:>10} {:>10} {:>10} {:>9} {:>9}",
+            "family", "lines", "read s", "value s", "gradient s", "optimiser", "peak MiB", "exponent"
+        );
+    }
+    let mut last: Option<f64> = None;
+    for n in (0..).map(|k| 200 * 10_usize.pow(k)).take_while(|n| *n <= options.lines) {
+        let text = program(n);
+        memory::forget_peak();
+        let mut least = [f64::INFINITY; 4];
+        for _ in 0..REPEATS {
+            let (mut took, mut start) = ([0.0; 4], Instant::now());
+            let mut lap = |k: usize| {
+                took[k] = start.elapsed().as_secs_f64();
+                start = Instant::now();
+            };
+            let f = Module::from_text("lines.ft", &text)?.function("f")?;
+            lap(0);
+            f.compile()?;
+            lap(1);
+            let gradient = f.gradient().by(&["x"]).with_value().function()?;
+            gradient.compile()?;
+            lap(2);
+            // What of that the optimiser takes, with the account that it keeps of itself.
+            gradient.optimisation()?;
+            lap(3);
+            for (least, took) in least.iter_mut().zip(took) {
+                *least = least.min(took);
+            }
+            if took.iter().sum::<f64>() > LONG {
+                break;
+            }
+        }
+        let [read, value, gradient, optimiser] = least;
+        let all = read + value + gradient;
+        let exponent = last.map(|before| (all / before).log10());
+        last = Some(all);
+        let peak = memory::peak();
+        if options.json {
+            println!(
+                "{}",
+                json!({"family": "lines", "size": n, "read_s": read, "value_s": value, "gradient_s": gradient,
+                    "optimiser_s": optimiser, "peak_mib": peak, "exponent": exponent})
+            );
+        } else {
+            let peak = peak.map_or_else(|| "?".into(), |m| m.to_string());
+            let exponent = exponent.map_or_else(String::new, |e| format!("{e:.2}"));
+            println!(
+                "{:<8} {n:>8} {read:>10.4} {value:>10.4} {gradient:>10.4} {optimiser:>10.4} {peak:>9} {exponent:>9}",
+                "lines"
+            );
+        }
+    }
+    Ok(())
+}
+
+/// An array program of `n` lines: four for each step, which make a vector, a sum over it, the next vector and the next
+/// number. The gradient has about 15 statements a line.
+fn program(n: usize) -> String {
+    let mut text = "let f = fun (x : [n]Double) (w : [n]Double) ->\n  let v0 = x\n  let t0 = 0.0\n".to_owned();
+    let steps = n.saturating_sub(4) / 4;
+    for (k, j) in (0..steps).zip(1..) {
+        text.push_str(&format!(
+            "  let a{j} = build n (fun i -> sin (v{k}[i]) * w[i] + {j}.5)\n  \
+             let s{j} = sum n (fun i -> a{j}[i] * w[i])\n  \
+             let v{j} = build n (fun i -> a{j}[i] / (1.0 + s{j} * s{j}))\n  \
+             let t{j} = exp (-s{j} * s{j}) * 0.5 + t{k}\n"
+        ));
+    }
+    text.push_str(&format!("  t{steps} + vectorSum v{steps}\n"));
+    text
 }
 
 /// The Jacobian of a random layered graph: 10 inputs, 10 results, layers of 50 products and sums of
