@@ -16,7 +16,12 @@ fn gradient(sources: &mut Sources) -> Function {
     let root = sources.add("main.ft", TEXT);
     let program = Program::load(sources, root, |path: &str, _| Err(format!("there is no file {path}")));
     let f = program.and_then(|program| program.elaborate("f")).unwrap_or_else(|e| panic!("{e}"));
-    let request = Request { parts: vec![Part::Value, Part::Gradient], by: vec!["x".into()], mode: Mode::Reverse };
+    let request = Request {
+        parts: vec![Part::Value, Part::Gradient],
+        by: vec!["x".into()],
+        mode: Mode::Reverse,
+        checkpoints: None,
+    };
     derive(&f, &request).unwrap_or_else(|e| panic!("{e}"))
 }
 

@@ -142,7 +142,8 @@ fn added(k: usize) -> Function {
 
 /// The reverse-mode gradient of `f`, a function of one vector, with its value.
 fn gradient(f: &Function) -> Function {
-    let request = Request { parts: vec![Part::Value, Part::Gradient], by: vec![], mode: Mode::Reverse };
+    let request =
+        Request { parts: vec![Part::Value, Part::Gradient], by: vec![], mode: Mode::Reverse, checkpoints: None };
     derive(f, &request).unwrap_or_else(|e| panic!("{e}"))
 }
 
