@@ -41,7 +41,7 @@ pub(crate) fn compile(kernel: &Kernel) -> Result<Compiled, Diagnostic> {
     }
     let lives = Liveness::new(kernel.regs.len(), &events);
     let varying = varying(kernel.regs.len(), &events);
-    let hoisted = kept_addresses(&events, &lives, false);
+    let hoisted = kept_addresses(&events, &lives, false, &BTreeMap::new());
     let mut by_last: Vec<(u32, Reg)> = kernel.regs.ids().map(|r| (lives.last[r.index()], r)).collect();
     by_last.sort_unstable();
     let mut compiler = Compiler {

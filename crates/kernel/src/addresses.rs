@@ -21,13 +21,26 @@ pub fn split_constant(at: &Poly<Reg>) -> (Poly<Reg>, i32) {
     }
 }
 
-/// For each opening event of a loop, by its number from 1, the addresses (without constant terms) to keep. `nested`: and
-/// where those of the loops inside begin. `O(n log n)` but for the depth of loops.
+/// The address where `index` is 0.
 #[must_use]
-pub fn kept_addresses(events: &[Event<'_>], lives: &Liveness, nested: bool) -> BTreeMap<u32, Vec<Poly<Reg>>> {
+pub fn at_first(at: &Poly<Reg>, index: Reg) -> Poly<Reg> {
+    at.substitute(|r| if r == index { Poly::zero() } else { Poly::var(r) })
+}
+
+/// For each opening event of a loop, by its number from 1, the addresses (without constant terms) to keep. `nested`: and
+/// where those of the loops inside begin. `once` are the opening events of loops that run in one round, with their indices:
+/// they are no loops, and their index is 0. `O(n log n)` but for the depth of loops.
+#[must_use]
+pub fn kept_addresses(
+    events: &[Event<'_>],
+    lives: &Liveness,
+    nested: bool,
+    once: &BTreeMap<u32, Reg>,
+) -> BTreeMap<u32, Vec<Poly<Reg>>> {
     let mut found: BTreeMap<u32, Vec<Poly<Reg>>> = BTreeMap::new();
     let mut seen: BTreeSet<(u32, Poly<Reg>)> = BTreeSet::new();
     let mut open: Vec<(u32, Option<Reg>)> = Vec::new();
+    let mut first: Option<Reg> = None;
     // Of each loop its index, and the loop around it.
     let mut around = Vec::new();
     let fits = |rest: &Poly<Reg>, begin: u32, index: Option<Reg>| {
@@ -37,6 +50,14 @@ pub fn kept_addresses(events: &[Event<'_>], lives: &Liveness, nested: bool) -> B
     };
     for (at, event) in (1u32..).zip(events) {
         let address = match event {
+            Event::For { index, .. } if once.contains_key(&at) => {
+                first = Some(*index);
+                continue;
+            }
+            Event::EndFor { index, .. } if first == Some(*index) => {
+                first = None;
+                continue;
+            }
             Event::For { .. } | Event::While { .. } => {
                 let index = if let Event::For { index, .. } = event { Some(*index) } else { None };
                 around.extend(open.last().map(|outer| (at, index, *outer)));
@@ -54,7 +75,13 @@ pub fn kept_addresses(events: &[Event<'_>], lives: &Liveness, nested: bool) -> B
         if address.as_constant().is_some() {
             continue;
         }
-        let (rest, _) = split_constant(address);
+        let (rest, _) = match first {
+            Some(first) => split_constant(&at_first(address, first)),
+            None => split_constant(address),
+        };
+        if rest.as_constant().is_some() {
+            continue;
+        }
         if fits(&rest, *begin, *index) && seen.insert((*begin, rest.clone())) {
             found.entry(*begin).or_default().push(rest);
         }

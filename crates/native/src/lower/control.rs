@@ -37,7 +37,7 @@ impl Writer<'_> {
                 let by = self.enter_lanes(plan.lanes.take())?;
                 self.set_kept(&plan, Some(*index), by)?;
                 self.asm.bind(top);
-                self.open(plan, top, exit);
+                self.open(plan, top, exit, by == LANES);
             }
             Event::EndFor { index, carried } => {
                 self.moves(carried.iter().map(|c| (c.var, c.next)))?;
@@ -76,7 +76,7 @@ impl Writer<'_> {
                 self.set_kept(&plan, None, 1)?;
                 let (top, exit) = (self.asm.new_label(), self.asm.new_label());
                 self.asm.bind(top);
-                self.open(plan, top, exit);
+                self.open(plan, top, exit, false);
             }
             Event::Test { holds, failure } => {
                 let [rax, rcx, _] = SCRATCH;
@@ -142,9 +142,9 @@ impl Writer<'_> {
         self.plan.loops.remove(&at).ok_or_else(|| bug("a loop has no plan"))
     }
 
-    fn open(&mut self, plan: LoopPlan, top: crate::asm::Label, exit: crate::asm::Label) {
+    fn open(&mut self, plan: LoopPlan, top: crate::asm::Label, exit: crate::asm::Label, is_one_round: bool) {
         let kept = plan.kept.iter().map(|(address, place, _)| (address.clone(), *place)).collect();
-        self.loops.push(OpenLoop { plan, kept, top, exit });
+        self.loops.push(OpenLoop { plan, kept, top, exit, is_one_round });
     }
 
     /// Moves values from place to place, all at once.

@@ -12,7 +12,7 @@ use super::plan::{Home, Kind, LoopPlan, Number, Step, calls};
 use crate::asm::{Gpr, Xmm};
 use crate::level::Level;
 use chainrule_base::{Id, Poly};
-use chainrule_kernel::addresses::split_constant;
+use chainrule_kernel::addresses::{at_first, split_constant};
 use chainrule_kernel::{Event, Instr, Kernel, Liveness, Reg};
 use chainrule_ops::Op;
 use std::borrow::Cow;
@@ -287,9 +287,10 @@ impl<'a> Homes<'a> {
         lives: &Liveness,
         survey: &Survey,
         kept: &BTreeMap<u32, Vec<Poly<Reg>>>,
+        once: &BTreeMap<u32, Reg>,
     ) -> BTreeMap<u32, LoopPlan> {
         let mut plans = BTreeMap::new();
-        let uses = address_uses(events);
+        let uses = address_uses(events, once);
         for (at, event) in (1u32..).zip(events) {
             let (index, count) = match event {
                 Event::For { index, count, .. } => (Some(*index), count.as_constant()),
@@ -304,7 +305,7 @@ impl<'a> Homes<'a> {
             plan.counter = self.number(at, end, if index.is_some() { 0 } else { 2 * inner });
             for address in kept.get(&at).into_iter().flatten() {
                 let slope = index.and_then(|i| address.split_linear(i)).map_or_else(Poly::zero, |(slope, _)| slope);
-                let accesses = uses.get(&(at, address)).copied().unwrap_or(0);
+                let accesses = uses.get(&(at, address.clone())).copied().unwrap_or(0);
                 let place = self.number(at, end, inner * (accesses + 2));
                 let step = match slope.as_constant() {
                     Some(k) => Step::Constant(k),
@@ -425,21 +426,28 @@ impl Taken {
     }
 }
 
-/// How often each address occurs directly in each loop.
-fn address_uses<'a>(events: &[Event<'a>]) -> BTreeMap<(u32, &'a Poly<Reg>), u64> {
-    let mut whole: BTreeMap<(u32, &'a Poly<Reg>), u64> = BTreeMap::new();
+/// How often each address, without constant terms, occurs directly in each loop. Those of `once` are no loops.
+fn address_uses(events: &[Event<'_>], once: &BTreeMap<u32, Reg>) -> BTreeMap<(u32, Poly<Reg>), u64> {
+    let mut whole: BTreeMap<(u32, Poly<Reg>), u64> = BTreeMap::new();
     let mut open: Vec<u32> = Vec::new();
+    let mut first: Option<Reg> = None;
     for (at, event) in (1u32..).zip(events) {
         match event {
+            Event::For { index, .. } if once.contains_key(&at) => first = Some(*index),
+            Event::EndFor { index, .. } if first == Some(*index) => first = None,
             Event::For { .. } | Event::While { .. } => open.push(at),
             Event::EndFor { .. } | Event::EndWhile { .. } => {
                 open.pop();
             }
             Event::Instr(Instr::Load { at: address, .. } | Instr::Store { at: address, .. }) => {
                 if let Some(begin) = open.last()
-                    && split_constant(address).1 == 0
+                    && address.as_constant().is_none()
                 {
-                    *whole.entry((*begin, address)).or_insert(0) += 1;
+                    let (rest, _) = match first {
+                        Some(first) => split_constant(&at_first(address, first)),
+                        None => split_constant(address),
+                    };
+                    *whole.entry((*begin, rest)).or_insert(0) += 1;
                 }
             }
             _ => {}

@@ -272,14 +272,21 @@ impl Writer<'_> {
             let base = self.pointer(buffer, rcx);
             return Ok(Mem::At { base, disp });
         }
-        let constant = at.as_constant();
-        let (rest, offset) = split_constant(at);
+        let is_inside = at.as_constant().is_some() || self.is_inside(buffer, at);
+        let first = self.first_lane(at);
+        let first = first.as_ref().unwrap_or(at);
+        if let Some(element) = first.as_constant().filter(|_| is_inside)
+            && let Some(disp) = element.checked_mul(bytes).and_then(|d| i32::try_from(d).ok())
+        {
+            let base = self.pointer(buffer, rcx);
+            return Ok(Mem::At { base, disp });
+        }
+        let (rest, offset) = split_constant(first);
         let disp = i64::from(offset).checked_mul(bytes).and_then(|d| i32::try_from(d).ok());
         let (rest, offset, disp) = match disp {
             Some(disp) => (rest, offset, disp),
-            None => (at.clone(), 0, 0),
+            None => (first.clone(), 0, 0),
         };
-        let is_inside = constant.is_some() || self.is_inside(buffer, at);
         let last = if is_inside { None } else { self.last_lane(at) };
         if let Some(last) = last.as_ref().filter(|last| last.as_constant().is_none()) {
             let from = self.poly(&at.add(last), 1, false)?;
@@ -320,11 +327,14 @@ impl Writer<'_> {
 
     /// Whether an address has the same value in the whole block, without being computed for each use.
     pub(super) fn is_stable(&self, at: &Poly<Reg>) -> bool {
-        at.as_constant().is_some() || self.kept(&split_constant(at).0).is_some()
+        let first = self.first_lane(at);
+        let first = first.as_ref().unwrap_or(at);
+        first.as_constant().is_some() || self.kept(&split_constant(first).0).is_some()
     }
 
     fn kept(&self, rest: &Poly<Reg>) -> Option<Number> {
-        self.loops.last().and_then(|open| open.kept.get(rest)).copied()
+        let open = self.loops.iter().rev().find(|open| !open.is_one_round)?;
+        open.kept.get(rest).copied()
     }
 
     /// `scale` times an offset, in a register of its own or the first scratch one.

@@ -14,12 +14,13 @@
 //! That iterations are independent is what the kernel says; that no address leaves its buffer is looked at in all lanes.
 
 use super::homes::{Homes, Survey, weight};
-use super::plan::{Home, LoopPlan, NEVER, Number};
+use super::plan::{Home, NEVER, Number};
 use super::registers::Copy;
 use super::{Result, SCRATCH, Writer, n_lanes};
 use crate::asm::{Alu, Condition, Gpr, Mem, Shape, Xmm};
 use crate::level::Level;
 use chainrule_base::{Id, Poly};
+use chainrule_kernel::addresses::at_first;
 use chainrule_kernel::lanes::body::{Lane as Kept, Lanes};
 use chainrule_kernel::{Class, Event, Instr, Kernel, LANES, Liveness, Order, Reg};
 use std::collections::BTreeMap;
@@ -54,15 +55,15 @@ pub(super) fn shape(level: Level) -> Shape {
     }
 }
 
-/// Plans the loops that may run in lanes and whose bodies can.
+/// Plans the loops that may run in lanes and whose bodies can, by their opening events.
 pub(super) fn plan_lanes(
     kernel: &Kernel,
     events: &[Event<'_>],
     lives: &Liveness,
     survey: &Survey,
     homes: &mut Homes<'_>,
-    loops: &mut BTreeMap<u32, LoopPlan>,
-) {
+) -> BTreeMap<u32, LanePlan> {
+    let mut plans = BTreeMap::new();
     let mut lanes = Lanes::new(kernel.regs.len());
     let mut last_end = 0;
     for (at, event) in (1u32..).zip(events) {
@@ -75,11 +76,18 @@ pub(super) fn plan_lanes(
         let body = &events[at as usize..end as usize - 1];
         if lanes.fits(kernel, *index, body)
             && let Some(plan) = plan(kernel, body, (at, end, *index), &lanes, lives, survey, homes)
-            && let Some(of_loop) = loops.get_mut(&at)
         {
-            of_loop.lanes = Some(plan);
+            plans.insert(at, plan);
             last_end = end;
         }
+    }
+    plans
+}
+
+impl LanePlan {
+    /// The index of the loop.
+    pub(super) fn index(&self) -> Reg {
+        self.index
     }
 }
 
@@ -208,6 +216,12 @@ impl Writer<'_> {
     pub(super) fn home_now(&self, r: Reg) -> Home {
         let uniform = self.lane.as_ref().and_then(|lane| lane.uniform.get(&r));
         self.plan.home(uniform.copied().unwrap_or(r.index()))
+    }
+
+    /// The address of the first lane, where all lanes are one round.
+    pub(super) fn first_lane(&self, at: &Poly<Reg>) -> Option<Poly<Reg>> {
+        let lane = self.lane.as_ref().filter(|_| n_lanes(self.shape) as i64 == LANES)?;
+        Some(at_first(at, lane.index))
     }
 
     /// Where an element is in the next lane, or at the next point.

@@ -166,6 +166,8 @@ struct OpenLoop {
     kept: BTreeMap<Poly<Reg>, Number>,
     top: Label,
     exit: Label,
+    /// Whether all iterations are one round of lanes, in which the index is 0.
+    is_one_round: bool,
 }
 
 /// Where a value comes from that need not be in a register.

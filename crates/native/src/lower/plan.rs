@@ -15,12 +15,13 @@
 
 use super::frame::Words;
 use super::homes::{Assigned, Homes, Survey, survives_calls};
-use super::lanes::{LanePlan, plan_lanes};
+use super::lanes::{self, LanePlan, plan_lanes};
+use super::n_lanes;
 use crate::asm::{Gpr, Shape, Xmm};
 use crate::level::Level;
 use chainrule_base::{Diagnostic, Id, Poly};
 use chainrule_kernel::addresses::kept_addresses;
-use chainrule_kernel::{BufferId, Class, Event, Instr, Kernel, Liveness, Part, Place, Reg, events, parts};
+use chainrule_kernel::{BufferId, Class, Event, Instr, Kernel, LANES, Liveness, Part, Place, Reg, events, parts};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// No use any more.
@@ -311,9 +312,18 @@ impl<'k> Plan<'k> {
             let mut survey = Survey::new(kernel, &events, &kinds);
             fused = survey.fuse(&events);
             let mut homes = Homes::new(n_regs, n_events, &kinds, &lives, &survey);
-            let mut loops = homes.loops(&events, &lives, &survey, &kept_addresses(&events, &lives, true));
-            if shape == Shape::One {
-                plan_lanes(kernel, &events, &lives, &survey, &mut homes, &mut loops);
+            let lanes = match shape {
+                Shape::One => plan_lanes(kernel, &events, &lives, &survey, &mut homes),
+                _ => BTreeMap::new(),
+            };
+            let is_one_round = n_lanes(lanes::shape(level)) as i64 == LANES;
+            let once = lanes.iter().filter(|_| is_one_round).map(|(at, plan)| (*at, plan.index())).collect();
+            let kept = kept_addresses(&events, &lives, true, &once);
+            let mut loops = homes.loops(&events, &lives, &survey, &kept, &once);
+            for (at, plan) in lanes {
+                if let Some(of_loop) = loops.get_mut(&at) {
+                    of_loop.lanes = Some(plan);
+                }
             }
             let first_pointer = homes.pointers(&survey.buffer_weight);
             (loops, 0, first_pointer, homes.assign(level, has_calls, &mut words))
