@@ -46,7 +46,7 @@ impl Writer<'_> {
                 if by == LANES {
                     // It was the only round.
                     self.asm.bind(open.exit);
-                    self.after_lanes(by);
+                    self.after_lanes(at, by);
                     return Ok(());
                 }
                 self.step_kept(&open.plan, by);
@@ -63,7 +63,7 @@ impl Writer<'_> {
                 }
                 self.asm.jcc(Condition::Less, open.top);
                 self.asm.bind(open.exit);
-                self.after_lanes(by);
+                self.after_lanes(at, by);
             }
             Event::While { carried, limit } => {
                 self.moves(carried.iter().map(|c| (c.var, c.init)))?;

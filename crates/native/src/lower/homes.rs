@@ -46,6 +46,11 @@ pub(super) fn weight(depth: u8) -> u64 {
 }
 
 impl Survey {
+    /// How often `r` is used.
+    pub(super) fn uses(&self, r: Reg) -> u32 {
+        self.uses[r.index()]
+    }
+
     /// Whether `r` is a truth value in each lane.
     pub(super) fn is_truth(&self, r: Reg) -> bool {
         self.is_truth[r.index()]
@@ -263,6 +268,11 @@ impl<'a> Homes<'a> {
     /// A place for an integer.
     pub(super) fn number(&mut self, from: u32, to: u32, weight: u64) -> Number {
         self.wish(Wish { from, to, weight, kind: Kind::Int })
+    }
+
+    /// A place for a vector.
+    pub(super) fn vector(&mut self, from: u32, to: u32, weight: u64) -> Number {
+        self.wish(Wish { from, to, weight, kind: Kind::Real })
     }
 
     /// A place in lanes for what `of` is outside of a loop, which then needs its own less.

@@ -205,9 +205,10 @@ impl Writer<'_> {
         by
     }
 
-    /// Code that is called and knows only SSE is slow while the upper lanes hold something.
-    pub(super) fn after_lanes(&mut self, by: i64) {
-        if by > 1 && self.plan.has_calls {
+    /// Code that is called and knows only SSE is slow while the upper lanes hold something. `at` is the event after which
+    /// lanes end.
+    pub(super) fn after_lanes(&mut self, at: u32, by: i64) {
+        if by > 1 && self.plan.has_calls && !self.plan.accumulators.is_live(at) {
             self.asm.vzeroupper();
         }
     }

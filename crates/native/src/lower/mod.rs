@@ -14,6 +14,7 @@
 //! | `masks` | truth values in mask registers |
 //! | `integers` | integers and addresses |
 //! | `lanes` | loops of one point whose iterations run at once |
+//! | `accumulators` | partial results of lanes that stay in vectors |
 //! | `control` | loops and branches |
 //! | `call` | calls |
 //! | `zeros` | many zeros in few stores |
@@ -25,6 +26,7 @@
 //! Every address is either proven to be inside its buffer or checked while running, so no kernel that the
 //! verifier accepts can touch other memory.
 
+mod accumulators;
 mod call;
 mod control;
 pub(crate) mod frame;
@@ -306,6 +308,14 @@ impl<'k> Writer<'k> {
             let at = first + done as u32;
             done += 1;
             match instr {
+                Instr::Load { .. } => {
+                    if let Some(tree) = self.plan.accumulators.trees.get(&at).copied() {
+                        self.put_together(at, tree)?;
+                        done += accumulators::TREE - 1;
+                        self.registers.end();
+                        continue;
+                    }
+                }
                 Instr::Store { .. } => {
                     let zeros = self.zeros(at, &instrs[done - 1..])?;
                     if zeros > 0 {
@@ -341,9 +351,15 @@ impl<'k> Writer<'k> {
             Instr::MulAdd { dst, signs, args } => self.mul_add(*dst, *signs, args),
             Instr::Const { dst, value } => self.instr_const(*dst, *value),
             Instr::Load { dst, buffer, at: address } if self.kernel.regs[*dst] == Class::Real => {
+                if let Some(home) = self.accumulator(*buffer, address) {
+                    return self.load_accumulator(*dst, home);
+                }
                 self.instr_load(at, *dst, *buffer, address)
             }
             Instr::Store { buffer, at: address, value } if self.kernel.regs[*value] == Class::Real => {
+                if let Some(home) = self.accumulator(*buffer, address) {
+                    return self.store_accumulator(*value, home);
+                }
                 let next = self.next_use();
                 let x = self.in_register(*value, next)?;
                 let mem = self.address(*buffer, address)?;

@@ -13,6 +13,7 @@
 //! **Next uses** are found in one walk backwards, and laid down in the order opposite to that in which the walk forwards
 //! asks.
 
+use super::accumulators::{self, Accumulators};
 use super::frame::Words;
 use super::homes::{Assigned, Homes, Survey, survives_calls};
 use super::lanes::{self, LanePlan, plan_lanes};
@@ -107,6 +108,7 @@ pub(super) struct Plan<'k> {
     pub facts: Facts,
     /// Comparisons of integers that nobody reads but the branch that follows, by number of event.
     pub fused: BTreeSet<u32>,
+    pub accumulators: Accumulators,
     /// By number of the opening event.
     pub loops: BTreeMap<u32, LoopPlan>,
     /// The pointer of the first buffer.
@@ -301,7 +303,7 @@ impl<'k> Plan<'k> {
         let mut words = Words::new(kernel);
         let has_calls = facts.calls > 0;
         let n_regs = kernel.regs.len();
-        let mut fused = BTreeSet::new();
+        let (mut fused, mut accumulators) = (BTreeSet::new(), Accumulators::default());
         let (loops, first_home, first_pointer, assigned): (_, _, _, Assigned) = if is_straight(&stretches, &kinds) {
             let mut homes = Homes::of_pointers_only(n_regs, n_events, facts.calls);
             let first_pointer = homes.pointers(&facts.accesses);
@@ -318,6 +320,7 @@ impl<'k> Plan<'k> {
             };
             let is_one_round = n_lanes(lanes::shape(level)) as i64 == LANES;
             let once = lanes.iter().filter(|_| is_one_round).map(|(at, plan)| (*at, plan.index())).collect();
+            accumulators = accumulators::plan(kernel, &events, &once, &survey, &mut homes);
             let kept = kept_addresses(&events, &lives, true, &once);
             let mut loops = homes.loops(&events, &lives, &survey, &kept, &once);
             for (at, plan) in lanes {
@@ -339,6 +342,7 @@ impl<'k> Plan<'k> {
             lazy,
             facts,
             fused,
+            accumulators,
             loops,
             first_pointer,
             n_slots: assigned.n_slots,

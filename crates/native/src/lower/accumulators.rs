@@ -1,0 +1,281 @@
+//! Partial results of lanes that stay in vectors from block to block, and are put together there.
+//!
+//! A loop cut for lanes keeps the partial results of a sum in eight elements of the workspace, which its blocks load and
+//! store, and which are added up after it: halves of a vector, then halves of what is left. Where all lanes are one vector,
+//! and nobody else looks at these elements, they need no memory; and the additions are those of halves of vectors.
+
+use super::homes::{Homes, Survey, weight};
+use super::plan::{Home, NEVER, Number, calls};
+use super::{Result, Writer};
+use crate::asm::{Arith, Shape, Xmm};
+use chainrule_base::{Id, Poly};
+use chainrule_kernel::addresses::at_first;
+use chainrule_kernel::{BufferId, Class, Event, Instr, Kernel, LANES, Place, Reg};
+use chainrule_ops::Op;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The operators that put [`LANES`] elements together.
+const STEPS: usize = LANES as usize - 1;
+
+/// The instructions of a tree: loads, then operators.
+pub(super) const TREE: usize = LANES as usize + STEPS;
+
+/// Elements that are put together to one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tree {
+    op: Arith,
+    /// Whether the instruction takes its arguments in the other order.
+    is_exchanged: bool,
+    buffer: BufferId,
+    /// The first of the elements.
+    first: i64,
+    dst: Reg,
+}
+
+/// What stays in vectors.
+#[derive(Default, Debug)]
+pub(super) struct Accumulators {
+    /// By buffer and first element.
+    vectors: BTreeMap<(BufferId, i64), Number>,
+    /// By number of the first event.
+    pub trees: BTreeMap<u32, Tree>,
+    /// From the first access to the last of each buffer.
+    spans: Vec<(u32, u32)>,
+}
+
+impl Accumulators {
+    /// Whether something is in vectors after this event.
+    pub(super) fn is_live(&self, at: u32) -> bool {
+        self.spans.iter().any(|(first, last)| (*first..*last).contains(&at))
+    }
+}
+
+/// What is seen of a buffer.
+struct Seen {
+    first: u32,
+    last: u32,
+    /// The loop around the first access, and whether all others are in it too.
+    around: Option<u32>,
+    /// The loop around the last access.
+    around_last: Option<u32>,
+    is_other: bool,
+    weights: BTreeMap<i64, u64>,
+}
+
+/// Finds the buffers that only loops of `once` access, and trees after them.
+pub(super) fn plan(
+    kernel: &Kernel,
+    events: &[Event<'_>],
+    once: &BTreeMap<u32, Reg>,
+    survey: &Survey,
+    homes: &mut Homes<'_>,
+) -> Accumulators {
+    let mut found = Accumulators::default();
+    if once.is_empty() {
+        return found;
+    }
+    let mut seen: BTreeMap<BufferId, Seen> = BTreeMap::new();
+    let mut open: Vec<u32> = Vec::new();
+    let mut lane: Option<Reg> = None;
+    // How many calls came before that were not in lanes.
+    let mut calls_before = vec![0u32];
+    let mut until = 0;
+    for (at, event) in (1u32..).zip(events) {
+        let is_call = match event {
+            Event::Instr(instr) => lane.is_none() && calls(instr),
+            Event::Copy { .. } => true,
+            _ => false,
+        };
+        calls_before.push(calls_before[at as usize - 1] + u32::from(is_call));
+        let mut access = |buffer: BufferId, element: Option<i64>, last: u32| {
+            let around = open.last().copied();
+            let new = Seen { first: at, last, around, around_last: around, is_other: false, weights: BTreeMap::new() };
+            let of_buffer = seen.entry(buffer).or_insert(new);
+            (of_buffer.last, of_buffer.around_last) = (last, around);
+            match element {
+                Some(first) => {
+                    *of_buffer.weights.entry(first).or_insert(0) += weight(survey.depth[at as usize]);
+                }
+                None => of_buffer.is_other = true,
+            }
+        };
+        match event {
+            Event::For { index, .. } if once.contains_key(&at) => lane = Some(*index),
+            Event::EndFor { index, .. } if lane == Some(*index) => lane = None,
+            Event::For { .. } | Event::While { .. } => open.push(at),
+            Event::EndFor { .. } | Event::EndWhile { .. } => {
+                open.pop();
+            }
+            Event::Copy { to, from, .. } => [to.0, from.0].into_iter().for_each(|b| access(b, None, at)),
+            Event::Instr(Instr::Load { buffer, at: address, .. } | Instr::Store { buffer, at: address, .. }) => {
+                if at < until {
+                    continue;
+                }
+                let tree = lane.is_none().then(|| tree(events, at, survey)).flatten();
+                if let Some(tree) = tree {
+                    until = at + TREE as u32;
+                    access(*buffer, Some(tree.first), until - 1);
+                    found.trees.insert(at, tree);
+                } else {
+                    access(*buffer, lane.and_then(|lane| vector(address, lane)), at);
+                }
+            }
+            _ => {}
+        }
+    }
+    let fits = |buffer: &BufferId, seen: &Seen| {
+        let of = &kernel.buffers[*buffer];
+        of.class == Class::Real
+            && matches!(of.place, Place::Workspace(_))
+            && !seen.is_other
+            && seen.around == seen.around_last
+            && calls_before[seen.last as usize] == calls_before[seen.first as usize]
+    };
+    seen.retain(|buffer, seen| fits(buffer, seen));
+    found.trees.retain(|_, tree| seen.contains_key(&tree.buffer));
+    let read: BTreeSet<BufferId> = found.trees.values().map(|tree| tree.buffer).collect();
+    for (buffer, seen) in seen.iter().filter(|(buffer, _)| read.contains(buffer)) {
+        found.spans.push((seen.first, seen.last));
+        for (first, weight) in &seen.weights {
+            found.vectors.insert((*buffer, *first), homes.vector(seen.first, seen.last, *weight));
+        }
+    }
+    found
+}
+
+/// The first of the elements that the lanes of the loop over `lane` access, one each, if they are a vector.
+fn vector(address: &Poly<Reg>, lane: Reg) -> Option<i64> {
+    let (slope, _) = address.split_linear(lane)?;
+    let first = at_first(address, lane).as_constant()?;
+    (slope.as_constant() == Some(1) && first % LANES == 0).then_some(first)
+}
+
+/// The tree that begins with event number `at`, if there is one whose parts nobody else reads.
+fn tree(events: &[Event<'_>], at: u32, survey: &Survey) -> Option<Tree> {
+    let instrs = events.get(at as usize - 1..at as usize - 1 + TREE)?;
+    let instr = |i: usize| if let Event::Instr(instr) = instrs[i] { Some(instr) } else { None };
+    let Instr::Load { buffer, at: from, .. } = instr(0)? else { return None };
+    let first = from.as_constant().filter(|first| first % LANES == 0)?;
+    let mut parts = Vec::with_capacity(LANES as usize);
+    for l in 0..LANES as usize {
+        match instr(l)? {
+            Instr::Load { dst, buffer: b, at } if b == buffer && at.as_constant() == Some(first + l as i64) => {
+                parts.push(*dst);
+            }
+            _ => return None,
+        }
+    }
+    let Instr::Op { op, .. } = instr(LANES as usize)? else { return None };
+    let (arith, is_exchanged) = match op {
+        Op::Add => (Arith::Add, false),
+        Op::Mul => (Arith::Mul, false),
+        Op::Min => (Arith::Min, true),
+        Op::Max => (Arith::Max, true),
+        _ => return None,
+    };
+    let mut next = LANES as usize;
+    while parts.len() > 1 {
+        let half = parts.len() / 2;
+        let mut halves = Vec::with_capacity(half);
+        for i in 0..half {
+            match instr(next)? {
+                Instr::Op { dst, op: o, args: [a, b, _] } if o == op && [*a, *b] == [parts[i], parts[i + half]] => {
+                    halves.push(*dst);
+                }
+                _ => return None,
+            }
+            next += 1;
+        }
+        if parts.iter().any(|part| survey.uses(*part) != 1) {
+            return None;
+        }
+        parts = halves;
+    }
+    Some(Tree { op: arith, is_exchanged, buffer: *buffer, first, dst: parts[0] })
+}
+
+impl Writer<'_> {
+    /// Where the vector lives that the lanes access at `at`.
+    pub(super) fn accumulator(&self, buffer: BufferId, at: &Poly<Reg>) -> Option<Home> {
+        if self.plan.accumulators.vectors.is_empty() {
+            return None;
+        }
+        let first = self.first_lane(at)?.as_constant()?;
+        self.plan.accumulators.vectors.get(&(buffer, first)).map(|number| self.plan.home(*number))
+    }
+
+    pub(super) fn load_accumulator(&mut self, dst: Reg, home: Home) -> Result<()> {
+        let next = self.next_use();
+        if self.plan.home(dst.index()) == Home::Local && next == NEVER {
+            return Ok(());
+        }
+        let d = self.destination(dst, next)?;
+        self.read_vector(d, home)?;
+        self.defined(dst, d, next);
+        Ok(())
+    }
+
+    pub(super) fn store_accumulator(&mut self, value: Reg, home: Home) -> Result<()> {
+        let next = self.next_use();
+        let x = self.in_register(value, next)?;
+        match home {
+            Home::Xmm(to) => self.asm.mov(self.shape, to, x),
+            Home::Slot(slot) => {
+                let mem = self.frame.slot(slot);
+                self.asm.store(self.shape, mem, x);
+            }
+            _ => return Err(super::bug("a vector has no place")),
+        }
+        self.release(value, next);
+        Ok(())
+    }
+
+    fn read_vector(&mut self, d: Xmm, home: Home) -> Result<()> {
+        match home {
+            Home::Xmm(from) => self.asm.mov(Shape::Eight, d, from),
+            Home::Slot(slot) => {
+                let mem = self.frame.slot(slot);
+                self.asm.load(Shape::Eight, d, mem);
+            }
+            _ => return Err(super::bug("a vector has no place")),
+        }
+        Ok(())
+    }
+
+    /// Puts the elements of a tree together.
+    pub(super) fn put_together(&mut self, at: u32, tree: Tree) -> Result<()> {
+        let Some(number) = self.plan.accumulators.vectors.get(&(tree.buffer, tree.first)) else {
+            return Err(super::bug("a tree has no vector"));
+        };
+        let home = self.plan.home(*number);
+        // One of each load, three of each operator; the last is the result's.
+        for _ in 0..LANES as usize + 3 * STEPS - 1 {
+            self.next_use();
+        }
+        let next = self.next_use();
+        let (x, y) = (self.temporary()?, self.temporary()?);
+        self.read_vector(x, home)?;
+        let (a, b) = if tree.is_exchanged { (y, x) } else { (x, y) };
+        self.asm.half(Shape::Eight, y, x, true);
+        self.asm.arith(tree.op, Shape::Four, x, a, b);
+        self.asm.half(Shape::Four, y, x, true);
+        // Two lanes as four: nothing is read of the upper ones.
+        self.asm.arith(tree.op, Shape::Four, x, a, b);
+        self.asm.permute_pairs(Shape::One, y, x, 1);
+        self.asm.arith(tree.op, Shape::One, x, a, b);
+        self.after_lanes(at + TREE as u32 - 1, LANES);
+        self.registers.give_back(y);
+        self.registers.unlock(y);
+        self.registers.give_back(x);
+        self.registers.unlock(x);
+        if self.plan.home(tree.dst.index()) == Home::Local && next == NEVER {
+            return Ok(());
+        }
+        let d = self.destination(tree.dst, next)?;
+        if d != x {
+            self.asm.mov(Shape::One, d, x);
+        }
+        self.defined(tree.dst, d, next);
+        Ok(())
+    }
+}
