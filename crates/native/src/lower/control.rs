@@ -4,7 +4,7 @@
 //! What a loop carries, and what a branch results in, changes at once: moves that would overwrite what
 //! another still reads go through a temporary.
 
-use super::plan::{Home, Kind, LoopPlan};
+use super::plan::{Home, Kind, LoopPlan, Stretch};
 use super::{OpenLoop, Result, SCRATCH, Site, Writer, bug};
 use crate::asm::{Alu, Condition};
 use chainrule_base::{Id, Poly};
@@ -101,24 +101,9 @@ impl Writer<'_> {
                 self.asm.bind(open.exit);
             }
             Event::If { condition } => {
-                let [rax, rcx, _] = SCRATCH;
                 let otherwise = self.asm.new_label();
-                match self.compared.take() {
-                    Some((op, a, b)) => {
-                        let (a, b) = (self.number(a.index(), rax), self.number(b.index(), rcx));
-                        self.asm.alu_rr(Alu::Cmp, a, b);
-                        self.asm.jcc(not(op), otherwise);
-                    }
-                    None => {
-                        // A truth value of this block was put there.
-                        let condition = match self.plan.kinds[condition.index()] {
-                            Kind::Int => self.number(condition.index(), rax),
-                            _ => rax,
-                        };
-                        self.asm.test_rr(condition, condition);
-                        self.asm.jcc(Condition::Equal, otherwise);
-                    }
-                }
+                let (_, fails) = self.flags(*condition);
+                self.asm.jcc(fails, otherwise);
                 self.branches.push(otherwise);
             }
             Event::Else { choices } => {
@@ -136,6 +121,65 @@ impl Writer<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Sets the flags by a condition; those under which it holds, and under which it does not.
+    fn flags(&mut self, condition: Reg) -> (Condition, Condition) {
+        let [rax, rcx, _] = SCRATCH;
+        match self.compared.take() {
+            Some((op, a, b)) => {
+                let (a, b) = (self.number(a.index(), rax), self.number(b.index(), rcx));
+                self.asm.alu_rr(Alu::Cmp, a, b);
+                match op {
+                    Op::Lt => (Condition::Less, Condition::GreaterEqual),
+                    Op::Le => (Condition::LessEqual, Condition::Greater),
+                    _ => (Condition::Equal, Condition::NotEqual),
+                }
+            }
+            None => {
+                // A truth value of this block was put there.
+                let condition = match self.plan.kinds[condition.index()] {
+                    Kind::Int => self.number(condition.index(), rax),
+                    _ => rax,
+                };
+                self.asm.test_rr(condition, condition);
+                (Condition::NotEqual, Condition::Equal)
+            }
+        }
+    }
+
+    /// Whether the control before stretch `i` begins a branch that does nothing but choose between integers, which is made of
+    /// moves then.
+    pub(super) fn is_choice_of_integers(&mut self, i: usize) -> bool {
+        let control = |i: usize| match self.plan.stretches.get(i) {
+            Some(Stretch::Control(_, event)) => Some(*event),
+            _ => None,
+        };
+        let (Some(Event::If { condition }), Some(Event::Else { choices }), Some(Event::EndIf { .. })) =
+            (control(i - 1), control(i), control(i + 1))
+        else {
+            return false;
+        };
+        let is_int = |r: Reg| self.plan.kinds[r.index()] == Kind::Int;
+        let home = |r: Reg| self.plan.home(r.index());
+        // None overwrites what another one still reads.
+        let is_apart = |i: usize| {
+            let later = &choices[i + 1..];
+            later.iter().all(|c| ![c.then, c.otherwise].map(home).contains(&home(choices[i].var)))
+        };
+        if choices.is_empty() || !choices.iter().all(|c| is_int(c.var)) || !(0..choices.len()).all(is_apart) {
+            return false;
+        }
+        let [_, rcx, rdx] = SCRATCH;
+        let (holds, _) = self.flags(condition);
+        // Moves leave the flags as they are.
+        for c in choices {
+            self.number_into(rdx, c.otherwise.index());
+            let then = self.number(c.then.index(), rcx);
+            self.asm.cmov_rr(holds, rdx, then);
+            self.set_number(c.var.index(), rdx);
+        }
+        true
     }
 
     fn loop_plan(&mut self, at: u32) -> Result<LoopPlan> {
@@ -220,15 +264,6 @@ impl Writer<'_> {
             self.asm.mov_mr(mem, value);
         }
         self.call_copy(to.0, from.0)
-    }
-}
-
-/// The condition under which a comparison does not hold.
-fn not(op: Op) -> Condition {
-    match op {
-        Op::Lt => Condition::GreaterEqual,
-        Op::Le => Condition::Greater,
-        _ => Condition::NotEqual,
     }
 }
 

@@ -281,8 +281,10 @@ impl<'k> Writer<'k> {
     }
 
     fn body(&mut self) -> Result<()> {
-        for i in 0..self.plan.stretches.len() {
-            match self.plan.stretches[i] {
+        let mut i = 0;
+        while let Some(stretch) = self.plan.stretches.get(i).copied() {
+            i += 1;
+            match stretch {
                 Stretch::Block(first, instrs) => self.block(first, instrs)?,
                 Stretch::Control(at, event) => {
                     if let Event::If { condition } = event
@@ -293,6 +295,10 @@ impl<'k> Writer<'k> {
                     }
                     self.registers.clear();
                     self.masks.clear();
+                    if self.is_choice_of_integers(i) {
+                        i += 2;
+                        continue;
+                    }
                     self.control(at, &event)?;
                     self.registers.end();
                     self.ranges.event(&event);
