@@ -154,14 +154,19 @@ impl LaneSpace {
         Self { frame: frame(machine), tile: Lines::new(8 * next), offsets }
     }
 
+    /// Whether it has room for these sizes: buffers that are apart then are apart in it, too.
     pub(crate) fn fits(&self, machine: &Machine, program: &Program, sizes: &Sizes) -> bool {
         let lanes = machine.lanes();
         let buffers = program.layout.kernel().buffers.as_slice().iter().zip(sizes.buffers()).zip(&self.offsets);
+        let mut end = sizes.workspace_len().0 * lanes;
         self.frame.bytes() >= machine.frame_bytes
             && self.offsets.len() == sizes.buffers().len()
-            && buffers
-                .filter(|((b, _), _)| b.class == Class::Real)
-                .all(|((_, (_, len)), at)| 8 * (at + len * lanes) <= self.tile.bytes())
-            && 8 * sizes.workspace_len().0 * lanes <= self.tile.bytes()
+            && buffers.filter(|((b, _), _)| b.class == Class::Real).all(|((buffer, (offset, len)), at)| {
+                match buffer.place {
+                    Place::Workspace(_) => *at == offset * lanes,
+                    _ => *at >= std::mem::replace(&mut end, at + len * lanes),
+                }
+            })
+            && 8 * end <= self.tile.bytes()
     }
 }
