@@ -39,7 +39,6 @@ enum Change {
 struct Cut {
     condition: Reg,
     change: Change,
-    n_events: usize,
 }
 
 /// Cuts each loop of `kernel` at one comparison at most, outer ones first; whether there was one.
@@ -95,7 +94,8 @@ impl Open {
 
 /// The loops to cut, by index. Of nested ones the outer one: its body is copied as it is.
 fn find(events: &[Event<'_>], room: &mut usize) -> BTreeMap<Reg, Cut> {
-    let mut cuts: BTreeMap<Reg, Cut> = BTreeMap::new();
+    // By where the loop begins, in the order in which loops end: those inside of one are the last ones when it ends.
+    let mut cuts: Vec<(usize, usize, Reg, Cut)> = Vec::new();
     let mut open: Vec<Open> = Vec::new();
     // Integers over what they are made of, and where each register is defined.
     let mut values: BTreeMap<Reg, Poly<Reg>> = BTreeMap::new();
@@ -127,12 +127,11 @@ fn find(events: &[Event<'_>], room: &mut usize) -> BTreeMap<Reg, Cut> {
                     && !ended.has_while
                 {
                     // What is in it is looked at again when it is cut.
-                    let inner: Vec<Reg> = cuts.keys().copied().filter(|r| defined[r] > ended.begin).collect();
-                    for r in inner {
-                        *room += cuts.remove(&r).map_or(0, |cut| 2 * cut.n_events);
+                    while let Some((_, inner, ..)) = cuts.pop_if(|(begin, ..)| *begin > ended.begin) {
+                        *room += 2 * inner;
                     }
                     *room = room.saturating_sub(2 * n_events);
-                    cuts.insert(index, Cut { condition, change, n_events });
+                    cuts.push((ended.begin, n_events, index, Cut { condition, change }));
                 }
             }
             Event::Instr(instr) => {
@@ -163,7 +162,7 @@ fn find(events: &[Event<'_>], room: &mut usize) -> BTreeMap<Reg, Cut> {
             _ => {}
         }
     }
-    cuts
+    cuts.into_iter().map(|(_, _, index, cut)| (index, cut)).collect()
 }
 
 /// Whether nothing but `index` in `p` is defined in the loop that begins at `begin`. Sizes are defined nowhere.
