@@ -7,15 +7,18 @@
 //! | changes at `t` | `0..min(t, n)`, `max(t, 0)..n` |
 //! | holds at `p` only | `0..min(p, n)`, `max(p, 0)..min(p + 1, n)`, `max(p + 1, 0)..n` |
 //!
+//! Where it changes is computed from indices and extents, which are far from where integers overflow, or is an integer as it
+//! is: nothing fails that did not before.
+//!
 //! Pieces that turn out to be empty, and those of one iteration, go when the kernel is [folded](super::fold). Iterations run
 //! in the same order as before, so what fails first is the same.
 
 use crate::events::{Event, events};
-use crate::kernel::{Carried, Class, Instr, Kernel, Order, Reg, Stmt};
+use crate::kernel::{Carried, Class, Instr, Kernel, Order, Reg, SizeParam, SizeSource, Stmt};
 use crate::lanes::rewrite::Copier;
 use chainrule_base::Poly;
 use chainrule_ops::Op;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Bodies with more events are not copied.
 const MAX_BODY: usize = 400;
@@ -43,7 +46,7 @@ struct Cut {
 
 /// Cuts each loop of `kernel` at one comparison at most, outer ones first; whether there was one.
 pub(super) fn split(kernel: &mut Kernel, room: &mut usize) -> bool {
-    let mut cuts = find(&events(&kernel.body), room);
+    let mut cuts = find(kernel, &events(&kernel.body), room);
     if cuts.is_empty() {
         return false;
     }
@@ -93,7 +96,10 @@ impl Open {
 }
 
 /// The loops to cut, by index. Of nested ones the outer one: its body is copied as it is.
-fn find(events: &[Event<'_>], room: &mut usize) -> BTreeMap<Reg, Cut> {
+fn find(kernel: &Kernel, events: &[Event<'_>], room: &mut usize) -> BTreeMap<Reg, Cut> {
+    // Indices and extents.
+    let is_extent = |s: &&SizeParam| matches!(s.source, SizeSource::Extent { .. });
+    let mut bounded: BTreeSet<Reg> = kernel.sizes.iter().filter(is_extent).map(|s| s.reg).collect();
     // By where the loop begins, in the order in which loops end: those inside of one are the last ones when it ends.
     let mut cuts: Vec<(usize, usize, Reg, Cut)> = Vec::new();
     let mut open: Vec<Open> = Vec::new();
@@ -107,6 +113,7 @@ fn find(events: &[Event<'_>], room: &mut usize) -> BTreeMap<Reg, Cut> {
         match event {
             Event::For { index, order, carried, .. } => {
                 open.push(Open::new((*order == Order::InOrder).then_some(*index), at));
+                bounded.insert(*index);
                 defined.extend(carried.iter().map(|c| (c.var, at)).chain([(*index, at)]));
             }
             Event::While { carried, .. } => {
@@ -153,7 +160,11 @@ fn find(events: &[Event<'_>], room: &mut usize) -> BTreeMap<Reg, Cut> {
                             && l.change.is_none()
                             && let Some(index) = l.index
                         {
-                            l.change = change(*op, &by, index).map(|change| (*dst, change));
+                            let change = change(*op, &by, index).filter(|change| {
+                                let (Change::From(at, _) | Change::At(at)) = change;
+                                at.as_var().is_some() || at.vars().iter().all(|r| bounded.contains(r))
+                            });
+                            l.change = change.map(|change| (*dst, change));
                         }
                     }
                     _ => {}
@@ -219,9 +230,11 @@ fn pieces(kernel: &mut Kernel, failure: usize, cut: &Cut, the: &Loop, out: &mut 
             pieces.push((from, the.count.clone(), *holds));
         }
         Change::At(p) => {
-            let (at, next) = (begin(kernel, &mut before, p), begin(kernel, &mut before, &after(p)));
+            let at = begin(kernel, &mut before, p);
+            // As far as the end at most, after which there is a number more.
             let to = limit(kernel, &mut before, Op::Min, count, p);
-            let past = limit(kernel, &mut before, Op::Min, count, &after(p));
+            let next = begin(kernel, &mut before, &after(&to));
+            let past = limit(kernel, &mut before, Op::Min, count, &after(&to));
             pieces.push((Poly::zero(), to, false));
             pieces.push((at, past, true));
             pieces.push((next, the.count.clone(), false));
