@@ -54,7 +54,7 @@ pub struct Options {
     /// algorithms of `chainrule_mathfun`, so that results are the interpreter's bit for bit; otherwise they are those of
     /// `math.h`. For doubles only.
     pub inline_math: bool,
-    /// Whether loops that run in parts ([`chainrule_kernel::parts`]) are shared out to threads by OpenMP. A function with
+    /// Whether loops that run in parts ([`chainrule_kernel::parts`](mod@chainrule_kernel::parts)) are shared out to threads by OpenMP. A function with
     /// such loops is cut at them, and nowhere else.
     pub threads: bool,
 }

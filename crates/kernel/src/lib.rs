@@ -19,7 +19,7 @@
 //! | `rebuild` | statements taken apart and put together, for passes |
 //! | [`loops`] | branches that the index decides, and what is known before running |
 //! | [`lanes`] | loops whose iterations run at once |
-//! | [`parts`] | loops that run in parts, on threads |
+//! | [`mod@parts`] | loops that run in parts, on threads |
 //! | [`mod@print`] | its listing |
 //! | [`mod@counts`] | how many operations it does |
 //! | [`from_graph`] | lowering a scalar graph: scheduling |

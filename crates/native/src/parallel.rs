@@ -1,6 +1,6 @@
 //! A kernel on several threads: its loops in parts, on as many threads as there are places for.
 //!
-//! In: a kernel with loops that run in parts ([`chainrule_kernel::parts`]), as the pieces that `split` makes of it. Each piece is
+//! In: a kernel with loops that run in parts ([`chainrule_kernel::parts`](mod@chainrule_kernel::parts)), as the pieces that `split` makes of it. Each piece is
 //! code of its own; those in parts are entered once a part, with the number of the part as a size. Out: the results of
 //! running all one after the other, bit for bit, for any number of threads.
 //!

@@ -92,7 +92,7 @@ impl Workspace {
     }
 
     /// A workspace for single points on so many threads, where the kernel has loops that run in parts (see
-    /// [`chainrule_kernel::parts`]) and that take long enough; results are the same bit for bit for any number. Compiles the
+    /// [`chainrule_kernel::parts`](mod@chainrule_kernel::parts)) and that take long enough; results are the same bit for bit for any number. Compiles the
     /// code for threads, if that has not been done yet. It holds once a thread what each part has for itself. Starting
     /// threads takes a little memory.
     #[must_use]

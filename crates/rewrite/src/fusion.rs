@@ -8,7 +8,7 @@
 //! Of a matrix, rows or else elements of rows: so a matrix that is only transposed vanishes.
 //!
 //! A build that takes the element of another at its own index, which vanishes too, is not written before it is wanted
-//! ([`Plan::deferred`]): a chain of builds is then written once, where it ends, and not again for each of its links.
+//! (`Plan::deferred`): a chain of builds is then written once, where it ends, and not again for each of its links.
 
 use crate::cost;
 use crate::rebuild::Plan;

@@ -1,6 +1,6 @@
 //! Loops that run in parts, on threads.
 //!
-//! In: a kernel. Out: the same kernel with some of its outermost loops cut into [`PARTS`] parts, stretches of iterations
+//! In: a kernel. Out: the same kernel with some of its outermost loops cut into [`PARTS`](crate::kernel::PARTS) parts, stretches of iterations
 //! one after the other, that a loop marked [`Order::Parts`] runs. It is an ordinary kernel: what runs the parts one after
 //! the other computes the same bits as what runs them on any number of threads, so every backend agrees.
 //!
@@ -19,7 +19,7 @@
 //!
 //! **Sums** have one partial result a part: a fixed number, whatever the number of threads. What each iteration writes before
 //! it reads, and nobody else looks at, is left as it is: whoever runs parts at once gives each thread its own
-//! ([`split`] tells which buffers those are). An array to which iterations add gets a private one, which is put away after
+//! ([`split()`] tells which buffers those are). An array to which iterations add gets a private one, which is put away after
 //! the part. They change the order of additions: only who allows that gets them.
 //!
 //! A part begins at a multiple of eight iterations, so that its loops in lanes have no rests but the last one's.
