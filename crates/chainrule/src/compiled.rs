@@ -78,8 +78,7 @@ pub(crate) fn lower(function: &Function, rewrite: Rewrite, checkpoints: Option<u
             lower_graph(function.name().clone(), &body.graph, &inputs, &outputs).map_err(bug)
         }
         Body::Array(body) => {
-            let expanded = chainrule_autodiff::expand_with(&body.function, checkpoints)
-                .map_err(|d| Error::program(d, &body.sources))?;
+            let expanded = rewrite.expand(&body.function, checkpoints).map_err(|d| Error::program(d, &body.sources))?;
             let lowered = lower_function(&rewrite.apply(expanded));
             let mut kernel = lowered.map_err(|d| Error::program(d, &body.sources))?;
             streamline(&mut kernel);

@@ -47,15 +47,38 @@ pub enum Rewrite {
 }
 
 impl Rewrite {
-    /// The function that is lowered instead of `function`.
+    /// `function` with its derivatives worked out: those in scalar regions by accumulation.
+    pub(crate) fn expand(
+        self,
+        function: &chainrule_ir::Function,
+        checkpoints: Option<u32>,
+    ) -> std::result::Result<chainrule_ir::Function, chainrule_base::Diagnostics> {
+        let accumulated = self.accumulate(function).0;
+        chainrule_autodiff::expand_with(&accumulated, checkpoints)
+    }
+
+    /// `function` with the derivatives in its scalar regions accumulated, and an account of them.
+    pub(crate) fn accumulate(
+        self,
+        function: &chainrule_ir::Function,
+    ) -> (chainrule_ir::Function, Vec<crate::regions::Accumulated>) {
+        match self.has_regions() {
+            true => crate::regions::accumulate(function.clone()),
+            false => (function.clone(), Vec::new()),
+        }
+    }
+
+    fn has_regions(self) -> bool {
+        !matches!(self, Self::Off | Self::Without("regions"))
+    }
+
+    /// The function that is lowered instead of `function`, whose derivatives are worked out.
     pub(crate) fn apply(self, function: chainrule_ir::Function) -> chainrule_ir::Function {
         if self == Self::Off {
             return function;
         }
-        let options = self.options();
-        let scalar = options.disabled.iter().all(|name| name != "regions");
-        let function = chainrule_rewrite::optimise(&function, &options).0;
-        if scalar { crate::regions::scalarise(function) } else { function }
+        let function = chainrule_rewrite::optimise(&function, &self.options()).0;
+        if self.has_regions() { crate::regions::scalarise(function) } else { function }
     }
 
     /// What the optimiser is told.

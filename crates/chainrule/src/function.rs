@@ -278,6 +278,30 @@ impl Function {
         }
     }
 
+    /// Operation counts of a function that keeps its loops, as it is lowered: `sizes` says what its sizes are, by name;
+    /// those that it does not name are 1. Of a branch on data the side that weighs more counts, once for each time that it
+    /// is reached. As [`Self::counts`] for straight-line code.
+    ///
+    /// # Errors
+    /// As [`Self::compile`].
+    ///
+    /// ```
+    /// use chainrule::{Module, Rewrite};
+    /// let text = "let f = fun (x : [n]Double) -> sum n (fun i -> x[i] * x[i])";
+    /// let f = Module::from_text("f.ft", text)?.function("f")?;
+    /// assert_eq!(f.counts_at(&[("n", 10)], Rewrite::All)?.mul, 10);
+    /// # Ok::<(), chainrule::Error>(())
+    /// ```
+    pub fn counts_at(&self, sizes: &[(&str, i64)], rewrite: crate::Rewrite) -> Result<Counts> {
+        if let Some(counts) = self.counts() {
+            return Ok(counts);
+        }
+        let kernel = crate::compiled::lower(self, rewrite, None)?;
+        let value = |name: &str| sizes.iter().find(|(known, _)| *known == name).map_or(1, |(_, size)| *size);
+        let sizes: Vec<i64> = kernel.sizes.iter().map(|size| value(&size.name)).collect();
+        Ok(chainrule_kernel::counts(&kernel, &sizes))
+    }
+
     /// The program as text: one line an operation, or F~.
     #[must_use]
     pub fn listing(&self) -> String {

@@ -86,6 +86,7 @@ pub use function::{Function, Shape, Tensors};
 pub use module::{Definition, Module};
 pub use optimisation::{AppliedRule, Optimisation, OptimiserPass, RuleLine};
 pub use prepared::Prepared;
+pub use regions::Accumulated;
 pub use saved::is_saved;
 pub use sparse::{PreparedSparse, Sparse};
 pub use unroll::UNROLL_BUDGET;

@@ -10,6 +10,7 @@
 
 use crate::engine::Rewrite;
 use crate::function::Body;
+use crate::regions::Accumulated;
 use crate::{Error, Function, Result};
 use chainrule_base::{FileId, Sources};
 use chainrule_rewrite::{Measure, StopReason, engine};
@@ -79,6 +80,8 @@ pub struct Optimisation {
     pub rules: Vec<AppliedRule>,
     /// Why it ended.
     pub stop: StopReason,
+    /// Scalar regions whose derivatives were accumulated before.
+    pub regions: Vec<Accumulated>,
 }
 
 impl Function {
@@ -89,7 +92,8 @@ impl Function {
     /// When derivatives in it cannot be worked out.
     pub fn optimisation(&self) -> Result<Option<Optimisation>> {
         let Body::Array(body) = &self.body else { return Ok(None) };
-        let expanded = chainrule_autodiff::expand(&body.function).map_err(|d| Error::program(d, &body.sources))?;
+        let (accumulated, regions) = Rewrite::All.accumulate(&body.function);
+        let expanded = chainrule_autodiff::expand(&accumulated).map_err(|d| Error::program(d, &body.sources))?;
         let (optimised, report) = engine::explain(&expanded, &Rewrite::All.options());
         let laws: BTreeMap<&str, &str> = engine::names().into_iter().collect();
         let rules = (report.applied.iter())
@@ -109,7 +113,15 @@ impl Function {
             .filter_map(|pass| Some(OptimiserPass { name: pass.name, applied: pass.applied, after: pass.measures?.1 }))
             .collect();
         let (before, after) = (engine::measure(&expanded), engine::measure(&optimised));
-        Ok(Some(Optimisation { function: self.name().to_string(), before, after, passes, rules, stop: report.stop }))
+        Ok(Some(Optimisation {
+            function: self.name().to_string(),
+            before,
+            after,
+            passes,
+            rules,
+            stop: report.stop,
+            regions,
+        }))
     }
 }
 
@@ -141,6 +153,9 @@ impl fmt::Display for Optimisation {
                 text.push_str(&format!("  {cell:<width$}"));
             }
             writeln!(f, "{}", text.trim_end())?;
+        }
+        for region in &self.regions {
+            write!(f, "{region}")?;
         }
         writeln!(f, "rules that were applied, and for which lines:")?;
         let names = self.rules.iter().map(|rule| rule.name.len()).max().unwrap_or(0);

@@ -1,28 +1,42 @@
 //! Scalar regions: what a loop does in each iteration with small arrays of known size becomes straight-line code.
 //!
-//! In: a function of the array IR whose derivatives are expanded. Out: the same function, in which the statements of a
-//! loop's body that only know sizes at compile time are unrolled into one scalar graph, which is numbered (equal values are
-//! computed once, factors are pulled out), and written back as scalar statements. So a Jacobian that forward mode makes
-//! direction by direction shares its primal and loses its zeros, small arrays live in registers, and branches on data
-//! become choices of values, after which iterations can run at once.
+//! In: a function of the array IR. Out: the same function, in which the statements of a loop's body that only know sizes
+//! at compile time are unrolled into one scalar graph, which is numbered (equal values are computed once, factors are
+//! pulled out), and written back as scalar statements.
+//!
+//! | stage | regions | what for |
+//! | --- | --- | --- |
+//! | [`accumulate`], before derivatives are expanded | that hold a derivative | the Jacobian, or its products, come from the portfolio of accumulation methods |
+//! | [`scalarise`], after the optimiser | that hold a loop | small arrays live in registers, and branches on data become choices of values, after which iterations can run at once |
+//!
+//! The first stage changes a region only where that takes fewer operations, counted, than what the second would make of its
+//! derivatives expanded by forward or reverse mode.
 //!
 //! | step | is |
 //! | --- | --- |
 //! | [`Regions::block`] | which statements of a block go together: a region |
-//! | [`Regions::unroll`] | the region as a graph, its inputs the elements that it reads |
+//! | [`Regions::unroll`], [`Regions::accumulate`] | the region as a graph, its inputs the elements that it reads |
 //! | [`Writer`] | the graph as statements |
 //!
-//! A region stays as it is where it holds no loop, where it would become too large, where the function has had its share,
-//! or where something in it cannot be unrolled.
+//! A region stays as it is where there is nothing to gain, where it would become too large, where the function has had its
+//! share, or where something in it cannot be unrolled.
 //!
 //! Source: scalar graphs as in D* (Guenter 2007), inside of loops as in dF~ (Shaikhha et al. 2019).
 
-use crate::unroll::{Tree, Truth, unroll};
+mod lift;
+mod writer;
+
+use crate::unroll::local::Local;
+use crate::unroll::{Tree, Truth, numbers, unroll_with, with_numbers};
+use chainrule_accumulate::strategy::Report;
 use chainrule_base::{Arena, Name};
-use chainrule_graph::{Graph, Node, NodeId, Numbering, Semantics, number};
+use chainrule_graph::optimise::{Optimise, optimise};
+use chainrule_graph::{Graph, NodeId, Numbering, Semantics, number};
 use chainrule_ir::{Block, Expr, Function, Size, Stmt, Type, Var, VarId};
-use chainrule_ops::{Op, Type as OpType};
+use chainrule_ops::Counts;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::fmt;
+use writer::{Sources, Writer};
 
 /// A region whose graph would have more nodes stays a loop.
 const MAX_NODES: usize = 6_000;
@@ -36,17 +50,73 @@ const MAX_LEAVES: i64 = 64;
 /// Blocks that nest deeper are not looked at.
 const MAX_DEPTH: usize = 24;
 
-/// `function` with its scalar regions unrolled. Linear in the function but for the regions.
-pub(crate) fn scalarise(mut function: Function) -> Function {
-    let empty = Block { stmts: Vec::new(), result: function.body.result };
-    let body = std::mem::replace(&mut function.body, empty);
-    let mut regions =
-        Regions { function, outer: FxHashSet::default(), constants: FxHashMap::default(), budget: MAX_ALL_NODES };
-    let params = regions.function.params.clone();
-    params.into_iter().for_each(|p| regions.see(p));
-    let body = regions.block(body, false, 0);
-    regions.function.body = body;
-    regions.function
+/// How many times factoring looks at each node of what was accumulated.
+const FACTORING_LOOKS: u64 = 5;
+
+/// How many regions of a function are accumulated.
+const MAX_ACCUMULATED: usize = 64;
+
+/// `function` with its scalar regions unrolled; its derivatives are expanded. Linear in the function but for the regions.
+pub(crate) fn scalarise(function: Function) -> Function {
+    Regions::new(function, Stage::Expanded).run(false).0
+}
+
+/// `function`, whose derivatives are not expanded, with those in scalar regions accumulated where that saves operations; and
+/// an account of each.
+pub(crate) fn accumulate(function: Function) -> (Function, Vec<Accumulated>) {
+    if !differentiates(&function.body) {
+        return (function, Vec::new());
+    }
+    Regions::new(function, Stage::Asked).run(false)
+}
+
+/// A scalar region of a loop whose derivatives came from the portfolio of accumulation methods.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Accumulated {
+    /// What the region takes each time with derivatives by forward or reverse mode, unrolled and numbered.
+    pub before: Counts,
+    /// What it takes with derivatives accumulated.
+    pub after: Counts,
+    /// For each point at which something is differentiated, the method that made its derivatives.
+    pub methods: Vec<&'static str>,
+    /// Methods whose programs the checker rejected: bugs of Chainrule, which others were taken instead of.
+    pub rejected: Vec<&'static str>,
+}
+
+impl Accumulated {
+    fn new(before: &Counts, region: &Unrolled) -> Self {
+        let methods = region.reports.iter().map(|report| report.chosen().name).collect();
+        let rejected = region.reports.iter().flat_map(|report| report.rejected().map(|attempt| attempt.name)).collect();
+        Self { before: *before, after: region.counts, methods, rejected }
+    }
+}
+
+impl fmt::Display for Accumulated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { before, after, methods, .. } = self;
+        writeln!(f, "derivatives in a loop, accumulated by {}: {after}; expanded: {before}", methods.join(", "))?;
+        if !self.rejected.is_empty() {
+            writeln!(f, "  REJECTED by the checker: {}", self.rejected.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Derivatives are asked for in it.
+    Asked,
+    /// It is ordinary code.
+    Expanded,
+}
+
+/// Whether a derivative is asked for in `block`.
+fn differentiates(block: &Block) -> bool {
+    block.stmts.iter().any(|stmt| asks(&stmt.expr))
+}
+
+fn asks(expr: &Expr) -> bool {
+    matches!(expr, Expr::Jvp { .. } | Expr::Vjp { .. }) || expr.blocks().into_iter().any(differentiates)
 }
 
 struct Regions {
@@ -55,8 +125,14 @@ struct Regions {
     outer: FxHashSet<VarId>,
     /// Those in scope that are constants.
     constants: FxHashMap<VarId, Expr>,
+    stage: Stage,
     /// How many nodes are left.
     budget: usize,
+    accumulated: Vec<Accumulated>,
+    /// How many regions were unrolled to be accumulated.
+    n_tried: usize,
+    /// For tests: whether regions are taken that take more operations than before.
+    is_forced: bool,
 }
 
 /// How many doubles a type has, if it is of doubles alone, in arrays of known size.
@@ -78,6 +154,20 @@ fn is_filled(ty: &Type) -> bool {
     }
 }
 
+/// Tells `see` every variable that a statement mentions: what it uses, and what stands in the sizes of types in it.
+// Recursive on the nesting of blocks.
+fn for_each_mention(vars: &Arena<VarId, Var>, stmt: &Stmt, see: &mut dyn FnMut(VarId)) {
+    stmt.expr.for_each_operand(&mut |var| see(var));
+    vars[stmt.var].ty.for_each_size(&mut |size| size.vars().into_iter().for_each(&mut *see));
+    for binder in stmt.expr.binders() {
+        vars[binder].ty.for_each_size(&mut |size| size.vars().into_iter().for_each(&mut *see));
+    }
+    for block in stmt.expr.blocks() {
+        block.stmts.iter().for_each(|inner| for_each_mention(vars, inner, see));
+        see(block.result);
+    }
+}
+
 /// Other variables where `expr` and its blocks mention some.
 fn rename(expr: &mut Expr, by: &FxHashMap<VarId, VarId>) {
     let new = |v: VarId| by.get(&v).copied().unwrap_or(v);
@@ -93,10 +183,57 @@ fn rename(expr: &mut Expr, by: &FxHashMap<VarId, VarId>) {
 struct Region {
     stmts: Vec<Stmt>,
     defined: FxHashSet<VarId>,
-    has_loop: bool,
+    /// Whether there is something to gain: a block, or where derivatives are asked for, a derivative.
+    is_worth_it: bool,
+}
+
+/// A region as a graph.
+struct Unrolled {
+    graph: Graph,
+    sources: Sources,
+    /// The values of the variables that are wanted of it.
+    trees: Vec<Tree>,
+    /// The nodes of `trees`, numbered.
+    new: FxHashMap<NodeId, NodeId>,
+    roots: Vec<NodeId>,
+    counts: Counts,
+    reports: Vec<Report>,
+    /// Where derivatives were accumulated, what the region takes otherwise.
+    expanded: Option<Counts>,
+}
+
+impl Unrolled {
+    /// With common factors taken out, as far as they are found quickly.
+    fn factored(mut self) -> Self {
+        let n_nodes = self.graph.reachable(&self.roots).len() as u64;
+        let options = Optimise { budget: FACTORING_LOOKS * n_nodes, ..Optimise::default() };
+        let factored = optimise(&mut self.graph, &self.roots, &options);
+        let by: FxHashMap<NodeId, NodeId> = self.roots.iter().copied().zip(factored.roots.iter().copied()).collect();
+        self.new.values_mut().for_each(|node| *node = by.get(node).copied().unwrap_or(*node));
+        self.roots = factored.roots;
+        self.counts = factored.report.after;
+        self
+    }
 }
 
 impl Regions {
+    fn new(function: Function, stage: Stage) -> Self {
+        let (outer, constants) = (FxHashSet::default(), FxHashMap::default());
+        let (budget, accumulated, n_tried, is_forced) = (MAX_ALL_NODES, Vec::new(), 0, false);
+        Self { function, outer, constants, stage, budget, accumulated, n_tried, is_forced }
+    }
+
+    /// The function with its regions unrolled; `is_repeated` says whether it is in a loop as a whole.
+    fn run(mut self, is_repeated: bool) -> (Function, Vec<Accumulated>) {
+        let empty = Block { stmts: Vec::new(), result: self.function.body.result };
+        let body = std::mem::replace(&mut self.function.body, empty);
+        for param in self.function.params.clone() {
+            self.see(param);
+        }
+        self.function.body = self.block(body, is_repeated, 0);
+        (self.function, self.accumulated)
+    }
+
     /// Notes that `var` is in scope from now on.
     fn see(&mut self, var: VarId) {
         if leaves(self.function.ty(var)).is_some_and(|n| n <= MAX_LEAVES) {
@@ -108,7 +245,10 @@ impl Regions {
         if depth > MAX_DEPTH {
             return block;
         }
-        let Block { stmts, result } = block;
+        let Block { stmts, result } = match self.stage {
+            Stage::Asked if is_repeated => lift::lift(&self.function.vars, block),
+            _ => block,
+        };
         let mut out: Vec<Stmt> = Vec::new();
         let mut region = Region::default();
         let mut renamed: FxHashMap<VarId, VarId> = FxHashMap::default();
@@ -116,7 +256,7 @@ impl Regions {
         let mut last_use: FxHashMap<VarId, usize> = FxHashMap::default();
         if is_repeated {
             for (at, stmt) in stmts.iter().enumerate() {
-                stmt.expr.for_each_use(&mut |v| {
+                for_each_mention(&self.function.vars, stmt, &mut |v| {
                     last_use.insert(v, at);
                 });
             }
@@ -130,12 +270,15 @@ impl Regions {
             let is_constant = matches!(stmt.expr, Expr::Real(_) | Expr::Bool(_) | Expr::Size(_));
             if is_repeated && !is_constant && self.is_scalar(&stmt, &region.defined, &mut local, 0) {
                 region.defined.insert(stmt.var);
-                region.has_loop |= !stmt.expr.blocks().is_empty();
+                region.is_worth_it |= match self.stage {
+                    Stage::Asked => asks(&stmt.expr),
+                    Stage::Expanded => !stmt.expr.blocks().is_empty(),
+                };
                 region.stmts.push(stmt);
                 continue;
             }
             let mut depends = false;
-            stmt.expr.for_each_use(&mut |v| depends |= region.defined.contains(&v));
+            for_each_mention(&self.function.vars, &stmt, &mut |v| depends |= region.defined.contains(&v));
             if depends {
                 let is_wanted = |v: &VarId| last_use.get(v).is_some_and(|last| *last >= at);
                 self.close(std::mem::take(&mut region), &is_wanted, &mut out, &mut renamed);
@@ -159,6 +302,10 @@ impl Regions {
 
     /// The blocks of a statement that is in no region.
     fn inside(&mut self, mut stmt: Stmt, is_repeated: bool, depth: usize) -> Stmt {
+        // What is differentiated as a whole is looked at when that is expanded.
+        if matches!(stmt.expr, Expr::Jvp { .. } | Expr::Vjp { .. } | Expr::Custom(_)) {
+            return stmt;
+        }
         let count = match &stmt.expr {
             Expr::Build { size, .. } => Some(size),
             Expr::Sum { count, .. } | Expr::Fold { count, .. } | Expr::Loop { count, .. } => Some(count),
@@ -189,7 +336,7 @@ impl Regions {
             Type::Int | Type::Bool => true,
             ty => is_filled(ty),
         };
-        if matches!(stmt.expr, Expr::While { .. } | Expr::Jvp { .. } | Expr::Vjp { .. })
+        if matches!(stmt.expr, Expr::While { .. })
             || !stmt.expr.operands().iter().all(|v| known(v, local))
             || !is_small(self.function.ty(stmt.var))
         {
@@ -219,8 +366,12 @@ impl Regions {
         renamed: &mut FxHashMap<VarId, VarId>,
     ) {
         let wanted: Vec<VarId> = region.stmts.iter().map(|s| s.var).filter(is_wanted).collect();
-        let written = if region.has_loop { self.unroll(&region, &wanted) } else { None };
-        match written {
+        let unrolled = match self.stage {
+            _ if !region.is_worth_it => None,
+            Stage::Asked => self.accumulate(&region, &wanted),
+            Stage::Expanded => self.unroll(&region, &wanted),
+        };
+        match unrolled.and_then(|unrolled| self.written(&unrolled, &wanted)) {
             Some((stmts, values)) => {
                 out.extend(stmts);
                 renamed.extend(wanted.iter().copied().zip(values));
@@ -230,79 +381,114 @@ impl Regions {
         wanted.into_iter().for_each(|v| self.see(renamed.get(&v).copied().unwrap_or(v)));
     }
 
-    /// The region as straight-line code, and the variables that are `wanted` there.
-    fn unroll(&mut self, region: &Region, wanted: &[VarId]) -> Option<(Vec<Stmt>, Vec<VarId>)> {
+    /// The region as a graph.
+    fn unroll(&mut self, region: &Region, wanted: &[VarId]) -> Option<Unrolled> {
+        let part = self.part(region, wanted)?;
+        let unrolled = self.graph(&part, None);
+        self.function.vars = part.vars;
+        let unrolled = unrolled?;
+        self.budget = self.budget.saturating_sub(unrolled.graph.len());
+        Some(unrolled)
+    }
+
+    /// The region as a graph in which derivatives are accumulated, where that takes fewer operations.
+    fn accumulate(&mut self, region: &Region, wanted: &[VarId]) -> Option<Unrolled> {
+        if self.n_tried == MAX_ACCUMULATED {
+            return None;
+        }
+        self.n_tried += 1;
+        let part = self.part(region, wanted)?;
+        let accumulated = self.graph(&part, Some(Local::default()));
+        // What the next stage would see.
+        let expanded = chainrule_autodiff::expand(&part).ok().and_then(|expanded| self.graph(&expanded, None));
+        self.function.vars = part.vars;
+        let (accumulated, expanded) = (accumulated?, expanded?);
+        self.budget = self.budget.saturating_sub(expanded.graph.len());
+        if accumulated.counts.weight >= expanded.counts.weight && !self.is_forced {
+            return None;
+        }
+        Some(Unrolled { expanded: Some(expanded.counts), ..accumulated.factored() })
+    }
+
+    /// The region as a function of what it reads, whose result is the tuple of what is `wanted`. It has the variables of
+    /// this one, which are to be given back.
+    fn part(&mut self, region: &Region, wanted: &[VarId]) -> Option<Function> {
         // Integers stand in sizes, too.
         if wanted.iter().any(|v| *self.function.ty(*v) == Type::Int) {
             return None;
         }
-        let mut inputs: Vec<VarId> = Vec::new();
+        let mut params: Vec<VarId> = Vec::new();
         let mut seen = FxHashSet::default();
         for stmt in &region.stmts {
             stmt.expr.for_each_use(&mut |v| {
                 let is_outer = self.outer.contains(&v) || self.constants.contains_key(&v);
                 if is_outer && !region.defined.contains(&v) && seen.insert(v) {
-                    inputs.push(v);
+                    params.push(v);
                 }
-            });
-        }
-        let mut graph = Graph::new(Semantics::Algebraic);
-        let mut sources: FxHashMap<NodeId, (VarId, Vec<usize>)> = FxHashMap::default();
-        let mut args = Vec::new();
-        for v in &inputs {
-            args.push(match self.constants.get(v) {
-                Some(Expr::Real(c)) => Tree::Real(graph.constant(*c)),
-                Some(Expr::Bool(b)) => Tree::Bool(Truth::Known(*b)),
-                Some(Expr::Size(size)) => Tree::Int(size.as_constant()?),
-                _ => input(&mut graph, self.function.ty(*v), *v, &mut Vec::new(), &mut sources)?,
             });
         }
         let all = self.function.fresh(Type::Tuple(wanted.iter().map(|v| self.function.ty(*v).clone()).collect(), None));
         let mut stmts = region.stmts.clone();
         stmts.push(Stmt { var: all, expr: Expr::Tuple(wanted.to_vec()), span: None });
-        let part = Function {
+        Some(Function {
             name: Name::new("region"),
             vars: std::mem::take(&mut self.function.vars),
             sizes: Vec::new(),
-            params: inputs,
+            params,
             requires: Vec::new(),
             body: Block { stmts, result: all },
-        };
-        let unrolled = unroll(&part, &[], args, &mut graph, MAX_NODES.min(self.budget));
-        self.function.vars = part.vars;
-        self.budget = self.budget.saturating_sub(graph.len());
+        })
+    }
+
+    /// A region that was made a function, as a graph; its derivatives accumulated by `local`.
+    fn graph(&self, part: &Function, mut local: Option<Local>) -> Option<Unrolled> {
+        let mut graph = Graph::new(Semantics::Algebraic);
+        let mut sources = Sources::default();
+        let mut args = Vec::new();
+        for v in &part.params {
+            args.push(match self.constants.get(v) {
+                Some(Expr::Real(c)) => Tree::Real(graph.constant(*c)),
+                Some(Expr::Bool(b)) => Tree::Bool(Truth::Known(*b)),
+                Some(Expr::Size(size)) => Tree::Int(size.as_constant()?),
+                _ => input(&mut graph, part.ty(*v), *v, &mut Vec::new(), &mut sources)?,
+            });
+        }
+        let budget = MAX_NODES.min(self.budget);
+        let unrolled = unroll_with(part, &[], args, &mut graph, budget, local.as_mut());
         let (Tree::Many(trees), _) = unrolled.ok()? else { return None };
         let mut roots = Vec::new();
-        trees.iter().for_each(|tree| nodes(tree, &mut roots));
-        let numbered = number(&mut graph, &roots, &Numbering { max_pairs: 0, ..Numbering::default() });
-        let new: FxHashMap<NodeId, NodeId> = roots.into_iter().zip(numbered.roots.iter().copied()).collect();
-        let mut writer = Writer {
-            vars: &mut self.function.vars,
-            graph: &graph,
-            sources: &sources,
-            out: Vec::new(),
-            of: FxHashMap::default(),
-            parts: FxHashMap::default(),
-            zero: None,
-        };
-        writer.graph(&numbered.roots)?;
-        let mut values = Vec::new();
-        for (v, tree) in wanted.iter().zip(trees.iter()) {
-            let ty = writer.vars[*v].ty.clone();
-            values.push(writer.value(tree, &ty, &new)?);
+        trees.iter().for_each(|tree| numbers(tree, &mut roots));
+        let mut trees = trees.to_vec();
+        let mut reports = Vec::new();
+        if let Some(mut local) = local {
+            roots = local.resolve(&mut graph, &roots).ok()?;
+            let mut resolved = roots.iter().copied();
+            trees = trees.iter().map(|tree| with_numbers(tree, &mut resolved)).collect();
+            reports = local.reports;
         }
-        Some((writer.out, values))
+        let numbered = number(&mut graph, &roots, &Numbering { max_pairs: 0, ..Numbering::default() });
+        let new = roots.into_iter().zip(numbered.roots.iter().copied()).collect();
+        let (roots, counts) = (numbered.roots, numbered.report.after);
+        Some(Unrolled { graph, sources, trees, new, roots, counts, reports, expanded: None })
+    }
+
+    /// The graph as straight-line code, and the variables that are `wanted` there.
+    fn written(&mut self, unrolled: &Unrolled, wanted: &[VarId]) -> Option<(Vec<Stmt>, Vec<VarId>)> {
+        let mut writer = Writer::new(&mut self.function.vars, &unrolled.graph, &unrolled.sources);
+        writer.graph(&unrolled.roots)?;
+        let mut values = Vec::new();
+        for (v, tree) in wanted.iter().zip(&unrolled.trees) {
+            let ty = writer.vars[*v].ty.clone();
+            values.push(writer.value(tree, &ty, &unrolled.new)?);
+        }
+        let stmts = writer.out;
+        self.accumulated.extend(unrolled.expanded.map(|before| Accumulated::new(&before, unrolled)));
+        Some((stmts, values))
     }
 }
 
 /// The inputs of the graph that stand for the elements of a variable.
-fn input(
-    graph: &mut Graph,
-    ty: &Type,
-    var: VarId,
-    path: &mut Vec<usize>,
-    sources: &mut FxHashMap<NodeId, (VarId, Vec<usize>)>,
-) -> Option<Tree> {
+fn input(graph: &mut Graph, ty: &Type, var: VarId, path: &mut Vec<usize>, sources: &mut Sources) -> Option<Tree> {
     let mut parts = |graph: &mut Graph, types: Vec<&Type>| {
         let mut trees = Vec::new();
         for (i, ty) in types.into_iter().enumerate() {
@@ -327,134 +513,103 @@ fn input(
     }
 }
 
-fn nodes(tree: &Tree, into: &mut Vec<NodeId>) {
-    match tree {
-        Tree::Real(node) | Tree::Bool(Truth::Open(node)) => into.push(*node),
-        Tree::Int(_) | Tree::Bool(Truth::Known(_)) => {}
-        Tree::Many(parts) => parts.iter().for_each(|part| nodes(part, into)),
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arbitrary::Unstructured;
+    use chainrule_ir::generate::{Case, Options, case};
+    use chainrule_ir::{Value, evaluate, print, verify};
+    use chainrule_ops::Precise;
+    use proptest::prelude::*;
+    use proptest::test_runner::{RngSeed, TestCaseError, TestRunner};
+    use std::cell::{Cell, RefCell};
+
+    /// The doubles of the value of `function`, in extended precision.
+    fn value(function: &Function, args: &[Value<f64>], precise: &mut Precise) -> Option<Vec<f64>> {
+        let args: Vec<_> = args.iter().map(|arg| arg.map(&mut |x| precise.from_f64(*x))).collect();
+        let value = evaluate(function, precise, &args).ok()?;
+        Some(value.reals().into_iter().map(|x| precise.as_f64(x)).collect())
     }
-}
 
-/// Writes a graph as statements.
-struct Writer<'a> {
-    vars: &'a mut Arena<VarId, Var>,
-    graph: &'a Graph,
-    /// Which element of which variable an input is.
-    sources: &'a FxHashMap<NodeId, (VarId, Vec<usize>)>,
-    out: Vec<Stmt>,
-    of: FxHashMap<NodeId, VarId>,
-    /// Parts of variables that were taken.
-    parts: FxHashMap<(VarId, usize), VarId>,
-    zero: Option<VarId>,
-}
+    /// `function` as if all of it stood in a loop, its derivatives accumulated whatever that takes.
+    fn forced(function: &Function) -> (Function, Vec<Accumulated>) {
+        let mut regions = Regions::new(function.clone(), Stage::Asked);
+        regions.is_forced = true;
+        regions.run(true)
+    }
 
-impl Writer<'_> {
-    fn push(&mut self, ty: Type, expr: Expr) -> VarId {
-        let value = match &expr {
-            Expr::Size(size) => Some(size.clone()),
-            _ => None,
+    #[test]
+    fn derivatives_may_depend_on_derivatives_at_the_same_point_and_at_others() {
+        for result in [
+            "jvp g p (gradient g p)",
+            "vjp g p (jvp g p p)",
+            "gradient g (vectorAdd p (vectorSMul (gradient g p) w[i]))",
+            "vjp (fun (v : [3]Double) -> gradient g v) p (gradient g p)",
+            "jvp g (hessian g p)[0] (vectorSMul (gradient g (gradient g p)) w[i])",
+        ] {
+            let text = format!(
+                "let g = fun (v : [3]Double) -> exp (v[0] * v[1]) * sin v[2] + v[0] ** 2\n\
+                 let f = fun (x : [n][3]Double) (w : [n]Double) -> build n (fun i ->\n  \
+                   let p = x[i]\n  {result})"
+            );
+            let f = crate::Module::from_text("f.ft", &text).unwrap().function("f").unwrap();
+            let crate::function::Body::Array(body) = &f.body else { panic!("{text}") };
+            let mut regions = Regions::new(body.function.clone(), Stage::Asked);
+            regions.is_forced = true;
+            let (accumulated, regions) = regions.run(false);
+            assert_eq!(regions.len(), 1, "{result}");
+            let point = |k: f64| Value::Array([0.5, -k, 0.25 * k].map(Value::Real).to_vec());
+            let args = [Value::Array(vec![point(1.0), point(2.0)]), vec![0.5, -1.5].into()];
+            let precise = &mut Precise::new();
+            let expected = value(&body.function, &args, precise).unwrap();
+            for (found, expected) in value(&accumulated, &args, precise).unwrap().iter().zip(&expected) {
+                assert!(
+                    (found - expected).abs() <= 1e-12 * (1.0 + expected.abs()),
+                    "{result}: {found} is not {expected}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn accumulated_derivatives_are_those_of_the_evaluator() {
+        let precise = RefCell::new(Precise::new());
+        let (told, n_regions) = (Cell::new(0), Cell::new(0));
+        let config = ProptestConfig {
+            cases: 1500,
+            rng_seed: RngSeed::Fixed(41),
+            failure_persistence: None,
+            max_shrink_iters: 3_000,
+            ..ProptestConfig::default()
         };
-        let var = self.vars.push(Var { ty, name: None, span: None, value });
-        self.out.push(Stmt { var, expr, span: None });
-        var
-    }
-
-    fn int(&mut self, value: i64) -> VarId {
-        self.push(Type::Int, Expr::Size(Size::constant(value)))
-    }
-
-    /// All nodes below the roots, arguments first.
-    fn graph(&mut self, roots: &[NodeId]) -> Option<()> {
-        let reachable = self.graph.reachable(roots);
-        for id in reachable.iter() {
-            let var = match self.graph.node(id) {
-                Node::Const(c) => self.push(Type::Double, Expr::Real(c)),
-                Node::Input(_) => self.element(id)?,
-                Node::Apply(op, args) => {
-                    let row = op.row();
-                    let mut vars = Vec::new();
-                    for (arg, ty) in args.iter().zip(row.args).take(op.arity()) {
-                        vars.push(self.argument(*arg, *ty)?);
-                    }
-                    let ty = if op.gives_truth() { Type::Bool } else { Type::Double };
-                    self.push(ty, Expr::Op(op, vars))
-                }
-                Node::External(..) | Node::Derivative(_) => return None,
+        let bytes = proptest::collection::vec(any::<u8>(), 100..1200);
+        let outcome = TestRunner::new(config).run(&bytes, |bytes| {
+            let Ok(Case { function, args }) = case(&mut Unstructured::new(&bytes), Options::smooth()) else {
+                return Ok(());
             };
-            self.of.insert(id, var);
-        }
-        Some(())
-    }
-
-    /// The variable of a node as a number or as a truth value.
-    fn argument(&mut self, node: NodeId, wanted: OpType) -> Option<VarId> {
-        let var = *self.of.get(&node)?;
-        let is_truth = self.vars[var].ty == Type::Bool;
-        Some(match (is_truth, wanted) {
-            (true, OpType::Num) => {
-                let (one, zero) = (self.push(Type::Double, Expr::Real(1.0)), self.zero());
-                self.push(Type::Double, Expr::Op(Op::Select, vec![var, one, zero]))
+            let (accumulated, regions) = forced(&function);
+            let text = || format!("{}\n{}\n{args:?}", print(&function), print(&accumulated));
+            if let Err(e) = verify(&accumulated) {
+                return Err(TestCaseError::fail(format!("{e:?}\n{}", text())));
             }
-            (false, OpType::Bool) => {
-                let zero = self.zero();
-                let is_zero = self.push(Type::Bool, Expr::Op(Op::Eq, vec![var, zero]));
-                self.push(Type::Bool, Expr::Op(Op::Not, vec![is_zero]))
-            }
-            _ => var,
-        })
-    }
-
-    fn zero(&mut self) -> VarId {
-        match self.zero {
-            Some(zero) => zero,
-            None => {
-                let zero = self.push(Type::Double, Expr::Real(0.0));
-                self.zero = Some(zero);
-                zero
-            }
-        }
-    }
-
-    /// The element of a variable that an input is.
-    fn element(&mut self, node: NodeId) -> Option<VarId> {
-        let (var, path) = self.sources.get(&node)?;
-        let mut at = *var;
-        for i in path {
-            at = match self.parts.get(&(at, *i)) {
-                Some(part) => *part,
-                None => {
-                    let part = match self.vars[at].ty.clone() {
-                        Type::Array(_, element) => {
-                            let index = self.int(*i as i64);
-                            self.push(*element, Expr::Get { array: at, index, proved: true })
-                        }
-                        Type::Tuple(fields, _) => self.push(fields.get(*i)?.clone(), Expr::Component(at, *i)),
-                        _ => return None,
-                    };
-                    self.parts.insert((at, *i), part);
-                    part
+            let precise = &mut precise.borrow_mut();
+            let Some(expected) = value(&function, &args, precise) else { return Ok(()) };
+            let found = value(&accumulated, &args, precise);
+            let found = found.ok_or_else(|| TestCaseError::fail(format!("it has no value\n{}", text())))?;
+            for (found, expected) in found.iter().zip(&expected) {
+                let close = (found - expected).abs() <= 1e-11 * (1.0 + expected.abs());
+                if expected.is_finite() && !close {
+                    return Err(TestCaseError::fail(format!("{found:e} is not {expected:e}\n{}", text())));
                 }
-            };
+            }
+            told.set(told.get() + usize::from(!regions.is_empty()));
+            n_regions.set(n_regions.get() + regions.len());
+            Ok(())
+        });
+        if let Err(failure) = outcome {
+            panic!("{failure}");
         }
-        Some(at)
-    }
-
-    /// The value that is put together as `tree` says, of the type `ty`.
-    fn value(&mut self, tree: &Tree, ty: &Type, new: &FxHashMap<NodeId, NodeId>) -> Option<VarId> {
-        Some(match (tree, ty) {
-            (Tree::Real(node), Type::Double) => self.argument(*new.get(node)?, OpType::Num)?,
-            (Tree::Bool(Truth::Open(node)), Type::Bool) => self.argument(*new.get(node)?, OpType::Bool)?,
-            (Tree::Bool(Truth::Known(b)), Type::Bool) => self.push(Type::Bool, Expr::Bool(*b)),
-            (Tree::Int(i), Type::Int) => self.int(*i),
-            (Tree::Many(parts), Type::Array(_, element)) => {
-                let vars = parts.iter().map(|p| self.value(p, element, new)).collect::<Option<Vec<_>>>()?;
-                self.push(ty.clone(), Expr::Array(vars))
-            }
-            (Tree::Many(parts), Type::Tuple(fields, _)) => {
-                let vars = parts.iter().zip(fields).map(|(p, f)| self.value(p, f, new)).collect::<Option<Vec<_>>>()?;
-                self.push(ty.clone(), Expr::Tuple(vars))
-            }
-            _ => return None,
-        })
+        println!("{} regions in {} programs", n_regions.get(), told.get());
+        assert!(told.get() > 100, "{}", told.get());
     }
 }

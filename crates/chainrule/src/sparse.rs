@@ -113,10 +113,13 @@ impl Sparse {
         self.sparsity.notes()
     }
 
-    /// The program that computes the doubles, as a function.
+    /// The program that computes the doubles, as a function: its derivatives worked out, as it is compiled.
     #[must_use]
     pub fn values_program(&self) -> Function {
-        Function::from_array(self.sparsity.values.clone(), self.sources.clone())
+        let values = &self.sparsity.values;
+        // It was compiled, so it can be expanded.
+        let expanded = crate::Rewrite::All.expand(values, None).unwrap_or_else(|_| values.clone());
+        Function::from_array(expanded, self.sources.clone())
     }
 
     /// The program that computes the indices, as a function.

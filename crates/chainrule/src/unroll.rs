@@ -1,15 +1,19 @@
 //! From the array IR to the scalar graph: loops unrolled, arrays taken apart.
 //!
-//! In: a function without [`Expr::Jvp`], with a number for every size and every `Int` argument, and a
+//! In: a function, with a number for every size and every `Int` argument, and a
 //! graph node for every double. Out: graph nodes for the result. What decides about loops and indices
-//! must be known; conditions on doubles become [`Op::Select`], both sides computed.
+//! must be known; conditions on doubles become [`Op::Select`], both sides computed. Derivatives in the function are
+//! accumulated by [`local`], where the caller has a [`Local`] for them; otherwise there must be none.
 //!
 //! Linear in the operations that the function would execute; stops at a budget of graph nodes.
+
+pub(crate) mod local;
 
 use chainrule_base::{Arena, Diagnostic, Span, count};
 use chainrule_graph::{Graph, NodeId};
 use chainrule_ir::{Block, Expr, Function, Size, Stmt, Type, VarId};
 use chainrule_ops::Op;
+use local::{Local, Opened};
 use std::rc::Rc;
 
 /// How many graph nodes unrolling makes at most, unless told otherwise.
@@ -43,9 +47,21 @@ pub(crate) fn unroll(
     graph: &mut Graph,
     budget: usize,
 ) -> Result<(Tree, Vec<Option<Span>>), Diagnostic> {
+    unroll_with(function, sizes, args, graph, budget, None)
+}
+
+/// The same; what is asked for of derivatives is noted in `local`, which has to resolve the result.
+pub(crate) fn unroll_with(
+    function: &Function,
+    sizes: &[i64],
+    args: Vec<Tree>,
+    graph: &mut Graph,
+    budget: usize,
+    local: Option<&mut Local>,
+) -> Result<(Tree, Vec<Option<Span>>), Diagnostic> {
     let origins = vec![None; graph.len()];
     let env = Arena::filled(function.vars.len(), None);
-    let mut unroller = Unroller { function, graph, env, speculative: 0, budget, steps: 0, origins };
+    let mut unroller = Unroller { function, graph, env, speculative: 0, budget, steps: 0, origins, local };
     for (var, size) in function.sizes.iter().zip(sizes) {
         unroller.env[*var] = Some(Tree::Int(*size));
     }
@@ -78,6 +94,7 @@ struct Unroller<'a> {
     steps: usize,
     /// By node.
     origins: Vec<Option<Span>>,
+    local: Option<&'a mut Local>,
 }
 
 type Unrolled<T> = Result<T, Diagnostic>;
@@ -255,10 +272,65 @@ impl Unroller<'_> {
                 Tree::Many(parts) if *index < parts.len() => parts[*index].clone(),
                 other => return Err(mismatch(&other, "a tuple")),
             },
+            Expr::Jvp { params, body, at, along } if self.local.is_some() => {
+                let point = self.vars(at)?;
+                let Differentiated { opened, result, value } = self.differentiated(params, body, &point)?;
+                let directions = self.vars(along)?;
+                let directions = reals_of(&directions);
+                let tangents = match &mut self.local {
+                    Some(local) => local.forward(self.graph, opened, &reals_of([&result]), &directions),
+                    None => Vec::new(),
+                };
+                dual(&value, &mut tangents.into_iter())
+            }
+            Expr::Vjp { params, body, at, cotangent } if self.local.is_some() => {
+                let point = self.vars(at)?;
+                let Differentiated { opened, result, value } = self.differentiated(params, body, &point)?;
+                let weights = reals_of([&self.var(*cotangent)?]);
+                let cotangents = match &mut self.local {
+                    Some(local) => local.backward(self.graph, opened, &reals_of([&result]), &weights),
+                    None => Vec::new(),
+                };
+                let mut cotangents = cotangents.into_iter();
+                let mut parts = vec![value];
+                for (param, tree) in params.iter().zip(&point) {
+                    let filled = with_reals(tree, &mut cotangents);
+                    parts.push(tangents_of(&filled, &self.function.vars[*param].ty));
+                }
+                Tree::Many(parts.into())
+            }
+            // The library promises that the rule is the derivative of the body.
+            Expr::Custom(custom) if self.local.is_some() && custom.promised => {
+                self.env[custom.param] = Some(self.var(custom.at)?);
+                self.block(&custom.body)?
+            }
             Expr::Jvp { .. } | Expr::Vjp { .. } | Expr::Custom(_) | Expr::Again { .. } => {
                 return Err(Diagnostic::bug("a derivative was not expanded before unrolling"));
             }
         })
+    }
+
+    fn vars(&self, vars: &[VarId]) -> Unrolled<Vec<Tree>> {
+        vars.iter().map(|var| self.var(*var)).collect()
+    }
+
+    /// `body` at inputs that stand for the doubles of `point`, and at `point`.
+    fn differentiated(&mut self, params: &[VarId], body: &Block, point: &[Tree]) -> Unrolled<Differentiated> {
+        let at = reals_of(point);
+        let Some(local) = &mut self.local else { return Err(Diagnostic::bug("nobody asks for derivatives")) };
+        let (opened, inputs) = local.open(self.graph, &at);
+        let mut inputs = inputs.into_iter();
+        for (param, tree) in params.iter().zip(point) {
+            self.env[*param] = Some(with_reals(tree, &mut inputs));
+        }
+        let result = self.block(body)?;
+        let mut nodes = Vec::new();
+        numbers(&result, &mut nodes);
+        let Some(local) = &mut self.local else { return Err(Diagnostic::bug("nobody asks for derivatives")) };
+        let (results, values) = local.close(self.graph, opened, &nodes)?;
+        let result = with_numbers(&result, &mut results.into_iter());
+        let value = with_numbers(&result, &mut values.into_iter());
+        Ok(Differentiated { opened, result, value })
     }
 
     fn op(&mut self, op: Op, args: &[Tree], stmt: &Stmt) -> Unrolled<Tree> {
@@ -366,6 +438,80 @@ impl Unroller<'_> {
             }
             _ => return Err(mismatch(b, "what can be added")),
         })
+    }
+}
+
+/// A function that is to be differentiated, unrolled.
+struct Differentiated {
+    opened: Opened,
+    /// At inputs that stand for the point.
+    result: Tree,
+    /// At the point.
+    value: Tree,
+}
+
+/// The doubles of `trees`, in order.
+fn reals_of<'t>(trees: impl IntoIterator<Item = &'t Tree>) -> Vec<NodeId> {
+    fn add(tree: &Tree, into: &mut Vec<NodeId>) {
+        match tree {
+            Tree::Real(node) => into.push(*node),
+            Tree::Int(_) | Tree::Bool(_) => {}
+            Tree::Many(parts) => parts.iter().for_each(|part| add(part, into)),
+        }
+    }
+    let mut into = Vec::new();
+    trees.into_iter().for_each(|tree| add(tree, &mut into));
+    into
+}
+
+/// `tree` with other doubles, in order.
+fn with_reals(tree: &Tree, nodes: &mut impl Iterator<Item = NodeId>) -> Tree {
+    match tree {
+        Tree::Real(node) => Tree::Real(nodes.next().unwrap_or(*node)),
+        Tree::Many(parts) => Tree::Many(parts.iter().map(|part| with_reals(part, nodes)).collect()),
+        known => known.clone(),
+    }
+}
+
+/// The nodes of a tree: doubles, and truth values that are not known.
+pub(crate) fn numbers(tree: &Tree, into: &mut Vec<NodeId>) {
+    match tree {
+        Tree::Real(node) | Tree::Bool(Truth::Open(node)) => into.push(*node),
+        Tree::Int(_) | Tree::Bool(Truth::Known(_)) => {}
+        Tree::Many(parts) => parts.iter().for_each(|part| numbers(part, into)),
+    }
+}
+
+/// `tree` with other nodes, in the order of [`numbers`].
+pub(crate) fn with_numbers(tree: &Tree, nodes: &mut impl Iterator<Item = NodeId>) -> Tree {
+    match tree {
+        Tree::Real(node) => Tree::Real(nodes.next().unwrap_or(*node)),
+        Tree::Bool(Truth::Open(node)) => Tree::Bool(Truth::Open(nodes.next().unwrap_or(*node))),
+        Tree::Many(parts) => Tree::Many(parts.iter().map(|part| with_numbers(part, nodes)).collect()),
+        known => known.clone(),
+    }
+}
+
+/// The dual number of a value and its tangents.
+fn dual(value: &Tree, tangents: &mut impl Iterator<Item = NodeId>) -> Tree {
+    match value {
+        Tree::Real(node) => Tree::Many([value.clone(), Tree::Real(tangents.next().unwrap_or(*node))].into()),
+        Tree::Many(parts) => Tree::Many(parts.iter().map(|part| dual(part, tangents)).collect()),
+        known => known.clone(),
+    }
+}
+
+/// Of a value of type `ty` what its tangents have: without integers and truth values.
+fn tangents_of(tree: &Tree, ty: &Type) -> Tree {
+    match (tree, ty) {
+        (Tree::Many(parts), Type::Array(_, element)) => {
+            Tree::Many(parts.iter().map(|part| tangents_of(part, element)).collect())
+        }
+        (Tree::Many(parts), Type::Tuple(fields, _)) => {
+            let kept = parts.iter().zip(fields).filter(|(_, field)| field.has_double());
+            Tree::Many(kept.map(|(part, field)| tangents_of(part, field)).collect())
+        }
+        _ => tree.clone(),
     }
 }
 

@@ -3,7 +3,7 @@
 //! Both are evaluated by the reference evaluator. The dense one is made by forward mode, a column at a time.
 
 use super::{Sparsity, ints};
-use crate::{Mode, Part, Request};
+use crate::{Mode, Part, Request, forward};
 use chainrule_base::Name;
 use chainrule_ir::{Function, Type, Value, evaluate, verify};
 use chainrule_ops::F64;
@@ -118,7 +118,8 @@ pub fn entries(sparsity: &Sparsity, args: &[Value<f64>]) -> Result<(Entries, See
     let run = |program: &Function| {
         evaluate(program, &mut F64, args).map_err(|e| format!("{e}\n{}", chainrule_ir::print(program)))
     };
-    let (pattern, values) = (run(&sparsity.pattern)?, run(&sparsity.values)?);
+    let expanded = forward::expand(&sparsity.values).map_err(|e| e.to_string())?;
+    let (pattern, values) = (run(&sparsity.pattern)?, run(&expanded)?);
     let places = sparsity.places(&ints(&pattern)).map_err(|e| format!("{e:?}"))?;
     let ty = sparsity.values.result_type();
     let mut in_order = vec![0.0; places.at.len()];

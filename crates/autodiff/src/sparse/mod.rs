@@ -46,7 +46,8 @@ pub struct Sparsity {
     /// gather that has an index: `[counters of the term] [counters of inner loops] [indices]`. A gather in a branch that is not taken has
     /// indices far below zero.
     pub pattern: Function,
-    /// From the function's arguments to doubles, those of each term in turn.
+    /// From the function's arguments to doubles, those of each term in turn. The derivatives in it are asked for, each of one
+    /// term's block at one place, and not worked out.
     pub values: Function,
     pub(crate) terms: Vec<TermShape>,
     /// Leaves of what rows and columns stand for; their extents are numbers of sizes.

@@ -12,7 +12,7 @@ use super::terms::Terms;
 use super::{BLOCK, Form, GatherShape, LeafShape, SizeTable, Sparsity, Step, TermShape, double_leaves, limited};
 use crate::activity::{Activities, Activity};
 use crate::asked::{self, Asked, By, Leaf, doubles};
-use crate::{Mode, Part, custom, forward, tidy};
+use crate::{Mode, Part, custom, tidy};
 use chainrule_base::{Diagnostics, Name};
 use chainrule_ir::{Block, Builder, Expr, Function, Size, Stmt, Type, VarId};
 use chainrule_ops::Op;
@@ -183,7 +183,7 @@ impl<'f> Shapes<'f> {
             Part::Hessian => columns.clone(),
             _ => self.rows.into_iter().map(|(_, leaf)| leaf).collect(),
         };
-        let (values, n_sizes) = (forward::expand(&values)?, self.sizes.sizes.len());
+        let n_sizes = self.sizes.sizes.len();
         Ok(Sparsity { pattern, values, terms: shapes, rows, columns, n_sizes, notes: self.notes })
     }
 
