@@ -179,7 +179,14 @@ impl<'p> Elaborator<'p> {
             // The reader knows the call, not the library's text.
             let call = self.calls.iter().rev().find(|(_, at)| !in_library(*at)).cloned();
             if let Some((name, at)) = call {
-                let inside = name.map_or("in this call".to_owned(), |n| format!("in this call of `{n}`"));
+                let inside = name.as_ref().map_or("in this call".to_owned(), |n| format!("in this call of `{n}`"));
+                if let (Some(name), sizes::OUT_OF_RANGE) = (name, message.title.as_str()) {
+                    // What is wrong are the sizes that it was given; one place that shows it is enough.
+                    message.title = format!("`{name}` cannot take arguments of these sizes");
+                    if self.diagnostics.iter().any(|said| said.title == message.title && said.span() == Some(at)) {
+                        return;
+                    }
+                }
                 message = message.with_label(at, inside);
             }
         }

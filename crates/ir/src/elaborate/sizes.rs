@@ -22,6 +22,9 @@ enum Verdict {
     Unknown,
 }
 
+/// The title of what is said of an index that is surely out of range.
+pub(super) const OUT_OF_RANGE: &str = "index out of range";
+
 impl Elaborator<'_> {
     fn facts(&self) -> Facts<'_> {
         Facts { loops: &self.loops, natural: &self.natural, known: &self.known }
@@ -115,12 +118,12 @@ impl Elaborator<'_> {
         let room = size.sub(&Size::constant(1)).sub(&at);
         let last = self.judge(&room);
         if let Verdict::Refuted(least) = &first {
-            let message = Diagnostic::error("index out of range")
+            let message = Diagnostic::error(OUT_OF_RANGE)
                 .with_reason(format!("indices start at 0; this one reaches {}", self.show_size(least)));
             self.say(span, &format!("an index of {what}"), message);
         } else if let Verdict::Refuted(least) = &last {
             let reached = size.sub(&Size::constant(1)).sub(least);
-            let message = Diagnostic::error("index out of range").with_reason(format!(
+            let message = Diagnostic::error(OUT_OF_RANGE).with_reason(format!(
                 "{what} has {}, from 0; the index reaches {}",
                 self.elements(&size),
                 self.show_size(&reached)
