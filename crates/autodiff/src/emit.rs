@@ -1,7 +1,8 @@
 //! Writing scalar code: a [`Builder`] that knows its literals.
 //!
 //! In: requests for operations on scalars, known or computed. Out: statements. Holds: a literal is bound
-//! once a scope, and known as such, so that `0`, `1` and `-1` can be seen and left out. What is selected against 0
+//! once a scope, and known as such, so that `0`, `1` and `-1` can be seen and left out. What something is
+//! differentiated by is no literal, whatever it is bound to ([`Emitter::bind_seed`]). What is selected against 0
 //! is known too, and products with it are selected in its place (`docs/decisions/0005` does the same in graphs).
 
 use chainrule_base::{Id, Span};
@@ -92,6 +93,11 @@ impl Emitter {
                 scope.entry(c.to_bits()).or_insert(var);
             }
         }
+        self.builder.push(Stmt { var, expr, span: self.span });
+    }
+
+    /// The same for a variable by which something is differentiated: it stands for itself alone, and never for its value.
+    pub(crate) fn bind_seed(&mut self, var: VarId, expr: Expr) {
         self.builder.push(Stmt { var, expr, span: self.span });
     }
 
@@ -241,5 +247,26 @@ impl Algebra for Emitter {
             };
         }
         Scalar::Var(var)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_differentiated_by_stands_for_itself_alone() {
+        let mut out = Emitter::new(Builder::new("f"));
+        let seed = out.builder.fresh(Type::Double);
+        out.bind_seed(seed, Expr::Real(0.0));
+        let zero = out.real(0.0);
+        assert_ne!(zero, seed);
+        assert_eq!((out.real(0.0), out.scalar(seed), out.scalar(zero)), (zero, Scalar::Var(seed), Scalar::Const(0.0)));
+        // Of its own block, and not of a block that is closed.
+        out.open();
+        let one = out.real(1.0);
+        assert_eq!((out.real(0.0), out.real(1.0)), (zero, one));
+        out.close(one);
+        assert_ne!(out.real(1.0), one);
     }
 }

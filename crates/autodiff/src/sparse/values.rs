@@ -14,7 +14,7 @@ use crate::activity::{Activities, Activity};
 use crate::asked::{self, Asked, By, Leaf, doubles};
 use crate::{Mode, Part, custom, tidy};
 use chainrule_base::{Diagnostics, Name};
-use chainrule_ir::{Block, Builder, Expr, Function, Size, Stmt, Type, VarId};
+use chainrule_ir::{Block, Builder, Expr, Function, Size, Type, VarId};
 use chainrule_ops::Op;
 
 /// The index of what is not read.
@@ -321,8 +321,7 @@ fn emit(asked: &mut Asked, term: &Prepared, part: Part) -> (Form, VarId) {
     let params: Vec<VarId> = term.gathers.iter().map(|gather| gather.perturbation).collect();
     for param in &params {
         let zero = if *asked.out.ty(*param) == Type::Double { Expr::Real(0.0) } else { Expr::Zero };
-        // Past the emitter: it would take every other zero for this one, and that would be differentiated too.
-        asked.out.builder.push(Stmt { var: *param, expr: zero, span: None });
+        asked.out.bind_seed(*param, zero);
     }
     let (form, mut result) = match part {
         Part::Hessian => (Form::Hessian, hessian(asked, &term.block, &params)),
