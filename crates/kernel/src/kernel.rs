@@ -298,7 +298,9 @@ pub enum Instr {
         /// The number.
         value: f64,
     },
-    /// An integer: a polynomial of `Int` registers.
+    /// An integer: a polynomial of `Int` registers. Where it does not fit into 64 bits, the program fails, whatever it is used
+    /// for; lowering may put sums together so that one fits which the source would have overflowed in, never so that the
+    /// number is another one.
     Int {
         /// Class `Int`.
         dst: Reg,

@@ -6,8 +6,6 @@ mod support;
 use arbitrary::Unstructured;
 use chainrule_ir::generate::{Options, arguments_up_to, function};
 use chainrule_kernel::{vectorise, verify};
-use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use std::cell::Cell;
 
 use support::reference::{compare_within, lower};
@@ -15,31 +13,22 @@ use support::reference::{compare_within, lower};
 /// How many functions were compared, and how many loops were cut in them.
 fn many(cases: u32, seed: u64, options: Options, reorder: bool) -> (usize, usize) {
     let (compared, cut) = (Cell::new(0), Cell::new(0));
-    let config = ProptestConfig {
-        cases,
-        rng_seed: RngSeed::Fixed(seed),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    };
     // What is added in place is added in another order already.
     let close = if reorder || options.linear { 1e-9 } else { 0.0 };
-    proptest::test_runner::TestRunner::new(config)
-        .run(&prop::collection::vec(any::<u8>(), 0..3000), |bytes| {
-            let mut u = Unstructured::new(&bytes);
-            let function = function(&mut u, options).unwrap();
-            let Ok(mut kernel) = lower(&function) else { return Ok(()) };
-            let loops = vectorise(&mut kernel, reorder);
-            assert_eq!(verify(&kernel), Ok(()), "{kernel}");
-            for longest in [40, 9, 20] {
-                let args = arguments_up_to(&mut u, &function, longest).unwrap();
-                if compare_within(&function, &kernel, &args, close) {
-                    compared.set(compared.get() + 1);
-                    cut.set(cut.get() + loops);
-                }
+    support::random(cases, seed, 0..3000, |bytes| {
+        let mut u = Unstructured::new(bytes);
+        let function = function(&mut u, options).unwrap();
+        let Ok(mut kernel) = lower(&function) else { return };
+        let loops = vectorise(&mut kernel, reorder);
+        assert_eq!(verify(&kernel), Ok(()), "{kernel}");
+        for longest in [40, 9, 20] {
+            let args = arguments_up_to(&mut u, &function, longest).unwrap();
+            if compare_within(&function, &kernel, &args, close) {
+                compared.set(compared.get() + 1);
+                cut.set(cut.get() + loops);
             }
-            Ok(())
-        })
-        .unwrap_or_else(|error| panic!("{error}"));
+        }
+    });
     (compared.get(), cut.get())
 }
 

@@ -7,25 +7,12 @@ use arbitrary::Unstructured;
 use chainrule_ir::Value;
 use chainrule_ir::generate::{Options, arguments_up_to, arrays, comparisons, function};
 use chainrule_kernel::{Kernel, hoist, streamline, vectorise, verify};
-use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use std::cell::Cell;
 
 use support::reference::{compare_within, lower};
 
 fn many(cases: u32, seed: u64, check: impl Fn(&mut Unstructured<'_>)) {
-    let config = ProptestConfig {
-        cases,
-        rng_seed: RngSeed::Fixed(seed),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    };
-    proptest::test_runner::TestRunner::new(config)
-        .run(&prop::collection::vec(any::<u8>(), 0..3000), |bytes| {
-            check(&mut Unstructured::new(&bytes));
-            Ok(())
-        })
-        .unwrap_or_else(|error| panic!("{error}"));
+    support::random(cases, seed, 0..3000, |bytes| check(&mut Unstructured::new(bytes)));
 }
 
 fn plain(kernel: &mut Kernel) {

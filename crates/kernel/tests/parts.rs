@@ -8,8 +8,6 @@ use arbitrary::Unstructured;
 use chainrule_ir::generate::{Options, arguments_up_to, function};
 use chainrule_kernel::parts::split;
 use chainrule_kernel::{check_layout, contract, parallelise, vectorise, verify};
-use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use std::cell::Cell;
 
 use support::reference::{compare_within, lower};
@@ -17,47 +15,38 @@ use support::reference::{compare_within, lower};
 /// How many functions were compared, and how many loops were cut in them.
 fn many(cases: u32, seed: u64, options: Options, reorder: bool) -> (usize, usize) {
     let (compared, cut) = (Cell::new(0), Cell::new(0));
-    let config = ProptestConfig {
-        cases,
-        rng_seed: RngSeed::Fixed(seed),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    };
     // What is added in place is added in another order already.
     let close = if reorder || options.linear { 1e-9 } else { 0.0 };
-    proptest::test_runner::TestRunner::new(config)
-        .run(&prop::collection::vec(any::<u8>(), 0..3000), |bytes| {
-            let mut u = Unstructured::new(&bytes);
-            let function = function(&mut u, options).unwrap();
-            let Ok(mut kernel) = lower(&function) else { return Ok(()) };
-            let loops = parallelise(&mut kernel, reorder);
-            if loops == 0 {
-                return Ok(());
-            }
+    support::random(cases, seed, 0..3000, |bytes| {
+        let mut u = Unstructured::new(bytes);
+        let function = function(&mut u, options).unwrap();
+        let Ok(mut kernel) = lower(&function) else { return };
+        let loops = parallelise(&mut kernel, reorder);
+        if loops == 0 {
+            return;
+        }
+        assert_eq!(verify(&kernel), Ok(()), "{kernel}");
+        if u.arbitrary().unwrap_or(true) {
+            vectorise(&mut kernel, reorder);
             assert_eq!(verify(&kernel), Ok(()), "{kernel}");
-            if u.arbitrary().unwrap_or(true) {
-                vectorise(&mut kernel, reorder);
-                assert_eq!(verify(&kernel), Ok(()), "{kernel}");
-                if reorder {
-                    contract(&mut kernel);
-                }
+            if reorder {
+                contract(&mut kernel);
             }
-            let pieces = split(&kernel).unwrap();
-            for piece in &pieces.pieces {
-                assert_eq!(verify(&piece.kernel), Ok(()), "{}\nof {kernel}", piece.kernel);
+        }
+        let pieces = split(&kernel).unwrap();
+        for piece in &pieces.pieces {
+            assert_eq!(verify(&piece.kernel), Ok(()), "{}\nof {kernel}", piece.kernel);
+        }
+        for longest in [40, 9, 20] {
+            let args = arguments_up_to(&mut u, &function, longest).unwrap();
+            if compare_within(&function, &kernel, &args, close) {
+                compared.set(compared.get() + 1);
+                cut.set(cut.get() + loops);
             }
-            for longest in [40, 9, 20] {
-                let args = arguments_up_to(&mut u, &function, longest).unwrap();
-                if compare_within(&function, &kernel, &args, close) {
-                    compared.set(compared.get() + 1);
-                    cut.set(cut.get() + loops);
-                }
-            }
-            let sizes = vec![11; kernel.sizes.len()];
-            assert_eq!(check_layout(&kernel, &sizes), Ok(()), "{kernel}");
-            Ok(())
-        })
-        .unwrap_or_else(|error| panic!("{error}"));
+        }
+        let sizes = vec![11; kernel.sizes.len()];
+        assert_eq!(check_layout(&kernel, &sizes), Ok(()), "{kernel}");
+    });
     (compared.get(), cut.get())
 }
 

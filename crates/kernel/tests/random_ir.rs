@@ -11,8 +11,6 @@ use chainrule_ir::generate::{Case, Options, arguments, arrays, case};
 use chainrule_ir::{Function, Type, Value, evaluate};
 use chainrule_kernel::counts;
 use chainrule_ops::F64;
-use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use std::cell::Cell;
 
 use support::reference::{compare, compare_within, lower};
@@ -41,18 +39,9 @@ fn random(bytes: &[u8], options: Options, compared: &Cell<usize>) -> Result<()> 
 
 fn many(cases: u32, seed: u64, bytes: usize, options: Options) -> usize {
     let compared = Cell::new(0);
-    let config = ProptestConfig {
-        cases,
-        rng_seed: RngSeed::Fixed(seed),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    };
-    proptest::test_runner::TestRunner::new(config)
-        .run(&prop::collection::vec(any::<u8>(), 0..bytes), |bytes| {
-            random(&bytes, options, &compared).unwrap();
-            Ok(())
-        })
-        .unwrap_or_else(|error| panic!("{error}"));
+    support::random(cases, seed, 0..bytes, |bytes| {
+        random(bytes, options, &compared).unwrap();
+    });
     compared.get()
 }
 
@@ -84,43 +73,25 @@ fn deep_functions_keep_their_values() {
 #[test]
 fn functions_that_move_arrays_about_keep_their_values() {
     let buffers = Cell::new(0);
-    let config = ProptestConfig {
-        cases: 1500,
-        rng_seed: RngSeed::Fixed(13),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    };
-    proptest::test_runner::TestRunner::new(config)
-        .run(&prop::collection::vec(any::<u8>(), 0..2000), |bytes| {
-            let (function, args) = arrays::case(&mut Unstructured::new(&bytes), 60).unwrap();
-            chainrule_ir::verify(&function).unwrap();
-            let kernel = lower(&function).unwrap_or_else(|errors| panic!("{errors}\n{function:?}"));
-            assert!(compare(&function, &kernel, &args));
-            buffers.set(buffers.get() + kernel.buffers.len() - kernel.inputs.len() - kernel.outputs.len());
-            Ok(())
-        })
-        .unwrap_or_else(|error| panic!("{error}"));
+    support::random(1500, 13, 0..2000, |bytes| {
+        let (function, args) = arrays::case(&mut Unstructured::new(bytes), 60).unwrap();
+        chainrule_ir::verify(&function).unwrap();
+        let kernel = lower(&function).unwrap_or_else(|errors| panic!("{errors}\n{function:?}"));
+        assert!(compare(&function, &kernel, &args));
+        buffers.set(buffers.get() + kernel.buffers.len() - kernel.inputs.len() - kernel.outputs.len());
+    });
     assert!(buffers.get() > 5000, "only {} buffers in the workspace", buffers.get());
 }
 
 #[test]
 fn states_that_are_updated_keep_their_values() {
     let compared = Cell::new(0);
-    let config = ProptestConfig {
-        cases: 4000,
-        rng_seed: RngSeed::Fixed(17),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    };
-    proptest::test_runner::TestRunner::new(config)
-        .run(&prop::collection::vec(any::<u8>(), 0..1500), |bytes| {
-            let (function, args) = arrays::updates(&mut Unstructured::new(&bytes), 50).unwrap();
-            chainrule_ir::verify(&function).unwrap();
-            let kernel = lower(&function).unwrap_or_else(|errors| panic!("{errors}\n{function:?}"));
-            compared.set(compared.get() + usize::from(compare(&function, &kernel, &args)));
-            Ok(())
-        })
-        .unwrap_or_else(|error| panic!("{error}"));
+    support::random(4000, 17, 0..1500, |bytes| {
+        let (function, args) = arrays::updates(&mut Unstructured::new(bytes), 50).unwrap();
+        chainrule_ir::verify(&function).unwrap();
+        let kernel = lower(&function).unwrap_or_else(|errors| panic!("{errors}\n{function:?}"));
+        compared.set(compared.get() + usize::from(compare(&function, &kernel, &args)));
+    });
     assert!(compared.get() > 3500, "only {} of 4000 functions could be compared", compared.get());
 }
 
@@ -156,23 +127,14 @@ fn reverse(function: &Function, args: &[Value<f64>], compared: &Cell<usize>) {
 #[test]
 fn cotangents_of_random_functions_keep_their_values() {
     let compared = Cell::new(0);
-    let config = ProptestConfig {
-        cases: 500,
-        rng_seed: RngSeed::Fixed(16),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    };
     let smooth = Options { smooth: true, linear: true, ..options(3, 40) };
-    proptest::test_runner::TestRunner::new(config)
-        .run(&prop::collection::vec(any::<u8>(), 200..2000), |bytes| {
-            if let Ok((function, args)) = arrays::case(&mut Unstructured::new(&bytes), 30) {
-                reverse(&function, &args, &compared);
-            }
-            if let Ok(Case { function, args }) = case(&mut Unstructured::new(&bytes), smooth) {
-                reverse(&function, &args, &compared);
-            }
-            Ok(())
-        })
-        .unwrap_or_else(|error| panic!("{error}"));
+    support::random(500, 16, 200..2000, |bytes| {
+        if let Ok((function, args)) = arrays::case(&mut Unstructured::new(bytes), 30) {
+            reverse(&function, &args, &compared);
+        }
+        if let Ok(Case { function, args }) = case(&mut Unstructured::new(bytes), smooth) {
+            reverse(&function, &args, &compared);
+        }
+    });
     assert!(compared.get() > 600, "only {} of 1000 functions could be compared", compared.get());
 }

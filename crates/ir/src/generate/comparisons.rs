@@ -32,7 +32,11 @@ pub fn case(u: &mut Unstructured<'_>, fuel: u32, longest: i64) -> Result<(Functi
     let results = (0..g.u.int_in_range(1..=2)?).map(|_| g.array(3)).collect::<Result<Vec<_>>>()?;
     let result = g.b.tuple(&results);
     let extent = g.u.int_in_range(0..=longest)?;
-    let mut data = || g.u.int_in_range(-2..=longest + 1);
+    let mut data = || {
+        // At the ends of the range too: what is near to them overflows.
+        let ends = [i64::MIN, i64::MIN + 1, i64::MAX - 1, i64::MAX];
+        if g.u.ratio(1, 10)? { g.u.choose(&ends).copied() } else { g.u.int_in_range(-2..=longest + 1) }
+    };
     let (s, t) = (data()?, data()?);
     let x: Vec<f64> = (0..extent).map(|i| (1.0 + i as f64).sin()).collect();
     Ok((g.b.finish(result), vec![x.into(), Value::Int(s), Value::Int(t)]))

@@ -10,6 +10,24 @@ pub mod reference;
 use chainrule_base::Poly;
 use chainrule_ir::{Size, Type, Value};
 use chainrule_kernel::{BufferId, Class, Instr, Kernel, Order, Place, Reg, SizeSource, Stmt};
+use proptest::prelude::*;
+use proptest::test_runner::{RngSeed, TestRunner};
+
+/// Runs `check` on so many random strings of bytes; one that panics is made shorter, and reported.
+pub fn random(cases: u32, seed: u64, lengths: std::ops::Range<usize>, check: impl Fn(&[u8])) {
+    let config = ProptestConfig {
+        cases,
+        rng_seed: RngSeed::Fixed(seed),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
+    TestRunner::new(config)
+        .run(&prop::collection::vec(any::<u8>(), lengths), |bytes| {
+            check(&bytes);
+            Ok(())
+        })
+        .unwrap_or_else(|error| panic!("{error}"));
+}
 
 /// One number.
 #[derive(Clone, Copy, Debug)]
@@ -134,6 +152,9 @@ struct Machine<'k> {
     buffers: Vec<(i64, i64)>,
 }
 
+/// What an integer is that does not fit: a failure of the program, not of the kernel.
+pub const OVERFLOW: &str = "an integer does not fit into 64 bits";
+
 impl Machine<'_> {
     fn get(&self, reg: Reg) -> Result<Scalar, String> {
         self.regs[chainrule_base::Id::index(reg)].ok_or_else(|| format!("bug: {reg} is not defined"))
@@ -161,7 +182,7 @@ impl Machine<'_> {
         for reg in poly.vars() {
             self.int(reg)?;
         }
-        poly.eval(|reg| self.int(reg).unwrap()).ok_or_else(|| "bug: overflow".to_owned())
+        poly.eval(|reg| self.int(reg).unwrap()).ok_or_else(|| OVERFLOW.to_owned())
     }
 
     fn cell(&self, buffer: BufferId, at: i64) -> Result<usize, String> {
