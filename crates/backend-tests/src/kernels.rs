@@ -60,6 +60,24 @@ pub fn port(name: &str, shape: &[i64], nodes: &[NodeId]) -> GraphPort {
     GraphPort { name: name.into(), shape: shape.to_vec(), nodes: nodes.to_vec() }
 }
 
+/// A kernel for each of `functions`, of that name: results of the same names as its arguments, each one more than the sum
+/// of their sines. For what emitters make of names.
+///
+/// # Panics
+/// When lowering fails.
+#[must_use]
+pub fn named(functions: &[&str], names: &[&str]) -> Vec<Kernel> {
+    let mut g = Graph::new(Semantics::Strict);
+    let inputs: Vec<GraphPort> = names.iter().map(|name| port(name, &[], &[g.input(*name)])).collect();
+    let mut sum = g.constant(1.0);
+    for input in &inputs {
+        let s = g.raw(Op::Sin, &[input.nodes[0]]);
+        sum = g.raw(Op::Add, &[sum, s]);
+    }
+    let outputs: Vec<GraphPort> = names.iter().map(|name| port(name, &[], &[sum])).collect();
+    functions.iter().map(|name| lower_graph(*name, &g, &inputs, &outputs).unwrap()).collect()
+}
+
 /// A rotation of a point by an angle, and its derivative by the angle.
 ///
 /// # Panics

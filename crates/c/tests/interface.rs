@@ -7,14 +7,14 @@ mod support;
 use chainrule_backend_tests::c::{self, FLAGS, compile, compiler};
 use chainrule_backend_tests::generate::lower;
 use chainrule_backend_tests::kernels::{
-    INTEGERS, OperatorCase, doubled, halving, integer_operator, integer_operators, integer_points, operators,
-    picked_sums, port, rotation,
+    INTEGERS, OperatorCase, doubled, halving, integer_operator, integer_operators, integer_points, named, operators,
+    picked_sums, rotation,
 };
 use chainrule_backend_tests::{Array, Case, Data, int, interpret, is_inexact, real, reals};
 use chainrule_base::{Arena, Name, Poly};
 use chainrule_c::{Options, Source, emit, emit_many};
-use chainrule_graph::{Graph, Semantics, generate};
-use chainrule_kernel::{Buffer, Class, External, GraphPort, Instr, Kernel, Order, Place, Port, Stmt, lower_graph};
+use chainrule_graph::{Semantics, generate};
+use chainrule_kernel::{Buffer, Class, External, Instr, Kernel, Order, Place, Port, Stmt};
 use chainrule_ops::Op;
 use std::fmt::Write;
 use std::path::Path;
@@ -232,18 +232,7 @@ fn names_that_mean_something_else_in_c_are_changed() {
         "F_WORK_SIZE",
         "int64_t",
     ];
-    let mut g = Graph::new(Semantics::Strict);
-    let inputs: Vec<GraphPort> = names.iter().map(|name| port(name, &[], &[g.input(*name)])).collect();
-    let mut sum = g.constant(1.0);
-    for input in &inputs {
-        let s = g.raw(Op::Sin, &[input.nodes[0]]);
-        sum = g.raw(Op::Add, &[sum, s]);
-    }
-    let outputs: Vec<GraphPort> = names.iter().map(|name| port(name, &[], &[sum])).collect();
-    let kernels: Vec<Kernel> = ["f", "F", "f", "double", "f_work_size", "main", "Sin", "sin"]
-        .iter()
-        .map(|name| lower_graph(*name, &g, &inputs, &outputs).unwrap())
-        .collect();
+    let kernels = named(&["f", "F", "f", "double", "f_work_size", "main", "Sin", "sin"], &names);
     let source =
         emit_many("clash", &kernels.iter().collect::<Vec<_>>(), &Options { chunk: 8, ..Options::default() }).unwrap();
     assert_eq!(source.functions, ["f", "F_2", "f_3", "double_", "f_work_size_2", "main_", "Sin", "sin_"]);

@@ -6,14 +6,14 @@ mod support;
 
 use chainrule_backend_tests::generate::lower;
 use chainrule_backend_tests::kernels::{
-    INTEGERS, awkward_names, doubled, halving, integer_operator, integer_operators, integer_points, operators,
-    picked_sums, port, rotation,
+    INTEGERS, awkward_names, doubled, halving, integer_operator, integer_operators, integer_points, named, operators,
+    picked_sums, rotation,
 };
 use chainrule_backend_tests::rust::{self, has_clippy};
 use chainrule_backend_tests::{Array, Case, Data, int, interpret, real, reals};
 use chainrule_base::{Arena, Name, Poly};
-use chainrule_graph::{Graph, Semantics, generate};
-use chainrule_kernel::{External, GraphPort, Instr, Kernel, Stmt, lower_graph};
+use chainrule_graph::{Semantics, generate};
+use chainrule_kernel::{External, Instr, Kernel, Stmt};
 use chainrule_ops::Op;
 use chainrule_rust::{Fma, Library, Module, Options, Precision, emit, emit_many};
 use std::fmt::Write;
@@ -179,18 +179,7 @@ fn names_that_mean_something_else_in_rust_are_changed() {
         "n",
         "match",
     ];
-    let mut g = Graph::new(Semantics::Strict);
-    let inputs: Vec<GraphPort> = names.iter().map(|name| port(name, &[], &[g.input(*name)])).collect();
-    let mut sum = g.constant(1.0);
-    for input in &inputs {
-        let s = g.raw(Op::Sin, &[input.nodes[0]]);
-        sum = g.raw(Op::Add, &[sum, s]);
-    }
-    let outputs: Vec<GraphPort> = names.iter().map(|name| port(name, &[], &[sum])).collect();
-    let kernels: Vec<Kernel> = ["f", "F", "f", "fn", "f_work_len", "main", "Failure", "Ok"]
-        .iter()
-        .map(|name| lower_graph(*name, &g, &inputs, &outputs).unwrap())
-        .collect();
+    let kernels = named(&["f", "F", "f", "fn", "f_work_len", "main", "Failure", "Ok"], &names);
     let options = Options { chunk: 8, library: Library::Libm, ..Options::default() };
     let module = emit_many("clash", &kernels.iter().collect::<Vec<_>>(), &options).unwrap();
     assert_eq!(module.functions, ["f", "F", "f_2", "fn_", "f_work_len_2", "main", "Failure", "Ok_"]);
