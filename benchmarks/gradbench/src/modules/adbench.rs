@@ -4,14 +4,17 @@ use super::{NO_SIZES, SCALAR, function};
 use crate::input::Input;
 use crate::output;
 use crate::task::{Failure, Task};
-use chainrule::{Function, Module, Value};
+use chainrule::{Function, Value};
 use chainrule_example_adbench::{ba, lstm};
 use serde_json::{Map, Value as Json, json};
 
 pub const GMM: Task = Task {
     module: "gmm",
     name: "objective",
-    function: || function(include_str!("../../programs/gmm.ft"), "gmm"),
+    function: || {
+        let text = format!("{}\n{}", chainrule_example_gmm::SOURCE, include_str!("../../programs/gmm.ft"));
+        function(&text, "gmmOfParts")
+    },
     derive: Function::value,
     size: None,
     unrolled: NO_SIZES,
@@ -66,7 +69,7 @@ pub const BA_JACOBIAN: Task = Task {
     name: "jacobian",
     function: || {
         let text = format!("{}\n{}", ba::SOURCE, include_str!("../../programs/ba.ft"));
-        Module::from_text("ba.ft", &text)?.function("compressed")
+        function(&text, "compressed")
     },
     output: |_, prepared| {
         let integers = |i: usize| shortened([prepared.integers(i), prepared.integers(i + 1)], |k| Ok(json!(k)));
