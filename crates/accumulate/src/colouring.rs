@@ -3,10 +3,13 @@
 //! In: a [`Pattern`]. Out: a colour for each column; columns of one colour share no row, so that the product of the matrix
 //! with the sum of their unit vectors has each of their entries by itself. (Curtis, Powell and Reid's grouping of columns: a
 //! colouring at distance one of the graph in which columns that meet in a row are neighbours. Of a symmetric matrix it is
-//! a colouring at distance two of its own graph.)
+//! a colouring at distance two of its own graph; [`star`] has fewer colours there, for it reads each entry at one of two
+//! places. [`reads`] says where, for any colouring.)
 //!
 //! Greedy, columns with many neighbours first: never more colours than the largest number of neighbours plus one, and no
 //! fewer than the longest row has entries.
+
+pub mod star;
 
 use crate::Pattern;
 
@@ -40,6 +43,29 @@ pub fn columns(pattern: &Pattern) -> (Vec<usize>, usize) {
         colours[c] = colour;
     }
     (colours, n_colours)
+}
+
+/// For each entry of the pattern the row and the colour in whose product it stands alone: in its own row, or where the matrix
+/// is symmetric in that of its column. `None` where one stands alone in neither: then the colouring is not one. Linear.
+#[must_use]
+pub fn reads(pattern: &Pattern, colours: &[usize]) -> Option<Vec<(usize, usize)>> {
+    // By colour: the last row that had an entry of it; by entry: whether there was another of its colour in the row.
+    let mut last = vec![(usize::MAX, 0); colours.iter().max().map_or(0, |most| most + 1)];
+    let mut alone = vec![true; pattern.n_entries()];
+    for (place, (row, column)) in pattern.coo().iter().enumerate() {
+        let before = std::mem::replace(&mut last[colours[*column]], (*row, place));
+        if before.0 == *row {
+            (alone[before.1], alone[place]) = (false, false);
+        }
+    }
+    let read = |(place, (row, column)): (usize, &(usize, usize))| {
+        if alone[place] {
+            return Some((*row, colours[*column]));
+        }
+        let mirrored = pattern.place(*column, *row)?;
+        alone[mirrored].then_some((*column, colours[*row]))
+    };
+    pattern.coo().iter().enumerate().map(read).collect()
 }
 
 #[cfg(test)]

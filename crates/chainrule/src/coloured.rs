@@ -2,7 +2,9 @@
 //!
 //! In: a function that keeps its loops. Out: a [`Coloured`]; for sizes and integers a [`PreparedColoured`]: the pattern, found
 //! by following each number through one evaluation ([`chainrule_autodiff::sparse::dependence`]), the columns that share no
-//! row in groups ([`chainrule_accumulate::colouring`]), and the derivative along one direction, which is run once a group.
+//! row in groups ([`chainrule_accumulate::colouring`]), and the derivative along one direction, which is run once a group. Of a
+//! Hessian, which is symmetric, an entry may be read at either of its two places: groups are those of a star colouring where
+//! that has fewer.
 //!
 //! [`Function::sparse_jacobian`] is better where the indices tell the pattern: it computes each number once, and its
 //! pattern holds whatever branches are taken.
@@ -22,6 +24,8 @@ pub struct Coloured {
     /// Whose Jacobian it is.
     function: Function,
     by: Vec<Name>,
+    /// Whether it is the gradient of another function, so that its Jacobian is symmetric.
+    is_gradient: bool,
     /// The derivative along a direction.
     jvp: Compiled,
     /// The leaves of the direction among the arguments of `jvp`, in the order of the columns.
@@ -65,16 +69,28 @@ impl Function {
     /// # Ok::<(), chainrule::Error>(())
     /// ```
     pub fn coloured_jacobian(&self, by: &[&str]) -> Result<Coloured> {
-        Coloured::new(self, by)
+        Coloured::new(self, by, false)
     }
 
-    /// The sparse Hessian of a scalar function: the Jacobian of its gradient, as [`Self::coloured_jacobian`].
+    /// The sparse Hessian of a scalar function: the Jacobian of its gradient, as [`Self::coloured_jacobian`], but with fewer
+    /// directions where it is enough that each number can be read at one of its two places, (i, j) or (j, i).
+    ///
+    /// ```
+    /// use chainrule::{Module, Value};
+    /// // Each number meets its neighbour and the first: columns share the first row, so none go together. Read at
+    /// // either place, the first is alone, and three colours do for the others.
+    /// let module = Module::from_text("arrow.ft", "let f = fun (x : [n]Double) ->
+    ///   ifold (fun s i -> s + x[0] * x[i] * x[max 0 (i - 1)]) 0.0 n")?;
+    /// let hessian = module.function("f")?.coloured_hessian(&["x"])?;
+    /// assert_eq!(hessian.prepare(&[vec![1.0; 100].into()])?.n_colours(), 4);
+    /// # Ok::<(), chainrule::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Self::coloured_jacobian`]; a result that is not a scalar.
     pub fn coloured_hessian(&self, by: &[&str]) -> Result<Coloured> {
         let Body::Array(_) = &self.body else { return Err(straight(self)) };
-        Coloured::new(&self.gradient().by(by).function()?, by)
+        Coloured::new(&self.gradient().by(by).function()?, by, true)
     }
 }
 
@@ -90,7 +106,7 @@ fn is_of_doubles(ty: &Type) -> bool {
 }
 
 impl Coloured {
-    fn new(function: &Function, by: &[&str]) -> Result<Self> {
+    fn new(function: &Function, by: &[&str], is_gradient: bool) -> Result<Self> {
         let Body::Array(_) = &function.body else { return Err(straight(function)) };
         let params = function.signature().params;
         let mut names: Vec<Name> = by.iter().map(|name| Name::new(name)).collect();
@@ -118,7 +134,7 @@ impl Coloured {
                 at += n;
             }
         }
-        Ok(Self { function: function.clone(), by: names, jvp, directions })
+        Ok(Self { function: function.clone(), by: names, is_gradient, jvp, directions })
     }
 
     /// Finds the pattern at these arguments, of which only sizes and integers matter, and makes memory for the values.
@@ -136,7 +152,16 @@ impl Coloured {
         let mut prepared = self.jvp.prepare(&all)?;
         let found = dependence(&body.function, &self.by, args).map_err(|d| Error::program(d, &body.sources))?;
         let pattern = Pattern::new(found.n_rows, found.n_columns, found.at);
-        let (colours, n_colours) = colouring::columns(&pattern);
+        let (mut colours, mut n_colours) = colouring::columns(&pattern);
+        if self.is_gradient
+            && let Some((star, n_star)) = colouring::star::columns(&pattern)
+            && n_star < n_colours
+        {
+            (colours, n_colours) = (star, n_star);
+        }
+        let Some(reads) = colouring::reads(&pattern, &colours) else {
+            return Err(Error::Bug("a colouring from which not all entries can be read".to_owned()));
+        };
         let mut places = Vec::with_capacity(colours.len());
         for leaf in &self.directions {
             places.extend((0..prepared.argument_mut(*leaf).len()).map(|k| (*leaf, k)));
@@ -151,8 +176,8 @@ impl Coloured {
         for (colour, place) in colours.iter().zip(places) {
             seeds[*colour].push(place);
         }
-        for (entry, (row, column)) in pattern.coo().iter().enumerate() {
-            entries[colours[*column]].push((*row, entry));
+        for (entry, (row, colour)) in reads.into_iter().enumerate() {
+            entries[colour].push((row, entry));
         }
         let values = vec![0.0; pattern.n_entries()];
         let directions = &self.directions;
