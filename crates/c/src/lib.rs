@@ -37,7 +37,7 @@ mod uniform;
 pub use chainrule_text::Precision;
 
 use chainrule_base::{Diagnostic, Diagnostics};
-use chainrule_kernel::Kernel;
+use chainrule_kernel::{Kernel, unchecked};
 
 /// How C is written.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -57,6 +57,9 @@ pub struct Options {
     /// Whether loops that run in parts ([`chainrule_kernel::parts`](mod@chainrule_kernel::parts)) are shared out to threads by OpenMP. A function with
     /// such loops is cut at them, and nowhere else.
     pub threads: bool,
+    /// Whether checks of indices are left out: whoever calls the functions promises that no index is out of range. Otherwise they
+    /// touch memory that is not theirs.
+    pub unchecked: bool,
 }
 
 /// How functions over many points run.
@@ -103,7 +106,8 @@ impl Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { chunk: Self::CHUNK, precision: Precision::Double, batch: None, inline_math: false, threads: false }
+        let precision = Precision::Double;
+        Self { chunk: Self::CHUNK, precision, batch: None, inline_math: false, threads: false, unchecked: false }
     }
 }
 
@@ -160,5 +164,10 @@ pub fn emit(kernel: &Kernel, options: &Options) -> Result<Source, Diagnostics> {
 /// # Errors
 /// As [`emit`].
 pub fn emit_many(name: &str, kernels: &[&Kernel], options: &Options) -> Result<Source, Diagnostics> {
-    interface::write(name, kernels, options)
+    if !options.unchecked {
+        return interface::write(name, kernels, options);
+    }
+    let mut kernels: Vec<Kernel> = kernels.iter().map(|kernel| (*kernel).clone()).collect();
+    kernels.iter_mut().for_each(unchecked);
+    interface::write(name, &kernels.iter().collect::<Vec<_>>(), options)
 }

@@ -101,6 +101,7 @@ impl Compiled {
         if options.fuse.unwrap_or(!is_strict) {
             contract(&mut kernel);
         }
+        options.finish(&mut kernel);
         let kernel = Arc::new(kernel);
         let (engine, refusal) = Engine::new(&kernel, options)?;
         let body = match &function.body {
@@ -148,13 +149,14 @@ impl Compiled {
         (&self.kernel, &self.signature, self.body.as_deref())
     }
 
-    /// The function of these parts, which fit each other; the kernel stays as it is.
+    /// The function of these parts, which fit each other; the kernel stays as it is, but for checks that are not wanted.
     pub(crate) fn from_parts(
-        kernel: Kernel,
+        mut kernel: Kernel,
         signature: Signature,
         body: Option<Arc<ArrayBody>>,
         options: &CompileOptions,
     ) -> Result<Self> {
+        options.finish(&mut kernel);
         let kernel = Arc::new(kernel);
         let (engine, refusal) = Engine::new(&kernel, options)?;
         let shapes = |ports: &[(Name, Type)]| ports.iter().flat_map(|(name, ty)| shapes(ty, name)).collect();

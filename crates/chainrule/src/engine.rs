@@ -6,7 +6,7 @@
 use crate::{Error, Result};
 use chainrule_base::{Diagnostic, Kind};
 use chainrule_kernel::Kernel;
-use chainrule_runtime::{Layout, RunError, Sizes, Slice, SliceMut, Strided, StridedMut};
+use chainrule_runtime::{InRange, Layout, RunError, Sizes, Slice, SliceMut, Strided, StridedMut};
 use std::sync::Arc;
 
 /// What runs a function.
@@ -91,6 +91,35 @@ impl Rewrite {
     }
 }
 
+/// Which checks of indices compiled code has.
+///
+/// An index that the compiler shows to be in range is never checked. This is about the others: those that data decide,
+/// and those by sizes that it cannot compare.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Checks {
+    /// All: an index out of range is an error that names the array, the place in the program, and the index.
+    #[default]
+    All,
+    /// As many as keep memory safe: an index out of range gives another element of its array, or an error that
+    /// does not say which index it was.
+    Memory,
+    /// None: somebody has promised that there is no index out of range.
+    ///
+    /// ```
+    /// use chainrule::{Checks, CompileOptions, InRange, Module, Value};
+    /// let text = "let f = fun (x : [n]Double) (at : [m]Index) -> vectorSum (build m (fun k -> x[at[k]]))";
+    /// let f = Module::from_text("f.ft", text)?.function("f")?;
+    /// // SAFETY: `f` is called below with indices 0 and 2 into three numbers, and nowhere else.
+    /// let checks = Checks::None(unsafe { InRange::promised() });
+    /// let f = f.compile_with(&CompileOptions { checks, ..CompileOptions::default() })?;
+    /// let x = Value::Array([1.0, 2.0, 3.0].map(Value::Real).to_vec());
+    /// let at = Value::Array([0, 2].map(Value::Int).to_vec());
+    /// assert_eq!(f.call(&[x, at])?, [Value::Real(4.0)]);
+    /// # Ok::<(), chainrule::Error>(())
+    /// ```
+    None(InRange),
+}
+
 /// How to compile a function.
 ///
 /// ```
@@ -128,6 +157,8 @@ pub struct CompileOptions {
     pub rewrite: Rewrite,
     /// For derivatives that stand in the text of the program: as [`crate::Derivation::checkpoints`].
     pub checkpoints: Option<u32>,
+    /// Which checks of indices it has. What comes from saved bytes keeps those of memory where nothing is promised here.
+    pub checks: Checks,
     /// Whether to write the names of native functions for the profiler `perf`, to `/tmp/perf-PID.map`.
     pub perf_map: bool,
     /// For tests: do as if the system had denied executable memory.
@@ -136,6 +167,20 @@ pub struct CompileOptions {
 }
 
 impl CompileOptions {
+    fn in_range(&self) -> Option<InRange> {
+        match self.checks {
+            Checks::All | Checks::Memory => None,
+            Checks::None(promise) => Some(promise),
+        }
+    }
+
+    /// What is done last with any kernel that is to run.
+    pub(crate) fn finish(&self, kernel: &mut Kernel) {
+        if self.checks != Checks::All {
+            chainrule_kernel::unchecked(kernel);
+        }
+    }
+
     pub(crate) fn n_threads(&self) -> usize {
         self.threads.map_or(1, crate::batch::n_threads)
     }
@@ -210,7 +255,7 @@ impl Engine {
         layout: Arc<Layout>,
         options: &CompileOptions,
     ) -> std::result::Result<Self, Diagnostic> {
-        let options = cranelift::Options { deny_executable: options.deny_executable };
+        let options = cranelift::Options { deny_executable: options.deny_executable, in_range: options.in_range() };
         cranelift::Program::with_layout(kernel, layout, &options).map(|p| Self::Cranelift(Box::new(p)))
     }
 
@@ -231,7 +276,7 @@ impl Engine {
             Level::Avx512 => native::Level::Avx512,
         });
         let CompileOptions { perf_map, deny_executable, .. } = *options;
-        let options = native::Options { level, perf_map, deny_executable };
+        let options = native::Options { level, perf_map, deny_executable, in_range: options.in_range() };
         native::Program::with_layout(Arc::clone(kernel), layout, &options).map(|p| Self::Native(Box::new(p)))
     }
 

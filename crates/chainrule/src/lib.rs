@@ -72,7 +72,7 @@ pub use chainrule_graph::Semantics;
 pub use chainrule_ir::{Type, Value};
 pub use chainrule_ops::{Counts, Op};
 pub use chainrule_rewrite::{Measure, StopReason};
-pub use chainrule_runtime::{Slice, SliceMut, Strided, StridedMut};
+pub use chainrule_runtime::{InRange, Slice, SliceMut, Strided, StridedMut};
 pub use coloured::{Coloured, PreparedColoured};
 pub use compiled::{Compiled, Signature, Workspace};
 pub use derive::{Derivation, Derived};
@@ -80,7 +80,7 @@ pub use emit::{
     CBatch, COptions, CSource, Precision, RustFma, RustLibrary, RustOptions, RustSource, emit_c, emit_c_with,
     emit_rust, format_source,
 };
-pub use engine::{Backend, CompileOptions, Level, Rewrite};
+pub use engine::{Backend, Checks, CompileOptions, Level, Rewrite};
 pub use error::{Error, Result};
 pub use function::{Function, Shape, Tensors};
 pub use module::{Definition, Module};

@@ -252,6 +252,26 @@ fn what_compile_saves_runs_as_it_did() {
 }
 
 #[test]
+fn checks_of_indices_are_left_out_where_that_is_asked() {
+    let gather = "let gather = fun (x : [n]Double) (at : [m]Index) -> build m (fun k -> x[at[k]])\n";
+    let place = Place::with(&[("gather.ft", Content::Text(gather))]);
+    let inside = ["--arg", "x=[1, 2]", "--arg", "at=[1, 0]"];
+    let checked = prints(&place, &[&["run", "gather.ft"][..], &inside].concat());
+    assert_eq!(prints(&place, &[&["run", "gather.ft", "--no-checks"][..], &inside].concat()), checked);
+    // What is loaded touches no other memory, unless that is promised.
+    assert_eq!(place.run(&["compile", "gather.ft", "--no-checks", "--out", "g.chainrule"]).code, Some(0));
+    assert_eq!(prints(&place, &[&["run", "g.chainrule"][..], &inside].concat()), checked);
+    assert_eq!(prints(&place, &[&["run", "g.chainrule", "--no-checks"][..], &inside].concat()), checked);
+    let outside = place.run(&["run", "g.chainrule", "--arg", "x=[1, 2]", "--arg", "at=[1, 7]"]);
+    let says = "an index lies outside of its array";
+    assert!(outside.code == Some(1) && outside.stderr.contains(says), "{}", outside.stderr);
+    for language in ["c", "rust"] {
+        let text = |options: &[&str]| prints(&place, &[&["emit", language, "gather.ft"][..], options].concat());
+        assert!(text(&[]).contains("lies outside") && !text(&["--no-checks"]).contains("lies outside"), "{language}");
+    }
+}
+
+#[test]
 fn test_tells_how_far_derivatives_agree() {
     let place = place();
     let report = prints(&place, &["test", "model.ft", "--size", "n=3", "--points", "3"]);

@@ -4,6 +4,7 @@ use crate::lower::{self, Lowered};
 use crate::support;
 use chainrule_base::Diagnostic;
 use chainrule_kernel::{Kernel, walk};
+use chainrule_runtime::InRange;
 use cranelift_codegen::settings::{self, Configurable, Flags};
 use cranelift_codegen::{CodegenError, ir};
 use cranelift_frontend::FunctionBuilderContext;
@@ -39,7 +40,7 @@ impl Code {
     ///
     /// # Errors
     /// A processor that Cranelift does not know; a kernel too large for it; executable memory that is denied.
-    pub(crate) fn new(kernel: &Kernel) -> Result<(Self, Lowered), Diagnostic> {
+    pub(crate) fn new(kernel: &Kernel, in_range: Option<InRange>) -> Result<(Self, Lowered), Diagnostic> {
         let n = walk(&kernel.body).count();
         if n > MAX_STATEMENTS {
             return Err(
@@ -53,7 +54,7 @@ impl Code {
         }
         let mut context = module.make_context();
         let mut functions = FunctionBuilderContext::new();
-        let made = Self::make(kernel, &mut module, &mut context, &mut functions);
+        let made = Self::make(kernel, in_range, &mut module, &mut context, &mut functions);
         match made {
             Ok((entry, len, lowered)) => Ok((Self { entry, len, module: Some(Mutex::new(module)) }, lowered)),
             Err(why) => {
@@ -66,11 +67,12 @@ impl Code {
 
     fn make(
         kernel: &Kernel,
+        in_range: Option<InRange>,
         module: &mut JITModule,
         context: &mut cranelift_codegen::Context,
         functions: &mut FunctionBuilderContext,
     ) -> Result<(*const u8, usize, Lowered), Diagnostic> {
-        let lowered = lower::lower(kernel, module.target_config(), &mut context.func, functions)?;
+        let lowered = lower::lower(kernel, in_range, module.target_config(), &mut context.func, functions)?;
         let id = module.declare_function("kernel", Linkage::Local, &context.func.signature).map_err(explain)?;
         module.define_function(id, context).map_err(explain)?;
         let compiled = context.compiled_code().ok_or_else(|| bug("no code was made"))?;

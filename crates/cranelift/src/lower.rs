@@ -16,6 +16,7 @@ use crate::frame::Frame;
 use chainrule_base::{Diagnostic, Id, Poly};
 use chainrule_kernel::{BufferId, Carried, Class, Event, Instr, Kernel, Reg, walk};
 use chainrule_ops::Op;
+use chainrule_runtime::InRange;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::immediates::Offset32;
 use cranelift_codegen::ir::{
@@ -63,6 +64,7 @@ enum Loop {
 /// A bug where the kernel breaks its rules.
 pub(crate) fn lower(
     kernel: &Kernel,
+    in_range: Option<InRange>,
     config: TargetFrontendConfig,
     function: &mut Function,
     context: &mut FunctionBuilderContext,
@@ -80,6 +82,7 @@ pub(crate) fn lower(
     let base = builder.block_params(entry)[0];
     let mut writer = Writer {
         kernel,
+        in_range,
         frame,
         convention: config.default_call_conv,
         base,
@@ -119,6 +122,7 @@ type Called = (bool, Vec<Type>, Type);
 
 pub(crate) struct Writer<'f, 'k> {
     pub kernel: &'k Kernel,
+    in_range: Option<InRange>,
     pub frame: Frame,
     convention: CallConv,
     /// The address of the frame.
@@ -400,7 +404,8 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// The place of an element: an address and an offset in bytes. It is inside of the buffer, or the code fails.
+    /// The place of an element: an address and an offset in bytes. It is inside of the buffer, or the code fails, unless
+    /// that is promised.
     fn element(&mut self, buffer: BufferId, at: &Poly<Reg>) -> Result<(Value, Offset32)> {
         let pointer = self.word(self.frame.pointer(buffer));
         let len = self.kernel.buffers[buffer].len.as_constant();
@@ -413,10 +418,12 @@ impl Writer<'_, '_> {
             }
         }
         let at = self.poly(at, false)?;
-        // The length that the caller found, which is never negative.
-        let len = self.word(self.frame.length(buffer));
-        let outside = self.b.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, at, len);
-        self.fail_if(outside, Site::Outside, &[]);
+        if self.in_range.is_none() {
+            // The length that the caller found, which is never negative.
+            let len = self.word(self.frame.length(buffer));
+            let outside = self.b.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, at, len);
+            self.fail_if(outside, Site::Outside, &[]);
+        }
         let bytes = self.b.ins().ishl_imm_u(at, 3);
         Ok((self.b.ins().iadd(pointer, bytes), Offset32::new(0)))
     }

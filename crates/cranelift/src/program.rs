@@ -6,7 +6,7 @@ use crate::lower::{Lowered, Site};
 use crate::support::Calls;
 use chainrule_base::{Diagnostic, Id};
 use chainrule_kernel::{Class, Kernel, Place, verify};
-use chainrule_runtime::{Layout, Reason, RunError, Sizes, Slice, SliceMut, Strided, StridedMut, scalar};
+use chainrule_runtime::{InRange, Layout, Reason, RunError, Sizes, Slice, SliceMut, Strided, StridedMut, scalar};
 use std::sync::Arc;
 
 /// How to compile.
@@ -14,6 +14,8 @@ use std::sync::Arc;
 pub struct Options {
     /// For tests: do as if the system had denied executable memory.
     pub deny_executable: bool,
+    /// Addresses are not tested while running where somebody has promised that they need not be.
+    pub in_range: Option<InRange>,
 }
 
 /// A kernel as machine code of Cranelift. It is `Send` and `Sync`: threads share one, each with its own
@@ -114,7 +116,7 @@ impl Program {
         if options.deny_executable {
             return Err(denied("denied by the policy of the caller"));
         }
-        let (code, Lowered { frame, sites }) = Code::new(kernel)?;
+        let (code, Lowered { frame, sites }) = Code::new(kernel, options.in_range)?;
         Ok(Self { layout, code, frame, sites })
     }
 
@@ -258,9 +260,8 @@ impl Program {
                 Some(panic) => std::panic::resume_unwind(panic),
                 None => RunError::Bug(format!("kernel `{}` calls a function that is not there", self.name())),
             },
-            Some(Site::Outside) | None => {
-                RunError::Bug(format!("kernel `{}` reads or writes outside a buffer", self.name()))
-            }
+            Some(Site::Outside) => self.layout.outside(),
+            None => RunError::Bug(format!("kernel `{}` stopped where it cannot", self.name())),
         }
     }
 

@@ -182,7 +182,7 @@ fn what_does_not_fit_writes_nothing() {
     assert_eq!(y, [7.0; 2]);
     run(&program, &mut y[..1], &mut workspace).unwrap();
     assert!(y[0] != 7.0 && y[1] == 7.0);
-    let denied = Program::new(&kernel, &Options { deny_executable: true }).unwrap_err();
+    let denied = Program::new(&kernel, &Options { deny_executable: true, ..Options::default() }).unwrap_err();
     assert_eq!(denied.title, "this system denies executable memory");
 }
 

@@ -205,7 +205,10 @@ impl Program {
     }
 
     pub(crate) fn bad_address(&self, code: Code) -> RunError {
-        RunError::Bug(format!("kernel `{}` reads or writes outside a buffer: {code:?}", self.name()))
+        match self.layout.outside() {
+            RunError::Bug(what) => RunError::Bug(format!("{what}: {code:?}")),
+            failure => failure,
+        }
     }
 }
 

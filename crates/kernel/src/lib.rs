@@ -16,6 +16,7 @@
 //! | [`mod@check_layout`] | its memory plan, checked for given sizes |
 //! | [`ranges`] | what is known of integers: whether addresses are inside |
 //! | `prune` | what is of no use |
+//! | [`mod@unchecked`] | a kernel without the checks of its indices |
 //! | `rebuild` | statements taken apart and put together, for passes |
 //! | [`loops`] | branches that the index decides, and what is known before running |
 //! | [`lanes`] | loops whose iterations run at once |
@@ -45,6 +46,7 @@ pub mod print;
 mod prune;
 pub mod ranges;
 mod rebuild;
+pub mod unchecked;
 pub mod verify;
 
 pub use check_layout::check_layout;
@@ -63,4 +65,5 @@ pub use loops::{hoist, streamline};
 pub use moves::{Move, moves};
 pub use parts::parallelise;
 pub use ranges::Ranges;
+pub use unchecked::unchecked;
 pub use verify::verify;

@@ -11,7 +11,7 @@ use crate::support::Calls;
 use crate::workspace::{LaneSpace, Lines, Workspace};
 use chainrule_base::{Diagnostic, Id};
 use chainrule_kernel::{Buffer, BufferId, Class, Kernel, Order, Place, Port, Stmt, verify};
-use chainrule_runtime::{Layout, Reason, RunError, Sizes, Slice, SliceMut, Strided, StridedMut, scalar};
+use chainrule_runtime::{InRange, Layout, Reason, RunError, Sizes, Slice, SliceMut, Strided, StridedMut, scalar};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -24,6 +24,9 @@ pub struct Options {
     pub perf_map: bool,
     /// For tests: do as if the system had denied executable memory.
     pub deny_executable: bool,
+    /// Addresses that are not proven to be inside of their buffers are not tested while running where somebody has promised
+    /// that they need not be.
+    pub in_range: Option<InRange>,
 }
 
 /// A kernel as machine code. It is `Send` and `Sync`: threads share one, each with its own [`Workspace`].
@@ -139,7 +142,7 @@ pub(crate) struct Machine {
 
 impl Machine {
     fn new(kernel: &Kernel, level: Level, shape: Shape, options: &Options) -> Result<Self, Diagnostic> {
-        let lowered = lower::lower(kernel, level, shape)?;
+        let lowered = lower::lower(kernel, level, shape, options.in_range)?;
         let policy = if options.deny_executable { Policy::Deny } else { Policy::Ask };
         let code_bytes = lowered.code.instructions;
         let executable = Executable::new(&lowered.code.bytes, policy).map_err(|refusal| refusal.diagnostic())?;
@@ -693,9 +696,8 @@ impl Program {
                 Some(panic) => std::panic::resume_unwind(panic),
                 None => RunError::Bug(format!("kernel `{}` calls a function that is not there", self.name())),
             },
-            Some(Site::Outside) | None => {
-                RunError::Bug(format!("kernel `{}` reads or writes outside a buffer", self.name()))
-            }
+            Some(Site::Outside) => self.layout.outside(),
+            None => RunError::Bug(format!("kernel `{}` stopped where it cannot", self.name())),
         }
     }
 

@@ -119,6 +119,20 @@ impl Layout {
         }
     }
 
+    /// An address that is outside of its buffer: an index out of range where the checks were left out, else a bug.
+    #[must_use]
+    pub fn outside(&self) -> RunError {
+        match self.kernel.unchecked_failure() {
+            Some((message, reason)) => RunError::Failure {
+                message: message.to_owned(),
+                reason: Some(reason.to_owned()),
+                span: None,
+                point: None,
+            },
+            None => RunError::Bug(format!("kernel `{}` reads or writes outside a buffer", self.kernel.name)),
+        }
+    }
+
     /// The failure of this index of the kernel, by these numbers.
     #[must_use]
     pub fn failure(&self, idx: usize, reason: &Reason<'_>) -> RunError {

@@ -9,12 +9,15 @@
 //! | [`sizes`] | from shapes to sizes, lengths and offsets |
 //! | [`check`] | whether arguments fit |
 //! | [`error`] | what may go wrong while running |
+//! | [`promise`] | what a caller may promise, so that machine code need not look |
 
 pub mod arguments;
 pub mod check;
 pub mod error;
+pub mod promise;
 pub mod sizes;
 
 pub use arguments::{Slice, SliceMut, Strided, StridedMut};
 pub use error::{Reason, RunError};
+pub use promise::InRange;
 pub use sizes::{Layout, Sizes, scalar};

@@ -26,7 +26,7 @@ pub use chainrule_text::Precision;
 pub use functions::Library;
 
 use chainrule_base::{Diagnostics, Name};
-use chainrule_kernel::{External, Kernel};
+use chainrule_kernel::{External, Kernel, unchecked};
 
 /// How Rust is written.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -39,6 +39,9 @@ pub struct Options {
     pub precision: Precision,
     /// Who computes functions such as the sine.
     pub library: Library,
+    /// Whether checks of indices are left out: whoever calls the functions promises that no index is out of range. Otherwise they
+    /// compute nonsense or panic.
+    pub unchecked: bool,
 }
 
 impl Options {
@@ -48,7 +51,7 @@ impl Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { chunk: Self::CHUNK, precision: Precision::Double, library: Library::Std }
+        Self { chunk: Self::CHUNK, precision: Precision::Double, library: Library::Std, unchecked: false }
     }
 }
 
@@ -107,7 +110,12 @@ pub fn emit(kernel: &Kernel, options: &Options) -> Result<Module, Diagnostics> {
 /// # Errors
 /// As [`emit`].
 pub fn emit_many(name: &str, kernels: &[&Kernel], options: &Options) -> Result<Module, Diagnostics> {
-    interface::write(name, kernels, options)
+    if !options.unchecked {
+        return interface::write(name, kernels, options);
+    }
+    let mut kernels: Vec<Kernel> = kernels.iter().map(|kernel| (*kernel).clone()).collect();
+    kernels.iter_mut().for_each(unchecked);
+    interface::write(name, &kernels.iter().collect::<Vec<_>>(), options)
 }
 
 /// What a user's function is called: as in C, where it has a name there.

@@ -2,6 +2,7 @@
 
 use crate::request::{Derivative, Which};
 use crate::{Outcome, data, explain, progress, tell};
+use chainrule::{Checks, CompileOptions};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -22,6 +23,10 @@ pub struct Options {
     /// Where to write.
     #[arg(long, short)]
     out: PathBuf,
+    /// Leave out the checks of indices, faster. Of an index out of range one learns no more than that there is
+    /// one, or gets another element of its array; chainrule run --no-checks makes the rest of it faster.
+    #[arg(long)]
+    no_checks: bool,
     /// Save the source as well, so that failures show the line.
     #[arg(long)]
     sources: bool,
@@ -37,8 +42,13 @@ pub fn run(options: &Options) -> Outcome {
                 .into(),
         );
     }
+    let settings = CompileOptions {
+        checkpoints: options.derivative.checkpoints,
+        checks: if options.no_checks { Checks::Memory } else { Checks::All },
+        ..CompileOptions::default()
+    };
     let derived = progress::during("deriving", || options.derivative.derive(&function))?;
-    let compiled = progress::during("compiling", || derived.compile()).map_err(|e| explain(&e))?;
+    let compiled = progress::during("compiling", || derived.compile_with(&settings)).map_err(|e| explain(&e))?;
     let bytes = if options.sources { compiled.to_bytes_with_sources() } else { compiled.to_bytes() };
     let bytes = bytes.map_err(|e| explain(&e))?;
     std::fs::write(&options.out, &bytes).map_err(|e| data::unwritable(&options.out, &e))?;

@@ -41,6 +41,10 @@ struct Common {
     /// A function for each `--what`, instead of one that computes all of them.
     #[arg(long)]
     apart: bool,
+    /// Leave out the checks of indices, faster. You promise that no index is out of range: otherwise the
+    /// code may touch any memory in C, and panic in Rust.
+    #[arg(long)]
+    no_checks: bool,
     /// Numbers of 32 bits: constants are rounded to them, and so is each operation.
     #[arg(long)]
     f32: bool,
@@ -117,6 +121,7 @@ fn c(options: &C) -> Outcome {
         precision: precision(&options.common),
         batch: options.batch.map(|lanes| CBatch { lanes, threads: options.threads }),
         inline_math: options.inline_math,
+        unchecked: options.common.no_checks,
         threads: options.threads && options.batch.is_none(),
         ..COptions::default()
     };
@@ -139,7 +144,12 @@ fn rust(options: &Rust) -> Outcome {
         Library::Own => RustLibrary::Own(RustFma::Standard),
         Library::OwnCore => RustLibrary::Own(RustFma::Exact),
     };
-    let settings = RustOptions { precision: precision(&options.common), library, ..RustOptions::default() };
+    let settings = RustOptions {
+        precision: precision(&options.common),
+        library,
+        unchecked: options.common.no_checks,
+        ..RustOptions::default()
+    };
     let write = || chainrule::emit_rust(&file, &functions, &settings);
     let rust = progress::during("writing", write).map_err(|e| explain(&e))?;
     check_name(&options.common, &rust.functions, "Rust")?;

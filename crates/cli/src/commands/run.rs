@@ -3,7 +3,7 @@
 use crate::data::{self, Format};
 use crate::request::{Derivative, What, Which};
 use crate::{Outcome, explain, print, progress, tell};
-use chainrule::{CompileOptions, Compiled, Function, Name, Sparse, Type, Value};
+use chainrule::{Checks, CompileOptions, Compiled, Function, InRange, Name, Sparse, Type, Value};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -35,6 +35,10 @@ pub struct Options {
     /// On how many threads; 0 for as many as the machine runs at once. Results are the same for any number.
     #[arg(long, value_name = "NUMBER")]
     threads: Option<usize>,
+    /// Leave out the checks of indices, faster. You promise that no index is out of range: otherwise
+    /// memory is read or written that is none of the program's.
+    #[arg(long)]
+    no_checks: bool,
     /// How results are printed.
     #[arg(long, value_enum, default_value = "json")]
     format: Format,
@@ -151,8 +155,16 @@ fn settings(options: &Options) -> CompileOptions {
     CompileOptions {
         threads: options.threads,
         checkpoints: options.derivative.checkpoints,
+        checks: if options.no_checks { unchecked() } else { Checks::All },
         ..CompileOptions::default()
     }
+}
+
+/// No checks of indices at all.
+#[allow(unsafe_code, reason = "the promise is that of the person who types `--no-checks`")]
+fn unchecked() -> Checks {
+    // SAFETY: that is what `--no-checks` promises, as its help says.
+    Checks::None(unsafe { InRange::promised() })
 }
 
 /// A result, and one with its name.

@@ -318,7 +318,7 @@ impl Writer<'_> {
             self.asm.jmp(label);
             return Ok(Some(0));
         }
-        if len.is_none() {
+        if len.is_none() && self.in_range.is_none() {
             self.asm.mov_ri(rdx, element.saturating_mul(bytes / 8));
             self.check_inside(buffer, rdx);
         }
@@ -349,8 +349,9 @@ impl Writer<'_> {
         self.poly(rest, scale, false)
     }
 
+    /// Whether an address need not be tested.
     fn is_inside(&mut self, buffer: BufferId, at: &Poly<Reg>) -> bool {
-        self.ranges.is_inside(at, &self.kernel.buffers[buffer].len)
+        self.in_range.is_some() || self.ranges.is_inside(at, &self.kernel.buffers[buffer].len)
     }
 
     /// Fails unless the element in `index`, times the number of lanes, is one of the buffer.

@@ -24,7 +24,7 @@
 //! in lanes come from the same walk; only the width of vectors differs, and the step from element to element.
 //!
 //! Every address is either proven to be inside its buffer or checked while running, so no kernel that the
-//! verifier accepts can touch other memory.
+//! verifier accepts can touch other memory; unless the caller has promised that none does ([`InRange`]).
 
 mod accumulators;
 mod call;
@@ -47,6 +47,7 @@ use crate::level::Level;
 use chainrule_base::{Diagnostic, Id, Poly};
 use chainrule_kernel::{BufferId, Class, Event, Instr, Kernel, Ranges, Reg};
 use chainrule_ops::Op;
+use chainrule_runtime::InRange;
 use lanes::Across;
 use masks::Masks;
 use plan::{Home, Kind, LoopPlan, Number, Plan, Stretch};
@@ -86,7 +87,7 @@ pub(crate) enum Site {
     NoResult { failure: usize, op: Op },
     /// An integer does not fit.
     Overflow,
-    /// An element outside of its buffer: a bug of the kernel.
+    /// An element outside of its buffer: a bug of the kernel, or an index out of range where the checks were left out.
     Outside,
     /// A user's function panicked.
     Panic,
@@ -101,11 +102,16 @@ pub(crate) fn fits_lanes(kernel: &Kernel) -> bool {
 ///
 /// # Errors
 /// A kernel that breaks its rules; one that is too large for 32-bit displacements.
-pub(crate) fn lower(kernel: &Kernel, level: Level, shape: Shape) -> std::result::Result<Lowered, Diagnostic> {
-    lower_boxed(kernel, level, shape).map_err(|why| *why)
+pub(crate) fn lower(
+    kernel: &Kernel,
+    level: Level,
+    shape: Shape,
+    in_range: Option<InRange>,
+) -> std::result::Result<Lowered, Diagnostic> {
+    lower_boxed(kernel, level, shape, in_range).map_err(|why| *why)
 }
 
-fn lower_boxed(kernel: &Kernel, level: Level, shape: Shape) -> Result<Lowered> {
+fn lower_boxed(kernel: &Kernel, level: Level, shape: Shape, in_range: Option<InRange>) -> Result<Lowered> {
     let plan = Plan::new(kernel, level, shape)?;
     let n_registers = if level == Level::Avx512 { 32 } else { 16 };
     let registers = Registers::new(kernel.regs.len(), n_registers, plan.pinned, plan.n_slots);
@@ -122,6 +128,7 @@ fn lower_boxed(kernel: &Kernel, level: Level, shape: Shape) -> Result<Lowered> {
         registers,
         masks: Masks::default(),
         ranges: Ranges::new(kernel),
+        in_range,
         asm,
         level,
         points: shape,
@@ -210,6 +217,8 @@ struct Writer<'k> {
     registers: Registers,
     masks: Masks,
     ranges: Ranges,
+    /// Whether it is promised that no address need be tested.
+    in_range: Option<InRange>,
     asm: Assembler,
     level: Level,
     /// How many points it is for.
