@@ -4,6 +4,7 @@
 //! All that is compared runs in this process in turn, round by round; medians count, and of a pair the median of the
 //! rounds' ratios.
 
+mod choices;
 mod in_c;
 mod problems;
 mod threads;
@@ -34,6 +35,12 @@ pub struct Options {
     /// Instead: one evaluation on so many threads, beside one thread.
     #[arg(long)]
     threads: Option<usize>,
+    /// Instead: with checks of indices, and without.
+    #[arg(long, conflicts_with = "threads")]
+    checks: bool,
+    /// Instead: derivatives with all states of loops kept, and with checkpoints.
+    #[arg(long, conflicts_with_all = ["threads", "checks"])]
+    checkpoints: bool,
     /// The C compiler for what is emitted, with its flags.
     #[arg(long, default_value = "gcc -O3 -march=native")]
     c: String,
@@ -153,6 +160,18 @@ pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
         }
         return problems::all().iter().filter(|p| wanted(p)).try_for_each(|p| threads::one(p, options, threads));
     }
+    if options.checks {
+        if !options.json {
+            choices::print_head_of_checks();
+        }
+        return problems::all().iter().filter(|p| wanted(p)).try_for_each(|p| choices::checks(p, options));
+    }
+    if options.checkpoints {
+        if !options.json {
+            choices::print_head_of_checkpoints();
+        }
+        return problems::all().iter().filter(|p| wanted(p)).try_for_each(|p| choices::checkpoints(p, options));
+    }
     if !options.json {
         print_row(&HEAD.map(|(name, _)| name.to_owned()));
         print_row(&HEAD.map(|(_, unit)| unit.to_owned()));
@@ -165,7 +184,7 @@ pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
 
 fn one(problem: &Problem, options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     let start = Instant::now();
-    let (objective, derivative_of) = (problem.make)()?;
+    let (objective, derivative_of) = (problem.make)(None)?;
     let (value, derivative) = (compile(&objective, options)?, compile(&derivative_of, options)?);
     let compile_ms = start.elapsed().as_secs_f64() * 1e3;
     let (mut at, mut derived_at) = (value.prepare(&problem.args)?, derivative.prepare(&problem.args)?);

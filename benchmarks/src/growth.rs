@@ -1,10 +1,10 @@
 //! `growth`: how the time and memory of a derivation grow with the problem: spherical harmonics,
 //! space-time gradients, random layered graphs. And of long array programs: from text to running code of the function
-//! and its gradient, by lines.
+//! and its gradient, by lines; and the memory of a gradient, by steps of a loop, with all states kept and within a bound.
 
 use crate::random::Random;
 use crate::{memory, problems};
-use chainrule::{Derivation, Error, Expr, Function, Module, Vector, vars};
+use chainrule::{CompileOptions, Derivation, Error, Expr, Function, Module, Value, Vector, vars};
 use clap::Args;
 use serde_json::json;
 use std::time::Instant;
@@ -21,7 +21,10 @@ pub struct Options {
     /// The longest array program, in lines.
     #[arg(long, default_value_t = 20_000)]
     lines: usize,
-    /// Only these families: sh, st, layered, lines.
+    /// The longest loop of the array program whose memory is measured, in steps.
+    #[arg(long, default_value_t = 100_000)]
+    steps: usize,
+    /// Only these families: sh, st, layered, lines, steps.
     #[arg(long = "family", value_delimiter = ',')]
     families: Vec<String>,
     /// One JSON object a line: family, size, operations, seconds, peak_mib, exponent.
@@ -50,9 +53,9 @@ pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
         ("st", vec![2, 5, 10, 20, 40, 80], Box::new(|n| named(format!("st{n}_par")))),
         ("layered", layers, Box::new(|edges| Ok(layered(edges)?))),
     ];
-    let known = |f: &String| f == "lines" || families.iter().any(|family| family.0 == f);
+    let known = |f: &String| f == "lines" || f == "steps" || families.iter().any(|family| family.0 == f);
     if let Some(unknown) = options.families.iter().find(|f| !known(f)) {
-        return Err(format!("there is no family `{unknown}`; the families are sh, st, layered, lines").into());
+        return Err(format!("there is no family `{unknown}`; the families are sh, st, layered, lines, steps").into());
     }
     if !options.json {
         println!(
@@ -99,6 +102,78 @@ pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     }
     if options.families.is_empty() || options.families.iter().any(|f| f == "lines") {
         lines(options)?;
+    }
+    if options.families.is_empty() || options.families.iter().any(|f| f == "steps") {
+        steps(options)?;
+    }
+    Ok(())
+}
+
+/// How many numbers a state of [`steps`] has.
+const STATE: usize = 100;
+/// Bytes that states may take there.
+const STATES_WITHIN: usize = 1 << 20;
+
+/// Memory and time of the gradient of a differential equation solved in 100, 1,000, ... steps: with all states kept, and with
+/// those that fit into a MiB.
+fn steps(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
+    if !options.json {
+        println!(
+            "{:<8} {:>8} {:>12} {:>12} {:>9} {:>12} {:>12} {:>9} {:>11} {:>9}",
+            "family",
+            "steps",
+            "value",
+            "gradient",
+            "peak MiB",
+            "in a MiB",
+            "checkpoints",
+            "peak MiB",
+            "d/value",
+            "in a MiB"
+        );
+    }
+    let f = Module::from_text("ode.ft", chainrule_example_micro::ODE)?.function("odeLast")?;
+    let gradient = f.gradient().by(&["x"]);
+    let (value, kept) = (f.compile()?, gradient.compile()?);
+    for s in (2..).map(|k| 10_usize.pow(k)).take_while(|s| *s <= options.steps) {
+        let args = [vec![1.0; STATE].into(), Value::Int(s as i64)];
+        let within = gradient.compile_within(STATES_WITHIN, &args, &CompileOptions::default())?;
+        let (mut peaks, mut numbers, mut seconds) = (Vec::new(), Vec::new(), Vec::new());
+        for code in [&value, &kept, &within.compiled] {
+            memory::forget_peak();
+            let mut at = code.prepare(&args)?;
+            let mut least = f64::INFINITY;
+            for _ in 0..REPEATS {
+                let start = Instant::now();
+                at.run()?;
+                least = least.min(start.elapsed().as_secs_f64());
+            }
+            numbers.push(at.workspace_len());
+            peaks.push(memory::peak());
+            seconds.push(least);
+        }
+        let ratios = [seconds[1] / seconds[0], seconds[2] / seconds[0]];
+        if options.json {
+            println!(
+                "{}",
+                json!({"family": "steps", "size": s, "numbers": numbers, "peak_mib": peaks,
+                    "checkpoints": within.checkpoints, "gradient_by_value": ratios})
+            );
+        } else {
+            let peak = |k: usize| peaks[k].map_or_else(|| "?".into(), |m| m.to_string());
+            let checkpoints = within.checkpoints.map_or_else(|| "all".to_owned(), |n| n.to_string());
+            println!(
+                "{:<8} {s:>8} {:>12} {:>12} {:>9} {:>12} {checkpoints:>12} {:>9} {:>11.2} {:>9.2}",
+                "steps",
+                numbers[0],
+                numbers[1],
+                peak(1),
+                numbers[2],
+                peak(2),
+                ratios[0],
+                ratios[1]
+            );
+        }
     }
     Ok(())
 }

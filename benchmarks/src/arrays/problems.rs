@@ -1,12 +1,12 @@
 //! The problems: F~ programs, their arguments, the objective by hand.
 
 use crate::random::Random;
-use chainrule::{Error, Function, Module, Value};
+use chainrule::{Derivation, Error, Function, Module, Value};
 use chainrule_example_adbench::{ba, hand, lstm};
 use chainrule_example_micro as micro;
 
-/// Makes a function, and what computes its derivatives.
-type Make = fn() -> Result<(Function, Function), Error>;
+/// Makes a function, and what computes its derivatives, with so many checkpoints for each loop where a number is given.
+type Make = fn(Option<u32>) -> Result<(Function, Function), Error>;
 
 /// A problem.
 pub struct Problem {
@@ -51,7 +51,7 @@ fn gmm(n: usize, d: usize, k: usize) -> Problem {
     let (gamma, m) = (1.0, 0);
     Problem {
         name: format!("gmm_d{d}_K{k}"),
-        make: || {
+        make: |_| {
             let f = Module::from_text("gmm.ft", chainrule_example_gmm::SOURCE)?.function("gmm")?;
             let derivative = f.gradient().by(&["alphas", "means", "icf"]).with_value().function()?;
             Ok((f, derivative))
@@ -79,7 +79,7 @@ fn bundle(n: usize, m: usize, p: usize) -> Problem {
     let sizes = [n as i64, m as i64, p as i64];
     Problem {
         name: format!("ba_p{p}"),
-        make: || {
+        make: |_| {
             let module = Module::from_text("ba.ft", ba::SOURCE)?;
             let f = module.function("ba")?;
             let derivative = f.sparse_jacobian(&["camera", "x", "w"])?.values_program();
@@ -108,9 +108,9 @@ fn network(l: usize, c: usize, b: usize) -> Problem {
     };
     Problem {
         name: format!("lstm_l{l}_c{c}"),
-        make: || {
+        make: |checkpoints| {
             let f = Module::from_text("lstm.ft", lstm::SOURCE)?.function("lstm")?;
-            let derivative = f.gradient().by(&["main", "extra"]).with_value().function()?;
+            let derivative = with(f.gradient().by(&["main", "extra"]).with_value(), checkpoints).function()?;
             Ok((f, derivative))
         },
         by_hand: include_str!("lstm.cpp"),
@@ -163,7 +163,7 @@ fn fitted(n: usize, complicated: bool) -> Problem {
     integers.extend(model.triangles.concat());
     Problem {
         name: if complicated { format!("hand_on_t_c{n}") } else { format!("hand_c{n}") },
-        make: if complicated { || hand::functions(true) } else { || hand::functions(false) },
+        make: if complicated { |_| hand::functions(true) } else { |_| hand::functions(false) },
         by_hand: include_str!("hand.cpp"),
         by_hand_arguments: vec![
             problem.theta.clone(),
@@ -184,7 +184,7 @@ fn least_squares(m: usize, n: usize) -> Problem {
     let x = rows(&mut Random::new(), 1, m).remove(0);
     Problem {
         name: format!("llsq_m{m}_n{n}"),
-        make: || with_gradient(micro::LLSQ, "llsq", "x"),
+        make: |checkpoints| with_gradient(micro::LLSQ, "llsq", "x", checkpoints),
         by_hand: include_str!("llsq.cpp"),
         by_hand_arguments: vec![x.clone()],
         by_hand_integers: vec![m as i64, n as i64],
@@ -197,7 +197,7 @@ fn exponentials(n: usize) -> Problem {
     let x = rows(&mut Random::new(), 1, n).remove(0);
     Problem {
         name: format!("lse_n{n}"),
-        make: || with_gradient(micro::LSE, "lse", "x"),
+        make: |checkpoints| with_gradient(micro::LSE, "lse", "x", checkpoints),
         by_hand: include_str!("lse.cpp"),
         by_hand_arguments: vec![x.clone()],
         by_hand_integers: vec![n as i64],
@@ -211,7 +211,7 @@ fn equations(n: usize, s: usize) -> Problem {
     let x: Vec<f64> = rows(&mut Random::new(), 1, n).remove(0).iter().map(|x| 1.0 + x / 8.0).collect();
     Problem {
         name: format!("ode_n{n}_s{s}"),
-        make: || with_gradient(micro::ODE, "odeLast", "x"),
+        make: |checkpoints| with_gradient(micro::ODE, "odeLast", "x", checkpoints),
         by_hand: include_str!("ode.cpp"),
         by_hand_arguments: vec![x.clone()],
         by_hand_integers: vec![n as i64, s as i64],
@@ -226,7 +226,7 @@ fn clusters() -> Problem {
     let (points, centroids) = (rows(random, n, d), rows(random, k, d));
     Problem {
         name: format!("kmeans_n{n}"),
-        make: || {
+        make: |_| {
             let module = Module::from_text("kmeans.ft", micro::KMEANS)?;
             Ok((module.function("cost")?, module.function("direction")?))
         },
@@ -251,10 +251,10 @@ fn algebra(n: usize, which: usize) -> Problem {
         _ => vec![a.clone().into()],
     };
     let make: [Make; 4] = [
-        || with_gradient(include_str!("matrices.ft"), "gaussian", "a"),
-        || with_gradient(include_str!("matrices.ft"), "volume", "a"),
-        || with_gradient(include_str!("matrices.ft"), "system", "a"),
-        || with_gradient(include_str!("matrices.ft"), "factor", "a"),
+        |n| with_gradient(include_str!("matrices.ft"), "gaussian", "a", n),
+        |n| with_gradient(include_str!("matrices.ft"), "volume", "a", n),
+        |n| with_gradient(include_str!("matrices.ft"), "system", "a", n),
+        |n| with_gradient(include_str!("matrices.ft"), "factor", "a", n),
     ];
     Problem {
         name: format!("{}_n{n}", ["gaussian", "logdet", "solve", "cholesky"][which]),
@@ -268,8 +268,15 @@ fn algebra(n: usize, which: usize) -> Problem {
 }
 
 /// A function of a program, and its gradient with its value.
-fn with_gradient(source: &str, name: &str, by: &str) -> Result<(Function, Function), Error> {
+fn with_gradient(source: &str, name: &str, by: &str, checkpoints: Option<u32>) -> Result<(Function, Function), Error> {
     let f = Module::from_text(&format!("{name}.ft"), source)?.function(name)?;
-    let derivative = f.gradient().by(&[by]).with_value().function()?;
+    let derivative = with(f.gradient().by(&[by]).with_value(), checkpoints).function()?;
     Ok((f, derivative))
+}
+
+fn with(derivation: Derivation, checkpoints: Option<u32>) -> Derivation {
+    match checkpoints {
+        Some(n) => derivation.checkpoints(n),
+        None => derivation,
+    }
 }

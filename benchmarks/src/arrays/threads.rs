@@ -33,7 +33,7 @@ pub(super) fn print_head(threads: usize) {
 /// # Errors
 /// When a program is wrong, or its results depend on the number of threads.
 pub(super) fn one(problem: &Problem, options: &Options, threads: usize) -> Result<(), Box<dyn std::error::Error>> {
-    let (objective, derivative) = (problem.make)()?;
+    let (objective, derivative) = (problem.make)(None)?;
     let value = measure(&objective, problem, options, threads)?;
     let with_derivative = measure(&derivative, problem, options, threads)?;
     if options.json {

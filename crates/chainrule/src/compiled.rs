@@ -297,6 +297,18 @@ impl Compiled {
 
     /// The arguments taken apart, and the sizes that they have; the memory is there.
     pub(crate) fn flatten(&self, args: &[Value<f64>]) -> Result<(Flat, chainrule_runtime::Sizes)> {
+        let (flat, sizes) = self.sizes_of(args)?;
+        self.check_memory(&sizes)?;
+        Ok((flat, sizes))
+    }
+
+    /// How many numbers the workspace has for these arguments, whether or not there is as much memory.
+    pub(crate) fn n_numbers(&self, args: &[Value<f64>]) -> Result<usize> {
+        let (reals, ints) = self.sizes_of(args)?.1.workspace_len();
+        Ok(reals.saturating_add(ints))
+    }
+
+    fn sizes_of(&self, args: &[Value<f64>]) -> Result<(Flat, chainrule_runtime::Sizes)> {
         // An extent below an empty one is not seen: it is what the type says at the other arguments' sizes.
         let bound = self.body.as_ref().and_then(|body| chainrule_ir::bind_sizes(&body.function, args).ok());
         let unseen = |size: &Size| match &bound {
@@ -307,7 +319,6 @@ impl Compiled {
         let extents: Vec<&[usize]> = flat.extents.iter().map(Vec::as_slice).collect();
         let slices: Vec<Slice<'_>> = flat.columns.iter().map(Column::slice).collect();
         let sizes = self.engine.bind(&extents, &slices).map_err(|e| self.failed(e))?;
-        self.check_memory(&sizes)?;
         Ok((flat, sizes))
     }
 

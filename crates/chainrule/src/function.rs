@@ -481,6 +481,19 @@ impl Function {
         self.derive(What::Order(order))
     }
 
+    /// The function with the derivatives that stand in its text worked out, with so many checkpoints for each loop in reverse
+    /// mode: what [`CompileOptions::checkpoints`] is for running code, for text that is emitted. Straight-line code stays
+    /// as it is.
+    ///
+    /// # Errors
+    /// When derivatives in it cannot be worked out.
+    pub fn with_checkpoints(&self, n: u32) -> Result<Self> {
+        let Body::Array(body) = &self.body else { return Ok(self.clone()) };
+        let expanded = chainrule_autodiff::expand_with(&body.function, Some(n))
+            .map_err(|d| crate::Error::program(d, &body.sources))?;
+        Ok(Self::from_array(expanded, body.sources.clone()))
+    }
+
     /// Running code for the function itself.
     ///
     /// # Errors

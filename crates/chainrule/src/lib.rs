@@ -28,6 +28,7 @@
 //! | `saved` | compiled functions as bytes |
 //! | `engine` | what runs it: native code or the interpreter |
 //! | `batch` | many points at once |
+//! | `within` | [`Within`]: running code within a bound of memory |
 //! | `bound` | one point again and again, in memory of its own |
 //! | `emit` | C, Rust |
 //! | `where_spent` | operations by result and by line of source |
@@ -57,6 +58,7 @@ mod saved;
 mod sparse;
 mod unroll;
 mod where_spent;
+mod within;
 
 pub use batch::{BatchOptions, Observer};
 pub use bound::Bound;
@@ -91,6 +93,7 @@ pub use saved::is_saved;
 pub use sparse::{PreparedSparse, Sparse};
 pub use unroll::UNROLL_BUDGET;
 pub use where_spent::{LineOperations, OperationsByLine, ResultOperations};
+pub use within::Within;
 
 /// The Rust of the README and the guide, run as doc tests.
 #[cfg(doctest)]

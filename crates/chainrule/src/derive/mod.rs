@@ -62,7 +62,7 @@ pub struct Derivation {
     strategy: String,
     optimise: Optimise,
     sparse: bool,
-    checkpoints: Option<u32>,
+    pub(crate) checkpoints: Option<u32>,
 }
 
 /// A derived function, and how it was derived.

@@ -182,7 +182,12 @@ fn derive(options: &Common, out: Option<&PathBuf>) -> Result<(String, Vec<chainr
             Some(sparse) => Ok(vec![sparse.pattern_program(), sparse.values_program()]),
             None => request.derive(&function).map(|derived| vec![derived]),
         };
-        requests.iter().map(one).collect::<Result<Vec<_>, String>>().map(|all| all.concat())
+        let derived = requests.iter().map(one).collect::<Result<Vec<_>, String>>()?.concat();
+        match options.derivative.checkpoints {
+            // Those in the text of the program are still to be worked out.
+            Some(n) => derived.iter().map(|f| f.with_checkpoints(n).map_err(|e| explain(&e))).collect(),
+            None => Ok(derived),
+        }
     };
     let mut derived = progress::during("deriving", derive)?;
     if let (Some(name), [one]) = (&options.name, derived.as_mut_slice()) {

@@ -32,6 +32,10 @@ pub struct Options {
     /// A JSON file with an object of all arguments.
     #[arg(long = "args", id = "args_file", value_name = "FILE")]
     args_file: Option<PathBuf>,
+    /// Have states of loops in memory in reverse mode that take at most so much, such as 64MiB: all where they fit, else as many
+    /// as do, the others computed again. Functions that keep their loops only.
+    #[arg(long, value_name = "SIZE", value_parser = memory, conflicts_with = "checkpoints")]
+    checkpoint_memory: Option<usize>,
     /// On how many threads; 0 for as many as the machine runs at once. Results are the same for any number.
     #[arg(long, value_name = "NUMBER")]
     threads: Option<usize>,
@@ -57,9 +61,11 @@ pub fn run(options: &Options) -> Outcome {
                 return run_sparse(options, &function, &sparse);
             }
             let derived = progress::during("deriving", || options.derivative.explain(&function))?;
-            let compiled = progress::during("compiling", || derived.function.compile_with(&settings(options)))
-                .map_err(|e| explain(&e))?;
-            (compiled, derived.paths)
+            let compile = || match options.checkpoint_memory {
+                Some(bytes) => within(options, &function, &derived.function, bytes),
+                None => derived.function.compile_with(&settings(options)).map_err(|e| explain(&e)),
+            };
+            (progress::during("compiling", compile)?, derived.paths)
         }
     };
     let signature = compiled.signature();
@@ -139,6 +145,7 @@ fn saved(options: &Options) -> Result<Option<Compiled>, String> {
         ("--no-optimise", derivative.no_optimise),
         ("--sparse", derivative.sparse),
         ("--checkpoints", derivative.checkpoints.is_some()),
+        ("--checkpoint-memory", options.checkpoint_memory.is_some()),
     ];
     if let Some((option, _)) = asked.iter().find(|(_, given)| *given) {
         let file = path.display();
@@ -165,6 +172,29 @@ fn settings(options: &Options) -> CompileOptions {
 fn unchecked() -> Checks {
     // SAFETY: that is what `--no-checks` promises, as its help says.
     Checks::None(unsafe { InRange::promised() })
+}
+
+/// `derived`, the derivative of `function` that is asked for, with states of loops in at most so many bytes.
+fn within(options: &Options, function: &Function, derived: &Function, bytes: usize) -> Result<Compiled, String> {
+    let args = arguments(options, &derived.signature().params)?;
+    let settings = settings(options);
+    let made = match options.derivative.on(function) {
+        Some(derivation) => derivation.compile_within(bytes, &args, &settings),
+        None => derived.compile_within(bytes, &args, &settings),
+    };
+    made.map(|within| within.compiled).map_err(|e| explain(&e))
+}
+
+/// `64MiB`, `1.5GB`, `4096`: bytes.
+fn memory(text: &str) -> Result<usize, String> {
+    const UNITS: [(&str, f64); 7] =
+        [("KiB", 1024.0), ("MiB", 1048576.0), ("GiB", 1073741824.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9), ("B", 1.0)];
+    let found = UNITS.iter().find_map(|(name, bytes)| Some((text.strip_suffix(name)?, bytes)));
+    let (number, unit) = found.unwrap_or((text, &1.0));
+    match number.trim().parse::<f64>() {
+        Ok(number) if (0.0..1e15).contains(&(number * unit)) => Ok((number * unit) as usize),
+        _ => Err("write it as a number of bytes, or as 512KiB, 64MiB, 1.5GB".to_owned()),
+    }
 }
 
 /// A result, and one with its name.
