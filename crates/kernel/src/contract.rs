@@ -8,27 +8,25 @@
 //! takes one product: then the product itself is gone, and there is one operation less. Of two products in one
 //! sum the one that comes first is fused, the other one stays as the summand.
 
-use crate::kernel::{Class, Instr, Kernel, Reg, Signs, Stmt};
+use crate::kernel::{Instr, Kernel, Reg, Signs, Stmt};
 use chainrule_base::Arena;
 use chainrule_ops::Op;
 
 /// Fuses products in `kernel`; how many operations that saves. Linear in its size.
 pub fn contract(kernel: &mut Kernel) -> usize {
-    let mut uses = Arena::filled(kernel.regs.len(), 0u32);
+    let mut known = Arena::filled(kernel.regs.len(), Known { uses: 0, product: 0 });
     let mut saved = 0;
     // What is one block is read by its own instructions only, which are counted on the way.
     let alone = matches!(kernel.body.as_slice(), [Stmt::Straight(_)]);
     if !alone {
-        count_uses(&kernel.body, &mut uses);
+        count_uses(&kernel.body, &mut known);
     }
-    let product = Arena::filled(kernel.regs.len(), 0);
-    let mut pass = Pass { uses, product, products: Vec::new(), sums: Vec::new() };
+    let mut pass = Pass { known, products: Vec::new(), sums: Vec::new() };
     let mut open: Vec<&mut Stmt> = kernel.body.iter_mut().collect();
     while let Some(stmt) = open.pop() {
         match stmt {
             Stmt::Straight(code) => {
-                saved +=
-                    if alone { pass.block::<true>(code, &kernel.regs) } else { pass.block::<false>(code, &kernel.regs) }
+                saved += if alone { pass.block::<true>(code) } else { pass.block::<false>(code) };
             }
             Stmt::For { body, .. } => open.extend(body),
             Stmt::While { condition, body, .. } => open.extend(condition.iter_mut().chain(body)),
@@ -40,10 +38,10 @@ pub fn contract(kernel: &mut Kernel) -> usize {
 }
 
 /// Only reals matter, which instructions and what loops and branches hand on read.
-fn count_uses(body: &[Stmt], uses: &mut Arena<Reg, u32>) {
+fn count_uses(body: &[Stmt], known: &mut Arena<Reg, Known>) {
     let mut open: Vec<&Stmt> = body.iter().collect();
     while let Some(stmt) = open.pop() {
-        let mut read = |r: Reg| uses[r] += 1;
+        let mut read = |r: Reg| known[r].uses += 1;
         match stmt {
             Stmt::Straight(code) => code.iter().for_each(|instr| instr.for_each_use(&mut read)),
             Stmt::For { body, carried, .. } => {
@@ -65,19 +63,25 @@ fn count_uses(body: &[Stmt], uses: &mut Arena<Reg, u32>) {
     }
 }
 
+/// What is known of a register, side by side: large kernels take as long as fetching it does.
+#[derive(Clone, Copy)]
+struct Known {
+    /// How often it is read.
+    uses: u32,
+    /// The product of this block that it is: one more than its place in [`Pass::products`], or 0.
+    product: u32,
+}
+
 struct Pass {
-    uses: Arena<Reg, u32>,
-    /// The product that a register of this block is: one more than its place in `products`, or 0.
-    product: Arena<Reg, u32>,
+    known: Arena<Reg, Known>,
     /// The products of the block, in order.
     products: Vec<Product>,
     /// The sums that read a product, each with one more than the place of another one, or 0.
     sums: Vec<(u32, u32)>,
 }
 
+#[derive(Clone, Copy)]
 struct Product {
-    /// Its instruction.
-    at: u32,
     /// One more than the place of a sum that reads it in [`Pass::sums`], or 0.
     sum: u32,
     /// How many sums read it.
@@ -86,61 +90,90 @@ struct Product {
 
 impl Pass {
     /// One block. `COUNT`: the uses have not been counted.
-    fn block<const COUNT: bool>(&mut self, code: &mut Vec<Instr>, regs: &Arena<Reg, Class>) -> usize {
+    fn block<const COUNT: bool>(&mut self, code: &mut Vec<Instr>) -> usize {
+        self.look::<COUNT>(code);
+        if self.sums.is_empty() {
+            for instr in code.iter() {
+                if let Instr::Op { dst, op: Op::Mul, .. } = instr {
+                    self.known[*dst].product = 0;
+                }
+            }
+            return 0;
+        }
+        // In order, so that a product is met before all that reads it; what goes makes room for what comes after.
+        let (mut kept, mut products) = (0, self.products.iter());
+        for at in 0..code.len() {
+            if let Instr::Op { dst, op: Op::Mul, args: [a, b, _] } = code[at]
+                && let Some(product) = products.next()
+            {
+                self.known[dst].product = 0;
+                // One that nobody reads goes too.
+                let all = self.known[dst].uses == product.n_sums;
+                if all && (product.n_sums == 0 || self.fuse(code, dst, [a, b], product)) {
+                    continue;
+                }
+            }
+            if kept < at {
+                code.swap(kept, at);
+            }
+            kept += 1;
+        }
+        let saved = code.len() - kept;
+        code.truncate(kept);
+        saved
+    }
+
+    /// Finds the products of a block, and the sums that read them.
+    fn look<const COUNT: bool>(&mut self, code: &[Instr]) {
         self.products.clear();
         self.sums.clear();
-        for (at, instr) in (0u32..).zip(code.iter()) {
-            if COUNT {
-                instr.for_each_use(|r| self.uses[r] += 1);
-            }
+        for (at, instr) in (0u32..).zip(code) {
             match instr {
-                Instr::Op { dst, op: Op::Mul, .. } => {
-                    self.products.push(Product { at, sum: 0, n_sums: 0 });
-                    self.product[*dst] = self.products.len() as u32;
-                }
-                // A product that is added to itself, or taken from itself, is read twice by one sum.
-                Instr::Op { op: Op::Add | Op::Sub, args: [a, b, _], .. } if a != b => {
-                    for r in [a, b] {
-                        let place = self.product[*r];
-                        if place != 0 {
-                            let product = &mut self.products[place as usize - 1];
+                Instr::Op { dst, op: op @ (Op::Mul | Op::Add | Op::Sub), args: [a, b, _] } => {
+                    let products = [a, b].map(|r| {
+                        let known = &mut self.known[*r];
+                        known.uses += u32::from(COUNT);
+                        known.product
+                    });
+                    if *op == Op::Mul {
+                        self.products.push(Product { sum: 0, n_sums: 0 });
+                        self.known[*dst].product = self.products.len() as u32;
+                    } else if products != [0, 0] && a != b {
+                        // A product that is added to itself, or taken from itself, is read twice by one sum.
+                        for product in products.into_iter().filter(|product| *product != 0) {
+                            let product = &mut self.products[product as usize - 1];
                             self.sums.push((at, product.sum));
                             product.sum = self.sums.len() as u32;
                             product.n_sums += 1;
                         }
                     }
                 }
+                // Nothing but reals is of interest, and what is read to know where something is, is none.
+                Instr::Const { .. } | Instr::Load { .. } => {}
+                Instr::Store { value, .. } if COUNT => self.known[*value].uses += 1,
+                instr if COUNT => instr.for_each_use(|r| self.known[r].uses += 1),
                 _ => {}
             }
         }
-        let mut saved = 0;
-        for Product { at, sum, n_sums } in &self.products {
-            let Instr::Op { dst, op: Op::Mul, args: [a, b, _] } = code[*at as usize] else { continue };
-            self.product[dst] = 0;
-            let all = *n_sums > 0 && self.uses[dst] == *n_sums;
-            let free = |i: u32| matches!(code[i as usize], Instr::Op { op: Op::Add | Op::Sub, .. });
-            if !all || !sums_from(&self.sums, *sum).all(free) || regs[dst] != Class::Real {
-                continue;
-            }
-            for i in sums_from(&self.sums, *sum) {
-                let Instr::Op { dst: sum, op, args: [x, y, _] } = code[i as usize] else { continue };
-                let (signs, c) = match (op, x == dst) {
-                    (Op::Add, true) => (Signs::Plus, y),
-                    (Op::Add, false) => (Signs::Plus, x),
-                    (_, true) => (Signs::MinusSummand, y),
-                    (_, false) => (Signs::MinusProduct, x),
-                };
-                code[i as usize] = Instr::MulAdd { dst: sum, signs, args: [a, b, c] };
-            }
-            // Nobody reads it any more: it goes below.
-            self.uses[dst] = 0;
-            saved += 1;
+    }
+
+    /// Puts the product `dst` into the sums that read it, if none of them has taken another one; they come after it.
+    fn fuse(&self, code: &mut [Instr], dst: Reg, [a, b]: [Reg; 2], product: &Product) -> bool {
+        let free = |i: u32| matches!(code[i as usize], Instr::Op { op: Op::Add | Op::Sub, .. });
+        if !sums_from(&self.sums, product.sum).all(free) {
+            return false;
         }
-        if saved > 0 {
-            let uses = &self.uses;
-            code.retain(|instr| !matches!(instr, Instr::Op { dst, op: Op::Mul, .. } if uses[*dst] == 0));
+        for i in sums_from(&self.sums, product.sum) {
+            let Instr::Op { dst: sum, op, args: [x, y, _] } = code[i as usize] else { continue };
+            let (signs, c) = match (op, x == dst) {
+                (Op::Add, true) => (Signs::Plus, y),
+                (Op::Add, false) => (Signs::Plus, x),
+                (_, true) => (Signs::MinusSummand, y),
+                (_, false) => (Signs::MinusProduct, x),
+            };
+            code[i as usize] = Instr::MulAdd { dst: sum, signs, args: [a, b, c] };
         }
-        saved
+        true
     }
 }
 

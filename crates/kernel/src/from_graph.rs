@@ -80,16 +80,20 @@ fn make_port(port: &GraphPort, place: Place, buffers: &mut Arena<BufferId, Buffe
     Port { name: port.name.clone(), shape: port.shape.iter().map(|n| Poly::constant(*n)).collect(), buffer }
 }
 
-/// What is known of a node, in 8 bytes: the passes over a large graph take as long as fetching it does.
+/// What is known of a node, in 16 bytes: the passes over a large graph take as long as fetching it does. What most nodes
+/// are stands in it too, so that computing them fetches nothing else.
 #[derive(Clone, Copy)]
 struct State {
     /// The register of its value as a number, or [`NONE`]; before it is computed its first place in [`Lowering::stores`],
     /// if it is stored.
     real: u32,
-    /// How many registers its tree needs; 0 for inputs, constants and what is not needed.
-    need: u16,
     flags: u8,
+    /// The operator and the arguments of a [`State::BINARY`] node.
+    op: Op,
+    args: [NodeId; 2],
 }
+
+const _: () = assert!(size_of::<State>() == 16);
 
 const NONE: u32 = u32::MAX;
 
@@ -102,15 +106,31 @@ impl State {
     const DONE: u8 = 4;
     /// It is an element of an output.
     const STORED: u8 = 8;
+    /// It is an operator of two numbers, whose result is a number.
+    const BINARY: u8 = 16;
 
+    fn new() -> Self {
+        Self { real: NONE, flags: 0, op: Op::Add, args: [NodeId::new(0); 2] }
+    }
+
+    #[inline]
     fn is(self, flag: u8) -> bool {
         self.flags & flag != 0
+    }
+
+    /// The register of what was computed and is a number already.
+    #[inline]
+    fn real_of_done(self) -> Option<Reg> {
+        (self.is(Self::DONE) && self.real != NONE).then(|| Reg::new(self.real as usize))
     }
 }
 
 struct Lowering<'a> {
     graph: &'a Graph,
     state: Arena<NodeId, State>,
+    /// How many registers the tree of a node needs; 0 for inputs and constants, and for what was computed. By itself, for it
+    /// is asked of each argument before that is looked at.
+    need: Arena<NodeId, u16>,
     /// The registers of values as truth values.
     truth: FxHashMap<NodeId, Reg>,
     /// By argument its sine and its cosine.
@@ -131,16 +151,19 @@ struct Lowering<'a> {
 
 impl<'a> Lowering<'a> {
     fn new(graph: &'a Graph, inputs: &[GraphPort], outputs: &[GraphPort]) -> Result<Self, Diagnostics> {
+        // What stays takes its memory first: what goes then leaves no hole below it.
+        let (regs, code) = (Arena::with_capacity(graph.len()), Vec::with_capacity(graph.len()));
         let mut this = Self {
             graph,
-            state: Arena::filled(graph.len(), State { real: NONE, need: 0, flags: 0 }),
+            state: Arena::filled(graph.len(), State::new()),
+            need: Arena::filled(graph.len(), 0),
             truth: FxHashMap::default(),
             sin_cos: FxHashMap::default(),
             stack: Vec::new(),
             loads: vec![None; graph.inputs().len()],
             stores: Vec::new(),
-            regs: Arena::with_capacity(graph.len()),
-            code: Vec::with_capacity(graph.len()),
+            regs,
+            code,
             externals: Vec::new(),
             external_idx: vec![None; graph.external_functions().len()],
             errors: Diagnostics::new(),
@@ -192,11 +215,13 @@ impl<'a> Lowering<'a> {
             }
             match self.graph.node(id) {
                 Node::Const(_) | Node::Input(_) => {}
-                Node::Apply(op, args) => {
+                Node::Apply(op, [a, b, c]) => {
                     // Unused places repeat the first argument.
-                    args.iter().for_each(|arg| self.state[*arg].flags |= State::NEEDED);
+                    self.state[a].flags |= State::NEEDED;
+                    self.state[b].flags |= State::NEEDED;
+                    self.state[c].flags |= State::NEEDED;
                     if matches!(op, Op::Sin | Op::Cos) {
-                        self.sin_cos.entry(args[0]).or_default()[usize::from(op == Op::Cos)] = Some(id);
+                        self.sin_cos.entry(a).or_default()[usize::from(op == Op::Cos)] = Some(id);
                     }
                 }
                 Node::External(..) | Node::Derivative(_) => {
@@ -211,84 +236,85 @@ impl<'a> Lowering<'a> {
     fn count_registers(&mut self) {
         let mut needs: Vec<u16> = Vec::new();
         for id in self.graph.ids() {
-            if !self.state[id].is(State::NEEDED) {
-                continue;
-            }
-            let need = match (self.graph.node(id), self.graph.args(id)) {
-                (Node::Const(_) | Node::Input(_), _) | (_, []) => continue,
-                (Node::Apply(_, [a, b, _]), [_, _]) => {
-                    let (a, b) = (self.state[a].need, self.state[b].need);
+            let need = match self.graph.node(id) {
+                Node::Const(_) | Node::Input(_) => continue,
+                Node::Apply(op, [a, b, _]) if op.arity() == 2 => {
+                    if op.is_numeric() {
+                        let state = &mut self.state[id];
+                        state.flags |= State::BINARY;
+                        (state.op, state.args) = (op, [a, b]);
+                    }
+                    let (a, b) = (self.need[a], self.need[b]);
                     a.max(b).max(a.min(b).saturating_add(1))
                 }
-                (_, [a]) => self.state[*a].need,
-                (_, args) => {
+                Node::Apply(op, [a, ..]) if op.arity() == 1 => self.need[a],
+                _ => {
+                    let args = self.graph.args(id);
+                    if args.is_empty() {
+                        continue;
+                    }
                     needs.clear();
-                    needs.extend(args.iter().map(|arg| self.state[*arg].need));
+                    needs.extend(args.iter().map(|arg| self.need[*arg]));
                     needs.sort_unstable_by(|a, b| b.cmp(a));
                     let waiting = needs.iter().zip(0u16..).map(|(need, held)| need.saturating_add(held));
                     waiting.max().unwrap_or(0)
                 }
             };
-            self.state[id].need = need.max(1);
+            self.need[id] = need.max(1);
         }
     }
 
     /// Computes `root` and what it needs, arguments first.
     fn emit_tree(&mut self, root: NodeId) {
         self.stack.push(root);
-        while let Some(id) = self.stack.last().copied() {
-            let state = &mut self.state[id];
-            if state.flags & (State::OPEN | State::DONE) == 0 {
-                state.flags |= State::OPEN;
-                let waiting = self.stack.len();
-                self.push_args(id);
-                if self.stack.len() > waiting {
-                    continue;
-                }
+        while let Some(id) = self.stack.pop() {
+            let state = self.state[id];
+            if state.is(State::DONE) {
+                continue;
             }
-            self.stack.pop();
-            if !self.state[id].is(State::DONE) {
-                self.emit(id);
+            let waits = !state.is(State::OPEN)
+                && if state.is(State::BINARY) { self.push_two(id, state.args) } else { self.push_args(id) };
+            if waits {
+                self.state[id].flags |= State::OPEN;
+            } else {
+                self.emit(id, state);
             }
         }
     }
 
-    /// Puts the arguments that are computed first on the stack, the first of them last: what needs most registers, of
-    /// equals the left one. What needs none comes after them and does not go on the stack.
+    /// Puts `id` back on the stack and above it its arguments that are computed first, the first of them last: what needs
+    /// most registers, of equals the left one. What needs none comes after them and does not go on the stack; whether
+    /// there is anything else.
     #[inline]
-    fn push_args(&mut self, id: NodeId) {
-        let need = |this: &Self, arg: NodeId| {
-            let state = this.state[arg];
-            if state.is(State::DONE) { 0 } else { state.need }
-        };
-        match *self.graph.args(id) {
-            [] => {}
-            [a] => {
-                if need(self, a) > 0 {
-                    self.stack.push(a);
-                }
-            }
-            [a, b] => {
-                let (need_a, need_b) = (need(self, a), need(self, b));
-                let (first, last) = if need_b > need_a { (b, a) } else { (a, b) };
-                if need_a.min(need_b) > 0 {
-                    self.stack.push(last);
-                }
-                if need_a.max(need_b) > 0 {
-                    self.stack.push(first);
-                }
-            }
-            ref args => {
-                let waiting = self.stack.len();
-                for arg in args.iter().rev() {
-                    if need(self, *arg) > 0 {
-                        self.stack.push(*arg);
-                    }
-                }
-                let state = &self.state;
-                self.stack[waiting..].sort_by_key(|arg| state[*arg].need);
-            }
+    fn push_two(&mut self, id: NodeId, [a, b]: [NodeId; 2]) -> bool {
+        let (need_a, need_b) = (self.need[a], self.need[b]);
+        if need_a | need_b == 0 {
+            return false;
         }
+        let (first, last) = if need_b > need_a { (b, a) } else { (a, b) };
+        self.stack.push(id);
+        if need_a.min(need_b) > 0 {
+            self.stack.push(last);
+        }
+        self.stack.push(first);
+        true
+    }
+
+    /// The same for any number of arguments.
+    fn push_args(&mut self, id: NodeId) -> bool {
+        let waiting = self.stack.len() + 1;
+        self.stack.push(id);
+        let (need, args) = (&self.need, self.graph.args(id));
+        self.stack.extend(args.iter().rev().filter(|arg| need[**arg] > 0));
+        match &mut self.stack[waiting..] {
+            [] => {
+                self.stack.pop();
+                return false;
+            }
+            [_] => {}
+            several => several.sort_by_key(|arg| need[*arg]),
+        }
+        true
     }
 
     fn reg(&mut self, class: Class) -> Reg {
@@ -297,7 +323,22 @@ impl<'a> Lowering<'a> {
 
     /// Computes `id`, whose arguments are computed but for those that need no register, and stores it where it is an
     /// output; then the cosine of the same argument, if it is a sine, or the other way.
-    fn emit(&mut self, id: NodeId) {
+    #[inline]
+    fn emit(&mut self, id: NodeId, state: State) {
+        if state.is(State::BINARY) && !state.is(State::STORED) {
+            let [a, b] = state.args.map(|arg| self.state[arg].real_of_done());
+            if let (Some(a), Some(b)) = (a, b) {
+                let dst = self.reg(Class::Real);
+                self.code.push(Instr::Op { dst, op: state.op, args: [a, b, a] });
+                self.state[id] = State { real: dst.index() as u32, flags: State::DONE, ..state };
+                self.need[id] = 0;
+                return;
+            }
+        }
+        self.emit_any(id);
+    }
+
+    fn emit_any(&mut self, id: NodeId) {
         let graph = self.graph;
         for arg in graph.args(id) {
             if !self.state[*arg].is(State::DONE) {
@@ -318,6 +359,7 @@ impl<'a> Lowering<'a> {
     fn emit_one(&mut self, id: NodeId) {
         let state = &mut self.state[id];
         state.flags |= State::DONE;
+        self.need[id] = 0;
         let mut store = NONE;
         if state.is(State::STORED) {
             store = std::mem::replace(&mut state.real, NONE);

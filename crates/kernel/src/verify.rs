@@ -133,7 +133,18 @@ impl Verifier<'_> {
     }
 
     /// Defines `reg`; says so when it is there already, or is of another class.
+    #[inline]
     fn define(&mut self, reg: Reg, class: Option<Class>) {
+        match (self.known.get_mut(reg.index()), self.kernel.regs.get(reg)) {
+            (Some(known), Some(found)) if *known == 0 && class.is_none_or(|class| class == *found) => {
+                *known = usable(*found);
+            }
+            _ => self.wrong_definition(reg, class),
+        }
+    }
+
+    #[cold]
+    fn wrong_definition(&mut self, reg: Reg, class: Option<Class>) {
         let Some(found) = self.kernel.regs.get(reg) else {
             return self.wrong(format_args!("{reg} does not exist"));
         };
@@ -309,7 +320,26 @@ impl Verifier<'_> {
         }
     }
 
+    #[inline]
     fn instr(&mut self, instr: &Instr) {
+        // Most instructions alike, whatever they do: which comes next is hard to predict.
+        let of_numbers = match instr {
+            Instr::Op { dst, op, args } if op.is_numeric() => Some((dst, args)),
+            Instr::MulAdd { dst, args, .. } => Some((dst, args)),
+            _ => None,
+        };
+        if let Some((dst, args)) = of_numbers {
+            let usable = usable(Class::Real);
+            let differs = |r: Reg| self.known.get(r.index()).map_or(DEFINED, |known| known ^ usable);
+            // Unused places repeat the first argument.
+            if args.iter().fold(0, |all, r| all | differs(*r)) == 0 {
+                return self.define(*dst, Some(Class::Real));
+            }
+        }
+        self.any_instr(instr);
+    }
+
+    fn any_instr(&mut self, instr: &Instr) {
         match instr {
             Instr::Const { dst, .. } => self.define(*dst, Some(Class::Real)),
             Instr::Int { dst, value } => {
