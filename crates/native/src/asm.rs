@@ -50,6 +50,7 @@ pub(crate) use mask::MaskLogic;
 pub(crate) use operand::{Gpr, Mask, Mem, Shape, Source, Xmm};
 
 use crate::Level;
+use crate::room::Room;
 use chainrule_base::Diagnostic;
 use constant::{Constants, Reference};
 use label::Jump;
@@ -61,7 +62,7 @@ const WINDOW: usize = 32;
 pub(crate) struct Assembler {
     level: Level,
     /// Code up to `len`, room behind it.
-    code: Vec<u8>,
+    code: Room,
     len: usize,
     /// Where each label is, or [`label::UNBOUND`].
     labels: Vec<usize>,
@@ -74,26 +75,41 @@ pub(crate) struct Assembler {
     fault: Option<&'static str>,
 }
 
-/// Finished code.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// Finished code: instructions, then zeros up to a multiple of 64, then the constants. Runs on any multiple of 64.
+#[derive(Debug)]
 pub(crate) struct Code {
-    /// Instructions, then zeros up to a multiple of 64, then the constants. To be put on a multiple of 64.
-    pub bytes: Vec<u8>,
+    /// Where it is, with more behind it.
+    pub room: Room,
+    /// How many bytes it takes.
+    pub len: usize,
     /// How many of the bytes are instructions.
     pub instructions: usize,
 }
 
+impl Code {
+    /// The bytes.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.room[..self.len.min(self.room.len())]
+    }
+}
+
 impl Assembler {
-    /// Nothing yet.
+    /// Nothing yet; room for a little.
     pub(crate) fn new(level: Level) -> Self {
+        Self::with_room(level, 4096, 0)
+    }
+
+    /// Nothing yet; room for so many bytes of instructions and so many constants.
+    pub(crate) fn with_room(level: Level, bytes: usize, constants: usize) -> Self {
         Self {
             level,
-            code: Vec::new(),
+            code: Room::new(bytes + WINDOW + 8 * constants),
             len: 0,
             labels: Vec::new(),
             jumps: Vec::new(),
-            constants: Constants::default(),
-            references: Vec::new(),
+            constants: Constants::with_capacity(constants),
+            // One in so many bytes is more than most code has.
+            references: Vec::with_capacity(bytes / 24),
             fault: None,
         }
     }
@@ -101,18 +117,6 @@ impl Assembler {
     /// The level that instructions are chosen for.
     pub(crate) fn level(&self) -> Level {
         self.level
-    }
-
-    /// Makes room for so many bytes and so many constants more at once.
-    pub(crate) fn reserve(&mut self, bytes: usize, constants: usize) {
-        self.constants.reserve(constants);
-        let wanted = self.len + bytes + WINDOW;
-        if self.code.is_empty() {
-            // The system's zeros are not written.
-            self.code = vec![0; wanted];
-        } else if wanted > self.code.len() {
-            self.code.resize(wanted, 0);
-        }
     }
 
     /// How many bytes of instructions there are: where the next one begins.
@@ -127,23 +131,23 @@ impl Assembler {
     /// A limitation, when a jump or a constant is further away than 32 bits say. A bug, when something was
     /// asked for that there is not.
     pub(crate) fn finish(mut self) -> Result<Code, Diagnostic> {
-        self.patch_jumps()?;
-        let instructions = self.len;
-        let start = instructions.next_multiple_of(64);
-        self.patch_references(start)?;
+        let (instructions, start) = (self.len, self.len.next_multiple_of(64));
+        let len = if self.constants.is_empty() { instructions } else { start + self.constants.len() };
+        // Where the system gives no more memory, who makes it executable is told.
+        if len <= self.code.ready() || self.code.grow(instructions, len) {
+            self.patch_jumps()?;
+            self.patch_references(start)?;
+            if len > instructions {
+                self.code[instructions..start].fill(0);
+                self.constants.write_to(&mut self.code[start..len]);
+            }
+        }
         if let Some(fault) = self.fault {
             return Err(
                 Diagnostic::bug("the native backend asked for an instruction that there is not").with_reason(fault)
             );
         }
-        let mut bytes = self.code;
-        bytes.truncate(instructions);
-        if !self.constants.is_empty() {
-            bytes.reserve_exact(start - instructions + self.constants.len());
-            bytes.resize(start, 0);
-            self.constants.append_to(&mut bytes);
-        }
-        Ok(Code { bytes, instructions })
+        Ok(Code { room: self.code, len, instructions })
     }
 
     /// Remembers the first wrong thing.
@@ -156,7 +160,7 @@ impl Assembler {
     /// over; what is behind its end is written over by the next one.
     #[inline]
     fn window(&mut self) -> &mut [u8; WINDOW] {
-        if self.code.len() - self.len < WINDOW {
+        if self.code.ready() - self.len < WINDOW {
             self.grow();
         }
         match self.code[self.len..].first_chunk_mut() {
@@ -172,7 +176,10 @@ impl Assembler {
 
     #[cold]
     fn grow(&mut self) {
-        self.code.resize((2 * self.code.len()).max(4096), 0);
+        if !self.code.grow(self.len, self.len + WINDOW) {
+            // What is written from now on is lost.
+            self.len = 0;
+        }
     }
 
     /// Writes `len` bytes of `bytes`, the lowest first; at most 8.

@@ -1,12 +1,13 @@
 //! Memory that holds machine code.
 //!
-//! In: the bytes of code, its constants among them. Out: [`Executable`], memory from which they run, freed
-//! with its owner. It is written first and made readable and executable then, never writable and executable
-//! at once. Some systems allow no memory to become executable (hardened kernels, sandboxes); that is a
+//! In: the bytes of code, its constants among them, in the room where they were written. Out: [`Executable`], the same
+//! memory, from which they run, freed with its owner. It was written first and is made readable and executable then,
+//! never writable and executable at once. Some systems allow no memory to become executable (hardened kernels, sandboxes); that is a
 //! value, [`Refusal`], so that the caller can report it and go on with the interpreter.
 
+use crate::asm::Code;
 use chainrule_base::Diagnostic;
-use memmap2::{Mmap, MmapOptions};
+use memmap2::Mmap;
 use std::io;
 
 /// Whether the system is asked for executable memory.
@@ -50,28 +51,34 @@ pub(crate) struct Executable {
 }
 
 impl Executable {
-    /// Copies `code` into memory of its own, which starts on a page and so keeps alignments up to 4096 bytes.
+    /// Makes `code` executable where it is: on a page, and so on any alignment up to 4096 bytes.
     ///
-    /// Time: one copy and two system calls.
+    /// Time: a system call, and another one where much more room was made for it than it takes.
     ///
     /// # Errors
-    /// [`Refusal`], when the system gives no memory or does not let it become executable.
-    pub(crate) fn new(code: &[u8], policy: Policy) -> Result<Self, Refusal> {
-        // A map of no bytes is an error of its own kind.
-        let bytes = code.len().max(1);
-        // Pages that are there at once cost less than those that come when they are first written.
-        let mut map =
-            MmapOptions::new().len(bytes).populate().map_anon().map_err(|error| Refusal::NoMemory(bytes, error))?;
-        map[..code.len()].copy_from_slice(code);
+    /// [`Refusal`], when the system gave no memory or does not let it become executable.
+    pub(crate) fn of(code: Code, policy: Policy) -> Result<Self, Refusal> {
+        let len = code.len;
+        let map = code.room.into_map(len).map_err(|(bytes, error)| Refusal::NoMemory(bytes, error))?;
         let made = match policy {
             Policy::Ask => map.make_exec(),
             Policy::Deny => Err(io::Error::new(io::ErrorKind::PermissionDenied, "denied by the policy of the caller")),
         };
         match made {
-            Ok(map) => Ok(Self { map, len: code.len() }),
-            Err(error) if error.kind() == io::ErrorKind::OutOfMemory => Err(Refusal::NoMemory(bytes, error)),
+            Ok(map) => Ok(Self { map, len }),
+            Err(error) if error.kind() == io::ErrorKind::OutOfMemory => Err(Refusal::NoMemory(len, error)),
             Err(error) => Err(Refusal::Denied(error)),
         }
+    }
+
+    /// The same for a copy of these bytes.
+    #[cfg(test)]
+    pub(crate) fn new(code: &[u8], policy: Policy) -> Result<Self, Refusal> {
+        let mut room = crate::room::Room::new(code.len());
+        if code.len() <= room.ready() || room.grow(0, code.len()) {
+            room[..code.len()].copy_from_slice(code);
+        }
+        Self::of(Code { room, len: code.len(), instructions: code.len() }, policy)
     }
 
     /// The address of a byte of the code, if it is one. It is valid as long as `self`.

@@ -11,11 +11,12 @@
 //! | `support` | what machine code calls back |
 //! | [`level`] | what the processor has: AVX2 with FMA, or AVX-512 |
 //! | `asm` | the encoder: instructions, labels and constants to bytes |
+//! | `room` | memory that code is written into |
 //! | `executable` | memory that holds code, never writable and executable at once |
 //! | `perf_map` | names of code for profilers, in a file, only when asked |
 //!
-//! On other processors and systems the crate is empty. Two modules touch the outside and nothing else
-//! does: `executable` maps memory, `perf_map` writes a file.
+//! On other processors and systems the crate is empty. Three modules touch the outside and nothing else
+//! does: `room` and `executable` map memory, `perf_map` writes a file.
 #![cfg(all(target_arch = "x86_64", unix))]
 #![allow(unsafe_code)]
 
@@ -29,6 +30,7 @@ mod lower;
 mod parallel;
 pub(crate) mod perf_map;
 pub mod program;
+pub(crate) mod room;
 mod support;
 pub mod workspace;
 

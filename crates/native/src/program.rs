@@ -145,7 +145,7 @@ impl Machine {
         let lowered = lower::lower(kernel, level, shape, options.in_range)?;
         let policy = if options.deny_executable { Policy::Deny } else { Policy::Ask };
         let code_bytes = lowered.code.instructions;
-        let executable = Executable::new(&lowered.code.bytes, policy).map_err(|refusal| refusal.diagnostic())?;
+        let executable = Executable::of(lowered.code, policy).map_err(|refusal| refusal.diagnostic())?;
         if options.perf_map {
             let name = format!("{}{}", kernel.name, if shape == Shape::One { "" } else { " in lanes" });
             perf_map::record(&perf_map::path(), &name, &executable, 0, code_bytes).map_err(|e| {

@@ -19,14 +19,13 @@ pub(super) struct Constants {
     holes: Vec<usize>,
 }
 
-/// An instruction's displacement that stands for the place of a constant.
+/// An instruction's displacement that stands for the place of a constant, in 8 bytes: code has many.
 pub(super) struct Reference {
     /// Where the displacement is.
-    at: usize,
-    /// The constant, in bytes from the first one.
-    offset: u32,
-    /// How far after `at` the instruction ends.
-    end: u32,
+    at: u32,
+    /// The constant, in bytes from the first one, a multiple of 8, and in its low bits how many bytes of the instruction
+    /// come after the displacement.
+    offset_and_rest: u32,
 }
 
 impl Constants {
@@ -34,8 +33,8 @@ impl Constants {
         self.words.is_empty()
     }
 
-    pub(super) fn reserve(&mut self, constants: usize) {
-        self.words.reserve(constants);
+    pub(super) fn with_capacity(constants: usize) -> Self {
+        Self { words: Vec::with_capacity(constants), ..Self::default() }
     }
 
     /// Bytes.
@@ -43,9 +42,10 @@ impl Constants {
         8 * self.words.len()
     }
 
-    pub(super) fn append_to(&self, bytes: &mut Vec<u8>) {
-        for word in &self.words {
-            bytes.extend_from_slice(&word.to_le_bytes());
+    /// Writes all to bytes that are as many.
+    pub(super) fn write_to(&self, bytes: &mut [u8]) {
+        for (word, bytes) in self.words.iter().zip(bytes.chunks_exact_mut(8)) {
+            bytes.copy_from_slice(&word.to_le_bytes());
         }
     }
 
@@ -124,19 +124,25 @@ impl Assembler {
     /// a constant.
     #[inline]
     pub(super) fn refer(&mut self, at: usize, end: usize, offset: u32) {
-        self.references.push(Reference { at: self.len + at, offset, end: (end - at) as u32 });
+        match u32::try_from(self.len + at) {
+            Ok(at_in_code) => {
+                let rest = (end - at - 4) as u32 & 7;
+                self.references.push(Reference { at: at_in_code, offset_and_rest: offset | rest });
+            }
+            Err(_) => self.wrong("a constant in code of more than 4 GiB"),
+        }
     }
 
     /// Writes the displacements of all constants, which begin at `start`.
     pub(super) fn patch_references(&mut self, start: usize) -> Result<(), Diagnostic> {
         let pool = self.constants.len();
-        for reference in &self.references {
-            if reference.offset as usize >= pool {
+        for Reference { at, offset_and_rest } in &self.references {
+            let (at, offset, rest) = (*at as usize, (offset_and_rest & !7) as usize, (offset_and_rest & 7) as usize);
+            if offset >= pool {
                 self.fault.get_or_insert("a constant that was not made");
             }
-            let from = reference.at + reference.end as usize;
-            let distance = displacement(from, start + reference.offset as usize)?;
-            self.code[reference.at..reference.at + 4].copy_from_slice(&distance.to_le_bytes());
+            let distance = displacement(at + 4 + rest, start + offset)?;
+            self.code[at..at + 4].copy_from_slice(&distance.to_le_bytes());
         }
         Ok(())
     }

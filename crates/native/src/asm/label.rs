@@ -123,7 +123,7 @@ impl Assembler {
     fn jump(&mut self, short: u64, long: u64, long_len: usize, label: Label) {
         if let Some(place) = self.place(label) {
             // A bound label is not ahead; it is this jump's own place at the most.
-            let back = self.len - place + 2;
+            let back = self.len.wrapping_sub(place).wrapping_add(2);
             if back <= 128 {
                 return self.emit(short | (256 - back as u64) << 8, 2);
             }

@@ -73,7 +73,7 @@ impl Writer<'_> {
     /// Writes the arguments to slots one after the other; returns the first.
     fn arguments_to_slots(&mut self, args: &[Reg]) -> Result<u32> {
         let first = self.call_slots(args.len().max(1) as u32);
-        let begin = self.cursor;
+        let left = self.left;
         for (i, r) in (0..).zip(args) {
             let next = self.next_use();
             let x = self.in_register(*r, next)?;
@@ -83,7 +83,7 @@ impl Writer<'_> {
             self.registers.unlock(x);
         }
         for (i, r) in args.iter().enumerate() {
-            let next = self.plan.next(begin + i).unwrap_or(NEVER);
+            let next = self.plan.next_when(left.saturating_sub(i)).unwrap_or(NEVER);
             self.release(*r, next);
         }
         Ok(first)
@@ -174,13 +174,15 @@ impl Writer<'_> {
     fn partner(&self, at: u32, op: Op, argument: Reg, after: &[Instr]) -> Option<Partner> {
         let other = if op == Op::Sin { Op::Cos } else { Op::Sin };
         // The uses of this argument and of this result.
-        let mut cursor = self.cursor + 2;
+        let mut left = self.left.saturating_sub(2);
         for (at, instr) in (at + 1..).zip(after) {
             match instr {
                 Instr::Op { op, args, .. } if *op == other && args[0] == argument => {
-                    return Some(Partner { at, next: self.plan.next(cursor)? });
+                    return Some(Partner { at, next: self.plan.next_when(left)? });
                 }
-                Instr::Store { value, .. } if self.plan.kinds[value.index()] == Kind::Real => cursor += 1,
+                Instr::Store { value, .. } if self.plan.kinds[value.index()] == Kind::Real => {
+                    left = left.saturating_sub(1);
+                }
                 _ => return None,
             }
         }

@@ -59,6 +59,16 @@ fn form(op: Op) -> Option<Form> {
     })
 }
 
+/// What most instructions are, looked up: which of them comes next is hard to predict. The same as their [`form`].
+static ARITH: [Option<(Arith, Order)>; 64] = {
+    let mut table = [None; 64];
+    table[Op::Add as usize] = Some((Arith::Add, Order::Free));
+    table[Op::Sub as usize] = Some((Arith::Sub, Order::Fixed));
+    table[Op::Mul as usize] = Some((Arith::Mul, Order::Free));
+    table[Op::Div as usize] = Some((Arith::Div, Order::Fixed));
+    table
+};
+
 /// Whether `op` is made without a call, which is asked for each instruction: those that have a [`form`].
 #[inline]
 pub(super) fn is_inline(op: Op) -> bool {
@@ -96,6 +106,9 @@ pub(super) fn is_inline(op: Op) -> bool {
 impl Writer<'_> {
     pub(super) fn op(&mut self, at: u32, dst: Reg, op: Op, args: &[Reg; 3], after: &[Instr]) -> Result<()> {
         let [a, b, c] = *args;
+        if let Some((arith, order)) = ARITH.get(op as usize).copied().flatten() {
+            return self.arith(arith, order, dst, a, b);
+        }
         match form(op) {
             None => self.call_op(at, dst, op, &args[..op.arity()], after),
             Some(Form::Arith(arith, order)) => self.arith(arith, order, dst, a, b),
@@ -186,11 +199,8 @@ impl Writer<'_> {
     /// One operand is overwritten: one that is not needed any more, if there is such a one.
     pub(super) fn mul_add(&mut self, dst: Reg, signs: Signs, args: &[Reg; 3]) -> Result<()> {
         let next = [self.next_use(), self.next_use(), self.next_use()];
-        let op = match signs {
-            Signs::Plus => Fma::MulAdd,
-            Signs::MinusSummand => Fma::MulSub,
-            Signs::MinusProduct => Fma::NegMulAdd,
-        };
+        // Looked up, as which it is is hard to predict.
+        let op = [Fma::MulAdd, Fma::MulSub, Fma::NegMulAdd][signs as usize];
         let is_free = |this: &Self, i: usize| {
             next[i] == NEVER
                 && matches!(this.plan.home(args[i].index()), Home::Local | Home::Slot(_))

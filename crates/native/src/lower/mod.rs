@@ -63,7 +63,7 @@ const SCRATCH: [Gpr; 3] = [Gpr::RAX, Gpr::RCX, Gpr::RDX];
 /// The registers that belong to the caller, in the order in which they are pushed, if they are used.
 const SAVED: [Gpr; 6] = [Gpr::RBP, Gpr::RBX, Gpr::R12, Gpr::R13, Gpr::R14, Gpr::R15];
 
-/// Bytes of code to make room for, for each event. More than most take: what is not used costs nothing.
+/// Bytes of code to make room for, for each event. More than most take: what is not used costs little.
 const CODE_BYTES: usize = 14;
 
 /// Machine code and what its caller must know.
@@ -118,9 +118,8 @@ fn lower_boxed(kernel: &Kernel, level: Level, shape: Shape, in_range: Option<InR
     let widest = if plan.has_lanes { lanes::shape(level) } else { shape };
     let frame = FrameLayout::new(widest, &plan.words, plan.has_calls);
     let saved = SAVED.into_iter().filter(|g| *g == frame.register() || plan.uses(*g)).collect();
-    let mut asm = Assembler::new(level);
-    asm.reserve(CODE_BYTES * plan.n_events + 512, plan.facts.n_constants);
-    let n_constants = plan.facts.n_constants;
+    let asm = Assembler::with_room(level, CODE_BYTES * plan.n_events + 512, plan.facts.n_constants);
+    let (n_constants, left) = (plan.facts.n_constants, plan.next.len());
     let mut writer = Writer {
         kernel,
         frame,
@@ -135,7 +134,7 @@ fn lower_boxed(kernel: &Kernel, level: Level, shape: Shape, in_range: Option<InR
         shape,
         lane: None,
         plan,
-        cursor: 0,
+        left,
         literals: Vec::with_capacity(n_constants),
         constants: HashMap::new(),
         origins: Vec::new(),
@@ -227,8 +226,8 @@ struct Writer<'k> {
     shape: Shape,
     /// The loop that runs in lanes.
     lane: Option<lanes::LanePlan>,
-    /// How many of [`Plan::next`] were asked for.
-    cursor: usize,
+    /// How many of [`Plan::next`] were not asked for yet.
+    left: usize,
     /// By the numbers of [`Copy::Constant`] and of [`Copy::Load`].
     literals: Vec<Literal>,
     /// Integers that are known.

@@ -23,6 +23,7 @@ use crate::level::Level;
 use chainrule_base::{Diagnostic, Id, Poly};
 use chainrule_kernel::addresses::kept_addresses;
 use chainrule_kernel::{BufferId, Class, Event, Instr, Kernel, LANES, Liveness, Part, Place, Reg, events, parts};
+use chainrule_ops::Op;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// No use any more.
@@ -102,9 +103,9 @@ pub(super) struct Plan<'k> {
     first_home: usize,
     /// For each instruction: the next use in the block of each operand, in the order of [`operands`], and of
     /// what it defines. Backwards.
-    next: Vec<u32>,
-    /// Loads, but for those of inputs, that may wait until their first use, by number of event.
-    pub lazy: Vec<bool>,
+    pub next: Vec<u32>,
+    /// Loads, but for those of inputs, that may wait until their first use, by number of event; empty where there are none.
+    lazy: Vec<bool>,
     pub facts: Facts,
     /// Comparisons of integers that nobody reads but the branch that follows, by number of event.
     pub fused: BTreeSet<u32>,
@@ -149,10 +150,15 @@ impl Plan<'_> {
         self.home(self.first_pointer + buffer.index())
     }
 
-    /// The `i`th next use in the order in which the walk forwards asks.
+    /// Whether the load of this number, which is not of an input, may wait until its first use.
+    pub(super) fn is_lazy(&self, at: u32) -> bool {
+        self.lazy.get(at as usize).copied().unwrap_or(false)
+    }
+
+    /// The next use that is asked for when so many are left.
     #[inline]
-    pub(super) fn next(&self, i: usize) -> Option<u32> {
-        self.next.len().checked_sub(i + 1).map(|i| self.next[i])
+    pub(super) fn next_when(&self, left: usize) -> Option<u32> {
+        self.next.get(left.checked_sub(1)?).copied()
     }
 }
 
@@ -177,6 +183,8 @@ pub(super) struct Facts {
     calls: u64,
     /// How many constants there are.
     pub n_constants: usize,
+    /// About how many next uses there are.
+    n_next: usize,
     /// How often each buffer is accessed.
     accesses: Vec<u64>,
     /// The first event that writes each buffer.
@@ -207,14 +215,22 @@ fn kinds(kernel: &Kernel, stretches: &[Stretch<'_>]) -> (Vec<Kind>, Facts) {
             Stretch::Block(first, instrs) => {
                 before = instrs;
                 for (at, instr) in (*first..).zip(*instrs) {
-                    match instr {
-                        Instr::Op { dst, op, .. } => {
-                            if op.gives_truth() {
-                                kinds[dst.index()] = Kind::Truth;
-                            }
-                            facts.calls += u64::from(!super::inline::is_inline(*op));
+                    // A sum stands for what has no operator, for it is no call and gives a number.
+                    let alike = match instr {
+                        Instr::Op { dst, op, .. } => Some((dst, *op, op.arity() + 1)),
+                        Instr::MulAdd { dst, .. } | Instr::ToReal { dst, .. } => Some((dst, Op::Add, 4)),
+                        _ => None,
+                    };
+                    if let Some((dst, op, n_next)) = alike {
+                        facts.n_next += n_next;
+                        if op.gives_truth() {
+                            kinds[dst.index()] = Kind::Truth;
                         }
-                        Instr::MulAdd { .. } | Instr::ToReal { .. } => {}
+                        facts.calls += u64::from(!super::inline::is_inline(op));
+                        continue;
+                    }
+                    facts.n_next += 1;
+                    match instr {
                         Instr::Const { .. } => facts.n_constants += 1,
                         Instr::Load { buffer, at, .. } => {
                             facts.accesses[buffer.index()] += 1;
@@ -299,7 +315,7 @@ impl<'k> Plan<'k> {
             return Err(Diagnostic::limitation("the kernel has more than 4294967294 statements"));
         }
         let (kinds, facts) = kinds(kernel, &stretches);
-        let (next, lazy) = next_uses(kernel, n_events, &stretches, &kinds);
+        let (next, lazy) = next_uses(kernel, n_events, &stretches, &kinds, facts.n_next);
         let mut words = Words::new(kernel);
         let has_calls = facts.calls > 0;
         let n_regs = kernel.regs.len();
@@ -365,9 +381,16 @@ fn is_straight(stretches: &[Stretch<'_>], kinds: &[Kind]) -> bool {
 }
 
 /// See [`Plan::next`] and [`Plan::lazy`]. One walk backwards.
-fn next_uses(kernel: &Kernel, n_events: usize, stretches: &[Stretch<'_>], kinds: &[Kind]) -> (Vec<u32>, Vec<bool>) {
-    let mut found: Vec<u32> = Vec::with_capacity(3 * n_events + 8);
-    let mut lazy = vec![false; n_events + 1];
+fn next_uses(
+    kernel: &Kernel,
+    n_events: usize,
+    stretches: &[Stretch<'_>],
+    kinds: &[Kind],
+    n_next: usize,
+) -> (Vec<u32>, Vec<bool>) {
+    // Three more are written for a moment.
+    let mut found: Vec<u32> = Vec::with_capacity(n_next + 3);
+    let mut lazy = Vec::new();
     let mut next = vec![NEVER; kernel.regs.len()];
     // The end of the block, beyond which a use does not count.
     let mut end = NEVER;
@@ -392,33 +415,34 @@ fn next_uses(kernel: &Kernel, n_events: usize, stretches: &[Stretch<'_>], kinds:
         let inside = |use_at: u32| if use_at <= end { use_at } else { NEVER };
         for (i, instr) in instrs.iter().enumerate().rev() {
             let at = first + i as u32;
+            // Most instructions alike, whatever they do: which comes next is hard to predict.
+            let of_numbers = match instr {
+                Instr::Op { dst, op, args } if op.is_numeric() => Some((dst, args, op.arity())),
+                Instr::MulAdd { dst, args, .. } => Some((dst, args, 3)),
+                _ => None,
+            };
+            if let Some((dst, args, n)) = of_numbers
+                && n > 0
+            {
+                // Unused places repeat the first argument.
+                let backwards = [*dst, args[n - 1], args[n.saturating_sub(2)], args[0]];
+                let len = found.len();
+                found.extend_from_slice(&backwards.map(|r| inside(next[r.index()])));
+                found.truncate(len + n + 1);
+                args.iter().for_each(|r| next[r.index()] = at);
+                continue;
+            }
             match instr {
-                Instr::Op { dst, op, args } if op.is_numeric() => {
+                // Nothing is read, and what is asked for is the next use of a number.
+                Instr::Const { dst, .. } => {
                     found.push(inside(next[dst.index()]));
-                    match op.arity() {
-                        2 => {
-                            let [a, b, _] = args.map(Id::index);
-                            found.push(inside(next[b]));
-                            found.push(inside(next[a]));
-                            next[b] = at;
-                            next[a] = at;
-                        }
-                        1 => found.push(inside(std::mem::replace(&mut next[args[0].index()], at))),
-                        n => {
-                            args[..n].iter().rev().for_each(|r| found.push(inside(next[r.index()])));
-                            args[..n].iter().for_each(|r| next[r.index()] = at);
-                        }
-                    }
-                    continue;
-                }
-                Instr::MulAdd { dst, args, .. } => {
-                    let [a, b, c] = args.map(Id::index);
-                    found.extend([dst.index(), c, b, a].map(|r| inside(next[r])));
-                    [a, b, c].into_iter().for_each(|r| next[r] = at);
                     continue;
                 }
                 Instr::Store { buffer, .. } => written[buffer.index()] = at,
                 Instr::Load { buffer, .. } if !is_input[buffer.index()] => {
+                    if lazy.is_empty() {
+                        lazy = vec![false; n_events + 1];
+                    }
                     lazy[at as usize] = inside(written[buffer.index()]) == NEVER;
                 }
                 _ => {}

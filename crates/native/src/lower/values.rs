@@ -14,9 +14,8 @@ impl<'k> Writer<'k> {
     /// The next use after the current instruction of the next operand in order, then of what it defines.
     #[inline]
     pub(super) fn next_use(&mut self) -> u32 {
-        let next = self.plan.next(self.cursor).unwrap_or(NEVER);
-        self.cursor += 1;
-        next
+        self.left = self.left.wrapping_sub(1);
+        self.plan.next.get(self.left).copied().unwrap_or(NEVER)
     }
 
     #[inline]
@@ -45,12 +44,17 @@ impl<'k> Writer<'k> {
     }
 
     /// A register that holds `r`, locked until the end of the instruction.
+    #[inline]
     pub(super) fn in_register(&mut self, r: Reg, next: u32) -> Result<Xmm> {
-        if let Some(x) = self.registers.register(r) {
-            self.registers.set_next(r, next);
-            self.registers.lock(x);
-            return Ok(x);
+        match self.registers.use_at(r, next) {
+            Some(x) => Ok(x),
+            None => self.fetch(r, next),
         }
+    }
+
+    /// The same for what is in no register.
+    #[inline(never)]
+    fn fetch(&mut self, r: Reg, next: u32) -> Result<Xmm> {
         let copy = self.registers.copy(r);
         let x = self.take(r, next)?;
         self.load_copy(x, copy)?;
@@ -58,14 +62,24 @@ impl<'k> Writer<'k> {
     }
 
     /// Where an instruction can read `r`: a register, or memory when that is no worse.
+    #[inline]
     pub(super) fn source(&mut self, r: Reg, next: u32) -> Result<Source> {
-        if self.registers.register(r).is_none() && (next == NEVER || !self.registers.is_worth(next)) {
+        match self.registers.use_at(r, next) {
+            Some(x) => Ok(Source::Reg(x)),
+            None => self.source_elsewhere(r, next),
+        }
+    }
+
+    /// The same for what is in no register.
+    #[inline(never)]
+    fn source_elsewhere(&mut self, r: Reg, next: u32) -> Result<Source> {
+        if next == NEVER || !self.registers.is_worth(next) {
             let copy = self.registers.copy(r);
             if let Some(source) = self.operand(copy)? {
                 return Ok(source);
             }
         }
-        Ok(Source::Reg(self.in_register(r, next)?))
+        Ok(Source::Reg(self.fetch(r, next)?))
     }
 
     fn load_copy(&mut self, x: Xmm, copy: Copy) -> Result<()> {
@@ -185,7 +199,7 @@ impl<'k> Writer<'k> {
                 return Ok(());
             }
             let is_input = matches!(self.kernel.buffers[buffer].place, Place::Input(_));
-            let waits = (is_input || self.plan.lazy[at as usize]) && !matches!(self.across(address), Across::Far(_));
+            let waits = (is_input || self.plan.is_lazy(at)) && !matches!(self.across(address), Across::Far(_));
             if waits && self.is_stable(address) {
                 let origin = match self.element(buffer, address)? {
                     Some(disp) => Origin::Element(buffer, disp),

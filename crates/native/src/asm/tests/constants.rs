@@ -47,11 +47,11 @@ fn constants_stand_aligned_behind_the_code() {
     assert_eq!(code.instructions, 100);
     for (offset, block) in wanted {
         for (i, want) in block.into_iter().enumerate() {
-            assert_eq!(word(&code.bytes, 128 + offset as usize + 8 * i), want);
+            assert_eq!(word(code.bytes(), 128 + offset as usize + 8 * i), want);
         }
     }
     // 46 words, of which the holes before blocks hold the single ones made after.
-    assert_eq!(code.bytes.len(), 128 + 8 * 48);
+    assert_eq!(code.len, 128 + 8 * 48);
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn code_without_constants_has_no_room_for_them() {
     let mut asm = Assembler::new(Level::Avx2);
     asm.ret();
     let code = asm.finish().unwrap();
-    assert_eq!((code.bytes.as_slice(), code.instructions), ([0xC3].as_slice(), 1));
+    assert_eq!((code.bytes(), code.instructions), ([0xC3].as_slice(), 1));
 }
 
 #[test]
@@ -70,6 +70,6 @@ fn a_constant_before_an_immediate_counts_from_the_end_of_the_instruction() {
     asm.mov_rm(Gpr::RAX, Mem::Constant(offset));
     let code = asm.finish().unwrap();
     // 48 81 3D disp32 imm32; 48 8B 05 disp32
-    assert_eq!(code.bytes[3..7], (64u32 - 11).to_le_bytes());
-    assert_eq!(code.bytes[14..18], (64u32 - 18).to_le_bytes());
+    assert_eq!(code.bytes()[3..7], (64u32 - 11).to_le_bytes());
+    assert_eq!(code.bytes()[14..18], (64u32 - 18).to_le_bytes());
 }

@@ -52,7 +52,7 @@ fn random_jumps_go_to_their_labels() {
         }
         let places: Vec<usize> = labels.iter().map(|&label| asm.place(label).unwrap()).collect();
         let code = asm.finish().unwrap();
-        let decoded = decode(&code.bytes);
+        let decoded = decode(code.bytes());
         let jumps = decoded.iter().filter(|i| i.mnemonic() != Mnemonic::Ret);
         let mut n = 0;
         for (jump, (at, name, label)) in jumps.zip(&wanted) {
@@ -81,7 +81,7 @@ fn near_jumps_back_are_short() {
                 asm.jmp(label);
             }
             let code = asm.finish().unwrap();
-            let jump = *decode(&code.bytes).last().unwrap();
+            let jump = *decode(code.bytes()).last().unwrap();
             assert_eq!(jump.len(), if conditional { jcc_len } else { jmp_len });
             assert_eq!(jump.near_branch_target(), 0);
         }

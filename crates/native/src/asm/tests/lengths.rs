@@ -10,7 +10,7 @@ fn bytes(level: Level, call: impl FnOnce(&mut Assembler)) -> Vec<u8> {
     let mut asm = Assembler::new(level);
     call(&mut asm);
     let code = asm.finish().unwrap();
-    code.bytes[..code.instructions].to_vec()
+    code.bytes()[..code.instructions].to_vec()
 }
 
 fn at(base: Gpr, disp: i32) -> Mem {

@@ -34,7 +34,7 @@ fn run(level: Level, shape: Shape, [a, b, c]: [Lanes; 3], call: impl FnOnce(&mut
     asm.store(shape, at(Gpr::RSI, 0), RESULT);
     asm.vzeroupper();
     asm.ret();
-    let code = Executable::new(&asm.finish().unwrap().bytes, Policy::Ask).unwrap();
+    let code = Executable::new(asm.finish().unwrap().bytes(), Policy::Ask).unwrap();
     let entry = code.entry(0).unwrap();
     // SAFETY: the code follows the C calling convention for two pointers: it reads three times 64 bytes from the
     // first, writes at most 64 through the second, changes registers that are its own to change, and returns.

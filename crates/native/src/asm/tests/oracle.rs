@@ -244,7 +244,7 @@ impl Case {
         const IP: u64 = 0x10_0000;
         let level = self.asm.level();
         let code = self.asm.finish().unwrap();
-        let bytes = &code.bytes[start..code.instructions];
+        let bytes = &code.bytes()[start..code.instructions];
         let mut decoder = Decoder::with_ip(64, bytes, IP + start as u64, DecoderOptions::NONE);
         let decoded = decoder.decode();
         let context = || format!("{expected:?}\nfrom {bytes:02x?}\nis {decoded:?}");

@@ -20,7 +20,7 @@ fn levels() -> impl Iterator<Item = Level> {
 
 /// Runs code that takes pointers to input and output and a number, and returns a number.
 fn run(asm: Assembler, input: &[f64], output: &mut [f64], n: i64) -> i64 {
-    let code = Executable::new(&asm.finish().unwrap().bytes, Policy::Ask).unwrap();
+    let code = Executable::new(asm.finish().unwrap().bytes(), Policy::Ask).unwrap();
     let entry = code.entry(0).unwrap();
     // SAFETY: each test's code follows the C calling convention for these arguments, keeps the registers that
     // are a caller's, reads and writes inside of the slices that the test gives, and returns. `code` lives on

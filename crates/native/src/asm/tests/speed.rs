@@ -11,13 +11,12 @@ const INSTRUCTIONS: usize = 1_000_000;
 fn best(level: Level, mut call: impl FnMut(&mut Assembler, usize)) -> (Duration, usize) {
     let runs = (0..7).map(|_| {
         let start = Instant::now();
-        let mut asm = Assembler::new(level);
-        asm.reserve(8 * INSTRUCTIONS, 0);
+        let mut asm = Assembler::with_room(level, 8 * INSTRUCTIONS, 0);
         for i in 0..INSTRUCTIONS {
             call(&mut asm, i);
         }
         let code = black_box(asm.finish().unwrap());
-        (start.elapsed(), code.bytes.len())
+        (start.elapsed(), code.len)
     });
     runs.min().unwrap()
 }
