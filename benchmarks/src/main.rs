@@ -41,7 +41,8 @@ enum Command {
     Growth(growth::Options),
     /// Array programs: objectives and derivatives beside C++ by hand.
     Arrays(arrays::Options),
-    /// Straight-line code: native beside the interpreter and beside C compilers.
+    /// Straight-line code: native beside the interpreter, beside C compilers, and beside Cranelift where this is built with
+    /// `--features cranelift`.
     Straightline(straightline::Options),
     /// Many points at once, on one thread and on several, beside a C compiler's vectors and JAX.
     Batch(batch::Options),

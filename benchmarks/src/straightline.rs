@@ -1,5 +1,5 @@
-//! `straightline`: straight-line code, compiled and run: native code beside the interpreter and beside C compilers
-//! on the C that Chainrule emits.
+//! `straightline`: straight-line code, compiled and run: native code beside the interpreter, beside Cranelift's code where
+//! the benchmarks are built with their feature `cranelift`, and beside C compilers on the C that Chainrule emits.
 //!
 //! All that is compared runs in this process in turn, round by round: ours, then each rival. What is
 //! printed are medians, and of a pair the median of the rounds' ratios, so that what disturbs the machine
@@ -42,6 +42,10 @@ pub struct Options {
     /// No rival compiles a program of more operations: their time grows to minutes.
     #[arg(long, default_value_t = 20_000)]
     rival_operations: usize,
+    /// Cranelift compiles no program of more operations. Its column is there where the benchmarks are built with
+    /// `--features cranelift`.
+    #[arg(long, default_value_t = 100_000)]
+    cranelift_operations: usize,
     /// Rounds; medians count.
     #[arg(long, default_value_t = 15)]
     rounds: usize,
@@ -224,8 +228,17 @@ pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     }
     if !options.json {
         println!(
-            "{:<15} {:>8} {:>9} {:>9} {:>8} {:>11} {:>10} {:>10} {:>11}  rivals: compile ms, run ns, ours/rival | their vectors: compile ms, ns a point, lanes/vectors",
-            "program", "ops", "compile", "ns/op", "bytes/op", "interpreter", "eval_into", "native", "lanes"
+            "{:<15} {:>8} {:>9} {:>9} {:>8} {:>11} {:>10} {:>10} {:>11}  rivals: compile ms, run ns, ours/rival{} | their vectors: compile ms, ns a point, lanes/vectors",
+            "program",
+            "ops",
+            "compile",
+            "ns/op",
+            "bytes/op",
+            "interpreter",
+            "eval_into",
+            "native",
+            "lanes",
+            if cfg!(feature = "cranelift") { " | Cranelift: compile ns/op, run ns, ours/its" } else { "" }
         );
     }
     let mut ratios: [Vec<f64>; 2] = Default::default();
@@ -241,6 +254,28 @@ pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     Ok(())
+}
+
+/// The same by Cranelift, and the seconds that compiling takes, the least of some; nothing where this build has none of it,
+/// or of a program that is too large for it.
+fn cranelift(
+    function: &Function,
+    operations: usize,
+    options: &Options,
+) -> Result<Option<(Compiled, f64)>, chainrule::Error> {
+    if !cfg!(feature = "cranelift") || operations > options.cranelift_operations {
+        return Ok(None);
+    }
+    let by_cranelift = CompileOptions { backend: Backend::Cranelift, ..CompileOptions::default() };
+    let begin = Instant::now();
+    let mut made: Option<(Compiled, f64)> = None;
+    while made.is_none() || begin.elapsed().as_secs_f64() < 0.1 {
+        let start = Instant::now();
+        let compiled = function.compile_with(&by_cranelift)?;
+        let seconds = start.elapsed().as_secs_f64();
+        made = Some((compiled, made.map_or(seconds, |(_, least)| least.min(seconds))));
+    }
+    Ok(made)
 }
 
 /// How many points a batch has.
@@ -276,6 +311,11 @@ fn measure(name: &str, function: &Function, options: &Options) -> Result<[Option
             }
         }
     }
+    let cranelift = cranelift(function, ops, options)?;
+    let mut cranelift_runner = match &cranelift {
+        Some((compiled, _)) => Some(bound(compiled, function, &at)?),
+        None => None,
+    };
     let samples = [at.clone()];
     let many = Many { points: POINTS, threads: 1, lanes: 8, samples: &samples };
     let mut vectors = Vec::new();
@@ -291,6 +331,7 @@ fn measure(name: &str, function: &Function, options: &Options) -> Result<[Option
         ours.sample();
         single_calls.sample();
         runners.iter_mut().for_each(Runner::sample);
+        cranelift_runner.iter_mut().for_each(Runner::sample);
         lanes.sample();
         vector_runners.iter_mut().for_each(Runner::sample);
         interpreted.sample();
@@ -301,6 +342,10 @@ fn measure(name: &str, function: &Function, options: &Options) -> Result<[Option
     };
     let ratios: Vec<f64> = runners.iter().map(|runner| ratio(&ours, runner)).collect();
     let vector_ratios: Vec<f64> = vector_runners.iter().map(|runner| ratio(&lanes, runner)).collect();
+    let beside_cranelift = cranelift.iter().zip(&cranelift_runner);
+    let beside_cranelift: Option<[f64; 3]> = beside_cranelift
+        .map(|((_, seconds), runner)| [seconds * 1e9 / ops as f64, median(&runner.samples), ratio(&ours, runner)])
+        .next();
     let largest = [&ratios, &vector_ratios]
         .map(|of| of.iter().copied().fold(None, |m: Option<f64>, r| Some(m.map_or(r, |m| m.max(r)))));
     let compile = median(&compile_times);
@@ -319,7 +364,8 @@ fn measure(name: &str, function: &Function, options: &Options) -> Result<[Option
         let rivals = compared(&rivals, &runners, &ratios);
         let row = json!({"program": name, "operations": ops, "compile_s": compile, "compile_ns_per_op": per_op,
             "code_bytes": code_bytes, "interpreter_ns": slow, "native_ns": one, "native_checked_ns": checked, "lanes_ns_per_point": many,
-            "peak_mib": peak, "rivals": rivals, "vector_rivals": vectors});
+            "peak_mib": peak, "rivals": rivals, "vector_rivals": vectors,
+            "cranelift": beside_cranelift.map(|[per_op, ns, ratio]| json!({"compile_ns_per_op": per_op, "ns": ns, "ratio": ratio}))});
         println!("{row}");
         return Ok(largest);
     }
@@ -328,12 +374,16 @@ fn measure(name: &str, function: &Function, options: &Options) -> Result<[Option
         compile * 1e3,
         code_bytes as f64 / ops as f64
     );
-    let all = [(&rivals, &runners, &ratios, "|"), (&vectors, &vector_runners, &vector_ratios, "| vectors")];
-    for (rivals, runners, ratios, sign) in all {
+    let show = |sign: &str, rivals: &[Rival], runners: &[Runner<'_>], ratios: &[f64]| {
         for ((rival, runner), ratio) in rivals.iter().zip(runners).zip(ratios) {
             print!(" {sign} {:.0}, {:.1}, {ratio:.2}", rival.seconds * 1e3, median(&runner.samples));
         }
+    };
+    show("|", &rivals, &runners, &ratios);
+    if let Some([per_op, ns, ratio]) = beside_cranelift {
+        print!(" | Cranelift {per_op:.0}, {ns:.1}, {ratio:.2}");
     }
+    show("| vectors", &vectors, &vector_runners, &vector_ratios);
     println!();
     Ok(largest)
 }
