@@ -7,7 +7,7 @@
 //! code that they become, and improves what it made, quickly. Whoever joins results in one function
 //! improves them together and thoroughly, so that they share what they can.
 
-use chainrule_graph::optimise::{Optimise as Factoring, StopReason, optimise};
+use chainrule_graph::optimise::{Optimise as Factoring, StopReason, optimise, optimise_both};
 use chainrule_graph::{Graph, NodeId, NumberReport, Numbering, Semantics, counts, number};
 use chainrule_ops::Counts;
 use std::fmt;
@@ -95,14 +95,12 @@ impl Optimise {
             // Factoring finds its way by chance: from what is there, and from what numbering made of it. Which
             // of the two is the better start shows early.
             let all = FACTORING.min(FACTORING_LOOKS * n_nodes);
-            let mut factor = |start: &[NodeId], budget, seed| {
-                let factored = optimise(graph, start, &Factoring { budget, seed, ..Factoring::default() });
-                keep(&factored.roots, factored.report.after);
-                factored
-            };
             let (mut start, mut weight, mut next, mut left) = (roots, before.weight, roots.to_vec(), all);
             if numbered.roots != roots {
-                let [plain, equal] = [roots, &numbered.roots].map(|start| factor(start, all / PROBE, 0));
+                let probe = Factoring { budget: all / PROBE, seed: 0, ..Factoring::default() };
+                let [plain, equal] = optimise_both(graph, [roots, &numbered.roots], &probe);
+                keep(&plain.roots, plain.report.after);
+                keep(&equal.roots, equal.report.after);
                 left -= 2 * (all / PROBE);
                 let plain_is_better = plain.report.after.weight < equal.report.after.weight;
                 (start, weight, next) = if plain_is_better {
@@ -113,7 +111,9 @@ impl Optimise {
             }
             // Where factoring finds much and comes to an end early, it may find a better end from the same start.
             for seed in 0.. {
-                let report = factor(&next, left, seed).report;
+                let factored = optimise(graph, &next, &Factoring { budget: left, seed, ..Factoring::default() });
+                keep(&factored.roots, factored.report.after);
+                let report = factored.report;
                 left = report.left;
                 let finds_much = report.after.weight < weight / 100 * MUCH;
                 if !finds_much || report.stop != StopReason::Settled || left < all / AGAIN {

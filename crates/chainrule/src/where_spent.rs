@@ -23,9 +23,13 @@ impl Origins {
         let mut lines = Arena::default();
         let mut known: BTreeMap<(FileId, usize), OriginId> = BTreeMap::new();
         let mut of_span: FxHashMap<Span, OriginId> = FxHashMap::default();
+        // Where lines begin but for the first: counting them for each place would be quadratic.
+        let mut begins: BTreeMap<FileId, Vec<usize>> = BTreeMap::new();
+        let begins_of = |file: FileId| sources.file(file).text.match_indices('\n').map(|(at, _)| at + 1).collect();
         let mut mark = |span: Span| {
             *of_span.entry(span).or_insert_with(|| {
-                let (line, _) = sources.line_column(span);
+                let begins = begins.entry(span.file).or_insert_with(|| begins_of(span.file));
+                let line = 1 + begins.partition_point(|begin| *begin <= span.start as usize);
                 *known.entry((span.file, line)).or_insert_with(|| lines.push(span))
             })
         };

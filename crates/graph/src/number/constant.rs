@@ -61,15 +61,17 @@ fn decompose(c: f64) -> (u64, i32) {
 }
 
 /// The first convergent p/q of the continued fraction of `x > 0` that `accepts`, with p and q at most `limit`.
+#[inline]
 fn convergent(x: f64, limit: u64, accepts: impl Fn(u64, u64) -> bool) -> Option<(u64, u64)> {
     let (mut p, mut q, mut p_old, mut q_old) = (1u64, 0u64, 0u64, 1u64);
     let mut rest = x;
     for _ in 0..40 {
-        let whole = rest.floor();
-        if whole > limit as f64 {
+        if rest >= (limit + 1) as f64 {
             return None;
         }
-        let a = whole as u64;
+        // Not negative, so cut off is rounded down, which takes no call.
+        let a = rest as i64 as u64;
+        let whole = a as i64 as f64;
         (p, p_old) = (a.checked_mul(p)?.checked_add(p_old)?, p);
         (q, q_old) = (a.checked_mul(q)?.checked_add(q_old)?, q);
         if p > limit || q > limit {

@@ -121,20 +121,61 @@ pub struct Optimised {
 /// assert_eq!((optimised.report.before.arithmetic(), optimised.report.after.arithmetic()), (3, 2));
 /// ```
 pub fn optimise(graph: &mut Graph, roots: &[NodeId], options: &Optimise) -> Optimised {
-    let before = counts(graph, roots);
-    let unresolved = graph.reachable(roots).iter().any(|id| matches!(graph.node(id), Node::Derivative(_)));
-    if graph.semantics() == Semantics::Strict || unresolved {
-        let report = Report { before, after: before, rounds: 0, left: options.budget, stop: StopReason::NotAllowed };
-        return Optimised { roots: roots.to_vec(), report };
+    let found = Found::new(graph, roots, options);
+    found.put_into(graph, roots)
+}
+
+/// The same for each of two lists of roots, as if one came after the other, but at once.
+pub fn optimise_both(graph: &mut Graph, roots: [&[NodeId]; 2], options: &Optimise) -> [Optimised; 2] {
+    // The search sees nothing but what is below its roots, and what it finds is put into the graph in order.
+    let reader = &*graph;
+    let [first, second] = roots;
+    let found = std::thread::scope(|scope| {
+        let other = scope.spawn(|| Found::new(reader, second, options));
+        let one = Found::new(reader, first, options);
+        [one, other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))]
+    });
+    let [one, other] = found;
+    [one.put_into(graph, first), other.put_into(graph, second)]
+}
+
+/// What a search has found: roots in a graph of their own, where anything was looked for.
+struct Found {
+    before: Counts,
+    part: Option<(Graph, Vec<NodeId>)>,
+    rounds: usize,
+    left: u64,
+    stop: StopReason,
+}
+
+impl Found {
+    fn new(graph: &Graph, roots: &[NodeId], options: &Optimise) -> Self {
+        let before = counts(graph, roots);
+        let unresolved = graph.reachable(roots).iter().any(|id| matches!(graph.node(id), Node::Derivative(_)));
+        if graph.semantics() == Semantics::Strict || unresolved {
+            return Self { before, part: None, rounds: 0, left: options.budget, stop: StopReason::NotAllowed };
+        }
+        let (extracted, extracted_roots) = graph.extract(roots);
+        let exact = vec![true; graph.inputs().len()];
+        let mut search = Search::new(Part { graph: extracted, roots: extracted_roots, exact }, options);
+        let stop = search.run();
+        let Part { graph, roots, .. } = search.part;
+        Self { before, part: Some((graph, roots)), rounds: search.rounds, left: search.budget, stop }
     }
-    let (extracted, extracted_roots) = graph.extract(roots);
-    let exact = vec![true; graph.inputs().len()];
-    let mut search = Search::new(Part { graph: extracted, roots: extracted_roots, exact }, options);
-    let stop = search.run();
-    let found = transplant(graph, &search.part.graph, &search.part.roots);
-    let after = counts(graph, &found);
-    let (roots, after) = if after.weight < before.weight { (found, after) } else { (roots.to_vec(), before) };
-    Optimised { roots, report: Report { before, after, rounds: search.rounds, left: search.budget, stop } }
+
+    /// The roots that it is for, as they were found, where that weighs less.
+    fn put_into(self, graph: &mut Graph, roots: &[NodeId]) -> Optimised {
+        let Self { before, part, rounds, left, stop } = self;
+        let (mut best, mut after) = (roots.to_vec(), before);
+        if let Some((part, part_roots)) = part {
+            let found = transplant(graph, &part, &part_roots);
+            let counts = counts(graph, &found);
+            if counts.weight < before.weight {
+                (best, after) = (found, counts);
+            }
+        }
+        Optimised { roots: best, report: Report { before, after, rounds, left, stop } }
+    }
 }
 
 struct Search {
