@@ -58,6 +58,9 @@ use label::Jump;
 /// Room that is made sure of before an instruction; the longest takes 15 bytes.
 const WINDOW: usize = 32;
 
+/// For so many references to constants room is made before they are there, at the most.
+const MOST_AT_ONCE: usize = 1 << 22;
+
 /// Machine code in the making.
 pub(crate) struct Assembler {
     level: Level,
@@ -109,7 +112,7 @@ impl Assembler {
             jumps: Vec::new(),
             constants: Constants::with_capacity(constants),
             // One in so many bytes is more than most code has.
-            references: Vec::with_capacity(bytes / 24),
+            references: Vec::with_capacity((bytes / 24).min(MOST_AT_ONCE)),
             fault: None,
         }
     }
@@ -133,8 +136,11 @@ impl Assembler {
     pub(crate) fn finish(mut self) -> Result<Code, Diagnostic> {
         let (instructions, start) = (self.len, self.len.next_multiple_of(64));
         let len = if self.constants.is_empty() { instructions } else { start + self.constants.len() };
-        // Where the system gives no more memory, who makes it executable is told.
-        if len <= self.code.ready() || self.code.grow(instructions, len) {
+        if len > self.code.ready() {
+            self.code.grow(instructions, len);
+        }
+        // Where the system gave no memory, who makes it executable is told.
+        if self.code.is_there() {
             self.patch_jumps()?;
             self.patch_references(start)?;
             if len > instructions {

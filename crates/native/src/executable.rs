@@ -100,6 +100,8 @@ impl Executable {
 #[cfg(test)]
 mod tests {
     use super::{Executable, Policy, Refusal};
+    use crate::Level;
+    use crate::asm::Assembler;
 
     /// `mov eax, 42; ret`
     const ANSWER: [u8; 6] = [0xB8, 42, 0, 0, 0, 0xC3];
@@ -165,6 +167,17 @@ mod tests {
             "limitation: this system denies executable memory: denied by the policy of the caller (help: the \
              interpreter needs none, nor does emitted C)"
         );
+    }
+
+    #[test]
+    fn code_for_which_there_was_no_memory_is_a_value() {
+        let mut asm = Assembler::with_room(Level::Avx2, usize::MAX / 4, 0);
+        let end = asm.new_label();
+        (0..10_000).for_each(|_| asm.jmp(end));
+        asm.bind(end);
+        asm.ret();
+        let refusal = Executable::of(asm.finish().unwrap(), Policy::Ask).unwrap_err();
+        assert!(matches!(refusal, Refusal::NoMemory(bytes, _) if bytes > usize::MAX / 4), "{refusal:?}");
     }
 
     #[test]

@@ -69,10 +69,15 @@ impl Room {
         self.ready
     }
 
+    /// Whether what is written stays: the system gave the memory.
+    pub(crate) fn is_there(&self) -> bool {
+        matches!(self.memory, Memory::Map(_))
+    }
+
     /// Makes `bytes` ready, at the least, of which `used` are kept; whether they are there: where the system gives no more
     /// memory, what was written is lost, and [`into_map`](Self::into_map) says so.
     pub(crate) fn grow(&mut self, used: usize, bytes: usize) -> bool {
-        if let Memory::None(..) = self.memory {
+        if !self.is_there() {
             return false;
         }
         if bytes > self.len() {
