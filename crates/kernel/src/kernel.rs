@@ -133,7 +133,7 @@ pub struct Condition {
     pub span: Option<Span>,
 }
 
-/// How many iterations a loop has that runs in lanes; of four lanes, as some processors have, it takes two rounds.
+/// How many iterations a loop has at most that runs in lanes; of four lanes, as some processors have, it takes two rounds.
 pub const LANES: i64 = 8;
 
 /// How many iterations a loop has that runs on threads: so many threads at most have something to do.
@@ -224,7 +224,8 @@ pub enum Order {
     /// None: each looks at what those before have left.
     #[default]
     InOrder,
-    /// All, in the lanes of vectors: there are [`LANES`], nothing is carried, and none touches what another one writes.
+    /// All, in the lanes of vectors: there are [`LANES`] at most, fewer where it is not known how many; nothing is carried,
+    /// and none touches what another one writes.
     Lanes,
     /// All, on threads: there are [`PARTS`], nothing is carried, and none touches what another one writes, but for buffers
     /// of the workspace that only this loop mentions: each thread has them for itself. Only in the outermost block.

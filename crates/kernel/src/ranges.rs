@@ -11,7 +11,7 @@
 //! above 0, as it is inside of a loop of `q` iterations.
 
 use crate::events::Event;
-use crate::kernel::{Instr, Kernel, Reg, SizeSource};
+use crate::kernel::{Class, Instr, Kernel, Reg, SizeSource};
 use chainrule_base::{Id, Poly};
 use chainrule_ops::Op;
 
@@ -48,6 +48,8 @@ pub struct Ranges {
     /// By register, as far as something was ever known.
     of: Vec<Known>,
     n_met: u32,
+    /// Whether each buffer holds integers.
+    of_integers: Vec<bool>,
     /// Polynomials over sizes that are not negative.
     required: Vec<Poly<Reg>>,
     /// The innermost last.
@@ -67,7 +69,9 @@ impl Ranges {
     /// What is known before the first event.
     #[must_use]
     pub fn new(kernel: &Kernel) -> Self {
-        let mut this = Self { of: Vec::new(), n_met: 0, required: Vec::new(), open: vec![Scope::default()] };
+        let of_integers = kernel.buffers.as_slice().iter().map(|buffer| buffer.class == Class::Int).collect();
+        let (required, open) = (Vec::new(), vec![Scope::default()]);
+        let mut this = Self { of: Vec::new(), n_met: 0, of_integers, required, open };
         for size in &kernel.sizes {
             let non_negative = matches!(size.source, SizeSource::Extent { .. });
             *this.place(size.reg) = Known { is_size: true, non_negative, ..Known::default() };
@@ -166,6 +170,10 @@ impl Ranges {
                 let rest = self.value(len).sub(&index).sub(&Poly::constant(1));
                 self.assume_non_negative(&index);
                 self.assume_non_negative(&rest);
+            }
+            // What is learnt of it later is over what came before.
+            Event::Instr(Instr::Load { dst, buffer, .. }) if self.of_integers[buffer.index()] => {
+                self.define(*dst);
             }
             Event::Instr(_) | Event::Copy { .. } => {}
         }
@@ -484,5 +492,28 @@ mod tests {
         let m = var(0);
         assert!(ranges.is_inside(&m.mul(&at), &m.mul(&n).add(&Poly::constant(1))));
         assert!(!ranges.is_inside(&at.add(&Poly::var(block)), &n), "nine times the index may be more");
+    }
+
+    #[test]
+    fn what_was_read_is_bounded_by_a_check_of_its_distance_to_an_index() {
+        let (mut kernel, r) = kernel();
+        let place = crate::kernel::Place::Workspace(Poly::zero());
+        let buffer = kernel.buffers.push(crate::kernel::Buffer { class: Class::Int, len: Poly::constant(1), place });
+        let var = |i: usize| Poly::var(r[i]);
+        let mut ranges = Ranges::new(&kernel);
+        let five = Poly::constant(5);
+        ranges.event(&Event::For { index: r[2], count: &five, carried: &[], order: Order::InOrder });
+        ranges.event(&Event::Instr(&Instr::Load { dst: r[3], buffer, at: Poly::zero() }));
+        // Which of four from 4 i on.
+        let which = var(3).sub(&var(2).scale(4));
+        ranges.event(&Event::Instr(&Instr::Int { dst: r[4], value: which }));
+        let inside = |ranges: &Ranges, c: i64| {
+            let at = var(2).scale(40).add(&var(4).scale(10)).add(&Poly::constant(c));
+            ranges.is_inside(&at, &Poly::constant(200))
+        };
+        assert!(!inside(&ranges, 0));
+        ranges.event(&Event::Instr(&Instr::CheckIndex { index: r[4], len: Poly::constant(4), failure: 0 }));
+        assert!(inside(&ranges, 0) && inside(&ranges, 9));
+        assert!(!inside(&ranges, 10) && !inside(&ranges, -1));
     }
 }

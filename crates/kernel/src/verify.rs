@@ -232,11 +232,11 @@ impl Verifier<'_> {
                 Event::Copy { to, from, len } => self.copy(to, from, len),
                 Event::For { index, count, carried, order } => {
                     self.poly(count, "a loop's count");
-                    let fits = |n: i64| count.as_constant() == Some(n) && carried.is_empty();
                     let can = match order {
                         Order::InOrder => true,
-                        Order::Lanes => fits(LANES),
-                        Order::Parts => fits(PARTS) && scopes.is_empty(),
+                        // Whether a count that is not known is small enough, is looked at where it matters.
+                        Order::Lanes => carried.is_empty() && count.as_constant().is_none_or(|n| n <= LANES),
+                        Order::Parts => carried.is_empty() && count.as_constant() == Some(PARTS) && scopes.is_empty(),
                     };
                     if !can {
                         self.wrong(format_args!("the loop over {index} cannot run at once"));

@@ -59,7 +59,8 @@ pub(super) fn choose(events: &[Event<'_>], spans: &Spans, mut legal: BTreeMap<us
                     let end = spans.end.get(&begin)?;
                     let lanes = body_time(&events[begin + 1..*end], *index);
                     let extra = BEGIN + CARRIED * (plan.sums.len() + plan.accumulators.len()) as f64;
-                    Some(trips / LANES as f64 * lanes + extra)
+                    let rounds = (trips / LANES as f64).ceil();
+                    Some(rounds * lanes + extra)
                 });
                 around.plain += trips * body.plain;
                 match at_once {

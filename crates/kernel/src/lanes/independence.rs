@@ -20,6 +20,9 @@ use chainrule_base::{Id, Poly};
 use chainrule_ops::Op;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Fewer iterations are not worth a vector.
+const FEW: i64 = 3;
+
 /// How values are put together in any order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Group {
@@ -118,9 +121,10 @@ pub(crate) fn legal(
     for (begin, end) in spans.loops() {
         let Event::For { index, count, carried, order: Order::InOrder } = &events[begin] else { continue };
         let body = &events[begin + 1..end];
-        // A part has whole blocks of lanes, and one part alone is none.
+        // A part has whole blocks of lanes, and one part alone is none. Partial results of a few iterations are dear.
         let (least, may_run) = match order {
             Order::Parts => (LANES + 1, spans.top.contains(&begin)),
+            _ if carried.is_empty() => (FEW, lanes.fits(kernel, *index, body)),
             _ => (LANES, lanes.fits(kernel, *index, body)),
         };
         if count.as_constant().is_some_and(|n| n < least) || body.is_empty() || !may_run {

@@ -1,7 +1,7 @@
 //! Loops whose iterations run at once, eight in the lanes of vectors.
 //!
 //! In: a kernel. Out: the same kernel with some loops cut into blocks of eight iterations, each block a loop marked
-//! [`lanes`](crate::Stmt::For), and the rest. It is an ordinary kernel: what runs it one after the other computes the same
+//! [`lanes`](crate::Stmt::For), and the rest, which is such a loop of fewer iterations. It is an ordinary kernel: what runs it one after the other computes the same
 //! bits as what runs it at once, so every backend agrees.
 //!
 //! ```text
@@ -9,21 +9,23 @@
 //!   f                                     for b in 0..n/8
 //!                                           for l in 0..8 at once
 //!                                             partial[l] = partial[l] + f(8 b + l)
+//!                                         for l in 0..n - 8 (n/8) at once
+//!                                           partial[l] = partial[l] + f(8 (n/8) + l)
 //!                                         s = a + ((p0 + p4) + (p2 + p6)) + ((p1 + p5) + (p3 + p7))
-//!                                         for r in 0..n - 8 (n/8), s = s then s + f(n - 1 - r)
 //! ```
 //!
 //! **What may run at once** (`body`): control and addresses are the same in all lanes but that addresses are linear in the
 //! index; so whole nests of loops run at once, not only the innermost ones, with other loops inside.
 //!
 //! **What is independent** (`independence`): memory that each iteration has for itself gets eight places instead of one;
-//! memory to which iterations add gets eight partial sums; other memory is written where no other iteration looks.
+//! memory to which iterations add gets eight partial sums, only where there is a whole block: then the last iterations run
+//! one after the other, backwards; other memory is written where no other iteration looks.
 //!
 //! **Which loop** (`cost`): of a nest the one where the estimated time is least: an element next to the one before is
 //! cheap, an element far away is dear, one that is the same for all is cheap.
 //!
 //! **Sums** change their order, and with it their last digits: only who allows that (`algebraic`) gets them; the order is
-//! fixed, whatever the machine. The last iterations run backwards, such that their addresses are seen to be inside.
+//! fixed, whatever the machine.
 
 pub mod body;
 pub(crate) mod cost;

@@ -1,4 +1,4 @@
-//! Loops cut into blocks that run at once, and the rest.
+//! Loops cut into blocks that run at once, and the rest, which does so too.
 
 use super::independence::Group;
 use super::{Plan, reads_directly};
@@ -40,6 +40,14 @@ pub(super) fn rewrite(kernel: &mut Kernel, mut plans: BTreeMap<Reg, Plan>) -> us
     }
     kernel.body = body;
     n
+}
+
+/// Iterations that run at once.
+enum Round {
+    /// Those of so many blocks.
+    Block(Poly<Reg>),
+    /// Those after the first so many, which are fewer than a block.
+    Rest(Poly<Reg>),
 }
 
 pub(crate) struct Loop {
@@ -102,7 +110,6 @@ impl<'k> Cutter<'k> {
     fn cut(&mut self, plan: &Plan, the: Loop, out: &mut Vec<Stmt>) {
         let mut before = Vec::new();
         let (blocks, done) = self.blocks(&the.count, &mut before);
-        let needs_sums = !plan.sums.is_empty() || !plan.accumulators.is_empty();
         let mut taken = Vec::new();
         let mut spread: BTreeMap<BufferId, BufferId> = BTreeMap::new();
         // Buffers that take turns in one place take turns in eight.
@@ -126,32 +133,42 @@ impl<'k> Cutter<'k> {
         }
         let partial =
             (!plan.sums.is_empty()).then(|| self.buffer(Poly::constant(LANES * plan.sums.len() as i64), &mut taken));
-        let at_once = self.at_once(plan, &the, &blocks, &spread, partial);
-        if needs_sums {
-            let mut then = self.neutral(plan, &spread, partial);
-            then.push(at_once);
-            let sums = self.together(plan, &the, &spread, partial, &mut then);
-            let [zero, some] = [self.int(), self.int()];
-            let holds = self.int();
-            before.push(Instr::Int { dst: zero, value: Poly::zero() });
-            before.push(Instr::Int { dst: some, value: blocks.clone() });
-            before.push(Instr::IntOp { dst: holds, op: Op::Lt, args: [zero, some, zero], failure: self.failure });
-            out.push(Stmt::Straight(before));
-            let mut choices = Vec::new();
-            let mut rest = Vec::new();
-            for (c, then) in the.carried.iter().zip(sums) {
-                let var = self.real();
-                choices.push(Choice { var, then, otherwise: c.init });
-                rest.push(Carried { var: c.var, init: var, next: c.next });
+        if plan.accumulators.is_empty() {
+            if !before.is_empty() {
+                out.push(Stmt::Straight(before));
             }
-            out.push(Stmt::If { condition: holds, then, otherwise: Vec::new(), choices });
-            let rest = Loop { carried: rest, ..the };
-            out.push(self.rest(rest, &done));
-        } else {
-            out.push(Stmt::Straight(before));
-            out.push(at_once);
-            out.push(self.rest(the, &done));
+            out.extend(self.neutral(plan, &spread, partial));
+            if blocks.as_constant() != Some(0) {
+                out.push(self.at_once(plan, &the, &Round::Block(blocks), &spread, partial));
+            }
+            if the.count.sub(&done).as_constant() != Some(0) {
+                out.push(self.at_once(plan, &the, &Round::Rest(done), &spread, partial));
+            }
+            let sums: Vec<Reg> = the.carried.iter().map(|c| c.var).collect();
+            self.together(plan, &the, &spread, partial, &sums, out);
+            return;
         }
+        // What is added to is made, cleared and put together only where there is a block.
+        let mut then = self.neutral(plan, &spread, partial);
+        then.push(self.at_once(plan, &the, &Round::Block(blocks.clone()), &spread, partial));
+        let sums: Vec<Reg> = the.carried.iter().map(|_| self.real()).collect();
+        self.together(plan, &the, &spread, partial, &sums, &mut then);
+        let [zero, some] = [self.int(), self.int()];
+        let holds = self.int();
+        before.push(Instr::Int { dst: zero, value: Poly::zero() });
+        before.push(Instr::Int { dst: some, value: blocks });
+        before.push(Instr::IntOp { dst: holds, op: Op::Lt, args: [zero, some, zero], failure: self.failure });
+        out.push(Stmt::Straight(before));
+        let mut choices = Vec::new();
+        let mut rest = Vec::new();
+        for (c, then) in the.carried.iter().zip(sums) {
+            let var = self.real();
+            choices.push(Choice { var, then, otherwise: c.init });
+            rest.push(Carried { var: c.var, init: var, next: c.next });
+        }
+        out.push(Stmt::If { condition: holds, then, otherwise: Vec::new(), choices });
+        let rest = Loop { carried: rest, ..the };
+        out.push(self.rest(rest, &done));
     }
 
     /// How many blocks there are, and how many iterations they are.
@@ -172,17 +189,21 @@ impl<'k> Cutter<'k> {
         (blocks, done)
     }
 
-    /// The loop over blocks.
+    /// The loop over blocks, or the last iterations.
     fn at_once(
         &mut self,
         plan: &Plan,
         the: &Loop,
-        blocks: &Poly<Reg>,
+        round: &Round,
         spread: &BTreeMap<BufferId, BufferId>,
         partial: Option<BufferId>,
     ) -> Stmt {
         let (block, lane) = (self.int(), self.int());
-        let at = Poly::var(block).scale(LANES).add(&Poly::var(lane));
+        let (first_at, count) = match round {
+            Round::Block(_) => (Poly::var(block).scale(LANES), Poly::constant(LANES)),
+            Round::Rest(done) => (done.clone(), the.count.sub(done)),
+        };
+        let at = first_at.add(&Poly::var(lane));
         let mut map = BTreeMap::new();
         let (mut first, mut last) = (Vec::new(), Vec::new());
         let partials = partial.into_iter().flat_map(|p| (0..).zip(std::iter::repeat(p)));
@@ -203,9 +224,14 @@ impl<'k> Cutter<'k> {
         let store = |(k, buffer, next)| Instr::Store { buffer, at: partial_at(k, lane), value: copier.of(next) };
         body.push(Stmt::Straight(last.into_iter().map(store).collect()));
         body.retain(|stmt| !matches!(stmt, Stmt::Straight(code) if code.is_empty()));
-        let lanes =
-            Stmt::For { index: lane, count: Poly::constant(LANES), carried: Vec::new(), order: Order::Lanes, body };
-        Stmt::For { index: block, count: blocks.clone(), carried: Vec::new(), order: Order::InOrder, body: vec![lanes] }
+        let lanes = Stmt::For { index: lane, count, carried: Vec::new(), order: Order::Lanes, body };
+        match round {
+            Round::Rest(_) => lanes,
+            Round::Block(blocks) => {
+                let (count, carried, body) = (blocks.clone(), Vec::new(), vec![lanes]);
+                Stmt::For { index: block, count, carried, order: Order::InOrder, body }
+            }
+        }
     }
 
     /// Makes all partial results neutral.
@@ -235,24 +261,26 @@ impl<'k> Cutter<'k> {
         out
     }
 
-    /// Puts partial results together, after all blocks; what is carried then.
+    /// Puts partial results together, after all iterations in lanes; what is carried goes to `sums`.
     fn together(
         &mut self,
         plan: &Plan,
         the: &Loop,
         spread: &BTreeMap<BufferId, BufferId>,
         partial: Option<BufferId>,
+        sums: &[Reg],
         out: &mut Vec<Stmt>,
-    ) -> Vec<Reg> {
+    ) {
         let mut code = Vec::new();
-        let mut sums = Vec::new();
-        for ((k, group), c) in (0..).zip(&plan.sums).zip(&the.carried) {
+        for (((k, group), c), dst) in (0..).zip(&plan.sums).zip(&the.carried).zip(sums) {
             let Some(buffer) = partial else { break };
             let places = (0..LANES).map(|l| Poly::constant(k * LANES + l));
             let all = self.tree(*group, buffer, places, &mut code);
-            sums.push(self.op(group.op(), c.init, all, &mut code));
+            code.push(Instr::Op { dst: *dst, op: group.op(), args: [c.init, all, c.init] });
         }
-        out.push(Stmt::Straight(code));
+        if !code.is_empty() {
+            out.push(Stmt::Straight(code));
+        }
         for buffer in &plan.accumulators {
             let j = self.int();
             let at = Poly::var(j);
@@ -267,7 +295,6 @@ impl<'k> Cutter<'k> {
             let body = vec![Stmt::Straight(code)];
             out.push(Stmt::For { index: j, count, carried: Vec::new(), order: Order::InOrder, body });
         }
-        sums
     }
 
     pub fn op(&mut self, op: Op, a: Reg, b: Reg, code: &mut Vec<Instr>) -> Reg {

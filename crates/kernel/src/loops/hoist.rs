@@ -1,5 +1,5 @@
-//! Integers that are the same in all iterations are computed before the loop. Only such as cannot fail: a loop without
-//! iterations must not fail.
+//! Integers that are the same in all iterations are computed before the loop, and those of branches before the branch, so
+//! that they may go on. Only such as cannot fail, since a loop without iterations must not fail, and are not dear.
 
 use crate::kernel::{Carried, Instr, Kernel, Order, Reg, SizeSource, Stmt};
 use crate::rebuild::{Pass, Rounds, rebuild};
@@ -7,7 +7,7 @@ use chainrule_base::{Id, Poly};
 use chainrule_ops::Op;
 
 /// Moves integers of `kernel` out of the counted loops in which they stay the same, where each is then computed once. Linear
-/// in its size but for the depth of loops.
+/// in its size but for the depth of loops and branches.
 pub fn hoist(kernel: &mut Kernel) {
     if !super::has_control(kernel) {
         return;
@@ -21,9 +21,9 @@ pub fn hoist(kernel: &mut Kernel) {
 }
 
 struct Hoist {
-    /// How many loops are open.
+    /// How many loops and branches are open.
     depth: u32,
-    /// In how many loops a register is defined.
+    /// In how many a register is defined.
     of: Vec<u32>,
     constants: Vec<Option<i64>>,
     /// Sizes that are never negative.
@@ -39,7 +39,7 @@ impl Hoist {
             Instr::Int { value, .. } => value.as_constant().is_some() || self.is_small(value),
             Instr::IntOp { op: Op::Min | Op::Max | Op::Lt | Op::Le | Op::Eq, .. } => true,
             Instr::IntOp { op: Op::Quot | Op::Mod, args, .. } => {
-                self.constants[args[1].index()].is_some_and(|by| by > 0)
+                self.constants[args[1].index()].is_some_and(|by| by > 0 && by.count_ones() == 1)
             }
             _ => false,
         }
@@ -50,6 +50,24 @@ impl Hoist {
         let (constant, rest) = (value.terms().find(|(m, _)| m.is_empty()).map_or(0, |(_, c)| c), value);
         let rest = rest.sub(&Poly::constant(constant));
         rest.as_var().is_some_and(|r| constant == 0 || (constant < 0 && self.extents.contains(&r)))
+    }
+
+    /// Moves what may move and is the same out of `body`, which closes.
+    fn take(&mut self, body: &mut Vec<Stmt>, before: &mut Vec<Instr>) {
+        for stmt in body.iter_mut() {
+            let Stmt::Straight(code) = stmt else { continue };
+            code.retain(|instr| {
+                let moves = self.may_move(instr) && self.is_same(instr);
+                if moves {
+                    if let Some(dst) = instr.dst() {
+                        self.of[dst.index()] = self.depth - 1;
+                    }
+                    before.push(instr.clone());
+                }
+                !moves
+            });
+        }
+        body.retain(|stmt| !matches!(stmt, Stmt::Straight(code) if code.is_empty()));
     }
 
     fn is_same(&self, instr: &Instr) -> bool {
@@ -87,20 +105,9 @@ impl Pass for Hoist {
     ) -> bool {
         // What threads run has its integers for itself.
         let stays = self.orders.pop() == Some(Order::Parts);
-        for stmt in body.iter_mut().filter(|_| !stays) {
-            let Stmt::Straight(code) = stmt else { continue };
-            code.retain(|instr| {
-                let moves = self.may_move(instr) && self.is_same(instr);
-                if moves {
-                    if let Some(dst) = instr.dst() {
-                        self.of[dst.index()] = self.depth - 1;
-                    }
-                    before.push(instr.clone());
-                }
-                !moves
-            });
+        if !stays {
+            self.take(body, before);
         }
-        body.retain(|stmt| !matches!(stmt, Stmt::Straight(code) if code.is_empty()));
         self.depth -= 1;
         carried.iter().for_each(|c| self.of[c.var.index()] = self.depth);
         true
@@ -116,13 +123,20 @@ impl Pass for Hoist {
         carried.iter().for_each(|c| self.of[c.var.index()] = self.depth);
     }
 
+    fn open_if(&mut self, _condition: &mut Reg) -> Option<bool> {
+        self.depth += 1;
+        None
+    }
+
     fn close_if(
         &mut self,
         _condition: Reg,
         choices: &mut Vec<crate::Choice>,
-        _arms: [&mut Vec<Stmt>; 2],
-        _before: &mut Vec<Instr>,
+        arms: [&mut Vec<Stmt>; 2],
+        before: &mut Vec<Instr>,
     ) -> bool {
+        arms.into_iter().for_each(|arm| self.take(arm, before));
+        self.depth -= 1;
         choices.iter().for_each(|c| self.of[c.var.index()] = self.depth);
         true
     }

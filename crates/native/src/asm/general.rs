@@ -272,6 +272,12 @@ impl Assembler {
         }
     }
 
+    /// `shl` by the lowest 6 bits of `rcx`, with flags.
+    #[inline]
+    pub(crate) fn shift_left_by_rcx(&mut self, dst: Gpr) {
+        self.registers(one(0xD3), Shift::Left as u8, dst.0, 0, 0);
+    }
+
     /// `setcc`: 1 or 0 in the lowest byte; the others stay.
     #[inline]
     pub(crate) fn setcc(&mut self, condition: Condition, dst: Gpr) {

@@ -41,6 +41,12 @@ impl Assembler {
         self.vector(memory_move(shape, 0x11), shape.length(), src.0, 0, mem, Immediate::NONE);
     }
 
+    /// `vmovupd`: the lowest two lanes to memory.
+    #[inline]
+    pub(crate) fn store_pair(&mut self, mem: Mem, src: Xmm) {
+        self.vector(Form::new(P66, 1, 0x11), 0, src.0, 0, mem, Immediate::NONE);
+    }
+
     /// `vmovapd` under a mask: lanes whose bit is set come from `src`, the others stay. AVX-512.
     #[inline]
     pub(crate) fn mov_merging(&mut self, shape: Shape, dst: Xmm, mask: Mask, src: Xmm) {

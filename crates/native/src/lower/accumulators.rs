@@ -5,7 +5,8 @@
 //! and nobody else looks at these elements, they need no memory; and the additions are those of halves of vectors.
 
 use super::homes::{Homes, Survey, weight};
-use super::plan::{Home, NEVER, Number, calls};
+use super::lanes::ACTIVE;
+use super::plan::{Home, NEVER, Number, calls, is_short_copy};
 use super::{Result, Writer};
 use crate::asm::{Arith, Shape, Xmm};
 use chainrule_base::{Id, Poly};
@@ -39,15 +40,6 @@ pub(super) struct Accumulators {
     vectors: BTreeMap<(BufferId, i64), Number>,
     /// By number of the first event.
     pub trees: BTreeMap<u32, Tree>,
-    /// From the first access to the last of each buffer.
-    spans: Vec<(u32, u32)>,
-}
-
-impl Accumulators {
-    /// Whether something is in vectors after this event.
-    pub(super) fn is_live(&self, at: u32) -> bool {
-        self.spans.iter().any(|(first, last)| (*first..*last).contains(&at))
-    }
 }
 
 /// What is seen of a buffer.
@@ -83,7 +75,7 @@ pub(super) fn plan(
     for (at, event) in (1u32..).zip(events) {
         let is_call = match event {
             Event::Instr(instr) => lane.is_none() && calls(instr),
-            Event::Copy { .. } => true,
+            Event::Copy { len, .. } => !is_short_copy(len),
             _ => false,
         };
         calls_before.push(calls_before[at as usize - 1] + u32::from(is_call));
@@ -135,7 +127,6 @@ pub(super) fn plan(
     found.trees.retain(|_, tree| seen.contains_key(&tree.buffer));
     let read: BTreeSet<BufferId> = found.trees.values().map(|tree| tree.buffer).collect();
     for (buffer, seen) in seen.iter().filter(|(buffer, _)| read.contains(buffer)) {
-        found.spans.push((seen.first, seen.last));
         for (first, weight) in &seen.weights {
             found.vectors.insert((*buffer, *first), homes.vector(seen.first, seen.last, *weight));
         }
@@ -219,10 +210,15 @@ impl Writer<'_> {
         let next = self.next_use();
         let x = self.in_register(value, next)?;
         match home {
+            Home::Xmm(to) if self.has_mask() => self.asm.mov_merging(self.shape, to, ACTIVE, x),
             Home::Xmm(to) => self.asm.mov(self.shape, to, x),
             Home::Slot(slot) => {
                 let mem = self.frame.slot(slot);
-                self.asm.store(self.shape, mem, x);
+                if self.has_mask() {
+                    self.asm.store_masked(self.shape, mem, ACTIVE, x);
+                } else {
+                    self.asm.store(self.shape, mem, x);
+                }
             }
             _ => return Err(super::bug("a vector has no place")),
         }
@@ -243,7 +239,7 @@ impl Writer<'_> {
     }
 
     /// Puts the elements of a tree together.
-    pub(super) fn put_together(&mut self, at: u32, tree: Tree) -> Result<()> {
+    pub(super) fn put_together(&mut self, tree: Tree) -> Result<()> {
         let Some(number) = self.plan.accumulators.vectors.get(&(tree.buffer, tree.first)) else {
             return Err(super::bug("a tree has no vector"));
         };
@@ -263,7 +259,6 @@ impl Writer<'_> {
         self.asm.arith(tree.op, Shape::Four, x, a, b);
         self.asm.permute_pairs(Shape::One, y, x, 1);
         self.asm.arith(tree.op, Shape::One, x, a, b);
-        self.after_lanes(at + TREE as u32 - 1, LANES);
         self.registers.give_back(y);
         self.registers.unlock(y);
         self.registers.give_back(x);

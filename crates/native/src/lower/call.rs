@@ -23,6 +23,10 @@ struct Partner {
 
 impl Writer<'_> {
     fn call_address(&mut self, address: usize) {
+        // Code that knows only SSE is slow while the upper lanes hold something.
+        if self.shape == Shape::One && (self.plan.has_lanes || self.plan.facts.has_copies) {
+            self.asm.vzeroupper();
+        }
         let at = self.asm.constant(address as u64);
         self.asm.call_m(Mem::Constant(at));
     }
@@ -61,13 +65,9 @@ impl Writer<'_> {
                 self.asm.load(self.shape, Xmm(x as u8), mem);
             }
         }
-        for i in 0..self.plan.fragile_pointers.len() {
-            let buffer = self.plan.fragile_pointers[i];
-            if let Home::Gpr(g) = self.plan.pointer(buffer) {
-                let mem = self.frame.word(self.plan.words.pointer(buffer));
-                self.asm.mov_rm(g, mem);
-            }
-        }
+        self.spares.after_call();
+        self.pointers_again();
+        self.set_mask();
     }
 
     /// Writes the arguments to slots one after the other; returns the first.

@@ -4,40 +4,57 @@
 //! What a loop carries, and what a branch results in, changes at once: moves that would overwrite what
 //! another still reads go through a temporary.
 
-use super::plan::{Home, Kind, LoopPlan, Stretch};
-use super::{OpenLoop, Result, SCRATCH, Site, Writer, bug};
-use crate::asm::{Alu, Condition};
+use super::frame::lanes;
+use super::plan::{Home, Kind, LoopPlan, Stretch, is_short_copy};
+use super::{Compared, OpenLoop, Result, SCRATCH, Site, Writer, bug};
+use crate::asm::{Alu, Condition, Shape};
+use crate::level::Level;
 use chainrule_base::{Id, Poly};
 use chainrule_kernel::{BufferId, Event, LANES, Move, Reg, moves};
 use chainrule_ops::Op;
 
 impl Writer<'_> {
-    pub(super) fn control(&mut self, at: u32, event: &Event<'_>) -> Result<()> {
+    /// Returns whether what follows is only reached from what came before.
+    pub(super) fn control(&mut self, at: u32, event: &Event<'_>) -> Result<bool> {
+        let mut goes_on = false;
         match event {
-            Event::Instr(_) => {}
-            Event::Copy { to, from, len } => self.copy(to, from, len)?,
+            Event::Instr(_) => goes_on = true,
+            Event::Copy { to, from, len } => {
+                self.copy(to, from, len)?;
+                goes_on = true;
+            }
             Event::For { index, count, carried, .. } => {
+                self.take_pointers(at);
                 self.moves(carried.iter().map(|c| (c.var, c.init)))?;
                 let mut plan = self.loop_plan(at)?;
                 let (top, exit) = (self.asm.new_label(), self.asm.new_label());
-                if !matches!(plan.known_count, Some(1..)) {
+                let is_known = matches!(plan.known_count, Some(1..));
+                if !is_known {
                     let from = self.poly(count, 1, true)?;
                     self.set_number(plan.count, from);
                     self.asm.test_rr(from, from);
                     self.asm.jcc(Condition::LessEqual, exit);
+                    if plan.lanes.is_some() {
+                        // More are not the rest of a round.
+                        let label = self.site(Site::Outside, &[]);
+                        self.asm.alu_ri(Alu::Cmp, from, LANES as i32);
+                        self.asm.jcc(Condition::GreaterEqual, label);
+                    }
                 }
                 let [rax, ..] = SCRATCH;
                 match self.plan.home(index.index()) {
                     Home::Gpr(g) => self.asm.mov_ri(g, 0),
+                    Home::Local => {}
                     _ => {
                         self.asm.mov_ri(rax, 0);
                         self.set_number(index.index(), rax);
                     }
                 }
-                let by = self.enter_lanes(plan.lanes.take())?;
+                let by = self.enter_lanes(plan.lanes.take(), plan.count)?;
                 self.set_kept(&plan, Some(*index), by)?;
                 self.asm.bind(top);
-                self.open(plan, top, exit, by == LANES);
+                goes_on = by == LANES;
+                self.open(plan, top, exit, goes_on);
             }
             Event::EndFor { index, carried } => {
                 self.moves(carried.iter().map(|c| (c.var, c.next)))?;
@@ -46,8 +63,8 @@ impl Writer<'_> {
                 if by == LANES {
                     // It was the only round.
                     self.asm.bind(open.exit);
-                    self.after_lanes(at, by);
-                    return Ok(());
+                    self.leave_pointers();
+                    return Ok(matches!(open.plan.known_count, Some(1..)));
                 }
                 self.step_kept(&open.plan, by);
                 let [rax, rcx, _] = SCRATCH;
@@ -63,9 +80,10 @@ impl Writer<'_> {
                 }
                 self.asm.jcc(Condition::Less, open.top);
                 self.asm.bind(open.exit);
-                self.after_lanes(at, by);
+                self.leave_pointers();
             }
             Event::While { carried, limit } => {
+                self.take_pointers(at);
                 self.moves(carried.iter().map(|c| (c.var, c.init)))?;
                 let plan = self.loop_plan(at)?;
                 let from = self.poly(limit, 1, true)?;
@@ -92,6 +110,7 @@ impl Writer<'_> {
                 self.asm.jcc(Condition::GreaterEqual, label);
                 self.asm.alu_ri(Alu::Add, count, 1);
                 self.set_number(counter, count);
+                goes_on = true;
             }
             Event::EndWhile { carried } => {
                 self.moves(carried.iter().map(|c| (c.var, c.next)))?;
@@ -99,12 +118,17 @@ impl Writer<'_> {
                 self.step_kept(&open.plan, 1);
                 self.asm.jmp(open.top);
                 self.asm.bind(open.exit);
+                self.leave_pointers();
             }
             Event::If { condition } => {
                 let otherwise = self.asm.new_label();
-                let (_, fails) = self.flags(*condition);
-                self.asm.jcc(fails, otherwise);
+                if let Some(Compared::EqualDoubles) = self.compared {
+                    self.asm.jcc(Condition::Parity, otherwise);
+                }
+                let holds = self.flags(*condition);
+                self.asm.jcc(holds.negated(), otherwise);
                 self.branches.push(otherwise);
+                goes_on = true;
             }
             Event::Else { choices } => {
                 self.moves(choices.iter().map(|c| (c.var, c.then)))?;
@@ -120,22 +144,24 @@ impl Writer<'_> {
                 self.asm.bind(end);
             }
         }
-        Ok(())
+        Ok(goes_on)
     }
 
-    /// Sets the flags by a condition; those under which it holds, and under which it does not.
-    fn flags(&mut self, condition: Reg) -> (Condition, Condition) {
+    /// Sets the flags by a condition; those under which it holds.
+    fn flags(&mut self, condition: Reg) -> Condition {
         let [rax, rcx, _] = SCRATCH;
         match self.compared.take() {
-            Some((op, a, b)) => {
+            Some(Compared::Integers(op, a, b)) => {
                 let (a, b) = (self.number(a.index(), rax), self.number(b.index(), rcx));
                 self.asm.alu_rr(Alu::Cmp, a, b);
                 match op {
-                    Op::Lt => (Condition::Less, Condition::GreaterEqual),
-                    Op::Le => (Condition::LessEqual, Condition::Greater),
-                    _ => (Condition::Equal, Condition::NotEqual),
+                    Op::Lt => Condition::Less,
+                    Op::Le => Condition::LessEqual,
+                    _ => Condition::Equal,
                 }
             }
+            Some(Compared::Doubles(holds)) => holds,
+            Some(Compared::EqualDoubles) => Condition::Equal,
             None => {
                 // A truth value of this block was put there.
                 let condition = match self.plan.kinds[condition.index()] {
@@ -143,7 +169,7 @@ impl Writer<'_> {
                     _ => rax,
                 };
                 self.asm.test_rr(condition, condition);
-                (Condition::NotEqual, Condition::Equal)
+                Condition::NotEqual
             }
         }
     }
@@ -167,11 +193,16 @@ impl Writer<'_> {
             let later = &choices[i + 1..];
             later.iter().all(|c| ![c.then, c.otherwise].map(home).contains(&home(choices[i].var)))
         };
-        if choices.is_empty() || !choices.iter().all(|c| is_int(c.var)) || !(0..choices.len()).all(is_apart) {
+        let takes_two_flags = matches!(self.compared, Some(Compared::EqualDoubles));
+        if takes_two_flags
+            || choices.is_empty()
+            || !choices.iter().all(|c| is_int(c.var))
+            || !(0..choices.len()).all(is_apart)
+        {
             return false;
         }
         let [_, rcx, rdx] = SCRATCH;
-        let (holds, _) = self.flags(condition);
+        let holds = self.flags(condition);
         // Moves leave the flags as they are.
         for c in choices {
             self.number_into(rdx, c.otherwise.index());
@@ -258,12 +289,46 @@ impl Writer<'_> {
     }
 
     fn copy(&mut self, to: &(BufferId, Poly<Reg>), from: &(BufferId, Poly<Reg>), len: &Poly<Reg>) -> Result<()> {
+        if let Some(n) = len.as_constant().filter(|_| is_short_copy(len)) {
+            return self.short_copy(to, from, n);
+        }
         for (i, poly) in [&to.1, &from.1, len].into_iter().enumerate() {
             let value = self.poly(poly, 1, true)?;
             let mem = self.frame.word(super::frame::Header::NUMBERS + i as u32);
             self.asm.mov_mr(mem, value);
         }
         self.call_copy(to.0, from.0)
+    }
+}
+
+impl Writer<'_> {
+    /// Copies `n` elements, by the widest vectors that they fill.
+    fn short_copy(&mut self, to: &(BufferId, Poly<Reg>), from: &(BufferId, Poly<Reg>), n: i64) -> Result<()> {
+        let step = lanes(self.points) as i64;
+        let widths = [(Shape::Eight, 8), (Shape::Four, 4), (Shape::One, 1)];
+        let usable = if self.level == Level::Avx512 { &widths[..] } else { &widths[1..] };
+        let x = self.temporary()?;
+        let mut done = 0;
+        let place = |this: &mut Self, (buffer, first): &(BufferId, Poly<Reg>), done: i64, last: i64| {
+            // Both ends are looked at.
+            let _ = this.address(*buffer, &first.add(&Poly::constant(last)))?;
+            this.address(*buffer, &first.add(&Poly::constant(done)))
+        };
+        // In doubles, of which an element has one for each point.
+        while done < n * step {
+            let rest = n * step - done;
+            let (shape, width) = usable.iter().copied().find(|(_, width)| *width <= rest).unwrap_or((Shape::One, 1));
+            let last = (done + width - 1) / step;
+            let mem = place(self, from, done / step, last)?;
+            self.asm.load(shape, x, mem);
+            let mem = place(self, to, done / step, last)?;
+            self.asm.store(shape, mem, x);
+            done += width;
+            self.spares.step();
+        }
+        self.registers.give_back(x);
+        self.registers.unlock(x);
+        Ok(())
     }
 }
 

@@ -8,12 +8,12 @@
 //! becomes next, where the old value is not needed any more when the new one is made.
 
 use super::frame::Words;
-use super::plan::{Home, Kind, LoopPlan, Number, Step, calls};
-use crate::asm::{Gpr, Xmm};
+use super::plan::{Home, Kind, LoopPlan, NEVER, Number, Step, calls, is_short_copy};
+use crate::asm::{Gpr, Shape, Xmm};
 use crate::level::Level;
 use chainrule_base::{Id, Poly};
 use chainrule_kernel::addresses::{at_first, split_constant};
-use chainrule_kernel::{Event, Instr, Kernel, Liveness, Reg};
+use chainrule_kernel::{BufferId, Event, Instr, Kernel, Liveness, Reg};
 use chainrule_ops::Op;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,8 +24,10 @@ pub(super) struct Survey {
     global: Vec<bool>,
     /// Accesses, those in loops counted more. For globals only it is looked at.
     weight: Vec<u64>,
-    /// Weight of the accesses to each buffer.
-    pub buffer_weight: Vec<u64>,
+    /// For each outermost loop and each buffer that it accesses, the weight of the blocks that do.
+    pub pointer_weight: BTreeMap<(u32, BufferId), u64>,
+    /// Whether it is used but in addresses.
+    is_read: Vec<bool>,
     /// Loop depth of each event.
     pub depth: Vec<u8>,
     /// Weight of the calls before each event.
@@ -46,6 +48,11 @@ pub(super) fn weight(depth: u8) -> u64 {
 }
 
 impl Survey {
+    /// Whether an integer is used but in addresses.
+    pub(super) fn is_read(&self, r: Reg) -> bool {
+        self.is_read[r.index()]
+    }
+
     /// How often `r` is used.
     pub(super) fn uses(&self, r: Reg) -> u32 {
         self.uses[r.index()]
@@ -61,7 +68,8 @@ impl Survey {
         let mut this = Self {
             global: kinds.iter().map(|k| *k == Kind::Int).collect(),
             weight: vec![0; n],
-            buffer_weight: vec![0; kernel.buffers.len()],
+            pointer_weight: BTreeMap::new(),
+            is_read: vec![false; n],
             depth: Vec::with_capacity(events.len() + 1),
             calls: Vec::with_capacity(events.len() + 2),
             uses: vec![0; n],
@@ -73,15 +81,21 @@ impl Survey {
         let (mut block, mut depth, mut called) = (0u32, 0u8, 0u64);
         let mut defined = vec![0u32; n];
         let mut opened: Vec<u32> = Vec::new();
+        let mut accessed = vec![NEVER; kernel.buffers.len()];
+        // What addresses of loads in this block are made of: a load may wait until the end of the block.
+        let mut waiting: Vec<Reg> = Vec::new();
         this.depth.push(0);
         this.calls.push(0);
         for (at, event) in (1u32..).zip(events) {
             this.calls.push(called);
             if !matches!(event, Event::Instr(_)) {
                 block += 1;
+                waiting.drain(..).for_each(|r| this.last_use[r.index()] = this.last_use[r.index()].max(at - 1));
             }
             let heft = weight(depth);
+            let in_address = matches!(event, Event::Instr(Instr::Load { .. } | Instr::Store { .. }));
             let used = |this: &mut Self, r: Reg, block: Option<u32>| {
+                this.is_read[r.index()] |= !in_address;
                 this.last_use[r.index()] = at;
                 this.uses[r.index()] += 1;
                 this.weight[r.index()] += heft;
@@ -97,8 +111,16 @@ impl Survey {
                         defined[dst.index()] = at;
                         this.weight[dst.index()] += heft;
                     }
-                    if let Instr::Load { buffer, .. } | Instr::Store { buffer, .. } = instr {
-                        this.buffer_weight[buffer.index()] += heft;
+                    if let Instr::Load { buffer, .. } | Instr::Store { buffer, .. } = instr
+                        && let Some(outermost) = opened.first()
+                        && std::mem::replace(&mut accessed[buffer.index()], block) != block
+                    {
+                        *this.pointer_weight.entry((*outermost, *buffer)).or_insert(0) += heft;
+                    }
+                    if let Instr::Load { dst, at: address, .. } = instr
+                        && kinds[dst.index()] != Kind::Int
+                    {
+                        waiting.extend(address.terms().flat_map(|(m, _)| m));
                     }
                     if calls(instr) {
                         called += heft;
@@ -108,7 +130,9 @@ impl Survey {
                     for poly in [&to.1, &from.1, *len] {
                         poly.terms().flat_map(|(m, _)| m).for_each(|r| used(&mut this, *r, None));
                     }
-                    called += heft;
+                    if !is_short_copy(len) {
+                        called += heft;
+                    }
                 }
                 Event::For { count: poly, carried, .. } | Event::While { limit: poly, carried } => {
                     poly.terms().flat_map(|(m, _)| m).for_each(|r| used(&mut this, *r, None));
@@ -158,19 +182,22 @@ impl Survey {
             }
             this.depth.push(depth);
         }
+        waiting.drain(..).for_each(|r| this.last_use[r.index()] = events.len() as u32);
         this.calls.push(called);
         this
     }
 }
 
 impl Survey {
-    /// The comparisons of integers that nobody reads but a branch right after them, which makes them itself: they need no
-    /// places.
-    pub(super) fn fuse(&mut self, events: &[Event<'_>]) -> BTreeSet<u32> {
+    /// The comparisons that nobody reads but a branch right after them, which goes by the flags: they need no places. Of
+    /// doubles those of one point.
+    pub(super) fn fuse(&mut self, events: &[Event<'_>], shape: Shape) -> BTreeSet<u32> {
         let mut fused = BTreeSet::new();
         for (at, pair) in (1u32..).zip(events.windows(2)) {
-            if let [Event::Instr(Instr::IntOp { dst, op: Op::Lt | Op::Le | Op::Eq, .. }), Event::If { condition }] =
-                pair
+            if let [Event::Instr(comparison), Event::If { condition }] = pair
+                && let Instr::IntOp { dst, op: Op::Lt | Op::Le | Op::Eq, .. }
+                | Instr::Op { dst, op: Op::Lt | Op::Le | Op::Eq, .. } = comparison
+                && (matches!(comparison, Instr::IntOp { .. }) || shape == Shape::One && self.is_truth(*dst))
                 && dst == condition
                 && self.uses[dst.index()] == 1
             {
@@ -189,6 +216,8 @@ struct Wish {
     to: u32,
     weight: u64,
     kind: Kind,
+    /// Whether it can be had again after a call.
+    is_pointer: bool,
 }
 
 /// The places that are wanted, and by whom.
@@ -201,6 +230,8 @@ pub(super) struct Homes<'a> {
     leader: Vec<usize>,
     /// Weight of the calls before each event.
     calls: Cow<'a, [u64]>,
+    /// How many addresses come before each event that want spare registers.
+    computed_addresses: Vec<u32>,
 }
 
 /// The places, from the first wish on.
@@ -208,6 +239,8 @@ pub(super) struct Assigned {
     pub homes: Vec<Home>,
     pub n_slots: u32,
     pub pinned: u32,
+    /// Where general registers are taken.
+    pub generals: Vec<(Gpr, Taken)>,
 }
 
 pub(super) fn survives_calls(g: Gpr) -> bool {
@@ -220,11 +253,13 @@ impl<'a> Homes<'a> {
         let mut wishes: Vec<Option<Wish>> = Vec::with_capacity(n_regs);
         for (i, kind) in kinds.iter().enumerate() {
             let global = survey.global[i];
-            let wish = Wish { from: lives.def[i], to: lives.last[i], weight: survey.weight[i], kind: *kind };
+            let to = lives.last[i].max(survey.last_use[i]);
+            let wish = Wish { from: lives.def[i], to, weight: survey.weight[i], kind: *kind, is_pointer: false };
             wishes.push(global.then_some(wish));
         }
         let leader = (0..wishes.len()).collect();
-        let mut this = Self { n_events, first: 0, wishes, leader, calls: Cow::Borrowed(&survey.calls) };
+        let (calls, computed_addresses) = (Cow::Borrowed(survey.calls.as_slice()), vec![0; survey.calls.len()]);
+        let mut this = Self { n_events, first: 0, wishes, leader, calls, computed_addresses };
         for (a, b) in &survey.share {
             this.unite(a.index(), b.index());
         }
@@ -240,6 +275,7 @@ impl<'a> Homes<'a> {
             leader: Vec::new(),
             // Pointers live from the begin to the end.
             calls: Cow::Owned(vec![0, calls]),
+            computed_addresses: vec![0, 0],
         }
     }
 
@@ -267,12 +303,32 @@ impl<'a> Homes<'a> {
 
     /// A place for an integer.
     pub(super) fn number(&mut self, from: u32, to: u32, weight: u64) -> Number {
-        self.wish(Wish { from, to, weight, kind: Kind::Int })
+        self.wish(Wish { from, to, weight, kind: Kind::Int, is_pointer: false })
+    }
+
+    /// Nobody asks for a place for `r`.
+    pub(super) fn forget(&mut self, r: Reg) {
+        self.wishes[r.index()] = None;
+    }
+
+    /// A place for a pointer.
+    pub(super) fn pointer(&mut self, from: u32, to: u32, weight: u64) -> Number {
+        self.wish(Wish { from, to, weight, kind: Kind::Int, is_pointer: true })
+    }
+
+    /// Places for the pointers of buffers that an outermost loop accesses, by its opening event.
+    pub(super) fn pointers(&mut self, survey: &Survey, lives: &Liveness) -> BTreeMap<u32, Vec<(BufferId, Number)>> {
+        let mut pointers: BTreeMap<u32, Vec<(BufferId, Number)>> = BTreeMap::new();
+        for ((at, buffer), weight) in &survey.pointer_weight {
+            let number = self.pointer(*at, lives.end_of_loop[*at as usize], *weight);
+            pointers.entry(*at).or_default().push((*buffer, number));
+        }
+        pointers
     }
 
     /// A place for a vector.
     pub(super) fn vector(&mut self, from: u32, to: u32, weight: u64) -> Number {
-        self.wish(Wish { from, to, weight, kind: Kind::Real })
+        self.wish(Wish { from, to, weight, kind: Kind::Real, is_pointer: false })
     }
 
     /// A place in lanes for what `of` is outside of a loop, which then needs its own less.
@@ -281,7 +337,7 @@ impl<'a> Homes<'a> {
         let Some(outer) = &mut self.wishes[leader] else { return self.number(from, to, 0) };
         outer.weight = outer.weight.saturating_sub(weight).max(1);
         let kind = outer.kind;
-        self.wish(Wish { from, to, weight, kind })
+        self.wish(Wish { from, to, weight, kind, is_pointer: false })
     }
 
     fn wish(&mut self, wish: Wish) -> Number {
@@ -300,7 +356,8 @@ impl<'a> Homes<'a> {
         once: &BTreeMap<u32, Reg>,
     ) -> BTreeMap<u32, LoopPlan> {
         let mut plans = BTreeMap::new();
-        let uses = address_uses(events, once);
+        let (uses, computed) = address_uses(events, once, kept);
+        self.computed_addresses = computed;
         for (at, event) in (1u32..).zip(events) {
             let (index, count) = match event {
                 Event::For { index, count, .. } => (Some(*index), count.as_constant()),
@@ -328,16 +385,6 @@ impl<'a> Homes<'a> {
         plans
     }
 
-    /// A number for the pointer of each buffer, by the weight of its accesses; returns the first.
-    pub(super) fn pointers(&mut self, weights: &[u64]) -> Number {
-        let first = self.first + self.wishes.len();
-        let end = self.n_events as u32 + 1;
-        for weight in weights {
-            self.number(0, end, *weight);
-        }
-        first
-    }
-
     /// Hands out places, those of registers to what weighs most.
     pub(super) fn assign(mut self, level: Level, has_calls: bool, words: &mut Words) -> Assigned {
         let n = self.wishes.len();
@@ -355,11 +402,15 @@ impl<'a> Homes<'a> {
         let mut pinned = 0u32;
         for i in order {
             let Some(wish) = &self.wishes[i] else { continue };
-            let calls = self.calls[(wish.to as usize + 1).min(self.calls.len() - 1)] - self.calls[wish.from as usize];
+            let (from, to) = (wish.from as usize, (wish.to as usize + 1).min(self.calls.len() - 1));
+            let calls = self.calls[to] - self.calls[from];
             if wish.kind == Kind::Int {
-                let is_pointer = wish.from == 0 && wish.to as usize == self.n_events + 1;
+                let n_free = || generals.iter().filter(|(_, taken)| taken.is_free(wish.from, wish.to)).count();
+                if self.computed_addresses[to] > self.computed_addresses[from] && n_free() <= SPARES {
+                    continue;
+                }
                 let free = generals.iter_mut().find(|(g, taken)| {
-                    (calls == 0 || survives_calls(*g) || (is_pointer && wish.weight > 2 * calls))
+                    (calls == 0 || survives_calls(*g) || (wish.is_pointer && wish.weight > 2 * calls))
                         && taken.is_free(wish.from, wish.to)
                 });
                 if let Some((g, taken)) = free {
@@ -378,7 +429,8 @@ impl<'a> Homes<'a> {
         let mut n_slots = 0;
         for (home, wish) in homes.iter_mut().zip(&self.wishes) {
             match wish {
-                Some(wish) if *home == Home::Local => {
+                // A pointer is in the frame anyway.
+                Some(wish) if *home == Home::Local && !wish.is_pointer => {
                     *home = if wish.kind == Kind::Int {
                         Home::Word(words.take())
                     } else {
@@ -393,7 +445,7 @@ impl<'a> Homes<'a> {
             let leader = self.find(i);
             homes[i] = homes[leader];
         }
-        Assigned { homes, n_slots, pinned }
+        Assigned { homes, n_slots, pinned, generals }
     }
 }
 
@@ -410,6 +462,9 @@ const LEAF: [Gpr; 11] =
 const SHORT_LEAF: [Gpr; 11] =
     [Gpr::RSI, Gpr::R8, Gpr::R9, Gpr::R10, Gpr::R11, Gpr::RBX, Gpr::RBP, Gpr::R14, Gpr::R15, Gpr::R12, Gpr::R13];
 
+/// So many general registers stay free for computed addresses: for a pointer, an offset, and another.
+const SPARES: usize = 3;
+
 /// Code of fewer events is short.
 const SHORT: usize = 512;
 
@@ -424,10 +479,11 @@ fn vector_pool(level: Level) -> impl Iterator<Item = Xmm> {
 
 /// Where a register is taken: spans of events that do not overlap, by their begin.
 #[derive(Default)]
-struct Taken(BTreeMap<u32, u32>);
+pub(super) struct Taken(BTreeMap<u32, u32>);
 
 impl Taken {
-    fn is_free(&self, from: u32, to: u32) -> bool {
+    /// Whether it is free in all of these events.
+    pub(super) fn is_free(&self, from: u32, to: u32) -> bool {
         self.0.range(..=to).next_back().is_none_or(|(_, end)| *end < from)
     }
 
@@ -436,12 +492,20 @@ impl Taken {
     }
 }
 
-/// How often each address, without constant terms, occurs directly in each loop. Those of `once` are no loops.
-fn address_uses(events: &[Event<'_>], once: &BTreeMap<u32, Reg>) -> BTreeMap<(u32, Poly<Reg>), u64> {
+/// How often each address, without constant terms, occurs directly in each loop, and how many addresses in loops come before
+/// each event that are neither `kept` nor one integer. Loops of `once` are none.
+fn address_uses(
+    events: &[Event<'_>],
+    once: &BTreeMap<u32, Reg>,
+    kept: &BTreeMap<u32, Vec<Poly<Reg>>>,
+) -> (BTreeMap<(u32, Poly<Reg>), u64>, Vec<u32>) {
     let mut whole: BTreeMap<(u32, Poly<Reg>), u64> = BTreeMap::new();
+    let mut computed = vec![0];
+    let mut n_computed = 0;
     let mut open: Vec<u32> = Vec::new();
     let mut first: Option<Reg> = None;
     for (at, event) in (1u32..).zip(events) {
+        computed.push(n_computed);
         match event {
             Event::For { index, .. } if once.contains_key(&at) => first = Some(*index),
             Event::EndFor { index, .. } if first == Some(*index) => first = None,
@@ -457,11 +521,14 @@ fn address_uses(events: &[Event<'_>], once: &BTreeMap<u32, Reg>) -> BTreeMap<(u3
                         Some(first) => split_constant(&at_first(address, first)),
                         None => split_constant(address),
                     };
+                    let is_kept = kept.get(begin).is_some_and(|kept| kept.contains(&rest));
+                    n_computed += u32::from(!is_kept && rest.as_var().is_none() && rest.as_constant().is_none());
                     *whole.entry((*begin, rest)).or_insert(0) += 1;
                 }
             }
             _ => {}
         }
     }
-    whole
+    computed.push(n_computed);
+    (whole, computed)
 }

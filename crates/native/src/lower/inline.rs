@@ -5,8 +5,8 @@
 
 use super::masks::mask_logic;
 use super::plan::{Home, Kind, NEVER};
-use super::{Result, Writer};
-use crate::asm::{Alu, Arith, Condition, Fma, FmaOrder, Logic, Mask, Predicate, Rounding, Shape, Source, Xmm};
+use super::{Compared, Result, Writer};
+use crate::asm::{Alu, Arith, Condition, Fma, FmaOrder, Gpr, Logic, Mask, Predicate, Rounding, Shape, Source, Xmm};
 use crate::level::Level;
 use chainrule_base::Id;
 use chainrule_kernel::{Instr, Reg, Signs};
@@ -283,6 +283,26 @@ impl Writer<'_> {
         self.temporary()
     }
 
+    /// Flags for the branch that follows.
+    pub(super) fn compare_doubles(&mut self, op: Op, a: Reg, b: Reg) -> Result<Compared> {
+        let (next_a, next_b, _) = (self.next_use(), self.next_use(), self.next_use());
+        // With an argument that is not a number, the carry flag is set, so "less" is asked as "above" of the other.
+        let ((x, next_x), (y, next_y)) = match op {
+            Op::Eq => ((a, next_a), (b, next_b)),
+            _ => ((b, next_b), (a, next_a)),
+        };
+        let first = self.in_register(x, next_x)?;
+        let second = if a == b { Source::Reg(first) } else { self.source(y, next_y)? };
+        self.release(a, next_a);
+        self.release(b, next_b);
+        self.asm.compare_flags(first, second);
+        Ok(match op {
+            Op::Lt => Compared::Doubles(Condition::Above),
+            Op::Le => Compared::Doubles(Condition::AboveEqual),
+            _ => Compared::EqualDoubles,
+        })
+    }
+
     fn compare(&mut self, predicate: Predicate, dst: Reg, a: Reg, b: Reg) -> Result<()> {
         let (next_a, next_b) = (self.next_use(), self.next_use());
         let x = self.in_register(a, next_a)?;
@@ -296,6 +316,14 @@ impl Writer<'_> {
     }
 
     fn connect(&mut self, logic: Logic, dst: Reg, a: Reg, b: Reg) -> Result<()> {
+        if self.plan.facts.is_bit[dst.index()] {
+            let op = if logic == Logic::And { Alu::And } else { Alu::Or };
+            self.connect_bits(dst, a, |this, to| {
+                let b = this.number(b.index(), super::SCRATCH[1]);
+                this.asm.alu_rr(op, to, b);
+            });
+            return Ok(());
+        }
         if self.level == Level::Avx512 {
             let (k, l) = (self.truth_mask(a)?, self.truth_mask(b)?);
             let op = mask_logic(logic);
@@ -307,7 +335,19 @@ impl Writer<'_> {
         self.finish_truth(dst, |this, d| this.asm.logic(logic, this.shape, d, x, y))
     }
 
+    /// Makes 0 or 1 of `a`, which is so, too.
+    fn connect_bits(&mut self, dst: Reg, a: Reg, write: impl FnOnce(&mut Self, Gpr)) {
+        let [rax, ..] = super::SCRATCH;
+        self.number_into(rax, a.index());
+        write(self, rax);
+        self.set_number(dst.index(), rax);
+    }
+
     fn not(&mut self, dst: Reg, a: Reg) -> Result<()> {
+        if self.plan.facts.is_bit[dst.index()] {
+            self.connect_bits(dst, a, |this, to| this.asm.alu_ri(Alu::Xor, to, 1));
+            return Ok(());
+        }
         if self.level == Level::Avx512 {
             let k = self.truth_mask(a)?;
             return self.finish_mask(dst, |this, d| this.asm.mask_not(d, k));
@@ -410,14 +450,24 @@ impl Writer<'_> {
         }
     }
 
+    /// All bits of the first scratch register where the number is not 0, none where it is.
+    pub(super) fn all_bits(&mut self, number: usize) {
+        let [rax, rcx, _] = super::SCRATCH;
+        if self.plan.facts.is_bit.get(number).is_some_and(|is_bit| *is_bit) {
+            self.number_into(rax, number);
+        } else {
+            let from = self.number(number, rcx);
+            self.asm.mov_ri(rax, 0);
+            self.asm.test_rr(from, from);
+            self.asm.setcc(Condition::NotEqual, rax);
+        }
+        self.asm.neg(rax);
+    }
+
     /// All bits of all lanes of `x` where the number is not 0, none where it is.
     pub(super) fn spread_number(&mut self, x: Xmm, number: usize) {
-        let [rax, rcx, _] = super::SCRATCH;
-        let from = self.number(number, rcx);
-        self.asm.mov_ri(rax, 0);
-        self.asm.test_rr(from, from);
-        self.asm.setcc(Condition::NotEqual, rax);
-        self.asm.neg(rax);
+        let [rax, ..] = super::SCRATCH;
+        self.all_bits(number);
         self.asm.movq_from(x, rax);
         if self.shape != Shape::One {
             self.asm.broadcast(self.shape, x, x);

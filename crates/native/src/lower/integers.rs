@@ -3,8 +3,11 @@
 //! Each integer lives in a general register or a word of the frame; three registers are scratch. What
 //! is computed may share its place with what it is computed from, so it is written at the end.
 
+use super::homes::survives_calls;
+use super::lanes::Last;
 use super::plan::{Home, LoopPlan, Number, Step};
-use super::{Result, SCRATCH, Site, Writer};
+use super::spares::Part;
+use super::{Here, Result, SCRATCH, Site, Writer};
 use crate::asm::{Alu, Condition, Gpr, Mem, Shift};
 use chainrule_base::{Id, Poly};
 use chainrule_kernel::addresses::split_constant;
@@ -59,14 +62,21 @@ impl Writer<'_> {
     /// `scale * poly` into the first scratch register; the second is used. `checked`: fails on overflow, exactly
     /// where [`Poly::eval`] has no value.
     pub(super) fn poly(&mut self, poly: &Poly<Reg>, scale: i64, checked: bool) -> Result<Gpr> {
-        let [rax, rcx, rdx] = SCRATCH;
+        let [rax, ..] = SCRATCH;
+        self.poly_into(rax, poly, scale, checked)?;
+        Ok(rax)
+    }
+
+    /// The same into `dst`, in which none of the numbers lives.
+    fn poly_into(&mut self, dst: Gpr, poly: &Poly<Reg>, scale: i64, checked: bool) -> Result<()> {
+        let [_, rcx, rdx] = SCRATCH;
         if let Some(value) = poly.as_constant() {
-            self.asm.mov_ri(rax, value.wrapping_mul(scale));
-            return Ok(rax);
+            self.asm.mov_ri(dst, value.wrapping_mul(scale));
+            return Ok(());
         }
         for (i, (monomial, c)) in poly.terms().enumerate() {
             let c = c.wrapping_mul(scale);
-            let target = if i == 0 { rax } else { rcx };
+            let target = if i == 0 { dst } else { rcx };
             let Some((first, rest)) = monomial.split_first() else {
                 self.asm.mov_ri(target, c);
                 continue;
@@ -91,11 +101,11 @@ impl Writer<'_> {
                 self.overflow_if(checked);
             }
             if i > 0 {
-                self.asm.alu_rr(Alu::Add, rax, rcx);
+                self.asm.alu_rr(Alu::Add, dst, rcx);
                 self.overflow_if(checked);
             }
         }
-        Ok(rax)
+        Ok(())
     }
 
     fn overflow_if(&mut self, checked: bool) {
@@ -109,13 +119,24 @@ impl Writer<'_> {
         if let Some(value) = value.as_constant() {
             self.constants.insert(dst, value);
         }
-        let from = self.poly(value, 1, true)?;
-        self.set_number(dst.index(), from);
+        let operands: Vec<Number> = value.terms().flat_map(|(m, _)| m).map(|r| r.index()).collect();
+        let to = self.target(dst, &operands);
+        self.poly_into(to, value, 1, true)?;
+        self.set_number(dst.index(), to);
         Ok(())
     }
 
+    /// The register in which `dst` is made: its own, unless an operand lives there too, or the first scratch one.
+    fn target(&self, dst: Reg, operands: &[Number]) -> Gpr {
+        let home = self.plan.home(dst.index());
+        match home {
+            Home::Gpr(g) if operands.iter().all(|r| self.plan.home(*r) != home) => g,
+            _ => SCRATCH[0],
+        }
+    }
+
     pub(super) fn int_op(&mut self, dst: Reg, op: Op, args: &[Reg; 3], failure: usize) -> Result<()> {
-        let [rax, rcx, _] = SCRATCH;
+        let [rax, rcx, rdx] = SCRATCH;
         let args = &args[..op.arity()];
         if !is_inline(op) {
             return self.call_int_op(dst, op, args, failure);
@@ -124,37 +145,44 @@ impl Writer<'_> {
             self.divide(dst, op, args, failure);
             return Ok(());
         }
-        self.number_into(rax, args[0].index());
+        let numbers: Vec<Number> = args.iter().map(|r| r.index()).collect();
         let b = match args.get(1) {
             Some(b) => self.number(b.index(), rcx),
             None => rcx,
         };
-        let compared = |this: &mut Self, condition: Condition| {
-            this.asm.alu_rr(Alu::Cmp, rax, b);
-            this.asm.setcc(condition, rax);
-            this.asm.movzx_byte(rax, rax);
-        };
+        if let Op::Lt | Op::Le | Op::Eq = op {
+            // All of the register is written, so that it waits for nothing before.
+            self.asm.mov_ri(rdx, 0);
+            let a = self.number(args[0].index(), rax);
+            self.asm.alu_rr(Alu::Cmp, a, b);
+            let condition = match op {
+                Op::Lt => Condition::Less,
+                Op::Le => Condition::LessEqual,
+                _ => Condition::Equal,
+            };
+            self.asm.setcc(condition, rdx);
+            self.set_number(dst.index(), rdx);
+            return Ok(());
+        }
+        let to = self.target(dst, &numbers);
+        self.number_into(to, args[0].index());
         match op {
-            Op::Add => self.asm.alu_rr(Alu::Add, rax, b),
-            Op::Sub => self.asm.alu_rr(Alu::Sub, rax, b),
-            Op::Mul => self.asm.imul_rr(rax, b),
-            Op::Neg => self.asm.neg(rax),
-            Op::Lt => compared(self, Condition::Less),
-            Op::Le => compared(self, Condition::LessEqual),
-            Op::Eq => compared(self, Condition::Equal),
+            Op::Add => self.asm.alu_rr(Alu::Add, to, b),
+            Op::Sub => self.asm.alu_rr(Alu::Sub, to, b),
+            Op::Mul => self.asm.imul_rr(to, b),
+            Op::Neg => self.asm.neg(to),
             Op::Min | Op::Max => {
-                self.asm.alu_rr(Alu::Cmp, b, rax);
+                self.asm.alu_rr(Alu::Cmp, b, to);
                 let condition = if op == Op::Min { Condition::Less } else { Condition::Greater };
-                self.asm.cmov_rr(condition, rax, b);
+                self.asm.cmov_rr(condition, to, b);
             }
             _ => {}
         }
         if matches!(op, Op::Add | Op::Sub | Op::Mul | Op::Neg) {
-            let numbers: Vec<Number> = args.iter().map(|r| r.index()).collect();
             let label = self.site(Site::NoResult { failure, op }, &numbers);
             self.asm.jcc(Condition::Overflow, label);
         }
-        self.set_number(dst.index(), rax);
+        self.set_number(dst.index(), to);
         Ok(())
     }
 
@@ -227,13 +255,20 @@ impl Writer<'_> {
         }
         // A negative number is larger than any length, read as one without a sign.
         let is_length = self.ranges.is_at_least_zero(len);
+        if let Some(known) = len.as_constant().and_then(|n| i32::try_from(n).ok()).filter(|_| is_length) {
+            let index = self.number(index.index(), rcx);
+            let label = self.site_with(Site::Index { failure }, vec![Here::In(index), Here::Known(known)]);
+            self.asm.alu_ri(Alu::Cmp, index, known);
+            self.asm.jcc(Condition::AboveEqual, label);
+            return Ok(());
+        }
         let len = match len.as_var() {
             Some(len) => self.number(len.index(), rax),
             None => self.poly(len, 1, true)?,
         };
         let index = self.number(index.index(), rcx);
         // The site finds both where they are now.
-        let label = self.site_with(Site::Index { failure }, vec![index, len]);
+        let label = self.site_with(Site::Index { failure }, vec![Here::In(index), Here::In(len)]);
         if is_length {
             self.asm.alu_rr(Alu::Cmp, index, len);
             self.asm.jcc(Condition::AboveEqual, label);
@@ -247,10 +282,10 @@ impl Writer<'_> {
     }
 
     pub(super) fn load_int(&mut self, dst: Reg, buffer: BufferId, at: &Poly<Reg>) -> Result<()> {
-        let [rax, ..] = SCRATCH;
         let mem = self.address(buffer, at)?;
-        self.asm.mov_rm(rax, mem);
-        self.set_number(dst.index(), rax);
+        let to = self.target(dst, &[]);
+        self.asm.mov_rm(to, mem);
+        self.set_number(dst.index(), to);
         Ok(())
     }
 
@@ -288,17 +323,30 @@ impl Writer<'_> {
             None => (first.clone(), 0, 0),
         };
         let last = if is_inside { None } else { self.last_lane(at) };
-        if let Some(last) = last.as_ref().filter(|last| last.as_constant().is_none()) {
-            let from = self.poly(&at.add(last), 1, false)?;
+        if let Some(Last::Known(last)) = &last
+            && last.as_constant().is_none()
+        {
+            let from = self.poly(&first.add(last), 1, false)?;
             self.check_inside(buffer, from);
         }
         let index = self.offset(&rest, scale)?;
         if !is_inside {
             self.asm.lea(rdx, Mem::At { base: index, disp: offset.wrapping_mul(scale as i32) });
             self.check_inside(buffer, rdx);
-            if let Some(last) = last.and_then(|last| last.as_constant()) {
-                self.asm.alu_ri(Alu::Add, rdx, last as i32);
-                self.check_inside(buffer, rdx);
+            match last {
+                Some(Last::Counted(count)) => {
+                    self.number_into(rcx, count);
+                    self.asm.alu_rr(Alu::Add, rdx, rcx);
+                    self.asm.dec(rdx);
+                    self.check_inside(buffer, rdx);
+                }
+                Some(Last::Known(last)) => {
+                    if let Some(last) = last.as_constant() {
+                        self.asm.alu_ri(Alu::Add, rdx, last as i32);
+                        self.check_inside(buffer, rdx);
+                    }
+                }
+                None => {}
             }
         }
         let base = self.pointer(buffer, rcx);
@@ -329,7 +377,7 @@ impl Writer<'_> {
     pub(super) fn is_stable(&self, at: &Poly<Reg>) -> bool {
         let first = self.first_lane(at);
         let first = first.as_ref().unwrap_or(at);
-        first.as_constant().is_some() || self.kept(&split_constant(first).0).is_some()
+        first.as_constant().is_some() || self.spares.len() >= 2 || self.kept(&split_constant(first).0).is_some()
     }
 
     fn kept(&self, rest: &Poly<Reg>) -> Option<Number> {
@@ -337,16 +385,26 @@ impl Writer<'_> {
         open.kept.get(rest).copied()
     }
 
-    /// `scale` times an offset, in a register of its own or the first scratch one.
+    /// `scale` times an offset, in a register that keeps it or the first scratch one.
     fn offset(&mut self, rest: &Poly<Reg>, scale: i64) -> Result<Gpr> {
         let [rax, ..] = SCRATCH;
-        if let Some(number) = self.kept(rest) {
-            return Ok(self.number(number, rax));
+        let number = match (self.kept(rest), rest.as_var()) {
+            (Some(number), _) => Some(number),
+            (None, Some(r)) if scale == 1 => Some(r.index()),
+            _ => None,
+        };
+        if let Some(number) = number
+            && let Home::Gpr(g) = self.plan.home(number)
+        {
+            return Ok(g);
         }
-        if let (Some(r), 1) = (rest.as_var(), scale) {
-            return Ok(self.number(r.index(), rax));
+        let (g, is_there) = self.spare(Part::Offset(rest.clone())).unwrap_or((rax, false));
+        match number {
+            _ if is_there => {}
+            Some(number) => self.number_into(g, number),
+            None => self.poly_into(g, rest, scale, false)?,
         }
-        self.poly(rest, scale, false)
+        Ok(g)
     }
 
     /// Whether an address need not be tested.
@@ -362,14 +420,54 @@ impl Writer<'_> {
         self.asm.jcc(Condition::AboveEqual, label);
     }
 
+    /// A register with the address of a buffer's first element: one that keeps it, or `scratch`.
     pub(super) fn pointer(&mut self, buffer: BufferId, scratch: Gpr) -> Gpr {
-        match self.plan.pointer(buffer) {
-            Home::Gpr(g) => g,
-            _ => {
-                let mem = self.frame.word(self.plan.words.pointer(buffer));
-                self.asm.mov_rm(scratch, mem);
-                scratch
+        if let Some(g) = self.pointers[buffer.index()] {
+            return g;
+        }
+        let (g, is_there) = self.spare(Part::Pointer(buffer)).unwrap_or((scratch, false));
+        if !is_there {
+            let mem = self.frame.word(self.plan.words.pointer(buffer));
+            self.asm.mov_rm(g, mem);
+        }
+        g
+    }
+
+    /// A spare register for a part of an address, and whether it holds it.
+    fn spare(&mut self, part: Part) -> Option<(Gpr, bool)> {
+        if let Some(g) = self.spares.find(&part) {
+            return Some((g, true));
+        }
+        Some((self.spares.take(part)?, false))
+    }
+
+    /// Pointers into the registers that are theirs from this event on.
+    pub(super) fn take_pointers(&mut self, at: u32) {
+        for (buffer, number) in self.plan.pointers.get(&at).into_iter().flatten() {
+            if let Home::Gpr(g) = self.plan.home(*number) {
+                let mem = self.frame.word(self.plan.words.pointer(*buffer));
+                self.asm.mov_rm(g, mem);
+                self.pointers[buffer.index()] = Some(g);
+                if !survives_calls(g) {
+                    self.fragile_pointers.push((*buffer, g));
+                }
             }
+        }
+    }
+
+    /// After the outermost loop: ends what [`Self::take_pointers`] began.
+    pub(super) fn leave_pointers(&mut self) {
+        if self.loops.is_empty() {
+            self.pointers.fill(None);
+            self.fragile_pointers.clear();
+        }
+    }
+
+    /// After a call: the pointers that it has destroyed.
+    pub(super) fn pointers_again(&mut self) {
+        for (buffer, g) in &self.fragile_pointers {
+            let mem = self.frame.word(self.plan.words.pointer(*buffer));
+            self.asm.mov_rm(*g, mem);
         }
     }
 
@@ -402,29 +500,40 @@ impl Writer<'_> {
 
     /// Steps them by so many iterations: of numbers by as many as they were made for.
     pub(super) fn step_kept(&mut self, plan: &LoopPlan, iterations: i64) {
-        let [rax, rcx, _] = SCRATCH;
+        let [_, rcx, _] = SCRATCH;
         let scale = self.element_bytes() / 8;
         for (_, place, step) in &plan.kept {
             let by = match step {
                 Step::Constant(0) => continue,
                 Step::Constant(k) => {
                     let by = k.wrapping_mul(scale).wrapping_mul(iterations);
-                    if let (Ok(by), Home::Gpr(g)) = (i32::try_from(by), self.plan.home(*place)) {
-                        self.asm.alu_ri(Alu::Add, g, by);
-                        continue;
+                    match (i32::try_from(by), self.plan.home(*place)) {
+                        (Ok(by), Home::Gpr(g)) => self.asm.alu_ri(Alu::Add, g, by),
+                        (Ok(by), Home::Word(word)) => {
+                            let mem = self.frame.word(word);
+                            self.asm.alu_mi(Alu::Add, mem, by);
+                        }
+                        _ => {
+                            self.asm.mov_ri(rcx, by);
+                            self.add_to(*place, rcx);
+                        }
                     }
-                    self.asm.mov_ri(rcx, by);
-                    rcx
+                    continue;
                 }
                 Step::Number(number, _) => self.number(*number, rcx),
             };
-            if let Home::Gpr(g) = self.plan.home(*place) {
-                self.asm.alu_rr(Alu::Add, g, by);
-            } else {
-                self.number_into(rax, *place);
-                self.asm.alu_rr(Alu::Add, rax, by);
-                self.set_number(*place, rax);
+            self.add_to(*place, by);
+        }
+    }
+
+    fn add_to(&mut self, place: Number, by: Gpr) {
+        match self.plan.home(place) {
+            Home::Word(word) => {
+                let mem = self.frame.word(word);
+                self.asm.alu_mr(Alu::Add, mem, by);
             }
+            Home::Gpr(g) => self.asm.alu_rr(Alu::Add, g, by),
+            _ => {}
         }
     }
 

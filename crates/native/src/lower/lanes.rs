@@ -1,7 +1,8 @@
 //! Loops of one point whose iterations run at once: their bodies in vectors, all else as before.
 //!
 //! Such a loop has eight iterations; it is one round of eight lanes, or two of four. In its body reals and truth
-//! values are vectors, integers are those of the first lane of the round.
+//! values are vectors, integers are those of the first lane of the round. One of fewer iterations is a round in which only
+//! so many lanes are active, where there are masks for that: the others compute something, but touch no memory.
 //!
 //! | what | is |
 //! | --- | --- |
@@ -16,8 +17,8 @@
 use super::homes::{Homes, Survey, weight};
 use super::plan::{Home, NEVER, Number};
 use super::registers::Copy;
-use super::{Result, SCRATCH, Writer, n_lanes};
-use crate::asm::{Alu, Condition, Gpr, Mem, Shape, Xmm};
+use super::{Here, Result, SCRATCH, Writer, n_lanes};
+use crate::asm::{Alu, Condition, Gpr, Mask, Mem, Shape, Shift, Xmm};
 use crate::level::Level;
 use chainrule_base::{Id, Poly};
 use chainrule_kernel::addresses::at_first;
@@ -35,6 +36,27 @@ pub(super) struct LanePlan {
     steps: BTreeMap<Reg, i64>,
     /// How many bytes lie between elements of two lanes, where that is not known: by slope in elements.
     apart: BTreeMap<Poly<Reg>, Number>,
+    active: Active,
+}
+
+/// Which lanes of a round do something.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Active {
+    All,
+    /// So many, the first ones.
+    First(i64),
+    /// As many as the loop has iterations, fewer than [`LANES`]: in the place of that number, once it is known.
+    Counted(Option<Number>),
+}
+
+/// The mask register of the active lanes.
+pub(super) const ACTIVE: Mask = Mask(7);
+
+/// How far the last active lane is from the first, in elements.
+pub(super) enum Last {
+    Known(Poly<Reg>),
+    /// One less than this number.
+    Counted(Number),
 }
 
 /// Where an element is in the next lane.
@@ -55,9 +77,22 @@ pub(super) fn shape(level: Level) -> Shape {
     }
 }
 
+/// Which lanes a loop of so many iterations takes at a level; none where it takes masks that the level does not have.
+fn active(level: Level, count: &Poly<Reg>) -> Option<Active> {
+    let width = n_lanes(shape(level)) as i64;
+    match (count.as_constant(), level) {
+        (Some(..=0), _) => None,
+        (Some(n), _) if n % width == 0 => Some(Active::All),
+        (_, Level::Avx2) => None,
+        (Some(n), _) => Some(Active::First(n)),
+        (None, _) => Some(Active::Counted(None)),
+    }
+}
+
 /// Plans the loops that may run in lanes and whose bodies can, by their opening events.
 pub(super) fn plan_lanes(
     kernel: &Kernel,
+    level: Level,
     events: &[Event<'_>],
     lives: &Liveness,
     survey: &Survey,
@@ -67,15 +102,16 @@ pub(super) fn plan_lanes(
     let mut lanes = Lanes::new(kernel.regs.len());
     let mut last_end = 0;
     for (at, event) in (1u32..).zip(events) {
-        let Event::For { index, order: Order::Lanes, .. } = event else { continue };
+        let Event::For { index, count, order: Order::Lanes, .. } = event else { continue };
         // One that runs at once already runs the loops in it as they are.
         if at < last_end {
             continue;
         }
         let end = lives.end_of_loop[at as usize];
         let body = &events[at as usize..end as usize - 1];
-        if lanes.fits(kernel, *index, body)
-            && let Some(plan) = plan(kernel, body, (at, end, *index), &lanes, lives, survey, homes)
+        if let Some(active) = active(level, count)
+            && lanes.fits(kernel, *index, body)
+            && let Some(plan) = plan(kernel, body, (at, end, *index), active, &lanes, lives, survey, homes)
         {
             plans.insert(at, plan);
             last_end = end;
@@ -91,10 +127,12 @@ impl LanePlan {
     }
 }
 
+#[expect(clippy::too_many_arguments, reason = "what is known of the kernel comes in parts")]
 fn plan(
     kernel: &Kernel,
     body: &[Event<'_>],
     (begin, end, index): (u32, u32, Reg),
+    active: Active,
     lanes: &Lanes,
     lives: &Liveness,
     survey: &Survey,
@@ -114,6 +152,14 @@ fn plan(
         match event {
             Event::Instr(instr) => {
                 instr.for_each_use(&mut used);
+                match instr {
+                    // Lanes that are not active have no arguments to call for.
+                    Instr::External { .. } if active != Active::All => return None,
+                    Instr::CheckIndex { index, .. } if active != Active::All && lanes.of(*index).is_some() => {
+                        return None;
+                    }
+                    _ => {}
+                }
                 if let Instr::Int { dst, .. } = instr
                     && let Some(Kept::Step(step)) = lanes.of(*dst)
                 {
@@ -126,6 +172,9 @@ fn plan(
                     match slope.as_constant() {
                         // All lanes would write one element.
                         Some(0) if matches!(instr, Instr::Store { .. }) => return None,
+                        Some(0 | 1) => {}
+                        // What is fetched one by one has no mask.
+                        _ if matches!(active, Active::Counted(_)) => return None,
                         Some(step) => {
                             i32::try_from(step.checked_mul(8 * LANES)?).ok()?;
                         }
@@ -144,13 +193,16 @@ fn plan(
     }
     let uniform = weights.into_iter().map(|(r, weight)| (r, homes.copy_for(r, begin, end, weight))).collect();
     let apart = apart.into_iter().map(|(slope, weight)| (slope, homes.number(begin, end, weight))).collect();
-    Some(LanePlan { index, uniform, steps, apart })
+    Some(LanePlan { index, uniform, steps, apart, active })
 }
 
 impl Writer<'_> {
-    /// Begins a loop: so many iterations are done in a round.
-    pub(super) fn enter_lanes(&mut self, lanes: Option<LanePlan>) -> Result<i64> {
-        let Some(lanes) = lanes else { return Ok(1) };
+    /// Begins a loop of as many iterations as the number says: so many are done in a round.
+    pub(super) fn enter_lanes(&mut self, lanes: Option<LanePlan>, count: Number) -> Result<i64> {
+        let Some(mut lanes) = lanes else { return Ok(1) };
+        if let Active::Counted(number) = &mut lanes.active {
+            *number = Some(count);
+        }
         for (slope, number) in &lanes.apart {
             let from = self.poly(slope, 8, false)?;
             self.set_number(*number, from);
@@ -184,7 +236,30 @@ impl Writer<'_> {
             }
         }
         self.lane = Some(lanes);
+        self.masks.keep(self.has_mask().then_some(ACTIVE));
+        self.set_mask();
         Ok(n_lanes(self.shape) as i64)
+    }
+
+    /// Whether some lanes of the loop are not active.
+    pub(super) fn has_mask(&self) -> bool {
+        self.lane.as_ref().is_some_and(|lane| lane.active != Active::All)
+    }
+
+    /// Puts the mask of the active lanes where it belongs, if there is one.
+    pub(super) fn set_mask(&mut self) {
+        let [rax, rcx, _] = SCRATCH;
+        match self.lane.as_ref().map(|lane| lane.active) {
+            Some(Active::First(n)) => self.asm.mov_ri(rax, (1 << n) - 1),
+            Some(Active::Counted(Some(count))) => {
+                self.number_into(rcx, count);
+                self.asm.mov_ri(rax, 1);
+                self.asm.shift_left_by_rcx(rax);
+                self.asm.dec(rax);
+            }
+            _ => return,
+        }
+        self.asm.mask_from(ACTIVE, rax);
     }
 
     /// Ends a loop: so many iterations were done in a round.
@@ -202,15 +277,8 @@ impl Writer<'_> {
         }
         let by = n_lanes(self.shape) as i64;
         self.shape = self.points;
+        self.masks.keep(None);
         by
-    }
-
-    /// Code that is called and knows only SSE is slow while the upper lanes hold something. `at` is the event after which
-    /// lanes end.
-    pub(super) fn after_lanes(&mut self, at: u32, by: i64) {
-        if by > 1 && self.plan.has_calls && !self.plan.accumulators.is_live(at) {
-            self.asm.vzeroupper();
-        }
     }
 
     /// Where a value lives as the current code sees it.
@@ -245,13 +313,98 @@ impl Writer<'_> {
     }
 
     /// How far the element of the last lane is from that of the first, if it is another one.
-    pub(super) fn last_lane(&self, at: &Poly<Reg>) -> Option<Poly<Reg>> {
-        let last = n_lanes(self.shape) as i64 - 1;
-        self.lane.as_ref()?;
+    pub(super) fn last_lane(&self, at: &Poly<Reg>) -> Option<Last> {
+        let last = match self.lane.as_ref()?.active {
+            Active::All => n_lanes(self.shape) as i64 - 1,
+            Active::First(n) => n - 1,
+            // The plan has looked that they are next to each other.
+            Active::Counted(count) => {
+                return count.filter(|_| matches!(self.across(at), Across::Next)).map(Last::Counted);
+            }
+        };
         match self.across(at) {
             Across::Same => None,
-            Across::Next => Some(Poly::constant(last)),
-            Across::Far(slope) => Some(slope.scale(last)),
+            Across::Next => Some(Last::Known(Poly::constant(last))),
+            Across::Far(slope) => Some(Last::Known(slope.scale(last))),
+        }
+    }
+
+    /// The vector at `mem` into `d`, of active lanes.
+    pub(super) fn load_lanes(&mut self, d: Xmm, mem: Mem) {
+        if self.has_mask() {
+            self.asm.load_zeroing(self.shape, d, ACTIVE, mem);
+        } else {
+            self.asm.load(self.shape, d, mem);
+        }
+    }
+
+    /// `x` to the vector at `mem`, of active lanes: four of them, two, one. A store under a mask would hold up all that is
+    /// read soon of the memory that it leaves alone.
+    pub(super) fn store_lanes(&mut self, mem: Mem, x: Xmm) -> Result<()> {
+        let [rax, _, rdx] = SCRATCH;
+        let count = match self.lane.as_ref().map(|lane| lane.active) {
+            Some(Active::First(n)) => {
+                self.asm.lea(rdx, mem);
+                Ok(n)
+            }
+            Some(Active::Counted(Some(count))) => {
+                self.asm.lea(rdx, mem);
+                self.number_into(rax, count);
+                Err(count)
+            }
+            _ => {
+                self.asm.store(self.shape, mem, x);
+                return Ok(());
+            }
+        };
+        let t = self.temporary()?;
+        let mut from = x;
+        // The bit that asks goes into the carry flag.
+        for (bit, shift) in [(4, 62), (2, 1), (1, 1)] {
+            let skip = match count {
+                Ok(n) if n & bit == 0 => continue,
+                Ok(_) => None,
+                Err(_) => {
+                    let skip = self.asm.new_label();
+                    if bit == 4 {
+                        self.asm.mov(Shape::Eight, t, x);
+                        from = t;
+                    }
+                    self.asm.shift_ri(Shift::Left, rax, shift);
+                    self.asm.jcc(Condition::AboveEqual, skip);
+                    Some(skip)
+                }
+            };
+            let at = Mem::At { base: rdx, disp: 0 };
+            match bit {
+                4 => {
+                    self.asm.store(Shape::Four, at, from);
+                    self.asm.half(Shape::Eight, t, from, true);
+                    self.asm.alu_ri(Alu::Add, rdx, 32);
+                }
+                2 => {
+                    self.asm.store_pair(at, from);
+                    self.asm.half(Shape::Four, t, from, true);
+                    self.asm.alu_ri(Alu::Add, rdx, 16);
+                }
+                _ => self.asm.store(Shape::One, at, from),
+            }
+            from = t;
+            if let Some(skip) = skip {
+                // Flags are gone, but what is left to ask is in the register.
+                self.asm.bind(skip);
+            }
+        }
+        self.registers.give_back(t);
+        self.registers.unlock(t);
+        Ok(())
+    }
+
+    /// How many lanes at most touch memory.
+    fn n_active(&self) -> usize {
+        match self.lane.as_ref().map(|lane| lane.active) {
+            Some(Active::First(n)) => n as usize,
+            _ => n_lanes(self.shape),
         }
     }
 
@@ -261,7 +414,7 @@ impl Writer<'_> {
         let last = n_lanes(self.shape) as i32 - 1;
         let _ = self.poly(len, 1, true)?;
         self.number_into(rcx, index.index());
-        let label = self.site_with(super::Site::Index { failure }, vec![rcx, rax]);
+        let label = self.site_with(super::Site::Index { failure }, vec![Here::In(rcx), Here::In(rax)]);
         self.asm.test_rr(rcx, rcx);
         self.asm.jcc(Condition::Negative, label);
         self.asm.alu_rr(Alu::Cmp, rcx, rax);
@@ -305,9 +458,13 @@ impl Writer<'_> {
     /// Elements that are apart, the first of them at `mem`, into `d`.
     pub(super) fn gather(&mut self, mem: Mem, slope: &Poly<Reg>, d: Xmm) -> Result<()> {
         let mut places = self.places(mem, slope)?;
+        let mut left = self.n_active();
         self.collect(d, &mut |this, x| {
-            let mem = places.next(this);
-            this.asm.load(Shape::One, x, mem);
+            if left > 0 {
+                left -= 1;
+                let mem = places.next(this);
+                this.asm.load(Shape::One, x, mem);
+            }
         })
     }
 
@@ -316,23 +473,23 @@ impl Writer<'_> {
         let Across::Far(slope) = across else { return Err(super::bug("all lanes write one element")) };
         let mut places = self.places(mem, slope)?;
         let (t, u, v) = (self.temporary()?, self.temporary()?, self.temporary()?);
-        let fours = if self.shape == Shape::Eight { 2 } else { 1 };
-        for four in 0..fours {
-            let mut from = x;
-            if fours == 2 {
-                self.asm.half(Shape::Eight, v, x, four == 1);
-                from = v;
-            }
-            for upper in [false, true] {
-                let mut pair = from;
-                if upper {
-                    self.asm.half(Shape::Four, t, from, true);
-                    pair = t;
+        let (mut from, mut pair) = (x, x);
+        for lane in 0..self.n_active() {
+            if lane % 4 == 0 {
+                if self.shape == Shape::Eight {
+                    self.asm.half(Shape::Eight, v, x, lane == 4);
+                    from = v;
                 }
-                let mem = places.next(self);
+                pair = from;
+            } else if lane % 4 == 2 {
+                self.asm.half(Shape::Four, t, from, true);
+                pair = t;
+            }
+            let mem = places.next(self);
+            if lane % 2 == 0 {
                 self.asm.store(Shape::One, mem, pair);
+            } else {
                 self.asm.permute_pairs(Shape::One, u, pair, 1);
-                let mem = places.next(self);
                 self.asm.store(Shape::One, mem, u);
             }
         }

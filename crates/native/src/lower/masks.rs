@@ -7,7 +7,7 @@ use super::plan::{Home, Kind, NEVER};
 use super::registers::Copy;
 use super::{Result, SCRATCH, Writer};
 
-use crate::asm::{Alu, Condition, Logic, Mask, MaskLogic};
+use crate::asm::{Alu, Logic, Mask, MaskLogic, Shape};
 use chainrule_base::Id;
 use chainrule_kernel::Reg;
 
@@ -22,6 +22,8 @@ pub(super) struct Masks {
     locked: u8,
     /// Not needed after the current instruction.
     ended: u8,
+    /// One that is not handed out.
+    kept: Option<Mask>,
 }
 
 impl Masks {
@@ -44,7 +46,16 @@ impl Masks {
     }
 
     pub(super) fn clear(&mut self) {
-        *self = Self::default();
+        *self = Self { kept: self.kept, ..Self::default() };
+    }
+
+    /// Hands out all from now on but this one; nothing is held.
+    pub(super) fn keep(&mut self, kept: Option<Mask>) {
+        *self = Self { kept, ..Self::default() };
+    }
+
+    fn is_usable(&self, k: usize) -> bool {
+        self.locked & (1 << k) == 0 && self.kept != Some(Mask(k as u8))
     }
 }
 
@@ -60,12 +71,11 @@ pub(super) fn mask_logic(logic: Logic) -> MaskLogic {
 impl Writer<'_> {
     /// A mask register, for `r` if it has a name.
     pub(super) fn take_mask(&mut self, r: Option<Reg>, next: u32) -> Result<Mask> {
-        let usable = |masks: &Masks, k: usize| masks.locked & (1 << k) == 0;
-        let free = (FIRST..8).find(|k| usable(&self.masks, *k) && self.masks.held[*k].is_none());
+        let free = (FIRST..8).find(|k| self.masks.is_usable(*k) && self.masks.held[*k].is_none());
         let k = match free {
             Some(k) => k,
             None => {
-                let victim = (FIRST..8).filter(|k| usable(&self.masks, *k)).max_by_key(|k| self.masks.next[*k]);
+                let victim = (FIRST..8).filter(|k| self.masks.is_usable(*k)).max_by_key(|k| self.masks.next[*k]);
                 let victim = victim.ok_or_else(super::no_register)?;
                 self.save_mask(victim)?;
                 victim
@@ -117,13 +127,14 @@ impl Writer<'_> {
     pub(super) fn truth_mask(&mut self, r: Reg) -> Result<Mask> {
         if self.plan.kinds[r.index()] == Kind::Int {
             let k = self.take_mask(None, NEVER)?;
-            let [rax, rcx, _] = SCRATCH;
-            let from = self.number(r.index(), rcx);
-            self.asm.mov_ri(rax, 0);
-            self.asm.test_rr(from, from);
-            self.asm.setcc(Condition::NotEqual, rax);
-            self.asm.neg(rax);
-            self.asm.mask_from(k, rax);
+            let [rax, ..] = SCRATCH;
+            let from = if self.plan.facts.is_bit[r.index()] && self.shape == Shape::One {
+                self.number(r.index(), rax)
+            } else {
+                self.all_bits(r.index());
+                rax
+            };
+            self.asm.mask_from(k, from);
             return Ok(k);
         }
         let next = self.next_use();

@@ -9,6 +9,7 @@
 //! | `homes` | where values live that outlive their block |
 //! | `frame` | the memory beside the arguments |
 //! | `registers` | vector registers of a block: what is used soonest stays |
+//! | `spares` | general registers that hold parts of addresses |
 //! | `values` | values into registers, to memory and back |
 //! | `inline` | operators that are instructions |
 //! | `masks` | truth values in mask registers |
@@ -37,12 +38,13 @@ mod lanes;
 mod masks;
 mod plan;
 mod registers;
+mod spares;
 mod values;
 mod zeros;
 
 pub(crate) use frame::{FrameLayout, Header, Words, lanes as n_lanes};
 
-use crate::asm::{Alu, Assembler, Code, Gpr, Label, Shape};
+use crate::asm::{Alu, Assembler, Code, Condition, Gpr, Label, Shape};
 use crate::level::Level;
 use chainrule_base::{Diagnostic, Id, Poly};
 use chainrule_kernel::{BufferId, Class, Event, Instr, Kernel, Ranges, Reg};
@@ -52,6 +54,7 @@ use lanes::Across;
 use masks::Masks;
 use plan::{Home, Kind, LoopPlan, Number, Plan, Stretch};
 use registers::{Copy, Registers};
+use spares::Spares;
 use std::collections::{BTreeMap, HashMap};
 
 /// Boxed, so that what is asked for each operand comes back in registers.
@@ -125,6 +128,10 @@ fn lower_boxed(kernel: &Kernel, level: Level, shape: Shape, in_range: Option<InR
         frame,
         saved,
         registers,
+        pointers: vec![None; kernel.buffers.len()],
+        fragile_pointers: Vec::new(),
+        spares: Spares::default(),
+        spares_since: None,
         masks: Masks::default(),
         ranges: Ranges::new(kernel),
         in_range,
@@ -204,7 +211,28 @@ struct Stub {
     label: Label,
     site: usize,
     numbers: Vec<Number>,
-    registers: Vec<Gpr>,
+    /// Numbers that are not in their places.
+    here: Vec<Here>,
+}
+
+/// A number at a place in the code.
+#[derive(Clone, Copy)]
+enum Here {
+    /// In a register.
+    In(Gpr),
+    /// A known one.
+    Known(i32),
+}
+
+/// A comparison that the branch after it makes itself.
+#[derive(Clone, Copy)]
+enum Compared {
+    /// Of integers, to be made.
+    Integers(Op, Reg, Reg),
+    /// Of doubles: it made the flags, by which it holds.
+    Doubles(Condition),
+    /// An equality of doubles: it made the flags.
+    EqualDoubles,
 }
 
 struct Writer<'k> {
@@ -214,6 +242,13 @@ struct Writer<'k> {
     /// The caller's registers that are used, in the order in which they are pushed.
     saved: Vec<Gpr>,
     registers: Registers,
+    /// Where pointers are, but in the frame.
+    pointers: Vec<Option<Gpr>>,
+    /// Those of them that calls destroy.
+    fragile_pointers: Vec<(BufferId, Gpr)>,
+    spares: Spares,
+    /// The event since which spare registers keep what they hold.
+    spares_since: Option<u32>,
     masks: Masks,
     ranges: Ranges,
     /// Whether it is promised that no address need be tested.
@@ -235,8 +270,8 @@ struct Writer<'k> {
     origins: Vec<Origin<'k>>,
     loops: Vec<OpenLoop>,
     branches: Vec<Label>,
-    /// A comparison that the branch after it makes itself.
-    compared: Option<(Op, Reg, Reg)>,
+    /// What the branch that follows goes by.
+    compared: Option<Compared>,
     sites: Vec<Site>,
     stubs: Vec<Stub>,
     /// Stubs of failures without numbers, each made once.
@@ -272,12 +307,7 @@ impl<'k> Writer<'k> {
             self.asm.mov_rm(Gpr::RAX, mem);
             self.set_number(size.reg.index(), Gpr::RAX);
         }
-        for buffer in self.kernel.buffers.ids() {
-            if let Home::Gpr(g) = self.plan.pointer(buffer) {
-                let mem = self.frame.word(self.plan.words.pointer(buffer));
-                self.asm.mov_rm(g, mem);
-            }
-        }
+        self.take_pointers(0);
         for i in self.plan.globals() {
             let r = Reg::new(i);
             match self.plan.home(i) {
@@ -298,8 +328,17 @@ impl<'k> Writer<'k> {
                     if let Event::If { condition } = event
                         && self.plan.kinds[condition.index()] == Kind::Truth
                     {
-                        self.truth_number(condition)?;
+                        match self.compared {
+                            // Its next use was laid down too.
+                            Some(_) => drop(self.next_use()),
+                            None => self.truth_number(condition)?,
+                        }
                         self.registers.end();
+                    }
+                    if let Event::Copy { .. } = event {
+                        self.spares.set(self.plan.spares(self.spares_since.unwrap_or(at), at));
+                        self.spares.step();
+                        self.spares_since = Some(at);
                     }
                     self.registers.clear();
                     self.masks.clear();
@@ -307,7 +346,10 @@ impl<'k> Writer<'k> {
                         i += 2;
                         continue;
                     }
-                    self.control(at, &event)?;
+                    if !self.control(at, &event)? {
+                        self.spares.clear();
+                        self.spares_since = None;
+                    }
                     self.registers.end();
                     self.ranges.event(&event);
                 }
@@ -317,14 +359,21 @@ impl<'k> Writer<'k> {
     }
 
     fn block(&mut self, first: u32, instrs: &'k [Instr]) -> Result<()> {
+        let last = first + instrs.len() as u32 - 1;
+        self.spares.set(self.plan.spares(self.spares_since.unwrap_or(first), last));
+        self.spares_since = Some(last);
         let mut done = 0;
         while let Some((instr, after)) = instrs[done..].split_first() {
             let at = first + done as u32;
             done += 1;
+            self.spares.step();
             match instr {
-                Instr::Load { .. } => {
+                Instr::Load { dst, .. } => {
+                    if self.kernel.regs[*dst] == Class::Int {
+                        self.ranges.event(&Event::Instr(instr));
+                    }
                     if let Some(tree) = self.plan.accumulators.trees.get(&at).copied() {
-                        self.put_together(at, tree)?;
+                        self.put_together(tree)?;
                         done += accumulators::TREE - 1;
                         self.registers.end();
                         continue;
@@ -341,13 +390,20 @@ impl<'k> Writer<'k> {
                 Instr::Int { .. } | Instr::IntOp { .. } | Instr::CheckIndex { .. } => {
                     match instr {
                         Instr::IntOp { op, args: [a, b, _], .. } if self.plan.fused.contains(&at) => {
-                            self.compared = Some((*op, *a, *b));
+                            self.compared = Some(Compared::Integers(*op, *a, *b));
                         }
                         _ => self.instr(at, instr, after)?,
                     }
                     self.registers.end();
                     self.masks.end();
                     self.ranges.event(&Event::Instr(instr));
+                    continue;
+                }
+                Instr::Op { op: op @ (Op::Lt | Op::Le | Op::Eq), args: [a, b, _], .. }
+                    if self.plan.fused.contains(&at) =>
+                {
+                    self.compared = Some(self.compare_doubles(*op, *a, *b)?);
+                    self.registers.end();
                     continue;
                 }
                 _ => {}
@@ -378,7 +434,7 @@ impl<'k> Writer<'k> {
                 let x = self.in_register(*value, next)?;
                 let mem = self.address(*buffer, address)?;
                 match self.across(address) {
-                    Across::Next => self.asm.store(self.shape, mem, x),
+                    Across::Next => self.store_lanes(mem, x)?,
                     across => self.scatter(mem, &across, x)?,
                 }
                 self.release(*value, next);
@@ -394,7 +450,7 @@ impl<'k> Writer<'k> {
         self.asm.mov_ri(Gpr::RAX, 0);
         let end = self.asm.new_label();
         self.asm.bind(end);
-        if self.shape != Shape::One || self.plan.has_lanes {
+        if self.shape != Shape::One || self.plan.has_lanes || self.plan.facts.has_copies {
             self.asm.vzeroupper();
         }
         if self.is_stack_odd() {
@@ -406,9 +462,12 @@ impl<'k> Writer<'k> {
         self.asm.ret();
         for stub in std::mem::take(&mut self.stubs) {
             self.asm.bind(stub.label);
-            for (i, g) in (0..).zip(&stub.registers) {
+            for (i, number) in (0..).zip(&stub.here) {
                 let mem = self.frame.word(Header::NUMBERS + i);
-                self.asm.mov_mr(mem, *g);
+                match number {
+                    Here::In(g) => self.asm.mov_mr(mem, *g),
+                    Here::Known(value) => self.asm.mov_mi(mem, *value),
+                }
             }
             self.report(&stub.numbers);
             self.asm.mov_ri(Gpr::RAX, stub.site as i64 + 1);
@@ -435,14 +494,14 @@ impl<'k> Writer<'k> {
         label
     }
 
-    /// The same by what these registers hold at the jump.
-    fn site_with(&mut self, site: Site, registers: Vec<Gpr>) -> Label {
-        self.stub(site, Vec::new(), registers)
+    /// The same by numbers at the jump.
+    fn site_with(&mut self, site: Site, here: Vec<Here>) -> Label {
+        self.stub(site, Vec::new(), here)
     }
 
-    fn stub(&mut self, site: Site, numbers: Vec<Number>, registers: Vec<Gpr>) -> Label {
+    fn stub(&mut self, site: Site, numbers: Vec<Number>, here: Vec<Here>) -> Label {
         let label = self.asm.new_label();
-        self.stubs.push(Stub { label, site: self.sites.len(), numbers, registers });
+        self.stubs.push(Stub { label, site: self.sites.len(), numbers, here });
         self.sites.push(site);
         label
     }

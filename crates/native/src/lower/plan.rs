@@ -15,7 +15,7 @@
 
 use super::accumulators::{self, Accumulators};
 use super::frame::Words;
-use super::homes::{Assigned, Homes, Survey, survives_calls};
+use super::homes::{Assigned, Homes, Survey, Taken};
 use super::lanes::{self, LanePlan, plan_lanes};
 use super::n_lanes;
 use crate::asm::{Gpr, Shape, Xmm};
@@ -112,8 +112,11 @@ pub(super) struct Plan<'k> {
     pub accumulators: Accumulators,
     /// By number of the opening event.
     pub loops: BTreeMap<u32, LoopPlan>,
-    /// The pointer of the first buffer.
-    pub first_pointer: Number,
+    /// Pointers with places of their own, by number of the opening event of the outermost loop in which they have them; 0
+    /// is everywhere.
+    pub pointers: BTreeMap<u32, Vec<(BufferId, Number)>>,
+    /// Where general registers are taken.
+    generals: Vec<(Gpr, Taken)>,
     /// How many places for globals the frame has.
     pub n_slots: u32,
     pub words: Words,
@@ -123,8 +126,6 @@ pub(super) struct Plan<'k> {
     pub has_calls: bool,
     /// Whether a loop runs in lanes.
     pub has_lanes: bool,
-    /// Pointers in registers that calls destroy.
-    pub fragile_pointers: Vec<BufferId>,
 }
 
 impl Plan<'_> {
@@ -139,15 +140,14 @@ impl Plan<'_> {
         if self.first_home == 0 { 0..self.kinds.len() } else { 0..0 }
     }
 
-    /// Whether a general register holds something.
+    /// Whether a general register holds something, or may.
     pub(super) fn uses(&self, g: Gpr) -> bool {
-        self.homes.contains(&Home::Gpr(g))
+        self.homes.contains(&Home::Gpr(g)) || self.generals.iter().any(|(spare, _)| *spare == g)
     }
 
-    /// Where the pointer of a buffer lives.
-    #[inline]
-    pub(super) fn pointer(&self, buffer: BufferId) -> Home {
-        self.home(self.first_pointer + buffer.index())
+    /// The general registers in which nothing lives from one event to another.
+    pub(super) fn spares(&self, from: u32, to: u32) -> impl Iterator<Item = Gpr> + '_ {
+        self.generals.iter().filter(move |(_, taken)| taken.is_free(from, to)).map(|(g, _)| *g)
     }
 
     /// Whether the load of this number, which is not of an input, may wait until its first use.
@@ -189,6 +189,10 @@ pub(super) struct Facts {
     accesses: Vec<u64>,
     /// The first event that writes each buffer.
     pub first_store: Vec<u32>,
+    /// Whether something is copied.
+    pub has_copies: bool,
+    /// Integers that are 0 or 1.
+    pub is_bit: Vec<bool>,
 }
 
 /// Truth values that only scalar operators read stay in vectors; those that are looked at as a number are one.
@@ -198,6 +202,7 @@ fn kinds(kernel: &Kernel, stretches: &[Stretch<'_>]) -> (Vec<Kind>, Facts) {
     let mut facts = Facts {
         accesses: vec![0; kernel.buffers.len()],
         first_store: vec![NEVER; kernel.buffers.len()],
+        is_bit: vec![false; kernel.regs.len()],
         ..Facts::default()
     };
     // A use comes after the definition that makes the kind.
@@ -224,7 +229,13 @@ fn kinds(kernel: &Kernel, stretches: &[Stretch<'_>]) -> (Vec<Kind>, Facts) {
                     if let Some((dst, op, n_next)) = alike {
                         facts.n_next += n_next;
                         if op.gives_truth() {
-                            kinds[dst.index()] = Kind::Truth;
+                            if let Instr::Op { args, .. } = instr
+                                && connects_bits(op, args, &facts.is_bit)
+                            {
+                                facts.is_bit[dst.index()] = true;
+                            } else {
+                                kinds[dst.index()] = Kind::Truth;
+                            }
                         }
                         facts.calls += u64::from(!super::inline::is_inline(op));
                         continue;
@@ -243,6 +254,9 @@ fn kinds(kernel: &Kernel, stretches: &[Stretch<'_>]) -> (Vec<Kind>, Facts) {
                             number(&mut kinds, *value);
                         }
                         instr => {
+                            if let Instr::IntOp { dst, op, .. } = instr {
+                                facts.is_bit[dst.index()] = op.gives_truth();
+                            }
                             facts.calls += u64::from(calls(instr));
                             instr.for_each_use(|r| number(&mut kinds, r));
                         }
@@ -254,7 +268,8 @@ fn kinds(kernel: &Kernel, stretches: &[Stretch<'_>]) -> (Vec<Kind>, Facts) {
                 // One of the block before is looked at where it is.
                 Event::If { condition } if is_defined_in(std::mem::take(&mut before), *condition) => {}
                 Event::Copy { to, from, len } => {
-                    facts.calls += 1;
+                    facts.calls += u64::from(!is_short_copy(len));
+                    facts.has_copies = true;
                     facts.first_store[to.0.index()] = facts.first_store[to.0.index()].min(*at);
                     numbers(&mut kinds, &[&to.1, &from.1, *len]);
                 }
@@ -275,6 +290,11 @@ fn kinds(kernel: &Kernel, stretches: &[Stretch<'_>]) -> (Vec<Kind>, Facts) {
     (kinds, facts)
 }
 
+/// Whether `op` makes a truth value of others that are integers, and so makes an integer.
+fn connects_bits(op: Op, args: &[Reg; 3], is_bit: &[bool]) -> bool {
+    matches!(op, Op::And | Op::Or | Op::Not) && args[..op.arity()].iter().all(|r| is_bit[r.index()])
+}
+
 fn is_defined_in(block: &[Instr], r: Reg) -> bool {
     block.iter().rev().any(|instr| instr.dst() == Some(r))
 }
@@ -287,6 +307,14 @@ pub(super) fn calls(instr: &Instr) -> bool {
         Instr::External { .. } => true,
         _ => false,
     }
+}
+
+/// Copies of more elements are calls.
+const MAX_SHORT_COPY: i64 = 32;
+
+/// Whether so many elements are copied without a call.
+pub(super) fn is_short_copy(len: &Poly<Reg>) -> bool {
+    len.as_constant().is_some_and(|n| (0..=MAX_SHORT_COPY).contains(&n))
 }
 
 /// The stretches of a kernel, and how many events there are.
@@ -320,22 +348,31 @@ impl<'k> Plan<'k> {
         let has_calls = facts.calls > 0;
         let n_regs = kernel.regs.len();
         let (mut fused, mut accumulators) = (BTreeSet::new(), Accumulators::default());
-        let (loops, first_home, first_pointer, assigned): (_, _, _, Assigned) = if is_straight(&stretches, &kinds) {
+        let mut pointers: BTreeMap<u32, Vec<(BufferId, Number)>> = BTreeMap::new();
+        let (loops, first_home, assigned): (_, _, Assigned) = if is_straight(&stretches, &kinds) {
             let mut homes = Homes::of_pointers_only(n_regs, n_events, facts.calls);
-            let first_pointer = homes.pointers(&facts.accesses);
-            (BTreeMap::new(), n_regs, first_pointer, homes.assign(level, has_calls, &mut words))
+            let end = n_events as u32 + 1;
+            let all = kernel.buffers.ids().zip(&facts.accesses);
+            pointers.insert(0, all.map(|(buffer, weight)| (buffer, homes.pointer(0, end, *weight))).collect());
+            let mut assigned = homes.assign(level, has_calls, &mut words);
+            // Each address is known, so pointers are all there is.
+            assigned.generals.clear();
+            (BTreeMap::new(), n_regs, assigned)
         } else {
             let events = events(&kernel.body);
             let lives = Liveness::new(n_regs, &events);
             let mut survey = Survey::new(kernel, &events, &kinds);
-            fused = survey.fuse(&events);
+            fused = survey.fuse(&events, shape);
             let mut homes = Homes::new(n_regs, n_events, &kinds, &lives, &survey);
             let lanes = match shape {
-                Shape::One => plan_lanes(kernel, &events, &lives, &survey, &mut homes),
+                Shape::One => plan_lanes(kernel, level, &events, &lives, &survey, &mut homes),
                 _ => BTreeMap::new(),
             };
             let is_one_round = n_lanes(lanes::shape(level)) as i64 == LANES;
-            let once = lanes.iter().filter(|_| is_one_round).map(|(at, plan)| (*at, plan.index())).collect();
+            let once: BTreeMap<u32, Reg> =
+                lanes.iter().filter(|_| is_one_round).map(|(at, plan)| (*at, plan.index())).collect();
+            // In addresses it is 0.
+            once.values().filter(|index| !survey.is_read(**index)).for_each(|index| homes.forget(*index));
             accumulators = accumulators::plan(kernel, &events, &once, &survey, &mut homes);
             let kept = kept_addresses(&events, &lives, true, &once);
             let mut loops = homes.loops(&events, &lives, &survey, &kept, &once);
@@ -344,11 +381,11 @@ impl<'k> Plan<'k> {
                     of_loop.lanes = Some(plan);
                 }
             }
-            let first_pointer = homes.pointers(&survey.buffer_weight);
-            (loops, 0, first_pointer, homes.assign(level, has_calls, &mut words))
+            pointers = homes.pointers(&survey, &lives);
+            (loops, 0, homes.assign(level, has_calls, &mut words))
         };
         let has_lanes = loops.values().any(|plan: &LoopPlan| plan.lanes.is_some());
-        let mut this = Self {
+        Ok(Self {
             stretches,
             n_events,
             kinds,
@@ -360,17 +397,14 @@ impl<'k> Plan<'k> {
             fused,
             accumulators,
             loops,
-            first_pointer,
+            pointers,
+            generals: assigned.generals,
             n_slots: assigned.n_slots,
             words,
             pinned: assigned.pinned,
             has_calls,
             has_lanes,
-            fragile_pointers: Vec::new(),
-        };
-        let is_fragile = |b: &BufferId| matches!(this.pointer(*b), Home::Gpr(g) if !survives_calls(g));
-        this.fragile_pointers = kernel.buffers.ids().filter(is_fragile).collect();
-        Ok(this)
+        })
     }
 }
 

@@ -199,7 +199,12 @@ impl<'k> Writer<'k> {
                 return Ok(());
             }
             let is_input = matches!(self.kernel.buffers[buffer].place, Place::Input(_));
-            let waits = (is_input || self.plan.is_lazy(at)) && !matches!(self.across(address), Across::Far(_));
+            let may_be_operand = match self.across(address) {
+                Across::Next => !self.has_mask(),
+                Across::Same => true,
+                Across::Far(_) => false,
+            };
+            let waits = may_be_operand && (is_input || self.plan.is_lazy(at));
             if waits && self.is_stable(address) {
                 let origin = match self.element(buffer, address)? {
                     Some(disp) => Origin::Element(buffer, disp),
@@ -214,7 +219,7 @@ impl<'k> Writer<'k> {
         // The address stays in scratch registers, which spilling does not touch.
         let x = self.destination(dst, next)?;
         match self.across(address) {
-            Across::Next => self.asm.load(self.shape, x, mem),
+            Across::Next => self.load_lanes(x, mem),
             Across::Same => self.asm.broadcast(self.shape, x, mem),
             Across::Far(step) => self.gather(mem, &step, x)?,
         }

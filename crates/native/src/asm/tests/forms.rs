@@ -163,6 +163,11 @@ pub(super) const ROWS: &[Row] = &[
         c.asm.store(s, m, d);
         Expected::new(by_shape(s, Mnemonic::Vmovsd, Mnemonic::Vmovupd), &[source(s, m.into()), vector(s, d)])
     }),
+    row("store_pair", |c| {
+        let (d, m) = (c.xmm(), c.mem());
+        c.asm.store_pair(m, d);
+        Expected::new(Mnemonic::Vmovupd, &[Operand::Memory(m, 16, false), xmm(d)])
+    }),
     row512("mov_merging", |c| {
         let (s, d, k, a) = (c.shape(), c.xmm(), c.write_mask(), c.xmm());
         c.asm.mov_merging(s, d, k, a);
@@ -528,6 +533,11 @@ pub(super) const ROWS: &[Row] = &[
         let ((op, name), d, n) = (c.pick(&shifts), c.gpr(), c.below(64) as u8);
         c.asm.shift_ri(op, d, n);
         Expected::new(name, &[gpr(d), imm(n)])
+    }),
+    row("shift_left_by_rcx", |c| {
+        let d = c.gpr();
+        c.asm.shift_left_by_rcx(d);
+        Expected::new(Mnemonic::Shl, &[gpr(d), Operand::Register(Register::CL)])
     }),
     row("setcc", |c| {
         use Mnemonic::*;
