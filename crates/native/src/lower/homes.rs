@@ -356,7 +356,7 @@ impl<'a> Homes<'a> {
         once: &BTreeMap<u32, Reg>,
     ) -> BTreeMap<u32, LoopPlan> {
         let mut plans = BTreeMap::new();
-        let (uses, computed) = address_uses(events, once, kept);
+        let AddressUses { in_loop: uses, computed } = address_uses(events, once, kept);
         self.computed_addresses = computed;
         for (at, event) in (1u32..).zip(events) {
             let (index, count) = match event {
@@ -492,14 +492,17 @@ impl Taken {
     }
 }
 
-/// How often each address, without constant terms, occurs directly in each loop, and how many addresses in loops come before
-/// each event that are neither `kept` nor one integer. Loops of `once` are none.
-fn address_uses(
-    events: &[Event<'_>],
-    once: &BTreeMap<u32, Reg>,
-    kept: &BTreeMap<u32, Vec<Poly<Reg>>>,
-) -> (BTreeMap<(u32, Poly<Reg>), u64>, Vec<u32>) {
-    let mut whole: BTreeMap<(u32, Poly<Reg>), u64> = BTreeMap::new();
+/// Where addresses occur.
+struct AddressUses {
+    /// How often each, without constant terms, directly in each loop.
+    in_loop: BTreeMap<(u32, Poly<Reg>), u64>,
+    /// How many come before each event that are neither kept nor one integer.
+    computed: Vec<u32>,
+}
+
+/// The addresses in loops. Loops of `once` are none.
+fn address_uses(events: &[Event<'_>], once: &BTreeMap<u32, Reg>, kept: &BTreeMap<u32, Vec<Poly<Reg>>>) -> AddressUses {
+    let mut in_loop: BTreeMap<(u32, Poly<Reg>), u64> = BTreeMap::new();
     let mut computed = vec![0];
     let mut n_computed = 0;
     let mut open: Vec<u32> = Vec::new();
@@ -523,12 +526,12 @@ fn address_uses(
                     };
                     let is_kept = kept.get(begin).is_some_and(|kept| kept.contains(&rest));
                     n_computed += u32::from(!is_kept && rest.as_var().is_none() && rest.as_constant().is_none());
-                    *whole.entry((*begin, rest)).or_insert(0) += 1;
+                    *in_loop.entry((*begin, rest)).or_insert(0) += 1;
                 }
             }
             _ => {}
         }
     }
     computed.push(n_computed);
-    (whole, computed)
+    AddressUses { in_loop, computed }
 }
