@@ -152,3 +152,16 @@ fn what_a_branch_guards_stays_guarded() {
     let at = Value::Array([2, 99, 0].map(Value::Int).to_vec());
     assert_eq!(run(text, &[vec![0.5, -1.0, 2.0].into(), at]).0, [2.0, -2.0, 2.0]);
 }
+
+const NETWORK: &str = include_str!("../../../examples/adbench/programs/lstm.ft");
+
+#[test]
+fn all_loops_over_the_cells_of_a_network_run_at_once() {
+    // Its gradient adds to a row of weights and to one of biases, both of one array.
+    let lstm = Module::from_text("lstm.ft", NETWORK).unwrap().function("lstm").unwrap();
+    let gradient = lstm.gradient().by(&["main", "extra"]).function().unwrap().compile().unwrap().listing();
+    let width = gradient.lines().find_map(|line| line.strip_prefix("size b ")?.split(' ').next()).unwrap();
+    let one_by_one = format!(" in 0..{width}");
+    assert!(gradient.contains(" at once"), "{gradient}");
+    assert!(!gradient.lines().any(|line| line.ends_with(&one_by_one)), "{gradient}");
+}

@@ -8,7 +8,9 @@
 //!   without having been written before the loop.)
 //! - or all accesses of the loop to it read an element, add to it, and write it back, none by the loop's index, and the loop is
 //!   in no other: the iterations add to it;
-//! - or all go by the loop's index with one slope, and what is left of each address is shown to be between 0 and the slope.
+//! - or all go by the loop's index with one slope, and what is left of each address is shown to be between 0 and the slope;
+//! - or all go by the loop's index with one slope that is a number, in each iteration, and what is left of two addresses is the
+//!   same, or further apart than the slope times the index (rows of one array).
 
 use super::body::Lanes;
 use super::{Plan, Spans};
@@ -71,6 +73,8 @@ struct Access<'k> {
     buffer: BufferId,
     writes: bool,
     address: &'k Poly<Reg>,
+    /// The loop that it is in, with no branch or other loop between, by its opening event.
+    inside: Option<usize>,
     /// The loops around it by their opening events, innermost first, with the address as they see it.
     around: Vec<(usize, Option<View>)>,
 }
@@ -84,7 +88,20 @@ struct View {
     constant: Option<i64>,
     /// Whether the rest, over all elements of a copy, is between 0 and the slope.
     is_inside: bool,
+    /// Of accesses before it in each iteration what is left without the slope, where it is shown to differ from that of this
+    /// one by more than the slope times the index.
+    far_from: Vec<Poly<Reg>>,
 }
+
+impl View {
+    /// What is left of the address of one element without the slope times the index, where that is the same in all iterations.
+    fn base(&self) -> Option<Poly<Reg>> {
+        self.constant.map(|c| self.common.add(&Poly::constant(c)))
+    }
+}
+
+/// An access is compared with so many before it.
+const MAX_COMPARED: usize = 64;
 
 /// Whether no iteration accesses what another one does.
 fn are_apart(views: &[&View]) -> bool {
@@ -92,6 +109,33 @@ fn are_apart(views: &[&View]) -> bool {
     let one_element = first.constant.is_some() && first.slope.as_constant().is_some_and(|s| s != 0);
     views.iter().all(|v| v.slope == first.slope && v.common == first.common)
         && (views.iter().all(|v| v.is_inside) || (one_element && views.iter().all(|v| v.constant == first.constant)))
+}
+
+/// The same where addresses have several bases: of each two it is shown that they differ by more than the slope times the
+/// index, in an iteration as in any other. Of two iterations the indices differ by no more than the larger of them, so no
+/// access of one comes to where one of the other is. All accesses are done in all iterations.
+fn are_far_apart(views: &[&View]) -> bool {
+    let first = views[0];
+    if first.slope.as_constant().is_none_or(|s| s == 0) || views.iter().any(|v| v.slope != first.slope) {
+        return false;
+    }
+    let Some(bases) = views.iter().map(|v| v.base()).collect::<Option<Vec<_>>>() else { return false };
+    let is_shown = |a: &Poly<Reg>, b: &Poly<Reg>| {
+        let from = |one: &Poly<Reg>, other: &Poly<Reg>| {
+            bases.iter().zip(views).any(|(base, view)| base == one && view.far_from.contains(other))
+        };
+        a == b || from(a, b) || from(b, a)
+    };
+    let mut distinct: Vec<&Poly<Reg>> = Vec::new();
+    for base in &bases {
+        if !distinct.contains(&base) {
+            if !distinct.iter().all(|other| is_shown(base, other)) {
+                return false;
+            }
+            distinct.push(base);
+        }
+    }
+    true
 }
 
 /// The loops that can run in lanes, or in parts (`order`), by their opening events.
@@ -158,7 +202,9 @@ pub(crate) fn legal(
                     && adds_only(kernel, body, begin + 1, *buffer, &mine);
             }
             let views = mine.iter().map(|a| a.around.iter().find(|(l, _)| *l == begin).and_then(|(_, v)| v.as_ref()));
-            views.collect::<Option<Vec<&View>>>().is_some_and(|views| are_apart(&views))
+            let in_each = mine.iter().all(|a| a.inside == Some(begin));
+            let views = views.collect::<Option<Vec<&View>>>();
+            views.is_some_and(|views| are_apart(&views) || (in_each && are_far_apart(&views)))
         });
         if fits {
             found.insert(begin, plan);
@@ -177,9 +223,20 @@ fn accesses<'k>(
 ) -> Vec<Access<'k>> {
     let mut ranges = Ranges::new(kernel);
     let mut open: Vec<(usize, Reg)> = Vec::new();
-    let mut found = Vec::new();
+    // Loops and branches, a loop that is looked at by its opening event.
+    let mut nest: Vec<Option<usize>> = Vec::new();
+    let mut found: Vec<Access<'_>> = Vec::new();
     for (at, event) in events.iter().enumerate() {
         ranges.event(event);
+        match event {
+            Event::For { .. } if spans.end.contains_key(&at) => nest.push(Some(at)),
+            Event::For { .. } | Event::While { .. } | Event::If { .. } => nest.push(None),
+            Event::EndFor { .. } | Event::EndWhile { .. } | Event::EndIf { .. } => {
+                nest.pop();
+            }
+            _ => {}
+        }
+        let inside = nest.last().copied().flatten();
         let mut access = |buffer: BufferId, address: &'k Poly<Reg>, len: Option<&Poly<Reg>>, writes: bool| {
             if !written.contains(&buffer) {
                 return;
@@ -189,8 +246,16 @@ fn accesses<'k>(
                 .rev()
                 .take(super::MAX_HEIGHT)
                 .map(|(begin, index)| (*begin, view(&ranges, lives, address, len, *begin, *index)));
-            let around: Vec<_> = around.collect();
-            found.push(Access { at, buffer, writes, address, around });
+            let mut around: Vec<_> = around.collect();
+            if let (Some((begin, Some(view))), Some((_, index))) = (around.first_mut(), open.last())
+                && inside == Some(*begin)
+            {
+                let before = found.iter().rev().take(MAX_COMPARED).take_while(|access| access.at > *begin);
+                let before = before.filter(|access| access.buffer == buffer && access.inside == inside);
+                let bases = before.filter_map(|access| access.around.first()?.1.as_ref()?.base());
+                view.far_from = far(&ranges, view, *index, bases);
+            }
+            found.push(Access { at, buffer, writes, address, inside, around });
         };
         match event {
             Event::For { index, .. } if spans.end.contains_key(&at) => open.push((at, *index)),
@@ -207,6 +272,24 @@ fn accesses<'k>(
         }
     }
     found
+}
+
+/// Those of `others` that are shown to differ from the base of `view` by more than the slope times `index`.
+fn far(ranges: &Ranges, view: &View, index: Reg, others: impl Iterator<Item = Poly<Reg>>) -> Vec<Poly<Reg>> {
+    let mut far: Vec<Poly<Reg>> = Vec::new();
+    let (Some(base), Some(slope)) = (view.base(), view.slope.as_constant()) else { return far };
+    let Some(slope) = slope.checked_abs() else { return far };
+    let reach = Poly::var(index).mul(&Poly::constant(slope)).add(&Poly::constant(1));
+    for other in others {
+        if other == base || far.contains(&other) {
+            continue;
+        }
+        let by = base.sub(&other);
+        if ranges.is_at_least_zero(&by.sub(&reach)) || ranges.is_at_least_zero(&by.neg().sub(&reach)) {
+            far.push(other);
+        }
+    }
+    far
 }
 
 /// The address as the loop over `index` sees it, which begins at `begin`; with `len` for all of so many elements.
@@ -234,7 +317,13 @@ fn view(
         None => ranges.is_inside(&own, &slope),
         Some(len) => own.is_zero() && (*len == slope || ranges.is_inside(len, &slope.add(&Poly::constant(1)))),
     };
-    Some(View { slope, common, constant: len.is_none().then(|| own.as_constant()).flatten(), is_inside })
+    Some(View {
+        slope,
+        common,
+        constant: len.is_none().then(|| own.as_constant()).flatten(),
+        is_inside,
+        far_from: Vec::new(),
+    })
 }
 
 /// How a carried register is put together from iteration to iteration, if it is.
