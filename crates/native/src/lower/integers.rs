@@ -25,6 +25,7 @@ pub(super) fn is_inline(op: Op) -> bool {
 impl Writer<'_> {
     /// A register with a number: its own, or `scratch`.
     pub(super) fn number(&mut self, number: Number, scratch: Gpr) -> Gpr {
+        let number = self.instead.filter(|(this, _)| *this == number).map_or(number, |(_, other)| other);
         match self.plan.home(number) {
             Home::Gpr(g) => g,
             Home::Word(word) => {
@@ -120,6 +121,9 @@ impl Writer<'_> {
             self.constants.insert(dst, value);
         }
         let operands: Vec<Number> = value.terms().flat_map(|(m, _)| m).map(|r| r.index()).collect();
+        if self.steps(dst).is_some() {
+            self.last_fits(value)?;
+        }
         let to = self.target(dst, &operands);
         self.poly_into(to, value, 1, true)?;
         self.set_number(dst.index(), to);

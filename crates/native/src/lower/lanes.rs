@@ -37,6 +37,8 @@ pub(super) struct LanePlan {
     /// How many bytes lie between elements of two lanes, where that is not known: by slope in elements.
     apart: BTreeMap<Poly<Reg>, Number>,
     active: Active,
+    /// A place for the index of the last active lane, where an integer is made of the index.
+    last: Option<Number>,
 }
 
 /// Which lanes of a round do something.
@@ -193,7 +195,8 @@ fn plan(
     }
     let uniform = weights.into_iter().map(|(r, weight)| (r, homes.copy_for(r, begin, end, weight))).collect();
     let apart = apart.into_iter().map(|(slope, weight)| (slope, homes.number(begin, end, weight))).collect();
-    Some(LanePlan { index, uniform, steps, apart, active })
+    let last = (steps.len() > 1).then(|| homes.number(begin, end, 1));
+    Some(LanePlan { index, uniform, steps, apart, active, last })
 }
 
 impl Writer<'_> {
@@ -310,6 +313,32 @@ impl Writer<'_> {
     /// How far an integer steps from lane to lane.
     pub(super) fn steps(&self, r: Reg) -> Option<i64> {
         self.lane.as_ref().and_then(|lane| lane.steps.get(&r)).copied()
+    }
+
+    /// Fails where an integer that steps from lane to lane does not fit in the last one. Sums of its terms are linear in the
+    /// lane, so that all fit which lie between.
+    pub(super) fn last_fits(&mut self, value: &Poly<Reg>) -> Result<()> {
+        let [rax, ..] = SCRATCH;
+        let Some((index, Some(last), active)) = self.lane.as_ref().map(|lane| (lane.index, lane.last, lane.active))
+        else {
+            return Err(super::bug("the index of the last lane has no place"));
+        };
+        match active {
+            Active::All => {
+                self.number_into(rax, index.index());
+                self.asm.alu_ri(Alu::Add, rax, n_lanes(self.shape) as i32 - 1);
+            }
+            Active::First(n) => self.asm.mov_ri(rax, n - 1),
+            Active::Counted(count) => {
+                self.number_into(rax, count.unwrap_or(last));
+                self.asm.dec(rax);
+            }
+        }
+        self.set_number(last, rax);
+        self.instead = Some((index.index(), last));
+        let _ = self.poly(value, 1, true)?;
+        self.instead = None;
+        Ok(())
     }
 
     /// How far the element of the last lane is from that of the first, if it is another one.

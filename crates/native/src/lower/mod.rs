@@ -140,6 +140,7 @@ fn lower_boxed(kernel: &Kernel, level: Level, shape: Shape, in_range: Option<InR
         points: shape,
         shape,
         lane: None,
+        instead: None,
         plan,
         left,
         literals: Vec::with_capacity(n_constants),
@@ -261,6 +262,8 @@ struct Writer<'k> {
     shape: Shape,
     /// The loop that runs in lanes.
     lane: Option<lanes::LanePlan>,
+    /// A number that is read instead of another one.
+    instead: Option<(Number, Number)>,
     /// How many of [`Plan::next`] were not asked for yet.
     left: usize,
     /// By the numbers of [`Copy::Constant`] and of [`Copy::Load`].
