@@ -34,6 +34,19 @@ pub fn sources(n: usize, seed: u64, len: usize) -> Vec<Vec<u8>> {
 /// # Panics
 /// When a check fails, with the smallest source that it fails for.
 pub fn random(cases: u32, seed: u64, len: usize, check: impl Fn(&mut Unstructured<'_>) -> Result<(), TestCaseError>) {
+    random_bytes(cases, seed, 0..len, |bytes| check(&mut Unstructured::new(bytes)));
+}
+
+/// The same on strings of bytes of such lengths.
+///
+/// # Panics
+/// As [`random`].
+pub fn random_bytes(
+    cases: u32,
+    seed: u64,
+    lengths: std::ops::Range<usize>,
+    check: impl Fn(&[u8]) -> Result<(), TestCaseError>,
+) {
     let config = ProptestConfig {
         cases,
         rng_seed: RngSeed::Fixed(seed),
@@ -41,7 +54,7 @@ pub fn random(cases: u32, seed: u64, len: usize, check: impl Fn(&mut Unstructure
         ..ProptestConfig::default()
     };
     TestRunner::new(config)
-        .run(&proptest::collection::vec(any::<u8>(), 0..len), |bytes| check(&mut Unstructured::new(&bytes)))
+        .run(&proptest::collection::vec(any::<u8>(), lengths), |bytes| check(&bytes))
         .unwrap_or_else(|e| panic!("{e}"));
 }
 

@@ -10,23 +10,13 @@ pub mod reference;
 use chainrule_base::Poly;
 use chainrule_ir::{Size, Type, Value};
 use chainrule_kernel::{BufferId, Class, Instr, Kernel, Order, Place, Reg, SizeSource, Stmt};
-use proptest::prelude::*;
-use proptest::test_runner::{RngSeed, TestRunner};
 
 /// Runs `check` on so many random strings of bytes; one that panics is made shorter, and reported.
 pub fn random(cases: u32, seed: u64, lengths: std::ops::Range<usize>, check: impl Fn(&[u8])) {
-    let config = ProptestConfig {
-        cases,
-        rng_seed: RngSeed::Fixed(seed),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    };
-    TestRunner::new(config)
-        .run(&prop::collection::vec(any::<u8>(), lengths), |bytes| {
-            check(&bytes);
-            Ok(())
-        })
-        .unwrap_or_else(|error| panic!("{error}"));
+    chainrule_backend_tests::generate::random_bytes(cases, seed, lengths, |bytes| {
+        check(bytes);
+        Ok(())
+    });
 }
 
 /// One number.

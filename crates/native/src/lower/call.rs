@@ -24,7 +24,7 @@ struct Partner {
 impl Writer<'_> {
     fn call_address(&mut self, address: usize) {
         // Code that knows only SSE is slow while the upper lanes hold something.
-        if self.shape == Shape::One && (self.plan.has_lanes || self.plan.facts.has_copies) {
+        if self.shape == Shape::One && self.plan.is_wide() {
             self.asm.vzeroupper();
         }
         let at = self.asm.constant(address as u64);

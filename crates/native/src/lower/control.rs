@@ -5,13 +5,13 @@
 //! another still reads go through a temporary.
 
 use super::frame::lanes;
+use super::integers::holds;
 use super::plan::{Home, Kind, LoopPlan, Stretch, is_short_copy};
 use super::{Compared, OpenLoop, Result, SCRATCH, Site, Writer, bug};
 use crate::asm::{Alu, Condition, Shape};
 use crate::level::Level;
 use chainrule_base::{Id, Poly};
 use chainrule_kernel::{BufferId, Event, LANES, Move, Reg, moves};
-use chainrule_ops::Op;
 
 impl Writer<'_> {
     /// Returns whether what follows is only reached from what came before.
@@ -154,11 +154,7 @@ impl Writer<'_> {
             Some(Compared::Integers(op, a, b)) => {
                 let (a, b) = (self.number(a.index(), rax), self.number(b.index(), rcx));
                 self.asm.alu_rr(Alu::Cmp, a, b);
-                match op {
-                    Op::Lt => Condition::Less,
-                    Op::Le => Condition::LessEqual,
-                    _ => Condition::Equal,
-                }
+                holds(op)
             }
             Some(Compared::Doubles(holds)) => holds,
             Some(Compared::EqualDoubles) => Condition::Equal,
@@ -299,9 +295,7 @@ impl Writer<'_> {
         }
         self.call_copy(to.0, from.0)
     }
-}
 
-impl Writer<'_> {
     /// Copies `n` elements, by the widest vectors that they fill.
     fn short_copy(&mut self, to: &(BufferId, Poly<Reg>), from: &(BufferId, Poly<Reg>), n: i64) -> Result<()> {
         let step = lanes(self.points) as i64;

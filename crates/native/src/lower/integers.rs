@@ -22,6 +22,15 @@ pub(super) fn is_inline(op: Op) -> bool {
     )
 }
 
+/// The flags of a comparison of integers under which it holds.
+pub(super) fn holds(op: Op) -> Condition {
+    match op {
+        Op::Lt => Condition::Less,
+        Op::Le => Condition::LessEqual,
+        _ => Condition::Equal,
+    }
+}
+
 impl Writer<'_> {
     /// A register with a number: its own, or `scratch`.
     pub(super) fn number(&mut self, number: Number, scratch: Gpr) -> Gpr {
@@ -159,12 +168,7 @@ impl Writer<'_> {
             self.asm.mov_ri(rdx, 0);
             let a = self.number(args[0].index(), rax);
             self.asm.alu_rr(Alu::Cmp, a, b);
-            let condition = match op {
-                Op::Lt => Condition::Less,
-                Op::Le => Condition::LessEqual,
-                _ => Condition::Equal,
-            };
-            self.asm.setcc(condition, rdx);
+            self.asm.setcc(holds(op), rdx);
             self.set_number(dst.index(), rdx);
             return Ok(());
         }

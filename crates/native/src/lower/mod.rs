@@ -339,9 +339,8 @@ impl<'k> Writer<'k> {
                         self.registers.end();
                     }
                     if let Event::Copy { .. } = event {
-                        self.spares.set(self.plan.spares(self.spares_since.unwrap_or(at), at));
+                        self.find_spares(at, at);
                         self.spares.step();
-                        self.spares_since = Some(at);
                     }
                     self.registers.clear();
                     self.masks.clear();
@@ -361,10 +360,15 @@ impl<'k> Writer<'k> {
         Ok(())
     }
 
-    fn block(&mut self, first: u32, instrs: &'k [Instr]) -> Result<()> {
-        let last = first + instrs.len() as u32 - 1;
+    /// The spare registers of these events; what they hold already stays, if nothing comes between.
+    fn find_spares(&mut self, first: u32, last: u32) {
         self.spares.set(self.plan.spares(self.spares_since.unwrap_or(first), last));
         self.spares_since = Some(last);
+    }
+
+    fn block(&mut self, first: u32, instrs: &'k [Instr]) -> Result<()> {
+        let last = first + instrs.len() as u32 - 1;
+        self.find_spares(first, last);
         let mut done = 0;
         while let Some((instr, after)) = instrs[done..].split_first() {
             let at = first + done as u32;
@@ -453,7 +457,7 @@ impl<'k> Writer<'k> {
         self.asm.mov_ri(Gpr::RAX, 0);
         let end = self.asm.new_label();
         self.asm.bind(end);
-        if self.shape != Shape::One || self.plan.has_lanes || self.plan.facts.has_copies {
+        if self.shape != Shape::One || self.plan.is_wide() {
             self.asm.vzeroupper();
         }
         if self.is_stack_odd() {

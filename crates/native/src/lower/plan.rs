@@ -145,6 +145,11 @@ impl Plan<'_> {
         self.homes.contains(&Home::Gpr(g)) || self.generals.iter().any(|(spare, _)| *spare == g)
     }
 
+    /// Whether code for one point leaves something in the upper lanes.
+    pub(super) fn is_wide(&self) -> bool {
+        self.has_lanes || self.facts.has_copies
+    }
+
     /// The general registers in which nothing lives from one event to another.
     pub(super) fn spares(&self, from: u32, to: u32) -> impl Iterator<Item = Gpr> + '_ {
         self.generals.iter().filter(move |(_, taken)| taken.is_free(from, to)).map(|(g, _)| *g)
@@ -190,7 +195,7 @@ pub(super) struct Facts {
     /// The first event that writes each buffer.
     pub first_store: Vec<u32>,
     /// Whether something is copied.
-    pub has_copies: bool,
+    has_copies: bool,
     /// Integers that are 0 or 1.
     pub is_bit: Vec<bool>,
 }
