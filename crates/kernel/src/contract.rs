@@ -9,19 +9,20 @@
 //! sum the one that comes first is fused, the other one stays as the summand.
 
 use crate::kernel::{Instr, Kernel, Reg, Signs, Stmt};
-use chainrule_base::Arena;
+use chainrule_base::Id;
 use chainrule_ops::Op;
 
 /// Fuses products in `kernel`; how many operations that saves. Linear in its size.
 pub fn contract(kernel: &mut Kernel) -> usize {
-    let mut known = Arena::filled(kernel.regs.len(), Known { uses: 0, product: 0 });
-    let mut saved = 0;
     // What is one block is read by its own instructions only, which are counted on the way.
     let alone = matches!(kernel.body.as_slice(), [Stmt::Straight(_)]);
+    let mut uses = Vec::new();
     if !alone {
-        count_uses(&kernel.body, &mut known);
+        uses = vec![0; kernel.regs.len()];
+        count_uses(&kernel.body, &mut uses);
     }
-    let mut pass = Pass { known, products: Vec::new(), sums: Vec::new() };
+    let mut pass = Pass { product: vec![0; kernel.regs.len()], uses, products: Vec::new(), sums: Vec::new() };
+    let mut saved = 0;
     let mut open: Vec<&mut Stmt> = kernel.body.iter_mut().collect();
     while let Some(stmt) = open.pop() {
         match stmt {
@@ -38,10 +39,10 @@ pub fn contract(kernel: &mut Kernel) -> usize {
 }
 
 /// Only reals matter, which instructions and what loops and branches hand on read.
-fn count_uses(body: &[Stmt], known: &mut Arena<Reg, Known>) {
+fn count_uses(body: &[Stmt], uses: &mut [u32]) {
     let mut open: Vec<&Stmt> = body.iter().collect();
     while let Some(stmt) = open.pop() {
-        let mut read = |r: Reg| known[r].uses += 1;
+        let mut read = |r: Reg| uses[r.index()] += 1;
         match stmt {
             Stmt::Straight(code) => code.iter().for_each(|instr| instr.for_each_use(&mut read)),
             Stmt::For { body, carried, .. } => {
@@ -63,18 +64,12 @@ fn count_uses(body: &[Stmt], known: &mut Arena<Reg, Known>) {
     }
 }
 
-/// What is known of a register, side by side: large kernels take as long as fetching it does.
-#[derive(Clone, Copy)]
-struct Known {
-    /// How often it is read.
-    uses: u32,
-    /// The product of this block that it is: one more than its place in [`Pass::products`], or 0.
-    product: u32,
-}
-
 struct Pass {
-    known: Arena<Reg, Known>,
-    /// The products of the block, in order.
+    /// By register: the product of this block that it is, by its place in [`Self::products`], or 0.
+    product: Vec<u32>,
+    /// By register how often it is read, where that has been counted.
+    uses: Vec<u32>,
+    /// The products of the block, in order; the first stands for what is none.
     products: Vec<Product>,
     /// The sums that read a product, each with one more than the place of another one, or 0.
     sums: Vec<(u32, u32)>,
@@ -82,66 +77,71 @@ struct Pass {
 
 #[derive(Clone, Copy)]
 struct Product {
+    /// Where it is in the block.
+    at: u32,
+    /// How often it is read, where that is counted on the way.
+    uses: u32,
     /// One more than the place of a sum that reads it in [`Pass::sums`], or 0.
     sum: u32,
     /// How many sums read it.
     n_sums: u32,
 }
 
+impl Product {
+    fn new(at: u32) -> Self {
+        Self { at, uses: 0, sum: 0, n_sums: 0 }
+    }
+}
+
 impl Pass {
     /// One block. `COUNT`: the uses have not been counted.
     fn block<const COUNT: bool>(&mut self, code: &mut Vec<Instr>) -> usize {
         self.look::<COUNT>(code);
-        if self.sums.is_empty() {
-            for instr in code.iter() {
-                if let Instr::Op { dst, op: Op::Mul, .. } = instr {
-                    self.known[*dst].product = 0;
-                }
-            }
-            return 0;
-        }
-        // In order, so that a product is met before all that reads it; what goes makes room for what comes after.
-        let (mut kept, mut products) = (0, self.products.iter());
-        for at in 0..code.len() {
-            if let Instr::Op { dst, op: Op::Mul, args: [a, b, _] } = code[at]
-                && let Some(product) = products.next()
+        // In order, so that a product is met before all that reads it.
+        let mut gone: Vec<u32> = Vec::new();
+        for product in &self.products[1..] {
+            let Instr::Op { dst, args: [a, b, _], .. } = code[product.at as usize] else { continue };
+            self.product[dst.index()] = 0;
+            let uses = if COUNT { product.uses } else { self.uses[dst.index()] };
+            // One that nobody reads goes too, where there is one that may.
+            if !self.sums.is_empty()
+                && uses == product.n_sums
+                && (uses == 0 || fuse(code, &self.sums, dst, [a, b], product))
             {
-                self.known[dst].product = 0;
-                // One that nobody reads goes too.
-                let all = self.known[dst].uses == product.n_sums;
-                if all && (product.n_sums == 0 || self.fuse(code, dst, [a, b], product)) {
-                    continue;
-                }
+                gone.push(product.at);
             }
-            if kept < at {
-                code.swap(kept, at);
-            }
-            kept += 1;
         }
-        let saved = code.len() - kept;
-        code.truncate(kept);
-        saved
+        let (mut next, mut at) = (gone.iter().copied().peekable(), 0);
+        if !gone.is_empty() {
+            code.retain(|_| {
+                at += 1;
+                next.next_if_eq(&(at - 1)).is_none()
+            });
+        }
+        gone.len()
     }
 
     /// Finds the products of a block, and the sums that read them.
     fn look<const COUNT: bool>(&mut self, code: &[Instr]) {
-        self.products.clear();
+        let (product, products) = (self.product.as_mut_slice(), &mut self.products);
+        products.clear();
+        products.push(Product::new(0));
         self.sums.clear();
         for (at, instr) in (0u32..).zip(code) {
             match instr {
                 Instr::Op { dst, op: op @ (Op::Mul | Op::Add | Op::Sub), args: [a, b, _] } => {
-                    let products = [a, b].map(|r| {
-                        let known = &mut self.known[*r];
-                        known.uses += u32::from(COUNT);
-                        known.product
-                    });
+                    let [p, q] = [a, b].map(|r| product[r.index()]);
+                    if COUNT {
+                        products[p as usize].uses += 1;
+                        products[q as usize].uses += 1;
+                    }
                     if *op == Op::Mul {
-                        self.products.push(Product { sum: 0, n_sums: 0 });
-                        self.known[*dst].product = self.products.len() as u32;
-                    } else if products != [0, 0] && a != b {
+                        product[dst.index()] = products.len() as u32;
+                        products.push(Product::new(at));
+                    } else if p | q != 0 && a != b {
                         // A product that is added to itself, or taken from itself, is read twice by one sum.
-                        for product in products.into_iter().filter(|product| *product != 0) {
-                            let product = &mut self.products[product as usize - 1];
+                        for p in [p, q].into_iter().filter(|p| *p != 0) {
+                            let product = &mut products[p as usize];
                             self.sums.push((at, product.sum));
                             product.sum = self.sums.len() as u32;
                             product.n_sums += 1;
@@ -150,31 +150,31 @@ impl Pass {
                 }
                 // Nothing but reals is of interest, and what is read to know where something is, is none.
                 Instr::Const { .. } | Instr::Load { .. } => {}
-                Instr::Store { value, .. } if COUNT => self.known[*value].uses += 1,
-                instr if COUNT => instr.for_each_use(|r| self.known[r].uses += 1),
+                Instr::Store { value, .. } if COUNT => products[product[value.index()] as usize].uses += 1,
+                instr if COUNT => instr.for_each_use(|r| products[product[r.index()] as usize].uses += 1),
                 _ => {}
             }
         }
     }
+}
 
-    /// Puts the product `dst` into the sums that read it, if none of them has taken another one; they come after it.
-    fn fuse(&self, code: &mut [Instr], dst: Reg, [a, b]: [Reg; 2], product: &Product) -> bool {
-        let free = |i: u32| matches!(code[i as usize], Instr::Op { op: Op::Add | Op::Sub, .. });
-        if !sums_from(&self.sums, product.sum).all(free) {
-            return false;
-        }
-        for i in sums_from(&self.sums, product.sum) {
-            let Instr::Op { dst: sum, op, args: [x, y, _] } = code[i as usize] else { continue };
-            let (signs, c) = match (op, x == dst) {
-                (Op::Add, true) => (Signs::Plus, y),
-                (Op::Add, false) => (Signs::Plus, x),
-                (_, true) => (Signs::MinusSummand, y),
-                (_, false) => (Signs::MinusProduct, x),
-            };
-            code[i as usize] = Instr::MulAdd { dst: sum, signs, args: [a, b, c] };
-        }
-        true
+/// Puts the product `dst` into the sums that read it, if none of them has taken another one; they come after it.
+fn fuse(code: &mut [Instr], sums: &[(u32, u32)], dst: Reg, [a, b]: [Reg; 2], product: &Product) -> bool {
+    let free = |i: u32| matches!(code[i as usize], Instr::Op { op: Op::Add | Op::Sub, .. });
+    if !sums_from(sums, product.sum).all(free) {
+        return false;
     }
+    for i in sums_from(sums, product.sum) {
+        let Instr::Op { dst: sum, op, args: [x, y, _] } = code[i as usize] else { continue };
+        let (signs, c) = match (op, x == dst) {
+            (Op::Add, true) => (Signs::Plus, y),
+            (Op::Add, false) => (Signs::Plus, x),
+            (_, true) => (Signs::MinusSummand, y),
+            (_, false) => (Signs::MinusProduct, x),
+        };
+        code[i as usize] = Instr::MulAdd { dst: sum, signs, args: [a, b, c] };
+    }
+    true
 }
 
 /// The sums of a list that begins with this one.

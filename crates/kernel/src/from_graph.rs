@@ -49,9 +49,11 @@ pub fn lower_graph(
         }
     }
     lowering.errors.clone().into_result(())?;
+    let mut regs = Arena::filled(lowering.n_regs as usize, Class::Real);
+    lowering.ints.iter().for_each(|int| regs[*int] = Class::Int);
     let mut kernel = Kernel {
         name: name.into(),
-        regs: lowering.regs,
+        regs,
         sizes: Vec::new(),
         inputs: Vec::new(),
         outputs: Vec::new(),
@@ -98,8 +100,6 @@ const _: () = assert!(size_of::<State>() == 16);
 const NONE: u32 = u32::MAX;
 
 impl State {
-    /// An output needs it.
-    const NEEDED: u8 = 1;
     /// Its arguments are being computed.
     const OPEN: u8 = 2;
     /// It was computed.
@@ -109,8 +109,14 @@ impl State {
     /// It is an operator of two numbers, whose result is a number.
     const BINARY: u8 = 16;
 
-    fn new() -> Self {
-        Self { real: NONE, flags: 0, op: Op::Add, args: [NodeId::new(0); 2] }
+    #[inline]
+    fn new(node: Node) -> Self {
+        match node {
+            Node::Apply(op, [a, b, _]) if op.is_numeric() && op.arity() == 2 => {
+                Self { real: NONE, flags: Self::BINARY, op, args: [a, b] }
+            }
+            _ => Self { real: NONE, flags: 0, op: Op::Add, args: [NodeId::new(0); 2] },
+        }
     }
 
     #[inline]
@@ -133,15 +139,17 @@ struct Lowering<'a> {
     need: Arena<NodeId, u16>,
     /// The registers of values as truth values.
     truth: FxHashMap<NodeId, Reg>,
-    /// By argument its sine and its cosine.
-    sin_cos: FxHashMap<NodeId, [Option<NodeId>; 2]>,
+    /// The sine and the cosine of one argument, where an output needs both: each by the other.
+    partner: FxHashMap<NodeId, NodeId>,
     /// Nodes whose computation waits.
     stack: Vec<NodeId>,
     /// For each input of the graph its buffer and element.
     loads: Vec<Option<(BufferId, i64)>>,
     /// Where to store a node, and the next such place of the same node or [`NONE`].
     stores: Vec<(BufferId, i64, u32)>,
-    regs: Arena<Reg, Class>,
+    /// How many registers there are, and which of them are of class `Int`.
+    n_regs: u32,
+    ints: Vec<Reg>,
     code: Vec<Instr>,
     /// The users' functions that are called, and the place of each function of the graph among them.
     externals: Vec<External>,
@@ -152,17 +160,19 @@ struct Lowering<'a> {
 impl<'a> Lowering<'a> {
     fn new(graph: &'a Graph, inputs: &[GraphPort], outputs: &[GraphPort]) -> Result<Self, Diagnostics> {
         // What stays takes its memory first: what goes then leaves no hole below it.
-        let (regs, code) = (Arena::with_capacity(graph.len()), Vec::with_capacity(graph.len()));
+        let n_stores = outputs.iter().map(|port| port.nodes.len()).sum::<usize>();
+        let code = Vec::with_capacity(graph.len() + n_stores);
         let mut this = Self {
             graph,
-            state: Arena::filled(graph.len(), State::new()),
+            state: (0..graph.len()).map(|i| State::new(graph.node(NodeId::new(i)))).collect(),
             need: Arena::filled(graph.len(), 0),
             truth: FxHashMap::default(),
-            sin_cos: FxHashMap::default(),
+            partner: FxHashMap::default(),
             stack: Vec::new(),
             loads: vec![None; graph.inputs().len()],
-            stores: Vec::new(),
-            regs,
+            stores: Vec::with_capacity(n_stores),
+            n_regs: 0,
+            ints: Vec::new(),
             code,
             externals: Vec::new(),
             external_idx: vec![None; graph.external_functions().len()],
@@ -185,14 +195,14 @@ impl<'a> Lowering<'a> {
                     continue;
                 }
                 let state = &mut this.state[*node];
-                state.flags |= State::NEEDED | State::STORED;
+                state.flags |= State::STORED;
                 let next = std::mem::replace(&mut state.real, this.stores.len() as u32);
                 this.stores.push((BufferId::new(inputs.len() + idx), at, next));
             }
         }
         std::mem::take(&mut this.errors).into_result(())?;
-        this.mark_needed();
-        this.count_registers();
+        let trigonometric = this.count_registers();
+        this.find_partners(&trigonometric, outputs);
         Ok(this)
     }
 
@@ -207,151 +217,186 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// What the outputs need, and which of it are sine and cosine of one argument.
-    fn mark_needed(&mut self) {
-        for id in self.graph.ids().rev() {
-            if !self.state[id].is(State::NEEDED) {
+    /// Sethi-Ullman numbers, as if the graph were a tree: with arguments in the order of falling need,
+    /// the k-th waits while k registers are held. Returns all sines and cosines with their arguments.
+    fn count_registers(&mut self) -> Vec<(NodeId, NodeId)> {
+        let mut needs: Vec<u16> = Vec::new();
+        let mut trigonometric = Vec::new();
+        let need = self.need.as_mut_slice();
+        for (i, state) in self.state.as_slice().iter().enumerate() {
+            if state.is(State::BINARY) {
+                let [a, b] = state.args.map(|arg| need[arg.index()]);
+                need[i] = a.max(b).max(a.min(b).saturating_add(1));
                 continue;
             }
-            match self.graph.node(id) {
-                Node::Const(_) | Node::Input(_) => {}
-                Node::Apply(op, [a, b, c]) => {
-                    // Unused places repeat the first argument.
-                    self.state[a].flags |= State::NEEDED;
-                    self.state[b].flags |= State::NEEDED;
-                    self.state[c].flags |= State::NEEDED;
-                    if matches!(op, Op::Sin | Op::Cos) {
-                        self.sin_cos.entry(a).or_default()[usize::from(op == Op::Cos)] = Some(id);
-                    }
-                }
-                Node::External(..) | Node::Derivative(_) => {
-                    self.graph.args(id).iter().for_each(|arg| self.state[*arg].flags |= State::NEEDED);
-                }
-            }
-        }
-    }
-
-    /// Sethi-Ullman numbers, as if the graph were a tree: with arguments in the order of falling need,
-    /// the k-th waits while k registers are held.
-    fn count_registers(&mut self) {
-        let mut needs: Vec<u16> = Vec::new();
-        for id in self.graph.ids() {
-            let need = match self.graph.node(id) {
+            let id = NodeId::new(i);
+            need[i] = match self.graph.node(id) {
                 Node::Const(_) | Node::Input(_) => continue,
-                Node::Apply(op, [a, b, _]) if op.arity() == 2 => {
-                    if op.is_numeric() {
-                        let state = &mut self.state[id];
-                        state.flags |= State::BINARY;
-                        (state.op, state.args) = (op, [a, b]);
+                Node::Apply(op, [a, ..]) if op.arity() == 1 => {
+                    if matches!(op, Op::Sin | Op::Cos) {
+                        trigonometric.push((id, a));
                     }
-                    let (a, b) = (self.need[a], self.need[b]);
-                    a.max(b).max(a.min(b).saturating_add(1))
+                    need[a.index()].max(1)
                 }
-                Node::Apply(op, [a, ..]) if op.arity() == 1 => self.need[a],
                 _ => {
                     let args = self.graph.args(id);
                     if args.is_empty() {
                         continue;
                     }
                     needs.clear();
-                    needs.extend(args.iter().map(|arg| self.need[*arg]));
+                    needs.extend(args.iter().map(|arg| need[arg.index()]));
                     needs.sort_unstable_by(|a, b| b.cmp(a));
                     let waiting = needs.iter().zip(0u16..).map(|(need, held)| need.saturating_add(held));
-                    waiting.max().unwrap_or(0)
+                    waiting.max().unwrap_or(0).max(1)
                 }
             };
-            self.need[id] = need.max(1);
+        }
+        trigonometric
+    }
+
+    /// Which sines and cosines stand side by side: of one argument, both needed by an output. What is needed is looked for
+    /// only where there are such pairs.
+    fn find_partners(&mut self, trigonometric: &[(NodeId, NodeId)], outputs: &[GraphPort]) {
+        let mut first: FxHashMap<NodeId, NodeId> = FxHashMap::default();
+        let mut pairs = Vec::new();
+        for (id, argument) in trigonometric {
+            if let Some(partner) = first.insert(*argument, *id) {
+                pairs.push((partner, *id));
+            }
+        }
+        if pairs.is_empty() {
+            return;
+        }
+        let mut needed = vec![false; self.graph.len()];
+        outputs.iter().flat_map(|port| &port.nodes).for_each(|node| needed[node.index()] = true);
+        for (i, state) in self.state.as_slice().iter().enumerate().rev() {
+            if !needed[i] {
+                continue;
+            }
+            if state.is(State::BINARY) {
+                state.args.iter().for_each(|arg| needed[arg.index()] = true);
+            } else {
+                self.graph.args(NodeId::new(i)).iter().for_each(|arg| needed[arg.index()] = true);
+            }
+        }
+        for (a, b) in pairs.into_iter().filter(|(a, b)| needed[a.index()] && needed[b.index()]) {
+            self.partner.insert(a, b);
+            self.partner.insert(b, a);
         }
     }
 
     /// Computes `root` and what it needs, arguments first.
     fn emit_tree(&mut self, root: NodeId) {
-        self.stack.push(root);
-        while let Some(id) = self.stack.pop() {
+        let mut id = root;
+        loop {
             let state = self.state[id];
-            if state.is(State::DONE) {
-                continue;
-            }
-            let waits = !state.is(State::OPEN)
-                && if state.is(State::BINARY) { self.push_two(id, state.args) } else { self.push_args(id) };
-            if waits {
-                self.state[id].flags |= State::OPEN;
-            } else {
+            if !state.is(State::DONE) {
+                let first = match state.is(State::OPEN) {
+                    true => None,
+                    false if state.is(State::BINARY) => self.push_two(id, state.args),
+                    false => self.push_args(id),
+                };
+                if let Some(first) = first {
+                    self.state[id].flags |= State::OPEN;
+                    id = first;
+                    continue;
+                }
                 self.emit(id, state);
+            }
+            match self.stack.pop() {
+                Some(next) => id = next,
+                None => return,
             }
         }
     }
 
-    /// Puts `id` back on the stack and above it its arguments that are computed first, the first of them last: what needs
-    /// most registers, of equals the left one. What needs none comes after them and does not go on the stack; whether
-    /// there is anything else.
+    /// Puts `id` on the stack and above it its arguments that are computed first, but for the first of them, which is
+    /// returned: what needs most registers, of equals the left one. What needs none comes after them and does not go on the
+    /// stack; nothing where there is nothing else.
     #[inline]
-    fn push_two(&mut self, id: NodeId, [a, b]: [NodeId; 2]) -> bool {
+    fn push_two(&mut self, id: NodeId, [a, b]: [NodeId; 2]) -> Option<NodeId> {
         let (need_a, need_b) = (self.need[a], self.need[b]);
         if need_a | need_b == 0 {
-            return false;
+            return None;
         }
         let (first, last) = if need_b > need_a { (b, a) } else { (a, b) };
         self.stack.push(id);
         if need_a.min(need_b) > 0 {
             self.stack.push(last);
         }
-        self.stack.push(first);
-        true
+        Some(first)
     }
 
     /// The same for any number of arguments.
-    fn push_args(&mut self, id: NodeId) -> bool {
+    fn push_args(&mut self, id: NodeId) -> Option<NodeId> {
         let waiting = self.stack.len() + 1;
         self.stack.push(id);
         let (need, args) = (&self.need, self.graph.args(id));
         self.stack.extend(args.iter().rev().filter(|arg| need[**arg] > 0));
-        match &mut self.stack[waiting..] {
-            [] => {
-                self.stack.pop();
-                return false;
-            }
-            [_] => {}
-            several => several.sort_by_key(|arg| need[*arg]),
+        if let several @ [_, _, ..] = &mut self.stack[waiting..] {
+            several.sort_by_key(|arg| need[*arg]);
         }
-        true
+        // The first argument, or `id` where there is none.
+        self.stack.pop().filter(|first| *first != id)
     }
 
     fn reg(&mut self, class: Class) -> Reg {
-        self.regs.push(class)
+        let reg = Reg::new(self.n_regs as usize);
+        self.n_regs += 1;
+        if class == Class::Int {
+            self.ints.push(reg);
+        }
+        reg
     }
 
     /// Computes `id`, whose arguments are computed but for those that need no register, and stores it where it is an
     /// output; then the cosine of the same argument, if it is a sine, or the other way.
     #[inline]
     fn emit(&mut self, id: NodeId, state: State) {
-        if state.is(State::BINARY) && !state.is(State::STORED) {
-            let [a, b] = state.args.map(|arg| self.state[arg].real_of_done());
-            if let (Some(a), Some(b)) = (a, b) {
-                let dst = self.reg(Class::Real);
-                self.code.push(Instr::Op { dst, op: state.op, args: [a, b, a] });
-                self.state[id] = State { real: dst.index() as u32, flags: State::DONE, ..state };
-                self.need[id] = 0;
-                return;
-            }
+        if !state.is(State::BINARY) {
+            return self.emit_any(id);
         }
-        self.emit_any(id);
+        let [a, b] = match state.args.map(|arg| self.state[arg].real_of_done()) {
+            [Some(a), Some(b)] => [a, b],
+            _ => {
+                state.args.iter().for_each(|arg| self.emit_leaf(*arg));
+                state.args.map(|arg| self.real(arg))
+            }
+        };
+        let dst = self.reg(Class::Real);
+        self.code.push(Instr::Op { dst, op: state.op, args: [a, b, a] });
+        self.state[id] = State { real: dst.index() as u32, flags: State::DONE, ..state };
+        self.need[id] = 0;
+        if state.is(State::STORED) {
+            self.store(dst, state.real);
+        }
+    }
+
+    /// Computes `arg` if it is not computed: an input or a constant, for others need a register.
+    fn emit_leaf(&mut self, arg: NodeId) {
+        if !self.state[arg].is(State::DONE) {
+            self.emit_one(arg);
+        }
     }
 
     fn emit_any(&mut self, id: NodeId) {
         let graph = self.graph;
-        for arg in graph.args(id) {
-            if !self.state[*arg].is(State::DONE) {
-                self.emit_one(*arg);
-            }
-        }
+        graph.args(id).iter().for_each(|arg| self.emit_leaf(*arg));
         self.emit_one(id);
-        if let Node::Apply(Op::Sin | Op::Cos, [x, ..]) = graph.node(id) {
-            for partner in self.sin_cos.get(&x).copied().unwrap_or_default().into_iter().flatten() {
-                if !self.state[partner].is(State::DONE) {
-                    self.emit_one(partner);
-                }
-            }
+        if let Some(partner) = self.partner.get(&id).copied()
+            && !self.state[partner].is(State::DONE)
+        {
+            self.emit_one(partner);
+        }
+    }
+
+    /// Writes `value` to the places of a list of [`Self::stores`].
+    fn store(&mut self, value: Reg, first: u32) {
+        let mut store = first;
+        while store != NONE {
+            let (buffer, at, next) = self.stores[store as usize];
+            self.code.push(Instr::Store { buffer, at: Poly::constant(at), value });
+            store = next;
         }
     }
 
@@ -423,11 +468,9 @@ impl<'a> Lowering<'a> {
                 self.set_real(id, dst);
             }
         }
-        while store != NONE {
+        if store != NONE {
             let value = self.real(id);
-            let (buffer, at, next) = self.stores[store as usize];
-            self.code.push(Instr::Store { buffer, at: Poly::constant(at), value });
-            store = next;
+            self.store(value, store);
         }
     }
 

@@ -9,7 +9,7 @@
 //! loop carries, and what a branch chooses, belongs to the block around; the carried registers are also
 //! in scope in the loop's blocks. What the condition of a `while` defines ends with the condition.
 
-use crate::events::{Event, walk};
+use crate::events::{Event, Part, parts};
 use crate::kernel::{BufferId, Carried, Class, Instr, Kernel, LANES, Order, PARTS, Place, Port, Reg, SizeSource};
 use chainrule_base::{Diagnostic, Id, Name, Poly};
 use chainrule_ops::{Op, Type};
@@ -24,7 +24,8 @@ const MAX_ERRORS: usize = 100;
 /// # Errors
 /// One bug diagnostic for each of the first hundred broken invariants.
 pub fn verify(kernel: &Kernel) -> Result<(), Vec<Diagnostic>> {
-    let mut v = Verifier { kernel, known: vec![0; kernel.regs.len()], errors: Vec::new() };
+    let known = kernel.regs.as_slice().iter().map(|class| undefined(*class)).collect();
+    let mut v = Verifier { kernel, known, errors: Vec::new() };
     v.header();
     v.body();
     if v.errors.is_empty() { Ok(()) } else { Err(v.errors) }
@@ -34,9 +35,16 @@ const DEFINED: u8 = 1;
 const IN_SCOPE: u8 = 2;
 const INT: u8 = 4;
 
+/// What is known of a register of this class that is not defined.
+#[inline]
+fn undefined(class: Class) -> u8 {
+    if class == Class::Int { INT } else { 0 }
+}
+
 /// What is known of a register that can be used as `class`.
+#[inline]
 fn usable(class: Class) -> u8 {
-    DEFINED | IN_SCOPE | if class == Class::Int { INT } else { 0 }
+    DEFINED | IN_SCOPE | undefined(class)
 }
 
 struct Verifier<'a> {
@@ -135,9 +143,9 @@ impl Verifier<'_> {
     /// Defines `reg`; says so when it is there already, or is of another class.
     #[inline]
     fn define(&mut self, reg: Reg, class: Option<Class>) {
-        match (self.known.get_mut(reg.index()), self.kernel.regs.get(reg)) {
-            (Some(known), Some(found)) if *known == 0 && class.is_none_or(|class| class == *found) => {
-                *known = usable(*found);
+        match self.known.get_mut(reg.index()) {
+            Some(known) if *known & DEFINED == 0 && class.is_none_or(|class| *known == undefined(class)) => {
+                *known |= DEFINED | IN_SCOPE;
             }
             _ => self.wrong_definition(reg, class),
         }
@@ -221,14 +229,20 @@ impl Verifier<'_> {
     /// registers stay to the end.
     fn body(&mut self) {
         let mut scopes: Vec<Vec<Reg>> = Vec::new();
-        for event in walk(&self.kernel.body) {
-            match event {
-                Event::Instr(instr) => {
-                    self.instr(instr);
+        for part in parts(&self.kernel.body) {
+            let event = match part {
+                Part::Event(event) => event,
+                Part::Block(instrs) => {
+                    instrs.iter().for_each(|instr| self.instr(instr));
                     if let Some(scope) = scopes.last_mut() {
-                        scope.extend(instr.dst());
+                        scope.extend(instrs.iter().filter_map(Instr::dst));
                     }
+                    continue;
                 }
+            };
+            match event {
+                // They come in blocks.
+                Event::Instr(_) => {}
                 Event::Copy { to, from, len } => self.copy(to, from, len),
                 Event::For { index, count, carried, order } => {
                     self.poly(count, "a loop's count");
@@ -329,11 +343,14 @@ impl Verifier<'_> {
             _ => None,
         };
         if let Some((dst, args)) = of_numbers {
-            let usable = usable(Class::Real);
-            let differs = |r: Reg| self.known.get(r.index()).map_or(DEFINED, |known| known ^ usable);
+            let known = self.known.as_mut_slice();
+            let is_usable = |r: &Reg| known.get(r.index()) == Some(&(DEFINED | IN_SCOPE));
             // Unused places repeat the first argument.
-            if args.iter().fold(0, |all, r| all | differs(*r)) == 0 {
-                return self.define(*dst, Some(Class::Real));
+            if args.iter().all(is_usable)
+                && let Some(known @ 0) = known.get_mut(dst.index())
+            {
+                *known = DEFINED | IN_SCOPE;
+                return;
             }
         }
         self.any_instr(instr);
