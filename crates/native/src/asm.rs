@@ -169,10 +169,8 @@ impl Assembler {
         if self.code.ready() - self.len < WINDOW {
             self.grow();
         }
-        match self.code[self.len..].first_chunk_mut() {
-            Some(window) => window,
-            None => unreachable!("`grow` has made a window's room"),
-        }
+        // SAFETY: there are so many bytes now, if need be at the begin.
+        unsafe { self.code.window(self.len) }
     }
 
     #[inline]
@@ -202,7 +200,8 @@ impl Assembler {
 /// # Errors
 /// A limitation, when that does not fit.
 fn displacement(from: usize, to: usize) -> Result<i32, Diagnostic> {
-    let distance = to as i128 - from as i128;
+    // No memory is so large that this wraps.
+    let distance = to.wrapping_sub(from) as i64;
     i32::try_from(distance).map_err(|_| {
         Diagnostic::limitation("the code is too long for this processor's jumps")
             .with_reason(format!(

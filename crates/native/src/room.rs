@@ -23,6 +23,8 @@ const LARGE: usize = 4 << 20;
 #[derive(Debug)]
 pub(crate) struct Room {
     memory: Memory,
+    /// The first byte of the memory.
+    start: *mut u8,
     /// So many are there; the others are only promised.
     ready: usize,
 }
@@ -31,7 +33,7 @@ pub(crate) struct Room {
 enum Memory {
     Map(MmapMut),
     /// Instead of memory that the system does not give: a little to write on, so that only the end has to ask.
-    None(Box<[u8]>, usize, io::Error),
+    None(Vec<u8>, usize, io::Error),
 }
 
 /// Bytes of [`Memory::None`].
@@ -51,7 +53,7 @@ impl Room {
                 if bytes >= LARGE {
                     large_pages(&map);
                 }
-                let mut room = Self { memory: Memory::Map(map), ready: 0 };
+                let mut room = Self::of(Memory::Map(map), 0);
                 if first >= bytes {
                     room.ready = room.len();
                 } else {
@@ -59,14 +61,35 @@ impl Room {
                 }
                 room
             }
-            Err(error) => Self { memory: nothing(bytes, error), ready: LITTLE },
+            Err(error) => Self::of(nothing(bytes, error), LITTLE),
         }
+    }
+
+    /// `memory`, of which so many bytes are there.
+    fn of(mut memory: Memory, ready: usize) -> Self {
+        let start = match &mut memory {
+            Memory::Map(map) => map.as_mut_ptr(),
+            Memory::None(little, ..) => little.as_mut_ptr(),
+        };
+        Self { memory, start, ready }
     }
 
     /// How many bytes can be written without asking.
     #[inline]
     pub(crate) fn ready(&self) -> usize {
         self.ready
+    }
+
+    /// `N` bytes from `at` on.
+    ///
+    /// # Safety
+    /// [`ready`](Self::ready) is `at + N` at the least.
+    #[inline]
+    pub(crate) unsafe fn window<const N: usize>(&mut self, at: usize) -> &mut [u8; N] {
+        debug_assert!(at + N <= self.ready);
+        // SAFETY: what is ready is in the memory that begins at `start`, which is there as long as `self` and which nobody
+        // else looks at while `self` is borrowed.
+        unsafe { &mut *self.start.add(at).cast() }
     }
 
     /// Whether what is written stays: the system gave the memory.
@@ -88,10 +111,10 @@ impl Room {
                         large_pages(&map);
                     }
                     map[..used].copy_from_slice(&self[..used]);
-                    *self = Self { memory: Memory::Map(map), ready: used };
+                    *self = Self::of(Memory::Map(map), used);
                 }
                 Err(error) => {
-                    *self = Self { memory: nothing(wanted, error), ready: LITTLE };
+                    *self = Self::of(nothing(wanted, error), LITTLE);
                     return false;
                 }
             }
@@ -144,7 +167,7 @@ impl DerefMut for Room {
 }
 
 fn nothing(bytes: usize, error: io::Error) -> Memory {
-    Memory::None(vec![0; LITTLE].into(), bytes, error)
+    Memory::None(vec![0; LITTLE], bytes, error)
 }
 
 /// Asks for large pages; small ones do as well.

@@ -50,8 +50,33 @@ impl From<Mem> for Place {
 
 impl Place {
     #[inline(always)]
-    fn disp(self) -> i32 {
+    pub(super) fn disp(self) -> i32 {
         self.0 as i32
+    }
+
+    #[inline(always)]
+    pub(super) fn base(self) -> u8 {
+        self.byte(0)
+    }
+
+    #[inline(always)]
+    pub(super) fn is_constant(self) -> bool {
+        self.byte(3) == 2
+    }
+
+    /// Whether there is no index, and no base that takes a SIB byte.
+    #[inline(always)]
+    pub(super) fn is_plain(self) -> bool {
+        self.byte(3) != 1 && self.base() & 7 != 4
+    }
+
+    /// ModRM without `reg` of a place that [is plain](Self::is_plain), its displacement not scaled, and how many bytes
+    /// that takes.
+    #[inline(always)]
+    pub(super) fn modrm(self) -> (u8, usize) {
+        let (displacement, _) = fit(self.base(), self.disp(), 0);
+        let of_base = modification(displacement) as u8 | self.base() & 7;
+        if self.is_constant() { (5, 4) } else { (of_base, displacement) }
     }
 
     #[inline(always)]

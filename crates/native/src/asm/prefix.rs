@@ -172,6 +172,15 @@ impl Operands {
         self.byte(3)
     }
 
+    /// Bytes in memory, as a power of two.
+    #[inline(always)]
+    fn shift(self) -> u8 {
+        match self.memory() {
+            FULL => self.length() + 4,
+            power => power,
+        }
+    }
+
     #[inline(always)]
     fn commutes(self) -> bool {
         self.byte(4) != 0
@@ -190,6 +199,12 @@ impl Operands {
     #[inline(always)]
     fn masking(self) -> u8 {
         self.byte(7)
+    }
+
+    /// Whether the first 16 registers and the first two lengths are all it takes, without an immediate or a mask.
+    #[inline(always)]
+    fn is_plain(self) -> bool {
+        self.0 & u64::from_le_bytes([0xF0, 0xF0, 0xFE, 0, 0, 0xFF, 0xFF, 0xFF]) == 0
     }
 }
 
@@ -285,15 +300,33 @@ impl Assembler {
         self.emit(bytes, len + 1 + operands.immediate_len());
     }
 
+    /// Most instructions have the VEX prefix and a place without an index: they are put together here, the others in
+    /// [`vector_memory_any`](Self::vector_memory_any).
     #[inline(never)]
     fn vector_memory(&mut self, heads: Heads, operands: Operands, place: Place, broadcast: bool) {
+        let is_plain = operands.is_plain() && heads.vex() != 0 && !broadcast && place.is_plain();
+        if !is_plain || self.level == Level::Avx512 && place.is_shorter_scaled(operands.shift()) && heads.evex() != 0 {
+            return self.vector_memory_any(heads, operands, place, broadcast);
+        }
+        let (head, head_len) = vex(heads, operands, operands.a(), place.base() >> 3, 0);
+        let (modrm, displacement) = place.modrm();
+        let (end, disp) = (head_len + 1 + displacement, place.disp());
+        let window = self.window();
+        window[..8]
+            .copy_from_slice(&(head | u64::from(modrm | (operands.reg() & 7) << 3) << (8 * head_len)).to_le_bytes());
+        // The mask changes nothing: it shows that all is inside of the window.
+        window[(head_len + 1) & 15..][..4].copy_from_slice(&disp.to_le_bytes());
+        if place.is_constant() {
+            self.refer(head_len + 1, end, disp as u32);
+        }
+        self.advance(end);
+    }
+
+    #[inline(never)]
+    fn vector_memory_any(&mut self, heads: Heads, operands: Operands, place: Place, broadcast: bool) {
         // A scalar is a broadcast to one lane.
         let broadcast = broadcast && operands.memory() != 3;
-        let shift = match (broadcast, operands.memory()) {
-            (true, _) => 3,
-            (false, FULL) => operands.length() + 4,
-            (false, power) => power,
-        };
+        let shift = if broadcast { 3 } else { operands.shift() };
         let highest = operands.reg() | operands.a();
         let must = heads.vex() == 0 || highest > 15 || operands.length() > 1 || operands.masking() != 0 || broadcast;
         let pays = || self.level == Level::Avx512 && heads.evex() != 0 && place.is_shorter_scaled(shift);

@@ -104,11 +104,16 @@ pub(super) fn is_inline(op: Op) -> bool {
 }
 
 impl Writer<'_> {
+    /// What most instructions are: whether `op` is that.
+    #[inline]
+    pub(super) fn plain_op(&mut self, dst: Reg, op: Op, [a, b, _]: &[Reg; 3]) -> Result<bool> {
+        let Some((arith, order)) = ARITH.get(op as usize).copied().flatten() else { return Ok(false) };
+        self.arith(arith, order, dst, *a, *b)?;
+        Ok(true)
+    }
+
     pub(super) fn op(&mut self, at: u32, dst: Reg, op: Op, args: &[Reg; 3], after: &[Instr]) -> Result<()> {
         let [a, b, c] = *args;
-        if let Some((arith, order)) = ARITH.get(op as usize).copied().flatten() {
-            return self.arith(arith, order, dst, a, b);
-        }
         match form(op) {
             None => self.call_op(at, dst, op, &args[..op.arity()], after),
             Some(Form::Arith(arith, order)) => self.arith(arith, order, dst, a, b),
@@ -139,11 +144,19 @@ impl Writer<'_> {
     }
 
     /// Writes what defines `dst`, whose operands were read and released.
+    #[inline]
     pub(super) fn finish(&mut self, dst: Reg, write: impl FnOnce(&mut Self, Xmm)) -> Result<()> {
         let next = self.next_use();
-        let d = self.destination(dst, next)?;
+        let home = self.plan.home(dst.index());
+        let d = match home {
+            Home::Xmm(x) => x,
+            _ => self.take(dst, next)?,
+        };
         write(self, d);
-        self.defined(dst, d, next);
+        match home {
+            Home::Local if next != NEVER => {}
+            _ => self.defined(dst, d, next),
+        }
         Ok(())
     }
 
@@ -178,7 +191,29 @@ impl Writer<'_> {
     }
 
     fn arith(&mut self, op: Arith, order: Order, dst: Reg, a: Reg, b: Reg) -> Result<()> {
-        let (next_a, next_b) = (self.next_use(), self.next_use());
+        let (next_a, next_b) = self.next_two();
+        if let Some((x, y)) = self.registers.use_both((a, next_a), (b, next_b)) {
+            if next_a == NEVER {
+                self.registers.release_from(a, x);
+            }
+            if next_b == NEVER {
+                self.registers.release_from(b, y);
+            }
+            let (x, y) = if order == Order::Exchanged { (y, x) } else { (x, y) };
+            return self.finish(dst, |this, d| this.asm.arith(op, this.shape, d, x, y));
+        }
+        self.arith_elsewhere(op, order, dst, (a, next_a), (b, next_b))
+    }
+
+    /// The same where not all operands are in registers.
+    fn arith_elsewhere(
+        &mut self,
+        op: Arith,
+        order: Order,
+        dst: Reg,
+        (a, next_a): (Reg, u32),
+        (b, next_b): (Reg, u32),
+    ) -> Result<()> {
         let (mut first, mut second) = ((a, next_a), (b, next_b));
         let exchange = match order {
             Order::Fixed => false,
@@ -198,9 +233,52 @@ impl Writer<'_> {
 
     /// One operand is overwritten: one that is not needed any more, if there is such a one.
     pub(super) fn mul_add(&mut self, dst: Reg, signs: Signs, args: &[Reg; 3]) -> Result<()> {
-        let next = [self.next_use(), self.next_use(), self.next_use()];
+        let (next_a, next_b) = self.next_two();
+        let next = [next_a, next_b, self.next_use()];
         // Looked up, as which it is is hard to predict.
         let op = [Fma::MulAdd, Fma::MulSub, Fma::NegMulAdd][signs as usize];
+        if !self.plan.has_globals()
+            && let Some(registers) = self.registers.use_all(args, next)
+        {
+            return self.mul_add_registers(op, dst, args, next, registers);
+        }
+        self.mul_add_elsewhere(op, dst, args, next)
+    }
+
+    /// The same where all operands are in registers, and no value outlives the block.
+    #[inline]
+    fn mul_add_registers(&mut self, op: Fma, dst: Reg, args: &[Reg; 3], next: [u32; 3], at: [Xmm; 3]) -> Result<()> {
+        let [a, b, c] = at;
+        let [ends_a, ends_b, ends_c] = next.map(|next| next == NEVER);
+        let (x, y, z, order) = match (ends_c, ends_a, ends_b) {
+            (false, true, _) => (a, b, c, FmaOrder::O213),
+            (false, false, true) => (b, a, c, FmaOrder::O213),
+            _ => (c, a, b, FmaOrder::O231),
+        };
+        for i in 0..3 {
+            if next[i] == NEVER {
+                self.registers.release_from(args[i], at[i]);
+            }
+        }
+        let after = self.next_use();
+        if self.registers.is_free(x) {
+            self.registers.take_this(x, dst, after);
+            self.asm.fma(op, order, self.shape, x, y, z);
+        } else {
+            // All operands stay where they are until they are read.
+            at.into_iter().for_each(|x| self.registers.lock(x));
+            let d = self.take(dst, after)?;
+            self.asm.mov(self.shape, d, x);
+            self.asm.fma(op, order, self.shape, d, y, z);
+        }
+        if after == NEVER {
+            self.registers.release(dst);
+        }
+        Ok(())
+    }
+
+    /// The same where they need not be.
+    fn mul_add_elsewhere(&mut self, op: Fma, dst: Reg, args: &[Reg; 3], next: [u32; 3]) -> Result<()> {
         let is_free = |this: &Self, i: usize| {
             next[i] == NEVER
                 && matches!(this.plan.home(args[i].index()), Home::Local | Home::Slot(_))

@@ -375,6 +375,10 @@ impl<'k> Writer<'k> {
             done += 1;
             self.spares.step();
             match instr {
+                Instr::Op { dst, op, args } if self.plain_op(*dst, *op, args)? => {
+                    self.registers.end();
+                    continue;
+                }
                 Instr::Load { dst, .. } => {
                     if self.kernel.regs[*dst] == Class::Int {
                         self.ranges.event(&Event::Instr(instr));

@@ -135,9 +135,15 @@ impl Plan<'_> {
         self.homes.get(number.wrapping_sub(self.first_home)).copied().unwrap_or(Home::Local)
     }
 
+    /// Whether there are values that outlive their block.
+    #[inline]
+    pub(super) fn has_globals(&self) -> bool {
+        self.first_home == 0
+    }
+
     /// The registers that may have places.
     pub(super) fn globals(&self) -> std::ops::Range<usize> {
-        if self.first_home == 0 { 0..self.kinds.len() } else { 0..0 }
+        if self.has_globals() { 0..self.kinds.len() } else { 0..0 }
     }
 
     /// Whether a general register holds something, or may.
@@ -217,7 +223,8 @@ fn kinds(kernel: &Kernel, stretches: &[Stretch<'_>]) -> (Vec<Kind>, Facts) {
         }
     };
     let numbers = |kinds: &mut Vec<Kind>, polys: &[&Poly<Reg>]| {
-        polys.iter().flat_map(|p| p.terms()).flat_map(|(m, _)| m).for_each(|r| number(kinds, *r));
+        let polys = polys.iter().filter(|p| p.as_constant().is_none());
+        polys.flat_map(|p| p.terms()).flat_map(|(m, _)| m).for_each(|r| number(kinds, *r));
     };
     let mut before: &[Instr] = &[];
     for stretch in stretches {
@@ -427,8 +434,9 @@ fn next_uses(
     kinds: &[Kind],
     n_next: usize,
 ) -> (Vec<u32>, Vec<bool>) {
-    // Three more are written for a moment.
-    let mut found: Vec<u32> = Vec::with_capacity(n_next + 3);
+    // What is written at once: an instruction has at most so many operands on numbers, with what it defines.
+    const MOST: usize = 4;
+    let mut found: Vec<u32> = Vec::with_capacity(n_next + MOST);
     let mut lazy = Vec::new();
     let mut next = vec![NEVER; kernel.regs.len()];
     // The end of the block, beyond which a use does not count.
@@ -452,8 +460,9 @@ fn next_uses(
             }
         };
         let inside = |use_at: u32| if use_at <= end { use_at } else { NEVER };
-        for (i, instr) in instrs.iter().enumerate().rev() {
-            let at = first + i as u32;
+        let mut at = first + instrs.len() as u32;
+        for instr in instrs.iter().rev() {
+            at -= 1;
             // Most instructions alike, whatever they do: which comes next is hard to predict.
             let of_numbers = match instr {
                 Instr::Op { dst, op, args } if op.is_numeric() => Some((dst, args, op.arity())),
@@ -464,7 +473,7 @@ fn next_uses(
                 && n > 0
             {
                 // Unused places repeat the first argument.
-                let backwards = [*dst, args[n - 1], args[n.saturating_sub(2)], args[0]];
+                let backwards = [*dst, args[(n - 1).min(2)], args[n.saturating_sub(2).min(2)], args[0]];
                 let len = found.len();
                 found.extend_from_slice(&backwards.map(|r| inside(next[r.index()])));
                 found.truncate(len + n + 1);
@@ -477,12 +486,25 @@ fn next_uses(
                     found.push(inside(next[dst.index()]));
                     continue;
                 }
-                Instr::Store { buffer, .. } => written[buffer.index()] = at,
-                Instr::Load { buffer, .. } if !is_input[buffer.index()] => {
-                    if lazy.is_empty() {
-                        lazy = vec![false; n_events + 1];
+                Instr::Store { buffer, value, .. } => {
+                    written[buffer.index()] = at;
+                    if kinds[value.index()] != Kind::Int {
+                        found.push(inside(next[value.index()]));
+                        next[value.index()] = at;
                     }
-                    lazy[at as usize] = inside(written[buffer.index()]) == NEVER;
+                    continue;
+                }
+                Instr::Load { dst, buffer, .. } => {
+                    if !is_input[buffer.index()] {
+                        if lazy.is_empty() {
+                            lazy = vec![false; n_events + 1];
+                        }
+                        lazy[at as usize] = inside(written[buffer.index()]) == NEVER;
+                    }
+                    if kinds[dst.index()] != Kind::Int {
+                        found.push(inside(next[dst.index()]));
+                    }
+                    continue;
                 }
                 _ => {}
             }

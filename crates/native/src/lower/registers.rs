@@ -154,6 +154,33 @@ impl Registers {
         Some(Xmm(register))
     }
 
+    /// The same for two at once, where both are in registers; otherwise nothing happens.
+    #[inline]
+    pub(super) fn use_both(&mut self, (a, next_a): (Reg, u32), (b, next_b): (Reg, u32)) -> Option<(Xmm, Xmm)> {
+        let (x, y) = (self.state[a.index()].register, self.state[b.index()].register);
+        if x == NOWHERE || y == NOWHERE {
+            return None;
+        }
+        self.next[usize::from(x & 31)] = next_a;
+        self.next[usize::from(y & 31)] = next_b;
+        self.locked |= 1 << (x & 31) | 1 << (y & 31);
+        Some((Xmm(x), Xmm(y)))
+    }
+
+    /// The same for three.
+    #[inline]
+    pub(super) fn use_all(&mut self, all: &[Reg; 3], next: [u32; 3]) -> Option<[Xmm; 3]> {
+        let registers = all.map(|r| self.state[r.index()].register);
+        if registers.contains(&NOWHERE) {
+            return None;
+        }
+        for (x, next) in registers.into_iter().zip(next) {
+            self.next[usize::from(x & 31)] = next;
+            self.locked |= 1 << (x & 31);
+        }
+        Some(registers.map(Xmm))
+    }
+
     #[inline]
     pub(super) fn copy(&self, r: Reg) -> Copy {
         self.state[r.index()].copy()
@@ -195,6 +222,22 @@ impl Registers {
         self.next[x.0 as usize] = next;
         self.state[r.index()].register = x.0;
         Some((x, spill))
+    }
+
+    /// The same where nothing has to give way, locked.
+    #[inline]
+    pub(super) fn take_free(&mut self, r: Reg, next: u32) -> Option<Xmm> {
+        let available = self.free & !self.locked;
+        if available == 0 {
+            return None;
+        }
+        let x = available.trailing_zeros() as u8;
+        self.free &= !(1 << x);
+        self.locked |= 1 << x;
+        self.held[usize::from(x & 31)] = r;
+        self.next[usize::from(x & 31)] = next;
+        self.state[r.index()].register = x;
+        Some(Xmm(x))
     }
 
     pub(super) fn is_free(&self, x: Xmm) -> bool {
@@ -260,6 +303,22 @@ impl Registers {
         if let Copy::Slot(slot) = state.copy() {
             self.ended_slots.push(slot);
             self.state[r.index()].set_copy(Copy::None);
+        }
+    }
+
+    /// The same for what is in `x`, which is locked no more.
+    #[inline]
+    pub(super) fn release_from(&mut self, r: Reg, x: Xmm) {
+        let bit = 1 << (x.0 & 31);
+        self.locked &= !bit;
+        let state = &mut self.state[r.index()];
+        if self.pool & bit != 0 {
+            self.free |= bit;
+            state.register = NOWHERE;
+        }
+        if let Copy::Slot(slot) = state.copy() {
+            state.set_copy(Copy::None);
+            self.ended_slots.push(slot);
         }
     }
 

@@ -18,6 +18,16 @@ impl<'k> Writer<'k> {
         self.plan.next.get(self.left).copied().unwrap_or(NEVER)
     }
 
+    /// The same for two operands.
+    #[inline]
+    pub(super) fn next_two(&mut self) -> (u32, u32) {
+        self.left = self.left.wrapping_sub(2);
+        match self.plan.next.get(self.left..).and_then(<[u32]>::first_chunk) {
+            Some([second, first]) => (*first, *second),
+            None => (NEVER, NEVER),
+        }
+    }
+
     #[inline]
     pub(super) fn write_spill(&mut self, spill: Spill) {
         if let Some((x, slot)) = spill {
@@ -29,6 +39,15 @@ impl<'k> Writer<'k> {
     /// A register for `r`.
     #[inline]
     pub(super) fn take(&mut self, r: Reg, next: u32) -> Result<Xmm> {
+        match self.registers.take_free(r, next) {
+            Some(x) => Ok(x),
+            None => self.take_taken(r, next),
+        }
+    }
+
+    /// The same where another value gives way.
+    #[inline(never)]
+    fn take_taken(&mut self, r: Reg, next: u32) -> Result<Xmm> {
         let (x, spill) = self.registers.take(r, next).ok_or_else(no_register)?;
         self.write_spill(spill);
         self.registers.lock(x);
