@@ -50,6 +50,9 @@ const MAX_LEAVES: i64 = 64;
 /// Blocks that nest deeper are not looked at.
 const MAX_DEPTH: usize = 24;
 
+/// How many elements fill the lanes of a vector.
+const LANES: i64 = 8;
+
 /// How many times factoring looks at each node of what was accumulated.
 const FACTORING_LOOKS: u64 = 5;
 
@@ -272,7 +275,7 @@ impl Regions {
                 region.defined.insert(stmt.var);
                 region.is_worth_it |= match self.stage {
                     Stage::Asked => asks(&stmt.expr),
-                    Stage::Expanded => !stmt.expr.blocks().is_empty(),
+                    Stage::Expanded => !stmt.expr.blocks().is_empty() && !self.is_plain(&stmt),
                 };
                 region.stmts.push(stmt);
                 continue;
@@ -355,6 +358,25 @@ impl Regions {
             }
         }
         true
+    }
+
+    /// Whether a statement makes a long array, each element of the elements in the same place of others: its loops fill the
+    /// lanes of vectors as they are, and there is nothing to save.
+    fn is_plain(&self, stmt: &Stmt) -> bool {
+        let is_long = leaves(self.function.ty(stmt.var)).is_some_and(|n| n >= LANES);
+        let mut next = &stmt.expr;
+        while let Expr::Build { index: place, body, .. } = next {
+            let Some((last, before)) = body.stmts.split_last() else { return false };
+            let is_in_place = |stmt: &Stmt| match &stmt.expr {
+                Expr::Get { index, .. } => *self.function.ty(stmt.var) != Type::Double || index == place,
+                other => matches!(other, Expr::Op { .. } | Expr::Real(_)),
+            };
+            if last.var != body.result || !before.iter().all(is_in_place) {
+                return false;
+            }
+            next = &last.expr;
+        }
+        is_long && matches!(next, Expr::Op { .. })
     }
 
     /// Writes a region to `out`, unrolled if that goes; then what `is_wanted` after it has new names.

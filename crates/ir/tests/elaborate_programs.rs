@@ -15,6 +15,11 @@ fn numbers_take_the_type_that_their_surroundings_ask_for() {
     assert_eq!(f("let f = fun (n : Int) -> sum n (fun i -> i)", &[int(4)]), real(6.0));
     assert_eq!(f("let f = fun (n : Int) -> n / 2", &[int(3)]), real(1.5));
     assert_eq!(f("let f = fun (n : Int) -> (div n 2, mod n 2)", &[int(-3)]), pair(int(-2), int(1)));
+    // Integers, too, where the quotient is compared: more digits than a double has.
+    let large = (1 << 60) + 5;
+    assert_eq!(f("let f = fun (n : Int) (m : Int) -> mod n 4 == m", &[int(large), int(1)]), Value::Bool(true));
+    let text = "let f = fun (n : Int) (m : Int) -> let q = div n 4 in q == m";
+    assert_eq!(f(text, &[int(large), int((large / 4) + 1)]), Value::Bool(false));
     assert_eq!(f("let f = fun (n : Int) (x : Double) -> n * x + 1", &[int(3), real(0.5)]), real(2.5));
     assert_eq!(f("let f = fun (n : Int) -> n ** 2", &[int(3)]), real(9.0));
     assert_eq!(

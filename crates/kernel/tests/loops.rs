@@ -9,6 +9,7 @@ use chainrule_ir::generate::{Options, arguments_up_to, arrays, comparisons, func
 use chainrule_kernel::{Kernel, hoist, streamline, vectorise, verify};
 use std::cell::Cell;
 
+use support::program;
 use support::reference::{compare_within, lower};
 
 fn many(cases: u32, seed: u64, check: impl Fn(&mut Unstructured<'_>)) {
@@ -86,4 +87,41 @@ fn loops_that_compare_their_indices_keep_their_values() {
     });
     let (pieces, branches) = (pieces.get(), branches.get());
     assert!(pieces > 500 && branches > 500, "{pieces} functions in pieces, {branches} with fewer branches");
+}
+
+#[test]
+fn nests_that_go_through_memory_in_one_row_are_one_loop() {
+    let cases = [
+        ("let f = fun (x : [5][4]Double) -> build 5 (fun i -> build 4 (fun j -> -x[i][j]))", 1),
+        (
+            "let f = fun (x : [n][m]Double) (y : [n][m]Double) -> build n (fun i -> build m (fun j -> x[i][j] * y[i][j]))",
+            1,
+        ),
+        ("let f = fun (x : [n][3]Double) (c : Double) -> build n (fun i -> build 3 (fun j -> c - x[i][j]))", 1),
+        (
+            "let f = fun (x : [2][n][3]Double) -> build 2 (fun i -> build n (fun j -> build 3 (fun k -> 2 * x[i][j][k])))",
+            1,
+        ),
+        // All rows but the first.
+        ("let f = fun (x : [n][m]Double) -> build (n - 1) (fun i -> build m (fun j -> -x[i + 1][j]))", 2),
+        ("let f = fun (x : [7][m]Double) -> build 6 (fun i -> build m (fun j -> -x[i + 1][j]))", 1),
+        // Columns, rows of another length, something that each row has for itself, and indices that are numbers.
+        ("let f = fun (x : [4][5]Double) -> build 5 (fun i -> build 4 (fun j -> -x[j][i]))", 2),
+        ("let f = fun (x : [5][6]Double) -> build 5 (fun i -> build 4 (fun j -> -x[i][j]))", 2),
+        ("let f = fun (x : [5][4]Double) (c : [5]Double) -> build 5 (fun i -> build 4 (fun j -> c[i] * x[i][j]))", 2),
+        ("let f = fun (x : [5][4]Double) -> build 5 (fun i -> build 4 (fun j -> real j * x[i][j]))", 2),
+    ];
+    let bytes: Vec<u8> = (0..4000u64).map(|i| (i.wrapping_mul(6_364_136_223) >> 7) as u8).collect();
+    for (text, loops) in cases {
+        let function = program(text).elaborate("f").unwrap();
+        let mut kernel = lower(&function).unwrap();
+        plain(&mut kernel);
+        assert_eq!(kernel.to_string().matches("for ").count(), loops, "{text}\n{kernel}");
+        let mut u = Unstructured::new(&bytes);
+        let fitted = (0..20).filter(|_| {
+            let args = arguments_up_to(&mut u, &function, 6).unwrap();
+            compare_within(&function, &kernel, &args, 0.0)
+        });
+        assert!(fitted.count() > 2, "{text}");
+    }
 }

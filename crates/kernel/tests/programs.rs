@@ -6,23 +6,17 @@ mod support;
 
 use arbitrary::Unstructured;
 use chainrule_autodiff::expand;
-use chainrule_base::{Kind, Sources};
+use chainrule_base::Kind;
 use chainrule_ir::generate::{Options, arguments, case};
-use chainrule_ir::{Function, Program, Value};
+use chainrule_ir::{Function, Value};
 use chainrule_kernel::lower_function;
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestRunner};
 use std::cell::Cell;
+use support::program;
 use support::reference::{compare, lower};
 
 const FIGURE_4: &str = include_str!("../../syntax/tests/figure4.ft");
-
-fn program(text: &str) -> Program {
-    let mut sources = Sources::new();
-    let root = sources.add("main.ft", text);
-    Program::load(&mut sources, root, |path: &str, _| Err(format!("there is no file {path}")))
-        .unwrap_or_else(|errors| panic!("{errors}"))
-}
 
 /// Lowers `function` and compares at random arguments; returns how often they fitted.
 fn check(function: &Function, seed: u64) -> usize {

@@ -109,6 +109,11 @@ fn words<A: Amount>(ty: &Type) -> A {
     }
 }
 
+/// How many numbers a value of type `ty` is.
+pub(crate) fn words_of(ty: &Type) -> f64 {
+    words(ty)
+}
+
 /// The cost of one evaluation of `function`.
 #[must_use]
 pub fn function(function: &Function) -> f64 {

@@ -2,7 +2,8 @@
 //!
 //! In: a function, and what is dead in it. Out: the function with loops that belong together side by side, and
 //! the groups. Loops of one block belong together if they have the same count, none depends on another, and
-//! their bodies share something: a load, an operation. What they share is then computed once.
+//! their bodies share something: a load, an operation. What they share is then computed once. A second array is written by
+//! adding to zero, so that its loop joins only where it shares more than that costs.
 //!
 //! What becomes of a group:
 //!
@@ -11,7 +12,7 @@
 //! | sums | the sum of the tuples of their terms |
 //! | sums of numbers, folds | the fold over the tuple of their states |
 //! | builds whose elements alone are used | the build of the tuples of their elements |
-//! | builds, loops and any of these | the general loop: one array is its elements, the others are sums of one-hot arrays, which are written in place |
+//! | builds, loops and any of these | the general loop: the array that is dearest to add is its elements, the others are sums of one-hot arrays, which are written in place |
 //!
 //! A block's statements are sorted anew, every statement after what it needs, groups as one: a depth-first
 //! search with a stack of its own, in the old order where that is free. Linear but for what loops share, which
@@ -53,6 +54,11 @@ impl Kind {
         !matches!(self, Self::Sum | Self::Terms | Self::Fold)
     }
 
+    /// Whether there is an array that its iterations make, one element each.
+    fn makes_array(self) -> bool {
+        self.is_array() && self != Self::Running
+    }
+
     fn bit(self) -> u8 {
         1 << self as u8
     }
@@ -63,8 +69,8 @@ struct Group<'a> {
     members: Vec<usize>,
     /// Which kinds its members are of, as bits.
     kinds: u8,
-    /// The member that is the array of the loop.
-    array: Option<usize>,
+    /// The member that is the array of the loop, and what an iteration pays where another one is in its place.
+    array: Option<(usize, f64)>,
     /// What the members compute, by number, with its cost.
     work: BTreeMap<u64, f64>,
     /// The groups that this one depends on, as bits.
@@ -76,18 +82,31 @@ impl Group<'_> {
         self.kinds & !(Kind::Sum.bit() | Kind::Terms.bit() | Kind::Fold.bit()) != 0
     }
 
-    /// Whether a loop of this kind can join, whose array is linear or not.
-    fn takes(&self, kind: Kind, linear: bool) -> bool {
+    /// What an iteration pays where a loop of this kind joins, which pays `adding` if its array is not that of the loop;
+    /// infinite if it cannot join.
+    fn price(&self, kind: Kind, adding: f64) -> f64 {
         let has = |kind: Kind| self.kinds & kind.bit() != 0;
         let arrays = kind.is_array() || self.has_array();
-        let elements = kind == Kind::Elements && self.kinds == Kind::Elements.bit();
-        match kind {
-            Kind::Sum | Kind::Running => true,
+        let may_join = match kind {
             Kind::Terms => arrays || !has(Kind::Fold),
             Kind::Fold => arrays || !has(Kind::Terms),
-            Kind::Elements | Kind::Array => elements || linear || self.array.is_none(),
-            Kind::Loop => self.array.is_none(),
+            _ => true,
+        };
+        match self.array {
+            _ if !may_join => f64::INFINITY,
+            _ if kind == Kind::Elements && self.kinds == Kind::Elements.bit() => 0.0,
+            Some((_, instead)) if kind.makes_array() => adding.min(instead),
+            _ => 0.0,
         }
+    }
+
+    /// Notes that the next member is of this kind.
+    fn join(&mut self, kind: Kind, adding: f64) {
+        let is_array = kind.makes_array() && self.array.is_none_or(|(_, instead)| instead < adding);
+        if is_array {
+            self.array = Some((self.members.len(), adding));
+        }
+        self.kinds |= kind.bit();
     }
 }
 
@@ -281,7 +300,7 @@ impl<'a, 'p> Merge<'a, 'p> {
             let how = if group.kinds == Kind::Elements.bit() {
                 How::Elements
             } else if group.has_array() {
-                How::Loop { array: group.array }
+                How::Loop { array: group.array.map(|(member, _)| member) }
             } else if group.kinds & Kind::Fold.bit() != 0 {
                 How::Fold
             } else {
@@ -317,22 +336,19 @@ impl<'a, 'p> Merge<'a, 'p> {
             if self.plan.dead.contains(&stmt.var) {
                 continue;
             }
-            let linear = self.function.ty(stmt.var).is_linear() && !self.strict;
+            let adding = self.adding(stmt.var, kind);
             let work = self.work(index, body, &mut numbers);
             let shares = |group: &Group<'_>| -> f64 {
                 work.iter().filter(|(number, _)| group.work.contains_key(number)).map(|(_, cost)| cost).sum()
             };
             let fits = |(number, group): &(usize, &Group<'_>)| {
-                group.count == count && group.takes(kind, linear) && depends >> number & 1 == 0 && shares(group) > 0.0
+                group.count == count && depends >> number & 1 == 0 && shares(group) > group.price(kind, adding)
             };
             let found = groups.iter().enumerate().find(fits).map(|(number, _)| number);
             match found {
                 Some(number) => {
-                    if kind.is_array() && kind != Kind::Running && groups[number].array.is_none() {
-                        groups[number].array = Some(groups[number].members.len());
-                    }
+                    groups[number].join(kind, adding);
                     groups[number].members.push(at);
-                    groups[number].kinds |= kind.bit();
                     groups[number].work.extend(work);
                     groups[number].after |= depends;
                     let grown = groups[number].after;
@@ -345,13 +361,25 @@ impl<'a, 'p> Merge<'a, 'p> {
                 }
                 None if groups.len() < MAX_GROUPS => {
                     group_of[at] = Some(groups.len());
-                    let array = (kind.is_array() && kind != Kind::Running).then_some(0);
+                    let array = kind.makes_array().then_some((0, adding));
                     groups.push(Group { count, members: vec![at], kinds: kind.bit(), array, work, after: depends });
                 }
                 None => {}
             }
         }
         groups
+    }
+
+    /// What an iteration pays if the array that this loop makes is written by adding to zero, not by storing its elements: for
+    /// each number a zero, a load and an addition. Infinite where that gives something else.
+    fn adding(&self, var: VarId, kind: Kind) -> f64 {
+        let ty = self.function.ty(var);
+        match ty {
+            Type::Array(_, element) if kind != Kind::Loop && ty.is_linear() && !self.strict => {
+                3.0 * cost::words_of(element)
+            }
+            _ => f64::INFINITY,
+        }
     }
 
     /// What a body computes: a number for each statement, the same for the same work of another loop, with its cost.

@@ -207,3 +207,17 @@ fn the_place_of_a_minimum_has_no_tangent() {
     let expected = format!("let f = fun (x : [n]Double) (x_tan : [n]Double) -> x_tan[snd ({least})]");
     optimises_to(&derived, &expected, 1);
 }
+
+#[test]
+fn arrays_become_one_loop_where_they_share_more_than_writing_them_costs() {
+    // Of an index, each array has a loop of its own; of two sines a number, one loop adds one of them to zeros.
+    let rows = "let f = fun (x : [m][8]Double) (at : [n]Index) ->
+        (build n (fun i -> vectorNeg x[at[i]]), build n (fun i -> vectorSMul x[at[i]] 3.0))";
+    let (found, _) = optimised(&function(rows, "f"));
+    assert!(!print(&found).contains("oneHot"), "{}", print(&found));
+    let numbers = "let f = fun (x : [n]Double) ->
+        let y = fun i -> sin (x[i] * sin x[i])
+        (build n (fun i -> 2.0 * y i), build n (fun i -> y i + 1.0))";
+    let (found, _) = optimised(&function(numbers, "f"));
+    assert!(print(&found).contains("oneHot"), "{}", print(&found));
+}

@@ -273,7 +273,7 @@ impl Table {
     }
 
     /// Makes two variables one. A constraint about both is in both lists of watchers, so that it is
-    /// enough to wake the shorter one, unless the merged variable is stricter.
+    /// enough to wake the shorter one, unless the merged variable is stricter, or a number as written where it was none.
     fn merge(&mut self, a: TyId, b: TyId) {
         let take = |node: &mut Node| match std::mem::replace(node, Node::Error) {
             Node::Var(variable) => variable,
@@ -287,14 +287,15 @@ impl Table {
         short.watchers.sort_unstable();
         short.watchers.dedup();
         self.woken.append(&mut short.watchers);
-        if long.class < short.class {
-            self.woken.extend(&long.watchers);
-        }
-        long.literal = match (long.literal, short.literal) {
+        let literal = match (long.literal, short.literal) {
             (Literal::Open, other) | (other, Literal::Open) => other,
             (x, y) if x == y => x,
             _ => Literal::Mixed,
         };
+        if long.class < short.class || long.literal != literal {
+            self.woken.extend(&long.watchers);
+        }
+        long.literal = literal;
         long.class = long.class.max(short.class);
         long.level = long.level.min(short.level);
         long.rank = rank;

@@ -18,12 +18,14 @@
 //! | --- | --- |
 //! | `split` | loops cut where a comparison with the index changes (index set splitting) |
 //! | `fold` | what is known before running: constants, comparisons, checks, loops of one iteration |
+//! | `join` | nested loops that are one |
 //! | `choose` | branches with little in them: both sides, and a choice |
 //! | `hoist` | integers that are the same in all iterations |
 
 mod choose;
 mod fold;
 mod hoist;
+mod join;
 mod split;
 
 use crate::kernel::{Kernel, Stmt};
@@ -46,6 +48,7 @@ pub fn streamline(kernel: &mut Kernel) {
         }
         fold::fold(kernel);
     }
+    join::join(kernel);
 }
 
 fn has_control(kernel: &Kernel) -> bool {

@@ -7,8 +7,8 @@
 
 pub mod reference;
 
-use chainrule_base::Poly;
-use chainrule_ir::{Size, Type, Value};
+use chainrule_base::{Poly, Sources};
+use chainrule_ir::{Program, Size, Type, Value};
 use chainrule_kernel::{BufferId, Class, Instr, Kernel, Order, Place, Reg, SizeSource, Stmt};
 
 /// Runs `check` on so many random strings of bytes; one that panics is made shorter, and reported.
@@ -17,6 +17,14 @@ pub fn random(cases: u32, seed: u64, lengths: std::ops::Range<usize>, check: imp
         check(bytes);
         Ok(())
     });
+}
+
+/// The program of a text.
+pub fn program(text: &str) -> Program {
+    let mut sources = Sources::new();
+    let root = sources.add("main.ft", text);
+    Program::load(&mut sources, root, |path: &str, _| Err(format!("there is no file {path}")))
+        .unwrap_or_else(|errors| panic!("{errors}"))
 }
 
 /// One number.

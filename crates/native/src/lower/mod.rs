@@ -420,6 +420,9 @@ impl<'k> Writer<'k> {
                 _ => {}
             }
             self.instr(at, instr, after)?;
+            if let Instr::Op { op: Op::And | Op::Or | Op::Not, .. } = instr {
+                self.ranges.event(&Event::Instr(instr));
+            }
             self.registers.end();
             self.masks.end();
         }

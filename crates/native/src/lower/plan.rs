@@ -322,7 +322,7 @@ pub(super) fn calls(instr: &Instr) -> bool {
 }
 
 /// Copies of more elements are calls.
-const MAX_SHORT_COPY: i64 = 32;
+const MAX_SHORT_COPY: i64 = 128;
 
 /// Whether so many elements are copied without a call.
 pub(super) fn is_short_copy(len: &Poly<Reg>) -> bool {

@@ -1,0 +1,150 @@
+//! Nested loops that go through memory as one loop would become one.
+//!
+//! ```text
+//! for i in 0..5                          for k in 0..60
+//!   for j in 0..12                         y[60 n + k] = - x[k + 7]
+//!     y[60 n + 12 i + j] = - x[12 i + j + 7]
+//! ```
+//!
+//! A loop of `a` iterations with nothing in it but a loop of `b` is one of `a b` where both indices stand in addresses and
+//! other integers only as `c (b i + j)`. Iterations keep their order. Long loops fill the lanes of vectors where short ones
+//! leave rests. A loop of copies that follow each other becomes one copy.
+
+use crate::events::{Event, walk};
+use crate::kernel::{Instr, Kernel, Order, Reg, SizeSource, Stmt};
+use crate::lanes::rewrite::Copier;
+use chainrule_base::Poly;
+use std::collections::BTreeMap;
+
+/// Joins the nested loops of `kernel` where that can be. `O(n d)` for loops that nest `d` deep.
+pub(super) fn join(kernel: &mut Kernel) {
+    let mut body = std::mem::take(&mut kernel.body);
+    let mut open: Vec<&mut Vec<Stmt>> = vec![&mut body];
+    while let Some(block) = open.pop() {
+        let mut done = Vec::with_capacity(block.len());
+        for mut stmt in std::mem::take(block) {
+            while let Some((constants, joined)) = joined(kernel, &stmt) {
+                if !constants.is_empty() {
+                    done.push(Stmt::Straight(constants));
+                }
+                stmt = joined;
+            }
+            done.push(stmt);
+        }
+        *block = done;
+        for stmt in block.iter_mut() {
+            match stmt {
+                Stmt::For { body, .. } => open.push(body),
+                Stmt::While { condition, body, .. } => open.extend([condition, body]),
+                Stmt::If { then, otherwise, .. } => open.extend([then, otherwise]),
+                Stmt::Straight(_) | Stmt::Copy { .. } => {}
+            }
+        }
+    }
+    kernel.body = body;
+}
+
+/// One loop for the two that `stmt` is, after constants that stood between them; or one copy.
+fn joined(kernel: &mut Kernel, stmt: &Stmt) -> Option<(Vec<Instr>, Stmt)> {
+    let Stmt::For { index: i, count: a, carried, order: Order::InOrder, body } = stmt else { return None };
+    let (constants, inside) = match body.as_slice() {
+        [inside] => (&[][..], inside),
+        [Stmt::Straight(code), inside] => (code.as_slice(), inside),
+        _ => return None,
+    };
+    if !carried.is_empty() || !constants.iter().all(|instr| matches!(instr, Instr::Const { .. })) {
+        return None;
+    }
+    match inside {
+        Stmt::For { index: j, count: b, carried, order: Order::InOrder, body } if carried.is_empty() => {
+            let nest = Nest { i: *i, j: *j, b };
+            let count = nest.count(kernel, a, body)?;
+            if !walk(body).all(|event| nest.allows(&event)) {
+                return None;
+            }
+            let (map, buffers) = (BTreeMap::new(), BTreeMap::new());
+            let by = Poly::zero();
+            let mut copier =
+                Copier { regs: &mut kernel.regs, map, buffers: &buffers, index: *i, by, lane: None, fresh: false };
+            let body = copier.block(body);
+            let joined = Stmt::For { index: *j, count, carried: Vec::new(), order: Order::InOrder, body };
+            Some((constants.to_vec(), joined))
+        }
+        Stmt::Copy { to, from, len } if to.0 != from.0 && !len.vars().contains(i) => {
+            let follow = |at: &Poly<Reg>| at.split_linear(*i).and_then(|(step, first)| (step == *len).then_some(first));
+            let (first_to, first_from) = (follow(&to.1)?, follow(&from.1)?);
+            let count = product(kernel, a, len, &kernel.buffers[to.0].len)?;
+            Some((constants.to_vec(), Stmt::Copy { to: (to.0, first_to), from: (from.0, first_from), len: count }))
+        }
+        _ => None,
+    }
+}
+
+/// Two loops, `j` of `b` iterations in `i`.
+struct Nest<'k> {
+    i: Reg,
+    j: Reg,
+    b: &'k Poly<Reg>,
+}
+
+impl Nest<'_> {
+    /// How many iterations both have together where `i` has `a`, if that is known to fit, and to be none where one has none.
+    fn count(&self, kernel: &Kernel, a: &Poly<Reg>, body: &[Stmt]) -> Option<Poly<Reg>> {
+        if self.b.vars().contains(&self.i) {
+            return None;
+        }
+        let at = |event: Event<'_>| match event {
+            Event::Instr(Instr::Load { buffer, .. } | Instr::Store { buffer, .. }) => Some(*buffer),
+            _ => None,
+        };
+        walk(body).filter_map(at).find_map(|buffer| product(kernel, a, self.b, &kernel.buffers[buffer].len))
+    }
+
+    /// Whether the indices stand in an event only as they may.
+    fn allows(&self, event: &Event<'_>) -> bool {
+        let free = |r: &Reg| *r != self.i && *r != self.j;
+        match event {
+            Event::Instr(instr) => match instr {
+                Instr::Int { value, .. } => self.is_linear(value),
+                Instr::Load { at, .. } => self.is_linear(at),
+                Instr::Store { at, value, .. } => self.is_linear(at) && free(value),
+                Instr::CheckIndex { index, len, .. } => self.is_linear(len) && free(index),
+                other => {
+                    let mut allowed = true;
+                    other.for_each_use(|r| allowed &= free(&r));
+                    allowed
+                }
+            },
+            Event::Copy { to, from, len } => [&to.1, &from.1, *len].into_iter().all(|p| self.is_linear(p)),
+            Event::For { count: p, carried, .. } | Event::While { limit: p, carried } => {
+                self.is_linear(p) && carried.iter().all(|c| free(&c.init))
+            }
+            other => {
+                let mut allowed = true;
+                other.for_each_use(|r| allowed &= free(&r));
+                allowed
+            }
+        }
+    }
+
+    /// Whether `p` is `c (b i + j)` and something without `i` and `j`.
+    fn is_linear(&self, p: &Poly<Reg>) -> bool {
+        if p.as_constant().is_some() {
+            return true;
+        }
+        let split = p.split_linear(self.i).and_then(|(slope, rest)| Some((slope, rest.split_linear(self.j)?)));
+        split.is_some_and(|(of_i, (of_j, _))| !of_i.vars().contains(&self.j) && of_i == of_j.mul(self.b))
+    }
+}
+
+/// `a b`, if one of them is a number above 0, or both are sizes and so many elements are in a buffer of `len`.
+fn product(kernel: &Kernel, a: &Poly<Reg>, b: &Poly<Reg>, len: &Poly<Reg>) -> Option<Poly<Reg>> {
+    let product = a.mul(b);
+    let is_number = |p: &Poly<Reg>| p.as_constant().is_some_and(|n| n > 0);
+    let is_size = |p: &Poly<Reg>| {
+        p.as_var()
+            .is_some_and(|r| kernel.sizes.iter().any(|s| s.reg == r && matches!(s.source, SizeSource::Extent { .. })))
+    };
+    let fits = || len.terms().any(|(monomial, c)| c > 0 && product.terms().all(|(all, _)| all == monomial));
+    (is_number(a) || is_number(b) || (is_size(a) && is_size(b) && fits() && len.terms().len() == 1)).then_some(product)
+}
