@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 /// A monomial: variables ascending, repeated for powers. Empty for the constant term.
 type Monomial<V> = SmallVec<[V; 4]>;
@@ -20,7 +21,7 @@ type Monomial<V> = SmallVec<[V; 4]>;
 type Term<V> = (Monomial<V>, i64);
 
 /// A polynomial over variables `V`. A constant and a variable take no memory of their own: most addresses of
-/// straight-line code are the one, most indices and sizes of arrays the other.
+/// straight-line code are the one, most indices and sizes of arrays the other. Copies share the terms of the rest.
 #[derive(Clone)]
 pub struct Poly<V: Ord>(Repr<V>);
 
@@ -30,7 +31,7 @@ enum Repr<V> {
     /// One variable, its coefficient 1.
     Var([V; 1]),
     /// Ascending by monomial, no zero coefficient; neither of the above.
-    Terms(Box<SmallVec<[Term<V>; 2]>>),
+    Terms(Arc<SmallVec<[Term<V>; 2]>>),
 }
 
 /// The terms of a polynomial. Made by [`Poly::terms`].
@@ -89,7 +90,7 @@ impl<V: Ord + Copy> Poly<V> {
             [] => Repr::Constant(0),
             [(monomial, c)] if monomial.is_empty() => Repr::Constant(*c),
             [(monomial, 1)] if monomial.len() == 1 => Repr::Var([monomial[0]]),
-            _ => Repr::Terms(Box::new(terms)),
+            _ => Repr::Terms(Arc::new(terms)),
         })
     }
 

@@ -53,6 +53,11 @@ impl Pairs<'_> {
     }
 
     fn sizes(&self, x: &Size, y: &Size) -> bool {
+        match (x.as_constant(), x.as_var()) {
+            (Some(x), _) => return y.as_constant() == Some(x),
+            (_, Some(x)) => return y.as_var().is_some_and(|y| self.same(x, y)),
+            _ => {}
+        }
         let bound = |v: &VarId| self.to_b.get(*v).copied().flatten().is_some();
         x.vars().iter().all(bound) && x.substitute(|v| Size::var(self.to_b[v].unwrap_or(v))) == *y
     }
@@ -120,6 +125,9 @@ impl Pairs<'_> {
             (Expr::Again { me: f, at: a }, Expr::Again { me: g, at: b }) => self.same(*f, *g) && self.same(*a, *b),
             _ => false,
         };
+        if x.is_leaf() {
+            return heads;
+        }
         let (bound_in_x, bound_in_y) = (x.binders(), y.binders());
         let (blocks_of_x, blocks_of_y) = (x.blocks(), y.blocks());
         heads

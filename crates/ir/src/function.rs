@@ -245,6 +245,28 @@ pub enum Expr {
 }
 
 impl Expr {
+    /// Whether it has no blocks, and so binds nothing.
+    #[must_use]
+    #[inline]
+    pub const fn is_leaf(&self) -> bool {
+        matches!(
+            self,
+            Self::Real(_)
+                | Self::Bool(_)
+                | Self::Size(_)
+                | Self::Op(..)
+                | Self::ToReal(_)
+                | Self::Get { .. }
+                | Self::Array(_)
+                | Self::Tuple(_)
+                | Self::Component(..)
+                | Self::Zero
+                | Self::OneHot { .. }
+                | Self::Plus(..)
+                | Self::Again { .. }
+        )
+    }
+
     /// The blocks inside it.
     #[must_use]
     pub fn blocks(&self) -> SmallVec<[&Block; 2]> {
@@ -289,7 +311,13 @@ impl Expr {
 
     /// Tells `see` what [`Self::operands`] lists, in its order.
     pub fn for_each_operand(&self, see: &mut impl FnMut(VarId)) {
-        let sizes = |size: &Size, see: &mut dyn FnMut(VarId)| size.vars().into_iter().for_each(see);
+        fn sizes(size: &Size, see: &mut impl FnMut(VarId)) {
+            match (size.as_constant(), size.as_var()) {
+                (Some(_), _) => {}
+                (_, Some(var)) => see(var),
+                _ => size.vars().into_iter().for_each(see),
+            }
+        }
         match self {
             Self::Real(_) | Self::Bool(_) | Self::Zero => {}
             Self::Size(size) | Self::Build { size, .. } | Self::Sum { count: size, .. } => sizes(size, see),
@@ -316,7 +344,9 @@ impl Expr {
     /// Tells `see` every variable that it uses, directly or in its blocks.
     pub fn for_each_use(&self, see: &mut impl FnMut(VarId)) {
         self.for_each_operand(see);
-        self.blocks().into_iter().for_each(|block| block.for_each_use(see));
+        if !self.is_leaf() {
+            self.blocks().into_iter().for_each(|block| block.for_each_use(see));
+        }
     }
 
     /// Each operand replaced by `var(operand)` and each size by `size(size)`; binders and blocks stay.

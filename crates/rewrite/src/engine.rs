@@ -284,7 +284,8 @@ fn step(pass: &Pass, now: &mut Function, run: &mut Run, report: &mut Report, wat
     if run.options.disabled.iter().any(|name| name == pass.name) {
         return false;
     }
-    let (before, applied): (f64, u64) = (cost::function(now), run.tally.applied.iter().sum());
+    let before = report.passes.last().map_or(report.before, |pass| pass.after);
+    let applied: u64 = run.tally.applied.iter().sum();
     let measured = run.tally.places.is_some().then(|| {
         let last = report.passes.last().and_then(|pass| pass.measures.as_ref());
         last.map_or_else(|| measure(now), |(_, after)| after.clone())
@@ -301,7 +302,8 @@ fn step(pass: &Pass, now: &mut Function, run: &mut Run, report: &mut Report, wat
     }
     // What the pass has left unused goes with the next one.
     let measures = measured.map(|before| (before, measure(&live::swept(now.clone()))));
-    report.passes.push(PassReport { name: pass.name, applied, before, after: cost::function(now), measures });
+    let after = if changed { cost::function(now) } else { before };
+    report.passes.push(PassReport { name: pass.name, applied, before, after, measures });
     watch(pass.name, now);
     changed
 }
@@ -382,8 +384,7 @@ fn pass(function: &Function, run: &mut Run, todo: Todo) {
     if share && !off("share") {
         merge::shared(function, &mut plan);
     }
-    let sorted =
-        if merge && !off("merge") { Some(merge::analyse(function, &mut plan, run.options.strict)) } else { None };
+    let sorted = if merge && !off("merge") { merge::analyse(function, &mut plan, run.options.strict) } else { None };
     if settled && plan.merged.is_empty() && plan.share.is_empty() {
         return;
     }
@@ -410,8 +411,8 @@ fn pass(function: &Function, run: &mut Run, todo: Todo) {
     if let Some(places) = &mut run.tally.places {
         planned(&function.body, None, &plan, places);
     }
-    let function = sorted.as_ref().unwrap_or(function);
-    run.result = Some(rebuild(function, &settings, &plan, &mut run.tally));
+    let body = sorted.as_ref().unwrap_or(&function.body);
+    run.result = Some(rebuild(function, body, &settings, &plan, &mut run.tally));
     run.in_vain.push(todo);
 }
 

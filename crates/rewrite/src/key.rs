@@ -7,9 +7,49 @@
 
 use chainrule_base::{Arena, Id};
 use chainrule_ir::{Block, Expr, Size, Type, Var, VarId};
+use hashbrown::HashTable;
+use rustc_hash::FxHasher;
+use smallvec::SmallVec;
+use std::hash::Hasher;
+use std::ops::Range;
 
 /// The key of an expression.
 pub(crate) type Key = Box<[u64]>;
+
+/// The hash of a key.
+pub(crate) fn hash_of(key: &[u64]) -> u64 {
+    let mut hasher = FxHasher::default();
+    key.iter().for_each(|word| hasher.write_u64(*word));
+    hasher.finish()
+}
+
+/// Numbers for keys, from 0, in the order in which they come. The keys stand one behind the other.
+#[derive(Default)]
+pub(crate) struct Numbers {
+    words: Vec<u64>,
+    /// Where each key stands, by number, with its hash.
+    keys: Vec<(u64, Range<usize>)>,
+    /// By the hash of its key.
+    table: HashTable<usize>,
+}
+
+impl Numbers {
+    /// The number of `key`.
+    pub(crate) fn number(&mut self, key: &[u64]) -> u64 {
+        let Self { words, keys, table } = self;
+        let hash = hash_of(key);
+        if let Some(number) =
+            table.find(hash, |number| keys[*number].0 == hash && words[keys[*number].1.clone()] == *key)
+        {
+            return *number as u64;
+        }
+        let (start, number) = (words.len(), keys.len());
+        words.extend_from_slice(key);
+        keys.push((hash, start..words.len()));
+        table.insert_unique(hash, number, |number| keys[*number].0);
+        number as u64
+    }
+}
 
 const BOUND: u64 = 1 << 40;
 /// Numbers that are given from outside are smaller.
@@ -95,11 +135,14 @@ impl Keys {
             let id = self.id(var);
             return self.out.extend([1, 2, id, 1]);
         }
+        if let Some(c) = size.as_constant() {
+            return self.out.extend([0, c.cast_unsigned()]);
+        }
         // Terms are put in the order of the numbers: bound variables are not in that of their names.
-        let mut terms: Vec<Vec<u64>> = size
+        let mut terms: SmallVec<[SmallVec<[u64; 4]>; 4]> = size
             .terms()
             .map(|(monomial, c)| {
-                let mut term: Vec<u64> = monomial.iter().map(|v| self.id(*v)).collect();
+                let mut term: SmallVec<[u64; 4]> = monomial.iter().map(|v| self.id(*v)).collect();
                 term.sort_unstable();
                 term.push(c.cast_unsigned());
                 term
@@ -243,6 +286,9 @@ impl Keys {
                 self.var(*me);
                 self.var(*at);
             }
+        }
+        if expr.is_leaf() {
+            return;
         }
         expr.binders().into_iter().for_each(|binder| self.bind(binder));
         for block in expr.blocks() {

@@ -19,16 +19,20 @@
 //! compares each loop with each group of its block.
 
 use crate::cost;
-use crate::key::{Key, Keys};
+use crate::key::{Keys, Numbers};
 use crate::rebuild::{How, Plan, Together};
 use crate::walk;
 use chainrule_base::Id;
 use chainrule_ir::{Block, Expr, Function, Size, Stmt, Type, VarId};
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
 /// How many groups a block has at most.
 const MAX_GROUPS: usize = 64;
+
+/// The statements of a block that a statement of it needs, ascending.
+type Needs = SmallVec<[usize; 6]>;
 
 /// What a loop can be put together with.
 #[derive(Clone, Copy, PartialEq)]
@@ -120,9 +124,6 @@ struct Merge<'a, 'p> {
     keys: Keys,
 }
 
-/// Numbers of what loops compute.
-type Numbers = FxHashMap<Key, u64>;
-
 /// What is cheaper is computed again rather than kept for the next loop.
 const MIN_SHARED: f64 = 8.0;
 
@@ -133,12 +134,12 @@ pub(crate) fn shared(function: &Function, plan: &mut Plan<'_>) {
     merge.shared(&function.body);
 }
 
-/// `function` with the loops that belong together side by side; the groups go into `plan`.
-pub(crate) fn analyse(function: &Function, plan: &mut Plan<'_>, strict: bool) -> Function {
+/// The body of `function` with the loops that belong together side by side; the groups go into `plan`. Nothing where
+/// there are none.
+pub(crate) fn analyse(function: &Function, plan: &mut Plan<'_>, strict: bool) -> Option<Block> {
     let mut merge = Merge::new(function, plan, strict);
     merge.escaping(&function.body);
-    let body = merge.block(&function.body);
-    Function { body, ..function.clone() }
+    merge.block(&function.body)
 }
 
 impl<'a, 'p> Merge<'a, 'p> {
@@ -191,30 +192,54 @@ impl<'a, 'p> Merge<'a, 'p> {
         }
     }
 
-    fn block(&mut self, block: &Block) -> Block {
-        let (order, groups) = self.order(block);
-        let mut stmts: Vec<Option<Stmt>> = vec![None; block.stmts.len()];
-        for at in &order {
-            stmts[*at] = Some(self.inside(&block.stmts[*at]));
+    /// `block` with the loops of each group side by side; nothing where it stays as it is.
+    fn block(&mut self, block: &Block) -> Option<Block> {
+        let changed: Vec<Option<Stmt>> = block.stmts.iter().map(|stmt| self.inside(stmt)).collect();
+        let sorted = if self.may_group(block) { self.order(block) } else { None };
+        if sorted.is_none() && changed.iter().all(Option::is_none) {
+            return None;
         }
+        let mut stmts: Vec<Option<Stmt>> =
+            changed.into_iter().zip(&block.stmts).map(|(new, old)| Some(new.unwrap_or_else(|| old.clone()))).collect();
+        let (order, groups) = sorted.unwrap_or_else(|| ((0..stmts.len()).collect(), Vec::new()));
         for (members, together) in groups {
             let of = |at: &usize| block.stmts[*at].var;
             self.plan.merged.extend(members.iter().skip(1).map(of));
             let stmts = members.iter().filter_map(|at| stmts[*at].clone()).collect();
             self.plan.merge.extend(members.first().map(|first| (of(first), Together { stmts, ..together })));
         }
-        Block { stmts: order.into_iter().filter_map(|at| stmts[at].take()).collect(), result: block.result }
+        Some(Block { stmts: order.into_iter().filter_map(|at| stmts[at].take()).collect(), result: block.result })
     }
 
-    fn inside(&mut self, stmt: &Stmt) -> Stmt {
-        let mut stmt = stmt.clone();
+    /// `stmt` with its blocks sorted; nothing where they stay as they are.
+    fn inside(&mut self, stmt: &Stmt) -> Option<Stmt> {
         // Bodies of derivatives stay as they are.
-        if !matches!(stmt.expr, Expr::Jvp { .. } | Expr::Vjp { .. } | Expr::Custom(_)) {
-            for inner in stmt.expr.blocks_mut() {
-                *inner = self.block(inner);
+        if matches!(stmt.expr, Expr::Jvp { .. } | Expr::Vjp { .. } | Expr::Custom(_)) {
+            return None;
+        }
+        let blocks: SmallVec<[Option<Block>; 2]> = stmt.expr.blocks().into_iter().map(|b| self.block(b)).collect();
+        if blocks.iter().all(Option::is_none) {
+            return None;
+        }
+        let mut stmt = stmt.clone();
+        for (old, new) in stmt.expr.blocks_mut().into_iter().zip(blocks) {
+            new.into_iter().for_each(|new| *old = new);
+        }
+        Some(stmt)
+    }
+
+    /// Whether two loops of `block` have one count: all others are alone.
+    fn may_group(&self, block: &Block) -> bool {
+        let mut counts: SmallVec<[&Size; 8]> = SmallVec::new();
+        for stmt in block.stmts.iter().filter(|stmt| !self.plan.dead.contains(&stmt.var)) {
+            if let Some((_, count, ..)) = self.loop_of(stmt) {
+                if counts.contains(&count) || counts.len() == MAX_GROUPS {
+                    return true;
+                }
+                counts.push(count);
             }
         }
-        stmt
+        false
     }
 
     fn loop_of<'e>(&self, stmt: &'e Stmt) -> Option<(Kind, &'e Size, VarId, &'e Block)> {
@@ -239,23 +264,27 @@ impl<'a, 'p> Merge<'a, 'p> {
         Some((kind, count, *index, body))
     }
 
-    /// The statements of `block` that are not dead, in their new order, and the groups among them.
-    fn order(&mut self, block: &Block) -> (Vec<usize>, Vec<(Vec<usize>, Together)>) {
+    /// The statements of `block` that are not dead, in their new order, and the groups among them; nothing where there
+    /// are none, for then the order is the old one.
+    fn order(&mut self, block: &Block) -> Option<(Vec<usize>, Vec<(Vec<usize>, Together)>)> {
         let stmts = &block.stmts;
         let at: FxHashMap<VarId, usize> = stmts.iter().enumerate().map(|(at, stmt)| (stmt.var, at)).collect();
-        let needs: Vec<Vec<usize>> = (stmts.iter())
+        let needs: Vec<Needs> = (stmts.iter())
             .map(|stmt| {
-                let mut needs = Vec::new();
-                walk::mentioned(&stmt.expr, &mut |v| needs.extend(at.get(&v)));
-                for size in self.function.ty(stmt.var).sizes() {
-                    needs.extend(size.vars().iter().filter_map(|v| at.get(v)));
-                }
+                let mut needs = Needs::new();
+                walk::mentioned(&stmt.expr, &mut |v| needs.extend(at.get(&v).copied()));
+                self.function.ty(stmt.var).for_each_size(&mut |size| {
+                    needs.extend(size.vars().iter().filter_map(|v| at.get(v).copied()));
+                });
                 needs.sort_unstable();
                 needs.dedup();
                 needs
             })
             .collect();
         let groups = self.groups(stmts, &needs);
+        if groups.iter().all(|group| group.members.len() == 1) {
+            return None;
+        }
         let mut group_of: Vec<Option<usize>> = vec![None; stmts.len()];
         for (number, group) in groups.iter().enumerate().filter(|(_, group)| group.members.len() > 1) {
             for member in &group.members {
@@ -308,10 +337,10 @@ impl<'a, 'p> Merge<'a, 'p> {
             };
             (group.members, Together { how, stmts: Vec::new() })
         };
-        (order, groups.into_iter().filter(|group| group.members.len() > 1).map(together).collect())
+        Some((order, groups.into_iter().filter(|group| group.members.len() > 1).map(together).collect()))
     }
 
-    fn groups<'s>(&mut self, stmts: &'s [Stmt], needs: &[Vec<usize>]) -> Vec<Group<'s>> {
+    fn groups<'s>(&mut self, stmts: &'s [Stmt], needs: &[Needs]) -> Vec<Group<'s>> {
         let mut groups: Vec<Group<'s>> = Vec::new();
         // The groups that each statement depends on, and the group that it is in.
         let mut after: Vec<u64> = vec![0; stmts.len()];
@@ -393,12 +422,7 @@ impl<'a, 'p> Merge<'a, 'p> {
         self.keys.know(index, u64::from(u32::MAX));
         let mut work = Vec::with_capacity(body.stmts.len());
         for stmt in &body.stmts {
-            let next = numbers.len() as u64;
-            let key = self.keys.key(&function.vars, &stmt.expr, ty(stmt.var));
-            let number = match numbers.get(key) {
-                Some(number) => *number,
-                None => *numbers.entry(key.into()).or_insert(next),
-            };
+            let number = numbers.number(self.keys.key(&function.vars, &stmt.expr, ty(stmt.var)));
             self.keys.know(stmt.var, number);
             work.push((number, cost::expr(&stmt.expr, &ty), stmt.var));
         }

@@ -26,7 +26,7 @@ mod slice;
 pub(crate) use slice::Slice;
 
 use crate::cost;
-use crate::key::Keys;
+use crate::key::{Keys, hash_of};
 use crate::ranges::Ranges;
 use crate::rules::{self, Settings};
 use crate::walk;
@@ -34,9 +34,8 @@ use chainrule_base::{Arena, Id, Span};
 use chainrule_ir::{Block, Expr, Function, Size, Stmt, Type, Var, VarId, type_of};
 use chainrule_ops as ops;
 use hashbrown::HashTable;
-use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::Cell;
-use std::hash::Hasher;
 use std::rc::Rc;
 
 /// How deep rules apply inside rules.
@@ -126,6 +125,8 @@ struct Def {
     /// The open blocks, by number, whose index it depends on, and those whose state; past [`MAX_LEVEL`] as one.
     indices: u64,
     states: u64,
+    /// Everything that the expression mentions.
+    mentions: Mentions,
 }
 
 /// The largest level that is told apart from others.
@@ -229,8 +230,14 @@ pub(crate) struct Rebuild<'a> {
     span: Option<Span>,
 }
 
-/// `function` written anew.
-pub(crate) fn rebuild(function: &Function, settings: &Settings, plan: &Plan<'_>, tally: &mut Tally) -> Function {
+/// `function` written anew, with `body` for its body.
+pub(crate) fn rebuild(
+    function: &Function,
+    body: &Block,
+    settings: &Settings,
+    plan: &Plan<'_>,
+    tally: &mut Tally,
+) -> Function {
     let mut rb = Rebuild {
         vars: Arena::with_capacity(function.vars.len()),
         keys: Keys::default(),
@@ -290,7 +297,7 @@ pub(crate) fn rebuild(function: &Function, settings: &Settings, plan: &Plan<'_>,
             requirement
         })
         .collect();
-    let result = rb.stmts(&function.body, &mut env);
+    let result = rb.stmts(body, &mut env);
     let (applied, left, work) = (std::mem::take(&mut rb.applied), rb.left, rb.work.get());
     let body = rb.leave(result);
     let vars = rb.vars;
@@ -425,8 +432,8 @@ impl Rebuild<'_> {
         };
         let var = self.vars.push(Var { ty, name: None, span: self.span, value });
         let expr = Some(Rc::new(expr));
-        let Uses { indices, states, .. } = *uses;
-        self.defs.push(Def { expr, level, at: 0, element_cost, indices, states });
+        let Uses { indices, states, mentions, .. } = *uses;
+        self.defs.push(Def { expr, level, at: 0, element_cost, indices, states, mentions });
         self.open[level].stmts.push((var, self.span));
         var
     }
@@ -445,22 +452,50 @@ impl Rebuild<'_> {
 
     /// What `expr`, whose own blocks are closed, uses of the open blocks.
     fn uses(&self, expr: &Expr) -> Uses {
-        let mut uses = Uses::default();
-        walk::mentioned(expr, &mut |v| {
+        let mut mentions = Mentions::default();
+        self.mentions(expr, &mut mentions);
+        let n_open = self.open.len();
+        // What is bound inside is bound in blocks that are closed.
+        let open = if n_open > MAX_LEVEL { u64::MAX } else { bit(n_open) - 1 };
+        let level = if n_open > MAX_LEVEL {
+            let mut level = 0;
+            walk::mentioned(expr, &mut |v| {
+                let at = self.defs.get(v.index()).map_or(0, |def| def.level);
+                level = if at < n_open { at.max(level) } else { level };
+            });
+            level
+        } else {
+            (mentions.levels & open).checked_ilog2().unwrap_or(0) as usize
+        };
+        Uses { indices: mentions.indices & open, states: mentions.states & open, level, mentions }
+    }
+
+    /// Adds what `expr` mentions to `all`. Of its blocks, which are closed, the statements know.
+    fn mentions(&self, expr: &Expr, all: &mut Mentions) {
+        let see = |var: VarId, all: &mut Mentions| {
             self.worked(1);
-            if let Some(def) = self.defs.get(v.index()) {
-                uses.indices |= def.indices;
-                uses.states |= def.states;
-                // What is bound inside is bound in blocks that are closed.
-                if def.level < self.open.len() {
-                    uses.level = uses.level.max(def.level);
+            if let Some(def) = self.defs.get(var.index()) {
+                all.indices |= def.indices;
+                all.states |= def.states;
+                all.levels |= bit(def.level);
+            }
+        };
+        expr.for_each_operand(&mut |var| see(var, all));
+        if expr.is_leaf() {
+            return;
+        }
+        expr.binders().into_iter().for_each(|var| see(var, all));
+        for block in expr.blocks() {
+            for stmt in &block.stmts {
+                self.worked(1);
+                if let Some(def) = self.defs.get(stmt.var.index()) {
+                    all.indices |= def.mentions.indices;
+                    all.states |= def.mentions.states;
+                    all.levels |= def.mentions.levels;
                 }
             }
-        });
-        let open = if self.open.len() > MAX_LEVEL { u64::MAX } else { bit(self.open.len()) - 1 };
-        uses.indices &= open;
-        uses.states &= open;
-        uses
+            see(block.result, all);
+        }
     }
 
     /// The block that a statement goes to: the outermost that has all that it mentions in scope and that it
@@ -675,8 +710,17 @@ impl Rebuild<'_> {
     }
 }
 
+/// What the variables that an expression mentions depend on, those in its blocks included, by the numbers of blocks; past
+/// [`MAX_LEVEL`] as one.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mentions {
+    indices: u64,
+    states: u64,
+    /// The blocks that bind them.
+    levels: u64,
+}
+
 /// What an expression uses of the open blocks.
-#[derive(Default)]
 struct Uses {
     /// Those whose index it depends on, as [`Def::indices`].
     indices: u64,
@@ -684,12 +728,7 @@ struct Uses {
     states: u64,
     /// The innermost that binds a variable of it.
     level: usize,
-}
-
-fn hash_of(key: &[u64]) -> u64 {
-    let mut hasher = FxHasher::default();
-    key.iter().for_each(|word| hasher.write_u64(*word));
-    hasher.finish()
+    mentions: Mentions,
 }
 
 // What costs nothing wherever it stands.

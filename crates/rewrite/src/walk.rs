@@ -5,6 +5,9 @@ use chainrule_ir::{Block, Expr, VarId};
 /// Tells `see` every variable that `expr` mentions: operands, those of its blocks, in sizes, binders.
 pub(crate) fn mentioned(expr: &Expr, see: &mut impl FnMut(VarId)) {
     expr.for_each_operand(see);
+    if expr.is_leaf() {
+        return;
+    }
     expr.binders().into_iter().for_each(&mut *see);
     for block in expr.blocks() {
         mentioned_in(block, see);

@@ -276,17 +276,19 @@ fn accesses<'k>(
 
 /// Those of `others` that are shown to differ from the base of `view` by more than the slope times `index`.
 fn far(ranges: &Ranges, view: &View, index: Reg, others: impl Iterator<Item = Poly<Reg>>) -> Vec<Poly<Reg>> {
-    let mut far: Vec<Poly<Reg>> = Vec::new();
+    let (mut far, mut near): (Vec<Poly<Reg>>, Vec<Poly<Reg>>) = (Vec::new(), Vec::new());
     let (Some(base), Some(slope)) = (view.base(), view.slope.as_constant()) else { return far };
     let Some(slope) = slope.checked_abs() else { return far };
     let reach = Poly::var(index).mul(&Poly::constant(slope)).add(&Poly::constant(1));
     for other in others {
-        if other == base || far.contains(&other) {
+        if other == base || far.contains(&other) || near.contains(&other) {
             continue;
         }
         let by = base.sub(&other);
         if ranges.is_at_least_zero(&by.sub(&reach)) || ranges.is_at_least_zero(&by.neg().sub(&reach)) {
             far.push(other);
+        } else {
+            near.push(other);
         }
     }
     far

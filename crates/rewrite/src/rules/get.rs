@@ -223,12 +223,16 @@ pub(super) fn element(rb: &mut Rebuild<'_>, expr: &Expr, component: Option<usize
             _ => return None,
         },
     };
-    let bodies: Vec<&Block> = levels.iter().map(|(_, body)| *body).collect();
+    let bodies: SmallVec<[&Block; MAX_DIMENSIONS]> = levels.iter().map(|(_, body)| *body).collect();
+    let extra = if component.is_some() { COMPONENT } else { 0.0 };
+    let is_wanted = |rb: &mut Rebuild<'_>| indices.len() > 1 && component.is_none() && rb.is_planned(base);
+    let is_dear = costs_more(rb, &bodies, wanted, CHEAP_MASK + extra);
+    if is_dear && !is_wanted(rb) {
+        return None;
+    }
     let kept = needed(rb, &bodies, wanted);
     let cost: f64 = bodies.iter().zip(&kept).map(|(body, kept)| kept_cost(rb, body, kept)).sum();
-    let extra = if component.is_some() { COMPONENT } else { 0.0 };
-    let cheap = is_cheap(rb, cost - extra, &bodies, wanted);
-    if !cheap && (indices.len() == 1 || component.is_some() || !rb.is_planned(base)) {
+    if !is_dear && !is_cheap(rb, cost - extra, &bodies, wanted) && !is_wanted(rb) {
         return None;
     }
     let mut env = Env::copying(&[]);
@@ -237,6 +241,30 @@ pub(super) fn element(rb: &mut Rebuild<'_>, expr: &Expr, component: Option<usize
         rb.inline_kept(body, kept, &mut env);
     }
     Some(env.get(wanted))
+}
+
+/// How many statements are looked at to find that a value is dear.
+const MAX_LOOKED_AT: usize = 16;
+
+/// Whether a few of the statements that `wanted` needs of `bodies` take more than `limit` already.
+fn costs_more(rb: &Rebuild<'_>, bodies: &[&Block], wanted: VarId, limit: f64) -> bool {
+    let mut seen: SmallVec<[VarId; MAX_LOOKED_AT]> = smallvec![wanted];
+    let (mut at, mut cost) = (0, 0.0);
+    while at < seen.len().min(MAX_LOOKED_AT) {
+        if let Some(expr) = bodies.iter().find_map(|body| rb.bound_in(body, seen[at])) {
+            cost += rb.expr_cost(expr);
+            if cost > limit {
+                return true;
+            }
+            expr.for_each_operand(&mut |var| {
+                if !seen.contains(&var) {
+                    seen.push(var);
+                }
+            });
+        }
+        at += 1;
+    }
+    false
 }
 
 /// For blocks each of which stands in the one before it: the statements of each that `wanted`, a variable of the
