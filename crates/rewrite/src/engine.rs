@@ -1,8 +1,8 @@
 //! The strategy: passes in rounds, until nothing changes or a budget is spent.
 //!
 //! In: a function. Out: one of the same value that costs no more ([`crate::cost`]), and a [`Report`]. Where loops
-//! were taken apart, everything is done once more with loops kept whole, and the cheaper program wins. The
-//! pipeline is lists: [`FIRST`], then [`ROUND`] again and again, [`KEEP`], [`ROUND`] again; [`LAST`] puts together
+//! were taken apart, everything is done once more with loops kept whole, at the same time where the program is long,
+//! and the cheaper program wins. The pipeline is lists: [`FIRST`], then [`ROUND`] again and again, [`KEEP`], [`ROUND`] again; [`LAST`] puts together
 //! what was taken apart.
 //!
 //! Each pass writes the function anew once (`rebuild`) after analyses of it ([`crate::live`],
@@ -25,6 +25,8 @@ pub const BUDGET_PER_STATEMENT: u64 = 32;
 pub const MAX_MERGES: usize = 8;
 /// How many rounds there are at most.
 pub const MAX_ROUNDS: usize = 10;
+/// Functions with fewer statements are not worth a thread.
+const MIN_FOR_THREAD: i64 = 200;
 
 /// What to do.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -33,7 +35,7 @@ pub struct Options {
     /// taken for real numbers: `0 * x` is 0, sums are reordered.
     pub strict: bool,
     /// How many applications of rules are made and statements copied by them at most; then what is left is written
-    /// as it stands.
+    /// as it stands. As many again where loops are kept whole.
     pub budget: u64,
     /// How many more for each statement of the function.
     pub per_statement: u64,
@@ -99,6 +101,19 @@ struct Run {
     in_vain: Vec<Todo>,
 }
 
+impl Run {
+    /// Whether a rule was applied that takes loops apart.
+    fn has_split(&self) -> bool {
+        rules::all().iter().enumerate().any(|(idx, rule)| rule.split && self.tally.applied[rules::counted(idx)] > 0)
+    }
+
+    /// How often was applied what not every pass may do.
+    fn n_chosen(&self) -> u64 {
+        let steps = [rules::EXPAND, rules::MERGE, rules::SHARE].into_iter().map(|step| self.tally.applied[step]);
+        steps.chain(self.tally.applied[rules::counted(0)..].iter().copied()).sum()
+    }
+}
+
 /// Everything that can be left out ([`Options::disabled`]) and that reports count, each with a line that says what it
 /// is: passes, steps of the engine, rules.
 #[must_use]
@@ -117,43 +132,33 @@ pub type Watch<'a> = &'a mut dyn FnMut(&str, &Function);
 /// the function for each level of nesting. Deterministic.
 #[must_use]
 pub fn optimise(function: &Function, options: &Options) -> (Function, Report) {
-    optimise_watched(function, options, &mut |_, _| {})
+    optimise_recorded(function, options, false, None)
 }
 
 /// As [`optimise`]; `watch` is shown what comes out of every pass, with the name of the pass.
 pub fn optimise_watched(function: &Function, options: &Options, watch: Watch<'_>) -> (Function, Report) {
-    optimise_recorded(function, options, false, watch)
+    optimise_recorded(function, options, false, Some(watch))
 }
 
 /// As [`optimise`]; the report tells besides what each pass saved ([`PassReport::measures`]) and for which places in the
 /// text each rule was applied ([`Report::places`]).
 #[must_use]
 pub fn explain(function: &Function, options: &Options) -> (Function, Report) {
-    optimise_recorded(function, options, true, &mut |_, _| {})
+    optimise_recorded(function, options, true, None)
 }
 
-fn optimise_recorded(function: &Function, options: &Options, record: bool, watch: Watch<'_>) -> (Function, Report) {
+fn optimise_recorded(
+    function: &Function,
+    options: &Options,
+    record: bool,
+    watch: Option<Watch<'_>>,
+) -> (Function, Report) {
     let more = options.per_statement.saturating_mul(walk::statements(&function.body).unsigned_abs());
     let left = options.budget.saturating_add(more);
     let tally = Tally { applied: counters(), left, places: record.then(Places::default), work: 0 };
-    let mut run = Run { options: options.clone(), tally, ..Run::default() };
+    let start = Run { options: options.clone(), tally, ..Run::default() };
     let before = cost::function(function);
-    let mut report = Report { before, after: before, ..Report::default() };
-    let mut best = pipeline(function, &mut run, &mut report, watch);
-    report.after = cost::function(&best);
-    if rules::all().iter().enumerate().any(|(idx, rule)| rule.split && run.tally.applied[rules::counted(idx)] > 0) {
-        // Was it worth while to take loops apart?
-        let tally = Tally { applied: counters(), places: record.then(Places::default), ..run.tally };
-        let mut whole = Run { whole: true, tally, in_vain: Vec::new(), ..run.clone() };
-        let mut other = Report { before, ..Report::default() };
-        let found = pipeline(function, &mut whole, &mut other, watch);
-        other.after = cost::function(&found);
-        let work = whole.tally.work;
-        if other.after < report.after {
-            (best, run, report) = (found, whole, other);
-        }
-        run.tally.work = work;
-    }
+    let Try { found: mut best, mut run, mut report } = cheaper(function, start, before, watch);
     report.work = run.tally.work;
     let kept = report.after <= before;
     if !kept {
@@ -167,6 +172,54 @@ fn optimise_recorded(function: &Function, options: &Options, record: bool, watch
         report.places = placed(run.tally.places.take().unwrap_or_default());
     }
     (best, report)
+}
+
+/// What all passes have made of a function.
+struct Try {
+    found: Function,
+    run: Run,
+    report: Report,
+}
+
+impl Try {
+    /// All passes on `function`, which costs `before`; `split` is told as soon as the first ones have taken loops apart.
+    fn new(function: &Function, mut run: Run, before: f64, watch: Watch<'_>, split: &mut dyn FnMut()) -> Self {
+        let mut report = Report { before, after: before, ..Report::default() };
+        let found = pipeline(function, &mut run, &mut report, watch, split);
+        report.after = cost::function(&found);
+        Self { found, run, report }
+    }
+}
+
+/// `function` with loops taken apart; where rules do that, or with loops kept whole if that is cheaper.
+fn cheaper(function: &Function, start: Run, before: f64, watch: Option<Watch<'_>>) -> Try {
+    // Whoever is shown what passes make sees one after the other.
+    let is_worth_a_thread = watch.is_none() && walk::statements(&function.body) >= MIN_FOR_THREAD;
+    let mut unwatched = |_: &str, _: &Function| {};
+    let watch: Watch<'_> = watch.unwrap_or(&mut unwatched);
+    let whole = Run { whole: true, ..start.clone() };
+    std::thread::scope(|scope| {
+        let mut other = None;
+        let first = Try::new(function, start, before, watch, &mut || {
+            if is_worth_a_thread {
+                let run = whole.clone();
+                let task = move || Try::new(function, run, before, &mut |_, _| {}, &mut || {});
+                other = std::thread::Builder::new().spawn_scoped(scope, task).ok();
+            }
+        });
+        if !first.run.has_split() {
+            return first;
+        }
+        // Was it worth while to take loops apart?
+        let second = match other.take() {
+            Some(other) => other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            None => Try::new(function, whole.clone(), before, watch, &mut || {}),
+        };
+        let work = first.run.tally.work + second.run.tally.work;
+        let mut best = if second.report.after < first.report.after { second } else { first };
+        best.run.tally.work = work;
+        best
+    })
 }
 
 /// `function` written anew once with the rules `names` alone: to see and test what one rule does, whether it pays
@@ -243,10 +296,19 @@ fn name(number: usize) -> &'static str {
 }
 
 /// All passes in order.
-fn pipeline(function: &Function, run: &mut Run, report: &mut Report, watch: Watch<'_>) -> Function {
+fn pipeline(
+    function: &Function,
+    run: &mut Run,
+    report: &mut Report,
+    watch: Watch<'_>,
+    split: &mut dyn FnMut(),
+) -> Function {
     let mut now = function.clone();
     for pass in FIRST {
         step(pass, &mut now, run, report, watch);
+    }
+    if run.has_split() {
+        split();
     }
     let mut stop = rounds(&mut now, run, report, watch);
     let mut changed = false;
@@ -285,7 +347,7 @@ fn step(pass: &Pass, now: &mut Function, run: &mut Run, report: &mut Report, wat
         return false;
     }
     let before = report.passes.last().map_or(report.before, |pass| pass.after);
-    let applied: u64 = run.tally.applied.iter().sum();
+    let (applied, n_chosen): (u64, u64) = (run.tally.applied.iter().sum(), run.n_chosen());
     let measured = run.tally.places.is_some().then(|| {
         let last = report.passes.last().and_then(|pass| pass.measures.as_ref());
         last.map_or_else(|| measure(now), |(_, after)| after.clone())
@@ -297,7 +359,8 @@ fn step(pass: &Pass, now: &mut Function, run: &mut Run, report: &mut Report, wat
         *now = result;
     }
     let applied = run.tally.applied.iter().sum::<u64>() - applied;
-    if changed || applied > 0 {
+    // What every pass does (sharing what is equal, moving it out of loops) was done in vain, too, if nothing has changed.
+    if changed || run.n_chosen() > n_chosen {
         run.in_vain.clear();
     }
     // What the pass has left unused goes with the next one.

@@ -34,6 +34,9 @@ const MAX_GROUPS: usize = 64;
 /// The statements of a block that a statement of it needs, ascending.
 type Needs = SmallVec<[usize; 6]>;
 
+/// Loops that become one: which statements of their block they are, and how.
+type Groups = Vec<(Vec<usize>, Together)>;
+
 /// What a loop can be put together with.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
@@ -266,7 +269,7 @@ impl<'a, 'p> Merge<'a, 'p> {
 
     /// The statements of `block` that are not dead, in their new order, and the groups among them; nothing where there
     /// are none, for then the order is the old one.
-    fn order(&mut self, block: &Block) -> Option<(Vec<usize>, Vec<(Vec<usize>, Together)>)> {
+    fn order(&mut self, block: &Block) -> Option<(Vec<usize>, Groups)> {
         let stmts = &block.stmts;
         let at: FxHashMap<VarId, usize> = stmts.iter().enumerate().map(|(at, stmt)| (stmt.var, at)).collect();
         let needs: Vec<Needs> = (stmts.iter())

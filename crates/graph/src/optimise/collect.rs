@@ -26,7 +26,7 @@ use chainrule_ops::{CostClass, Op};
 use smallvec::SmallVec;
 
 /// What is collected across nodes that several others use.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Policy {
     /// Whether products are copied into all their users.
     pub shared_products: bool,
@@ -35,7 +35,7 @@ pub(super) struct Policy {
 }
 
 /// A choice among the sums of a graph, pseudo-random but always the same.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Choice {
     /// Which choice.
     pub seed: u64,

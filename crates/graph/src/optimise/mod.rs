@@ -191,6 +191,8 @@ struct Search {
     whole: bool,
     /// What rounds are made with.
     extraction: Box<Extraction>,
+    /// The rounds that saved nothing on the part as it is now: they would not now.
+    in_vain: Vec<(Policy, Preference)>,
 }
 
 /// Rounds with a random choice without a saving, before the search in a window ends.
@@ -212,7 +214,8 @@ impl Search {
         let Optimise { budget, seed, .. } = *options;
         let window = options.window.max(2);
         let (weight, bare) = weights(&part.graph, &part.roots);
-        Self { part, weight, bare, rounds: 0, budget, window, seed, whole: true, extraction: Box::default() }
+        let (extraction, in_vain) = (Box::default(), Vec::new());
+        Self { part, weight, bare, rounds: 0, budget, window, seed, whole: true, extraction, in_vain }
     }
 
     /// Rounds and local search on the whole, then rounds on windows of it, until neither saves.
@@ -332,6 +335,7 @@ impl Search {
         if weight < self.weight {
             (self.part.graph, self.part.roots) = graph.extract(&roots);
             (self.weight, self.bare) = weights(&self.part.graph, &self.part.roots);
+            self.in_vain.clear();
         }
     }
 
@@ -345,9 +349,17 @@ impl Search {
         }
         self.budget = self.budget.saturating_sub(n);
         self.rounds += 1;
+        // It counts as one that was made: how far a search comes does not depend on what it remembers.
+        if self.in_vain.contains(&(policy, preference)) {
+            return Some(false);
+        }
         let Part { graph, roots, exact } = &self.part;
         self.extraction.run(collect(graph, roots, exact, policy), preference);
-        Some(self.keep_if_better())
+        let is_better = self.keep_if_better();
+        if !is_better {
+            self.in_vain.push((policy, preference));
+        }
+        Some(is_better)
     }
 
     /// Makes a graph of what was extracted, if that weighs less.
@@ -365,6 +377,7 @@ impl Search {
         }
         (self.part.graph, self.part.roots) = graph.extract(&roots);
         (self.weight, self.bare) = (weight, bare);
+        self.in_vain.clear();
         true
     }
 }
