@@ -436,7 +436,9 @@ fn pass(function: &Function, run: &mut Run, todo: Todo) {
     let Todo { split, fuse, expand, merge, share } = todo;
     let off = |name: &str| run.options.disabled.iter().any(|disabled| disabled == name);
     let mut plan = Plan::default();
-    let without = Todo { merge: false, share: false, ..todo };
+    // Only a loop in a loop computes something again and again.
+    let expands = expand && walk::has_nested_loops(&function.body, false);
+    let without = Todo { expand: expands, merge: false, share: false, ..todo };
     let settled = run.in_vain.iter().any(|other| without.within(*other));
     if settled && !merge && !share {
         return;

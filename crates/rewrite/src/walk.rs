@@ -27,6 +27,16 @@ pub(crate) fn bound_in(block: &Block, var: VarId) -> Option<&Expr> {
     block.stmts.iter().rev().find(|stmt| stmt.var == var).map(|stmt| &stmt.expr)
 }
 
+/// Whether a loop stands in another one in `block`, or a loop at all where that `is_inside` of one.
+pub(crate) fn has_nested_loops(block: &Block, is_inside: bool) -> bool {
+    block.stmts.iter().filter(|stmt| !stmt.expr.is_leaf()).any(|stmt| {
+        let is_loop =
+            matches!(stmt.expr, Expr::Build { .. } | Expr::Sum { .. } | Expr::Fold { .. } | Expr::Loop { .. });
+        let inside = is_inside || is_loop;
+        (is_loop && is_inside) || stmt.expr.blocks().into_iter().any(|block| has_nested_loops(block, inside))
+    })
+}
+
 /// How many statements `block` has, those of blocks in it included.
 pub(crate) fn statements(block: &Block) -> i64 {
     block.stmts.iter().map(|stmt| 1 + stmt.expr.blocks().into_iter().map(statements).sum::<i64>()).sum()

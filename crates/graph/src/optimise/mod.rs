@@ -351,15 +351,21 @@ impl Search {
         self.rounds += 1;
         // It counts as one that was made: how far a search comes does not depend on what it remembers.
         if self.in_vain.contains(&(policy, preference)) {
+            debug_assert!(!self.saves(policy, preference), "{policy:?} and {preference:?} saved nothing before");
             return Some(false);
         }
-        let Part { graph, roots, exact } = &self.part;
-        self.extraction.run(collect(graph, roots, exact, policy), preference);
-        let is_better = self.keep_if_better();
+        let is_better = self.saves(policy, preference);
         if !is_better {
             self.in_vain.push((policy, preference));
         }
         Some(is_better)
+    }
+
+    /// Whether a round finds something better, which is kept.
+    fn saves(&mut self, policy: Policy, preference: Preference) -> bool {
+        let Part { graph, roots, exact } = &self.part;
+        self.extraction.run(collect(graph, roots, exact, policy), preference);
+        self.keep_if_better()
     }
 
     /// Makes a graph of what was extracted, if that weighs less.
