@@ -111,20 +111,25 @@ impl Pass {
                 gone.push(product.at);
             }
         }
-        let (mut next, mut at) = (gone.iter().copied().peekable(), 0);
-        if !gone.is_empty() {
+        let saved = gone.len();
+        if saved > 0 {
+            gone.push(u32::MAX);
+            let (mut at, mut next) = (0, 0);
             code.retain(|_| {
+                let stays = gone[next] != at;
+                next += usize::from(!stays);
                 at += 1;
-                next.next_if_eq(&(at - 1)).is_none()
+                stays
             });
         }
-        gone.len()
+        saved
     }
 
     /// Finds the products of a block, and the sums that read them.
     fn look<const COUNT: bool>(&mut self, code: &[Instr]) {
         let (product, products) = (self.product.as_mut_slice(), &mut self.products);
         products.clear();
+        products.reserve(code.len() / 2);
         products.push(Product::new(0));
         self.sums.clear();
         for (at, instr) in (0u32..).zip(code) {

@@ -287,47 +287,89 @@ impl<'a> Lowering<'a> {
 
     /// Computes `root` and what it needs, arguments first.
     fn emit_tree(&mut self, root: NodeId) {
-        let mut id = root;
-        loop {
+        let mut next = Some(root);
+        while let Some(id) = next.and_then(|id| self.emit_plain(id)) {
             let state = self.state[id];
-            if !state.is(State::DONE) {
-                let first = match state.is(State::OPEN) {
-                    true => None,
-                    false if state.is(State::BINARY) => self.push_two(id, state.args),
-                    false => self.push_args(id),
-                };
-                if let Some(first) = first {
+            // A node of two numbers has asked for its arguments.
+            let asked = state.is(State::OPEN) || state.is(State::BINARY);
+            next = match (!asked).then(|| self.push_args(id)).flatten() {
+                Some(first) => {
                     self.state[id].flags |= State::OPEN;
-                    id = first;
-                    continue;
+                    Some(first)
                 }
-                self.emit(id, state);
-            }
-            match self.stack.pop() {
-                Some(next) => id = next,
-                None => return,
-            }
+                None => {
+                    self.emit(id, state);
+                    self.stack.pop()
+                }
+            };
         }
     }
 
-    /// Puts `id` on the stack and above it its arguments that are computed first, but for the first of them, which is
-    /// returned: what needs most registers, of equals the left one. What needs none comes after them and does not go on the
-    /// stack; nothing where there is nothing else.
-    #[inline]
-    fn push_two(&mut self, id: NodeId, [a, b]: [NodeId; 2]) -> Option<NodeId> {
-        let (need_a, need_b) = (self.need[a], self.need[b]);
-        if need_a | need_b == 0 {
-            return None;
+    /// Computes `id` and what waits on the stack as long as that are operators of two numbers, computed when it is their turn
+    /// or constant, which no output holds. Returns the first node that is none of these; what needs registers for it, of
+    /// two numbers, is computed.
+    ///
+    /// While the arguments of a node are computed it waits on the stack, above it all but the first of those that need a
+    /// register; which one comes first: what needs most registers, of equals the left one.
+    fn emit_plain(&mut self, mut id: NodeId) -> Option<NodeId> {
+        let (graph, state, need) = (self.graph, self.state.as_mut_slice(), self.need.as_mut_slice());
+        loop {
+            let node = &mut state[id.index()];
+            if !node.is(State::DONE) {
+                if !node.is(State::BINARY) {
+                    return Some(id);
+                }
+                let [a, b] = node.args;
+                if !node.is(State::OPEN) {
+                    let (need_a, need_b) = (need[a.index()], need[b.index()]);
+                    if need_a | need_b != 0 {
+                        node.flags |= State::OPEN;
+                        self.stack.push(id);
+                        let (first, last) = if need_b > need_a { (b, a) } else { (a, b) };
+                        if need_a.min(need_b) > 0 {
+                            self.stack.push(last);
+                        }
+                        id = first;
+                        continue;
+                    }
+                }
+                let node = *node;
+                if node.is(State::STORED) {
+                    return Some(id);
+                }
+                // A constant that no output holds has nothing to be computed but its register, after all that is read.
+                for arg in [a, b] {
+                    let state = &mut state[arg.index()];
+                    if !state.is(State::DONE) {
+                        if state.is(State::STORED) || graph.as_const(arg).is_none() {
+                            return Some(id);
+                        }
+                        state.flags |= State::DONE;
+                    }
+                }
+                let [mut x, mut y] = [a, b].map(|arg| state[arg.index()].real);
+                for (arg, real) in [(a, &mut x), (b, &mut y)] {
+                    let state = &mut state[arg.index()];
+                    if state.real == NONE {
+                        let Some(value) = graph.as_const(arg) else { return Some(id) };
+                        self.code.push(Instr::Const { dst: Reg::new(self.n_regs as usize), value });
+                        state.real = self.n_regs;
+                        self.n_regs += 1;
+                    }
+                    *real = state.real;
+                }
+                let [x, y] = [x, y].map(|real| Reg::new(real as usize));
+                self.code.push(Instr::Op { dst: Reg::new(self.n_regs as usize), op: node.op, args: [x, y, x] });
+                state[id.index()] = State { real: self.n_regs, flags: State::DONE, ..node };
+                need[id.index()] = 0;
+                self.n_regs += 1;
+            }
+            id = self.stack.pop()?;
         }
-        let (first, last) = if need_b > need_a { (b, a) } else { (a, b) };
-        self.stack.push(id);
-        if need_a.min(need_b) > 0 {
-            self.stack.push(last);
-        }
-        Some(first)
     }
 
-    /// The same for any number of arguments.
+    /// Puts `id` on the stack and above it its arguments that need registers, but for the first, which is returned;
+    /// nothing where there is none.
     fn push_args(&mut self, id: NodeId) -> Option<NodeId> {
         let waiting = self.stack.len() + 1;
         self.stack.push(id);
@@ -580,6 +622,35 @@ mod tests {
         store b1[0] = r5
         r6 = add r5, r2
         store b1[1] = r6
+        ");
+    }
+
+    #[test]
+    fn a_cosine_beside_a_sine_is_computed_only_where_an_output_needs_it() {
+        let mut g = Graph::new(Semantics::Strict);
+        let (x, y) = (g.input("x"), g.input("y"));
+        let of = |g: &mut Graph, op, x| g.raw(op, &[x]);
+        let [sx, cx, sy, cy] =
+            [(Op::Sin, x), (Op::Cos, x), (Op::Sin, y), (Op::Cos, y)].map(|(op, x)| of(&mut g, op, x));
+        // The first is needed by way of a sum, the second by nothing.
+        let sum = g.raw(Op::Add, &[sx, sy]);
+        let far = g.raw(Op::Mul, &[sum, cx]);
+        let unused = g.raw(Op::Mul, &[sum, cy]);
+        assert_ne!(unused, far);
+        let k = lower_graph("f", &g, &[port("in", &[x, y])], &[port("out", &[far])]).unwrap();
+        assert_eq!(verify(&k), Ok(()));
+        insta::assert_snapshot!(k, @r"
+        kernel f
+        input in: real[2] in b0
+        output out: real[1] in b1
+        r0 = load b0[0]
+        r1 = sin r0
+        r2 = cos r0
+        r3 = load b0[1]
+        r4 = sin r3
+        r5 = add r1, r4
+        r6 = mul r5, r2
+        store b1[0] = r6
         ");
     }
 
