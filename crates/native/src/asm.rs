@@ -111,8 +111,8 @@ impl Assembler {
             labels: Vec::new(),
             jumps: Vec::new(),
             constants: Constants::with_capacity(constants),
-            // One in so many bytes is more than most code has.
-            references: Vec::with_capacity((bytes / 24).min(MOST_AT_ONCE)),
+            // Most are read once.
+            references: Vec::with_capacity((constants + constants / 4 + 16).min(MOST_AT_ONCE)),
             fault: None,
         }
     }

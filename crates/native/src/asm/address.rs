@@ -70,13 +70,13 @@ impl Place {
         self.byte(3) != 1 && self.base() & 7 != 4
     }
 
-    /// ModRM without `reg` of a place that [is plain](Self::is_plain), its displacement not scaled, and how many bytes
-    /// that takes.
+    /// ModRM without `reg` of a place that [is plain](Self::is_plain), where a displacement of one byte counts in units of
+    /// `1 << shift`; how many bytes the displacement takes, and what they say.
     #[inline(always)]
-    pub(super) fn modrm(self) -> (u8, usize) {
-        let (displacement, _) = fit(self.base(), self.disp(), 0);
+    pub(super) fn modrm(self, shift: u8) -> (u8, usize, i32) {
+        let (displacement, value) = fit(self.base(), self.disp(), shift);
         let of_base = modification(displacement) as u8 | self.base() & 7;
-        if self.is_constant() { (5, 4) } else { (of_base, displacement) }
+        if self.is_constant() { (5, 4, self.disp()) } else { (of_base, displacement, value) }
     }
 
     #[inline(always)]

@@ -201,10 +201,16 @@ impl Operands {
         self.byte(7)
     }
 
-    /// Whether the first 16 registers and the first two lengths are all it takes, without an immediate or a mask.
+    /// Whether there are registers up to the 31st, no immediate, and no mask.
     #[inline(always)]
     fn is_plain(self) -> bool {
-        self.0 & u64::from_le_bytes([0xF0, 0xF0, 0xFE, 0, 0, 0xFF, 0xFF, 0xFF]) == 0
+        self.0 & u64::from_le_bytes([0xE0, 0xE0, 0, 0, 0, 0xFF, 0xFF, 0xFF]) == 0
+    }
+
+    /// Whether registers after the 15th, or 64 bytes, are among it.
+    #[inline(always)]
+    fn takes_evex(self) -> bool {
+        self.0 & u64::from_le_bytes([0xF0, 0xF0, 2, 0, 0, 0, 0, 0]) != 0
     }
 }
 
@@ -300,24 +306,31 @@ impl Assembler {
         self.emit(bytes, len + 1 + operands.immediate_len());
     }
 
-    /// Most instructions have the VEX prefix and a place without an index: they are put together here, the others in
+    /// Most instructions have a place without an index, and nothing after it: they are put together here, the others in
     /// [`vector_memory_any`](Self::vector_memory_any).
     #[inline(never)]
     fn vector_memory(&mut self, heads: Heads, operands: Operands, place: Place, broadcast: bool) {
-        let is_plain = operands.is_plain() && heads.vex() != 0 && !broadcast && place.is_plain();
-        if !is_plain || self.level == Level::Avx512 && place.is_shorter_scaled(operands.shift()) && heads.evex() != 0 {
+        let must = operands.takes_evex() || heads.vex() == 0;
+        let has_evex = self.level == Level::Avx512 && heads.evex() != 0;
+        if !operands.is_plain() || !place.is_plain() || broadcast || must && !has_evex {
             return self.vector_memory_any(heads, operands, place, broadcast);
         }
-        let (head, head_len) = vex(heads, operands, operands.a(), place.base() >> 3, 0);
-        let (modrm, displacement) = place.modrm();
-        let (end, disp) = (head_len + 1 + displacement, place.disp());
+        let shift = operands.shift();
+        let (head, head_len, shift) = if must || has_evex && place.is_shorter_scaled(shift) {
+            (evex(heads, operands, place.base() >> 3, 0, false), 5, shift)
+        } else {
+            let (head, len) = vex(heads, operands, operands.a(), place.base() >> 3, 0);
+            (head, len, 0)
+        };
+        let (modrm, displacement, value) = place.modrm(shift);
+        let end = head_len + 1 + displacement;
+        let head = head | u64::from(modrm | (operands.reg() & 7) << 3) << (8 * head_len);
         let window = self.window();
-        window[..8]
-            .copy_from_slice(&(head | u64::from(modrm | (operands.reg() & 7) << 3) << (8 * head_len)).to_le_bytes());
+        window[..8].copy_from_slice(&head.to_le_bytes());
         // The mask changes nothing: it shows that all is inside of the window.
-        window[(head_len + 1) & 15..][..4].copy_from_slice(&disp.to_le_bytes());
+        window[(head_len + 1) & 15..][..4].copy_from_slice(&value.to_le_bytes());
         if place.is_constant() {
-            self.refer(head_len + 1, end, disp as u32);
+            self.refer(head_len + 1, end, value as u32);
         }
         self.advance(end);
     }

@@ -206,6 +206,7 @@ impl Writer<'_> {
     }
 
     /// The same where not all operands are in registers.
+    #[inline(never)]
     fn arith_elsewhere(
         &mut self,
         op: Arith,
@@ -278,17 +279,15 @@ impl Writer<'_> {
     }
 
     /// The same where they need not be.
+    #[inline(never)]
     fn mul_add_elsewhere(&mut self, op: Fma, dst: Reg, args: &[Reg; 3], next: [u32; 3]) -> Result<()> {
-        let is_free = |this: &Self, i: usize| {
-            next[i] == NEVER
-                && matches!(this.plan.home(args[i].index()), Home::Local | Home::Slot(_))
-                && this.registers.register(args[i]).is_some()
-        };
+        let held = args.map(|r| self.registers.register(r).is_some());
         // What is written over; what stays in a register; what may come from memory.
         let [a, b, c] = [0, 1, 2];
-        let in_memory = |this: &Self, i: usize| this.registers.register(args[i]).is_none();
-        let over = [c, a, b].into_iter().find(|i| is_free(self, *i));
-        let over = over.or_else(|| [c, a, b].into_iter().find(|i| in_memory(self, *i) && next[*i] == NEVER));
+        let ends = |i: &usize| next[*i] == NEVER;
+        let is_local = |i: &usize| matches!(self.plan.home(args[*i].index()), Home::Local | Home::Slot(_));
+        let over = [c, a, b].into_iter().find(|i| ends(i) && held[*i] && is_local(i));
+        let over = over.or_else(|| [c, a, b].into_iter().find(|i| ends(i) && !held[*i]));
         let over = over.unwrap_or(c);
         let (first, second) = match over {
             0 => (b, c),
@@ -296,10 +295,7 @@ impl Writer<'_> {
             _ => (a, b),
         };
         let is_factor = |i: usize| i != c;
-        let (register, memory) = match (in_memory(self, first), in_memory(self, second)) {
-            (true, false) => (second, first),
-            _ => (first, second),
-        };
+        let (register, memory) = if !held[first] && held[second] { (second, first) } else { (first, second) };
         let x = self.in_register(args[over], next[over])?;
         let y = self.in_register(args[register], next[register])?;
         let source = if args[memory] == args[register] {
@@ -394,7 +390,7 @@ impl Writer<'_> {
     }
 
     fn connect(&mut self, logic: Logic, dst: Reg, a: Reg, b: Reg) -> Result<()> {
-        if self.plan.facts.is_bit[dst.index()] {
+        if self.plan.facts.is_bit(dst.index()) {
             let op = if logic == Logic::And { Alu::And } else { Alu::Or };
             self.connect_bits(dst, a, |this, to| {
                 let b = this.number(b.index(), super::SCRATCH[1]);
@@ -422,7 +418,7 @@ impl Writer<'_> {
     }
 
     fn not(&mut self, dst: Reg, a: Reg) -> Result<()> {
-        if self.plan.facts.is_bit[dst.index()] {
+        if self.plan.facts.is_bit(dst.index()) {
             self.connect_bits(dst, a, |this, to| this.asm.alu_ri(Alu::Xor, to, 1));
             return Ok(());
         }
@@ -531,7 +527,7 @@ impl Writer<'_> {
     /// All bits of the first scratch register where the number is not 0, none where it is.
     pub(super) fn all_bits(&mut self, number: usize) {
         let [rax, rcx, _] = super::SCRATCH;
-        if self.plan.facts.is_bit.get(number).is_some_and(|is_bit| *is_bit) {
+        if self.plan.facts.is_bit(number) {
             self.number_into(rax, number);
         } else {
             let from = self.number(number, rcx);

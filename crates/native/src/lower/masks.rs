@@ -128,7 +128,7 @@ impl Writer<'_> {
         if self.plan.kinds[r.index()] == Kind::Int {
             let k = self.take_mask(None, NEVER)?;
             let [rax, ..] = SCRATCH;
-            let from = if self.plan.facts.is_bit[r.index()] && self.shape == Shape::One {
+            let from = if self.plan.facts.is_bit(r.index()) && self.shape == Shape::One {
                 self.number(r.index(), rax)
             } else {
                 self.all_bits(r.index());

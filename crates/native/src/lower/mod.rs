@@ -144,6 +144,7 @@ fn lower_boxed(kernel: &Kernel, level: Level, shape: Shape, in_range: Option<InR
         plan,
         left,
         literals: Vec::with_capacity(n_constants),
+        literal_offsets: Vec::with_capacity(n_constants),
         constants: HashMap::new(),
         origins: Vec::new(),
         loops: Vec::new(),
@@ -195,17 +196,8 @@ enum Origin<'k> {
     Load(BufferId, &'k Poly<Reg>),
 }
 
-/// A constant, and where it is in the pool once it was asked for.
-#[derive(Clone, Copy)]
-struct Literal {
-    bits: u64,
-    /// Or [`Literal::NOWHERE`].
-    offset: u32,
-}
-
-impl Literal {
-    const NOWHERE: u32 = u32::MAX;
-}
+/// The place in the pool of a constant that was not asked for yet.
+const NOWHERE: u32 = u32::MAX;
 
 /// Code out of the way that reports a failure.
 struct Stub {
@@ -266,10 +258,12 @@ struct Writer<'k> {
     instead: Option<(Number, Number)>,
     /// How many of [`Plan::next`] were not asked for yet.
     left: usize,
-    /// By the numbers of [`Copy::Constant`] and of [`Copy::Load`].
-    literals: Vec<Literal>,
+    /// By the number of a [`Copy::Constant`]: its bits, and where it is in the pool, or [`NOWHERE`].
+    literals: Vec<u64>,
+    literal_offsets: Vec<u32>,
     /// Integers that are known.
     constants: HashMap<Reg, i64>,
+    /// By the number of a [`Copy::Load`].
     origins: Vec<Origin<'k>>,
     loops: Vec<OpenLoop>,
     branches: Vec<Label>,
@@ -441,6 +435,15 @@ impl<'k> Writer<'k> {
                 self.instr_load(at, *dst, *buffer, address)
             }
             Instr::Store { buffer, at: address, value } if self.kernel.regs[*value] == Class::Real => {
+                if !self.plan.has_globals()
+                    && let Some(mem) = self.known_element(*buffer, address)
+                {
+                    let next = self.next_use();
+                    let x = self.in_register(*value, next)?;
+                    self.asm.store(self.shape, mem, x);
+                    self.release(*value, next);
+                    return Ok(());
+                }
                 if let Some(home) = self.accumulator(*buffer, address) {
                     return self.store_accumulator(*value, home);
                 }

@@ -202,8 +202,22 @@ pub(super) struct Facts {
     pub first_store: Vec<u32>,
     /// Whether something is copied.
     has_copies: bool,
-    /// Integers that are 0 or 1.
-    pub is_bit: Vec<bool>,
+    /// Integers that are 0 or 1; empty where there are none.
+    bits: Vec<bool>,
+}
+
+impl Facts {
+    /// Whether an integer is 0 or 1.
+    pub(super) fn is_bit(&self, number: Number) -> bool {
+        self.bits.get(number).is_some_and(|is_bit| *is_bit)
+    }
+
+    fn set_bit(&mut self, kernel: &Kernel, r: Reg) {
+        if self.bits.is_empty() {
+            self.bits = vec![false; kernel.regs.len()];
+        }
+        self.bits[r.index()] = true;
+    }
 }
 
 /// Truth values that only scalar operators read stay in vectors; those that are looked at as a number are one.
@@ -213,7 +227,6 @@ fn kinds(kernel: &Kernel, stretches: &[Stretch<'_>]) -> (Vec<Kind>, Facts) {
     let mut facts = Facts {
         accesses: vec![0; kernel.buffers.len()],
         first_store: vec![NEVER; kernel.buffers.len()],
-        is_bit: vec![false; kernel.regs.len()],
         ..Facts::default()
     };
     // A use comes after the definition that makes the kind.
@@ -223,8 +236,9 @@ fn kinds(kernel: &Kernel, stretches: &[Stretch<'_>]) -> (Vec<Kind>, Facts) {
         }
     };
     let numbers = |kinds: &mut Vec<Kind>, polys: &[&Poly<Reg>]| {
-        let polys = polys.iter().filter(|p| p.as_constant().is_none());
-        polys.flat_map(|p| p.terms()).flat_map(|(m, _)| m).for_each(|r| number(kinds, *r));
+        for poly in polys.iter().filter(|p| p.as_constant().is_none()) {
+            poly.terms().flat_map(|(m, _)| m).for_each(|r| number(kinds, *r));
+        }
     };
     let mut before: &[Instr] = &[];
     for stretch in stretches {
@@ -242,9 +256,9 @@ fn kinds(kernel: &Kernel, stretches: &[Stretch<'_>]) -> (Vec<Kind>, Facts) {
                         facts.n_next += n_next;
                         if op.gives_truth() {
                             if let Instr::Op { args, .. } = instr
-                                && connects_bits(op, args, &facts.is_bit)
+                                && connects_bits(op, args, &facts)
                             {
-                                facts.is_bit[dst.index()] = true;
+                                facts.set_bit(kernel, *dst);
                             } else {
                                 kinds[dst.index()] = Kind::Truth;
                             }
@@ -266,8 +280,10 @@ fn kinds(kernel: &Kernel, stretches: &[Stretch<'_>]) -> (Vec<Kind>, Facts) {
                             number(&mut kinds, *value);
                         }
                         instr => {
-                            if let Instr::IntOp { dst, op, .. } = instr {
-                                facts.is_bit[dst.index()] = op.gives_truth();
+                            if let Instr::IntOp { dst, op, .. } = instr
+                                && op.gives_truth()
+                            {
+                                facts.set_bit(kernel, *dst);
                             }
                             facts.calls += u64::from(calls(instr));
                             instr.for_each_use(|r| number(&mut kinds, r));
@@ -303,8 +319,8 @@ fn kinds(kernel: &Kernel, stretches: &[Stretch<'_>]) -> (Vec<Kind>, Facts) {
 }
 
 /// Whether `op` makes a truth value of others that are integers, and so makes an integer.
-fn connects_bits(op: Op, args: &[Reg; 3], is_bit: &[bool]) -> bool {
-    matches!(op, Op::And | Op::Or | Op::Not) && args[..op.arity()].iter().all(|r| is_bit[r.index()])
+fn connects_bits(op: Op, args: &[Reg; 3], facts: &Facts) -> bool {
+    matches!(op, Op::And | Op::Or | Op::Not) && args[..op.arity()].iter().all(|r| facts.is_bit(r.index()))
 }
 
 fn is_defined_in(block: &[Instr], r: Reg) -> bool {

@@ -4,7 +4,7 @@ use super::frame::lanes;
 use super::lanes::Across;
 use super::plan::{Home, NEVER};
 use super::registers::{Copy, Spill};
-use super::{Literal, Origin, Result, SCRATCH, Writer, no_register};
+use super::{NOWHERE, Origin, Result, SCRATCH, Writer, no_register};
 use crate::asm::{Mem, Shape, Source, Xmm};
 use crate::level::Level;
 use chainrule_base::{Id, Poly};
@@ -103,7 +103,7 @@ impl<'k> Writer<'k> {
 
     fn load_copy(&mut self, x: Xmm, copy: Copy) -> Result<()> {
         if let Copy::Constant(literal) = copy
-            && self.literals[literal as usize].bits == 0
+            && self.literals[literal as usize] == 0
         {
             self.asm.zero(x);
             return Ok(());
@@ -129,10 +129,10 @@ impl<'k> Writer<'k> {
             Copy::None => None,
             Copy::Slot(slot) | Copy::Home(slot) => Some(Source::Mem(self.frame.slot(slot))),
             Copy::Constant(at) => {
-                let Literal { bits, mut offset } = self.literals[at as usize];
-                if offset == Literal::NOWHERE {
-                    offset = self.constant_offset(bits);
-                    self.literals[at as usize].offset = offset;
+                let mut offset = self.literal_offsets[at as usize];
+                if offset == NOWHERE {
+                    offset = self.constant_offset(self.literals[at as usize]);
+                    self.literal_offsets[at as usize] = offset;
                 }
                 Some(self.constant_source(offset))
             }
@@ -249,7 +249,8 @@ impl<'k> Writer<'k> {
     pub(super) fn instr_const(&mut self, dst: Reg, value: f64) -> Result<()> {
         let next = self.next_use();
         let copy = Copy::Constant(self.literals.len() as u32);
-        self.literals.push(Literal { bits: value.to_bits(), offset: Literal::NOWHERE });
+        self.literals.push(value.to_bits());
+        self.literal_offsets.push(NOWHERE);
         if self.plan.home(dst.index()) == Home::Local {
             self.registers.set_copy(dst, copy);
             return Ok(());
@@ -258,6 +259,15 @@ impl<'k> Writer<'k> {
         self.load_copy(x, copy)?;
         self.defined(dst, x, next);
         Ok(())
+    }
+
+    /// The place of an element that is known to be inside of its buffer, whose pointer is in a register.
+    #[inline]
+    pub(super) fn known_element(&self, buffer: BufferId, at: &Poly<Reg>) -> Option<Mem> {
+        let (element, len) = (at.as_constant()?, self.kernel.buffers[buffer].len.as_constant()?);
+        let disp = i32::try_from(element.checked_mul(self.element_bytes())?).ok()?;
+        let base = self.pointers[buffer.index()]?;
+        (0..len).contains(&element).then_some(Mem::At { base, disp })
     }
 
     /// Bytes from one element of a buffer to the next.

@@ -82,7 +82,7 @@ impl Writer<'_> {
         let Instr::Store { buffer, at, value } = instr else { return None };
         let Copy::Constant(literal) = self.registers.copy(*value) else { return None };
         at.as_constant()?;
-        let is_zero = self.literals[literal as usize].bits == 0 && self.plan.home(value.index()) == Home::Local;
+        let is_zero = self.literals[literal as usize] == 0 && self.plan.home(value.index()) == Home::Local;
         is_zero.then_some((*value, *buffer))
     }
 }
