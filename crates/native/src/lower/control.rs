@@ -6,7 +6,7 @@
 
 use super::frame::lanes;
 use super::integers::holds;
-use super::plan::{Home, Kind, LoopPlan, Stretch, is_short_copy};
+use super::plan::{Counted, Home, Kind, LoopPlan, Stretch, is_short_copy};
 use super::{Compared, OpenLoop, Result, SCRATCH, Site, Writer, bug};
 use crate::asm::{Alu, Condition, Shape};
 use crate::level::Level;
@@ -52,6 +52,7 @@ impl Writer<'_> {
                 }
                 let by = self.enter_lanes(plan.lanes.take(), plan.count)?;
                 self.set_kept(&plan, Some(*index), by)?;
+                self.set_end(&plan);
                 self.asm.bind(top);
                 goes_on = by == LANES;
                 self.open(plan, top, exit, goes_on);
@@ -67,18 +68,8 @@ impl Writer<'_> {
                     return Ok(matches!(open.plan.known_count, Some(1..)));
                 }
                 self.step_kept(&open.plan, by);
-                let [rax, rcx, _] = SCRATCH;
-                let i = self.number(index.index(), rax);
-                self.asm.alu_ri(Alu::Add, i, by as i32);
-                self.set_number(index.index(), i);
-                match open.plan.known_count {
-                    Some(count @ 1..) => self.asm.alu_ri(Alu::Cmp, i, count),
-                    _ => {
-                        let count = self.number(open.plan.count, rcx);
-                        self.asm.alu_rr(Alu::Cmp, i, count);
-                    }
-                }
-                self.asm.jcc(Condition::Less, open.top);
+                let goes_on = self.count(*index, by, &open.plan);
+                self.asm.jcc(goes_on, open.top);
                 self.asm.bind(open.exit);
                 self.leave_pointers();
             }
@@ -207,6 +198,51 @@ impl Writer<'_> {
             self.set_number(c.var.index(), rdx);
         }
         true
+    }
+
+    /// Where a loop ends that goes by an address, if it is not known before running.
+    fn set_end(&mut self, plan: &LoopPlan) {
+        let Some(Counted { step, end: None, .. }) = plan.counted else { return };
+        let [rax, ..] = SCRATCH;
+        let by = step * (self.element_bytes() / 8);
+        match plan.known_count {
+            Some(count @ 1..) => self.asm.mov_ri(rax, i64::from(count).wrapping_mul(by)),
+            _ => {
+                self.number_into(rax, plan.count);
+                self.asm.imul_rri(rax, rax, by as i32);
+            }
+        }
+        self.set_number(plan.count, rax);
+    }
+
+    /// Counts iterations of a loop whose kept addresses have been stepped, and sets the flags; under which it goes on.
+    fn count(&mut self, index: Reg, by: i64, plan: &LoopPlan) -> Condition {
+        let [rax, rcx, _] = SCRATCH;
+        if let Some(Counted { place, end, .. }) = plan.counted {
+            let now = self.number(place, rax);
+            match end {
+                Some(end) => {
+                    let end = i64::from(end) * (self.element_bytes() / 8);
+                    self.asm.alu_ri(Alu::Cmp, now, end as i32);
+                }
+                None => {
+                    let end = self.number(plan.count, rcx);
+                    self.asm.alu_rr(Alu::Cmp, now, end);
+                }
+            }
+            return Condition::NotEqual;
+        }
+        let i = self.number(index.index(), rax);
+        self.asm.alu_ri(Alu::Add, i, by as i32);
+        self.set_number(index.index(), i);
+        match plan.known_count {
+            Some(count @ 1..) => self.asm.alu_ri(Alu::Cmp, i, count),
+            _ => {
+                let count = self.number(plan.count, rcx);
+                self.asm.alu_rr(Alu::Cmp, i, count);
+            }
+        }
+        Condition::Less
     }
 
     fn loop_plan(&mut self, at: u32) -> Result<LoopPlan> {

@@ -8,7 +8,8 @@
 //! becomes next, where the old value is not needed any more when the new one is made.
 
 use super::frame::Words;
-use super::plan::{Home, Kind, LoopPlan, NEVER, Number, Step, calls, is_short_copy};
+use super::lanes::LanePlan;
+use super::plan::{Counted, Home, Kind, LoopPlan, NEVER, Number, Step, calls, is_short_copy};
 use crate::asm::{Gpr, Shape, Xmm};
 use crate::level::Level;
 use chainrule_base::{Id, Poly};
@@ -353,10 +354,10 @@ impl<'a> Homes<'a> {
         lives: &Liveness,
         survey: &Survey,
         kept: &BTreeMap<u32, Vec<Poly<Reg>>>,
-        once: &BTreeMap<u32, Reg>,
+        lanes: Lanes<'_>,
     ) -> BTreeMap<u32, LoopPlan> {
         let mut plans = BTreeMap::new();
-        let AddressUses { in_loop: uses, computed } = address_uses(events, once, kept);
+        let AddressUses { in_loop: uses, computed } = address_uses(events, lanes.once, kept);
         self.computed_addresses = computed;
         for (at, event) in (1u32..).zip(events) {
             let (index, count) = match event {
@@ -367,9 +368,16 @@ impl<'a> Homes<'a> {
             let end = lives.end_of_loop[at as usize];
             let inner = weight(survey.depth[at as usize]);
             let known_count = count.and_then(|n| i32::try_from(n).ok());
-            let count = self.number(at, end, if matches!(known_count, Some(1..)) { 0 } else { inner });
+            let counting = index
+                .filter(|i| !lanes.all.contains_key(&at) && !survey.is_read(*i))
+                .and_then(|i| Counting::new(i, survey.uses(i), at, kept.get(&at)?, &uses, known_count));
+            let needs_count = !matches!(known_count, Some(1..)) || counting.as_ref().is_some_and(|c| c.end.is_none());
+            let count = self.number(at, end, if needs_count { inner } else { 0 });
             let mut plan = LoopPlan { count, known_count, ..LoopPlan::default() };
             plan.counter = self.number(at, end, if index.is_some() { 0 } else { 2 * inner });
+            if counting.is_some() {
+                index.into_iter().for_each(|i| self.forget(i));
+            }
             for address in kept.get(&at).into_iter().flatten() {
                 let slope = index.and_then(|i| address.split_linear(i)).map_or_else(Poly::zero, |(slope, _)| slope);
                 let accesses = uses.get(&(at, address.clone())).copied().unwrap_or(0);
@@ -378,6 +386,9 @@ impl<'a> Homes<'a> {
                     Some(k) => Step::Constant(k),
                     None => Step::Number(self.number(at, end, inner), slope),
                 };
+                if let Some(counting) = counting.as_ref().filter(|c| c.address == *address) {
+                    plan.counted = Some(Counted { place, step: counting.step, end: counting.end });
+                }
                 plan.kept.push((address.clone(), place, step));
             }
             plans.insert(at, plan);
@@ -492,6 +503,59 @@ impl Taken {
     }
 }
 
+/// The loops that run in lanes, by their opening events.
+#[derive(Clone, Copy)]
+pub(super) struct Lanes<'a> {
+    /// Those that run in one round, with their indices.
+    pub once: &'a BTreeMap<u32, Reg>,
+    /// All.
+    pub all: &'a BTreeMap<u32, LanePlan>,
+}
+
+/// An address that a loop can go by in place of its index.
+struct Counting {
+    address: Poly<Reg>,
+    step: i64,
+    end: Option<i32>,
+}
+
+/// Constant terms and ends of addresses that are larger may not fit into an instruction, in bytes for all points.
+const SMALL: i64 = 1 << 22;
+
+impl Counting {
+    /// The address that is accessed most of those that begin at 0, if this index, which is used so often, is used in addresses
+    /// only that are kept and step by a number. Others would have to be added to where they end, for each loop.
+    fn new(
+        index: Reg,
+        n_uses: u32,
+        at: u32,
+        kept: &[Poly<Reg>],
+        accesses: &BTreeMap<(u32, Poly<Reg>), u64>,
+        known_count: Option<i32>,
+    ) -> Option<Self> {
+        let mut n_found = 0;
+        let mut best: Option<(u64, Self)> = None;
+        for address in kept {
+            let (slope, base) = address.split_linear(index)?;
+            let step = slope.as_constant()?;
+            if step == 0 {
+                continue;
+            }
+            if !(-SMALL..SMALL).contains(&step) {
+                return None;
+            }
+            let n = accesses.get(&(at, address.clone())).copied().unwrap_or(0);
+            n_found += n;
+            if base.is_zero() && best.as_ref().is_none_or(|(most, _)| *most < n) {
+                let end = known_count.filter(|n| *n > 0).map(|n| i64::from(n).saturating_mul(step));
+                let end = end.filter(|end| (-SMALL..SMALL).contains(end)).and_then(|end| i32::try_from(end).ok());
+                best = Some((n, Self { address: address.clone(), step, end }));
+            }
+        }
+        best.filter(|_| n_found == u64::from(n_uses)).map(|(_, counting)| counting)
+    }
+}
+
 /// Where addresses occur.
 struct AddressUses {
     /// How often each, without constant terms, directly in each loop.
@@ -520,13 +584,18 @@ fn address_uses(events: &[Event<'_>], once: &BTreeMap<u32, Reg>, kept: &BTreeMap
                 if let Some(begin) = open.last()
                     && address.as_constant().is_none()
                 {
-                    let (rest, _) = match first {
+                    let (rest, offset) = match first {
                         Some(first) => split_constant(&at_first(address, first)),
                         None => split_constant(address),
                     };
                     let is_kept = kept.get(begin).is_some_and(|kept| kept.contains(&rest));
                     n_computed += u32::from(!is_kept && rest.as_var().is_none() && rest.as_constant().is_none());
-                    *in_loop.entry((*begin, rest)).or_insert(0) += 1;
+                    // Others may be put together anew where they are tested.
+                    let slope = first.and_then(|first| address.split_linear(first)).map(|(slope, _)| slope);
+                    let is_plain = slope.is_none_or(|slope| slope.as_constant().is_some());
+                    if is_plain && (-SMALL..SMALL).contains(&i64::from(offset)) {
+                        *in_loop.entry((*begin, rest)).or_insert(0) += 1;
+                    }
                 }
             }
             _ => {}

@@ -15,7 +15,7 @@
 
 use super::accumulators::{self, Accumulators};
 use super::frame::Words;
-use super::homes::{Assigned, Homes, Survey, Taken};
+use super::homes::{Assigned, Homes, Lanes, Survey, Taken};
 use super::lanes::{self, LanePlan, plan_lanes};
 use super::n_lanes;
 use crate::asm::{Gpr, Shape, Xmm};
@@ -67,10 +67,23 @@ pub(super) struct LoopPlan {
     pub known_count: Option<i32>,
     /// Counts the iterations of a conditional loop.
     pub counter: Number,
+    /// What goes by one of `kept` needs no index.
+    pub counted: Option<Counted>,
     /// Addresses without constant terms; where they are, and how far they step.
     pub kept: Vec<(Poly<Reg>, Number, Step)>,
     /// Where the iterations run at once.
     pub lanes: Option<LanePlan>,
+}
+
+/// A loop that ends where an address does, which begins at 0, since its index stands in addresses only, which are kept.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Counted {
+    /// The address.
+    pub place: Number,
+    /// By how many elements it steps.
+    pub step: i64,
+    /// Where it ends, in elements, where that is known and small; otherwise that is put where the number of iterations is.
+    pub end: Option<i32>,
 }
 
 /// How far a kept address goes in one iteration.
@@ -403,7 +416,7 @@ impl<'k> Plan<'k> {
             once.values().filter(|index| !survey.is_read(**index)).for_each(|index| homes.forget(*index));
             accumulators = accumulators::plan(kernel, &events, &once, &survey, &mut homes);
             let kept = kept_addresses(&events, &lives, true, &once);
-            let mut loops = homes.loops(&events, &lives, &survey, &kept, &once);
+            let mut loops = homes.loops(&events, &lives, &survey, &kept, Lanes { once: &once, all: &lanes });
             for (at, plan) in lanes {
                 if let Some(of_loop) = loops.get_mut(&at) {
                     of_loop.lanes = Some(plan);
