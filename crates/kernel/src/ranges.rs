@@ -37,7 +37,7 @@ struct Known {
     value: Option<Poly<Reg>>,
     lower: Vec<Poly<Reg>>,
     upper: Vec<Poly<Reg>>,
-    /// `(k, p)`: `k` times it is at most `p`.
+    /// `(k, p)`: `k` times it is at most `p`, and more than `p - k`.
     scaled: Option<(i64, Poly<Reg>)>,
     /// How it was made, where that says more than bounds do.
     made: Option<(Op, [Reg; 3])>,
@@ -361,18 +361,21 @@ impl Ranges {
             let Some(last) = self.last(&p) else { continue };
             let (Some((slope, base)), Some(known)) = (p.split_linear(last), self.known(last)) else { continue };
             let with = |bound: &Poly<Reg>| slope.mul(bound).add(&base);
+            // With the bound of a quotient that is `above` its divisor times it.
+            let scaled = |above: bool| {
+                let (k, bound) = known.scaled.as_ref().filter(|(k, _)| slope.terms().all(|(_, c)| c % k == 0))?;
+                let bound = if above { bound.clone() } else { bound.sub(&Poly::constant(k - 1)) };
+                let terms = slope.terms().map(|(monomial, c)| (monomial.to_vec(), c / k)).collect();
+                Poly::from_terms(terms).map(|slope| slope.mul(&bound).add(&base))
+            };
             if self.is_plain(&slope) {
                 if known.non_negative {
                     open.push(base.clone());
                 }
+                open.extend(scaled(false));
                 open.extend(known.lower.iter().map(with));
             } else if self.is_plain(&slope.neg()) {
-                if let Some((k, bound)) = &known.scaled
-                    && slope.terms().all(|(_, c)| c % k == 0)
-                {
-                    let terms = slope.terms().map(|(monomial, c)| (monomial.to_vec(), c / k)).collect();
-                    open.extend(Poly::from_terms(terms).map(|slope| slope.mul(bound).add(&base)));
-                }
+                open.extend(scaled(true));
                 open.extend(known.upper.iter().map(with));
             }
         }
@@ -489,6 +492,10 @@ mod tests {
         let at = Poly::var(block).scale(8).add(&Poly::var(lane));
         assert!(ranges.is_inside(&at, &n));
         assert!(!ranges.is_inside(&at.add(&Poly::constant(1)), &n));
+        // Of max(n, 0) less than eight are left, and none is missing.
+        let rest = var(4).sub(&var(5).scale(8));
+        assert!(ranges.is_at_least_zero(&rest) && ranges.is_at_least_zero(&Poly::constant(7).sub(&rest)));
+        assert!(!ranges.is_at_least_zero(&Poly::constant(6).sub(&rest)));
         let m = var(0);
         assert!(ranges.is_inside(&m.mul(&at), &m.mul(&n).add(&Poly::constant(1))));
         assert!(!ranges.is_inside(&at.add(&Poly::var(block)), &n), "nine times the index may be more");

@@ -125,3 +125,23 @@ fn nests_that_go_through_memory_in_one_row_are_one_loop() {
         assert!(fitted.count() > 2, "{text}");
     }
 }
+
+#[test]
+fn the_lesser_of_two_that_were_compared_is_a_minimum() {
+    for (choice, name) in [("next < s then next else s", "min"), ("next < s then s else next", "max")] {
+        let text = format!(
+            "let f = fun (x : [n]Double) (y : Double) -> ifold (fun s i -> let next = x[i] in if {choice}) y n"
+        );
+        let function = program(&text).elaborate("f").unwrap();
+        let mut kernel = lower(&function).unwrap();
+        plain(&mut kernel);
+        hoist(&mut kernel);
+        assert!(kernel.to_string().contains(&format!("= {name} ")), "{kernel}");
+        for first in [-0.0, 0.0, 1.0, f64::NAN] {
+            for last in [0.0, -0.0, f64::NAN, 2.0] {
+                let args = [Value::Array(vec![Value::Real(first), Value::Real(last)]), Value::Real(0.0)];
+                assert!(compare_within(&function, &kernel, &args, 0.0), "{kernel}");
+            }
+        }
+    }
+}

@@ -23,7 +23,7 @@ pub(super) fn fold(kernel: &mut Kernel) {
     let mut is_index = vec![false; kernel.regs.len()];
     kernel.sizes.iter().for_each(|size| is_index[size.reg.index()] = true);
     let (ranges, aliases, seen) = (Ranges::new(kernel), Aliases::default(), Seen::default());
-    let mut pass = Fold { kernel, ranges, aliases, is_index, seen };
+    let mut pass = Fold { kernel, ranges, aliases, is_index, seen, less: BTreeMap::new() };
     let mut body = rebuild(body, &mut pass);
     prune(&mut body, kernel.regs.len());
     kernel.body = body;
@@ -36,6 +36,8 @@ struct Fold<'k> {
     /// Indices of loops and sizes, by register.
     is_index: Vec<bool>,
     seen: Seen,
+    /// Which double is compared to which, and may be less.
+    less: BTreeMap<Reg, [Reg; 2]>,
 }
 
 /// What an integer is computed as.
@@ -199,10 +201,26 @@ impl Fold<'_> {
                 if let Some(x) = truth(a) {
                     return self.is(dst, if x { b } else { c });
                 }
+                return Some(self.select(dst, args));
+            }
+            Op::Lt => {
+                self.less.insert(dst, [a, b]);
             }
             _ => {}
         }
         Some(Instr::Op { dst, op, args })
+    }
+
+    /// A choice between doubles; the lesser or the larger of two that were compared, which gives the same bits also of what
+    /// is no number.
+    fn select(&self, dst: Reg, args: [Reg; 3]) -> Instr {
+        let [condition, then, otherwise] = args;
+        let op = match self.less.get(&condition) {
+            Some([x, y]) if [then, otherwise] == [*x, *y] => Op::Min,
+            Some([x, y]) if [then, otherwise] == [*y, *x] => Op::Max,
+            _ => return Instr::Op { dst, op: Op::Select, args },
+        };
+        Instr::Op { dst, op, args: [otherwise, then, otherwise] }
     }
 
     fn int_op(&mut self, dst: Reg, op: Op, args: [Reg; 3], failure: usize) -> Option<Instr> {
@@ -341,7 +359,13 @@ impl Pass for Fold<'_> {
             }
             c.then != c.otherwise
         });
-        as_choice(self.kernel, &self.ranges, condition, choices, arms, before)
+        let is_left = as_choice(self.kernel, &self.ranges, condition, choices, arms, before);
+        for instr in before {
+            if let Instr::Op { dst, op: Op::Select, args } = instr {
+                *instr = self.select(*dst, *args);
+            }
+        }
+        is_left
     }
 
     fn close_taken(&mut self, choices: &[Choice], holds: bool) {

@@ -1,10 +1,17 @@
 //! Integers that are the same in all iterations are computed before the loop, and those of branches before the branch, so
-//! that they may go on. Only such as cannot fail, since a loop without iterations must not fail, and are not dear.
+//! that they may go on; how often an inner loop runs, too. Only such as cannot fail, since a loop without iterations must not
+//! fail, and are not dear: sums and products of what is known to be small enough.
 
-use crate::kernel::{Carried, Instr, Kernel, Order, Reg, SizeSource, Stmt};
+use crate::kernel::{Carried, Class, Instr, Kernel, Order, Reg, SizeSource, Stmt};
 use crate::rebuild::{Pass, Rounds, rebuild};
-use chainrule_base::{Id, Poly};
+use chainrule_base::{Arena, Id, Poly};
 use chainrule_ops::Op;
+
+/// Extents are below two to this power, or the arguments are refused.
+const EXTENT_BITS: u32 = 41;
+
+/// What is below two to this power in all its parts fits into 64 bits.
+const MAX_BITS: u32 = 62;
 
 /// Moves integers of `kernel` out of the counted loops in which they stay the same, where each is then computed once. Linear
 /// in its size but for the depth of loops and branches.
@@ -12,44 +19,96 @@ pub fn hoist(kernel: &mut Kernel) {
     if !super::has_control(kernel) {
         return;
     }
-    let extents =
-        kernel.sizes.iter().filter(|s| matches!(s.source, SizeSource::Extent { .. })).map(|s| s.reg).collect();
     let n = kernel.regs.len();
-    let mut pass = Hoist { depth: 0, of: vec![0; n], constants: vec![None; n], extents, orders: Vec::new() };
+    let mut known = vec![Known::default(); n];
+    for size in kernel.sizes.iter().filter(|s| matches!(s.source, SizeSource::Extent { .. })) {
+        known[size.reg.index()].bits = Some(EXTENT_BITS);
+    }
+    let regs = &mut kernel.regs;
+    let mut pass = Hoist { regs, depth: 0, known, orders: Vec::new(), conditional: Vec::new(), counts: Vec::new() };
     kernel.body = rebuild(std::mem::take(&mut kernel.body), &mut pass);
     super::fold::fold(kernel);
 }
 
-struct Hoist {
-    /// How many loops and branches are open.
-    depth: u32,
-    /// In how many a register is defined.
-    of: Vec<u32>,
-    constants: Vec<Option<i64>>,
-    /// Sizes that are never negative.
-    extents: Vec<Reg>,
-    /// Of the counted loops that are open.
-    orders: Vec<Order>,
+/// What is known of a register.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    /// In how many loops and branches it is defined.
+    of: u32,
+    /// The same once all that may move has moved.
+    least: u32,
+    /// It is less than two to this power, and more than minus that.
+    bits: Option<u32>,
+    constant: Option<i64>,
 }
 
-impl Hoist {
+struct Hoist<'k> {
+    regs: &'k mut Arena<Reg, Class>,
+    /// How many loops and branches are open.
+    depth: u32,
+    known: Vec<Known>,
+    /// Of the counted loops that are open.
+    orders: Vec<Order>,
+    /// How many loops and branches are open in each conditional loop that is, itself included. Nothing is taken out of one.
+    conditional: Vec<u32>,
+    /// How often loops run that are closed or open, to be computed in so many loops and branches.
+    counts: Vec<(u32, Instr)>,
+}
+
+impl Hoist<'_> {
     /// Whether an instruction cannot fail, has no effect, and is worth a place of its own.
     fn may_move(&self, instr: &Instr) -> bool {
         match instr {
-            Instr::Int { value, .. } => value.as_constant().is_some() || self.is_small(value),
+            Instr::Int { value, .. } => {
+                value.as_constant().is_some() || value.as_var().is_some() || self.bits(value).is_some()
+            }
             Instr::IntOp { op: Op::Min | Op::Max | Op::Lt | Op::Le | Op::Eq, .. } => true,
             Instr::IntOp { op: Op::Quot | Op::Mod, args, .. } => {
-                self.constants[args[1].index()].is_some_and(|by| by > 0 && by.count_ones() == 1)
+                self.known[args[1].index()].constant.is_some_and(|by| by > 0 && by.count_ones() == 1)
             }
             _ => false,
         }
     }
 
-    /// Whether it is a register, or an extent with something taken from it.
-    fn is_small(&self, value: &Poly<Reg>) -> bool {
-        let (constant, rest) = (value.terms().find(|(m, _)| m.is_empty()).map_or(0, |(_, c)| c), value);
-        let rest = rest.sub(&Poly::constant(constant));
-        rest.as_var().is_some_and(|r| constant == 0 || (constant < 0 && self.extents.contains(&r)))
+    /// Two to what power a polynomial is below in all its parts, if that is small.
+    fn bits(&self, value: &Poly<Reg>) -> Option<u32> {
+        let mut most = 0;
+        for (monomial, c) in value.terms() {
+            let mut bits = bits_of(c);
+            for r in monomial {
+                bits += self.known[r.index()].bits?;
+            }
+            most = most.max(bits);
+        }
+        let terms = value.terms().len() as u64;
+        Some(most + u64::BITS - terms.leading_zeros()).filter(|bits| *bits <= MAX_BITS)
+    }
+
+    /// What an instruction makes.
+    fn made(&self, instr: &Instr) -> Known {
+        let mut least = self.depth;
+        if self.may_move(instr) {
+            least = self.fixed();
+            instr.for_each_use(|r| least = least.max(self.known[r.index()].least));
+        }
+        let mut known = Known { of: self.depth, least, ..Known::default() };
+        match instr {
+            Instr::Int { value, .. } => {
+                known.constant = value.as_constant();
+                known.bits = self.bits(value);
+            }
+            Instr::IntOp { op, args: [a, b, _], .. } => {
+                let [a, b] = [a, b].map(|r| self.known[r.index()]);
+                known.bits = match op {
+                    Op::Min | Op::Max => a.bits.zip(b.bits).map(|(a, b)| a.max(b)),
+                    // At most one more where it is rounded down.
+                    Op::Quot if b.constant.is_some_and(|by| by > 0) => a.bits.map(|bits| bits + 1),
+                    _ => None,
+                };
+            }
+            _ => {}
+        }
+        known
     }
 
     /// Moves what may move and is the same out of `body`, which closes.
@@ -60,7 +119,7 @@ impl Hoist {
                 let moves = self.may_move(instr) && self.is_same(instr);
                 if moves {
                     if let Some(dst) = instr.dst() {
-                        self.of[dst.index()] = self.depth - 1;
+                        self.known[dst.index()].of = self.depth - 1;
                     }
                     before.push(instr.clone());
                 }
@@ -72,27 +131,72 @@ impl Hoist {
 
     fn is_same(&self, instr: &Instr) -> bool {
         let mut same = true;
-        instr.for_each_use(|r| same &= self.of[r.index()] < self.depth);
+        instr.for_each_use(|r| same &= self.known[r.index()].of < self.depth);
         same
+    }
+
+    fn define(&mut self, carried: &[Carried]) {
+        carried
+            .iter()
+            .for_each(|c| self.known[c.var.index()] = Known { of: self.depth, least: self.depth, ..Known::default() });
+    }
+
+    /// The counts of loops that are computed right before what closes.
+    fn take_counts(&mut self, before: &mut Vec<Instr>) {
+        let (now, later) = std::mem::take(&mut self.counts).into_iter().partition(|(of, _)| *of == self.depth - 1);
+        self.counts = later;
+        let now: Vec<(u32, Instr)> = now;
+        before.extend(now.into_iter().map(|(_, instr)| instr));
+    }
+
+    /// In how many loops and branches what is computed here stays, whatever it is: nothing is taken out of conditional loops,
+    /// and what threads run has its integers for itself.
+    fn fixed(&self) -> u32 {
+        u32::from(self.orders.contains(&Order::Parts)).max(self.conditional.last().copied().unwrap_or(0))
+    }
+
+    /// How often a loop runs as a register that is computed outside of the loops in which it stays the same.
+    fn count(&mut self, count: &mut Poly<Reg>) {
+        if count.as_constant().is_some() || count.as_var().is_some() {
+            return;
+        }
+        let of = count.vars().iter().map(|r| self.known[r.index()].least).max().unwrap_or(0).max(self.fixed());
+        let Some(bits) = self.bits(count).filter(|_| of < self.depth) else { return };
+        let same = self.counts.iter().find_map(|(other, instr)| match instr {
+            Instr::Int { dst, value } if *other == of && value == count => Some(*dst),
+            _ => None,
+        });
+        let dst = same.unwrap_or_else(|| {
+            let dst = self.regs.push(Class::Int);
+            self.known.push(Known { of, least: of, bits: Some(bits), constant: None });
+            self.counts.push((of, Instr::Int { dst, value: count.clone() }));
+            dst
+        });
+        *count = Poly::var(dst);
     }
 }
 
-impl Pass for Hoist {
+/// Two to what power a number is below.
+fn bits_of(c: i64) -> u32 {
+    u64::BITS - c.unsigned_abs().leading_zeros()
+}
+
+impl Pass for Hoist<'_> {
     fn code(&mut self, code: Vec<Instr>) -> Vec<Instr> {
         for instr in &code {
             let Some(dst) = instr.dst() else { continue };
-            self.of[dst.index()] = self.depth;
-            if let Instr::Int { value, .. } = instr {
-                self.constants[dst.index()] = value.as_constant();
-            }
+            self.known[dst.index()] = self.made(instr);
         }
         code
     }
 
-    fn open_for(&mut self, index: Reg, _count: &mut Poly<Reg>, carried: &mut [Carried], order: Order) -> Rounds {
+    fn open_for(&mut self, index: Reg, count: &mut Poly<Reg>, carried: &mut [Carried], order: Order) -> Rounds {
+        self.count(count);
+        let bits = self.bits(count);
         self.depth += 1;
         self.orders.push(order);
-        carried.iter().map(|c| c.var).chain([index]).for_each(|r| self.of[r.index()] = self.depth);
+        self.define(carried);
+        self.known[index.index()] = Known { of: self.depth, least: self.depth, bits, constant: None };
         Rounds::Loop
     }
 
@@ -108,19 +212,22 @@ impl Pass for Hoist {
         if !stays {
             self.take(body, before);
         }
+        self.take_counts(before);
         self.depth -= 1;
-        carried.iter().for_each(|c| self.of[c.var.index()] = self.depth);
+        self.define(carried);
         true
     }
 
     fn open_while(&mut self, _limit: &mut Poly<Reg>, carried: &mut [Carried]) {
         self.depth += 1;
-        carried.iter().for_each(|c| self.of[c.var.index()] = self.depth);
+        self.conditional.push(self.depth);
+        self.define(carried);
     }
 
     fn close_while(&mut self, carried: &mut [Carried]) {
+        self.conditional.pop();
         self.depth -= 1;
-        carried.iter().for_each(|c| self.of[c.var.index()] = self.depth);
+        self.define(carried);
     }
 
     fn open_if(&mut self, _condition: &mut Reg) -> Option<bool> {
@@ -136,8 +243,11 @@ impl Pass for Hoist {
         before: &mut Vec<Instr>,
     ) -> bool {
         arms.into_iter().for_each(|arm| self.take(arm, before));
+        self.take_counts(before);
         self.depth -= 1;
-        choices.iter().for_each(|c| self.of[c.var.index()] = self.depth);
+        choices
+            .iter()
+            .for_each(|c| self.known[c.var.index()] = Known { of: self.depth, least: self.depth, ..Known::default() });
         true
     }
 }

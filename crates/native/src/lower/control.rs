@@ -34,7 +34,8 @@ impl Writer<'_> {
                     self.set_number(plan.count, from);
                     self.asm.test_rr(from, from);
                     self.asm.jcc(Condition::LessEqual, exit);
-                    if plan.lanes.is_some() {
+                    let more = Poly::constant(LANES - 1).sub(count);
+                    if plan.lanes.is_some() && !self.ranges.is_at_least_zero(&more) {
                         // More are not the rest of a round.
                         let label = self.site(Site::Outside, &[]);
                         self.asm.alu_ri(Alu::Cmp, from, LANES as i32);
