@@ -44,7 +44,7 @@ pub struct Options {
     rival_operations: usize,
     /// Cranelift compiles no program of more operations. Its column is there where the benchmarks are built with
     /// `--features cranelift`.
-    #[arg(long, default_value_t = 100_000)]
+    #[arg(long, default_value_t = 50_000)]
     cranelift_operations: usize,
     /// Rounds; medians count.
     #[arg(long, default_value_t = 15)]

@@ -145,3 +145,45 @@ fn the_lesser_of_two_that_were_compared_is_a_minimum() {
         }
     }
 }
+
+#[test]
+fn how_often_inner_loops_run_is_computed_before_the_outer_ones() {
+    let function = program(
+        "let f = fun (x : [n]Double) (s : Card) -> ifold (fun y k -> build n (fun i -> y[i] * x[i] + real k)) x s",
+    )
+    .elaborate("f")
+    .unwrap();
+    let mut kernel = lower(&function).unwrap();
+    plain(&mut kernel);
+    vectorise(&mut kernel, true);
+    let counts = |kernel: &Kernel| {
+        let text = kernel.to_string();
+        text.lines().filter(|line| line.starts_with(' ') && line.contains("for ") && line.contains(" - ")).count()
+    };
+    let before = counts(&kernel);
+    hoist(&mut kernel);
+    assert_eq!(verify(&kernel), Ok(()), "{kernel}");
+    assert!(before > 0 && counts(&kernel) == 0, "{kernel}");
+    for n in 0..30 {
+        let x = Value::Array((0..n).map(|i| Value::Real(f64::from(i))).collect());
+        assert!(compare_within(&function, &kernel, &[x, Value::Int(3)], 0.0));
+    }
+}
+
+#[test]
+fn what_is_read_is_not_written_back() {
+    let function = program(
+        "let f = fun (x : [n]Double) (s : Card) ->
+          ifold (fun y k -> build n (fun i -> if i < k then y[i] else y[i] + x[i])) x s",
+    )
+    .elaborate("f")
+    .unwrap();
+    let mut kernel = lower(&function).unwrap();
+    plain(&mut kernel);
+    // One copy before, and the second part of each step.
+    assert_eq!(kernel.to_string().matches("for ").count(), 2, "{kernel}");
+    for n in 0..12 {
+        let x = Value::Array((0..n).map(|i| Value::Real(f64::from(i))).collect());
+        assert!(compare_within(&function, &kernel, &[x, Value::Int(5)], 0.0));
+    }
+}

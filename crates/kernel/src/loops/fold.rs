@@ -79,6 +79,38 @@ impl Seen {
     }
 }
 
+/// What was read in a block, and is still there.
+#[derive(Default)]
+struct There {
+    /// From where, and how often the buffer had been written then.
+    read: BTreeMap<Reg, (BufferId, Poly<Reg>, usize)>,
+    /// How often each buffer has been written.
+    n_written: BTreeMap<BufferId, usize>,
+}
+
+impl There {
+    /// Whether an instruction does anything: it does not write back what was read from the same place.
+    fn changes(&mut self, instr: &Instr) -> bool {
+        match instr {
+            Instr::Load { dst, buffer, at } => {
+                let n = self.n_written.get(buffer).copied().unwrap_or(0);
+                self.read.insert(*dst, (*buffer, at.clone(), n));
+            }
+            Instr::Store { buffer, at, value } => {
+                let n = self.n_written.entry(*buffer).or_insert(0);
+                let is_there =
+                    |(from, place, then): &(BufferId, Poly<Reg>, usize)| from == buffer && place == at && then == n;
+                if self.read.get(value).is_some_and(is_there) {
+                    return false;
+                }
+                *n += 1;
+            }
+            _ => {}
+        }
+        true
+    }
+}
+
 impl Fold<'_> {
     fn of(&self, r: Reg) -> Reg {
         self.aliases.of(r)
@@ -252,7 +284,8 @@ impl Fold<'_> {
 
 impl Pass for Fold<'_> {
     fn code(&mut self, code: Vec<Instr>) -> Vec<Instr> {
-        code.into_iter().filter_map(|instr| self.instr(instr)).collect()
+        let mut there = There::default();
+        code.into_iter().filter_map(|instr| self.instr(instr)).filter(|instr| there.changes(instr)).collect()
     }
 
     fn copy(&mut self, to: &mut (BufferId, Poly<Reg>), from: &mut (BufferId, Poly<Reg>), len: &mut Poly<Reg>) -> bool {
