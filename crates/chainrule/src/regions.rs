@@ -33,6 +33,7 @@ use chainrule_base::{Arena, Name};
 use chainrule_graph::optimise::{Optimise, optimise};
 use chainrule_graph::{Graph, NodeId, Numbering, Semantics, number};
 use chainrule_ir::{Block, Expr, Function, Size, Stmt, Type, Var, VarId};
+use chainrule_kernel::LANES;
 use chainrule_ops::Counts;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt;
@@ -49,9 +50,6 @@ const MAX_LEAVES: i64 = 64;
 
 /// Blocks that nest deeper are not looked at.
 const MAX_DEPTH: usize = 24;
-
-/// How many elements fill the lanes of a vector.
-const LANES: i64 = 8;
 
 /// How many times factoring looks at each node of what was accumulated.
 const FACTORING_LOOKS: u64 = 5;

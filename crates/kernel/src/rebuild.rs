@@ -4,6 +4,25 @@
 use crate::kernel::{BufferId, Carried, Choice, Instr, Order, Reg, Stmt};
 use chainrule_base::{Id, Poly};
 
+/// Writes each block of `body` anew, outer ones first, then what is inside of what was written: `write` puts what becomes of a
+/// statement at the end of the new block.
+pub(crate) fn each_statement(body: &mut Vec<Stmt>, mut write: impl FnMut(Stmt, &mut Vec<Stmt>)) {
+    let mut open: Vec<&mut Vec<Stmt>> = vec![body];
+    while let Some(block) = open.pop() {
+        let mut done = Vec::with_capacity(block.len());
+        std::mem::take(block).into_iter().for_each(|stmt| write(stmt, &mut done));
+        *block = done;
+        for stmt in block.iter_mut() {
+            match stmt {
+                Stmt::For { body, .. } => open.push(body),
+                Stmt::While { condition, body, .. } => open.extend([condition, body]),
+                Stmt::If { then, otherwise, .. } => open.extend([then, otherwise]),
+                Stmt::Straight(_) | Stmt::Copy { .. } => {}
+            }
+        }
+    }
+}
+
 /// How often the body of a loop is to be written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Rounds {

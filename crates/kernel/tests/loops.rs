@@ -171,6 +171,16 @@ fn how_often_inner_loops_run_is_computed_before_the_outer_ones() {
 }
 
 #[test]
+fn how_often_a_loop_runs_is_computed_inside_where_it_may_not_fit() {
+    let text = "let f = fun (x : [n]Double) (s : Card) -> ifold (fun y k -> y + sum (3 * n) (fun i -> real i)) 0 s";
+    let function = program(text).elaborate("f").unwrap();
+    let mut kernel = lower(&function).unwrap();
+    plain(&mut kernel);
+    hoist(&mut kernel);
+    assert!(kernel.to_string().contains(" in 0..3*r0"), "{kernel}");
+}
+
+#[test]
 fn what_is_read_is_not_written_back() {
     let function = program(
         "let f = fun (x : [n]Double) (s : Card) ->

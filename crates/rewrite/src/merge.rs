@@ -377,27 +377,25 @@ impl<'a, 'p> Merge<'a, 'p> {
                 group.count == count && depends >> number & 1 == 0 && shares(group) > group.price(kind, adding)
             };
             let found = groups.iter().enumerate().find(fits).map(|(number, _)| number);
-            match found {
-                Some(number) => {
-                    groups[number].join(kind, adding);
-                    groups[number].members.push(at);
-                    groups[number].work.extend(work);
-                    groups[number].after |= depends;
-                    let grown = groups[number].after;
-                    for group in &mut groups {
-                        if group.after >> number & 1 == 1 {
-                            group.after |= grown;
-                        }
-                    }
-                    group_of[at] = Some(number);
-                }
+            let number = match found {
+                Some(number) => number,
                 None if groups.len() < MAX_GROUPS => {
-                    group_of[at] = Some(groups.len());
-                    let array = kind.makes_array().then_some((0, adding));
-                    groups.push(Group { count, members: vec![at], kinds: kind.bit(), array, work, after: depends });
+                    let (members, work) = (Vec::new(), BTreeMap::new());
+                    groups.push(Group { count, members, kinds: 0, array: None, work, after: 0 });
+                    groups.len() - 1
                 }
-                None => {}
+                None => continue,
+            };
+            let group = &mut groups[number];
+            group.join(kind, adding);
+            group.members.push(at);
+            group.work.extend(work);
+            group.after |= depends;
+            let grown = group.after;
+            for group in groups.iter_mut().filter(|group| group.after >> number & 1 == 1) {
+                group.after |= grown;
             }
+            group_of[at] = Some(number);
         }
         groups
     }

@@ -3,6 +3,7 @@
 use super::independence::Group;
 use super::{Plan, reads_directly};
 use crate::kernel::{Buffer, BufferId, Carried, Choice, Class, Instr, Kernel, LANES, Order, Place, Reg, Stmt};
+use crate::rebuild::each_statement;
 use chainrule_base::{Arena, Poly};
 use chainrule_ops::Op;
 use std::collections::BTreeMap;
@@ -15,29 +16,14 @@ pub(super) fn rewrite(kernel: &mut Kernel, mut plans: BTreeMap<Reg, Plan>) -> us
     }
     let mut body = std::mem::take(&mut kernel.body);
     let mut cutter = Cutter::new(kernel);
-    let mut open: Vec<&mut Vec<Stmt>> = vec![&mut body];
-    while let Some(block) = open.pop() {
-        let mut done = Vec::with_capacity(block.len());
-        for stmt in std::mem::take(block) {
-            match stmt {
-                Stmt::For { index, count, carried, order: Order::InOrder, body } if plans.contains_key(&index) => {
-                    let plan = plans.remove(&index).unwrap_or_default();
-                    cutter.cut(&plan, Loop { index, count, carried, body }, &mut done);
-                }
-                stmt => done.push(stmt),
-            }
+    // What is cut already has no loops to cut inside.
+    each_statement(&mut body, |stmt, done| match stmt {
+        Stmt::For { index, count, carried, order: Order::InOrder, body } if plans.contains_key(&index) => {
+            let plan = plans.remove(&index).unwrap_or_default();
+            cutter.cut(&plan, Loop { index, count, carried, body }, done);
         }
-        *block = done;
-        for stmt in block.iter_mut() {
-            match stmt {
-                // What is cut already has no loops to cut inside.
-                Stmt::For { body, .. } => open.push(body),
-                Stmt::While { condition, body, .. } => open.extend([condition, body]),
-                Stmt::If { then, otherwise, .. } => open.extend([then, otherwise]),
-                Stmt::Straight(_) | Stmt::Copy { .. } => {}
-            }
-        }
-    }
+        stmt => done.push(stmt),
+    });
     kernel.body = body;
     n
 }

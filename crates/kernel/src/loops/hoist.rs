@@ -7,11 +7,11 @@ use crate::rebuild::{Pass, Rounds, rebuild};
 use chainrule_base::{Arena, Id, Poly};
 use chainrule_ops::Op;
 
-/// Extents are below two to this power, or the arguments are refused.
-const EXTENT_BITS: u32 = 41;
+/// The least and the largest number that something can be.
+type Range = (i128, i128);
 
-/// What is below two to this power in all its parts fits into 64 bits.
-const MAX_BITS: u32 = 62;
+/// Extents fit into 64 bits; nothing else is known of them.
+const EXTENT: Range = (0, i64::MAX as i128);
 
 /// Moves integers of `kernel` out of the counted loops in which they stay the same, where each is then computed once. Linear
 /// in its size but for the depth of loops and branches.
@@ -22,7 +22,7 @@ pub fn hoist(kernel: &mut Kernel) {
     let n = kernel.regs.len();
     let mut known = vec![Known::default(); n];
     for size in kernel.sizes.iter().filter(|s| matches!(s.source, SizeSource::Extent { .. })) {
-        known[size.reg.index()].bits = Some(EXTENT_BITS);
+        known[size.reg.index()].range = Some(EXTENT);
     }
     let regs = &mut kernel.regs;
     let mut pass = Hoist { regs, depth: 0, known, orders: Vec::new(), conditional: Vec::new(), counts: Vec::new() };
@@ -37,8 +37,7 @@ struct Known {
     of: u32,
     /// The same once all that may move has moved.
     least: u32,
-    /// It is less than two to this power, and more than minus that.
-    bits: Option<u32>,
+    range: Option<Range>,
     constant: Option<i64>,
 }
 
@@ -60,7 +59,7 @@ impl Hoist<'_> {
     fn may_move(&self, instr: &Instr) -> bool {
         match instr {
             Instr::Int { value, .. } => {
-                value.as_constant().is_some() || value.as_var().is_some() || self.bits(value).is_some()
+                value.as_constant().is_some() || value.as_var().is_some() || self.range(value).is_some()
             }
             Instr::IntOp { op: Op::Min | Op::Max | Op::Lt | Op::Le | Op::Eq, .. } => true,
             Instr::IntOp { op: Op::Quot | Op::Mod, args, .. } => {
@@ -70,18 +69,25 @@ impl Hoist<'_> {
         }
     }
 
-    /// Two to what power a polynomial is below in all its parts, if that is small.
-    fn bits(&self, value: &Poly<Reg>) -> Option<u32> {
-        let mut most = 0;
+    /// What a polynomial can be, if it fits into 64 bits, and so does all that it is put together from, in any order.
+    fn range(&self, value: &Poly<Reg>) -> Option<Range> {
+        let fits = |(low, high): Range| low >= i128::from(i64::MIN) && high <= i128::from(i64::MAX);
+        let ((mut low, mut high), mut parts) = ((0, 0), (0, 0));
         for (monomial, c) in value.terms() {
-            let mut bits = bits_of(c);
+            let mut term = (i128::from(c), i128::from(c));
             for r in monomial {
-                bits += self.known[r.index()].bits?;
+                let (least, most) = self.known[r.index()].range?;
+                // Both fit into 64 bits.
+                let ends = [term.0 * least, term.0 * most, term.1 * least, term.1 * most];
+                term = ends.into_iter().fold((ends[0], ends[0]), |(low, high), end| (low.min(end), high.max(end)));
+                if !fits(term) {
+                    return None;
+                }
             }
-            most = most.max(bits);
+            (low, high) = (low + term.0, high + term.1);
+            parts = (parts.0 + term.0.min(0), parts.1 + term.1.max(0));
         }
-        let terms = value.terms().len() as u64;
-        Some(most + u64::BITS - terms.leading_zeros()).filter(|bits| *bits <= MAX_BITS)
+        fits(parts).then_some((low, high))
     }
 
     /// What an instruction makes.
@@ -95,14 +101,17 @@ impl Hoist<'_> {
         match instr {
             Instr::Int { value, .. } => {
                 known.constant = value.as_constant();
-                known.bits = self.bits(value);
+                known.range = self.range(value);
             }
             Instr::IntOp { op, args: [a, b, _], .. } => {
                 let [a, b] = [a, b].map(|r| self.known[r.index()]);
-                known.bits = match op {
-                    Op::Min | Op::Max => a.bits.zip(b.bits).map(|(a, b)| a.max(b)),
-                    // At most one more where it is rounded down.
-                    Op::Quot if b.constant.is_some_and(|by| by > 0) => a.bits.map(|bits| bits + 1),
+                known.range = match (op, a.range, b.range) {
+                    (Op::Min, Some(a), Some(b)) => Some((a.0.min(b.0), a.1.min(b.1))),
+                    (Op::Max, Some(a), Some(b)) => Some((a.0.max(b.0), a.1.max(b.1))),
+                    (Op::Quot, Some((low, high)), _) => {
+                        let by = b.constant.filter(|by| *by > 0).map(i128::from);
+                        by.map(|by| (low.div_euclid(by), high.div_euclid(by)))
+                    }
                     _ => None,
                 };
             }
@@ -135,18 +144,19 @@ impl Hoist<'_> {
         same
     }
 
+    /// What is known of what is defined here and stays.
+    fn here(&self) -> Known {
+        Known { of: self.depth, least: self.depth, ..Known::default() }
+    }
+
     fn define(&mut self, carried: &[Carried]) {
-        carried
-            .iter()
-            .for_each(|c| self.known[c.var.index()] = Known { of: self.depth, least: self.depth, ..Known::default() });
+        carried.iter().for_each(|c| self.known[c.var.index()] = self.here());
     }
 
     /// The counts of loops that are computed right before what closes.
     fn take_counts(&mut self, before: &mut Vec<Instr>) {
-        let (now, later) = std::mem::take(&mut self.counts).into_iter().partition(|(of, _)| *of == self.depth - 1);
-        self.counts = later;
-        let now: Vec<(u32, Instr)> = now;
-        before.extend(now.into_iter().map(|(_, instr)| instr));
+        let of = self.depth - 1;
+        before.extend(self.counts.extract_if(.., |(other, _)| *other == of).map(|(_, instr)| instr));
     }
 
     /// In how many loops and branches what is computed here stays, whatever it is: nothing is taken out of conditional loops,
@@ -161,24 +171,19 @@ impl Hoist<'_> {
             return;
         }
         let of = count.vars().iter().map(|r| self.known[r.index()].least).max().unwrap_or(0).max(self.fixed());
-        let Some(bits) = self.bits(count).filter(|_| of < self.depth) else { return };
+        let Some(range) = self.range(count).filter(|_| of < self.depth) else { return };
         let same = self.counts.iter().find_map(|(other, instr)| match instr {
             Instr::Int { dst, value } if *other == of && value == count => Some(*dst),
             _ => None,
         });
         let dst = same.unwrap_or_else(|| {
             let dst = self.regs.push(Class::Int);
-            self.known.push(Known { of, least: of, bits: Some(bits), constant: None });
+            self.known.push(Known { of, least: of, range: Some(range), constant: None });
             self.counts.push((of, Instr::Int { dst, value: count.clone() }));
             dst
         });
         *count = Poly::var(dst);
     }
-}
-
-/// Two to what power a number is below.
-fn bits_of(c: i64) -> u32 {
-    u64::BITS - c.unsigned_abs().leading_zeros()
 }
 
 impl Pass for Hoist<'_> {
@@ -192,11 +197,11 @@ impl Pass for Hoist<'_> {
 
     fn open_for(&mut self, index: Reg, count: &mut Poly<Reg>, carried: &mut [Carried], order: Order) -> Rounds {
         self.count(count);
-        let bits = self.bits(count);
+        let range = self.range(count).map(|(_, most)| (0, (most - 1).max(0)));
         self.depth += 1;
         self.orders.push(order);
         self.define(carried);
-        self.known[index.index()] = Known { of: self.depth, least: self.depth, bits, constant: None };
+        self.known[index.index()] = Known { range, ..self.here() };
         Rounds::Loop
     }
 
@@ -245,9 +250,7 @@ impl Pass for Hoist<'_> {
         arms.into_iter().for_each(|arm| self.take(arm, before));
         self.take_counts(before);
         self.depth -= 1;
-        choices
-            .iter()
-            .for_each(|c| self.known[c.var.index()] = Known { of: self.depth, least: self.depth, ..Known::default() });
+        choices.iter().for_each(|c| self.known[c.var.index()] = self.here());
         true
     }
 }

@@ -13,34 +13,22 @@
 use crate::events::{Event, walk};
 use crate::kernel::{Instr, Kernel, Order, Reg, SizeSource, Stmt};
 use crate::lanes::rewrite::Copier;
+use crate::rebuild::each_statement;
 use chainrule_base::Poly;
 use std::collections::BTreeMap;
 
 /// Joins the nested loops of `kernel` where that can be. `O(n d)` for loops that nest `d` deep.
 pub(super) fn join(kernel: &mut Kernel) {
     let mut body = std::mem::take(&mut kernel.body);
-    let mut open: Vec<&mut Vec<Stmt>> = vec![&mut body];
-    while let Some(block) = open.pop() {
-        let mut done = Vec::with_capacity(block.len());
-        for mut stmt in std::mem::take(block) {
-            while let Some((constants, joined)) = joined(kernel, &stmt) {
-                if !constants.is_empty() {
-                    done.push(Stmt::Straight(constants));
-                }
-                stmt = joined;
+    each_statement(&mut body, |mut stmt, done| {
+        while let Some((constants, joined)) = joined(kernel, &stmt) {
+            if !constants.is_empty() {
+                done.push(Stmt::Straight(constants));
             }
-            done.push(stmt);
+            stmt = joined;
         }
-        *block = done;
-        for stmt in block.iter_mut() {
-            match stmt {
-                Stmt::For { body, .. } => open.push(body),
-                Stmt::While { condition, body, .. } => open.extend([condition, body]),
-                Stmt::If { then, otherwise, .. } => open.extend([then, otherwise]),
-                Stmt::Straight(_) | Stmt::Copy { .. } => {}
-            }
-        }
-    }
+        done.push(stmt);
+    });
     kernel.body = body;
 }
 
@@ -93,28 +81,22 @@ impl Nest<'_> {
         if self.b.vars().contains(&self.i) {
             return None;
         }
-        let at = |event: Event<'_>| match event {
-            Event::Instr(Instr::Load { buffer, .. } | Instr::Store { buffer, .. }) => Some(*buffer),
+        walk(body).find_map(|event| match event {
+            Event::Instr(Instr::Load { buffer, .. } | Instr::Store { buffer, .. }) => {
+                product(kernel, a, self.b, &kernel.buffers[*buffer].len)
+            }
             _ => None,
-        };
-        walk(body).filter_map(at).find_map(|buffer| product(kernel, a, self.b, &kernel.buffers[buffer].len))
+        })
     }
 
     /// Whether the indices stand in an event only as they may.
     fn allows(&self, event: &Event<'_>) -> bool {
         let free = |r: &Reg| *r != self.i && *r != self.j;
         match event {
-            Event::Instr(instr) => match instr {
-                Instr::Int { value, .. } => self.is_linear(value),
-                Instr::Load { at, .. } => self.is_linear(at),
-                Instr::Store { at, value, .. } => self.is_linear(at) && free(value),
-                Instr::CheckIndex { index, len, .. } => self.is_linear(len) && free(index),
-                other => {
-                    let mut allowed = true;
-                    other.for_each_use(|r| allowed &= free(&r));
-                    allowed
-                }
-            },
+            Event::Instr(Instr::Int { value: p, .. } | Instr::Load { at: p, .. }) => self.is_linear(p),
+            Event::Instr(Instr::Store { at: p, value: r, .. } | Instr::CheckIndex { len: p, index: r, .. }) => {
+                self.is_linear(p) && free(r)
+            }
             Event::Copy { to, from, len } => [&to.1, &from.1, *len].into_iter().all(|p| self.is_linear(p)),
             Event::For { count: p, carried, .. } | Event::While { limit: p, carried } => {
                 self.is_linear(p) && carried.iter().all(|c| free(&c.init))

@@ -16,6 +16,7 @@
 use crate::events::{Event, events};
 use crate::kernel::{Carried, Class, Instr, Kernel, Order, Reg, SizeParam, SizeSource, Stmt};
 use crate::lanes::rewrite::Copier;
+use crate::rebuild::each_statement;
 use chainrule_base::Poly;
 use chainrule_ops::Op;
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,28 +54,13 @@ pub(super) fn split(kernel: &mut Kernel, room: &mut usize) -> bool {
     let failure = kernel.failures.len();
     kernel.failures.push(("the bounds of a loop are none".to_owned(), None));
     let mut body = std::mem::take(&mut kernel.body);
-    let mut open: Vec<&mut Vec<Stmt>> = vec![&mut body];
-    while let Some(block) = open.pop() {
-        let mut done = Vec::with_capacity(block.len());
-        for stmt in std::mem::take(block) {
-            match stmt {
-                Stmt::For { index, count, carried, order, body } => match cuts.remove(&index) {
-                    Some(cut) => pieces(kernel, failure, &cut, &Loop { index, count, carried, body }, &mut done),
-                    None => done.push(Stmt::For { index, count, carried, order, body }),
-                },
-                stmt => done.push(stmt),
-            }
-        }
-        *block = done;
-        for stmt in block.iter_mut() {
-            match stmt {
-                Stmt::For { body, .. } => open.push(body),
-                Stmt::While { condition, body, .. } => open.extend([condition, body]),
-                Stmt::If { then, otherwise, .. } => open.extend([then, otherwise]),
-                Stmt::Straight(_) | Stmt::Copy { .. } => {}
-            }
-        }
-    }
+    each_statement(&mut body, |stmt, done| match stmt {
+        Stmt::For { index, count, carried, order, body } => match cuts.remove(&index) {
+            Some(cut) => pieces(kernel, failure, &cut, &Loop { index, count, carried, body }, done),
+            None => done.push(Stmt::For { index, count, carried, order, body }),
+        },
+        stmt => done.push(stmt),
+    });
     kernel.body = body;
     true
 }

@@ -192,7 +192,7 @@ impl Writer<'_> {
 
     fn arith(&mut self, op: Arith, order: Order, dst: Reg, a: Reg, b: Reg) -> Result<()> {
         let (next_a, next_b) = self.next_two();
-        if let Some((x, y)) = self.registers.use_both((a, next_a), (b, next_b)) {
+        if let Some([x, y]) = self.registers.use_all([a, b], [next_a, next_b]) {
             if next_a == NEVER {
                 self.registers.release_from(a, x);
             }
@@ -239,7 +239,7 @@ impl Writer<'_> {
         // Looked up, as which it is is hard to predict.
         let op = [Fma::MulAdd, Fma::MulSub, Fma::NegMulAdd][signs as usize];
         if !self.plan.has_globals()
-            && let Some(registers) = self.registers.use_all(args, next)
+            && let Some(registers) = self.registers.use_all(*args, next)
         {
             return self.mul_add_registers(op, dst, args, next, registers);
         }

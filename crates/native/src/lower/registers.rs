@@ -145,31 +145,12 @@ impl Registers {
     /// The register that holds `r`, which is used now and then at `next`: it is locked.
     #[inline]
     pub(super) fn use_at(&mut self, r: Reg, next: u32) -> Option<Xmm> {
-        let register = self.state[r.index()].register;
-        if register == NOWHERE {
-            return None;
-        }
-        self.next[usize::from(register & 31)] = next;
-        self.locked |= 1 << (register & 31);
-        Some(Xmm(register))
+        self.use_all([r], [next]).map(|[x]| x)
     }
 
-    /// The same for two at once, where both are in registers; otherwise nothing happens.
+    /// The same for several at once, where all are in registers; otherwise nothing happens.
     #[inline]
-    pub(super) fn use_both(&mut self, (a, next_a): (Reg, u32), (b, next_b): (Reg, u32)) -> Option<(Xmm, Xmm)> {
-        let (x, y) = (self.state[a.index()].register, self.state[b.index()].register);
-        if x == NOWHERE || y == NOWHERE {
-            return None;
-        }
-        self.next[usize::from(x & 31)] = next_a;
-        self.next[usize::from(y & 31)] = next_b;
-        self.locked |= 1 << (x & 31) | 1 << (y & 31);
-        Some((Xmm(x), Xmm(y)))
-    }
-
-    /// The same for three.
-    #[inline]
-    pub(super) fn use_all(&mut self, all: &[Reg; 3], next: [u32; 3]) -> Option<[Xmm; 3]> {
+    pub(super) fn use_all<const N: usize>(&mut self, all: [Reg; N], next: [u32; N]) -> Option<[Xmm; N]> {
         let registers = all.map(|r| self.state[r.index()].register);
         if registers.contains(&NOWHERE) {
             return None;
