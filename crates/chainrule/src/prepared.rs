@@ -7,7 +7,7 @@ use crate::{Compiled, Error, Result};
 use chainrule_base::Name;
 use chainrule_ir::{Size, Type, Value};
 use chainrule_kernel::SizeSource;
-use chainrule_runtime::{Sizes, Slice, SliceMut};
+use chainrule_runtime::{Doubles, Sizes, Slice, SliceMut};
 
 /// An evaluation of a [`Compiled`] at extents and integers that are fixed; made by [`Compiled::prepare`]. Doubles may
 /// change between runs. Running allocates nothing but the list of arguments.
@@ -104,13 +104,13 @@ impl<'f> Prepared<'f> {
 /// The elements of a leaf.
 #[derive(Debug)]
 pub(crate) enum Column {
-    Real(Vec<f64>),
+    Real(Doubles),
     Int(Vec<i64>),
 }
 
 impl Column {
     pub(crate) fn zeros(scalar: &Type, n: usize) -> Self {
-        if *scalar == Type::Double { Self::Real(vec![0.0; n]) } else { Self::Int(vec![0; n]) }
+        if *scalar == Type::Double { Self::Real(Doubles::zeros(n)) } else { Self::Int(vec![0; n]) }
     }
 
     pub(crate) fn slice(&self) -> Slice<'_> {

@@ -16,7 +16,7 @@ use crate::workspace::Lines;
 use chainrule_base::{Diagnostic, Id};
 use chainrule_kernel::parts::{Piece, Pieces, split};
 use chainrule_kernel::{BufferId, Class, Kernel, PARTS};
-use chainrule_runtime::{Layout, RunError, Sizes};
+use chainrule_runtime::{Layout, RunError, Sizes, in_lines};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -49,7 +49,7 @@ struct PlaceOfThread {
     /// By piece; empty where another thread runs it.
     frames: Vec<Lines>,
     calls: Box<Calls>,
-    reals: Vec<f64>,
+    reals: Lines,
     ints: Vec<i64>,
     /// By piece: where its private buffers are in `reals` or `ints`. Of the calling thread none: the workspace has them.
     offsets: Vec<Vec<usize>>,
@@ -90,7 +90,7 @@ impl TeamSpace {
                 offsets.push(places.offsets);
             }
             let calls = Box::new(Calls::new(layout));
-            PlaceOfThread { frames, calls, reals: vec![0.0; reals], ints: vec![0; ints], offsets }
+            PlaceOfThread { frames, calls, reals: Lines::new(8 * reals), ints: vec![0; ints], offsets }
         });
         Some(Self {
             sizes: sizes.values().to_vec(),
@@ -133,25 +133,13 @@ impl Compact {
         let mut this = Self { offsets: vec![0; piece.private.len()], ..Self::default() };
         for class in [Class::Real, Class::Int] {
             let own = |b: &BufferId| piece.kernel.buffers[*b].class == class;
-            let mut order: Vec<usize> = (0..piece.private.len()).filter(|i| own(&piece.private[*i])).collect();
-            let range = |i: usize| sizes.buffers()[piece.private[i].index()];
-            order.sort_by_key(|i| range(*i));
-            // The end of what is placed, and where it has come to be.
-            let (mut end, mut at) = (0, 0);
-            for i in order {
-                let (start, len) = range(i);
-                if start >= end {
-                    (end, this.offsets[i]) = (start, at);
-                } else {
-                    this.offsets[i] = at - (end - start);
-                }
-                let more = (start + len).saturating_sub(end);
-                end += more;
-                at += more;
-            }
+            let of_class: Vec<usize> = (0..piece.private.len()).filter(|i| own(&piece.private[*i])).collect();
+            let range = |i: &usize| sizes.buffers()[piece.private[*i].index()];
+            let (offsets, n) = in_lines(&of_class.iter().map(range).collect::<Vec<_>>());
+            of_class.into_iter().zip(offsets).for_each(|(i, offset)| this.offsets[i] = offset);
             match class {
-                Class::Real => this.reals = at,
-                Class::Int => this.ints = at,
+                Class::Real => this.reals = n,
+                Class::Int => this.ints = n,
             }
         }
         this
@@ -255,7 +243,7 @@ impl Program {
                 let (_, len) = sizes.buffers()[buffer.index()];
                 let range = *offset..*offset + len;
                 let pointer = match piece.kernel.buffers[*buffer].class {
-                    Class::Real => reals[range].as_mut_ptr() as u64,
+                    Class::Real => reals.doubles_mut()[range].as_mut_ptr() as u64,
                     Class::Int => ints[range].as_mut_ptr() as u64,
                 };
                 machine.tell_buffer(frame, *buffer, pointer, len);

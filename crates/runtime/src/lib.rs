@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | [`arguments`] | slices of one point, strided arrays of many |
 //! | [`sizes`] | from shapes to sizes, lengths and offsets |
+//! | [`lines`] | memory in lines of a cache |
 //! | [`check`] | whether arguments fit |
 //! | [`error`] | what may go wrong while running |
 //! | [`promise`] | what a caller may promise, so that machine code need not look |
@@ -14,10 +15,12 @@
 pub mod arguments;
 pub mod check;
 pub mod error;
+pub mod lines;
 pub mod promise;
 pub mod sizes;
 
 pub use arguments::{Slice, SliceMut, Strided, StridedMut};
 pub use error::{Reason, RunError};
+pub use lines::{Doubles, in_lines};
 pub use promise::InRange;
 pub use sizes::{Layout, Sizes, scalar};

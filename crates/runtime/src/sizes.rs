@@ -3,9 +3,9 @@
 //! In: the extents of each input, and the values of the integer scalars that are sizes. Out:
 //! [`Sizes`], all that depends on them, computed once; or what does not fit, in words.
 
-use crate::{RunError, Slice};
+use crate::{RunError, Slice, in_lines};
 use chainrule_base::{Id, Poly, count};
-use chainrule_kernel::{Kernel, Place, Port, Reg, SizeSource};
+use chainrule_kernel::{Buffer, Class, Kernel, Place, Port, Reg, SizeSource};
 use std::fmt;
 use std::sync::Arc;
 
@@ -147,9 +147,22 @@ impl Layout {
         for port in &kernel.outputs {
             outputs.push(port.shape.iter().map(|e| length(eval(e)?)).collect::<Result<Vec<usize>, _>>()?);
         }
-        let sizes = Sizes { layout: Arc::clone(self), values, buffers, reals, ints, outputs };
+        let mut sizes = Sizes { layout: Arc::clone(self), values, buffers, reals, ints, outputs };
         self.check_plan(&sizes, shapes)?;
+        sizes.reals = self.place(Class::Real, &mut sizes.buffers);
+        sizes.ints = self.place(Class::Int, &mut sizes.buffers);
         Ok(sizes)
+    }
+
+    /// Moves the buffers of the workspace of a class to lines of a cache; how many numbers they take.
+    fn place(&self, class: Class, buffers: &mut [(usize, usize)]) -> usize {
+        let is_of = |b: &Buffer| b.class == class && matches!(b.place, Place::Workspace(_));
+        let all = self.kernel.buffers.as_slice();
+        let of_class: Vec<usize> = (0..buffers.len()).filter(|i| is_of(&all[*i])).collect();
+        let ranges: Vec<(usize, usize)> = of_class.iter().map(|i| buffers[*i]).collect();
+        let (offsets, n) = in_lines(&ranges);
+        of_class.into_iter().zip(offsets).for_each(|(i, offset)| buffers[i].0 = offset);
+        n
     }
 
     fn eval(&self, poly: &Poly<Reg>, values: &[i64]) -> Result<i64, RunError> {
@@ -266,8 +279,8 @@ impl Layout {
         let product = |shape: &[usize]| shape.iter().try_fold(1usize, |p, e| p.checked_mul(*e));
         for (buffer, (offset, len)) in self.kernel.buffers.as_slice().iter().zip(&sizes.buffers) {
             let room = match buffer.class {
-                chainrule_kernel::Class::Real => sizes.reals,
-                chainrule_kernel::Class::Int => sizes.ints,
+                Class::Real => sizes.reals,
+                Class::Int => sizes.ints,
             };
             let fits = match buffer.place {
                 Place::Workspace(_) => offset.checked_add(*len).is_some_and(|end| end <= room),

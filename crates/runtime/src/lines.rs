@@ -1,0 +1,115 @@
+//! Memory in lines of a cache: a vector that lies in two takes twice as long, and what was stored so is read back late.
+
+use std::ops::{Deref, DerefMut};
+
+/// How many numbers a line of a cache has.
+const LINE: usize = 8;
+
+/// How many bytes.
+const LINE_BYTES: usize = 64;
+
+/// Numbers that begin with a line of a cache, where memory can be had so.
+#[derive(Clone, Debug, Default)]
+pub struct Doubles {
+    all: Vec<f64>,
+    /// So many come before the first.
+    start: usize,
+}
+
+impl Doubles {
+    /// So many zeros.
+    #[must_use]
+    pub fn zeros(n: usize) -> Self {
+        let mut this = Self::default();
+        this.grow(n);
+        this.all.resize(this.start + n, 0.0);
+        this
+    }
+
+    /// Adds one at the end. Takes constant time, on average over many.
+    pub fn push(&mut self, x: f64) {
+        if self.all.len() == self.all.capacity() {
+            self.grow(2 * self.len() + LINE);
+        }
+        self.all.push(x);
+    }
+
+    /// Makes room for `n`.
+    fn grow(&mut self, n: usize) {
+        let mut all: Vec<f64> = Vec::with_capacity(n + LINE);
+        let start = all.as_ptr().align_offset(LINE_BYTES).min(LINE);
+        all.resize(start, 0.0);
+        all.extend_from_slice(self);
+        *self = Self { all, start };
+    }
+}
+
+impl Deref for Doubles {
+    type Target = [f64];
+
+    fn deref(&self) -> &[f64] {
+        &self.all[self.start..]
+    }
+}
+
+impl DerefMut for Doubles {
+    fn deref_mut(&mut self) -> &mut [f64] {
+        &mut self.all[self.start..]
+    }
+}
+
+/// Where ranges, of offset and length, come to be that are moved so that nothing lies between them but what fills lines of a
+/// cache; and how many numbers they take then. Those that overlap keep how they lie to each other: they are used in turn.
+/// All others begin with a line, so that few vectors lie in two. `O(n log n)`.
+#[must_use]
+pub fn in_lines(ranges: &[(usize, usize)]) -> (Vec<usize>, usize) {
+    let mut offsets = vec![0; ranges.len()];
+    let mut order: Vec<usize> = (0..ranges.len()).filter(|i| ranges[*i].1 > 0).collect();
+    order.sort_unstable_by_key(|i| (ranges[*i], *i));
+    // Where the ranges so far end, before and after.
+    let (mut end, mut at) = (0, 0usize);
+    for i in order {
+        let (start, len) = ranges[i];
+        if start >= end {
+            at = at.next_multiple_of(LINE);
+            (end, offsets[i]) = (start, at);
+        } else {
+            offsets[i] = at - (end - start);
+        }
+        let more = (start + len).saturating_sub(end);
+        end += more;
+        at += more;
+    }
+    (offsets, at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_begin_with_lines() {
+        let mut grown = Doubles::default();
+        for i in 0..1000 {
+            grown.push(f64::from(i));
+            assert_eq!(grown.as_ptr().align_offset(LINE_BYTES), 0);
+        }
+        assert!(grown.iter().copied().eq((0..1000).map(f64::from)));
+        for n in [0, 1, 8, 1000] {
+            let zeros = Doubles::zeros(n);
+            assert_eq!((zeros.as_ptr().align_offset(LINE_BYTES), &*zeros), (0, &*vec![0.0; n]));
+        }
+    }
+
+    #[test]
+    fn islands_begin_with_lines() {
+        assert_eq!(in_lines(&[(3, 5), (9, 1), (8, 1)]), (vec![0, 16, 8], 17));
+    }
+
+    #[test]
+    fn what_overlaps_keeps_how_it_lies() {
+        // 10..14, 12..20 and 13..15 are one island, 20..21 another; nothing is at 15.
+        let (offsets, n) = in_lines(&[(12, 8), (20, 1), (10, 4), (15, 0), (13, 2)]);
+        assert_eq!((offsets, n), (vec![2, 16, 0, 0, 3], 17));
+    }
+}
