@@ -42,6 +42,13 @@ pub(super) struct Accumulators {
     pub trees: BTreeMap<u32, Tree>,
 }
 
+impl Accumulators {
+    /// Whether all of a buffer stays in vectors.
+    pub(super) fn holds(&self, buffer: BufferId) -> bool {
+        self.vectors.range((buffer, i64::MIN)..=(buffer, i64::MAX)).next().is_some()
+    }
+}
+
 /// What is seen of a buffer.
 struct Seen {
     first: u32,

@@ -9,15 +9,16 @@
 
 use super::frame::Words;
 use super::lanes::LanePlan;
-use super::plan::{Counted, Home, Kind, LoopPlan, NEVER, Number, Step, calls, is_short_copy};
+use super::plan::{Counted, Home, Kind, LoopPlan, Number, Step, calls, is_short_copy};
 use crate::asm::{Gpr, Shape, Xmm};
 use crate::level::Level;
 use chainrule_base::{Id, Poly};
 use chainrule_kernel::addresses::{at_first, split_constant};
-use chainrule_kernel::{BufferId, Event, Instr, Kernel, Liveness, Reg};
+use chainrule_kernel::{Event, Instr, Kernel, Liveness, Reg};
 use chainrule_ops::Op;
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 /// What one walk forwards finds.
 pub(super) struct Survey {
@@ -25,8 +26,6 @@ pub(super) struct Survey {
     global: Vec<bool>,
     /// Accesses, those in loops counted more. For globals only it is looked at.
     weight: Vec<u64>,
-    /// For each outermost loop and each buffer that it accesses, the weight of the blocks that do.
-    pub pointer_weight: BTreeMap<(u32, BufferId), u64>,
     /// Whether it is used but in addresses.
     is_read: Vec<bool>,
     /// Loop depth of each event.
@@ -69,7 +68,6 @@ impl Survey {
         let mut this = Self {
             global: kinds.iter().map(|k| *k == Kind::Int).collect(),
             weight: vec![0; n],
-            pointer_weight: BTreeMap::new(),
             is_read: vec![false; n],
             depth: Vec::with_capacity(events.len() + 1),
             calls: Vec::with_capacity(events.len() + 2),
@@ -82,7 +80,6 @@ impl Survey {
         let (mut block, mut depth, mut called) = (0u32, 0u8, 0u64);
         let mut defined = vec![0u32; n];
         let mut opened: Vec<u32> = Vec::new();
-        let mut accessed = vec![NEVER; kernel.buffers.len()];
         // What addresses of loads in this block are made of: a load may wait until the end of the block.
         let mut waiting: Vec<Reg> = Vec::new();
         this.depth.push(0);
@@ -111,12 +108,6 @@ impl Survey {
                         this.block_of[dst.index()] = block;
                         defined[dst.index()] = at;
                         this.weight[dst.index()] += heft;
-                    }
-                    if let Instr::Load { buffer, .. } | Instr::Store { buffer, .. } = instr
-                        && let Some(outermost) = opened.first()
-                        && std::mem::replace(&mut accessed[buffer.index()], block) != block
-                    {
-                        *this.pointer_weight.entry((*outermost, *buffer)).or_insert(0) += heft;
                     }
                     if let Instr::Load { dst, at: address, .. } = instr
                         && kinds[dst.index()] != Kind::Int
@@ -217,8 +208,25 @@ struct Wish {
     to: u32,
     weight: u64,
     kind: Kind,
-    /// Whether it can be had again after a call.
-    is_pointer: bool,
+    /// A pointer can be had again after a call.
+    pointer: Option<Pointer>,
+}
+
+/// That of a buffer in a loop.
+#[derive(Clone, Copy)]
+struct Pointer {
+    /// The same in the loop around it.
+    around: Option<Number>,
+}
+
+impl Wish {
+    /// Registers go first to what gains most for each event for which it keeps one.
+    fn urgency(&self) -> u64 {
+        match self.kind {
+            Kind::Int => (self.weight << 16) / u64::from(self.to - self.from + 1),
+            _ => self.weight,
+        }
+    }
 }
 
 /// The places that are wanted, and by whom.
@@ -255,7 +263,7 @@ impl<'a> Homes<'a> {
         for (i, kind) in kinds.iter().enumerate() {
             let global = survey.global[i];
             let to = lives.last[i].max(survey.last_use[i]);
-            let wish = Wish { from: lives.def[i], to, weight: survey.weight[i], kind: *kind, is_pointer: false };
+            let wish = Wish { from: lives.def[i], to, weight: survey.weight[i], kind: *kind, pointer: None };
             wishes.push(global.then_some(wish));
         }
         let leader = (0..wishes.len()).collect();
@@ -304,7 +312,7 @@ impl<'a> Homes<'a> {
 
     /// A place for an integer.
     pub(super) fn number(&mut self, from: u32, to: u32, weight: u64) -> Number {
-        self.wish(Wish { from, to, weight, kind: Kind::Int, is_pointer: false })
+        self.wish(Wish { from, to, weight, kind: Kind::Int, pointer: None })
     }
 
     /// Nobody asks for a place for `r`.
@@ -312,24 +320,14 @@ impl<'a> Homes<'a> {
         self.wishes[r.index()] = None;
     }
 
-    /// A place for a pointer.
-    pub(super) fn pointer(&mut self, from: u32, to: u32, weight: u64) -> Number {
-        self.wish(Wish { from, to, weight, kind: Kind::Int, is_pointer: true })
-    }
-
-    /// Places for the pointers of buffers that an outermost loop accesses, by its opening event.
-    pub(super) fn pointers(&mut self, survey: &Survey, lives: &Liveness) -> BTreeMap<u32, Vec<(BufferId, Number)>> {
-        let mut pointers: BTreeMap<u32, Vec<(BufferId, Number)>> = BTreeMap::new();
-        for ((at, buffer), weight) in &survey.pointer_weight {
-            let number = self.pointer(*at, lives.end_of_loop[*at as usize], *weight);
-            pointers.entry(*at).or_default().push((*buffer, number));
-        }
-        pointers
+    /// A place for a pointer; `around` is that in the loop around, if it has one.
+    pub(super) fn pointer(&mut self, from: u32, to: u32, weight: u64, around: Option<Number>) -> Number {
+        self.wish(Wish { from, to, weight, kind: Kind::Int, pointer: Some(Pointer { around }) })
     }
 
     /// A place for a vector.
     pub(super) fn vector(&mut self, from: u32, to: u32, weight: u64) -> Number {
-        self.wish(Wish { from, to, weight, kind: Kind::Real, is_pointer: false })
+        self.wish(Wish { from, to, weight, kind: Kind::Real, pointer: None })
     }
 
     /// A place in lanes for what `of` is outside of a loop, which then needs its own less.
@@ -338,7 +336,7 @@ impl<'a> Homes<'a> {
         let Some(outer) = &mut self.wishes[leader] else { return self.number(from, to, 0) };
         outer.weight = outer.weight.saturating_sub(weight).max(1);
         let kind = outer.kind;
-        self.wish(Wish { from, to, weight, kind, is_pointer: false })
+        self.wish(Wish { from, to, weight, kind, pointer: None })
     }
 
     fn wish(&mut self, wish: Wish) -> Number {
@@ -396,12 +394,9 @@ impl<'a> Homes<'a> {
         plans
     }
 
-    /// Hands out places, those of registers to what weighs most.
+    /// Hands out places, registers to what is most urgent: see [`Wish::urgency`].
     pub(super) fn assign(mut self, level: Level, has_calls: bool, words: &mut Words) -> Assigned {
         let n = self.wishes.len();
-        let mut order: Vec<usize> = (0..n).filter(|i| self.wishes[*i].as_ref().is_some_and(|w| w.weight > 0)).collect();
-        let heft = |w: &Option<Wish>| w.as_ref().map_or(0, |w| w.weight);
-        order.sort_by(|a, b| heft(&self.wishes[*b]).cmp(&heft(&self.wishes[*a])).then(a.cmp(b)));
         let mut vectors: Vec<(Xmm, Taken)> = vector_pool(level).map(|x| (x, Taken::default())).collect();
         let pool: &[Gpr] = match (has_calls, self.n_events < SHORT) {
             (true, _) => &CALLING,
@@ -411,27 +406,58 @@ impl<'a> Homes<'a> {
         let mut generals: Vec<(Gpr, Taken)> = pool.iter().map(|g| (*g, Taken::default())).collect();
         let mut homes = vec![Home::Local; n];
         let mut pinned = 0u32;
-        for i in order {
+        let urgency = |(i, wish): (usize, &Option<Wish>)| {
+            wish.as_ref().filter(|wish| wish.weight > 0).map(|wish| (wish.urgency(), Reverse(i)))
+        };
+        let mut open: BinaryHeap<_> = self.wishes.iter().enumerate().filter_map(urgency).collect();
+        while let Some((urgency, Reverse(i))) = open.pop() {
             let Some(wish) = &self.wishes[i] else { continue };
+            if urgency != wish.urgency() || homes[i] != Home::Local {
+                // It has become more urgent, and had its turn.
+                continue;
+            }
             let (from, to) = (wish.from as usize, (wish.to as usize + 1).min(self.calls.len() - 1));
             let calls = self.calls[to] - self.calls[from];
             if wish.kind == Kind::Int {
-                let n_free = || generals.iter().filter(|(_, taken)| taken.is_free(wish.from, wish.to)).count();
-                if self.computed_addresses[to] > self.computed_addresses[from] && n_free() <= SPARES {
+                let around = |i: usize| Some(self.wishes[i].as_ref()?.pointer?.around? - self.first);
+                let is_inside =
+                    |who: usize, i: usize| std::iter::successors(around(who), |i| around(*i)).any(|outer| outer == i);
+                let next = around(i);
+                if std::iter::successors(next, |i| around(*i)).any(|outer| homes[outer] != Home::Local) {
+                    // The loop around has it.
                     continue;
                 }
-                let free = generals.iter_mut().find(|(g, taken)| {
-                    (calls == 0 || survives_calls(*g) || (wish.is_pointer && wish.weight > 2 * calls))
-                        && taken.is_free(wish.from, wish.to)
+                // Where loops inside have it already, it may stay between them.
+                let may_have = |taken: &Taken| taken.over(wish.from, wish.to).all(|who| is_inside(who, i));
+                let n_free = || generals.iter().filter(|(_, taken)| may_have(taken)).count();
+                let is_spare = self.computed_addresses[to] > self.computed_addresses[from] && n_free() <= SPARES;
+                let free = generals.iter_mut().filter(|_| !is_spare).find(|(g, taken)| {
+                    (calls == 0 || survives_calls(*g) || (wish.pointer.is_some() && wish.weight > 2 * calls))
+                        && may_have(taken)
                 });
-                if let Some((g, taken)) = free {
-                    taken.take(wish.from, wish.to);
-                    homes[i] = Home::Gpr(*g);
+                match (free, next) {
+                    (Some((g, taken)), _) => {
+                        for inner in taken.over(wish.from, wish.to).collect::<Vec<_>>() {
+                            self.wishes[inner].iter().for_each(|wish| taken.give_back(wish.from));
+                            homes[inner] = Home::Local;
+                        }
+                        taken.take(wish.from, wish.to, i);
+                        homes[i] = Home::Gpr(*g);
+                    }
+                    (None, Some(outer)) => {
+                        // The loop around is asked for it more.
+                        let more = wish.weight;
+                        if let Some(wish) = &mut self.wishes[outer] {
+                            wish.weight += more;
+                            open.push((wish.urgency(), Reverse(outer)));
+                        }
+                    }
+                    (None, None) => {}
                 }
             } else if wish.kind == Kind::Real && wish.weight > 2 * calls {
                 let free = vectors.iter_mut().find(|(_, taken)| taken.is_free(wish.from, wish.to));
                 if let Some((x, taken)) = free {
-                    taken.take(wish.from, wish.to);
+                    taken.take(wish.from, wish.to, i);
                     pinned |= 1 << x.0;
                     homes[i] = Home::Xmm(*x);
                 }
@@ -441,7 +467,7 @@ impl<'a> Homes<'a> {
         for (home, wish) in homes.iter_mut().zip(&self.wishes) {
             match wish {
                 // A pointer is in the frame anyway.
-                Some(wish) if *home == Home::Local && !wish.is_pointer => {
+                Some(wish) if *home == Home::Local && wish.pointer.is_none() => {
                     *home = if wish.kind == Kind::Int {
                         Home::Word(words.take())
                     } else {
@@ -488,18 +514,27 @@ fn vector_pool(level: Level) -> impl Iterator<Item = Xmm> {
     (from..to).map(Xmm)
 }
 
-/// Where a register is taken: spans of events that do not overlap, by their begin.
+/// Where a register is taken: spans of events that do not overlap, by their begin, with who has it.
 #[derive(Default)]
-pub(super) struct Taken(BTreeMap<u32, u32>);
+pub(super) struct Taken(BTreeMap<u32, (u32, usize)>);
 
 impl Taken {
     /// Whether it is free in all of these events.
     pub(super) fn is_free(&self, from: u32, to: u32) -> bool {
-        self.0.range(..=to).next_back().is_none_or(|(_, end)| *end < from)
+        self.over(from, to).next().is_none()
     }
 
-    fn take(&mut self, from: u32, to: u32) {
-        self.0.insert(from, to);
+    /// Who has it in these events, the last one first.
+    fn over(&self, from: u32, to: u32) -> impl Iterator<Item = usize> + '_ {
+        self.0.range(..=to).rev().take_while(move |(_, (end, _))| *end >= from).map(|(_, (_, who))| *who)
+    }
+
+    fn take(&mut self, from: u32, to: u32, who: usize) {
+        self.0.insert(from, (to, who));
+    }
+
+    fn give_back(&mut self, from: u32) {
+        self.0.remove(&from);
     }
 }
 

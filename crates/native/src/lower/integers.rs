@@ -3,7 +3,6 @@
 //! Each integer lives in a general register or a word of the frame; three registers are scratch. What
 //! is computed may share its place with what it is computed from, so it is written at the end.
 
-use super::homes::survives_calls;
 use super::lanes::Last;
 use super::plan::{Home, LoopPlan, Number, Step};
 use super::spares::Part;
@@ -428,55 +427,12 @@ impl Writer<'_> {
         self.asm.jcc(Condition::AboveEqual, label);
     }
 
-    /// A register with the address of a buffer's first element: one that keeps it, or `scratch`.
-    pub(super) fn pointer(&mut self, buffer: BufferId, scratch: Gpr) -> Gpr {
-        if let Some(g) = self.pointers[buffer.index()] {
-            return g;
-        }
-        let (g, is_there) = self.spare(Part::Pointer(buffer)).unwrap_or((scratch, false));
-        if !is_there {
-            let mem = self.frame.word(self.plan.words.pointer(buffer));
-            self.asm.mov_rm(g, mem);
-        }
-        g
-    }
-
     /// A spare register for a part of an address, and whether it holds it.
-    fn spare(&mut self, part: Part) -> Option<(Gpr, bool)> {
+    pub(super) fn spare(&mut self, part: Part) -> Option<(Gpr, bool)> {
         if let Some(g) = self.spares.find(&part) {
             return Some((g, true));
         }
         Some((self.spares.take(part)?, false))
-    }
-
-    /// Pointers into the registers that are theirs from this event on.
-    pub(super) fn take_pointers(&mut self, at: u32) {
-        for (buffer, number) in self.plan.pointers.get(&at).into_iter().flatten() {
-            if let Home::Gpr(g) = self.plan.home(*number) {
-                let mem = self.frame.word(self.plan.words.pointer(*buffer));
-                self.asm.mov_rm(g, mem);
-                self.pointers[buffer.index()] = Some(g);
-                if !survives_calls(g) {
-                    self.fragile_pointers.push((*buffer, g));
-                }
-            }
-        }
-    }
-
-    /// After the outermost loop: ends what [`Self::take_pointers`] began.
-    pub(super) fn leave_pointers(&mut self) {
-        if self.loops.is_empty() {
-            self.pointers.fill(None);
-            self.fragile_pointers.clear();
-        }
-    }
-
-    /// After a call: the pointers that it has destroyed.
-    pub(super) fn pointers_again(&mut self) {
-        for (buffer, g) in &self.fragile_pointers {
-            let mem = self.frame.word(self.plan.words.pointer(*buffer));
-            self.asm.mov_rm(*g, mem);
-        }
     }
 
     /// Sets the addresses that a loop keeps, to be stepped by so many iterations.

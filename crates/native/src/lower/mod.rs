@@ -9,6 +9,7 @@
 //! | `homes` | where values live that outlive their block |
 //! | `frame` | the memory beside the arguments |
 //! | `registers` | vector registers of a block: what is used soonest stays |
+//! | `pointers` | pointers of buffers in general registers |
 //! | `spares` | general registers that hold parts of addresses |
 //! | `values` | values into registers, to memory and back |
 //! | `inline` | operators that are instructions |
@@ -37,6 +38,7 @@ mod integers;
 mod lanes;
 mod masks;
 mod plan;
+mod pointers;
 mod registers;
 mod spares;
 mod values;
@@ -53,6 +55,7 @@ use chainrule_runtime::InRange;
 use lanes::Across;
 use masks::Masks;
 use plan::{Home, Kind, LoopPlan, Number, Plan, Stretch};
+use pointers::Pointers;
 use registers::{Copy, Registers};
 use spares::Spares;
 use std::collections::{BTreeMap, HashMap};
@@ -128,8 +131,7 @@ fn lower_boxed(kernel: &Kernel, level: Level, shape: Shape, in_range: Option<InR
         frame,
         saved,
         registers,
-        pointers: vec![None; kernel.buffers.len()],
-        fragile_pointers: Vec::new(),
+        pointers: Pointers::new(kernel.buffers.len()),
         spares: Spares::default(),
         spares_since: None,
         masks: Masks::default(),
@@ -235,10 +237,7 @@ struct Writer<'k> {
     /// The caller's registers that are used, in the order in which they are pushed.
     saved: Vec<Gpr>,
     registers: Registers,
-    /// Where pointers are, but in the frame.
-    pointers: Vec<Option<Gpr>>,
-    /// Those of them that calls destroy.
-    fragile_pointers: Vec<(BufferId, Gpr)>,
+    pointers: Pointers,
     spares: Spares,
     /// The event since which spare registers keep what they hold.
     spares_since: Option<u32>,

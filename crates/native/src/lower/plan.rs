@@ -17,7 +17,7 @@ use super::accumulators::{self, Accumulators};
 use super::frame::Words;
 use super::homes::{Assigned, Homes, Lanes, Survey, Taken};
 use super::lanes::{self, LanePlan, plan_lanes};
-use super::n_lanes;
+use super::{n_lanes, pointers};
 use crate::asm::{Gpr, Shape, Xmm};
 use crate::level::Level;
 use chainrule_base::{Diagnostic, Id, Poly};
@@ -125,8 +125,8 @@ pub(super) struct Plan<'k> {
     pub accumulators: Accumulators,
     /// By number of the opening event.
     pub loops: BTreeMap<u32, LoopPlan>,
-    /// Pointers with places of their own, by number of the opening event of the outermost loop in which they have them; 0
-    /// is everywhere.
+    /// Pointers with places of their own, by number of the opening event of the loop in which they have them; 0 is
+    /// everywhere.
     pub pointers: BTreeMap<u32, Vec<(BufferId, Number)>>,
     /// Where general registers are taken.
     generals: Vec<(Gpr, Taken)>,
@@ -394,7 +394,7 @@ impl<'k> Plan<'k> {
             let mut homes = Homes::of_pointers_only(n_regs, n_events, facts.calls);
             let end = n_events as u32 + 1;
             let all = kernel.buffers.ids().zip(&facts.accesses);
-            pointers.insert(0, all.map(|(buffer, weight)| (buffer, homes.pointer(0, end, *weight))).collect());
+            pointers.insert(0, all.map(|(buffer, weight)| (buffer, homes.pointer(0, end, *weight, None))).collect());
             let mut assigned = homes.assign(level, has_calls, &mut words);
             // Each address is known, so pointers are all there is.
             assigned.generals.clear();
@@ -422,7 +422,7 @@ impl<'k> Plan<'k> {
                     of_loop.lanes = Some(plan);
                 }
             }
-            pointers = homes.pointers(&survey, &lives);
+            pointers = pointers::wishes(&events, kernel.buffers.len(), &lives, &once, &accumulators, &mut homes);
             (loops, 0, homes.assign(level, has_calls, &mut words))
         };
         let has_lanes = loops.values().any(|plan: &LoopPlan| plan.lanes.is_some());

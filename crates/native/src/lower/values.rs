@@ -266,7 +266,7 @@ impl<'k> Writer<'k> {
     pub(super) fn known_element(&self, buffer: BufferId, at: &Poly<Reg>) -> Option<Mem> {
         let (element, len) = (at.as_constant()?, self.kernel.buffers[buffer].len.as_constant()?);
         let disp = i32::try_from(element.checked_mul(self.element_bytes())?).ok()?;
-        let base = self.pointers[buffer.index()]?;
+        let base = self.pointers.of(buffer)?;
         (0..len).contains(&element).then_some(Mem::At { base, disp })
     }
 

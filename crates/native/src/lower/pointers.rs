@@ -1,0 +1,146 @@
+//! Pointers of buffers in general registers.
+//!
+//! Each is in the frame; a loop that needs it often has it in a register of its own, which is loaded before it begins. The
+//! loops inside use that one; where it has none, they may have theirs.
+
+use super::Writer;
+use super::accumulators::Accumulators;
+use super::homes::{Homes, survives_calls, weight};
+use super::plan::{Home, NEVER, Number};
+use super::spares::Part;
+use crate::asm::Gpr;
+use chainrule_base::Id;
+use chainrule_kernel::{BufferId, Event, Instr, Liveness, Reg};
+use std::collections::BTreeMap;
+
+/// Asks for places for the pointers of buffers in the loops that access them, by their opening events. Those of `once` are
+/// none; what stays in vectors needs no pointer.
+pub(super) fn wishes(
+    events: &[Event<'_>],
+    n_buffers: usize,
+    lives: &Liveness,
+    once: &BTreeMap<u32, Reg>,
+    accumulators: &Accumulators,
+    homes: &mut Homes<'_>,
+) -> BTreeMap<u32, Vec<(BufferId, Number)>> {
+    // How often blocks directly in each loop need each.
+    let mut uses: BTreeMap<(u32, BufferId), u64> = BTreeMap::new();
+    let mut block = 0;
+    let mut accessed = vec![NEVER; n_buffers];
+    let mut open: Vec<u32> = Vec::new();
+    let mut lane: Option<Reg> = None;
+    // By the opening event of each loop the one around it, and how deep it is.
+    let mut around: BTreeMap<u32, (Option<u32>, u8)> = BTreeMap::new();
+    for (at, event) in (1u32..).zip(events) {
+        match event {
+            Event::Instr(Instr::Load { buffer, .. } | Instr::Store { buffer, .. }) => {
+                if let Some(begin) = open.last()
+                    && std::mem::replace(&mut accessed[buffer.index()], block) != block
+                    && !accumulators.holds(*buffer)
+                {
+                    *uses.entry((*begin, *buffer)).or_insert(0) += 1;
+                }
+                continue;
+            }
+            Event::Instr(_) => continue,
+            Event::For { index, .. } if once.contains_key(&at) => lane = Some(*index),
+            Event::EndFor { index, .. } if lane == Some(*index) => lane = None,
+            Event::For { .. } | Event::While { .. } => {
+                around.insert(at, (open.last().copied(), open.len().min(usize::from(u8::MAX)) as u8));
+                open.push(at);
+            }
+            Event::EndFor { .. } | Event::EndWhile { .. } => drop(open.pop()),
+            _ => {}
+        }
+        block += 1;
+    }
+    // Loops around loops need it where these begin.
+    for (at, (outer, _)) in around.iter().rev() {
+        let inner: Vec<BufferId> =
+            uses.range((*at, BufferId::new(0))..(*at + 1, BufferId::new(0))).map(|((_, b), _)| *b).collect();
+        for buffer in inner {
+            outer.iter().for_each(|outer| *uses.entry((*outer, buffer)).or_insert(0) += 1);
+        }
+    }
+    let mut wishes: BTreeMap<u32, Vec<(BufferId, Number)>> = BTreeMap::new();
+    for ((at, buffer), n) in uses {
+        let (outer, depth) = around[&at];
+        let of_outer = outer.and_then(|outer| wishes[&outer].iter().find(|(other, _)| *other == buffer));
+        let of_outer = of_outer.map(|(_, number)| *number);
+        let number = homes.pointer(at, lives.end_of_loop[at as usize], n * weight(depth + 1), of_outer);
+        wishes.entry(at).or_default().push((buffer, number));
+    }
+    wishes
+}
+
+/// Where pointers are now, but in the frame.
+pub(super) struct Pointers {
+    now: Vec<Option<Gpr>>,
+    /// Those that loops have put there, the last opened loop's last.
+    taken: Vec<(BufferId, Gpr)>,
+    /// How many were there when each open loop began.
+    begins: Vec<usize>,
+}
+
+impl Pointers {
+    pub(super) fn new(n_buffers: usize) -> Self {
+        Self { now: vec![None; n_buffers], taken: Vec::new(), begins: Vec::new() }
+    }
+
+    /// The register in which that of a buffer is.
+    #[inline]
+    pub(super) fn of(&self, buffer: BufferId) -> Option<Gpr> {
+        self.now[buffer.index()]
+    }
+}
+
+impl Writer<'_> {
+    /// A register with the address of a buffer's first element: one that keeps it, or `scratch`.
+    pub(super) fn pointer(&mut self, buffer: BufferId, scratch: Gpr) -> Gpr {
+        if let Some(g) = self.pointers.of(buffer) {
+            return g;
+        }
+        let (g, is_there) = self.spare(Part::Pointer(buffer)).unwrap_or((scratch, false));
+        if !is_there {
+            self.load_pointer(buffer, g);
+        }
+        g
+    }
+
+    fn load_pointer(&mut self, buffer: BufferId, g: Gpr) {
+        let mem = self.frame.word(self.plan.words.pointer(buffer));
+        self.asm.mov_rm(g, mem);
+    }
+
+    /// Pointers into the registers that are theirs in the loop that this event opens, but for those that are in one already.
+    pub(super) fn take_pointers(&mut self, at: u32) {
+        self.pointers.begins.push(self.pointers.taken.len());
+        for (buffer, number) in self.plan.pointers.remove(&at).into_iter().flatten() {
+            if let Home::Gpr(g) = self.plan.home(number)
+                && self.pointers.of(buffer).is_none()
+            {
+                self.load_pointer(buffer, g);
+                self.pointers.now[buffer.index()] = Some(g);
+                self.pointers.taken.push((buffer, g));
+            }
+        }
+    }
+
+    /// After a loop: ends what [`Self::take_pointers`] began.
+    pub(super) fn leave_pointers(&mut self) {
+        let before = self.pointers.begins.pop().unwrap_or(0);
+        for (buffer, _) in self.pointers.taken.drain(before..) {
+            self.pointers.now[buffer.index()] = None;
+        }
+    }
+
+    /// After a call: the pointers that it has destroyed.
+    pub(super) fn pointers_again(&mut self) {
+        for i in 0..self.pointers.taken.len() {
+            let (buffer, g) = self.pointers.taken[i];
+            if !survives_calls(g) {
+                self.load_pointer(buffer, g);
+            }
+        }
+    }
+}
