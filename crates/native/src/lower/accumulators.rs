@@ -4,9 +4,10 @@
 //! store, and which are added up after it: halves of a vector, then halves of what is left. Where all lanes are one vector,
 //! and nobody else looks at these elements, they need no memory; and the additions are those of halves of vectors.
 
-use super::homes::{Homes, Survey, weight};
+use super::homes::Homes;
 use super::lanes::ACTIVE;
 use super::plan::{Home, NEVER, Number, calls, is_short_copy};
+use super::survey::{Survey, weight};
 use super::{Result, Writer};
 use crate::asm::{Arith, Shape, Xmm};
 use chainrule_base::{Id, Poly};

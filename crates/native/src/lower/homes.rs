@@ -1,259 +1,63 @@
 //! Where values live that outlive their block: globals.
 //!
-//! In: what uses what, from where to where it lives. Out: a place for each, a register or a part of the frame, for its
-//! whole life.
+//! In: what uses what, from where to where it lives. Out: wishes of places, for [`assign`](super::assign) to hand out: a
+//! register or a part of the frame for a whole life.
 //!
 //! Globals compete for registers by their weight, the number of accesses with each level of loops counted
-//! eightfold, less what saving them around calls costs. What a loop carries shares its place with what it
-//! becomes next, where the old value is not needed any more when the new one is made.
+//! eightfold. What a loop carries shares its place with what it becomes next, where the old value is not needed any more
+//! when the new one is made.
 
-use super::frame::Words;
 use super::lanes::LanePlan;
-use super::plan::{Counted, Home, Kind, LoopPlan, Number, Step, calls, is_short_copy};
-use crate::asm::{Gpr, Shape, Xmm};
-use crate::level::Level;
+use super::plan::{Counted, Kind, LoopPlan, Number, Step};
+use super::survey::{Survey, weight};
 use chainrule_base::{Id, Poly};
 use chainrule_kernel::addresses::{at_first, split_constant};
-use chainrule_kernel::{Event, Instr, Kernel, Liveness, Reg};
-use chainrule_ops::Op;
+use chainrule_kernel::{Event, Instr, Liveness, Reg};
 use std::borrow::Cow;
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
-
-/// What one walk forwards finds.
-pub(super) struct Survey {
-    /// Whether it is used outside of the block that defines it.
-    global: Vec<bool>,
-    /// Accesses, those in loops counted more. For globals only it is looked at.
-    weight: Vec<u64>,
-    /// Whether it is used but in addresses.
-    is_read: Vec<bool>,
-    /// Loop depth of each event.
-    pub depth: Vec<u8>,
-    /// Weight of the calls before each event.
-    calls: Vec<u64>,
-    /// How often each is used.
-    uses: Vec<u32>,
-    /// What is a truth value in each lane.
-    is_truth: Vec<bool>,
-    /// Pairs of `next` and `var` of a loop that may share a place.
-    share: Vec<(Reg, Reg)>,
-    /// The last use so far of each register, and the block that defines it.
-    last_use: Vec<u32>,
-    block_of: Vec<u32>,
-}
-
-pub(super) fn weight(depth: u8) -> u64 {
-    1 << (3 * u32::from(depth.min(8)))
-}
-
-impl Survey {
-    /// Whether an integer is used but in addresses.
-    pub(super) fn is_read(&self, r: Reg) -> bool {
-        self.is_read[r.index()]
-    }
-
-    /// How often `r` is used.
-    pub(super) fn uses(&self, r: Reg) -> u32 {
-        self.uses[r.index()]
-    }
-
-    /// Whether `r` is a truth value in each lane.
-    pub(super) fn is_truth(&self, r: Reg) -> bool {
-        self.is_truth[r.index()]
-    }
-
-    pub(super) fn new(kernel: &Kernel, events: &[Event<'_>], kinds: &[Kind]) -> Self {
-        let n = kernel.regs.len();
-        let mut this = Self {
-            global: kinds.iter().map(|k| *k == Kind::Int).collect(),
-            weight: vec![0; n],
-            is_read: vec![false; n],
-            depth: Vec::with_capacity(events.len() + 1),
-            calls: Vec::with_capacity(events.len() + 2),
-            uses: vec![0; n],
-            is_truth: kinds.iter().map(|k| *k == Kind::Truth).collect(),
-            share: Vec::new(),
-            last_use: vec![0; n],
-            block_of: vec![0; n],
-        };
-        let (mut block, mut depth, mut called) = (0u32, 0u8, 0u64);
-        let mut defined = vec![0u32; n];
-        let mut opened: Vec<u32> = Vec::new();
-        // What addresses of loads in this block are made of: a load may wait until the end of the block.
-        let mut waiting: Vec<Reg> = Vec::new();
-        this.depth.push(0);
-        this.calls.push(0);
-        for (at, event) in (1u32..).zip(events) {
-            this.calls.push(called);
-            if !matches!(event, Event::Instr(_)) {
-                block += 1;
-                waiting.drain(..).for_each(|r| this.last_use[r.index()] = this.last_use[r.index()].max(at - 1));
-            }
-            let heft = weight(depth);
-            let in_address = matches!(event, Event::Instr(Instr::Load { .. } | Instr::Store { .. }));
-            let used = |this: &mut Self, r: Reg, block: Option<u32>| {
-                this.is_read[r.index()] |= !in_address;
-                this.last_use[r.index()] = at;
-                this.uses[r.index()] += 1;
-                this.weight[r.index()] += heft;
-                if block != Some(this.block_of[r.index()]) {
-                    this.global[r.index()] = true;
-                }
-            };
-            match event {
-                Event::Instr(instr) => {
-                    instr.for_each_use(|r| used(&mut this, r, Some(block)));
-                    if let Some(dst) = instr.dst() {
-                        this.block_of[dst.index()] = block;
-                        defined[dst.index()] = at;
-                        this.weight[dst.index()] += heft;
-                    }
-                    if let Instr::Load { dst, at: address, .. } = instr
-                        && kinds[dst.index()] != Kind::Int
-                    {
-                        waiting.extend(address.terms().flat_map(|(m, _)| m));
-                    }
-                    if calls(instr) {
-                        called += heft;
-                    }
-                }
-                Event::Copy { to, from, len } => {
-                    for poly in [&to.1, &from.1, *len] {
-                        poly.terms().flat_map(|(m, _)| m).for_each(|r| used(&mut this, *r, None));
-                    }
-                    if !is_short_copy(len) {
-                        called += heft;
-                    }
-                }
-                Event::For { count: poly, carried, .. } | Event::While { limit: poly, carried } => {
-                    poly.terms().flat_map(|(m, _)| m).for_each(|r| used(&mut this, *r, None));
-                    carried.iter().for_each(|c| used(&mut this, c.init, None));
-                    carried.iter().for_each(|c| {
-                        this.global[c.var.index()] = true;
-                        defined[c.var.index()] = at;
-                    });
-                    if let Event::For { index, .. } = event {
-                        this.global[index.index()] = true;
-                        defined[index.index()] = at;
-                    }
-                    opened.push(at);
-                    depth = depth.saturating_add(1);
-                }
-                Event::EndFor { carried, .. } | Event::EndWhile { carried } => {
-                    let begin = opened.pop().unwrap_or(0);
-                    let mut shared = BTreeSet::new();
-                    for c in *carried {
-                        let is_read = carried.iter().any(|other| other.next == c.var);
-                        if !is_read
-                            && defined[c.next.index()] > begin
-                            && this.last_use[c.var.index()] <= defined[c.next.index()]
-                            && kinds[c.var.index()] == kinds[c.next.index()]
-                            && shared.insert(c.next)
-                        {
-                            this.share.push((c.next, c.var));
-                        }
-                    }
-                    carried.iter().for_each(|c| used(&mut this, c.next, None));
-                    depth = depth.saturating_sub(1);
-                }
-                Event::Test { holds, .. } => used(&mut this, *holds, None),
-                Event::If { condition } => {
-                    // A truth value is looked at at the end of its block.
-                    let here = (kinds[condition.index()] == Kind::Truth).then(|| block - 1);
-                    used(&mut this, *condition, here);
-                }
-                Event::Else { choices } => {
-                    choices.iter().for_each(|c| used(&mut this, c.then, None));
-                    choices.iter().for_each(|c| {
-                        this.global[c.var.index()] = true;
-                        defined[c.var.index()] = at;
-                    });
-                }
-                Event::EndIf { choices } => choices.iter().for_each(|c| used(&mut this, c.otherwise, None)),
-            }
-            this.depth.push(depth);
-        }
-        waiting.drain(..).for_each(|r| this.last_use[r.index()] = events.len() as u32);
-        this.calls.push(called);
-        this
-    }
-}
-
-impl Survey {
-    /// The comparisons that nobody reads but a branch right after them, which goes by the flags: they need no places. Of
-    /// doubles those of one point.
-    pub(super) fn fuse(&mut self, events: &[Event<'_>], shape: Shape) -> BTreeSet<u32> {
-        let mut fused = BTreeSet::new();
-        for (at, pair) in (1u32..).zip(events.windows(2)) {
-            if let [Event::Instr(comparison), Event::If { condition }] = pair
-                && let Instr::IntOp { dst, op: Op::Lt | Op::Le | Op::Eq, .. }
-                | Instr::Op { dst, op: Op::Lt | Op::Le | Op::Eq, .. } = comparison
-                && (matches!(comparison, Instr::IntOp { .. }) || shape == Shape::One && self.is_truth(*dst))
-                && dst == condition
-                && self.uses[dst.index()] == 1
-            {
-                self.global[dst.index()] = false;
-                fused.insert(at);
-            }
-        }
-        fused
-    }
-}
+use std::collections::BTreeMap;
 
 /// One place that is wanted.
-struct Wish {
+#[derive(Clone, Copy)]
+pub(super) struct Wish {
     /// From the first definition to the last use.
-    from: u32,
-    to: u32,
-    weight: u64,
-    kind: Kind,
+    pub from: u32,
+    pub to: u32,
+    pub weight: u64,
+    pub kind: Kind,
     /// A pointer can be had again after a call.
-    pointer: Option<Pointer>,
+    pub pointer: Option<Pointer>,
 }
 
 /// That of a buffer in a loop.
 #[derive(Clone, Copy)]
-struct Pointer {
+pub(super) struct Pointer {
     /// The same in the loop around it.
-    around: Option<Number>,
+    pub around: Option<Number>,
 }
 
 impl Wish {
-    /// Registers go first to what gains most for each event for which it keeps one.
-    fn urgency(&self) -> u64 {
-        match self.kind {
+    /// How much is gained by a register, of integers for each event in which one is kept; none where nothing is.
+    pub(super) fn urgency(&self) -> Option<u64> {
+        let urgency = match self.kind {
             Kind::Int => (self.weight << 16) / u64::from(self.to - self.from + 1),
             _ => self.weight,
-        }
+        };
+        (self.weight > 0).then_some(urgency)
     }
 }
 
 /// The places that are wanted, and by whom.
 pub(super) struct Homes<'a> {
-    n_events: usize,
+    pub n_events: usize,
     /// The number of the first wish.
-    first: Number,
-    wishes: Vec<Option<Wish>>,
+    pub first: Number,
+    pub wishes: Vec<Option<Wish>>,
     /// Union-find: what shares a place.
     leader: Vec<usize>,
     /// Weight of the calls before each event.
     calls: Cow<'a, [u64]>,
     /// How many addresses come before each event that want spare registers.
     computed_addresses: Vec<u32>,
-}
-
-/// The places, from the first wish on.
-pub(super) struct Assigned {
-    pub homes: Vec<Home>,
-    pub n_slots: u32,
-    pub pinned: u32,
-    /// Where general registers are taken.
-    pub generals: Vec<(Gpr, Taken)>,
-}
-
-pub(super) fn survives_calls(g: Gpr) -> bool {
-    [Gpr::RBX, Gpr::R12, Gpr::R13, Gpr::R14, Gpr::R15].contains(&g)
 }
 
 impl<'a> Homes<'a> {
@@ -288,7 +92,8 @@ impl<'a> Homes<'a> {
         }
     }
 
-    fn find(&mut self, mut i: usize) -> usize {
+    /// The wish whose place this one shares.
+    pub(super) fn find(&mut self, mut i: usize) -> usize {
         while self.leader[i] != i {
             self.leader[i] = self.leader[self.leader[i]];
             i = self.leader[i];
@@ -337,6 +142,18 @@ impl<'a> Homes<'a> {
         outer.weight = outer.weight.saturating_sub(weight).max(1);
         let kind = outer.kind;
         self.wish(Wish { from, to, weight, kind, pointer: None })
+    }
+
+    /// The weight of the calls while it lives.
+    pub(super) fn calls(&self, wish: &Wish) -> u64 {
+        let to = (wish.to as usize + 1).min(self.calls.len() - 1);
+        self.calls[to] - self.calls[wish.from as usize]
+    }
+
+    /// Whether addresses are computed while it lives.
+    pub(super) fn computes_addresses(&self, wish: &Wish) -> bool {
+        let to = (wish.to as usize + 1).min(self.computed_addresses.len() - 1);
+        self.computed_addresses[to] > self.computed_addresses[wish.from as usize]
     }
 
     fn wish(&mut self, wish: Wish) -> Number {
@@ -392,149 +209,6 @@ impl<'a> Homes<'a> {
             plans.insert(at, plan);
         }
         plans
-    }
-
-    /// Hands out places, registers to what is most urgent: see [`Wish::urgency`].
-    pub(super) fn assign(mut self, level: Level, has_calls: bool, words: &mut Words) -> Assigned {
-        let n = self.wishes.len();
-        let mut vectors: Vec<(Xmm, Taken)> = vector_pool(level).map(|x| (x, Taken::default())).collect();
-        let pool: &[Gpr] = match (has_calls, self.n_events < SHORT) {
-            (true, _) => &CALLING,
-            (false, true) => &SHORT_LEAF,
-            (false, false) => &LEAF,
-        };
-        let mut generals: Vec<(Gpr, Taken)> = pool.iter().map(|g| (*g, Taken::default())).collect();
-        let mut homes = vec![Home::Local; n];
-        let mut pinned = 0u32;
-        let urgency = |(i, wish): (usize, &Option<Wish>)| {
-            wish.as_ref().filter(|wish| wish.weight > 0).map(|wish| (wish.urgency(), Reverse(i)))
-        };
-        let mut open: BinaryHeap<_> = self.wishes.iter().enumerate().filter_map(urgency).collect();
-        while let Some((urgency, Reverse(i))) = open.pop() {
-            let Some(wish) = &self.wishes[i] else { continue };
-            if urgency != wish.urgency() || homes[i] != Home::Local {
-                // It has become more urgent, and had its turn.
-                continue;
-            }
-            let (from, to) = (wish.from as usize, (wish.to as usize + 1).min(self.calls.len() - 1));
-            let calls = self.calls[to] - self.calls[from];
-            if wish.kind == Kind::Int {
-                let around = |i: usize| Some(self.wishes[i].as_ref()?.pointer?.around? - self.first);
-                let is_inside =
-                    |who: usize, i: usize| std::iter::successors(around(who), |i| around(*i)).any(|outer| outer == i);
-                let next = around(i);
-                if std::iter::successors(next, |i| around(*i)).any(|outer| homes[outer] != Home::Local) {
-                    // The loop around has it.
-                    continue;
-                }
-                // Where loops inside have it already, it may stay between them.
-                let may_have = |taken: &Taken| taken.over(wish.from, wish.to).all(|who| is_inside(who, i));
-                let n_free = || generals.iter().filter(|(_, taken)| may_have(taken)).count();
-                let is_spare = self.computed_addresses[to] > self.computed_addresses[from] && n_free() <= SPARES;
-                let free = generals.iter_mut().filter(|_| !is_spare).find(|(g, taken)| {
-                    (calls == 0 || survives_calls(*g) || (wish.pointer.is_some() && wish.weight > 2 * calls))
-                        && may_have(taken)
-                });
-                match (free, next) {
-                    (Some((g, taken)), _) => {
-                        for inner in taken.over(wish.from, wish.to).collect::<Vec<_>>() {
-                            self.wishes[inner].iter().for_each(|wish| taken.give_back(wish.from));
-                            homes[inner] = Home::Local;
-                        }
-                        taken.take(wish.from, wish.to, i);
-                        homes[i] = Home::Gpr(*g);
-                    }
-                    (None, Some(outer)) => {
-                        // The loop around is asked for it more.
-                        let more = wish.weight;
-                        if let Some(wish) = &mut self.wishes[outer] {
-                            wish.weight += more;
-                            open.push((wish.urgency(), Reverse(outer)));
-                        }
-                    }
-                    (None, None) => {}
-                }
-            } else if wish.kind == Kind::Real && wish.weight > 2 * calls {
-                let free = vectors.iter_mut().find(|(_, taken)| taken.is_free(wish.from, wish.to));
-                if let Some((x, taken)) = free {
-                    taken.take(wish.from, wish.to, i);
-                    pinned |= 1 << x.0;
-                    homes[i] = Home::Xmm(*x);
-                }
-            }
-        }
-        let mut n_slots = 0;
-        for (home, wish) in homes.iter_mut().zip(&self.wishes) {
-            match wish {
-                // A pointer is in the frame anyway.
-                Some(wish) if *home == Home::Local && wish.pointer.is_none() => {
-                    *home = if wish.kind == Kind::Int {
-                        Home::Word(words.take())
-                    } else {
-                        n_slots += 1;
-                        Home::Slot(n_slots - 1)
-                    };
-                }
-                _ => {}
-            }
-        }
-        for i in 0..n {
-            let leader = self.find(i);
-            homes[i] = homes[leader];
-        }
-        Assigned { homes, n_slots, pinned, generals }
-    }
-}
-
-/// The general registers that globals may have, the first preferred: in code with calls those that survive them, and
-/// those with short names.
-const CALLING: [Gpr; 11] =
-    [Gpr::RBX, Gpr::RSI, Gpr::RDI, Gpr::R8, Gpr::R9, Gpr::R10, Gpr::R11, Gpr::R14, Gpr::R15, Gpr::R12, Gpr::R13];
-
-/// In code without calls, where `rdi` is the frame's.
-const LEAF: [Gpr; 11] =
-    [Gpr::RSI, Gpr::RBX, Gpr::RBP, Gpr::R8, Gpr::R9, Gpr::R10, Gpr::R11, Gpr::R14, Gpr::R15, Gpr::R12, Gpr::R13];
-
-/// The same where saving a register costs more than a longer name: those first that need not be saved.
-const SHORT_LEAF: [Gpr; 11] =
-    [Gpr::RSI, Gpr::R8, Gpr::R9, Gpr::R10, Gpr::R11, Gpr::RBX, Gpr::RBP, Gpr::R14, Gpr::R15, Gpr::R12, Gpr::R13];
-
-/// So many general registers stay free for computed addresses: for a pointer, an offset, and another.
-const SPARES: usize = 3;
-
-/// Code of fewer events is short.
-const SHORT: usize = 512;
-
-/// The vector registers that globals may have.
-fn vector_pool(level: Level) -> impl Iterator<Item = Xmm> {
-    let (from, to) = match level {
-        Level::Avx2 => (8, 16),
-        Level::Avx512 => (10, 26),
-    };
-    (from..to).map(Xmm)
-}
-
-/// Where a register is taken: spans of events that do not overlap, by their begin, with who has it.
-#[derive(Default)]
-pub(super) struct Taken(BTreeMap<u32, (u32, usize)>);
-
-impl Taken {
-    /// Whether it is free in all of these events.
-    pub(super) fn is_free(&self, from: u32, to: u32) -> bool {
-        self.over(from, to).next().is_none()
-    }
-
-    /// Who has it in these events, the last one first.
-    fn over(&self, from: u32, to: u32) -> impl Iterator<Item = usize> + '_ {
-        self.0.range(..=to).rev().take_while(move |(_, (end, _))| *end >= from).map(|(_, (_, who))| *who)
-    }
-
-    fn take(&mut self, from: u32, to: u32, who: usize) {
-        self.0.insert(from, (to, who));
-    }
-
-    fn give_back(&mut self, from: u32) {
-        self.0.remove(&from);
     }
 }
 

@@ -14,9 +14,10 @@
 //!
 //! That iterations are independent is what the kernel says; that no address leaves its buffer is looked at in all lanes.
 
-use super::homes::{Homes, Survey, weight};
+use super::homes::Homes;
 use super::plan::{Home, NEVER, Number};
 use super::registers::Copy;
+use super::survey::{Survey, weight};
 use super::{Here, Result, SCRATCH, Writer, n_lanes};
 use crate::asm::{Alu, Condition, Gpr, Mask, Mem, Shape, Shift, Xmm};
 use crate::level::Level;

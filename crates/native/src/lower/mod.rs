@@ -6,7 +6,9 @@
 //! | module | owns |
 //! | --- | --- |
 //! | `plan` | what is decided before: kinds of values, when each is used next |
+//! | `survey` | what uses what, and how much |
 //! | `homes` | where values live that outlive their block |
+//! | `assign` | registers for them |
 //! | `frame` | the memory beside the arguments |
 //! | `registers` | vector registers of a block: what is used soonest stays |
 //! | `pointers` | pointers of buffers in general registers |
@@ -29,6 +31,7 @@
 //! verifier accepts can touch other memory; unless the caller has promised that none does ([`InRange`]).
 
 mod accumulators;
+mod assign;
 mod call;
 mod control;
 pub(crate) mod frame;
@@ -41,6 +44,7 @@ mod plan;
 mod pointers;
 mod registers;
 mod spares;
+mod survey;
 mod values;
 mod zeros;
 

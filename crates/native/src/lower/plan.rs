@@ -14,9 +14,11 @@
 //! asks.
 
 use super::accumulators::{self, Accumulators};
+use super::assign::{Assigned, Taken};
 use super::frame::Words;
-use super::homes::{Assigned, Homes, Lanes, Survey, Taken};
+use super::homes::{Homes, Lanes};
 use super::lanes::{self, LanePlan, plan_lanes};
+use super::survey::Survey;
 use super::{n_lanes, pointers};
 use crate::asm::{Gpr, Shape, Xmm};
 use crate::level::Level;

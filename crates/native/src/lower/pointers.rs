@@ -5,9 +5,11 @@
 
 use super::Writer;
 use super::accumulators::Accumulators;
-use super::homes::{Homes, survives_calls, weight};
+use super::assign::survives_calls;
+use super::homes::Homes;
 use super::plan::{Home, NEVER, Number};
 use super::spares::Part;
+use super::survey::weight;
 use crate::asm::Gpr;
 use chainrule_base::Id;
 use chainrule_kernel::{BufferId, Event, Instr, Liveness, Reg};

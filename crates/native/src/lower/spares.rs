@@ -4,7 +4,7 @@
 //! made of stays in a spare register until control may come from elsewhere, a call destroys it, or something else needs
 //! the register; what was asked for last stays longest.
 
-use super::homes::survives_calls;
+use super::assign::survives_calls;
 use crate::asm::Gpr;
 use chainrule_base::Poly;
 use chainrule_kernel::{BufferId, Reg};

@@ -1,0 +1,200 @@
+//! Hands out registers, and places in the frame, to what outlives its block.
+//!
+//! In: the wishes of [`Homes`], each for a stretch of events. Out: [`Assigned`], a place for each.
+//!
+//! Registers go to what gains most for each event in which it keeps one: an address that an inner loop steps before a pointer
+//! that all loops use now and then. A pointer is in the frame anyway, so each loop may have it in a register of its own; where
+//! the loops inside have it in one register already, the loop around takes that.
+
+use super::frame::Words;
+use super::homes::{Homes, Wish};
+use super::plan::{Home, Kind};
+use crate::asm::{Gpr, Xmm};
+use crate::level::Level;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::iter::successors;
+
+/// The general registers that globals may have, the first preferred: in code with calls those that survive them, and
+/// those with short names.
+const CALLING: [Gpr; 11] =
+    [Gpr::RBX, Gpr::RSI, Gpr::RDI, Gpr::R8, Gpr::R9, Gpr::R10, Gpr::R11, Gpr::R14, Gpr::R15, Gpr::R12, Gpr::R13];
+
+/// In code without calls, where `rdi` is the frame's.
+const LEAF: [Gpr; 11] =
+    [Gpr::RSI, Gpr::RBX, Gpr::RBP, Gpr::R8, Gpr::R9, Gpr::R10, Gpr::R11, Gpr::R14, Gpr::R15, Gpr::R12, Gpr::R13];
+
+/// The same where saving a register costs more than a longer name: those first that need not be saved.
+const SHORT_LEAF: [Gpr; 11] =
+    [Gpr::RSI, Gpr::R8, Gpr::R9, Gpr::R10, Gpr::R11, Gpr::RBX, Gpr::RBP, Gpr::R14, Gpr::R15, Gpr::R12, Gpr::R13];
+
+/// So many general registers stay free for computed addresses: for a pointer, an offset, and another.
+const SPARES: usize = 3;
+
+/// Code of fewer events is short.
+const SHORT: usize = 512;
+
+/// The vector registers that globals may have.
+fn vector_pool(level: Level) -> impl Iterator<Item = Xmm> {
+    let (from, to) = match level {
+        Level::Avx2 => (8, 16),
+        Level::Avx512 => (10, 26),
+    };
+    (from..to).map(Xmm)
+}
+
+pub(super) fn survives_calls(g: Gpr) -> bool {
+    [Gpr::RBX, Gpr::R12, Gpr::R13, Gpr::R14, Gpr::R15].contains(&g)
+}
+
+/// The places, from the first wish on.
+pub(super) struct Assigned {
+    pub homes: Vec<Home>,
+    pub n_slots: u32,
+    pub pinned: u32,
+    /// Where general registers are taken.
+    pub generals: Vec<(Gpr, Taken)>,
+}
+
+/// Where a register is taken: spans of events that do not overlap, by their begin, with the wish that has it.
+#[derive(Default)]
+pub(super) struct Taken(BTreeMap<u32, (u32, usize)>);
+
+impl Taken {
+    /// Whether it is free in all of these events.
+    pub(super) fn is_free(&self, from: u32, to: u32) -> bool {
+        self.over(from, to).next().is_none()
+    }
+
+    /// The wishes that have it in these events, the last one first.
+    fn over(&self, from: u32, to: u32) -> impl Iterator<Item = usize> + '_ {
+        self.0.range(..=to).rev().take_while(move |(_, (end, _))| *end >= from).map(|(_, (_, wish))| *wish)
+    }
+}
+
+/// What is handed out so far.
+struct Assignment<'a> {
+    homes: Homes<'a>,
+    /// By wish.
+    places: Vec<Home>,
+    generals: Vec<(Gpr, Taken)>,
+    vectors: Vec<(Xmm, Taken)>,
+}
+
+impl Homes<'_> {
+    /// Hands out places. `O(n log n)` for `n` wishes, but for how deep loops nest.
+    pub(super) fn assign(self, level: Level, has_calls: bool, words: &mut Words) -> Assigned {
+        let pool: &[Gpr] = match (has_calls, self.n_events < SHORT) {
+            (true, _) => &CALLING,
+            (false, true) => &SHORT_LEAF,
+            (false, false) => &LEAF,
+        };
+        let mut this = Assignment {
+            places: vec![Home::Local; self.wishes.len()],
+            generals: pool.iter().map(|g| (*g, Taken::default())).collect(),
+            vectors: vector_pool(level).map(|x| (x, Taken::default())).collect(),
+            homes: self,
+        };
+        this.registers();
+        this.frame(words)
+    }
+}
+
+impl Assignment<'_> {
+    /// Hands out registers, what is most urgent first.
+    fn registers(&mut self) {
+        let urgency = |(i, wish): (usize, &Option<Wish>)| Some((wish.as_ref()?.urgency()?, Reverse(i)));
+        let mut open: BinaryHeap<(u64, Reverse<usize>)> =
+            self.homes.wishes.iter().enumerate().filter_map(urgency).collect();
+        while let Some((urgency, Reverse(i))) = open.pop() {
+            let Some(wish) = self.homes.wishes[i] else { continue };
+            // What has become more urgent has had its turn.
+            if wish.urgency() != Some(urgency) || self.places[i] != Home::Local {
+                continue;
+            }
+            match wish.kind {
+                Kind::Int => {
+                    let is_there = self.around(i).any(|outer| self.places[outer] != Home::Local);
+                    if is_there || self.general(i, wish) {
+                        continue;
+                    }
+                    // The loop around is asked for it all the more.
+                    let outer = self.around(i).next();
+                    if let Some(outer) = outer
+                        && let Some(of_outer) = &mut self.homes.wishes[outer]
+                    {
+                        of_outer.weight += wish.weight;
+                        open.extend(of_outer.urgency().map(|urgency| (urgency, Reverse(outer))));
+                    }
+                }
+                Kind::Real => self.vector(i, wish),
+                Kind::Truth => {}
+            }
+        }
+    }
+
+    /// The wishes for the same pointer in the loops around, the innermost first.
+    fn around(&self, i: usize) -> impl Iterator<Item = usize> + '_ {
+        let around = |i: usize| Some(self.homes.wishes[i]?.pointer?.around? - self.homes.first);
+        successors(around(i), move |i| around(*i))
+    }
+
+    /// A general register, if there is one; where loops inside have a pointer already it stays between them.
+    fn general(&mut self, i: usize, wish: Wish) -> bool {
+        let (from, to) = (wish.from, wish.to);
+        let may_have =
+            |(_, taken): &(Gpr, Taken)| taken.over(from, to).all(|who| self.around(who).any(|outer| outer == i));
+        let usable: Vec<usize> = (0..self.generals.len()).filter(|g| may_have(&self.generals[*g])).collect();
+        if usable.len() <= SPARES && self.homes.computes_addresses(&wish) {
+            return false;
+        }
+        let calls = self.homes.calls(&wish);
+        let survives = |g: Gpr| calls == 0 || survives_calls(g) || (wish.pointer.is_some() && wish.weight > 2 * calls);
+        let Some(found) = usable.into_iter().find(|g| survives(self.generals[*g].0)) else { return false };
+        let (register, taken) = &mut self.generals[found];
+        for inside in taken.over(from, to).collect::<Vec<_>>() {
+            self.places[inside] = Home::Local;
+            if let Some(inside) = self.homes.wishes[inside] {
+                taken.0.remove(&inside.from);
+            }
+        }
+        taken.0.insert(from, (to, i));
+        self.places[i] = Home::Gpr(*register);
+        true
+    }
+
+    /// A vector register, if there is one and it pays.
+    fn vector(&mut self, i: usize, wish: Wish) {
+        let free = self.vectors.iter_mut().find(|(_, taken)| taken.is_free(wish.from, wish.to));
+        if let Some((register, taken)) = free.filter(|_| wish.weight > 2 * self.homes.calls(&wish)) {
+            taken.0.insert(wish.from, (wish.to, i));
+            self.places[i] = Home::Xmm(*register);
+        }
+    }
+
+    /// Places in the frame for the others; those that share one get it.
+    fn frame(mut self, words: &mut Words) -> Assigned {
+        let mut n_slots = 0;
+        for (place, wish) in self.places.iter_mut().zip(&self.homes.wishes) {
+            match wish {
+                // A pointer is in the frame anyway.
+                Some(Wish { pointer: None, kind, .. }) if *place == Home::Local => {
+                    *place = if *kind == Kind::Int {
+                        Home::Word(words.take())
+                    } else {
+                        n_slots += 1;
+                        Home::Slot(n_slots - 1)
+                    };
+                }
+                _ => {}
+            }
+        }
+        for i in 0..self.places.len() {
+            let leader = self.homes.find(i);
+            self.places[i] = self.places[leader];
+        }
+        let used = self.vectors.iter().filter(|(_, taken)| !taken.0.is_empty());
+        let pinned = used.map(|(x, _)| 1 << x.0).sum();
+        Assigned { homes: self.places, n_slots, pinned, generals: self.generals }
+    }
+}
