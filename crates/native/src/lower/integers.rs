@@ -330,22 +330,30 @@ impl Writer<'_> {
             None => (first.clone(), 0, 0),
         };
         let last = if is_inside { None } else { self.last_lane(at) };
-        if let Some(Last::Known(last)) = &last
-            && last.as_constant().is_none()
-        {
-            let from = self.poly(&first.add(last), 1, false)?;
-            self.check_inside(buffer, from);
+        match &last {
+            Some(Last::Known(last)) if last.as_constant().is_none() => {
+                let from = self.poly(&first.add(last), 1, false)?;
+                self.check_inside(buffer, from);
+            }
+            Some(Last::Counted(count, slope)) if slope.as_constant().is_none() => {
+                let from = self.poly(first, 1, false)?;
+                self.counted_last(*count, slope)?;
+                self.asm.alu_rr(Alu::Add, from, rcx);
+                self.check_inside(buffer, from);
+            }
+            _ => {}
         }
         let index = self.offset(&rest, scale)?;
         if !is_inside {
             self.asm.lea(rdx, Mem::At { base: index, disp: offset.wrapping_mul(scale as i32) });
             self.check_inside(buffer, rdx);
             match last {
-                Some(Last::Counted(count)) => {
-                    self.number_into(rcx, count);
-                    self.asm.alu_rr(Alu::Add, rdx, rcx);
-                    self.asm.dec(rdx);
-                    self.check_inside(buffer, rdx);
+                Some(Last::Counted(count, slope)) => {
+                    if slope.as_constant().is_some() {
+                        self.counted_last(count, &slope)?;
+                        self.asm.alu_rr(Alu::Add, rdx, rcx);
+                        self.check_inside(buffer, rdx);
+                    }
                 }
                 Some(Last::Known(last)) => {
                     if let Some(last) = last.as_constant() {

@@ -15,11 +15,11 @@
 //! That iterations are independent is what the kernel says; that no address leaves its buffer is looked at in all lanes.
 
 use super::homes::Homes;
-use super::plan::{Home, NEVER, Number};
+use super::plan::{Home, NEVER, Number, calls};
 use super::registers::Copy;
 use super::survey::{Survey, weight};
 use super::{Here, Result, SCRATCH, Writer, n_lanes};
-use crate::asm::{Alu, Condition, Gpr, Mask, Mem, Shape, Shift, Xmm};
+use crate::asm::{Alu, Condition, Gpr, Label, Mask, Mem, Shape, Shift, Xmm};
 use crate::level::Level;
 use chainrule_base::{Id, Poly};
 use chainrule_kernel::addresses::at_first;
@@ -58,8 +58,8 @@ pub(super) const ACTIVE: Mask = Mask(7);
 /// How far the last active lane is from the first, in elements.
 pub(super) enum Last {
     Known(Poly<Reg>),
-    /// One less than this number.
-    Counted(Number),
+    /// One less than this number, times how far one lane is from the next.
+    Counted(Number, Poly<Reg>),
 }
 
 /// Where an element is in the next lane.
@@ -130,6 +130,26 @@ impl LanePlan {
     }
 }
 
+/// How often each occurs in a body.
+#[derive(Default)]
+struct Work {
+    near: u64,
+    /// Elements that are apart.
+    far: u64,
+    operators: u64,
+    calls: u64,
+}
+
+impl Work {
+    /// Whether a round of which few lanes are active takes less time than these one after the other: elements that are apart
+    /// cost all lanes. By estimate.
+    fn pays_under_a_mask(&self) -> bool {
+        let alone = self.near + self.far + self.operators + 20 * self.calls;
+        let round = 2 * self.near + 20 * self.far + self.operators + 30 * self.calls;
+        self.far == 0 || round < 4 * alone
+    }
+}
+
 #[expect(clippy::too_many_arguments, reason = "what is known of the kernel comes in parts")]
 fn plan(
     kernel: &Kernel,
@@ -145,6 +165,7 @@ fn plan(
     let mut steps = BTreeMap::from([(index, 1)]);
     let mut apart: BTreeMap<Poly<Reg>, u64> = BTreeMap::new();
     let mut weights: BTreeMap<Reg, u64> = BTreeMap::new();
+    let mut work = Work::default();
     for (at, event) in (begin as usize + 1..).zip(body) {
         let heft = weight(survey.depth[at]);
         let mut used = |r: Reg| {
@@ -156,12 +177,13 @@ fn plan(
             Event::Instr(instr) => {
                 instr.for_each_use(&mut used);
                 match instr {
-                    // Lanes that are not active have no arguments to call for.
-                    Instr::External { .. } if active != Active::All => return None,
-                    Instr::CheckIndex { index, .. } if active != Active::All && lanes.of(*index).is_some() => {
-                        return None;
-                    }
+                    Instr::Op { .. } if calls(instr) => work.calls += 1,
+                    Instr::Op { .. } | Instr::MulAdd { .. } => work.operators += 1,
                     _ => {}
+                }
+                // Lanes that are not active have no arguments to call for.
+                if matches!(instr, Instr::External { .. }) && active != Active::All {
+                    return None;
                 }
                 if let Instr::Int { dst, .. } = instr
                     && let Some(Kept::Step(step)) = lanes.of(*dst)
@@ -173,11 +195,13 @@ fn plan(
                 {
                     let (slope, _) = at.split_linear(index)?;
                     match slope.as_constant() {
+                        Some(0 | 1) => work.near += 1,
+                        _ => work.far += 1,
+                    }
+                    match slope.as_constant() {
                         // All lanes would write one element.
                         Some(0) if matches!(instr, Instr::Store { .. }) => return None,
                         Some(0 | 1) => {}
-                        // What is fetched one by one has no mask.
-                        _ if matches!(active, Active::Counted(_)) => return None,
                         Some(step) => {
                             i32::try_from(step.checked_mul(8 * LANES)?).ok()?;
                         }
@@ -193,6 +217,9 @@ fn plan(
             Event::EndIf { choices } => choices.iter().for_each(|c| used(c.otherwise)),
             _ => {}
         }
+    }
+    if matches!(active, Active::Counted(_)) && !work.pays_under_a_mask() {
+        return None;
     }
     let uniform = weights.into_iter().map(|(r, weight)| (r, homes.copy_for(r, begin, end, weight))).collect();
     let apart = apart.into_iter().map(|(slope, weight)| (slope, homes.number(begin, end, weight))).collect();
@@ -344,19 +371,40 @@ impl Writer<'_> {
 
     /// How far the element of the last lane is from that of the first, if it is another one.
     pub(super) fn last_lane(&self, at: &Poly<Reg>) -> Option<Last> {
-        let last = match self.lane.as_ref()?.active {
-            Active::All => n_lanes(self.shape) as i64 - 1,
-            Active::First(n) => n - 1,
-            // The plan has looked that they are next to each other.
-            Active::Counted(count) => {
-                return count.filter(|_| matches!(self.across(at), Across::Next)).map(Last::Counted);
-            }
+        let slope = match self.across(at) {
+            Across::Same => return None,
+            Across::Next => Poly::constant(1),
+            Across::Far(slope) => slope,
         };
-        match self.across(at) {
-            Across::Same => None,
-            Across::Next => Some(Last::Known(Poly::constant(last))),
-            Across::Far(slope) => Some(Last::Known(slope.scale(last))),
+        Some(match self.lane.as_ref()?.active {
+            Active::All => Last::Known(slope.scale(n_lanes(self.shape) as i64 - 1)),
+            Active::First(n) => Last::Known(slope.scale(n - 1)),
+            Active::Counted(count) => Last::Counted(count?, slope),
+        })
+    }
+
+    /// How far the last of so many lanes is from the first, into the second scratch register; the third one is used.
+    pub(super) fn counted_last(&mut self, count: Number, slope: &Poly<Reg>) -> Result<()> {
+        let [_, rcx, rdx] = SCRATCH;
+        self.number_into(rcx, count);
+        self.asm.dec(rcx);
+        match slope.as_constant().map(i32::try_from) {
+            Some(Ok(1)) => {}
+            Some(Ok(step)) => self.asm.imul_rri(rcx, rcx, step),
+            _ => {
+                let apart = self.apart(slope)?;
+                self.number_into(rdx, apart);
+                self.asm.shift_ri(Shift::RightSigned, rdx, 3);
+                self.asm.imul_rr(rcx, rdx);
+            }
         }
+        Ok(())
+    }
+
+    /// The number that says how many bytes lie between elements of two lanes.
+    fn apart(&self, slope: &Poly<Reg>) -> Result<Number> {
+        let apart = self.lane.as_ref().and_then(|lane| lane.apart.get(slope)).copied();
+        apart.ok_or_else(|| super::bug("the distance of elements is not known"))
     }
 
     /// The vector at `mem` into `d`, of active lanes.
@@ -438,10 +486,28 @@ impl Writer<'_> {
         }
     }
 
+    /// The number of active lanes, where only running tells.
+    fn counted(&self) -> Option<Number> {
+        if let Active::Counted(count) = self.lane.as_ref()?.active { count } else { None }
+    }
+
+    /// Sets the flags: greater, if more than so many lanes are active.
+    fn compare_count(&mut self, count: Number, n: i32) {
+        match self.plan.home(count) {
+            Home::Word(word) => {
+                let mem = self.frame.word(word);
+                self.asm.alu_mi(Alu::Cmp, mem, n);
+            }
+            Home::Gpr(g) => self.asm.alu_ri(Alu::Cmp, g, n),
+            _ => drop(self.fault.get_or_insert("the number of lanes has no place")),
+        }
+    }
+
     /// Fails unless the index of each lane is in range; with that of the first lane that is not.
     pub(super) fn check_all(&mut self, index: Reg, step: i64, len: &Poly<Reg>, failure: usize) -> Result<()> {
         let [rax, rcx, rdx] = SCRATCH;
-        let last = n_lanes(self.shape) as i32 - 1;
+        let last = self.n_active() as i32 - 1;
+        let counted = self.counted();
         let _ = self.poly(len, 1, true)?;
         self.number_into(rcx, index.index());
         let label = self.site_with(super::Site::Index { failure }, vec![Here::In(rcx), Here::In(rax)]);
@@ -450,13 +516,22 @@ impl Writer<'_> {
         self.asm.alu_rr(Alu::Cmp, rcx, rax);
         self.asm.jcc(Condition::GreaterEqual, label);
         let inside = self.asm.new_label();
+        match counted {
+            Some(count) => {
+                self.number_into(rdx, count);
+                self.asm.dec(rdx);
+                if step < 0 {
+                    self.asm.neg(rdx);
+                }
+                self.asm.alu_rr(Alu::Add, rdx, rcx);
+            }
+            None => self.asm.lea(rdx, Mem::At { base: rcx, disp: if step < 0 { -last } else { last } }),
+        }
         if step > 0 {
-            self.asm.lea(rdx, Mem::At { base: rcx, disp: last });
             self.asm.alu_rr(Alu::Cmp, rdx, rax);
             self.asm.jcc(Condition::Less, inside);
             self.asm.mov_rr(rcx, rax);
         } else {
-            self.asm.lea(rdx, Mem::At { base: rcx, disp: -last });
             self.asm.test_rr(rdx, rdx);
             self.asm.jcc(Condition::NotNegative, inside);
             self.asm.mov_ri(rcx, -1);
@@ -504,6 +579,7 @@ impl Writer<'_> {
         let mut places = self.places(mem, slope)?;
         let (t, u, v) = (self.temporary()?, self.temporary()?, self.temporary()?);
         let (mut from, mut pair) = (x, x);
+        let done = self.asm.new_label();
         for lane in 0..self.n_active() {
             if lane % 4 == 0 {
                 if self.shape == Shape::Eight {
@@ -515,7 +591,7 @@ impl Writer<'_> {
                 self.asm.half(Shape::Four, t, from, true);
                 pair = t;
             }
-            let mem = places.next(self);
+            let mem = places.next_active(self, done);
             if lane % 2 == 0 {
                 self.asm.store(Shape::One, mem, pair);
             } else {
@@ -523,6 +599,7 @@ impl Writer<'_> {
                 self.asm.store(Shape::One, mem, u);
             }
         }
+        self.asm.bind(done);
         for x in [t, u, v] {
             self.registers.give_back(x);
             self.registers.unlock(x);
@@ -557,23 +634,25 @@ impl Writer<'_> {
     /// The places of elements so many apart, the first at `mem`. Takes the first and the third scratch register.
     fn places(&mut self, mem: Mem, slope: &Poly<Reg>) -> Result<Places> {
         let [rax, _, rdx] = SCRATCH;
-        if let Some(step) = slope.as_constant() {
+        let counted = self.counted();
+        if let Some(step) = slope.as_constant().filter(|_| counted.is_none()) {
             let ends =
                 |disp: i32| i64::from(disp).checked_add(8 * step * LANES).is_some_and(|d| i32::try_from(d).is_ok());
             if let Mem::At { disp, .. } | Mem::Indexed { disp, .. } = mem
                 && ends(disp)
             {
-                return Ok(Places { mem, step: 8 * step as i32, by: None, is_first: true });
+                return Ok(Places { mem, step: 8 * step as i32, by: None, counted, lane: 0 });
             }
         }
         self.asm.lea(rax, mem);
-        let number = self.lane.as_ref().and_then(|lane| lane.apart.get(slope)).copied();
-        match (number, slope.as_constant()) {
-            (Some(number), _) => self.number_into(rdx, number),
-            (None, Some(step)) => self.asm.mov_ri(rdx, 8 * step),
-            (None, None) => return Err(super::bug("the distance of elements is not known")),
+        match slope.as_constant() {
+            Some(step) => self.asm.mov_ri(rdx, 8 * step),
+            None => {
+                let apart = self.apart(slope)?;
+                self.number_into(rdx, apart);
+            }
         }
-        Ok(Places { mem: Mem::At { base: rax, disp: 0 }, step: 0, by: Some(rdx), is_first: true })
+        Ok(Places { mem: Mem::At { base: rax, disp: 0 }, step: 0, by: Some(rdx), counted, lane: 0 })
     }
 }
 
@@ -583,18 +662,43 @@ struct Places {
     step: i32,
     /// What to add to the base instead.
     by: Option<Gpr>,
-    is_first: bool,
+    /// The number of active lanes, where only running tells.
+    counted: Option<Number>,
+    /// The next one.
+    lane: i32,
 }
 
 impl Places {
+    /// That of the next lane, for reading: where it is not active, that of the last one that is. Where only running tells,
+    /// the second scratch register is used.
     fn next(&mut self, writer: &mut Writer<'_>) -> Mem {
-        if !std::mem::take(&mut self.is_first) {
-            match (&mut self.mem, self.by) {
-                (Mem::At { base, .. }, Some(by)) => writer.asm.alu_rr(Alu::Add, *base, by),
-                (Mem::At { disp, .. } | Mem::Indexed { disp, .. }, _) => *disp += self.step,
-                (Mem::Constant(_), _) => {}
+        let [_, rcx, _] = SCRATCH;
+        let lane = self.lane;
+        self.lane += 1;
+        if lane > 0 {
+            match (&mut self.mem, self.by, self.counted) {
+                (Mem::At { base, .. }, Some(by), Some(count)) => {
+                    writer.asm.lea(rcx, Mem::Indexed { base: *base, index: by, scale: 1, disp: 0 });
+                    writer.compare_count(count, lane);
+                    writer.asm.cmov_rr(Condition::Greater, *base, rcx);
+                }
+                (Mem::At { base, .. }, Some(by), None) => writer.asm.alu_rr(Alu::Add, *base, by),
+                (Mem::At { disp, .. } | Mem::Indexed { disp, .. }, ..) => *disp += self.step,
+                (Mem::Constant(_), ..) => {}
             }
         }
         self.mem
+    }
+
+    /// That of the next lane, for writing: goes to `done` where it is not active.
+    fn next_active(&mut self, writer: &mut Writer<'_>, done: Label) -> Mem {
+        if let Some(count) = self.counted.filter(|_| self.lane > 0) {
+            writer.compare_count(count, self.lane);
+            writer.asm.jcc(Condition::LessEqual, done);
+        }
+        let counted = self.counted.take();
+        let mem = self.next(writer);
+        self.counted = counted;
+        mem
     }
 }
