@@ -348,12 +348,10 @@ impl Writer<'_> {
             self.asm.lea(rdx, Mem::At { base: index, disp: offset.wrapping_mul(scale as i32) });
             self.check_inside(buffer, rdx);
             match last {
-                Some(Last::Counted(count, slope)) => {
-                    if slope.as_constant().is_some() {
-                        self.counted_last(count, &slope)?;
-                        self.asm.alu_rr(Alu::Add, rdx, rcx);
-                        self.check_inside(buffer, rdx);
-                    }
+                Some(Last::Counted(count, slope)) if slope.as_constant().is_some() => {
+                    self.counted_last(count, &slope)?;
+                    self.asm.alu_rr(Alu::Add, rdx, rcx);
+                    self.check_inside(buffer, rdx);
                 }
                 Some(Last::Known(last)) => {
                     if let Some(last) = last.as_constant() {
@@ -361,7 +359,7 @@ impl Writer<'_> {
                         self.check_inside(buffer, rdx);
                     }
                 }
-                None => {}
+                Some(Last::Counted(..)) | None => {}
             }
         }
         let base = self.pointer(buffer, rcx);
