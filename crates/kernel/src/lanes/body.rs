@@ -1,21 +1,25 @@
 //! Whether the iterations of a loop can run in lanes: control is the same in all of them.
 //!
-//! In: the events of a loop's body. An integer is *uniform*, the same in all lanes, or *steps* from lane to lane by a known
-//! constant, as the index does. Reals differ as they like, and so do truth values that only scalar operators read.
-//! Loops and branches go by uniform integers; addresses are linear in the index with uniform slopes.
+//! In: the events of a loop's body. An integer is *uniform*, the same in all lanes, *steps* from lane to lane by a known
+//! constant, as the index does, or is *fetched* from memory for each lane. Reals differ as they like, and so do truth values
+//! that only scalar operators read. Loops and branches go by uniform integers; addresses are linear in the index with uniform
+//! slopes, or, of what the loop only reads, linear in integers that are fetched.
 //!
-//! A check of an index that steps by one is done for all lanes at once. Where several checks fail, which is told may
+//! A check of an index that steps by one, or is fetched, is done for all lanes at once. Where several checks fail, which is told may
 //! differ from running one iteration after the other.
 
 use crate::events::Event;
-use crate::kernel::{Class, Instr, Kernel, Reg};
+use crate::kernel::{BufferId, Class, Instr, Kernel, Reg};
 use chainrule_base::{Id, Poly};
+use std::collections::BTreeSet;
 
 /// What is known of a register that is defined in the loop, or of its index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lane {
     /// An integer that grows by this from lane to lane.
     Step(i64),
+    /// An integer from memory, of which each lane has its own.
+    Fetched,
     /// A truth value in each lane.
     Truth,
 }
@@ -26,13 +30,15 @@ pub struct Lanes {
     of: super::Stamps<Lane>,
     set: Vec<Reg>,
     index: Reg,
+    /// What the loop writes.
+    written: BTreeSet<BufferId>,
 }
 
 impl Lanes {
     /// For kernels with `n_regs` registers.
     #[must_use]
     pub fn new(n_regs: usize) -> Self {
-        Self { of: vec![None; n_regs], set: Vec::new(), index: Reg::new(0) }
+        Self { of: vec![None; n_regs], set: Vec::new(), index: Reg::new(0), written: BTreeSet::new() }
     }
 
     /// How `r` differs.
@@ -52,6 +58,12 @@ impl Lanes {
         self.set.drain(..).for_each(|r| self.of[r.index()] = None);
         self.index = index;
         self.learn(index, Lane::Step(1));
+        self.written.clear();
+        self.written.extend(body.iter().filter_map(|event| match event {
+            Event::Instr(Instr::Store { buffer, .. }) => Some(*buffer),
+            Event::Copy { to, .. } => Some(to.0),
+            _ => None,
+        }));
         body.iter().all(|event| self.event(kernel, event))
     }
 
@@ -89,17 +101,22 @@ impl Lanes {
                 if op.gives_truth() {
                     self.learn(*dst, Lane::Truth);
                 }
-                args[..op.arity()].iter().all(|r| !matches!(self.of(*r), Some(Lane::Step(_))))
+                args[..op.arity()].iter().all(|r| matches!(self.of(*r), None | Some(Lane::Truth)))
             }
             Instr::IntOp { op, args, .. } => args[..op.arity()].iter().all(|r| self.of(*r).is_none()),
             Instr::ToReal { .. } => true,
-            Instr::Load { buffer, at, .. } => match kernel.buffers[*buffer].class {
-                Class::Real => self.is_address(at),
-                Class::Int => self.is_uniform(at),
-            },
+            Instr::Load { buffer, at, .. } if kernel.buffers[*buffer].class == Class::Real => {
+                self.is_address(at) || (self.is_fetched(at) && !self.written.contains(buffer))
+            }
+            Instr::Load { dst, at, .. } => {
+                if !self.is_uniform(at) {
+                    self.learn(*dst, Lane::Fetched);
+                }
+                self.is_address(at)
+            }
             Instr::Store { buffer, at, .. } => kernel.buffers[*buffer].class == Class::Real && self.is_address(at),
             Instr::CheckIndex { index, len, .. } => {
-                self.is_uniform(len) && matches!(self.of(*index), None | Some(Lane::Step(1 | -1)))
+                self.is_uniform(len) && matches!(self.of(*index), None | Some(Lane::Step(1 | -1) | Lane::Fetched))
             }
         }
     }
@@ -114,5 +131,16 @@ impl Lanes {
             monomial.iter().filter(|r| **r == self.index).count() <= 1
                 && monomial.iter().all(|r| *r == self.index || self.of(*r).is_none())
         })
+    }
+
+    /// Whether an address is linear in integers that are fetched, and all else in it is uniform.
+    #[must_use]
+    pub fn is_fetched(&self, poly: &Poly<Reg>) -> bool {
+        let is_fetched = |r: &&Reg| self.of(**r) == Some(Lane::Fetched);
+        let is_linear = |monomial: &[Reg]| {
+            monomial.iter().filter(is_fetched).count() <= 1
+                && monomial.iter().all(|r| is_fetched(&r) || self.of(*r).is_none())
+        };
+        poly.terms().all(|(monomial, _)| is_linear(monomial)) && poly.vars().iter().any(|r| is_fetched(&r))
     }
 }

@@ -6,10 +6,10 @@
 
 use super::{Plan, Spans};
 use crate::events::Event;
-use crate::kernel::{Instr, LANES, Reg};
-use chainrule_base::Poly;
+use crate::kernel::{Class, Instr, LANES, Reg};
+use chainrule_base::{Arena, Poly};
 use chainrule_ops::Op;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Of a loop whose count is not known.
 pub(crate) const TRIPS: f64 = 16.0;
@@ -23,6 +23,9 @@ const CARRIED: f64 = 12.0;
 /// An element that is neither next to the one of the lane before nor the same.
 const FAR: f64 = 1.5;
 
+/// What is done for each lane, one after the other.
+const FETCH: f64 = 16.0;
+
 /// A function that is computed in lanes; of other functions each lane is called for.
 const FUNCTION: f64 = 20.0;
 
@@ -35,7 +38,12 @@ struct Estimate {
 }
 
 /// The loops to cut, by their indices.
-pub(super) fn choose(events: &[Event<'_>], spans: &Spans, mut legal: BTreeMap<usize, Plan>) -> BTreeMap<Reg, Plan> {
+pub(super) fn choose(
+    classes: &Arena<Reg, Class>,
+    events: &[Event<'_>],
+    spans: &Spans,
+    mut legal: BTreeMap<usize, Plan>,
+) -> BTreeMap<Reg, Plan> {
     let mut open: Vec<(usize, Estimate)> = vec![(0, Estimate::default())];
     for (at, event) in events.iter().enumerate() {
         let Some((_, inside)) = open.last_mut() else { break };
@@ -57,7 +65,7 @@ pub(super) fn choose(events: &[Event<'_>], spans: &Spans, mut legal: BTreeMap<us
                 let at_once = legal.get(&begin).and_then(|plan| {
                     let Event::For { index, .. } = &events[begin] else { return None };
                     let end = spans.end.get(&begin)?;
-                    let lanes = body_time(&events[begin + 1..*end], *index);
+                    let lanes = body_time(classes, &events[begin + 1..*end], *index);
                     let extra = BEGIN + CARRIED * (plan.sums.len() + plan.accumulators.len()) as f64;
                     let rounds = (trips / LANES as f64).ceil();
                     Some(rounds * lanes + extra)
@@ -86,22 +94,33 @@ pub(super) fn choose(events: &[Event<'_>], spans: &Spans, mut legal: BTreeMap<us
 }
 
 /// The time of one iteration without lanes.
-pub(crate) fn plain_time(body: &[Event<'_>]) -> f64 {
-    time_of(body, None)
+pub(crate) fn plain_time(classes: &Arena<Reg, Class>, body: &[Event<'_>]) -> f64 {
+    time_of(classes, body, None)
 }
 
 /// The time of one block of iterations in lanes.
-fn body_time(body: &[Event<'_>], index: Reg) -> f64 {
-    time_of(body, Some(index))
+fn body_time(classes: &Arena<Reg, Class>, body: &[Event<'_>], index: Reg) -> f64 {
+    time_of(classes, body, Some(index))
 }
 
-fn time_of(body: &[Event<'_>], index: Option<Reg>) -> f64 {
+fn time_of(classes: &Arena<Reg, Class>, body: &[Event<'_>], index: Option<Reg>) -> f64 {
     let mut sums = vec![(1.0, 0.0)];
+    // Integers that are fetched for each lane.
+    let mut fetched: BTreeSet<Reg> = BTreeSet::new();
+    let mut fetched_time = |instr: &Instr| match (instr, index) {
+        (Instr::Load { dst, at, .. }, Some(index)) if classes[*dst] == Class::Int && at.vars().contains(&index) => {
+            fetched.insert(*dst);
+            FETCH
+        }
+        (Instr::Load { at, .. }, Some(_)) if at.vars().iter().any(|r| fetched.contains(r)) => FETCH,
+        (Instr::CheckIndex { index, .. }, Some(_)) if fetched.contains(index) => FETCH,
+        _ => 0.0,
+    };
     for event in body {
         match event {
             Event::Instr(instr) => {
                 if let Some((_, sum)) = sums.last_mut() {
-                    *sum += instr_time(instr, index);
+                    *sum += instr_time(instr, index) + fetched_time(instr);
                 }
             }
             Event::For { count, .. } => sums.push((count.as_constant().map_or(TRIPS, |n| n.max(0) as f64), 0.0)),

@@ -51,7 +51,7 @@ pub fn vectorise(kernel: &mut Kernel, reorder: bool) -> usize {
         let events = events(&kernel.body);
         let spans = Spans::of(&events);
         let legal = independence::legal(kernel, &events, &spans, reorder, Order::Lanes);
-        cost::choose(&events, &spans, legal)
+        cost::choose(&kernel.regs, &events, &spans, legal)
     };
     rewrite::rewrite(kernel, plans)
 }

@@ -56,7 +56,7 @@ pub fn parallelise(kernel: &mut Kernel, reorder: bool) -> usize {
             .into_iter()
             .filter_map(|(begin, plan)| {
                 let crate::Event::For { index, count, .. } = &events[begin] else { return None };
-                let time = cost::plain_time(&events[begin + 1..spans.end(begin)?]);
+                let time = cost::plain_time(&kernel.regs, &events[begin + 1..spans.end(begin)?]);
                 let is_worth = count.as_constant().is_none_or(|n| n as f64 * time >= LEAST_WORK);
                 is_worth.then_some((time, *index, plan))
             })

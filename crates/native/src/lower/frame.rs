@@ -56,8 +56,13 @@ impl Words {
 
     /// One more word.
     pub(crate) fn take(&mut self) -> u32 {
-        self.n += 1;
-        self.n - 1
+        self.take_all(1)
+    }
+
+    /// So many more, one after the other; the first.
+    pub(crate) fn take_all(&mut self, n: u32) -> u32 {
+        self.n += n;
+        self.n - n
     }
 
     /// How many there are.

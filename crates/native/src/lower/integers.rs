@@ -42,7 +42,10 @@ impl Writer<'_> {
                 scratch
             }
             Home::Local | Home::Xmm(_) | Home::Slot(_) => {
-                self.fault.get_or_insert("an integer has no place");
+                match self.fetched_word(number) {
+                    Some(mem) => self.asm.mov_rm(scratch, mem),
+                    None => drop(self.fault.get_or_insert("an integer has no place")),
+                }
                 scratch
             }
         }
@@ -260,6 +263,9 @@ impl Writer<'_> {
         if let Some(step) = self.steps(index) {
             return self.check_all(index, step, len, failure);
         }
+        if self.is_fetched(index) {
+            return self.check_fetched(index, len, failure);
+        }
         // A negative number is larger than any length, read as one without a sign.
         let is_length = self.ranges.is_at_least_zero(len);
         if let Some(known) = len.as_constant().and_then(|n| i32::try_from(n).ok()).filter(|_| is_length) {
@@ -289,6 +295,9 @@ impl Writer<'_> {
     }
 
     pub(super) fn load_int(&mut self, dst: Reg, buffer: BufferId, at: &Poly<Reg>) -> Result<()> {
+        if self.is_fetched(dst) {
+            return self.load_fetched(dst, buffer, at);
+        }
         let mem = self.address(buffer, at)?;
         let to = self.target(dst, &[]);
         self.asm.mov_rm(to, mem);
@@ -421,7 +430,7 @@ impl Writer<'_> {
     }
 
     /// Whether an address need not be tested.
-    fn is_inside(&mut self, buffer: BufferId, at: &Poly<Reg>) -> bool {
+    pub(super) fn is_inside(&mut self, buffer: BufferId, at: &Poly<Reg>) -> bool {
         self.in_range.is_some() || self.ranges.is_inside(at, &self.kernel.buffers[buffer].len)
     }
 

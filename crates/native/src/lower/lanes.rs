@@ -11,9 +11,12 @@
 //! | elements that are apart | fetched and stored one by one |
 //! | a real from outside | spread before the loop, into a place of its own |
 //! | an integer that steps from lane to lane | known in the first lane, with its step |
+//! | an integer from memory, other in each lane | in a word for each lane (`fetched`) |
 //!
 //! That iterations are independent is what the kernel says; that no address leaves its buffer is looked at in all lanes.
 
+use super::fetched::Fetched;
+use super::frame::Words;
 use super::homes::Homes;
 use super::plan::{Home, NEVER, Number, calls};
 use super::registers::Copy;
@@ -22,7 +25,7 @@ use super::{Here, Result, SCRATCH, Writer, n_lanes};
 use crate::asm::{Alu, Condition, Gpr, Label, Mask, Mem, Shape, Shift, Xmm};
 use crate::level::Level;
 use chainrule_base::{Id, Poly};
-use chainrule_kernel::addresses::at_first;
+use chainrule_kernel::addresses::{at_first, split_constant};
 use chainrule_kernel::lanes::body::{Lane as Kept, Lanes};
 use chainrule_kernel::{Class, Event, Instr, Kernel, LANES, Liveness, Order, Reg};
 use std::collections::BTreeMap;
@@ -40,6 +43,7 @@ pub(super) struct LanePlan {
     active: Active,
     /// A place for the index of the last active lane, where an integer is made of the index.
     last: Option<Number>,
+    pub(super) fetched: Fetched,
 }
 
 /// Which lanes of a round do something.
@@ -70,6 +74,8 @@ pub(super) enum Across {
     Same,
     /// So many further.
     Far(Poly<Reg>),
+    /// Where an integer says that is fetched for each lane.
+    Fetched,
 }
 
 /// The vectors of a level.
@@ -100,6 +106,7 @@ pub(super) fn plan_lanes(
     lives: &Liveness,
     survey: &Survey,
     homes: &mut Homes<'_>,
+    words: &mut Words,
 ) -> BTreeMap<u32, LanePlan> {
     let mut plans = BTreeMap::new();
     let mut lanes = Lanes::new(kernel.regs.len());
@@ -114,7 +121,7 @@ pub(super) fn plan_lanes(
         let body = &events[at as usize..end as usize - 1];
         if let Some(active) = active(level, count)
             && lanes.fits(kernel, *index, body)
-            && let Some(plan) = plan(kernel, body, (at, end, *index), active, &lanes, lives, survey, homes)
+            && let Some(plan) = plan(kernel, body, (at, end, *index), active, &lanes, lives, survey, homes, words)
         {
             plans.insert(at, plan);
             last_end = end;
@@ -160,12 +167,14 @@ fn plan(
     lives: &Liveness,
     survey: &Survey,
     homes: &mut Homes<'_>,
+    words: &mut Words,
 ) -> Option<LanePlan> {
     let is_outside = |r: &Reg| lives.def[r.index()] < begin;
     let mut steps = BTreeMap::from([(index, 1)]);
     let mut apart: BTreeMap<Poly<Reg>, u64> = BTreeMap::new();
     let mut weights: BTreeMap<Reg, u64> = BTreeMap::new();
     let mut work = Work::default();
+    let mut fetched = Fetched::default();
     for (at, event) in (begin as usize + 1..).zip(body) {
         let heft = weight(survey.depth[at]);
         let mut used = |r: Reg| {
@@ -190,8 +199,23 @@ fn plan(
                 {
                     steps.insert(*dst, step);
                 }
-                if let Instr::Load { buffer, at, .. } | Instr::Store { buffer, at, .. } = instr
+                if let Instr::Load { buffer, at, .. } = instr
                     && kernel.buffers[*buffer].class == Class::Real
+                    && lanes.is_fetched(at)
+                {
+                    work.far += 1;
+                    let (part, offset) = split_constant(at);
+                    offset.checked_mul(8)?;
+                    fetched.part(part, words);
+                    continue;
+                }
+                if let Instr::Load { dst, .. } = instr
+                    && lanes.of(*dst) == Some(Kept::Fetched)
+                {
+                    fetched.integer(*dst, words);
+                }
+                if let Instr::Load { buffer, at, .. } | Instr::Store { buffer, at, .. } = instr
+                    && (kernel.buffers[*buffer].class == Class::Real || at.vars().contains(&index))
                 {
                     let (slope, _) = at.split_linear(index)?;
                     match slope.as_constant() {
@@ -221,10 +245,11 @@ fn plan(
     if matches!(active, Active::Counted(_)) && !work.pays_under_a_mask() {
         return None;
     }
+    fetched.integers().for_each(|r| homes.forget(r));
     let uniform = weights.into_iter().map(|(r, weight)| (r, homes.copy_for(r, begin, end, weight))).collect();
     let apart = apart.into_iter().map(|(slope, weight)| (slope, homes.number(begin, end, weight))).collect();
     let last = (steps.len() > 1).then(|| homes.number(begin, end, 1));
-    Some(LanePlan { index, uniform, steps, apart, active, last })
+    Some(LanePlan { index, uniform, steps, apart, active, last, fetched })
 }
 
 impl Writer<'_> {
@@ -327,6 +352,9 @@ impl Writer<'_> {
     /// Where an element is in the next lane, or at the next point.
     pub(super) fn across(&self, at: &Poly<Reg>) -> Across {
         let Some(lane) = &self.lane else { return Across::Next };
+        if at.vars().iter().any(|r| self.is_fetched(*r)) {
+            return Across::Fetched;
+        }
         match at.split_linear(lane.index) {
             Some((slope, _)) => match slope.as_constant() {
                 Some(0) => Across::Same,
@@ -372,7 +400,7 @@ impl Writer<'_> {
     /// How far the element of the last lane is from that of the first, if it is another one.
     pub(super) fn last_lane(&self, at: &Poly<Reg>) -> Option<Last> {
         let slope = match self.across(at) {
-            Across::Same => return None,
+            Across::Same | Across::Fetched => return None,
             Across::Next => Poly::constant(1),
             Across::Far(slope) => slope,
         };
@@ -479,7 +507,7 @@ impl Writer<'_> {
     }
 
     /// How many lanes at most touch memory.
-    fn n_active(&self) -> usize {
+    pub(super) fn n_active(&self) -> usize {
         match self.lane.as_ref().map(|lane| lane.active) {
             Some(Active::First(n)) => n as usize,
             _ => n_lanes(self.shape),
@@ -608,7 +636,7 @@ impl Writer<'_> {
     }
 
     /// Puts a vector together of what `element` writes to the first lane of a register, lane after lane.
-    fn collect(&mut self, d: Xmm, element: &mut dyn FnMut(&mut Self, Xmm)) -> Result<()> {
+    pub(super) fn collect(&mut self, d: Xmm, element: &mut dyn FnMut(&mut Self, Xmm)) -> Result<()> {
         let (t, u, v) = (self.temporary()?, self.temporary()?, self.temporary()?);
         let mut four = |this: &mut Self, d: Xmm| {
             element(this, d);
@@ -632,7 +660,7 @@ impl Writer<'_> {
     }
 
     /// The places of elements so many apart, the first at `mem`. Takes the first and the third scratch register.
-    fn places(&mut self, mem: Mem, slope: &Poly<Reg>) -> Result<Places> {
+    pub(super) fn places(&mut self, mem: Mem, slope: &Poly<Reg>) -> Result<Places> {
         let [rax, _, rdx] = SCRATCH;
         let counted = self.counted();
         if let Some(step) = slope.as_constant().filter(|_| counted.is_none()) {
@@ -657,7 +685,7 @@ impl Writer<'_> {
 }
 
 /// Places one after the other.
-struct Places {
+pub(super) struct Places {
     mem: Mem,
     step: i32,
     /// What to add to the base instead.
@@ -669,9 +697,14 @@ struct Places {
 }
 
 impl Places {
+    /// Whether the third scratch register is taken while they are asked for; otherwise the second one may be.
+    pub(super) fn is_stepped(&self) -> bool {
+        self.by.is_some()
+    }
+
     /// That of the next lane, for reading: where it is not active, that of the last one that is. Where only running tells,
     /// the second scratch register is used.
-    fn next(&mut self, writer: &mut Writer<'_>) -> Mem {
+    pub(super) fn next(&mut self, writer: &mut Writer<'_>) -> Mem {
         let [_, rcx, _] = SCRATCH;
         let lane = self.lane;
         self.lane += 1;

@@ -18,6 +18,7 @@
 //! | `masks` | truth values in mask registers |
 //! | `integers` | integers and addresses |
 //! | `lanes` | loops of one point whose iterations run at once |
+//! | `fetched` | integers that lanes fetch from memory, and elements where they say |
 //! | `accumulators` | partial results of lanes that stay in vectors |
 //! | `control` | loops and branches |
 //! | `call` | calls |
@@ -34,6 +35,7 @@ mod accumulators;
 mod assign;
 mod call;
 mod control;
+mod fetched;
 pub(crate) mod frame;
 mod homes;
 mod inline;
@@ -146,6 +148,8 @@ fn lower_boxed(kernel: &Kernel, level: Level, shape: Shape, in_range: Option<InR
         points: shape,
         shape,
         lane: None,
+        fetching: 0,
+        fetched_parts: Vec::new(),
         instead: None,
         plan,
         left,
@@ -257,6 +261,10 @@ struct Writer<'k> {
     shape: Shape,
     /// The loop that runs in lanes.
     lane: Option<lanes::LanePlan>,
+    /// The lane whose integers are looked at, of those that are fetched.
+    fetching: u32,
+    /// Parts of addresses whose words have been computed in this block.
+    fetched_parts: Vec<Poly<Reg>>,
     /// A number that is read instead of another one.
     instead: Option<(Number, Number)>,
     /// How many of [`Plan::next`] were not asked for yet.
@@ -341,6 +349,7 @@ impl<'k> Writer<'k> {
                     }
                     self.registers.clear();
                     self.masks.clear();
+                    self.fetched_parts.clear();
                     if self.is_choice_of_integers(i) {
                         i += 2;
                         continue;

@@ -408,7 +408,7 @@ impl<'k> Plan<'k> {
             fused = survey.fuse(&events, shape);
             let mut homes = Homes::new(n_regs, n_events, &kinds, &lives, &survey);
             let lanes = match shape {
-                Shape::One => plan_lanes(kernel, level, &events, &lives, &survey, &mut homes),
+                Shape::One => plan_lanes(kernel, level, &events, &lives, &survey, &mut homes, &mut words),
                 _ => BTreeMap::new(),
             };
             let is_one_round = n_lanes(lanes::shape(level)) as i64 == LANES;

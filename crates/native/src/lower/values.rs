@@ -221,7 +221,7 @@ impl<'k> Writer<'k> {
             let may_be_operand = match self.across(address) {
                 Across::Next => !self.has_mask(),
                 Across::Same => true,
-                Across::Far(_) => false,
+                Across::Far(_) | Across::Fetched => false,
             };
             let waits = may_be_operand && (is_input || self.plan.is_lazy(at));
             if waits && self.is_stable(address) {
@@ -234,13 +234,20 @@ impl<'k> Writer<'k> {
                 return Ok(());
             }
         }
+        let across = self.across(address);
+        if let Across::Fetched = across {
+            let x = self.destination(dst, next)?;
+            self.gather_fetched(buffer, address, x)?;
+            self.defined(dst, x, next);
+            return Ok(());
+        }
         let mem = self.address(buffer, address)?;
         // The address stays in scratch registers, which spilling does not touch.
         let x = self.destination(dst, next)?;
-        match self.across(address) {
+        match across {
             Across::Next => self.load_lanes(x, mem),
-            Across::Same => self.asm.broadcast(self.shape, x, mem),
             Across::Far(step) => self.gather(mem, &step, x)?,
+            _ => self.asm.broadcast(self.shape, x, mem),
         }
         self.defined(dst, x, next);
         Ok(())

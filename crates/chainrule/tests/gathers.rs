@@ -1,0 +1,104 @@
+//! Loops that run at once and read where integers from memory say: the same bits as the interpreter's, the same failures.
+
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+use chainrule::{Backend, CompileOptions, Compiled, Function, Level, Module, Value};
+
+const TEXT: &str = "
+let fields = fun (a : [m][5]Double) (x : [m]Double) (at : [n]Int) ->
+  build n (fun i -> exp (a[at[i]][0]) * a[at[i]][4] + x[at[i]] - a[at[i]][3])
+let pairs = fun (a : [m][k]Double) (at : [n][2]Int) ->
+  build n (fun i -> [tanh (a[at[i][0]][k - 1]), exp (a[at[i][1]][0])])
+let rows = fun (a : [m][k]Double) (at : [n]Int) -> build n (fun i -> sum k (fun j -> exp (a[at[i]][j])))
+let total = fun (x : [m]Double) (at : [n]Int) -> sum n (fun i -> exp (x[at[i]]) * real (at[i]))
+let made = fun (x : [m]Double) (at : [n]Int) ->
+  let y = build m (fun i -> sin (x[i])) in build n (fun i -> exp (y[at[i]]))
+let own = fun (x : [m]Double) (at : [n]Int) ->
+  build n (fun i -> let y = build 4 (fun j -> x[i] * real j) in exp (y[at[i]]))
+let written = fun (x : [m]Double) (at : [n]Int) ->
+  ifold (fun s i -> build m (fun j -> if j == i then exp (s[at[j]]) else s[j])) x m
+";
+
+fn reals(n: usize) -> Value<f64> {
+    Value::Array((0..n).map(|i| Value::Real((i as f64 * 0.7 + 0.3).sin())).collect())
+}
+
+fn matrix(n: usize, m: usize) -> Value<f64> {
+    let number = |i: usize| Value::Real((i as f64 * 1.3 + 0.1).cos());
+    Value::Array((0..n).map(|i| Value::Array((0..m).map(|j| number(i * m + j)).collect())).collect())
+}
+
+fn ints(values: impl Iterator<Item = i64>) -> Value<f64> {
+    Value::Array(values.map(Value::Int).collect())
+}
+
+/// At every level: what the interpreter gives, or in which words it fails.
+fn check(function: &Function, args: &[Value<f64>]) -> String {
+    let compile = |backend: Backend, level: Option<Level>| {
+        function.compile_with(&CompileOptions { backend, level, ..CompileOptions::default() })
+    };
+    let run = |compiled: &Compiled| match compiled.call(args) {
+        // No two numbers are shown alike, and none of these is NaN.
+        Ok(values) => format!("{values:?}"),
+        Err(e) => e.to_string(),
+    };
+    let expected = run(&compile(Backend::Interpreter, None).unwrap());
+    for level in [Level::Avx2, Level::Avx512] {
+        match compile(Backend::Native, Some(level)) {
+            Ok(native) => assert_eq!(run(&native), expected, "{} {level:?} {args:?}", function.name()),
+            Err(why) => println!("skipped: {why}"),
+        }
+    }
+    expected
+}
+
+#[test]
+fn what_integers_point_at_has_the_bits_of_the_interpreter() {
+    let module = Module::from_text("gathers.ft", TEXT).unwrap();
+    for n in 0..=20_usize {
+        for m in [1, 4, 9] {
+            // Ones that repeat, and each again.
+            let at = |times: usize| (0..n * times).map(move |i| (i * i + 3 * i) as i64 % m as i64);
+            let value = |name: &str, args: &[Value<f64>]| {
+                let shown = check(&module.function(name).unwrap(), args);
+                assert!(shown.starts_with('['), "{name} fails: {shown}");
+            };
+            let pairs = at(2).collect::<Vec<_>>();
+            let pairs = Value::Array(pairs.chunks(2).map(|pair| ints(pair.iter().copied())).collect());
+            value("fields", &[matrix(m, 5), reals(m), ints(at(1))]);
+            value("rows", &[matrix(m, 3), ints(at(1))]);
+            value("total", &[reals(m), ints(at(1))]);
+            value("made", &[reals(m), ints(at(1))]);
+            value("own", &[reals(n), ints(at(1).map(|i| i % 4))]);
+            value("written", &[reals(n), ints(at(1).map(|i| i % n as i64))]);
+            if n > 0 {
+                value("pairs", &[matrix(m, 3), pairs]);
+            }
+        }
+    }
+}
+
+#[test]
+fn each_lane_has_its_index_checked() {
+    let module = Module::from_text("gathers.ft", TEXT).unwrap();
+    let fields = module.function("fields").unwrap();
+    for n in 1..=18_usize {
+        for wrong in 0..n {
+            for index in [-1, 4, i64::MIN, i64::MAX] {
+                let at = (0..n).map(|i| if i == wrong { index } else { i as i64 % 4 });
+                let shown = check(&fields, &[matrix(4, 5), reals(4), ints(at)]);
+                assert!(shown.contains(&format!("the index is {index}, the length 4")), "{shown}");
+            }
+        }
+    }
+}
+
+/// The others read what the loop writes.
+#[test]
+fn what_a_loop_only_reads_is_read_at_once() {
+    let module = Module::from_text("gathers.ft", TEXT).unwrap();
+    let listing = |name: &str| module.function(name).unwrap().compile().unwrap().listing();
+    for name in ["fields", "pairs", "rows", "total", "made"] {
+        assert!(listing(name).contains("at once"), "{name}: {}", listing(name));
+    }
+}

@@ -1,0 +1,164 @@
+//! Integers that lanes fetch from memory, and elements at addresses that are made of them.
+//!
+//! Each has a word of the frame for each lane, and so has what addresses have in common that differ by a constant: the fields of
+//! a record whose number is fetched. It is computed once in a block. Elements are then loaded one by one, which takes no longer than
+//! the instructions that do that, and works at all levels. Words of lanes that are not active are those of the last one that is.
+
+use super::frame::Words;
+use super::lanes::Across;
+use super::plan::Number;
+use super::{Here, Result, SCRATCH, Site, Writer, n_lanes};
+use crate::asm::{Alu, Condition, Gpr, Mem, Shape, Xmm};
+use chainrule_base::{Id, Poly};
+use chainrule_kernel::addresses::split_constant;
+use chainrule_kernel::{BufferId, LANES, Reg};
+use std::collections::BTreeMap;
+
+/// What a loop that runs in lanes fetches, with the first of the words that each has.
+#[derive(Default, Debug)]
+pub(super) struct Fetched {
+    integers: BTreeMap<Reg, u32>,
+    /// Parts of addresses, but for those that are an integer.
+    parts: BTreeMap<Poly<Reg>, u32>,
+}
+
+impl Fetched {
+    /// Asks for words for an integer.
+    pub(super) fn integer(&mut self, r: Reg, words: &mut Words) {
+        self.integers.entry(r).or_insert_with(|| words.take_all(LANES as u32));
+    }
+
+    /// Asks for words for a part of addresses.
+    pub(super) fn part(&mut self, part: Poly<Reg>, words: &mut Words) {
+        if part.as_var().is_none() {
+            self.parts.entry(part).or_insert_with(|| words.take_all(LANES as u32));
+        }
+    }
+
+    /// The integers that are fetched.
+    pub(super) fn integers(&self) -> impl Iterator<Item = Reg> + '_ {
+        self.integers.keys().copied()
+    }
+
+    fn words(&self, part: &Poly<Reg>) -> Option<u32> {
+        part.as_var().map_or_else(|| self.parts.get(part), |r| self.integers.get(&r)).copied()
+    }
+}
+
+impl Writer<'_> {
+    /// The first of the words of an integer, if it is fetched for each lane.
+    fn words_of(&self, r: Reg) -> Option<u32> {
+        self.lane.as_ref()?.fetched.integers.get(&r).copied()
+    }
+
+    /// The word of a number in the lane that is looked at, if it is fetched.
+    pub(super) fn fetched_word(&self, number: Number) -> Option<Mem> {
+        let first = self.words_of(Reg::new(number))?;
+        Some(self.frame.word(first + self.fetching))
+    }
+
+    /// Whether an integer is fetched for each lane.
+    pub(super) fn is_fetched(&self, r: Reg) -> bool {
+        self.words_of(r).is_some()
+    }
+
+    /// Fetches an integer for each lane.
+    pub(super) fn load_fetched(&mut self, dst: Reg, buffer: BufferId, at: &Poly<Reg>) -> Result<()> {
+        let [_, rcx, rdx] = SCRATCH;
+        let Some(first) = self.words_of(dst) else { return Err(super::bug("an integer is not fetched")) };
+        let slope = match self.across(at) {
+            Across::Far(slope) => slope,
+            Across::Next => Poly::constant(1),
+            Across::Same | Across::Fetched => return Err(super::bug("an integer that is fetched is the same for all")),
+        };
+        let mem = self.address(buffer, at)?;
+        let mut places = self.places(mem, &slope)?;
+        let value = if places.is_stepped() { rcx } else { rdx };
+        for lane in 0..n_lanes(self.shape) {
+            if lane < self.n_active() {
+                let mem = places.next(self);
+                self.asm.mov_rm(value, mem);
+            }
+            let word = self.frame.word(first + lane as u32);
+            self.asm.mov_mr(word, value);
+        }
+        Ok(())
+    }
+
+    /// Fails unless the index of each lane is in range; with that of the first lane that is not.
+    pub(super) fn check_fetched(&mut self, index: Reg, len: &Poly<Reg>, failure: usize) -> Result<()> {
+        let [rax, rcx, _] = SCRATCH;
+        let is_length = self.ranges.is_at_least_zero(len);
+        let _ = self.poly(len, 1, true)?;
+        let label = self.site_with(Site::Index { failure }, vec![Here::In(rcx), Here::In(rax)]);
+        for lane in 0..n_lanes(self.shape) {
+            self.fetching = lane as u32;
+            self.number_into(rcx, index.index());
+            if !is_length {
+                self.asm.test_rr(rcx, rcx);
+                self.asm.jcc(Condition::Negative, label);
+            }
+            self.asm.alu_rr(Alu::Cmp, rcx, rax);
+            // A negative number is larger than any length, read as one without a sign.
+            self.asm.jcc(if is_length { Condition::AboveEqual } else { Condition::GreaterEqual }, label);
+        }
+        Ok(())
+    }
+
+    /// Elements at an address that is fetched into `d`.
+    pub(super) fn gather_fetched(&mut self, buffer: BufferId, at: &Poly<Reg>, d: Xmm) -> Result<()> {
+        let [rax, rcx, _] = SCRATCH;
+        let (part, offset) = split_constant(at);
+        let first = self.lane.as_ref().and_then(|lane| lane.fetched.words(&part));
+        let (Some(first), Some(disp)) = (first, offset.checked_mul(8)) else {
+            return Err(super::bug("an address has no words"));
+        };
+        let n = n_lanes(self.shape) as u32;
+        if part.as_var().is_none() && !self.fetched_parts.contains(&part) {
+            for lane in 0..n {
+                self.fetching = lane;
+                let from = self.poly(&part, 1, false)?;
+                let word = self.frame.word(first + lane);
+                self.asm.mov_mr(word, from);
+            }
+            self.fetched_parts.push(part);
+        }
+        if !self.is_inside(buffer, at) {
+            for lane in 0..n {
+                self.word_into(rax, first + lane);
+                self.asm.alu_ri(Alu::Add, rax, offset);
+                self.check_inside(buffer, rax);
+            }
+        }
+        let base = self.pointer(buffer, rcx);
+        let mut word = first;
+        self.collect(d, &mut |this, x| {
+            this.word_into(rax, word);
+            word += 1;
+            this.asm.load(Shape::One, x, Mem::Indexed { base, index: rax, scale: 8, disp });
+        })
+    }
+
+    /// An integer that is fetched, as doubles.
+    pub(super) fn fetched_to_real(&mut self, dst: Reg, src: Reg) -> Result<()> {
+        let [rax, ..] = SCRATCH;
+        let mut lane = 0;
+        let mut element = |this: &mut Self, x: Xmm| {
+            this.fetching = lane;
+            lane += 1;
+            this.number_into(rax, src.index());
+            this.asm.zero(x);
+            this.asm.cvtsi2sd(x, x, rax);
+        };
+        let next = self.next_use();
+        let d = self.destination(dst, next)?;
+        self.collect(d, &mut element)?;
+        self.defined(dst, d, next);
+        Ok(())
+    }
+
+    fn word_into(&mut self, g: Gpr, word: u32) {
+        let mem = self.frame.word(word);
+        self.asm.mov_rm(g, mem);
+    }
+}
