@@ -11,6 +11,9 @@ let pairs = fun (a : [m][k]Double) (at : [n][2]Int) ->
   build n (fun i -> [tanh (a[at[i][0]][k - 1]), exp (a[at[i][1]][0])])
 let rows = fun (a : [m][k]Double) (at : [n]Int) -> build n (fun i -> sum k (fun j -> exp (a[at[i]][j])))
 let total = fun (x : [m]Double) (at : [n]Int) -> sum n (fun i -> exp (x[at[i]]) * real (at[i]))
+let branch = fun (a : [m][l]Double) (at : [n]Int) (b : [k]Int) ->
+  build n (fun i -> sum k (fun j -> (if b[j] > 0 then exp (a[at[i]][j]) else 0.5) + tanh (a[at[i]][j + 1])))
+let thirteen = fun (x : [m]Double) (at : [13]Int) -> build 13 (fun i -> exp (x[at[i]]) + tanh (x[at[i]]))
 let made = fun (x : [m]Double) (at : [n]Int) ->
   let y = build m (fun i -> sin (x[i])) in build n (fun i -> exp (y[at[i]]))
 let own = fun (x : [m]Double) (at : [n]Int) ->
@@ -66,6 +69,11 @@ fn what_integers_point_at_has_the_bits_of_the_interpreter() {
             let pairs = at(2).collect::<Vec<_>>();
             let pairs = Value::Array(pairs.chunks(2).map(|pair| ints(pair.iter().copied())).collect());
             value("fields", &[matrix(m, 5), reals(m), ints(at(1))]);
+            value("branch", &[matrix(m, 5), ints(at(1)), ints([1, 0, 0, 1].into_iter())]);
+            value("branch", &[matrix(m, 5), ints(at(1)), ints([0, 1, 0, 0].into_iter())]);
+            if n == 13 {
+                value("thirteen", &[reals(m), ints(at(1))]);
+            }
             value("rows", &[matrix(m, 3), ints(at(1))]);
             value("total", &[reals(m), ints(at(1))]);
             value("made", &[reals(m), ints(at(1))]);
@@ -98,7 +106,7 @@ fn each_lane_has_its_index_checked() {
 fn what_a_loop_only_reads_is_read_at_once() {
     let module = Module::from_text("gathers.ft", TEXT).unwrap();
     let listing = |name: &str| module.function(name).unwrap().compile().unwrap().listing();
-    for name in ["fields", "pairs", "rows", "total", "made"] {
+    for name in ["fields", "pairs", "branch", "thirteen", "rows", "total", "made"] {
         assert!(listing(name).contains("at once"), "{name}: {}", listing(name));
     }
 }
