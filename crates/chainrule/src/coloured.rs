@@ -12,7 +12,7 @@
 use crate::function::Body;
 use crate::leaves::leaves;
 use crate::sparse::results;
-use crate::{Compiled, Error, Function, Pattern, Prepared, Result};
+use crate::{CompileOptions, Compiled, Error, Function, Pattern, Prepared, Result};
 use chainrule_accumulate::colouring;
 use chainrule_autodiff::sparse::dependence::dependence;
 use chainrule_base::Name;
@@ -135,6 +135,16 @@ impl Coloured {
             }
         }
         Ok(Self { function: function.clone(), by: names, is_gradient, jvp, directions })
+    }
+
+    /// The same, compiled with other options.
+    ///
+    /// # Errors
+    /// As [`Function::compile_with`].
+    pub fn with_options(mut self, options: &CompileOptions) -> Result<Self> {
+        let named: Vec<&str> = self.by.iter().map(Name::as_str).collect();
+        self.jvp = self.function.jvp().by(&named).function()?.compile_with(options)?;
+        Ok(self)
     }
 
     /// Finds the pattern at these arguments, of which only sizes and integers matter, and makes memory for the values.

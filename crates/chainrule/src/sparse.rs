@@ -16,7 +16,7 @@ use crate::engine::Memory;
 use crate::function::Body;
 use crate::leaves::leaves;
 use crate::prepared::{Column, Flat};
-use crate::{CompileOptions, Compiled, Error, Function, Pattern, Result};
+use crate::{Checks, CompileOptions, Compiled, Error, Function, Pattern, Result};
 use chainrule_autodiff::sparse::{self, DenseBlock, Sparsity, ints};
 use chainrule_autodiff::{Mode, Places};
 use chainrule_base::{Diagnostics, Name, Poly, Sources};
@@ -76,7 +76,7 @@ impl Function {
     /// # Ok::<(), chainrule::Error>(())
     /// ```
     pub fn sparse_jacobian(&self, by: &[&str]) -> Result<Sparse> {
-        Sparse::new(self, by, sparse::jacobian, &CompileOptions::default())
+        Sparse::new(self, by, sparse::jacobian)
     }
 
     /// The sparse Hessian of a scalar function: of a sum, the sum of the Hessians of its terms. All of it, not a triangle.
@@ -84,14 +84,22 @@ impl Function {
     /// # Errors
     /// As [`Self::sparse_jacobian`]; a result that is not a scalar.
     pub fn sparse_hessian(&self, by: &[&str]) -> Result<Sparse> {
-        Sparse::new(self, by, sparse::hessian, &CompileOptions::default())
+        Sparse::new(self, by, sparse::hessian)
     }
+}
+
+/// The programs for the pattern and for the values.
+fn compiled(sparsity: &Sparsity, sources: &Arc<Sources>, options: &CompileOptions) -> Result<(Compiled, Compiled)> {
+    let function = |f: &chainrule_ir::Function| Function::from_array(f.clone(), sources.clone());
+    let checked = CompileOptions { checks: Checks::All, ..*options };
+    let pattern = function(&sparsity.pattern).compile_with(&checked)?;
+    Ok((pattern, function(&sparsity.values).compile_with(options)?))
 }
 
 type Derive = fn(&chainrule_ir::Function, &[Name], Mode) -> std::result::Result<Sparsity, Diagnostics>;
 
 impl Sparse {
-    fn new(function: &Function, by: &[&str], derive: Derive, options: &CompileOptions) -> Result<Self> {
+    fn new(function: &Function, by: &[&str], derive: Derive) -> Result<Self> {
         let Body::Array(body) = &function.body else {
             return Err(Error::request(
                 format!("`{}` is straight-line code", function.name()),
@@ -101,10 +109,29 @@ impl Sparse {
         let by: Vec<Name> = by.iter().map(|name| Name::new(name)).collect();
         let sources = body.sources.clone();
         let sparsity = derive(&body.function, &by, Mode::Auto).map_err(|d| Error::program(d, &sources))?;
-        let compile =
-            |f: &chainrule_ir::Function| Function::from_array(f.clone(), sources.clone()).compile_with(options);
-        let (pattern, values) = (compile(&sparsity.pattern)?, compile(&sparsity.values)?);
+        let (pattern, values) = compiled(&sparsity, &sources, &CompileOptions::default())?;
         Ok(Self { sparsity, sources, pattern, values })
+    }
+
+    /// The same, compiled with other options. The program that computes the pattern keeps its checks: places of entries are made of
+    /// its indices.
+    ///
+    /// # Errors
+    /// As [`Function::compile_with`].
+    ///
+    /// ```
+    /// use chainrule::{Checks, CompileOptions, Module};
+    /// let module = Module::from_text("f.ft", "let f = fun (x : [n]Double) -> build n (fun i -> sin x[i])")?;
+    /// let options = CompileOptions { checks: Checks::Memory, threads: Some(2), ..CompileOptions::default() };
+    /// let sparse = module.function("f")?.sparse_jacobian(&["x"])?.with_options(&options)?;
+    /// let mut jacobian = sparse.prepare(&[vec![0.0; 4].into()])?;
+    /// jacobian.run()?;
+    /// assert_eq!(jacobian.values(), [1.0; 4]);
+    /// # Ok::<(), chainrule::Error>(())
+    /// ```
+    pub fn with_options(mut self, options: &CompileOptions) -> Result<Self> {
+        (self.pattern, self.values) = compiled(&self.sparsity, &self.sources, options)?;
+        Ok(self)
     }
 
     /// What the indices do not tell: arguments that are used as a whole, and why. Their columns are dense.

@@ -384,7 +384,11 @@ fn a_sparse_jacobian_comes_with_its_pattern_by_blocks_or_by_directions() {
     )]);
     let run = |function, what| {
         let args = ["run", "s.ft", "--function", function, "--what", what, "--sparse", "--arg", "x=[1, 2, 4]"];
-        prints(&place, &args)
+        let plain = prints(&place, &args);
+        for more in [&["--threads", "2"][..], &["--no-checks"]] {
+            assert_eq!(prints(&place, &[&args, more].concat()), plain, "{more:?}");
+        }
+        plain
     };
     assert_eq!(
         run("near", "jacobian"),

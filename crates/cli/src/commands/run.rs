@@ -58,7 +58,7 @@ pub fn run(options: &Options) -> Outcome {
         None => {
             let function = options.which.load()?;
             if let Some(sparse) = progress::during("deriving", || options.derivative.sparse_loops(&function))? {
-                return run_sparse(options, &function, &sparse);
+                return run_sparse(options, &function, sparse);
             }
             let derived = progress::during("deriving", || options.derivative.explain(&function))?;
             let compile = || match options.checkpoint_memory {
@@ -90,7 +90,7 @@ fn write(options: &Options, results: &[(&str, &Type, &Value<f64>)]) -> Outcome {
 }
 
 /// Runs a sparse derivative: its shape, and row, column and value of each entry.
-fn run_sparse(options: &Options, function: &Function, sparse: &Sparse) -> Outcome {
+fn run_sparse(options: &Options, function: &Function, sparse: Sparse) -> Outcome {
     let args = arguments(options, &function.signature().params)?;
     if !sparse.notes().is_empty()
         && let Some(results) = progress::during("running", || coloured(options, function, &args))?
@@ -98,6 +98,7 @@ fn run_sparse(options: &Options, function: &Function, sparse: &Sparse) -> Outcom
         return write_sparse(options, &results);
     }
     sparse.notes().iter().for_each(|note| tell(&format!("note: dense columns: {note}")));
+    let sparse = progress::during("compiling", || sparse.with_options(&settings(options))).map_err(|e| explain(&e))?;
     let run = || {
         let mut prepared = sparse.prepare(&args)?;
         prepared.run().map(|()| prepared)
@@ -122,6 +123,7 @@ fn coloured(options: &Options, function: &Function, args: &[Value<f64>]) -> Resu
         _ => function.coloured_jacobian(&by),
     };
     let Ok(made) = made else { return Ok(None) };
+    let made = made.with_options(&settings(options)).map_err(|e| explain(&e))?;
     let Ok(mut prepared) = made.prepare(args) else { return Ok(None) };
     prepared.run().map_err(|e| explain(&e))?;
     Ok(Some(prepared.results()))
