@@ -30,6 +30,7 @@
 pub mod addresses;
 pub mod bytes;
 pub mod check_layout;
+pub mod choices;
 pub mod contract;
 pub mod counts;
 pub mod events;
@@ -50,6 +51,7 @@ pub mod unchecked;
 pub mod verify;
 
 pub use check_layout::check_layout;
+pub use choices::with_choices;
 pub use contract::contract;
 pub use counts::counts;
 pub use events::{Event, Part, events, parts, walk};

@@ -10,8 +10,9 @@ use crate::perf_map;
 use crate::support::Calls;
 use crate::workspace::{LaneSpace, Lines, Workspace};
 use chainrule_base::{Diagnostic, Id};
-use chainrule_kernel::{Buffer, BufferId, Class, Kernel, Order, Place, Port, Stmt, verify};
+use chainrule_kernel::{Buffer, BufferId, Class, Kernel, Order, Place, Port, Stmt, verify, with_choices};
 use chainrule_runtime::{InRange, Layout, Reason, RunError, Sizes, Slice, SliceMut, Strided, StridedMut, scalar};
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -290,7 +291,9 @@ impl Program {
         }
         let make = || {
             let shape = if self.level == Level::Avx512 { Shape::Eight } else { Shape::Four };
-            lower::fits_lanes(&self.kernel).then(|| Machine::new(&self.kernel, self.level, shape, &self.options))
+            let chosen = with_choices(&self.kernel).filter(|kernel| verify(kernel).is_ok());
+            let kernel = chosen.map_or(Cow::Borrowed(&*self.kernel), Cow::Owned);
+            lower::fits_lanes(&kernel).then(|| Machine::new(&kernel, self.level, shape, &self.options))
         };
         self.many.get_or_init(make).as_ref().and_then(|made| made.as_ref().ok())
     }

@@ -52,9 +52,10 @@ impl Lanes {
         self.set.push(r);
     }
 
-    /// Whether the loop over `index` with these events of its body can run in lanes. Linear in the body.
+    /// Whether the loop over `index` with these events of its body can run in lanes, once branches that go by what is
+    /// `choosable` are choices. Linear in the body.
     #[must_use]
-    pub fn fits(&mut self, kernel: &Kernel, index: Reg, body: &[Event<'_>]) -> bool {
+    pub fn fits(&mut self, kernel: &Kernel, index: Reg, body: &[Event<'_>], choosable: &BTreeSet<Reg>) -> bool {
         self.set.drain(..).for_each(|r| self.of[r.index()] = None);
         self.index = index;
         self.learn(index, Lane::Step(1));
@@ -64,7 +65,10 @@ impl Lanes {
             Event::Copy { to, .. } => Some(to.0),
             _ => None,
         }));
-        body.iter().all(|event| self.event(kernel, event))
+        body.iter().all(|event| match event {
+            Event::If { condition } if choosable.contains(condition) => true,
+            event => self.event(kernel, event),
+        })
     }
 
     fn event(&mut self, kernel: &Kernel, event: &Event<'_>) -> bool {

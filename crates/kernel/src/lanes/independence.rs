@@ -138,13 +138,15 @@ fn are_far_apart(views: &[&View]) -> bool {
     true
 }
 
-/// The loops that can run in lanes, or in parts (`order`), by their opening events.
+/// The loops that can run in lanes, once branches by what is `choosable` are choices, or in parts (`order`), by their opening
+/// events.
 pub(crate) fn legal(
     kernel: &Kernel,
     events: &[Event<'_>],
     spans: &Spans,
     reorder: bool,
     order: Order,
+    choosable: &BTreeSet<Reg>,
 ) -> BTreeMap<usize, Plan> {
     let lives = Liveness::new(kernel.regs.len(), events);
     let written: BTreeSet<BufferId> = events
@@ -168,8 +170,8 @@ pub(crate) fn legal(
         // A part has whole blocks of lanes, and one part alone is none. Partial results of a few iterations are dear.
         let (least, may_run) = match order {
             Order::Parts => (LANES + 1, spans.top.contains(&begin)),
-            _ if carried.is_empty() => (FEW, lanes.fits(kernel, *index, body)),
-            _ => (LANES, lanes.fits(kernel, *index, body)),
+            _ if carried.is_empty() => (FEW, lanes.fits(kernel, *index, body, choosable)),
+            _ => (LANES, lanes.fits(kernel, *index, body, choosable)),
         };
         if count.as_constant().is_some_and(|n| n < least) || body.is_empty() || !may_run {
             continue;

@@ -21,6 +21,8 @@
 //! memory to which iterations add gets eight partial sums, only where there is a whole block: then the last iterations run
 //! one after the other, backwards; other memory is written where no other iteration looks.
 //!
+//! **Branches that go by data** become both sides and a choice in loops that are cut ([`choices`](crate::choices)), if they can.
+//!
 //! **Which loop** (`cost`): of a nest the one where the estimated time is least: an element next to the one before is
 //! cheap, an element far away is dear, one that is the same for all is cheap.
 //!
@@ -32,6 +34,7 @@ pub(crate) mod cost;
 pub(crate) mod independence;
 pub(crate) mod rewrite;
 
+use crate::choices::choosable;
 use crate::events::{Event, events};
 use crate::kernel::{Instr, Kernel, Order};
 use chainrule_base::Id;
@@ -47,13 +50,14 @@ pub fn vectorise(kernel: &mut Kernel, reorder: bool) -> usize {
     if !has_loops {
         return 0;
     }
-    let plans = {
+    let (plans, choosable) = {
         let events = events(&kernel.body);
         let spans = Spans::of(&events);
-        let legal = independence::legal(kernel, &events, &spans, reorder, Order::Lanes);
-        cost::choose(&kernel.regs, &events, &spans, legal)
+        let choosable = choosable(kernel, &events);
+        let legal = independence::legal(kernel, &events, &spans, reorder, Order::Lanes, &choosable);
+        (cost::choose(&kernel.regs, &events, &spans, legal), choosable)
     };
-    rewrite::rewrite(kernel, plans)
+    rewrite::rewrite(kernel, plans, &choosable)
 }
 
 /// Where loops begin and end.

@@ -2,14 +2,15 @@
 
 use super::independence::Group;
 use super::{Plan, reads_directly};
+use crate::choices::choose;
 use crate::kernel::{Buffer, BufferId, Carried, Choice, Class, Instr, Kernel, LANES, Order, Place, Reg, Stmt};
 use crate::rebuild::each_statement;
 use chainrule_base::{Arena, Poly};
 use chainrule_ops::Op;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Cuts the loops over the given indices; how many.
-pub(super) fn rewrite(kernel: &mut Kernel, mut plans: BTreeMap<Reg, Plan>) -> usize {
+/// Cuts the loops over the given indices, in which branches by what is `choosable` become choices; how many.
+pub(super) fn rewrite(kernel: &mut Kernel, mut plans: BTreeMap<Reg, Plan>, choosable: &BTreeSet<Reg>) -> usize {
     let n = plans.len();
     if n == 0 {
         return 0;
@@ -18,7 +19,8 @@ pub(super) fn rewrite(kernel: &mut Kernel, mut plans: BTreeMap<Reg, Plan>) -> us
     let mut cutter = Cutter::new(kernel);
     // What is cut already has no loops to cut inside.
     each_statement(&mut body, |stmt, done| match stmt {
-        Stmt::For { index, count, carried, order: Order::InOrder, body } if plans.contains_key(&index) => {
+        Stmt::For { index, count, carried, order: Order::InOrder, mut body } if plans.contains_key(&index) => {
+            choose(&mut body, choosable);
             let plan = plans.remove(&index).unwrap_or_default();
             cutter.cut(&plan, Loop { index, count, carried, body }, done);
         }

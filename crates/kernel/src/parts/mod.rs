@@ -37,7 +37,7 @@ pub use split::{Piece, Pieces, split};
 use crate::events::events;
 use crate::kernel::{Kernel, Order};
 use crate::lanes::{Spans, cost, independence};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// So many loops of a kernel run in parts at most: those whose iterations take longest.
 pub const MAX_LOOPS: usize = 32;
@@ -51,7 +51,7 @@ pub fn parallelise(kernel: &mut Kernel, reorder: bool) -> usize {
     let plans = {
         let events = events(&kernel.body);
         let spans = Spans::of(&events);
-        let legal = independence::legal(kernel, &events, &spans, reorder, Order::Parts);
+        let legal = independence::legal(kernel, &events, &spans, reorder, Order::Parts, &BTreeSet::new());
         let mut found: Vec<_> = legal
             .into_iter()
             .filter_map(|(begin, plan)| {

@@ -28,7 +28,7 @@ use chainrule_base::{Id, Poly};
 use chainrule_kernel::addresses::{at_first, split_constant};
 use chainrule_kernel::lanes::body::{Lane as Kept, Lanes};
 use chainrule_kernel::{Class, Event, Instr, Kernel, LANES, Liveness, Order, Reg};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a loop that runs in lanes needs.
 #[derive(Debug)]
@@ -111,6 +111,8 @@ pub(super) fn plan_lanes(
     let mut plans = BTreeMap::new();
     let mut lanes = Lanes::new(kernel.regs.len());
     let mut last_end = 0;
+    // Branches by data that can be choices are.
+    let none = BTreeSet::new();
     for (at, event) in (1u32..).zip(events) {
         let Event::For { index, count, order: Order::Lanes, .. } = event else { continue };
         // One that runs at once already runs the loops in it as they are.
@@ -120,7 +122,7 @@ pub(super) fn plan_lanes(
         let end = lives.end_of_loop[at as usize];
         let body = &events[at as usize..end as usize - 1];
         if let Some(active) = active(level, count)
-            && lanes.fits(kernel, *index, body)
+            && lanes.fits(kernel, *index, body, &none)
             && let Some(plan) = plan(kernel, body, (at, end, *index), active, &lanes, lives, survey, homes, words)
         {
             plans.insert(at, plan);

@@ -1,0 +1,132 @@
+//! Branches that go by data become both sides and a choice, so that they can run in lanes.
+//!
+//! A branch of few instructions is a choice in any case ([`loops`](crate::loops)). Others are so only where eight iterations, or
+//! points, run at once: both sides then take less time than one after the other. What is in the sides must do no harm where it was
+//! not meant to be computed: numbers, and elements that lie in their arrays whatever the data.
+
+use crate::events::{Event, events};
+use crate::kernel::{Class, Instr, Kernel, Reg, Stmt};
+use crate::ranges::Ranges;
+use crate::rebuild::each_statement;
+use chainrule_base::Id;
+use chainrule_ops::Op;
+use std::collections::BTreeSet;
+
+/// Instructions of both sides together, with what is in branches inside.
+const MAX_CODE: usize = 256;
+
+/// A branch whose end has not been seen.
+struct Open {
+    condition: Reg,
+    is_harmless: bool,
+    n_instrs: usize,
+}
+
+/// The conditions of branches that can become choices, all branches of each. Linear but for the depth of branches.
+pub(crate) fn choosable(kernel: &Kernel, events: &[Event<'_>]) -> BTreeSet<Reg> {
+    let mut ranges = Ranges::new(kernel);
+    // Truth values that are made of doubles only: nothing is known of integers where they hold.
+    let mut of_data = vec![false; kernel.regs.len()];
+    let mut open: Vec<Open> = Vec::new();
+    let (mut found, mut refused) = (BTreeSet::new(), BTreeSet::new());
+    for event in events {
+        ranges.event(event);
+        match event {
+            Event::Instr(instr) => {
+                if let Instr::Op { dst, op, args } = instr {
+                    of_data[dst.index()] = match op {
+                        Op::Lt | Op::Le | Op::Eq => args[..2].iter().all(|r| kernel.regs[*r] == Class::Real),
+                        Op::And | Op::Or | Op::Not => args[..op.arity()].iter().all(|r| of_data[r.index()]),
+                        _ => false,
+                    };
+                }
+                if let Some(innermost) = open.last_mut() {
+                    innermost.n_instrs += 1;
+                    innermost.is_harmless &= is_harmless(kernel, &ranges, instr);
+                }
+            }
+            Event::If { condition } => {
+                let is_harmless = of_data[condition.index()];
+                open.push(Open { condition: *condition, is_harmless, n_instrs: 1 });
+            }
+            Event::Else { .. } => {}
+            Event::EndIf { choices } => {
+                let Some(Open { condition, is_harmless, n_instrs }) = open.pop() else { continue };
+                let is_choice =
+                    is_harmless && n_instrs <= MAX_CODE && choices.iter().all(|c| kernel.regs[c.var] == Class::Real);
+                if is_choice {
+                    found.insert(condition)
+                } else {
+                    refused.insert(condition)
+                };
+                if let Some(around) = open.last_mut() {
+                    around.is_harmless &= is_choice;
+                    around.n_instrs += n_instrs;
+                }
+            }
+            // Loops stay where they are.
+            _ => open.iter_mut().for_each(|open| open.is_harmless = false),
+        }
+    }
+    found.retain(|condition| !refused.contains(condition));
+    found
+}
+
+/// Whether an instruction may be computed where nobody has asked for it.
+fn is_harmless(kernel: &Kernel, ranges: &Ranges, instr: &Instr) -> bool {
+    match instr {
+        Instr::Const { .. } | Instr::MulAdd { .. } | Instr::Op { .. } => true,
+        Instr::Load { dst, buffer, at } => {
+            kernel.regs[*dst] == Class::Real && ranges.is_inside(at, &kernel.buffers[*buffer].len)
+        }
+        _ => false,
+    }
+}
+
+/// Makes choices of the branches in `body` that go by these conditions.
+pub(crate) fn choose(body: &mut Vec<Stmt>, conditions: &BTreeSet<Reg>) {
+    each_statement(body, |stmt, done| {
+        let stmt = match stmt {
+            Stmt::If { condition, .. } if conditions.contains(&condition) => {
+                let mut code = Vec::new();
+                flatten(stmt, &mut code);
+                Stmt::Straight(code)
+            }
+            stmt => stmt,
+        };
+        match (done.last_mut(), stmt) {
+            (Some(Stmt::Straight(before)), Stmt::Straight(code)) => before.extend(code),
+            (_, stmt) => done.push(stmt),
+        }
+    });
+}
+
+/// Recursive in branches that stand in each other, which have at most [`MAX_CODE`] instructions.
+fn flatten(stmt: Stmt, code: &mut Vec<Instr>) {
+    match stmt {
+        Stmt::Straight(instrs) => code.extend(instrs),
+        Stmt::If { condition, choices, then, otherwise } => {
+            then.into_iter().chain(otherwise).for_each(|stmt| flatten(stmt, code));
+            code.extend(choices.into_iter().map(|c| Instr::Op {
+                dst: c.var,
+                op: Op::Select,
+                args: [condition, c.then, c.otherwise],
+            }));
+        }
+        // `choosable` has seen that there are no others.
+        _ => {}
+    }
+}
+
+/// The same kernel without the branches that can be choices, if there are any: for many points at once. Linear but for the
+/// depth of branches.
+#[must_use]
+pub fn with_choices(kernel: &Kernel) -> Option<Kernel> {
+    let conditions = choosable(kernel, &events(&kernel.body));
+    if conditions.is_empty() {
+        return None;
+    }
+    let mut kernel = kernel.clone();
+    choose(&mut kernel.body, &conditions);
+    Some(kernel)
+}
