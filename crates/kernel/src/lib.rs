@@ -19,6 +19,7 @@
 //! | [`mod@unchecked`] | a kernel without the checks of its indices |
 //! | `rebuild` | statements taken apart and put together, for passes |
 //! | [`loops`] | branches that the index decides, and what is known before running |
+//! | [`choices`] | branches that go by data: both sides, and a choice, where several run at once |
 //! | [`lanes`] | loops whose iterations run at once |
 //! | [`mod@parts`] | loops that run in parts, on threads |
 //! | [`mod@print`] | its listing |
