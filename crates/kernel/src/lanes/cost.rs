@@ -24,7 +24,7 @@ const CARRIED: f64 = 12.0;
 const FAR: f64 = 1.5;
 
 /// What is done for each lane, one after the other.
-const FETCH: f64 = 16.0;
+const FETCH: f64 = 32.0;
 
 /// A function that is computed in lanes; of other functions each lane is called for.
 const FUNCTION: f64 = 20.0;
