@@ -21,7 +21,7 @@ use chainrule_autodiff::sparse::{self, DenseBlock, Sparsity, ints};
 use chainrule_autodiff::{Mode, Places};
 use chainrule_base::{Diagnostics, Name, Poly, Sources};
 use chainrule_ir::{Type, Value};
-use chainrule_runtime::{Sizes, Slice, SliceMut};
+use chainrule_runtime::{Doubles, Sizes, Slice, SliceMut};
 use std::sync::Arc;
 
 /// A sparse derivative, compiled; made by [`Function::sparse_jacobian`] and [`Function::sparse_hessian`].
@@ -45,7 +45,7 @@ pub struct PreparedSparse<'s> {
     sizes: Sizes,
     memory: Memory,
     /// What the values program computes, leaf after leaf.
-    computed: Vec<f64>,
+    computed: Doubles,
     /// The entries, unless they are what is computed.
     entries: Vec<f64>,
     n_leaves: usize,
@@ -188,7 +188,7 @@ impl<'s> PreparedSparse<'s> {
         let entry = if is_all { Vec::new() } else { places.at.iter().map(place).collect() };
         let entries = if is_all { Vec::new() } else { vec![0.0; pattern.n_entries()] };
         let memory = sparse.values.memory(&sizes);
-        let computed = vec![0.0; computed];
+        let computed = Doubles::zeros(computed);
         Ok(Self { sparse, pattern, entry, inputs: flat.columns, sizes, memory, computed, entries, n_leaves, indices })
     }
 
@@ -214,7 +214,7 @@ impl<'s> PreparedSparse<'s> {
     pub fn run(&mut self) -> Result<()> {
         let inputs: Vec<Slice<'_>> = self.inputs.iter().map(Column::slice).collect();
         let mut outputs = Vec::with_capacity(self.n_leaves);
-        let mut rest = self.computed.as_mut_slice();
+        let mut rest = &mut *self.computed;
         for leaf in 0..self.n_leaves {
             let (output, more) = rest.split_at_mut(self.sizes.output_len(leaf));
             outputs.push(SliceMut::Real(output));
@@ -224,7 +224,7 @@ impl<'s> PreparedSparse<'s> {
         values.engine().run(&self.sizes, &inputs, &mut outputs, &mut self.memory).map_err(|e| values.failed(e))?;
         if !self.entry.is_empty() || !self.entries.is_empty() {
             self.entries.fill(0.0);
-            for (entry, x) in self.entry.iter().zip(&self.computed) {
+            for (entry, x) in self.entry.iter().zip(self.computed.iter()) {
                 if *entry != NONE {
                     self.entries[*entry] += x;
                 }
