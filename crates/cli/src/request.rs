@@ -176,7 +176,10 @@ impl Derivative {
 
     /// The derived function, or the function itself when nothing is asked for.
     pub fn derive(&self, function: &Function) -> Result<Function, String> {
-        self.explain(function).map(|derived| derived.function)
+        match self.on(function) {
+            None => Ok(function.clone()),
+            Some(derivation) => derivation.function().map_err(|e| explain(&e)),
+        }
     }
 
     /// The same with the account of how it was derived.

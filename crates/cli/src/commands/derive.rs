@@ -49,14 +49,20 @@ pub fn run(options: &Options) -> Outcome {
     if let Some(sparse) = progress::during("deriving", || options.derivative.sparse_loops(&function))? {
         return show_sparse(options, &sparse);
     }
-    let derived = progress::during("deriving", || options.derivative.explain(&function))?;
+    // An account takes time.
+    let (derived, account) = if options.explain {
+        let derived = progress::during("deriving", || options.derivative.explain(&function))?;
+        (derived.function.clone(), Some(derived))
+    } else {
+        (progress::during("deriving", || options.derivative.derive(&function))?, None)
+    };
     let mut text = String::new();
     if options.show != Show::Dot {
-        if let (Some(before), Some(after)) = (function.counts(), derived.function.counts()) {
-            text.push_str(&format!("// {}: {before}\n// {}: {after}\n", function.name(), derived.function.name()));
+        if let (Some(before), Some(after)) = (function.counts(), derived.counts()) {
+            text.push_str(&format!("// {}: {before}\n// {}: {after}\n", function.name(), derived.name()));
         }
-        if options.explain {
-            text.extend(explanation(&function, &derived)?.lines().map(|line| format!("// {line}\n")));
+        if let Some(account) = account {
+            text.extend(explanation(&function, &account)?.lines().map(|line| format!("// {line}\n")));
         }
     }
     match options.show {
@@ -66,10 +72,10 @@ pub fn run(options: &Options) -> Outcome {
             );
         }
         Show::Counts => {}
-        Show::Program => text.push_str(&derived.function.listing()),
-        Show::Kernel => text.push_str(&derived.function.compile().map_err(|e| explain(&e))?.listing()),
+        Show::Program => text.push_str(&derived.listing()),
+        Show::Kernel => text.push_str(&derived.compile().map_err(|e| explain(&e))?.listing()),
         Show::Dot => {
-            let Some(dot) = derived.function.dot() else {
+            let Some(dot) = derived.dot() else {
                 return Err("error: only straight-line code has a graph\n  help: give sizes, as in --size n=4".into());
             };
             text.push_str(&dot);
