@@ -1,14 +1,16 @@
 //! Memory that holds machine code.
 //!
 //! In: the bytes of code, its constants among them, in the room where they were written. Out: [`Executable`], the same
-//! memory, from which they run, freed with its owner. It was written first and is made readable and executable then,
-//! never writable and executable at once. Some systems allow no memory to become executable (hardened kernels, sandboxes); that is a
+//! memory, from which they run until its owner goes; then it is kept for other code, or given back (`pool`). It was written
+//! first and is made readable and executable then, never writable and executable at once. Some systems allow no memory to become executable (hardened kernels, sandboxes); that is a
 //! value, [`Refusal`], so that the caller can report it and go on with the interpreter.
 
 use crate::asm::Code;
+use crate::pool;
 use chainrule_base::Diagnostic;
 use memmap2::Mmap;
 use std::io;
+use std::mem::ManuallyDrop;
 
 /// Whether the system is asked for executable memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -46,8 +48,18 @@ impl Refusal {
 /// Code in memory, ready to run. Shared between threads as it is: nothing can write to it.
 #[derive(Debug)]
 pub(crate) struct Executable {
-    map: Mmap,
+    map: ManuallyDrop<Mmap>,
     len: usize,
+    /// So many bytes of the memory are there.
+    ready: usize,
+}
+
+impl Drop for Executable {
+    fn drop(&mut self) {
+        // SAFETY: this is the only one who takes it, and nobody looks at it afterwards.
+        let map = unsafe { ManuallyDrop::take(&mut self.map) };
+        pool::give(map, self.ready);
+    }
 }
 
 impl Executable {
@@ -59,13 +71,13 @@ impl Executable {
     /// [`Refusal`], when the system gave no memory or does not let it become executable.
     pub(crate) fn of(code: Code, policy: Policy) -> Result<Self, Refusal> {
         let len = code.len;
-        let map = code.room.into_map(len).map_err(|(bytes, error)| Refusal::NoMemory(bytes, error))?;
+        let (map, ready) = code.room.into_map(len).map_err(|(bytes, error)| Refusal::NoMemory(bytes, error))?;
         let made = match policy {
             Policy::Ask => map.make_exec(),
             Policy::Deny => Err(io::Error::new(io::ErrorKind::PermissionDenied, "denied by the policy of the caller")),
         };
         match made {
-            Ok(map) => Ok(Self { map, len }),
+            Ok(map) => Ok(Self { map: ManuallyDrop::new(map), len, ready }),
             Err(error) if error.kind() == io::ErrorKind::OutOfMemory => Err(Refusal::NoMemory(len, error)),
             Err(error) => Err(Refusal::Denied(error)),
         }

@@ -13,10 +13,11 @@
 //! | `asm` | the encoder: instructions, labels and constants to bytes |
 //! | `room` | memory that code is written into |
 //! | `executable` | memory that holds code, never writable and executable at once |
+//! | `pool` | memory of code that is gone, for code to come |
 //! | `perf_map` | names of code for profilers, in a file, only when asked |
 //!
-//! On other processors and systems the crate is empty. Three modules touch the outside and nothing else
-//! does: `room` and `executable` map memory, `perf_map` writes a file.
+//! On other processors and systems the crate is empty. Four modules touch the outside and nothing else
+//! does: `room`, `executable` and `pool` map memory, `perf_map` writes a file.
 #![cfg(all(target_arch = "x86_64", unix))]
 #![allow(unsafe_code)]
 
@@ -29,6 +30,7 @@ pub mod level;
 mod lower;
 mod parallel;
 pub(crate) mod perf_map;
+mod pool;
 pub mod program;
 pub(crate) mod room;
 mod support;

@@ -31,7 +31,7 @@ pub struct Options {
 }
 
 /// A kernel as machine code. It is `Send` and `Sync`: threads share one, each with its own [`Workspace`].
-/// Code and constants are freed with it.
+/// Code and constants go with it: their memory is used for other code, or given back.
 ///
 /// ```
 /// use chainrule_base::{Arena, Name, Poly};

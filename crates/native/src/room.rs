@@ -6,6 +6,7 @@
 //! Pages are asked for shortly before they are written, many at a time: that costs a fraction of what each costs that is
 //! missed when it is first written, and a guess that is too large costs nothing.
 
+use crate::pool;
 use memmap2::{Advice, MmapMut, MmapOptions};
 use std::io;
 use std::ops::{Deref, DerefMut};
@@ -16,10 +17,13 @@ const FIRST: usize = 64 << 10;
 /// So many bytes at a time later, unless one asks for more.
 const MORE: usize = 256 << 10;
 
+/// Bytes of a page.
+const PAGE: usize = 4096;
+
 /// From so many bytes on large pages are asked for, which take a fraction of the time to come and, as code, to run.
 const LARGE: usize = 4 << 20;
 
-/// Bytes that nobody else sees. Those that nobody has written are zero.
+/// Bytes that nobody else sees. What is in those that were not written is of no account: it may be older code.
 #[derive(Debug)]
 pub(crate) struct Room {
     memory: Memory,
@@ -42,6 +46,10 @@ const LITTLE: usize = 4096;
 impl Room {
     /// Room for `bytes`, or more.
     pub(crate) fn new(bytes: usize) -> Self {
+        if let Some((map, ready)) = pool::take(bytes) {
+            return Self::of(Memory::Map(map), ready);
+        }
+        let bytes = if bytes <= pool::LARGEST { bytes.next_multiple_of(PAGE) } else { bytes };
         let first = bytes.clamp(1, FIRST);
         let mut options = MmapOptions::new();
         options.len(bytes.max(1));
@@ -119,7 +127,8 @@ impl Room {
                 }
             }
         }
-        self.make_ready(bytes.max(self.ready + MORE).min(self.len()));
+        let more = if self.len() <= pool::LARGEST { FIRST } else { MORE };
+        self.make_ready(bytes.max(self.ready + more).min(self.len()));
         true
     }
 
@@ -132,13 +141,19 @@ impl Room {
         self.ready = end;
     }
 
-    /// The memory, of which `used` bytes are needed.
+    /// The memory, of which `used` bytes are needed, and how many of its bytes are there.
     ///
     /// # Errors
     /// How many bytes the system did not give, and its words.
-    pub(crate) fn into_map(self, used: usize) -> Result<MmapMut, (usize, io::Error)> {
+    pub(crate) fn into_map(self, used: usize) -> Result<(MmapMut, usize), (usize, io::Error)> {
         match self.memory {
-            Memory::Map(map) => Ok(without_end(map, used)),
+            // What will be kept stays as it is; those of its pages that nobody has written are not there.
+            Memory::Map(map) if map.len() <= pool::LARGEST => Ok((map, self.ready)),
+            Memory::Map(map) => {
+                let map = without_end(map, used);
+                let ready = self.ready.min(map.len());
+                Ok((map, ready))
+            }
             Memory::None(_, bytes, error) => Err((bytes, error)),
         }
     }
@@ -208,7 +223,8 @@ mod tests {
                 room[used..used + 1000].fill((used / 1000) as u8);
                 used += 1000;
             }
-            let map = room.into_map(used).unwrap();
+            let (map, ready) = room.into_map(used).unwrap();
+            assert!(ready <= map.len());
             assert!(map.len() >= used);
             assert!(map[..used].chunks(1000).enumerate().all(|(i, chunk)| chunk.iter().all(|byte| *byte == i as u8)));
         }
