@@ -191,6 +191,7 @@ impl Ranges {
         let both = self.is_plain(&a) && self.is_plain(&b);
         let either = self.is_plain(&a) || self.is_plain(&b);
         let b_non_negative = self.is_plain(&b);
+        let quotient_non_negative = op == Op::Quot && b_non_negative && self.is_non_negative(&a);
         let known = self.define(dst);
         match op {
             Op::Min => {
@@ -205,7 +206,7 @@ impl Ranges {
             // Rounded down, so the divisor times the quotient is at most the dividend.
             Op::Quot => {
                 if let Some(k @ 1..) = b.as_constant() {
-                    known.non_negative = both;
+                    known.non_negative = quotient_non_negative;
                     known.scaled = is_small(&a).then_some((k, a));
                     known.made = Some((op, args));
                 }
@@ -314,7 +315,10 @@ impl Ranges {
         let (yes, no) = match op {
             Op::Lt => (is_at_least(&by, 1), is_at_least(&by.neg(), 0)),
             Op::Le => (is_at_least(&by, 0), is_at_least(&by.neg(), 1)),
-            Op::Eq => (by.is_zero(), is_at_least(&by, 1) || is_at_least(&by.neg(), 1)),
+            Op::Eq => (
+                by.is_zero() || (is_at_least(&by, 0) && is_at_least(&by.neg(), 0)),
+                is_at_least(&by, 1) || is_at_least(&by.neg(), 1),
+            ),
             _ => return None,
         };
         (yes || no).then_some(yes)

@@ -4,8 +4,8 @@
 mod support;
 
 use arbitrary::Unstructured;
-use chainrule_ir::Value;
 use chainrule_ir::generate::{Options, arguments_up_to, arrays, comparisons, function};
+use chainrule_ir::{Function, Value};
 use chainrule_kernel::{Kernel, hoist, streamline, vectorise, verify};
 use std::cell::Cell;
 
@@ -195,5 +195,41 @@ fn what_is_read_is_not_written_back() {
     for n in 0..12 {
         let x = Value::Array((0..n).map(|i| Value::Real(f64::from(i))).collect());
         assert!(compare_within(&function, &kernel, &[x, Value::Int(5)], 0.0));
+    }
+}
+
+#[test]
+fn rows_are_told_apart_by_a_place_that_was_checked() {
+    // The row before the one at a place that is read: those before it, it, and those after it. Where the place is read only
+    // when it comes, it may be any number.
+    let program = |first: &str, row: &str| {
+        format!(
+            "let f = fun (x : [n][m]Double) (at : [k]Int) -> build k (fun j -> let p = at[j] in {first}
+              build (n - 1) (fun i -> build m (fun e -> if i + 1 == p then {row}[e] * 2 else x[i + 1][e])))"
+        )
+    };
+    let cases = [(program("let y = x[p] in", "y"), true), (program("", "x[p]"), false)];
+    for (text, is_cut) in cases {
+        let function = support::program(&text).elaborate("f").unwrap();
+        let mut kernel = lower(&function).unwrap();
+        plain(&mut kernel);
+        hoist(&mut kernel);
+        let text = kernel.to_string();
+        assert_eq!(!text.contains("select") && !text.contains("if "), is_cut, "{text}");
+        rows_at_places(&function, &kernel);
+    }
+}
+
+fn rows_at_places(function: &Function, kernel: &Kernel) {
+    let matrix = |n: usize, m: usize| {
+        let row = |i: usize| Value::Array((0..m).map(|j| Value::Real((i * m + j) as f64)).collect());
+        Value::Array((0..n).map(row).collect())
+    };
+    for n in 1..6 {
+        let inside = (0..n as i64).map(Value::Int).collect();
+        assert!(compare_within(function, kernel, &[matrix(n, 3), Value::Array(inside)], 0.0));
+        for at in [-1, n as i64, i64::MIN, i64::MAX] {
+            assert!(compare_within(function, kernel, &[matrix(n, 3), Value::Array(vec![Value::Int(at)])], 0.0));
+        }
     }
 }

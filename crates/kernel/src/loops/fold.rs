@@ -128,7 +128,10 @@ impl Fold<'_> {
         let poly = poly.substitute(|r| Poly::var(self.of(r)));
         let value = self.ranges.value(&poly);
         let mut regs = value.terms().flat_map(|(monomial, _)| monomial);
-        if value.terms().len() <= MAX_TERMS && regs.all(|r| self.is_index[r.index()]) { value } else { poly }
+        if value.terms().len() <= MAX_TERMS && regs.all(|r| self.is_index[r.index()]) {
+            return value;
+        }
+        poly.substitute(|r| self.constant(r).map_or_else(|| Poly::var(r), Poly::constant))
     }
 
     /// The same of an address. One that is outside of its buffer stays as it is, behind the check that fails before it.
@@ -269,8 +272,12 @@ impl Fold<'_> {
                 }
             }
             Op::Min | Op::Max => {
-                if let Some(is_ordered) = self.ranges.compare(Op::Le, a, b) {
-                    return self.is(dst, if is_ordered == (op == Op::Min) { a } else { b });
+                let is_at_most = |a: Reg, b: Reg| self.ranges.compare(Op::Le, a, b) == Some(true);
+                if is_at_most(a, b) {
+                    return self.is(dst, if op == Op::Min { a } else { b });
+                }
+                if is_at_most(b, a) {
+                    return self.is(dst, if op == Op::Min { b } else { a });
                 }
             }
             Op::Quot | Op::Mod if self.ranges.is_inside(&Poly::var(a), &Poly::var(b)) => {

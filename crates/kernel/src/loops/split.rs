@@ -19,13 +19,17 @@ use crate::lanes::rewrite::Copier;
 use crate::rebuild::each_statement;
 use chainrule_base::Poly;
 use chainrule_ops::Op;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Bodies with more events are not copied.
 const MAX_BODY: usize = 400;
 
 /// Loops that nest deeper than this are not copied.
 const MAX_HEIGHT: usize = 8;
+
+/// Sums of more terms, or of larger multiples of them, are not believed to bound what is in them.
+const MAX_TERMS: usize = 8;
+const MAX_SLOPE: i64 = 1 << 10;
 
 /// How many events may be added to `kernel`.
 pub(super) fn room(kernel: &Kernel) -> usize {
@@ -83,9 +87,11 @@ impl Open {
 
 /// The loops to cut, by index. Of nested ones the outer one: its body is copied as it is.
 fn find(kernel: &Kernel, events: &[Event<'_>], room: &mut usize) -> BTreeMap<Reg, Cut> {
-    // Indices and extents.
+    // Indices of loops, of arrays once they are checked, and extents: since which event.
     let is_extent = |s: &&SizeParam| matches!(s.source, SizeSource::Extent { .. });
-    let mut bounded: BTreeSet<Reg> = kernel.sizes.iter().filter(is_extent).map(|s| s.reg).collect();
+    let mut bounded: BTreeMap<Reg, usize> = kernel.sizes.iter().filter(is_extent).map(|s| (s.reg, 0)).collect();
+    // What was checked in each open loop and branch.
+    let mut checked: Vec<Vec<Reg>> = vec![Vec::new()];
     // By where the loop begins, in the order in which loops end: those inside of one are the last ones when it ends.
     let mut cuts: Vec<(usize, usize, Reg, Cut)> = Vec::new();
     let mut open: Vec<Open> = Vec::new();
@@ -97,9 +103,30 @@ fn find(kernel: &Kernel, events: &[Event<'_>], room: &mut usize) -> BTreeMap<Reg
     };
     for (at, event) in events.iter().enumerate() {
         match event {
+            Event::For { .. } | Event::While { .. } | Event::If { .. } => checked.push(Vec::new()),
+            Event::EndFor { .. } | Event::EndWhile { .. } | Event::EndIf { .. } | Event::Else { .. } => {
+                checked.pop().into_iter().flatten().for_each(|r| {
+                    bounded.remove(&r);
+                });
+                if matches!(event, Event::Else { .. }) {
+                    checked.push(Vec::new());
+                }
+            }
+            Event::Instr(Instr::CheckIndex { index, .. }) => {
+                let index = value(&values, &Poly::var(*index));
+                if let Some(r) = bounded_with(&index, |r| bounded.contains_key(&r))
+                    && let Some(inside) = checked.last_mut()
+                {
+                    bounded.insert(r, at);
+                    inside.push(r);
+                }
+            }
+            _ => {}
+        }
+        match event {
             Event::For { index, order, carried, .. } => {
                 open.push(Open::new((*order == Order::InOrder).then_some(*index), at));
-                bounded.insert(*index);
+                bounded.insert(*index, at);
                 defined.extend(carried.iter().map(|c| (c.var, at)).chain([(*index, at)]));
             }
             Event::While { carried, .. } => {
@@ -148,7 +175,8 @@ fn find(kernel: &Kernel, events: &[Event<'_>], room: &mut usize) -> BTreeMap<Reg
                         {
                             let change = change(*op, &by, index).filter(|change| {
                                 let (Change::From(at, _) | Change::At(at)) = change;
-                                at.as_var().is_some() || at.vars().iter().all(|r| bounded.contains(r))
+                                let is_bounded = |r: &Reg| bounded.get(r).is_some_and(|since| *since <= l.begin);
+                                at.as_var().is_some() || at.vars().iter().all(is_bounded)
                             });
                             l.change = change.map(|change| (*dst, change));
                         }
@@ -160,6 +188,14 @@ fn find(kernel: &Kernel, events: &[Event<'_>], room: &mut usize) -> BTreeMap<Reg
         }
     }
     cuts.into_iter().map(|(_, _, index, cut)| (index, cut)).collect()
+}
+
+/// What is bounded when the sum `p` is, of which all else is.
+fn bounded_with(p: &Poly<Reg>, is_bounded: impl Fn(Reg) -> bool) -> Option<Reg> {
+    let is_sum = p.terms().all(|(monomial, c)| monomial.len() <= 1 && (-MAX_SLOPE..=MAX_SLOPE).contains(&c));
+    let mut others = p.vars().into_iter().filter(|r| !is_bounded(*r));
+    let r = others.next().filter(|_| is_sum && others.next().is_none())?;
+    (p.terms().len() <= MAX_TERMS).then_some(r)
 }
 
 /// Whether nothing but `index` in `p` is defined in the loop that begins at `begin`. Sizes are defined nowhere.
