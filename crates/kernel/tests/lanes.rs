@@ -4,10 +4,12 @@
 mod support;
 
 use arbitrary::Unstructured;
+use chainrule_ir::Value;
 use chainrule_ir::generate::{Options, arguments_up_to, function};
-use chainrule_kernel::{vectorise, verify};
+use chainrule_kernel::{streamline, vectorise, verify};
 use std::cell::Cell;
 
+use support::program;
 use support::reference::{compare_within, lower};
 
 /// How many functions were compared, and how many loops were cut in them.
@@ -46,4 +48,38 @@ fn independent_loops_keep_their_values() {
 fn sums_keep_their_values_but_for_their_order() {
     let (compared, cut) = many(1500, 32, options(true, true), true);
     assert!(compared > 2000 && cut > 1000, "{cut} loops in {compared} comparisons");
+}
+
+fn matrix(rows: usize, columns: usize, from: i32) -> Value<f64> {
+    let number = |i: usize, j: usize| f64::from((from + (i * 7 + j * 3) as i32) % 11) / 4.0;
+    let row = |i: usize| Value::Array((0..columns).map(|j| Value::Real(number(i, j))).collect());
+    Value::Array((0..rows).map(row).collect())
+}
+
+/// How deep in loops `what` stands.
+fn depth(kernel: &str, what: &str) -> usize {
+    let indents = kernel.lines().filter(|line| line.contains(what)).map(|line| line.len() - line.trim_start().len());
+    indents.max().unwrap_or(0) / 2
+}
+
+#[test]
+fn rows_that_are_read_again_and_again_are_copied() {
+    // With each of the second rows, and once.
+    let least = "vectorMin (build k (fun j -> sum d (fun e -> abs (x[i][e] - y[j][e]))))";
+    let once = "sum d (fun e -> x[i][e] * y[0][e]) + sum k (fun j -> y[j][0])";
+    for (value, loops) in [(least, 3), (once, 3)] {
+        let text = format!("let f = fun (x : [n][d]Double) (y : [k][d]Double) -> build n (fun i -> {value})");
+        let function = program(&text).elaborate("f").unwrap();
+        let mut kernel = lower(&function).unwrap();
+        streamline(&mut kernel);
+        vectorise(&mut kernel, false);
+        assert_eq!(verify(&kernel), Ok(()), "{kernel}");
+        let text = kernel.to_string();
+        // The block, its lanes, and the elements.
+        assert_eq!(depth(&text, "load b0["), loops, "{text}");
+        for (n, d, k) in [(2, 3, 2), (1, 1, 1), (8, 2, 3), (9, 5, 1), (23, 4, 6), (3, 9, 2)] {
+            let args = [matrix(n, d, 0), matrix(k, d, 5)];
+            assert!(compare_within(&function, &kernel, &args, 0.0), "{n} {d} {k}\n{text}");
+        }
+    }
 }

@@ -26,6 +26,8 @@
 //! **Which loop** (`cost`): of a nest the one where the estimated time is least: an element next to the one before is
 //! cheap, an element far away is dear, one that is the same for all is cheap.
 //!
+//! **What each iteration reads again and again** (`stage`) is copied where it has it for itself.
+//!
 //! **Sums** change their order, and with it their last digits: only who allows that (`algebraic`) gets them; the order is
 //! fixed, whatever the machine.
 
@@ -33,10 +35,11 @@ pub mod body;
 pub(crate) mod cost;
 pub(crate) mod independence;
 pub(crate) mod rewrite;
+mod stage;
 
 use crate::choices::choosable;
 use crate::events::{Event, events};
-use crate::kernel::{Instr, Kernel, Order};
+use crate::kernel::{Instr, Kernel, Order, Reg};
 use chainrule_base::Id;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,14 +53,25 @@ pub fn vectorise(kernel: &mut Kernel, reorder: bool) -> usize {
     if !has_loops {
         return 0;
     }
-    let (plans, choosable) = {
-        let events = events(&kernel.body);
-        let spans = Spans::of(&events);
-        let choosable = choosable(kernel, &events);
-        let legal = independence::legal(kernel, &events, &spans, reorder, Order::Lanes, &choosable);
-        (cost::choose(&kernel.regs, &events, &spans, legal), choosable)
-    };
-    rewrite::rewrite(kernel, plans, &choosable)
+    let mut rows = stage::rows(kernel);
+    if !rows.is_empty() {
+        let mut staged = kernel.clone();
+        stage::stage(&mut staged, &rows);
+        let (chosen, _) = plans(&staged, reorder);
+        rows.retain(|row| chosen.contains_key(&row.of));
+        stage::stage(kernel, &rows);
+    }
+    let (chosen, choosable) = plans(kernel, reorder);
+    rewrite::rewrite(kernel, chosen, &choosable)
+}
+
+/// The loops to cut, by their indices, and the branches in them that become choices.
+fn plans(kernel: &Kernel, reorder: bool) -> (BTreeMap<Reg, Plan>, BTreeSet<Reg>) {
+    let events = events(&kernel.body);
+    let spans = Spans::of(&events);
+    let choosable = choosable(kernel, &events);
+    let legal = independence::legal(kernel, &events, &spans, reorder, Order::Lanes, &choosable);
+    (cost::choose(&kernel.regs, &events, &spans, legal), choosable)
 }
 
 /// Where loops begin and end.
