@@ -129,6 +129,8 @@ struct Merge<'a, 'p> {
 
 /// What is cheaper is computed again rather than kept for the next loop.
 const MIN_SHARED: f64 = 8.0;
+/// In how many loops, one right in the other, stands what is kept for others of the same counts.
+const MAX_SHARED_DEPTH: usize = 2;
 
 /// Puts into `plan` the statements that loops of one block and one count have in common though they cannot become
 /// one, and that cost more than keeping them in an array.
@@ -168,31 +170,63 @@ impl<'a, 'p> Merge<'a, 'p> {
 
     fn shared(&mut self, block: &Block) {
         let mut numbers = Numbers::default();
-        // By count and number, the statements that compute it, each of another loop.
-        let mut found: Vec<(&Size, BTreeMap<u64, Vec<VarId>>)> = Vec::new();
-        for stmt in &block.stmts {
-            let Some((_, count, index, body)) = self.loop_of(stmt) else { continue };
-            if self.plan.dead.contains(&stmt.var) {
+        // By counts and number, the statements that compute it, with the loop of this block that they stand in.
+        let mut found: BTreeMap<(usize, u64), Vec<(usize, VarId)>> = BTreeMap::new();
+        let mut nests: Vec<SmallVec<[&Size; MAX_SHARED_DEPTH]>> = Vec::new();
+        for (at, stmt) in block.stmts.iter().enumerate() {
+            if self.plan.dead.contains(&stmt.var) || self.loop_of(stmt).is_none() {
                 continue;
             }
-            let at = found.iter().position(|(other, _)| *other == count).unwrap_or_else(|| {
-                found.push((count, BTreeMap::new()));
-                found.len() - 1
-            });
-            for (number, cost, var) in self.numbered(index, body, &mut numbers) {
-                if cost >= MIN_SHARED && *self.function.ty(var) == Type::Double {
-                    found[at].1.entry(number).or_default().push(var);
-                }
+            let mut costly = Vec::new();
+            self.costly(stmt, &mut SmallVec::new(), &mut numbers, &mut costly);
+            for (counts, number, var) in costly {
+                let nest = nests.iter().position(|other| *other == counts).unwrap_or_else(|| {
+                    nests.push(counts);
+                    nests.len() - 1
+                });
+                found.entry((nest, number)).or_default().push((at, var));
             }
         }
-        for vars in found.into_iter().flat_map(|(_, by)| by.into_values()).filter(|vars| vars.len() > 1) {
-            self.plan.share.extend(vars);
+        for ((nest, _), vars) in found {
+            if vars.iter().any(|(at, _)| *at != vars[0].0) {
+                self.plan.share.extend(vars.into_iter().map(|(_, var)| (var, nests[nest].len())));
+            }
         }
         for stmt in &block.stmts {
             if !matches!(stmt.expr, Expr::Jvp { .. } | Expr::Vjp { .. } | Expr::Custom(_)) {
                 stmt.expr.blocks().into_iter().for_each(|block| self.shared(block));
             }
         }
+    }
+
+    /// The numbers in the loop `stmt`, and in loops right inside of it, that are worth an array, by the counts of the loops
+    /// around them: `around` and their own.
+    // As deep as MAX_SHARED_DEPTH.
+    fn costly<'e>(
+        &mut self,
+        stmt: &'e Stmt,
+        around: &mut SmallVec<[&'e Size; MAX_SHARED_DEPTH]>,
+        numbers: &mut Numbers,
+        out: &mut Vec<(SmallVec<[&'e Size; MAX_SHARED_DEPTH]>, u64, VarId)>,
+    ) {
+        let Some((_, count, index, body)) = self.loop_of(stmt) else { return };
+        let function = self.function;
+        let ty = |v: VarId| function.ty(v);
+        self.keys.know(index, u64::from(u32::MAX) - around.len() as u64);
+        around.push(count);
+        for inner in &body.stmts {
+            let number = numbers.number(self.keys.key(&function.vars, &inner.expr, ty(inner.var)));
+            if cost::expr(&inner.expr, &ty) >= MIN_SHARED && *ty(inner.var) == Type::Double {
+                out.push((around.clone(), number, inner.var));
+            }
+            if around.len() < MAX_SHARED_DEPTH {
+                self.costly(inner, around, numbers, out);
+            }
+            self.keys.know(inner.var, number);
+        }
+        around.pop();
+        self.keys.forget(index);
+        body.stmts.iter().for_each(|stmt| self.keys.forget(stmt.var));
     }
 
     /// `block` with the loops of each group side by side; nothing where it stays as it is.
@@ -414,18 +448,14 @@ impl<'a, 'p> Merge<'a, 'p> {
 
     /// What a body computes: a number for each statement, the same for the same work of another loop, with its cost.
     fn work(&mut self, index: VarId, body: &Block, numbers: &mut Numbers) -> BTreeMap<u64, f64> {
-        self.numbered(index, body, numbers).into_iter().map(|(number, cost, _)| (number, cost)).collect()
-    }
-
-    fn numbered(&mut self, index: VarId, body: &Block, numbers: &mut Numbers) -> Vec<(u64, f64, VarId)> {
         let function = self.function;
         let ty = |v: VarId| function.ty(v);
         self.keys.know(index, u64::from(u32::MAX));
-        let mut work = Vec::with_capacity(body.stmts.len());
+        let mut work = BTreeMap::new();
         for stmt in &body.stmts {
             let number = numbers.number(self.keys.key(&function.vars, &stmt.expr, ty(stmt.var)));
             self.keys.know(stmt.var, number);
-            work.push((number, cost::expr(&stmt.expr, &ty), stmt.var));
+            work.insert(number, cost::expr(&stmt.expr, &ty));
         }
         self.keys.forget(index);
         body.stmts.iter().for_each(|stmt| self.keys.forget(stmt.var));

@@ -147,8 +147,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) deferred: FxHashMap<VarId, (VarId, &'a Block)>,
     /// Loops and branches with a tuple for a value: the fields that something uses.
     pub(crate) fields: FxHashMap<VarId, Vec<usize>>,
-    /// Statements of loops that are to be kept in an array, for other loops.
-    pub(crate) share: FxHashSet<VarId>,
+    /// Statements of loops that are to be kept in an array, for other loops, by how many loops the array is of.
+    pub(crate) share: FxHashMap<VarId, usize>,
     /// Statements that nothing uses.
     pub(crate) dead: FxHashSet<VarId>,
     /// Loops that become one, by the first of them; they stand side by side.
@@ -223,8 +223,8 @@ pub(crate) struct Rebuild<'a> {
     fuse: Option<usize>,
     /// Whether the build that is being written puts together what a rule has taken apart.
     pub(crate) zipping: bool,
-    /// Whether what is being written is worth an array, for the loops beside this one.
-    share: bool,
+    /// Of how many of the loops around it an array is made of what is being written, for the loops beside them.
+    share: Option<usize>,
     /// Whether an array is being made of what a loop computes again and again.
     expanding: bool,
     span: Option<Span>,
@@ -257,7 +257,7 @@ pub(crate) fn rebuild(
         fuse: None,
         elements: FxHashMap::default(),
         zipping: false,
-        share: false,
+        share: None,
         expanding: false,
         span: None,
     };
@@ -362,7 +362,7 @@ impl Rebuild<'_> {
         self.emit(Expr::Tuple(fields), ty.clone())
     }
 
-    fn place(&mut self, mut expr: Expr, ty: Type, share: bool) -> VarId {
+    fn place(&mut self, mut expr: Expr, ty: Type, share: Option<usize>) -> VarId {
         // Operands that may be swapped stand in the order of their making.
         if let Expr::Op(op, args) = &mut expr
             && op.is_commutative()
@@ -398,9 +398,9 @@ impl Rebuild<'_> {
             self.count(rules::EXPAND);
             return var;
         }
-        if share
+        if let Some(depth) = share
             && !self.expanding
-            && let Some(var) = self.share(&expr, &ty)
+            && let Some(var) = self.share(&expr, &ty, depth)
         {
             self.count(rules::SHARE);
             return var;

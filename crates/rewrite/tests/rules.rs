@@ -177,6 +177,11 @@ fn programs(rule: &str) -> Vec<Function> {
                 p.op(Mul, &[quotient, p.x])
             }),
         ],
+        "reciprocal" => vec![program(|p| {
+            let args = [p.real(1.0), p.x];
+            let reciprocal = p.op(Div, &args);
+            p.op(Div, &[reciprocal, p.x])
+        })],
         "square" => vec![with(Pow, 2.0, false)],
         "compare-integers" => [Lt, Le, Eq]
             .iter()

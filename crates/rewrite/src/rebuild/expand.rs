@@ -36,14 +36,18 @@ impl Rebuild<'_> {
         self.keep(missing, &levels, expr, ty)
     }
 
-    /// The element of an array that stands for `expr` in the innermost loop, so that other loops have it too.
-    pub(super) fn share(&mut self, expr: &Expr, ty: &Type) -> Option<VarId> {
+    /// The element of an array that stands for `expr` in the innermost loops, `depth` of them, so that other loops have it
+    /// too.
+    pub(super) fn share(&mut self, expr: &Expr, ty: &Type, depth: usize) -> Option<VarId> {
         let top = self.open.len() - 1;
+        let outermost = (top + 1).checked_sub(depth)?;
         let super::Uses { indices, states, .. } = self.uses(expr);
-        if *ty != Type::Double || top >= super::MAX_LEVEL || states & bit(top) != 0 || indices & bit(top) == 0 {
+        let levels: Vec<usize> = (outermost..=top).filter(|level| indices & bit(*level) != 0).collect();
+        let lives_in_states = (outermost..=top).any(|level| states & bit(level) != 0);
+        if *ty != Type::Double || top >= super::MAX_LEVEL || lives_in_states || indices & bit(top) == 0 {
             return None;
         }
-        self.keep(top, &[top], expr, ty)
+        self.keep(outermost, &levels, expr, ty)
     }
 
     /// The element, at the indices of the loops `levels`, of an array that is made outside of the loop `outside`.
@@ -121,7 +125,7 @@ impl Rebuild<'_> {
                 let new = self.stmt(stmt, env);
                 env.insert(stmt.var, new);
             }
-            return self.write(expr, ty.clone(), (None, false), env);
+            return self.write(expr, ty.clone(), (None, None), env);
         };
         self.build(count.clone(), |rb, i| {
             env.insert(*index, i);

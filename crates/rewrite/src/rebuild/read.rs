@@ -154,17 +154,17 @@ impl Rebuild<'_> {
             return var;
         }
         let fuse = if env.source.is_some() { self.plan.fuse.get(&stmt.var).copied() } else { None };
-        let share = env.source.is_some() && self.plan.share.contains(&stmt.var);
+        let share = if env.source.is_some() { self.plan.share.get(&stmt.var).copied() } else { None };
         self.write(&stmt.expr, ty, (fuse, share), env)
     }
 
     /// `expr` of type `ty`, its variables replaced. `fuse`: the loops between a `get` that is to be fused and its build.
-    /// `share`: whether it is worth an array.
+    /// `share`: of how many loops an array is made of it.
     pub(super) fn write(
         &mut self,
         expr: &Expr,
         ty: Type,
-        (fuse, share): (Option<usize>, bool),
+        (fuse, share): (Option<usize>, Option<usize>),
         env: &mut Env<'_>,
     ) -> VarId {
         let expr = match expr {

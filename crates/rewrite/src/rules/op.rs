@@ -43,6 +43,15 @@ pub(super) const RULES: &[Rule] = &[
         on: On::Op,
         apply: cancel,
     },
+    Rule {
+        name: "reciprocal",
+        law: "(1 / x) / x = (1 / x) * (1 / x)",
+        when: "",
+        algebraic: true,
+        split: false,
+        on: On::Op,
+        apply: reciprocal,
+    },
     Rule { name: "square", law: "x ** 2 = x * x", when: "", algebraic: true, split: false, on: On::Op, apply: square },
 ];
 
@@ -143,6 +152,16 @@ fn cancel(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
         _ => None,
     };
     over(rb, x, y).or_else(|| over(rb, y, x))
+}
+
+fn reciprocal(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let (Op::Div, &[x, y]) = doubles(expr, ty)? else { return None };
+    match rb.def(x).as_deref() {
+        Some(Expr::Op(Op::Div, args)) if args[1] == y && rb.real_of(args[0]) == Some(1.0) => {
+            Some(rb.op(Op::Mul, &[x, x]))
+        }
+        _ => None,
+    }
 }
 
 fn square(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
