@@ -21,7 +21,8 @@
 //! | `y = f x` for an `f` with a rule | `x_adj += rule x y y_adj` (module `custom`) |
 //! | `y = (a, b)`, `y = p.k`, `y = a + b`, `y = oneHot i x` | by components, copies, elements |
 //!
-//! States of loops are kept, or made again from a given number of checkpoints (module `checkpoints`).
+//! States of loops are kept, and with them what was dear to compute in their bodies (module `tape`); or made again from a
+//! given number of checkpoints (module `checkpoints`).
 //!
 //! In the scope of a loop's body that is gone through backwards, the body is computed again: work is at most
 //! `d + 1` times the function's for what lies in `d` loops, and memory is that of one iteration, but for the
@@ -31,6 +32,7 @@
 //! their order is fixed, but says nothing: sums of cotangents are reassociated at will.
 
 mod checkpoints;
+mod tape;
 
 use crate::activity::{Activities, Activity};
 use crate::chain;
@@ -41,6 +43,7 @@ use chainrule_ir::{Block, Custom, Expr, Renaming, Size, Stmt, Type, VarId};
 use chainrule_ops::Op;
 use checkpoints::{Advance, Stack};
 use std::collections::{BTreeMap, BTreeSet};
+use tape::Tape;
 
 /// Writes the tuple of the value of `body` at `params = at` and of the cotangents of `params` into the open
 /// block; returns its variable. `body` has no derivatives in it and its activities are known.
@@ -54,7 +57,16 @@ pub(crate) fn vjp(
 ) -> VarId {
     let naturals = out.builder.sizes().iter().copied().collect();
     let copies = params.iter().copied().zip(at.iter().copied()).collect();
-    let mut reverse = Reverse { out, activities, copies, scopes: Vec::new(), kept: BTreeMap::new(), naturals };
+    let mut reverse = Reverse {
+        out,
+        activities,
+        copies,
+        scopes: Vec::new(),
+        kept: BTreeMap::new(),
+        naturals,
+        numbers: BTreeSet::new(),
+        tapes: BTreeMap::new(),
+    };
     reverse.primal(body);
     let ty = reverse.ty(body.result);
     let seed = Cotangent::of_var(reverse.out, cotangent, &ty);
@@ -84,6 +96,10 @@ struct Reverse<'a> {
     kept: BTreeMap<VarId, Kept>,
     /// Integers that are never negative.
     naturals: BTreeSet<VarId>,
+    /// Numbers of the body that are known in the copy that is in scope, though nothing has computed them there.
+    numbers: BTreeSet<VarId>,
+    /// For builds and sums of the body of which something is kept: what, and the array of it.
+    tapes: BTreeMap<VarId, (Tape, VarId)>,
 }
 
 /// The steps that a loop took.
@@ -92,6 +108,8 @@ struct Kept {
     states: States,
     /// How many.
     count: Size,
+    /// What else is kept of each, and the array of it.
+    tape: Option<(Tape, VarId)>,
 }
 
 /// How the state before a step is found again.
@@ -128,26 +146,24 @@ impl Reverse<'_> {
     /// Computes the statements of `block` in the open block.
     fn primal(&mut self, block: &Block) {
         for stmt in &block.stmts {
+            if self.numbers.contains(&stmt.var) {
+                continue;
+            }
             self.out.set_span(stmt.span);
             let active = *self.activities.get(stmt.var) != Activity::Inactive;
             match &stmt.expr {
-                Expr::Real(c) => {
-                    let copy = self.out.real(*c);
-                    self.copies.insert(stmt.var, copy);
-                }
+                _ if self.tapes.contains_key(&stmt.var) => self.again(stmt),
                 Expr::Fold { .. } | Expr::Loop { .. } | Expr::While { .. } if active && self.forget(stmt) => {}
                 Expr::Fold { count, index, state, init, body } if active => {
-                    let none = Type::tuple(Vec::new());
-                    self.keep(stmt, count, *index, *state, *init, |this| {
-                        let next = this.out.builder.inline(body, &mut this.copies);
-                        (next, this.out.builder.tuple(&[]), this.out.tuple(Vec::new(), none))
+                    let tape = self.tape(body, self.out.ty(*state));
+                    self.keep(stmt, count, *index, (*state, *init), tape, |this, tape| {
+                        let (next, row) = this.taping(body, tape);
+                        let nothing = this.out.builder.tuple(&[]);
+                        ([next, nothing, nothing], row)
                     });
                 }
                 Expr::Loop { .. } | Expr::While { .. } if active => self.keep_other(stmt),
-                _ => {
-                    let alone = Block { stmts: vec![stmt.clone()], result: stmt.var };
-                    self.out.builder.inline(&alone, &mut self.copies);
-                }
+                _ => self.alone(stmt),
             }
         }
     }
@@ -177,20 +193,20 @@ impl Reverse<'_> {
                 self.natural(count)
             }
         };
-        self.kept.insert(stmt.var, Kept { states: States::Again { init, checkpoints }, count });
+        self.kept.insert(stmt.var, Kept { states: States::Again { init, checkpoints }, count, tape: None });
         true
     }
 
-    /// Computes a loop, and keeps the state before each step. `body` writes an iteration and returns the next
-    /// state, the element and the term.
+    /// Computes a loop, and keeps the state before each step and what `tape` says. `body` writes an iteration and returns the
+    /// next state, the element and the term, and the row of the tape.
     fn keep(
         &mut self,
         stmt: &Stmt,
         count: &Size,
         index: VarId,
-        state: VarId,
-        init: VarId,
-        body: impl FnOnce(&mut Self) -> (VarId, VarId, VarId),
+        (state, init): (VarId, VarId),
+        tape: Tape,
+        body: impl FnOnce(&mut Self, &Tape) -> ([VarId; 3], VarId),
     ) -> VarId {
         let mut count = self.size(count);
         if !matches!(stmt.expr, Expr::Loop { .. }) {
@@ -204,8 +220,9 @@ impl Reverse<'_> {
         self.copies.insert(index, index_copy);
         self.copies.insert(state, state_copy);
         self.out.open();
-        let (next, element, term) = body(self);
-        let element = self.out.builder.tuple(&[state_copy, element]);
+        let ([next, element, term], row) = body(self, &tape);
+        let parts = [state_copy, element, row];
+        let element = self.out.builder.tuple(if tape.is_empty() { &parts[..2] } else { &parts });
         let triple = self.out.builder.tuple(&[next, element, term]);
         let body = self.out.close(triple);
         self.out.set_span(stmt.span);
@@ -225,17 +242,24 @@ impl Reverse<'_> {
             let row = out.get(rows, i, true);
             out.component(row, 0)
         });
-        self.kept.insert(stmt.var, Kept { states: States::Kept(states), count });
+        let tape = (!tape.is_empty()).then(|| {
+            let kept = self.out.build(count.clone(), &mut |out, i| {
+                let row = out.get(rows, i, true);
+                out.component(row, 2)
+            });
+            (tape, kept)
+        });
+        self.kept.insert(stmt.var, Kept { states: States::Kept(states), count, tape });
         whole
     }
 
     fn keep_other(&mut self, stmt: &Stmt) {
         match &stmt.expr {
             Expr::Loop { count, index, state, init, body } => {
-                let whole = self.keep(stmt, count, *index, *state, *init, |this| {
-                    let triple = this.out.builder.inline(body, &mut this.copies);
-                    let [next, element, term] = [0, 1, 2].map(|k| this.out.component(triple, k));
-                    (next, element, term)
+                let tape = self.tape(body, self.out.ty(*state));
+                let whole = self.keep(stmt, count, *index, (*state, *init), tape, |this, tape| {
+                    let (triple, row) = this.taping(body, tape);
+                    ([0, 1, 2].map(|k| this.out.component(triple, k)), row)
                 });
                 let [last, rows, sum] = [0, 1, 2].map(|k| self.out.component(whole, k));
                 let elements = self.out.build(self.out.builder.length(rows), &mut |out, i| {
@@ -248,9 +272,11 @@ impl Reverse<'_> {
             Expr::While { limit, state, init, condition, body } => {
                 let (_, count) = self.run_while(limit, *state, *init, condition, body);
                 let index = self.out.builder.fresh(Type::Int);
-                self.keep(stmt, &count, index, *state, *init, |this| {
-                    let next = this.out.builder.inline(body, &mut this.copies);
-                    (next, this.out.builder.tuple(&[]), this.out.builder.tuple(&[]))
+                let tape = self.tape(body, self.out.ty(*state));
+                self.keep(stmt, &count, index, (*state, *init), tape, |this, tape| {
+                    let (next, row) = this.taping(body, tape);
+                    let nothing = this.out.builder.tuple(&[]);
+                    ([next, nothing, nothing], row)
                 });
             }
             _ => {}
@@ -370,13 +396,13 @@ impl Reverse<'_> {
                 self.add(*b, adj);
             }
             (Expr::Build { size, index, body }, Cotangent::Array(adj)) => {
-                self.terms(size, *index, body, |this, i| {
+                self.terms(stmt.var, size, *index, body, |this, i| {
                     let element = this.out.get(adj, i, true);
                     let ty = this.ty(body.result);
                     Cotangent::of_var(this.out, element, &ty)
                 });
             }
-            (Expr::Sum { count, index, body }, adj) => self.terms(count, *index, body, |_, _| adj),
+            (Expr::Sum { count, index, body }, adj) => self.terms(stmt.var, count, *index, body, |_, _| adj),
             (Expr::If { condition, then, otherwise }, adj) => self.branches(*condition, then, otherwise, &adj),
             (Expr::Fold { index, state, init, body, .. }, adj) => {
                 let (var, index, is_general) = (stmt.var, Some(*index), false);
@@ -438,15 +464,24 @@ impl Reverse<'_> {
     }
 
     /// A build or a sum: the cotangents of what is around it are sums over its iterations.
-    fn terms(&mut self, count: &Size, index: VarId, body: &Block, seed: impl FnOnce(&mut Self, VarId) -> Cotangent) {
+    fn terms(
+        &mut self,
+        var: VarId,
+        count: &Size,
+        index: VarId,
+        body: &Block,
+        seed: impl FnOnce(&mut Self, VarId) -> Cotangent,
+    ) {
         let span = self.out.span();
         let count = self.size(count);
         let i = self.out.builder.fresh(Type::Int);
         self.naturals.insert(i);
         self.copies.insert(index, i);
         self.out.open();
+        let tape = self.enter_iteration(var, i);
         self.primal(body);
         let found = self.swept(body, |this| seed(this, i));
+        tape.iter().for_each(|tape| self.leave_tape(tape));
         let (forms, term) = self.leaving(&found);
         let body = self.out.close(term);
         self.out.set_span(span);
@@ -570,12 +605,17 @@ impl Reverse<'_> {
             }
         };
         self.copies.insert(steps.state, state);
+        if let Some((tape, rows)) = &kept.tape {
+            let row = self.out.get(*rows, i, true);
+            self.enter_tape(tape, row);
+        }
         self.primal(steps.body);
         let mut found = self.swept(steps.body, |this| {
             let next = this.unflat(&state_forms, state_adj).pop();
             let next = next.map_or(Cotangent::Tuple(Vec::new()), |(_, adj)| adj);
             seed(this, i, next)
         });
+        kept.tape.iter().for_each(|(tape, _)| self.leave_tape(tape));
         let state_found: Found = found.remove_entry(&steps.state).into_iter().collect();
         let mut next = self.flat(&state_forms, &state_found);
         if let Some(stack) = stack {
