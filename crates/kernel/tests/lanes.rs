@@ -12,9 +12,10 @@ use std::cell::Cell;
 use support::program;
 use support::reference::{compare_within, lower};
 
-/// How many functions were compared, and how many loops were cut in them.
-fn many(cases: u32, seed: u64, options: Options, reorder: bool) -> (usize, usize) {
-    let (compared, cut) = (Cell::new(0), Cell::new(0));
+/// How many functions were compared, how many loops were cut in them, and how many functions had loops of several blocks at
+/// once.
+fn many(cases: u32, seed: u64, options: Options, reorder: bool) -> (usize, usize, usize) {
+    let (compared, cut, jammed) = (Cell::new(0), Cell::new(0), Cell::new(0));
     // What is added in place is added in another order already.
     let close = if reorder || options.linear { 1e-9 } else { 0.0 };
     support::random(cases, seed, 0..3000, |bytes| {
@@ -23,15 +24,18 @@ fn many(cases: u32, seed: u64, options: Options, reorder: bool) -> (usize, usize
         let Ok(mut kernel) = lower(&function) else { return };
         let loops = vectorise(&mut kernel, reorder);
         assert_eq!(verify(&kernel), Ok(()), "{kernel}");
-        for longest in [40, 9, 20] {
+        // The index of the first lane of four blocks.
+        let is_jammed = kernel.to_string().contains("32*r");
+        for longest in [70, 40, 9, 20] {
             let args = arguments_up_to(&mut u, &function, longest).unwrap();
             if compare_within(&function, &kernel, &args, close) {
                 compared.set(compared.get() + 1);
                 cut.set(cut.get() + loops);
+                jammed.set(jammed.get() + usize::from(is_jammed));
             }
         }
     });
-    (compared.get(), cut.get())
+    (compared.get(), cut.get(), jammed.get())
 }
 
 fn options(smooth: bool, linear: bool) -> Options {
@@ -40,14 +44,20 @@ fn options(smooth: bool, linear: bool) -> Options {
 
 #[test]
 fn independent_loops_keep_their_values() {
-    let (compared, cut) = many(1500, 31, options(false, false), false);
-    assert!(compared > 2000 && cut > 300, "{cut} loops in {compared} comparisons");
+    let (compared, cut, jammed) = many(1500, 31, options(false, false), false);
+    assert!(
+        compared > 2000 && cut > 300 && jammed > 10,
+        "{cut} loops in {compared} comparisons, {jammed} of several blocks"
+    );
 }
 
 #[test]
 fn sums_keep_their_values_but_for_their_order() {
-    let (compared, cut) = many(1500, 32, options(true, true), true);
-    assert!(compared > 2000 && cut > 1000, "{cut} loops in {compared} comparisons");
+    let (compared, cut, jammed) = many(1500, 32, options(true, true), true);
+    assert!(
+        compared > 2000 && cut > 1000 && jammed > 10,
+        "{cut} loops in {compared} comparisons, {jammed} of several blocks"
+    );
 }
 
 fn matrix(rows: usize, columns: usize, from: i32) -> Value<f64> {

@@ -4,9 +4,10 @@
 //! iteration stands for eight, so a loop that runs at once costs an eighth of its body, but that what is not next to each
 //! other is fetched one by one; each execution costs something to begin and to put the sums together.
 
+use super::jam::JAM;
 use super::{Plan, Spans};
 use crate::events::Event;
-use crate::kernel::{Class, Instr, LANES, Reg};
+use crate::kernel::{BufferId, Class, Instr, LANES, Reg};
 use chainrule_base::{Arena, Poly};
 use chainrule_ops::Op;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,6 +29,18 @@ const FETCH: f64 = 32.0;
 
 /// A function that is computed in lanes; of other functions each lane is called for.
 const FUNCTION: f64 = 20.0;
+
+/// Loops of fewer groups of blocks are not worth code of their own.
+const FEWEST: i64 = 2;
+
+/// How many instructions may be written for each of several blocks.
+const MAX_JAMMED: usize = 256;
+
+/// Which part of the time at least several blocks at once have to save on: one of so many.
+const JAMMED_ALONE: f64 = 6.0;
+
+/// How long a sum waits for itself.
+const WAIT: f64 = 2.0;
 
 /// The time of a stretch without lanes, and with the best choice, and that choice.
 #[derive(Default)]
@@ -85,12 +98,83 @@ pub(super) fn choose(
             _ => {}
         }
     }
-    let chosen = open.into_iter().flat_map(|(_, estimate)| estimate.chosen);
-    let index = |begin: usize| match &events[begin] {
-        Event::For { index, .. } => Some(*index),
-        _ => None,
-    };
-    chosen.filter_map(|begin| Some((index(begin)?, legal.remove(&begin)?))).collect()
+    let chosen: Vec<usize> = open.into_iter().flat_map(|(_, estimate)| estimate.chosen).collect();
+    let mut plans = BTreeMap::new();
+    for begin in chosen {
+        let (Event::For { index, count, .. }, Some(end)) = (&events[begin], spans.end(begin)) else { continue };
+        let Some(mut plan) = legal.remove(&begin) else { continue };
+        let many = count.as_constant().is_none_or(|n| n >= FEWEST * JAM * LANES);
+        if many && jam_pays(classes, &events[begin + 1..end], *index, &plan) {
+            plan.blocks = JAM;
+        }
+        plans.insert(*index, plan);
+    }
+    plans
+}
+
+/// Whether several blocks at once save a part of the time: what is the same for all is read once then, what is added to is
+/// read and written once, and sums wait less for themselves.
+fn jam_pays(classes: &Arena<Reg, Class>, body: &[Event<'_>], index: Reg, plan: &Plan) -> bool {
+    let mut varying = BTreeSet::from([index]);
+    let (mut saved, mut all, mut n_instrs, mut has_loops) = (0.0, 0.0, 0, false);
+    let mut trips = vec![1.0];
+    for event in body {
+        let often = trips.last().copied().unwrap_or(1.0);
+        match event {
+            Event::Instr(instr) => {
+                n_instrs += 1;
+                let time = often * instr_time(instr, Some(index));
+                all += time;
+                let is_added = |b: &BufferId| plan.accumulators.contains(b);
+                let differs = match instr {
+                    Instr::Load { buffer, at, .. } => {
+                        plan.private.contains(buffer)
+                            || is_added(buffer)
+                            || at.vars().into_iter().any(|r| varying.contains(&r))
+                    }
+                    Instr::Store { .. } => true,
+                    _ => {
+                        let mut any = false;
+                        instr.for_each_use(|r| any |= varying.contains(&r));
+                        any
+                    }
+                };
+                if differs {
+                    // What is fetched for each lane is dear enough.
+                    if matches!(instr, Instr::Load { dst, .. } if classes[*dst] == Class::Int) {
+                        return false;
+                    }
+                    varying.extend(instr.dst());
+                }
+                let is_once = match instr {
+                    Instr::Load { buffer, .. } => !differs || is_added(buffer),
+                    Instr::Store { buffer, .. } => is_added(buffer),
+                    _ => false,
+                };
+                if is_once {
+                    saved += time;
+                }
+            }
+            Event::For { count, carried, .. } => {
+                has_loops = true;
+                varying.extend(carried.iter().map(|c| c.var));
+                trips.push(often * count.as_constant().map_or(TRIPS, |n| n.max(0) as f64));
+                if !carried.is_empty() {
+                    saved += trips.last().copied().unwrap_or(1.0) * WAIT;
+                    all += trips.last().copied().unwrap_or(1.0) * WAIT;
+                }
+            }
+            Event::If { .. } => trips.push(often),
+            Event::EndFor { .. } | Event::EndIf { .. } => {
+                trips.pop();
+                if let Event::EndIf { choices } = event {
+                    varying.extend(choices.iter().map(|c| c.var));
+                }
+            }
+            _ => {}
+        }
+    }
+    has_loops && n_instrs <= MAX_JAMMED && saved * JAMMED_ALONE >= all
 }
 
 /// The time of one iteration without lanes.

@@ -182,20 +182,32 @@ pub(crate) fn legal(
         let last = accesses.partition_point(|a| a.at < end);
         let touched: BTreeSet<BufferId> = accesses[first..last].iter().map(|a| a.buffer).collect();
         let mut plan = Plan { sums, ..Plan::default() };
-        let fits = touched.iter().all(|buffer| {
+        let mine = |buffer: &BufferId| -> Vec<&Access<'_>> {
             let all = &of_buffer[buffer];
             let mine = &all[all.partition_point(|i| *i < first)..all.partition_point(|i| *i < last)];
-            let mine: Vec<&Access<'_>> = mine.iter().map(|i| &accesses[*i]).collect();
+            mine.iter().map(|i| &accesses[*i]).collect()
+        };
+        // The lengths of what iterations may add to, which gets eight places, too.
+        let added: Vec<&Poly<Reg>> = (touched.iter())
+            .filter(|buffer| mine(buffer).len() < of_buffer[buffer].len())
+            .filter(|buffer| mine(buffer).iter().any(|a| a.writes && !a.address.vars().contains(index)))
+            .map(|buffer| &kernel.buffers[*buffer].len)
+            .collect();
+        let fits = touched.iter().all(|buffer| {
+            let all = &of_buffer[buffer];
+            let mine = mine(buffer);
             if mine.iter().all(|a| !a.writes) {
                 return true;
             }
             let is_work = matches!(kernel.buffers[*buffer].place, Place::Workspace(_));
             let by_index = |a: &&Access<'_>| a.address.vars().contains(index);
-            if is_work && mine.len() == all.len() {
+            // What is written by the index alone is looked at below.
+            if is_work && mine.len() == all.len() && (order == Order::Parts || !mine.iter().any(by_index)) {
                 plan.private.push(*buffer);
                 // Eight times as much memory, as far as that is little.
-                let is_small = kernel.buffers[*buffer].len.terms().all(|(monomial, _)| monomial.len() <= 1);
-                return mine[0].writes && (order == Order::Parts || (is_small && !mine.iter().any(by_index)));
+                let is_little = |m: &[Reg]| m.len() <= 1 || added.iter().any(|len| is_part_of(m, len));
+                let is_small = kernel.buffers[*buffer].len.terms().all(|(monomial, _)| is_little(monomial));
+                return mine[0].writes && (order == Order::Parts || is_small);
             }
             if !mine.iter().any(by_index) {
                 plan.accumulators.push(*buffer);
@@ -213,6 +225,12 @@ pub(crate) fn legal(
         }
     }
     found
+}
+
+/// Whether the factors of `monomial` are factors of a term of `len`, and as often.
+fn is_part_of(monomial: &[Reg], len: &Poly<Reg>) -> bool {
+    let often = |all: &[Reg], r: Reg| all.iter().filter(|other| **other == r).count();
+    len.terms().any(|(term, _)| monomial.iter().all(|r| often(monomial, *r) <= often(term, *r)))
 }
 
 /// All accesses to real buffers that the kernel writes, copies as two.

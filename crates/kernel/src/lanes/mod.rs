@@ -23,6 +23,9 @@
 //!
 //! **Branches that go by data** become both sides and a choice in loops that are cut ([`choices`](crate::choices)), if they can.
 //!
+//! **Several blocks at once** (`jam`), where the body has loops of its own that read what is the same for all, or what all
+//! add to.
+//!
 //! **Which loop** (`cost`): of a nest the one where the estimated time is least: an element next to the one before is
 //! cheap, an element far away is dear, one that is the same for all is cheap.
 //!
@@ -34,6 +37,7 @@
 pub mod body;
 pub(crate) mod cost;
 pub(crate) mod independence;
+mod jam;
 pub(crate) mod rewrite;
 mod stage;
 
@@ -138,7 +142,7 @@ impl Spans {
 }
 
 /// What is to be done with a loop.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Plan {
     /// How its carried registers are put together, in their order.
     pub sums: Vec<independence::Group>,
@@ -146,6 +150,14 @@ pub(crate) struct Plan {
     pub private: Vec<crate::BufferId>,
     /// Buffers to which the iterations add.
     pub accumulators: Vec<crate::BufferId>,
+    /// How many blocks are computed at once: 1, or [`jam::JAM`].
+    pub blocks: i64,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self { sums: Vec::new(), private: Vec::new(), accumulators: Vec::new(), blocks: 1 }
+    }
 }
 
 /// Whether `instr` reads `r` as a register, not in a polynomial.

@@ -1,6 +1,7 @@
 //! Loops cut into blocks that run at once, and the rest, which does so too.
 
 use super::independence::Group;
+use super::jam::{JAM, partial_at};
 use super::{Plan, reads_directly};
 use crate::choices::choose;
 use crate::kernel::{Buffer, BufferId, Carried, Choice, Class, Instr, Kernel, LANES, Order, Place, Reg, Stmt};
@@ -32,8 +33,8 @@ pub(super) fn rewrite(kernel: &mut Kernel, mut plans: BTreeMap<Reg, Plan>, choos
 
 /// Iterations that run at once.
 enum Round {
-    /// Those of so many blocks.
-    Block(Poly<Reg>),
+    /// Those of the blocks from the first on, so many.
+    Block(Poly<Reg>, Poly<Reg>),
     /// Those after the first so many, which are fewer than a block.
     Rest(Poly<Reg>),
 }
@@ -105,12 +106,10 @@ impl<'k> Cutter<'k> {
         for buffer in &plan.private {
             let Buffer { class, len, place } = self.kernel.buffers[*buffer].clone();
             let Place::Workspace(at) = place else { continue };
+            let places = len.scale(LANES * plan.blocks);
             let wide = match moved.get(&(at.clone(), len.clone())) {
-                Some(place) => {
-                    let buffer = Buffer { class, len: len.scale(LANES), place: place.clone() };
-                    self.kernel.buffers.push(buffer)
-                }
-                None => self.buffer(len.scale(LANES), &mut taken),
+                Some(place) => self.kernel.buffers.push(Buffer { class, len: places, place: place.clone() }),
+                None => self.buffer(places, &mut taken),
             };
             moved.insert((at, len), self.kernel.buffers[wide].place.clone());
             spread.insert(*buffer, wide);
@@ -119,16 +118,15 @@ impl<'k> Cutter<'k> {
             let len = self.kernel.buffers[*buffer].len.scale(LANES);
             spread.insert(*buffer, self.buffer(len, &mut taken));
         }
-        let partial =
-            (!plan.sums.is_empty()).then(|| self.buffer(Poly::constant(LANES * plan.sums.len() as i64), &mut taken));
+        let partial = (!plan.sums.is_empty())
+            .then(|| self.buffer(Poly::constant(LANES * plan.blocks * plan.sums.len() as i64), &mut taken));
+        let jammed = (plan.blocks > 1).then(|| self.quotient(&blocks, JAM, &mut before));
         if plan.accumulators.is_empty() {
             if !before.is_empty() {
                 out.push(Stmt::Straight(before));
             }
             out.extend(self.neutral(plan, &spread, partial));
-            if blocks.as_constant() != Some(0) {
-                out.push(self.at_once(plan, &the, &Round::Block(blocks), &spread, partial));
-            }
+            out.extend(self.rounds(plan, &the, blocks, jammed, &spread, partial));
             if the.count.sub(&done).as_constant() != Some(0) {
                 out.push(self.at_once(plan, &the, &Round::Rest(done), &spread, partial));
             }
@@ -138,7 +136,7 @@ impl<'k> Cutter<'k> {
         }
         // What is added to is made, cleared and put together only where there is a block.
         let mut then = self.neutral(plan, &spread, partial);
-        then.push(self.at_once(plan, &the, &Round::Block(blocks.clone()), &spread, partial));
+        then.extend(self.rounds(plan, &the, blocks.clone(), jammed, &spread, partial));
         let sums: Vec<Reg> = the.carried.iter().map(|_| self.real()).collect();
         self.together(plan, &the, &spread, partial, &sums, &mut then);
         let [zero, some] = [self.int(), self.int()];
@@ -170,11 +168,45 @@ impl<'k> Cutter<'k> {
             None => self.int_of(before, count.clone()),
         };
         let zero = self.int_of(before, Poly::zero());
-        let lanes = self.int_of(before, Poly::constant(LANES));
         let n = self.int_op(before, Op::Max, n, zero);
-        let blocks = Poly::var(self.int_op(before, Op::Quot, n, lanes));
+        let blocks = self.quotient(&Poly::var(n), LANES, before);
         let done = blocks.scale(LANES);
         (blocks, done)
+    }
+
+    fn quotient(&mut self, n: &Poly<Reg>, by: i64, before: &mut Vec<Instr>) -> Poly<Reg> {
+        if let Some(n) = n.as_constant() {
+            return Poly::constant(n / by);
+        }
+        let n = match n.as_var() {
+            Some(n) => n,
+            None => self.int_of(before, n.clone()),
+        };
+        let by = self.int_of(before, Poly::constant(by));
+        Poly::var(self.int_op(before, Op::Quot, n, by))
+    }
+
+    /// The loops over `blocks`: over several at once, `jammed` times, and over those that are left.
+    fn rounds(
+        &mut self,
+        plan: &Plan,
+        the: &Loop,
+        blocks: Poly<Reg>,
+        jammed: Option<Poly<Reg>>,
+        spread: &BTreeMap<BufferId, BufferId>,
+        partial: Option<BufferId>,
+    ) -> Vec<Stmt> {
+        let mut out = Vec::new();
+        let (mut first, mut left) = (Poly::zero(), blocks);
+        if let Some(times) = jammed.filter(|times| times.as_constant() != Some(0)) {
+            first = times.scale(JAM);
+            left = left.sub(&first);
+            out.push(self.jammed(plan, the, &times, spread, partial));
+        }
+        if left.as_constant() != Some(0) {
+            out.push(self.at_once(plan, the, &Round::Block(first, left), spread, partial));
+        }
+        out
     }
 
     /// The loop over blocks, or the last iterations.
@@ -188,7 +220,7 @@ impl<'k> Cutter<'k> {
     ) -> Stmt {
         let (block, lane) = (self.int(), self.int());
         let (first_at, count) = match round {
-            Round::Block(_) => (Poly::var(block).scale(LANES), Poly::constant(LANES)),
+            Round::Block(from, _) => (from.add(&Poly::var(block)).scale(LANES), Poly::constant(LANES)),
             Round::Rest(done) => (done.clone(), the.count.sub(done)),
         };
         let at = first_at.add(&Poly::var(lane));
@@ -198,7 +230,7 @@ impl<'k> Cutter<'k> {
         for ((k, buffer), c) in partials.zip(&the.carried).take(plan.sums.len()) {
             let so_far = self.real();
             map.insert(c.var, so_far);
-            first.push(Instr::Load { dst: so_far, buffer, at: partial_at(k, lane) });
+            first.push(Instr::Load { dst: so_far, buffer, at: partial_at(k, 0, plan.blocks, lane) });
             last.push((k, buffer, c.next));
         }
         if reads(&the.body, the.index) {
@@ -209,13 +241,16 @@ impl<'k> Cutter<'k> {
         let mut copier = Copier { regs, map, index: the.index, by: at, fresh: true, lane: Some(lane), buffers: spread };
         let mut body = vec![Stmt::Straight(first)];
         body.extend(copier.block(&the.body));
-        let store = |(k, buffer, next)| Instr::Store { buffer, at: partial_at(k, lane), value: copier.of(next) };
+        let store = |(k, buffer, next)| {
+            let at = partial_at(k, 0, plan.blocks, lane);
+            Instr::Store { buffer, at, value: copier.of(next) }
+        };
         body.push(Stmt::Straight(last.into_iter().map(store).collect()));
         body.retain(|stmt| !matches!(stmt, Stmt::Straight(code) if code.is_empty()));
         let lanes = Stmt::For { index: lane, count, carried: Vec::new(), order: Order::Lanes, body };
         match round {
             Round::Rest(_) => lanes,
-            Round::Block(blocks) => {
+            Round::Block(_, blocks) => {
                 let (count, carried, body) = (blocks.clone(), Vec::new(), vec![lanes]);
                 Stmt::For { index: block, count, carried, order: Order::InOrder, body }
             }
@@ -231,7 +266,8 @@ impl<'k> Cutter<'k> {
             for (k, group) in (0..).zip(&plan.sums) {
                 let value = self.real();
                 code.push(Instr::Const { dst: value, value: group.neutral() });
-                code.push(Instr::Store { buffer, at: partial_at(k, lane), value });
+                let places = (0..plan.blocks).map(|t| partial_at(k, t, plan.blocks, lane));
+                code.extend(places.map(|at| Instr::Store { buffer, at, value }));
             }
             out.push(at_once(lane, code));
         }
@@ -259,10 +295,20 @@ impl<'k> Cutter<'k> {
         sums: &[Reg],
         out: &mut Vec<Stmt>,
     ) {
+        if let Some(buffer) = partial.filter(|_| plan.blocks > 1) {
+            let lane = self.int();
+            let mut code = Vec::new();
+            for (k, group) in (0..).zip(&plan.sums) {
+                let places = (0..plan.blocks).map(|t| partial_at(k, t, plan.blocks, lane));
+                let value = self.tree(*group, buffer, places, &mut code);
+                code.push(Instr::Store { buffer, at: partial_at(k, 0, plan.blocks, lane), value });
+            }
+            out.push(at_once(lane, code));
+        }
         let mut code = Vec::new();
         for (((k, group), c), dst) in (0..).zip(&plan.sums).zip(&the.carried).zip(sums) {
             let Some(buffer) = partial else { break };
-            let places = (0..LANES).map(|l| Poly::constant(k * LANES + l));
+            let places = (0..LANES).map(|l| Poly::constant(k * plan.blocks * LANES + l));
             let all = self.tree(*group, buffer, places, &mut code);
             code.push(Instr::Op { dst: *dst, op: group.op(), args: [c.init, all, c.init] });
         }
@@ -328,11 +374,6 @@ impl<'k> Cutter<'k> {
         }
         Stmt::For { index: back, count: count.sub(done), carried, order: Order::InOrder, body: rest }
     }
-}
-
-/// Where the partial result of a lane is.
-fn partial_at(k: i64, lane: Reg) -> Poly<Reg> {
-    Poly::var(lane).add(&Poly::constant(k * LANES))
 }
 
 fn at_once(lane: Reg, code: Vec<Instr>) -> Stmt {

@@ -1,0 +1,339 @@
+//! Several blocks of a loop in lanes at once: unroll and jam.
+//!
+//! In: a loop that is cut into blocks, in whose body are other loops. Out: one iteration for so many blocks, in which each
+//! loop of the body stands once. What is the same for all iterations is read once, what all iterations add to is read and
+//! written once, and sums that wait for themselves are as many as there are blocks.
+//!
+//! ```text
+//! for b in 0..n/8                          for g in 0..n/8/4
+//!   for l in 0..8 at once                    for l in 0..8 at once
+//!     for j in 0..m                            for j in 0..m
+//!       d[j, l] = d[j, l] + q[j] * x[8 b + l]    q' = q[j]
+//!                                                d[j, l] = (((d[j, l] + q' * x[32 g + l]) + q' * x[32 g + 8 + l]) + ..
+//! ```
+//!
+//! Holds: an iteration computes what it computed before; what iterations have for themselves has as many places more, and
+//! so have partial results of sums. What is added to in memory is added to in the order of the blocks.
+
+use super::Plan;
+use super::rewrite::{Cutter, Loop, reads};
+use crate::kernel::{BufferId, Carried, Choice, Class, Instr, LANES, Order, Reg, Stmt};
+use chainrule_base::{Arena, Poly};
+use std::collections::BTreeMap;
+
+/// How many blocks an iteration has.
+pub(crate) const JAM: i64 = 4;
+
+/// Where the partial result of a lane is: of sum `k`, in block `t` of as many as are computed at once.
+pub(super) fn partial_at(k: i64, t: i64, blocks: i64, lane: Reg) -> Poly<Reg> {
+    Poly::var(lane).add(&Poly::constant((k * blocks + t) * LANES))
+}
+
+impl Cutter<'_> {
+    /// The loop over so many times [`JAM`] blocks. `spread` gives buffers that have a place for each lane, of each block where
+    /// they are private.
+    pub(super) fn jammed(
+        &mut self,
+        plan: &Plan,
+        the: &Loop,
+        times: &Poly<Reg>,
+        spread: &BTreeMap<BufferId, BufferId>,
+        partial: Option<BufferId>,
+    ) -> Stmt {
+        let (group, lane) = (self.int(), self.int());
+        let by: Vec<Poly<Reg>> = (0..JAM)
+            .map(|t| Poly::var(group).scale(LANES * JAM).add(&Poly::var(lane)).add(&Poly::constant(t * LANES)))
+            .collect();
+        let mut varying: Vec<BTreeMap<Reg, Reg>> = vec![BTreeMap::new(); by.len()];
+        let mut first = Vec::new();
+        for (t, map) in (0..).zip(&mut varying) {
+            for ((k, c), buffer) in (0..).zip(&the.carried).zip(partial.into_iter().cycle()) {
+                let so_far = self.real();
+                map.insert(c.var, so_far);
+                first.push(Instr::Load { dst: so_far, buffer, at: partial_at(k, t, JAM, lane) });
+            }
+        }
+        if reads(&the.body, the.index) {
+            for (at, map) in by.iter().zip(&mut varying) {
+                let index = self.int_of(&mut first, at.clone());
+                map.insert(the.index, index);
+            }
+        }
+        let regs = &mut self.kernel.regs;
+        let mut jam = Jam { regs, varying, uniform: BTreeMap::new(), index: the.index, by, lane, spread, plan };
+        let mut body = vec![Stmt::Straight(first)];
+        body.extend(jam.block(&the.body));
+        let mut last = Vec::new();
+        for t in 0..JAM {
+            for ((k, c), buffer) in (0..).zip(&the.carried).zip(partial.into_iter().cycle()) {
+                let value = jam.of(c.next, t as usize);
+                last.push(Instr::Store { buffer, at: partial_at(k, t, JAM, lane), value });
+            }
+        }
+        body.push(Stmt::Straight(last));
+        body.retain(|stmt| !matches!(stmt, Stmt::Straight(code) if code.is_empty()));
+        let (count, carried) = (Poly::constant(LANES), Vec::new());
+        let lanes = Stmt::For { index: lane, count, carried, order: Order::Lanes, body };
+        let (count, carried) = (times.clone(), Vec::new());
+        Stmt::For { index: group, count, carried, order: Order::InOrder, body: vec![lanes] }
+    }
+}
+
+/// Copies statements of an iteration for several blocks. As deep as loops may nest that are cut.
+struct Jam<'a> {
+    regs: &'a mut Arena<Reg, Class>,
+    /// For each block new registers for old ones that differ from iteration to iteration.
+    varying: Vec<BTreeMap<Reg, Reg>>,
+    /// New registers for the others.
+    uniform: BTreeMap<Reg, Reg>,
+    index: Reg,
+    /// What the index is in each block.
+    by: Vec<Poly<Reg>>,
+    lane: Reg,
+    spread: &'a BTreeMap<BufferId, BufferId>,
+    plan: &'a Plan,
+}
+
+impl Jam<'_> {
+    fn of(&self, r: Reg, t: usize) -> Reg {
+        self.varying[t].get(&r).or_else(|| self.uniform.get(&r)).copied().unwrap_or(r)
+    }
+
+    fn varies(&self, r: Reg) -> bool {
+        r == self.index || self.varying[0].contains_key(&r)
+    }
+
+    fn poly(&self, poly: &Poly<Reg>, t: usize) -> Poly<Reg> {
+        if poly.as_constant().is_some() {
+            return poly.clone();
+        }
+        poly.substitute(|r| if r == self.index { self.by[t].clone() } else { Poly::var(self.of(r, t)) })
+    }
+
+    fn poly_varies(&self, poly: &Poly<Reg>) -> bool {
+        poly.vars().into_iter().any(|r| self.varies(r))
+    }
+
+    fn element(&self, buffer: BufferId, at: &Poly<Reg>, t: usize) -> (BufferId, Poly<Reg>) {
+        let (at, lane) = (self.poly(at, t), Poly::var(self.lane));
+        match self.spread.get(&buffer) {
+            Some(wide) if self.plan.private.contains(&buffer) => {
+                let first = Poly::constant(t as i64 * LANES);
+                (*wide, at.scale(LANES * JAM).add(&first).add(&lane))
+            }
+            Some(wide) => (*wide, at.scale(LANES).add(&lane)),
+            None => (buffer, at),
+        }
+    }
+
+    /// Defines `r` once.
+    fn define_once(&mut self, r: Reg) -> Reg {
+        let new = self.regs.push(self.regs[r]);
+        self.uniform.insert(r, new);
+        new
+    }
+
+    /// Defines `r` for block `t`.
+    fn define(&mut self, r: Reg, t: usize) -> Reg {
+        let new = self.regs.push(self.regs[r]);
+        self.varying[t].insert(r, new);
+        new
+    }
+
+    fn block(&mut self, body: &[Stmt]) -> Vec<Stmt> {
+        let mut out = Vec::with_capacity(body.len());
+        let mut at = 0;
+        while at < body.len() {
+            if !matches!(body[at], Stmt::Straight(_)) {
+                let stmt = self.stmt(&body[at]);
+                out.extend(stmt);
+                at += 1;
+                continue;
+            }
+            // What is added to is read and written in one stretch, however it is cut up.
+            let stretch: Vec<&Instr> = body[at..]
+                .iter()
+                .map_while(|stmt| if let Stmt::Straight(code) = stmt { Some(code) } else { None })
+                .flatten()
+                .collect();
+            at += body[at..].iter().take_while(|stmt| matches!(stmt, Stmt::Straight(_))).count();
+            out.push(Stmt::Straight(self.straight(&stretch)));
+        }
+        out
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) -> Option<Stmt> {
+        Some(match stmt {
+            Stmt::For { index, count, carried, order, body } => {
+                let count = self.poly(count, 0);
+                let inits: Vec<Vec<Reg>> = carried.iter().map(|c| self.each(|jam, t| jam.of(c.init, t))).collect();
+                let vars: Vec<Vec<Reg>> = carried.iter().map(|c| self.each(|jam, t| jam.define(c.var, t))).collect();
+                let index = self.define_once(*index);
+                let body = self.block(body);
+                let mut all = Vec::with_capacity(carried.len() * self.by.len());
+                for ((c, inits), vars) in carried.iter().zip(inits).zip(vars) {
+                    for (t, (init, var)) in inits.into_iter().zip(vars).enumerate() {
+                        all.push(Carried { var, init, next: self.of(c.next, t) });
+                    }
+                }
+                Stmt::For { index, count, carried: all, order: *order, body }
+            }
+            Stmt::If { condition, then, otherwise, choices } => {
+                let condition = self.of(*condition, 0);
+                let (then, otherwise) = (self.block(then), self.block(otherwise));
+                let mut all = Vec::with_capacity(choices.len() * self.by.len());
+                for c in choices {
+                    for t in 0..self.by.len() {
+                        let (then, otherwise) = (self.of(c.then, t), self.of(c.otherwise, t));
+                        all.push(Choice { var: self.define(c.var, t), then, otherwise });
+                    }
+                }
+                Stmt::If { condition, then, otherwise, choices: all }
+            }
+            Stmt::Copy { to, from, len } => {
+                let k = self.regs.push(Class::Int);
+                let next = |at: &Poly<Reg>| at.add(&Poly::var(k));
+                let mut code = Vec::with_capacity(2 * self.by.len());
+                for t in 0..self.by.len() {
+                    let value = self.regs.push(Class::Real);
+                    let (buffer, at) = self.element(from.0, &next(&from.1), t);
+                    code.push(Instr::Load { dst: value, buffer, at });
+                    let (buffer, at) = self.element(to.0, &next(&to.1), t);
+                    code.push(Instr::Store { buffer, at, value });
+                }
+                let (count, body) = (self.poly(len, 0), vec![Stmt::Straight(code)]);
+                Stmt::For { index: k, count, carried: Vec::new(), order: Order::InOrder, body }
+            }
+            // Nothing that runs in lanes has one; stretches are put together where they are found.
+            Stmt::While { .. } | Stmt::Straight(_) => return None,
+        })
+    }
+
+    fn each<T>(&mut self, mut f: impl FnMut(&mut Self, usize) -> T) -> Vec<T> {
+        (0..self.by.len()).map(|t| f(self, t)).collect()
+    }
+
+    fn straight(&mut self, code: &[&Instr]) -> Vec<Instr> {
+        let mut out = Vec::with_capacity(code.len() * self.by.len());
+        let mut later: Vec<Vec<&Instr>> = Vec::new();
+        for instr in code {
+            let added = |buffer: &BufferId| self.plan.accumulators.contains(buffer);
+            match instr {
+                Instr::Load { buffer, .. } if added(buffer) => {
+                    later.push(vec![*instr]);
+                    continue;
+                }
+                Instr::Store { buffer, value, .. } if added(buffer) => {
+                    if let Some(chain) = later.iter_mut().find(|chain| last(chain) == Some(*value)) {
+                        chain.push(*instr);
+                    }
+                    continue;
+                }
+                Instr::Op { op, args, .. } => {
+                    let chain = later
+                        .iter_mut()
+                        .find(|chain| last(chain).is_some_and(|so_far| args[..op.arity()].contains(&so_far)));
+                    if let Some(chain) = chain {
+                        chain.push(*instr);
+                        continue;
+                    }
+                }
+                _ => {}
+            }
+            if self.differs(instr) {
+                (0..self.by.len()).for_each(|t| {
+                    let copy = self.instr(instr, Some(t));
+                    out.push(copy);
+                });
+            } else {
+                let copy = self.instr(instr, None);
+                out.push(copy);
+            }
+        }
+        for chain in later {
+            self.chain(&chain, &mut out);
+        }
+        out
+    }
+
+    /// What reads an element, adds to it, and writes it back: read once, and written once.
+    fn chain(&mut self, chain: &[&Instr], out: &mut Vec<Instr>) {
+        let [Instr::Load { dst, buffer, at }, steps @ .., Instr::Store { value, .. }] = chain else { return };
+        let mut so_far = self.regs.push(Class::Real);
+        let (buffer, at) = self.element(*buffer, at, 0);
+        out.push(Instr::Load { dst: so_far, buffer, at: at.clone() });
+        for t in 0..self.by.len() {
+            self.varying[t].insert(*dst, so_far);
+            for step in steps {
+                let copy = self.instr(step, Some(t));
+                out.push(copy);
+            }
+            so_far = self.of(*value, t);
+        }
+        out.push(Instr::Store { buffer, at, value: so_far });
+    }
+
+    /// Whether `instr` gives or does something else in another iteration.
+    fn differs(&self, instr: &Instr) -> bool {
+        match instr {
+            Instr::Const { .. } => false,
+            Instr::Int { value, .. } => self.poly_varies(value),
+            Instr::Op { op, args, .. } | Instr::IntOp { op, args, .. } => {
+                args[..op.arity()].iter().any(|r| self.varies(*r))
+            }
+            Instr::MulAdd { args, .. } => args.iter().any(|r| self.varies(*r)),
+            Instr::ToReal { src, .. } => self.varies(*src),
+            Instr::External { args, .. } => args.iter().any(|r| self.varies(*r)),
+            Instr::Load { buffer, at, .. } => self.spread.contains_key(buffer) || self.poly_varies(at),
+            Instr::Store { .. } => true,
+            Instr::CheckIndex { index, len, .. } => self.varies(*index) || self.poly_varies(len),
+        }
+    }
+
+    /// `instr` in block `t`, or for all of them.
+    fn instr(&mut self, instr: &Instr, t: Option<usize>) -> Instr {
+        let at_t = t.unwrap_or(0);
+        let mut copy = instr.clone();
+        match &mut copy {
+            Instr::Const { .. } => {}
+            Instr::Int { value, .. } => *value = self.poly(value, at_t),
+            Instr::Op { args, .. } | Instr::MulAdd { args, .. } | Instr::IntOp { args, .. } => {
+                *args = args.map(|r| self.of(r, at_t));
+            }
+            Instr::ToReal { src, .. } => *src = self.of(*src, at_t),
+            Instr::External { args, .. } => *args = args.iter().map(|r| self.of(*r, at_t)).collect(),
+            Instr::Load { buffer, at, .. } => (*buffer, *at) = self.element(*buffer, at, at_t),
+            Instr::Store { buffer, at, value } => {
+                (*buffer, *at) = self.element(*buffer, at, at_t);
+                *value = self.of(*value, at_t);
+            }
+            Instr::CheckIndex { index, len, .. } => {
+                (*index, *len) = (self.of(*index, at_t), self.poly(len, at_t));
+            }
+        }
+        let dst = match &mut copy {
+            Instr::Const { dst, .. }
+            | Instr::Int { dst, .. }
+            | Instr::Op { dst, .. }
+            | Instr::MulAdd { dst, .. }
+            | Instr::IntOp { dst, .. }
+            | Instr::ToReal { dst, .. }
+            | Instr::External { dst, .. }
+            | Instr::Load { dst, .. } => dst,
+            Instr::Store { .. } | Instr::CheckIndex { .. } => return copy,
+        };
+        *dst = match t {
+            Some(t) => self.define(*dst, t),
+            None => self.define_once(*dst),
+        };
+        copy
+    }
+}
+
+/// What the last instruction of what is added to an element gives; nothing once it is written.
+fn last(chain: &[&Instr]) -> Option<Reg> {
+    match chain.last()? {
+        Instr::Load { dst, .. } | Instr::Op { dst, .. } => Some(*dst),
+        _ => None,
+    }
+}
