@@ -24,9 +24,9 @@
 //! States of loops are kept, and with them what was dear to compute in their bodies (module `tape`); or made again from a
 //! given number of checkpoints (module `checkpoints`).
 //!
-//! In the scope of a loop's body that is gone through backwards, the body is computed again: work is at most
-//! `d + 1` times the function's for what lies in `d` loops, and memory is that of one iteration, but for the
-//! states of folds. A cotangent that is zero by structure is never written.
+//! In the scope of a loop's body that is gone through backwards, the rest of the body is computed again: work is at most
+//! `d + 1` times the function's for what lies in `d` loops, and memory is that of one iteration, but for what is kept
+//! of folds. A cotangent that is zero by structure is never written.
 //!
 //! Holds: the value part is computed as the original, in its order. Where several terms meet in one cotangent,
 //! their order is fixed, but says nothing: sums of cotangents are reassociated at will.
