@@ -8,12 +8,13 @@
 //! elimination where each step has a direction already. So `j <= n - 1 - i` and `i` cancel, which intervals would not see.
 //!
 //! **Quotients.** `q = max(n, 0) / 8` has no bound that is a polynomial, but `8 q` has: `max(n, 0)`, which is `n` where `q` is
-//! above 0, as it is inside of a loop of `q` iterations.
+//! above 0, as it is inside of a loop of `q` iterations. It is at least 0 where `n` is, which `8 q > n - 8` does not say.
 
 use crate::events::Event;
 use crate::kernel::{Class, Instr, Kernel, Reg, SizeSource};
 use chainrule_base::{Id, Poly};
 use chainrule_ops::Op;
+use std::collections::BTreeMap;
 
 /// How many integers a proof replaces at most.
 const STEPS: u32 = 48;
@@ -52,6 +53,8 @@ pub struct Ranges {
     of_integers: Vec<bool>,
     /// Polynomials over sizes that are not negative.
     required: Vec<Poly<Reg>>,
+    /// By what was defined last of a dividend, the quotients.
+    quotients: BTreeMap<Reg, Vec<Reg>>,
     /// The innermost last.
     open: Vec<Scope>,
 }
@@ -71,7 +74,8 @@ impl Ranges {
     pub fn new(kernel: &Kernel) -> Self {
         let of_integers = kernel.buffers.as_slice().iter().map(|buffer| buffer.class == Class::Int).collect();
         let (required, open) = (Vec::new(), vec![Scope::default()]);
-        let mut this = Self { of: Vec::new(), n_met: 0, of_integers, required, open };
+        let quotients = BTreeMap::new();
+        let mut this = Self { of: Vec::new(), n_met: 0, of_integers, required, quotients, open };
         for size in &kernel.sizes {
             let non_negative = matches!(size.source, SizeSource::Extent { .. });
             *this.place(size.reg) = Known { is_size: true, non_negative, ..Known::default() };
@@ -192,6 +196,9 @@ impl Ranges {
         let either = self.is_plain(&a) || self.is_plain(&b);
         let b_non_negative = self.is_plain(&b);
         let quotient_non_negative = op == Op::Quot && b_non_negative && self.is_non_negative(&a);
+        if let (Op::Quot, Some(last)) = (op, self.last(&a)) {
+            self.quotients.entry(last).or_default().push(dst);
+        }
         let known = self.define(dst);
         match op {
             Op::Min => {
@@ -269,9 +276,23 @@ impl Ranges {
                 let known = self.learn(last);
                 known.non_negative |= non_negative;
                 bound(&mut known.lower, least);
+                self.learn_quotients(last);
             }
             Some(-1) => bound(&mut self.learn(last).upper, base),
             _ => {}
+        }
+    }
+
+    /// Learns of the quotients that are made of `r`, of which something was learnt.
+    fn learn_quotients(&mut self, r: Reg) {
+        for quotient in self.quotients.get(&r).cloned().unwrap_or_default() {
+            let is_more = self.known(quotient).is_some_and(|known| {
+                let dividend = known.scaled.as_ref().map(|(_, dividend)| dividend);
+                !known.non_negative && dividend.is_some_and(|dividend| self.is_non_negative(dividend))
+            });
+            if is_more {
+                self.learn(quotient).non_negative = true;
+            }
         }
     }
 
@@ -473,6 +494,32 @@ mod tests {
         assert!(!ranges.is_inside(&at.add(&var(3)), &n));
         let backwards = var(3).add(&count).sub(&Poly::constant(1)).sub(&var(5));
         assert!(ranges.is_inside(&backwards, &n));
+    }
+
+    #[test]
+    fn a_quotient_is_at_least_0_where_what_is_divided_is_learnt_to_be() {
+        let (kernel, r) = kernel();
+        let var = |i: usize| Poly::var(r[i]);
+        let mut ranges = Ranges::new(&kernel);
+        let int = |ranges: &mut Ranges, dst: usize, value: Poly<Reg>| {
+            ranges.event(&Event::Instr(&Instr::Int { dst: r[dst], value }));
+        };
+        // r2 is an integer of which nothing is known; r4 is (r2 - 1) / 4.
+        int(&mut ranges, 3, Poly::constant(4));
+        let dividend = var(2).sub(&Poly::constant(1));
+        int(&mut ranges, 5, dividend.clone());
+        let quotient = Instr::IntOp { dst: r[4], op: Op::Quot, args: [r[5], r[3], r[5]], failure: 0 };
+        ranges.event(&Event::Instr(&quotient));
+        assert!(!ranges.is_at_least_zero(&var(4)));
+        ranges.event(&Event::For { index: r[3], count: &var(0), carried: &[], order: Order::InOrder });
+        // Of an array with n elements, so it is at least 0, but not known to be above.
+        ranges.event(&Event::Instr(&Instr::CheckIndex { index: r[2], len: var(1), failure: 0 }));
+        assert!(!ranges.is_at_least_zero(&var(4)));
+        ranges.event(&Event::Instr(&Instr::CheckIndex { index: r[5], len: var(1), failure: 0 }));
+        assert!(ranges.is_at_least_zero(&var(4)));
+        assert!(ranges.is_at_least_zero(&var(4).scale(3).add(&var(3))));
+        ranges.event(&Event::EndFor { index: r[3], carried: &[] });
+        assert!(!ranges.is_at_least_zero(&var(4)), "what was learnt in the loop is not known after it");
     }
 
     #[test]
