@@ -143,18 +143,11 @@ impl Writer<'_> {
     pub(super) fn fetched_to_real(&mut self, dst: Reg, src: Reg) -> Result<()> {
         let [rax, ..] = SCRATCH;
         let mut lane = 0;
-        let mut element = |this: &mut Self, x: Xmm| {
+        self.integers_to_reals(dst, &mut |this| {
             this.fetching = lane;
             lane += 1;
             this.number_into(rax, src.index());
-            this.asm.zero(x);
-            this.asm.cvtsi2sd(x, x, rax);
-        };
-        let next = self.next_use();
-        let d = self.destination(dst, next)?;
-        self.collect(d, &mut element)?;
-        self.defined(dst, d, next);
-        Ok(())
+        })
     }
 
     fn word_into(&mut self, g: Gpr, word: u32) {

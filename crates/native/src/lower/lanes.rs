@@ -576,17 +576,25 @@ impl Writer<'_> {
         let [rax, ..] = SCRATCH;
         self.number_into(rax, src.index());
         let mut first = true;
-        let mut element = |this: &mut Self, x: Xmm| {
+        self.integers_to_reals(dst, &mut |this| {
             if !std::mem::take(&mut first) {
                 this.asm.alu_ri(Alu::Add, rax, step as i32);
             }
+        })
+    }
+
+    /// The integers that `next` puts into the first scratch register, lane after lane, as doubles.
+    pub(super) fn integers_to_reals(&mut self, dst: Reg, next: &mut dyn FnMut(&mut Self)) -> Result<()> {
+        let [rax, ..] = SCRATCH;
+        let mut element = |this: &mut Self, x: Xmm| {
+            next(this);
             this.asm.zero(x);
             this.asm.cvtsi2sd(x, x, rax);
         };
-        let next = self.next_use();
-        let d = self.destination(dst, next)?;
+        let next_use = self.next_use();
+        let d = self.destination(dst, next_use)?;
         self.collect(d, &mut element)?;
-        self.defined(dst, d, next);
+        self.defined(dst, d, next_use);
         Ok(())
     }
 

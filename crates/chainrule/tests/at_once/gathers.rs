@@ -1,8 +1,7 @@
-//! Loops that run at once and read where integers from memory say: the same bits as the interpreter's, the same failures.
+//! Reading where integers from memory say: the same bits as the interpreter's, the same failures.
 
-#![allow(clippy::unwrap_used)] // helpers of tests
-
-use chainrule::{Backend, CompileOptions, Compiled, Function, Level, Module, Value};
+use super::support::{check, matrix, reals};
+use chainrule::{Module, Value};
 
 const TEXT: &str = "
 let fields = fun (a : [m][5]Double) (x : [m]Double) (at : [n]Int) ->
@@ -22,37 +21,8 @@ let written = fun (x : [m]Double) (at : [n]Int) ->
   ifold (fun s i -> build m (fun j -> if j == i then exp (s[at[j]]) else s[j])) x m
 ";
 
-fn reals(n: usize) -> Value<f64> {
-    Value::Array((0..n).map(|i| Value::Real((i as f64 * 0.7 + 0.3).sin())).collect())
-}
-
-fn matrix(n: usize, m: usize) -> Value<f64> {
-    let number = |i: usize| Value::Real((i as f64 * 1.3 + 0.1).cos());
-    Value::Array((0..n).map(|i| Value::Array((0..m).map(|j| number(i * m + j)).collect())).collect())
-}
-
 fn ints(values: impl Iterator<Item = i64>) -> Value<f64> {
     Value::Array(values.map(Value::Int).collect())
-}
-
-/// At every level: what the interpreter gives, or in which words it fails.
-fn check(function: &Function, args: &[Value<f64>]) -> String {
-    let compile = |backend: Backend, level: Option<Level>| {
-        function.compile_with(&CompileOptions { backend, level, ..CompileOptions::default() })
-    };
-    let run = |compiled: &Compiled| match compiled.call(args) {
-        // No two numbers are shown alike, and none of these is NaN.
-        Ok(values) => format!("{values:?}"),
-        Err(e) => e.to_string(),
-    };
-    let expected = run(&compile(Backend::Interpreter, None).unwrap());
-    for level in [Level::Avx2, Level::Avx512] {
-        match compile(Backend::Native, Some(level)) {
-            Ok(native) => assert_eq!(run(&native), expected, "{} {level:?} {args:?}", function.name()),
-            Err(why) => println!("skipped: {why}"),
-        }
-    }
-    expected
 }
 
 #[test]
@@ -68,17 +38,17 @@ fn what_integers_point_at_has_the_bits_of_the_interpreter() {
             };
             let pairs = at(2).collect::<Vec<_>>();
             let pairs = Value::Array(pairs.chunks(2).map(|pair| ints(pair.iter().copied())).collect());
-            value("fields", &[matrix(m, 5), reals(m), ints(at(1))]);
+            value("fields", &[matrix(m, 5), reals(m, 0), ints(at(1))]);
             value("branch", &[matrix(m, 5), ints(at(1)), ints([1, 0, 0, 1].into_iter())]);
             value("branch", &[matrix(m, 5), ints(at(1)), ints([0, 1, 0, 0].into_iter())]);
             if n == 13 {
-                value("thirteen", &[reals(m), ints(at(1))]);
+                value("thirteen", &[reals(m, 0), ints(at(1))]);
             }
             value("rows", &[matrix(m, 3), ints(at(1))]);
-            value("total", &[reals(m), ints(at(1))]);
-            value("made", &[reals(m), ints(at(1))]);
-            value("own", &[reals(n), ints(at(1).map(|i| i % 4))]);
-            value("written", &[reals(n), ints(at(1).map(|i| i % n as i64))]);
+            value("total", &[reals(m, 0), ints(at(1))]);
+            value("made", &[reals(m, 0), ints(at(1))]);
+            value("own", &[reals(n, 0), ints(at(1).map(|i| i % 4))]);
+            value("written", &[reals(n, 0), ints(at(1).map(|i| i % n as i64))]);
             if n > 0 {
                 value("pairs", &[matrix(m, 3), pairs]);
             }
@@ -94,7 +64,7 @@ fn each_lane_has_its_index_checked() {
         for wrong in 0..n {
             for index in [-1, 4, i64::MIN, i64::MAX] {
                 let at = (0..n).map(|i| if i == wrong { index } else { i as i64 % 4 });
-                let shown = check(&fields, &[matrix(4, 5), reals(4), ints(at)]);
+                let shown = check(&fields, &[matrix(4, 5), reals(4, 0), ints(at)]);
                 assert!(shown.contains(&format!("the index is {index}, the length 4")), "{shown}");
             }
         }

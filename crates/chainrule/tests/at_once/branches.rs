@@ -1,6 +1,4 @@
-//! Branches that go by data, in loops that run at once and in batches: both sides and a choice, the same bits.
-
-#![allow(clippy::unwrap_used)] // helpers of tests
+//! Branches that go by data, in loops and in batches: both sides and a choice, the same bits.
 
 use chainrule::{Backend, CompileOptions, Function, Level, Module, Value};
 

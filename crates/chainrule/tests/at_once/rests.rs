@@ -1,9 +1,8 @@
 //! The last iterations of loops, fewer than fill a vector, whose elements are far apart: the same bits as the interpreter's, the same
 //! failures, and no memory touched beyond the last one.
 
-#![allow(clippy::unwrap_used)] // helpers of tests
-
-use chainrule::{Backend, CompileOptions, Compiled, Function, Level, Module, Value};
+use super::support::{check, matrix, reals};
+use chainrule::{Module, Value};
 
 const TEXT: &str = "
 let rows = fun (w : [n][4]Double) (x : [n]Double) -> build n (fun i -> exp (w[i][1] * x[i]) + tanh (w[i][3]))
@@ -14,39 +13,6 @@ let window = fun (x : [m]Double) (y : [n]Double) (k : Int) -> build n (fun i -> 
 let mirror = fun (x : [m]Double) (y : [n]Double) (k : Int) -> build n (fun i -> exp (x[k - i]) + tanh (y[i]))
 let total = fun (w : [n][3]Double) -> sum n (fun i -> exp (w[i][0]) * tanh (w[i][2]))
 ";
-
-/// A number for each `i`, none like the one before.
-fn number(i: usize) -> f64 {
-    (i as f64 * 0.7 + 0.3).sin()
-}
-
-fn reals(n: usize, from: usize) -> Value<f64> {
-    Value::Array((0..n).map(|i| Value::Real(number(from + i))).collect())
-}
-
-fn matrix(n: usize, m: usize) -> Value<f64> {
-    Value::Array((0..n).map(|i| reals(m, i * m)).collect())
-}
-
-/// By every engine and at every level: what the interpreter gives, or in which words it fails.
-fn check(function: &Function, args: &[Value<f64>]) -> String {
-    let compile = |backend: Backend, level: Option<Level>| {
-        function.compile_with(&CompileOptions { backend, level, ..CompileOptions::default() })
-    };
-    let run = |compiled: &Compiled| match compiled.call(args) {
-        // No two numbers are shown alike, and none of these is NaN.
-        Ok(values) => format!("{values:?}"),
-        Err(e) => e.to_string(),
-    };
-    let expected = run(&compile(Backend::Interpreter, None).unwrap());
-    for level in [Level::Avx2, Level::Avx512] {
-        match compile(Backend::Native, Some(level)) {
-            Ok(native) => assert_eq!(run(&native), expected, "{} {level:?} {args:?}", function.name()),
-            Err(why) => println!("skipped: {why}"),
-        }
-    }
-    expected
-}
 
 #[test]
 fn elements_far_apart_have_the_bits_of_the_interpreter() {
