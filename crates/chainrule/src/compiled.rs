@@ -302,10 +302,10 @@ impl Compiled {
         Ok((flat, sizes))
     }
 
-    /// How many numbers the workspace has for these arguments, whether or not there is as much memory.
+    /// How many numbers the workspace has for these arguments, but for what fills lines of a cache, whether or not there is
+    /// as much memory.
     pub(crate) fn n_numbers(&self, args: &[Value<f64>]) -> Result<usize> {
-        let (reals, ints) = self.sizes_of(args)?.1.workspace_len();
-        Ok(reals.saturating_add(ints))
+        Ok(self.sizes_of(args)?.1.n_planned())
     }
 
     fn sizes_of(&self, args: &[Value<f64>]) -> Result<(Flat, chainrule_runtime::Sizes)> {

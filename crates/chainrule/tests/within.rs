@@ -106,7 +106,7 @@ fn what_does_not_fit_is_said() {
     let error =
         gradient.compile_within(10, &args, &CompileOptions::default()).map(|within| within.checkpoints).unwrap_err();
     insta::assert_snapshot!(error, @r"
-    states of loops take 272 bytes at least, more than 10
+    states of loops take 176 bytes at least, more than 10
       help: allow more memory for them, or make the arguments smaller
     ");
     let huge = [vec![0.5; 10].into(), Value::Int(1 << 50)];

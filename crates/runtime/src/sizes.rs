@@ -26,6 +26,8 @@ pub struct Sizes {
     buffers: Vec<(usize, usize)>,
     reals: usize,
     ints: usize,
+    /// Without what fills lines of a cache.
+    n_planned: usize,
     outputs: Vec<Vec<usize>>,
 }
 
@@ -53,6 +55,12 @@ impl Sizes {
     #[must_use]
     pub fn workspace_len(&self) -> (usize, usize) {
         (self.reals, self.ints)
+    }
+
+    /// How many numbers the kernel's memory plan has: its workspace without what fills lines of a cache.
+    #[must_use]
+    pub fn n_planned(&self) -> usize {
+        self.n_planned
     }
 
     /// Whether the workspace of one point is small enough that a block of points does not only thrash the caches.
@@ -147,7 +155,8 @@ impl Layout {
         for port in &kernel.outputs {
             outputs.push(port.shape.iter().map(|e| length(eval(e)?)).collect::<Result<Vec<usize>, _>>()?);
         }
-        let mut sizes = Sizes { layout: Arc::clone(self), values, buffers, reals, ints, outputs };
+        let n_planned = reals.saturating_add(ints);
+        let mut sizes = Sizes { layout: Arc::clone(self), values, buffers, reals, ints, n_planned, outputs };
         self.check_plan(&sizes, shapes)?;
         sizes.reals = self.place(Class::Real, &mut sizes.buffers);
         sizes.ints = self.place(Class::Int, &mut sizes.buffers);
