@@ -84,11 +84,10 @@ impl<'f> Prepared<'f> {
         sizes.filter(|(size, _)| is_extent(size.source)).map(|(_, value)| *value).collect()
     }
 
-    /// How many numbers the workspace has.
+    /// How many numbers the workspace has, but for what fills lines of a cache between arrays: at most seven an array.
     #[must_use]
     pub fn workspace_len(&self) -> usize {
-        let (reals, ints) = self.sizes.workspace_len();
-        reals.saturating_add(ints)
+        self.sizes.n_planned()
     }
 
     /// The results of the last run: one value for each result of the signature.
