@@ -3,10 +3,9 @@
 //! In: a graph, roots, inputs, [`Options`]. Out: nodes of the same graph, only for what may be other
 //! than zero, with the pattern and a report of how they were made.
 
-use crate::comparison::{Comparison, may_be_at_once};
 use crate::strategy::{Report, Strategy};
 use crate::{Budget, Column, Effort, LinearGraph, Optimise, Pattern, Program, Row};
-use chainrule_base::{Diagnostic, Id};
+use chainrule_base::Diagnostic;
 use chainrule_graph::{Graph, NodeId, counts};
 use rustc_hash::FxHashMap;
 
@@ -124,52 +123,20 @@ fn accumulate(
     {
         return Ok(improved);
     }
-    let made = |graph: &mut Graph, rows: &[Row]| accumulate_from(graph, rows, columns, pairs, options);
-    if better == roots {
-        return made(graph, rows);
+    let plain = accumulate_from(graph, rows, columns, pairs, options)?;
+    if better == roots || graph.reachable(&plain.nodes).len() > MAX_TRIED_TWICE {
+        return Ok(plain);
     }
+    let Ok(improved) = accumulate_from(graph, &replaced(rows, &better), columns, pairs, options) else {
+        return Ok(plain);
+    };
     // Nobody knows here whether the function is wanted besides, so both count.
-    let weight = |graph: &mut Graph, roots: &[NodeId], nodes: &[NodeId]| {
+    let mut weight = |roots: &[NodeId], nodes: &[NodeId]| {
         options.optimise.quickly(graph, &[roots, nodes].concat()).1 + counts(graph, nodes).weight
     };
-    let rows_of_better = replaced(rows, &better);
-    if !may_be_at_once(graph, &roots) || graph.reachable(&roots).len() > MOST_AT_ONCE {
-        let plain = made(graph, rows)?;
-        if graph.reachable(&plain.nodes).len() > MAX_TRIED_TWICE {
-            return Ok(plain);
-        }
-        let Ok(improved) = made(graph, &rows_of_better) else { return Ok(plain) };
-        let is_better = weight(graph, &better, &improved.nodes) < weight(graph, &roots, &plain.nodes);
-        return Ok(if is_better { improved } else { plain });
-    }
-    let (first, mut other) = (NodeId::new(graph.len()), graph.clone());
-    let (plain, improved) = std::thread::scope(|scope| {
-        let improved = scope.spawn(|| {
-            let improved = made(&mut other, &rows_of_better).ok()?;
-            let weight = weight(&mut other, &better, &improved.nodes);
-            Some((improved, weight))
-        });
-        let plain = made(graph, rows).map(|plain| {
-            let weight = weight(graph, &roots, &plain.nodes);
-            (plain, weight)
-        });
-        (plain, improved.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-    });
-    let (plain, weight_of_plain) = plain?;
-    match improved {
-        Some((improved, weight))
-            if weight < weight_of_plain && graph.reachable(&plain.nodes).len() <= MAX_TRIED_TWICE =>
-        {
-            let nodes = graph.adopt(&other, first, &improved.nodes);
-            Ok(Accumulated { nodes, ..improved })
-        }
-        _ => Ok(plain),
-    }
+    let is_better = weight(&better, &improved.nodes) < weight(&roots, &plain.nodes);
+    Ok(if is_better { improved } else { plain })
 }
-
-/// Functions of more nodes are differentiated as they are and improved one after the other: the first may tell that there
-/// is to be no second one.
-const MOST_AT_ONCE: usize = 10_000;
 
 /// In tenths of what it weighed.
 const MUCH_SMALLER: u64 = 8;
@@ -199,14 +166,35 @@ fn accumulate_from(
     if let Some(pairs) = pairs {
         linear = linear.ask_only(pairs)?;
     }
+    // Programs are compared as the code that they become, together with the function: what it shares
+    // with the derivative is free.
     let roots: Vec<NodeId> = rows.iter().flat_map(Row::roots).collect();
-    let mut comparison = Comparison::new(graph, &linear, &roots, options.optimise);
-    let costs = |programs: &[&Program]| comparison.costs(graph, programs);
-    let (program, report) = options.strategy.run_by(&linear, &options.budget, costs)?;
-    let (mut nodes, was_compared) = comparison.nodes(graph, &program)?;
-    if !was_compared {
-        nodes = options.optimise.improve(graph, &nodes, Effort::Quick).0;
-    }
+    let mut least = u64::MAX;
+    // What programs become: theirs, the improved nodes, their weight. Different programs may become the same.
+    let mut known: Vec<(Vec<NodeId>, Vec<NodeId>, u64)> = Vec::new();
+    let cost = |program: &Program| {
+        let Ok(nodes) = program.replay(&linear, graph) else { return u64::MAX };
+        if let Some((_, _, weight)) = known.iter().find(|(plain, ..)| *plain == nodes) {
+            return *weight;
+        }
+        let all = [&roots[..], &nodes].concat();
+        let plain = counts(graph, &all).weight;
+        // Improving is dear, and does not make up for much.
+        if plain / 3 > least / 2 {
+            return plain;
+        }
+        let (better, weight) = options.optimise.quickly(graph, &all);
+        least = least.min(weight);
+        known.push((nodes, better[roots.len()..].to_vec(), weight));
+        weight
+    };
+    let (program, report) = options.strategy.run_by(&linear, &options.budget, cost)?;
+    let nodes = program.replay(&linear, graph)?;
+    let nodes = match known.into_iter().find(|(plain, ..)| *plain == nodes) {
+        Some((_, better, _)) if counts(graph, &better).weight < counts(graph, &nodes).weight => better,
+        Some(_) => nodes,
+        None => options.optimise.improve(graph, &nodes, Effort::Quick).0,
+    };
     Ok(Accumulated { program, report, roots, nodes })
 }
 

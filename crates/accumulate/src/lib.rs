@@ -29,7 +29,6 @@
 //! | [`dstar`] | D*: factoring by dominance, common subproducts |
 //! | [`strategy`] | the table of strategies; running and checking them |
 //! | `portfolio` | several of them, of which the cheapest program is taken |
-//! | `comparison` | programs as the code that they become, two at once |
 //! | `report` | what was tried |
 //! | [`mod@derive`] | Jacobian, gradient, Hessian, higher orders, products with vectors |
 //! | `improve` | fewer operations before, between and after: [`Optimise`] |
@@ -46,7 +45,6 @@ mod budget;
 pub mod chain;
 pub mod check;
 pub mod colouring;
-mod comparison;
 mod count;
 pub mod derive;
 pub mod draw;

@@ -67,7 +67,7 @@ pub(crate) fn programs(
     linear: &LinearGraph,
     budget: &Budget,
     report: &mut Report,
-    mut costs: impl FnMut(&[&Program]) -> Vec<u64>,
+    mut cost: impl FnMut(&Program) -> u64,
 ) -> Vec<(usize, Program)> {
     let mut programs: Vec<(usize, Program)> = Vec::new();
     for (name, run) in methods(linear, budget) {
@@ -87,9 +87,8 @@ pub(crate) fn programs(
     });
     let n_compared = compared.count();
     if n_compared > 1 {
-        let costs = costs(&programs[..n_compared].iter().map(|(_, program)| program).collect::<Vec<_>>());
-        for ((idx, _), cost) in programs.iter().zip(costs) {
-            report.attempts[*idx].cost = Some(cost);
+        for (idx, program) in &programs[..n_compared] {
+            report.attempts[*idx].cost = Some(cost(program));
         }
         programs[..n_compared].sort_by_key(|(idx, _)| (report.attempts[*idx].cost, *idx));
     }

@@ -155,11 +155,6 @@ const fn edges(ways: Ways) -> edge_greedy::Options {
 const FALLBACKS: &[(&str, Algorithm)] =
     &[("reverse", reverse::run), ("forward", forward::run), ("oracle", oracle::run)];
 
-/// The costs of programs, each by itself, for [`Strategy::run_by`].
-pub fn each(mut cost: impl FnMut(&Program) -> u64) -> impl FnMut(&[&Program]) -> Vec<u64> {
-    move |programs| programs.iter().map(|program| cost(program)).collect()
-}
-
 impl Strategy {
     /// The strategy of this name.
     ///
@@ -180,10 +175,10 @@ impl Strategy {
     /// A limitation when the budget is too small for every way that was tried; a bug when the checker
     /// rejects every program.
     pub fn run(&self, linear: &LinearGraph, budget: &Budget) -> Result<(Program, Report), Diagnostic> {
-        self.run_by(linear, budget, each(|program| program.count(Counting::Folded).weight))
+        self.run_by(linear, budget, |program| program.count(Counting::Folded).weight)
     }
 
-    /// Runs the strategy; of several programs the one of least cost is taken, as `costs` tells of a list of them.
+    /// Runs the strategy; of several programs the one of least `cost` is taken.
     ///
     /// # Errors
     /// As [`Self::run`].
@@ -191,12 +186,12 @@ impl Strategy {
         &self,
         linear: &LinearGraph,
         budget: &Budget,
-        costs: impl FnMut(&[&Program]) -> Vec<u64>,
+        cost: impl FnMut(&Program) -> u64,
     ) -> Result<(Program, Report), Diagnostic> {
         let mut report = Report::new(linear);
         let programs = match self.method {
             Method::One(run) => report.record(self.name, run(linear, budget)).map(|p| (0, p)).into_iter().collect(),
-            Method::Portfolio => portfolio::programs(linear, budget, &mut report, costs),
+            Method::Portfolio => portfolio::programs(linear, budget, &mut report, cost),
         };
         for (idx, program) in programs {
             if report.accepts(idx, linear, &program) {

@@ -5,7 +5,7 @@
 //! strategy made it, not tidied, so that it is counted as the literature counts; the checker has accepted it.
 
 use chainrule_accumulate::dstar::{self, Units};
-use chainrule_accumulate::strategy::{Method, each};
+use chainrule_accumulate::strategy::Method;
 use chainrule_accumulate::{
     Budget, Counting, LinearGraph, Objective, Program, StopReason, Strategy, VertexId, annealing, check, exact,
 };
@@ -68,7 +68,7 @@ fn best_of(
     budget: &Budget,
     counting: Counting,
 ) -> Result<Elimination, Diagnostic> {
-    let (_, report) = portfolio.run_by(graph, budget, each(|program| program.count(counting).mul))?;
+    let (_, report) = portfolio.run_by(graph, budget, |program| program.count(counting).mul)?;
     let mut best = run(Strategy::named(report.chosen().name)?, graph, budget, counting)?;
     let least = |made: &Elimination| made.program.as_ref().map_or(u64::MAX, |program| program.count(counting).mul);
     for attempt in report.attempts.iter().filter(|attempt| attempt.has_program) {

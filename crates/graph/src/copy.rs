@@ -91,24 +91,6 @@ impl Graph {
         Ok(roots.iter().filter_map(|r| copies[r.index()]).collect())
     }
 
-    /// The nodes of `roots` of `other` as they stand; `other` began as a copy of this graph when `first` was the next
-    /// node to be made, and has neither new inputs nor new functions. Linear in `other`.
-    #[must_use]
-    pub fn adopt(&mut self, other: &Graph, first: NodeId, roots: &[NodeId]) -> Vec<NodeId> {
-        let mut copies: Vec<NodeId> = other.ids().collect();
-        for id in other.reachable(roots).iter().filter(|id| *id >= first) {
-            let args: Args = other.args(id).iter().map(|a| copies[a.index()]).collect();
-            copies[id.index()] = match other.node(id) {
-                Node::Const(c) => self.constant(c),
-                Node::Apply(op, _) => self.raw(op, &args),
-                Node::External(function, _) => self.external(function, &args),
-                Node::Derivative(_) => self.with_list(&args, Node::Derivative),
-                Node::Input(_) => id,
-            };
-        }
-        roots.iter().map(|r| copies[r.index()]).collect()
-    }
-
     /// Functions refer to their partials by id, so all of a function's partials come with it.
     fn import_function(
         &mut self,

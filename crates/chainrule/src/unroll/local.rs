@@ -18,7 +18,7 @@
 //! Source of rows and columns with vectors: Griewank and Walther, *Evaluating Derivatives* (2008), chapter 10, where seeds
 //! are vertices of the graph like all others.
 
-use chainrule_accumulate::strategy::{Report, each};
+use chainrule_accumulate::strategy::Report;
 use chainrule_accumulate::{Budget, Column, LinearGraph, Optimise, Program, Row, STRATEGIES};
 use chainrule_base::Diagnostic;
 use chainrule_graph::optimise::{Optimise as Factoring, optimise};
@@ -277,7 +277,7 @@ fn accumulated(graph: &mut Graph, asked: &Asked) -> Result<Accumulated, Diagnost
         Ok::<u64, Diagnostic>(Optimise::On.quickly(graph, &[&function[..], &nodes].concat()).1)
     };
     let cost = |program: &Program| weigh(graph, program).unwrap_or(u64::MAX);
-    let (program, report) = STRATEGIES[0].run_by(&linear, &BUDGET, each(cost))?;
+    let (program, report) = STRATEGIES[0].run_by(&linear, &BUDGET, cost)?;
     let weight = weigh(graph, &program)?;
     let nodes = program.replay(&linear, graph)?;
     let entries = program.results().iter().map(|entry| (entry.row, entry.column)).zip(nodes).collect();

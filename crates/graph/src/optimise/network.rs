@@ -83,31 +83,26 @@ pub(super) fn is_tame(coef: f64) -> bool {
 
 /// Cubes with equal powers put together, in the order of their first occurrences; those that cancel, gone.
 /// Where the sum of two coefficients is not tame, both cubes stay.
-pub(super) fn like_terms(mut cubes: Vec<Cube>) -> Vec<Cube> {
+pub(super) fn like_terms(cubes: Vec<Cube>) -> Vec<Cube> {
     /// Below this, comparing is cheaper than hashing.
     const FEW: usize = 8;
+    let mut out: Vec<Cube> = Vec::with_capacity(cubes.len());
     let mut places: FxHashMap<Powers, usize> = FxHashMap::default();
     let few = cubes.len() <= FEW;
-    // Those that stay come first.
-    let mut n = 0;
-    for i in 0..cubes.len() {
+    for cube in cubes {
         let place = if few {
-            cubes[..n].iter().position(|c| c.powers == cubes[i].powers)
+            out.iter().position(|c| c.powers == cube.powers)
         } else {
-            Some(*places.entry(cubes[i].powers.clone()).or_insert(n)).filter(|p| *p < n)
+            let new = out.len();
+            Some(*places.entry(cube.powers.clone()).or_insert(new)).filter(|p| *p < new)
         };
-        let coef = cubes[i].coef;
         match place {
-            Some(place) if is_tame(cubes[place].coef + coef) || cubes[place].coef == -coef => {
-                cubes[place].coef += coef;
+            Some(place) if is_tame(out[place].coef + cube.coef) || out[place].coef == -cube.coef => {
+                out[place].coef += cube.coef;
             }
-            _ => {
-                cubes.swap(n, i);
-                n += 1;
-            }
+            _ => out.push(cube),
         }
     }
-    cubes.truncate(n);
-    cubes.retain(|c| c.coef != 0.0);
-    cubes
+    out.retain(|c| c.coef != 0.0);
+    out
 }
