@@ -5,7 +5,7 @@
 //! not meant to be computed: numbers, and elements that lie in their arrays whatever the data.
 
 use crate::events::{Event, events};
-use crate::kernel::{Class, Instr, Kernel, Reg, Stmt};
+use crate::kernel::{Choice, Class, Instr, Kernel, Reg, Stmt};
 use crate::ranges::Ranges;
 use crate::rebuild::each_statement;
 use chainrule_base::Id;
@@ -24,6 +24,9 @@ struct Open {
 
 /// The conditions of branches that can become choices, all branches of each. Linear but for the depth of branches.
 pub(crate) fn choosable(kernel: &Kernel, events: &[Event<'_>]) -> BTreeSet<Reg> {
+    if !events.iter().any(|event| matches!(event, Event::If { .. })) {
+        return BTreeSet::new();
+    }
     let mut ranges = Ranges::new(kernel);
     // Truth values that are made of doubles only: nothing is known of integers where they hold.
     let mut of_data = vec![false; kernel.regs.len()];
@@ -73,7 +76,7 @@ pub(crate) fn choosable(kernel: &Kernel, events: &[Event<'_>]) -> BTreeSet<Reg> 
 }
 
 /// Whether an instruction may be computed where nobody has asked for it.
-fn is_harmless(kernel: &Kernel, ranges: &Ranges, instr: &Instr) -> bool {
+pub(crate) fn is_harmless(kernel: &Kernel, ranges: &Ranges, instr: &Instr) -> bool {
     match instr {
         Instr::Const { .. } | Instr::MulAdd { .. } | Instr::Op { .. } => true,
         Instr::Load { dst, buffer, at } => {
@@ -81,6 +84,11 @@ fn is_harmless(kernel: &Kernel, ranges: &Ranges, instr: &Instr) -> bool {
         }
         _ => false,
     }
+}
+
+/// What a branch results in, of what both sides have computed.
+pub(crate) fn select(condition: Reg, choice: &Choice) -> Instr {
+    Instr::Op { dst: choice.var, op: Op::Select, args: [condition, choice.then, choice.otherwise] }
 }
 
 /// Makes choices of the branches in `body` that go by these conditions.
@@ -107,11 +115,7 @@ fn flatten(stmt: Stmt, code: &mut Vec<Instr>) {
         Stmt::Straight(instrs) => code.extend(instrs),
         Stmt::If { condition, choices, then, otherwise } => {
             then.into_iter().chain(otherwise).for_each(|stmt| flatten(stmt, code));
-            code.extend(choices.into_iter().map(|c| Instr::Op {
-                dst: c.var,
-                op: Op::Select,
-                args: [condition, c.then, c.otherwise],
-            }));
+            code.extend(choices.iter().map(|c| select(condition, c)));
         }
         // `choosable` has seen that there are no others.
         _ => {}

@@ -16,7 +16,7 @@ use crate::workspace::Lines;
 use chainrule_base::{Diagnostic, Id};
 use chainrule_kernel::parts::{Piece, Pieces, split};
 use chainrule_kernel::{BufferId, Class, Kernel, PARTS};
-use chainrule_runtime::{Layout, RunError, Sizes, in_lines};
+use chainrule_runtime::{Doubles, Layout, RunError, Sizes, in_lines};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -49,7 +49,7 @@ struct PlaceOfThread {
     /// By piece; empty where another thread runs it.
     frames: Vec<Lines>,
     calls: Box<Calls>,
-    reals: Lines,
+    reals: Doubles,
     ints: Vec<i64>,
     /// By piece: where its private buffers are in `reals` or `ints`. Of the calling thread none: the workspace has them.
     offsets: Vec<Vec<usize>>,
@@ -90,7 +90,7 @@ impl TeamSpace {
                 offsets.push(places.offsets);
             }
             let calls = Box::new(Calls::new(layout));
-            PlaceOfThread { frames, calls, reals: Lines::new(8 * reals), ints: vec![0; ints], offsets }
+            PlaceOfThread { frames, calls, reals: Doubles::zeros(reals), ints: vec![0; ints], offsets }
         });
         Some(Self {
             sizes: sizes.values().to_vec(),
@@ -243,7 +243,7 @@ impl Program {
                 let (_, len) = sizes.buffers()[buffer.index()];
                 let range = *offset..*offset + len;
                 let pointer = match piece.kernel.buffers[*buffer].class {
-                    Class::Real => reals.doubles_mut()[range].as_mut_ptr() as u64,
+                    Class::Real => reals[range].as_mut_ptr() as u64,
                     Class::Int => ints[range].as_mut_ptr() as u64,
                 };
                 machine.tell_buffer(frame, *buffer, pointer, len);

@@ -195,10 +195,10 @@ impl Machine {
 }
 
 /// Where a buffer of the workspace is, by its offset and length, which `check_made_here` and the layout's plan have seen inside.
-fn in_workspace(buffer: &Buffer, (offset, len): (usize, usize), reals: &mut Lines, ints: &mut [i64]) -> u64 {
+fn in_workspace(buffer: &Buffer, (offset, len): (usize, usize), reals: &mut [f64], ints: &mut [i64]) -> u64 {
     match buffer.class {
         _ if len == 0 => std::ptr::NonNull::<u64>::dangling().as_ptr() as u64,
-        Class::Real => reals.doubles_mut()[offset..].as_mut_ptr() as u64,
+        Class::Real => reals[offset..].as_mut_ptr() as u64,
         Class::Int => ints[offset..].as_mut_ptr() as u64,
     }
 }
@@ -719,7 +719,7 @@ impl Program {
             ));
         }
         let (reals, ints) = sizes.workspace_len();
-        let fits = workspace.reals.doubles().len() >= reals
+        let fits = workspace.reals.len() >= reals
             && workspace.ints.len() >= ints
             && workspace
                 .lanes

@@ -4,7 +4,7 @@ use crate::parallel::{LEAST_WORK, TeamSpace};
 use crate::program::{Machine, Program};
 use crate::support::Calls;
 use chainrule_kernel::{Class, Place};
-use chainrule_runtime::Sizes;
+use chainrule_runtime::{Doubles, Sizes};
 
 /// Memory in lines of a cache, so that no vector lies in two.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +53,7 @@ impl Lines {
 /// The memory of one running program, which takes no other's. Make one a thread, and use it again.
 pub struct Workspace {
     pub(crate) frame: Lines,
-    pub(crate) reals: Lines,
+    pub(crate) reals: Doubles,
     pub(crate) ints: Vec<i64>,
     pub(crate) calls: Box<Calls>,
     pub(crate) lanes: Option<LaneSpace>,
@@ -62,7 +62,7 @@ pub struct Workspace {
 
 impl std::fmt::Debug for Workspace {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let lengths = (self.frame.bytes(), self.reals.doubles().len(), self.ints.len());
+        let lengths = (self.frame.bytes(), self.reals.len(), self.ints.len());
         f.debug_struct("Workspace").field("frame, reals, ints", &lengths).finish_non_exhaustive()
     }
 }
@@ -83,7 +83,7 @@ impl Workspace {
         let (reals, ints) = sizes.workspace_len();
         Self {
             frame: frame(&program.one),
-            reals: Lines::new(8 * reals),
+            reals: Doubles::zeros(reals),
             ints: vec![0; ints],
             calls: Box::new(Calls::new(&program.layout)),
             lanes: None,

@@ -20,10 +20,11 @@ impl Doubles {
     /// So many zeros.
     #[must_use]
     pub fn zeros(n: usize) -> Self {
-        let mut this = Self::default();
-        this.grow(n);
-        this.all.resize(this.start + n, 0.0);
-        this
+        // The system gives zeros for nothing until they are touched.
+        let mut all = vec![0.0; n + LINE];
+        let start = start(&all);
+        all.truncate(start + n);
+        Self { all, start }
     }
 
     /// Adds one at the end. Takes constant time, on average over many.
@@ -37,11 +38,16 @@ impl Doubles {
     /// Makes room for `n`.
     fn grow(&mut self, n: usize) {
         let mut all: Vec<f64> = Vec::with_capacity(n + LINE);
-        let start = all.as_ptr().align_offset(LINE_BYTES).min(LINE);
+        let start = start(&all);
         all.resize(start, 0.0);
         all.extend_from_slice(self);
         *self = Self { all, start };
     }
+}
+
+/// How many numbers come before the first that begins with a line.
+fn start(all: &[f64]) -> usize {
+    all.as_ptr().align_offset(LINE_BYTES).min(LINE)
 }
 
 impl Deref for Doubles {

@@ -16,7 +16,7 @@
 //! so have partial results of sums. What is added to in memory is added to in the order of the blocks.
 
 use super::Plan;
-use super::rewrite::{Cutter, Loop, reads};
+use super::rewrite::{Copies, Cutter, Loop, reads};
 use crate::kernel::{BufferId, Carried, Choice, Class, Instr, LANES, Order, Reg, Stmt};
 use chainrule_base::{Arena, Poly};
 use std::collections::BTreeMap;
@@ -292,41 +292,41 @@ impl Jam<'_> {
 
     /// `instr` in block `t`, or for all of them.
     fn instr(&mut self, instr: &Instr, t: Option<usize>) -> Instr {
-        let at_t = t.unwrap_or(0);
-        let mut copy = instr.clone();
-        match &mut copy {
-            Instr::Const { .. } => {}
-            Instr::Int { value, .. } => *value = self.poly(value, at_t),
-            Instr::Op { args, .. } | Instr::MulAdd { args, .. } | Instr::IntOp { args, .. } => {
-                *args = args.map(|r| self.of(r, at_t));
-            }
-            Instr::ToReal { src, .. } => *src = self.of(*src, at_t),
-            Instr::External { args, .. } => *args = args.iter().map(|r| self.of(*r, at_t)).collect(),
-            Instr::Load { buffer, at, .. } => (*buffer, *at) = self.element(*buffer, at, at_t),
-            Instr::Store { buffer, at, value } => {
-                (*buffer, *at) = self.element(*buffer, at, at_t);
-                *value = self.of(*value, at_t);
-            }
-            Instr::CheckIndex { index, len, .. } => {
-                (*index, *len) = (self.of(*index, at_t), self.poly(len, at_t));
-            }
+        InBlock { jam: self, t }.instr(instr)
+    }
+}
+
+/// Copies what stands in one block, or once for all of them.
+struct InBlock<'j, 'a> {
+    jam: &'j mut Jam<'a>,
+    t: Option<usize>,
+}
+
+impl InBlock<'_, '_> {
+    /// What is the same for all is what it is in the first.
+    fn block(&self) -> usize {
+        self.t.unwrap_or(0)
+    }
+}
+
+impl Copies for InBlock<'_, '_> {
+    fn of(&self, r: Reg) -> Reg {
+        self.jam.of(r, self.block())
+    }
+
+    fn define(&mut self, r: Reg) -> Reg {
+        match self.t {
+            Some(t) => self.jam.define(r, t),
+            None => self.jam.define_once(r),
         }
-        let dst = match &mut copy {
-            Instr::Const { dst, .. }
-            | Instr::Int { dst, .. }
-            | Instr::Op { dst, .. }
-            | Instr::MulAdd { dst, .. }
-            | Instr::IntOp { dst, .. }
-            | Instr::ToReal { dst, .. }
-            | Instr::External { dst, .. }
-            | Instr::Load { dst, .. } => dst,
-            Instr::Store { .. } | Instr::CheckIndex { .. } => return copy,
-        };
-        *dst = match t {
-            Some(t) => self.define(*dst, t),
-            None => self.define_once(*dst),
-        };
-        copy
+    }
+
+    fn poly(&self, poly: &Poly<Reg>) -> Poly<Reg> {
+        self.jam.poly(poly, self.block())
+    }
+
+    fn element(&self, buffer: BufferId, at: &Poly<Reg>) -> (BufferId, Poly<Reg>) {
+        self.jam.element(buffer, at, self.block())
     }
 }
 

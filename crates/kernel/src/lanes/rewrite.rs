@@ -406,12 +406,67 @@ pub(crate) struct Copier<'a> {
     pub buffers: &'a BTreeMap<BufferId, BufferId>,
 }
 
-impl Copier<'_> {
-    pub fn of(&self, r: Reg) -> Reg {
+/// What becomes of the parts of an instruction that is copied.
+pub(crate) trait Copies {
+    /// The register that stands for `r`.
+    fn of(&self, r: Reg) -> Reg;
+
+    /// The register that is defined where `r` was.
+    fn define(&mut self, r: Reg) -> Reg;
+
+    fn poly(&self, poly: &Poly<Reg>) -> Poly<Reg>;
+
+    fn element(&self, buffer: BufferId, at: &Poly<Reg>) -> (BufferId, Poly<Reg>);
+
+    /// The copy of an instruction.
+    fn instr(&mut self, instr: &Instr) -> Instr {
+        match instr {
+            Instr::Const { dst, value } => Instr::Const { dst: self.define(*dst), value: *value },
+            Instr::Int { dst, value } => {
+                let value = self.poly(value);
+                Instr::Int { dst: self.define(*dst), value }
+            }
+            Instr::Op { dst, op, args } => {
+                let args = args.map(|r| self.of(r));
+                Instr::Op { dst: self.define(*dst), op: *op, args }
+            }
+            Instr::MulAdd { dst, signs, args } => {
+                let args = args.map(|r| self.of(r));
+                Instr::MulAdd { dst: self.define(*dst), signs: *signs, args }
+            }
+            Instr::IntOp { dst, op, args, failure } => {
+                let args = args.map(|r| self.of(r));
+                Instr::IntOp { dst: self.define(*dst), op: *op, args, failure: *failure }
+            }
+            Instr::ToReal { dst, src } => {
+                let src = self.of(*src);
+                Instr::ToReal { dst: self.define(*dst), src }
+            }
+            Instr::External { dst, function, args } => {
+                let args = args.iter().map(|r| self.of(*r)).collect();
+                Instr::External { dst: self.define(*dst), function: *function, args }
+            }
+            Instr::Load { dst, buffer, at } => {
+                let (buffer, at) = self.element(*buffer, at);
+                Instr::Load { dst: self.define(*dst), buffer, at }
+            }
+            Instr::Store { buffer, at, value } => {
+                let (buffer, at) = self.element(*buffer, at);
+                Instr::Store { buffer, at, value: self.of(*value) }
+            }
+            Instr::CheckIndex { index, len, failure } => {
+                Instr::CheckIndex { index: self.of(*index), len: self.poly(len), failure: *failure }
+            }
+        }
+    }
+}
+
+impl Copies for Copier<'_> {
+    fn of(&self, r: Reg) -> Reg {
         self.map.get(&r).copied().unwrap_or(r)
     }
 
-    pub fn define(&mut self, r: Reg) -> Reg {
+    fn define(&mut self, r: Reg) -> Reg {
         if !self.fresh {
             return r;
         }
@@ -435,7 +490,9 @@ impl Copier<'_> {
             (None, _) => (buffer, at),
         }
     }
+}
 
+impl Copier<'_> {
     pub fn block(&mut self, body: &[Stmt]) -> Vec<Stmt> {
         body.iter().map(|stmt| self.stmt(stmt)).collect()
     }
@@ -484,47 +541,6 @@ impl Copier<'_> {
             }
             Stmt::Copy { to, from, len } => {
                 Stmt::Copy { to: self.element(to.0, &to.1), from: self.element(from.0, &from.1), len: self.poly(len) }
-            }
-        }
-    }
-
-    fn instr(&mut self, instr: &Instr) -> Instr {
-        match instr {
-            Instr::Const { dst, value } => Instr::Const { dst: self.define(*dst), value: *value },
-            Instr::Int { dst, value } => {
-                let value = self.poly(value);
-                Instr::Int { dst: self.define(*dst), value }
-            }
-            Instr::Op { dst, op, args } => {
-                let args = args.map(|r| self.of(r));
-                Instr::Op { dst: self.define(*dst), op: *op, args }
-            }
-            Instr::MulAdd { dst, signs, args } => {
-                let args = args.map(|r| self.of(r));
-                Instr::MulAdd { dst: self.define(*dst), signs: *signs, args }
-            }
-            Instr::IntOp { dst, op, args, failure } => {
-                let args = args.map(|r| self.of(r));
-                Instr::IntOp { dst: self.define(*dst), op: *op, args, failure: *failure }
-            }
-            Instr::ToReal { dst, src } => {
-                let src = self.of(*src);
-                Instr::ToReal { dst: self.define(*dst), src }
-            }
-            Instr::External { dst, function, args } => {
-                let args = args.iter().map(|r| self.of(*r)).collect();
-                Instr::External { dst: self.define(*dst), function: *function, args }
-            }
-            Instr::Load { dst, buffer, at } => {
-                let (buffer, at) = self.element(*buffer, at);
-                Instr::Load { dst: self.define(*dst), buffer, at }
-            }
-            Instr::Store { buffer, at, value } => {
-                let (buffer, at) = self.element(*buffer, at);
-                Instr::Store { buffer, at, value: self.of(*value) }
-            }
-            Instr::CheckIndex { index, len, failure } => {
-                Instr::CheckIndex { index: self.of(*index), len: self.poly(len), failure: *failure }
             }
         }
     }

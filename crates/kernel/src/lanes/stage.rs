@@ -17,6 +17,7 @@
 use crate::events::{Event, events};
 use crate::kernel::{Buffer, BufferId, Class, Instr, Kernel, Order, Place, Reg, SizeSource, Stmt};
 use crate::ranges::Ranges;
+use crate::rebuild::each_statement;
 use chainrule_base::Poly;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -153,32 +154,23 @@ pub(super) fn stage(kernel: &mut Kernel, rows: &[Row]) {
             kernel.buffers.push(Buffer { class: Class::Real, len: row.len.clone(), place: Place::Workspace(at) })
         })
         .collect();
-    let mut open: Vec<&mut Vec<Stmt>> = vec![&mut body];
-    while let Some(block) = open.pop() {
-        let mut done = Vec::with_capacity(block.len());
-        for mut stmt in std::mem::take(block) {
-            if let Stmt::For { index, body, .. } = &mut stmt {
-                for (row, place) in rows.iter().zip(&places).filter(|(row, _)| row.again == *index) {
-                    let (to, from) = ((*place, Poly::zero()), (row.buffer, row.from.clone()));
-                    done.push(Stmt::Copy { to, from, len: row.len.clone() });
-                    read(body, row, *place);
-                }
+    each_statement(&mut body, |mut stmt, done| {
+        if let Stmt::For { index, body, .. } = &mut stmt {
+            for (row, place) in rows.iter().zip(&places).filter(|(row, _)| row.again == *index) {
+                let (to, from) = ((*place, Poly::zero()), (row.buffer, row.from.clone()));
+                done.push(Stmt::Copy { to, from, len: row.len.clone() });
+                read(body, row, *place);
             }
-            done.push(stmt);
         }
-        *block = done;
-        for stmt in block.iter_mut() {
-            open.extend(blocks(stmt));
-        }
-    }
+        done.push(stmt);
+    });
     kernel.body = body;
 }
 
 /// Reads the elements of `row` in `place`.
-fn read(body: &mut [Stmt], row: &Row, place: BufferId) {
-    let mut open: Vec<&mut Stmt> = body.iter_mut().collect();
-    while let Some(stmt) = open.pop() {
-        if let Stmt::Straight(code) = stmt {
+fn read(body: &mut Vec<Stmt>, row: &Row, place: BufferId) {
+    each_statement(body, |mut stmt, done| {
+        if let Stmt::Straight(code) = &mut stmt {
             for instr in code {
                 if let Instr::Load { buffer, at, .. } = instr
                     && *buffer == row.buffer
@@ -187,17 +179,7 @@ fn read(body: &mut [Stmt], row: &Row, place: BufferId) {
                     (*buffer, *at) = (place, Poly::var(*index));
                 }
             }
-        } else {
-            open.extend(blocks(stmt).into_iter().flatten());
         }
-    }
-}
-
-fn blocks(stmt: &mut Stmt) -> Vec<&mut Vec<Stmt>> {
-    match stmt {
-        Stmt::For { body, .. } => vec![body],
-        Stmt::While { condition, body, .. } => vec![condition, body],
-        Stmt::If { then, otherwise, .. } => vec![then, otherwise],
-        Stmt::Straight(_) | Stmt::Copy { .. } => Vec::new(),
-    }
+        done.push(stmt);
+    });
 }

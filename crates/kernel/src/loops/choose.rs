@@ -1,6 +1,7 @@
 //! Branches with little in them become both sides and a choice: cheaper than a branch that cannot be foreseen, and it runs in
 //! lanes.
 
+use crate::choices::{is_harmless, select};
 use crate::kernel::{Choice, Class, Instr, Kernel, Reg, Stmt};
 use crate::ranges::Ranges;
 use chainrule_ops::Op;
@@ -18,16 +19,8 @@ pub(super) fn as_choice(
     arms: [&mut Vec<Stmt>; 2],
     before: &mut Vec<Instr>,
 ) -> bool {
-    let is_cheap = |instr: &Instr| match instr {
-        Instr::Const { .. } | Instr::MulAdd { .. } => true,
-        Instr::Op { op, .. } => {
-            !matches!(op, Op::Div | Op::Sqrt) && op.row().elementary.is_none() && is_one_instruction(*op)
-        }
-        Instr::Load { dst, buffer, at } => {
-            kernel.regs[*dst] == Class::Real && ranges.is_inside(at, &kernel.buffers[*buffer].len)
-        }
-        _ => false,
-    };
+    let is_dear = |instr: &Instr| matches!(instr, Instr::Op { op, .. } if !is_one_instruction(*op));
+    let is_cheap = |instr: &Instr| !is_dear(instr) && is_harmless(kernel, ranges, instr);
     let straight = |arm: &[Stmt]| match arm {
         [] => Some(0),
         [Stmt::Straight(code)] => code.iter().all(is_cheap).then_some(code.len()),
@@ -46,7 +39,7 @@ pub(super) fn as_choice(
     choices.retain(|c| {
         let is_real = kernel.regs[c.var] == Class::Real;
         if is_real {
-            before.push(Instr::Op { dst: c.var, op: Op::Select, args: [condition, c.then, c.otherwise] });
+            before.push(select(condition, c));
         }
         !is_real
     });

@@ -15,7 +15,7 @@
 
 use crate::events::{Event, events};
 use crate::kernel::{Carried, Class, Instr, Kernel, Order, Reg, SizeParam, SizeSource, Stmt};
-use crate::lanes::rewrite::Copier;
+use crate::lanes::rewrite::{Copier, Copies};
 use crate::rebuild::each_statement;
 use chainrule_base::Poly;
 use chainrule_ops::Op;

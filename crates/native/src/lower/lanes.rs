@@ -221,17 +221,17 @@ fn plan(
                 {
                     let (slope, _) = at.split_linear(index)?;
                     match slope.as_constant() {
-                        Some(0 | 1) => work.near += 1,
-                        _ => work.far += 1,
-                    }
-                    match slope.as_constant() {
                         // All lanes would write one element.
                         Some(0) if matches!(instr, Instr::Store { .. }) => return None,
-                        Some(0 | 1) => {}
+                        Some(0 | 1) => work.near += 1,
                         Some(step) => {
                             i32::try_from(step.checked_mul(8 * LANES)?).ok()?;
+                            work.far += 1;
                         }
-                        None if slope.vars().iter().all(is_outside) => *apart.entry(slope).or_insert(0) += heft,
+                        None if slope.vars().iter().all(is_outside) => {
+                            *apart.entry(slope).or_insert(0) += heft;
+                            work.far += 1;
+                        }
                         None => return None,
                     }
                 }
