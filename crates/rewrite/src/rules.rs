@@ -7,8 +7,10 @@ mod build;
 mod fold;
 mod general;
 mod get;
+mod linear;
 mod logic;
 mod mask;
+mod number;
 mod one_hot;
 mod op;
 mod plus;
@@ -97,6 +99,7 @@ static TABLE: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {
         build::RULES,
         sum::RULES,
         terms::RULES,
+        linear::RULES,
         fold::RULES,
         one_hot::RULES,
         plus::RULES,

@@ -50,12 +50,12 @@ fn places_add_up_to_what_was_applied() {
     }
     let applied: BTreeMap<&str, u64> = report.applied.iter().copied().collect();
     assert_eq!(by_name, applied);
-    // The element of z is computed where its sum takes it; what else is fused is the library's.
+    // The cotangents of the elements of z are an array; what else is applied is for the library's lines.
     let own = |name: &str| -> Vec<usize> {
         let of = report.places.iter().filter(|place| place.name == name).filter_map(|place| place.span);
         of.filter(|span| sources.file(span.file).name == "main.ft").map(|span| sources.line_column(span).0).collect()
     };
-    assert_eq!(own("fuse"), [3], "{report}");
+    assert_eq!(own("sum-of-one-hot"), [3], "{report}");
 }
 
 #[test]

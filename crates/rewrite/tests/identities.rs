@@ -4,6 +4,7 @@
 use chainrule_autodiff::{Mode, Part, Request, derive, expand};
 use chainrule_base::Sources;
 use chainrule_ir::{Block, Builder, Expr, Function, Program, Renaming, VarId, alpha_equal, print, verify};
+use chainrule_rewrite::engine::measure;
 use chainrule_rewrite::{Options, Report, optimise};
 
 fn function(text: &str, name: &str) -> Function {
@@ -173,6 +174,18 @@ fn the_update_of_a_matrix_factorisation_is_the_product_with_the_ratios() {
         assert_eq!(depth(&found.body), 3, "{what}");
         assert_eq!(occurrences(&found, "log"), 0, "{what}");
     }
+}
+
+#[test]
+fn sums_of_products_with_one_matrix_are_products_with_the_sum() {
+    // -2 Q^T (Q (sum (x - m))), by m.
+    let text = "let f = fun (q : [d][d]Double) (m : [d]Double) (x : [n][d]Double) ->
+        sum n (fun p -> vectorNorm2 (matrixVectorMul q (vectorSub x[p] m)))";
+    let (found, report) = optimised(&reverse_gradient(text, "m"));
+    let what = format!("{}\n{report}", print(&found));
+    // No product for each point.
+    assert_eq!(measure(&found).operations, "2*d + 2*d*d + d*n", "{what}");
+    assert_eq!(report.times("sum-of-linear"), 1, "{what}");
 }
 
 #[test]

@@ -108,6 +108,20 @@ impl Make {
         self.b.get_proved(array, index)
     }
 
+    /// Of a lower triangle with elements w[i] - w[j], the transpose times the vector of `number` of w[i].
+    fn transposed(&mut self, number: impl FnOnce(&mut Self, VarId) -> VarId) -> VarId {
+        self.sum(self.n.clone(), |p, i| {
+            let row = p.get(p.w, i);
+            let x = number(p, row);
+            p.sum(Size::var(i).add(&Size::constant(1)), |p, j| {
+                let column = p.get(p.w, j);
+                let q = p.op(Op::Sub, &[row, column]);
+                let product = p.op(Op::Mul, &[q, x]);
+                p.one_hot(j, product)
+            })
+        })
+    }
+
     fn one_hot(&mut self, index: VarId, value: VarId) -> VarId {
         let n = self.n.clone();
         self.b.one_hot_proved(n, index, value)
@@ -534,6 +548,46 @@ fn programs(rule: &str) -> Vec<Function> {
                 })
             }),
         ],
+        "sum-of-linear" => vec![
+            // An outer product, whose rows share a factor.
+            program(|p| {
+                p.sum(p.n.clone(), |p, i| {
+                    let x = p.get(p.v, i);
+                    p.vector(|p, j| {
+                        let y = p.get(p.w, j);
+                        p.op(Mul, &[x, y])
+                    })
+                })
+            }),
+            // A field of a tuple: the transpose of a lower triangle times a vector, negated.
+            program(|p| {
+                p.sum(p.n.clone(), |p, i| {
+                    let x = p.get(p.v, i);
+                    let product = p.transposed(|p, row| {
+                        let s = p.op(Sub, &[x, row]);
+                        p.op(Sin, &[s])
+                    });
+                    let negated = p.vector(|p, j| {
+                        let y = p.get(product, j);
+                        p.op(Neg, &[y])
+                    });
+                    let both = p.b.tuple(&[x, negated]);
+                    p.b.tuple(&[both, x])
+                })
+            }),
+            // In a loop around, by which there are more or fewer steps, and plus a product with the same number.
+            program(|p| {
+                p.vector(|p, at| {
+                    let count = Size::var(at).add(&Size::constant(1));
+                    p.sum(count, |p, i| {
+                        let x = p.get(p.v, i);
+                        let product = p.transposed(|p, row| p.op(Mul, &[x, row]));
+                        let hot = p.one_hot(at, x);
+                        p.b.plus(product, hot)
+                    })
+                })
+            }),
+        ],
         "interchange" => vec![
             program(|p| {
                 let k = p.k.clone();
@@ -704,6 +758,27 @@ fn programs(rule: &str) -> Vec<Function> {
                 [next, element, term]
             })
         })],
+        "plain-loop" => vec![
+            program(|p| {
+                let unit = p.b.tuple(&[]);
+                p.general(p.n.clone(), unit, |p, s, i| {
+                    let x = p.get(p.v, i);
+                    let y = p.op(Sin, &[x]);
+                    [s, s, y]
+                })
+            }),
+            program(|p| {
+                let unit = p.b.tuple(&[]);
+                p.general(p.n.clone(), unit, |p, s, i| [s, p.get(p.v, i), s])
+            }),
+            program(|p| {
+                let unit = p.b.tuple(&[]);
+                p.general(p.n.clone(), p.x, |p, s, i| {
+                    let x = p.get(p.v, i);
+                    [p.op(Sub, &[x, s]), unit, unit]
+                })
+            }),
+        ],
         "split-loop" => vec![program(|p| {
             p.general(p.n.clone(), p.x, |p, s, i| {
                 let x = p.get(p.v, i);
@@ -930,5 +1005,63 @@ fn in_a_branch_its_condition_is_known() {
     assert_eq!(print(&found).matches("if").count(), 1);
     for args in arguments(&f, &SPECIAL) {
         assert_eq!(check::compare(&f, &found, &args, true), Ok(true));
+    }
+}
+
+#[test]
+fn sums_of_arrays_are_linear_in_no_number_where_something_else_depends_on_the_step() {
+    let untouched = [
+        // The place.
+        program(|p| {
+            p.sum(p.n.clone(), |p, i| {
+                let x = p.get(p.v, i);
+                p.sum(p.n.clone(), |p, j| {
+                    let y = p.get(p.w, j);
+                    let product = p.op(Op::Mul, &[x, y]);
+                    p.one_hot(i, product)
+                })
+            })
+        }),
+        // The number of terms.
+        program(|p| {
+            p.sum(p.n.clone(), |p, i| {
+                let x = p.get(p.v, i);
+                p.sum(Size::var(i).add(&Size::constant(1)), |p, j| {
+                    let y = p.get(p.w, j);
+                    let product = p.op(Op::Mul, &[x, y]);
+                    p.one_hot(j, product)
+                })
+            })
+        }),
+        // A number in as many loops as the product.
+        program(|p| {
+            p.sum(p.n.clone(), |p, i| {
+                let x = p.get(p.v, i);
+                p.vector(|p, j| {
+                    let y = p.get(p.w, j);
+                    let (s, c) = (p.op(Op::Sub, &[x, y]), p.op(Op::Mul, &[y, y]));
+                    let s = p.op(Op::Sin, &[s]);
+                    p.op(Op::Mul, &[s, c])
+                })
+            })
+        }),
+        // A quotient that is a number only where there is a step.
+        program(|p| {
+            let one = p.real(1.0);
+            let quotient = p.op(Op::Div, &[one, p.y]);
+            p.sum(p.n.clone(), |p, i| {
+                let x = p.get(p.v, i);
+                p.vector(|p, j| {
+                    let y = p.get(p.w, j);
+                    let y = p.op(Op::Mul, &[y, quotient]);
+                    p.op(Op::Mul, &[x, y])
+                })
+            })
+        }),
+    ];
+    for f in untouched {
+        assert_eq!(verify(&f), Ok(()), "{}", print(&f));
+        let (found, report) = apply(&f, &["sum-of-linear"], false);
+        assert_eq!(report.times("sum-of-linear"), 0, "{}\nbecomes\n{}", print(&f), print(&found));
     }
 }

@@ -15,6 +15,15 @@ pub(super) const RULES: &[Rule] = &[
         apply: same_state,
     },
     Rule {
+        name: "plain-loop",
+        law: "loop (fun () i -> ((), (), g i)) () n = ((), build n (), sum n g); of elements or states alone, a build or a fold",
+        when: "n >= 0",
+        algebraic: false,
+        split: false,
+        on: On::Loop,
+        apply: plain,
+    },
+    Rule {
         name: "split-loop",
         law: "loop f s n = (ifold (next f) s n, build n (element f), sum n (term f))",
         when: "elements and terms do not depend on the state; n >= 0",
@@ -27,10 +36,7 @@ pub(super) const RULES: &[Rule] = &[
 
 fn same_state(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let (Expr::Loop { count, index, state, init, body }, Type::Tuple(types, _)) = (expr, ty) else { return None };
-    // The triple may be the same in every step, and stand outside.
-    let triple = rb.def(body.result);
-    let Some(Expr::Tuple(parts)) = triple.as_deref().or(rb.bound_in(body, body.result)) else { return None };
-    let &[next, element, term] = parts.as_slice() else { return None };
+    let [next, element, term] = parts_of_step(rb, body)?;
     let fields: &[Type] = match &types[0] {
         Type::Tuple(fields, _) => fields,
         _ => &[],
@@ -111,25 +117,44 @@ fn field_stays(rb: &mut Rebuild<'_>, expr: &Expr, k: usize, next: VarId) -> bool
     !looks && stays(rb, count, body, (*index, *state), (field, next), *init)
 }
 
-fn split(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
-    let (Expr::Loop { count, index, state, init, body }, Type::Tuple(..)) = (expr, ty) else { return None };
+/// What the step of a loop makes: the next state, the element, the term.
+fn parts_of_step(rb: &Rebuild<'_>, body: &Block) -> Option<[VarId; 3]> {
     // The triple may be the same in every step, and stand outside.
     let triple = rb.def(body.result);
     let Some(Expr::Tuple(parts)) = triple.as_deref().or(rb.bound_in(body, body.result)) else { return None };
-    let &[next, element, term] = parts.as_slice() else { return None };
+    parts.as_slice().try_into().ok()
+}
+
+/// Whether there is nothing in `var`.
+fn is_unit(rb: &Rebuild<'_>, var: VarId) -> bool {
+    matches!(rb.ty(var), Type::Tuple(fields, _) if fields.is_empty())
+}
+
+fn plain(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let Expr::Loop { body, .. } = expr else { return None };
+    let parts = parts_of_step(rb, body)?;
+    let n_made = parts.iter().filter(|part| !is_unit(rb, **part)).count();
+    if n_made > 1 { None } else { split(rb, expr, ty) }
+}
+
+fn split(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let (Expr::Loop { count, index, state, init, body }, Type::Tuple(..)) = (expr, ty) else { return None };
+    let [next, element, term] = parts_of_step(rb, body)?;
     let depends = |rb: &Rebuild<'_>, part: VarId| rb.slice_mentions(body, &[part], *state);
-    let trivial = |rb: &Rebuild<'_>, part: VarId| matches!(rb.ty(part), Type::Tuple(fields, _) if fields.is_empty());
-    if depends(rb, element) || depends(rb, term) || !rb.ranges.not_negative(count) {
+    let is_stateless = is_unit(rb, *init);
+    if (!is_stateless && (depends(rb, element) || depends(rb, term))) || !rb.ranges.not_negative(count) {
         return None;
     }
-    let last = if trivial(rb, *init) {
+    let last = if is_stateless {
         *init
     } else {
         rb.fold(count.clone(), *init, |rb, now, i| {
             rb.inline(body, next, &mut Env::copying(&[(*state, now), (*index, i)]))
         })
     };
-    let array = rb.build(count.clone(), |rb, i| rb.inline(body, element, &mut Env::copying(&[(*index, i)])));
-    let sum = rb.sum(count.clone(), |rb, i| rb.inline(body, term, &mut Env::copying(&[(*index, i)])));
+    // Where the state is not nothing, nothing of them mentions it.
+    let at = |i: VarId| Env::copying(&[(*state, *init), (*index, i)]);
+    let array = rb.build(count.clone(), |rb, i| rb.inline(body, element, &mut at(i)));
+    let sum = rb.sum(count.clone(), |rb, i| rb.inline(body, term, &mut at(i)));
     Some(rb.tuple(vec![last, array, sum], ty))
 }

@@ -1,6 +1,7 @@
 //! Rules for `sum`.
 
 use super::mask::{condition_in, is_zero, mask};
+use super::number::is_number;
 use super::op::doubles;
 use super::solve::{in_range, solve};
 use super::{On, Rule};
@@ -112,7 +113,7 @@ impl Parts<'_> {
     }
 
     /// Whether there is a step.
-    fn runs(&self, rb: &Rebuild<'_>) -> bool {
+    pub(super) fn runs(&self, rb: &Rebuild<'_>) -> bool {
         rb.ranges.not_negative(&self.count.sub(&Size::constant(1)))
     }
 
@@ -230,41 +231,6 @@ fn factor(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
         result = rb.op(Op::Div, &[result, divisor]);
     }
     Some(if negative { rb.op(Op::Neg, &[result]) } else { result })
-}
-
-/// How many definitions [`is_number`] looks at.
-const MAX_LOOKED_AT: usize = 32;
-
-/// Whether `var` is neither infinite nor NaN where all numbers that the program computes are not. What was moved
-/// out of a loop that does not run may be: times a sum of nothing, which is 0, it would not be 0.
-fn is_number(rb: &Rebuild<'_>, var: VarId) -> bool {
-    let mut todo = vec![var];
-    for _ in 0..MAX_LOOKED_AT {
-        let Some(next) = todo.pop() else { return true };
-        match rb.def(next).as_deref() {
-            // A parameter, an index, a state.
-            None => {}
-            Some(Expr::Real(value)) if !value.is_finite() => return false,
-            Some(Expr::Real(_) | Expr::ToReal(_)) => {}
-            Some(Expr::Op(op, args)) if defined_everywhere(*op) => {
-                todo.extend(args.iter().filter(|arg| *rb.ty(**arg) == Type::Double));
-            }
-            Some(Expr::Get { array, .. }) => todo.push(*array),
-            Some(_) => return false,
-        }
-    }
-    false
-}
-
-/// Whether `op` has a finite value for all finite operands, overflow aside.
-fn defined_everywhere(op: Op) -> bool {
-    let samples = [-2.0, -0.5, 0.0, 1.0];
-    let row = op.row();
-    match row.args.len() {
-        1 => samples.iter().all(|x| (row.value)(&[*x]).is_finite()),
-        2 => samples.iter().all(|x| samples.iter().all(|y| (row.value)(&[*x, *y]).is_finite())),
-        _ => op == Op::Select,
-    }
 }
 
 // Not of none.

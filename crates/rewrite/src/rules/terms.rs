@@ -105,9 +105,8 @@ fn same_place(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let sum = parts(expr)?;
     let (index, value) = one_hot(rb, &sum)?;
     // Where no step runs, nothing has proved the index.
-    let runs = rb.ranges.not_negative(&sum.count.sub(&Size::constant(1)));
     let Type::Array(size, _) = ty else { return None };
-    if !sum.is_constant(rb, index) || !(runs || rb.ranges.in_range(&rb.size_of(index), size)) {
+    if !sum.is_constant(rb, index) || !(sum.runs(rb) || rb.ranges.in_range(&rb.size_of(index), size)) {
         return None;
     }
     let value = sum.sum(rb, value);
