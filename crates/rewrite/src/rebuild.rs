@@ -515,7 +515,7 @@ impl Rebuild<'_> {
                 Kind::Top | Kind::Opaque => false,
                 Kind::Loop { runs } => {
                     let loops = || self.open[..level].iter().filter(|open| open.is_loop()).count();
-                    free || (self.settings.hoist && (runs || !self.may_fail(expr, loops(), &mut Vec::new())))
+                    free || (self.settings.hoist && (runs || !self.may_fail(expr, ty, loops(), &mut Vec::new())))
                 }
                 Kind::Lazy => free,
             };

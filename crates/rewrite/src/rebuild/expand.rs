@@ -66,8 +66,8 @@ impl Rebuild<'_> {
         }
         let slice = self.open_slice(expr, missing)?;
         let mut more: Vec<VarId> = counted.iter().filter_map(|(_, count)| count.as_var()).collect();
-        let total = |rb: &Self, more: &mut Vec<VarId>, expr: &Expr| !rb.may_fail(expr, loops, more);
-        if !slice.iter().all(|stmt| total(self, &mut more, &stmt.expr)) || !total(self, &mut more, expr) {
+        let mut may_fail = |expr: &Expr, ty: &Type| self.may_fail(expr, ty, loops, &mut more);
+        if slice.iter().any(|stmt| may_fail(&stmt.expr, self.ty(stmt.var))) || may_fail(expr, ty) {
             return None;
         }
         self.expanding = true;

@@ -71,10 +71,15 @@ impl Rebuild<'_> {
         self.ranges.in_range_outside(index, size, loops, counts)
     }
 
-    /// Whether computing `expr` may fail outside of all but the first `loops` of the open loops; `more` are counts
+    /// Whether computing `expr`, of type `ty`, may fail outside of all but the first `loops` of the open loops; `more` are counts
     /// of loops around it that go with it. An index that was proved to be in range because a loop runs is not
     /// in range where it does not.
-    pub(super) fn may_fail(&self, expr: &Expr, loops: usize, more: &mut Vec<VarId>) -> bool {
+    pub(super) fn may_fail(&self, expr: &Expr, ty: &Type, loops: usize, more: &mut Vec<VarId>) -> bool {
+        // What proved an index may be a loop around that would not run.
+        let is_outside = |array: &Type, index: VarId, more: &[VarId]| match array {
+            Type::Array(size, _) => !self.ranges.in_range_outside(&self.size_of(index), size, loops, more),
+            _ => true,
+        };
         let itself = match expr {
             Expr::Op(op, args) => {
                 op.row().result == ops::Type::Num
@@ -85,12 +90,8 @@ impl Rebuild<'_> {
                 !self.ranges.not_negative_outside(size, loops, more)
             }
             Expr::While { .. } => true,
-            Expr::Get { array, index, .. } => match &self.vars[*array].ty {
-                Type::Array(size, _) => !self.ranges.in_range_outside(&self.size_of(*index), size, loops, more),
-                _ => true,
-            },
-            // What proved its index may be a loop around that would not run.
-            Expr::OneHot { .. } => true,
+            Expr::Get { array, index, .. } => is_outside(&self.vars[*array].ty, *index, more),
+            Expr::OneHot { index, .. } => is_outside(ty, *index, more),
             _ => false,
         };
         let count = match expr {
@@ -102,7 +103,8 @@ impl Rebuild<'_> {
         };
         more.extend(count);
         let inside = || expr.blocks().into_iter().flat_map(|block| &block.stmts);
-        let fails = itself || inside().any(|stmt| self.may_fail(&stmt.expr, loops, more));
+        let fails =
+            itself || inside().any(|stmt| self.may_fail(&stmt.expr, &self.vars[stmt.var].ty, loops, more));
         if count.is_some() {
             more.pop();
         }
