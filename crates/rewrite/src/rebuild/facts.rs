@@ -103,8 +103,7 @@ impl Rebuild<'_> {
         };
         more.extend(count);
         let inside = || expr.blocks().into_iter().flat_map(|block| &block.stmts);
-        let fails =
-            itself || inside().any(|stmt| self.may_fail(&stmt.expr, &self.vars[stmt.var].ty, loops, more));
+        let fails = itself || inside().any(|stmt| self.may_fail(&stmt.expr, &self.vars[stmt.var].ty, loops, more));
         if count.is_some() {
             more.pop();
         }

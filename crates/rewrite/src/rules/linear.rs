@@ -249,8 +249,7 @@ fn summed(rb: &mut Rebuild<'_>, sum: &Parts<'_>, path: &[usize], number: &Number
         let mut env = sum.at(i);
         let whole = (!path.is_empty()).then(|| rb.inline(sum.body, sum.body.result, &mut env));
         let numbers = numbers(rb, &bodies, &kept, number, &mut env);
-        let all = whole.map_or(numbers, |whole| with_part(rb, whole, path, numbers));
-        all
+        whole.map_or(numbers, |whole| with_part(rb, whole, path, numbers))
     });
     let sum = path.iter().fold(sums, |tuple, k| rb.compute(Expr::Component(tuple, *k)));
     let array = made.write(rb, sum, number, &mut Env::copying(&[]));
