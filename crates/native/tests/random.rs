@@ -4,13 +4,17 @@
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 use chainrule_backend_tests::generate::{lower, random};
-use chainrule_backend_tests::{Array, Data, flatten, reals};
+use chainrule_backend_tests::{Array, Data, flatten, int, ints, reals};
+use chainrule_base::{Arena, Name, Poly};
 use chainrule_graph::Semantics;
 use chainrule_graph::generate::{Numbers, Options as GraphOptions, Recipe, chain, layered};
 use chainrule_interpret as interpret;
 use chainrule_ir::generate::comparisons;
 use chainrule_ir::{Value, bind_sizes};
-use chainrule_kernel::{Kernel, contract, hoist, lower_function, streamline, vectorise};
+use chainrule_kernel::{
+    Buffer, Class, Instr, Kernel, Place, Port, Reg, SizeParam, SizeSource, Stmt, contract, hoist, lower_function,
+    streamline, vectorise,
+};
 use chainrule_native::{Level, Options, Program, Workspace};
 use chainrule_runtime::{RunError, Slice, SliceMut, Strided, StridedMut};
 use proptest::prelude::*;
@@ -403,4 +407,83 @@ fn zeros_are_where_they_belong() {
             assert_eq!(Data::Real(y[GUARD..GUARD + n].to_vec()), Data::Real(expected.clone()));
         }
     }
+}
+
+/// Copies `w` elements of `x`, from `where[1]` on, to `y`, from `where[0]` on; the others are those of `z`.
+fn copy_of_a_row() -> Kernel {
+    let (mut regs, mut buffers) = (Arena::new(), Arena::new());
+    let [n, k, w, to, from] = [(); 5].map(|()| regs.push(Class::Int));
+    let len = |r| Poly::var(r);
+    let two = Poly::constant(2);
+    let mut buffer = |class, len: &Poly<Reg>, place| buffers.push(Buffer { class, len: len.clone(), place });
+    let x = buffer(Class::Real, &len(n), Place::Input(0));
+    let z = buffer(Class::Real, &len(k), Place::Input(1));
+    let places = buffer(Class::Int, &two, Place::Input(2));
+    let width = buffer(Class::Int, &Poly::constant(1), Place::Input(3));
+    let y = buffer(Class::Real, &len(k), Place::Output(0));
+    let port = |name, shape, buffer| Port { name: Name::new(name), shape, buffer };
+    let size = |name, reg, source| SizeParam { name: Name::new(name), reg, source };
+    let first = |buffer, at| Instr::Load { dst: if at == 0 { to } else { from }, buffer, at: Poly::constant(at) };
+    Kernel {
+        name: Name::new("rows"),
+        sizes: vec![
+            size("n", n, SizeSource::Extent { input: 0, dim: 0 }),
+            size("k", k, SizeSource::Extent { input: 1, dim: 0 }),
+            size("w", w, SizeSource::Value { input: 3 }),
+        ],
+        inputs: vec![
+            port("x", vec![len(n)], x),
+            port("z", vec![len(k)], z),
+            port("places", vec![two], places),
+            port("w", vec![], width),
+        ],
+        outputs: vec![port("y", vec![len(k)], y)],
+        requires: vec![],
+        workspace_reals: Poly::zero(),
+        workspace_ints: Poly::zero(),
+        externals: vec![],
+        failures: vec![],
+        body: vec![
+            Stmt::Copy { to: (y, Poly::zero()), from: (z, Poly::zero()), len: len(k) },
+            Stmt::Straight(vec![first(places, 0), first(places, 1)]),
+            Stmt::Copy { to: (y, len(to)), from: (x, len(from)), len: len(w) },
+        ],
+        regs,
+        buffers,
+    }
+}
+
+#[test]
+fn rows_are_copied_to_where_they_fit_and_nowhere_else() {
+    let kernel = copy_of_a_row();
+    let interpreter = interpret::Program::new(&kernel).unwrap();
+    let numbers = |n: i64, first: f64| reals(&(0..n).map(|i| first + i as f64).collect::<Vec<_>>());
+    let far = [i64::MIN, i64::MAX, i64::MAX / 8 - 3, -1];
+    let (mut inside, mut outside) = (0, 0);
+    for w in (-1..40).chain(far) {
+        for (to, from) in [(0, 0), (3, 5), (5, 0), (0, far[0]), (far[1], 1), (far[2], 1), (1, far[2]), (far[3], 0)] {
+            for more in [0, 1, -1] {
+                // As long as it must be for the one, or not quite, and longer for the other.
+                let len = |first: i64, more: i64| first.saturating_add(w).saturating_add(more).clamp(0, 60);
+                for lens in [(len(from, more), len(to, 2)), (len(from, 2), len(to, more))] {
+                    let point = |p: i64| {
+                        let (x, z) = (numbers(lens.0, 100.0 * p as f64), numbers(lens.1, -1000.0));
+                        vec![x, z, ints(&[to, from]), int(w)]
+                    };
+                    let points: Vec<Vec<Array>> = (0..13).map(point).collect();
+                    if reference(&kernel, &interpreter, &points[0]).is_ok() {
+                        compare_one(&kernel, &points).unwrap();
+                        inside += 1;
+                        continue;
+                    }
+                    outside += 1;
+                    for program in programs(&kernel) {
+                        assert!(run(&kernel, &program, &points[0]).is_err(), "{w} from {from} to {to}");
+                        assert!(run_batch(&kernel, &program, &points, true, 1).is_err(), "{w} from {from} to {to}");
+                    }
+                }
+            }
+        }
+    }
+    assert!(inside > 300 && outside > 300, "{inside} inside, {outside} outside");
 }

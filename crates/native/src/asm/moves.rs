@@ -41,6 +41,12 @@ impl Assembler {
         self.vector(memory_move(shape, 0x11), shape.length(), src.0, 0, mem, Immediate::NONE);
     }
 
+    /// `vmovupd`: two lanes from memory. The others become zero.
+    #[inline]
+    pub(crate) fn load_pair(&mut self, dst: Xmm, mem: Mem) {
+        self.vector(Form::new(P66, 1, 0x10), 0, dst.0, 0, mem, Immediate::NONE);
+    }
+
     /// `vmovupd`: the lowest two lanes to memory.
     #[inline]
     pub(crate) fn store_pair(&mut self, mem: Mem, src: Xmm) {

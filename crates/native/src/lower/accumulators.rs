@@ -4,9 +4,10 @@
 //! store, and which are added up after it: halves of a vector, then halves of what is left. Where all lanes are one vector,
 //! and nobody else looks at these elements, they need no memory; and the additions are those of halves of vectors.
 
+use super::copies;
 use super::homes::Homes;
 use super::lanes::ACTIVE;
-use super::plan::{Home, NEVER, Number, calls, is_short_copy};
+use super::plan::{Home, NEVER, Number, calls};
 use super::survey::{Survey, weight};
 use super::{Result, Writer};
 use crate::asm::{Arith, Shape, Xmm};
@@ -83,7 +84,7 @@ pub(super) fn plan(
     for (at, event) in (1u32..).zip(events) {
         let is_call = match event {
             Event::Instr(instr) => lane.is_none() && calls(instr),
-            Event::Copy { len, .. } => !is_short_copy(len),
+            Event::Copy { to, from, len } => copies::is_call(to, from, len),
             _ => false,
         };
         calls_before.push(calls_before[at as usize - 1] + u32::from(is_call));

@@ -4,14 +4,12 @@
 //! What a loop carries, and what a branch results in, changes at once: moves that would overwrite what
 //! another still reads go through a temporary.
 
-use super::frame::lanes;
 use super::integers::holds;
-use super::plan::{Counted, Home, Kind, LoopPlan, Stretch, is_short_copy};
+use super::plan::{Counted, Home, Kind, LoopPlan, Stretch};
 use super::{Compared, OpenLoop, Result, SCRATCH, Site, Writer, bug};
-use crate::asm::{Alu, Condition, Shape};
-use crate::level::Level;
+use crate::asm::{Alu, Condition};
 use chainrule_base::{Id, Poly};
-use chainrule_kernel::{BufferId, Event, LANES, Move, Reg, moves};
+use chainrule_kernel::{Event, LANES, Move, Reg, moves};
 
 impl Writer<'_> {
     /// Returns whether what follows is only reached from what came before.
@@ -318,47 +316,6 @@ impl Writer<'_> {
             }
             _ => return Err(bug("a value moves to a place of another kind")),
         }
-        Ok(())
-    }
-
-    fn copy(&mut self, to: &(BufferId, Poly<Reg>), from: &(BufferId, Poly<Reg>), len: &Poly<Reg>) -> Result<()> {
-        if let Some(n) = len.as_constant().filter(|_| is_short_copy(len)) {
-            return self.short_copy(to, from, n);
-        }
-        for (i, poly) in [&to.1, &from.1, len].into_iter().enumerate() {
-            let value = self.poly(poly, 1, true)?;
-            let mem = self.frame.word(super::frame::Header::NUMBERS + i as u32);
-            self.asm.mov_mr(mem, value);
-        }
-        self.call_copy(to.0, from.0)
-    }
-
-    /// Copies `n` elements, by the widest vectors that they fill.
-    fn short_copy(&mut self, to: &(BufferId, Poly<Reg>), from: &(BufferId, Poly<Reg>), n: i64) -> Result<()> {
-        let step = lanes(self.points) as i64;
-        let widths = [(Shape::Eight, 8), (Shape::Four, 4), (Shape::One, 1)];
-        let usable = if self.level == Level::Avx512 { &widths[..] } else { &widths[1..] };
-        let x = self.temporary()?;
-        let mut done = 0;
-        let place = |this: &mut Self, (buffer, first): &(BufferId, Poly<Reg>), done: i64, last: i64| {
-            // Both ends are looked at.
-            let _ = this.address(*buffer, &first.add(&Poly::constant(last)))?;
-            this.address(*buffer, &first.add(&Poly::constant(done)))
-        };
-        // In doubles, of which an element has one for each point.
-        while done < n * step {
-            let rest = n * step - done;
-            let (shape, width) = usable.iter().copied().find(|(_, width)| *width <= rest).unwrap_or((Shape::One, 1));
-            let last = (done + width - 1) / step;
-            let mem = place(self, from, done / step, last)?;
-            self.asm.load(shape, x, mem);
-            let mem = place(self, to, done / step, last)?;
-            self.asm.store(shape, mem, x);
-            done += width;
-            self.spares.step();
-        }
-        self.registers.give_back(x);
-        self.registers.unlock(x);
         Ok(())
     }
 }

@@ -21,6 +21,7 @@
 //! | `fetched` | integers that lanes fetch from memory, and elements where they say |
 //! | `accumulators` | partial results of lanes that stay in vectors |
 //! | `control` | loops and branches |
+//! | `copies` | copies of elements |
 //! | `call` | calls |
 //! | `zeros` | many zeros in few stores |
 //!
@@ -35,6 +36,7 @@ mod accumulators;
 mod assign;
 mod call;
 mod control;
+mod copies;
 mod fetched;
 pub(crate) mod frame;
 mod homes;

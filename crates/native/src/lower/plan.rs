@@ -15,6 +15,7 @@
 
 use super::accumulators::{self, Accumulators};
 use super::assign::{Assigned, Taken};
+use super::copies;
 use super::frame::Words;
 use super::homes::{Homes, Lanes};
 use super::lanes::{self, LanePlan, plan_lanes};
@@ -311,7 +312,7 @@ fn kinds(kernel: &Kernel, stretches: &[Stretch<'_>]) -> (Vec<Kind>, Facts) {
                 // One of the block before is looked at where it is.
                 Event::If { condition } if is_defined_in(std::mem::take(&mut before), *condition) => {}
                 Event::Copy { to, from, len } => {
-                    facts.calls += u64::from(!is_short_copy(len));
+                    facts.calls += u64::from(copies::is_call(to, from, len));
                     facts.has_copies = true;
                     facts.first_store[to.0.index()] = facts.first_store[to.0.index()].min(*at);
                     numbers(&mut kinds, &[&to.1, &from.1, *len]);
@@ -350,14 +351,6 @@ pub(super) fn calls(instr: &Instr) -> bool {
         Instr::External { .. } => true,
         _ => false,
     }
-}
-
-/// Copies of more elements are calls.
-const MAX_SHORT_COPY: i64 = 128;
-
-/// Whether so many elements are copied without a call.
-pub(super) fn is_short_copy(len: &Poly<Reg>) -> bool {
-    len.as_constant().is_some_and(|n| (0..=MAX_SHORT_COPY).contains(&n))
 }
 
 /// The stretches of a kernel, and how many events there are.

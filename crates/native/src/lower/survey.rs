@@ -3,7 +3,8 @@
 //! In: the events of a kernel. Out: [`Survey`], in one walk forwards: what outlives its block, how often it is used where, what
 //! may share a place.
 
-use super::plan::{Kind, calls, is_short_copy};
+use super::copies;
+use super::plan::{Kind, calls};
 use crate::asm::Shape;
 use chainrule_base::Id;
 use chainrule_kernel::{Event, Instr, Kernel, Reg};
@@ -111,7 +112,7 @@ impl Survey {
                     for poly in [&to.1, &from.1, *len] {
                         poly.terms().flat_map(|(m, _)| m).for_each(|r| used(&mut this, *r, None));
                     }
-                    if !is_short_copy(len) {
+                    if copies::is_call(to, from, len) {
                         called += heft;
                     }
                 }

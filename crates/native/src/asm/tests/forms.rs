@@ -163,6 +163,11 @@ pub(super) const ROWS: &[Row] = &[
         c.asm.store(s, m, d);
         Expected::new(by_shape(s, Mnemonic::Vmovsd, Mnemonic::Vmovupd), &[source(s, m.into()), vector(s, d)])
     }),
+    row("load_pair", |c| {
+        let (d, m) = (c.xmm(), c.mem());
+        c.asm.load_pair(d, m);
+        Expected::new(Mnemonic::Vmovupd, &[xmm(d), Operand::Memory(m, 16, false)])
+    }),
     row("store_pair", |c| {
         let (d, m) = (c.xmm(), c.mem());
         c.asm.store_pair(m, d);
