@@ -7,7 +7,7 @@
 //! models and compared with 32 digits; functions are taken for as wrong as their arguments. The error of a set of
 //! roots is the largest difference relative to the largest root, as in the benchmarks' record.
 
-use super::model::{Model, REAL_DRAWS, Value};
+use super::model::{Model, REAL_DRAWS, Values};
 use crate::graph::{Graph, Node, NodeId};
 use crate::traverse::NodeSet;
 use chainrule_base::Id;
@@ -63,7 +63,7 @@ pub(super) fn compare(graph: &Graph, seed: u64, old: &[NodeId], new: &[NodeId]) 
 }
 
 /// The values of `all` with arithmetic in doubles, by id.
-fn doubles(graph: &Graph, all: &NodeSet, values: &[Value], draw: usize) -> Vec<f64> {
+fn doubles(graph: &Graph, all: &NodeSet, values: &Values, draw: usize) -> Vec<f64> {
     let mut doubles = vec![f64::NAN; graph.len()];
     for id in all.iter() {
         let exact = values[id.index()].real[draw].value.high;

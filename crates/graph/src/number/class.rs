@@ -12,7 +12,7 @@
 
 use super::field::Fp;
 use super::hazard::Hazards;
-use super::model::{FIELD_DRAWS, REAL_DRAWS, Value};
+use super::model::{FIELD_DRAWS, REAL_DRAWS, Value, Values};
 use super::real::Double2;
 use crate::graph::{Graph, Node, NodeId};
 use crate::traverse::NodeSet;
@@ -98,7 +98,7 @@ fn snapped(x: Double2) -> Double2 {
 
 impl Classes {
     /// The classes of the nodes of `reachable`. O(1) a node.
-    pub(super) fn new(graph: &Graph, reachable: &NodeSet, values: &[Value], hazards: &[Hazards]) -> Self {
+    pub(super) fn new(graph: &Graph, reachable: &NodeSet, values: &Values, hazards: &[Hazards]) -> Self {
         let unit = Class { unit: Value::ONE, hazards: Hazards::NONE, ways: SmallVec::new() };
         let mut this = Self { classes: std::iter::once(unit).collect(), places: vec![Place::Zero; graph.len()] };
         let mut by_ratios: FxHashMap<[Fp; FIELD_DRAWS - 1], SmallVec<[ClassId; 1]>> = FxHashMap::default();
@@ -172,7 +172,7 @@ impl Way {
 }
 
 /// Whether the node is 0: in the field, and as far as the real models see.
-fn is_zero(graph: &Graph, id: NodeId, values: &[Value]) -> bool {
+fn is_zero(graph: &Graph, id: NodeId, values: &Values) -> bool {
     let value = &values[id.index()];
     if graph.as_const(id).is_some_and(|c| c == 0.0) {
         return true;

@@ -60,9 +60,11 @@ fn decompose(c: f64) -> (u64, i32) {
     (mantissa >> zeros, exponent + zeros as i32)
 }
 
-/// The first convergent p/q of the continued fraction of `x > 0` that `accepts`, with p and q at most `limit`.
+/// The first convergent p/q of the continued fraction of `x > 0` that `accepts`, with p and q at most `limit` and p*q at
+/// most `height`. Numerators and denominators never fall from one convergent to the next, so the first one that is too
+/// high is the end.
 #[inline]
-fn convergent(x: f64, limit: u64, accepts: impl Fn(u64, u64) -> bool) -> Option<(u64, u64)> {
+fn convergent(x: f64, limit: u64, height: u64, accepts: impl Fn(u64, u64) -> bool) -> Option<(u64, u64)> {
     let (mut p, mut q, mut p_old, mut q_old) = (1u64, 0u64, 0u64, 1u64);
     let mut rest = x;
     for _ in 0..40 {
@@ -74,7 +76,7 @@ fn convergent(x: f64, limit: u64, accepts: impl Fn(u64, u64) -> bool) -> Option<
         let whole = a as i64 as f64;
         (p, p_old) = (a.checked_mul(p)?.checked_add(p_old)?, p);
         (q, q_old) = (a.checked_mul(q)?.checked_add(q_old)?, q);
-        if p > limit || q > limit {
+        if p > limit || q > limit || p.saturating_mul(q) > height {
             return None;
         }
         if p > 0 && accepts(p, q) {
@@ -88,13 +90,19 @@ fn convergent(x: f64, limit: u64, accepts: impl Fn(u64, u64) -> bool) -> Option<
     None
 }
 
+/// Whether p/q may be `x` but for some rounding: nearly all are told apart so, by far more than this rounds, and without a
+/// division.
+#[inline]
+fn is_about(p: u64, q: u64, x: f64) -> bool {
+    // Both are small, and come from bits of a positive integer.
+    let (p, q) = (p as i64 as f64, q as i64 as f64);
+    (p - x * q).abs() <= 16.0 * f64::EPSILON * p
+}
+
 /// The fraction that `c` rounds, when it is a simple one.
 fn simple_fraction(c: f64) -> Option<Exact> {
     let x = c.abs();
-    let (p, q) = convergent(x, MAX_HEIGHT, |p, q| p as f64 / q as f64 == x)?;
-    if p.checked_mul(q)? > MAX_HEIGHT {
-        return None;
-    }
+    let (p, q) = convergent(x, MAX_HEIGHT, MAX_HEIGHT, |p, q| is_about(p, q, x) && p as f64 / q as f64 == x)?;
     Exact::fraction(c < 0.0, p, q)
 }
 
@@ -106,9 +114,8 @@ fn multiple(c: f64, base: f64, exact_base: Exact) -> Option<Exact> {
         return None;
     }
     let unit = f64::from_bits(x.to_bits() + 1) - x;
-    let (p, q) = convergent(ratio, MAX_RATIO, |p, q| {
-        // Nearly all are told apart in doubles, by far more than these round.
-        if (p as f64 / q as f64 - ratio).abs() > 8.0 * f64::EPSILON * ratio {
+    let (p, q) = convergent(ratio, MAX_RATIO, u64::MAX, |p, q| {
+        if !is_about(p, q, ratio) {
             return false;
         }
         let exact = Double2::from(b) * (p as f64).into() / (q as f64).into();
@@ -166,6 +173,26 @@ mod tests {
         assert_eq!(one(f64::MAX).field + one(f64::MIN).field, Fp::ZERO);
         let tiny = 5e-324;
         assert_eq!(one(tiny).field.times_power_of_two(1074), Fp::ONE);
+    }
+
+    #[test]
+    fn no_fraction_and_no_multiple_is_overlooked() {
+        let mut random = 88_172_645_463_325_252u64;
+        let mut number = || {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            random
+        };
+        for _ in 0..5000 {
+            let [p, q] = [number() % MAX_RATIO + 1, number() % MAX_RATIO + 1];
+            let simple = p as f64 / q as f64;
+            assert_eq!(one(simple).field * Fp::new(q), Fp::new(p), "{p}/{q}");
+            let base = f64::from_bits(number() >> 12 | 1 << 62) * 0.7;
+            let [e, f] = [base * p as f64, base / q as f64].map(|c| interpret(&[base, c]));
+            assert_eq!(e[1].field, e[0].field * Fp::new(p), "{base} * {p}");
+            assert_eq!(f[1].field * Fp::new(q), f[0].field, "{base} / {q}");
+        }
     }
 
     #[test]

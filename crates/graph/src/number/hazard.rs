@@ -19,7 +19,7 @@
 //! Sets are words of 128 bits. A node with a hazard beyond the 128th stands for itself only.
 
 use super::field::Fp;
-use super::model::{FIELD_DRAWS, Value};
+use super::model::{FIELD_DRAWS, Value, Values};
 use crate::graph::{Graph, Node, NodeId};
 use crate::traverse::NodeSet;
 use chainrule_base::Id;
@@ -99,7 +99,7 @@ impl Table {
 }
 
 /// The hazards of all nodes of `reachable`, by id. O(1) a node.
-pub(super) fn hazards(graph: &Graph, reachable: &NodeSet, values: &[Value]) -> Vec<Hazards> {
+pub(super) fn hazards(graph: &Graph, reachable: &NodeSet, values: &Values) -> Vec<Hazards> {
     let mut table = Table::default();
     let mut all = vec![Hazards::NONE; graph.len()];
     for id in reachable.iter() {
@@ -116,11 +116,11 @@ pub(super) fn hazards(graph: &Graph, reachable: &NodeSet, values: &[Value]) -> V
     all
 }
 
-fn values_of<'a>(graph: &'a Graph, id: NodeId, values: &'a [Value]) -> impl Iterator<Item = Value> + 'a {
+fn values_of<'a>(graph: &'a Graph, id: NodeId, values: &'a Values) -> impl Iterator<Item = Value> + 'a {
     graph.args(id).iter().map(|a| values[a.index()])
 }
 
-fn own(table: &mut Table, graph: &Graph, id: NodeId, op: Op, below: Hazards, values: &[Value]) -> Hazards {
+fn own(table: &mut Table, graph: &Graph, id: NodeId, op: Op, below: Hazards, values: &Values) -> Hazards {
     let args = graph.args(id);
     match op {
         Op::Div => below.union(table.zero_of(&values[args[1].index()])),

@@ -113,6 +113,22 @@ impl Value {
     }
 }
 
+/// The values of some nodes of a graph, which may have many more.
+pub(super) struct Values {
+    /// Where that of a node is, by the node's index; of other nodes meaningless.
+    places: Vec<u32>,
+    values: Vec<Value>,
+}
+
+impl std::ops::Index<usize> for Values {
+    type Output = Value;
+
+    #[inline]
+    fn index(&self, node: usize) -> &Value {
+        &self.values[self.places[node] as usize]
+    }
+}
+
 /// Random elements by key.
 struct Source {
     seed: u64,
@@ -200,10 +216,9 @@ impl Model {
         if kind == CIRCLE { [odd, less, more] } else { [odd, more, less] }
     }
 
-    /// The values of all nodes of `reachable`, by id; those of other nodes are meaningless.
-    /// O(1) a node, but for powers.
-    pub(super) fn values(&self, graph: &Graph, reachable: &NodeSet) -> Vec<Value> {
-        let mut values = vec![Value::ONE; graph.len()];
+    /// The values of all nodes of `reachable`. O(1) a node, but for powers.
+    pub(super) fn values(&self, graph: &Graph, reachable: &NodeSet) -> Values {
+        let mut values = Values { places: vec![0; graph.len()], values: Vec::with_capacity(reachable.len()) };
         for id in reachable.iter() {
             let args: smallvec::SmallVec<[&Value; 3]> = graph.args(id).iter().map(|a| &values[a.index()]).collect();
             let value = match graph.node(id) {
@@ -214,7 +229,8 @@ impl Model {
                 Node::Apply(op, [_, second, _]) => self.apply(op, &args, graph.as_const(second)),
             };
             drop(args);
-            values[id.index()] = value.unwrap_or_else(|| self.unknown(id));
+            values.places[id.index()] = values.values.len() as u32;
+            values.values.push(value.unwrap_or_else(|| self.unknown(id)));
         }
         values
     }

@@ -286,8 +286,10 @@ impl<'a> Maker<'a> {
     /// `x*a + y*b`, at the cheapest scale.
     fn sum(&mut self, class: ClassId, (x, a): (Double2, ClassId), (y, b): (Double2, ClassId), demands: &[Double2]) {
         let mut candidates: SmallVec<[Double2; 8]> = SmallVec::new();
-        candidates.extend(self.made[a].iter().filter(|_| a != one()).map(|(s, _)| *s / x));
-        candidates.extend(self.made[b].iter().filter(|_| b != one()).map(|(s, _)| *s / y));
+        let n_of = |class: ClassId| if class == one() { 0 } else { self.made[class].len() };
+        let (n_a, n_b) = (n_of(a), n_of(b));
+        candidates.extend(self.made[a][..n_a].iter().map(|(s, _)| *s / x));
+        candidates.extend(self.made[b][..n_b].iter().map(|(s, _)| *s / y));
         candidates.extend(demands.iter().copied());
         let wishes = &self.wishes[class];
         candidates.extend(wishes.iter().copied());
@@ -315,7 +317,12 @@ impl<'a> Maker<'a> {
         let Some((_, scale)) = best else { return };
         let (i, x_made) = self.up_to_sign(a, scale * x);
         let (j, y_made) = self.up_to_sign(b, scale * y);
-        let (r, other) = (x_made / x, y_made / y);
+        // Most were divided already.
+        let over = |class: ClassId, made: Double2, by: Double2, first: usize, n: usize| {
+            let known = self.made[class].iter().take(n).position(|(s, _)| *s == made);
+            known.map_or_else(|| made / by, |i| candidates[first + i])
+        };
+        let (r, other) = (over(a, x_made, x, 0, n_a), over(b, y_made, y, n_a, n_b));
         let negative = demands.iter().filter(|d| d.abs().is_near(r.abs()) && d.is_near(-r)).count();
         let positive = demands.iter().filter(|d| d.is_near(r)).count();
         let (op, i, j, r) = if r.is_near(other) {

@@ -208,15 +208,9 @@ impl Collector<'_> {
         let (coef, core) = self.cores[id.index()];
         let coef = coef * factor;
         let own = &mut self.sums[core.index()];
-        let may = |cubes: &Vec<Cube>| coef == 1.0 || cubes.iter().all(|c| is_tame(c.coef * coef));
-        if taken && own.as_ref().is_some_and(may) {
-            let mut cubes = if self.n_uses[core.index()] == 1 { own.take() } else { own.clone() }.unwrap_or_default();
-            if coef != 1.0 {
-                for cube in &mut cubes {
-                    cube.coef *= coef;
-                }
-            }
-            return cubes;
+        if taken && own.as_deref().is_some_and(|cubes| may_scale(cubes, coef)) {
+            let cubes = if self.n_uses[core.index()] == 1 { own.take() } else { own.clone() };
+            return scaled(cubes.unwrap_or_default(), coef);
         }
         match self.core_term(core) {
             Term { coef: 0.0, .. } => Vec::new(),
@@ -297,12 +291,11 @@ impl Collector<'_> {
     fn copied(&mut self, id: NodeId, multiplied_out: bool) -> Vec<Cube> {
         let core = self.cores[id.index()].1.index();
         let taken = multiplied_out || self.takes_product(id);
-        let kept = if taken { self.sums[core].clone() } else { None };
-        let cubes = self.cubes(id, 1.0, taken);
-        if kept.is_some() {
-            self.sums[core] = kept;
+        let coef = self.cores[id.index()].0;
+        match &self.sums[core] {
+            Some(cubes) if taken && may_scale(cubes, coef) => scaled(cubes.clone(), coef),
+            _ => self.cubes(id, 1.0, false),
         }
-        cubes
     }
 
     /// Whether a factor may be multiplied into these terms: see the module's documentation.
@@ -315,6 +308,18 @@ impl Collector<'_> {
         let masked = |cube: &Cube| cube.powers.iter().any(|(literal, _)| self.network.masked[literal.index()]);
         cubes.iter().filter(exact).count() <= 1 && !cubes.iter().any(masked)
     }
+}
+
+/// Whether all coefficients stay tame.
+fn may_scale(cubes: &[Cube], coef: f64) -> bool {
+    coef == 1.0 || cubes.iter().all(|c| is_tame(c.coef * coef))
+}
+
+fn scaled(mut cubes: Vec<Cube>, coef: f64) -> Vec<Cube> {
+    if coef != 1.0 {
+        cubes.iter_mut().for_each(|cube| cube.coef *= coef);
+    }
+    cubes
 }
 
 /// The product of two sums; `None` when it has coefficients or degrees that are not to be.

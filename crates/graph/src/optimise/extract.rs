@@ -120,6 +120,7 @@ impl Extraction {
     fn drain(&mut self) {
         let mut left = if self.trials.active { local::MAX_STEPS } else { usize::MAX };
         self.propagate_changed(&mut left);
+        let mut places = SmallVec::new();
         while let Some((upper, tie)) = self.queue.pop() {
             let divisor = self.divisor_of(tie);
             if upper != self.divisors[divisor as usize].queued {
@@ -131,7 +132,7 @@ impl Extraction {
             }
             left -= 1;
             self.log_divisor(divisor);
-            let mut places = self.places_of(divisor);
+            self.places_of(divisor, &mut places);
             let saving = self.saving(divisor, &mut places);
             if saving < upper && self.queue.peek().is_some_and(|next| *next > (saving, tie)) {
                 self.put_back(divisor, &places);
@@ -264,18 +265,19 @@ impl Extraction {
         self.queue.push((upper, tie));
     }
 
-    /// The places of a divisor, in order and once each.
-    fn places_of(&self, divisor: u32) -> SmallVec<[Place; 16]> {
-        let mut places = SmallVec::new();
+    /// Puts the places of a divisor into `places`, in order and once each.
+    fn places_of(&self, divisor: u32, places: &mut SmallVec<[Place; 16]>) {
+        places.clear();
         let mut next = self.divisors[divisor as usize].first;
         while next != END {
             let (place, after) = self.places[next as usize];
             places.push(place);
             next = after;
         }
-        places.sort_unstable();
-        places.dedup();
-        places
+        if places.len() > 1 {
+            places.sort_unstable();
+            places.dedup();
+        }
     }
 
     /// Keeps only these places, which are some of those that were there. A trial keeps them all: it may be taken back.

@@ -43,7 +43,7 @@ use emit::emit;
 use extract::{Extraction, Preference};
 use signs::choose_signs;
 use smallvec::SmallVec;
-use window::{Order, Part, remade, sweep};
+use window::{Account, Look, Order, Part, remade, sweep};
 
 /// How much is tried.
 #[derive(Clone, Copy, Debug)]
@@ -320,17 +320,20 @@ impl Search {
     }
 
     /// Each window by itself.
-    fn sweep(&mut self, order: Order, sizes: (usize, usize), rounds_of: impl Fn(&mut Search)) {
+    fn sweep(&mut self, order: Order, sizes: (usize, usize), rounds_of: impl Fn(&mut Search) + Sync) {
         let Self { part, rounds, budget, window, seed, extraction, .. } = self;
-        let (graph, roots) = sweep(&part.graph, &part.roots, order, sizes, |part| {
-            let mut search = Search::new(part, &Optimise { budget: *budget, window: *window, seed: *seed });
+        let (window, seed) = (*window, *seed);
+        let look = |part, budget, extraction: &mut Box<Extraction>| {
+            let mut search = Search::new(part, &Optimise { budget, window, seed });
             let before = search.weight;
             std::mem::swap(extraction, &mut search.extraction);
             rounds_of(&mut search);
             std::mem::swap(extraction, &mut search.extraction);
-            (*rounds, *budget) = (*rounds + search.rounds, search.budget);
-            (search.weight < before).then_some((search.part.graph, search.part.roots))
-        });
+            let better = (search.weight < before).then_some((search.part.graph, search.part.roots));
+            Look { better, rounds: search.rounds, spent: budget - search.budget }
+        };
+        let mut account = Account { rounds, budget };
+        let (graph, roots) = sweep(&part.graph, &part.roots, order, sizes, &mut account, extraction, look);
         let weight = counts(&graph, &roots).weight;
         if weight < self.weight {
             (self.part.graph, self.part.roots) = graph.extract(&roots);

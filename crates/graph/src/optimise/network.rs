@@ -83,26 +83,31 @@ pub(super) fn is_tame(coef: f64) -> bool {
 
 /// Cubes with equal powers put together, in the order of their first occurrences; those that cancel, gone.
 /// Where the sum of two coefficients is not tame, both cubes stay.
-pub(super) fn like_terms(cubes: Vec<Cube>) -> Vec<Cube> {
+pub(super) fn like_terms(mut cubes: Vec<Cube>) -> Vec<Cube> {
     /// Below this, comparing is cheaper than hashing.
     const FEW: usize = 8;
-    let mut out: Vec<Cube> = Vec::with_capacity(cubes.len());
     let mut places: FxHashMap<Powers, usize> = FxHashMap::default();
     let few = cubes.len() <= FEW;
-    for cube in cubes {
+    // Those that stay come first.
+    let mut n = 0;
+    for i in 0..cubes.len() {
         let place = if few {
-            out.iter().position(|c| c.powers == cube.powers)
+            cubes[..n].iter().position(|c| c.powers == cubes[i].powers)
         } else {
-            let new = out.len();
-            Some(*places.entry(cube.powers.clone()).or_insert(new)).filter(|p| *p < new)
+            Some(*places.entry(cubes[i].powers.clone()).or_insert(n)).filter(|p| *p < n)
         };
+        let coef = cubes[i].coef;
         match place {
-            Some(place) if is_tame(out[place].coef + cube.coef) || out[place].coef == -cube.coef => {
-                out[place].coef += cube.coef;
+            Some(place) if is_tame(cubes[place].coef + coef) || cubes[place].coef == -coef => {
+                cubes[place].coef += coef;
             }
-            _ => out.push(cube),
+            _ => {
+                cubes.swap(n, i);
+                n += 1;
+            }
         }
     }
-    out.retain(|c| c.coef != 0.0);
-    out
+    cubes.truncate(n);
+    cubes.retain(|c| c.coef != 0.0);
+    cubes
 }

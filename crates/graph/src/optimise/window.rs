@@ -15,6 +15,8 @@ use crate::graph::{Graph, Node, NodeId};
 use chainrule_base::Id;
 use chainrule_ops::CostClass;
 use smallvec::SmallVec;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 
 /// A part of a graph, as a graph whose inputs are what the part needs.
 pub(super) struct Part {
@@ -62,14 +64,39 @@ fn ordered(graph: &Graph, roots: &[NodeId], order: Order) -> Vec<NodeId> {
     nodes
 }
 
-/// The graph with each window of `size` nodes replaced by what `improve` makes of it; the first window has
-/// `first` nodes. Linear, but for `improve`.
-pub(super) fn sweep(
+/// What came of looking into a window.
+pub(super) struct Look {
+    /// The part and its roots, if that weighs less.
+    pub better: Option<(Graph, Vec<NodeId>)>,
+    /// How many rounds there were.
+    pub rounds: usize,
+    /// What they took of the budget.
+    pub spent: u64,
+}
+
+/// How many rounds there were, and what is left of the budget.
+pub(super) struct Account<'a> {
+    pub rounds: &'a mut usize,
+    pub budget: &'a mut u64,
+}
+
+/// Sweeps over fewer nodes look into one window after the other.
+const MANY: usize = 1000;
+
+/// The graph with each window of `size` nodes replaced by what `look` finds, which is given a part, a budget and what it
+/// works with; the first window has `first` nodes. Linear, but for `look`.
+///
+/// Several threads look into windows, each as if the whole budget were its own. A window that spent more than those before
+/// it leave is looked into again with that: what comes out, and what is left in the end, are the same as if each window had
+/// waited for those before.
+pub(super) fn sweep<Tool: Default + Send>(
     graph: &Graph,
     roots: &[NodeId],
     order: Order,
     (first, size): (usize, usize),
-    mut improve: impl FnMut(Part) -> Option<(Graph, Vec<NodeId>)>,
+    account: &mut Account<'_>,
+    tool: &mut Tool,
+    look: impl Fn(Part, u64, &mut Tool) -> Look + Sync,
 ) -> (Graph, Vec<NodeId>) {
     let nodes = ordered(graph, roots, order);
     let mut sweep = Sweep {
@@ -90,27 +117,50 @@ pub(super) fn sweep(
     for root in roots {
         sweep.last_use[root.index()] = usize::MAX;
     }
+    let mut windows: Vec<Window<'_>> = Vec::new();
     let (mut start, mut limit) = (0, first.max(1));
     while start < nodes.len() {
         let free = |id: &&NodeId| !graph.is_masked(**id) && !graph.args(**id).iter().any(|a| graph.is_masked(*a));
         let n = nodes[start..].iter().take(limit).take_while(free).count().max(1);
         let window = &nodes[start..start + n];
-        let outputs: Vec<NodeId> =
-            window.iter().copied().filter(|id| sweep.last_use[id.index()] >= start + n).collect();
-        let improved = if n > 1 {
-            let (part, needed) = sweep.part(window, &outputs);
-            improve(part).map(|(part, roots)| (part, roots, needed))
-        } else {
-            None
-        };
-        match improved {
-            Some((part, roots, needed)) => sweep.place(&part, &roots, &needed, &outputs),
-            None => sweep.copy(window),
-        }
+        let last_use = |id: &NodeId| sweep.last_use[id.index()];
+        let outputs = window.iter().copied().filter(|id| last_use(id) >= start + n).collect();
+        windows.push(Window { nodes: window, outputs, found: None });
         (start, limit) = (start + n, size);
+    }
+    if nodes.len() >= MANY {
+        sweep.look_at_once(&mut windows, *account.budget, tool, &look);
+    }
+    for Window { nodes, outputs, found } in windows {
+        if nodes.len() == 1 {
+            sweep.copy(nodes);
+            continue;
+        }
+        let (found, needed) = match found {
+            Some((found, needed)) if found.spent <= *account.budget => (found, needed),
+            _ => {
+                let (part, needed) = sweep.part(nodes, &outputs);
+                (look(part, *account.budget, tool), needed)
+            }
+        };
+        *account.rounds += found.rounds;
+        *account.budget -= found.spent;
+        match found.better {
+            Some((part, roots)) => sweep.place(&part, &roots, &needed, &outputs),
+            None => sweep.copy(nodes),
+        }
     }
     let roots = roots.iter().map(|r| sweep.copied(*r)).collect();
     (sweep.out, roots)
+}
+
+/// Neighbours in the order of a sweep.
+struct Window<'a> {
+    nodes: &'a [NodeId],
+    /// Those that are used outside.
+    outputs: Vec<NodeId>,
+    /// What was found already, and what the inputs of its part stand for.
+    found: Option<(Look, Vec<NodeId>)>,
 }
 
 struct Sweep<'a> {
@@ -125,6 +175,39 @@ struct Sweep<'a> {
 }
 
 impl Sweep<'_> {
+    /// Looks into windows on several threads, as long as they have not spent the budget together.
+    fn look_at_once<Tool: Default + Send>(
+        &mut self,
+        windows: &mut [Window<'_>],
+        budget: u64,
+        tool: &mut Tool,
+        look: &(impl Fn(Part, u64, &mut Tool) -> Look + Sync),
+    ) {
+        let mut parts = Vec::new();
+        for Window { nodes, outputs, found } in windows.iter_mut().filter(|w| w.nodes.len() > 1) {
+            parts.push((found, self.part(nodes, outputs)));
+        }
+        let n_threads = std::thread::available_parallelism().map_or(1, usize::from).min(parts.len());
+        let (queue, spent) = (Mutex::new(parts.into_iter()), AtomicU64::new(0));
+        let work = |tool: &mut Tool| {
+            while spent.load(Relaxed) < budget {
+                let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+                let Some((found, (part, needed))) = next else { break };
+                let new = look(part, budget, tool);
+                spent.fetch_add(new.spent, Relaxed);
+                *found = Some((new, needed));
+            }
+        };
+        if n_threads > 1 {
+            std::thread::scope(|scope| {
+                for _ in 1..n_threads {
+                    scope.spawn(|| work(&mut Tool::default()));
+                }
+                work(tool);
+            });
+        }
+    }
+
     fn copied(&mut self, id: NodeId) -> NodeId {
         match (self.copies[id.index()], self.graph.node(id)) {
             (Some(copy), _) => copy,
@@ -204,5 +287,70 @@ pub(super) fn remade(graph: &Graph, out: &mut Graph, id: NodeId, args: &[NodeId]
         Node::Apply(op, _) => out.raw(op, args),
         Node::External(function, _) => out.external(function, args),
         Node::Input(_) | Node::Derivative(_) => unreachable!("{id} is no operation"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::Semantics;
+    use chainrule_ops::Op;
+
+    /// What the windows take and how much is left must not depend on which of them were looked into at once.
+    #[test]
+    fn windows_at_once_account_as_windows_in_turn() {
+        let mut g = Graph::new(Semantics::Algebraic);
+        let (x, y) = (g.input("x"), g.input("y"));
+        let (mut a, mut b) = (x, y);
+        for i in 0..4 * MANY {
+            let op = if i % 3 == 0 { Op::Mul } else { Op::Add };
+            (a, b) = (b, g.raw(op, &[a, b]));
+        }
+        let roots = [a, b];
+        let n_nodes = ordered(&g, &roots, Order::DepthFirst).len() as u64;
+        // Three rounds a window, as long as there is enough for one.
+        let look = |part: Part, budget: u64, _: &mut ()| {
+            let (n, mut left, mut rounds) = (part.graph.len() as u64, budget, 0);
+            while rounds < 3 && left >= n {
+                (left, rounds) = (left - n, rounds + 1);
+            }
+            if rounds < 3 {
+                left = 0;
+            }
+            // The same again weighs no less, but shows that windows are put in their places.
+            Look { better: (rounds == 3).then_some((part.graph, part.roots)), rounds, spent: budget - left }
+        };
+        for budget in [0, 1, n_nodes, 2 * n_nodes, 2 * n_nodes + 12_345, 100 * n_nodes] {
+            let mut expected = (0, budget);
+            in_turn(&g, &roots, &mut expected, &look);
+            let (mut rounds, mut left) = (0, budget);
+            let mut account = Account { rounds: &mut rounds, budget: &mut left };
+            let (out, new) = sweep(&g, &roots, Order::DepthFirst, (100, 300), &mut account, &mut (), look);
+            assert_eq!((rounds, left), expected, "of {budget}");
+            assert_eq!(out.f64_at(&[0.1, 0.2], &new).unwrap(), g.f64_at(&[0.1, 0.2], &roots).unwrap());
+        }
+    }
+
+    /// Windows of at most `MANY` nodes at a time are looked into in turn.
+    fn in_turn(
+        graph: &Graph,
+        roots: &[NodeId],
+        account: &mut (usize, u64),
+        look: &impl Fn(Part, u64, &mut ()) -> Look,
+    ) {
+        let nodes = ordered(graph, roots, Order::DepthFirst);
+        let mut inside = Sweep {
+            graph,
+            out: graph.extract(&[]).0,
+            copies: vec![None; graph.len()],
+            last_use: vec![0; graph.len()],
+            inside: vec![None; graph.len()],
+        };
+        let (first, others) = nodes.split_at(100);
+        for window in std::iter::once(first).chain(others.chunks(300)).filter(|window| window.len() > 1) {
+            let (part, _) = inside.part(window, &window[window.len() - 1..]);
+            let look = look(part, account.1, &mut ());
+            *account = (account.0 + look.rounds, account.1 - look.spent);
+        }
     }
 }

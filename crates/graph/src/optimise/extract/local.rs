@@ -266,9 +266,10 @@ impl Extraction {
         } else {
             // What is kept has no need of the places that are gone.
             self.trials.active = false;
+            let mut places = SmallVec::new();
             while let Some(entry) = self.trials.log.pop() {
                 if let Undo::Divisor(divisor, ..) = entry {
-                    let mut places = self.places_of(divisor);
+                    self.places_of(divisor, &mut places);
                     self.saving(divisor, &mut places);
                     self.put_back(divisor, &places);
                 }
