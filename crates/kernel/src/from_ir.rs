@@ -95,7 +95,7 @@ fn lower(function: &Function) -> Result<Kernel, Diagnostics> {
     l.b.close_frame();
     let mut body = l.b.close_code();
     l.b.errors.into_result(())?;
-    prune(&mut body, l.b.regs.len());
+    prune(&mut body, l.b.regs.len(), &l.b.buffers);
     Ok(Kernel {
         name: identifier(&function.name).into(),
         regs: l.b.regs,

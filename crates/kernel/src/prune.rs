@@ -1,61 +1,157 @@
-//! Drops what is of no use: instructions whose register nobody reads, results of branches, branches and loops that do
-//! nothing.
+//! Drops what is of no use: instructions whose register nobody reads, stores and copies to where nobody reads, what loops
+//! carry for nobody, results of branches, branches and loops that do nothing.
 //!
-//! One pass from the end to the start finds what is used, another drops the rest. What a loop carries counts as used. Checks
-//! and stores stay. An operator that would fail goes with its result: what nobody needs is not computed.
+//! Passes from the end to the start find what is needed, until nothing more is: what a loop carries, and what it stores, is
+//! needed where its own body needs it. Checks stay, and so does what conditional loops carry. An operator that would fail
+//! goes with its result: what nobody needs is not computed.
 
 use crate::events::{Event, events};
-use crate::kernel::{Carried, Choice, Instr, Reg, Stmt};
+use crate::kernel::{Buffer, BufferId, Carried, Choice, Instr, Place, Reg, Stmt};
 use crate::rebuild::{Pass, rebuild};
 use chainrule_base::{Arena, Poly};
 
-/// Drops what is of no use in `body`; `n_regs` is how many registers the kernel has. Linear in its size; the stack does not
-/// grow with its depth.
-pub(crate) fn prune(body: &mut Vec<Stmt>, n_regs: usize) {
-    let mut pass = Prune { used: used(body, n_regs) };
+/// Drops what is of no use in `body`, of a kernel with `n_regs` registers and these `buffers`. Linear in its size;
+/// the stack does not grow with its depth.
+pub(crate) fn prune(body: &mut Vec<Stmt>, n_regs: usize, buffers: &Arena<BufferId, Buffer>) {
+    let mut pass = Prune { needed: Needed::new(body, n_regs, buffers) };
     *body = rebuild(std::mem::take(body), &mut pass);
 }
 
-fn used(body: &[Stmt], n_regs: usize) -> Arena<Reg, bool> {
-    let mut used = Arena::filled(n_regs, false);
-    let poly = |used: &mut Arena<Reg, bool>, poly: &Poly<Reg>| {
-        poly.terms().flat_map(|(monomial, _)| monomial).for_each(|r| used[*r] = true);
-    };
-    let carried = |used: &mut Arena<Reg, bool>, carried: &[Carried]| {
-        carried.iter().flat_map(|c| [c.next, c.init]).for_each(|r| used[r] = true);
-    };
-    for event in events(body).iter().rev() {
+/// How many passes there are, before all that a loop might need of itself is taken for needed.
+const MAX_PASSES: usize = 8;
+
+/// What something needs.
+struct Needed {
+    regs: Arena<Reg, bool>,
+    /// Buffers that are read, or are results.
+    buffers: Arena<BufferId, bool>,
+    /// Of the pass from the end to the start: buffers to which something was stored for nobody.
+    in_vain: Arena<BufferId, bool>,
+    /// Whether something is needed that was taken for useless in this pass.
+    again: bool,
+}
+
+impl Needed {
+    fn new(body: &[Stmt], n_regs: usize, buffers: &Arena<BufferId, Buffer>) -> Self {
+        let n_buffers = buffers.len();
+        let mut this = Self {
+            regs: Arena::filled(n_regs, false),
+            buffers: Arena::filled(n_buffers, false),
+            in_vain: Arena::filled(n_buffers, false),
+            again: false,
+        };
+        for (id, buffer) in buffers.iter() {
+            this.buffers[id] = !matches!(buffer.place, Place::Workspace(_));
+        }
+        let events = events(body);
+        for passes in 1.. {
+            for event in events.iter().rev() {
+                this.see(event);
+            }
+            if !std::mem::take(&mut this.again) {
+                break;
+            }
+            this.in_vain = Arena::filled(n_buffers, false);
+            if passes == MAX_PASSES {
+                this.take_all_for_needed(&events);
+            }
+        }
+        this
+    }
+
+    /// What loops carry, and what is stored: then one more pass finds the rest.
+    fn take_all_for_needed(&mut self, events: &[Event<'_>]) {
+        self.buffers = Arena::filled(self.buffers.len(), true);
+        for event in events {
+            if let Event::For { carried, .. } = event {
+                carried.iter().for_each(|c| self.regs[c.var] = true);
+            }
+        }
+    }
+
+    fn see(&mut self, event: &Event<'_>) {
         match event {
             Event::Instr(instr) => {
-                if instr.dst().is_none_or(|dst| used[dst]) {
-                    instr.for_each_use(|r| used[r] = true);
+                if let Instr::Store { buffer, .. } = instr {
+                    self.in_vain[*buffer] |= !self.buffers[*buffer];
+                }
+                if self.is_needed(instr) {
+                    instr.for_each_use(|r| self.regs[r] = true);
+                    if let Instr::Load { buffer, .. } = instr {
+                        self.read(*buffer);
+                    }
                 }
             }
-            Event::Copy { to, from, len } => [&to.1, &from.1, *len].into_iter().for_each(|p| poly(&mut used, p)),
-            Event::For { count, .. } => poly(&mut used, count),
-            Event::While { limit, .. } => poly(&mut used, limit),
-            Event::EndFor { carried: all, .. } | Event::EndWhile { carried: all } => carried(&mut used, all),
-            Event::Test { holds: r, .. } | Event::If { condition: r } => used[*r] = true,
+            Event::Copy { to, from, len } => {
+                self.in_vain[to.0] |= !self.buffers[to.0];
+                if self.buffers[to.0] {
+                    [&to.1, &from.1, *len].into_iter().for_each(|p| self.number(p));
+                    self.read(from.0);
+                }
+            }
+            Event::For { count, carried, .. } => {
+                self.number(count);
+                // What the body needs of what it carries is only known here.
+                for c in carried.iter().filter(|c| self.regs[c.var]).map(|c| (c.init, c.next)).collect::<Vec<_>>() {
+                    self.again |= !self.regs[c.1];
+                    (self.regs[c.0], self.regs[c.1]) = (true, true);
+                }
+            }
+            Event::While { limit, .. } => self.number(limit),
+            Event::EndFor { carried, .. } => {
+                for c in carried.iter().filter(|c| self.regs[c.var]).map(|c| c.next).collect::<Vec<_>>() {
+                    self.regs[c] = true;
+                }
+            }
+            Event::EndWhile { carried } => {
+                carried.iter().flat_map(|c| [c.next, c.init]).for_each(|r| self.regs[r] = true);
+            }
+            Event::Test { holds: r, .. } | Event::If { condition: r } => self.regs[*r] = true,
             Event::EndIf { choices } => {
-                for c in choices.iter().filter(|c| used[c.var]).flat_map(|c| [c.then, c.otherwise]).collect::<Vec<_>>()
+                for c in
+                    choices.iter().filter(|c| self.regs[c.var]).flat_map(|c| [c.then, c.otherwise]).collect::<Vec<_>>()
                 {
-                    used[c] = true;
+                    self.regs[c] = true;
                 }
             }
             Event::Else { .. } => {}
         }
     }
-    used
+
+    fn is_needed(&self, instr: &Instr) -> bool {
+        match instr {
+            Instr::Store { buffer, .. } => self.buffers[*buffer],
+            _ => instr.dst().is_none_or(|dst| self.regs[dst]),
+        }
+    }
+
+    fn read(&mut self, buffer: BufferId) {
+        self.buffers[buffer] = true;
+        self.again |= std::mem::take(&mut self.in_vain[buffer]);
+    }
+
+    fn number(&mut self, poly: &Poly<Reg>) {
+        poly.terms().flat_map(|(monomial, _)| monomial).for_each(|r| self.regs[*r] = true);
+    }
 }
 
 struct Prune {
-    used: Arena<Reg, bool>,
+    needed: Needed,
 }
 
 impl Pass for Prune {
     fn code(&mut self, mut code: Vec<Instr>) -> Vec<Instr> {
-        code.retain(|instr| instr.dst().is_none_or(|dst| self.used[dst]));
+        code.retain(|instr| self.needed.is_needed(instr));
         code
+    }
+
+    fn copy(
+        &mut self,
+        to: &mut (BufferId, Poly<Reg>),
+        _from: &mut (BufferId, Poly<Reg>),
+        _len: &mut Poly<Reg>,
+    ) -> bool {
+        self.needed.buffers[to.0]
     }
 
     fn close_for(
@@ -65,6 +161,7 @@ impl Pass for Prune {
         body: &mut Vec<Stmt>,
         _before: &mut Vec<Instr>,
     ) -> bool {
+        carried.retain(|c| self.needed.regs[c.var]);
         !(body.is_empty() && carried.is_empty())
     }
 
@@ -75,7 +172,7 @@ impl Pass for Prune {
         arms: [&mut Vec<Stmt>; 2],
         _before: &mut Vec<Instr>,
     ) -> bool {
-        choices.retain(|choice| self.used[choice.var]);
+        choices.retain(|choice| self.needed.regs[choice.var]);
         !(arms.iter().all(|arm| arm.is_empty()) && choices.is_empty())
     }
 }

@@ -34,7 +34,7 @@ pub fn unchecked(kernel: &mut Kernel) {
     let mut pass = Drop { found: false };
     kernel.body = rebuild(std::mem::take(&mut kernel.body), &mut pass);
     if pass.found {
-        prune(&mut kernel.body, kernel.regs.len());
+        prune(&mut kernel.body, kernel.regs.len(), &kernel.buffers);
         kernel.failures.push((UNCHECKED.to_owned(), None));
     }
 }

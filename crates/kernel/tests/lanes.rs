@@ -53,7 +53,7 @@ fn independent_loops_keep_their_values() {
 
 #[test]
 fn sums_keep_their_values_but_for_their_order() {
-    let (compared, cut, jammed) = many(1500, 32, options(true, true), true);
+    let (compared, cut, jammed) = many(2200, 32, options(true, true), true);
     assert!(
         compared > 2000 && cut > 1000 && jammed > 10,
         "{cut} loops in {compared} comparisons, {jammed} of several blocks"

@@ -69,7 +69,7 @@ fn functions_that_move_arrays_about_keep_their_values() {
 #[test]
 fn loops_that_compare_their_indices_keep_their_values() {
     let (pieces, branches) = (Cell::new(0), Cell::new(0));
-    many(3000, 44, |u| {
+    many(4000, 44, |u| {
         let Ok((function, args)) = comparisons::case(u, 24, 12) else { return };
         let mut kernel = lower(&function).unwrap();
         let before = kernel.to_string();

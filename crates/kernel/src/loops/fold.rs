@@ -25,7 +25,7 @@ pub(super) fn fold(kernel: &mut Kernel) {
     let (ranges, aliases, seen) = (Ranges::new(kernel), Aliases::default(), Seen::default());
     let mut pass = Fold { kernel, ranges, aliases, is_index, seen, less: BTreeMap::new() };
     let mut body = rebuild(body, &mut pass);
-    prune(&mut body, kernel.regs.len());
+    prune(&mut body, kernel.regs.len(), &kernel.buffers);
     kernel.body = body;
 }
 
