@@ -575,6 +575,17 @@ fn programs(rule: &str) -> Vec<Function> {
                     p.b.tuple(&[both, x])
                 })
             }),
+            // Quotients, where there are steps for certain.
+            program(|p| {
+                p.sum(Size::constant(5), |p, i| {
+                    let i = p.b.to_real(i);
+                    let x = p.op(Sub, &[i, p.x]);
+                    p.vector(|p, j| {
+                        let y = p.get(p.w, j);
+                        p.op(Div, &[x, y])
+                    })
+                })
+            }),
             // In a loop around, by which there are more or fewer steps, and plus a product with the same number.
             program(|p| {
                 p.vector(|p, at| {
@@ -1030,6 +1041,36 @@ fn sums_of_arrays_are_linear_in_no_number_where_something_else_depends_on_the_st
                     let y = p.get(p.w, j);
                     let product = p.op(Op::Mul, &[x, y]);
                     p.one_hot(j, product)
+                })
+            })
+        }),
+        // A number in loops that are no array's, for their number depends on one of them.
+        program(|p| {
+            p.sum(p.n.clone(), |p, i| {
+                let x = p.get(p.v, i);
+                p.sum(p.n.clone(), |p, j| {
+                    let y = p.get(p.w, j);
+                    p.sum(Size::var(j).add(&Size::constant(1)), |p, k| {
+                        let z = p.get(p.w, k);
+                        let (s, t) = (p.op(Op::Mul, &[x, y]), p.op(Op::Mul, &[y, z]));
+                        let s = p.op(Op::Add, &[s, t]);
+                        let number = p.op(Op::Sin, &[s]);
+                        let (row, width) = (p.get(p.m, k), p.k.clone());
+                        p.b.build(width, |b, l| {
+                            let last = b.get_proved(row, l);
+                            b.op(Op::Mul, &[number, last])
+                        })
+                    })
+                })
+            })
+        }),
+        // Quotients where there may be no step.
+        program(|p| {
+            p.sum(p.n.clone(), |p, i| {
+                let x = p.get(p.v, i);
+                p.vector(|p, j| {
+                    let y = p.get(p.w, j);
+                    p.op(Op::Div, &[x, y])
                 })
             })
         }),
