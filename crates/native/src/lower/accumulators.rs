@@ -24,15 +24,22 @@ const STEPS: usize = LANES as usize - 1;
 pub(super) const TREE: usize = LANES as usize + STEPS;
 
 /// Elements that are put together to one.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Tree {
     op: Arith,
     /// Whether the instruction takes its arguments in the other order.
     is_exchanged: bool,
     buffer: BufferId,
     /// The first of the elements.
-    first: i64,
+    first: Poly<Reg>,
     dst: Reg,
+}
+
+impl Tree {
+    /// The first of the elements, where they are a vector that may stay in a register.
+    fn vector(&self) -> Option<i64> {
+        self.first.as_constant().filter(|first| first % LANES == 0)
+    }
 }
 
 /// What stays in vectors.
@@ -63,7 +70,7 @@ struct Seen {
     weights: BTreeMap<i64, u64>,
 }
 
-/// Finds the buffers that only loops of `once` access, and trees after them.
+/// Finds the buffers that only loops of `once` access, and trees of these and others.
 pub(super) fn plan(
     kernel: &Kernel,
     events: &[Event<'_>],
@@ -115,7 +122,7 @@ pub(super) fn plan(
                 let tree = lane.is_none().then(|| tree(events, at, survey)).flatten();
                 if let Some(tree) = tree {
                     until = at + TREE as u32;
-                    access(*buffer, Some(tree.first), until - 1);
+                    access(*buffer, tree.vector(), until - 1);
                     found.trees.insert(at, tree);
                 } else {
                     access(*buffer, lane.and_then(|lane| vector(address, lane)), at);
@@ -133,7 +140,6 @@ pub(super) fn plan(
             && calls_before[seen.last as usize] == calls_before[seen.first as usize]
     };
     seen.retain(|buffer, seen| fits(buffer, seen));
-    found.trees.retain(|_, tree| seen.contains_key(&tree.buffer));
     let read: BTreeSet<BufferId> = found.trees.values().map(|tree| tree.buffer).collect();
     for (buffer, seen) in seen.iter().filter(|(buffer, _)| read.contains(buffer)) {
         for (first, weight) in &seen.weights {
@@ -155,11 +161,10 @@ fn tree(events: &[Event<'_>], at: u32, survey: &Survey) -> Option<Tree> {
     let instrs = events.get(at as usize - 1..at as usize - 1 + TREE)?;
     let instr = |i: usize| if let Event::Instr(instr) = instrs[i] { Some(instr) } else { None };
     let Instr::Load { buffer, at: from, .. } = instr(0)? else { return None };
-    let first = from.as_constant().filter(|first| first % LANES == 0)?;
     let mut parts = Vec::with_capacity(LANES as usize);
     for l in 0..LANES as usize {
         match instr(l)? {
-            Instr::Load { dst, buffer: b, at } if b == buffer && at.as_constant() == Some(first + l as i64) => {
+            Instr::Load { dst, buffer: b, at } if b == buffer && *at == from.add(&Poly::constant(l as i64)) => {
                 parts.push(*dst);
             }
             _ => return None,
@@ -191,7 +196,7 @@ fn tree(events: &[Event<'_>], at: u32, survey: &Survey) -> Option<Tree> {
         }
         parts = halves;
     }
-    Some(Tree { op: arith, is_exchanged, buffer: *buffer, first, dst: parts[0] })
+    Some(Tree { op: arith, is_exchanged, buffer: *buffer, first: from.clone(), dst: parts[0] })
 }
 
 impl Writer<'_> {
@@ -247,19 +252,25 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Puts the elements of a tree together.
-    pub(super) fn put_together(&mut self, tree: Tree) -> Result<()> {
-        let Some(number) = self.plan.accumulators.vectors.get(&(tree.buffer, tree.first)) else {
-            return Err(super::bug("a tree has no vector"));
-        };
-        let home = self.plan.home(*number);
+    /// Puts the elements of a tree together, from a register or from memory.
+    pub(super) fn put_together(&mut self, tree: &Tree) -> Result<()> {
+        let vector = tree.vector().and_then(|first| self.plan.accumulators.vectors.get(&(tree.buffer, first)));
+        let home = vector.map(|number| self.plan.home(*number));
         // One of each load, three of each operator; the last is the result's.
         for _ in 0..LANES as usize + 3 * STEPS - 1 {
             self.next_use();
         }
         let next = self.next_use();
         let (x, y) = (self.temporary()?, self.temporary()?);
-        self.read_vector(x, home)?;
+        match home {
+            Some(home) => self.read_vector(x, home)?,
+            None => {
+                // Both ends are looked at.
+                let _ = self.address(tree.buffer, &tree.first.add(&Poly::constant(LANES - 1)))?;
+                let mem = self.address(tree.buffer, &tree.first)?;
+                self.asm.load(Shape::Eight, x, mem);
+            }
+        }
         let (a, b) = if tree.is_exchanged { (y, x) } else { (x, y) };
         self.asm.half(Shape::Eight, y, x, true);
         self.asm.arith(tree.op, Shape::Four, x, a, b);
