@@ -127,6 +127,22 @@ fn nests_that_go_through_memory_in_one_row_are_one_loop() {
 }
 
 #[test]
+fn comparisons_come_right_before_the_branches_that_go_by_them() {
+    let text = "let f = fun (x : [n]Double) ->
+        ifold (fun (best, at) i -> let next = abs x[i] in if best < next then (next, i) else (best, at)) (-1.0, 0) n";
+    let mut kernel = lower(&program(text).elaborate("f").unwrap()).unwrap();
+    plain(&mut kernel);
+    let listing = kernel.to_string();
+    let lines: Vec<&str> = listing.lines().map(str::trim).collect();
+    let branches: Vec<[&str; 2]> =
+        lines.windows(2).filter_map(|pair| Some([pair[0], pair[1].strip_prefix("if ")?])).collect();
+    assert!(!branches.is_empty(), "{listing}");
+    for [before, condition] in branches {
+        assert!(before.starts_with(&format!("{condition} = lt ")), "{before}\n{listing}");
+    }
+}
+
+#[test]
 fn the_lesser_of_two_that_were_compared_is_a_minimum() {
     for (choice, name) in [("next < s then next else s", "min"), ("next < s then s else next", "max")] {
         let text = format!(

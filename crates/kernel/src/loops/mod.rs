@@ -20,8 +20,10 @@
 //! | `fold` | what is known before running: constants, comparisons, checks, loops of one iteration |
 //! | `join` | nested loops that are one |
 //! | `choose` | branches with little in them: both sides, and a choice |
+//! | `before` | comparisons right before the branches that go by them |
 //! | `hoist` | integers that are the same in all iterations |
 
+mod before;
 mod choose;
 mod fold;
 mod hoist;
@@ -49,6 +51,7 @@ pub fn streamline(kernel: &mut Kernel) {
         fold::fold(kernel);
     }
     join::join(kernel);
+    before::move_comparisons(kernel);
 }
 
 fn has_control(kernel: &Kernel) -> bool {

@@ -2,7 +2,8 @@
 //!
 //! A loop cut for lanes keeps the partial results of a sum in eight elements of the workspace, which its blocks load and
 //! store, and which are added up after it: halves of a vector, then halves of what is left. Where all lanes are one vector,
-//! and nobody else looks at these elements, they need no memory; and the additions are those of halves of vectors.
+//! and nobody else looks at these elements, they need no memory; and the additions are those of halves of vectors, of elements
+//! in memory too.
 
 use super::copies;
 use super::homes::Homes;
