@@ -92,15 +92,17 @@ impl Needed {
             Event::For { count, carried, .. } => {
                 self.number(count);
                 // What the body needs of what it carries is only known here.
-                for c in carried.iter().filter(|c| self.regs[c.var]).map(|c| (c.init, c.next)).collect::<Vec<_>>() {
-                    self.again |= !self.regs[c.1];
-                    (self.regs[c.0], self.regs[c.1]) = (true, true);
+                for c in *carried {
+                    if self.regs[c.var] {
+                        self.again |= !self.regs[c.next];
+                        [c.init, c.next].into_iter().for_each(|r| self.regs[r] = true);
+                    }
                 }
             }
             Event::While { limit, .. } => self.number(limit),
             Event::EndFor { carried, .. } => {
-                for c in carried.iter().filter(|c| self.regs[c.var]).map(|c| c.next).collect::<Vec<_>>() {
-                    self.regs[c] = true;
+                for c in *carried {
+                    self.regs[c.next] |= self.regs[c.var];
                 }
             }
             Event::EndWhile { carried } => {
@@ -108,10 +110,10 @@ impl Needed {
             }
             Event::Test { holds: r, .. } | Event::If { condition: r } => self.regs[*r] = true,
             Event::EndIf { choices } => {
-                for c in
-                    choices.iter().filter(|c| self.regs[c.var]).flat_map(|c| [c.then, c.otherwise]).collect::<Vec<_>>()
-                {
-                    self.regs[c] = true;
+                for c in *choices {
+                    if self.regs[c.var] {
+                        [c.then, c.otherwise].into_iter().for_each(|r| self.regs[r] = true);
+                    }
                 }
             }
             Event::Else { .. } => {}

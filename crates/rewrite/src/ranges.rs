@@ -102,6 +102,11 @@ impl Ranges {
         self.not_negative(index) && self.not_negative(&size.sub(index).sub(&Size::constant(1)))
     }
 
+    /// As [`Self::in_range`], where `more` are at least one.
+    pub(crate) fn in_range_where(&self, index: &Size, size: &Size, more: &[VarId]) -> bool {
+        self.in_range_outside(index, size, self.positive.len() - self.everywhere, more)
+    }
+
     /// As [`Self::in_range`], where [`Self::not_negative_outside`] decides.
     pub(crate) fn in_range_outside(&self, index: &Size, size: &Size, loops: usize, more: &[VarId]) -> bool {
         let below = size.sub(index).sub(&Size::constant(1));

@@ -25,7 +25,7 @@ const STEPS: usize = LANES as usize - 1;
 pub(super) const TREE: usize = LANES as usize + STEPS;
 
 /// Elements that are put together to one.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Tree {
     op: Arith,
     /// Whether the instruction takes its arguments in the other order.

@@ -82,14 +82,14 @@ impl Writer<'_> {
             // A buffer has at least as many words as elements: no product or sum below overflows.
             self.fail_above(n, to.0);
         }
-        self.asm.shift_ri(Shift::Left, n, step);
+        self.scale(n, step);
         for (at, (place, is_inside)) in (0..).zip([to, from].into_iter().zip(is_inside)) {
             let first = if at == 0 { target } else { source };
             self.asm.mov_rm(first, self.frame.word(Header::NUMBERS + at));
             if !is_inside {
                 self.fail_above(first, place.0);
             }
-            self.asm.shift_ri(Shift::Left, first, step);
+            self.scale(first, step);
             if !is_inside {
                 self.asm.alu_rr(Alu::Add, first, n);
                 self.fail_above(first, place.0);
@@ -99,8 +99,8 @@ impl Writer<'_> {
             self.asm.alu_rm(Alu::Add, first, self.frame.word(self.plan.words.pointer(place.0)));
         }
         // Of batches nothing is left over.
-        let all = [(Shape::Eight, 8), (Shape::Four, 4)];
-        let (widest, width) = all[usize::from(self.level != Level::Avx512)];
+        let widest = super::lanes::shape(self.level);
+        let width = lanes(widest) as i32;
         let (top, rest) = (self.asm.new_label(), self.asm.new_label());
         self.asm.alu_ri(Alu::Sub, n, width);
         self.asm.jcc(Condition::Less, rest);
@@ -131,6 +131,13 @@ impl Writer<'_> {
     fn is_row_inside(&mut self, (buffer, first): &Place, len: &Poly<Reg>) -> bool {
         let after = self.kernel.buffers[*buffer].len.sub(first).sub(len);
         self.in_range.is_some() || (self.ranges.is_at_least_zero(first) && self.ranges.is_at_least_zero(&after))
+    }
+
+    /// From elements to words: nothing to do for one point.
+    fn scale(&mut self, g: Gpr, bits: u8) {
+        if bits > 0 {
+            self.asm.shift_ri(Shift::Left, g, bits);
+        }
     }
 
     /// Fails where `place`, in words, is negative or past the end of `buffer`.

@@ -391,10 +391,9 @@ impl<'k> Writer<'k> {
                     if self.kernel.regs[*dst] == Class::Int {
                         self.ranges.event(&Event::Instr(instr));
                     }
-                    if let Some(tree) = self.plan.accumulators.trees.get(&at).cloned() {
+                    if let Some(tree) = self.plan.accumulators.trees.remove(&at) {
                         self.put_together(&tree)?;
                         done += accumulators::TREE - 1;
-                        (1..accumulators::TREE).for_each(|_| self.spares.step());
                         self.registers.end();
                         continue;
                     }

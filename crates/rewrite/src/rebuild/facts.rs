@@ -65,12 +65,6 @@ impl Rebuild<'_> {
         self.fuse.take().is_some_and(|loops| loops == self.loops_since(array))
     }
 
-    /// Whether `index` is in range of `size` here, in loops over `counts`: whatever other loops have shown.
-    pub(crate) fn in_range_here(&self, index: &Size, size: &Size, counts: &[VarId]) -> bool {
-        let loops = self.open.iter().filter(|open| open.is_loop()).count();
-        self.ranges.in_range_outside(index, size, loops, counts)
-    }
-
     /// Whether computing `expr`, of type `ty`, may fail outside of all but the first `loops` of the open loops; `more` are counts
     /// of loops around it that go with it. An index that was proved to be in range because a loop runs is not
     /// in range where it does not.

@@ -7,6 +7,7 @@
 //! ([`Made`]).
 
 use super::get::needed;
+use super::mask::is_zero;
 use super::number::is_number;
 use super::sum::{Parts, parts};
 use super::{On, Rule};
@@ -126,7 +127,7 @@ impl<'b> Looker<'_, 'b, '_> {
         let Type::Array(size, _) = array else { return None };
         let counts: Vec<VarId> = self.loops.iter().filter_map(|l| l.count.as_var()).collect();
         let index = self.rb.size_of(index);
-        (self.is_known(&index) && self.rb.in_range_here(&index, size, &counts)).then_some(index)
+        (self.is_known(&index) && self.rb.ranges.in_range_where(&index, size, &counts)).then_some(index)
     }
 
     /// How the part `path` of `var` is made of a number that stands in fewer than `widest` loops, of which there are as
@@ -134,12 +135,7 @@ impl<'b> Looker<'_, 'b, '_> {
     fn linear(&mut self, var: VarId, path: &[usize], widest: usize) -> Option<Made> {
         self.left = self.left.checked_sub(1)?;
         let Some((depth, expr)) = self.bound(var) else {
-            let is_zero = match self.rb.def(var).as_deref() {
-                Some(Expr::Zero) => true,
-                Some(Expr::Real(value)) => *value == 0.0,
-                _ => false,
-            };
-            return is_zero.then(|| Made::Zero(part(self.rb.ty(var), path)));
+            return is_zero(self.rb, var).then(|| Made::Zero(part(self.rb.ty(var), path)));
         };
         // What it is made of sees no loops but those around it.
         let inner = self.loops.split_off(depth);
