@@ -108,6 +108,33 @@ impl Make {
         self.b.get_proved(array, index)
     }
 
+    /// The sum over `v` of sums over so many of `w` of products, each in a place of its own.
+    fn products(
+        &mut self,
+        count: impl FnOnce(&Self, VarId) -> Size,
+        place: impl FnOnce(VarId, VarId) -> VarId,
+    ) -> VarId {
+        self.sum(self.n.clone(), |p, i| {
+            let x = p.get(p.v, i);
+            p.sum(count(p, i), |p, j| {
+                let y = p.get(p.w, j);
+                let product = p.op(Op::Mul, &[x, y]);
+                p.one_hot(place(i, j), product)
+            })
+        })
+    }
+
+    /// The sum over `v` of vectors over `w`.
+    fn vectors(&mut self, element: impl FnOnce(&mut Self, VarId, VarId) -> VarId) -> VarId {
+        self.sum(self.n.clone(), |p, i| {
+            let x = p.get(p.v, i);
+            p.vector(|p, j| {
+                let y = p.get(p.w, j);
+                element(p, x, y)
+            })
+        })
+    }
+
     /// Of a lower triangle with elements w[i] - w[j], the transpose times the vector of `number` of w[i].
     fn transposed(&mut self, number: impl FnOnce(&mut Self, VarId) -> VarId) -> VarId {
         self.sum(self.n.clone(), |p, i| {
@@ -550,15 +577,7 @@ fn programs(rule: &str) -> Vec<Function> {
         ],
         "sum-of-linear" => vec![
             // An outer product, whose rows share a factor.
-            program(|p| {
-                p.sum(p.n.clone(), |p, i| {
-                    let x = p.get(p.v, i);
-                    p.vector(|p, j| {
-                        let y = p.get(p.w, j);
-                        p.op(Mul, &[x, y])
-                    })
-                })
-            }),
+            program(|p| p.vectors(|p, x, y| p.op(Mul, &[x, y]))),
             // A field of a tuple: the transpose of a lower triangle times a vector, negated.
             program(|p| {
                 p.sum(p.n.clone(), |p, i| {
@@ -1023,27 +1042,9 @@ fn in_a_branch_its_condition_is_known() {
 fn sums_of_arrays_are_linear_in_no_number_where_something_else_depends_on_the_step() {
     let untouched = [
         // The place.
-        program(|p| {
-            p.sum(p.n.clone(), |p, i| {
-                let x = p.get(p.v, i);
-                p.sum(p.n.clone(), |p, j| {
-                    let y = p.get(p.w, j);
-                    let product = p.op(Op::Mul, &[x, y]);
-                    p.one_hot(i, product)
-                })
-            })
-        }),
+        program(|p| p.products(|p, _| p.n.clone(), |i, _| i)),
         // The number of terms.
-        program(|p| {
-            p.sum(p.n.clone(), |p, i| {
-                let x = p.get(p.v, i);
-                p.sum(Size::var(i).add(&Size::constant(1)), |p, j| {
-                    let y = p.get(p.w, j);
-                    let product = p.op(Op::Mul, &[x, y]);
-                    p.one_hot(j, product)
-                })
-            })
-        }),
+        program(|p| p.products(|_, i| Size::var(i).add(&Size::constant(1)), |_, j| j)),
         // A number in loops that are no array's, for their number depends on one of them.
         program(|p| {
             p.sum(p.n.clone(), |p, i| {
@@ -1065,38 +1066,22 @@ fn sums_of_arrays_are_linear_in_no_number_where_something_else_depends_on_the_st
             })
         }),
         // Quotients where there may be no step.
-        program(|p| {
-            p.sum(p.n.clone(), |p, i| {
-                let x = p.get(p.v, i);
-                p.vector(|p, j| {
-                    let y = p.get(p.w, j);
-                    p.op(Op::Div, &[x, y])
-                })
-            })
-        }),
+        program(|p| p.vectors(|p, x, y| p.op(Op::Div, &[x, y]))),
         // A number in as many loops as the product.
         program(|p| {
-            p.sum(p.n.clone(), |p, i| {
-                let x = p.get(p.v, i);
-                p.vector(|p, j| {
-                    let y = p.get(p.w, j);
-                    let (s, c) = (p.op(Op::Sub, &[x, y]), p.op(Op::Mul, &[y, y]));
-                    let s = p.op(Op::Sin, &[s]);
-                    p.op(Op::Mul, &[s, c])
-                })
+            p.vectors(|p, x, y| {
+                let (s, c) = (p.op(Op::Sub, &[x, y]), p.op(Op::Mul, &[y, y]));
+                let s = p.op(Op::Sin, &[s]);
+                p.op(Op::Mul, &[s, c])
             })
         }),
         // A quotient that is a number only where there is a step.
         program(|p| {
             let one = p.real(1.0);
             let quotient = p.op(Op::Div, &[one, p.y]);
-            p.sum(p.n.clone(), |p, i| {
-                let x = p.get(p.v, i);
-                p.vector(|p, j| {
-                    let y = p.get(p.w, j);
-                    let y = p.op(Op::Mul, &[y, quotient]);
-                    p.op(Op::Mul, &[x, y])
-                })
+            p.vectors(|p, x, y| {
+                let y = p.op(Op::Mul, &[y, quotient]);
+                p.op(Op::Mul, &[x, y])
             })
         }),
     ];
