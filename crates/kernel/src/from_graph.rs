@@ -5,12 +5,14 @@
 //!
 //! **Schedule.** Depth first from the outputs in order. Of several arguments, the one whose tree needs
 //! most registers comes first (Sethi and Ullman, 1970: optimal for trees, good for graphs). An input is
-//! loaded just before its first use, an output stored as soon as it is computed, and the sine and the
-//! cosine of one argument stand side by side, so that a backend can compute both at once. Everything is
-//! linear in the graph, and nothing recurses.
+//! loaded just before its first use, an output stored as soon as it is computed or, where that is soon, with the
+//! element beside it (`beside`), and the sine and the cosine of one argument stand side by side, so that a backend can
+//! compute both at once. Everything is linear in the graph, and nothing recurses.
 //!
 //! **Truth values.** What the operator table calls `Bool` lives in `Int` registers; a number where a
 //! truth value is asked for stands for `x != 0`, a truth value where a number is asked for for 0 or 1.
+
+mod beside;
 
 use crate::kernel::{Buffer, BufferId, Class, External, Instr, Kernel, Place, Port, Reg, Stmt};
 use crate::verify::class_of;
@@ -49,6 +51,7 @@ pub fn lower_graph(
         }
     }
     lowering.errors.clone().into_result(())?;
+    beside::put_beside(&mut lowering.code, &lowering.stored);
     let mut regs = Arena::filled(lowering.n_regs as usize, Class::Real);
     lowering.ints.iter().for_each(|int| regs[*int] = Class::Int);
     let mut kernel = Kernel {
@@ -151,6 +154,8 @@ struct Lowering<'a> {
     n_regs: u32,
     ints: Vec<Reg>,
     code: Vec<Instr>,
+    /// Where in the code numbers are stored that are computed.
+    stored: Vec<usize>,
     /// The users' functions that are called, and the place of each function of the graph among them.
     externals: Vec<External>,
     external_idx: Vec<Option<usize>>,
@@ -174,6 +179,7 @@ impl<'a> Lowering<'a> {
             n_regs: 0,
             ints: Vec::new(),
             code,
+            stored: Vec::with_capacity(n_stores),
             externals: Vec::new(),
             external_idx: vec![None; graph.external_functions().len()],
             errors: Diagnostics::new(),
@@ -437,6 +443,7 @@ impl<'a> Lowering<'a> {
         let mut store = first;
         while store != NONE {
             let (buffer, at, next) = self.stores[store as usize];
+            self.stored.push(self.code.len());
             self.code.push(Instr::Store { buffer, at: Poly::constant(at), value });
             store = next;
         }
@@ -512,7 +519,12 @@ impl<'a> Lowering<'a> {
         }
         if store != NONE {
             let value = self.real(id);
+            let n_stored = self.stored.len();
             self.store(value, store);
+            if self.graph.as_const(id).is_some() {
+                // Equal numbers stay together.
+                self.stored.truncate(n_stored);
+            }
         }
     }
 

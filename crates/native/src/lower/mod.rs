@@ -24,6 +24,7 @@
 //! | `copies` | copies of elements |
 //! | `call` | calls |
 //! | `zeros` | many zeros in few stores |
+//! | `pairs` | two numbers in one store |
 //!
 //! Two walks: one backwards for the next uses, one forwards that writes. Time is linear in the kernel's
 //! size but for sorting the values that outlive their block. The code of one point and that of several
@@ -44,6 +45,7 @@ mod inline;
 mod integers;
 mod lanes;
 mod masks;
+mod pairs;
 mod plan;
 mod pointers;
 mod registers;
@@ -402,6 +404,11 @@ impl<'k> Writer<'k> {
                     let zeros = self.zeros(at, &instrs[done - 1..])?;
                     if zeros > 0 {
                         done += zeros - 1;
+                        self.registers.end();
+                        continue;
+                    }
+                    if self.pair(&instrs[done - 1..])? {
+                        done += 1;
                         self.registers.end();
                         continue;
                     }

@@ -57,7 +57,8 @@ impl Writer<'_> {
             // The register was made by `vxorps`, so its upper lanes are zero too.
             let beside = rest.iter().zip(*first..).take_while(|(element, expected)| *element == expected).count();
             let (start, shape) = match len {
-                Some(len) if len >= width => ((*first).min(len - width), wide),
+                // From where lines of the cache may begin: a store over two takes longer.
+                Some(len) if len >= width => ((*first / width * width).min(len - width), wide),
                 _ if beside >= lanes(wide) => (*first, wide),
                 _ => (*first, Shape::One),
             };

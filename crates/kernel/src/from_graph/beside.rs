@@ -1,0 +1,121 @@
+//! Stores of elements that lie beside each other, one right after the other.
+//!
+//! A processor stores one number a step, or two that lie beside each other, and code for Jacobians is mostly stores. A
+//! number waits for the one beside it where that is computed soon, so that a backend can store both at once.
+
+use crate::kernel::{BufferId, Instr};
+
+/// So many instructions a number waits at most, which takes a register as long.
+const SOON: usize = 8;
+
+/// Moves stores down to right before a store of an element beside theirs, where that is not far. `stored` are the places of
+/// stores to known elements, each of another element, in order; nothing in `code` loads these elements. Linear in the
+/// number of stores.
+pub(super) fn put_beside(code: &mut [Instr], stored: &[usize]) {
+    // Where stores are that wait for another one, and their elements.
+    let mut waiting: Vec<(usize, BufferId, i64)> = Vec::new();
+    for at in stored.iter().copied() {
+        let Some(Instr::Store { buffer, at: element, .. }) = code.get(at) else { continue };
+        let (buffer, Some(element)) = (*buffer, element.as_constant()) else { continue };
+        waiting.retain(|(first, ..)| at - first <= SOON);
+        let is_beside = |(_, b, e): &(usize, BufferId, i64)| *b == buffer && e.abs_diff(element) == 1;
+        let Some(i) = waiting.iter().position(is_beside) else {
+            waiting.push((at, buffer, element));
+            continue;
+        };
+        let (first, ..) = waiting.remove(i);
+        code[first..at].rotate_left(1);
+        waiting.iter_mut().filter(|(waits, ..)| *waits > first).for_each(|(waits, ..)| *waits -= 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SOON, put_beside};
+    use crate::kernel::{BufferId, Instr, Reg};
+    use chainrule_base::{Id, Poly};
+
+    /// A constant for each register, each stored to its element as soon as it is there; `None` is one that is not stored.
+    fn code(elements: &[Option<i64>]) -> (Vec<Instr>, Vec<usize>) {
+        let (mut code, mut stored) = (Vec::new(), Vec::new());
+        for (r, element) in elements.iter().enumerate() {
+            code.push(Instr::Const { dst: Reg::new(r), value: 1.0 });
+            if let Some(element) = element {
+                stored.push(code.len());
+                let (buffer, at) = (BufferId::new(0), Poly::constant(*element));
+                code.push(Instr::Store { buffer, at, value: Reg::new(r) });
+            }
+        }
+        (code, stored)
+    }
+
+    /// What is stored, in order, and how many constants come before it.
+    fn stores(code: &[Instr]) -> Vec<(i64, usize)> {
+        let is_const = |i: &&Instr| matches!(i, Instr::Const { .. });
+        let each = code.iter().enumerate().filter_map(|(at, instr)| match instr {
+            Instr::Store { at: element, .. } => {
+                Some((element.as_constant()?, code[..at].iter().filter(is_const).count()))
+            }
+            _ => None,
+        });
+        each.collect()
+    }
+
+    #[test]
+    fn what_lies_beside_is_stored_beside_where_it_is_soon() {
+        let (mut few, stored) = code(&[Some(5), Some(9), Some(4), Some(8), Some(2)]);
+        put_beside(&mut few, &stored);
+        assert_eq!(stores(&few), [(5, 3), (4, 3), (9, 4), (8, 4), (2, 5)]);
+        let far: Vec<_> = std::iter::once(Some(1)).chain([None; SOON]).chain([Some(2)]).collect();
+        let (mut far, stored) = code(&far);
+        put_beside(&mut far, &stored);
+        assert_eq!(stores(&far), [(1, 1), (2, SOON + 2)]);
+        // Each goes with one other.
+        let (mut row, stored) = code(&[Some(0), Some(1), Some(2), Some(3)]);
+        put_beside(&mut row, &stored);
+        assert_eq!(stores(&row), [(0, 2), (1, 2), (2, 4), (3, 4)]);
+    }
+
+    #[test]
+    fn every_number_is_stored_once_after_it_is_computed() {
+        let mut random = 88_172_645_463_325_252u64;
+        let mut number = |below: u64| {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            random % below
+        };
+        for _ in 0..500 {
+            let n = number(60) as usize;
+            let mut elements: Vec<Option<i64>> = (0..n as i64).map(Some).collect();
+            for i in (1..n).rev() {
+                // Mostly with one nearby, so that there are pairs.
+                let near = if number(2) == 0 { 4 } else { i as u64 };
+                elements.swap(i, i.saturating_sub(number(near + 1) as usize));
+            }
+            elements.iter_mut().filter(|_| number(4) == 0).for_each(|element| *element = None);
+            let (mut moved, stored) = code(&elements);
+            put_beside(&mut moved, &stored);
+            let mut computed = 0;
+            let mut left: Vec<i64> = elements.iter().copied().flatten().collect();
+            for instr in &moved {
+                match instr {
+                    Instr::Const { dst, .. } => {
+                        assert_eq!(dst.index(), computed);
+                        computed += 1;
+                    }
+                    Instr::Store { at, value, .. } => {
+                        assert!(value.index() < computed, "stored before it is computed");
+                        assert!(computed <= value.index() + 1 + SOON, "waits for too long");
+                        let element = at.as_constant().unwrap();
+                        assert_eq!(elements[value.index()], Some(element));
+                        left.retain(|e| *e != element);
+                    }
+                    _ => unreachable!(),
+                }
+            }
+            assert_eq!((computed, left), (n, vec![]));
+            assert_eq!(moved.len(), n + elements.iter().flatten().count());
+        }
+    }
+}

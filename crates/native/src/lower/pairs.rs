@@ -1,0 +1,46 @@
+//! Two numbers that lie beside each other in memory, in one store.
+//!
+//! Processors store one vector a step, or one number: code whose results are many is bound by that.
+
+use super::{Result, Writer};
+use crate::asm::Shape;
+use chainrule_kernel::{Class, Instr};
+
+impl Writer<'_> {
+    /// Writes the two stores that `instrs` begin with, if they are of elements beside each other of one buffer; whether they
+    /// are.
+    pub(super) fn pair(&mut self, instrs: &[Instr]) -> Result<bool> {
+        let [Instr::Store { buffer, at, value }, Instr::Store { buffer: b, at: second, value: other }, ..] = instrs
+        else {
+            return Ok(false);
+        };
+        if b != buffer || self.shape != Shape::One || self.points != Shape::One {
+            return Ok(false);
+        }
+        let step = match (at.as_constant(), second.as_constant()) {
+            (Some(first), Some(second)) => second.checked_sub(first),
+            _ => second.sub(at).as_constant(),
+        };
+        let is_real = |r| self.kernel.regs[r] == Class::Real;
+        let stays = [at, second].into_iter().any(|at| self.accumulator(*buffer, at).is_some());
+        let (Some(step @ (1 | -1)), true, false) = (step, is_real(*value) && is_real(*other), stays) else {
+            return Ok(false);
+        };
+        let first_next = self.next_use();
+        let x = self.in_register(*value, first_next)?;
+        let second_next = self.next_use();
+        let y = self.in_register(*other, second_next)?;
+        let both = self.temporary()?;
+        let ((low, first), (high, last)) = if step == 1 { ((x, at), (y, second)) } else { ((y, second), (x, at)) };
+        // Both ends are looked at.
+        let _ = self.address(*buffer, last)?;
+        let mem = self.address(*buffer, first)?;
+        self.asm.unpack_low(Shape::One, both, low, high);
+        self.asm.store_pair(mem, both);
+        self.registers.give_back(both);
+        self.registers.unlock(both);
+        self.release(*value, first_next);
+        self.release(*other, second_next);
+        Ok(true)
+    }
+}
