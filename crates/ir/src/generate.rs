@@ -14,6 +14,7 @@ pub mod arrays;
 pub mod comparisons;
 pub mod gathers;
 mod linear;
+pub mod records;
 
 use crate::{Builder, Expr, Function, Size, Sizes, Type, Value, VarId};
 use arbitrary::{Result, Unstructured};

@@ -3,14 +3,15 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
+use arbitrary::Unstructured;
 use chainrule_backend_tests::generate::{lower, random};
 use chainrule_backend_tests::{Array, Data, flatten, int, ints, reals};
 use chainrule_base::{Arena, Name, Poly};
 use chainrule_graph::Semantics;
 use chainrule_graph::generate::{Numbers, Options as GraphOptions, Recipe, chain, layered};
 use chainrule_interpret as interpret;
-use chainrule_ir::generate::comparisons;
-use chainrule_ir::{Value, bind_sizes};
+use chainrule_ir::generate::{comparisons, records};
+use chainrule_ir::{Function, Value, bind_sizes};
 use chainrule_kernel::{
     Buffer, Class, Instr, Kernel, Place, Port, Reg, SizeParam, SizeSource, Stmt, contract, hoist, lower_function,
     streamline, vectorise,
@@ -338,11 +339,15 @@ fn at_once(cases: u32, seed: u64) {
     assert!(ran.get() > cases / 3, "{} ran", ran.get());
 }
 
-#[test]
-fn loops_that_compare_their_indices_have_the_value_that_the_interpreter_gives_them() {
+/// Runs functions as they are and with their loops in lanes; how many had a value, and how many loops were cut.
+fn as_they_are_and_in_lanes(
+    cases: u32,
+    seed: u64,
+    case: impl Fn(&mut Unstructured<'_>) -> arbitrary::Result<(Function, Vec<Value<f64>>)>,
+) -> (usize, usize) {
     let (ran, cut) = (Cell::new(0), Cell::new(0));
-    random(1500, 22, 3000, |u| {
-        let Ok((function, args)) = comparisons::case(u, 24, 20) else { return Ok(()) };
+    random(cases, seed, 3000, |u| {
+        let Ok((function, args)) = case(u) else { return Ok(()) };
         let Ok(mut kernel) = lower_function(&function) else { return Ok(()) };
         let Ok(sizes) = bind_sizes(&function, &args) else { return Ok(()) };
         let size = |s: &chainrule_ir::Size| usize::try_from(sizes.eval(s).unwrap()).unwrap();
@@ -359,7 +364,19 @@ fn loops_that_compare_their_indices_have_the_value_that_the_interpreter_gives_th
         Ok(())
     });
     println!("{} ran, with {} loops cut", ran.get(), cut.get());
-    assert!(ran.get() > 1000 && cut.get() > 500, "{} ran, {} loops were cut", ran.get(), cut.get());
+    (ran.get(), cut.get())
+}
+
+#[test]
+fn loops_that_compare_their_indices_have_the_value_that_the_interpreter_gives_them() {
+    let (ran, cut) = as_they_are_and_in_lanes(1500, 22, |u| comparisons::case(u, 24, 20));
+    assert!(ran > 1000 && cut > 500, "{ran} ran, {cut} loops were cut");
+}
+
+#[test]
+fn fields_of_records_have_the_value_that_the_interpreter_gives_them() {
+    let (ran, cut) = as_they_are_and_in_lanes(1500, 23, |u| records::case(u, 28));
+    assert!(ran > 1000 && cut > 1000, "{ran} ran, {cut} loops were cut");
 }
 
 #[test]

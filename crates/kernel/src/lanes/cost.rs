@@ -6,6 +6,7 @@
 
 use super::jam::JAM;
 use super::{Plan, Spans};
+use crate::addresses::split_constant;
 use crate::events::Event;
 use crate::kernel::{BufferId, Class, Instr, LANES, Reg};
 use chainrule_base::{Arena, Poly};
@@ -24,8 +25,15 @@ const CARRIED: f64 = 12.0;
 /// An element that is neither next to the one of the lane before nor the same.
 const FAR: f64 = 1.5;
 
-/// What is done for each lane, one after the other.
-const FETCH: f64 = 32.0;
+/// What is done for each lane, one after the other, with an integer from memory: it is read, it is compared.
+const FETCH: f64 = 16.0;
+
+/// An element whose address is made of such an integer.
+const FETCH_ELEMENT: f64 = 24.0;
+
+/// An element beside one that is apart from those of other lanes: they are read together, this many at most.
+const BESIDE: f64 = 2.0;
+const ROW: i32 = 4;
 
 /// A function that is computed in lanes; of other functions each lane is called for.
 const FUNCTION: f64 = 20.0;
@@ -189,22 +197,12 @@ fn body_time(classes: &Arena<Reg, Class>, body: &[Event<'_>], index: Reg) -> f64
 
 fn time_of(classes: &Arena<Reg, Class>, body: &[Event<'_>], index: Option<Reg>) -> f64 {
     let mut sums = vec![(1.0, 0.0)];
-    // Integers that are fetched for each lane.
-    let mut fetched: BTreeSet<Reg> = BTreeSet::new();
-    let mut fetched_time = |instr: &Instr| match (instr, index) {
-        (Instr::Load { dst, at, .. }, Some(index)) if classes[*dst] == Class::Int && at.vars().contains(&index) => {
-            fetched.insert(*dst);
-            FETCH
-        }
-        (Instr::Load { at, .. }, Some(_)) if at.vars().iter().any(|r| fetched.contains(r)) => FETCH,
-        (Instr::CheckIndex { index, .. }, Some(_)) if fetched.contains(index) => FETCH,
-        _ => 0.0,
-    };
+    let mut lanes = index.map(|index| LaneTime { index, fetched: BTreeSet::new(), rows: BTreeMap::new() });
     for event in body {
         match event {
             Event::Instr(instr) => {
                 if let Some((_, sum)) = sums.last_mut() {
-                    *sum += instr_time(instr, index) + fetched_time(instr);
+                    *sum += lanes.as_mut().map_or_else(|| instr_time(instr, None), |lanes| lanes.time(classes, instr));
                 }
             }
             Event::For { count, .. } => sums.push((count.as_constant().map_or(TRIPS, |n| n.max(0) as f64), 0.0)),
@@ -219,6 +217,43 @@ fn time_of(classes: &Arena<Reg, Class>, body: &[Event<'_>], index: Option<Reg>) 
         }
     }
     sums.pop().map_or(0.0, |(_, sum)| sum)
+}
+
+/// The time of what runs in the lanes of a loop, one instruction after the other.
+struct LaneTime {
+    index: Reg,
+    /// Integers that are fetched for each lane.
+    fetched: BTreeSet<Reg>,
+    /// Elements that are apart, by buffer and address without its constant: of each row the first.
+    rows: BTreeMap<(BufferId, Poly<Reg>), Vec<i32>>,
+}
+
+impl LaneTime {
+    fn time(&mut self, classes: &Arena<Reg, Class>, instr: &Instr) -> f64 {
+        match instr {
+            Instr::Load { dst, at, .. } if classes[*dst] == Class::Int && at.vars().contains(&self.index) => {
+                self.fetched.insert(*dst);
+                FETCH
+            }
+            Instr::CheckIndex { index, .. } if self.fetched.contains(index) => FETCH,
+            Instr::Load { buffer, at, .. } => {
+                let is_fetched = at.vars().iter().any(|r| self.fetched.contains(r));
+                let alone = if is_fetched { FETCH_ELEMENT } else { instr_time(instr, Some(self.index)) };
+                if alone <= 1.0 {
+                    return alone;
+                }
+                let (part, offset) = split_constant(at);
+                let rows = self.rows.entry((*buffer, part)).or_default();
+                if rows.iter().any(|first| (0..ROW).contains(&offset.saturating_sub(*first))) {
+                    BESIDE
+                } else {
+                    rows.push(offset);
+                    alone
+                }
+            }
+            _ => instr_time(instr, Some(self.index)),
+        }
+    }
 }
 
 /// The time of one instruction; in the lanes of a loop over `index`, of all of them.

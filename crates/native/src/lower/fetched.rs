@@ -107,8 +107,20 @@ impl Writer<'_> {
 
     /// Elements at an address that is fetched into `d`.
     pub(super) fn gather_fetched(&mut self, buffer: BufferId, at: &Poly<Reg>, d: Xmm) -> Result<()> {
+        let mut places = self.fetched_places(buffer, &[at])?;
+        self.collect(d, &mut |this, x| {
+            let mem = places.next(this);
+            this.asm.load(Shape::One, x, mem);
+        })
+    }
+
+    /// The places of the first of some elements at addresses that are fetched, which differ by a constant; all are looked at.
+    /// Takes the first and the second scratch register.
+    pub(super) fn fetched_places(&mut self, buffer: BufferId, ats: &[&Poly<Reg>]) -> Result<FetchedPlaces> {
         let [rax, rcx, _] = SCRATCH;
-        let (part, offset) = split_constant(at);
+        let Some((part, offset)) = ats.first().map(|at| split_constant(at)) else {
+            return Err(super::bug("no element is fetched"));
+        };
         let first = self.lane.as_ref().and_then(|lane| lane.fetched.words(&part));
         let (Some(first), Some(disp)) = (first, offset.checked_mul(8)) else {
             return Err(super::bug("an address has no words"));
@@ -123,20 +135,18 @@ impl Writer<'_> {
             }
             self.fetched_parts.push(part);
         }
-        if !self.is_inside(buffer, at) {
-            for lane in 0..n {
-                self.word_into(rax, first + lane);
-                self.asm.alu_ri(Alu::Add, rax, offset);
-                self.check_inside(buffer, rax);
+        for at in ats {
+            if !self.is_inside(buffer, at) {
+                let (_, offset) = split_constant(at);
+                for lane in 0..n {
+                    self.word_into(rax, first + lane);
+                    self.asm.alu_ri(Alu::Add, rax, offset);
+                    self.check_inside(buffer, rax);
+                }
             }
         }
         let base = self.pointer(buffer, rcx);
-        let mut word = first;
-        self.collect(d, &mut |this, x| {
-            this.word_into(rax, word);
-            word += 1;
-            this.asm.load(Shape::One, x, Mem::Indexed { base, index: rax, scale: 8, disp });
-        })
+        Ok(FetchedPlaces { word: first, mem: Mem::Indexed { base, index: rax, scale: 8, disp } })
     }
 
     /// An integer that is fetched, as doubles.
@@ -153,5 +163,22 @@ impl Writer<'_> {
     fn word_into(&mut self, g: Gpr, word: u32) {
         let mem = self.frame.word(word);
         self.asm.mov_rm(g, mem);
+    }
+}
+
+/// Places that are fetched, lane after lane.
+pub(super) struct FetchedPlaces {
+    /// The word of the next one.
+    word: u32,
+    mem: Mem,
+}
+
+impl FetchedPlaces {
+    /// That of the next lane.
+    pub(super) fn next(&mut self, writer: &mut Writer<'_>) -> Mem {
+        let [rax, ..] = SCRATCH;
+        writer.word_into(rax, self.word);
+        self.word += 1;
+        self.mem
     }
 }

@@ -18,6 +18,7 @@
 //! | `masks` | truth values in mask registers |
 //! | `integers` | integers and addresses |
 //! | `lanes` | loops of one point whose iterations run at once |
+//! | `rows` | elements beside each other that lanes read from places that are apart |
 //! | `fetched` | integers that lanes fetch from memory, and elements where they say |
 //! | `accumulators` | partial results of lanes that stay in vectors |
 //! | `control` | loops and branches |
@@ -49,6 +50,7 @@ mod pairs;
 mod plan;
 mod pointers;
 mod registers;
+mod rows;
 mod spares;
 mod survey;
 mod values;
@@ -67,6 +69,7 @@ use masks::Masks;
 use plan::{Home, Kind, LoopPlan, Number, Plan, Stretch};
 use pointers::Pointers;
 use registers::{Copy, Registers};
+use rows::Rows;
 use spares::Spares;
 use std::collections::{BTreeMap, HashMap};
 
@@ -161,6 +164,7 @@ fn lower_boxed(kernel: &Kernel, level: Level, shape: Shape, in_range: Option<InR
         literal_offsets: Vec::with_capacity(n_constants),
         constants: HashMap::new(),
         origins: Vec::new(),
+        rows: Rows::default(),
         loops: Vec::new(),
         branches: Vec::new(),
         compared: None,
@@ -208,6 +212,8 @@ enum Origin<'k> {
     Element(BufferId, i32),
     /// An element whose place is computed.
     Load(BufferId, &'k Poly<Reg>),
+    /// Elements in lanes, with others of a row.
+    Row(usize),
 }
 
 /// The place in the pool of a constant that was not asked for yet.
@@ -280,6 +286,7 @@ struct Writer<'k> {
     constants: HashMap<Reg, i64>,
     /// By the number of a [`Copy::Load`].
     origins: Vec<Origin<'k>>,
+    rows: Rows<'k>,
     loops: Vec<OpenLoop>,
     branches: Vec<Label>,
     /// What the branch that follows goes by.
@@ -379,6 +386,7 @@ impl<'k> Writer<'k> {
     fn block(&mut self, first: u32, instrs: &'k [Instr]) -> Result<()> {
         let last = first + instrs.len() as u32 - 1;
         self.find_spares(first, last);
+        self.find_rows(first, instrs);
         let mut done = 0;
         while let Some((instr, after)) = instrs[done..].split_first() {
             let at = first + done as u32;

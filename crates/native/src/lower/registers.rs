@@ -221,6 +221,11 @@ impl Registers {
         Some(Xmm(x))
     }
 
+    /// How many the current instruction may take.
+    pub(super) fn n_usable(&self) -> usize {
+        (self.pool & !self.locked).count_ones() as usize
+    }
+
     pub(super) fn is_free(&self, x: Xmm) -> bool {
         self.free & (1 << x.0) != 0
     }

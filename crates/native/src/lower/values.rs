@@ -75,6 +75,9 @@ impl<'k> Writer<'k> {
     #[inline(never)]
     fn fetch(&mut self, r: Reg, next: u32) -> Result<Xmm> {
         let copy = self.registers.copy(r);
+        if let Some(row) = self.row_of(copy) {
+            return self.load_row(row, r, next);
+        }
         let x = self.take(r, next)?;
         self.load_copy(x, copy)?;
         Ok(x)
@@ -92,8 +95,9 @@ impl<'k> Writer<'k> {
     /// The same for what is in no register.
     #[inline(never)]
     fn source_elsewhere(&mut self, r: Reg, next: u32) -> Result<Source> {
-        if next == NEVER || !self.registers.is_worth(next) {
-            let copy = self.registers.copy(r);
+        let copy = self.registers.copy(r);
+        let is_worth = next != NEVER && self.registers.is_worth(next);
+        if !is_worth && self.row_of(copy).is_none() {
             if let Some(source) = self.operand(copy)? {
                 return Ok(source);
             }
@@ -148,6 +152,7 @@ impl<'k> Writer<'k> {
                         _ => Source::Mem(mem),
                     }
                 }
+                Origin::Row(_) => return Ok(None),
             }),
         })
     }
@@ -214,7 +219,7 @@ impl<'k> Writer<'k> {
     pub(super) fn instr_load(&mut self, at: u32, dst: Reg, buffer: BufferId, address: &'k Poly<Reg>) -> Result<()> {
         let next = self.next_use();
         if self.plan.home(dst.index()) == Home::Local {
-            if next == NEVER {
+            if self.wait_in_row(at, dst, next) || next == NEVER {
                 return Ok(());
             }
             let is_input = matches!(self.kernel.buffers[buffer].place, Place::Input(_));

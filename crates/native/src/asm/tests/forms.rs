@@ -306,6 +306,18 @@ pub(super) const ROWS: &[Row] = &[
         };
         Expected::new(name, &[vector(s, d), vector(s, a), packed(part, b), imm(upper.into())])
     }),
+    row("halves_of_fours", |c| {
+        let (s, upper) = (c.wide_shape(), c.flip());
+        let [d, a, b] = [(); 3].map(|()| if s == Shape::Eight { c.xmm() } else { c.low_xmm() });
+        c.asm.halves_of_fours(s, d, a, b, upper);
+        let (name, choice) = match (s, upper) {
+            (Shape::Eight, false) => (Mnemonic::Vshuff64x2, 0b10_00_10_00),
+            (Shape::Eight, true) => (Mnemonic::Vshuff64x2, 0b11_01_11_01),
+            (_, false) => (Mnemonic::Vperm2f128, 0x20),
+            (_, true) => (Mnemonic::Vperm2f128, 0x31),
+        };
+        Expected::new(name, &[vector(s, d), vector(s, a), vector(s, b), imm(choice)])
+    }),
     row("unpack_low", |c| {
         let (s, d, a, b) = (c.shape(), c.xmm(), c.xmm(), c.source());
         c.asm.unpack_low(s, d, a, b);

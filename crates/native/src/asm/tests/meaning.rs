@@ -271,6 +271,10 @@ fn lanes_move() {
         let first = moved(level, shape, &|asm| asm.broadcast(shape, RESULT, B));
         assert_eq!(first, wanted(&|_| b[0]));
         for upper in [false, true] {
+            let halves = moved(level, shape, &|asm| asm.halves_of_fours(shape, RESULT, A, B, upper));
+            // As many fours of `a` as fit into half of the result, then as many of `b`.
+            let lane = |i: usize| i % (n / 2) / 2 * 4 + i % 2 + if upper { 2 } else { 0 };
+            assert_eq!(halves, wanted(&|i| if i < n / 2 { a[lane(i)] } else { b[lane(i)] }));
             let from = if upper { n / 2 } else { 0 };
             // The upper lanes of the result of `half` are zero.
             let half = moved(level, shape, &|asm| asm.half(shape, RESULT, A, upper));

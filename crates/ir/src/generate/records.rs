@@ -1,0 +1,90 @@
+//! Random functions that read the fields of records, one after the other or where integers say: what lanes read from places
+//! that are apart, several numbers beside each other.
+
+use crate::{Builder, Function, Size, Type, Value, VarId};
+use arbitrary::{Result, Unstructured};
+use chainrule_ops::Op;
+
+/// A function of records in order, of records by their numbers, and of the numbers, with arguments: up to `longest` of the
+/// first. Now and then a number is that of no record.
+///
+/// # Errors
+/// When the source has nothing left.
+pub fn case(u: &mut Unstructured<'_>, longest: i64) -> Result<(Function, Vec<Value<f64>>)> {
+    let (width, far_width, n_numbers) = (u.int_in_range(1..=7)?, u.int_in_range(1..=9)?, u.int_in_range(1..=3)?);
+    let (n, m) = (u.int_in_range(0..=longest)?, u.int_in_range(1..=5)?);
+    let mut b = Builder::new("records");
+    let [count, many] = ["n", "m"].map(|name| Size::var(b.size_param(name)));
+    let rows =
+        |extent: &Size, width: i64, of: Type| Type::array(extent.clone(), Type::array(Size::constant(width), of));
+    let near = b.param("near", rows(&count, width, Type::Double));
+    let far = b.param("far", rows(&many, far_width, Type::Double));
+    let numbers = b.param("numbers", rows(&count, n_numbers, Type::Int));
+    let n_results = u.int_in_range(1..=4)?;
+    let mut failed = None;
+    let results = b.build(count.clone(), |b, i| {
+        let mut fields = |b: &mut Builder| -> Result<VarId> {
+            // Of the same record in order, or the other way round; or of one that a number names.
+            let (record, width) = match u.int_in_range(0..=5)? {
+                0 | 1 => (b.get(near, i), width),
+                2 => {
+                    let (n, one) = (b.size(count.clone()), b.int(1));
+                    let last = b.op(Op::Sub, &[n, one]);
+                    let back = b.op(Op::Sub, &[last, i]);
+                    (b.get(near, back), width)
+                }
+                _ => {
+                    let named = b.get(numbers, i);
+                    let k = b.int(u.int_in_range(0..=n_numbers - 1)?);
+                    let number = b.get(named, k);
+                    (b.get(far, number), far_width)
+                }
+            };
+            let first = u.int_in_range(0..=width - 1)?;
+            let mut sum = b.real(1.0);
+            for _ in 0..u.int_in_range(1..=6)? {
+                let field = (first + u.int_in_range(0..=3)?).min(width - 1);
+                let field = b.int(field);
+                let value = b.get(record, field);
+                let op = *u.choose(&[Op::Add, Op::Mul, Op::Sub])?;
+                sum = b.op(op, &[sum, value]);
+            }
+            Ok(sum)
+        };
+        let mut terms: Vec<VarId> = Vec::new();
+        for _ in 0..n_results {
+            let mut term = b.real(0.5);
+            for _ in 0..2 {
+                match fields(b) {
+                    Ok(more) => term = b.op(Op::Mul, &[term, more]),
+                    Err(why) => failed = Some(why),
+                }
+            }
+            // What another result was made of is used again.
+            if let Some(before) = terms.last() {
+                term = b.op(Op::Add, &[term, *before]);
+            }
+            terms.push(term);
+        }
+        if n_results == 1 { terms[0] } else { b.array(&terms) }
+    });
+    if let Some(why) = failed {
+        return Err(why);
+    }
+    let mut state = u64::from(u.arbitrary::<u16>()?);
+    let mut next = move |below: i64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((state >> 33) % below as u64) as i64
+    };
+    let none = if u.ratio(1, 12)? { Some((next(n.max(1)), *u.choose(&[-1, m, i64::MAX, i64::MIN])?)) } else { None };
+    let mut records = |extent: i64, width: i64, number: bool| {
+        let mut value = |i: i64| match none.filter(|(at, _)| number && *at == i) {
+            Some((_, outside)) => Value::Int(outside),
+            None if number => Value::Int(next(m)),
+            None => Value::Real((next(257) - 128) as f64 / 64.0),
+        };
+        Value::Array((0..extent).map(|i| Value::Array((0..width).map(|_| value(i)).collect())).collect())
+    };
+    let args = vec![records(n, width, false), records(m, far_width, false), records(n, n_numbers, true)];
+    Ok((b.finish(results), args))
+}

@@ -1,0 +1,269 @@
+//! Elements beside each other that lanes read from places that are apart: fields of records, a record for each lane.
+//!
+//! Loaded one by one they take a load, an address and a move for each lane and field. Up to four of them are loaded together,
+//! a vector for each lane, when the first is used: four lanes by four fields are then turned, so that a vector holds one field
+//! of all lanes, in two moves for each. That is a quarter of the instructions. Such loads are of memory that is not written to
+//! any more in the block, so that they may wait for their first use; those of which it is not the turn yet come early.
+
+use super::lanes::Across;
+use super::plan::{Home, NEVER};
+use super::registers::Copy;
+use super::{Origin, Result, SCRATCH, Writer, n_lanes};
+use crate::asm::{Mem, Shape, Xmm};
+use crate::level::Level;
+use chainrule_base::{Id, Poly};
+use chainrule_kernel::addresses::split_constant;
+use chainrule_kernel::{BufferId, Class, Instr, Place, Reg};
+use std::collections::BTreeMap;
+
+/// As many are turned at once.
+const FIELDS: usize = 4;
+
+/// Registers that turning takes.
+const TURNING: usize = 6;
+
+/// So many rows are looked at for one that a load belongs to.
+const RECENT: usize = 16;
+
+/// The rows of a block.
+#[derive(Default, Debug)]
+pub(super) struct Rows<'k> {
+    all: Vec<Row<'k>>,
+    /// The row of each load that belongs to one, by the number of its event.
+    of: BTreeMap<u32, usize>,
+}
+
+/// Loads that are done together.
+#[derive(Debug)]
+struct Row<'k> {
+    buffer: BufferId,
+    /// What their addresses have in common.
+    part: Poly<Reg>,
+    /// Those that are not done yet.
+    fields: Vec<Field<'k>>,
+}
+
+/// A load.
+#[derive(Clone, Copy, Debug)]
+struct Field<'k> {
+    dst: Reg,
+    at: &'k Poly<Reg>,
+    /// Which element it is, counted from where the part is.
+    offset: i32,
+    /// When it is used the next time, or when it is its turn to be loaded.
+    next: u32,
+}
+
+impl Row<'_> {
+    /// Whether an element is beside the others, and none of them.
+    fn has_room(&self, offset: i32) -> bool {
+        self.fields.iter().all(|field| offset.abs_diff(field.offset) < FIELDS as u32 && offset != field.offset)
+    }
+}
+
+impl<'k> Writer<'k> {
+    /// Finds the rows of a block of a loop in lanes, whose first event has number `first`. Which elements belong together does
+    /// not go over a check of an index, which the second may need.
+    pub(super) fn find_rows(&mut self, first: u32, instrs: &'k [Instr]) {
+        self.rows = Rows::default();
+        if self.lane.is_none() {
+            return;
+        }
+        let mut open = 0;
+        for (event, instr) in (first..).zip(instrs) {
+            match instr {
+                Instr::CheckIndex { .. } => open = self.rows.all.len(),
+                Instr::Load { dst, buffer, at } if self.may_wait(event, *dst, *buffer, at) => {
+                    let (part, offset) = split_constant(at);
+                    let field = Field { dst: *dst, at, offset, next: event };
+                    let all = &mut self.rows.all;
+                    let recent = all.len().saturating_sub(RECENT).max(open);
+                    let belongs = |row: &Row<'_>| row.buffer == *buffer && row.part == part && row.has_room(offset);
+                    let row = match all[recent..].iter().position(belongs) {
+                        Some(i) => recent + i,
+                        None => {
+                            all.push(Row { buffer: *buffer, part, fields: Vec::new() });
+                            all.len() - 1
+                        }
+                    };
+                    all[row].fields.push(field);
+                    self.rows.of.insert(event, row);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether a load is of elements that are apart, in memory that is not written to any more in this block.
+    fn may_wait(&self, event: u32, dst: Reg, buffer: BufferId, at: &Poly<Reg>) -> bool {
+        self.kernel.regs[dst] == Class::Real
+            && self.plan.home(dst.index()) == Home::Local
+            && (matches!(self.kernel.buffers[buffer].place, Place::Input(_)) || self.plan.is_lazy(event))
+            && matches!(self.across(at), Across::Far(_) | Across::Fetched)
+    }
+
+    /// Has the load at an event wait, which is used at `next`, if it belongs to a row and was not done already. Whether it
+    /// belongs to one.
+    pub(super) fn wait_in_row(&mut self, event: u32, dst: Reg, next: u32) -> bool {
+        let Some(row) = self.rows.of.get(&event).copied() else { return false };
+        let fields = &mut self.rows.all[row].fields;
+        if next == NEVER {
+            fields.retain(|field| field.dst != dst);
+            self.registers.release(dst);
+            return true;
+        }
+        let Some(field) = fields.iter_mut().find(|field| field.dst == dst) else {
+            // A register may have been taken from it.
+            let _ = self.registers.use_at(dst, next);
+            return true;
+        };
+        field.next = next;
+        self.registers.set_copy(dst, Copy::Load(self.origins.len() as u32));
+        self.origins.push(Origin::Row(row));
+        true
+    }
+
+    /// The row that `copy` waits in.
+    pub(super) fn row_of(&self, copy: Copy) -> Option<usize> {
+        let Copy::Load(number) = copy else { return None };
+        match self.origins[number as usize] {
+            Origin::Row(row) => Some(row),
+            _ => None,
+        }
+    }
+
+    /// Loads `r`, which waits in a row and is used now and then at `next`, with what waits beside it. The register is locked.
+    pub(super) fn load_row(&mut self, row: usize, r: Reg, next: u32) -> Result<Xmm> {
+        let Row { buffer, fields, .. } = &mut self.rows.all[row];
+        let (buffer, mut fields) = (*buffer, std::mem::take(fields));
+        let Some(asked) = fields.iter().position(|field| field.dst == r) else {
+            return Err(super::bug("a load waits nowhere"));
+        };
+        fields[asked].next = next;
+        fields.sort_unstable_by_key(|field| field.offset);
+        let width = match fields.as_slice() {
+            [first, .., last] => (last.offset - first.offset) as usize + 1,
+            _ => 1,
+        };
+        let may_turn = width == FIELDS || (width > 1 && self.level == Level::Avx512);
+        if may_turn && self.registers.n_usable() >= TURNING {
+            return self.turn(buffer, &fields, width, r);
+        }
+        let (alone, others) = fields.into_iter().partition(|field| field.dst == r);
+        self.rows.all[row].fields = others;
+        self.load_alone(buffer, alone, next)
+    }
+
+    fn load_alone(&mut self, buffer: BufferId, fields: Vec<Field<'k>>, next: u32) -> Result<Xmm> {
+        let [Field { dst, at, .. }] = fields[..] else { return Err(super::bug("a load waits twice")) };
+        let x = match self.across(at) {
+            Across::Fetched => {
+                let x = self.take(dst, next)?;
+                self.gather_fetched(buffer, at, x)?;
+                x
+            }
+            Across::Far(slope) => {
+                // The address stays in scratch registers, which spilling does not touch.
+                let mem = self.address(buffer, at)?;
+                let x = self.take(dst, next)?;
+                self.gather(mem, &slope, x)?;
+                x
+            }
+            _ => return Err(super::bug("a load that waits is not apart")),
+        };
+        self.registers.set_copy(dst, Copy::None);
+        Ok(x)
+    }
+
+    /// Loads fields, the first of which is `width - 1` before the last, and returns the register of `asked`.
+    fn turn(&mut self, buffer: BufferId, fields: &[Field<'k>], width: usize, asked: Reg) -> Result<Xmm> {
+        let [rax, ..] = SCRATCH;
+        let (first, last) = (fields[0], fields[fields.len() - 1]);
+        // A vector must not reach over what is asked for.
+        let mask = if width < FIELDS {
+            let mask = self.take_mask(None, NEVER)?;
+            self.asm.mov_ri(rax, (1 << width) - 1);
+            self.asm.mask_from(mask, rax);
+            Some(mask)
+        } else {
+            None
+        };
+        let mut rows = [Xmm(0); 4];
+        for x in &mut rows {
+            *x = self.temporary()?;
+        }
+        let (low, part) = (self.temporary()?, self.temporary()?);
+        let shape = self.shape;
+        let load = |this: &mut Self, lane: usize, mem: Mem| {
+            // Of eight lanes two are in a register, those that come to lie beside each other.
+            let (to, upper) = match shape {
+                Shape::Eight => (rows[lane / 4 * 2 + lane % 2], lane % 4 >= 2),
+                Shape::Four | Shape::One => (rows[lane % 4], false),
+            };
+            match (mask, upper) {
+                (None, false) => this.asm.load(Shape::Four, to, mem),
+                (None, true) => this.asm.insert_half(Shape::Eight, to, to, mem, true),
+                (Some(mask), false) => this.asm.load_zeroing(Shape::Four, to, mask, mem),
+                (Some(mask), true) => {
+                    this.asm.load_zeroing(Shape::Four, part, mask, mem);
+                    this.asm.insert_half(Shape::Eight, to, to, part, true);
+                }
+            }
+        };
+        match self.across(first.at) {
+            Across::Fetched => {
+                let ats: Vec<&Poly<Reg>> = fields.iter().map(|field| field.at).collect();
+                let mut places = self.fetched_places(buffer, &ats)?;
+                for lane in 0..n_lanes(shape) {
+                    let mem = places.next(self);
+                    load(self, lane, mem);
+                }
+            }
+            Across::Far(slope) => {
+                // Both ends are looked at.
+                let _ = self.address(buffer, last.at)?;
+                let mem = self.address(buffer, first.at)?;
+                let mut places = self.places(mem, &slope)?;
+                for lane in 0..self.n_active() {
+                    let mem = places.next(self);
+                    load(self, lane, mem);
+                }
+            }
+            _ => return Err(super::bug("a load that waits is not apart")),
+        }
+        let [a, b, c, d] = rows;
+        let wanted = |column: i32| fields.iter().find(|field| field.offset == first.offset + column);
+        let odd = wanted(1).is_some() || wanted(3).is_some();
+        self.asm.unpack_low(shape, low, a, b);
+        if odd {
+            self.asm.unpack_high(shape, a, a, b);
+        }
+        self.asm.unpack_low(shape, b, c, d);
+        if odd {
+            self.asm.unpack_high(shape, c, c, d);
+        }
+        // In this order each is written where nothing is read any more.
+        let columns = [(0, d, low, b, false), (2, low, low, b, true), (1, b, a, c, false), (3, a, a, c, true)];
+        let mut found = None;
+        let mut free = vec![c, part];
+        for (column, to, from, other, upper) in columns {
+            let Some(field) = wanted(column) else {
+                free.push(to);
+                continue;
+            };
+            self.asm.halves_of_fours(shape, to, from, other, upper);
+            self.registers.name(to, field.dst, field.next);
+            self.registers.set_copy(field.dst, Copy::None);
+            if field.dst == asked {
+                found = Some(to);
+            } else {
+                self.registers.unlock(to);
+            }
+        }
+        for x in free {
+            self.registers.give_back(x);
+            self.registers.unlock(x);
+        }
+        found.ok_or_else(|| super::bug("a load waits nowhere"))
+    }
+}
