@@ -216,14 +216,18 @@ impl Assembler {
         self.vector(form, shape.length(), dst.0, a.0, source, Immediate::byte(u8::from(upper)));
     }
 
-    /// Of each four lanes of `a`, then of each four of `b`, the lower two or the upper two: of eight `vshuff64x2`, of four
-    /// `vperm2f128`, which takes the first 16 registers.
+    /// Of each four lanes of `a`, then of each four of `b`, the lower two or the upper two: `vshuff64x2`; of four in the first
+    /// 16 registers `vperm2f128`.
     #[inline]
     pub(crate) fn halves_of_fours(&mut self, shape: Shape, dst: Xmm, a: Xmm, b: Xmm, upper: bool) {
+        let shuffle = Form::new(P66, 3, 0x23).w1().only_evex();
         let (form, choice) = match shape {
             Shape::One => return self.wrong("four of one lane"),
-            Shape::Four => (Form::new(P66, 3, 0x06).only_vex(), if upper { 0x31 } else { 0x20 }),
-            Shape::Eight => (Form::new(P66, 3, 0x23).w1().only_evex(), if upper { 0xDD } else { 0x88 }),
+            Shape::Four if (dst.0 | a.0 | b.0) < 16 => {
+                (Form::new(P66, 3, 0x06).only_vex(), if upper { 0x31 } else { 0x20 })
+            }
+            Shape::Four => (shuffle, if upper { 0b11 } else { 0b00 }),
+            Shape::Eight => (shuffle, if upper { 0b11_01_11_01 } else { 0b10_00_10_00 }),
         };
         self.vector(form, shape.length(), dst.0, a.0, b, Immediate::byte(choice));
     }

@@ -1,14 +1,14 @@
 //! Elements beside each other that lanes read from places that are apart: fields of records, a record for each lane.
 //!
 //! Loaded one by one they take a load, an address and a move for each lane and field. Up to four of them are loaded together,
-//! a vector for each lane, when the first is used: four lanes by four fields are then turned, so that a vector holds one field
-//! of all lanes, in two moves for each. That is a quarter of the instructions. Such loads are of memory that is not written to
-//! any more in the block, so that they may wait for their first use; those of which it is not the turn yet come early.
+//! a vector for each lane: four lanes by four fields are then turned, so that a vector holds one field
+//! of all lanes, in two moves for each. That is a quarter of the instructions. Where the memory is not written to any more in
+//! the block they wait for the first use, else they are done with the first.
 
 use super::lanes::Across;
 use super::plan::{Home, NEVER};
 use super::registers::Copy;
-use super::{Origin, Result, SCRATCH, Writer, n_lanes};
+use super::{Origin, Result, SCRATCH, Writer};
 use crate::asm::{Mem, Shape, Xmm};
 use crate::level::Level;
 use chainrule_base::{Id, Poly};
@@ -39,6 +39,8 @@ struct Row<'k> {
     buffer: BufferId,
     /// What their addresses have in common.
     part: Poly<Reg>,
+    /// Whether they wait for their first use; otherwise they are done with the first of them, before the memory is written to.
+    waits: bool,
     /// Those that are not done yet.
     fields: Vec<Field<'k>>,
 }
@@ -70,19 +72,27 @@ impl<'k> Writer<'k> {
             return;
         }
         let mut open = 0;
+        // Since when each buffer has not been written to, by number of row.
+        let mut written: BTreeMap<BufferId, usize> = BTreeMap::new();
         for (event, instr) in (first..).zip(instrs) {
             match instr {
                 Instr::CheckIndex { .. } => open = self.rows.all.len(),
-                Instr::Load { dst, buffer, at } if self.may_wait(event, *dst, *buffer, at) => {
+                Instr::Store { buffer, .. } => drop(written.insert(*buffer, self.rows.all.len())),
+                Instr::Load { dst, buffer, at } if self.is_in_row(*dst, at) => {
+                    let is_input = matches!(self.kernel.buffers[*buffer].place, Place::Input(_));
+                    let waits = is_input || self.plan.is_lazy(event);
                     let (part, offset) = split_constant(at);
                     let field = Field { dst: *dst, at, offset, next: event };
                     let all = &mut self.rows.all;
-                    let recent = all.len().saturating_sub(RECENT).max(open);
-                    let belongs = |row: &Row<'_>| row.buffer == *buffer && row.part == part && row.has_room(offset);
+                    let since = written.get(buffer).copied().unwrap_or(0).max(open);
+                    let recent = all.len().saturating_sub(RECENT).max(since);
+                    let belongs = |row: &Row<'_>| {
+                        row.buffer == *buffer && row.waits == waits && row.part == part && row.has_room(offset)
+                    };
                     let row = match all[recent..].iter().position(belongs) {
                         Some(i) => recent + i,
                         None => {
-                            all.push(Row { buffer: *buffer, part, fields: Vec::new() });
+                            all.push(Row { buffer: *buffer, part, waits, fields: Vec::new() });
                             all.len() - 1
                         }
                     };
@@ -94,33 +104,36 @@ impl<'k> Writer<'k> {
         }
     }
 
-    /// Whether a load is of elements that are apart, in memory that is not written to any more in this block.
-    fn may_wait(&self, event: u32, dst: Reg, buffer: BufferId, at: &Poly<Reg>) -> bool {
+    /// Whether a load is of elements that are apart, for this block.
+    fn is_in_row(&self, dst: Reg, at: &Poly<Reg>) -> bool {
         self.kernel.regs[dst] == Class::Real
             && self.plan.home(dst.index()) == Home::Local
-            && (matches!(self.kernel.buffers[buffer].place, Place::Input(_)) || self.plan.is_lazy(event))
             && matches!(self.across(at), Across::Far(_) | Across::Fetched)
     }
 
-    /// Has the load at an event wait, which is used at `next`, if it belongs to a row and was not done already. Whether it
-    /// belongs to one.
-    pub(super) fn wait_in_row(&mut self, event: u32, dst: Reg, next: u32) -> bool {
-        let Some(row) = self.rows.of.get(&event).copied() else { return false };
-        let fields = &mut self.rows.all[row].fields;
+    /// Does the load at an event, which is used at `next`, or has it wait, if it belongs to a row and was not done already.
+    /// Whether it belongs to one.
+    pub(super) fn load_in_row(&mut self, event: u32, dst: Reg, next: u32) -> Result<bool> {
+        let Some(row) = self.rows.of.get(&event).copied() else { return Ok(false) };
+        let Row { fields, waits, .. } = &mut self.rows.all[row];
         if next == NEVER {
             fields.retain(|field| field.dst != dst);
             self.registers.release(dst);
-            return true;
+            return Ok(true);
         }
         let Some(field) = fields.iter_mut().find(|field| field.dst == dst) else {
             // A register may have been taken from it.
             let _ = self.registers.use_at(dst, next);
-            return true;
+            return Ok(true);
         };
         field.next = next;
-        self.registers.set_copy(dst, Copy::Load(self.origins.len() as u32));
-        self.origins.push(Origin::Row(row));
-        true
+        if *waits {
+            self.registers.set_copy(dst, Copy::Load(self.origins.len() as u32));
+            self.origins.push(Origin::Row(row));
+        } else {
+            self.load_row(row, dst, next)?;
+        }
+        Ok(true)
     }
 
     /// The row that `copy` waits in.
@@ -193,7 +206,8 @@ impl<'k> Writer<'k> {
             *x = self.temporary()?;
         }
         let (low, part) = (self.temporary()?, self.temporary()?);
-        let shape = self.shape;
+        // Lanes that are not active may hold anything.
+        let shape = if self.n_active() <= 4 { Shape::Four } else { self.shape };
         let load = |this: &mut Self, lane: usize, mem: Mem| {
             // Of eight lanes two are in a register, those that come to lie beside each other.
             let (to, upper) = match shape {
@@ -214,7 +228,7 @@ impl<'k> Writer<'k> {
             Across::Fetched => {
                 let ats: Vec<&Poly<Reg>> = fields.iter().map(|field| field.at).collect();
                 let mut places = self.fetched_places(buffer, &ats)?;
-                for lane in 0..n_lanes(shape) {
+                for lane in 0..self.n_active() {
                     let mem = places.next(self);
                     load(self, lane, mem);
                 }

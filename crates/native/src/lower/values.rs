@@ -219,7 +219,7 @@ impl<'k> Writer<'k> {
     pub(super) fn instr_load(&mut self, at: u32, dst: Reg, buffer: BufferId, address: &'k Poly<Reg>) -> Result<()> {
         let next = self.next_use();
         if self.plan.home(dst.index()) == Home::Local {
-            if self.wait_in_row(at, dst, next) || next == NEVER {
+            if self.load_in_row(at, dst, next)? || next == NEVER {
                 return Ok(());
             }
             let is_input = matches!(self.kernel.buffers[buffer].place, Place::Input(_));

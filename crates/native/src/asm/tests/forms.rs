@@ -307,14 +307,16 @@ pub(super) const ROWS: &[Row] = &[
         Expected::new(name, &[vector(s, d), vector(s, a), packed(part, b), imm(upper.into())])
     }),
     row("halves_of_fours", |c| {
-        let (s, upper) = (c.wide_shape(), c.flip());
-        let [d, a, b] = [(); 3].map(|()| if s == Shape::Eight { c.xmm() } else { c.low_xmm() });
+        let (s, d, a, b, upper) = (c.wide_shape(), c.xmm(), c.xmm(), c.xmm(), c.flip());
         c.asm.halves_of_fours(s, d, a, b, upper);
-        let (name, choice) = match (s, upper) {
-            (Shape::Eight, false) => (Mnemonic::Vshuff64x2, 0b10_00_10_00),
-            (Shape::Eight, true) => (Mnemonic::Vshuff64x2, 0b11_01_11_01),
-            (_, false) => (Mnemonic::Vperm2f128, 0x20),
-            (_, true) => (Mnemonic::Vperm2f128, 0x31),
+        let is_high = [d, a, b].iter().any(|x| x.0 > 15);
+        let (name, choice) = match (s, is_high, upper) {
+            (Shape::Eight, _, false) => (Mnemonic::Vshuff64x2, 0b10_00_10_00),
+            (Shape::Eight, _, true) => (Mnemonic::Vshuff64x2, 0b11_01_11_01),
+            (_, true, false) => (Mnemonic::Vshuff64x2, 0b00),
+            (_, true, true) => (Mnemonic::Vshuff64x2, 0b11),
+            (_, false, false) => (Mnemonic::Vperm2f128, 0x20),
+            (_, false, true) => (Mnemonic::Vperm2f128, 0x31),
         };
         Expected::new(name, &[vector(s, d), vector(s, a), vector(s, b), imm(choice)])
     }),
