@@ -230,18 +230,18 @@ mod tests {
         r1 = load b0[1]
         r3 = load b0[2]
         r4 = mul_add r0, r1, r3
-        store b1[0] = r4
         r5 = mul_sub r0, r1, r0
+        store b1[0] = r4
         store b1[1] = r5
         r6 = neg_mul_add r0, r1, r3
-        store b1[2] = r6
         r8 = mul r1, r3
         r9 = mul_add r0, r3, r8
+        store b1[2] = r6
         store b1[3] = r9
         r10 = mul r3, r3
         r11 = add r10, r0
-        store b1[4] = r11
         r12 = add r10, r10
+        store b1[4] = r11
         store b1[5] = r12
         ");
     }

@@ -624,15 +624,15 @@ mod tests {
         input in: real[2] in b0
         output out: real[4] in b1
         r0 = load b0[0]
-        store b1[2] = r0
         r1 = sin r0
+        store b1[2] = r0
         store b1[3] = r1
         r2 = cos r0
         r3 = load b0[1]
         r4 = exp r3
         r5 = mul r1, r4
-        store b1[0] = r5
         r6 = add r5, r2
+        store b1[0] = r5
         store b1[1] = r6
         ");
     }
@@ -684,7 +684,6 @@ mod tests {
         r1 = load b0[1]
         r2 = lt r0, r1
         r3 = real r2
-        store b1[1] = r3
         r5 = 0.0
         r6 = eq r0, r5
         r4 = not r6
@@ -692,6 +691,7 @@ mod tests {
         r8 = 1.0
         r9 = add r3, r8
         r10 = select r7, r9, r1
+        store b1[1] = r3
         store b1[0] = r10
         ");
     }

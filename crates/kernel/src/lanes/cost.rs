@@ -4,7 +4,6 @@
 //! iteration stands for eight, so a loop that runs at once costs an eighth of its body, but that what is not next to each
 //! other is fetched one by one; each execution costs something to begin and to put the sums together.
 
-use super::jam::JAM;
 use super::{Plan, Spans};
 use crate::addresses::split_constant;
 use crate::events::Event;
@@ -37,6 +36,11 @@ const ROW: i32 = 4;
 
 /// A function that is computed in lanes; of other functions each lane is called for.
 const FUNCTION: f64 = 20.0;
+
+/// How many blocks are computed at once, where that pays; more of them where they add to memory, which is read and written once
+/// for all.
+const JAM: i64 = 4;
+const JAM_INTO_MEMORY: i64 = 8;
 
 /// Loops of fewer groups of blocks are not worth code of their own.
 const FEWEST: i64 = 2;
@@ -111,13 +115,29 @@ pub(super) fn choose(
     for begin in chosen {
         let (Event::For { index, count, .. }, Some(end)) = (&events[begin], spans.end(begin)) else { continue };
         let Some(mut plan) = legal.remove(&begin) else { continue };
-        let many = count.as_constant().is_none_or(|n| n >= FEWEST * JAM * LANES);
-        if many && jam_pays(classes, &events[begin + 1..end], *index, &plan) {
-            plan.blocks = JAM;
+        let body = &events[begin + 1..end];
+        let blocks = if is_into_memory(body, &plan) { JAM_INTO_MEMORY } else { JAM };
+        let many = count.as_constant().is_none_or(|n| n >= FEWEST * blocks * LANES);
+        if many && jam_pays(classes, body, *index, &plan) {
+            plan.blocks = blocks;
         }
         plans.insert(*index, plan);
     }
     plans
+}
+
+/// Whether more blocks at once are worth their registers: what is added to in memory is much, by loops in each other.
+fn is_into_memory(body: &[Event<'_>], plan: &Plan) -> bool {
+    let mut depth = 0;
+    body.iter().any(|event| {
+        match event {
+            Event::For { .. } => depth += 1,
+            Event::EndFor { .. } => depth -= 1,
+            Event::Instr(Instr::Store { buffer, .. }) => return depth > 1 && plan.accumulators.contains(buffer),
+            _ => {}
+        }
+        false
+    })
 }
 
 /// Whether several blocks at once save a part of the time: what is the same for all is read once then, what is added to is

@@ -21,16 +21,13 @@ use crate::kernel::{BufferId, Carried, Choice, Class, Instr, LANES, Order, Reg, 
 use chainrule_base::{Arena, Poly};
 use std::collections::BTreeMap;
 
-/// How many blocks an iteration has.
-pub(crate) const JAM: i64 = 4;
-
 /// Where the partial result of a lane is: of sum `k`, in block `t` of as many as are computed at once.
 pub(super) fn partial_at(k: i64, t: i64, blocks: i64, lane: Reg) -> Poly<Reg> {
     Poly::var(lane).add(&Poly::constant((k * blocks + t) * LANES))
 }
 
 impl Cutter<'_> {
-    /// The loop over so many times [`JAM`] blocks. `spread` gives buffers that have a place for each lane, of each block where
+    /// The loop over so many times the blocks of the plan. `spread` gives buffers that have a place for each lane, of each block where
     /// they are private.
     pub(super) fn jammed(
         &mut self,
@@ -41,8 +38,8 @@ impl Cutter<'_> {
         partial: Option<BufferId>,
     ) -> Stmt {
         let (group, lane) = (self.int(), self.int());
-        let by: Vec<Poly<Reg>> = (0..JAM)
-            .map(|t| Poly::var(group).scale(LANES * JAM).add(&Poly::var(lane)).add(&Poly::constant(t * LANES)))
+        let by: Vec<Poly<Reg>> = (0..plan.blocks)
+            .map(|t| Poly::var(group).scale(LANES * plan.blocks).add(&Poly::var(lane)).add(&Poly::constant(t * LANES)))
             .collect();
         let mut varying: Vec<BTreeMap<Reg, Reg>> = vec![BTreeMap::new(); by.len()];
         let mut first = Vec::new();
@@ -50,7 +47,7 @@ impl Cutter<'_> {
             for ((k, c), buffer) in (0..).zip(&the.carried).zip(partial.into_iter().cycle()) {
                 let so_far = self.real();
                 map.insert(c.var, so_far);
-                first.push(Instr::Load { dst: so_far, buffer, at: partial_at(k, t, JAM, lane) });
+                first.push(Instr::Load { dst: so_far, buffer, at: partial_at(k, t, plan.blocks, lane) });
             }
         }
         if reads(&the.body, the.index) {
@@ -64,10 +61,10 @@ impl Cutter<'_> {
         let mut body = vec![Stmt::Straight(first)];
         body.extend(jam.block(&the.body));
         let mut last = Vec::new();
-        for t in 0..JAM {
+        for t in 0..plan.blocks {
             for ((k, c), buffer) in (0..).zip(&the.carried).zip(partial.into_iter().cycle()) {
                 let value = jam.of(c.next, t as usize);
-                last.push(Instr::Store { buffer, at: partial_at(k, t, JAM, lane), value });
+                last.push(Instr::Store { buffer, at: partial_at(k, t, plan.blocks, lane), value });
             }
         }
         body.push(Stmt::Straight(last));
@@ -119,7 +116,7 @@ impl Jam<'_> {
         match self.spread.get(&buffer) {
             Some(wide) if self.plan.private.contains(&buffer) => {
                 let first = Poly::constant(t as i64 * LANES);
-                (*wide, at.scale(LANES * JAM).add(&first).add(&lane))
+                (*wide, at.scale(LANES * self.plan.blocks).add(&first).add(&lane))
             }
             Some(wide) => (*wide, at.scale(LANES).add(&lane)),
             None => (buffer, at),

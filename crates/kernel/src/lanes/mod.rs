@@ -150,7 +150,7 @@ pub(crate) struct Plan {
     pub private: Vec<crate::BufferId>,
     /// Buffers to which the iterations add.
     pub accumulators: Vec<crate::BufferId>,
-    /// How many blocks are computed at once: 1, or [`jam::JAM`].
+    /// How many blocks are computed at once: 1, or more where that pays.
     pub blocks: i64,
 }
 

@@ -1,7 +1,7 @@
 //! Loops cut into blocks that run at once, and the rest, which does so too.
 
 use super::independence::Group;
-use super::jam::{JAM, partial_at};
+use super::jam::partial_at;
 use super::{Plan, reads_directly};
 use crate::choices::choose;
 use crate::kernel::{Buffer, BufferId, Carried, Choice, Class, Instr, Kernel, LANES, Order, Place, Reg, Stmt};
@@ -120,7 +120,7 @@ impl<'k> Cutter<'k> {
         }
         let partial = (!plan.sums.is_empty())
             .then(|| self.buffer(Poly::constant(LANES * plan.blocks * plan.sums.len() as i64), &mut taken));
-        let jammed = (plan.blocks > 1).then(|| self.quotient(&blocks, JAM, &mut before));
+        let jammed = (plan.blocks > 1).then(|| self.quotient(&blocks, plan.blocks, &mut before));
         if plan.accumulators.is_empty() {
             if !before.is_empty() {
                 out.push(Stmt::Straight(before));
@@ -199,7 +199,7 @@ impl<'k> Cutter<'k> {
         let mut out = Vec::new();
         let (mut first, mut left) = (Poly::zero(), blocks);
         if let Some(times) = jammed.filter(|times| times.as_constant() != Some(0)) {
-            first = times.scale(JAM);
+            first = times.scale(plan.blocks);
             left = left.sub(&first);
             out.push(self.jammed(plan, the, &times, spread, partial));
         }

@@ -149,10 +149,11 @@ impl<'k> Writer<'k> {
     pub(super) fn load_row(&mut self, row: usize, r: Reg, next: u32) -> Result<Xmm> {
         let Row { buffer, fields, .. } = &mut self.rows.all[row];
         let (buffer, mut fields) = (*buffer, std::mem::take(fields));
-        let Some(asked) = fields.iter().position(|field| field.dst == r) else {
+        let Some(asked) = fields.iter_mut().find(|field| field.dst == r) else {
             return Err(super::bug("a load waits nowhere"));
         };
-        fields[asked].next = next;
+        asked.next = next;
+        let asked = *asked;
         fields.sort_unstable_by_key(|field| field.offset);
         let width = match fields.as_slice() {
             [first, .., last] => (last.offset - first.offset) as usize + 1,
@@ -162,13 +163,12 @@ impl<'k> Writer<'k> {
         if may_turn && self.registers.n_usable() >= TURNING {
             return self.turn(buffer, &fields, width, r);
         }
-        let (alone, others) = fields.into_iter().partition(|field| field.dst == r);
-        self.rows.all[row].fields = others;
-        self.load_alone(buffer, alone, next)
+        fields.retain(|field| field.dst != r);
+        self.rows.all[row].fields = fields;
+        self.load_alone(buffer, asked)
     }
 
-    fn load_alone(&mut self, buffer: BufferId, fields: Vec<Field<'k>>, next: u32) -> Result<Xmm> {
-        let [Field { dst, at, .. }] = fields[..] else { return Err(super::bug("a load waits twice")) };
+    fn load_alone(&mut self, buffer: BufferId, Field { dst, at, next, .. }: Field<'k>) -> Result<Xmm> {
         let x = match self.across(at) {
             Across::Fetched => {
                 let x = self.take(dst, next)?;

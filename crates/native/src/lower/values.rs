@@ -97,10 +97,11 @@ impl<'k> Writer<'k> {
     fn source_elsewhere(&mut self, r: Reg, next: u32) -> Result<Source> {
         let copy = self.registers.copy(r);
         let is_worth = next != NEVER && self.registers.is_worth(next);
-        if !is_worth && self.row_of(copy).is_none() {
-            if let Some(source) = self.operand(copy)? {
-                return Ok(source);
-            }
+        if !is_worth
+            && self.row_of(copy).is_none()
+            && let Some(source) = self.operand(copy)?
+        {
+            return Ok(source);
         }
         Ok(Source::Reg(self.fetch(r, next)?))
     }
