@@ -1,5 +1,5 @@
-//! Random functions that read the fields of records, one after the other or where integers say: what lanes read from places
-//! that are apart, several numbers beside each other.
+//! Random functions that read the fields of records, one after the other or where integers say, of which some say where the
+//! integer is: what lanes read from places that are apart, several numbers beside each other.
 
 use crate::{Builder, Function, Size, Type, Value, VarId};
 use arbitrary::{Result, Unstructured};
@@ -20,6 +20,7 @@ pub fn case(u: &mut Unstructured<'_>, longest: i64) -> Result<(Function, Vec<Val
     let near = b.param("near", rows(&count, width, Type::Double));
     let far = b.param("far", rows(&many, far_width, Type::Double));
     let numbers = b.param("numbers", rows(&count, n_numbers, Type::Int));
+    let renamed = b.param("renamed", Type::array(many.clone(), Type::Int));
     let n_results = u.int_in_range(1..=4)?;
     let mut failed = None;
     let results = b.build(count.clone(), |b, i| {
@@ -36,7 +37,10 @@ pub fn case(u: &mut Unstructured<'_>, longest: i64) -> Result<(Function, Vec<Val
                 _ => {
                     let named = b.get(numbers, i);
                     let k = b.int(u.int_in_range(0..=n_numbers - 1)?);
-                    let number = b.get(named, k);
+                    let mut number = b.get(named, k);
+                    if u.ratio(1, 4)? {
+                        number = b.get(renamed, number);
+                    }
                     (b.get(far, number), far_width)
                 }
             };
@@ -85,6 +89,7 @@ pub fn case(u: &mut Unstructured<'_>, longest: i64) -> Result<(Function, Vec<Val
         };
         Value::Array((0..extent).map(|i| Value::Array((0..width).map(|_| value(i)).collect())).collect())
     };
-    let args = vec![records(n, width, false), records(m, far_width, false), records(n, n_numbers, true)];
+    let mut args = vec![records(n, width, false), records(m, far_width, false), records(n, n_numbers, true)];
+    args.push(Value::Array((0..m).map(|i| Value::Int(m - 1 - i)).collect()));
     Ok((b.finish(results), args))
 }

@@ -3,7 +3,7 @@
 //! In: the events of a loop's body. An integer is *uniform*, the same in all lanes, *steps* from lane to lane by a known
 //! constant, as the index does, or is *fetched* from memory for each lane. Reals differ as they like, and so do truth values
 //! that only scalar operators read. Loops and branches go by uniform integers; addresses are linear in the index with uniform
-//! slopes, or, of what the loop only reads, linear in integers that are fetched.
+//! slopes, or, of what the loop only reads, linear in integers that are fetched: numbers of others as well.
 //!
 //! A check of an index that steps by one, or is fetched, is done for all lanes at once. Where several checks fail, which is told may
 //! differ from running one iteration after the other.
@@ -112,11 +112,12 @@ impl Lanes {
             Instr::Load { buffer, at, .. } if kernel.buffers[*buffer].class == Class::Real => {
                 self.is_address(at) || (self.is_fetched(at) && !self.written.contains(buffer))
             }
-            Instr::Load { dst, at, .. } => {
+            Instr::Load { dst, buffer, at } => {
+                let is_found = self.is_fetched(at) && !self.written.contains(buffer);
                 if !self.is_uniform(at) {
                     self.learn(*dst, Lane::Fetched);
                 }
-                self.is_address(at)
+                self.is_address(at) || is_found
             }
             Instr::Store { buffer, at, .. } => kernel.buffers[*buffer].class == Class::Real && self.is_address(at),
             Instr::CheckIndex { index, len, .. } => {

@@ -251,9 +251,14 @@ struct LaneTime {
 impl LaneTime {
     fn time(&mut self, classes: &Arena<Reg, Class>, instr: &Instr) -> f64 {
         match instr {
-            Instr::Load { dst, at, .. } if classes[*dst] == Class::Int && at.vars().contains(&self.index) => {
+            Instr::Load { dst, at, .. } if classes[*dst] == Class::Int => {
+                let time = match at.vars() {
+                    vars if vars.iter().any(|r| self.fetched.contains(r)) => FETCH_ELEMENT,
+                    vars if vars.contains(&self.index) => FETCH,
+                    _ => return instr_time(instr, Some(self.index)),
+                };
                 self.fetched.insert(*dst);
-                FETCH
+                time
             }
             Instr::CheckIndex { index, .. } if self.fetched.contains(index) => FETCH,
             Instr::Load { buffer, at, .. } => {

@@ -69,7 +69,17 @@ impl Writer<'_> {
         let slope = match self.across(at) {
             Across::Far(slope) => slope,
             Across::Next => Poly::constant(1),
-            Across::Same | Across::Fetched => return Err(super::bug("an integer that is fetched is the same for all")),
+            Across::Fetched => {
+                let mut places = self.fetched_places(buffer, &[at])?;
+                for lane in 0..n_lanes(self.shape) {
+                    let mem = places.next(self);
+                    self.asm.mov_rm(rdx, mem);
+                    let word = self.frame.word(first + lane as u32);
+                    self.asm.mov_mr(word, rdx);
+                }
+                return Ok(());
+            }
+            Across::Same => return Err(super::bug("an integer that is fetched is the same for all")),
         };
         let mem = self.address(buffer, at)?;
         let mut places = self.places(mem, &slope)?;

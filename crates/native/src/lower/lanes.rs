@@ -201,8 +201,12 @@ fn plan(
                 {
                     steps.insert(*dst, step);
                 }
-                if let Instr::Load { buffer, at, .. } = instr
-                    && kernel.buffers[*buffer].class == Class::Real
+                if let Instr::Load { dst, .. } = instr
+                    && lanes.of(*dst) == Some(Kept::Fetched)
+                {
+                    fetched.integer(*dst, words);
+                }
+                if let Instr::Load { at, .. } = instr
                     && lanes.is_fetched(at)
                 {
                     work.far += 1;
@@ -210,11 +214,6 @@ fn plan(
                     offset.checked_mul(8)?;
                     fetched.part(part, words);
                     continue;
-                }
-                if let Instr::Load { dst, .. } = instr
-                    && lanes.of(*dst) == Some(Kept::Fetched)
-                {
-                    fetched.integer(*dst, words);
                 }
                 if let Instr::Load { buffer, at, .. } | Instr::Store { buffer, at, .. } = instr
                     && (kernel.buffers[*buffer].class == Class::Real || at.vars().contains(&index))
