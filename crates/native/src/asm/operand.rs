@@ -78,6 +78,19 @@ pub(crate) enum Mem {
     Constant(u32),
 }
 
+impl Mem {
+    /// So many bytes further, where an instruction can say it.
+    pub(crate) fn plus(self, bytes: i32) -> Option<Self> {
+        Some(match self {
+            Self::At { base, disp } => Self::At { base, disp: disp.checked_add(bytes)? },
+            Self::Indexed { base, index, scale, disp } => {
+                Self::Indexed { base, index, scale, disp: disp.checked_add(bytes)? }
+            }
+            Self::Constant(at) => Self::Constant(at.checked_add_signed(bytes)?),
+        })
+    }
+}
+
 /// The last source of a vector instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Source {

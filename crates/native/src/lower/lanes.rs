@@ -733,7 +733,7 @@ impl Places {
     }
 
     /// That of the next lane, for writing: goes to `done` where it is not active.
-    fn next_active(&mut self, writer: &mut Writer<'_>, done: Label) -> Mem {
+    pub(super) fn next_active(&mut self, writer: &mut Writer<'_>, done: Label) -> Mem {
         if let Some(count) = self.counted.filter(|_| self.lane > 0) {
             writer.compare_count(count, self.lane);
             writer.asm.jcc(Condition::LessEqual, done);

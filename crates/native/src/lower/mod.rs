@@ -415,6 +415,12 @@ impl<'k> Writer<'k> {
                         self.registers.end();
                         continue;
                     }
+                    let row = self.store_row(&instrs[done - 1..])?;
+                    if row > 0 {
+                        done += row - 1;
+                        self.registers.end();
+                        continue;
+                    }
                     if self.pair(&instrs[done - 1..])? {
                         done += 1;
                         self.registers.end();

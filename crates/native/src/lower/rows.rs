@@ -3,7 +3,8 @@
 //! Loaded one by one they take a load, an address and a move for each lane and field. Up to four of them are loaded together,
 //! a vector for each lane: four lanes by four fields are then turned, so that a vector holds one field
 //! of all lanes, in two moves for each. That is a quarter of the instructions. Where the memory is not written to any more in
-//! the block they wait for the first use, else they are done with the first.
+//! the block they wait for the first use, else they are done with the first. Stores of such elements, one right after the other,
+//! go the other way.
 
 use super::lanes::Across;
 use super::plan::{Home, NEVER};
@@ -279,5 +280,93 @@ impl<'k> Writer<'k> {
             self.registers.unlock(x);
         }
         found.ok_or_else(|| super::bug("a load waits nowhere"))
+    }
+
+    /// Writes the stores that `instrs` begin with, if they are of elements beside each other that are apart from those of other
+    /// lanes: how many they are, or 0.
+    pub(super) fn store_row(&mut self, instrs: &[Instr]) -> Result<usize> {
+        let Some((buffer, first, slope, n)) = self.row_to_store(instrs) else { return Ok(0) };
+        if self.registers.n_usable() < n + TURNING {
+            return Ok(0);
+        }
+        let mut values = Vec::with_capacity(n);
+        for instr in &instrs[..n] {
+            let Instr::Store { value, .. } = instr else { return Err(super::bug("a row has no store")) };
+            let next = self.next_use();
+            values.push((*value, next, self.in_register(*value, next)?));
+        }
+        // Both ends are looked at.
+        let _ = self.address(buffer, &first.add(&Poly::constant(n as i64 - 1)))?;
+        let mem = self.address(buffer, first)?;
+        let mut places = self.places(mem, &slope)?;
+        let mut turned = [Xmm(0); 4];
+        for x in &mut turned {
+            *x = self.temporary()?;
+        }
+        let row = self.temporary()?;
+        let shape = if self.n_active() <= 4 { Shape::Four } else { self.shape };
+        // Of each pair of fields those of even lanes, then those of odd ones.
+        let field = |i: usize| values[i.min(n - 1)].2;
+        for (x, pair) in turned.chunks(2).zip([0, 2]) {
+            if pair < n {
+                self.asm.unpack_low(shape, x[0], field(pair), field(pair + 1));
+                self.asm.unpack_high(shape, x[1], field(pair), field(pair + 1));
+            }
+        }
+        let done = self.asm.new_label();
+        for lane in 0..self.n_active() {
+            if lane == 4 {
+                turned.iter().take(if n > 2 { 4 } else { 2 }).for_each(|x| self.asm.half(Shape::Eight, *x, *x, true));
+            }
+            let (low, high, upper) = (turned[lane % 2], turned[2 + lane % 2], lane % 4 >= 2);
+            let mem = places.next_active(self, done);
+            if n == 2 {
+                let from = if upper { row } else { low };
+                if upper {
+                    self.asm.half(Shape::Four, row, low, true);
+                }
+                self.asm.store_pair(mem, from);
+                continue;
+            }
+            self.asm.halves_of_fours(Shape::Four, row, low, high, upper);
+            if n == FIELDS {
+                self.asm.store(Shape::Four, mem, row);
+            } else {
+                self.asm.store_pair(mem, row);
+                self.asm.half(Shape::Four, row, row, true);
+                let third = mem.plus(16).ok_or_else(|| super::bug("a place is too far"))?;
+                self.asm.store(Shape::One, third, row);
+            }
+        }
+        self.asm.bind(done);
+        for x in turned.into_iter().chain([row]) {
+            self.registers.give_back(x);
+            self.registers.unlock(x);
+        }
+        values.into_iter().for_each(|(value, next, _)| self.release(value, next));
+        Ok(n)
+    }
+
+    /// The stores that `instrs` begin with, if they are of two to four elements beside each other: the buffer, where the first
+    /// is, how far it is to that of the next lane, and how many they are.
+    fn row_to_store<'i>(&self, instrs: &'i [Instr]) -> Option<(BufferId, &'i Poly<Reg>, Poly<Reg>, usize)> {
+        self.lane.as_ref()?;
+        let Instr::Store { buffer, at: first, .. } = instrs.first()? else { return None };
+        let (part, offset) = split_constant(first);
+        let is_next = |(k, instr): &(i32, &Instr)| match instr {
+            Instr::Store { buffer: b, at, .. } if b == buffer => {
+                let (p, o) = split_constant(at);
+                p == part && o.checked_sub(offset) == Some(*k)
+            }
+            _ => false,
+        };
+        let n = (0..).zip(instrs.iter().take(FIELDS)).take_while(is_next).count();
+        let is_real = self.kernel.buffers[*buffer].class == Class::Real;
+        match self.across(first) {
+            Across::Far(slope) if n > 1 && is_real && self.accumulator(*buffer, first).is_none() => {
+                Some((*buffer, first, slope, n))
+            }
+            _ => None,
+        }
     }
 }
