@@ -1,8 +1,8 @@
 //! Integers that lanes fetch from memory, and elements at addresses that are made of them.
 //!
 //! Each has a word of the frame for each lane, and so has what addresses have in common that differ by a constant: the fields of
-//! a record whose number is fetched. It is computed once in a block. Elements are then loaded one by one, which takes no longer than
-//! the instructions that do that, and works at all levels. Words of lanes that are not active are those of the last one that is.
+//! a record whose number is fetched. It is computed once in a block. Elements are then loaded one by one, or several beside
+//! each other together ([`rows`](super::rows)), which takes no longer than the instructions for it, and works at all levels. Words of lanes that are not active are those of the last one that is.
 
 use super::frame::Words;
 use super::lanes::Across;

@@ -8,7 +8,7 @@
 //! | --- | --- |
 //! | an element next to the one of the lane before | a vector of memory |
 //! | the same element in all lanes | one number, spread |
-//! | elements that are apart | fetched and stored one by one |
+//! | elements that are apart | fetched and stored one by one, or several beside each other together (`rows`) |
 //! | a real from outside | spread before the loop, into a place of its own |
 //! | an integer that steps from lane to lane | known in the first lane, with its step |
 //! | an integer from memory, other in each lane | in a word for each lane (`fetched`) |

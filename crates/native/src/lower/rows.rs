@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 const FIELDS: usize = 4;
 
 /// Registers that turning takes.
-const TURNING: usize = 6;
+const TURNING: usize = 7;
 
 /// So many rows are looked at for one that a load belongs to.
 const RECENT: usize = 16;
@@ -148,8 +148,8 @@ impl<'k> Writer<'k> {
 
     /// Loads `r`, which waits in a row and is used now and then at `next`, with what waits beside it. The register is locked.
     pub(super) fn load_row(&mut self, row: usize, r: Reg, next: u32) -> Result<Xmm> {
-        let Row { buffer, fields, .. } = &mut self.rows.all[row];
-        let (buffer, mut fields) = (*buffer, std::mem::take(fields));
+        let Row { buffer, fields, waits, .. } = &mut self.rows.all[row];
+        let (buffer, mut fields, waits) = (*buffer, std::mem::take(fields), *waits);
         let Some(asked) = fields.iter_mut().find(|field| field.dst == r) else {
             return Err(super::bug("a load waits nowhere"));
         };
@@ -160,9 +160,8 @@ impl<'k> Writer<'k> {
             [first, .., last] => (last.offset - first.offset) as usize + 1,
             _ => 1,
         };
-        let may_turn = width == FIELDS || (width > 1 && self.level == Level::Avx512);
-        if may_turn && self.registers.n_usable() >= TURNING {
-            return self.turn(buffer, &fields, width, r);
+        if width > 1 && self.registers.n_usable() >= TURNING {
+            return self.turn(buffer, &fields, (width, waits), r);
         }
         fields.retain(|field| field.dst != r);
         self.rows.all[row].fields = fields;
@@ -189,12 +188,18 @@ impl<'k> Writer<'k> {
         Ok(x)
     }
 
-    /// Loads fields, the first of which is `width - 1` before the last, and returns the register of `asked`.
-    fn turn(&mut self, buffer: BufferId, fields: &[Field<'k>], width: usize, asked: Reg) -> Result<Xmm> {
+    /// Loads fields, the first of which is `width - 1` before the last, and returns the register of `asked`. A vector must not
+    /// reach over what is asked for, and what was just written is read as it was written: by a pair and one.
+    fn turn(
+        &mut self,
+        buffer: BufferId,
+        fields: &[Field<'k>],
+        (width, waits): (usize, bool),
+        asked: Reg,
+    ) -> Result<Xmm> {
         let [rax, ..] = SCRATCH;
         let (first, last) = (fields[0], fields[fields.len() - 1]);
-        // A vector must not reach over what is asked for.
-        let mask = if width < FIELDS {
+        let mask = if width == 3 && waits && self.level == Level::Avx512 {
             let mask = self.take_mask(None, NEVER)?;
             self.asm.mov_ri(rax, (1 << width) - 1);
             self.asm.mask_from(mask, rax);
@@ -206,24 +211,36 @@ impl<'k> Writer<'k> {
         for x in &mut rows {
             *x = self.temporary()?;
         }
-        let (low, part) = (self.temporary()?, self.temporary()?);
+        let (low, part, third) = (self.temporary()?, self.temporary()?, self.temporary()?);
         // Lanes that are not active may hold anything.
         let shape = if self.n_active() <= 4 { Shape::Four } else { self.shape };
-        let load = |this: &mut Self, lane: usize, mem: Mem| {
+        let load = |this: &mut Self, lane: usize, mem: Mem| -> Result<()> {
             // Of eight lanes two are in a register, those that come to lie beside each other.
             let (to, upper) = match shape {
                 Shape::Eight => (rows[lane / 4 * 2 + lane % 2], lane % 4 >= 2),
                 Shape::Four | Shape::One => (rows[lane % 4], false),
             };
-            match (mask, upper) {
-                (None, false) => this.asm.load(Shape::Four, to, mem),
-                (None, true) => this.asm.insert_half(Shape::Eight, to, to, mem, true),
-                (Some(mask), false) => this.asm.load_zeroing(Shape::Four, to, mask, mem),
-                (Some(mask), true) => {
-                    this.asm.load_zeroing(Shape::Four, part, mask, mem);
-                    this.asm.insert_half(Shape::Eight, to, to, part, true);
+            if width == FIELDS {
+                match upper {
+                    false => this.asm.load(Shape::Four, to, mem),
+                    true => this.asm.insert_half(Shape::Eight, to, to, mem, true),
+                }
+                return Ok(());
+            }
+            let x = if upper { part } else { to };
+            if let Some(mask) = mask {
+                this.asm.load_zeroing(Shape::Four, x, mask, mem);
+            } else {
+                this.asm.load_pair(x, mem);
+                if width == 3 {
+                    this.asm.load(Shape::One, third, third_of(mem)?);
+                    this.asm.insert_half(Shape::Four, x, x, third, true);
                 }
             }
+            if upper {
+                this.asm.insert_half(Shape::Eight, to, to, part, true);
+            }
+            Ok(())
         };
         match self.across(first.at) {
             Across::Fetched => {
@@ -231,7 +248,7 @@ impl<'k> Writer<'k> {
                 let mut places = self.fetched_places(buffer, &ats)?;
                 for lane in 0..self.n_active() {
                     let mem = places.next(self);
-                    load(self, lane, mem);
+                    load(self, lane, mem)?;
                 }
             }
             Across::Far(slope) => {
@@ -241,7 +258,7 @@ impl<'k> Writer<'k> {
                 let mut places = self.places(mem, &slope)?;
                 for lane in 0..self.n_active() {
                     let mem = places.next(self);
-                    load(self, lane, mem);
+                    load(self, lane, mem)?;
                 }
             }
             _ => return Err(super::bug("a load that waits is not apart")),
@@ -260,7 +277,7 @@ impl<'k> Writer<'k> {
         // In this order each is written where nothing is read any more.
         let columns = [(0, d, low, b, false), (2, low, low, b, true), (1, b, a, c, false), (3, a, a, c, true)];
         let mut found = None;
-        let mut free = vec![c, part];
+        let mut free = vec![c, part, third];
         for (column, to, from, other, upper) in columns {
             let Some(field) = wanted(column) else {
                 free.push(to);
@@ -334,8 +351,7 @@ impl<'k> Writer<'k> {
             } else {
                 self.asm.store_pair(mem, row);
                 self.asm.half(Shape::Four, row, row, true);
-                let third = mem.plus(16).ok_or_else(|| super::bug("a place is too far"))?;
-                self.asm.store(Shape::One, third, row);
+                self.asm.store(Shape::One, third_of(mem)?, row);
             }
         }
         self.asm.bind(done);
@@ -369,4 +385,9 @@ impl<'k> Writer<'k> {
             _ => None,
         }
     }
+}
+
+/// The place of the third element.
+fn third_of(mem: Mem) -> Result<Mem> {
+    mem.plus(16).ok_or_else(|| super::bug("a place is too far"))
 }
