@@ -2,7 +2,7 @@
 //!
 //! Times are of one instruction that is not dear. A loop whose count is not known runs [`TRIPS`] times. In lanes an
 //! iteration stands for eight, so a loop that runs at once costs an eighth of its body, but that what is not next to each
-//! other is fetched one by one; each execution costs something to begin and to put the sums together.
+//! other is fetched one by one, or a row for each lane; each execution costs something to begin and to put the sums together.
 
 use super::{Plan, Spans};
 use crate::addresses::split_constant;
