@@ -379,6 +379,15 @@ fn fields_of_records_have_the_value_that_the_interpreter_gives_them() {
     assert!(ran > 1000 && cut > 1000, "{ran} ran, {cut} loops were cut");
 }
 
+/// Tens of thousands of them: as
+/// [`tens_of_thousands_of_kernels_have_the_value_that_the_interpreter_gives_them`].
+#[test]
+#[ignore = "minutes"]
+fn tens_of_thousands_of_fields_of_records() {
+    let (ran, cut) = as_they_are_and_in_lanes(30_000, 1023, |u| records::case(u, 28));
+    assert!(ran > 20_000 && cut > 20_000, "{ran} ran, {cut} loops were cut");
+}
+
 #[test]
 fn more_values_than_registers_and_a_hundred_thousand_operations() {
     for (n, n_inputs, width, seed) in [(3_000, 40, 100, 1), (20_000, 5, 10, 2), (100_000, 30, 1000, 3)] {
