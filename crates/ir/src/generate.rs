@@ -22,6 +22,15 @@ use chainrule_base::Name;
 use chainrule_ops::{self as ops, CostClass, Op, Row};
 use std::sync::Arc;
 
+/// Numbers from 0 to below what is asked for: for arguments, which are to differ even where a source has run dry.
+fn numbers(seed: u16) -> impl FnMut(i64) -> i64 {
+    let mut state = u64::from(seed);
+    move |below| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((state >> 33) % below as u64) as i64
+    }
+}
+
 /// What functions to make.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {

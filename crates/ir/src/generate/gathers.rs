@@ -123,11 +123,7 @@ impl<'a, 'u> Generator<'a, 'u> {
     fn finish(self, result: VarId) -> Result<(Function, Vec<Value<f64>>)> {
         let [p, q, n] = self.extents;
         // Not from `u`, which may have run dry: then all reads would be of one place.
-        let mut state = u64::from(self.seed);
-        let mut next = move |below: i64| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            ((state >> 33) % below as u64) as i64
-        };
+        let mut next = super::numbers(self.seed);
         let mut reals =
             |n: i64| -> Vec<Value<f64>> { (0..n).map(|_| Value::Real((next(257) - 128) as f64 / 64.0)).collect() };
         let (x, w, theta) = (reals(n), reals(p), reals(2));

@@ -75,11 +75,7 @@ pub fn case(u: &mut Unstructured<'_>, longest: i64) -> Result<(Function, Vec<Val
     if let Some(why) = failed {
         return Err(why);
     }
-    let mut state = u64::from(u.arbitrary::<u16>()?);
-    let mut next = move |below: i64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((state >> 33) % below as u64) as i64
-    };
+    let mut next = super::numbers(u.arbitrary()?);
     let none = if u.ratio(1, 12)? { Some((next(n.max(1)), *u.choose(&[-1, m, i64::MAX, i64::MIN])?)) } else { None };
     let mut records = |extent: i64, width: i64, number: bool| {
         let mut value = |i: i64| match none.filter(|(at, _)| number && *at == i) {

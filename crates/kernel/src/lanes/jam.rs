@@ -27,8 +27,8 @@ pub(super) fn partial_at(k: i64, t: i64, blocks: i64, lane: Reg) -> Poly<Reg> {
 }
 
 impl Cutter<'_> {
-    /// The loop over so many times the blocks of the plan. `spread` gives buffers that have a place for each lane, of each block where
-    /// they are private.
+    /// The loop over so many times the blocks of the plan. `spread` gives buffers that have a place for each lane, of each block
+    /// where they are private.
     pub(super) fn jammed(
         &mut self,
         plan: &Plan,

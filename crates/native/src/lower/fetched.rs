@@ -2,7 +2,8 @@
 //!
 //! Each has a word of the frame for each lane, and so has what addresses have in common that differ by a constant: the fields of
 //! a record whose number is fetched. It is computed once in a block. Elements are then loaded one by one, or several beside
-//! each other together ([`rows`](super::rows)), which takes no longer than the instructions for it, and works at all levels. Words of lanes that are not active are those of the last one that is.
+//! each other together ([`rows`](super::rows)), which takes no longer than the instructions for it, and works at all levels. Words
+//! of lanes that are not active are those of the last one that is.
 
 use super::frame::Words;
 use super::lanes::Across;

@@ -18,7 +18,7 @@
 //! | `masks` | truth values in mask registers |
 //! | `integers` | integers and addresses |
 //! | `lanes` | loops of one point whose iterations run at once |
-//! | `rows` | elements beside each other that lanes read from places that are apart |
+//! | `rows` | elements beside each other that lanes read and write at places that are apart |
 //! | `fetched` | integers that lanes fetch from memory, and elements where they say |
 //! | `accumulators` | partial results of lanes that stay in vectors |
 //! | `control` | loops and branches |
@@ -409,20 +409,9 @@ impl<'k> Writer<'k> {
                     }
                 }
                 Instr::Store { .. } => {
-                    let zeros = self.zeros(at, &instrs[done - 1..])?;
-                    if zeros > 0 {
-                        done += zeros - 1;
-                        self.registers.end();
-                        continue;
-                    }
-                    let row = self.store_row(&instrs[done - 1..])?;
-                    if row > 0 {
-                        done += row - 1;
-                        self.registers.end();
-                        continue;
-                    }
-                    if self.pair(&instrs[done - 1..])? {
-                        done += 1;
+                    let stored = self.several_stores(at, &instrs[done - 1..])?;
+                    if stored > 0 {
+                        done += stored - 1;
                         self.registers.end();
                         continue;
                     }
@@ -456,6 +445,17 @@ impl<'k> Writer<'k> {
             self.masks.end();
         }
         Ok(())
+    }
+
+    /// Writes the stores that `instrs`, the first of which has number `at`, begin with, if some go together: how many they are,
+    /// or 0.
+    fn several_stores(&mut self, at: u32, instrs: &[Instr]) -> Result<usize> {
+        let zeros = self.zeros(at, instrs)?;
+        if zeros > 0 {
+            return Ok(zeros);
+        }
+        let row = self.store_row(instrs)?;
+        if row > 0 { Ok(row) } else { self.pair(instrs) }
     }
 
     fn instr(&mut self, at: u32, instr: &'k Instr, after: &[Instr]) -> Result<()> {

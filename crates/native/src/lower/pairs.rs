@@ -7,15 +7,15 @@ use crate::asm::Shape;
 use chainrule_kernel::{Class, Instr};
 
 impl Writer<'_> {
-    /// Writes the two stores that `instrs` begin with, if they are of elements beside each other of one buffer; whether they
-    /// are.
-    pub(super) fn pair(&mut self, instrs: &[Instr]) -> Result<bool> {
+    /// Writes the two stores that `instrs` begin with, if they are of elements beside each other of one buffer: how many these
+    /// are, or 0.
+    pub(super) fn pair(&mut self, instrs: &[Instr]) -> Result<usize> {
         let [Instr::Store { buffer, at, value }, Instr::Store { buffer: b, at: second, value: other }, ..] = instrs
         else {
-            return Ok(false);
+            return Ok(0);
         };
         if b != buffer || self.shape != Shape::One || self.points != Shape::One {
-            return Ok(false);
+            return Ok(0);
         }
         let step = match (at.as_constant(), second.as_constant()) {
             (Some(first), Some(second)) => second.checked_sub(first),
@@ -24,7 +24,7 @@ impl Writer<'_> {
         let is_real = |r| self.kernel.regs[r] == Class::Real;
         let stays = [at, second].into_iter().any(|at| self.accumulator(*buffer, at).is_some());
         let (Some(step @ (1 | -1)), true, false) = (step, is_real(*value) && is_real(*other), stays) else {
-            return Ok(false);
+            return Ok(0);
         };
         let first_next = self.next_use();
         let x = self.in_register(*value, first_next)?;
@@ -41,6 +41,6 @@ impl Writer<'_> {
         self.registers.unlock(both);
         self.release(*value, first_next);
         self.release(*other, second_next);
-        Ok(true)
+        Ok(2)
     }
 }

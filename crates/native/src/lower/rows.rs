@@ -1,8 +1,8 @@
 //! Elements beside each other that lanes read from places that are apart: fields of records, a record for each lane.
 //!
 //! Loaded one by one they take a load, an address and a move for each lane and field. Up to four of them are loaded together,
-//! a vector for each lane: four lanes by four fields are then turned, so that a vector holds one field
-//! of all lanes, in two moves for each. That is a quarter of the instructions. Where the memory is not written to any more in
+//! a vector for each lane: four lanes by four fields are then turned, so that a vector holds one field of all lanes, in two moves
+//! for each. That is a quarter of the instructions. Where the memory is not written to any more in
 //! the block they wait for the first use, else they are done with the first. Stores of such elements, one right after the other,
 //! go the other way.
 
@@ -165,26 +165,8 @@ impl<'k> Writer<'k> {
         }
         fields.retain(|field| field.dst != r);
         self.rows.all[row].fields = fields;
-        self.load_alone(buffer, asked)
-    }
-
-    fn load_alone(&mut self, buffer: BufferId, Field { dst, at, next, .. }: Field<'k>) -> Result<Xmm> {
-        let x = match self.across(at) {
-            Across::Fetched => {
-                let x = self.take(dst, next)?;
-                self.gather_fetched(buffer, at, x)?;
-                x
-            }
-            Across::Far(slope) => {
-                // The address stays in scratch registers, which spilling does not touch.
-                let mem = self.address(buffer, at)?;
-                let x = self.take(dst, next)?;
-                self.gather(mem, &slope, x)?;
-                x
-            }
-            _ => return Err(super::bug("a load that waits is not apart")),
-        };
-        self.registers.set_copy(dst, Copy::None);
+        let x = self.load_now(r, buffer, asked.at, next)?;
+        self.registers.set_copy(r, Copy::None);
         Ok(x)
     }
 
@@ -242,26 +224,24 @@ impl<'k> Writer<'k> {
             }
             Ok(())
         };
-        match self.across(first.at) {
+        let mut place: Box<dyn FnMut(&mut Self) -> Mem> = match self.across(first.at) {
             Across::Fetched => {
                 let ats: Vec<&Poly<Reg>> = fields.iter().map(|field| field.at).collect();
                 let mut places = self.fetched_places(buffer, &ats)?;
-                for lane in 0..self.n_active() {
-                    let mem = places.next(self);
-                    load(self, lane, mem)?;
-                }
+                Box::new(move |this| places.next(this))
             }
             Across::Far(slope) => {
                 // Both ends are looked at.
                 let _ = self.address(buffer, last.at)?;
                 let mem = self.address(buffer, first.at)?;
                 let mut places = self.places(mem, &slope)?;
-                for lane in 0..self.n_active() {
-                    let mem = places.next(self);
-                    load(self, lane, mem)?;
-                }
+                Box::new(move |this| places.next(this))
             }
             _ => return Err(super::bug("a load that waits is not apart")),
+        };
+        for lane in 0..self.n_active() {
+            let mem = place(self);
+            load(self, lane, mem)?;
         }
         let [a, b, c, d] = rows;
         let wanted = |column: i32| fields.iter().find(|field| field.offset == first.offset + column);

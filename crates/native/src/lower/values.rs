@@ -240,14 +240,20 @@ impl<'k> Writer<'k> {
                 return Ok(());
             }
         }
-        let across = self.across(address);
+        let x = self.load_now(dst, buffer, address, next)?;
+        self.defined(dst, x, next);
+        Ok(())
+    }
+
+    /// Loads into the register that `dst` is to be in.
+    pub(super) fn load_now(&mut self, dst: Reg, buffer: BufferId, at: &Poly<Reg>, next: u32) -> Result<Xmm> {
+        let across = self.across(at);
         if let Across::Fetched = across {
             let x = self.destination(dst, next)?;
-            self.gather_fetched(buffer, address, x)?;
-            self.defined(dst, x, next);
-            return Ok(());
+            self.gather_fetched(buffer, at, x)?;
+            return Ok(x);
         }
-        let mem = self.address(buffer, address)?;
+        let mem = self.address(buffer, at)?;
         // The address stays in scratch registers, which spilling does not touch.
         let x = self.destination(dst, next)?;
         match across {
@@ -255,8 +261,7 @@ impl<'k> Writer<'k> {
             Across::Far(step) => self.gather(mem, &step, x)?,
             _ => self.asm.broadcast(self.shape, x, mem),
         }
-        self.defined(dst, x, next);
-        Ok(())
+        Ok(x)
     }
 
     pub(super) fn instr_const(&mut self, dst: Reg, value: f64) -> Result<()> {
