@@ -9,7 +9,8 @@ use chainrule_base::{Diagnostic, Name, Poly, count};
 use chainrule_graph::Semantics;
 use chainrule_ir::{Size, Type, Value};
 use chainrule_kernel::{
-    GraphPort, Kernel, contract, hoist, lower_function, lower_graph, parallelise, streamline, vectorise,
+    GraphPort, Kernel, contract, hoist, lower_function, lower_graph, lower_graph_fused, parallelise, streamline,
+    vectorise,
 };
 use chainrule_runtime::{Slice, SliceMut, Strided, StridedMut};
 use std::sync::Arc;
@@ -63,8 +64,9 @@ pub struct Workspace {
     pub(crate) batch: Option<BatchMemory>,
 }
 
-/// The kernel of `function`: loops, buffers and straight-line blocks, for a backend.
-pub(crate) fn lower(function: &Function, rewrite: Rewrite, checkpoints: Option<u32>) -> Result<Kernel> {
+/// The kernel of `function`: loops, buffers and straight-line blocks, for a backend. Of a scalar graph with products fused
+/// into sums, if that is asked for; otherwise loops may be changed before that.
+pub(crate) fn lower(function: &Function, rewrite: Rewrite, checkpoints: Option<u32>, fuse: bool) -> Result<Kernel> {
     let bug = |d: chainrule_base::Diagnostics| Error::program(d, &Arc::default());
     match &function.body {
         Body::Scalar(body) => {
@@ -75,7 +77,8 @@ pub(crate) fn lower(function: &Function, rewrite: Rewrite, checkpoints: Option<u
             };
             let inputs: Vec<GraphPort> = body.inputs.iter().map(port).collect();
             let outputs: Vec<GraphPort> = body.outputs.iter().map(port).collect();
-            lower_graph(function.name().clone(), &body.graph, &inputs, &outputs).map_err(bug)
+            let lower = if fuse { lower_graph_fused } else { lower_graph };
+            lower(function.name().clone(), &body.graph, &inputs, &outputs).map_err(bug)
         }
         Body::Array(body) => {
             let expanded = rewrite.expand(&body.function, checkpoints).map_err(|d| Error::program(d, &body.sources))?;
@@ -89,8 +92,9 @@ pub(crate) fn lower(function: &Function, rewrite: Rewrite, checkpoints: Option<u
 
 impl Compiled {
     pub(crate) fn new(function: &Function, options: &CompileOptions) -> Result<Self> {
-        let mut kernel = lower(function, options.rewrite, options.checkpoints)?;
         let is_strict = matches!(&function.body, Body::Scalar(body) if body.graph.semantics() == Semantics::Strict);
+        let fuse = options.fuse.unwrap_or(!is_strict);
+        let mut kernel = lower(function, options.rewrite, options.checkpoints, fuse)?;
         if options.threads.is_some() {
             parallelise(&mut kernel, !is_strict && !options.sequential);
         }
@@ -98,7 +102,7 @@ impl Compiled {
             vectorise(&mut kernel, !is_strict);
         }
         hoist(&mut kernel);
-        if options.fuse.unwrap_or(!is_strict) {
+        if fuse && matches!(function.body, Body::Array(_)) {
             contract(&mut kernel);
         }
         options.finish(&mut kernel);

@@ -54,7 +54,8 @@ pub fn emit_c(file: &str, functions: &[&Function]) -> Result<CSource> {
 /// # Errors
 /// As [`emit_c`], and when no vector has so many lanes.
 pub fn emit_c_with(file: &str, functions: &[&Function], options: &COptions) -> Result<CSource> {
-    let mut kernels = functions.iter().map(|f| lower(f, Rewrite::default(), None)).collect::<Result<Vec<_>>>()?;
+    let mut kernels =
+        functions.iter().map(|f| lower(f, Rewrite::default(), None, false)).collect::<Result<Vec<_>>>()?;
     if options.threads {
         for kernel in &mut kernels {
             chainrule_kernel::parallelise(kernel, true);
@@ -95,7 +96,7 @@ pub struct RustSource {
 /// # Errors
 /// When a function cannot be lowered, or calls a user's function whose name cannot be one in Rust.
 pub fn emit_rust(file: &str, functions: &[&Function], options: &RustOptions) -> Result<RustSource> {
-    let kernels = functions.iter().map(|f| lower(f, Rewrite::default(), None)).collect::<Result<Vec<_>>>()?;
+    let kernels = functions.iter().map(|f| lower(f, Rewrite::default(), None, false)).collect::<Result<Vec<_>>>()?;
     let kernels: Vec<&chainrule_kernel::Kernel> = kernels.iter().collect();
     let module = chainrule_rust::emit_many(file, &kernels, options).map_err(|d| Error::program(d, &Arc::default()))?;
     let chainrule_rust::Module { functions, text, needs_std, needs_libm, .. } = module;

@@ -296,7 +296,7 @@ impl Function {
         if let Some(counts) = self.counts() {
             return Ok(counts);
         }
-        let kernel = crate::compiled::lower(self, rewrite, None)?;
+        let kernel = crate::compiled::lower(self, rewrite, None, false)?;
         let value = |name: &str| sizes.iter().find(|(known, _)| *known == name).map_or(1, |(_, size)| *size);
         let sizes: Vec<i64> = kernel.sizes.iter().map(|size| value(&size.name)).collect();
         Ok(chainrule_kernel::counts(&kernel, &sizes))

@@ -9,10 +9,13 @@
 //! element beside it (`beside`), and the sine and the cosine of one argument stand side by side, so that a backend can
 //! compute both at once. Everything is linear in the graph, and nothing recurses.
 //!
+//! **Products** go into the sums that take them at once, where that is asked for (`fuse`).
+//!
 //! **Truth values.** What the operator table calls `Bool` lives in `Int` registers; a number where a
 //! truth value is asked for stands for `x != 0`, a truth value where a number is asked for for 0 or 1.
 
 mod beside;
+mod fuse;
 
 use crate::kernel::{Buffer, BufferId, Class, External, Instr, Kernel, Place, Port, Reg, Stmt};
 use crate::verify::class_of;
@@ -44,7 +47,31 @@ pub fn lower_graph(
     inputs: &[GraphPort],
     outputs: &[GraphPort],
 ) -> Result<Kernel, Diagnostics> {
-    let mut lowering = Lowering::new(graph, inputs, outputs)?;
+    lower(name.into(), graph, inputs, outputs, false)
+}
+
+/// The same with products fused into the sums that take them: what [`contract`](crate::contract()) makes of it, but for the
+/// numbers of registers, in a third of the time.
+///
+/// # Errors
+/// As [`lower_graph`].
+pub fn lower_graph_fused(
+    name: impl Into<Name>,
+    graph: &Graph,
+    inputs: &[GraphPort],
+    outputs: &[GraphPort],
+) -> Result<Kernel, Diagnostics> {
+    lower(name.into(), graph, inputs, outputs, true)
+}
+
+fn lower(
+    name: Name,
+    graph: &Graph,
+    inputs: &[GraphPort],
+    outputs: &[GraphPort],
+    fuse: bool,
+) -> Result<Kernel, Diagnostics> {
+    let mut lowering = Lowering::new(graph, inputs, outputs, fuse)?;
     for port in outputs {
         for node in &port.nodes {
             lowering.emit_tree(*node);
@@ -55,7 +82,7 @@ pub fn lower_graph(
     let mut regs = Arena::filled(lowering.n_regs as usize, Class::Real);
     lowering.ints.iter().for_each(|int| regs[*int] = Class::Int);
     let mut kernel = Kernel {
-        name: name.into(),
+        name,
         regs,
         sizes: Vec::new(),
         inputs: Vec::new(),
@@ -90,7 +117,7 @@ fn make_port(port: &GraphPort, place: Place, buffers: &mut Arena<BufferId, Buffe
 #[derive(Clone, Copy)]
 struct State {
     /// The register of its value as a number, or [`NONE`]; before it is computed its first place in [`Lowering::stores`],
-    /// if it is stored.
+    /// if it is stored, or the first sum that reads it, if it is a product that may be fused (see [`fuse`]).
     real: u32,
     flags: u8,
     /// The operator and the arguments of a [`State::BINARY`] node.
@@ -103,6 +130,8 @@ const _: () = assert!(size_of::<State>() == 16);
 const NONE: u32 = u32::MAX;
 
 impl State {
+    /// An output needs it; known where products are fused, or sines stand beside cosines.
+    const NEEDED: u8 = 1;
     /// Its arguments are being computed.
     const OPEN: u8 = 2;
     /// It was computed.
@@ -112,14 +141,17 @@ impl State {
     /// It is an operator of two numbers, whose result is a number.
     const BINARY: u8 = 16;
 
+    /// It is read by something that is no sum, or nothing is fused.
+    const KEPT: u8 = 32;
+    /// It is a sum, and takes a product.
+    const TAKES: u8 = 64;
+    /// It is a product that went into all sums that read it; in place of a register it has its own number.
+    const FUSED: u8 = 128;
+
+    /// Of a node that is no operator of two numbers.
     #[inline]
-    fn new(node: Node) -> Self {
-        match node {
-            Node::Apply(op, [a, b, _]) if op.is_numeric() && op.arity() == 2 => {
-                Self { real: NONE, flags: Self::BINARY, op, args: [a, b] }
-            }
-            _ => Self { real: NONE, flags: 0, op: Op::Add, args: [NodeId::new(0); 2] },
-        }
+    fn other() -> Self {
+        Self { real: NONE, flags: 0, op: Op::Add, args: [NodeId::new(0); 2] }
     }
 
     #[inline]
@@ -132,6 +164,70 @@ impl State {
     fn real_of_done(self) -> Option<Reg> {
         (self.is(Self::DONE) && self.real != NONE).then(|| Reg::new(self.real as usize))
     }
+}
+
+/// What is known of each node before anything is computed; how many registers its tree needs, as if the graph were a
+/// tree (Sethi and Ullman): with arguments in the order of falling need, the k-th waits while k registers are held; and all
+/// sines and cosines with their arguments.
+fn look(graph: &Graph, fuse: bool) -> (Arena<NodeId, State>, Arena<NodeId, u16>, Vec<(NodeId, NodeId)>) {
+    let flags = if fuse { State::BINARY } else { State::BINARY | State::KEPT };
+    let first = NodeId::new(0);
+    let mut state = Arena::with_capacity(graph.len());
+    let mut need: Arena<NodeId, u16> = Arena::filled(graph.len(), 0);
+    let mut trigonometric = Vec::new();
+    let mut needs: Vec<u16> = Vec::new();
+    for id in graph.ids() {
+        // Without a branch on which of these it is, which is hard to predict: an operator of two numbers, or nothing to compute.
+        let (op, [a, b], is_other) = match graph.node(id) {
+            Node::Apply(op, [a, b, _]) => (op, [a, b], !(op.is_numeric() & (op.arity() == 2))),
+            Node::Const(_) | Node::Input(_) => (Op::Sin, [first; 2], false),
+            Node::External(..) | Node::Derivative(_) => (Op::Sin, [first; 2], true),
+        };
+        if is_other {
+            state.push(State::other());
+            need[id] = match graph.node(id) {
+                Node::Apply(op, [a, ..]) if op.arity() == 1 => {
+                    if matches!(op, Op::Sin | Op::Cos) {
+                        trigonometric.push((id, a));
+                    }
+                    need[a].max(1)
+                }
+                _ => {
+                    needs.clear();
+                    needs.extend(graph.args(id).iter().map(|arg| need[*arg]));
+                    needs.sort_unstable_by(|a, b| b.cmp(a));
+                    let waiting = needs.iter().zip(0u16..).map(|(need, held)| need.saturating_add(held));
+                    waiting.max().map_or(0, |most| most.max(1))
+                }
+            };
+            continue;
+        }
+        let is_binary = op.arity() == 2;
+        state.push(State { real: NONE, flags: if is_binary { flags } else { 0 }, op, args: [a, b] });
+        let (a, b) = (need[a], need[b]);
+        let both = a.max(b).max(a.min(b).saturating_add(1));
+        need[id] = if is_binary { both } else { 0 };
+    }
+    (state, need, trigonometric)
+}
+
+/// Those of these sines and cosines that have one argument: each with the one before.
+fn pairs(trigonometric: &[(NodeId, NodeId)]) -> Vec<(NodeId, NodeId)> {
+    let mut first: FxHashMap<NodeId, NodeId> = FxHashMap::default();
+    let mut pairs = Vec::new();
+    for (id, argument) in trigonometric {
+        if let Some(partner) = first.insert(*argument, *id) {
+            pairs.push((partner, *id));
+        }
+    }
+    pairs
+}
+
+/// Writes an instruction where it stays. To `push` one means to put it together elsewhere, since it must be dropped if the
+/// code cannot grow, and to move it as a whole then; what was just written in parts processors wait for.
+#[inline(always)]
+fn append(code: &mut Vec<Instr>, make: impl FnOnce() -> Instr) {
+    code.extend(std::iter::once_with(make));
 }
 
 struct Lowering<'a> {
@@ -150,12 +246,14 @@ struct Lowering<'a> {
     loads: Vec<Option<(BufferId, i64)>>,
     /// Where to store a node, and the next such place of the same node or [`NONE`].
     stores: Vec<(BufferId, i64, u32)>,
+    /// See [`fuse`].
+    sums: fuse::Sums,
     /// How many registers there are, and which of them are of class `Int`.
     n_regs: u32,
     ints: Vec<Reg>,
     code: Vec<Instr>,
-    /// Where in the code numbers are stored that are computed.
-    stored: Vec<usize>,
+    /// Where in the code numbers are stored that are computed, and how many products were fused before.
+    stored: Vec<(usize, usize)>,
     /// The users' functions that are called, and the place of each function of the graph among them.
     externals: Vec<External>,
     external_idx: Vec<Option<usize>>,
@@ -163,19 +261,21 @@ struct Lowering<'a> {
 }
 
 impl<'a> Lowering<'a> {
-    fn new(graph: &'a Graph, inputs: &[GraphPort], outputs: &[GraphPort]) -> Result<Self, Diagnostics> {
+    fn new(graph: &'a Graph, inputs: &[GraphPort], outputs: &[GraphPort], fuse: bool) -> Result<Self, Diagnostics> {
         // What stays takes its memory first: what goes then leaves no hole below it.
         let n_stores = outputs.iter().map(|port| port.nodes.len()).sum::<usize>();
         let code = Vec::with_capacity(graph.len() + n_stores);
+        let (state, need, trigonometric) = look(graph, fuse);
         let mut this = Self {
             graph,
-            state: (0..graph.len()).map(|i| State::new(graph.node(NodeId::new(i)))).collect(),
-            need: Arena::filled(graph.len(), 0),
+            state,
+            need,
             truth: FxHashMap::default(),
             partner: FxHashMap::default(),
             stack: Vec::new(),
             loads: vec![None; graph.inputs().len()],
             stores: Vec::with_capacity(n_stores),
+            sums: fuse::Sums::default(),
             n_regs: 0,
             ints: Vec::new(),
             code,
@@ -207,8 +307,16 @@ impl<'a> Lowering<'a> {
             }
         }
         std::mem::take(&mut this.errors).into_result(())?;
-        let trigonometric = this.count_registers();
-        this.find_partners(&trigonometric, outputs);
+        let pairs = pairs(&trigonometric);
+        if fuse || !pairs.is_empty() {
+            this.find_needed(fuse);
+        }
+        for (a, b) in pairs {
+            if [a, b].iter().all(|id| this.state[*id].flags & (State::NEEDED | State::STORED) != 0) {
+                this.partner.insert(a, b);
+                this.partner.insert(b, a);
+            }
+        }
         Ok(this)
     }
 
@@ -220,74 +328,6 @@ impl<'a> Lowering<'a> {
         let len = port.shape.iter().try_fold(1i64, |len, n| len.checked_mul(*n).filter(|_| *n >= 0));
         if len != i64::try_from(port.nodes.len()).ok() {
             self.wrong(format!("`{}` has {} elements, which is not what its shape says", port.name, port.nodes.len()));
-        }
-    }
-
-    /// Sethi-Ullman numbers, as if the graph were a tree: with arguments in the order of falling need,
-    /// the k-th waits while k registers are held. Returns all sines and cosines with their arguments.
-    fn count_registers(&mut self) -> Vec<(NodeId, NodeId)> {
-        let mut needs: Vec<u16> = Vec::new();
-        let mut trigonometric = Vec::new();
-        let need = self.need.as_mut_slice();
-        for (i, state) in self.state.as_slice().iter().enumerate() {
-            if state.is(State::BINARY) {
-                let [a, b] = state.args.map(|arg| need[arg.index()]);
-                need[i] = a.max(b).max(a.min(b).saturating_add(1));
-                continue;
-            }
-            let id = NodeId::new(i);
-            need[i] = match self.graph.node(id) {
-                Node::Const(_) | Node::Input(_) => continue,
-                Node::Apply(op, [a, ..]) if op.arity() == 1 => {
-                    if matches!(op, Op::Sin | Op::Cos) {
-                        trigonometric.push((id, a));
-                    }
-                    need[a.index()].max(1)
-                }
-                _ => {
-                    let args = self.graph.args(id);
-                    if args.is_empty() {
-                        continue;
-                    }
-                    needs.clear();
-                    needs.extend(args.iter().map(|arg| need[arg.index()]));
-                    needs.sort_unstable_by(|a, b| b.cmp(a));
-                    let waiting = needs.iter().zip(0u16..).map(|(need, held)| need.saturating_add(held));
-                    waiting.max().unwrap_or(0).max(1)
-                }
-            };
-        }
-        trigonometric
-    }
-
-    /// Which sines and cosines stand side by side: of one argument, both needed by an output. What is needed is looked for
-    /// only where there are such pairs.
-    fn find_partners(&mut self, trigonometric: &[(NodeId, NodeId)], outputs: &[GraphPort]) {
-        let mut first: FxHashMap<NodeId, NodeId> = FxHashMap::default();
-        let mut pairs = Vec::new();
-        for (id, argument) in trigonometric {
-            if let Some(partner) = first.insert(*argument, *id) {
-                pairs.push((partner, *id));
-            }
-        }
-        if pairs.is_empty() {
-            return;
-        }
-        let mut needed = vec![false; self.graph.len()];
-        outputs.iter().flat_map(|port| &port.nodes).for_each(|node| needed[node.index()] = true);
-        for (i, state) in self.state.as_slice().iter().enumerate().rev() {
-            if !needed[i] {
-                continue;
-            }
-            if state.is(State::BINARY) {
-                state.args.iter().for_each(|arg| needed[arg.index()] = true);
-            } else {
-                self.graph.args(NodeId::new(i)).iter().for_each(|arg| needed[arg.index()] = true);
-            }
-        }
-        for (a, b) in pairs.into_iter().filter(|(a, b)| needed[a.index()] && needed[b.index()]) {
-            self.partner.insert(a, b);
-            self.partner.insert(b, a);
         }
     }
 
@@ -358,17 +398,23 @@ impl<'a> Lowering<'a> {
                     let state = &mut state[arg.index()];
                     if state.real == NONE {
                         let Some(value) = graph.as_const(arg) else { return Some(id) };
-                        self.code.push(Instr::Const { dst: Reg::new(self.n_regs as usize), value });
+                        let dst = Reg::new(self.n_regs as usize);
+                        append(&mut self.code, || Instr::Const { dst, value });
                         state.real = self.n_regs;
                         self.n_regs += 1;
                     }
                     *real = state.real;
                 }
-                let [x, y] = [x, y].map(|real| Reg::new(real as usize));
-                self.code.push(Instr::Op { dst: Reg::new(self.n_regs as usize), op: node.op, args: [x, y, x] });
-                state[id.index()] = State { real: self.n_regs, flags: State::DONE, ..node };
                 need[id.index()] = 0;
+                if node.op == Op::Mul && !node.is(State::KEPT) && self.sums.fuse(state, id, node) {
+                    id = self.stack.pop()?;
+                    continue;
+                }
+                let dst = Reg::new(self.n_regs as usize);
                 self.n_regs += 1;
+                let args = [x, y].map(|real| Reg::new(real as usize));
+                append(&mut self.code, || fuse::computed(state, dst, node, args));
+                state[id.index()] = State { real: dst.index() as u32, flags: State::DONE, ..node };
             }
             id = self.stack.pop()?;
         }
@@ -411,10 +457,15 @@ impl<'a> Lowering<'a> {
                 state.args.map(|arg| self.real(arg))
             }
         };
-        let dst = self.reg(Class::Real);
-        self.code.push(Instr::Op { dst, op: state.op, args: [a, b, a] });
-        self.state[id] = State { real: dst.index() as u32, flags: State::DONE, ..state };
         self.need[id] = 0;
+        let is_free = state.flags & (State::KEPT | State::STORED) == 0;
+        if state.op == Op::Mul && is_free && self.sums.fuse(self.state.as_mut_slice(), id, state) {
+            return;
+        }
+        let dst = self.reg(Class::Real);
+        let states = self.state.as_slice();
+        append(&mut self.code, || fuse::computed(states, dst, state, [a, b]));
+        self.state[id] = State { real: dst.index() as u32, flags: State::DONE, ..state };
         if state.is(State::STORED) {
             self.store(dst, state.real);
         }
@@ -443,8 +494,8 @@ impl<'a> Lowering<'a> {
         let mut store = first;
         while store != NONE {
             let (buffer, at, next) = self.stores[store as usize];
-            self.stored.push(self.code.len());
-            self.code.push(Instr::Store { buffer, at: Poly::constant(at), value });
+            self.stored.push((self.code.len(), self.sums.n_fused));
+            append(&mut self.code, || Instr::Store { buffer, at: Poly::constant(at), value });
             store = next;
         }
     }
@@ -464,7 +515,7 @@ impl<'a> Lowering<'a> {
             Node::Input(input) => match self.loads[input.index()] {
                 Some((buffer, at)) => {
                     let dst = self.reg(Class::Real);
-                    self.code.push(Instr::Load { dst, buffer, at: Poly::constant(at) });
+                    append(&mut self.code, || Instr::Load { dst, buffer, at: Poly::constant(at) });
                     self.set_real(id, dst);
                 }
                 None => {
@@ -484,7 +535,7 @@ impl<'a> Lowering<'a> {
                     _ => [self.real(nodes[0]), self.real(nodes[1]), self.real(nodes[2])],
                 };
                 let dst = self.reg(Class::Real);
-                self.code.push(Instr::Op { dst, op, args });
+                append(&mut self.code, || Instr::Op { dst, op, args });
                 self.set_real(id, dst);
             }
             Node::Apply(op, nodes) => {
@@ -574,7 +625,8 @@ impl<'a> Lowering<'a> {
             }
             (Class::Real, None, None) => {
                 let dst = self.reg(Class::Real);
-                self.code.push(Instr::Const { dst, value: self.graph.as_const(id).unwrap_or(f64::NAN) });
+                let value = self.graph.as_const(id).unwrap_or(f64::NAN);
+                append(&mut self.code, || Instr::Const { dst, value });
                 self.set_real(id, dst);
                 dst
             }

@@ -10,7 +10,7 @@
 //! Truth values live in `Int` registers, as 0 and 1.
 
 use chainrule_base::{Arena, Name, Poly, Span, define_id};
-use chainrule_ops::Op;
+use chainrule_ops::{Op, ROWS};
 use std::sync::Arc;
 
 define_id! {
@@ -232,11 +232,12 @@ pub enum Order {
     Parts,
 }
 
-/// The signs of a product and of what is added to it, of which one at most is turned.
+/// The signs of a product and of what is added to it, of which one at most is turned. Numbers behind those of operators, so
+/// that both are read alike ([`Instr::computes`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Signs {
     /// `a * b + c`
-    Plus,
+    Plus = 64,
     /// `a * b - c`
     MinusSummand,
     /// `c - a * b`
@@ -385,7 +386,43 @@ pub enum Instr {
 // Large kernels take as long as fetching them does.
 const _: () = assert!(size_of::<Instr>() == 32);
 
+/// What an instruction of [`Instr::Op`] or [`Instr::MulAdd`] computes, in one number: for tables.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Computed(u8);
+
+impl Computed {
+    /// All are below.
+    pub const END: usize = 64 + 3;
+
+    /// As an index.
+    #[must_use]
+    #[inline]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// What this is an index of: an operator, or a fused product.
+    #[must_use]
+    pub const fn of_index(index: usize) -> Option<Op> {
+        if index < ROWS.len() { Some(ROWS[index].op) } else { None }
+    }
+}
+
+const _: () = assert!(ROWS.len() <= 64);
+
 impl Instr {
+    /// What it defines and reads, unused places repeating the first, where it is an operator or a fused product. Most
+    /// instructions are; which of the two comes next is hard to predict, so walks over many look at both alike.
+    #[must_use]
+    #[inline]
+    pub fn computes(&self) -> Option<(Reg, &[Reg; 3], Computed)> {
+        match self {
+            Self::Op { dst, op, args } => Some((*dst, args, Computed(*op as u8))),
+            Self::MulAdd { dst, signs, args } => Some((*dst, args, Computed(*signs as u8))),
+            _ => None,
+        }
+    }
+
     /// The register that it defines.
     #[must_use]
     #[inline]

@@ -56,11 +56,11 @@ pub use choices::with_choices;
 pub use contract::contract;
 pub use counts::counts;
 pub use events::{Event, Part, events, parts, walk};
-pub use from_graph::{GraphPort, lower_graph};
+pub use from_graph::{GraphPort, lower_graph, lower_graph_fused};
 pub use from_ir::lower_function;
 pub use kernel::{
-    Buffer, BufferId, Carried, Choice, Class, Condition, External, ExternalFn, Instr, Kernel, LANES, Order, PARTS,
-    Place, Port, Reg, Signs, SizeParam, SizeSource, Stmt,
+    Buffer, BufferId, Carried, Choice, Class, Computed, Condition, External, ExternalFn, Instr, Kernel, LANES, Order,
+    PARTS, Place, Port, Reg, Signs, SizeParam, SizeSource, Stmt,
 };
 pub use lanes::vectorise;
 pub use liveness::Liveness;

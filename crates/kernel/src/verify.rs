@@ -10,7 +10,9 @@
 //! in scope in the loop's blocks. What the condition of a `while` defines ends with the condition.
 
 use crate::events::{Event, Part, parts};
-use crate::kernel::{BufferId, Carried, Class, Instr, Kernel, LANES, Order, PARTS, Place, Port, Reg, SizeSource};
+use crate::kernel::{
+    BufferId, Carried, Class, Computed, Instr, Kernel, LANES, Order, PARTS, Place, Port, Reg, SizeSource,
+};
 use chainrule_base::{Diagnostic, Id, Name, Poly};
 use chainrule_ops::{Op, Type};
 use std::collections::BTreeSet;
@@ -46,6 +48,20 @@ fn undefined(class: Class) -> u8 {
 fn usable(class: Class) -> u8 {
     DEFINED | IN_SCOPE | undefined(class)
 }
+
+/// Whether all that it reads and defines are numbers.
+static IS_NUMERIC: [bool; Computed::END] = {
+    let mut table = [true; Computed::END];
+    let mut i = 0;
+    while i < 64 {
+        table[i] = match Computed::of_index(i) {
+            Some(op) => op.is_numeric(),
+            None => false,
+        };
+        i += 1;
+    }
+    table
+};
 
 struct Verifier<'a> {
     kernel: &'a Kernel,
@@ -336,13 +352,9 @@ impl Verifier<'_> {
 
     #[inline]
     fn instr(&mut self, instr: &Instr) {
-        // Most instructions alike, whatever they do: which comes next is hard to predict.
-        let of_numbers = match instr {
-            Instr::Op { dst, op, args } if op.is_numeric() => Some((dst, args)),
-            Instr::MulAdd { dst, args, .. } => Some((dst, args)),
-            _ => None,
-        };
-        if let Some((dst, args)) = of_numbers {
+        if let Some((dst, args, what)) = instr.computes()
+            && IS_NUMERIC[what.index()]
+        {
             let known = self.known.as_mut_slice();
             let is_usable = |r: &Reg| known.get(r.index()) == Some(&(DEFINED | IN_SCOPE));
             // Unused places repeat the first argument.
@@ -356,6 +368,7 @@ impl Verifier<'_> {
         self.any_instr(instr);
     }
 
+    #[inline(never)]
     fn any_instr(&mut self, instr: &Instr) {
         match instr {
             Instr::Const { dst, .. } => self.define(*dst, Some(Class::Real)),

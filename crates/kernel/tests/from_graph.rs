@@ -6,15 +6,33 @@ mod support;
 use arbitrary::{Result, Unstructured};
 use chainrule_graph::generate::{Numbers, Options, Recipe, chain, layered};
 use chainrule_graph::{ExternalFunction, Graph, NodeId, Semantics};
-use chainrule_kernel::{GraphPort, Kernel, Stmt, counts, lower_graph, verify};
+use chainrule_kernel::{GraphPort, Kernel, Stmt, contract, counts, lower_graph, lower_graph_fused, verify};
 use chainrule_ops::Op;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
+use std::fmt::Write;
 use support::{Array, Scalar, run};
 
 fn inputs(graph: &Graph) -> Vec<GraphPort> {
     let nodes: Vec<NodeId> = graph.inputs().iter().map(|(_, node)| *node).collect();
     vec![GraphPort { name: "x".into(), shape: vec![nodes.len() as i64], nodes }]
+}
+
+/// A listing with its registers numbered in the order in which they stand in it.
+fn renumbered(kernel: &Kernel) -> String {
+    let (mut text, mut numbers, mut n) = (String::new(), vec![None; kernel.regs.len()], 0);
+    for token in kernel.to_string().split_inclusive(|c: char| !c.is_ascii_alphanumeric()) {
+        let end = token.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(token.len());
+        match token[..end].strip_prefix('r').and_then(|digits| digits.parse::<usize>().ok()) {
+            Some(register) => {
+                let number = *numbers[register].get_or_insert(n);
+                n = n.max(number + 1);
+                write!(text, "r{number}{}", &token[end..]).unwrap();
+            }
+            None => text.push_str(token),
+        }
+    }
+    text
 }
 
 fn lower(graph: &Graph, roots: &[NodeId]) -> Kernel {
@@ -27,6 +45,11 @@ fn lower(graph: &Graph, roots: &[NodeId]) -> Kernel {
     outputs.push(row);
     let kernel = lower_graph("f", graph, &inputs(graph), &outputs).unwrap();
     assert_eq!(verify(&kernel), Ok(()), "{kernel}");
+    let fused = lower_graph_fused("f", graph, &inputs(graph), &outputs).unwrap();
+    assert_eq!(verify(&fused), Ok(()), "{fused}");
+    let mut contracted = kernel.clone();
+    contract(&mut contracted);
+    assert_eq!(renumbered(&fused), renumbered(&contracted), "products are fused as `contract` does");
     kernel
 }
 

@@ -745,14 +745,14 @@ impl Op {
     /// How many arguments it takes.
     #[must_use]
     #[inline]
-    pub fn arity(self) -> usize {
-        usize::from(TYPES[self as usize] & 3)
+    pub const fn arity(self) -> usize {
+        (TYPES[self as usize] & 3) as usize
     }
 
     /// Whether its arguments and its result are numbers.
     #[must_use]
     #[inline]
-    pub fn is_numeric(self) -> bool {
+    pub const fn is_numeric(self) -> bool {
         TYPES[self as usize] < 4
     }
 

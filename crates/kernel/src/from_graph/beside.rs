@@ -9,18 +9,18 @@ use crate::kernel::{BufferId, Instr};
 const SOON: usize = 8;
 
 /// Moves stores down to right before a store of an element beside theirs, where that is not far. `stored` are the places of
-/// stores to known elements, each of another element, in order; nothing in `code` loads these elements. Linear in the
-/// number of stores.
-pub(super) fn put_beside(code: &mut [Instr], stored: &[usize]) {
-    // Where stores are that wait for another one, and their elements.
-    let mut waiting: Vec<(usize, BufferId, i64)> = Vec::new();
-    for at in stored.iter().copied() {
+/// stores to known elements, each of another element, in order, with how many products before it were fused into sums, for
+/// these count as instructions; nothing in `code` loads these elements. Linear in the number of stores.
+pub(super) fn put_beside(code: &mut [Instr], stored: &[(usize, usize)]) {
+    // Where stores are that wait for another one, how many products come before each, and their elements.
+    let mut waiting: Vec<(usize, usize, BufferId, i64)> = Vec::new();
+    for (at, n_fused) in stored.iter().copied() {
         let Some(Instr::Store { buffer, at: element, .. }) = code.get(at) else { continue };
         let (buffer, Some(element)) = (*buffer, element.as_constant()) else { continue };
-        waiting.retain(|(first, ..)| at - first <= SOON);
-        let is_beside = |(_, b, e): &(usize, BufferId, i64)| *b == buffer && e.abs_diff(element) == 1;
+        waiting.retain(|(first, before, ..)| (at + n_fused) - (first + before) <= SOON);
+        let is_beside = |(.., b, e): &(usize, usize, BufferId, i64)| *b == buffer && e.abs_diff(element) == 1;
         let Some(i) = waiting.iter().position(is_beside) else {
-            waiting.push((at, buffer, element));
+            waiting.push((at, n_fused, buffer, element));
             continue;
         };
         let (first, ..) = waiting.remove(i);
@@ -36,12 +36,12 @@ mod tests {
     use chainrule_base::{Id, Poly};
 
     /// A constant for each register, each stored to its element as soon as it is there; `None` is one that is not stored.
-    fn code(elements: &[Option<i64>]) -> (Vec<Instr>, Vec<usize>) {
+    fn code(elements: &[Option<i64>]) -> (Vec<Instr>, Vec<(usize, usize)>) {
         let (mut code, mut stored) = (Vec::new(), Vec::new());
         for (r, element) in elements.iter().enumerate() {
             code.push(Instr::Const { dst: Reg::new(r), value: 1.0 });
             if let Some(element) = element {
-                stored.push(code.len());
+                stored.push((code.len(), 0));
                 let (buffer, at) = (BufferId::new(0), Poly::constant(*element));
                 code.push(Instr::Store { buffer, at, value: Reg::new(r) });
             }
