@@ -11,7 +11,7 @@ use memmap2::{Mmap, MmapMut};
 use std::sync::{Mutex, PoisonError};
 
 /// More bytes in one piece are not kept: next to what it takes to write them, having them costs little.
-pub(crate) const LARGEST: usize = 1 << 20;
+pub(crate) const LARGEST: usize = 2 << 20;
 
 /// So many bytes are kept.
 const MOST_BYTES: usize = 4 << 20;
