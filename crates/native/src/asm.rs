@@ -19,6 +19,7 @@
 //! | `mask` | the mask registers of AVX-512 |
 //! | `integer` | 64-bit integers in lanes |
 //! | `general` | general registers |
+//! | `scalar` | arithmetic and moves of scalars again, in fewer steps |
 //! | `label` | jumps |
 //! | `constant` | the pool of constants |
 //!
@@ -39,6 +40,7 @@ mod mask;
 mod moves;
 mod operand;
 mod prefix;
+mod scalar;
 #[cfg(test)]
 mod tests;
 
@@ -48,6 +50,7 @@ pub(crate) use integer::{Integer, IntegerPredicate, LaneShift};
 pub(crate) use label::{Condition, Label};
 pub(crate) use mask::MaskLogic;
 pub(crate) use operand::{Gpr, Mask, Mem, Shape, Source, Xmm};
+pub(crate) use scalar::Scalar;
 
 use crate::Level;
 use crate::room::Room;

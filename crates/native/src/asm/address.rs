@@ -49,6 +49,12 @@ impl From<Mem> for Place {
 }
 
 impl Place {
+    /// The place that is this number.
+    #[inline(always)]
+    pub(super) fn of_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
     #[inline(always)]
     pub(super) fn disp(self) -> i32 {
         self.0 as i32
@@ -90,7 +96,9 @@ impl Place {
     pub(super) fn is_shorter_scaled(self, shift: u8) -> bool {
         let disp = self.disp();
         let value = disp >> shift;
-        self.byte(3) < 2 && i32::from(disp as i8) != disp && value << shift == disp && i32::from(value as i8) == value
+        // All of it, without a branch: what it comes to is hard to predict.
+        let (is_long, fits) = (i32::from(disp as i8) != disp, i32::from(value as i8) == value);
+        (self.byte(3) < 2) & is_long & (value << shift == disp) & fits
     }
 }
 

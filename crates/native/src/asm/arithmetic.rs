@@ -111,10 +111,19 @@ pub(crate) enum Predicate {
 
 /// The form of an instruction that has a scalar and a packed version: `F2` and `66` in front.
 #[inline]
-const fn scalar_or_packed(shape: Shape, opcode: u8) -> Form {
+pub(super) const fn scalar_or_packed(shape: Shape, opcode: u8) -> Form {
     match shape {
         Shape::One => Form::new(PF2, 1, opcode).bytes(3),
         Shape::Four | Shape::Eight => Form::new(P66, 1, opcode),
+    }
+}
+
+#[inline]
+pub(super) const fn fma_form(op: Fma, order: FmaOrder, shape: Shape) -> Form {
+    let opcode = op as u8 + order as u8;
+    match shape {
+        Shape::One => Form::new(P66, 2, opcode + 1).w1().bytes(3),
+        Shape::Four | Shape::Eight => Form::new(P66, 2, opcode).w1(),
     }
 }
 
@@ -137,12 +146,7 @@ impl Assembler {
     /// `vfmadd132sd` and so on, by [`Fma`] and [`FmaOrder`].
     #[inline]
     pub(crate) fn fma(&mut self, op: Fma, order: FmaOrder, shape: Shape, dst: Xmm, a: Xmm, source: impl Into<Source>) {
-        let opcode = op as u8 + order as u8;
-        let form = match shape {
-            Shape::One => Form::new(P66, 2, opcode + 1).w1().bytes(3),
-            Shape::Four | Shape::Eight => Form::new(P66, 2, opcode).w1(),
-        };
-        self.vector(form, shape.length(), dst.0, a.0, source, Immediate::NONE);
+        self.vector(fma_form(op, order, shape), shape.length(), dst.0, a.0, source, Immediate::NONE);
     }
 
     /// `vsqrtsd`, `vsqrtpd`. A scalar from memory waits for the last value of `dst`, too: [`zero`](Self::zero)

@@ -28,6 +28,13 @@ pub(super) struct Reference {
     offset_and_rest: u32,
 }
 
+impl Reference {
+    #[inline]
+    pub(super) fn new(at: u32, offset: u32, rest: u32) -> Self {
+        Self { at, offset_and_rest: offset | rest }
+    }
+}
+
 impl Constants {
     pub(super) fn is_empty(&self) -> bool {
         self.words.is_empty()
@@ -127,7 +134,7 @@ impl Assembler {
         match u32::try_from(self.len + at) {
             Ok(at_in_code) => {
                 let rest = (end - at - 4) as u32 & 7;
-                self.references.push(Reference { at: at_in_code, offset_and_rest: offset | rest });
+                self.references.push(Reference::new(at_in_code, offset, rest));
             }
             Err(_) => self.wrong("a constant in code of more than 4 GiB"),
         }

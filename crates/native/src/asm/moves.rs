@@ -11,7 +11,7 @@ const MOVE_BACK: Form = Form::new(P66, 1, 0x29);
 
 /// `vmovsd` or `vmovupd` from memory, or with opcode `0x11` to memory.
 #[inline]
-const fn memory_move(shape: Shape, opcode: u8) -> Form {
+pub(super) const fn memory_move(shape: Shape, opcode: u8) -> Form {
     match shape {
         Shape::One => Form::new(PF2, 1, opcode).bytes(3),
         Shape::Four | Shape::Eight => Form::new(P66, 1, opcode),

@@ -82,6 +82,12 @@ impl Form {
         self
     }
 
+    /// The prefixes, for those who only write them.
+    #[inline(always)]
+    pub(super) const fn heads(self) -> Heads {
+        Heads(self.vex as u64 | (self.evex as u64) << 32)
+    }
+
     /// The sources may be exchanged.
     #[inline]
     pub(super) const fn commutes(mut self, commutes: bool) -> Self {
@@ -137,11 +143,11 @@ impl Masking {
 /// | 5, 6 | the immediate, how many bytes it takes |
 /// | 7 | [`Masking`] |
 #[derive(Clone, Copy)]
-struct Operands(u64);
+pub(super) struct Operands(u64);
 
 impl Operands {
     #[inline(always)]
-    fn new(form: Form, length: u8, reg: u8, a: u8, immediate: Immediate, masking: Masking) -> Self {
+    pub(super) fn new(form: Form, length: u8, reg: u8, a: u8, immediate: Immediate, masking: Masking) -> Self {
         let commutes = u8::from(form.commutes);
         let bytes = [reg, a, length, form.memory, commutes, immediate.value, immediate.len as u8, masking.0];
         Self(u64::from_le_bytes(bytes))
@@ -216,7 +222,7 @@ impl Operands {
 
 /// The prefixes of a [`Form`], VEX in the low half and EVEX in the high one; in a register like [`Operands`].
 #[derive(Clone, Copy)]
-struct Heads(u64);
+pub(super) struct Heads(u64);
 
 impl Heads {
     #[inline(always)]
@@ -258,7 +264,7 @@ impl Assembler {
         immediate: Immediate,
         masking: Masking,
     ) {
-        let heads = Heads(u64::from(form.vex) | u64::from(form.evex) << 32);
+        let heads = form.heads();
         let operands = Operands::new(form, length, reg, a, immediate, masking);
         match source {
             Source::Reg(Xmm(rm)) => self.vector_register(heads, operands, rm),
@@ -336,7 +342,7 @@ impl Assembler {
     }
 
     #[inline(never)]
-    fn vector_memory_any(&mut self, heads: Heads, operands: Operands, place: Place, broadcast: bool) {
+    pub(super) fn vector_memory_any(&mut self, heads: Heads, operands: Operands, place: Place, broadcast: bool) {
         // A scalar is a broadcast to one lane.
         let broadcast = broadcast && operands.memory() != 3;
         let shift = if broadcast { 3 } else { operands.shift() };
@@ -380,7 +386,7 @@ impl Assembler {
 
 /// The VEX prefix and the opcode, and how many bytes they are: 3 or 4. `b` and `x` are high bits.
 #[inline(always)]
-fn vex(heads: Heads, operands: Operands, a: u8, b: u8, x: u8) -> (u64, usize) {
+pub(super) fn vex(heads: Heads, operands: Operands, a: u8, b: u8, x: u8) -> (u64, usize) {
     let high = u32::from(operands.reg() & 8) << 12 | u32::from(x) << 14 | u32::from(b) << 13;
     let long = heads.vex() ^ (high | u32::from(a) << 19 | u32::from(operands.length()) << 18);
     // The short prefix says the same without X, B, W and the map. Both are made, and one is taken without a
@@ -392,7 +398,7 @@ fn vex(heads: Heads, operands: Operands, a: u8, b: u8, x: u8) -> (u64, usize) {
 
 /// The EVEX prefix and the opcode, 5 bytes. `b` and `x` are high bits.
 #[inline(always)]
-fn evex(heads: Heads, operands: Operands, b: u8, x: u8, broadcast: bool) -> u64 {
+pub(super) fn evex(heads: Heads, operands: Operands, b: u8, x: u8, broadcast: bool) -> u64 {
     let (reg, a) = (u32::from(operands.reg()), u32::from(operands.a()));
     let high = (reg & 8) << 12 | u32::from(x) << 14 | u32::from(b) << 13 | (reg & 16) << 8 | (a & 15) << 19;
     let last = u32::from(operands.masking() | operands.length() << 5) | u32::from(broadcast) << 4 | (!a & 16) >> 1;

@@ -9,4 +9,5 @@ mod lengths;
 mod meaning;
 mod oracle;
 mod run;
+mod scalars;
 mod speed;

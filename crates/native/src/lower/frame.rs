@@ -93,6 +93,16 @@ impl FrameLayout {
         self.register
     }
 
+    /// Where the first slot is, from where the register points to.
+    #[inline]
+    fn first_slot(self) -> i64 {
+        match self.shape {
+            Shape::One | Shape::Four => -128,
+            // Displacements of EVEX count whole vectors.
+            Shape::Eight => -128 * 64,
+        }
+    }
+
     /// Bytes of one slot.
     pub(crate) fn slot_bytes(self) -> usize {
         8 * lanes(self.shape)
@@ -100,13 +110,7 @@ impl FrameLayout {
 
     /// From the begin of the frame to where its register points.
     pub(crate) fn base(self) -> usize {
-        self.words
-            + match self.shape {
-                Shape::One => 128,
-                Shape::Four => 128,
-                // Displacements of EVEX count whole vectors.
-                Shape::Eight => 128 * 64,
-            }
+        self.words + self.first_slot().unsigned_abs() as usize
     }
 
     /// Bytes of a frame with `n_slots` slots.
@@ -118,14 +122,15 @@ impl FrameLayout {
         Mem::At { base: self.register, disp: (8 * i64::from(word) - self.base() as i64) as i32 }
     }
 
+    #[inline]
     pub(crate) fn slot(self, slot: u32) -> Mem {
         self.packed(slot, 0, Shape::One)
     }
 
     /// The place of the `i`th of some values of this shape that stand one after the other from a slot on.
     pub(crate) fn packed(self, slot: u32, i: u32, shape: Shape) -> Mem {
-        let at = self.words + self.slot_bytes() * slot as usize + 8 * lanes(shape) * i as usize;
-        Mem::At { base: self.register, disp: (at as i64 - self.base() as i64) as i32 }
+        let at = self.slot_bytes() * slot as usize + 8 * lanes(shape) * i as usize;
+        Mem::At { base: self.register, disp: (self.first_slot() + at as i64) as i32 }
     }
 }
 

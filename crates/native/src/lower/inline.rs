@@ -29,7 +29,7 @@ enum Form {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Order {
+pub(super) enum Order {
     Fixed,
     Free,
     Exchanged,
@@ -71,7 +71,7 @@ static ARITH: [Option<(Arith, Order)>; 64] = {
 
 /// Whether `op` is made without a call, which is asked for each instruction: those that have a [`form`].
 #[inline]
-pub(super) fn is_inline(op: Op) -> bool {
+pub(super) const fn is_inline(op: Op) -> bool {
     const INLINE: u64 = {
         let all = [
             Op::Add,
@@ -202,6 +202,9 @@ impl Writer<'_> {
             let (x, y) = if order == Order::Exchanged { (y, x) } else { (x, y) };
             return self.finish(dst, |this, d| this.asm.arith(op, this.shape, d, x, y));
         }
+        if self.is_plain {
+            return self.plain_arith(op, order, dst, (a, next_a), (b, next_b));
+        }
         self.arith_elsewhere(op, order, dst, (a, next_a), (b, next_b))
     }
 
@@ -237,11 +240,14 @@ impl Writer<'_> {
         let (next_a, next_b) = self.next_two();
         let next = [next_a, next_b, self.next_use()];
         // Looked up, as which it is is hard to predict.
-        let op = [Fma::MulAdd, Fma::MulSub, Fma::NegMulAdd][signs as usize];
+        let op = [Fma::MulAdd, Fma::MulSub, Fma::NegMulAdd][signs as usize - Signs::Plus as usize];
         if !self.plan.has_globals()
             && let Some(registers) = self.registers.use_all(*args, next)
         {
             return self.mul_add_registers(op, dst, args, next, registers);
+        }
+        if self.is_plain {
+            return self.plain_mul_add(op, dst, args, next);
         }
         self.mul_add_elsewhere(op, dst, args, next)
     }

@@ -6,6 +6,7 @@
 //! | module | owns |
 //! | --- | --- |
 //! | `plan` | what is decided before: kinds of values, when each is used next |
+//! | `straight` | the same for straight lines of numbers |
 //! | `survey` | what uses what, and how much |
 //! | `homes` | where values live that outlive their block |
 //! | `assign` | registers for them |
@@ -15,6 +16,7 @@
 //! | `spares` | general registers that hold parts of addresses |
 //! | `values` | values into registers, to memory and back |
 //! | `inline` | operators that are instructions |
+//! | `plain` | arithmetic of one point where no value outlives its block |
 //! | `masks` | truth values in mask registers |
 //! | `integers` | integers and addresses |
 //! | `lanes` | loops of one point whose iterations run at once |
@@ -47,11 +49,13 @@ mod integers;
 mod lanes;
 mod masks;
 mod pairs;
+mod plain;
 mod plan;
 mod pointers;
 mod registers;
 mod rows;
 mod spares;
+mod straight;
 mod survey;
 mod values;
 mod zeros;
@@ -139,6 +143,7 @@ fn lower_boxed(kernel: &Kernel, level: Level, shape: Shape, in_range: Option<InR
     let saved = SAVED.into_iter().filter(|g| *g == frame.register() || plan.uses(*g)).collect();
     let asm = Assembler::with_room(level, CODE_BYTES * plan.n_events + 512, plan.facts.n_constants);
     let (n_constants, left) = (plan.facts.n_constants, plan.next.len());
+    let is_plain = shape == Shape::One && !plan.has_globals();
     let mut writer = Writer {
         kernel,
         frame,
@@ -160,6 +165,7 @@ fn lower_boxed(kernel: &Kernel, level: Level, shape: Shape, in_range: Option<InR
         instead: None,
         plan,
         left,
+        is_plain,
         literals: Vec::with_capacity(n_constants),
         literal_offsets: Vec::with_capacity(n_constants),
         constants: HashMap::new(),
@@ -279,6 +285,8 @@ struct Writer<'k> {
     instead: Option<(Number, Number)>,
     /// How many of [`Plan::next`] were not asked for yet.
     left: usize,
+    /// Whether no value outlives its block, and all are scalars.
+    is_plain: bool,
     /// By the number of a [`Copy::Constant`]: its bits, and where it is in the pool, or [`NOWHERE`].
     literals: Vec<u64>,
     literal_offsets: Vec<u32>,
@@ -397,6 +405,16 @@ impl<'k> Writer<'k> {
                     self.registers.end();
                     continue;
                 }
+                Instr::MulAdd { dst, signs, args } => {
+                    self.mul_add(*dst, *signs, args)?;
+                    self.registers.end();
+                    continue;
+                }
+                Instr::Const { dst, value } => {
+                    self.instr_const(*dst, *value)?;
+                    self.registers.end();
+                    continue;
+                }
                 Instr::Load { dst, .. } => {
                     if self.kernel.regs[*dst] == Class::Int {
                         self.ranges.event(&Event::Instr(instr));
@@ -461,8 +479,6 @@ impl<'k> Writer<'k> {
     fn instr(&mut self, at: u32, instr: &'k Instr, after: &[Instr]) -> Result<()> {
         match instr {
             Instr::Op { dst, op, args } => self.op(at, *dst, *op, args, after),
-            Instr::MulAdd { dst, signs, args } => self.mul_add(*dst, *signs, args),
-            Instr::Const { dst, value } => self.instr_const(*dst, *value),
             Instr::Load { dst, buffer, at: address } if self.kernel.regs[*dst] == Class::Real => {
                 if let Some(home) = self.accumulator(*buffer, address) {
                     return self.load_accumulator(*dst, home);

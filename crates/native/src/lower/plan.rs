@@ -7,8 +7,8 @@
 //! what is used soonest. All others are *global*: each has one place for its whole life, a register
 //! or a place in the frame.
 //!
-//! **Straight lines** without integers have no globals but the pointers of buffers; for them two walks over the
-//! instructions are all there is, one forwards for [`Facts`], one backwards for the next uses.
+//! **Straight lines** without integers have no globals but the pointers of buffers; for them one walk backwards over the
+//! instructions is all there is ([`straight`](super::straight)), where there are no truth values either.
 //!
 //! **Next uses** are found in one walk backwards, and laid down in the order opposite to that in which the walk forwards
 //! asks.
@@ -19,6 +19,7 @@ use super::copies;
 use super::frame::Words;
 use super::homes::{Homes, Lanes};
 use super::lanes::{self, LanePlan, plan_lanes};
+use super::straight::{Straight, has_only_numbers};
 use super::survey::Survey;
 use super::{n_lanes, pointers};
 use crate::asm::{Gpr, Shape, Xmm};
@@ -207,13 +208,13 @@ pub(super) fn operands(instr: &Instr, kinds: &[Kind], mut visit: impl FnMut(Reg)
 #[derive(Default)]
 pub(super) struct Facts {
     /// How many instructions call a function, copies among them.
-    calls: u64,
+    pub calls: u64,
     /// How many constants there are.
     pub n_constants: usize,
     /// About how many next uses there are.
     n_next: usize,
     /// How often each buffer is accessed.
-    accesses: Vec<u64>,
+    pub accesses: Vec<u64>,
     /// The first event that writes each buffer.
     pub first_store: Vec<u32>,
     /// Whether something is copied.
@@ -223,6 +224,12 @@ pub(super) struct Facts {
 }
 
 impl Facts {
+    /// Nothing found yet.
+    pub(super) fn new(kernel: &Kernel) -> Self {
+        let n = kernel.buffers.len();
+        Self { accesses: vec![0; n], first_store: vec![NEVER; n], ..Self::default() }
+    }
+
     /// Whether an integer is 0 or 1.
     pub(super) fn is_bit(&self, number: Number) -> bool {
         self.bits.get(number).is_some_and(|is_bit| *is_bit)
@@ -240,11 +247,7 @@ impl Facts {
 fn kinds(kernel: &Kernel, stretches: &[Stretch<'_>]) -> (Vec<Kind>, Facts) {
     let class = |class: &Class| if *class == Class::Real { Kind::Real } else { Kind::Int };
     let mut kinds: Vec<Kind> = kernel.regs.as_slice().iter().map(class).collect();
-    let mut facts = Facts {
-        accesses: vec![0; kernel.buffers.len()],
-        first_store: vec![NEVER; kernel.buffers.len()],
-        ..Facts::default()
-    };
+    let mut facts = Facts::new(kernel);
     // A use comes after the definition that makes the kind.
     let number = |kinds: &mut Vec<Kind>, r: Reg| {
         if kinds[r.index()] == Kind::Truth {
@@ -378,14 +381,22 @@ impl<'k> Plan<'k> {
         if n_events >= NEVER as usize {
             return Err(Diagnostic::limitation("the kernel has more than 4294967294 statements"));
         }
-        let (kinds, facts) = kinds(kernel, &stretches);
-        let (next, lazy) = next_uses(kernel, n_events, &stretches, &kinds, facts.n_next);
+        let (is_straight, kinds, Straight { facts, next, lazy }) = match stretches.as_slice() {
+            [Stretch::Block(first, instrs)] if has_only_numbers(kernel) => {
+                (true, vec![Kind::Real; kernel.regs.len()], Straight::new(kernel, *first, instrs))
+            }
+            _ => {
+                let (kinds, facts) = kinds(kernel, &stretches);
+                let (next, lazy) = next_uses(kernel, n_events, &stretches, &kinds, facts.n_next);
+                (is_straight(&stretches, &kinds), kinds, Straight { facts, next, lazy })
+            }
+        };
         let mut words = Words::new(kernel);
         let has_calls = facts.calls > 0;
         let n_regs = kernel.regs.len();
         let (mut fused, mut accumulators) = (BTreeSet::new(), Accumulators::default());
         let mut pointers: BTreeMap<u32, Vec<(BufferId, Number)>> = BTreeMap::new();
-        let (loops, first_home, assigned): (_, _, Assigned) = if is_straight(&stretches, &kinds) {
+        let (loops, first_home, assigned): (_, _, Assigned) = if is_straight {
             let mut homes = Homes::of_pointers_only(n_regs, n_events, facts.calls);
             let end = n_events as u32 + 1;
             let all = kernel.buffers.ids().zip(&facts.accesses);

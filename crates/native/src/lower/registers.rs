@@ -40,9 +40,9 @@ impl State {
     fn copy(self) -> Copy {
         match self.kind {
             0 => Copy::None,
-            1 => Copy::Slot(self.number),
+            SLOT => Copy::Slot(self.number),
             2 => Copy::Home(self.number),
-            3 => Copy::Constant(self.number),
+            CONSTANT => Copy::Constant(self.number),
             _ => Copy::Load(self.number),
         }
     }
@@ -51,15 +51,19 @@ impl State {
     fn set_copy(&mut self, copy: Copy) {
         (self.kind, self.number) = match copy {
             Copy::None => (0, 0),
-            Copy::Slot(slot) => (1, slot),
+            Copy::Slot(slot) => (SLOT, slot),
             Copy::Home(slot) => (2, slot),
-            Copy::Constant(number) => (3, number),
+            Copy::Constant(number) => (CONSTANT, number),
             Copy::Load(number) => (4, number),
         };
     }
 }
 
 const NOWHERE: u8 = u8::MAX;
+
+/// The kinds of a [`Copy::Slot`] and a [`Copy::Constant`].
+const SLOT: u8 = 1;
+const CONSTANT: u8 = 3;
 
 /// A use as far away as is told apart.
 const FAR: u32 = (1 << 26) - 1;
@@ -76,10 +80,10 @@ pub(super) struct Registers {
     free: u32,
     /// Those that the current instruction reads.
     locked: u32,
+    /// Slots to take, the last one first, and behind them those that are given back after the current instruction.
     free_slots: Vec<u32>,
+    n_free_slots: usize,
     n_slots: u32,
-    /// To give back after the current instruction.
-    ended_slots: Vec<u32>,
 }
 
 /// The register among `candidates`, of which there is one at least, whose next use is furthest away; of equals the last.
@@ -127,8 +131,8 @@ impl Registers {
             free: pool,
             locked: 0,
             free_slots: Vec::new(),
+            n_free_slots: 0,
             n_slots,
-            ended_slots: Vec::new(),
         }
     }
 
@@ -165,6 +169,13 @@ impl Registers {
     #[inline]
     pub(super) fn copy(&self, r: Reg) -> Copy {
         self.state[r.index()].copy()
+    }
+
+    /// The number of a copy; whether it is a [`Copy::Slot`], or a [`Copy::Constant`].
+    #[inline]
+    pub(super) fn slot_or_constant(&self, r: Reg) -> (u32, bool, bool) {
+        let State { kind, number, .. } = self.state[r.index()];
+        (number, kind == SLOT, kind == CONSTANT)
     }
 
     #[inline]
@@ -287,9 +298,25 @@ impl Registers {
             self.state[r.index()].register = NOWHERE;
         }
         if let Copy::Slot(slot) = state.copy() {
-            self.ended_slots.push(slot);
+            self.free_slots.push(slot);
             self.state[r.index()].set_copy(Copy::None);
         }
+    }
+
+    /// The same where it `ends`, and its register is locked no more. Without branches: whether it ends, and where it is, is
+    /// hard to predict.
+    #[inline]
+    pub(super) fn release_where(&mut self, ends: bool, r: Reg) {
+        let state = &mut self.state[r.index()];
+        let bit = u32::from(ends & (state.register != NOWHERE)) << (state.register & 31);
+        self.locked &= !bit;
+        self.free |= self.pool & bit;
+        state.register = if self.pool & bit != 0 { NOWHERE } else { state.register };
+        let has_slot = ends & (state.kind == SLOT);
+        state.kind = if has_slot { 0 } else { state.kind };
+        let n = self.free_slots.len();
+        self.free_slots.push(state.number);
+        self.free_slots.truncate(n + usize::from(has_slot));
     }
 
     /// The same for what is in `x`, which is locked no more.
@@ -304,7 +331,7 @@ impl Registers {
         }
         if let Copy::Slot(slot) = state.copy() {
             state.set_copy(Copy::None);
-            self.ended_slots.push(slot);
+            self.free_slots.push(slot);
         }
     }
 
@@ -312,16 +339,17 @@ impl Registers {
     #[inline]
     pub(super) fn end(&mut self) {
         self.locked = 0;
-        if !self.ended_slots.is_empty() {
-            self.free_slots.append(&mut self.ended_slots);
-        }
+        self.n_free_slots = self.free_slots.len();
     }
 
     fn take_slot(&mut self) -> u32 {
-        self.free_slots.pop().unwrap_or_else(|| {
-            self.n_slots += 1;
-            self.n_slots - 1
-        })
+        match self.n_free_slots.checked_sub(1) {
+            Some(last) => {
+                self.n_free_slots = last;
+                self.free_slots.remove(last)
+            }
+            None => self.reserve_slots(1),
+        }
     }
 
     /// `n` slots one after the other, for good.

@@ -5,7 +5,7 @@ use super::lanes::Across;
 use super::plan::{Home, NEVER};
 use super::registers::{Copy, Spill};
 use super::{NOWHERE, Origin, Result, SCRATCH, Writer, no_register};
-use crate::asm::{Mem, Shape, Source, Xmm};
+use crate::asm::{Mem, Scalar, Shape, Source, Xmm};
 use crate::level::Level;
 use chainrule_base::{Id, Poly};
 use chainrule_kernel::{BufferId, Place, Reg};
@@ -31,8 +31,10 @@ impl<'k> Writer<'k> {
     #[inline]
     pub(super) fn write_spill(&mut self, spill: Spill) {
         if let Some((x, slot)) = spill {
-            let mem = self.frame.slot(slot);
-            self.asm.store(self.shape, mem, x);
+            match self.frame.slot(slot) {
+                Mem::At { base, disp } if self.shape == Shape::One => self.asm.store_scalar(Scalar::at(base, disp), x),
+                mem => self.asm.store(self.shape, mem, x),
+            }
         }
     }
 
@@ -73,7 +75,7 @@ impl<'k> Writer<'k> {
 
     /// The same for what is in no register.
     #[inline(never)]
-    fn fetch(&mut self, r: Reg, next: u32) -> Result<Xmm> {
+    pub(super) fn fetch(&mut self, r: Reg, next: u32) -> Result<Xmm> {
         let copy = self.registers.copy(r);
         if let Some(row) = self.row_of(copy) {
             return self.load_row(row, r, next);
@@ -94,7 +96,7 @@ impl<'k> Writer<'k> {
 
     /// The same for what is in no register.
     #[inline(never)]
-    fn source_elsewhere(&mut self, r: Reg, next: u32) -> Result<Source> {
+    pub(super) fn source_elsewhere(&mut self, r: Reg, next: u32) -> Result<Source> {
         let copy = self.registers.copy(r);
         let is_worth = next != NEVER && self.registers.is_worth(next);
         if !is_worth
@@ -136,8 +138,7 @@ impl<'k> Writer<'k> {
             Copy::Constant(at) => {
                 let mut offset = self.literal_offsets[at as usize];
                 if offset == NOWHERE {
-                    offset = self.constant_offset(self.literals[at as usize]);
-                    self.literal_offsets[at as usize] = offset;
+                    offset = self.constant_of(at);
                 }
                 Some(self.constant_source(offset))
             }
@@ -156,6 +157,13 @@ impl<'k> Writer<'k> {
                 Origin::Row(_) => return Ok(None),
             }),
         })
+    }
+
+    /// A place of the constant of this number, which was not asked for yet.
+    pub(super) fn constant_of(&mut self, number: u32) -> u32 {
+        let offset = self.constant_offset(self.literals[number as usize]);
+        self.literal_offsets[number as usize] = offset;
+        offset
     }
 
     /// A place of a constant for all lanes. Each constant of a kernel asks once, and few are equal.

@@ -1,0 +1,209 @@
+//! Arithmetic of one point where no value outlives its block: most of what large functions are made of.
+//!
+//! The same as in `inline` and `values`, and the same code comes out, in fewer steps: an operand is a register or
+//! a place in memory, in one number ([`Scalar`]), and which operand of a fused product is what is looked up. Whatever is rarer is
+//! handed to the general form.
+
+use super::inline::Order;
+use super::plan::NEVER;
+use super::{NOWHERE, Result, Writer};
+use crate::asm::{Arith, Fma, FmaOrder, Mem, Scalar, Shape, Source, Xmm};
+use chainrule_kernel::Reg;
+
+/// Of a fused product `a * b + c`, with its operands numbered from 0: the one that is overwritten, the one that is in a register,
+/// the one that may come from memory, and the order of the instruction.
+#[derive(Clone, Copy)]
+struct Roles {
+    over: u8,
+    register: u8,
+    memory: u8,
+    order: FmaOrder,
+}
+
+/// By which operands are in registers, a bit for each, and above these by which are not used any more.
+static ROLES: [Roles; 64] = {
+    let mut table = [Roles::of(0, 0); 64];
+    let mut i = 0;
+    while i < 64 {
+        table[i] = Roles::of(i & 7, i >> 3);
+        i += 1;
+    }
+    table
+};
+
+impl Roles {
+    const fn of(held: usize, ends: usize) -> Self {
+        const C: usize = 2;
+        // One that is not needed any more and in a register, or else one that is not needed any more, or else the summand.
+        let order = [C, 0, 1];
+        let (mut over, mut found, mut round) = (C, false, 0);
+        while round < 2 {
+            let mut k = 0;
+            while k < 3 {
+                let i = order[k];
+                if !found && ends >> i & 1 != 0 && (held >> i & 1 != 0) == (round == 0) {
+                    (over, found) = (i, true);
+                }
+                k += 1;
+            }
+            round += 1;
+        }
+        let (first, second) = match over {
+            0 => (1, C),
+            1 => (0, C),
+            _ => (0, 1),
+        };
+        let exchange = held >> first & 1 == 0 && held >> second & 1 != 0;
+        let (register, memory) = if exchange { (second, first) } else { (first, second) };
+        // 213: dst = y * dst + source; 231: dst = y * source + dst; 132: dst = dst * source + y.
+        let order = match (over, memory) {
+            (C, _) => FmaOrder::O231,
+            (_, C) => FmaOrder::O213,
+            _ => FmaOrder::O132,
+        };
+        Self { over: over as u8, register: register as u8, memory: memory as u8, order }
+    }
+}
+
+impl Writer<'_> {
+    /// A register that holds `r`, locked until the end of the instruction.
+    #[inline]
+    fn plain_register(&mut self, r: Reg, next: u32) -> Result<Xmm> {
+        match self.registers.use_at(r, next) {
+            Some(x) => Ok(x),
+            None => self.plain_fetch(r, next),
+        }
+    }
+
+    /// The same for what is in no register.
+    #[inline(never)]
+    fn plain_fetch(&mut self, r: Reg, next: u32) -> Result<Xmm> {
+        let (number, is_slot, is_constant) = self.registers.slot_or_constant(r);
+        let literal = if is_constant { number } else { 0 };
+        let is_zero = is_constant & (self.literals.get(literal as usize) == Some(&0));
+        if is_zero | !(is_slot | is_constant) {
+            return self.fetch(r, next);
+        }
+        let x = self.take(r, next)?;
+        match self.plain_place(r) {
+            Some(place) => self.asm.load_scalar(x, place),
+            None => return Err(super::bug("a value is read that is nowhere")),
+        }
+        Ok(x)
+    }
+
+    /// Where an instruction can read `r`: a register, or memory when that is no worse.
+    #[inline]
+    fn plain_source(&mut self, r: Reg, next: u32) -> Result<Scalar> {
+        match self.registers.use_at(r, next) {
+            Some(x) => Ok(x.into()),
+            None => self.plain_source_elsewhere(r, next),
+        }
+    }
+
+    /// The same for what is in no register.
+    #[inline(never)]
+    fn plain_source_elsewhere(&mut self, r: Reg, next: u32) -> Result<Scalar> {
+        if next != NEVER && self.registers.is_worth(next) {
+            return Ok(self.plain_fetch(r, next)?.into());
+        }
+        if let Some(place) = self.plain_place(r) {
+            return Ok(place);
+        }
+        Ok(match self.source_elsewhere(r, next)? {
+            Source::Reg(x) => x.into(),
+            Source::Mem(Mem::At { base, disp }) => Scalar::at(base, disp),
+            // Addresses are known in straight lines; whatever else there may be goes by way of a register.
+            Source::Mem(_) | Source::Broadcast(_) => self.fetch(r, next)?.into(),
+        })
+    }
+
+    /// The place of a slot or a constant. Without a branch on which it is: that is hard to predict.
+    #[inline]
+    fn plain_place(&mut self, r: Reg) -> Option<Scalar> {
+        let (number, is_slot, is_constant) = self.registers.slot_or_constant(r);
+        if !(is_slot | is_constant) {
+            return None;
+        }
+        let literal = if is_constant { number } else { 0 };
+        let mut offset = self.literal_offsets.get(literal as usize).copied().unwrap_or(0);
+        if is_constant & (offset == NOWHERE) {
+            offset = self.constant_of(literal);
+        }
+        let Mem::At { base, disp } = self.frame.slot(number) else { return None };
+        let (slot, constant) = (Scalar::at(base, disp), Scalar::constant(offset));
+        Some(if is_constant { constant } else { slot })
+    }
+
+    /// [`Self::release`] of what is local.
+    #[inline]
+    fn plain_release(&mut self, r: Reg, next: u32) {
+        self.registers.release_where(next == NEVER, r);
+    }
+
+    /// `dst = a op b`, not both of them in registers.
+    #[inline(never)]
+    pub(super) fn plain_arith(
+        &mut self,
+        op: Arith,
+        order: Order,
+        dst: Reg,
+        (a, next_a): (Reg, u32),
+        (b, next_b): (Reg, u32),
+    ) -> Result<()> {
+        // What is in a register goes first, so that the other may come from memory.
+        let exchange = match order {
+            Order::Fixed => false,
+            Order::Exchanged => true,
+            Order::Free => self.registers.register(a).is_none() & self.registers.register(b).is_some(),
+        };
+        let (first, second) = if exchange { (b, a) } else { (a, b) };
+        let (next_first, next_second) = if exchange { (next_b, next_a) } else { (next_a, next_b) };
+        let x = self.plain_register(first, next_first)?;
+        let source = if a == b { x.into() } else { self.plain_source(second, next_second)? };
+        self.plain_release(a, next_a);
+        self.plain_release(b, next_b);
+        let next = self.next_use();
+        let d = self.take(dst, next)?;
+        self.asm.arith_scalar(op, d, x, source);
+        self.plain_release(dst, next);
+        Ok(())
+    }
+
+    /// A fused product, not all operands of which are in registers: one is overwritten.
+    #[inline(never)]
+    pub(super) fn plain_mul_add(&mut self, op: Fma, dst: Reg, args: &[Reg; 3], next: [u32; 3]) -> Result<()> {
+        let (mut held, mut ends) = (0, 0);
+        for i in 0..3 {
+            held |= usize::from(self.registers.register(args[i]).is_some()) << i;
+            ends |= usize::from(next[i] == NEVER) << i;
+        }
+        let Roles { over, register, memory, order } = ROLES[held | ends << 3];
+        let [over, register, memory] = [over, register, memory].map(|i| usize::from(i).min(2));
+        let x = self.plain_register(args[over], next[over])?;
+        let y = self.plain_register(args[register], next[register])?;
+        let source = if args[memory] == args[register] {
+            y.into()
+        } else if args[memory] == args[over] {
+            x.into()
+        } else {
+            self.plain_source(args[memory], next[memory])?
+        };
+        (0..3).for_each(|i| self.plain_release(args[i], next[i]));
+        let after = self.next_use();
+        // The register of what is overwritten, when it is free now.
+        let d = if self.registers.is_free(x) {
+            self.registers.take_this(x, dst, after);
+            x
+        } else {
+            // All operands stay where they are until they are read.
+            [Some(x), Some(y), source.register()].into_iter().flatten().for_each(|x| self.registers.lock(x));
+            let d = self.take(dst, after)?;
+            self.asm.mov(Shape::One, d, x);
+            d
+        };
+        self.asm.fma_scalar(op, order, d, y, source);
+        self.plain_release(dst, after);
+        Ok(())
+    }
+}
