@@ -150,8 +150,8 @@ impl State {
 
     /// Of a node that is no operator of two numbers.
     #[inline]
-    fn other() -> Self {
-        Self { real: NONE, flags: 0, op: Op::Add, args: [NodeId::new(0); 2] }
+    fn other(no_argument: NodeId) -> Self {
+        Self { real: NONE, flags: 0, op: Op::Sin, args: [no_argument; 2] }
     }
 
     #[inline]
@@ -169,45 +169,41 @@ impl State {
 /// What is known of each node before anything is computed; how many registers its tree needs, as if the graph were a
 /// tree (Sethi and Ullman): with arguments in the order of falling need, the k-th waits while k registers are held; and all
 /// sines and cosines with their arguments.
+#[inline(never)]
 fn look(graph: &Graph, fuse: bool) -> (Arena<NodeId, State>, Arena<NodeId, u16>, Vec<(NodeId, NodeId)>) {
     let flags = if fuse { State::BINARY } else { State::BINARY | State::KEPT };
-    let first = NodeId::new(0);
-    let mut state = Arena::with_capacity(graph.len());
-    let mut need: Arena<NodeId, u16> = Arena::filled(graph.len(), 0);
+    let mut need = vec![0u16; graph.len()];
     let mut trigonometric = Vec::new();
     let mut needs: Vec<u16> = Vec::new();
-    for id in graph.ids() {
-        // Without a branch on which of these it is, which is hard to predict: an operator of two numbers, or nothing to compute.
-        let (op, [a, b], is_other) = match graph.node(id) {
-            Node::Apply(op, [a, b, _]) => (op, [a, b], !(op.is_numeric() & (op.arity() == 2))),
-            Node::Const(_) | Node::Input(_) => (Op::Sin, [first; 2], false),
-            Node::External(..) | Node::Derivative(_) => (Op::Sin, [first; 2], true),
+    let first = NodeId::new(0);
+    let state = (0..graph.len()).map(|i| {
+        let id = NodeId::new(i);
+        let (op, [a, b]) = match graph.node(id) {
+            Node::Apply(op, [a, b, _]) if op.is_numeric() & (op.arity() == 2) => (op, [a, b]),
+            Node::Const(_) | Node::Input(_) => return State::other(first),
+            Node::Apply(op, [a, ..]) if op.arity() == 1 => {
+                if matches!(op, Op::Sin | Op::Cos) {
+                    trigonometric.push((id, a));
+                }
+                need[i] = need[a.index()].max(1);
+                return State::other(first);
+            }
+            _ => {
+                needs.clear();
+                needs.extend(graph.args(id).iter().map(|arg| need[arg.index()]));
+                needs.sort_unstable_by(|a, b| b.cmp(a));
+                let waiting = needs.iter().zip(0u16..).map(|(need, held)| need.saturating_add(held));
+                need[i] = waiting.max().map_or(0, |most| most.max(1));
+                return State::other(first);
+            }
         };
-        if is_other {
-            state.push(State::other());
-            need[id] = match graph.node(id) {
-                Node::Apply(op, [a, ..]) if op.arity() == 1 => {
-                    if matches!(op, Op::Sin | Op::Cos) {
-                        trigonometric.push((id, a));
-                    }
-                    need[a].max(1)
-                }
-                _ => {
-                    needs.clear();
-                    needs.extend(graph.args(id).iter().map(|arg| need[*arg]));
-                    needs.sort_unstable_by(|a, b| b.cmp(a));
-                    let waiting = needs.iter().zip(0u16..).map(|(need, held)| need.saturating_add(held));
-                    waiting.max().map_or(0, |most| most.max(1))
-                }
-            };
-            continue;
-        }
-        let is_binary = op.arity() == 2;
-        state.push(State { real: NONE, flags: if is_binary { flags } else { 0 }, op, args: [a, b] });
-        let (a, b) = (need[a], need[b]);
-        let both = a.max(b).max(a.min(b).saturating_add(1));
-        need[id] = if is_binary { both } else { 0 };
-    }
+        let (x, y) = (need[a.index()], need[b.index()]);
+        // The one that needs more comes first and holds one register while the other one is computed.
+        need[i] = x.max(y).saturating_add(u16::from(x == y));
+        State { real: NONE, flags, op, args: [a, b] }
+    });
+    let state = state.collect();
+    let need = need.into_iter().collect();
     (state, need, trigonometric)
 }
 
@@ -357,6 +353,7 @@ impl<'a> Lowering<'a> {
     ///
     /// While the arguments of a node are computed it waits on the stack, above it all but the first of those that need a
     /// register; which one comes first: what needs most registers, of equals the left one.
+    #[inline(never)]
     fn emit_plain(&mut self, mut id: NodeId) -> Option<NodeId> {
         let (graph, state, need) = (self.graph, self.state.as_mut_slice(), self.need.as_mut_slice());
         loop {

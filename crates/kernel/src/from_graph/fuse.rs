@@ -23,9 +23,12 @@ pub(super) struct Sums {
     pub n_fused: usize,
 }
 
+const _: () = assert!(NONE == u32::MAX);
+
 impl Lowering<'_> {
     /// Marks what outputs need, and what must be kept; where products are fused, lists the sums that read them: a list begins
     /// in the product's [`State::real`].
+    #[inline(never)]
     pub(super) fn find_needed(&mut self, fuse: bool) {
         if fuse {
             self.sums.next = vec![[NONE; 2]; self.graph.len()];
@@ -50,9 +53,11 @@ impl Lowering<'_> {
                 let arg = &mut state[arg.index()];
                 arg.flags |= flags;
                 let is_listed = is_sum & (arg.op == Op::Mul) & !arg.is(State::STORED);
+                // All bits, or none: nothing changes then, and what is remembered is `NONE`.
+                let listed = u32::from(is_listed).wrapping_neg();
                 let first = arg.real;
-                arg.real = if is_listed { i as u32 } else { first };
-                if is_listed { first } else { NONE }
+                arg.real = i as u32 & listed | first & !listed;
+                first | !listed
             });
             if let Some(place) = self.sums.next.get_mut(i) {
                 *place = next;

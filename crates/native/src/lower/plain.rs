@@ -166,7 +166,9 @@ impl Writer<'_> {
         let next = self.next_use();
         let d = self.take(dst, next)?;
         self.asm.arith_scalar(op, d, x, source);
-        self.plain_release(dst, next);
+        if next == NEVER {
+            self.registers.release(dst);
+        }
         Ok(())
     }
 
@@ -203,7 +205,9 @@ impl Writer<'_> {
             d
         };
         self.asm.fma_scalar(op, order, d, y, source);
-        self.plain_release(dst, after);
+        if after == NEVER {
+            self.registers.release(dst);
+        }
         Ok(())
     }
 }

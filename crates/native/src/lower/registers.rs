@@ -156,7 +156,8 @@ impl Registers {
     #[inline]
     pub(super) fn use_all<const N: usize>(&mut self, all: [Reg; N], next: [u32; N]) -> Option<[Xmm; N]> {
         let registers = all.map(|r| self.state[r.index()].register);
-        if registers.contains(&NOWHERE) {
+        // All are looked at: a search that ends with the first one ends where nobody can predict.
+        if registers.iter().fold(false, |any, x| any | (*x == NOWHERE)) {
             return None;
         }
         for (x, next) in registers.into_iter().zip(next) {
@@ -303,7 +304,7 @@ impl Registers {
         }
     }
 
-    /// The same where it `ends`, and its register is locked no more. Without branches: whether it ends, and where it is, is
+    /// The same where it `ends`, and its register is locked no more. With few branches: whether it ends, and where it is, is
     /// hard to predict.
     #[inline]
     pub(super) fn release_where(&mut self, ends: bool, r: Reg) {
@@ -312,11 +313,10 @@ impl Registers {
         self.locked &= !bit;
         self.free |= self.pool & bit;
         state.register = if self.pool & bit != 0 { NOWHERE } else { state.register };
-        let has_slot = ends & (state.kind == SLOT);
-        state.kind = if has_slot { 0 } else { state.kind };
-        let n = self.free_slots.len();
-        self.free_slots.push(state.number);
-        self.free_slots.truncate(n + usize::from(has_slot));
+        if ends & (state.kind == SLOT) {
+            state.kind = 0;
+            self.free_slots.push(state.number);
+        }
     }
 
     /// The same for what is in `x`, which is locked no more.

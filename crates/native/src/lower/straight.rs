@@ -48,6 +48,7 @@ const CHUNK: usize = 256;
 
 impl Straight {
     /// What there is of the block `instrs`, whose first event has number `first`, of a kernel that [has only numbers](has_only_numbers).
+    #[inline(never)]
     pub(super) fn new(kernel: &Kernel, first: u32, instrs: &[Instr]) -> Self {
         let mut facts = Facts::new(kernel);
         // Most have two arguments or fewer, and define something.
