@@ -17,6 +17,7 @@
 mod beside;
 mod fuse;
 
+use crate::contract::contract;
 use crate::kernel::{Buffer, BufferId, Class, External, Instr, Kernel, Place, Port, Reg, Stmt};
 use crate::verify::class_of;
 use chainrule_base::{Arena, Diagnostic, Diagnostics, Id, Name, Poly};
@@ -71,7 +72,8 @@ fn lower(
     outputs: &[GraphPort],
     fuse: bool,
 ) -> Result<Kernel, Diagnostics> {
-    let mut lowering = Lowering::new(graph, inputs, outputs, fuse)?;
+    let at_once = fuse && graph.len() <= fuse::MOST_NODES;
+    let mut lowering = Lowering::new(graph, inputs, outputs, at_once)?;
     for port in outputs {
         for node in &port.nodes {
             lowering.emit_tree(*node);
@@ -102,6 +104,9 @@ fn lower(
     for (idx, port) in outputs.iter().enumerate() {
         let port = make_port(port, Place::Output(idx), &mut kernel.buffers);
         kernel.outputs.push(port);
+    }
+    if fuse && !at_once {
+        contract(&mut kernel);
     }
     Ok(kernel)
 }
@@ -380,27 +385,31 @@ impl<'a> Lowering<'a> {
                 if node.is(State::STORED) {
                     return Some(id);
                 }
-                // A constant that no output holds has nothing to be computed but its register, after all that is read.
-                for arg in [a, b] {
-                    let state = &mut state[arg.index()];
-                    if !state.is(State::DONE) {
-                        if state.is(State::STORED) || graph.as_const(arg).is_none() {
-                            return Some(id);
+                let (x, y) = (&state[a.index()], &state[b.index()]);
+                let is_done = x.flags & y.flags & State::DONE != 0;
+                let (mut x, mut y) = (x.real, y.real);
+                if !is_done | (x == NONE) | (y == NONE) {
+                    // A constant that no output holds has nothing to be computed but its register, after all that is read.
+                    for arg in [a, b] {
+                        let state = &mut state[arg.index()];
+                        if !state.is(State::DONE) {
+                            if state.is(State::STORED) || graph.as_const(arg).is_none() {
+                                return Some(id);
+                            }
+                            state.flags |= State::DONE;
                         }
-                        state.flags |= State::DONE;
                     }
-                }
-                let [mut x, mut y] = [a, b].map(|arg| state[arg.index()].real);
-                for (arg, real) in [(a, &mut x), (b, &mut y)] {
-                    let state = &mut state[arg.index()];
-                    if state.real == NONE {
-                        let Some(value) = graph.as_const(arg) else { return Some(id) };
-                        let dst = Reg::new(self.n_regs as usize);
-                        append(&mut self.code, || Instr::Const { dst, value });
-                        state.real = self.n_regs;
-                        self.n_regs += 1;
+                    for (arg, real) in [(a, &mut x), (b, &mut y)] {
+                        let state = &mut state[arg.index()];
+                        if state.real == NONE {
+                            let Some(value) = graph.as_const(arg) else { return Some(id) };
+                            let dst = Reg::new(self.n_regs as usize);
+                            append(&mut self.code, || Instr::Const { dst, value });
+                            state.real = self.n_regs;
+                            self.n_regs += 1;
+                        }
+                        *real = state.real;
                     }
-                    *real = state.real;
                 }
                 need[id.index()] = 0;
                 if node.op == Op::Mul && !node.is(State::KEPT) && self.sums.fuse(state, id, node) {

@@ -17,22 +17,23 @@ use chainrule_ops::Op;
 /// The sums that read products.
 #[derive(Default)]
 pub(super) struct Sums {
-    /// By node, for a sum: the next sum that reads its first argument and its second one, or [`NONE`].
-    next: Vec<[u32; 2]>,
+    /// Lists of more than one sum: each sum, and what comes after it.
+    more: Vec<(u32, u32)>,
     /// How many products were fused so far.
     pub n_fused: usize,
 }
 
-const _: () = assert!(NONE == u32::MAX);
+/// A list of sums is [`NONE`], the number of a node, or this with the place of its first one in [`Sums::more`].
+const MORE: u32 = 1 << 31;
+
+/// Of graphs of more nodes the numbers of nodes and the places of lists are not told apart.
+pub(super) const MOST_NODES: usize = MORE as usize / 2;
 
 impl Lowering<'_> {
     /// Marks what outputs need, and what must be kept; where products are fused, lists the sums that read them: a list begins
     /// in the product's [`State::real`].
     #[inline(never)]
     pub(super) fn find_needed(&mut self, fuse: bool) {
-        if fuse {
-            self.sums.next = vec![[NONE; 2]; self.graph.len()];
-        }
         let state = self.state.as_mut_slice();
         for i in (0..state.len()).rev() {
             let node = state[i];
@@ -49,18 +50,19 @@ impl Lowering<'_> {
             // Without branches: what a node is, is hard to predict.
             let is_sum = fuse & matches!(node.op, Op::Add | Op::Sub) & (a != b);
             let flags = if is_sum { State::NEEDED } else { State::NEEDED | State::KEPT };
-            let next = [a, b].map(|arg| {
+            for arg in [a, b] {
                 let arg = &mut state[arg.index()];
+                // What is kept by a node that comes later needs no list.
+                let is_listed = is_sum & (arg.op == Op::Mul) & (arg.flags & (State::STORED | State::KEPT) == 0);
                 arg.flags |= flags;
-                let is_listed = is_sum & (arg.op == Op::Mul) & !arg.is(State::STORED);
-                // All bits, or none: nothing changes then, and what is remembered is `NONE`.
+                let (first, mut list) = (arg.real, i as u32);
+                if is_listed & (first != NONE) {
+                    list = MORE | self.sums.more.len() as u32;
+                    self.sums.more.push((i as u32, first));
+                }
+                // All bits, or none.
                 let listed = u32::from(is_listed).wrapping_neg();
-                let first = arg.real;
-                arg.real = i as u32 & listed | first & !listed;
-                first | !listed
-            });
-            if let Some(place) = self.sums.next.get_mut(i) {
-                *place = next;
+                arg.real = list & listed | first & !listed;
             }
         }
     }
@@ -71,21 +73,31 @@ impl Sums {
     /// whether it is gone.
     #[inline]
     pub(super) fn fuse(&mut self, state: &mut [State], id: NodeId, product: State) -> bool {
-        let mut sum = product.real as usize;
-        while let Some(node) = state.get(sum) {
-            if node.is(State::TAKES) {
-                return false;
-            }
-            sum = self.next[sum][usize::from(node.args[0] != id)] as usize;
+        let takes = |sum: u32| state.get(sum as usize).is_some_and(|sum| sum.is(State::TAKES));
+        if self.list(product.real).any(takes) {
+            return false;
         }
-        sum = product.real as usize;
-        while let Some(node) = state.get_mut(sum) {
-            node.flags |= State::TAKES;
-            sum = self.next[sum][usize::from(node.args[0] != id)] as usize;
+        for sum in self.list(product.real) {
+            if let Some(sum) = state.get_mut(sum as usize) {
+                sum.flags |= State::TAKES;
+            }
         }
         state[id.index()] = State { real: id.index() as u32, flags: State::DONE | State::FUSED, ..product };
         self.n_fused += 1;
         true
+    }
+
+    /// The sums of a list.
+    #[inline]
+    fn list(&self, mut list: u32) -> impl Iterator<Item = u32> + '_ {
+        std::iter::from_fn(move || {
+            if list == NONE {
+                return None;
+            }
+            let (sum, rest) = if list < MORE { (list, NONE) } else { *self.more.get((list - MORE) as usize)? };
+            list = rest;
+            Some(sum)
+        })
     }
 }
 
