@@ -145,7 +145,6 @@ impl State {
     const STORED: u8 = 8;
     /// It is an operator of two numbers, whose result is a number.
     const BINARY: u8 = 16;
-
     /// It is read by something that is no sum, or nothing is fused.
     const KEPT: u8 = 32;
     /// It is a sum, and takes a product.
@@ -171,11 +170,19 @@ impl State {
     }
 }
 
-/// What is known of each node before anything is computed; how many registers its tree needs, as if the graph were a
-/// tree (Sethi and Ullman): with arguments in the order of falling need, the k-th waits while k registers are held; and all
-/// sines and cosines with their arguments.
+/// What is known of a graph before anything is computed.
+struct Seen {
+    state: Arena<NodeId, State>,
+    /// See [`Lowering::need`].
+    need: Arena<NodeId, u16>,
+    /// All sines and cosines with their arguments.
+    trigonometric: Vec<(NodeId, NodeId)>,
+}
+
+/// Looks at each node once. How many registers its tree needs is counted as if the graph were a tree: with arguments in the
+/// order of falling need, the k-th waits while k registers are held.
 #[inline(never)]
-fn look(graph: &Graph, fuse: bool) -> (Arena<NodeId, State>, Arena<NodeId, u16>, Vec<(NodeId, NodeId)>) {
+fn look(graph: &Graph, fuse: bool) -> Seen {
     let flags = if fuse { State::BINARY } else { State::BINARY | State::KEPT };
     let mut need = vec![0u16; graph.len()];
     let mut trigonometric = Vec::new();
@@ -208,8 +215,7 @@ fn look(graph: &Graph, fuse: bool) -> (Arena<NodeId, State>, Arena<NodeId, u16>,
         State { real: NONE, flags, op, args: [a, b] }
     });
     let state = state.collect();
-    let need = need.into_iter().collect();
-    (state, need, trigonometric)
+    Seen { state, need: need.into_iter().collect(), trigonometric }
 }
 
 /// Those of these sines and cosines that have one argument: each with the one before.
@@ -266,7 +272,7 @@ impl<'a> Lowering<'a> {
         // What stays takes its memory first: what goes then leaves no hole below it.
         let n_stores = outputs.iter().map(|port| port.nodes.len()).sum::<usize>();
         let code = Vec::with_capacity(graph.len() + n_stores);
-        let (state, need, trigonometric) = look(graph, fuse);
+        let Seen { state, need, trigonometric } = look(graph, fuse);
         let mut this = Self {
             graph,
             state,

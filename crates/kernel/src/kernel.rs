@@ -318,7 +318,8 @@ pub enum Instr {
         /// The arguments; unused places repeat the first.
         args: [Reg; 3],
     },
-    /// `a * b + c`, or with a sign turned, rounded once. [`contract`](crate::contract::contract) makes them.
+    /// `a * b + c`, or with a sign turned, rounded once. [`contract`](crate::contract::contract) and
+    /// [`lower_graph_fused`](crate::from_graph::lower_graph_fused) make them.
     MulAdd {
         /// Class `Real`.
         dst: Reg,

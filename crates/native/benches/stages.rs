@@ -7,7 +7,7 @@
 
 use chainrule_base::Name;
 use chainrule_graph::{Graph, NodeId, Semantics};
-use chainrule_kernel::{GraphPort, Kernel, contract, lower_graph, verify};
+use chainrule_kernel::{GraphPort, Kernel, lower_graph_fused, verify};
 use chainrule_native::{Options, Program};
 use chainrule_ops::Op;
 use chainrule_runtime::Layout;
@@ -75,7 +75,7 @@ fn program(n: usize) -> (Graph, Vec<NodeId>, Vec<NodeId>) {
     (g, inputs, results)
 }
 
-const STAGES: [&str; 7] = ["lower", "fuse", "layout", "compile", "drop", "sum", "of it verify"];
+const STAGES: [&str; 6] = ["lower", "layout", "compile", "drop", "sum", "of it verify"];
 
 fn main() {
     let only: Option<usize> = std::env::args().skip(1).find_map(|a| a.parse().ok());
@@ -96,24 +96,22 @@ fn main() {
             nodes: nodes.to_vec(),
         };
         let (inputs, outputs) = ([port("x", &inputs)], [port("y", &results)]);
-        let mut times: [Vec<Duration>; 7] = Default::default();
+        let mut times: [Vec<Duration>; 6] = Default::default();
         let (begin, processor) = (Instant::now(), processor_seconds());
         let n_operations = graph.len() - graph.ids().filter(|n| graph.args(*n).is_empty()).count();
         let (ops, mut instrs) = (n_operations, 0);
         let seconds = if only.is_some() { 5 } else { 2 };
         while times[0].len() < 5 || begin.elapsed() < Duration::from_secs(seconds) {
             let start = Instant::now();
-            let mut kernel: Kernel = lower_graph("f", &graph, &inputs, &outputs).unwrap();
+            let kernel: Kernel = lower_graph_fused("f", &graph, &inputs, &outputs).unwrap();
             let lowered = Instant::now();
-            let fused = contract(&mut kernel);
-            let contracted = Instant::now();
             let layout = Layout::new(&kernel);
             let laid_out = Instant::now();
             let kernel = Arc::new(kernel);
             let made = Program::with_layout(kernel.clone(), layout, &Options::default()).unwrap();
             let compiled = Instant::now();
             instrs = kernel.regs.len();
-            drop((black_box(made), fused));
+            drop(black_box(made));
             let kernel = Arc::into_inner(kernel).unwrap();
             let before_drop = Instant::now();
             if only.is_none() {
@@ -123,7 +121,7 @@ fn main() {
             drop(kernel);
             let end = Instant::now();
             let drops = (end - verified) + (before_drop - compiled);
-            let all = [lowered - start, contracted - lowered, laid_out - contracted, compiled - laid_out, drops];
+            let all = [lowered - start, laid_out - lowered, compiled - laid_out, drops];
             let sum = all.iter().sum();
             for (all, time) in times.iter_mut().zip(all.into_iter().chain([sum, verified - before_drop])) {
                 all.push(time);
