@@ -365,7 +365,10 @@ impl Verifier<'_> {
                 return;
             }
         }
-        self.any_instr(instr);
+        match instr {
+            Instr::Const { dst, .. } => self.define(*dst, Some(Class::Real)),
+            _ => self.any_instr(instr),
+        }
     }
 
     #[inline(never)]

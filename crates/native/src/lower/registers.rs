@@ -200,21 +200,37 @@ impl Registers {
         self.free != 0 || self.victim().is_some_and(|v| self.next[v as usize] > next)
     }
 
+    /// The register whose value would give way.
     #[inline]
-    fn victim(&self) -> Option<u8> {
+    pub(super) fn victim(&self) -> Option<u8> {
         let candidates = self.pool & !self.free & !self.locked;
         (candidates != 0).then(|| furthest(&self.next, candidates))
     }
 
-    /// A register for `r`, which is used next at `next`; the caller writes the spill first. `None` when all are
-    /// locked.
+    /// The register `x` for `r`, which is used next at `next`, in place of what is in it, locked; the slot that this goes to,
+    /// if it is nowhere else.
     #[inline]
-    pub(super) fn take(&mut self, r: Reg, next: u32) -> Option<(Xmm, Spill)> {
-        let (x, spill) = self.take_unnamed()?;
-        self.held[x.0 as usize] = r;
-        self.next[x.0 as usize] = next;
-        self.state[r.index()].register = x.0;
-        Some((x, spill))
+    pub(super) fn take_taken(&mut self, x: u8, r: Reg, next: u32) -> Option<u32> {
+        let i = usize::from(x & 31);
+        let slot = self.evict(self.held[i]);
+        self.locked |= 1 << i;
+        self.held[i] = r;
+        self.next[i] = next;
+        self.state[r.index()].register = x;
+        slot
+    }
+
+    /// Takes its register from a value; the slot that it goes to, if it is nowhere else.
+    #[inline]
+    fn evict(&mut self, old: Reg) -> Option<u32> {
+        let state = &mut self.state[old.index()];
+        state.register = NOWHERE;
+        if state.kind != 0 {
+            return None;
+        }
+        let slot = self.take_slot();
+        self.state[old.index()].set_copy(Copy::Slot(slot));
+        Some(slot)
     }
 
     /// The same where nothing has to give way, locked.
@@ -259,15 +275,8 @@ impl Registers {
             return Some((Xmm(x), None));
         }
         let x = self.victim()?;
-        let old = self.held[x as usize];
-        self.state[old.index()].register = NOWHERE;
-        let mut spill = None;
-        if self.state[old.index()].kind == 0 {
-            let slot = self.take_slot();
-            self.state[old.index()].set_copy(Copy::Slot(slot));
-            spill = Some((Xmm(x), slot));
-        }
-        Some((Xmm(x), spill))
+        let slot = self.evict(self.held[x as usize]);
+        Some((Xmm(x), slot.map(|slot| (Xmm(x), slot))))
     }
 
     /// Puts `r` into `x`, which is not of the pool or was taken without a name.

@@ -50,10 +50,11 @@ impl<'k> Writer<'k> {
     /// The same where another value gives way.
     #[inline(never)]
     fn take_taken(&mut self, r: Reg, next: u32) -> Result<Xmm> {
-        let (x, spill) = self.registers.take(r, next).ok_or_else(no_register)?;
-        self.write_spill(spill);
-        self.registers.lock(x);
-        Ok(x)
+        let Some(x) = self.registers.victim() else { return Err(no_register()) };
+        if let Some(slot) = self.registers.take_taken(x, r, next) {
+            self.write_spill(Some((Xmm(x), slot)));
+        }
+        Ok(Xmm(x))
     }
 
     /// A register for an intermediate, until the end of the instruction; the caller gives it back.
