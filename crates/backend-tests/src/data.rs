@@ -2,7 +2,7 @@
 
 use chainrule_ir::{Size, Type, Value};
 use chainrule_kernel::Class;
-use chainrule_runtime::{Slice, SliceMut};
+use chainrule_runtime::{Doubles, Elements, Slice, SliceMut};
 
 /// Elements of one class.
 #[derive(Clone, Debug)]
@@ -48,6 +48,28 @@ impl Data {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// The same in memory that begins with a line of the cache.
+    #[must_use]
+    pub fn elements(&self) -> Elements {
+        match self {
+            Self::Real(data) => {
+                let mut doubles = Doubles::zeros(data.len());
+                doubles.copy_from_slice(data);
+                Elements::Real(doubles)
+            }
+            Self::Int(data) => Elements::Int(data.clone()),
+        }
+    }
+
+    /// What these elements are.
+    #[must_use]
+    pub fn of(elements: Slice<'_>) -> Self {
+        match elements {
+            Slice::Real(data) => Self::Real(data.to_vec()),
+            Slice::Int(data) => Self::Int(data.to_vec()),
+        }
     }
 
     /// The elements, to be read.

@@ -2,7 +2,8 @@
 
 use crate::compiled::Workspace;
 use crate::engine::BoundEngine;
-use crate::{Compiled, Result};
+use crate::{Compiled, Error, Result};
+use chainrule_runtime::Elements;
 
 /// A function with memory for the arguments and results of one point: what is to be checked is checked once, so that
 /// small functions cost little more than their operations. Made by [`Compiled::bound`].
@@ -35,7 +36,14 @@ impl Compiled {
     /// As [`workspace`](Self::workspace); further, an argument or a result that is not of doubles.
     pub fn bound(&self, extents: &[&[usize]]) -> Result<Bound<'_>> {
         let Workspace { sizes, memory, .. } = self.workspace(extents)?;
-        let engine = self.engine().bound(sizes, memory).map_err(|e| self.failed(e))?;
+        let inputs = sizes.zero_inputs();
+        let engine = self.engine().bound(sizes, inputs, memory).map_err(|e| self.failed(e))?;
+        if engine.inputs().iter().chain(engine.outputs()).any(|leaf| matches!(leaf, Elements::Int(_))) {
+            return Err(Error::request(
+                "an argument or a result is not of doubles",
+                "use `prepare`, which takes integers and truth values with the other arguments",
+            ));
+        }
         Ok(Bound { compiled: self, engine })
     }
 }
@@ -56,7 +64,7 @@ impl Bound<'_> {
     /// When there is no such argument.
     #[must_use]
     pub fn input(&self, input: usize) -> &[f64] {
-        self.engine.input(input)
+        self.engine.inputs()[input].reals()
     }
 
     /// A result leaf of the last evaluation, in row-major order; nothing defined when it failed.
@@ -66,7 +74,7 @@ impl Bound<'_> {
     #[must_use]
     #[inline]
     pub fn output(&self, output: usize) -> &[f64] {
-        self.engine.output(output)
+        self.engine.outputs()[output].reals()
     }
 
     /// Evaluates at the arguments. Native code allocates nothing.

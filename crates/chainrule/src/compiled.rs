@@ -3,7 +3,7 @@
 use crate::batch::BatchOptions;
 use crate::engine::{BatchMemory, Engine, Memory};
 use crate::function::{ArrayBody, Body, Shape, shapes};
-use crate::prepared::{Column, Flat, Prepared};
+use crate::prepared::{Flat, Prepared};
 use crate::{Backend, CompileOptions, Error, Function, Result, Rewrite};
 use chainrule_base::{Diagnostic, Name, Poly, count};
 use chainrule_graph::Semantics;
@@ -12,7 +12,7 @@ use chainrule_kernel::{
     GraphPort, Kernel, contract, hoist, lower_function, lower_graph, lower_graph_fused, parallelise, streamline,
     vectorise,
 };
-use chainrule_runtime::{Slice, SliceMut, Strided, StridedMut};
+use chainrule_runtime::{Elements, Slice, SliceMut, Strided, StridedMut};
 use std::sync::Arc;
 
 /// A function that runs: as native code where the machine has it, else in the interpreter, with the same
@@ -296,7 +296,7 @@ impl Compiled {
     /// ```
     pub fn prepare(&self, args: &[Value<f64>]) -> Result<Prepared<'_>> {
         let (flat, sizes) = self.flatten(args)?;
-        Ok(Prepared::new(self, flat.columns, sizes))
+        Prepared::new(self, flat.columns, sizes)
     }
 
     /// The arguments taken apart, and the sizes that they have; the memory is there.
@@ -321,7 +321,7 @@ impl Compiled {
         };
         let flat = Flat::new(&self.signature.params, args, unseen)?;
         let extents: Vec<&[usize]> = flat.extents.iter().map(Vec::as_slice).collect();
-        let slices: Vec<Slice<'_>> = flat.columns.iter().map(Column::slice).collect();
+        let slices: Vec<Slice<'_>> = flat.columns.iter().map(Elements::slice).collect();
         let sizes = self.engine.bind(&extents, &slices).map_err(|e| self.failed(e))?;
         Ok((flat, sizes))
     }

@@ -6,7 +6,7 @@
 use crate::{Error, Result};
 use chainrule_base::{Diagnostic, Kind};
 use chainrule_kernel::Kernel;
-use chainrule_runtime::{InRange, Layout, RunError, Sizes, Slice, SliceMut, Strided, StridedMut};
+use chainrule_runtime::{Elements, InRange, Layout, RunError, Sizes, Slice, SliceMut, Strided, StridedMut};
 use std::sync::Arc;
 
 /// What runs a function.
@@ -376,27 +376,23 @@ impl Engine {
         self.run(sizes, &inputs, &mut outputs, memory)
     }
 
-    /// The engine with memory of its own for arguments and results.
-    pub(crate) fn bound(&self, sizes: Sizes, memory: Memory) -> std::result::Result<BoundEngine<'_>, RunError> {
-        match self {
-            // Memory of its own pays for small functions; on threads run large ones.
+    /// The engine with memory of its own for the arguments of one point, these at first, and for its results.
+    pub(crate) fn bound(
+        &self,
+        sizes: Sizes,
+        inputs: Vec<Elements>,
+        memory: Memory,
+    ) -> std::result::Result<BoundEngine<'_>, RunError> {
+        match (self, memory) {
             #[cfg(all(target_arch = "x86_64", unix))]
-            Self::Native(program) if matches!(&memory, Memory::Native(memory) if memory.threads() > 1) => {
-                Ok(self.bound_slices(program.n_ports(), sizes, memory))
+            (Self::Native(program), Memory::Native(memory)) => {
+                program.bound(sizes, inputs, memory).map(BoundEngine::Native)
             }
-            #[cfg(all(target_arch = "x86_64", unix))]
-            Self::Native(program) => program.bound(&sizes).map(BoundEngine::Native),
-            #[cfg(feature = "cranelift")]
-            Self::Cranelift(program) => Ok(self.bound_slices(program.n_ports(), sizes, memory)),
-            Self::Interpreter(program) => Ok(self.bound_slices(program.n_ports(), sizes, memory)),
+            (_, memory) => {
+                let outputs = sizes.zero_outputs();
+                Ok(BoundEngine::Slices { engine: self, sizes, memory, inputs, outputs })
+            }
         }
-    }
-
-    fn bound_slices(&self, (n_inputs, n_outputs): (usize, usize), sizes: Sizes, memory: Memory) -> BoundEngine<'_> {
-        let zeros = |n: usize, len: &dyn Fn(usize) -> usize| (0..n).map(|i| vec![0.0; len(i)]).collect();
-        let inputs = zeros(n_inputs, &|i| sizes.input_len(i));
-        let outputs = zeros(n_outputs, &|i| sizes.output_len(i));
-        BoundEngine::Slices { engine: self, sizes, memory, inputs, outputs }
     }
 
     /// How many points run at once in a batch.
@@ -461,7 +457,7 @@ pub(crate) enum BoundEngine<'e> {
     #[cfg(all(target_arch = "x86_64", unix))]
     Native(native::Bound<'e>),
     /// Of those that take slices.
-    Slices { engine: &'e Engine, sizes: Sizes, memory: Memory, inputs: Vec<Vec<f64>>, outputs: Vec<Vec<f64>> },
+    Slices { engine: &'e Engine, sizes: Sizes, memory: Memory, inputs: Vec<Elements>, outputs: Vec<Elements> },
 }
 
 impl BoundEngine<'_> {
@@ -471,36 +467,46 @@ impl BoundEngine<'_> {
             #[cfg(all(target_arch = "x86_64", unix))]
             Self::Native(bound) => bound.run(),
             Self::Slices { engine, sizes, memory, inputs, outputs } => {
-                let inputs: Vec<Slice<'_>> = inputs.iter().map(|x| Slice::Real(x)).collect();
-                let mut outputs: Vec<SliceMut<'_>> = outputs.iter_mut().map(|y| SliceMut::Real(y)).collect();
+                let inputs: Vec<Slice<'_>> = inputs.iter().map(Elements::slice).collect();
+                let mut outputs: Vec<SliceMut<'_>> = outputs.iter_mut().map(Elements::slice_mut).collect();
                 engine.run(sizes, &inputs, &mut outputs, memory)
             }
         }
     }
 
+    pub(crate) fn sizes(&self) -> &Sizes {
+        match self {
+            #[cfg(all(target_arch = "x86_64", unix))]
+            Self::Native(bound) => bound.sizes(),
+            Self::Slices { sizes, .. } => sizes,
+        }
+    }
+
+    /// The doubles of an argument; none where it is of integers, which stay.
     #[inline]
     pub(crate) fn input_mut(&mut self, input: usize) -> &mut [f64] {
         match self {
             #[cfg(all(target_arch = "x86_64", unix))]
             Self::Native(bound) => bound.input_mut(input),
-            Self::Slices { inputs, .. } => &mut inputs[input],
-        }
-    }
-
-    pub(crate) fn input(&self, input: usize) -> &[f64] {
-        match self {
-            #[cfg(all(target_arch = "x86_64", unix))]
-            Self::Native(bound) => bound.input(input),
-            Self::Slices { inputs, .. } => &inputs[input],
+            Self::Slices { inputs, .. } => inputs[input].reals_mut(),
         }
     }
 
     #[inline]
-    pub(crate) fn output(&self, output: usize) -> &[f64] {
+    pub(crate) fn inputs(&self) -> &[Elements] {
         match self {
             #[cfg(all(target_arch = "x86_64", unix))]
-            Self::Native(bound) => bound.output(output),
-            Self::Slices { outputs, .. } => &outputs[output],
+            Self::Native(bound) => bound.inputs(),
+            Self::Slices { inputs, .. } => inputs,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn outputs(&self) -> &[Elements] {
+        match self {
+            #[cfg(all(target_arch = "x86_64", unix))]
+            Self::Native(bound) => bound.outputs(),
+            Self::Slices { outputs, .. } => outputs,
         }
     }
 }

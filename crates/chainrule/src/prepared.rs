@@ -1,70 +1,60 @@
 //! Arguments, results and memory of one evaluation, to be run again and again; values taken apart into columns and
 //! put together again.
 
-use crate::engine::Memory;
+use crate::engine::BoundEngine;
 use crate::leaves::{Leaf, leaves};
 use crate::{Compiled, Error, Result};
 use chainrule_base::Name;
 use chainrule_ir::{Size, Type, Value};
-use chainrule_kernel::SizeSource;
-use chainrule_runtime::{Doubles, Sizes, Slice, SliceMut};
+use chainrule_kernel::{Class, SizeSource};
+use chainrule_runtime::{Elements, Sizes, Slice};
 
 /// An evaluation of a [`Compiled`] at extents and integers that are fixed; made by [`Compiled::prepare`]. Doubles may
-/// change between runs. Running allocates nothing but the list of arguments.
+/// change between runs. What is to be checked is checked once: running native code on one thread allocates nothing.
 ///
 /// Arguments and results are numbered as [`crate::Function::inputs`] and [`crate::Function::outputs`] list them: one
 /// for each array or scalar in them.
 #[derive(Debug)]
 pub struct Prepared<'f> {
     compiled: &'f Compiled,
-    inputs: Vec<Column>,
-    outputs: Vec<Column>,
-    sizes: Sizes,
-    memory: Memory,
+    engine: BoundEngine<'f>,
 }
 
 impl<'f> Prepared<'f> {
-    pub(crate) fn new(compiled: &'f Compiled, inputs: Vec<Column>, sizes: Sizes) -> Self {
-        let scalars = compiled.signature().results.iter().flat_map(|(name, ty)| leaves(ty, name));
-        let zeros = |(i, leaf): (usize, Leaf)| Column::zeros(&leaf.scalar, sizes.output_len(i));
-        let outputs = scalars.enumerate().map(zeros).collect();
+    pub(crate) fn new(compiled: &'f Compiled, inputs: Vec<Elements>, sizes: Sizes) -> Result<Self> {
         let memory = compiled.memory(&sizes);
-        Self { compiled, inputs, outputs, sizes, memory }
+        let engine = compiled.engine().bound(sizes, inputs, memory).map_err(|e| compiled.failed(e))?;
+        Ok(Self { compiled, engine })
     }
 
     /// Computes the results.
     ///
     /// # Errors
     /// When the program fails.
+    #[inline]
     pub fn run(&mut self) -> Result<()> {
-        let inputs: Vec<Slice<'_>> = self.inputs.iter().map(Column::slice).collect();
-        let mut outputs: Vec<SliceMut<'_>> = self.outputs.iter_mut().map(Column::slice_mut).collect();
-        let run = self.compiled.engine().run(&self.sizes, &inputs, &mut outputs, &mut self.memory);
-        run.map_err(|e| self.compiled.failed(e))
+        match self.engine.run() {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.compiled.failed(error)),
+        }
     }
 
     /// The doubles of argument `i`, row-major; none where it is of integers or is not there.
     pub fn argument_mut(&mut self, i: usize) -> &mut [f64] {
-        match self.inputs.get_mut(i) {
-            Some(Column::Real(x)) => x,
-            _ => &mut [],
-        }
+        if i < self.engine.inputs().len() { self.engine.input_mut(i) } else { &mut [] }
     }
 
     /// The doubles of result `i` of the last run, row-major; none where it is of integers or is not there.
     #[must_use]
     pub fn result(&self, i: usize) -> &[f64] {
-        match self.outputs.get(i) {
-            Some(Column::Real(x)) => x,
-            _ => &[],
-        }
+        self.engine.outputs().get(i).map_or(&[], Elements::reals)
     }
 
     /// The integers of result `i` of the last run, row-major; none where it is of doubles or is not there.
     #[must_use]
     pub fn integers(&self, i: usize) -> &[i64] {
-        match self.outputs.get(i) {
-            Some(Column::Int(x)) => x,
+        match self.engine.outputs().get(i) {
+            Some(Elements::Int(x)) => x,
             _ => &[],
         }
     }
@@ -72,14 +62,14 @@ impl<'f> Prepared<'f> {
     /// The arguments as emitted code takes them, one a leaf.
     #[must_use]
     pub fn arguments(&self) -> Vec<Slice<'_>> {
-        self.inputs.iter().map(Column::slice).collect()
+        self.engine.inputs().iter().map(Elements::slice).collect()
     }
 
     /// The extents that the arguments have, in the order in which emitted code takes them.
     #[must_use]
     pub fn extents(&self) -> Vec<i64> {
         let (kernel, ..) = self.compiled.parts();
-        let sizes = kernel.sizes.iter().zip(self.sizes.values());
+        let sizes = kernel.sizes.iter().zip(self.engine.sizes().values());
         let is_extent = |source: SizeSource| matches!(source, SizeSource::Extent { .. });
         sizes.filter(|(size, _)| is_extent(size.source)).map(|(_, value)| *value).collect()
     }
@@ -87,43 +77,17 @@ impl<'f> Prepared<'f> {
     /// How many numbers the workspace has, but for what fills lines of a cache between arrays: at most seven an array.
     #[must_use]
     pub fn workspace_len(&self) -> usize {
-        self.sizes.n_planned()
+        self.engine.sizes().n_planned()
     }
 
     /// The results of the last run: one value for each result of the signature.
     #[must_use]
     pub fn results(&self) -> Vec<Value<f64>> {
-        let shapes: Vec<&[usize]> = (0..self.outputs.len()).map(|i| self.sizes.output_shape(i)).collect();
+        let (sizes, outputs) = (self.engine.sizes(), self.engine.outputs());
+        let shapes: Vec<&[usize]> = (0..outputs.len()).map(|i| sizes.output_shape(i)).collect();
         let mut leaf = 0;
         let results = &self.compiled.signature().results;
-        results.iter().map(|(_, ty)| gather(ty, &self.outputs, &shapes, &mut leaf, 0, 0)).collect()
-    }
-}
-
-/// The elements of a leaf.
-#[derive(Debug)]
-pub(crate) enum Column {
-    Real(Doubles),
-    Int(Vec<i64>),
-}
-
-impl Column {
-    pub(crate) fn zeros(scalar: &Type, n: usize) -> Self {
-        if *scalar == Type::Double { Self::Real(Doubles::zeros(n)) } else { Self::Int(vec![0; n]) }
-    }
-
-    pub(crate) fn slice(&self) -> Slice<'_> {
-        match self {
-            Self::Real(x) => Slice::Real(x),
-            Self::Int(x) => Slice::Int(x),
-        }
-    }
-
-    pub(crate) fn slice_mut(&mut self) -> SliceMut<'_> {
-        match self {
-            Self::Real(x) => SliceMut::Real(x),
-            Self::Int(x) => SliceMut::Int(x),
-        }
+        results.iter().map(|(_, ty)| gather(ty, outputs, &shapes, &mut leaf, 0, 0)).collect()
     }
 }
 
@@ -132,7 +96,7 @@ pub(crate) struct Flat {
     /// Of each leaf.
     pub(crate) extents: Vec<Vec<usize>>,
     /// The elements of each leaf, row-major.
-    pub(crate) columns: Vec<Column>,
+    pub(crate) columns: Vec<Elements>,
 }
 
 impl Flat {
@@ -155,7 +119,8 @@ impl Flat {
             let first = flat.columns.len();
             for leaf in &fields {
                 flat.extents.push(Vec::new());
-                flat.columns.push(Column::zeros(&leaf.scalar, 0));
+                let class = if leaf.scalar == Type::Double { Class::Real } else { Class::Int };
+                flat.columns.push(Elements::zeros(class, 0));
             }
             let mut at = first;
             flat.scatter(ty, arg, &mut at, 0, name)?;
@@ -180,11 +145,11 @@ impl Flat {
         match (ty, value) {
             (Type::Double | Type::Int | Type::Bool, _) => {
                 match (&mut self.columns[*leaf], value) {
-                    (Column::Real(column), Value::Real(x)) => column.push(*x),
-                    (Column::Int(column), Value::Int(x)) => column.push(*x),
-                    (Column::Int(column), Value::Bool(x)) => column.push(i64::from(*x)),
-                    (Column::Real(_), _) => return misfit("a number"),
-                    (Column::Int(_), _) => return misfit("an integer"),
+                    (Elements::Real(column), Value::Real(x)) => column.push(*x),
+                    (Elements::Int(column), Value::Int(x)) => column.push(*x),
+                    (Elements::Int(column), Value::Bool(x)) => column.push(i64::from(*x)),
+                    (Elements::Real(_), _) => return misfit("a number"),
+                    (Elements::Int(_), _) => return misfit("an integer"),
                 }
                 *leaf += 1;
                 Ok(())
@@ -223,7 +188,7 @@ impl Flat {
 
 fn gather(
     ty: &Type,
-    columns: &[Column],
+    columns: &[Elements],
     shapes: &[&[usize]],
     leaf: &mut usize,
     depth: usize,
@@ -233,9 +198,9 @@ fn gather(
         Type::Double | Type::Int | Type::Bool => {
             *leaf += 1;
             match (&columns[*leaf - 1], ty) {
-                (Column::Real(x), _) => Value::Real(x[position]),
-                (Column::Int(x), Type::Bool) => Value::Bool(x[position] != 0),
-                (Column::Int(x), _) => Value::Int(x[position]),
+                (Elements::Real(x), _) => Value::Real(x[position]),
+                (Elements::Int(x), Type::Bool) => Value::Bool(x[position] != 0),
+                (Elements::Int(x), _) => Value::Int(x[position]),
             }
         }
         Type::Array(_, element) => {

@@ -15,13 +15,13 @@
 use crate::engine::Memory;
 use crate::function::Body;
 use crate::leaves::leaves;
-use crate::prepared::{Column, Flat};
+use crate::prepared::Flat;
 use crate::{Checks, CompileOptions, Compiled, Error, Function, Pattern, Result};
 use chainrule_autodiff::sparse::{self, DenseBlock, Sparsity, ints};
 use chainrule_autodiff::{Mode, Places};
 use chainrule_base::{Diagnostics, Name, Poly, Sources};
 use chainrule_ir::{Type, Value};
-use chainrule_runtime::{Doubles, Sizes, Slice, SliceMut};
+use chainrule_runtime::{Doubles, Elements, Sizes, Slice, SliceMut};
 use std::sync::Arc;
 
 /// A sparse derivative, compiled; made by [`Function::sparse_jacobian`] and [`Function::sparse_hessian`].
@@ -41,7 +41,7 @@ pub struct PreparedSparse<'s> {
     pattern: Pattern,
     /// The entry of each double that is computed, [`NONE`] for those that are none; empty where they are the entries.
     entry: Vec<usize>,
-    inputs: Vec<Column>,
+    inputs: Vec<Elements>,
     sizes: Sizes,
     memory: Memory,
     /// What the values program computes, leaf after leaf.
@@ -202,7 +202,7 @@ impl<'s> PreparedSparse<'s> {
     /// are numbered as [`Function::inputs`] lists them.
     pub fn argument_mut(&mut self, i: usize) -> &mut [f64] {
         match self.inputs.get_mut(i) {
-            Some(Column::Real(x)) => x,
+            Some(Elements::Real(x)) => x,
             _ => &mut [],
         }
     }
@@ -212,7 +212,7 @@ impl<'s> PreparedSparse<'s> {
     /// # Errors
     /// When the program fails.
     pub fn run(&mut self) -> Result<()> {
-        let inputs: Vec<Slice<'_>> = self.inputs.iter().map(Column::slice).collect();
+        let inputs: Vec<Slice<'_>> = self.inputs.iter().map(Elements::slice).collect();
         let mut outputs = Vec::with_capacity(self.n_leaves);
         let mut rest = &mut *self.computed;
         for leaf in 0..self.n_leaves {

@@ -1,22 +1,20 @@
 //! A program with memory of its own for the arguments and results of one point: all is checked when it is made, and
 //! nothing is left to do between a call and the code.
 //!
-//! Invariants: the words of the frame are those of the arguments, the results and the workspace, none of which moves or
-//! changes its length; nothing outside writes the frame.
+//! Invariants: the words of the frame are those of the sizes, the arguments, the results and the workspace, none of which
+//! moves or changes its length; integers, which may be sizes, do not change either; nothing outside writes the frame.
 
 use crate::program::Program;
-use crate::workspace::{Lines, Workspace};
-use chainrule_base::Id;
-use chainrule_kernel::{Class, Place};
-use chainrule_runtime::{RunError, Sizes};
-use std::ops::Range;
+use crate::workspace::Workspace;
+use chainrule_kernel::Place;
+use chainrule_runtime::{Elements, RunError, Sizes, Slice, SliceMut};
 
 /// See [`Program::bound`].
 ///
 /// ```
 /// # use chainrule_base::{Arena, Name, Poly};
 /// # use chainrule_kernel::{Buffer, Class, Instr, Kernel, Place, Port, Stmt};
-/// # use chainrule_native::{Options, Program};
+/// # use chainrule_native::{Options, Program, Workspace};
 /// # use chainrule_ops::Op;
 /// # let (mut regs, mut buffers) = (Arena::new(), Arena::new());
 /// # let (x, y) = (regs.push(Class::Real), regs.push(Class::Real));
@@ -36,75 +34,77 @@ use std::ops::Range;
 /// # };
 /// # let Ok(program) = Program::new(std::sync::Arc::new(square), &Options::default()) else { return };
 /// let sizes = program.bind(&[&[]], &[]).unwrap();
-/// let mut square = program.bound(&sizes).unwrap();
+/// let workspace = Workspace::new(&program, &sizes);
+/// let mut square = program.bound(sizes.clone(), sizes.zero_inputs(), workspace).unwrap();
 /// for x in [3.0, 4.0] {
 ///     square.input_mut(0)[0] = x;
 ///     square.run().unwrap();
-///     assert_eq!(square.output(0), [x * x]);
+///     assert_eq!(square.output(0).reals(), [x * x]);
 /// }
 /// ```
 #[derive(Debug)]
 pub struct Bound<'p> {
     program: &'p Program,
+    sizes: Sizes,
     workspace: Workspace,
-    /// The arguments and the results, each from the begin of a line of the cache on.
-    memory: Lines,
-    /// Where they are, in doubles.
-    inputs: Vec<Range<usize>>,
-    outputs: Vec<Range<usize>>,
+    inputs: Vec<Elements>,
+    outputs: Vec<Elements>,
+    on_threads: bool,
 }
 
 impl Program {
-    /// The program with memory for the arguments and results of one point of these sizes, for calls that cost next to
-    /// nothing beside what they compute.
+    /// The program with memory of its own for the arguments of one point, these at first, and for its results: for calls
+    /// that cost next to nothing beside what they compute.
     ///
     /// # Errors
-    /// Sizes of another program; an argument or a result that is not of doubles.
-    pub fn bound(&self, sizes: &Sizes) -> Result<Bound<'_>, RunError> {
-        self.layout.check_made_here(sizes)?;
-        let kernel = self.layout.kernel();
-        if kernel.inputs.iter().chain(&kernel.outputs).any(|port| kernel.buffers[port.buffer].class != Class::Real) {
-            return Err(RunError::argument("only arguments and results of doubles can have memory of their own"));
-        }
-        let mut words = 0;
-        let mut place = |len: usize| {
-            let start = words;
-            words += len.next_multiple_of(8);
-            start..start + len
+    /// Sizes or a workspace of another program; arguments that do not fit the sizes.
+    pub fn bound(
+        &self,
+        sizes: Sizes,
+        mut inputs: Vec<Elements>,
+        mut workspace: Workspace,
+    ) -> Result<Bound<'_>, RunError> {
+        self.check_made_here(&sizes, &workspace)?;
+        let mut outputs = sizes.zero_outputs();
+        let slices: Vec<Slice<'_>> = inputs.iter().map(Elements::slice).collect();
+        let into: Vec<SliceMut<'_>> = outputs.iter_mut().map(Elements::slice_mut).collect();
+        self.layout.check_point(&sizes, &slices, &into)?;
+        let on_threads = workspace.threads() > 1;
+        let pointer = |of: &mut Elements| match of.slice_mut() {
+            SliceMut::Real(data) => data.as_mut_ptr() as u64,
+            SliceMut::Int(data) => data.as_mut_ptr() as u64,
         };
-        let inputs: Vec<_> = (0..kernel.inputs.len()).map(|i| place(sizes.input_len(i))).collect();
-        let outputs: Vec<_> = (0..kernel.outputs.len()).map(|i| place(sizes.output_len(i))).collect();
-        let mut memory = Lines::new(8 * words);
-        let mut workspace = Workspace::new(self, sizes);
-        let base = memory.pointer() as u64;
-        let pointers = |place: &Place| match place {
-            Place::Input(i) => Some(base + 8 * inputs[*i].start as u64),
-            Place::Output(i) => Some(base + 8 * outputs[*i].start as u64),
+        let buffers = self.layout.kernel().buffers.as_slice();
+        self.point_at(&sizes, &mut workspace, |b| match buffers[b].place {
+            Place::Input(i) => Some(pointer(&mut inputs[i])),
+            Place::Output(i) => Some(pointer(&mut outputs[i])),
             Place::Workspace(_) => None,
-        };
-        self.point_at(sizes, &mut workspace, |b| pointers(&kernel.buffers[Id::new(b)].place));
-        Ok(Bound { program: self, workspace, memory, inputs, outputs })
+        });
+        Ok(Bound { program: self, sizes, workspace, inputs, outputs, on_threads })
     }
 }
 
 impl Bound<'_> {
-    /// An argument, in row-major order, to be set; zeros before that.
+    /// The sizes that it was made for.
+    #[must_use]
+    pub fn sizes(&self) -> &Sizes {
+        &self.sizes
+    }
+
+    /// The doubles of an argument, in row-major order, to be set; none where it is of integers, which stay.
     ///
     /// # Panics
     /// When there is no such argument.
     #[inline]
     pub fn input_mut(&mut self, input: usize) -> &mut [f64] {
-        &mut self.memory.doubles_mut()[self.inputs[input].clone()]
+        self.inputs[input].reals_mut()
     }
 
-    /// An argument.
-    ///
-    /// # Panics
-    /// When there is no such argument.
+    /// The arguments.
     #[must_use]
     #[inline]
-    pub fn input(&self, input: usize) -> &[f64] {
-        &self.memory.doubles()[self.inputs[input].clone()]
+    pub fn inputs(&self) -> &[Elements] {
+        &self.inputs
     }
 
     /// A result of the last run; zeros before it, nothing defined when it failed.
@@ -113,11 +113,17 @@ impl Bound<'_> {
     /// When there is no such result.
     #[must_use]
     #[inline]
-    pub fn output(&self, output: usize) -> &[f64] {
-        &self.memory.doubles()[self.outputs[output].clone()]
+    pub fn output(&self, output: usize) -> &Elements {
+        &self.outputs[output]
     }
 
-    /// Runs the point. Nothing is allocated, unless it fails.
+    /// The results of the last run.
+    #[must_use]
+    pub fn outputs(&self) -> &[Elements] {
+        &self.outputs
+    }
+
+    /// Runs the point. Nothing is allocated, unless it fails or runs on threads.
     ///
     /// # Errors
     /// A check of the program that failed while it ran.
@@ -126,10 +132,21 @@ impl Bound<'_> {
     /// When a user's function does: its panic goes on.
     #[inline]
     pub fn run(&mut self) -> Result<(), RunError> {
-        // SAFETY: the frame was told of memory and workspace, both of which are as long as the sizes ask for, are borrowed
-        // by nobody now, and stay where they are as long as `self`.
+        if self.on_threads {
+            return self.run_on_threads();
+        }
+        // SAFETY: the frame was told of sizes, memory and workspace, all of which are as the code asks for, are borrowed by
+        // nobody now, and stay where and as long as they are as long as `self`.
         let failed = unsafe { self.program.one.enter(&mut self.workspace.frame) };
         if failed == 0 { Ok(()) } else { Err(self.failed(failed)) }
+    }
+
+    /// What runs on threads takes long enough to ask everything again.
+    #[inline(never)]
+    fn run_on_threads(&mut self) -> Result<(), RunError> {
+        let inputs: Vec<Slice<'_>> = self.inputs.iter().map(Elements::slice).collect();
+        let mut outputs: Vec<SliceMut<'_>> = self.outputs.iter_mut().map(Elements::slice_mut).collect();
+        self.program.run(&self.sizes, &inputs, &mut outputs, &mut self.workspace)
     }
 
     #[cold]

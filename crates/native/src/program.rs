@@ -711,7 +711,7 @@ impl Program {
         Arc::ptr_eq(&workspace.calls.layout, &self.layout) && workspace.frame.bytes() >= self.one.frame_bytes
     }
 
-    fn check_made_here(&self, sizes: &Sizes, workspace: &Workspace) -> Result<(), RunError> {
+    pub(crate) fn check_made_here(&self, sizes: &Sizes, workspace: &Workspace) -> Result<(), RunError> {
         self.layout.check_made_here(sizes)?;
         if !self.is_own(workspace) {
             return Err(RunError::argument(

@@ -17,7 +17,7 @@ use chainrule_kernel::{
     streamline, vectorise,
 };
 use chainrule_native::{Level, Options, Program, Workspace};
-use chainrule_runtime::{RunError, Slice, SliceMut, Strided, StridedMut};
+use chainrule_runtime::{Elements, RunError, Slice, SliceMut, Strided, StridedMut};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use std::cell::Cell;
@@ -47,29 +47,27 @@ fn run(kernel: &Kernel, program: &Program, inputs: &[Array]) -> Result<Vec<Data>
     Ok(results)
 }
 
-/// The same in memory of its own, and by slices of doubles; `None` where not all is of doubles.
+/// The same in memory of its own, twice, and where all is of doubles by slices of them; nothing where sizes do not fit.
 fn run_bound(kernel: &Kernel, program: &Program, inputs: &[Array]) -> Option<Result<Vec<Data>, RunError>> {
     let shapes: Vec<&[usize]> = inputs.iter().map(|a| a.shape.as_slice()).collect();
     let slices: Vec<Slice<'_>> = inputs.iter().map(|a| a.data.slice()).collect();
     let sizes = program.bind_inputs(&shapes, &slices).ok()?;
-    let mut bound = program.bound(&sizes).ok()?;
-    let mut reals: Vec<&[f64]> = Vec::new();
-    for (i, array) in inputs.iter().enumerate() {
-        let Data::Real(x) = &array.data else { return None };
-        bound.input_mut(i).copy_from_slice(x);
-        reals.push(x);
+    let elements = inputs.iter().map(|a| a.data.elements()).collect();
+    let mut bound = program.bound(sizes.clone(), elements, Workspace::new(program, &sizes)).ok()?;
+    let run = bound.run().and_then(|()| bound.run());
+    let results: Vec<Data> = bound.outputs().iter().map(|y| Data::of(y.slice())).collect();
+    let reals = |slice: &Slice<'_>| matches!(slice, Slice::Real(_));
+    if slices.iter().all(reals) && bound.outputs().iter().all(|y| reals(&y.slice())) {
+        let reals: Vec<&[f64]> = bound.inputs().iter().map(Elements::reals).collect();
+        let mut outputs: Vec<Vec<f64>> = bound.outputs().iter().map(|y| vec![0.5; y.reals().len()]).collect();
+        let mut into: Vec<&mut [f64]> = outputs.iter_mut().map(Vec::as_mut_slice).collect();
+        let by_slices = program.run_reals(&sizes, &reals, &mut into, &mut Workspace::new(program, &sizes));
+        assert_eq!(by_slices.map_err(|e| e.to_string()), run.clone().map_err(|e| e.to_string()), "{kernel}");
+        if run.is_ok() {
+            assert_eq!(results, outputs.into_iter().map(Data::Real).collect::<Vec<_>>(), "{kernel}");
+        }
     }
-    let n_outputs = kernel.outputs.len();
-    let mut outputs: Vec<Vec<f64>> = (0..n_outputs).map(|i| vec![0.5; sizes.output_len(i)]).collect();
-    let mut into: Vec<&mut [f64]> = outputs.iter_mut().map(Vec::as_mut_slice).collect();
-    let by_slices = program.run_reals(&sizes, &reals, &mut into, &mut Workspace::new(program, &sizes));
-    let run = bound.run();
-    assert_eq!(by_slices.map_err(|e| e.to_string()), run.clone().map_err(|e| e.to_string()));
-    Some(run.map(|()| {
-        let results: Vec<Data> = (0..n_outputs).map(|i| Data::Real(bound.output(i).to_vec())).collect();
-        assert_eq!(results, outputs.into_iter().map(Data::Real).collect::<Vec<_>>());
-        results
-    }))
+    Some(run.map(|()| results))
 }
 
 /// All points as one batch of structures, or of arrays.

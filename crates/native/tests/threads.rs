@@ -65,7 +65,14 @@ fn on_threads(
     };
     let twice = |mut workspace: Workspace, sizes: &Sizes, slices: &[Slice<'_>], into: &mut [SliceMut<'_>]| {
         program.run(sizes, slices, into, &mut workspace)?;
-        program.run(sizes, slices, into, &mut workspace)
+        // The other time in memory of its own.
+        let elements = inputs.iter().map(|a| a.data.elements()).collect();
+        let mut bound = program.bound(sizes.clone(), elements, workspace)?;
+        bound.run()?;
+        let found: Vec<Data> = bound.outputs().iter().map(|y| Data::of(y.slice())).collect();
+        let by_slices: Vec<Data> = into.iter().map(|y| Data::of(y.as_slice())).collect();
+        assert_eq!(found, by_slices, "{kernel}");
+        Ok(())
     };
     let found = run(kernel, inputs, bind, twice);
     assert_eq!(program.threads_refused(), None);

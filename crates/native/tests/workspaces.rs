@@ -119,19 +119,30 @@ fn lengths_and_counts_that_do_not_fit_are_told() {
 fn a_point_in_memory_of_its_own_runs_again_and_again() {
     let (Some(program), Some(other)) = (program(&kernel(3)), program(&kernel(3))) else { return };
     let sizes = program.bind(&[&[]], &[]).unwrap();
-    assert!(other.bound(&sizes).is_err(), "sizes of another program");
-    let mut bound = program.bound(&sizes).unwrap();
+    let bound = |program: &Program, of: &Program, inputs| {
+        program.bound(sizes.clone(), inputs, Workspace::new(of, &sizes)).map(drop).map_err(|e| e.to_string())
+    };
+    assert!(bound(&other, &other, sizes.zero_inputs()).is_err(), "sizes of another program");
+    assert!(bound(&program, &other, sizes.zero_inputs()).is_err(), "a workspace of another program");
+    let short = bound(&program, &program, Vec::new());
+    assert_eq!(short.unwrap_err(), "0 inputs and 1 output given, but 1 and 1 expected");
+    let of_program = || program.bound(sizes.clone(), sizes.zero_inputs(), Workspace::new(&program, &sizes)).unwrap();
+    let mut bound = of_program();
     let mut moved = Vec::new();
     for x in [1.0, 2.5, -4.0] {
         bound.input_mut(0)[0] = x;
         bound.run().unwrap();
-        assert_eq!((bound.input(0), bound.output(0)), (&[x][..], &[3.0 * x][..]));
+        assert_eq!((bound.inputs()[0].reals(), bound.output(0).reals()), (&[x][..], &[3.0 * x][..]));
         // Its memory stays where it is when it is moved itself.
         moved.push(bound);
         bound = moved.pop().unwrap();
     }
-    let mut two = program.bound(&sizes).unwrap();
+    let mut two = of_program();
     two.input_mut(0)[0] = 1.0;
     two.run().unwrap();
-    assert_eq!((bound.output(0), two.output(0)), (&[-12.0][..], &[3.0][..]), "each has memory of its own");
+    assert_eq!(
+        (bound.output(0).reals(), two.output(0).reals()),
+        (&[-12.0][..], &[3.0][..]),
+        "each has memory of its own"
+    );
 }

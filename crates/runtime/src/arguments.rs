@@ -1,5 +1,6 @@
-//! Arguments: slices of one point, strided arrays of many.
+//! Arguments: slices of one point, or memory of its own; strided arrays of many.
 
+use crate::Doubles;
 use chainrule_kernel::Class;
 
 /// An input of one point, in row-major order; a scalar has one element.
@@ -50,6 +51,62 @@ impl SliceMut<'_> {
         match self {
             Self::Real(data) => Slice::Real(data),
             Self::Int(data) => Slice::Int(data),
+        }
+    }
+}
+
+/// An input or an output of one point with memory of its own, which stays where it is when this is moved.
+#[derive(Clone, Debug)]
+pub enum Elements {
+    /// Doubles.
+    Real(Doubles),
+    /// Integers and truth values.
+    Int(Vec<i64>),
+}
+
+impl Elements {
+    /// So many zeros.
+    #[must_use]
+    pub fn zeros(class: Class, n: usize) -> Self {
+        match class {
+            Class::Real => Self::Real(Doubles::zeros(n)),
+            Class::Int => Self::Int(vec![0; n]),
+        }
+    }
+
+    /// To be read.
+    #[must_use]
+    pub fn slice(&self) -> Slice<'_> {
+        match self {
+            Self::Real(data) => Slice::Real(data),
+            Self::Int(data) => Slice::Int(data),
+        }
+    }
+
+    /// To be written.
+    pub fn slice_mut(&mut self) -> SliceMut<'_> {
+        match self {
+            Self::Real(data) => SliceMut::Real(data),
+            Self::Int(data) => SliceMut::Int(data),
+        }
+    }
+
+    /// The doubles; none where it is of integers.
+    #[must_use]
+    #[inline]
+    pub fn reals(&self) -> &[f64] {
+        match self {
+            Self::Real(data) => data,
+            Self::Int(_) => &[],
+        }
+    }
+
+    /// The same, to be written.
+    #[inline]
+    pub fn reals_mut(&mut self) -> &mut [f64] {
+        match self {
+            Self::Real(data) => data,
+            Self::Int(_) => &mut [],
         }
     }
 }

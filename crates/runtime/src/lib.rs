@@ -5,7 +5,7 @@
 //!
 //! | module | owns |
 //! | --- | --- |
-//! | [`arguments`] | slices of one point, strided arrays of many |
+//! | [`arguments`] | slices of one point, or memory of its own; strided arrays of many |
 //! | [`sizes`] | from shapes to sizes, lengths and offsets |
 //! | [`lines`] | memory in lines of a cache |
 //! | [`check`] | whether arguments fit |
@@ -19,7 +19,7 @@ pub mod lines;
 pub mod promise;
 pub mod sizes;
 
-pub use arguments::{Slice, SliceMut, Strided, StridedMut};
+pub use arguments::{Elements, Slice, SliceMut, Strided, StridedMut};
 pub use error::{Reason, RunError};
 pub use lines::{Doubles, in_lines};
 pub use promise::InRange;

@@ -3,7 +3,7 @@
 //! In: the extents of each input, and the values of the integer scalars that are sizes. Out:
 //! [`Sizes`], all that depends on them, computed once; or what does not fit, in words.
 
-use crate::{RunError, Slice, in_lines};
+use crate::{Elements, RunError, Slice, in_lines};
 use chainrule_base::{Id, Poly, count};
 use chainrule_kernel::{Buffer, Class, Kernel, Place, Port, Reg, SizeSource};
 use std::fmt;
@@ -80,6 +80,22 @@ impl Sizes {
     #[must_use]
     pub fn input_len(&self, input: usize) -> usize {
         self.buffers[self.layout.kernel.inputs[input].buffer.index()].1
+    }
+
+    /// Zeros for each input.
+    #[must_use]
+    pub fn zero_inputs(&self) -> Vec<Elements> {
+        let kernel = &self.layout.kernel;
+        let zeros = |(i, port): (usize, &Port)| Elements::zeros(kernel.buffers[port.buffer].class, self.input_len(i));
+        kernel.inputs.iter().enumerate().map(zeros).collect()
+    }
+
+    /// Zeros for each output.
+    #[must_use]
+    pub fn zero_outputs(&self) -> Vec<Elements> {
+        let kernel = &self.layout.kernel;
+        let zeros = |(i, port): (usize, &Port)| Elements::zeros(kernel.buffers[port.buffer].class, self.output_len(i));
+        kernel.outputs.iter().enumerate().map(zeros).collect()
     }
 
     /// Whether `value` is what these sizes were made for, where input `input` is a size.
