@@ -15,6 +15,7 @@ pub mod comparisons;
 pub mod gathers;
 mod linear;
 pub mod records;
+pub mod steps;
 
 use crate::{Builder, Expr, Function, Size, Sizes, Type, Value, VarId};
 use arbitrary::{Result, Unstructured};

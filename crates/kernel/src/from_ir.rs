@@ -49,7 +49,7 @@ use crate::prune::prune;
 use builder::Builder;
 use chainrule_base::{Arena, Diagnostic, Diagnostics, Name, Poly, Span};
 use chainrule_ir::{Expr, Function, Size, VarId};
-use in_place::Narrow;
+use in_place::{Making, Narrow, Saving};
 use layout::{Leaf, Scalar, Value, View};
 use live::Live;
 use offers::{Offer, Offers};
@@ -74,6 +74,8 @@ fn lower(function: &Function) -> Result<Kernel, Diagnostics> {
         offers: Arena::filled(function.vars.len(), None),
         known: BTreeMap::new(),
         narrow: BTreeMap::new(),
+        steps: BTreeMap::new(),
+        savings: BTreeMap::new(),
         b: Builder::default(),
     };
     let (sizes, inputs) = l.parameters();
@@ -138,6 +140,10 @@ struct Lowering<'f> {
     known: BTreeMap<VarId, bool>,
     /// Leaves of builds that change one element of what is in their place, with the state that this is part of.
     narrow: BTreeMap<(VarId, usize), (Narrow, View)>,
+    /// What is to be made in the place of the state of a loop, before its next state is.
+    steps: BTreeMap<VarId, Vec<Making>>,
+    /// What is saved before a statement, which overwrites it.
+    savings: BTreeMap<VarId, Vec<Saving>>,
     b: Builder,
 }
 

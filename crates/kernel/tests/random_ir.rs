@@ -6,10 +6,10 @@ mod support;
 
 use arbitrary::{Result, Unstructured};
 use chainrule_base::Kind;
-use chainrule_ir::difference::with_cotangent;
-use chainrule_ir::generate::{Case, Options, arguments, arrays, case};
+use chainrule_ir::difference::{directions, with_cotangent, with_direction};
+use chainrule_ir::generate::{Case, Options, arguments, arrays, case, steps};
 use chainrule_ir::{Function, Type, Value, evaluate};
-use chainrule_kernel::counts;
+use chainrule_kernel::{Buffer, Place, counts};
 use chainrule_ops::F64;
 use std::cell::Cell;
 
@@ -95,7 +95,42 @@ fn states_that_are_updated_keep_their_values() {
     assert!(compared.get() > 3500, "only {} of 4000 functions could be compared", compared.get());
 }
 
-/// The cotangents of `function`, expanded, at `args` and a cotangent of ones.
+/// So many functions whose states are made in steps.
+fn in_steps(cases: u32, seed: u64) {
+    let (compared, copied) = (Cell::new(0), Cell::new(0));
+    support::random(cases, seed, 40..400, |bytes| {
+        let (function, args) = steps::case(&mut Unstructured::new(bytes)).unwrap();
+        chainrule_ir::verify(&function).unwrap();
+        let kernel = lower(&function).unwrap_or_else(|errors| panic!("{errors}\n{function:?}"));
+        compared.set(compared.get() + usize::from(compare(&function, &kernel, &args)));
+        // Another matrix than the state.
+        let matrix = &kernel.buffers[kernel.inputs[1].buffer].len;
+        let is_other = |b: &Buffer| matches!(b.place, Place::Workspace(_)) && b.len == *matrix;
+        copied.set(copied.get() + u32::from(kernel.buffers.as_slice().iter().any(is_other)));
+    });
+    assert_eq!(compared.get(), cases as usize);
+    let copied = copied.get();
+    assert!(copied > cases / 4 && copied < cases * 4 / 5, "{copied} of {cases} functions take another matrix");
+}
+
+#[test]
+fn states_that_are_made_in_steps_keep_their_values() {
+    in_steps(4000, 19);
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn tens_of_thousands_of_states_that_are_made_in_steps() {
+    in_steps(60_000, 20);
+    let compared = Cell::new(0);
+    support::random(20_000, 21, 40..400, |bytes| {
+        let (function, args) = steps::case(&mut Unstructured::new(bytes)).unwrap();
+        reverse(&function, &args, &compared);
+    });
+    assert!(compared.get() > 30_000, "only {} of 40000 derivatives could be compared", compared.get());
+}
+
+/// The cotangents of `function` and their tangents, expanded, at `args` and a cotangent of ones.
 fn reverse(function: &Function, args: &[Value<f64>], compared: &Cell<usize>) {
     fn ones(ty: &Type, value: &Value<f64>) -> Option<Value<f64>> {
         match (ty, value) {
@@ -112,16 +147,18 @@ fn reverse(function: &Function, args: &[Value<f64>], compared: &Cell<usize>) {
     let Some(whole) = with_cotangent(function) else { return };
     let Ok(value) = evaluate(function, &mut F64, args) else { return };
     let Some(cotangent) = ones(function.result_type(), &value) else { return };
-    let expanded = chainrule_autodiff::expand(&whole).unwrap();
-    let kernel = match lower(&expanded) {
-        Ok(kernel) => kernel,
-        Err(errors) => {
-            assert!(errors.iter().all(|error| error.kind == Kind::Limitation), "{errors}");
-            return;
-        }
-    };
     let args: Vec<Value<f64>> = args.iter().cloned().chain([cotangent]).collect();
-    compared.set(compared.get() + usize::from(compare_within(&expanded, &kernel, &args, 1e-9)));
+    // The cotangents, and their tangents in the direction of the arguments themselves.
+    let along = args.iter().cloned().chain(directions(&whole, &args)).collect();
+    for (whole, args) in [(with_direction(&whole), along), (whole, args)] {
+        let expanded = chainrule_autodiff::expand(&whole).unwrap();
+        match lower(&expanded) {
+            Ok(kernel) => {
+                compared.set(compared.get() + usize::from(compare_within(&expanded, &kernel, &args, 1e-9)));
+            }
+            Err(errors) => assert!(errors.iter().all(|error| error.kind == Kind::Limitation), "{errors}"),
+        }
+    }
 }
 
 #[test]
@@ -135,6 +172,9 @@ fn cotangents_of_random_functions_keep_their_values() {
         if let Ok(Case { function, args }) = case(&mut Unstructured::new(bytes), smooth) {
             reverse(&function, &args, &compared);
         }
+        if let Ok((function, args)) = steps::case(&mut Unstructured::new(bytes)) {
+            reverse(&function, &args, &compared);
+        }
     });
-    assert!(compared.get() > 600, "only {} of 1000 functions could be compared", compared.get());
+    assert!(compared.get() > 2000, "only {} of 3000 derivatives could be compared", compared.get());
 }

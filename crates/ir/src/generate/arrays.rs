@@ -168,7 +168,7 @@ impl Generator<'_, '_> {
         let old = self.old(kind)?;
         let at = self.place()?;
         let element = if kind == Kind::Matrix { Kind::Vector } else { Kind::Number };
-        let how = self.u.int_in_range(0..=5)?;
+        let how = self.u.int_in_range(0..=7)?;
         let index = self.b.fresh(Type::Int);
         let body = self.block(|g| {
             g.indices.push(index);
@@ -177,13 +177,15 @@ impl Generator<'_, '_> {
             if how == 5 {
                 return g.beside(old, element, depth);
             }
-            let op = if how == 4 { Op::Lt } else { Op::Eq };
-            let condition = g.b.op(op, &[index, at]);
-            let then =
+            let op = if how < 4 { Op::Eq } else { *g.u.choose(&[Op::Lt, Op::Le])? };
+            let sides = if g.u.arbitrary()? { [index, at] } else { [at, index] };
+            let condition = g.b.op(op, &sides);
+            let changed =
                 g.block(
                     |g| if kind == Kind::Matrix { g.update(element, depth) } else { g.beside(old, element, depth) },
                 )?;
-            let otherwise = g.block(|g| if how == 3 { g.beside(old, element, depth) } else { Ok(before) })?;
+            let stays = g.block(|g| if how == 3 { g.beside(old, element, depth) } else { Ok(before) })?;
+            let (then, otherwise) = if how > 5 { (stays, changed) } else { (changed, stays) };
             Ok(g.b.compute(Expr::If { condition, then, otherwise }))
         })?;
         Ok(self.b.compute(Expr::Build { size: self.n.clone(), index, body }))
@@ -245,6 +247,15 @@ impl Generator<'_, '_> {
             }
             if over_n {
                 g.indices.push(index);
+            }
+            let arrays: Vec<Kind> = kinds.iter().copied().filter(|kind| *kind != Kind::Number).collect();
+            if g.updates && !arrays.is_empty() {
+                // One after the other, each of what was made before.
+                for _ in 0..g.u.int_in_range(0..=3)? {
+                    let kind = *g.u.choose(&arrays)?;
+                    let step = if g.u.ratio(1, 4)? { g.branch(kind, depth)? } else { g.update(kind, depth)? };
+                    g.scope.push((kind, step));
+                }
             }
             let mut next = kinds.iter().map(|kind| g.make(*kind, depth - 1)).collect::<Result<Vec<_>>>()?;
             if !counted {

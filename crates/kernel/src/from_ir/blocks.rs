@@ -1,7 +1,6 @@
 //! Blocks, offers, and statements without blocks of their own.
 
 use super::Lowering;
-use super::in_place::Saving;
 use super::layout::{self, Leaf, Value, leaves};
 use super::offers::{Offers, Target};
 use crate::kernel::{Class, Instr, Reg};
@@ -14,22 +13,14 @@ impl Lowering<'_> {
     /// Opens a frame and lowers `block` in it; returns its value. What of it lies at an offered place
     /// is written there; the rest is the caller's to settle before closing the frame.
     pub(super) fn open_block(&mut self, block: &Block, offers: Offers) -> Value {
-        self.open_block_saving(block, offers, &[])
-    }
-
-    /// The same for the body of a loop that updates its state in place, with what is saved before it does.
-    pub(super) fn open_block_saving(&mut self, block: &Block, offers: Offers, savings: &[Saving]) -> Value {
         self.b.open_frame();
         self.spread(block, offers);
         for (idx, stmt) in block.stmts.iter().enumerate() {
-            for saving in savings.iter().filter(|saving| saving.save.before == idx) {
-                self.b.start_of_stmt(idx);
-                self.save(saving);
-            }
+            self.b.start_of_stmt(idx);
+            self.save_before(stmt.var);
             if !self.live.needed[stmt.var] {
                 continue;
             }
-            self.b.start_of_stmt(idx);
             let value = self.stmt(stmt);
             for leaf in &value {
                 if let Leaf::Array(view) = leaf {
@@ -37,6 +28,7 @@ impl Lowering<'_> {
                 }
             }
             self.values[stmt.var] = Some(value);
+            self.made(stmt.var);
             self.b.end_of_stmt(idx);
         }
         self.b.start_of_stmt(usize::MAX);

@@ -17,45 +17,75 @@
 //! end, if it is an element of the loop's result (a pivot row; in reverse mode all of a state that is kept), else to a place
 //! of its own, if it is smaller than the array.
 //!
+//! **Steps.** Where an array is made of the state, and the next state of that array, both may be made in the place of the
+//! state, one after the other, if each may take the place of the one before by the rules above.
+//!
+//! **What stays.** Where a build leaves elements as they are whose index a condition names, as in
+//! `build n (fun i -> if i < k then s[i] else ...)`, these may be read at any time: nobody writes them.
+//!
 //! **One element.** `build n (fun i -> if i == j then e else s[i])` changes element `j` alone. Such a build, and those that
 //! are nested for matrices, becomes the statements of one iteration.
+//!
+//! | module | owns |
+//! | --- | --- |
+//! | `search` | what making one array in the place of another needs |
+//! | `kept` | which elements a build leaves as they are |
 //!
 //! Source: reuse of dead arrays in functional languages is old (Hudak and Bloss, *The aggregate update problem in functional
 //! programming systems*, 1985); the rules here are those of in-place updates in Futhark, found instead of written.
 
+mod kept;
+mod search;
+
 use super::Lowering;
-use super::layout::{self, Leaf, View, leaves};
+use super::layout::{self, Leaf, LeafType, View, leaves};
 use super::live::Live;
-use super::offers::Target;
+use super::offers::{Offer, Offers, Target};
 use crate::kernel::Reg;
 use chainrule_base::Poly;
-use chainrule_ir::{Block, Expr, Function, Size, Stmt, VarId};
-use chainrule_ops::Op;
-use std::collections::{BTreeMap, BTreeSet};
+use chainrule_ir::{Block, Expr, Function, Size, VarId};
+use search::{Search, argument_of};
+use std::collections::BTreeMap;
 
-/// Sums of sums nest as deep as a program is long; so deep is looked.
-const MAX_DEPTH: u32 = 32;
-
-/// So many rows are saved at most, each of which costs a copy.
-const MAX_SAVES: usize = 4;
-
-/// Bodies with more statements, times the arrays of the state, are not looked at.
+/// Bodies with more statements, times the arrays of the state, are not looked at; for steps not with more than these.
 const MAX_WORK: usize = 2_000_000;
+const MAX_WORK_FOR_STEPS: usize = 100_000;
+
+/// So many arrays are made in the place of one state at most, and of so many each is looked for.
+const MAX_STEPS: usize = 8;
+const MAX_SOURCES: usize = 4;
 
 /// How an array of the state is updated in its place.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Update {
     /// What is saved.
     pub saves: Vec<Save>,
+    /// What is made in that place, in turn; the last is what the next state is.
+    pub steps: Vec<Step>,
+}
+
+/// An array that is made in the place of the state, or of the step before.
+#[derive(Clone, Debug)]
+pub(super) struct Step {
+    /// What it is bound to, and which of its leaves.
+    pub made: (VarId, usize),
     /// Builds that change one element of what is in their place.
+    pub narrow: Vec<Narrow>,
+}
+
+/// A step on its way: where it is to be, and the builds of the step after it, which are narrow if it is there.
+#[derive(Clone, Debug)]
+pub(super) struct Making {
+    pub leaf: usize,
+    pub place: View,
     pub narrow: Vec<Narrow>,
 }
 
 /// Part of the current state that is read after it could have been overwritten.
 #[derive(Clone, Debug)]
 pub(super) struct Save {
-    /// Before this statement of the body.
-    pub before: usize,
+    /// Before the statement that binds this.
+    pub before: VarId,
     /// A variable, and which of its leaves.
     pub what: (VarId, usize),
     /// The leaf of the body's result which that is in the end.
@@ -85,7 +115,7 @@ pub(super) struct Narrow {
 }
 
 /// For each leaf of `state`, whether the body of its loop may update it in place; `wanted` tells whether the consumer of a
-/// leaf of the body's result has a place for it. Linear in the body, for each array of the state.
+/// leaf of the body's result has a place for it. Linear in the body, for each array of the state and each step.
 pub(super) fn updates(
     function: &Function,
     live: &Live,
@@ -97,21 +127,20 @@ pub(super) fn updates(
     let mut defs = BTreeMap::new();
     define(body, &mut defs);
     let n_arrays = types.iter().filter(|ty| !ty.dims.is_empty()).count();
-    if defs.len().saturating_mul(n_arrays) > MAX_WORK {
+    let work = defs.len().saturating_mul(n_arrays);
+    if work > MAX_WORK {
         return vec![None; types.len()];
     }
+    let most_steps = if work > MAX_WORK_FOR_STEPS { 1 } else { MAX_STEPS };
     let top: BTreeMap<VarId, usize> = body.stmts.iter().enumerate().map(|(idx, stmt)| (stmt.var, idx)).collect();
-    let mut found = Vec::with_capacity(types.len());
-    for (leaf, ty) in types.iter().enumerate() {
+    let update = |(leaf, ty): (usize, &LeafType)| {
         if ty.dims.is_empty() {
-            found.push(None);
-            continue;
+            return None;
         }
-        let (same, late, narrow) = (Vec::new(), BTreeSet::new(), Vec::new());
-        let search = Search { function, live, defs: &defs, state, leaf, same, late, narrow };
-        found.push(search.update(body, &top, wanted));
-    }
-    found
+        let steps = Steps { function, live, body, defs: &defs, top: &top, wanted, state: (state, leaf), ty };
+        steps.update(most_steps)
+    };
+    types.iter().enumerate().map(update).collect()
 }
 
 fn define<'f>(block: &'f Block, defs: &mut BTreeMap<VarId, (usize, &'f Expr)>) {
@@ -121,436 +150,163 @@ fn define<'f>(block: &'f Block, defs: &mut BTreeMap<VarId, (usize, &'f Expr)>) {
     }
 }
 
-/// One leaf of a state on the way through the body.
-struct Search<'f> {
+/// The way from one state to the next.
+struct Steps<'f> {
     function: &'f Function,
     live: &'f Live,
+    body: &'f Block,
     /// What is bound in the body, where in its block, and to what.
     defs: &'f BTreeMap<VarId, (usize, &'f Expr)>,
-    state: VarId,
-    leaf: usize,
-    /// Integers that are equal where the search is.
-    same: Vec<(Size, Size)>,
-    /// What of the current state is read too late or at another place: leaves of variables.
-    late: BTreeSet<(VarId, usize)>,
-    narrow: Vec<Narrow>,
+    /// What is bound in the body itself, and where.
+    top: &'f BTreeMap<VarId, usize>,
+    wanted: &'f [bool],
+    /// The state, and which of its leaves, of this type.
+    state: (VarId, usize),
+    ty: &'f LeafType,
 }
 
-/// Where in the state: the indices on the way.
-type Path = Vec<Size>;
-
-impl<'f> Search<'f> {
-    fn update(mut self, body: &'f Block, top: &BTreeMap<VarId, usize>, wanted: &[bool]) -> Option<Update> {
-        if self.old(body.result, self.leaf).is_some_and(|path| path.is_empty()) {
+impl<'f> Steps<'f> {
+    fn update(&self, most_steps: usize) -> Option<Update> {
+        let next = (self.body.result, self.state.1);
+        if self.from(self.state).is_all(next) {
             // It stays what it is.
             return Some(Update::default());
         }
-        let first = self.block(body, self.leaf, &[]);
-        if first == usize::MAX {
-            return None;
-        }
-        let is_early = |var: VarId| var == self.state || top.get(&var).is_some_and(|idx| *idx < first);
-        // For each late read the smallest part of the state that has a name in time.
-        let mut parts: BTreeMap<(usize, Path), (VarId, usize)> = BTreeMap::new();
-        for (var, leaf) in &self.late {
-            let what = self.chain(*var, *leaf).into_iter().find(|(var, _)| is_early(*var))?;
-            let path = self.old(what.0, what.1)?;
-            parts.entry((path.len(), path)).or_insert(what);
-        }
-        let results: Vec<(usize, Path)> = wanted
-            .iter()
-            .enumerate()
-            .filter(|(idx, wanted)| **wanted && *idx != self.leaf)
-            .filter_map(|(idx, _)| Some((idx, self.old(body.result, idx)?)))
-            .collect();
-        let destination = |path: &Path| results.iter().find(|(_, of)| of == path).map(|(idx, _)| *idx);
-        if let Some(whole) = destination(&Path::new()).filter(|_| !parts.is_empty()) {
-            parts = BTreeMap::from([((0, Path::new()), (self.state, self.leaf))]);
-            debug_assert!(whole != self.leaf);
-        }
-        if parts.len() > MAX_SAVES {
-            return None;
-        }
-        let names: Vec<(VarId, usize)> = std::iter::once(self.state)
-            .chain(body.stmts.iter().take(first).map(|stmt| stmt.var))
-            .flat_map(|var| (0..layout::count(self.function.ty(var))).map(move |leaf| (var, leaf)))
-            .filter(|(var, leaf)| self.is_array(*var, *leaf) && self.old(*var, *leaf).is_some())
-            .collect();
-        let mut saves = Vec::new();
-        for ((rank, path), what) in parts {
-            let wanted = destination(&path);
-            if rank == 0 && wanted.is_none() {
-                return None;
-            }
-            let inside = |name: &&(VarId, usize)| self.old(name.0, name.1).is_some_and(|of| of.starts_with(&path));
-            let names = names.iter().filter(inside).copied().collect();
-            saves.push(Save { before: first, what, wanted, names });
-        }
-        Some(Update { saves, narrow: self.narrow })
+        self.way(self.maker(next), most_steps, &mut BTreeMap::new())
     }
 
-    /// The names of a leaf of a variable and of what it is part of, from the inside.
-    fn chain(&self, var: VarId, leaf: usize) -> Vec<(VarId, usize)> {
-        let mut names = vec![(var, leaf)];
-        let (mut var, mut leaf) = (var, leaf);
-        while let Some((next, of)) = self.inside(var, leaf) {
-            names.push((next, of));
-            (var, leaf) = (next, of);
-        }
-        names
+    fn from(&self, old: (VarId, usize)) -> Search<'f> {
+        Search::new(self.function, self.live, self.defs, old)
     }
 
-    /// What a leaf of a variable is another name of, or part of.
-    fn inside(&self, var: VarId, leaf: usize) -> Option<(VarId, usize)> {
-        match self.defs.get(&var)?.1 {
-            Expr::Component(tuple, k) => {
-                let chainrule_ir::Type::Tuple(fields, _) = self.function.ty(*tuple) else { return None };
-                Some((*tuple, leaf + fields.iter().take(*k).map(layout::count).sum::<usize>()))
-            }
-            Expr::Tuple(args) => layout::argument(self.function, args, leaf),
-            Expr::Get { array, .. } => Some((*array, leaf)),
-            _ => None,
+    /// How `new` comes to be in the place of the state, by as many steps as there can be.
+    fn way(
+        &self,
+        new: (VarId, usize),
+        n_steps: usize,
+        known: &mut BTreeMap<(VarId, usize), Option<Update>>,
+    ) -> Option<Update> {
+        if let Some(found) = known.get(&new) {
+            return found.clone();
         }
+        let step = |old| {
+            let (saves, narrow) = self.from(old).replace(self.body, self.top, new, self.wanted)?;
+            Some((saves, Step { made: new, narrow }))
+        };
+        let by_source = |old| {
+            let (saves, step) = step(old)?;
+            let mut way = self.way(old, n_steps - 1, known)?;
+            way.saves.extend(saves);
+            way.steps.push(step);
+            Some(way)
+        };
+        let sources = if n_steps > 1 { self.sources(new) } else { Vec::new() };
+        let mut found = sources.into_iter().find_map(by_source);
+        if found.is_none() {
+            found = step(self.state).map(|(saves, step)| Update { saves, steps: vec![step] });
+        }
+        known.insert(new, found.clone());
+        found
     }
 
-    /// Where in the current state a leaf of a variable lies, if it does.
-    fn old(&self, mut var: VarId, mut leaf: usize) -> Option<Path> {
-        let mut path = Path::new();
-        while var != self.state {
-            if let Some((_, Expr::Get { index, .. })) = self.defs.get(&var) {
-                path.push(self.integer(*index));
-            }
-            (var, leaf) = self.inside(var, leaf)?;
-        }
-        path.reverse();
-        (leaf == self.leaf).then_some(path)
-    }
-
-    fn integer(&self, var: VarId) -> Size {
-        self.function.vars[var].value.clone().unwrap_or_else(|| Size::var(var))
-    }
-
-    fn is_array(&self, var: VarId, leaf: usize) -> bool {
-        layout::is_array(self.function.ty(var), leaf)
-    }
-
-    /// Looks at a block whose result's leaf `leaf` goes to the place `at`. Returns the first statement that writes there.
-    fn block(&mut self, block: &'f Block, leaf: usize, at: &[Size]) -> usize {
-        let mut makers = BTreeSet::new();
-        let mut first = usize::MAX;
-        if self.is_array(block.result, leaf) {
-            first = self.value(block, (block.result, leaf), at, &mut makers, 0);
-        }
-        for (idx, stmt) in block.stmts.iter().enumerate().filter(|(idx, _)| !makers.contains(idx)) {
-            self.reads(stmt, (idx < first).then_some(at));
-        }
-        // The rest of the result is looked at when this may be there.
-        for other in (0..layout::count(self.function.ty(block.result))).filter(|other| *other != leaf) {
-            self.read((block.result, other), None);
-        }
-        first
-    }
-
-    /// Looks at what makes an array for the place `at`, in `block`, and notes the statements that it has looked at.
-    fn value(
-        &mut self,
-        block: &'f Block,
-        (mut var, mut leaf): (VarId, usize),
-        at: &[Size],
-        makers: &mut BTreeSet<usize>,
-        depth: u32,
-    ) -> usize {
-        loop {
-            if let Some(path) = self.old(var, leaf) {
-                if path != at {
-                    self.late.insert((var, leaf));
-                }
-                return usize::MAX;
-            }
-            let Some((idx, expr)) = self.defs.get(&var).copied() else { return usize::MAX };
-            if block.stmts.get(idx).is_none_or(|stmt| stmt.var != var) {
-                return usize::MAX;
-            }
-            if !matches!(expr, Expr::Tuple(_) | Expr::Component(..)) {
-                makers.insert(idx);
-                let stmt = &block.stmts[idx];
-                return self.maker(block, (idx, stmt), leaf, at, makers, depth);
-            }
-            let Some(next) = self.inside(var, leaf) else { return usize::MAX };
+    /// What an array of the body is bound to when it is made, and not another name of it.
+    fn maker(&self, (mut var, mut leaf): (VarId, usize)) -> (VarId, usize) {
+        while let Some((_, Expr::Tuple(_) | Expr::Component(..))) = self.defs.get(&var)
+            && let Some(next) = argument_of(self.function, self.defs, var, leaf)
+        {
             (var, leaf) = next;
         }
+        (var, leaf)
     }
 
-    fn maker(
-        &mut self,
-        block: &'f Block,
-        (idx, stmt): (usize, &'f Stmt),
-        leaf: usize,
-        at: &[Size],
-        makers: &mut BTreeSet<usize>,
-        depth: u32,
-    ) -> usize {
-        let row = |index: Size| at.iter().cloned().chain([index]).collect::<Path>();
-        match &stmt.expr {
-            Expr::Build { index, body, .. } => {
-                let inner = row(Size::var(*index));
-                self.block(body, leaf, &inner);
-                self.narrow(stmt.var, *index, body, leaf, at);
-            }
-            Expr::If { condition, then, otherwise } => {
-                let n = self.same.len();
-                self.assume(*condition);
-                self.block(then, leaf, at);
-                self.same.truncate(n);
-                self.block(otherwise, leaf, at);
-            }
-            Expr::Loop { index, state, init, body, .. } if leaf >= layout::count(self.function.ty(*state)) => {
-                let chainrule_ir::Type::Tuple(parts, _) = self.function.ty(stmt.var) else { return 0 };
-                let n_terms = parts.get(2).map_or(0, layout::count);
-                if leaf + n_terms < layout::count(self.function.ty(stmt.var)) {
-                    self.all_reads(*init, Some(at));
-                    self.block(body, leaf, &row(Size::var(*index)));
-                } else {
-                    self.reads(stmt, None);
-                }
-            }
-            Expr::Fold { state, init, .. } | Expr::Loop { state, init, .. } | Expr::While { state, init, .. } => {
-                // What the loop begins with is the current state as it is, or something else, which is copied.
-                if self.old(*init, leaf).is_none_or(|path| path != at) {
-                    self.read((*init, leaf), None);
-                }
-                for other in (0..layout::count(self.function.ty(*state))).filter(|other| *other != leaf) {
-                    self.read((*init, other), None);
-                }
-                stmt.expr.blocks().into_iter().for_each(|block| self.block_reads(block, None));
-            }
-            Expr::Array(args) => {
-                let mut first = idx;
-                for (k, arg) in (0..).zip(args) {
-                    if !self.is_array(*arg, leaf) {
+    /// Whether what makes an array writes all of it, and no other statement parts of it, which then lie in it.
+    fn makes_whole(&self, var: VarId) -> bool {
+        let expr = self.defs.get(&var).map(|(_, expr)| *expr);
+        matches!(
+            expr,
+            Some(
+                Expr::Build { .. }
+                    | Expr::If { .. }
+                    | Expr::Sum { .. }
+                    | Expr::Fold { .. }
+                    | Expr::Loop { .. }
+                    | Expr::While { .. }
+            )
+        )
+    }
+
+    /// Arrays of the state's type that the body makes and that what makes `new` reads, last ones first.
+    fn sources(&self, new: (VarId, usize)) -> Vec<(VarId, usize)> {
+        let Some((_, expr)) = self.defs.get(&new.0) else { return Vec::new() };
+        let mut found: Vec<(usize, (VarId, usize))> = Vec::new();
+        let mut open = vec![*expr];
+        while let Some(expr) = open.pop() {
+            let mut read = |var: VarId| {
+                for leaf in 0..layout::count(self.function.ty(var)) {
+                    let (maker, leaf) = self.maker((var, leaf));
+                    let Some(idx) = self.top.get(&maker).filter(|_| maker != new.0 && self.makes_whole(maker)) else {
                         continue;
-                    }
-                    if depth == MAX_DEPTH {
-                        self.late.insert((self.state, self.leaf));
-                        return 0;
-                    }
-                    first = first.min(self.value(block, (*arg, leaf), &row(Size::constant(k)), makers, depth + 1));
-                }
-                return first;
-            }
-            Expr::Plus(a, b) if depth < MAX_DEPTH => {
-                let [of_a, of_b] = [a, b].map(|var| self.old(*var, leaf).is_some_and(|path| path == at));
-                let place = |this: &Self, var: VarId| this.defs.get(&var).map_or(0, |(idx, _)| *idx);
-                let (first, second) = match (of_a, of_b) {
-                    (true, _) => (*a, *b),
-                    (_, true) => (*b, *a),
-                    _ if place(self, *a) <= place(self, *b) => (*a, *b),
-                    _ => (*b, *a),
-                };
-                let began = self.value(block, (first, leaf), at, makers, depth + 1);
-                let mut second_at = idx;
-                match self.defs.get(&second).copied() {
-                    Some((at, _)) if block.stmts.get(at).is_some_and(|stmt| stmt.var == second) => {
-                        makers.insert(at);
-                        self.reads(&block.stmts[at], None);
-                        second_at = at;
-                    }
-                    _ => {}
-                }
-                self.read((second, leaf), None);
-                return idx.min(began).min(second_at);
-            }
-            // It lies somewhere else, and is copied in the end.
-            Expr::Get { .. } => return usize::MAX,
-            _ => self.reads(stmt, None),
-        }
-        idx
-    }
-
-    /// Notes what `stmt` reads of the current state, in its blocks as well, unless it lies inside of `at`.
-    fn reads(&mut self, stmt: &'f Stmt, at: Option<&[Size]>) {
-        if !self.live.needed[stmt.var] {
-            return;
-        }
-        match &stmt.expr {
-            Expr::Tuple(_) | Expr::Component(..) => return,
-            Expr::Get { array, index, .. } => {
-                // Of an array that is another name; of a number it is read now.
-                for leaf in 0..layout::count(self.function.ty(stmt.var)) {
-                    if !self.is_array(stmt.var, leaf)
-                        && let Some(mut path) = self.old(*array, leaf)
-                    {
-                        path.push(self.integer(*index));
-                        if !at.is_some_and(|at| self.starts_with(&path, at)) {
-                            self.late.insert((*array, leaf));
-                        }
+                    };
+                    let is_same = || leaves(self.function.ty(maker)).get(leaf).is_some_and(|ty| ty.is_like(self.ty));
+                    if !found.iter().any(|(_, of)| *of == (maker, leaf)) && is_same() {
+                        found.push((*idx, (maker, leaf)));
                     }
                 }
-                return;
-            }
-            _ => {}
-        }
-        let mut operands = Vec::new();
-        stmt.expr.for_each_operand(&mut |var| operands.push(var));
-        operands.into_iter().for_each(|var| self.all_reads(var, at));
-        let n = self.same.len();
-        if let Expr::If { condition, then, otherwise } = &stmt.expr {
-            self.assume(*condition);
-            self.block_reads(then, at);
-            self.same.truncate(n);
-            self.block_reads(otherwise, at);
-        } else {
-            stmt.expr.blocks().into_iter().for_each(|block| self.block_reads(block, at));
-        }
-    }
-
-    fn block_reads(&mut self, block: &'f Block, at: Option<&[Size]>) {
-        block.stmts.iter().for_each(|stmt| self.reads(stmt, at));
-        self.all_reads(block.result, at);
-    }
-
-    fn all_reads(&mut self, var: VarId, at: Option<&[Size]>) {
-        if var == self.state || self.defs.get(&var).is_some_and(|(_, expr)| is_name(expr)) {
-            (0..layout::count(self.function.ty(var))).for_each(|leaf| self.read((var, leaf), at));
-        }
-    }
-
-    /// All of an array is read.
-    fn read(&mut self, (var, leaf): (VarId, usize), at: Option<&[Size]>) {
-        if self.is_array(var, leaf)
-            && let Some(path) = self.old(var, leaf)
-            && !at.is_some_and(|at| self.starts_with(&path, at))
-        {
-            self.late.insert((var, leaf));
-        }
-    }
-
-    fn starts_with(&self, path: &[Size], at: &[Size]) -> bool {
-        let same =
-            |a: &Size, b: &Size| a == b || self.same.iter().any(|(x, y)| (x == a && y == b) || (x == b && y == a));
-        path.len() >= at.len() && path.iter().zip(at).all(|(a, b)| same(a, b))
-    }
-
-    /// Learns what is equal where `condition` holds.
-    fn assume(&mut self, condition: VarId) {
-        let mut open = vec![condition];
-        while let Some((_, Expr::Op(op, args))) = open.pop().and_then(|var| self.defs.get(&var)) {
-            match (op, args.as_slice()) {
-                (Op::And, parts) => open.extend(parts),
-                (Op::Eq, [a, b]) if *self.function.ty(*a) == chainrule_ir::Type::Int => {
-                    self.same.push((self.integer(*a), self.integer(*b)));
-                }
-                _ => {}
+            };
+            expr.for_each_operand(&mut read);
+            for block in expr.blocks() {
+                read(block.result);
+                open.extend(block.stmts.iter().map(|stmt| &stmt.expr));
             }
         }
-    }
-
-    /// Notes whether a build for the place `at` leaves all as it is but for one index.
-    fn narrow(&mut self, var: VarId, index: VarId, body: &'f Block, leaf: usize, at: &[Size]) {
-        let inner: Path = at.iter().cloned().chain([Size::var(index)]).collect();
-        for (condition, one) in equalities(self.function, index, body) {
-            if self.stays(body, (body.result, leaf), &inner, condition) {
-                self.narrow.push(Narrow { leaf: (var, leaf), condition, at: one, path: at.to_vec() });
-                return;
-            }
-        }
-    }
-
-    /// Whether a leaf of a variable of `block` is what is at `at` where `condition` does not hold.
-    fn stays(&self, block: &'f Block, (var, leaf): (VarId, usize), at: &[Size], condition: VarId) -> bool {
-        let (mut var, mut leaf) = (var, leaf);
-        loop {
-            if let Some(path) = self.old(var, leaf) {
-                return path == at;
-            }
-            let Some((idx, expr)) = self.defs.get(&var).copied() else { return false };
-            if block.stmts.get(idx).is_none_or(|stmt| stmt.var != var) {
-                return false;
-            }
-            match expr {
-                Expr::Tuple(_) | Expr::Component(..) => match self.inside(var, leaf) {
-                    Some(next) => (var, leaf) = next,
-                    None => return false,
-                },
-                Expr::Build { index, body, .. } => {
-                    let inner: Path = at.iter().cloned().chain([Size::var(*index)]).collect();
-                    return self.stays(body, (body.result, leaf), &inner, condition);
-                }
-                Expr::If { condition: c, then, otherwise } => {
-                    let stays = |branch: &'f Block| self.stays(branch, (branch.result, leaf), at, condition);
-                    return stays(otherwise) && (self.is_part(condition, *c) || stays(then));
-                }
-                Expr::Op(Op::Select, args) => match args.as_slice() {
-                    [c, _, otherwise] if self.is_part(condition, *c) => var = *otherwise,
-                    _ => return false,
-                },
-                _ => return false,
-            }
-        }
-    }
-
-    /// Whether `whole` holds only where `part` does.
-    fn is_part(&self, part: VarId, whole: VarId) -> bool {
-        let mut open = vec![whole];
-        while let Some(var) = open.pop() {
-            if var == part {
-                return true;
-            }
-            if let Some((_, Expr::Op(Op::And, args))) = self.defs.get(&var) {
-                open.extend(args);
-            }
-        }
-        false
-    }
-}
-
-/// Whether what an expression makes is another name of its operands, or of parts of them.
-fn is_name(expr: &Expr) -> bool {
-    matches!(expr, Expr::Tuple(_) | Expr::Component(..) | Expr::Get { .. })
-}
-
-/// The conditions in the body of a loop that hold for one index alone, which is known before the loop.
-fn equalities(function: &Function, index: VarId, body: &Block) -> Vec<(VarId, Size)> {
-    let mut inner = BTreeSet::from([index]);
-    bound_in(body, &mut inner);
-    let integer = |var: VarId| function.vars[var].value.clone().unwrap_or_else(|| Size::var(var));
-    let mut found = Vec::new();
-    let mut open = vec![body];
-    while let Some(block) = open.pop() {
-        for stmt in &block.stmts {
-            if let (Expr::Op(Op::Eq, args), None) = (&stmt.expr, &function.vars[stmt.var].value)
-                && let [a, b] = args.as_slice()
-                && *function.ty(*a) == chainrule_ir::Type::Int
-            {
-                let (a, b) = (integer(*a), integer(*b));
-                for (one, other) in [(&a, &b), (&b, &a)] {
-                    // index = other, or index + rest = other.
-                    if let Some((slope, rest)) = one.split_linear(index)
-                        && slope.as_constant() == Some(1)
-                    {
-                        let at = other.sub(&rest);
-                        if !at.vars().iter().any(|var| inner.contains(var)) {
-                            found.push((stmt.var, at));
-                            break;
-                        }
-                    }
-                }
-            }
-            open.extend(stmt.expr.blocks());
-        }
-    }
-    found
-}
-
-fn bound_in(block: &Block, found: &mut BTreeSet<VarId>) {
-    for stmt in &block.stmts {
-        found.insert(stmt.var);
-        found.extend(stmt.expr.binders());
-        stmt.expr.blocks().into_iter().for_each(|inner| bound_in(inner, found));
+        found.sort_unstable_by(|a, b| b.cmp(a));
+        found.truncate(MAX_SOURCES);
+        found.into_iter().map(|(_, of)| of).collect()
     }
 }
 
 impl Lowering<'_> {
+    /// Makes ready for an update of the state at `place`: offers that place to the steps on the way to the next one, and
+    /// notes what is to be saved; what makes the next state was offered `offers`.
+    pub(super) fn plan_update(&mut self, update: &Update, place: &View, offers: &Offers) {
+        for save in &update.saves {
+            let to = match save.wanted.and_then(|leaf| offers.get(leaf)) {
+                Some(Some(Offer::Write(view))) => Some(view.clone()),
+                _ => None,
+            };
+            self.savings.entry(save.before).or_default().push(Saving { save: save.clone(), to });
+        }
+        let steps = &update.steps;
+        if let Some(first) = steps.first() {
+            self.learn_narrow(&first.narrow, place);
+        }
+        for (step, next) in steps.iter().zip(steps.iter().skip(1)) {
+            let (var, leaf) = step.made;
+            let n_leaves = layout::count(self.function.ty(var));
+            let offers = self.offers[var].get_or_insert_default();
+            offers.resize(n_leaves.max(offers.len()), None);
+            // Somebody else may have a place for it already.
+            offers[leaf].get_or_insert_with(|| Offer::Write(place.clone()));
+            self.steps.entry(var).or_default().push(Making { leaf, place: place.clone(), narrow: next.narrow.clone() });
+        }
+    }
+
+    /// What is bound to `var` is made: the step after it knows where.
+    pub(super) fn made(&mut self, var: VarId) {
+        for making in self.steps.remove(&var).unwrap_or_default() {
+            let value = self.values[var].as_ref().and_then(|value| value.get(making.leaf));
+            if matches!(value, Some(Leaf::Array(view)) if *view == making.place) {
+                self.learn_narrow(&making.narrow, &making.place);
+            }
+        }
+    }
+
+    fn learn_narrow(&mut self, narrow: &[Narrow], place: &View) {
+        for narrow in narrow {
+            self.narrow.insert(narrow.leaf, (narrow.clone(), place.clone()));
+        }
+    }
+
     /// The condition that holds for the only element that a build changes of what is in its place, and where that is.
     pub(super) fn only_element(&mut self, var: VarId, targets: &[Target]) -> Option<(VarId, Poly<Reg>)> {
         let mut found = None;
@@ -567,8 +323,13 @@ impl Lowering<'_> {
         Some((condition, self.size(&at)))
     }
 
-    /// Copies what is overwritten too early; everything that lies in it lies in the copy from then on.
-    pub(super) fn save(&mut self, saving: &Saving) {
+    /// Copies what the statement that binds `var` overwrites too early; everything that lies in it lies in the copy from then
+    /// on.
+    pub(super) fn save_before(&mut self, var: VarId) {
+        self.savings.remove(&var).unwrap_or_default().iter().for_each(|saving| self.save(saving));
+    }
+
+    fn save(&mut self, saving: &Saving) {
         let (var, leaf) = saving.save.what;
         let Some(Leaf::Array(from)) = self.values[var].as_ref().and_then(|value| value.get(leaf)).cloned() else {
             self.b.bug("what is saved of a state is no array");

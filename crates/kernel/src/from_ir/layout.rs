@@ -35,6 +35,13 @@ pub(super) struct LeafType {
     pub scalar: Scalar,
 }
 
+impl LeafType {
+    /// Whether it takes the same memory as another one, whatever their places.
+    pub fn is_like(&self, other: &Self) -> bool {
+        self.scalar == other.scalar && self.dims == other.dims
+    }
+}
+
 /// The leaves of `ty` from left to right.
 pub(super) fn leaves(ty: &Type) -> Vec<LeafType> {
     let mut found = Vec::new();

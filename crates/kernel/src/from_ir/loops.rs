@@ -1,7 +1,7 @@
 //! Statements with blocks: build, fold, sum, loop, while, if.
 
 use super::Lowering;
-use super::in_place::{self, Saving, Update};
+use super::in_place::{self, Update};
 use super::layout::{self, Leaf, LeafType, Scalar, Value, View, leaves};
 use super::offers::{Offer, Offers, Places, Target};
 use crate::kernel::{Carried, Choice, Class, Instr, Order, Reg, Stmt};
@@ -383,21 +383,12 @@ impl Lowering<'_> {
     fn step(&mut self, state: &mut State, body: &Block, more: Offers, rest: impl FnOnce(&mut Self, &[Leaf])) {
         let next = state.next.iter().map(|place| place.clone().map(Offer::Write));
         let offers: Offers = next.chain(more).collect();
-        let mut savings = Vec::new();
         for (place, update) in state.current.iter().zip(&state.updates) {
-            let (Some(place), Some(update)) = (place, update) else { continue };
-            for narrow in &update.narrow {
-                self.narrow.insert(narrow.leaf, (narrow.clone(), place.clone()));
-            }
-            for save in &update.saves {
-                let to = match save.wanted.and_then(|leaf| offers.get(leaf)) {
-                    Some(Some(Offer::Write(view))) => Some(view.clone()),
-                    _ => None,
-                };
-                savings.push(Saving { save: save.clone(), to });
+            if let (Some(place), Some(update)) = (place, update) {
+                self.plan_update(update, place, &offers);
             }
         }
-        let value = self.open_block_saving(body, offers, &savings);
+        let value = self.open_block(body, offers);
         rest(self, value.get(state.current.len()..).unwrap_or_default());
         for (carried, leaf) in state.carried.iter_mut().zip(&value) {
             if let Some(carried) = carried {

@@ -51,6 +51,9 @@ const MAX_JAMMED: usize = 256;
 /// Which part of the time at least several blocks at once have to save on: one of so many.
 const JAMMED_ALONE: f64 = 6.0;
 
+/// Of sums whose terms take no longer than this, fewer than a block are added one after the other.
+const FEW_ALONE: f64 = 5.0;
+
 /// How long a sum waits for itself.
 const WAIT: f64 = 2.0;
 
@@ -121,6 +124,12 @@ pub(super) fn choose(
         if many && jam_pays(classes, body, *index, &plan) {
             plan.blocks = blocks;
         }
+        plan.few_alone = !plan.sums.is_empty()
+            && plan.accumulators.is_empty()
+            && plan.private.is_empty()
+            && count.as_constant().is_none()
+            && body.iter().all(|event| matches!(event, Event::Instr(_)))
+            && plain_time(classes, body) <= FEW_ALONE;
         plans.insert(*index, plan);
     }
     plans

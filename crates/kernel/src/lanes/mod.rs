@@ -23,6 +23,8 @@
 //!
 //! **Branches that go by data** become both sides and a choice in loops that are cut ([`choices`](crate::choices)), if they can.
 //!
+//! **Sums of little** run one after the other where there is not one whole block: to put eight parts together takes as long.
+//!
 //! **Several blocks at once** (`jam`), where the body has loops of its own that read what is the same for all, or what all
 //! add to.
 //!
@@ -152,11 +154,13 @@ pub(crate) struct Plan {
     pub accumulators: Vec<crate::BufferId>,
     /// How many blocks are computed at once: 1, or more where that pays.
     pub blocks: i64,
+    /// Whether fewer iterations than a block run one after the other.
+    pub few_alone: bool,
 }
 
 impl Default for Plan {
     fn default() -> Self {
-        Self { sums: Vec::new(), private: Vec::new(), accumulators: Vec::new(), blocks: 1 }
+        Self { sums: Vec::new(), private: Vec::new(), accumulators: Vec::new(), blocks: 1, few_alone: false }
     }
 }
 

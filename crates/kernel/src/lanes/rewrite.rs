@@ -122,16 +122,28 @@ impl<'k> Cutter<'k> {
             .then(|| self.buffer(Poly::constant(LANES * plan.blocks * plan.sums.len() as i64), &mut taken));
         let jammed = (plan.blocks > 1).then(|| self.quotient(&blocks, plan.blocks, &mut before));
         if plan.accumulators.is_empty() {
+            let sums: Vec<Reg> = match plan.few_alone {
+                true => the.carried.iter().map(|_| self.real()).collect(),
+                false => the.carried.iter().map(|c| c.var).collect(),
+            };
+            let holds = plan.few_alone.then(|| self.is_some(&blocks, &mut before));
             if !before.is_empty() {
                 out.push(Stmt::Straight(before));
             }
-            out.extend(self.neutral(plan, &spread, partial));
-            out.extend(self.rounds(plan, &the, blocks, jammed, &spread, partial));
+            let mut then = self.neutral(plan, &spread, partial);
+            then.extend(self.rounds(plan, &the, blocks, jammed, &spread, partial));
             if the.count.sub(&done).as_constant() != Some(0) {
-                out.push(self.at_once(plan, &the, &Round::Rest(done), &spread, partial));
+                then.push(self.at_once(plan, &the, &Round::Rest(done), &spread, partial));
             }
-            let sums: Vec<Reg> = the.carried.iter().map(|c| c.var).collect();
-            self.together(plan, &the, &spread, partial, &sums, out);
+            self.together(plan, &the, &spread, partial, &sums, &mut then);
+            let Some(condition) = holds else {
+                out.extend(then);
+                return;
+            };
+            let (alone, few) = self.alone(&the);
+            let choice = |((c, then), few): ((&Carried, Reg), Reg)| Choice { var: c.var, then, otherwise: few };
+            let choices = the.carried.iter().zip(sums).zip(few).map(choice).collect();
+            out.push(Stmt::If { condition, then, otherwise: vec![alone], choices });
             return;
         }
         // What is added to is made, cleared and put together only where there is a block.
@@ -139,11 +151,7 @@ impl<'k> Cutter<'k> {
         then.extend(self.rounds(plan, &the, blocks.clone(), jammed, &spread, partial));
         let sums: Vec<Reg> = the.carried.iter().map(|_| self.real()).collect();
         self.together(plan, &the, &spread, partial, &sums, &mut then);
-        let [zero, some] = [self.int(), self.int()];
-        let holds = self.int();
-        before.push(Instr::Int { dst: zero, value: Poly::zero() });
-        before.push(Instr::Int { dst: some, value: blocks });
-        before.push(Instr::IntOp { dst: holds, op: Op::Lt, args: [zero, some, zero], failure: self.failure });
+        let holds = self.is_some(&blocks, &mut before);
         out.push(Stmt::Straight(before));
         let mut choices = Vec::new();
         let mut rest = Vec::new();
@@ -172,6 +180,29 @@ impl<'k> Cutter<'k> {
         let blocks = self.quotient(&Poly::var(n), LANES, before);
         let done = blocks.scale(LANES);
         (blocks, done)
+    }
+
+    /// Whether there is a block.
+    fn is_some(&mut self, blocks: &Poly<Reg>, before: &mut Vec<Instr>) -> Reg {
+        let zero = self.int_of(before, Poly::zero());
+        let some = self.int_of(before, blocks.clone());
+        self.int_op(before, Op::Lt, zero, some)
+    }
+
+    /// The loop as it was, with registers of its own; what is carried in the end.
+    fn alone(&mut self, the: &Loop) -> (Stmt, Vec<Reg>) {
+        let index = self.int();
+        let few: Vec<Reg> = the.carried.iter().map(|_| self.real()).collect();
+        let vars = the.carried.iter().map(|c| c.var).zip(few.iter().copied());
+        let map = vars.chain([(the.index, index)]).collect();
+        let (buffers, regs) = (BTreeMap::new(), &mut self.kernel.regs);
+        let by = Poly::var(index);
+        let mut copier = Copier { regs, map, index: the.index, by, fresh: true, lane: None, buffers: &buffers };
+        let body = copier.block(&the.body);
+        let carried = the.carried.iter().zip(&few);
+        let carried = carried.map(|(c, var)| Carried { var: *var, init: c.init, next: copier.of(c.next) }).collect();
+        let (count, order) = (the.count.clone(), Order::InOrder);
+        (Stmt::For { index, count, carried, order, body }, few)
     }
 
     fn quotient(&mut self, n: &Poly<Reg>, by: i64, before: &mut Vec<Instr>) -> Poly<Reg> {

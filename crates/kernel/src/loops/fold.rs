@@ -126,9 +126,17 @@ impl Fold<'_> {
             return poly.clone();
         }
         let poly = poly.substitute(|r| Poly::var(self.of(r)));
+        let is_of_indices =
+            |value: &Poly<Reg>| value.terms().flat_map(|(monomial, _)| monomial).all(|r| self.is_index[r.index()]);
         let value = self.ranges.value(&poly);
-        let mut regs = value.terms().flat_map(|(monomial, _)| monomial);
-        if value.terms().len() <= MAX_TERMS && regs.all(|r| self.is_index[r.index()]) {
+        if value.terms().len() <= MAX_TERMS && is_of_indices(&value) {
+            return value;
+        }
+        // As much of it as is: addresses that differ in what is known can be seen to.
+        let part =
+            |r: Reg| Some(self.ranges.value(&Poly::var(r))).filter(is_of_indices).unwrap_or_else(|| Poly::var(r));
+        let value = poly.substitute(part);
+        if value.terms().len() <= MAX_TERMS {
             return value;
         }
         poly.substitute(|r| self.constant(r).map_or_else(|| Poly::var(r), Poly::constant))

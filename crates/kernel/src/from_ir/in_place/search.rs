@@ -1,0 +1,479 @@
+//! What making an array in the place of another needs.
+//!
+//! In: the body of a loop, an array that is old (the state, or what was made of it), and one that is made later. Out: what of
+//! the old one has to be saved before, and the builds that change one element alone; or nothing, where the one cannot be
+//! made in the place of the other.
+
+use super::super::layout;
+use super::super::live::Live;
+use super::kept::{self, Kept};
+use super::{Narrow, Save};
+use chainrule_ir::{Block, Expr, Function, Size, Stmt, VarId};
+use chainrule_ops::Op;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Sums of sums nest as deep as a program is long; so deep is looked.
+const MAX_DEPTH: u32 = 32;
+
+/// So many rows are saved at most, each of which costs a copy.
+const MAX_SAVES: usize = 4;
+
+/// An array on the way through the body.
+pub(super) struct Search<'f> {
+    pub function: &'f Function,
+    live: &'f Live,
+    /// What is bound in the body, where in its block, and to what.
+    pub defs: &'f BTreeMap<VarId, (usize, &'f Expr)>,
+    /// The array whose place it is: a variable, and which of its leaves.
+    old: (VarId, usize),
+    /// Integers that are equal where the search is.
+    pub same: Vec<(Size, Size)>,
+    /// What nobody writes where the search is.
+    kept: Vec<Kept>,
+    /// Whether the elements of the innermost build that do not come here stay as they are.
+    others_stay: bool,
+    /// The builds around, by their indices.
+    builds: Vec<(VarId, &'f Block)>,
+    /// What of the old array is read too late or at another place: leaves of variables.
+    late: BTreeSet<(VarId, usize)>,
+    /// What is saved in branches.
+    saves: Vec<Save>,
+    narrow: Vec<Narrow>,
+}
+
+/// Where in the old array: the indices on the way.
+pub(super) type Path = Vec<Size>;
+
+/// Parts of the old array, the largest first, each with a name for it: a variable, and which of its leaves.
+type Parts = BTreeMap<(usize, Path), (VarId, usize)>;
+
+impl<'f> Search<'f> {
+    pub fn new(
+        function: &'f Function,
+        live: &'f Live,
+        defs: &'f BTreeMap<VarId, (usize, &'f Expr)>,
+        old: (VarId, usize),
+    ) -> Self {
+        let (same, kept, builds) = Default::default();
+        let (late, saves, narrow) = Default::default();
+        Self { function, live, defs, old, same, kept, others_stay: true, builds, late, saves, narrow }
+    }
+
+    /// Whether this is the old array, under whatever name.
+    pub fn is_all(&self, (var, leaf): (VarId, usize)) -> bool {
+        self.old(var, leaf).is_some_and(|path| path.is_empty())
+    }
+
+    /// What it takes to make `new`, which `body` binds, in the place of the old array.
+    pub fn replace(
+        mut self,
+        body: &'f Block,
+        top: &BTreeMap<VarId, usize>,
+        new: (VarId, usize),
+        wanted: &[bool],
+    ) -> Option<(Vec<Save>, Vec<Narrow>)> {
+        let first = self.made(body, new, &[]);
+        let before = body.stmts.get(first)?.var;
+        let is_early = |var: VarId| var == self.old.0 || top.get(&var).is_some_and(|idx| *idx < first);
+        // For each late read the smallest part of the old array that has a name in time.
+        let mut parts = Parts::new();
+        for (var, leaf) in &self.late {
+            let what = self.chain(*var, *leaf).into_iter().find(|(var, _)| is_early(*var))?;
+            let path = self.old(what.0, what.1)?;
+            parts.entry((path.len(), path)).or_insert(what);
+        }
+        let results: Vec<(usize, Path)> = wanted
+            .iter()
+            .enumerate()
+            .filter(|(idx, wanted)| **wanted && (body.result, *idx) != new)
+            .filter_map(|(idx, _)| Some((idx, self.old(body.result, idx)?)))
+            .collect();
+        let destination = |path: &Path| results.iter().find(|(_, of)| of == path).map(|(idx, _)| *idx);
+        if destination(&Path::new()).is_some() && !parts.is_empty() {
+            parts = Parts::from([((0, Path::new()), self.old)]);
+        }
+        if parts.len() > MAX_SAVES || parts.keys().any(|(rank, path)| *rank == 0 && destination(path).is_none()) {
+            return None;
+        }
+        let bound = body.stmts.iter().take(first).map(|stmt| stmt.var).filter(|var| *var != self.old.0);
+        let names = self.names(std::iter::once(self.old.0).chain(bound));
+        let saves =
+            parts.into_iter().map(|((_, path), what)| self.save_of(before, &path, what, destination(&path), &names));
+        let saves = saves.chain(self.saves.iter().cloned()).collect();
+        Some((saves, self.narrow))
+    }
+
+    /// Looks at a branch that makes what is at `at`. If that is all, what of the old array has a name in the branch in time is
+    /// saved there.
+    fn part(&mut self, block: &'f Block, leaf: usize, at: &[Size]) {
+        if !at.is_empty() {
+            self.block(block, leaf, at);
+            return;
+        }
+        let before = std::mem::take(&mut self.late);
+        let first = self.block(block, leaf, &[]);
+        let late = std::mem::replace(&mut self.late, before);
+        let Some(maker) = block.stmts.get(first).map(|stmt| stmt.var) else {
+            self.late.extend(late);
+            return;
+        };
+        let bound: BTreeSet<VarId> = block.stmts[..first].iter().map(|stmt| stmt.var).collect();
+        let mut parts = Parts::new();
+        for (var, leaf) in late {
+            let name = self.chain(var, leaf).into_iter().find(|(var, _)| bound.contains(var));
+            match name.and_then(|what| Some((what, self.old(what.0, what.1)?))) {
+                Some((what, path)) if !path.is_empty() && parts.len() < MAX_SAVES => {
+                    parts.entry((path.len(), path)).or_insert(what);
+                }
+                _ => {
+                    self.late.insert((var, leaf));
+                }
+            }
+        }
+        let names = self.names(bound.into_iter());
+        for ((_, path), what) in parts {
+            self.saves.push(self.save_of(maker, &path, what, None, &names));
+        }
+    }
+
+    /// The arrays among these variables that lie in the old one.
+    fn names(&self, vars: impl Iterator<Item = VarId>) -> Vec<(VarId, usize)> {
+        vars.flat_map(|var| (0..layout::count(self.function.ty(var))).map(move |leaf| (var, leaf)))
+            .filter(|(var, leaf)| self.is_array(*var, *leaf) && self.old(*var, *leaf).is_some())
+            .collect()
+    }
+
+    fn save_of(
+        &self,
+        before: VarId,
+        path: &[Size],
+        what: (VarId, usize),
+        wanted: Option<usize>,
+        names: &[(VarId, usize)],
+    ) -> Save {
+        let inside = |name: &&(VarId, usize)| self.old(name.0, name.1).is_some_and(|of| of.starts_with(path));
+        Save { before, what, wanted, names: names.iter().filter(inside).copied().collect() }
+    }
+
+    /// The names of a leaf of a variable and of what it is part of, from the inside.
+    fn chain(&self, var: VarId, leaf: usize) -> Vec<(VarId, usize)> {
+        let mut names = vec![(var, leaf)];
+        let (mut var, mut leaf) = (var, leaf);
+        while let Some((next, of)) = self.inside(var, leaf) {
+            names.push((next, of));
+            (var, leaf) = (next, of);
+        }
+        names
+    }
+
+    /// What a leaf of a variable is another name of, or part of.
+    pub fn inside(&self, var: VarId, leaf: usize) -> Option<(VarId, usize)> {
+        argument_of(self.function, self.defs, var, leaf)
+    }
+
+    /// Where in the old array a leaf of a variable lies, if it does.
+    pub fn old(&self, mut var: VarId, mut leaf: usize) -> Option<Path> {
+        let mut path = Path::new();
+        while var != self.old.0 {
+            if let Some((_, Expr::Get { index, .. })) = self.defs.get(&var) {
+                path.push(self.integer(*index));
+            }
+            (var, leaf) = self.inside(var, leaf)?;
+        }
+        path.reverse();
+        (leaf == self.old.1).then_some(path)
+    }
+
+    pub fn integer(&self, var: VarId) -> Size {
+        self.function.vars[var].value.clone().unwrap_or_else(|| Size::var(var))
+    }
+
+    fn is_array(&self, var: VarId, leaf: usize) -> bool {
+        layout::is_array(self.function.ty(var), leaf)
+    }
+
+    /// Whether a variable has its value before the build of this index, which is around the search, begins.
+    pub fn is_bound_before(&self, var: VarId, index: VarId) -> bool {
+        let mut inner = BTreeSet::from([index]);
+        let body = self.builds.iter().find(|(of, _)| *of == index).map(|(_, body)| *body);
+        body.is_some_and(|body| {
+            kept::bound_in(body, &mut inner);
+            !inner.contains(&var)
+        })
+    }
+
+    /// Looks at a block whose result's leaf `leaf` goes to the place `at`. Returns the first statement that writes there.
+    fn block(&mut self, block: &'f Block, leaf: usize, at: &[Size]) -> usize {
+        self.made(block, (block.result, leaf), at)
+    }
+
+    /// The same for an array that is made in a block and not the whole of its result.
+    fn made(&mut self, block: &'f Block, new: (VarId, usize), at: &[Size]) -> usize {
+        let mut makers = BTreeSet::new();
+        let mut first = usize::MAX;
+        if self.is_array(new.0, new.1) {
+            first = self.value(block, new, at, &mut makers, 0);
+        }
+        for (idx, stmt) in block.stmts.iter().enumerate().filter(|(idx, _)| !makers.contains(idx)) {
+            self.reads(stmt, (idx < first).then_some(at));
+        }
+        // The rest of the result is looked at when this may be there.
+        for leaf in (0..layout::count(self.function.ty(block.result))).filter(|leaf| (block.result, *leaf) != new) {
+            self.read((block.result, leaf), None);
+        }
+        first
+    }
+
+    /// Looks at what makes an array for the place `at`, in `block`, and notes the statements that it has looked at.
+    fn value(
+        &mut self,
+        block: &'f Block,
+        (mut var, mut leaf): (VarId, usize),
+        at: &[Size],
+        makers: &mut BTreeSet<usize>,
+        depth: u32,
+    ) -> usize {
+        loop {
+            if let Some(path) = self.old(var, leaf) {
+                if path != at {
+                    self.read_at((var, leaf), &path, None);
+                }
+                return usize::MAX;
+            }
+            let Some((idx, expr)) = self.defs.get(&var).copied() else { return usize::MAX };
+            if block.stmts.get(idx).is_none_or(|stmt| stmt.var != var) {
+                return usize::MAX;
+            }
+            if !matches!(expr, Expr::Tuple(_) | Expr::Component(..)) {
+                makers.insert(idx);
+                let stmt = &block.stmts[idx];
+                return self.maker(block, (idx, stmt), leaf, at, makers, depth);
+            }
+            let Some(next) = self.inside(var, leaf) else { return usize::MAX };
+            (var, leaf) = next;
+        }
+    }
+
+    fn maker(
+        &mut self,
+        block: &'f Block,
+        (idx, stmt): (usize, &'f Stmt),
+        leaf: usize,
+        at: &[Size],
+        makers: &mut BTreeSet<usize>,
+        depth: u32,
+    ) -> usize {
+        let row = |index: Size| at.iter().cloned().chain([index]).collect::<Path>();
+        match &stmt.expr {
+            Expr::Build { index, body, .. } => {
+                let inner = row(Size::var(*index));
+                let others_stay = std::mem::replace(&mut self.others_stay, true);
+                self.builds.push((*index, body));
+                self.block(body, leaf, &inner);
+                self.builds.pop();
+                self.others_stay = others_stay;
+                self.narrow.extend(kept::only_one(self, (stmt.var, leaf), *index, body, at));
+            }
+            Expr::If { condition, then, otherwise } => {
+                let (n, n_kept, others_stay) = (self.same.len(), self.kept.len(), self.others_stay);
+                let stays = |this: &Self, branch: &Block| this.old(branch.result, leaf).is_some_and(|path| path == at);
+                self.assume(*condition);
+                self.others_stay = others_stay && stays(self, otherwise);
+                if self.others_stay {
+                    self.kept.extend(kept::where_it_is(self, *condition, false, at));
+                }
+                self.part(then, leaf, at);
+                self.same.truncate(n);
+                self.kept.truncate(n_kept);
+                self.others_stay = others_stay && stays(self, then);
+                if self.others_stay {
+                    self.kept.extend(kept::where_it_is(self, *condition, true, at));
+                }
+                self.part(otherwise, leaf, at);
+                self.kept.truncate(n_kept);
+                self.others_stay = others_stay;
+            }
+            Expr::Loop { index, state, init, body, .. } if leaf >= layout::count(self.function.ty(*state)) => {
+                let chainrule_ir::Type::Tuple(parts, _) = self.function.ty(stmt.var) else { return 0 };
+                let n_terms = parts.get(2).map_or(0, layout::count);
+                if leaf + n_terms < layout::count(self.function.ty(stmt.var)) {
+                    self.all_reads(*init, Some(at));
+                    self.block(body, leaf, &row(Size::var(*index)));
+                } else {
+                    self.reads(stmt, None);
+                }
+            }
+            Expr::Fold { init, .. } | Expr::Loop { init, .. } | Expr::While { init, .. } => {
+                // What the loop begins with is the current state as it is, or something else, which is copied.
+                if self.old(*init, leaf).is_none_or(|path| path != at) {
+                    self.read((*init, leaf), None);
+                }
+                self.other_leaves((*init, leaf));
+                stmt.expr.blocks().into_iter().for_each(|block| self.block_reads(block, None));
+            }
+            Expr::Array(args) => {
+                let mut first = idx;
+                for (k, arg) in (0..).zip(args) {
+                    self.other_leaves((*arg, leaf));
+                    if !self.is_array(*arg, leaf) {
+                        continue;
+                    }
+                    if depth == MAX_DEPTH {
+                        self.late.insert(self.old);
+                        return 0;
+                    }
+                    first = first.min(self.value(block, (*arg, leaf), &row(Size::constant(k)), makers, depth + 1));
+                }
+                return first;
+            }
+            Expr::Plus(a, b) if depth < MAX_DEPTH => {
+                let bound = |this: &Self, var: VarId| {
+                    let (idx, _) = this.defs.get(&var).copied()?;
+                    block.stmts.get(idx).is_some_and(|stmt| stmt.var == var).then_some(idx)
+                };
+                let is_there = |this: &Self, var: VarId| {
+                    bound(this, var).is_none() && this.old(var, leaf).is_some_and(|path| path == at)
+                };
+                // Of two that the block makes, the first may be made there.
+                let (first, second) = match (is_there(self, *a), is_there(self, *b)) {
+                    (true, _) => (*a, *b),
+                    (_, true) => (*b, *a),
+                    _ if bound(self, *a) <= bound(self, *b) => (*a, *b),
+                    _ => (*b, *a),
+                };
+                let began = self.value(block, (first, leaf), at, makers, depth + 1);
+                let mut second_at = idx;
+                match self.defs.get(&second).copied() {
+                    Some((at, _)) if block.stmts.get(at).is_some_and(|stmt| stmt.var == second) => {
+                        makers.insert(at);
+                        self.reads(&block.stmts[at], None);
+                        second_at = at;
+                    }
+                    _ => {}
+                }
+                self.read((second, leaf), None);
+                self.other_leaves((first, leaf));
+                self.other_leaves((second, leaf));
+                return idx.min(began).min(second_at);
+            }
+            // It lies somewhere else, and is copied in the end.
+            Expr::Get { .. } => return usize::MAX,
+            _ => self.reads(stmt, None),
+        }
+        idx
+    }
+
+    /// Notes what `stmt` reads of the current state, in its blocks as well, unless it lies inside of `at`.
+    fn reads(&mut self, stmt: &'f Stmt, at: Option<&[Size]>) {
+        if !self.live.needed[stmt.var] {
+            return;
+        }
+        match &stmt.expr {
+            Expr::Tuple(_) | Expr::Component(..) => return,
+            Expr::Get { array, index, .. } => {
+                // Of an array that is another name; of a number it is read now.
+                for leaf in 0..layout::count(self.function.ty(stmt.var)) {
+                    if !self.is_array(stmt.var, leaf)
+                        && let Some(mut path) = self.old(*array, leaf)
+                    {
+                        path.push(self.integer(*index));
+                        self.read_at((*array, leaf), &path, at);
+                    }
+                }
+                return;
+            }
+            _ => {}
+        }
+        let mut operands = Vec::new();
+        stmt.expr.for_each_operand(&mut |var| operands.push(var));
+        operands.into_iter().for_each(|var| self.all_reads(var, at));
+        let n = self.same.len();
+        if let Expr::If { condition, then, otherwise } = &stmt.expr {
+            self.assume(*condition);
+            self.block_reads(then, at);
+            self.same.truncate(n);
+            self.block_reads(otherwise, at);
+        } else {
+            stmt.expr.blocks().into_iter().for_each(|block| self.block_reads(block, at));
+        }
+    }
+
+    fn block_reads(&mut self, block: &'f Block, at: Option<&[Size]>) {
+        block.stmts.iter().for_each(|stmt| self.reads(stmt, at));
+        self.all_reads(block.result, at);
+    }
+
+    fn all_reads(&mut self, var: VarId, at: Option<&[Size]>) {
+        if var == self.old.0 || self.defs.get(&var).is_some_and(|(_, expr)| is_name(expr)) {
+            (0..layout::count(self.function.ty(var))).for_each(|leaf| self.read((var, leaf), at));
+        }
+    }
+
+    /// All of an array is read.
+    fn read(&mut self, (var, leaf): (VarId, usize), at: Option<&[Size]>) {
+        if self.is_array(var, leaf)
+            && let Some(path) = self.old(var, leaf)
+        {
+            self.read_at((var, leaf), &path, at);
+        }
+    }
+
+    /// What goes another way than this leaf is read when that may be there.
+    fn other_leaves(&mut self, (var, leaf): (VarId, usize)) {
+        for other in (0..layout::count(self.function.ty(var))).filter(|other| *other != leaf) {
+            self.read((var, other), None);
+        }
+    }
+
+    /// What lies at `path` is read.
+    fn read_at(&mut self, what: (VarId, usize), path: &[Size], at: Option<&[Size]>) {
+        if !at.is_some_and(|at| self.starts_with(path, at))
+            && !self.kept.iter().any(|kept| kept.holds(path, &self.same))
+        {
+            self.late.insert(what);
+        }
+    }
+
+    fn starts_with(&self, path: &[Size], at: &[Size]) -> bool {
+        let same =
+            |a: &Size, b: &Size| a == b || self.same.iter().any(|(x, y)| (x == a && y == b) || (x == b && y == a));
+        path.len() >= at.len() && path.iter().zip(at).all(|(a, b)| same(a, b))
+    }
+
+    /// Learns what is equal where `condition` holds.
+    fn assume(&mut self, condition: VarId) {
+        let mut open = vec![condition];
+        while let Some((_, Expr::Op(op, args))) = open.pop().and_then(|var| self.defs.get(&var)) {
+            match (op, args.as_slice()) {
+                (Op::And, parts) => open.extend(parts),
+                (Op::Eq, [a, b]) if *self.function.ty(*a) == chainrule_ir::Type::Int => {
+                    self.same.push((self.integer(*a), self.integer(*b)));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Whether what an expression makes is another name of its operands, or of parts of them.
+fn is_name(expr: &Expr) -> bool {
+    matches!(expr, Expr::Tuple(_) | Expr::Component(..) | Expr::Get { .. })
+}
+
+/// What leaf `leaf` of `var` is another name of, or part of, by what binds it.
+pub(super) fn argument_of(
+    function: &Function,
+    defs: &BTreeMap<VarId, (usize, &Expr)>,
+    var: VarId,
+    leaf: usize,
+) -> Option<(VarId, usize)> {
+    match defs.get(&var)?.1 {
+        Expr::Component(tuple, k) => {
+            let chainrule_ir::Type::Tuple(fields, _) = function.ty(*tuple) else { return None };
+            Some((*tuple, leaf + fields.iter().take(*k).map(layout::count).sum::<usize>()))
+        }
+        Expr::Tuple(args) => layout::argument(function, args, leaf),
+        Expr::Get { array, .. } => Some((*array, leaf)),
+        _ => None,
+    }
+}
