@@ -76,6 +76,8 @@ fn each_pair(linear: &LinearGraph, most: u64, mut found: impl FnMut(&mut Pair) -
     let (mut below, mut between) = (vec![0_usize; n], vec![0_usize; n]);
     let (mut n_met, mut n_pairs) = (0_u64, 0);
     let mut variables: Vec<VertexId> = Vec::new();
+    let mut open: Vec<VertexId> = Vec::new();
+    let mut pair: Option<Pair> = None;
     for (mark, root) in (1..).zip(linear.sinks()) {
         let allowed = wanted.sources(root);
         if allowed.as_ref().is_some_and(Vec::is_empty) {
@@ -83,7 +85,7 @@ fn each_pair(linear: &LinearGraph, most: u64, mut found: impl FnMut(&mut Pair) -
         }
         variables.clear();
         below[root.index()] = mark;
-        let mut open = vec![root];
+        open.push(root);
         while let Some(v) = open.pop() {
             for e in linear.in_edges(v) {
                 n_met += 1;
@@ -100,7 +102,11 @@ fn each_pair(linear: &LinearGraph, most: u64, mut found: impl FnMut(&mut Pair) -
         variables.retain(|v| allowed.as_ref().is_none_or(|a| a.binary_search(v).is_ok()));
         for &variable in &variables {
             n_pairs += 1;
-            let mut pair = Pair { root, variable, vertices: vec![variable], edges: Vec::new() };
+            let pair = pair.get_or_insert_with(|| Pair { root, variable, vertices: Vec::new(), edges: Vec::new() });
+            (pair.root, pair.variable) = (root, variable);
+            pair.vertices.clear();
+            pair.vertices.push(variable);
+            pair.edges.clear();
             between[variable.index()] = n_pairs;
             let mut next = 0;
             while let Some(&u) = pair.vertices.get(next) {
@@ -116,7 +122,7 @@ fn each_pair(linear: &LinearGraph, most: u64, mut found: impl FnMut(&mut Pair) -
                     }
                 }
             }
-            if !found(&mut pair) {
+            if !found(pair) {
                 return false;
             }
         }

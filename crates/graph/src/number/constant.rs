@@ -16,6 +16,7 @@
 
 use super::field::Fp;
 use super::real::Double2;
+use std::f64::consts::PI;
 
 /// The largest product of numerator and denominator of a fraction that a double is taken for.
 const MAX_HEIGHT: u64 = 1 << 36;
@@ -125,6 +126,39 @@ fn multiple(c: f64, base: f64, exact_base: Exact) -> Option<Exact> {
     Some(Exact::fraction((c < 0.0) != (base < 0.0), p, q)?.times(exact_base))
 }
 
+/// How many ratios are looked at side by side: one by one, each step would wait for the division before.
+const LANES: usize = 8;
+
+/// Which of these ratios, all at least 1, may be one of [`MAX_RATIO`] but for some rounding; few others.
+///
+/// Where p/q is as near to `x` as [`is_about`] asks, the next partial quotient is 1 / (q * |p - x*q|) or more, less 1, which is
+/// above 2^27; what rounding has done to the rest until then, about q^2 * 2^-52, leaves it above 2^26. Other ratios have such
+/// a partial quotient by chance only.
+#[inline]
+fn may_be_ratios(x: [f64; LANES]) -> [bool; LANES] {
+    const HUGE: f64 = (1u64 << 20) as f64;
+    const MANTISSA: f64 = (1u64 << 52) as f64;
+    let (mut p, mut p_old, mut rest) = ([1.0; LANES], [0.0; LANES], x);
+    let mut may = [false; LANES];
+    loop {
+        let mut goes_on = false;
+        for lane in 0..LANES {
+            // Rounded down without a call.
+            let nearest = (rest[lane] + MANTISSA) - MANTISSA;
+            let whole = if nearest > rest[lane] { nearest - 1.0 } else { nearest };
+            // The ratio is at least 1, so that no denominator is above its numerator.
+            (p[lane], p_old[lane]) = (whole * p[lane] + p_old[lane], p[lane]);
+            rest[lane] = 1.0 / (rest[lane] - whole);
+            let is_small = p[lane] <= MAX_RATIO as f64;
+            may[lane] |= is_small & (rest[lane] >= HUGE);
+            goes_on |= is_small;
+        }
+        if !goes_on {
+            return may;
+        }
+    }
+}
+
 /// What each of these finite doubles stands for, in their order. n log n for n constants, but for those
 /// that are no simple fractions, of which the first [`MAX_BASES`] are compared with each other.
 pub(super) fn interpret(constants: &[f64]) -> Vec<Exact> {
@@ -137,7 +171,14 @@ pub(super) fn interpret(constants: &[f64]) -> Vec<Exact> {
     for i in hard {
         let c = constants[i];
         let near = bases.partition_point(|(b, _)| b.abs() * (MAX_RATIO as f64) < c.abs());
-        let found = bases[near..].iter().find_map(|(b, e)| multiple(c, *b, *e));
+        let found = bases[near..].chunks(LANES).find_map(|bases| {
+            let mut ratios = [PI; LANES];
+            for (ratio, (b, _)) in ratios.iter_mut().zip(bases) {
+                *ratio = (c / b).abs();
+            }
+            let may = may_be_ratios(ratios);
+            bases.iter().zip(may).filter(|(_, may)| *may).find_map(|((b, e), _)| multiple(c, *b, *e))
+        });
         if found.is_none() && bases.len() < MAX_BASES {
             bases.push((c, Exact::dyadic(c)));
         }
@@ -193,6 +234,32 @@ mod tests {
             assert_eq!(e[1].field, e[0].field * Fp::new(p), "{base} * {p}");
             assert_eq!(f[1].field * Fp::new(q), f[0].field, "{base} / {q}");
         }
+    }
+
+    #[test]
+    fn what_looks_at_ratios_side_by_side_overlooks_none() {
+        let mut random = 0x2545_f491_4f6c_dd1d_u64;
+        let mut number = || {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            random
+        };
+        let (mut n_multiples, mut n_more) = (0, 0);
+        for _ in 0..20_000 {
+            let b = f64::from_bits(number() >> 12 | 1023 << 52);
+            let [p, q] = [number() % MAX_RATIO + 1, number() % MAX_RATIO + 1];
+            let c = b * (p.max(q) as f64) / (p.min(q) as f64);
+            let near = f64::from_bits(c.to_bits() + number() % 9 - 4);
+            let mut ratios = [0.0; LANES].map(|_| 1.0 + (number() % (1 << 52)) as f64 / (1u64 << 43) as f64);
+            ratios[3] = near / b;
+            let may = may_be_ratios(ratios);
+            let is_multiple = near >= b && multiple(near, b, Exact::dyadic(b)).is_some();
+            n_multiples += usize::from(is_multiple);
+            n_more += may.iter().filter(|may| **may).count() - usize::from(may[3]);
+            assert!(may[3] || !is_multiple, "{near} / {b}");
+        }
+        assert!(n_multiples > 5000 && n_more < 10, "{n_multiples} multiples, {n_more} others");
     }
 
     #[test]

@@ -28,6 +28,7 @@ use chainrule_base::{Arena, Id};
 use chainrule_ops::Op;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// How often the code is made again from each start; once only where there are many classes.
 const ROUNDS: usize = 5;
@@ -35,6 +36,8 @@ const ROUNDS: usize = 5;
 const HOPELESS: u64 = 32;
 /// How many classes are many.
 const MANY: usize = 50_000;
+/// From how many classes on both starts are gone on from at once.
+const MANY_FOR_THREADS: usize = 300;
 /// How many wishes of a class are heard at most.
 const MAX_WISHES: usize = 6;
 
@@ -51,33 +54,109 @@ pub(super) fn code(
     limit: u64,
 ) -> Code {
     let needed = needed(graph, classes, chosen, roots);
-    let mut best: Option<(u64, Code)> = None;
+    let made_enough = AtomicBool::new(false);
+    let asked = Asked { graph, classes, chosen, needed: &needed, roots, limit };
     let nothing: Plan = Arena::filled(chosen.len(), SmallVec::new());
-    for start in [nothing.clone(), natural_wishes(chosen, &needed)] {
-        let (mut plan, mut wishes) = (nothing.clone(), start);
-        let mut last = u64::MAX;
-        for round in 0..if chosen.len() > MANY { 1 } else { ROUNDS } {
-            let code = Maker::new(graph, classes, chosen, &needed, &plan, &wishes).code(roots);
-            let weight = code.weight(graph);
-            extend_plan(chosen, &code, &mut plan);
-            let next = wishes_of(chosen, &code);
-            let settled = best.as_ref().is_some_and(|(least, _)| weight == *least) && next == wishes;
+    let mut from_nothing = Descent::new(asked, nothing, &made_enough);
+    let mut from_nature = Descent::new(asked, natural_wishes(chosen, &needed), &made_enough);
+    let mut best: Option<(u64, Code)> = None;
+    // Keeps the best code; says whether another start may have a better one.
+    let mut keep_best = |rounds: &mut dyn Iterator<Item = Round>| {
+        for Round { code, weight, is_settled } in rounds {
+            let is_known = best.as_ref().is_some_and(|(least, _)| weight == *least);
             // Without multiplications by constants no other scale is better.
             let is_bare = !code.instrs.iter().any(|(_, instr)| matches!(instr, Instr::Scaled(..)));
             if best.as_ref().is_none_or(|(least, _)| weight < *least) {
                 best = Some((weight, code));
             }
             if is_bare {
-                return best.map(|(_, code)| code).unwrap_or_default();
+                return false;
             }
-            let is_hopeless = round > 0 && weight - weight / HOPELESS > limit;
-            if settled || weight >= last || is_hopeless {
+            if is_known && is_settled {
                 break;
             }
-            (wishes, last) = (next, weight);
         }
+        true
+    };
+    if chosen.len() < MANY_FOR_THREADS {
+        if keep_best(&mut from_nothing) {
+            keep_best(&mut from_nature);
+        }
+    } else {
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| from_nature.collect::<Vec<Round>>());
+            made_enough.store(!keep_best(&mut from_nothing), Relaxed);
+            let rounds = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            if !made_enough.load(Relaxed) {
+                keep_best(&mut rounds.into_iter());
+            }
+        });
     }
     best.map(|(_, code)| code).unwrap_or_default()
+}
+
+/// What code is made of.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    graph: &'a Graph,
+    classes: &'a Classes,
+    chosen: &'a Arena<ClassId, Way>,
+    needed: &'a Arena<ClassId, Need>,
+    roots: &'a [NodeId],
+    limit: u64,
+}
+
+/// One time that the code was made.
+struct Round {
+    code: Code,
+    weight: u64,
+    /// Whether it wishes for what it was made from.
+    is_settled: bool,
+}
+
+/// The code made again and again from one start, while that makes it cheaper. What comes out does not depend on another
+/// start, so that two may go on at once.
+struct Descent<'a> {
+    asked: Asked<'a>,
+    plan: Plan,
+    /// Those of the round to come, if there is one.
+    wishes: Option<Plan>,
+    last: u64,
+    n_rounds: usize,
+    /// Whether nobody asks for more.
+    made_enough: &'a AtomicBool,
+}
+
+impl<'a> Descent<'a> {
+    fn new(asked: Asked<'a>, wishes: Plan, made_enough: &'a AtomicBool) -> Self {
+        let plan = Arena::filled(wishes.len(), SmallVec::new());
+        Self { asked, plan, wishes: Some(wishes), last: u64::MAX, n_rounds: 0, made_enough }
+    }
+}
+
+impl Iterator for Descent<'_> {
+    type Item = Round;
+
+    fn next(&mut self) -> Option<Round> {
+        let Asked { graph, chosen, limit, .. } = self.asked;
+        let most = if chosen.len() > MANY { 1 } else { ROUNDS };
+        if self.n_rounds == most || self.made_enough.load(Relaxed) {
+            return None;
+        }
+        let wishes = self.wishes.take()?;
+        let code = Maker::new(self.asked, &self.plan, &wishes).code();
+        let weight = code.weight(graph);
+        extend_plan(chosen, &code, &mut self.plan);
+        let next = wishes_of(chosen, &code);
+        let is_settled = next == wishes;
+        let is_hopeless = self.n_rounds > 0 && weight - weight / HOPELESS > limit;
+        if weight < self.last && !is_hopeless {
+            self.wishes = Some(next);
+        }
+        self.last = weight;
+        self.n_rounds += 1;
+        Some(Round { code, weight, is_settled })
+    }
 }
 
 /// The multiples for which every sum has the unit of its class as its scale.
@@ -160,10 +239,7 @@ pub(super) fn needed(
 }
 
 struct Maker<'a> {
-    graph: &'a Graph,
-    classes: &'a Classes,
-    chosen: &'a Arena<ClassId, Way>,
-    needed: &'a Arena<ClassId, Need>,
+    asked: Asked<'a>,
     plan: &'a Plan,
     wishes: &'a Plan,
     code: Code,
@@ -172,24 +248,18 @@ struct Maker<'a> {
 }
 
 impl<'a> Maker<'a> {
-    fn new(
-        graph: &'a Graph,
-        classes: &'a Classes,
-        chosen: &'a Arena<ClassId, Way>,
-        needed: &'a Arena<ClassId, Need>,
-        plan: &'a Plan,
-        wishes: &'a Plan,
-    ) -> Self {
-        let made = Arena::filled(chosen.len(), SmallVec::new());
-        Self { graph, classes, chosen, needed, plan, wishes, code: Code::default(), made }
+    fn new(asked: Asked<'a>, plan: &'a Plan, wishes: &'a Plan) -> Self {
+        let made = Arena::filled(asked.chosen.len(), SmallVec::new());
+        Self { asked, plan, wishes, code: Code::default(), made }
     }
 
-    fn code(mut self, roots: &[NodeId]) -> Code {
-        for (class, way) in self.chosen.iter().skip(1) {
-            if !self.needed[class].is_needed {
+    fn code(mut self) -> Code {
+        let Asked { chosen, needed, roots, .. } = self.asked;
+        for (class, way) in chosen.iter().skip(1) {
+            if !needed[class].is_needed {
                 continue;
             }
-            let mut demands: SmallVec<[Double2; 4]> = self.needed[class].demands.iter().copied().collect();
+            let mut demands: SmallVec<[Double2; 4]> = needed[class].demands.iter().copied().collect();
             demands.extend(self.plan[class].iter().copied());
             match *way {
                 Way::Call(node, factor) => self.call(class, node, factor),
@@ -209,7 +279,7 @@ impl<'a> Maker<'a> {
     }
 
     fn place(&mut self, id: NodeId) -> InstrId {
-        match self.classes.places[id.index()] {
+        match self.asked.classes.places[id.index()] {
             Place::Zero => self.code.push(Instr::Const(Double2::default()), one(), Double2::default()),
             Place::Times(scale, class) => self.multiple(class, scale),
         }
@@ -235,7 +305,7 @@ impl<'a> Maker<'a> {
     }
 
     fn call(&mut self, class: ClassId, node: NodeId, factor: Double2) {
-        let args: SmallVec<[NodeId; 4]> = self.graph.args(node).into();
+        let args: SmallVec<[NodeId; 4]> = self.asked.graph.args(node).into();
         let args = args.iter().map(|a| self.place(*a)).collect();
         self.record(Instr::Call(node, args), class, Double2::ONE / factor);
     }
@@ -285,14 +355,12 @@ impl<'a> Maker<'a> {
 
     /// `x*a + y*b`, at the cheapest scale.
     fn sum(&mut self, class: ClassId, (x, a): (Double2, ClassId), (y, b): (Double2, ClassId), demands: &[Double2]) {
-        let mut candidates: SmallVec<[Double2; 8]> = SmallVec::new();
         let n_of = |class: ClassId| if class == one() { 0 } else { self.made[class].len() };
         let (n_a, n_b) = (n_of(a), n_of(b));
-        candidates.extend(self.made[a][..n_a].iter().map(|(s, _)| *s / x));
-        candidates.extend(self.made[b][..n_b].iter().map(|(s, _)| *s / y));
-        candidates.extend(demands.iter().copied());
         let wishes = &self.wishes[class];
-        candidates.extend(wishes.iter().copied());
+        let of_a = self.made[a][..n_a].iter().map(|(s, _)| *s / x);
+        let of_b = self.made[b][..n_b].iter().map(|(s, _)| *s / y);
+        let candidates = of_a.chain(of_b).chain(demands.iter().copied()).chain(wishes.iter().copied());
         let price = |scale: &Double2| {
             let differs = |d: &&Double2| !d.abs().is_near(scale.abs());
             let is_demanded = |w: &Double2| demands.iter().any(|d| d.abs().is_near(w.abs()));
@@ -302,13 +370,16 @@ impl<'a> Maker<'a> {
         };
         // The first of the cheapest; nothing is cheaper than nothing.
         let mut best: Option<(usize, Double2)> = None;
-        for (place, scale) in candidates.iter().enumerate() {
-            if candidates[..place].contains(scale) {
+        let mut seen: SmallVec<[Double2; 8]> = SmallVec::new();
+        for scale in candidates {
+            let is_new = !seen.contains(&scale);
+            seen.push(scale);
+            if !is_new {
                 continue;
             }
-            let cost = price(scale);
+            let cost = price(&scale);
             if best.is_none_or(|(least, _)| cost < least) {
-                best = Some((cost, *scale));
+                best = Some((cost, scale));
             }
             if cost == 0 {
                 break;
@@ -320,7 +391,7 @@ impl<'a> Maker<'a> {
         // Most were divided already.
         let over = |class: ClassId, made: Double2, by: Double2, first: usize, n: usize| {
             let known = self.made[class].iter().take(n).position(|(s, _)| *s == made);
-            known.map_or_else(|| made / by, |i| candidates[first + i])
+            known.and_then(|i| seen.get(first + i)).map_or_else(|| made / by, |quotient| *quotient)
         };
         let (r, other) = (over(a, x_made, x, 0, n_a), over(b, y_made, y, n_a, n_b));
         let negative = demands.iter().filter(|d| d.abs().is_near(r.abs()) && d.is_near(-r)).count();
