@@ -9,8 +9,11 @@
 //! Programs are counted; the best few are then compared by the cost that the caller gives, which makes
 //! real code of them.
 
-use crate::strategy::{Algorithm, Method, Report, STRATEGIES};
-use crate::{Budget, LinearGraph, Program, chain, dstar};
+use crate::strategy::{Algorithm, Attempt, Method, Report, STRATEGIES};
+use crate::{Budget, LinearGraph, Program, StopReason, chain, dstar};
+use std::ops::RangeInclusive;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 
 /// A method of the portfolio.
 struct Member {
@@ -69,13 +72,19 @@ pub(crate) fn programs(
     report: &mut Report,
     mut cost: impl FnMut(&Program) -> u64,
 ) -> Vec<(usize, Program)> {
+    let methods = methods(linear, budget);
+    let tries =
+        if FOR_THREADS.contains(&linear.n_edges()) { tried_at_once(linear, budget, &methods) } else { Vec::new() };
+    let mut tries = tries.into_iter();
     let mut programs: Vec<(usize, Program)> = Vec::new();
-    for (name, run) in methods(linear, budget) {
-        // A program with many times the products of the best one is not going to be cheaper.
-        let best = programs.iter().map(|(_, p)| p.n_products()).min();
-        let products = best.map_or(budget.products, |n| budget.products.min(2 * n + 1000));
-        let outcome = run(linear, &Budget { products, ..*budget });
-        programs.extend(report.record(name, outcome).map(|p| (report.attempts.len() - 1, p)));
+    for (name, run) in methods {
+        let products = most_products(budget, programs.iter().map(|(_, p)| p));
+        let tried = match tries.next().flatten() {
+            Some(tried) if tried.is_as_within(products) => tried,
+            _ => Try::new(linear, budget, name, run, products),
+        };
+        report.attempts.push(tried.attempt);
+        programs.extend(tried.program.map(|p| (report.attempts.len() - 1, p)));
     }
     programs.sort_by_key(|(idx, _)| (report.attempts[*idx].folded.weight, *idx));
     let mut products = 0;
@@ -93,6 +102,66 @@ pub(crate) fn programs(
         programs[..n_compared].sort_by_key(|(idx, _)| (report.attempts[*idx].cost, *idx));
     }
     programs
+}
+
+/// How many products the next program may have: one with many times the products of the best one is not going to be
+/// cheaper.
+fn most_products<'a>(budget: &Budget, programs: impl Iterator<Item = &'a Program>) -> u64 {
+    programs.map(Program::n_products).min().map_or(budget.products, |n| budget.products.min(2 * n + 1000))
+}
+
+/// Smaller graphs are done before a thread begins; programs for larger ones are not to be in memory together.
+const FOR_THREADS: RangeInclusive<usize> = 400..=50_000;
+
+/// A method that was tried.
+struct Try {
+    /// How many products it was allowed.
+    products: u64,
+    /// How many its program had; `None` where something was left out of it afterwards.
+    n_products: Option<u64>,
+    attempt: Attempt,
+    /// The program, tidied.
+    program: Option<Program>,
+}
+
+impl Try {
+    fn new(linear: &LinearGraph, budget: &Budget, name: &'static str, run: Algorithm, products: u64) -> Self {
+        let outcome = run(linear, &Budget { products, ..*budget });
+        let is_whole = outcome.stop == StopReason::Done && linear.pairs().is_none();
+        let n_products = outcome.program.as_ref().filter(|_| is_whole).map(Program::n_products);
+        let (attempt, program) = Attempt::new(name, outcome);
+        Self { products, n_products, attempt, program }
+    }
+
+    /// Whether it would have been the same with no more than `products`: the number of products only grows while a program
+    /// is made, and nothing else is asked about it.
+    fn is_as_within(&self, products: u64) -> bool {
+        let has_too_many = self.attempt.stop == StopReason::ProductBudget && products <= self.products;
+        products == self.products || has_too_many || self.n_products.is_some_and(|n| n <= products)
+    }
+}
+
+/// The methods on two threads, each with as many products as those before it that are done allow: at least as many as if it
+/// had waited for all.
+fn tried_at_once(linear: &LinearGraph, budget: &Budget, methods: &[(&'static str, Algorithm)]) -> Vec<Option<Try>> {
+    let tries: Vec<Mutex<Option<Try>>> = methods.iter().map(|_| Mutex::new(None)).collect();
+    let get = |i: usize| tries[i].lock().unwrap_or_else(PoisonError::into_inner);
+    let next = AtomicUsize::new(0);
+    let work = || {
+        loop {
+            let idx = next.fetch_add(1, Relaxed);
+            let Some((name, run)) = methods.get(idx) else { return };
+            let allowed = |i: usize| most_products(budget, get(i).iter().filter_map(|tried| tried.program.as_ref()));
+            let products = (0..idx).map(allowed).min().unwrap_or(budget.products);
+            let tried = Try::new(linear, budget, name, *run, products);
+            *get(idx) = Some(tried);
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(work);
+        work();
+    });
+    tries.into_iter().map(|tried| tried.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
 }
 
 /// What is tried on this graph within this budget.

@@ -28,6 +28,28 @@ pub struct Attempt {
     pub verdict: Option<Verdict>,
 }
 
+impl Attempt {
+    /// An attempt with this outcome, and its program, tidied.
+    pub(crate) fn new(name: &'static str, outcome: Outcome) -> (Self, Option<Program>) {
+        let mut attempt = Self {
+            name,
+            stop: outcome.stop,
+            has_program: outcome.program.is_some(),
+            plain: Counts::default(),
+            folded: Counts::default(),
+            cost: None,
+            verdict: None,
+        };
+        let program = outcome.program.map(|program| {
+            attempt.plain = program.count(Counting::Plain);
+            let tidied = program.tidied();
+            attempt.folded = tidied.count(Counting::Folded);
+            tidied
+        });
+        (attempt, program)
+    }
+}
+
 /// What was tried, and what was taken.
 #[derive(Clone, Debug)]
 pub struct Report {
@@ -57,21 +79,7 @@ impl Report {
 
     /// Notes an attempt; its program, tidied.
     pub(crate) fn record(&mut self, name: &'static str, outcome: Outcome) -> Option<Program> {
-        let mut attempt = Attempt {
-            name,
-            stop: outcome.stop,
-            has_program: outcome.program.is_some(),
-            plain: Counts::default(),
-            folded: Counts::default(),
-            cost: None,
-            verdict: None,
-        };
-        let program = outcome.program.map(|program| {
-            attempt.plain = program.count(Counting::Plain);
-            let tidied = program.tidied();
-            attempt.folded = tidied.count(Counting::Folded);
-            tidied
-        });
+        let (attempt, program) = Attempt::new(name, outcome);
         self.attempts.push(attempt);
         program
     }

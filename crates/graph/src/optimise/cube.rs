@@ -91,9 +91,26 @@ pub(super) fn multiply(a: &[(Literal, i32)], b: &[(Literal, i32)]) -> Powers {
     product
 }
 
+/// `powers` without a literal.
+pub(super) fn without(powers: &[(Literal, i32)], literal: Literal) -> Powers {
+    powers.iter().filter(|p| p.0 != literal).copied().collect()
+}
+
 /// `powers` raised to `e`.
 pub(super) fn raise(powers: &[(Literal, i32)], e: i32) -> Powers {
     powers.iter().map(|(literal, power)| (*literal, power * e)).collect()
+}
+
+/// The literals by which `new` is divisible more often than `old`.
+pub(super) fn gained<'a>(old: &'a [(Literal, i32)], new: &'a [(Literal, i32)]) -> impl Iterator<Item = Literal> + 'a {
+    let mut rest = old.iter().peekable();
+    let is_gained = move |(literal, e): &&(Literal, i32)| {
+        while rest.next_if(|other| other.0 < *literal).is_some() {}
+        let before = rest.next_if(|other| other.0 == *literal).map_or(0, |other| other.1);
+        // As in `common`.
+        before == 0 || (before > 0) != (*e > 0) || e.abs() > before.abs()
+    };
+    new.iter().filter(is_gained).map(|(literal, _)| *literal)
 }
 
 /// The largest common cube of both and what is left of each (Brayton's co-kernel and the cubes of the
@@ -144,8 +161,12 @@ mod tests {
         assert_eq!(multiply(&a, &b), powers(&[(0, 3), (3, 1), (4, -3)]));
         let (base, u, v) = common(&a, &b);
         assert_eq!(base, powers(&[(0, 1), (4, -1)]));
-        assert_eq!((multiply(&base, &u), multiply(&base, &v)), (a.clone(), b));
+        assert_eq!((multiply(&base, &u), multiply(&base, &v)), (a.clone(), b.clone()));
         assert_eq!(degree(&a), 5);
         assert_eq!(raise(&base, -2), powers(&[(0, -2), (4, 2)]));
+        let literals = |left: &Powers| left.iter().map(|p| p.0).collect::<Vec<_>>();
+        for (old, new) in [(&a, &b), (&b, &a), (&a, &a), (&base, &a), (&a, &base)] {
+            assert_eq!(gained(old, new).collect::<Vec<_>>(), literals(&common(new, old).1));
+        }
     }
 }

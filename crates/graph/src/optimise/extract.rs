@@ -14,7 +14,7 @@
 mod local;
 mod weight;
 
-use super::cube::{Cube, Literal, Powers, common, degree, multiply, raise};
+use super::cube::{Cube, Literal, Powers, degree, gained, multiply, raise};
 use super::divisors::{Double, Factor, Kind, Sketch, Split, fingerprint, sketch, split};
 use super::network::{Form, Network, Weights, is_tame, is_unit};
 use chainrule_base::Id;
@@ -37,8 +37,9 @@ pub(super) enum Preference {
     Newest,
 }
 
-/// A cube, where it stands.
+/// A cube, where it stands: a line of a cache, for slots are met in no order.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 struct Slot {
     /// The sum that it is of.
     owner: Literal,
@@ -46,23 +47,81 @@ struct Slot {
     alive: bool,
 }
 
+/// What is looked at whenever a divisor is seen; what it is stands apart, for there are many.
 struct Divisor {
-    kind: Kind,
     fingerprint: u64,
-    /// The first of its places, in a list of them.
-    first: u32,
     /// No less than what it saves.
     upper: i64,
     /// The largest number with which it waits in the queue.
     queued: i64,
-    /// What it became.
-    made: Option<Box<Made>>,
+    /// The last of its places, or [`NOWHERE`],
+    latest: Place,
+    /// and the first of a list of those before it.
+    earlier: u32,
     /// The trial that logged it last.
     logged_in: u32,
 }
 
+/// What a divisor is.
+struct Nature {
+    kind: Kind,
+    /// What it became.
+    made: Option<Box<Made>>,
+}
+
+/// What a divisor saves, which is positive, and its place among those that save the same: as one number, the larger one first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Entry(u128);
+
+impl Entry {
+    fn new(upper: i64, tie: u32) -> Self {
+        // The order of signed numbers is that of these.
+        Self(u128::from(upper.cast_unsigned() ^ 1 << 63) << 32 | u128::from(tie))
+    }
+
+    fn upper(self) -> i64 {
+        ((self.0 >> 32) as u64 ^ 1 << 63).cast_signed()
+    }
+
+    fn tie(self) -> u32 {
+        self.0 as u32
+    }
+}
+
+/// The places of a double-cube divisor, as far as it takes to tell what it saves there.
+#[derive(Default)]
+struct Found {
+    first: Option<Sketch>,
+    coefs: SmallVec<[f64; 8]>,
+    /// What the cubes cost as they are, less what those cost that they become, but for multiplications by coefficients.
+    saving: i64,
+}
+
+impl Found {
+    fn add(&mut self, sketch: &Sketch, weights: &Weights) {
+        self.first.get_or_insert(*sketch);
+        self.coefs.push(sketch.coef);
+        self.saving += cost_apart(sketch, weights) - weights.cube(1.0, sketch.degrees[0] + 1);
+    }
+
+    /// What all places save where `scale` times the divisor is there.
+    fn saving(&self, scale: f64, weights: &Weights) -> i64 {
+        let n_scaled = self.coefs.iter().filter(|coef| !is_unit(**coef / scale)).count();
+        self.saving - weights.mul * n_scaled as i64
+    }
+}
+
+/// What two cubes cost that are not taken together.
+fn cost_apart(sketch: &Sketch, weights: &Weights) -> i64 {
+    let [base, u, v] = sketch.degrees;
+    weights.cube(sketch.coef, base + u) + weights.cube(sketch.coef * sketch.ratio, base + v) + weights.add
+}
+
 /// Slots, or a pair of slots, where a divisor was seen; they may have changed since.
 type Place = (u32, u32);
+
+/// No place.
+const NOWHERE: Place = (u32::MAX, u32::MAX);
 
 /// The end of a list of places.
 const END: u32 = u32::MAX;
@@ -88,11 +147,12 @@ pub(super) struct Extraction {
     /// By literal: slots that had it as a factor at some time.
     users: Vec<Slots>,
     divisors: Vec<Divisor>,
+    natures: Vec<Nature>,
     /// Places of divisors, each with the next one of the same divisor.
     places: Vec<(Place, u32)>,
     /// Divisors by their fingerprints.
     by_fingerprint: HashTable<u32>,
-    queue: BinaryHeap<(i64, u32)>,
+    queue: BinaryHeap<Entry>,
     /// Sums that may have become one literal.
     changed: Vec<Literal>,
     /// Whether all is being looked at for the first time; then the queue is filled afterwards.
@@ -121,7 +181,8 @@ impl Extraction {
         let mut left = if self.trials.active { local::MAX_STEPS } else { usize::MAX };
         self.propagate_changed(&mut left);
         let mut places = SmallVec::new();
-        while let Some((upper, tie)) = self.queue.pop() {
+        while let Some(entry) = self.queue.pop() {
+            let (upper, tie) = (entry.upper(), entry.tie());
             let divisor = self.divisor_of(tie);
             if upper != self.divisors[divisor as usize].queued {
                 continue;
@@ -134,7 +195,7 @@ impl Extraction {
             self.log_divisor(divisor);
             self.places_of(divisor, &mut places);
             let saving = self.saving(divisor, &mut places);
-            if saving < upper && self.queue.peek().is_some_and(|next| *next > (saving, tie)) {
+            if saving < upper && self.queue.peek().is_some_and(|next| *next > Entry::new(saving, tie)) {
                 self.put_back(divisor, &places);
                 self.enqueue(divisor);
                 continue;
@@ -170,6 +231,7 @@ impl Extraction {
             lists.resize_with(n, Slots::new);
         }
         self.divisors.clear();
+        self.natures.clear();
         self.places.clear();
         self.by_fingerprint.clear();
         self.queue.clear();
@@ -236,19 +298,22 @@ impl Extraction {
             |idx| divisors[*idx as usize].fingerprint,
         );
         let idx = *found.or_insert(new).get();
-        let next = self.places.len() as u32;
         if idx == new {
-            let upper = -cost;
             let logged_in = self.log_new_divisor();
-            self.divisors.push(Divisor { kind, fingerprint, first: END, upper, queued: 0, made: None, logged_in });
+            let (upper, queued, latest, earlier) = (-cost, 0, NOWHERE, END);
+            self.divisors.push(Divisor { fingerprint, upper, queued, latest, earlier, logged_in });
+            self.natures.push(Nature { kind, made: None });
         }
         self.log_divisor(idx);
+        // Should two divisors have one number, the places of the other are dropped when they are looked at.
         let divisor = &mut self.divisors[idx as usize];
-        if divisor.kind == kind {
-            self.places.push((place, divisor.first));
-            divisor.first = next;
-            divisor.upper += saving;
+        if divisor.latest != NOWHERE {
+            let next = self.places.len() as u32;
+            self.places.push((divisor.latest, divisor.earlier));
+            divisor.earlier = next;
         }
+        divisor.latest = place;
+        divisor.upper += saving;
         if !self.seeing {
             self.enqueue(idx);
         }
@@ -262,19 +327,26 @@ impl Extraction {
         divisor.queued = divisor.upper;
         let upper = divisor.upper;
         let tie = self.tie(idx);
-        self.queue.push((upper, tie));
+        self.queue.push(Entry::new(upper, tie));
     }
 
     /// Puts the places of a divisor into `places`, in order and once each.
     fn places_of(&self, divisor: u32, places: &mut SmallVec<[Place; 16]>) {
         places.clear();
-        let mut next = self.divisors[divisor as usize].first;
+        let Divisor { latest, earlier, .. } = self.divisors[divisor as usize];
+        if latest == NOWHERE {
+            return;
+        }
+        places.push(latest);
+        let mut next = earlier;
         while next != END {
             let (place, after) = self.places[next as usize];
             places.push(place);
             next = after;
         }
         if places.len() > 1 {
+            // What was noted last comes first.
+            places.reverse();
             places.sort_unstable();
             places.dedup();
         }
@@ -285,8 +357,10 @@ impl Extraction {
         if self.trials.active {
             return;
         }
-        let mut next = self.divisors[divisor as usize].first;
-        let mut last = None;
+        let divisor = &mut self.divisors[divisor as usize];
+        let mut places = places.iter();
+        divisor.latest = *places.next().unwrap_or(&NOWHERE);
+        let (mut next, mut last) = (divisor.earlier, None);
         for place in places {
             self.places[next as usize].0 = *place;
             last = Some(next);
@@ -294,14 +368,15 @@ impl Extraction {
         }
         match last {
             Some(last) => self.places[last as usize].1 = END,
-            None => self.divisors[divisor as usize].first = END,
+            None => divisor.earlier = END,
         }
     }
 
     /// Notes the divisors of one cube; with `only`, those that have this literal.
     fn see_factors(&mut self, slot: u32, only: Option<Literal>) {
-        let Slot { owner, cube: Cube { coef, ref powers }, .. } = self.slots[slot as usize];
-        let powers: Powers = SmallVec::from_slice(powers);
+        let Slot { owner, cube: Cube { coef, ref mut powers }, .. } = self.slots[slot as usize];
+        // Nobody asks for them meanwhile.
+        let powers = std::mem::take(powers);
         let product_alone = degree(&powers) == 1 && self.members[owner.index()].len() == 1;
         let mul = self.weights.mul;
         let mut see = |kind, times: i32| self.see(kind, fingerprint(kind), (slot, slot), mul * i64::from(times), mul);
@@ -319,6 +394,7 @@ impl Extraction {
                 see(Kind::Scaled(coef.abs(), first), 1);
             }
         }
+        self.slots[slot as usize].cube.powers = powers;
     }
 
     /// Notes the divisors of a cube with the others of its sum, with later ones only where so told.
@@ -341,7 +417,7 @@ impl Extraction {
     fn see_pair(&mut self, slot: u32, partner: u32) {
         let (first, second) = (slot.min(partner), slot.max(partner));
         if let Some(found) = self.sketch(first, second) {
-            let (saving, cost) = (self.saving_of(&found, found.coef), self.cost_of(&found, 1.0));
+            let (saving, cost) = (self.saving_of(&found), self.cost_of(&found, 1.0));
             self.see(Kind::Double, found.fingerprint, (first, second), saving, cost);
         }
     }
@@ -384,27 +460,25 @@ impl Extraction {
         self.weights.cube(scale, u) + self.weights.cube(scale * sketch.ratio, v) + self.weights.add
     }
 
-    /// What is saved where two cubes become one with this coefficient.
-    fn saving_of(&self, sketch: &Sketch, coef: f64) -> i64 {
-        let [base, u, v] = sketch.degrees;
-        let before = self.weights.cube(sketch.coef, base + u)
-            + self.weights.cube(sketch.coef * sketch.ratio, base + v)
-            + self.weights.add;
-        before - self.weights.cube(coef, base + 1)
+    /// What is saved where two cubes become one with the coefficient that they have in common.
+    fn saving_of(&self, sketch: &Sketch) -> i64 {
+        cost_apart(sketch, &self.weights) - self.weights.cube(sketch.coef, sketch.degrees[0] + 1)
     }
 
     /// How often a pair of factors divides a cube.
     fn multiplicity(&self, slot: u32, a: Factor, b: Factor) -> i32 {
-        let slot = &self.slots[slot as usize];
-        let times = |factor: Factor| {
-            let e = slot.cube.power_of(factor.0);
-            if (e < 0) == factor.1 { e.abs() } else { 0 }
-        };
-        match (slot.alive, a == b) {
-            (false, _) => 0,
-            (true, true) => times(a) / 2,
-            (true, false) => times(a).min(times(b)),
+        let Slot { cube: Cube { powers, .. }, alive, .. } = &self.slots[slot as usize];
+        if !alive {
+            return 0;
         }
+        // Cubes are short, and are gone through once.
+        let (mut of_a, mut of_b) = (0, 0);
+        for (literal, e) in powers {
+            of_a += if *literal == a.0 { *e } else { 0 };
+            of_b += if *literal == b.0 { *e } else { 0 };
+        }
+        let times = |e: i32, factor: Factor| if (e < 0) == factor.1 { e.abs() } else { 0 };
+        if a == b { times(of_a, a) / 2 } else { times(of_a, a).min(times(of_b, b)) }
     }
 
     /// Whether a cube still has this coefficient and factor.
@@ -418,11 +492,12 @@ impl Extraction {
     /// What extracting a divisor saves. Places where it is no more are dropped.
     fn saving(&mut self, divisor: u32, places: &mut SmallVec<[Place; 16]>) -> i64 {
         // What was made may have been given up again, or be another literal, which may get to depend on it.
-        let gone = self.divisors[divisor as usize].made.as_ref().is_some_and(|made| self.is_void(made.literal));
+        let gone = self.natures[divisor as usize].made.as_ref().is_some_and(|made| self.is_void(made.literal));
         if gone && self.trials.active {
-            self.divisors[divisor as usize].made = None;
+            self.natures[divisor as usize].made = None;
         }
-        let Divisor { kind, fingerprint, ref made, .. } = self.divisors[divisor as usize];
+        let fingerprint = self.divisors[divisor as usize].fingerprint;
+        let Nature { kind, ref made } = self.natures[divisor as usize];
         let scale = made.as_ref().map(|m| m.scale);
         let mul = self.weights.mul;
         let mut saving = 0;
@@ -438,15 +513,15 @@ impl Extraction {
                 there
             }),
             Kind::Double => {
-                let mut sketches: SmallVec<[Sketch; 8]> = SmallVec::new();
+                let mut found = Found::default();
                 places.retain(|place| {
                     let sketch = self.sketch(place.0, place.1).filter(|s| s.fingerprint == fingerprint);
-                    sketches.extend(sketch);
+                    sketch.iter().for_each(|sketch| found.add(sketch, &self.weights));
                     sketch.is_some()
                 });
                 saving = match scale {
-                    Some(scale) => self.saving_at(&sketches, scale),
-                    None => self.best_scale(&sketches).1,
+                    Some(scale) => found.saving(scale, &self.weights),
+                    None => self.best_scale(&found).1,
                 };
             }
         }
@@ -466,18 +541,13 @@ impl Extraction {
         }
     }
 
-    /// What all places of a double-cube divisor save where `scale` times it is there.
-    fn saving_at(&self, sketches: &[Sketch], scale: f64) -> i64 {
-        sketches.iter().map(|s| self.saving_of(s, s.coef / scale)).sum()
-    }
-
     /// The multiple of a double-cube divisor that is best made, and what it saves less what it costs.
-    fn best_scale(&self, sketches: &[Sketch]) -> (f64, i64) {
-        let Some(any) = sketches.first() else { return (1.0, 0) };
-        let value = |scale: f64| self.saving_at(sketches, scale) - self.cost_of(any, scale);
+    fn best_scale(&self, found: &Found) -> (f64, i64) {
+        let Some(any) = &found.first else { return (1.0, 0) };
+        let value = |scale: f64| found.saving(scale, &self.weights) - self.cost_of(any, scale);
         let mut best = (1.0, value(1.0));
         let mut tried: SmallVec<[f64; 8]> = SmallVec::from_slice(&[1.0]);
-        for scale in sketches.iter().take(4).map(|s| s.coef.abs()).chain([any.ratio.abs().recip()]) {
+        for scale in found.coefs.iter().take(4).map(|coef| coef.abs()).chain([any.ratio.abs().recip()]) {
             if tried.contains(&scale) || !is_tame(scale) {
                 continue;
             }
@@ -492,8 +562,8 @@ impl Extraction {
 
     fn take(&mut self, divisor: u32, places: &[Place]) {
         let taken = &mut self.divisors[divisor as usize];
-        (taken.first, taken.upper) = (END, 0);
-        match taken.kind {
+        (taken.latest, taken.earlier, taken.upper) = (NOWHERE, END, 0);
+        match self.natures[divisor as usize].kind {
             Kind::Pair(a, b) => self.take_pair(divisor, a, b, places),
             Kind::Scaled(c, factor) => self.take_scaled(divisor, c, factor, places),
             Kind::Double => self.take_double(divisor, places),
@@ -501,7 +571,7 @@ impl Extraction {
     }
 
     /// A new literal for a sum of cubes.
-    fn make(&mut self, cubes: Vec<Cube>) -> Literal {
+    fn make(&mut self, cubes: impl IntoIterator<Item = Cube>) -> Literal {
         let literal = self.network.forms.push(Form::Sum(Vec::new()));
         self.members.push(Slots::new());
         self.users.push(Slots::new());
@@ -515,8 +585,9 @@ impl Extraction {
         let sign = |factor: Factor| if factor.1 { -1 } else { 1 };
         let first: Powers = SmallVec::from_slice(&[(a.0, sign(a))]);
         let powers = multiply(&first, &[(b.0, sign(b))]);
-        let literal = match &self.divisors[divisor as usize].made {
-            Some(made) => made.literal,
+        let known = self.natures[divisor as usize].made.as_ref().map(|made| made.literal);
+        let literal = match known {
+            Some(literal) => literal,
             None => {
                 // A product that is there already serves.
                 let there = places.iter().map(|p| &self.slots[p.0 as usize]).find(|slot| {
@@ -524,18 +595,20 @@ impl Extraction {
                 });
                 match there.map(|slot| slot.owner) {
                     Some(owner) => owner,
-                    None => self.make(vec![Cube { coef: 1.0, powers: powers.clone() }]),
+                    None => self.make([Cube { coef: 1.0, powers: powers.clone() }]),
                 }
             }
         };
-        self.divisors[divisor as usize].made = Some(Box::new(Made { literal, scale: 1.0, double: None }));
+        if known.is_none() {
+            self.natures[divisor as usize].made = Some(Box::new(Made { literal, scale: 1.0, double: None }));
+        }
         for &(slot, _) in places {
             let times = self.multiplicity(slot, a, b);
             if times == 0 || self.slots[slot as usize].owner == literal {
                 continue;
             }
-            let Cube { coef, powers: old } = self.slots[slot as usize].cube.clone();
-            let rest = multiply(&old, &raise(&powers, -times));
+            let Cube { coef, powers: ref old } = self.slots[slot as usize].cube;
+            let rest = multiply(old, &raise(&powers, -times));
             let new = multiply(&rest, &[(literal, times)]);
             self.replace(slot, Cube { coef, powers: new }, Some(literal));
         }
@@ -543,30 +616,30 @@ impl Extraction {
 
     fn take_scaled(&mut self, divisor: u32, c: f64, factor: Factor, places: &[Place]) {
         let powers: Powers = SmallVec::from_slice(&[(factor.0, if factor.1 { -1 } else { 1 })]);
-        let literal = match &self.divisors[divisor as usize].made {
-            Some(made) => made.literal,
-            None => self.make(vec![Cube { coef: c, powers: powers.clone() }]),
-        };
-        self.divisors[divisor as usize].made = Some(Box::new(Made { literal, scale: 1.0, double: None }));
+        let known = self.natures[divisor as usize].made.as_ref().map(|made| made.literal);
+        let literal = known.unwrap_or_else(|| self.make([Cube { coef: c, powers: powers.clone() }]));
+        if known.is_none() {
+            self.natures[divisor as usize].made = Some(Box::new(Made { literal, scale: 1.0, double: None }));
+        }
         for &(slot, _) in places {
             if !self.has_scaled(slot, c, factor) || self.slots[slot as usize].owner == literal {
                 continue;
             }
-            let Cube { coef, powers: old } = self.slots[slot as usize].cube.clone();
-            let rest = multiply(&old, &raise(&powers, -1));
+            let Cube { coef, powers: ref old } = self.slots[slot as usize].cube;
+            let rest = multiply(old, &raise(&powers, -1));
             let new = multiply(&rest, &[(literal, 1)]);
             self.replace(slot, Cube { coef: coef.signum(), powers: new }, Some(literal));
         }
     }
 
     fn take_double(&mut self, divisor: u32, places: &[Place]) {
-        if self.divisors[divisor as usize].made.is_none() {
+        if self.natures[divisor as usize].made.is_none() {
             let Some(made) = self.make_double(places) else { return };
-            self.divisors[divisor as usize].made = Some(Box::new(made));
+            self.natures[divisor as usize].made = Some(Box::new(made));
         }
-        let Some(Made { literal, scale, double }) = self.divisors[divisor as usize].made.as_deref().cloned() else {
-            return;
-        };
+        // Nobody asks what it is while it is taken.
+        let Some(made) = self.natures[divisor as usize].made.take() else { return };
+        let Made { literal, scale, ref double } = *made;
         for &(first, second) in places {
             // Fingerprints only suggest; here both cubes are compared.
             let Some(found) = self.split((first, second)).filter(|s| Some(&s.divisor) == double.as_ref()) else {
@@ -581,6 +654,7 @@ impl Extraction {
             let powers = multiply(&found.base, &[(literal, 1)]);
             self.replace(first, Cube { coef, powers }, None);
         }
+        self.natures[divisor as usize].made = Some(made);
     }
 
     /// The divisor at these places as a literal: a sum that is there already, or a new one.
@@ -593,12 +667,14 @@ impl Extraction {
             Some((found.coef, owner))
         });
         let (scale, literal) = there.unwrap_or_else(|| {
-            let sketches: SmallVec<[Sketch; 8]> = places.iter().filter_map(|p| self.sketch(p.0, p.1)).collect();
-            let scale = self.best_scale(&sketches).0;
+            let mut found = Found::default();
+            let sketches = places.iter().filter_map(|p| self.sketch(p.0, p.1));
+            sketches.for_each(|sketch| found.add(&sketch, &self.weights));
+            let scale = self.best_scale(&found).0;
             let Double { u, v, ratio } = double.clone();
-            let literal = self.make(vec![Cube { coef: scale, powers: u }, Cube { coef: scale * ratio, powers: v }]);
-            for slot in self.members[literal.index()].clone() {
-                self.see_factors(slot, None);
+            let literal = self.make([Cube { coef: scale, powers: u }, Cube { coef: scale * ratio, powers: v }]);
+            for idx in 0..self.members[literal.index()].len() {
+                self.see_factors(self.members[literal.index()][idx], None);
             }
             (scale, literal)
         });
@@ -625,9 +701,9 @@ impl Extraction {
             }
             return;
         }
-        let old = self.put(slot, cube);
-        let (_, new, _) = common(&self.slots[slot as usize].cube.powers, &old.powers);
-        for (literal, _) in new {
+        let new: SmallVec<[Literal; 8]> = gained(&self.slots[slot as usize].cube.powers, &cube.powers).collect();
+        self.put(slot, cube);
+        for literal in new {
             self.use_in(literal, slot);
         }
         self.see_factors(slot, only);

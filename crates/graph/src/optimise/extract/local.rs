@@ -10,8 +10,8 @@
 //!
 //! What may be multiplied out is said in `collect.rs`.
 
-use super::{Divisor, Extraction, Slot, Slots};
-use crate::optimise::cube::{Cube, Literal, degree, multiply, raise};
+use super::{Divisor, Extraction, Place, Slot};
+use crate::optimise::cube::{Cube, Literal, degree, multiply, raise, without};
 use crate::optimise::divisors::{Kind, fingerprint};
 use crate::optimise::network::{Form, is_tame, is_unit};
 use chainrule_base::Id;
@@ -32,16 +32,18 @@ const SEEN_A_NODE: u64 = 2;
 
 /// What is undone when a trial is taken back, last things first.
 pub(super) enum Undo {
-    Slot(u32, Slot),
-    /// The last slot is new.
+    /// A slot had this cube.
+    Cube(u32, Cube),
+    /// A slot was alive, and stood at this place in its sum.
+    Removed(u32, u32),
+    /// The last slot is new, and the last one of its sum.
     NewSlot,
     /// The last user of a literal is new.
     NewUser(Literal),
     /// The last divisor is new.
     NewDivisor,
-    Members(Literal, Slots),
     /// Its places, its bound, and whether it had been made.
-    Divisor(u32, u32, i64, bool),
+    Divisor(u32, (Place, u32), i64, bool),
 }
 
 /// What local search knows besides; empty while there is none.
@@ -50,13 +52,16 @@ pub(super) struct Trials {
     /// Whether changes are logged.
     pub(super) active: bool,
     pub(super) log: Vec<Undo>,
-    /// By literal: how many cubes have it as a factor, roots and operations that use it included.
-    n_uses: Vec<u32>,
-    /// By literal: the trial that touched it last.
-    touched_in: Vec<u32>,
+    /// By literal: how many cubes have it as a factor, roots and operations that use it included; and the trial, with the next
+    /// number, that touched it last.
+    uses: Vec<(u32, u32)>,
     trial: u32,
-    /// The literals that this trial has touched, and what they cost before.
-    touched: Vec<(Literal, i64)>,
+    /// The literals that this trial has touched.
+    touched: Vec<Literal>,
+    /// By literal: what its cubes cost before this trial; literals beyond had none.
+    costs: Vec<i64>,
+    /// Literals whose uses are looked at; empty between.
+    dead: Vec<Literal>,
     /// Whether this trial takes too long.
     pub(super) failed: bool,
     /// How many places there were before it.
@@ -65,6 +70,22 @@ pub(super) struct Trials {
     pub(super) tabu: Option<u32>,
     /// How many divisors have been seen.
     pub(super) n_seen: u64,
+}
+
+impl Trials {
+    /// Notes that this trial changes a literal, or its uses, which it returns.
+    fn touch(&mut self, literal: Literal) -> &mut u32 {
+        let idx = literal.index();
+        if self.uses.len() <= idx {
+            self.uses.resize(idx + 1, (0, 0));
+        }
+        let (n_uses, touched_in) = &mut self.uses[idx];
+        if *touched_in != self.trial + 1 {
+            *touched_in = self.trial + 1;
+            self.touched.push(literal);
+        }
+        n_uses
+    }
 }
 
 /// Steele, Lea, Flood 2014.
@@ -115,11 +136,11 @@ impl Extraction {
 
     fn begin(&mut self) {
         let n = self.members.len();
-        self.trials = Trials { active: true, touched_in: vec![0; n], n_uses: vec![0; n], ..Trials::default() };
+        self.trials = Trials { active: true, uses: vec![(0, 0); n], ..Trials::default() };
         let slots = &self.slots;
         for slot in slots.iter().filter(|slot| slot.alive) {
             for (used, _) in &slot.cube.powers {
-                self.trials.n_uses[used.index()] += 1;
+                self.trials.uses[used.index()].0 += 1;
             }
         }
         let mut wanted: Vec<Literal> = self.network.roots.iter().filter_map(|t| t.literal).collect();
@@ -129,7 +150,7 @@ impl Extraction {
             }
         }
         for literal in wanted {
-            self.trials.n_uses[literal.index()] += 1;
+            self.trials.uses[literal.index()].0 += 1;
         }
         // What nothing uses is of no account from the beginning.
         for literal in self.network.forms.ids().rev() {
@@ -137,6 +158,7 @@ impl Extraction {
         }
         self.bury();
         self.trials.log.clear();
+        self.trials.costs = self.network.forms.ids().map(|literal| self.cost(literal)).collect();
     }
 
     fn is_sum(&self, literal: Literal) -> bool {
@@ -153,53 +175,52 @@ impl Extraction {
         members.iter().map(cube).sum::<i64>() + self.weights.add * (members.len().max(1) as i64 - 1)
     }
 
-    /// Notes what a literal costs before this trial changes it.
+    /// Notes that this trial changes a literal, or its uses.
     fn touch(&mut self, literal: Literal) {
-        let idx = literal.index();
-        if self.trials.touched_in.len() <= idx {
-            self.trials.touched_in.resize(idx + 1, 0);
-            self.trials.n_uses.resize(idx + 1, 0);
-        }
-        if self.trials.touched_in[idx] != self.trials.trial + 1 {
-            self.trials.touched_in[idx] = self.trials.trial + 1;
-            let cost = self.cost(literal);
-            self.trials.touched.push((literal, cost));
-        }
+        self.trials.touch(literal);
     }
 
     fn count(&mut self, slot: u32, more: bool) {
-        for idx in 0..self.slots[slot as usize].cube.powers.len() {
-            let used = self.slots[slot as usize].cube.powers[idx].0;
-            self.touch(used);
-            let n = &mut self.trials.n_uses[used.index()];
+        for (used, _) in &self.slots[slot as usize].cube.powers {
+            let n = self.trials.touch(*used);
+            *n = if more { *n + 1 } else { *n - 1 };
+        }
+    }
+
+    /// The same when a trial is taken back, which touches nothing.
+    fn count_back(&mut self, slot: u32, more: bool) {
+        for (used, _) in &self.slots[slot as usize].cube.powers {
+            let (n, _) = &mut self.trials.uses[used.index()];
             *n = if more { *n + 1 } else { *n - 1 };
         }
     }
 
     /// Puts a cube in a slot and logs it; whoever calls says what `users` and divisors are new.
-    pub(super) fn put(&mut self, slot: u32, cube: Cube) -> Cube {
+    pub(super) fn put(&mut self, slot: u32, cube: Cube) {
         if !self.trials.active {
-            return std::mem::replace(&mut self.slots[slot as usize].cube, cube);
+            self.slots[slot as usize].cube = cube;
+            return;
         }
         self.touch(self.slots[slot as usize].owner);
-        self.trials.log.push(Undo::Slot(slot, self.slots[slot as usize].clone()));
         self.count(slot, false);
         let old = std::mem::replace(&mut self.slots[slot as usize].cube, cube);
+        self.trials.log.push(Undo::Cube(slot, old));
         self.count(slot, true);
-        old
     }
 
     /// Takes a slot out of its sum.
     pub(super) fn remove(&mut self, slot: u32) {
         let owner = self.slots[slot as usize].owner;
+        let members = &mut self.members[owner.index()];
+        // Every slot that is alive stands in its sum.
+        let Some(place) = members.iter().position(|m| *m == slot) else { return };
+        members.remove(place);
         if self.trials.active {
             self.touch(owner);
-            self.trials.log.push(Undo::Members(owner, self.members[owner.index()].clone()));
-            self.trials.log.push(Undo::Slot(slot, self.slots[slot as usize].clone()));
+            self.trials.log.push(Undo::Removed(slot, place as u32));
             self.count(slot, false);
         }
         self.slots[slot as usize].alive = false;
-        self.members[owner.index()].retain(|m| *m != slot);
     }
 
     /// Adds a cube to a sum, in a slot of its own.
@@ -210,7 +231,6 @@ impl Extraction {
         }
         if self.trials.active {
             self.touch(owner);
-            self.trials.log.push(Undo::Members(owner, self.members[owner.index()].clone()));
             self.trials.log.push(Undo::NewSlot);
         }
         self.members[owner.index()].push(slot);
@@ -241,7 +261,7 @@ impl Extraction {
             return false;
         }
         if random.below(2) > 0 {
-            let (near, _) = self.trials.touched[random.below(self.trials.touched.len())];
+            let near = self.trials.touched[random.below(self.trials.touched.len())];
             if near != literal && self.is_sum(near) {
                 self.collapse(near);
             }
@@ -253,7 +273,8 @@ impl Extraction {
             self.drain();
         }
         self.bury();
-        let saved: i64 = self.trials.touched.iter().map(|(literal, cost)| cost - self.cost(*literal)).sum();
+        let before = |literal: &Literal| self.trials.costs.get(literal.index()).copied().unwrap_or(0);
+        let saved: i64 = self.trials.touched.iter().map(|literal| before(literal) - self.cost(*literal)).sum();
         let is_worse = saved < 0 || self.trials.failed;
         self.end(is_worse);
         saved > 0 && !is_worse
@@ -275,39 +296,48 @@ impl Extraction {
                 }
             }
             self.trials.active = true;
+            self.trials.costs.resize(self.members.len(), 0);
+            for idx in 0..self.trials.touched.len() {
+                let literal = self.trials.touched[idx];
+                self.trials.costs[literal.index()] = self.cost(literal);
+            }
         }
         while let Some(entry) = self.trials.log.pop() {
             match entry {
-                Undo::Slot(slot, old) => {
-                    if self.slots[slot as usize].alive {
-                        self.count(slot, false);
-                    }
-                    self.slots[slot as usize] = old;
-                    if self.slots[slot as usize].alive {
-                        self.count(slot, true);
-                    }
+                Undo::Cube(slot, old) => {
+                    self.count_back(slot, false);
+                    self.slots[slot as usize].cube = old;
+                    self.count_back(slot, true);
+                }
+                Undo::Removed(slot, place) => {
+                    let Slot { owner, ref mut alive, .. } = self.slots[slot as usize];
+                    *alive = true;
+                    self.members[owner.index()].insert(place as usize, slot);
+                    self.count_back(slot, true);
                 }
                 Undo::NewSlot => {
-                    self.count(self.slots.len() as u32 - 1, false);
-                    self.slots.pop();
+                    self.count_back(self.slots.len() as u32 - 1, false);
+                    if let Some(Slot { owner, .. }) = self.slots.pop() {
+                        self.members[owner.index()].pop();
+                    }
                 }
                 Undo::NewUser(literal) => {
                     self.users[literal.index()].pop();
                 }
                 Undo::NewDivisor => {
                     let idx = self.divisors.len() as u32 - 1;
+                    self.natures.pop();
                     if let Some(Divisor { fingerprint, .. }) = self.divisors.pop()
                         && let Ok(entry) = self.by_fingerprint.find_entry(fingerprint, |other| *other == idx)
                     {
                         entry.remove();
                     }
                 }
-                Undo::Members(owner, members) => self.members[owner.index()] = members,
-                Undo::Divisor(divisor, first, upper, was_made) => {
-                    let divisor = &mut self.divisors[divisor as usize];
-                    (divisor.first, divisor.upper) = (first, upper);
+                Undo::Divisor(idx, places, upper, was_made) => {
+                    let divisor = &mut self.divisors[idx as usize];
+                    ((divisor.latest, divisor.earlier), divisor.upper) = (places, upper);
                     if !was_made {
-                        divisor.made = None;
+                        self.natures[idx as usize].made = None;
                     }
                 }
             }
@@ -316,9 +346,10 @@ impl Extraction {
 
     /// Takes the cubes away of whatever nothing uses any more.
     fn bury(&mut self) {
-        let mut dead: Vec<Literal> = self.trials.touched.iter().map(|t| t.0).collect();
+        let mut dead = std::mem::take(&mut self.trials.dead);
+        dead.extend_from_slice(&self.trials.touched);
         while let Some(literal) = dead.pop() {
-            if self.trials.n_uses[literal.index()] > 0 {
+            if self.trials.uses[literal.index()].0 > 0 {
                 continue;
             }
             for slot in self.members[literal.index()].clone() {
@@ -326,6 +357,7 @@ impl Extraction {
                 self.remove(slot);
             }
         }
+        self.trials.dead = dead;
     }
 
     /// The divisor of two cubes, or of two factors, that a literal stands for.
@@ -352,11 +384,12 @@ impl Extraction {
         if members.len() > MAX_CUBES {
             return false;
         }
-        let cubes: SmallVec<[Cube; 4]> = members.iter().map(|m| self.slots[*m as usize].cube.clone()).collect();
-        if cubes.iter().any(|c| c.powers.iter().any(|p| p.1 < 0)) {
+        let n_cubes = members.len();
+        let cubes = || members.iter().map(|m| &self.slots[*m as usize].cube);
+        if cubes().any(|c| c.powers.iter().any(|p| p.1 < 0)) {
             return false;
         }
-        let may_distribute = self.may_distribute(&cubes);
+        let may_distribute = self.may_distribute(cubes());
         let mut users: SmallVec<[u32; 16]> = self.users[literal.index()].iter().copied().collect();
         users.sort_unstable();
         users.dedup();
@@ -376,45 +409,46 @@ impl Extraction {
                 let length = degree(&cube.powers) + degree(&c.powers) * e.unsigned_abs();
                 length <= MAX_DEGREE && is_tame(c.coef.powi(e) * cube.coef)
             };
-            let may = if cubes.len() == 1 {
+            let may = if n_cubes == 1 {
                 true
             } else {
-                e == 1 && (alone || may_distribute) && self.members[owner.index()].len() + cubes.len() <= MAX_WIDTH
+                e == 1 && (alone || may_distribute) && self.members[owner.index()].len() + n_cubes <= MAX_WIDTH
             };
-            alive && e > 0 && may && cube.powers.iter().all(|p| p.1 > 0) && cubes.iter().all(fits)
+            let mut members = members.iter().map(|m| &self.slots[*m as usize].cube);
+            alive && e > 0 && may && cube.powers.iter().all(|p| p.1 > 0) && members.all(fits)
         });
-        if users.is_empty() || users.len() * (cubes.len() - 1) > MAX_NEW {
+        if users.is_empty() || users.len() * (n_cubes - 1) > MAX_NEW {
             return false;
         }
         for slot in users {
             let Slot { owner, ref cube, alive } = self.slots[slot as usize];
             let e = cube.power_of(literal);
             // Another one of this sum may have been put together with this one.
-            if !alive || e <= 0 || cubes.len() > 1 && e > 1 {
+            if !alive || e <= 0 || n_cubes > 1 && e > 1 {
                 continue;
             }
-            let rest = multiply(&cube.powers, &[(literal, -e)]);
+            let rest = without(&cube.powers, literal);
             let coef = cube.coef;
-            let product =
-                |c: &Cube| Cube { coef: coef * c.coef.powi(e), powers: multiply(&rest, &raise(&c.powers, e)) };
-            let (first, others) = (product(&cubes[0]), cubes[1..].iter().map(product).collect::<SmallVec<[Cube; 4]>>());
-            self.replace(slot, first, None);
-            for cube in others {
-                let slot = self.add(owner, Cube::number(0.0));
-                self.replace(slot, cube, None);
+            // The literal's own cubes stay as they are: nothing that it is made of uses it.
+            for (i, member) in members.iter().enumerate() {
+                let Cube { coef: factor, ref powers } = self.slots[*member as usize].cube;
+                let powers = if e == 1 { multiply(&rest, powers) } else { multiply(&rest, &raise(powers, e)) };
+                let product = Cube { coef: coef * factor.powi(e), powers };
+                let slot = if i == 0 { slot } else { self.add(owner, Cube::number(0.0)) };
+                self.replace(slot, product, None);
             }
         }
         true
     }
 
     /// As in `collect.rs`.
-    fn may_distribute(&self, cubes: &[Cube]) -> bool {
+    fn may_distribute<'a>(&self, cubes: impl Iterator<Item = &'a Cube>) -> bool {
         let exact = |cube: &&Cube| match cube.powers.as_slice() {
             [] => true,
             [(literal, 1)] => self.network.inexact.get(literal.index()).is_some_and(|inexact| !inexact),
             _ => false,
         };
-        cubes.iter().filter(exact).count() <= 1
+        cubes.filter(exact).count() <= 1
     }
 
     /// Logs that a divisor is about to come; when it was logged last.
@@ -430,8 +464,9 @@ impl Extraction {
         let idx = divisor as usize;
         if self.trials.active && self.divisors[idx].logged_in != self.trials.trial {
             self.divisors[idx].logged_in = self.trials.trial;
-            let Divisor { first, upper, ref made, .. } = self.divisors[idx];
-            self.trials.log.push(Undo::Divisor(divisor, first, upper, made.is_some()));
+            let Divisor { latest, earlier, upper, .. } = self.divisors[idx];
+            let was_made = self.natures[idx].made.is_some();
+            self.trials.log.push(Undo::Divisor(divisor, (latest, earlier), upper, was_made));
         }
     }
 }
