@@ -14,6 +14,7 @@
 //! | `signs` | the direction of each sum, such that few negations survive |
 //! | `emit` | a network as a graph: signs, reciprocals, powers |
 //! | `window` | parts of a graph that are optimised by themselves |
+//! | `ahead` | local search and what comes after it, at once |
 //!
 //! The words are those of algebraic factorisation in logic synthesis (Brayton, Rudell,
 //! Sangiovanni-Vincentelli, Wang, "MIS: a multiple-level logic optimization system", 1987), whose sums of
@@ -24,6 +25,7 @@
 //! others. A graph is made only of a network that weighs less than what there is, and kept only if it does, too, so
 //! the total never rises.
 
+mod ahead;
 pub mod check;
 mod collect;
 mod cube;
@@ -36,6 +38,7 @@ mod window;
 
 use crate::evaluate::counts;
 use crate::graph::{Graph, Node, NodeId, Semantics};
+use ahead::Watch;
 use chainrule_base::Id;
 use chainrule_ops::{Counts, Op};
 use collect::{Choice, Policy, collect};
@@ -43,6 +46,7 @@ use emit::emit;
 use extract::{Extraction, Preference};
 use signs::choose_signs;
 use smallvec::SmallVec;
+use std::sync::Arc;
 use window::{Account, Look, Order, Part, remade, sweep};
 
 /// How much is tried.
@@ -121,7 +125,7 @@ pub struct Optimised {
 /// assert_eq!((optimised.report.before.arithmetic(), optimised.report.after.arithmetic()), (3, 2));
 /// ```
 pub fn optimise(graph: &mut Graph, roots: &[NodeId], options: &Optimise) -> Optimised {
-    let found = Found::new(graph, roots, options);
+    let found = Found::new(graph, roots, options, true);
     found.put_into(graph, roots)
 }
 
@@ -131,8 +135,8 @@ pub fn optimise_both(graph: &mut Graph, roots: [&[NodeId]; 2], options: &Optimis
     let reader = &*graph;
     let [first, second] = roots;
     let found = std::thread::scope(|scope| {
-        let other = scope.spawn(|| Found::new(reader, second, options));
-        let one = Found::new(reader, first, options);
+        let other = scope.spawn(|| Found::new(reader, second, options, false));
+        let one = Found::new(reader, first, options, false);
         [one, other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))]
     });
     let [one, other] = found;
@@ -149,7 +153,8 @@ struct Found {
 }
 
 impl Found {
-    fn new(graph: &Graph, roots: &[NodeId], options: &Optimise) -> Self {
+    /// `looks_ahead` says whether there is another thread for what comes after a local search.
+    fn new(graph: &Graph, roots: &[NodeId], options: &Optimise, looks_ahead: bool) -> Self {
         let before = counts(graph, roots);
         let unresolved = graph.reachable(roots).iter().any(|id| matches!(graph.node(id), Node::Derivative(_)));
         if graph.semantics() == Semantics::Strict || unresolved {
@@ -158,6 +163,7 @@ impl Found {
         let (extracted, extracted_roots) = graph.extract(roots);
         let exact = vec![true; graph.inputs().len()];
         let mut search = Search::new(Part { graph: extracted, roots: extracted_roots, exact }, options);
+        search.looks_ahead = looks_ahead;
         let stop = search.run();
         let Part { graph, roots, .. } = search.part;
         Self { before, part: Some((graph, roots)), rounds: search.rounds, left: search.budget, stop }
@@ -193,6 +199,18 @@ struct Search {
     extraction: Box<Extraction>,
     /// The rounds that saved nothing on the part as it is now: they would not now.
     in_vain: Vec<(Policy, Preference)>,
+    /// How often windows were gone through,
+    sweeps: usize,
+    /// how many turns have saved nothing since one did,
+    since: usize,
+    /// and what the part weighed when this turn began.
+    turn_weight: u64,
+    /// The most nodes that the part has had.
+    most_nodes: u64,
+    /// Whether another thread may do what comes after a local search.
+    looks_ahead: bool,
+    /// In a search that does: who waits for it.
+    watch: Option<Arc<Watch>>,
 }
 
 /// Rounds with a random choice without a saving, before the search in a window ends.
@@ -214,47 +232,75 @@ impl Search {
         let Optimise { budget, seed, .. } = *options;
         let window = options.window.max(2);
         let (weight, bare) = weights(&part.graph, &part.roots);
-        let (extraction, in_vain) = (Box::default(), Vec::new());
-        Self { part, weight, bare, rounds: 0, budget, window, seed, whole: true, extraction, in_vain }
+        let most_nodes = part.graph.len() as u64;
+        Self {
+            part,
+            weight,
+            bare,
+            rounds: 0,
+            budget,
+            window,
+            seed,
+            whole: true,
+            extraction: Box::default(),
+            in_vain: Vec::new(),
+            sweeps: 0,
+            since: 0,
+            turn_weight: weight,
+            most_nodes,
+            looks_ahead: false,
+            watch: None,
+        }
     }
 
     /// Rounds and local search on the whole, then rounds on windows of it, until neither saves.
     fn run(&mut self) -> StopReason {
-        let orders = [Order::DepthFirst, Order::Levels, Order::Heights];
-        let (mut sweeps, mut since) = (0, 0);
         loop {
-            let before = self.weight;
-            if self.part.graph.len() > WHOLE {
-                if sweeps == 0 {
-                    self.sweep(Order::DepthFirst, (WHOLE, WHOLE), |search| {
-                        _ = search.round(PRODUCTS, Preference::Oldest);
-                    });
-                }
-            } else if !self.rounds_of_choice() || !self.local_rounds() {
-                return StopReason::Budget;
-            }
-            if self.part.graph.len() <= self.window {
-                if !self.rounds_at_random() {
-                    return StopReason::Budget;
-                }
-            } else {
-                let sizes = (self.window * (1 + sweeps % 5) / 5, self.window);
-                self.sweep(orders[sweeps % 3], sizes, |search| {
-                    search.whole = false;
-                    if search.rounds_of_choice() {
-                        search.rounds_at_random();
-                    }
-                });
-            }
-            if self.budget == 0 {
-                return StopReason::Budget;
-            }
-            sweeps += 1;
-            since = if self.weight < before { 0 } else { since + 1 };
-            if since == SETTLED {
-                return StopReason::Settled;
+            self.turn_weight = self.weight;
+            if let Some(stop) = self.on_the_whole().or_else(|| self.in_windows()) {
+                return stop;
             }
         }
+    }
+
+    /// The first half of a turn; why there is no more to do, if so.
+    fn on_the_whole(&mut self) -> Option<StopReason> {
+        if self.part.graph.len() > WHOLE {
+            if self.sweeps == 0 {
+                self.sweep(Order::DepthFirst, (WHOLE, WHOLE), |search| {
+                    _ = search.round(PRODUCTS, Preference::Oldest);
+                });
+            }
+            return None;
+        }
+        if !self.rounds_of_choice() {
+            return Some(StopReason::Budget);
+        }
+        self.local_rounds()
+    }
+
+    /// The other half.
+    fn in_windows(&mut self) -> Option<StopReason> {
+        const ORDERS: [Order; 3] = [Order::DepthFirst, Order::Levels, Order::Heights];
+        if self.part.graph.len() <= self.window {
+            if !self.rounds_at_random() {
+                return Some(StopReason::Budget);
+            }
+        } else {
+            let sizes = (self.window * (1 + self.sweeps % 5) / 5, self.window);
+            self.sweep(ORDERS[self.sweeps % 3], sizes, |search| {
+                search.whole = false;
+                if search.rounds_of_choice() {
+                    search.rounds_at_random();
+                }
+            });
+        }
+        if self.budget == 0 {
+            return Some(StopReason::Budget);
+        }
+        self.sweeps += 1;
+        self.since = if self.weight < self.turn_weight { 0 } else { self.since + 1 };
+        (self.since == SETTLED).then_some(StopReason::Settled)
     }
 
     /// Rounds with each policy on the whole while they save; false when the budget is spent.
@@ -294,51 +340,66 @@ impl Search {
         true
     }
 
-    /// Local search while it saves; false when the budget is spent.
-    fn local_rounds(&mut self) -> bool {
+    /// Local search while it saves; why there is no more to do, if so.
+    fn local_rounds(&mut self) -> Option<StopReason> {
         loop {
             let n = self.part.graph.len() as u64;
             if self.budget < n {
                 self.budget = 0;
-                return false;
+                return Some(StopReason::Budget);
             }
             self.budget -= n;
             self.rounds += 1;
-            let seed = self.rounds as u64 + self.seed;
-            let Part { graph, roots, exact } = &self.part;
-            let policy = if seed.is_multiple_of(2) { PLAIN } else { PRODUCTS };
-            let preference = if seed % 4 < 2 { Preference::Oldest } else { Preference::Newest };
-            self.extraction.run(collect(graph, roots, exact, policy), preference);
-            self.extraction.search(seed << 32 | self.rounds as u64, LOCAL_PATIENCE, &mut self.budget);
-            if !self.keep_if_better() {
-                return true;
+            let (saves, stop) = match self.successor() {
+                Some(successor) => self.search_beside(successor),
+                None => (self.search_locally(), None),
+            };
+            if !saves {
+                return stop;
             }
             if !self.rounds_of_choice() {
-                return false;
+                return Some(StopReason::Budget);
             }
         }
     }
 
+    /// Whether local search finds something better, which is kept.
+    fn search_locally(&mut self) -> bool {
+        let seed = self.rounds as u64 + self.seed;
+        let Part { graph, roots, exact } = &self.part;
+        let policy = if seed.is_multiple_of(2) { PLAIN } else { PRODUCTS };
+        let preference = if seed % 4 < 2 { Preference::Oldest } else { Preference::Newest };
+        self.extraction.run(collect(graph, roots, exact, policy), preference);
+        let is_wanted = || !self.watch.as_deref().is_some_and(Watch::is_given_up);
+        let seed = seed << 32 | self.rounds as u64;
+        self.extraction.search(seed, LOCAL_PATIENCE, &mut self.budget, is_wanted);
+        self.keep_if_better()
+    }
+
     /// Each window by itself.
     fn sweep(&mut self, order: Order, sizes: (usize, usize), rounds_of: impl Fn(&mut Search) + Sync) {
-        let Self { part, rounds, budget, window, seed, extraction, .. } = self;
+        let n_threads = match &self.watch {
+            Some(watch) if !watch.is_waited_for() => 1,
+            _ => std::thread::available_parallelism().map_or(1, usize::from),
+        };
+        let Self { part, rounds, budget, window, seed, extraction, watch, .. } = self;
         let (window, seed) = (*window, *seed);
         let look = |part, budget, extraction: &mut Box<Extraction>| {
             let mut search = Search::new(part, &Optimise { budget, window, seed });
             let before = search.weight;
+            search.watch.clone_from(watch);
             std::mem::swap(extraction, &mut search.extraction);
             rounds_of(&mut search);
             std::mem::swap(extraction, &mut search.extraction);
             let better = (search.weight < before).then_some((search.part.graph, search.part.roots));
             Look { better, rounds: search.rounds, spent: budget - search.budget }
         };
-        let mut account = Account { rounds, budget };
+        let mut account = Account { rounds, budget, n_threads };
         let (graph, roots) = sweep(&part.graph, &part.roots, order, sizes, &mut account, extraction, look);
         let weight = counts(&graph, &roots).weight;
         if weight < self.weight {
-            (self.part.graph, self.part.roots) = graph.extract(&roots);
-            (self.weight, self.bare) = weights(&self.part.graph, &self.part.roots);
-            self.in_vain.clear();
+            let weights = weights(&graph, &roots);
+            self.keep(&graph, &roots, weights);
         }
     }
 
@@ -346,7 +407,7 @@ impl Search {
     fn round(&mut self, policy: Policy, preference: Preference) -> Option<bool> {
         let n = self.part.graph.len() as u64;
         let first = self.whole && self.rounds == 0;
-        if self.budget < n && !first {
+        if self.budget < n && !first || self.watch.as_deref().is_some_and(Watch::is_given_up) {
             self.budget = 0;
             return None;
         }
@@ -384,10 +445,15 @@ impl Search {
         if weight >= self.weight {
             return false;
         }
-        (self.part.graph, self.part.roots) = graph.extract(&roots);
-        (self.weight, self.bare) = (weight, bare);
-        self.in_vain.clear();
+        self.keep(&graph, &roots, (weight, bare));
         true
+    }
+
+    fn keep(&mut self, graph: &Graph, roots: &[NodeId], weights: (u64, u64)) {
+        (self.part.graph, self.part.roots) = graph.extract(roots);
+        (self.weight, self.bare) = weights;
+        self.most_nodes = self.most_nodes.max(self.part.graph.len() as u64);
+        self.in_vain.clear();
     }
 }
 

@@ -78,6 +78,8 @@ pub(super) struct Look {
 pub(super) struct Account<'a> {
     pub rounds: &'a mut usize,
     pub budget: &'a mut u64,
+    /// How many threads may look into windows.
+    pub n_threads: usize,
 }
 
 /// Sweeps over fewer nodes look into one window after the other.
@@ -129,7 +131,7 @@ pub(super) fn sweep<Tool: Default + Send>(
         (start, limit) = (start + n, size);
     }
     if nodes.len() >= MANY {
-        sweep.look_at_once(&mut windows, *account.budget, tool, &look);
+        sweep.look_at_once(&mut windows, account, tool, &look);
     }
     for Window { nodes, outputs, found } in windows {
         if nodes.len() == 1 {
@@ -179,15 +181,19 @@ impl Sweep<'_> {
     fn look_at_once<Tool: Default + Send>(
         &mut self,
         windows: &mut [Window<'_>],
-        budget: u64,
+        account: &Account<'_>,
         tool: &mut Tool,
         look: &(impl Fn(Part, u64, &mut Tool) -> Look + Sync),
     ) {
+        if account.n_threads == 1 {
+            return;
+        }
+        let budget = *account.budget;
         let mut parts = Vec::new();
         for Window { nodes, outputs, found } in windows.iter_mut().filter(|w| w.nodes.len() > 1) {
             parts.push((found, self.part(nodes, outputs)));
         }
-        let n_threads = std::thread::available_parallelism().map_or(1, usize::from).min(parts.len());
+        let n_threads = account.n_threads.min(parts.len());
         let (queue, spent) = (Mutex::new(parts.into_iter()), AtomicU64::new(0));
         let work = |tool: &mut Tool| {
             while spent.load(Relaxed) < budget {
@@ -324,7 +330,7 @@ mod tests {
             let mut expected = (0, budget);
             in_turn(&g, &roots, &mut expected, &look);
             let (mut rounds, mut left) = (0, budget);
-            let mut account = Account { rounds: &mut rounds, budget: &mut left };
+            let mut account = Account { rounds: &mut rounds, budget: &mut left, n_threads: 3 };
             let (out, new) = sweep(&g, &roots, Order::DepthFirst, (100, 300), &mut account, &mut (), look);
             assert_eq!((rounds, left), expected, "of {budget}");
             assert_eq!(out.f64_at(&[0.1, 0.2], &new).unwrap(), g.f64_at(&[0.1, 0.2], &roots).unwrap());

@@ -102,8 +102,15 @@ impl Random {
 }
 
 impl Extraction {
-    /// Trials with each sum in turn, until so many turns in a row saved nothing, or the budget, in nodes, is spent.
-    pub(in crate::optimise) fn search(&mut self, seed: u64, patience: usize, budget: &mut u64) {
+    /// Trials with each sum in turn, until so many turns in a row saved nothing, or the budget, in nodes, is spent, or nobody
+    /// wants any more.
+    pub(in crate::optimise) fn search(
+        &mut self,
+        seed: u64,
+        patience: usize,
+        budget: &mut u64,
+        is_wanted: impl Fn() -> bool,
+    ) {
         if self.network.masked.iter().any(|masked| *masked) {
             return;
         }
@@ -117,7 +124,7 @@ impl Extraction {
                 sums.swap(place, random.below(place + 1));
             }
             for literal in sums {
-                if *budget == 0 {
+                if *budget == 0 || !is_wanted() {
                     since = patience;
                     break;
                 }
