@@ -3,38 +3,55 @@
 //! In: a search that is about to search locally. Out: the same as if it had searched first and gone on then.
 //!
 //! The last local search finds nothing, often the first one too, and takes longer than all that follows. What follows a local
-//! search that finds nothing depends on it by what it leaves of the budget only. So a *successor* on another thread goes on to
-//! the end of the whole search as if nothing were found, and nothing taken. That is the end of the search where
+//! search that finds nothing depends on it by what it leaves of the budget only. So a *successor* on another thread goes on
+//! towards the end of the whole search as if nothing were found, and nothing taken. When local search is over and has
+//! found nothing, the successor *settles*: it pays what local search took out of its own budget. It is right until then if
+//! nobody would have been told that the budget is too small: if there is at least as much left as the most that a round takes,
+//! which is the number of nodes. From then on it is the search.
 //!
-//! - local search indeed finds nothing, and
-//! - so much of the budget would have been left in the end that nobody would have been told that it is too small: as much as
-//!   the most that a round takes, which is the number of nodes.
-//!
-//! Otherwise the successor is given up, and the search goes on by itself. So what comes out does not depend on threads.
+//! As soon as local search seems to find anything, and where too little is left, the successor is given up, and the search goes on by
+//! itself. So what comes out does not depend on threads.
 
 use super::{Part, Search, StopReason};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// In smaller graphs a thread takes longer to begin than it saves.
 const FEWEST: usize = 200;
 
-/// Who waits for a successor.
-#[derive(Default)]
+/// What a successor is told by whom it comes after.
 pub(super) struct Watch {
     given_up: AtomicBool,
-    waited_for: AtomicBool,
+    /// What local search took of the budget, when it is over and has found nothing; before, [`UNKNOWN`].
+    debt: AtomicU64,
+}
+
+const UNKNOWN: u64 = u64::MAX;
+
+impl Default for Watch {
+    fn default() -> Self {
+        Self { given_up: AtomicBool::new(false), debt: AtomicU64::new(UNKNOWN) }
+    }
 }
 
 impl Watch {
-    /// Whether nobody wants to know any more.
-    pub(super) fn is_given_up(&self) -> bool {
-        self.given_up.load(Relaxed)
+    /// What local search took, once that is known.
+    fn debt(&self) -> Option<u64> {
+        Some(self.debt.load(Relaxed)).filter(|debt| *debt != UNKNOWN)
     }
 
     /// Whether local search is over, and has found nothing.
     pub(super) fn is_waited_for(&self) -> bool {
-        self.waited_for.load(Relaxed)
+        self.debt().is_some()
+    }
+
+    /// Whether nobody wants the successor any more.
+    pub(super) fn is_given_up(&self) -> bool {
+        self.given_up.load(Relaxed)
+    }
+
+    pub(super) fn give_up(&self) {
+        self.given_up.store(true, Relaxed);
     }
 }
 
@@ -61,23 +78,48 @@ impl Search {
     pub(super) fn search_beside(&mut self, mut successor: Self) -> (bool, Option<StopReason>) {
         let start = self.budget;
         let watch = successor.watch.clone().unwrap_or_default();
-        let (saves, (successor, stop)) = std::thread::scope(|scope| {
+        let (saves, (mut successor, stop)) = std::thread::scope(|scope| {
             let other = scope.spawn(move || {
                 let stop = successor.in_windows().unwrap_or_else(|| successor.run());
                 (successor, stop)
             });
-            let saves = self.search_locally();
-            if saves { &watch.given_up } else { &watch.waited_for }.store(true, Relaxed);
+            let saves = self.search_locally(Some(&watch));
+            if saves {
+                watch.give_up();
+            } else {
+                watch.debt.store(start - self.budget, Relaxed);
+            }
             (saves, other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
         });
-        let spent = start - successor.budget;
-        if saves || self.budget < spent + successor.most_nodes {
+        if !saves {
+            successor.settle();
+        }
+        if watch.is_given_up() {
             return (saves, None);
         }
         let extraction = std::mem::take(&mut self.extraction);
-        *self =
-            Self { budget: self.budget - spent, extraction, looks_ahead: true, watch: self.watch.take(), ..successor };
+        *self = Self { extraction, looks_ahead: true, watch: None, has_settled: false, ..successor };
         (false, Some(stop))
+    }
+
+    /// In a successor: pays for local search as soon as that is over; gives up where it cannot.
+    pub(super) fn settle(&mut self) {
+        let Some((watch, debt)) = self.watch.as_deref().and_then(|watch| Some((watch, watch.debt()?))) else { return };
+        if std::mem::replace(&mut self.has_settled, true) {
+            return;
+        }
+        if self.budget < debt + self.most_nodes {
+            watch.give_up();
+            self.budget = 0;
+        } else {
+            self.budget -= debt;
+        }
+    }
+
+    /// In a successor that has so much left: whether it will not be able to settle, or is given up for another reason.
+    pub(super) fn is_in_vain(&self, left: u64) -> bool {
+        let too_little = |debt: u64| !self.has_settled && left < debt + self.most_nodes;
+        self.watch.as_deref().is_some_and(|watch| watch.is_given_up() || watch.debt().is_some_and(too_little))
     }
 }
 

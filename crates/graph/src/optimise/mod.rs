@@ -209,8 +209,10 @@ struct Search {
     most_nodes: u64,
     /// Whether another thread may do what comes after a local search.
     looks_ahead: bool,
-    /// In a search that does: who waits for it.
+    /// In a search that does: what it is told,
     watch: Option<Arc<Watch>>,
+    /// and whether it has paid for local search.
+    has_settled: bool,
 }
 
 /// Rounds with a random choice without a saving, before the search in a window ends.
@@ -250,6 +252,7 @@ impl Search {
             most_nodes,
             looks_ahead: false,
             watch: None,
+            has_settled: false,
         }
     }
 
@@ -282,6 +285,7 @@ impl Search {
     /// The other half.
     fn in_windows(&mut self) -> Option<StopReason> {
         const ORDERS: [Order; 3] = [Order::DepthFirst, Order::Levels, Order::Heights];
+        self.settle();
         if self.part.graph.len() <= self.window {
             if !self.rounds_at_random() {
                 return Some(StopReason::Budget);
@@ -343,6 +347,7 @@ impl Search {
     /// Local search while it saves; why there is no more to do, if so.
     fn local_rounds(&mut self) -> Option<StopReason> {
         loop {
+            self.settle();
             let n = self.part.graph.len() as u64;
             if self.budget < n {
                 self.budget = 0;
@@ -352,7 +357,7 @@ impl Search {
             self.rounds += 1;
             let (saves, stop) = match self.successor() {
                 Some(successor) => self.search_beside(successor),
-                None => (self.search_locally(), None),
+                None => (self.search_locally(None), None),
             };
             if !saves {
                 return stop;
@@ -363,16 +368,21 @@ impl Search {
         }
     }
 
-    /// Whether local search finds something better, which is kept.
-    fn search_locally(&mut self) -> bool {
+    /// Whether local search finds something better, which is kept. As soon as it seems to, its successor is given up.
+    fn search_locally(&mut self, successor: Option<&Watch>) -> bool {
         let seed = self.rounds as u64 + self.seed;
         let Part { graph, roots, exact } = &self.part;
         let policy = if seed.is_multiple_of(2) { PLAIN } else { PRODUCTS };
         let preference = if seed % 4 < 2 { Preference::Oldest } else { Preference::Newest };
         self.extraction.run(collect(graph, roots, exact, policy), preference);
-        let is_wanted = || !self.watch.as_deref().is_some_and(Watch::is_given_up);
-        let seed = seed << 32 | self.rounds as u64;
-        self.extraction.search(seed, LOCAL_PATIENCE, &mut self.budget, is_wanted);
+        // What local search starts from may weigh more than what there is.
+        let excess = successor.map(|_| self.extraction.weight(graph).saturating_sub(self.bare));
+        let (mut extraction, mut budget) = (std::mem::take(&mut self.extraction), self.budget);
+        extraction.search(seed << 32 | self.rounds as u64, LOCAL_PATIENCE, &mut budget, |left, saved| {
+            successor.filter(|_| excess.is_some_and(|excess| saved > excess)).inspect(|watch| watch.give_up());
+            !self.is_in_vain(left)
+        });
+        (self.extraction, self.budget) = (extraction, budget);
         self.keep_if_better()
     }
 
@@ -387,7 +397,7 @@ impl Search {
         let look = |part, budget, extraction: &mut Box<Extraction>| {
             let mut search = Search::new(part, &Optimise { budget, window, seed });
             let before = search.weight;
-            search.watch.clone_from(watch);
+            (search.watch, search.has_settled) = (watch.clone(), true);
             std::mem::swap(extraction, &mut search.extraction);
             rounds_of(&mut search);
             std::mem::swap(extraction, &mut search.extraction);
@@ -405,9 +415,10 @@ impl Search {
 
     /// One round; whether it was kept, `None` when the budget does not allow it.
     fn round(&mut self, policy: Policy, preference: Preference) -> Option<bool> {
+        self.settle();
         let n = self.part.graph.len() as u64;
         let first = self.whole && self.rounds == 0;
-        if self.budget < n && !first || self.watch.as_deref().is_some_and(Watch::is_given_up) {
+        if self.budget < n && !first || self.is_in_vain(self.budget) {
             self.budget = 0;
             return None;
         }

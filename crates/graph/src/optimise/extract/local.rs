@@ -102,21 +102,21 @@ impl Random {
 }
 
 impl Extraction {
-    /// Trials with each sum in turn, until so many turns in a row saved nothing, or the budget, in nodes, is spent, or nobody
-    /// wants any more.
+    /// Trials with each sum in turn, until so many turns in a row saved nothing, or the budget, in nodes, is spent; or until
+    /// `goes_on` says no, which is told before each trial what is left, and what trials have saved so far.
     pub(in crate::optimise) fn search(
         &mut self,
         seed: u64,
         patience: usize,
         budget: &mut u64,
-        is_wanted: impl Fn() -> bool,
+        goes_on: impl Fn(u64, u64) -> bool,
     ) {
         if self.network.masked.iter().any(|masked| *masked) {
             return;
         }
         self.begin();
         let mut random = Random(seed);
-        let mut since = 0;
+        let (mut since, mut saved) = (0, 0);
         while since < patience {
             since += 1;
             let mut sums: Vec<Literal> = self.network.forms.ids().filter(|literal| self.is_sum(*literal)).collect();
@@ -124,7 +124,7 @@ impl Extraction {
                 sums.swap(place, random.below(place + 1));
             }
             for literal in sums {
-                if *budget == 0 || !is_wanted() {
+                if *budget == 0 || !goes_on(*budget, saved) {
                     since = patience;
                     break;
                 }
@@ -132,8 +132,9 @@ impl Extraction {
                     continue;
                 }
                 let before = self.trials.n_seen;
-                if self.attempt(literal, &mut random) {
-                    since = 0;
+                let saving = self.attempt(literal, &mut random);
+                if saving > 0 {
+                    (since, saved) = (0, saved + saving);
                 }
                 *budget = budget.saturating_sub(1 + (self.trials.n_seen - before) / SEEN_A_NODE);
             }
@@ -256,8 +257,8 @@ impl Extraction {
         }
     }
 
-    /// One trial; whether it saved anything.
-    fn attempt(&mut self, literal: Literal, random: &mut Random) -> bool {
+    /// One trial; what it saved.
+    fn attempt(&mut self, literal: Literal, random: &mut Random) -> u64 {
         self.trials.trial += 1;
         self.trials.touched.clear();
         self.trials.log.clear();
@@ -265,7 +266,7 @@ impl Extraction {
         self.trials.n_places = self.places.len();
         let tabu = if random.below(4) > 0 { self.divisor_that_is(literal) } else { None };
         if !self.collapse(literal) {
-            return false;
+            return 0;
         }
         if random.below(2) > 0 {
             let near = self.trials.touched[random.below(self.trials.touched.len())];
@@ -284,7 +285,7 @@ impl Extraction {
         let saved: i64 = self.trials.touched.iter().map(|literal| before(literal) - self.cost(*literal)).sum();
         let is_worse = saved < 0 || self.trials.failed;
         self.end(is_worse);
-        saved > 0 && !is_worse
+        if is_worse { 0 } else { saved.unsigned_abs() }
     }
 
     /// Ends the trial; takes it back, last things first.
