@@ -4,7 +4,7 @@
 //! Invariants: the words of the frame are those of the sizes, the arguments, the results and the workspace, none of which
 //! moves or changes its length; integers, which may be sizes, do not change either; nothing outside writes the frame.
 
-use crate::program::Program;
+use crate::program::{Entry, Program};
 use crate::workspace::Workspace;
 use chainrule_kernel::Place;
 use chainrule_runtime::{Elements, RunError, Sizes, Slice, SliceMut};
@@ -45,6 +45,8 @@ use chainrule_runtime::{Elements, RunError, Sizes, Slice, SliceMut};
 #[derive(Debug)]
 pub struct Bound<'p> {
     program: &'p Program,
+    /// Of the program's code for one point: what a call needs is here.
+    entry: Entry,
     sizes: Sizes,
     workspace: Workspace,
     inputs: Vec<Elements>,
@@ -80,7 +82,7 @@ impl Program {
             Place::Output(i) => Some(pointer(&mut outputs[i])),
             Place::Workspace(_) => None,
         });
-        Ok(Bound { program: self, sizes, workspace, inputs, outputs, on_threads })
+        Ok(Bound { program: self, entry: self.one.entry(), sizes, workspace, inputs, outputs, on_threads })
     }
 }
 
@@ -136,8 +138,8 @@ impl Bound<'_> {
             return self.run_on_threads();
         }
         // SAFETY: the frame was told of sizes, memory and workspace, all of which are as the code asks for, are borrowed by
-        // nobody now, and stay where and as long as they are as long as `self`.
-        let failed = unsafe { self.program.one.enter(&mut self.workspace.frame) };
+        // nobody now, and stay where and as long as they are as long as `self`; so does the program, which is borrowed.
+        let failed = unsafe { self.entry.enter(&mut self.workspace.frame) };
         if failed == 0 { Ok(()) } else { Err(self.failed(failed)) }
     }
 

@@ -126,15 +126,34 @@ impl Ports {
 /// No number that code returns.
 const NOT_RUN: u64 = u64::MAX;
 
+/// How code is called.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    /// What the code is, see `lower`; there as long as its executable memory.
+    run: unsafe extern "sysv64" fn(*mut u8) -> u64,
+    /// From the begin of the frame to where the code wants it.
+    base: usize,
+}
+
+impl Entry {
+    /// Runs the code: 0, or one more than the site where it failed.
+    ///
+    /// # Safety
+    /// As [`Machine::enter`]; further, the machine is still there.
+    #[inline]
+    pub(crate) unsafe fn enter(self, frame: &mut Lines) -> u64 {
+        // SAFETY: the caller's promise.
+        unsafe { (self.run)(frame.pointer().wrapping_add(self.base)) }
+    }
+}
+
 /// Code in memory, for one point or for several at once.
 #[derive(Debug)]
 pub(crate) struct Machine {
     executable: Executable,
-    /// What the code is, see `lower`; there as long as `executable`.
-    run: unsafe extern "sysv64" fn(*mut u8) -> u64,
+    entry: Entry,
     shape: Shape,
-    /// From the begin of the frame to where the code wants it, and bytes of the frame.
-    base: usize,
+    /// Bytes of the frame.
     pub frame_bytes: usize,
     words: Words,
     sites: Vec<Site>,
@@ -161,8 +180,8 @@ impl Machine {
         };
         // SAFETY: the code begins with a function of this type, see `lower`. It is called as long as `executable` is there.
         let run = unsafe { std::mem::transmute::<*const u8, unsafe extern "sysv64" fn(*mut u8) -> u64>(entry) };
-        let (base, frame_bytes) = (frame.base(), frame.bytes(n_slots));
-        Ok(Self { executable, run, shape, base, frame_bytes, words, sites, code_bytes })
+        let (entry, frame_bytes) = (Entry { run, base: frame.base() }, frame.bytes(n_slots));
+        Ok(Self { executable, entry, shape, frame_bytes, words, sites, code_bytes })
     }
 
     /// The word of the frame for a size, by its index.
@@ -190,7 +209,12 @@ impl Machine {
     #[inline]
     pub(crate) unsafe fn enter(&self, frame: &mut Lines) -> u64 {
         // SAFETY: the code is there as long as `self`; the rest is the caller's promise.
-        unsafe { (self.run)(frame.pointer().wrapping_add(self.base)) }
+        unsafe { self.entry.enter(frame) }
+    }
+
+    /// How its code is called, for those that keep it.
+    pub(crate) fn entry(&self) -> Entry {
+        self.entry
     }
 }
 
