@@ -6,6 +6,7 @@ use crate::unroll::Tree;
 use chainrule_base::Name;
 use chainrule_graph::NodeId;
 use chainrule_ir::{Size, Type};
+use chainrule_kernel::Class;
 
 /// A scalar field of a type.
 #[derive(Clone, Debug)]
@@ -16,6 +17,11 @@ pub(crate) struct Leaf {
     pub(crate) extents: Vec<Size>,
     /// `Double`, `Int` or `Bool`.
     pub(crate) scalar: Type,
+}
+
+/// What holds a `Double`, an `Int` or a `Bool` in a kernel.
+pub(crate) fn class_of(scalar: &Type) -> Class {
+    if *scalar == Type::Double { Class::Real } else { Class::Int }
 }
 
 /// The leaves of a value of type `ty` that is called `name`.

@@ -2,11 +2,11 @@
 //! put together again.
 
 use crate::engine::BoundEngine;
-use crate::leaves::{Leaf, leaves};
+use crate::leaves::{Leaf, class_of, leaves};
 use crate::{Compiled, Error, Result};
 use chainrule_base::Name;
 use chainrule_ir::{Size, Type, Value};
-use chainrule_kernel::{Class, SizeSource};
+use chainrule_kernel::SizeSource;
 use chainrule_runtime::{Elements, Sizes, Slice};
 
 /// An evaluation of a [`Compiled`] at extents and integers that are fixed; made by [`Compiled::prepare`]. Doubles may
@@ -119,8 +119,7 @@ impl Flat {
             let first = flat.columns.len();
             for leaf in &fields {
                 flat.extents.push(Vec::new());
-                let class = if leaf.scalar == Type::Double { Class::Real } else { Class::Int };
-                flat.columns.push(Elements::zeros(class, 0));
+                flat.columns.push(Elements::zeros(class_of(&leaf.scalar), 0));
             }
             let mut at = first;
             flat.scatter(ty, arg, &mut at, 0, name)?;

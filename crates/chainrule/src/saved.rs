@@ -14,11 +14,12 @@
 
 use crate::compiled::Signature;
 use crate::function::ArrayBody;
+use crate::leaves::class_of;
 use crate::{CompileOptions, Compiled, Error, Result, UserFunction};
 use chainrule_base::{Arena, FileId, Id, Name, Sources, Span};
 use chainrule_ir::{Block, Function, Requirement, Size, Type, Var, VarId};
 use chainrule_kernel::bytes::{Content, Damage, Reader, Writer, damage, is_sealed, open, read, seal, write};
-use chainrule_kernel::{Class, Kernel, Port};
+use chainrule_kernel::{Kernel, Port};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -339,8 +340,7 @@ impl Fit<'_> {
             Type::Double | Type::Int | Type::Bool => {
                 let port = self.ports.get(self.next).ok_or_else(misfit)?;
                 self.next += 1;
-                let class = if *ty == Type::Double { Class::Real } else { Class::Int };
-                let is_so = self.kernel.buffers.get(port.buffer).is_some_and(|buffer| buffer.class == class)
+                let is_so = self.kernel.buffers.get(port.buffer).is_some_and(|buffer| buffer.class == class_of(ty))
                     && *port.name == **path
                     && port.shape.len() == extents.len()
                     && port.shape.iter().zip(&*extents).all(|(extent, (known, _))| extent.as_constant() == *known);

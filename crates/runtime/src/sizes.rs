@@ -85,17 +85,18 @@ impl Sizes {
     /// Zeros for each input.
     #[must_use]
     pub fn zero_inputs(&self) -> Vec<Elements> {
-        let kernel = &self.layout.kernel;
-        let zeros = |(i, port): (usize, &Port)| Elements::zeros(kernel.buffers[port.buffer].class, self.input_len(i));
-        kernel.inputs.iter().enumerate().map(zeros).collect()
+        self.zeros(&self.layout.kernel.inputs)
     }
 
     /// Zeros for each output.
     #[must_use]
     pub fn zero_outputs(&self) -> Vec<Elements> {
-        let kernel = &self.layout.kernel;
-        let zeros = |(i, port): (usize, &Port)| Elements::zeros(kernel.buffers[port.buffer].class, self.output_len(i));
-        kernel.outputs.iter().enumerate().map(zeros).collect()
+        self.zeros(&self.layout.kernel.outputs)
+    }
+
+    fn zeros(&self, ports: &[Port]) -> Vec<Elements> {
+        let class = |port: &Port| self.layout.kernel.buffers[port.buffer].class;
+        ports.iter().map(|port| Elements::zeros(class(port), self.buffers[port.buffer.index()].1)).collect()
     }
 
     /// Whether `value` is what these sizes were made for, where input `input` is a size.

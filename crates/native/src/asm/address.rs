@@ -55,6 +55,12 @@ impl Place {
         Self(bits)
     }
 
+    /// The number that it is; its highest byte is at most 2.
+    #[inline(always)]
+    pub(super) fn bits(self) -> u64 {
+        self.0
+    }
+
     #[inline(always)]
     pub(super) fn disp(self) -> i32 {
         self.0 as i32

@@ -8,27 +8,28 @@ use super::arithmetic::{fma_form, scalar_or_packed};
 use super::constant::Reference;
 use super::moves::memory_move;
 use super::prefix::{Form, Heads, Immediate, Masking, Operands, evex, vex};
-use super::{Arith, Assembler, Fma, FmaOrder, Gpr, Shape, Xmm};
+use super::{Arith, Assembler, Fma, FmaOrder, Gpr, Mem, Shape, Xmm};
 use crate::Level;
 
-/// The last operand of a scalar instruction, a register or 8 bytes of memory without an index, in one number.
+/// The last operand of a scalar instruction, a register or 8 bytes of memory without an index, in one number: that of a
+/// [`Place`], or [`IN_REGISTER`] with a register.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Scalar(u64);
 
-/// In the place of a base.
+/// In the highest byte, where no place has so much.
 const IN_REGISTER: u64 = 0xFF << 56;
 
 impl Scalar {
     /// So many bytes behind what a register points to.
     #[inline(always)]
     pub(crate) fn at(base: Gpr, disp: i32) -> Self {
-        Self(u64::from(disp as u32) | u64::from(base.0) << 32 | 1 << 48)
+        Self(Place::from(Mem::At { base, disp }).bits())
     }
 
     /// So many bytes into the constants.
     #[inline(always)]
     pub(crate) fn constant(offset: u32) -> Self {
-        Self(u64::from(offset) | 1 << 48 | 2 << 56)
+        Self(Place::from(Mem::Constant(offset)).bits())
     }
 
     /// The register that it is.

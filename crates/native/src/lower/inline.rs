@@ -208,6 +208,17 @@ impl Writer<'_> {
         self.arith_elsewhere(op, order, dst, (a, next_a), (b, next_b))
     }
 
+    /// Whether `b` is the first operand: where the order is free what is in a register, so that the other may come from memory.
+    /// Without a branch on where they are: that is hard to predict.
+    #[inline]
+    pub(super) fn is_exchanged(&self, order: Order, a: Reg, b: Reg) -> bool {
+        match order {
+            Order::Fixed => false,
+            Order::Exchanged => true,
+            Order::Free => self.registers.register(a).is_none() & self.registers.register(b).is_some(),
+        }
+    }
+
     /// The same where not all operands are in registers.
     #[inline(never)]
     fn arith_elsewhere(
@@ -219,13 +230,7 @@ impl Writer<'_> {
         (b, next_b): (Reg, u32),
     ) -> Result<()> {
         let (mut first, mut second) = ((a, next_a), (b, next_b));
-        let exchange = match order {
-            Order::Fixed => false,
-            Order::Exchanged => true,
-            // What is in a register goes first, so that the other may come from memory.
-            Order::Free => self.registers.register(a).is_none() && self.registers.register(b).is_some(),
-        };
-        if exchange {
+        if self.is_exchanged(order, a, b) {
             std::mem::swap(&mut first, &mut second);
         }
         let x = self.in_register(first.0, first.1)?;

@@ -151,12 +151,7 @@ impl Writer<'_> {
         (a, next_a): (Reg, u32),
         (b, next_b): (Reg, u32),
     ) -> Result<()> {
-        // What is in a register goes first, so that the other may come from memory.
-        let exchange = match order {
-            Order::Fixed => false,
-            Order::Exchanged => true,
-            Order::Free => self.registers.register(a).is_none() & self.registers.register(b).is_some(),
-        };
+        let exchange = self.is_exchanged(order, a, b);
         let (first, second) = if exchange { (b, a) } else { (a, b) };
         let (next_first, next_second) = if exchange { (next_b, next_a) } else { (next_a, next_b) };
         let x = self.plain_register(first, next_first)?;

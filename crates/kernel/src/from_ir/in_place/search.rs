@@ -218,9 +218,7 @@ impl<'f> Search<'f> {
             self.reads(stmt, (idx < first).then_some(at));
         }
         // The rest of the result is looked at when this may be there.
-        for leaf in (0..layout::count(self.function.ty(block.result))).filter(|leaf| (block.result, *leaf) != new) {
-            self.read((block.result, leaf), None);
-        }
+        self.leaves_but(block.result, new);
         first
     }
 
@@ -308,13 +306,13 @@ impl<'f> Search<'f> {
                 if self.old(*init, leaf).is_none_or(|path| path != at) {
                     self.read((*init, leaf), None);
                 }
-                self.other_leaves((*init, leaf));
+                self.leaves_but(*init, (*init, leaf));
                 stmt.expr.blocks().into_iter().for_each(|block| self.block_reads(block, None));
             }
             Expr::Array(args) => {
                 let mut first = idx;
                 for (k, arg) in (0..).zip(args) {
-                    self.other_leaves((*arg, leaf));
+                    self.leaves_but(*arg, (*arg, leaf));
                     if !self.is_array(*arg, leaf) {
                         continue;
                     }
@@ -352,8 +350,7 @@ impl<'f> Search<'f> {
                     _ => {}
                 }
                 self.read((second, leaf), None);
-                self.other_leaves((first, leaf));
-                self.other_leaves((second, leaf));
+                [first, second].into_iter().for_each(|var| self.leaves_but(var, (var, leaf)));
                 return idx.min(began).min(second_at);
             }
             // It lies somewhere else, and is copied in the end.
@@ -418,11 +415,10 @@ impl<'f> Search<'f> {
         }
     }
 
-    /// What goes another way than this leaf is read when that may be there.
-    fn other_leaves(&mut self, (var, leaf): (VarId, usize)) {
-        for other in (0..layout::count(self.function.ty(var))).filter(|other| *other != leaf) {
-            self.read((var, other), None);
-        }
+    /// The leaves of a variable that go another way than `this` are read when that may be there.
+    fn leaves_but(&mut self, var: VarId, this: (VarId, usize)) {
+        let leaves = (0..layout::count(self.function.ty(var))).map(|leaf| (var, leaf));
+        leaves.filter(|leaf| *leaf != this).for_each(|leaf| self.read(leaf, None));
     }
 
     /// What lies at `path` is read.
