@@ -467,9 +467,7 @@ impl BoundEngine<'_> {
             #[cfg(all(target_arch = "x86_64", unix))]
             Self::Native(bound) => bound.run(),
             Self::Slices { engine, sizes, memory, inputs, outputs } => {
-                let inputs: Vec<Slice<'_>> = inputs.iter().map(Elements::slice).collect();
-                let mut outputs: Vec<SliceMut<'_>> = outputs.iter_mut().map(Elements::slice_mut).collect();
-                engine.run(sizes, &inputs, &mut outputs, memory)
+                run_slices(engine, sizes, memory, inputs, outputs)
             }
         }
     }
@@ -509,6 +507,20 @@ impl BoundEngine<'_> {
             Self::Slices { outputs, .. } => outputs,
         }
     }
+}
+
+/// Apart, so that what calls native code again and again has room for that alone.
+#[inline(never)]
+fn run_slices(
+    engine: &Engine,
+    sizes: &Sizes,
+    memory: &mut Memory,
+    inputs: &[Elements],
+    outputs: &mut [Elements],
+) -> std::result::Result<(), RunError> {
+    let inputs: Vec<Slice<'_>> = inputs.iter().map(Elements::slice).collect();
+    let mut outputs: Vec<SliceMut<'_>> = outputs.iter_mut().map(Elements::slice_mut).collect();
+    engine.run(sizes, &inputs, &mut outputs, memory)
 }
 
 /// Memory for the threads of a batch.
