@@ -3,7 +3,7 @@
 //! In: a function. Out: one of the same value that costs no more ([`crate::cost`]), and a [`Report`]. Where loops
 //! were taken apart, everything is done once more with loops kept whole, at the same time where the program is long,
 //! and the cheaper program wins. The pipeline is lists: [`FIRST`], then [`ROUND`] again and again, [`KEEP`], [`ROUND`] again; [`LAST`] puts together
-//! what was taken apart.
+//! what was taken apart. What a pass makes dearer is remembered as it was before, and comes back unless it pays in the end.
 //!
 //! Each pass writes the function anew once (`rebuild`) after analyses of it ([`crate::live`],
 //! [`crate::fusion`]); every rule is tried at every statement of every pass that allows it. Rules are not
@@ -96,6 +96,8 @@ struct Run {
     whole: bool,
     tally: Tally,
     result: Option<Function>,
+    /// What came before a pass that made it dearer, and what it costs: the cheapest.
+    cheapest: Option<(f64, Function)>,
     /// What passes could do that found nothing to do since the function changed last: one that can do no more than one
     /// of them will not either.
     in_vain: Vec<Todo>,
@@ -322,7 +324,12 @@ fn pipeline(
         step(pass, &mut now, run, report, watch);
     }
     report.stop = stop;
-    live::swept(now)
+    // What passes have left unused counts in neither.
+    let now = live::swept(now);
+    match run.cheapest.take().map(|(_, found)| live::swept(found)) {
+        Some(found) if cost::function(&found) < cost::function(&now) => found,
+        _ => now,
+    }
 }
 
 fn rounds(now: &mut Function, run: &mut Run, report: &mut Report, watch: Watch<'_>) -> StopReason {
@@ -353,10 +360,18 @@ fn step(pass: &Pass, now: &mut Function, run: &mut Run, report: &mut Report, wat
         last.map_or_else(|| measure(now), |(_, after)| after.clone())
     });
     (pass.run)(now, run);
-    let mut changed = false;
+    let (mut changed, mut after) = (false, before);
     if let Some(result) = run.result.take() {
         changed = !alpha_equal(now, &result);
-        *now = result;
+        let last = std::mem::replace(now, result);
+        if changed {
+            after = cost::function(now);
+        }
+        // What was given is there in any case.
+        let is_first = report.passes.is_empty();
+        if after > before && !is_first && run.cheapest.as_ref().is_none_or(|(least, _)| before < *least) {
+            run.cheapest = Some((before, last));
+        }
     }
     let applied = run.tally.applied.iter().sum::<u64>() - applied;
     // What every pass does (sharing what is equal, moving it out of loops) was done in vain, too, if nothing has changed.
@@ -365,7 +380,6 @@ fn step(pass: &Pass, now: &mut Function, run: &mut Run, report: &mut Report, wat
     }
     // What the pass has left unused goes with the next one.
     let measures = measured.map(|before| (before, measure(&live::swept(now.clone()))));
-    let after = if changed { cost::function(now) } else { before };
     report.passes.push(PassReport { name: pass.name, applied, before, after, measures });
     watch(pass.name, now);
     changed

@@ -5,7 +5,8 @@
 //! element at every `get`, as often as that runs, costs no more than computing the array, storing it and loading
 //! from it. With one `get` a step of one loop over the array that is always so: vertical fusion. With a `get` in
 //! a loop inside, elements would be computed again and again: the array stays, unless they cost nearly nothing.
-//! Of a matrix, rows or else elements of rows: so a matrix that is only transposed vanishes.
+//! Of a matrix, rows or else elements of rows: so a matrix that is only transposed vanishes. What the elements of a row share is
+//! computed with each row that is taken then, so a matrix whose rows are dear to begin stays.
 //!
 //! A build that takes the element of another at its own index, which vanishes too, is not written before it is wanted
 //! (`Plan::deferred`): a chain of builds is then written once, where it ends, and not again for each of its links.
@@ -27,8 +28,8 @@ struct Array<'a> {
     loops: usize,
     /// What the build takes for an element, how many there are, how many statements an element has.
     built: Option<(f64, f64, usize)>,
-    /// Of a build of builds: the same for the elements of the rows.
-    rows: Option<(f64, f64, usize)>,
+    /// Of a build of builds.
+    rows: Option<Rows>,
     /// The `get`s: the variable, the loops between the build and it, how often it runs for each build.
     gets: Vec<Get>,
     /// Whether it is used other than by a `get`.
@@ -39,6 +40,15 @@ struct Array<'a> {
     links: Vec<VarId>,
     /// Whether it stands in a derivative, or is looked at by one, or at an index that is not proved.
     kept: bool,
+}
+
+/// A build of builds, by its elements.
+#[derive(Clone, Copy)]
+struct Rows {
+    /// What is computed once a row, and how many rows there are.
+    shared: (f64, f64),
+    /// As [`Array::built`] of the elements, but for what they share.
+    elements: (f64, f64, usize),
 }
 
 struct Uses<'a, 'p> {
@@ -69,7 +79,7 @@ pub(crate) fn analyse<'a>(function: &'a Function, plan: &mut Plan<'a>) {
         if vanishes(array) {
             fuse.extend(array.gets.iter().map(|(var, loops, _)| (*var, *loops)));
         } else if let (Some(rows), Some(gets)) = (array.rows, uses.elements(array))
-            && pays(rows, &gets)
+            && rows.pay(&array.gets, &gets)
         {
             fuse.extend(gets.iter().map(|(var, loops, _)| (*var, *loops)));
         }
@@ -83,14 +93,30 @@ type Get = (VarId, usize, f64);
 
 /// Whether `gets` of elements that take so much, are so many, and have so many statements, are worth computing
 /// them in place.
-fn pays((element, size, stmts): (f64, f64, usize), gets: &[Get]) -> bool {
+fn pays(built: (f64, f64, usize), gets: &[Get]) -> bool {
+    gain(built, gets).is_some_and(|gain| gain >= 0.0)
+}
+
+/// What is gained by it, if there are not too many statements.
+fn gain((element, size, stmts): (f64, f64, usize), gets: &[Get]) -> Option<f64> {
     let limit = if gets.len() > 1 { MAX_COPIED } else { MAX_MOVED };
     if gets.is_empty() || stmts > limit {
-        return false;
+        return None;
     }
-    let runs: f64 = gets.iter().map(|(_, _, runs)| runs).sum();
     // Stored once, loaded at each get; a step of the loop besides.
-    runs * element <= size * (element + 2.0) + runs
+    Some(size * (element + 2.0) + runs(gets) - runs(gets) * element)
+}
+
+fn runs(gets: &[Get]) -> f64 {
+    gets.iter().map(|(_, _, runs)| runs).sum()
+}
+
+impl Rows {
+    /// Whether `gets` of elements of the rows that `rows` take are worth computing them in place.
+    fn pay(self, rows: &[Get], gets: &[Get]) -> bool {
+        let (shared, n) = self.shared;
+        gain(self.elements, gets).is_some_and(|gain| runs(rows) * shared <= n * shared + gain)
+    }
 }
 
 impl<'a> Uses<'a, '_> {
@@ -140,9 +166,11 @@ impl<'a> Uses<'a, '_> {
                 let element = cost::block(body, &ty);
                 self.arrays[var.index()].built = Some((element, cost::estimate(size), statements(body)));
                 if let Some(row @ Expr::Build { size: inner, body: elements, .. }) = walk::bound_in(body, body.result) {
-                    let each = element - cost::expr(row, &ty) + cost::block(elements, &ty);
-                    let many = cost::estimate(size) * cost::estimate(inner);
-                    self.arrays[var.index()].rows = Some((each, many, statements(body)));
+                    let n = cost::estimate(size);
+                    self.arrays[var.index()].rows = Some(Rows {
+                        shared: (element - cost::expr(row, &ty), n),
+                        elements: (cost::block(elements, &ty), n * cost::estimate(inner), statements(body)),
+                    });
                 }
                 Some(cost::estimate(size))
             }

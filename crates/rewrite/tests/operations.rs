@@ -1,0 +1,79 @@
+//! Derivatives of loops that are dear to begin: what is computed once for many elements stays computed once.
+
+use chainrule_autodiff::{Mode, Part, Request, derive};
+use chainrule_base::Sources;
+use chainrule_ir::{Function, Program, print, verify};
+use chainrule_rewrite::engine::measure;
+use chainrule_rewrite::{Options, explain};
+
+const LOGISTIC: &str = "let f = fun (w : [d]Double) (x : [n][d]Double) (y : [n]Double) ->
+    sum n (fun i -> log (1 + exp (- y[i] * vectorDot w x[i])))";
+const PERCEPTRON: &str = "let f = fun (w : [h][d]Double) (v : [h]Double) (x : [n][d]Double) (y : [n]Double) ->
+    sum n (fun i -> (y[i] - vectorDot v (vectorMap (matrixVectorMul w x[i]) tanh)) ** 2)";
+const STEPS_OF_EIGHT: &str = "let f = fun (p : [8]Double) (y0 : [n]Double) (s : Card) ->
+    vectorSum (ifold (fun (y : [n]Double) k ->
+        build n (fun i -> sin (y[i] * p[0]) + p[mod i 8] * 0.1 * exp (- y[n - 1 - i]))) y0 s)";
+const STEPS: &str = "let f = fun (p : [m]Double) (y0 : [n]Double) (s : Card) ->
+    vectorSum (ifold (fun (y : [n]Double) k ->
+        build n (fun i -> sin (y[i] * p[0]) + p[mod i m] * 0.1 * exp (- y[n - 1 - i]))) y0 s)";
+const TRANSPOSED: &str = "let f = fun (x : [8]Double) (n : Card) ->
+    let r = build 8 (fun i ->
+        let y = ifold (fun (y : [8]Double) k -> build 8 (fun j -> sin (y[j] + x[i] * y[7 - j]))) x n in
+        build 8 (fun j -> y[j] * x[j])) in
+    build 8 (fun j -> build 8 (fun i -> r[i][j]))";
+
+fn function(text: &str) -> Function {
+    let mut sources = Sources::new();
+    let root = sources.add("main.ft", text);
+    let program = Program::load(&mut sources, root, |path: &str, _| Err(format!("there is no file {path}")));
+    program.and_then(|program| program.elaborate("f")).unwrap_or_else(|e| panic!("{e}\n{text}"))
+}
+
+/// What a polynomial is where all sizes are `size`.
+fn at(polynomial: &str, size: f64) -> f64 {
+    let factor = |word: &str| word.parse().unwrap_or(size);
+    polynomial.split(" + ").map(|term| term.split('*').map(factor).product::<f64>()).sum()
+}
+
+/// In no pass do derivatives by `by` take more than `most` times the operations that they take as they are derived.
+fn stay(text: &str, by: &str, part: Part, mode: Mode, most: f64) {
+    let request = Request { parts: vec![part], by: vec![by.into()], mode, checkpoints: None };
+    let derived = derive(&function(text), &request).unwrap_or_else(|e| panic!("{e}"));
+    let before = measure(&derived).operations;
+    let (optimised, report) = explain(&derived, &Options::default());
+    verify(&optimised).unwrap_or_else(|e| panic!("{e:?}\n{}", print(&optimised)));
+    assert!(report.after < report.before, "{part:?} of {text}\nstays as it is: {}", report.stop);
+    let passes =
+        report.passes.iter().filter_map(|pass| Some((pass.name, pass.measures.as_ref()?.1.operations.clone())));
+    let last = ("at the end", measure(&optimised).operations);
+    for (pass, operations) in passes.chain([last]) {
+        for size in [10.0, 100.0] {
+            let ratio = at(&operations, size) / at(&before, size);
+            assert!(ratio <= most, "{part:?} of {text}\n{pass}: {ratio} times, {operations} for {before}");
+        }
+    }
+}
+
+#[test]
+fn hessians_of_sums_over_data_do_not_sum_for_each_element() {
+    stay(LOGISTIC, "w", Part::Hessian, Mode::Auto, 1.0);
+    stay(PERCEPTRON, "v", Part::Hessian, Mode::Auto, 1.0);
+    stay(PERCEPTRON, "w", Part::Hessian, Mode::Auto, 1.0);
+}
+
+#[test]
+fn derivatives_of_steps_do_not_step_for_each_element() {
+    for text in [STEPS_OF_EIGHT, STEPS] {
+        stay(text, "p", Part::Hessian, Mode::Auto, 1.4);
+    }
+    stay(TRANSPOSED, "x", Part::Jacobian, Mode::Forward, 1.4);
+}
+
+#[test]
+fn rows_that_are_dear_to_begin_are_not_begun_for_each_element() {
+    let f = function(TRANSPOSED);
+    let (optimised, report) = explain(&f, &Options::default());
+    assert!(report.after <= report.before);
+    let (before, after) = (measure(&f).operations, measure(&optimised).operations);
+    assert!(at(&after, 100.0) <= at(&before, 100.0), "{after} for {before}");
+}
