@@ -10,7 +10,7 @@ mod problems;
 mod threads;
 
 use crate::measure::Runner;
-use chainrule::{CompileOptions, Compiled, Function, Rewrite};
+use chainrule::{CompileOptions, Compiled, Function, Prepared, Rewrite};
 use clap::Args;
 use in_c::InC;
 use problems::Problem;
@@ -186,8 +186,10 @@ fn one(problem: &Problem, options: &Options) -> Result<(), Box<dyn std::error::E
     let start = Instant::now();
     let (objective, derivative_of) = (problem.make)(None)?;
     let (value, derivative) = (compile(&objective, options)?, compile(&derivative_of, options)?);
+    let beside = problem.beside.map(|make| compile(&make()?, options)).transpose()?;
     let compile_ms = start.elapsed().as_secs_f64() * 1e3;
     let (mut at, mut derived_at) = (value.prepare(&problem.args)?, derivative.prepare(&problem.args)?);
+    let mut beside = beside.as_ref().map(|beside| beside.prepare(&problem.args)).transpose()?;
     let (memory, memory_derivative) = (at.workspace_len(), derived_at.workspace_len());
     at.run()?;
     derived_at.run()?;
@@ -226,6 +228,7 @@ fn one(problem: &Problem, options: &Options) -> Result<(), Box<dyn std::error::E
     });
     let mut of_derivative = Runner::new(1, || {
         let _ = derived_at.run();
+        let _ = beside.as_mut().map(Prepared::run);
     });
     let mut of_hand = by_hand.as_ref().map(|by_hand| {
         Runner::new(1, || {

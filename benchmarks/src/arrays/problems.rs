@@ -14,6 +14,8 @@ pub struct Problem {
     pub name: String,
     /// The function, and what computes its derivatives, from the text.
     pub make: Make,
+    /// What is computed with the derivatives besides, at the same arguments.
+    pub beside: Option<fn() -> Result<Function, Error>>,
     /// Where.
     pub args: Vec<Value<f64>>,
     /// C++ of the objective.
@@ -33,9 +35,25 @@ pub fn all() -> Vec<Problem> {
     let bundles = [(49, 7776, 31_843), (372, 47_423, 204_472)].map(|(n, m, p)| bundle(n, m, p));
     let networks = [(2, 1024), (4, 4096)].map(|(l, c)| network(l, c, 14));
     let hands = [(100, false), (800, false), (800, true)].map(|(n, complicated)| fitted(n, complicated));
-    let small = [least_squares(16, 4096), exponentials(1000), exponentials(100_000), equations(100, 100), clusters()];
+    let hands = hands.into_iter().chain([100, 800].map(derived));
+    let small = [
+        least_squares(16, 1024),
+        least_squares(128, 4096),
+        exponentials(1000),
+        exponentials(100_000),
+        equations(10, 100),
+        equations(100, 100),
+        equations(1000, 100),
+        clusters(1000, 10),
+        clusters(10_000, 10),
+        clusters(10_000, 100),
+    ];
+    let micro = [100, 10_000].into_iter().flat_map(|n| [scalar(0, n), scalar(1, n), scalar(3, n)]);
+    let micro = micro.chain([100, 1000].map(|n| scalar(2, n)));
+    let micro = micro.chain([(20, 5, 30), (200, 10, 300)].map(|(n, k, m)| factorisation(n, k, m)));
+    let micro = micro.chain([projection()]).chain([5, 10].map(determinant));
     let matrices = [10, 50, 100].into_iter().flat_map(|n| (0..4).map(move |which| algebra(n, which)));
-    gmms.into_iter().chain(bundles).chain(networks).chain(hands).chain(small).chain(matrices).collect()
+    gmms.into_iter().chain(bundles).chain(networks).chain(hands).chain(small).chain(micro).chain(matrices).collect()
 }
 
 fn rows(random: &mut Random, n: usize, m: usize) -> Vec<Vec<f64>> {
@@ -56,6 +74,7 @@ fn gmm(n: usize, d: usize, k: usize) -> Problem {
             let derivative = f.gradient().by(&["alphas", "means", "icf"]).with_value().function()?;
             Ok((f, derivative))
         },
+        beside: None,
         by_hand: include_str!("gmm.cpp"),
         by_hand_arguments: vec![alphas.clone(), means.concat(), icf.concat(), x.concat(), vec![gamma]],
         by_hand_integers: vec![k as i64, d as i64, n as i64, m],
@@ -85,6 +104,8 @@ fn bundle(n: usize, m: usize, p: usize) -> Problem {
             let derivative = f.sparse_jacobian(&["camera", "x", "w"])?.values_program();
             Ok((f, derivative))
         },
+        // Rows and columns are written with the values, as by those who are compared.
+        beside: Some(|| Module::from_text("ba.ft", ba::SOURCE)?.function("baPattern")),
         by_hand: include_str!("ba.cpp"),
         by_hand_arguments: vec![
             problem.cameras.concat(),
@@ -113,6 +134,7 @@ fn network(l: usize, c: usize, b: usize) -> Problem {
             let derivative = with(f.gradient().by(&["main", "extra"]).with_value(), checkpoints).function()?;
             Ok((f, derivative))
         },
+        beside: None,
         by_hand: include_str!("lstm.cpp"),
         by_hand_arguments: [&problem.main, &problem.extra, &problem.state, &problem.text]
             .map(|rows| rows.concat())
@@ -164,6 +186,7 @@ fn fitted(n: usize, complicated: bool) -> Problem {
     Problem {
         name: if complicated { format!("hand_on_t_c{n}") } else { format!("hand_c{n}") },
         make: if complicated { |_| hand::functions(true) } else { |_| hand::functions(false) },
+        beside: None,
         by_hand: include_str!("hand.cpp"),
         by_hand_arguments: vec![
             problem.theta.clone(),
@@ -180,11 +203,22 @@ fn fitted(n: usize, complicated: bool) -> Problem {
     }
 }
 
+/// The same where the whole Jacobian comes out of the objective, rather than parts of it that somebody put together.
+fn derived(n: usize) -> Problem {
+    let make: Make = |_| {
+        let (f, _) = hand::functions(false)?;
+        let jacobian = f.jacobian().by(&["theta"]).function()?;
+        Ok((f, jacobian))
+    };
+    Problem { name: format!("hand_derived_c{n}"), make, ..fitted(n, false) }
+}
+
 fn least_squares(m: usize, n: usize) -> Problem {
     let x = rows(&mut Random::new(), 1, m).remove(0);
     Problem {
         name: format!("llsq_m{m}_n{n}"),
         make: |checkpoints| with_gradient(micro::LLSQ, "llsq", "x", checkpoints),
+        beside: None,
         by_hand: include_str!("llsq.cpp"),
         by_hand_arguments: vec![x.clone()],
         by_hand_integers: vec![m as i64, n as i64],
@@ -198,6 +232,7 @@ fn exponentials(n: usize) -> Problem {
     Problem {
         name: format!("lse_n{n}"),
         make: |checkpoints| with_gradient(micro::LSE, "lse", "x", checkpoints),
+        beside: None,
         by_hand: include_str!("lse.cpp"),
         by_hand_arguments: vec![x.clone()],
         by_hand_integers: vec![n as i64],
@@ -212,6 +247,7 @@ fn equations(n: usize, s: usize) -> Problem {
     Problem {
         name: format!("ode_n{n}_s{s}"),
         make: |checkpoints| with_gradient(micro::ODE, "odeLast", "x", checkpoints),
+        beside: None,
         by_hand: include_str!("ode.cpp"),
         by_hand_arguments: vec![x.clone()],
         by_hand_integers: vec![n as i64, s as i64],
@@ -220,22 +256,100 @@ fn equations(n: usize, s: usize) -> Problem {
     }
 }
 
-fn clusters() -> Problem {
+fn clusters(n: usize, k: usize) -> Problem {
     let random = &mut Random::new();
-    let (n, k, d) = (10_000, 10, 8);
+    let d = 8;
     let (points, centroids) = (rows(random, n, d), rows(random, k, d));
     Problem {
-        name: format!("kmeans_n{n}"),
+        name: format!("kmeans_n{n}_k{k}"),
         make: |_| {
             let module = Module::from_text("kmeans.ft", micro::KMEANS)?;
             Ok((module.function("cost")?, module.function("direction")?))
         },
+        beside: None,
         by_hand: include_str!("kmeans.cpp"),
         by_hand_arguments: vec![points.concat(), centroids.concat()],
         by_hand_integers: vec![n as i64, k as i64, d as i64],
         args: vec![points.into(), centroids.into()],
         published: None,
     }
+}
+
+/// One of the paper's on vectors: the product of two, the largest element, the sum of two, a multiple.
+fn scalar(which: usize, n: usize) -> Problem {
+    let random = &mut Random::new();
+    let (u, v, s) = (rows(random, 1, n).remove(0), rows(random, 1, n).remove(0), 0.3);
+    let (arguments, args): (Vec<Vec<f64>>, Vec<Value<f64>>) = match which {
+        1 => (vec![v.clone()], vec![v.into()]),
+        3 => (vec![v.clone(), vec![s]], vec![v.into(), s.into()]),
+        _ => (vec![u.clone(), v.clone()], vec![u.into(), v.into()]),
+    };
+    let make: [Make; 4] = [
+        |_| both("dot", "dotGradient"),
+        |_| both("maximum", "maximumGradient"),
+        |_| both("add", "addJacobian"),
+        |_| both("scale", "scaleDerivative"),
+    ];
+    micro_problem(["dot", "max", "add", "scale"][which], which, make[which], (n, 0, 0), arguments, args)
+}
+
+fn factorisation(n: usize, k: usize, m: usize) -> Problem {
+    let random = &mut Random::new();
+    // Above 0, for logarithms are taken of the product.
+    let mut above = |n, m| -> Vec<Vec<f64>> {
+        rows(random, n, m).iter().map(|row| row.iter().map(|x| 2.0 + x).collect()).collect()
+    };
+    let (w, h, a) = (above(n, k), above(k, m), above(n, m));
+    let arguments = vec![w.concat(), h.concat(), a.concat()];
+    let args = vec![w.into(), h.into(), a.into()];
+    micro_problem("factorise", 4, |_| both("misfit", "misfitGradient"), (n, k, m), arguments, args)
+}
+
+fn projection() -> Problem {
+    let mut camera = rows(&mut Random::new(), 1, 14).remove(0);
+    camera[13] += 5.0;
+    let args = vec![camera.clone().into()];
+    micro_problem("project", 5, |_| both("projectAll", "projectJacobian"), (1, 0, 0), vec![camera], args)
+}
+
+fn determinant(n: usize) -> Problem {
+    let a = rows(&mut Random::new(), n, n);
+    let arguments = vec![a.concat()];
+    let args = vec![a.into(), (1_i64 << n).into()];
+    micro_problem(
+        "det",
+        6,
+        |checkpoints| with_gradient(micro::DET, "det", "a", checkpoints),
+        (n, 0, 0),
+        arguments,
+        args,
+    )
+}
+
+fn micro_problem(
+    name: &str,
+    which: usize,
+    make: Make,
+    (n, k, m): (usize, usize, usize),
+    by_hand_arguments: Vec<Vec<f64>>,
+    args: Vec<Value<f64>>,
+) -> Problem {
+    Problem {
+        name: format!("{name}_n{n}"),
+        make,
+        beside: None,
+        by_hand: include_str!("micro.cpp"),
+        by_hand_arguments,
+        by_hand_integers: [which, n, k, m].map(|i| i as i64).to_vec(),
+        args,
+        published: None,
+    }
+}
+
+/// A function of the paper's, and the one of its derivative.
+fn both(name: &str, derivative: &str) -> Result<(Function, Function), Error> {
+    let module = Module::from_text("micro.ft", micro::MICRO)?;
+    Ok((module.function(name)?, module.function(derivative)?))
 }
 
 /// Linear algebra of the library, of a positive definite matrix.
@@ -259,6 +373,7 @@ fn algebra(n: usize, which: usize) -> Problem {
     Problem {
         name: format!("{}_n{n}", ["gaussian", "logdet", "solve", "cholesky"][which]),
         make: make[which],
+        beside: None,
         by_hand: include_str!("matrices.cpp"),
         by_hand_arguments: vec![a.concat(), x],
         by_hand_integers: vec![n as i64, which as i64],

@@ -46,7 +46,7 @@ pub fn read(path: &Path) -> Result<Problem, ReadError> {
 }
 
 impl Problem {
-    /// The arguments of the functions `ba` and `baJacobian`.
+    /// The arguments of the functions `ba`, `baJacobian` and `baPattern`.
     #[must_use]
     pub fn args(&self) -> Vec<Value<f64>> {
         let indices = |of: fn(&(usize, usize)) -> usize| -> Value<f64> {
@@ -85,8 +85,8 @@ impl Problem {
     }
 }
 
-/// The function `name` of the program: `ba` (residuals) or `baJacobian` (values of the sparse Jacobian, arranged by
-/// hand).
+/// The function `name` of the program: `ba` (residuals), `baJacobian` (values of the sparse Jacobian, arranged by
+/// hand) or `baPattern` (where they stand).
 ///
 /// # Errors
 /// When there is no such function.

@@ -77,6 +77,28 @@ fn the_jacobian_of_bundle_adjustment_equals_central_differences() {
     }
 }
 
+fn compare_patterns(problem: &ba::Problem) {
+    fn integers(value: &Value<f64>, out: &mut Vec<usize>) {
+        match value {
+            Value::Int(i) => out.push(usize::try_from(*i).unwrap()),
+            Value::Array(all) => all.iter().for_each(|value| integers(value, out)),
+            _ => panic!("neither integers nor arrays of them"),
+        }
+    }
+    let found = ba::compile("baPattern").unwrap().call(&problem.args()).unwrap();
+    let (mut rows, mut columns) = (Vec::new(), Vec::new());
+    found[..2].iter().for_each(|part| integers(part, &mut rows));
+    found[2..].iter().for_each(|part| integers(part, &mut columns));
+    assert_eq!((rows, columns), problem.pattern());
+}
+
+#[test]
+fn rows_and_columns_of_bundle_adjustment_are_where_its_values_stand() {
+    compare_patterns(&small());
+    let Some(data) = data() else { return };
+    compare_patterns(&ba::read(&data.join("ba/test.txt")).unwrap());
+}
+
 /// The sparse Jacobian made from the residuals has the pattern and the values of the one arranged by hand.
 fn compare_with_the_one_by_hand(problem: &ba::Problem) {
     let by_hand = ba::compile("baJacobian").unwrap().call(&problem.args()).unwrap();
