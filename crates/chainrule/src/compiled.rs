@@ -1,6 +1,5 @@
 //! Running code.
 
-use crate::batch::BatchOptions;
 use crate::engine::{BatchMemory, Engine, Memory};
 use crate::function::{ArrayBody, Body, Shape, shapes};
 use crate::prepared::{Flat, Prepared};
@@ -12,7 +11,7 @@ use chainrule_kernel::{
     GraphPort, Kernel, contract, hoist, lower_function, lower_graph, lower_graph_fused, parallelise, streamline,
     vectorise,
 };
-use chainrule_runtime::{Elements, Slice, SliceMut, Strided, StridedMut};
+use chainrule_runtime::{Elements, Sizes, Slice};
 use std::sync::Arc;
 
 /// A function that runs: as native code where the machine has it, else in the interpreter, with the same
@@ -58,7 +57,7 @@ pub struct Signature {
 /// Sizes and memory for evaluations at one set of extents. Made by [`Compiled::workspace`].
 #[derive(Debug)]
 pub struct Workspace {
-    pub(crate) sizes: chainrule_runtime::Sizes,
+    pub(crate) sizes: Sizes,
     pub(crate) memory: Memory,
     /// Made by the first batch.
     pub(crate) batch: Option<BatchMemory>,
@@ -186,13 +185,7 @@ impl Compiled {
     /// # Errors
     /// When an argument is missing or has another length, or the program fails.
     pub fn eval(&self, inputs: &[&[f64]]) -> Result<Vec<Vec<f64>>> {
-        if inputs.len() != self.inputs.len() {
-            let names: Vec<&str> = self.inputs.iter().map(|s| s.name.as_str()).collect();
-            return Err(Error::request(
-                format!("`{}` takes {} arguments, not {}", self.kernel.name, names.len(), inputs.len()),
-                format!("they are {}", names.join(", ")),
-            ));
-        }
+        self.check_count("argument", &self.inputs, inputs.len())?;
         let extents =
             inputs.iter().zip(&self.inputs).map(|(x, shape)| fit(shape, x.len())).collect::<Result<Vec<_>>>()?;
         let extents: Vec<&[usize]> = extents.iter().map(Vec::as_slice).collect();
@@ -214,56 +207,6 @@ impl Compiled {
             Ok(()) => Ok(()),
             Err(error) => Err(self.failed(error)),
         }
-    }
-
-    /// The results at many points at once: each argument and each result is an array of points, one
-    /// after the other, each point's elements row-major. Straight-line code runs in blocks of points,
-    /// each operation for all of them, several times as fast as point after point; results are the same
-    /// bit for bit. [`Self::eval_batch_with`] takes any layout, and threads.
-    ///
-    /// # Errors
-    /// When a length is not that of `points` points, or the program fails.
-    ///
-    /// ```
-    /// use chainrule::{Function, vars};
-    /// let x = vars("x", 2);
-    /// let f = Function::new("f", &x, &x.dot(&x))?.compile()?;
-    /// let mut y = [0.0; 3];
-    /// let mut workspace = f.workspace(&[&[2]])?;
-    /// f.eval_batch(3, &[&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]], &mut [&mut y], &mut workspace)?;
-    /// assert_eq!(y, [5.0, 25.0, 61.0]);
-    /// # Ok::<(), chainrule::Error>(())
-    /// ```
-    pub fn eval_batch(
-        &self,
-        points: usize,
-        inputs: &[&[f64]],
-        outputs: &mut [&mut [f64]],
-        workspace: &mut Workspace,
-    ) -> Result<()> {
-        let per_point = |len: usize, name: &Name| {
-            if points == 0 || !len.is_multiple_of(points) {
-                return Err(Error::request(
-                    format!(
-                        "`{name}` has {}, which is not a multiple of {}",
-                        count(len, "element"),
-                        count(points, "point")
-                    ),
-                    "pass the elements of all points, one point after the other",
-                ));
-            }
-            Ok(len / points)
-        };
-        let mut strided = Vec::new();
-        for (x, shape) in inputs.iter().zip(&self.inputs) {
-            strided.push(Strided { data: Slice::Real(x), point: per_point(x.len(), &shape.name)?, element: 1 });
-        }
-        let mut strided_mut = Vec::new();
-        for (y, shape) in outputs.iter_mut().zip(&self.outputs) {
-            let point = per_point(y.len(), &shape.name)?;
-            strided_mut.push(StridedMut { data: SliceMut::Real(y), point, element: 1 });
-        }
-        self.eval_batch_with(points, &strided, &mut strided_mut, workspace, &BatchOptions::default())
     }
 
     /// The results at arguments of any type: one value an argument of the signature, one for each result.
@@ -300,7 +243,7 @@ impl Compiled {
     }
 
     /// The arguments taken apart, and the sizes that they have; the memory is there.
-    pub(crate) fn flatten(&self, args: &[Value<f64>]) -> Result<(Flat, chainrule_runtime::Sizes)> {
+    pub(crate) fn flatten(&self, args: &[Value<f64>]) -> Result<(Flat, Sizes)> {
         let (flat, sizes) = self.sizes_of(args)?;
         self.check_memory(&sizes)?;
         Ok((flat, sizes))
@@ -312,7 +255,7 @@ impl Compiled {
         Ok(self.sizes_of(args)?.1.n_planned())
     }
 
-    fn sizes_of(&self, args: &[Value<f64>]) -> Result<(Flat, chainrule_runtime::Sizes)> {
+    fn sizes_of(&self, args: &[Value<f64>]) -> Result<(Flat, Sizes)> {
         // An extent below an empty one is not seen: it is what the type says at the other arguments' sizes.
         let bound = self.body.as_ref().and_then(|body| chainrule_ir::bind_sizes(&body.function, args).ok());
         let unseen = |size: &Size| match &bound {
@@ -328,7 +271,7 @@ impl Compiled {
 
     /// Asks for the memory of the workspace and the results and gives it back: what is not there is told
     /// before anything is written.
-    fn check_memory(&self, sizes: &chainrule_runtime::Sizes) -> Result<()> {
+    fn check_memory(&self, sizes: &Sizes) -> Result<()> {
         let (reals, ints) = sizes.workspace_len();
         let results = (0..self.outputs.len()).map(|i| sizes.output_len(i));
         let numbers = results.fold(reals.saturating_add(ints), usize::saturating_add);
@@ -340,8 +283,56 @@ impl Compiled {
         })
     }
 
+    /// Whether so many arguments, or results, are given as there are leaves of them.
+    fn check_count(&self, what: &str, leaves: &[Shape], given: usize) -> Result<()> {
+        if given == leaves.len() {
+            return Ok(());
+        }
+        let names: Vec<&str> = leaves.iter().map(|leaf| leaf.name.as_str()).collect();
+        let (verb, is) = (if what == "result" { "has" } else { "takes" }, if names.len() == 1 { "is" } else { "are" });
+        Err(Error::request(
+            format!("`{}` {verb} {}, not {given}", self.kernel.name, count(names.len(), what)),
+            format!("{} {is} {}", if names.len() == 1 { "it" } else { "they" }, names.join(", ")),
+        ))
+    }
+
+    /// Whether arrays of so many elements are given as `n_points` points of these sizes have, one for each leaf.
+    pub(crate) fn check_lengths(
+        &self,
+        sizes: &Sizes,
+        n_points: usize,
+        inputs: &[&[f64]],
+        outputs: &[&mut [f64]],
+    ) -> Result<()> {
+        self.check_count("argument", &self.inputs, inputs.len())?;
+        self.check_count("result", &self.outputs, outputs.len())?;
+        let check = |what: &str, leaf: &Shape, given: usize, one: usize| {
+            if one.checked_mul(n_points) == Some(given) {
+                return Ok(());
+            }
+            Err(Error::request(
+                format!(
+                    "the {what} `{}` has {}, but {} expected: {} of {}",
+                    leaf.name,
+                    count(given, "element"),
+                    one.saturating_mul(n_points),
+                    count(n_points, "point"),
+                    count(one, "element")
+                ),
+                "pass the elements of all points, one point after the other",
+            ))
+        };
+        for (i, (x, leaf)) in inputs.iter().zip(&self.inputs).enumerate() {
+            check("argument", leaf, x.len(), sizes.input_len(i))?;
+        }
+        for (i, (y, leaf)) in outputs.iter().zip(&self.outputs).enumerate() {
+            check("result", leaf, y.len(), sizes.output_len(i))?;
+        }
+        Ok(())
+    }
+
     /// Memory for one evaluation at a time.
-    pub(crate) fn memory(&self, sizes: &chainrule_runtime::Sizes) -> Memory {
+    pub(crate) fn memory(&self, sizes: &Sizes) -> Memory {
         self.engine.memory(sizes, self.threads)
     }
 

@@ -6,7 +6,8 @@
 use crate::{Error, Result};
 use chainrule_base::{Diagnostic, Kind};
 use chainrule_kernel::Kernel;
-use chainrule_runtime::{Elements, InRange, Layout, RunError, Sizes, Slice, SliceMut, Strided, StridedMut};
+use chainrule_runtime::{Batch, Elements, InRange, Layout, RunError, Sizes, Slice, SliceMut};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What runs a function.
@@ -296,6 +297,17 @@ impl Engine {
         }
     }
 
+    /// What fits it.
+    pub(crate) fn layout(&self) -> &Arc<Layout> {
+        match self {
+            #[cfg(all(target_arch = "x86_64", unix))]
+            Self::Native(program) => program.layout(),
+            #[cfg(feature = "cranelift")]
+            Self::Cranelift(program) => program.layout(),
+            Self::Interpreter(program) => program.layout(),
+        }
+    }
+
     /// Bytes of machine code, if it is such.
     pub(crate) fn code(&self) -> Option<&[u8]> {
         match self {
@@ -424,27 +436,19 @@ impl Engine {
         }
     }
 
-    pub(crate) fn run_batch(
+    /// Some points of a batch of this engine.
+    pub(crate) fn run_points(
         &self,
-        sizes: &Sizes,
-        points: usize,
-        inputs: &[Strided<'_>],
-        outputs: &mut [StridedMut<'_>],
+        batch: &mut Batch<'_>,
+        points: Range<usize>,
         memory: &mut BatchMemory,
     ) -> std::result::Result<(), RunError> {
         match (self, memory) {
             #[cfg(all(target_arch = "x86_64", unix))]
-            (Self::Native(program), BatchMemory::Native(all)) => program.run_batch(sizes, points, inputs, outputs, all),
+            (Self::Native(program), BatchMemory::Native(all)) => program.run_points(batch, points, all),
             #[cfg(feature = "cranelift")]
-            (Self::Cranelift(program), BatchMemory::Cranelift(all)) => match all.first_mut() {
-                Some(memory) => program.run_batch(sizes, points, inputs, outputs, memory),
-                None => Err(of_another()),
-            },
-            // One thread: where there is no native code, time is no matter.
-            (Self::Interpreter(program), BatchMemory::Interpreter(all)) => match all.first_mut() {
-                Some(memory) => program.run_batch(sizes, points, inputs, outputs, memory),
-                None => Err(of_another()),
-            },
+            (Self::Cranelift(program), BatchMemory::Cranelift(all)) => program.run_points(batch, points, all),
+            (Self::Interpreter(program), BatchMemory::Interpreter(all)) => program.run_points(batch, points, all),
             #[cfg(any(feature = "cranelift", all(target_arch = "x86_64", unix)))]
             _ => Err(of_another()),
         }

@@ -7,7 +7,10 @@ use chainrule::{
     Backend, BatchOptions, CompileOptions, Compiled, Error, Function, Module, Slice, SliceMut, Strided, StridedMut,
     UserFunction, Value, vars,
 };
+use std::collections::HashSet;
 use std::ops::ControlFlow;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 fn with(function: &Function, backend: Backend) -> Compiled {
     function.compile_with(&CompileOptions { backend, ..CompileOptions::default() }).unwrap()
@@ -141,34 +144,146 @@ fn arguments_that_do_not_fit_write_nothing() {
     assert!(y[0].is_nan() && y[1] == 4.0);
 }
 
+/// What runs batches in this build, on this machine.
+fn engines() -> Vec<Backend> {
+    let machine_code = if has_native() { machine_code() } else { &[] };
+    machine_code.iter().copied().chain([Backend::Interpreter]).collect()
+}
+
 #[test]
 fn batches_in_any_layout_on_any_number_of_threads_are_the_single_points() {
     let x = vars("x", 3);
-    let f = Function::new("f", &x, &x.dot(&x).sin()).unwrap().gradient().with_value().compile().unwrap();
-    for n in [0, 1, 7, 8, 9, 100] {
-        let points: Vec<[f64; 3]> = (0..n).map(|p| [p as f64 * 0.1, 1.0 - p as f64, 0.5]).collect();
-        let expected: Vec<Vec<Vec<f64>>> = points.iter().map(|p| f.eval(&[p]).unwrap()).collect();
-        let n_results = 2;
-        for (point, element) in [(3, 1), (1, n.max(1)), (5, 1), (1, n + 3)] {
-            for threads in [1, 2, 3, 0] {
-                let mut data = vec![0.0; 5 * n + 3 * (n + 4)];
-                for (p, x) in points.iter().enumerate() {
-                    (0..3).for_each(|e| data[p * point + e * element] = x[e]);
-                }
-                let mut workspace = f.workspace(&[&[3]]).unwrap();
-                let mut results = vec![vec![f64::MAX; data.len()]; n_results];
-                let input = [Strided { data: Slice::Real(&data), point, element }];
-                let mut outputs: Vec<StridedMut<'_>> =
-                    results.iter_mut().map(|y| StridedMut { data: SliceMut::Real(y), point, element }).collect();
-                let options = BatchOptions { threads, ..BatchOptions::default() };
-                f.eval_batch_with(n, &input, &mut outputs, &mut workspace, &options).unwrap();
-                for (p, expected) in expected.iter().enumerate() {
-                    for (found, expected) in results.iter().zip(expected) {
-                        for (e, expected) in expected.iter().enumerate() {
-                            assert_eq!(found[p * point + e * element].to_bits(), expected.to_bits());
+    let straight = Function::new("f", &x, &x.dot(&x).sin()).unwrap().gradient().with_value().function().unwrap();
+    // Each point goes its own way: one point after the other.
+    let text = "let f = fun (x : [3]Double) -> while (fun s -> s > 1) (fun s -> s * 0.5) (x[0] * x[0] + abs x[1]) 2000";
+    let branches = Module::from_text("f.ft", text).unwrap().function("f").unwrap();
+    for (function, n_results) in [(straight, 2), (branches, 1)] {
+        for backend in engines() {
+            let f = with(&function, backend);
+            for n in [0, 1, 7, 8, 9, 100, 200] {
+                let points: Vec<[f64; 3]> = (0..n).map(|p| [p as f64 * 0.1, 1.0 - p as f64, 0.5]).collect();
+                let expected: Vec<Vec<Vec<f64>>> = points.iter().map(|p| f.eval(&[p]).unwrap()).collect();
+                for (point, element) in [(3, 1), (1, n.max(1)), (5, 1), (1, n + 3), (7, 2)] {
+                    let mut data = vec![0.0; 7 * n + 3 * (n + 4)];
+                    for (p, x) in points.iter().enumerate() {
+                        (0..3).for_each(|e| data[p * point + e * element] = x[e]);
+                    }
+                    for threads in [1, 2, 3, 0] {
+                        let mut workspace = f.workspace(&[&[3]]).unwrap();
+                        let mut results = vec![vec![f64::MAX; data.len()]; n_results];
+                        let input = [Strided { data: Slice::Real(&data), point, element }];
+                        let mut outputs: Vec<StridedMut<'_>> = results
+                            .iter_mut()
+                            .map(|y| StridedMut { data: SliceMut::Real(y), point, element })
+                            .collect();
+                        let options = BatchOptions { threads, ..BatchOptions::default() };
+                        f.eval_batch_with(n, &input, &mut outputs, &mut workspace, &options).unwrap();
+                        let mut n_written = vec![0; n_results];
+                        for (p, expected) in expected.iter().enumerate() {
+                            for (r, (found, expected)) in results.iter().zip(expected).enumerate() {
+                                for (e, expected) in expected.iter().enumerate() {
+                                    n_written[r] += 1;
+                                    let found = found[p * point + e * element];
+                                    assert_eq!(found.to_bits(), expected.to_bits(), "{backend:?} {threads} {p}");
+                                }
+                            }
+                        }
+                        for (result, n_written) in results.iter().zip(n_written) {
+                            let n_left = result.iter().filter(|y| **y == f64::MAX).count();
+                            assert_eq!(n_left, data.len() - n_written, "nothing else is written");
                         }
                     }
                 }
+            }
+        }
+    }
+}
+
+/// Each point waits until points run on two threads, or too long.
+#[test]
+fn batches_run_on_as_many_threads_as_asked_for() {
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        println!("skipped: this machine runs one thread at once");
+        return;
+    }
+    for backend in engines() {
+        let seen = Arc::new((Mutex::new(HashSet::new()), Condvar::new()));
+        let ours = Arc::clone(&seen);
+        let wait = UserFunction::new("wait", 1, move |x| {
+            let (threads, more) = &*ours;
+            let mut threads = threads.lock().unwrap();
+            threads.insert(std::thread::current().id());
+            more.notify_all();
+            drop(more.wait_timeout_while(threads, Duration::from_secs(20), |threads| threads.len() < 2));
+            x[0] + 1.0
+        });
+        let x = vars("x", 1);
+        let f = with(&Function::new("f", &x, &wait.call(&[&x[0]])).unwrap(), backend);
+        // Two blocks of the interpreter.
+        let data = [0.5; 128];
+        let mut y = [0.0; 128];
+        let input = [Strided { data: Slice::Real(&data), point: 1, element: 1 }];
+        let mut outputs = [StridedMut { data: SliceMut::Real(&mut y), point: 1, element: 1 }];
+        let mut workspace = f.workspace(&[&[1]]).unwrap();
+        let options = BatchOptions { threads: 2, ..BatchOptions::default() };
+        f.eval_batch_with(128, &input, &mut outputs, &mut workspace, &options).unwrap();
+        assert_eq!(y, [1.5; 128]);
+        assert_eq!(seen.0.lock().unwrap().len(), 2, "{backend:?}");
+    }
+}
+
+/// Arguments and results of integers, in memory of one point or in lanes.
+#[test]
+fn batches_of_integers_on_any_number_of_threads_are_the_single_points() {
+    let text = "let f = fun (x : Double) (at : [2]Int) -> (build 2 (fun i -> at[i] * 3 + 1), x * real at[0])";
+    let function = Module::from_text("f.ft", text).unwrap().function("f").unwrap();
+    let n = 150_usize;
+    let x: Vec<f64> = (0..n).map(|p| p as f64 * 0.25).collect();
+    let at: Vec<i64> = (0..2 * n as i64).map(|i| i * 7 % 31).collect();
+    for backend in engines() {
+        let f = with(&function, backend);
+        for threads in [1, 2, 5] {
+            let (mut integers, mut reals) = (vec![0; 2 * n], vec![0.0; n]);
+            let mut workspace = f.workspace(&[&[], &[2]]).unwrap();
+            let inputs = [
+                Strided { data: Slice::Real(&x), point: 1, element: 1 },
+                Strided { data: Slice::Int(&at), point: 1, element: n },
+            ];
+            let mut outputs = [
+                StridedMut { data: SliceMut::Int(&mut integers), point: 2, element: 1 },
+                StridedMut { data: SliceMut::Real(&mut reals), point: 1, element: 1 },
+            ];
+            let options = BatchOptions { threads, ..BatchOptions::default() };
+            f.eval_batch_with(n, &inputs, &mut outputs, &mut workspace, &options).unwrap();
+            for p in 0..n {
+                assert_eq!(integers[2 * p..2 * p + 2], [at[p] * 3 + 1, at[p + n] * 3 + 1], "{backend:?} {threads}");
+                assert_eq!(reals[p], x[p] * at[p] as f64);
+            }
+        }
+    }
+}
+
+/// The same point is told for any number of threads, although later ones fail as well.
+#[test]
+fn the_first_point_of_a_batch_that_fails_is_told() {
+    let text = "let f = fun (x : [4]Double) (at : [1]Int) -> x[at[0]]";
+    let function = Module::from_text("f.ft", text).unwrap().function("f").unwrap();
+    let at: Vec<i64> = (0..300).map(|p| if [131, 200, 299].contains(&p) { 4 } else { p % 4 }).collect();
+    for backend in engines() {
+        let f = with(&function, backend);
+        for threads in [1, 2, 3, 8] {
+            let mut y = vec![0.0; 300];
+            let mut workspace = f.workspace(&[&[4], &[1]]).unwrap();
+            let inputs = [
+                Strided { data: Slice::Real(&[1.0, 2.0, 3.0, 4.0]), point: 0, element: 1 },
+                Strided { data: Slice::Int(&at), point: 1, element: 1 },
+            ];
+            let mut outputs = [StridedMut { data: SliceMut::Real(&mut y), point: 1, element: 1 }];
+            for observe in [None, Some::<chainrule::Observer<'_>>(&|_| ControlFlow::Continue(()))] {
+                let options = BatchOptions { threads, observe, every: 100 };
+                let failed = f.eval_batch_with(300, &inputs, &mut outputs, &mut workspace, &options).unwrap_err();
+                let told = "the index is 4, the length 4 (at point 131 of the batch)";
+                assert!(failed.to_string().contains(told), "{backend:?} {threads}: {failed}");
             }
         }
     }
@@ -212,6 +327,118 @@ fn batches_that_do_not_fit_are_refused() {
     assert!(run(6, (2, 1), (2, 1)).unwrap_err().contains("too few"));
     assert!(run(5, (2, 1), (1, 1)).unwrap_err().contains("two of its elements at one place"));
     assert!(run(5, (usize::MAX, 1), (2, 1)).unwrap_err().contains("too few"));
+}
+
+/// All points are looked at before the first is computed, however few there are between two calls of the observer.
+#[test]
+fn observed_batches_that_do_not_fit_write_nothing() {
+    let x = vars("x", 2);
+    let f = Function::new("f", &x, &(&x * 2.0).named("y")).unwrap();
+    let data = [1.0; 200];
+    let never = |_| panic!("nothing is done");
+    for backend in engines() {
+        let f = with(&f, backend);
+        let mut workspace = f.workspace(&[&[2]]).unwrap();
+        let mut refused = |n_inputs: usize, input: (usize, usize), output: (usize, usize), len: usize| {
+            let mut y = [7.0; 200];
+            let x = vec![Strided { data: Slice::Real(&data), point: input.0, element: input.1 }; n_inputs];
+            let mut outputs = [StridedMut { data: SliceMut::Real(&mut y[..len]), point: output.0, element: output.1 }];
+            let options = BatchOptions { threads: 2, observe: Some(&never), every: 20 };
+            let error = f.eval_batch_with(100, &x, &mut outputs, &mut workspace, &options).unwrap_err().to_string();
+            assert_eq!(y, [7.0; 200], "{backend:?}: {error}");
+            error
+        };
+        let errors = [
+            // In each twenty points no two results are at one place.
+            refused(1, (2, 1), (1, 30), 200),
+            refused(1, (2, 1), (2, 1), 199),
+            refused(1, (2, 2), (2, 1), 200),
+            refused(1, (2, 1), (usize::MAX, 1), 200),
+            refused(2, (2, 1), (2, 1), 200),
+        ];
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(errors.join("\n"), @r"
+            the strides of result `y` put two of its elements at one place
+            result `y` has 199 elements, too few for 100 points of 2 elements at strides 2 and 1
+            argument `x` has 200 elements, too few for 100 points of 2 elements at strides 2 and 2
+            result `y` has 200 elements, too few for 100 points of 2 elements at strides 18446744073709551615 and 1
+            2 inputs and 1 output given, but 1 and 1 expected
+            ");
+        }
+    }
+}
+
+#[test]
+fn arrays_of_other_lengths_than_their_points_are_refused() {
+    let x = vars("x", 2);
+    let f = Function::new("f", &x, (&(&x * 2.0).named("y"), &(&x[0] + &x[1]))).unwrap();
+    for backend in engines() {
+        let f = with(&f, backend);
+        let mut workspace = f.workspace(&[&[2]]).unwrap();
+        let data: Vec<f64> = (0..12).map(f64::from).collect();
+        let (mut y, mut s) = ([7.0; 6], [7.0; 3]);
+        f.eval_batch(3, &[&data[..6]], &mut [&mut y, &mut s], &mut workspace).unwrap();
+        assert_eq!((y, s), ([0.0, 2.0, 4.0, 6.0, 8.0, 10.0], [1.0, 5.0, 9.0]));
+        f.eval_batch(0, &[&[]], &mut [&mut [], &mut []], &mut workspace).unwrap();
+        let mut refused = |n: usize, x: &[&[f64]], n_y: usize, n_s: usize, n_outputs: usize| {
+            let (mut y, mut s, mut more) = ([7.0; 12], [7.0; 12], [7.0; 12]);
+            let mut outputs = [&mut y[..n_y], &mut s[..n_s], &mut more];
+            let error = f.eval_batch(n, x, &mut outputs[..n_outputs], &mut workspace).unwrap_err().to_string();
+            assert_eq!([y, s, more], [[7.0; 12]; 3]);
+            error
+        };
+        let errors = [
+            refused(3, &[&data], 6, 3, 2),
+            refused(3, &[&data[..7]], 6, 3, 2),
+            refused(3, &[&data[..6]], 12, 3, 2),
+            refused(3, &[&data[..6]], 6, 0, 2),
+            refused(0, &[&data[..6]], 0, 0, 2),
+            refused(1, &[&[]], 2, 1, 2),
+            refused(3, &[&data[..6], &data[..6]], 6, 3, 2),
+            refused(3, &[], 6, 3, 2),
+            refused(3, &[&data[..6]], 6, 3, 3),
+            refused(3, &[&data[..6]], 6, 3, 1),
+        ];
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(errors.join("\n"), @r"
+            the argument `x` has 12 elements, but 6 expected: 3 points of 2 elements
+              help: pass the elements of all points, one point after the other
+            the argument `x` has 7 elements, but 6 expected: 3 points of 2 elements
+              help: pass the elements of all points, one point after the other
+            the result `y` has 12 elements, but 6 expected: 3 points of 2 elements
+              help: pass the elements of all points, one point after the other
+            the result `result1` has 0 elements, but 3 expected: 3 points of 1 element
+              help: pass the elements of all points, one point after the other
+            the argument `x` has 6 elements, but 0 expected: 0 points of 2 elements
+              help: pass the elements of all points, one point after the other
+            the argument `x` has 0 elements, but 2 expected: 1 point of 2 elements
+              help: pass the elements of all points, one point after the other
+            `f` takes 1 argument, not 2
+              help: it is x
+            `f` takes 1 argument, not 0
+              help: it is x
+            `f` has 2 results, not 3
+              help: they are y, result1
+            `f` has 2 results, not 1
+              help: they are y, result1
+            ");
+        }
+    }
+}
+
+#[test]
+fn a_batch_does_not_take_the_workspace_of_another_function() {
+    let x = vars("x", 2);
+    let f = Function::new("f", &x, &x.dot(&x)).unwrap();
+    let g = Function::new("g", &x, &x.norm()).unwrap();
+    for backend in engines() {
+        let (f, g) = (with(&f, backend), with(&g, backend));
+        let mut workspace = g.workspace(&[&[2]]).unwrap();
+        let mut y = [7.0];
+        let error = f.eval_batch(1, &[&[3.0, 4.0]], &mut [&mut y], &mut workspace).unwrap_err();
+        assert!(error.to_string().contains("the sizes were made by another program"), "{error}");
+        assert_eq!(y, [7.0]);
+    }
 }
 
 #[test]

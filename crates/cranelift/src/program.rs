@@ -6,7 +6,10 @@ use crate::lower::{Lowered, Site};
 use crate::support::Calls;
 use chainrule_base::{Diagnostic, Id};
 use chainrule_kernel::{Class, Kernel, Place, verify};
-use chainrule_runtime::{InRange, Layout, Reason, RunError, Sizes, Slice, SliceMut, Strided, StridedMut, scalar};
+use chainrule_runtime::{
+    Batch, InRange, Layout, Reason, RunError, Sizes, Slice, SliceMut, Strided, StridedMut, scalar,
+};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// How to compile.
@@ -120,6 +123,12 @@ impl Program {
         Ok(Self { layout, code, frame, sites })
     }
 
+    /// What fits it.
+    #[must_use]
+    pub fn layout(&self) -> &Arc<Layout> {
+        &self.layout
+    }
+
     /// The kernel's name.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -204,11 +213,12 @@ impl Program {
         if failed == 0 { Ok(()) } else { Err(self.failed(failed, frame, calls)) }
     }
 
-    /// Runs points `0..n_points`, one after the other; the results are bit for bit those of [`run`](Self::run).
+    /// Runs points `0..n_points`, one after the other, on as many threads as there are workspaces; the results are bit for bit
+    /// those of [`run`](Self::run) for any number of threads.
     ///
     /// # Errors
     /// As [`run`](Self::run), for the first point that fails; further, outputs of two points or elements at
-    /// one place, and an integer scalar that is a size and differs from point to point.
+    /// one place, an integer scalar that is a size and differs from point to point, and no workspace.
     ///
     /// # Panics
     /// When a user's function does: its panic goes on.
@@ -218,28 +228,30 @@ impl Program {
         n_points: usize,
         inputs: &[Strided<'_>],
         outputs: &mut [StridedMut<'_>],
-        workspace: &mut Workspace,
+        workspaces: &mut [Workspace],
     ) -> Result<(), RunError> {
-        self.check_made_here(sizes, workspace)?;
-        self.layout.check_batch(sizes, n_points, inputs, outputs)?;
-        let mut from: Vec<Packed> =
-            inputs.iter().enumerate().map(|(i, x)| Packed::new(x.data.class(), sizes.input_len(i))).collect();
-        let mut to: Vec<Packed> = (outputs.iter().enumerate())
-            .map(|(i, y)| Packed::new(y.data.as_slice().class(), sizes.output_len(i)))
-            .collect();
-        for p in 0..n_points {
-            for (one, all) in from.iter_mut().zip(inputs) {
-                one.read(all, p);
-            }
-            let ins: Vec<Slice<'_>> = from.iter().map(Packed::slice).collect();
-            let mut outs: Vec<SliceMut<'_>> = to.iter_mut().map(Packed::slice_mut).collect();
-            self.run(sizes, &ins, &mut outs, workspace).map_err(|e| e.at_point(p))?;
-            drop(outs);
-            for (one, all) in to.iter().zip(outputs.iter_mut()) {
-                one.write(all, p);
-            }
-        }
-        Ok(())
+        let mut batch = Batch::new(&self.layout, sizes, n_points, inputs, outputs)?;
+        self.run_points(&mut batch, 0..n_points, workspaces)
+    }
+
+    /// The same for some points of a batch.
+    ///
+    /// # Errors
+    /// As [`run_batch`](Self::run_batch); a batch of another program.
+    ///
+    /// # Panics
+    /// When a user's function does: its panic goes on.
+    pub fn run_points(
+        &self,
+        batch: &mut Batch<'_>,
+        points: Range<usize>,
+        workspaces: &mut [Workspace],
+    ) -> Result<(), RunError> {
+        workspaces.iter().try_for_each(|workspace| self.check_made_here(batch.sizes(), workspace))?;
+        batch.share_out(points, 1, workspaces, |share, workspace| {
+            let sizes = share.sizes;
+            share.one_by_one(|inputs, outputs| self.run(sizes, inputs, outputs, workspace))
+        })
     }
 
     #[cold]
@@ -278,54 +290,5 @@ impl Program {
             )));
         }
         Ok(())
-    }
-}
-
-/// The elements of one point.
-enum Packed {
-    Real(Vec<f64>),
-    Int(Vec<i64>),
-}
-
-impl Packed {
-    fn new(class: Class, len: usize) -> Self {
-        match class {
-            Class::Real => Self::Real(vec![0.0; len]),
-            Class::Int => Self::Int(vec![0; len]),
-        }
-    }
-
-    /// The elements of point `p`.
-    fn read(&mut self, all: &Strided<'_>, p: usize) {
-        let at = |e: usize| p * all.point + e * all.element;
-        match (self, all.data) {
-            (Self::Real(one), Slice::Real(data)) => one.iter_mut().enumerate().for_each(|(e, x)| *x = data[at(e)]),
-            (Self::Int(one), Slice::Int(data)) => one.iter_mut().enumerate().for_each(|(e, x)| *x = data[at(e)]),
-            _ => {}
-        }
-    }
-
-    fn write(&self, all: &mut StridedMut<'_>, p: usize) {
-        let (point, element) = (all.point, all.element);
-        let at = |e: usize| p * point + e * element;
-        match (self, &mut all.data) {
-            (Self::Real(one), SliceMut::Real(data)) => one.iter().enumerate().for_each(|(e, y)| data[at(e)] = *y),
-            (Self::Int(one), SliceMut::Int(data)) => one.iter().enumerate().for_each(|(e, y)| data[at(e)] = *y),
-            _ => {}
-        }
-    }
-
-    fn slice(&self) -> Slice<'_> {
-        match self {
-            Self::Real(data) => Slice::Real(data),
-            Self::Int(data) => Slice::Int(data),
-        }
-    }
-
-    fn slice_mut(&mut self) -> SliceMut<'_> {
-        match self {
-            Self::Real(data) => SliceMut::Real(data),
-            Self::Int(data) => SliceMut::Int(data),
-        }
     }
 }

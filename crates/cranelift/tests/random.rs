@@ -55,7 +55,7 @@ fn run_batch(program: &Program, points: &[Case; 3]) -> Result<[Vec<Data>; 3], Ru
     let mut into: Vec<StridedMut<'_>> = (found.iter_mut().enumerate())
         .map(|(i, data)| StridedMut { data: data.slice_mut(), point: sizes.output_len(i), element: 1 })
         .collect();
-    program.run_batch(&sizes, 3, &inputs, &mut into, &mut Workspace::new(program, &sizes))?;
+    program.run_batch(&sizes, 3, &inputs, &mut into, &mut [Workspace::new(program, &sizes)])?;
     Ok([0, 1, 2].map(|p| {
         let part = |(i, data): (usize, &Data)| data.part(p * sizes.output_len(i), sizes.output_len(i));
         found.iter().enumerate().map(part).collect()

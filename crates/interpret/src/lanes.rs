@@ -11,7 +11,7 @@ use crate::run::{call_row, integer};
 use crate::{Program, RunError, Sizes, Workspace};
 use chainrule_kernel::{Class, Place};
 use chainrule_ops::Type;
-use chainrule_runtime::{Slice, SliceMut};
+use chainrule_runtime::Slice;
 
 /// How many points a block has.
 pub const LANES: usize = 64;
@@ -227,36 +227,36 @@ impl Block<'_, '_, '_, '_> {
 
     fn load(&self, buffer: u32, at: i64) -> Option<Reals> {
         let (offset, at) = self.locate(buffer, at)?;
-        let (data, point, element) = match self.program.place(buffer) {
+        let mut out = [0.0; LANES];
+        match self.program.place(buffer) {
             Place::Workspace(_) => return self.space.work_reals.get(offset + at).copied(),
             Place::Input(i) => {
                 let input = self.arguments.inputs.get(*i)?;
-                (input.data, input.point, input.element)
+                let Slice::Real(data) = input.data else { return None };
+                gather(data, self.first * input.point + at * input.element, input.point, &mut out[..self.n])?;
             }
             Place::Output(i) => {
-                let output = self.arguments.outputs.get(*i)?;
-                (output.data.as_slice(), output.point, output.element)
+                self.arguments.outputs.get(*i)?.read_doubles(self.first, at, &mut out[..self.n])?;
             }
-        };
-        let Slice::Real(data) = data else { return None };
-        gather(data, self.first * point + at * element, point, self.n, 0.0)
+        }
+        Some(out)
     }
 
     fn load_int(&self, buffer: u32, at: i64) -> Option<Ints> {
         let (offset, at) = self.locate(buffer, at)?;
-        let (data, point, element) = match self.program.place(buffer) {
+        let mut out = [0; LANES];
+        match self.program.place(buffer) {
             Place::Workspace(_) => return self.space.work_ints.get(offset + at).copied(),
             Place::Input(i) => {
                 let input = self.arguments.inputs.get(*i)?;
-                (input.data, input.point, input.element)
+                let Slice::Int(data) = input.data else { return None };
+                gather(data, self.first * input.point + at * input.element, input.point, &mut out[..self.n])?;
             }
             Place::Output(i) => {
-                let output = self.arguments.outputs.get(*i)?;
-                (output.data.as_slice(), output.point, output.element)
+                self.arguments.outputs.get(*i)?.read_integers(self.first, at, &mut out[..self.n])?;
             }
-        };
-        let Slice::Int(data) = data else { return None };
-        gather(data, self.first * point + at * element, point, self.n, 0)
+        }
+        Some(out)
     }
 
     fn store(&mut self, buffer: u32, at: i64, value: &Reals) -> Option<()> {
@@ -264,11 +264,7 @@ impl Block<'_, '_, '_, '_> {
         match self.program.place(buffer) {
             Place::Workspace(_) => self.space.work_reals.get_mut(offset + at).map(|place| *place = *value),
             Place::Input(_) => None,
-            Place::Output(i) => {
-                let output = self.arguments.outputs.get_mut(*i)?;
-                let SliceMut::Real(data) = &mut output.data else { return None };
-                scatter(data, self.first * output.point + at * output.element, output.point, &value[..self.n])
-            }
+            Place::Output(i) => self.arguments.outputs.get_mut(*i)?.write_doubles(self.first, at, &value[..self.n]),
         }
     }
 
@@ -277,11 +273,7 @@ impl Block<'_, '_, '_, '_> {
         match self.program.place(buffer) {
             Place::Workspace(_) => self.space.work_ints.get_mut(offset + at).map(|place| *place = *value),
             Place::Input(_) => None,
-            Place::Output(i) => {
-                let output = self.arguments.outputs.get_mut(*i)?;
-                let SliceMut::Int(data) = &mut output.data else { return None };
-                scatter(data, self.first * output.point + at * output.element, output.point, &value[..self.n])
-            }
+            Place::Output(i) => self.arguments.outputs.get_mut(*i)?.write_integers(self.first, at, &value[..self.n]),
         }
     }
 
@@ -305,25 +297,13 @@ impl Block<'_, '_, '_, '_> {
     }
 }
 
-fn gather<T: Copy>(data: &[T], start: usize, stride: usize, n: usize, zero: T) -> Option<[T; LANES]> {
-    let mut out = [zero; LANES];
+fn gather<T: Copy>(data: &[T], start: usize, stride: usize, to: &mut [T]) -> Option<()> {
     if stride == 1 {
-        out[..n].copy_from_slice(data.get(start..start + n)?);
-    } else {
-        for (l, to) in out[..n].iter_mut().enumerate() {
-            *to = *data.get(start + l * stride)?;
-        }
-    }
-    Some(out)
-}
-
-fn scatter<T: Copy>(data: &mut [T], start: usize, stride: usize, values: &[T]) -> Option<()> {
-    if stride == 1 {
-        data.get_mut(start..start + values.len())?.copy_from_slice(values);
+        to.copy_from_slice(data.get(start..start + to.len())?);
         return Some(());
     }
-    for (l, value) in values.iter().enumerate() {
-        *data.get_mut(start + l * stride)? = *value;
+    for (l, to) in to.iter_mut().enumerate() {
+        *to = *data.get(start + l * stride)?;
     }
     Some(())
 }

@@ -2,7 +2,7 @@
 
 use crate::lanes::LaneSpace;
 use crate::{Program, Sizes};
-use chainrule_runtime::{Slice, SliceMut, Strided, StridedMut};
+use chainrule_runtime::{Part, Slice, SliceMut, Strided};
 
 /// The memory of one running program: slots and temporary buffers. Make one a thread, and use it again.
 #[derive(Clone, Debug)]
@@ -113,7 +113,7 @@ impl Arguments for Single<'_, '_, '_> {
 /// The arguments of point `point` of a batch.
 pub(crate) struct Many<'a, 'b, 'c> {
     pub inputs: &'a [Strided<'b>],
-    pub outputs: &'a mut [StridedMut<'c>],
+    pub outputs: &'a mut [Part<'c>],
     pub point: usize,
 }
 
@@ -131,28 +131,22 @@ impl Arguments for Many<'_, '_, '_> {
     }
 
     fn output_real(&self, output: usize, at: usize) -> Option<f64> {
-        let output = self.outputs.get(output)?;
-        let SliceMut::Real(data) = &output.data else { return None };
-        data.get(self.point * output.point + at * output.element).copied()
+        let mut value = [0.0];
+        self.outputs.get(output)?.read_doubles(self.point, at, &mut value)?;
+        Some(value[0])
     }
 
     fn output_int(&self, output: usize, at: usize) -> Option<i64> {
-        let output = self.outputs.get(output)?;
-        let SliceMut::Int(data) = &output.data else { return None };
-        data.get(self.point * output.point + at * output.element).copied()
+        let mut value = [0];
+        self.outputs.get(output)?.read_integers(self.point, at, &mut value)?;
+        Some(value[0])
     }
 
     fn set_real(&mut self, output: usize, at: usize, value: f64) -> Option<()> {
-        let point = self.point;
-        let output = self.outputs.get_mut(output)?;
-        let SliceMut::Real(data) = &mut output.data else { return None };
-        data.get_mut(point * output.point + at * output.element).map(|place| *place = value)
+        self.outputs.get_mut(output)?.write_doubles(self.point, at, &[value])
     }
 
     fn set_int(&mut self, output: usize, at: usize, value: i64) -> Option<()> {
-        let point = self.point;
-        let output = self.outputs.get_mut(output)?;
-        let SliceMut::Int(data) = &mut output.data else { return None };
-        data.get_mut(point * output.point + at * output.element).map(|place| *place = value)
+        self.outputs.get_mut(output)?.write_integers(self.point, at, &[value])
     }
 }

@@ -7,7 +7,8 @@ use crate::memory::{Many, POISON, Single, Workspace};
 use crate::run::run;
 use chainrule_base::{Diagnostic, Id};
 use chainrule_kernel::{Kernel, Place};
-use chainrule_runtime::{Layout, RunError, Sizes, Slice, SliceMut, Strided, StridedMut, scalar};
+use chainrule_runtime::{Batch, Layout, RunError, Share, Sizes, Slice, SliceMut, Strided, StridedMut, scalar};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A compiled kernel. It is `Send` and `Sync`: threads share one, each with its own [`Workspace`].
@@ -66,6 +67,12 @@ impl Program {
         let compiled = Arc::new(compile(kernel)?);
         let max_arity = kernel.externals.iter().map(|e| e.arity).max().unwrap_or(0);
         Ok(Self { compiled, layout, max_arity })
+    }
+
+    /// What fits it.
+    #[must_use]
+    pub fn layout(&self) -> &Arc<Layout> {
+        &self.layout
     }
 
     /// The kernel's name.
@@ -147,35 +154,54 @@ impl Program {
     }
 
     /// Runs points `0..n_points`, in blocks of [`LANES`] where [`runs_in_lanes`](Self::runs_in_lanes)
-    /// and the workspace allow it; the results are bit for bit those of [`run`](Self::run).
+    /// and the workspaces allow it, on as many threads as there are workspaces; the results are bit for bit those of
+    /// [`run`](Self::run) for any number of threads.
     ///
     /// # Errors
-    /// As [`run`](Self::run); further, outputs of two points or elements at one place, and an integer
-    /// scalar that is a size and differs from point to point.
+    /// As [`run`](Self::run), for the first point that fails; further, outputs of two points or elements at one place, an
+    /// integer scalar that is a size and differs from point to point, and no workspace.
     pub fn run_batch(
         &self,
         sizes: &Sizes,
         n_points: usize,
         inputs: &[Strided<'_>],
         outputs: &mut [StridedMut<'_>],
-        workspace: &mut Workspace,
+        workspaces: &mut [Workspace],
     ) -> Result<(), RunError> {
-        self.check_made_here(sizes, workspace)?;
-        self.layout.check_batch(sizes, n_points, inputs, outputs)?;
+        let mut batch = Batch::new(&self.layout, sizes, n_points, inputs, outputs)?;
+        self.run_points(&mut batch, 0..n_points, workspaces)
+    }
+
+    /// The same for some points of a batch.
+    ///
+    /// # Errors
+    /// As [`run_batch`](Self::run_batch); a batch of another program.
+    pub fn run_points(
+        &self,
+        batch: &mut Batch<'_>,
+        points: Range<usize>,
+        workspaces: &mut [Workspace],
+    ) -> Result<(), RunError> {
+        workspaces.iter().try_for_each(|workspace| self.check_made_here(batch.sizes(), workspace))?;
+        // Whole blocks, so that a failure is told of the same block for any number of threads.
+        batch.share_out(points, LANES, workspaces, |share, workspace| self.run_share(share, workspace))
+    }
+
+    /// The arguments and the workspace fit.
+    fn run_share(&self, share: &mut Share<'_>, workspace: &mut Workspace) -> Result<(), RunError> {
         if workspace.poison {
             workspace.fill_with_poison();
         }
-        let mut many = Many { inputs, outputs, point: 0 };
+        let (sizes, points) = (share.sizes, share.points.clone());
+        let mut many = Many { inputs: share.inputs, outputs: &mut share.outputs, point: points.start };
         if workspace.lanes.is_some() && self.runs_in_lanes(sizes) {
-            let mut first = 0;
-            while first < n_points {
-                let n = LANES.min(n_points - first);
+            for first in points.clone().step_by(LANES) {
+                let n = LANES.min(points.end - first);
                 crate::lanes::run_lanes(self, sizes, &mut many, first, n, workspace).map_err(|e| e.at_point(first))?;
-                first += n;
             }
             return Ok(());
         }
-        for point in 0..n_points {
+        for point in points {
             many.point = point;
             run(self, sizes, &mut many, workspace).map_err(|e| e.at_point(point))?;
         }

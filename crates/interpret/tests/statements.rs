@@ -488,7 +488,10 @@ fn strides_that_do_not_fit_are_refused() {
         let mut y = [0.0; 6];
         let inputs = [Strided { data: Slice::Real(&x), point: from.0, element: from.1 }];
         let mut outputs = [StridedMut { data: SliceMut::Real(&mut y), point: to.0, element: to.1 }];
-        program.run_batch(&sizes, n, &inputs, &mut outputs, &mut workspace).map(|()| y).map_err(|e| e.to_string())
+        program
+            .run_batch(&sizes, n, &inputs, &mut outputs, std::slice::from_mut(&mut workspace))
+            .map(|()| y)
+            .map_err(|e| e.to_string())
     };
     assert_eq!(attempt(3, (2, 1), (1, 3)), Ok([2.0, 4.0, 6.0, 1.0, 3.0, 5.0]));
     // Shared by all points.

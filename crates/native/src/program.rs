@@ -2,7 +2,7 @@
 
 use crate::Level;
 use crate::asm::Shape;
-use crate::batch::{OnePoint, Shared, pack};
+use crate::batch::{pack, unpack};
 use crate::executable::{Executable, Policy};
 use crate::lower::{self, Header, Site, Words};
 use crate::parallel::Team;
@@ -11,7 +11,9 @@ use crate::support::Calls;
 use crate::workspace::{LaneSpace, Lines, Workspace};
 use chainrule_base::{Diagnostic, Id};
 use chainrule_kernel::{Buffer, BufferId, Class, Kernel, Order, Place, Port, Stmt, verify, with_choices};
-use chainrule_runtime::{InRange, Layout, Reason, RunError, Sizes, Slice, SliceMut, Strided, StridedMut, scalar};
+use chainrule_runtime::{
+    Batch, InRange, Layout, Reason, RunError, Share, Sizes, Slice, SliceMut, Strided, StridedMut, scalar,
+};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -253,6 +255,12 @@ impl Program {
         let one = Machine::new(&kernel, level, Shape::One, options)?;
         let plain = Ports::new(&kernel, &one);
         Ok(Self { kernel, layout, level, options: *options, one, plain, many: OnceLock::new(), team: OnceLock::new() })
+    }
+
+    /// What fits it.
+    #[must_use]
+    pub fn layout(&self) -> &Arc<Layout> {
+        &self.layout
     }
 
     /// The kernel's name.
@@ -568,55 +576,43 @@ impl Program {
         outputs: &mut [StridedMut<'_>],
         workspaces: &mut [Workspace],
     ) -> Result<(), RunError> {
-        workspaces.iter().try_for_each(|workspace| self.check_made_here(sizes, workspace))?;
-        self.layout.check_batch(sizes, n_points, inputs, outputs)?;
-        let shared: Vec<Shared<'_>> = outputs.iter_mut().map(Shared::new).collect();
-        // Whole blocks of lanes, so that each thread but the last has no tail.
-        let share = n_points.div_ceil(workspaces.len().max(1)).next_multiple_of(8);
-        let range = |t: usize| (t * share).min(n_points)..((t + 1) * share).min(n_points);
-        match workspaces {
-            [] => Err(RunError::argument("a batch needs a workspace for each thread, and there is none")),
-            // SAFETY: the only thread that writes.
-            [workspace] => unsafe { self.run_range(sizes, 0..n_points, inputs, &shared, workspace) },
-            _ => {
-                let mut results: Vec<Result<(), RunError>> = workspaces.iter().map(|_| Ok(())).collect();
-                rayon::scope(|scope| {
-                    for (t, (workspace, result)) in workspaces.iter_mut().zip(&mut results).enumerate() {
-                        let shared = &shared;
-                        // SAFETY: ranges of different threads have no point in common.
-                        scope.spawn(move |_| {
-                            *result = unsafe { self.run_range(sizes, range(t), inputs, shared, workspace) }
-                        });
-                    }
-                });
-                results.into_iter().collect()
-            }
-        }
+        let mut batch = Batch::new(&self.layout, sizes, n_points, inputs, outputs)?;
+        self.run_points(&mut batch, 0..n_points, workspaces)
     }
 
-    /// # Safety
-    /// No other thread writes these points. The arguments and the workspace fit.
-    unsafe fn run_range(
+    /// The same for some points of a batch.
+    ///
+    /// # Errors
+    /// As [`run_batch`](Self::run_batch); a batch of another program.
+    ///
+    /// # Panics
+    /// When a user's function does: its panic goes on.
+    pub fn run_points(
         &self,
-        sizes: &Sizes,
+        batch: &mut Batch<'_>,
         points: Range<usize>,
-        inputs: &[Strided<'_>],
-        outputs: &[Shared<'_>],
-        workspace: &mut Workspace,
+        workspaces: &mut [Workspace],
     ) -> Result<(), RunError> {
+        workspaces.iter().try_for_each(|workspace| self.check_made_here(batch.sizes(), workspace))?;
+        // Whole blocks of lanes, so that each thread but the last has no tail.
+        batch.share_out(points, 8, workspaces, |share, workspace| self.run_share(share, workspace))
+    }
+
+    /// The arguments and the workspace fit.
+    fn run_share(&self, share: &mut Share<'_>, workspace: &mut Workspace) -> Result<(), RunError> {
+        let sizes = share.sizes;
         let lanes = workspace.lanes.take();
         let (Some(machine), Some(mut space)) = (self.lanes(sizes), lanes) else {
-            // SAFETY: the caller's promise.
-            return unsafe { self.run_points(sizes, points, inputs, outputs, workspace) };
+            return share.one_by_one(|inputs, outputs| self.run(sizes, inputs, outputs, workspace));
         };
         let mut result = Ok(());
         // All but the points stays as it is from block to block.
         self.point_at_tile(machine, sizes, &mut space);
         let calls = std::ptr::from_mut(&mut *workspace.calls);
         self.prepare(machine, sizes, &mut space.frame, calls);
-        for first in points.clone().step_by(machine.lanes()) {
-            let n = machine.lanes().min(points.end - first);
-            self.pack(machine, sizes, inputs, &mut space, first, n);
+        for first in share.points.clone().step_by(machine.lanes()) {
+            let n = machine.lanes().min(share.points.end - first);
+            self.pack(machine, sizes, share.inputs, &mut space, first, n);
             // SAFETY: the frame is as large as the code asks for, and all real buffers lie in the tile; code for
             // lanes does not touch integer buffers; `calls` is of this layout.
             let failed = unsafe { machine.enter(&mut space.frame) };
@@ -625,44 +621,17 @@ impl Program {
                 result = Err(error.at_point(first));
                 break;
             }
-            for (i, (port, output)) in self.layout.kernel().outputs.iter().zip(outputs).enumerate() {
+            for (i, (port, output)) in self.layout.kernel().outputs.iter().zip(&mut share.outputs).enumerate() {
                 let start = space.offsets[port.buffer.index()];
                 let tile = &space.tile.doubles()[start..start + sizes.output_len(i) * machine.lanes()];
-                // SAFETY: the caller's promise.
-                unsafe {
-                    match machine.shape {
-                        Shape::Eight => output.unpack::<8>(tile, first, n),
-                        Shape::Four | Shape::One => output.unpack::<4>(tile, first, n),
-                    }
+                match machine.shape {
+                    Shape::Eight => unpack::<8>(output, tile, first, n),
+                    Shape::Four | Shape::One => unpack::<4>(output, tile, first, n),
                 }
             }
         }
         workspace.lanes = Some(space);
         result
-    }
-
-    /// One point after the other, through memory of one point.
-    ///
-    /// # Safety
-    /// No other thread writes these points.
-    unsafe fn run_points(
-        &self,
-        sizes: &Sizes,
-        points: Range<usize>,
-        inputs: &[Strided<'_>],
-        outputs: &[Shared<'_>],
-        workspace: &mut Workspace,
-    ) -> Result<(), RunError> {
-        let mut point = OnePoint::new(&self.layout, sizes);
-        for p in points {
-            point.read(inputs, p);
-            let (ins, mut outs) = point.slices();
-            self.run(sizes, &ins, &mut outs, workspace).map_err(|e| e.at_point(p))?;
-            drop(outs);
-            // SAFETY: the caller's promise.
-            unsafe { point.write(outputs, p) };
-        }
-        Ok(())
     }
 
     fn pack(

@@ -125,19 +125,6 @@ pub struct Strided<'a> {
     pub element: usize,
 }
 
-impl<'a> Strided<'a> {
-    /// The points from this one on.
-    #[must_use]
-    pub fn from_point(&self, first: usize) -> Strided<'a> {
-        let start = first.saturating_mul(self.point);
-        let data = match self.data {
-            Slice::Real(data) => Slice::Real(data.get(start..).unwrap_or_default()),
-            Slice::Int(data) => Slice::Int(data.get(start..).unwrap_or_default()),
-        };
-        Strided { data, ..*self }
-    }
-}
-
 /// An output of many points, laid out as in [`Strided`]; no two elements may lie at one place.
 #[derive(PartialEq, Debug)]
 pub struct StridedMut<'a> {
@@ -147,17 +134,4 @@ pub struct StridedMut<'a> {
     pub point: usize,
     /// From one element to the next.
     pub element: usize,
-}
-
-impl StridedMut<'_> {
-    /// The points from this one on.
-    #[must_use]
-    pub fn from_point(&mut self, first: usize) -> StridedMut<'_> {
-        let start = first.saturating_mul(self.point);
-        let data = match &mut self.data {
-            SliceMut::Real(data) => SliceMut::Real(data.get_mut(start..).unwrap_or_default()),
-            SliceMut::Int(data) => SliceMut::Int(data.get_mut(start..).unwrap_or_default()),
-        };
-        StridedMut { data, point: self.point, element: self.element }
-    }
 }

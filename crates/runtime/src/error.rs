@@ -74,15 +74,6 @@ impl RunError {
         Self::Argument { message: message.into(), reason: None, span: None }
     }
 
-    /// The same where `points` points were run before this batch.
-    #[must_use]
-    pub fn after(mut self, points: usize) -> Self {
-        if let Self::Failure { point: Some(point), .. } = &mut self {
-            *point += points;
-        }
-        self
-    }
-
     /// An integer was too large.
     #[must_use]
     pub fn overflow() -> Self {
@@ -101,13 +92,22 @@ impl RunError {
         }
     }
 
+    fn point(&self) -> Option<usize> {
+        if let Self::Failure { point, .. } = self { *point } else { None }
+    }
+
     /// The same as a message with its place.
     #[must_use]
     pub fn diagnostic(&self) -> Diagnostic {
         match self {
             Self::Argument { message, reason, span } | Self::Failure { message, reason, span, .. } => {
                 let labels = span.iter().map(|span| Label { span: *span, text: "here".to_owned() }).collect();
-                Diagnostic { labels, reason: reason.clone(), ..Diagnostic::error(message.clone()) }
+                let reason = match (self.point(), reason) {
+                    (Some(point), Some(reason)) => Some(format!("{reason} (at point {point} of the batch)")),
+                    (Some(point), None) => Some(format!("at point {point} of the batch")),
+                    (None, reason) => reason.clone(),
+                };
+                Diagnostic { labels, reason, ..Diagnostic::error(message.clone()) }
             }
             Self::Bug(message) => Diagnostic::bug(message.clone()),
         }
@@ -122,10 +122,7 @@ impl fmt::Display for RunError {
                 if let Some(reason) = reason {
                     write!(f, ": {reason}")?;
                 }
-                match self {
-                    Self::Failure { point: Some(point), .. } => write!(f, " (at point {point} of the batch)"),
-                    _ => Ok(()),
-                }
+                self.point().map_or(Ok(()), |point| write!(f, " (at point {point} of the batch)"))
             }
             Self::Bug(message) => write!(f, "bug in Chainrule: {message}"),
         }

@@ -78,7 +78,7 @@ pub fn run_batch(
         })
         .collect();
     let workspace = if lanes { Workspace::for_batch(program, &sizes) } else { Workspace::new(program, &sizes) };
-    program.run_batch(&sizes, n, &inputs, &mut into, &mut workspace.poisoned())?;
+    program.run_batch(&sizes, n, &inputs, &mut into, &mut [workspace.poisoned()])?;
     let split = |p: usize| {
         let part = |a: &Array| {
             let data = match order {
