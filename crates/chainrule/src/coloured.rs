@@ -12,10 +12,10 @@
 use crate::function::Body;
 use crate::leaves::leaves;
 use crate::sparse::results;
-use crate::{CompileOptions, Compiled, Error, Function, Pattern, Prepared, Result};
+use crate::{Backend, CompileOptions, Compiled, Error, Function, Pattern, Prepared, Result};
 use chainrule_accumulate::colouring;
 use chainrule_autodiff::sparse::dependence::dependence;
-use chainrule_base::Name;
+use chainrule_base::{Diagnostic, Name};
 use chainrule_ir::{Type, Value};
 
 /// A sparse derivative by directions; made by [`Function::coloured_jacobian`] and [`Function::coloured_hessian`].
@@ -135,6 +135,18 @@ impl Coloured {
             }
         }
         Ok(Self { function: function.clone(), by: names, is_gradient, jvp, directions })
+    }
+
+    /// What runs it: never [`Backend::Auto`].
+    #[must_use]
+    pub fn backend(&self) -> Backend {
+        self.jvp.backend()
+    }
+
+    /// As [`Compiled::refusal`].
+    #[must_use]
+    pub fn refusal(&self) -> Option<&Diagnostic> {
+        self.jvp.refusal()
     }
 
     /// The same, compiled with other options.

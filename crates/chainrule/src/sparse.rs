@@ -16,10 +16,10 @@ use crate::engine::Memory;
 use crate::function::Body;
 use crate::leaves::leaves;
 use crate::prepared::Flat;
-use crate::{Checks, CompileOptions, Compiled, Error, Function, Pattern, Result};
+use crate::{Backend, Checks, CompileOptions, Compiled, Error, Function, Pattern, Result};
 use chainrule_autodiff::sparse::{self, DenseBlock, Sparsity, ints};
 use chainrule_autodiff::{Mode, Places};
-use chainrule_base::{Diagnostics, Name, Poly, Sources};
+use chainrule_base::{Diagnostic, Diagnostics, Name, Poly, Sources};
 use chainrule_ir::{Type, Value};
 use chainrule_runtime::{Doubles, Elements, Sizes, Slice, SliceMut};
 use std::sync::Arc;
@@ -132,6 +132,18 @@ impl Sparse {
     pub fn with_options(mut self, options: &CompileOptions) -> Result<Self> {
         (self.pattern, self.values) = compiled(&self.sparsity, &self.sources, options)?;
         Ok(self)
+    }
+
+    /// What computes the values: never [`Backend::Auto`].
+    #[must_use]
+    pub fn backend(&self) -> Backend {
+        self.values.backend()
+    }
+
+    /// As [`Compiled::refusal`], of what computes the values.
+    #[must_use]
+    pub fn refusal(&self) -> Option<&Diagnostic> {
+        self.values.refusal()
     }
 
     /// What the indices do not tell: arguments that are used as a whole, and why. Their columns are dense.

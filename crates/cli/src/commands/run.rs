@@ -3,9 +3,10 @@
 use crate::data::{self, Format};
 use crate::request::{Derivative, What, Which};
 use crate::{Outcome, explain, print, progress, tell};
-use chainrule::{Checks, CompileOptions, Compiled, Function, InRange, Name, Sparse, Type, Value};
+use chainrule::{Backend, Checks, CompileOptions, Compiled, Diagnostic, Function, InRange, Name, Sparse, Type, Value};
 use clap::Args;
 use std::path::PathBuf;
+use std::sync::Once;
 
 /// Run a function, or derivatives of it, on data.
 #[derive(Args)]
@@ -70,12 +71,22 @@ pub fn run(options: &Options) -> Outcome {
     };
     let signature = compiled.signature();
     let args = arguments(options, &signature.params)?;
+    tell_refusal(compiled.backend(), compiled.refusal());
     let values = progress::during("running", || compiled.call(&args)).map_err(|e| explain(&e))?;
     let results = signature.results.iter().zip(values).map(|((name, ty), value)| (name.to_string(), ty.clone(), value));
     let results = if paths.is_empty() { results.collect() } else { record(&paths, results) };
     let results: Vec<(&str, &Type, &Value<f64>)> =
         results.iter().map(|(name, ty, value)| (name.as_str(), ty, value)).collect();
     write(options, &results)
+}
+
+/// Says, once, why the interpreter runs what was to be machine code.
+fn tell_refusal(backend: Backend, refusal: Option<&Diagnostic>) {
+    static TOLD: Once = Once::new();
+    if let (Backend::Interpreter, Some(why)) = (backend, refusal) {
+        let reason = why.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
+        TOLD.call_once(|| tell(&format!("note: the interpreter runs this, which takes longer: {}{reason}", why.title)));
+    }
 }
 
 fn write(options: &Options, results: &[(&str, &Type, &Value<f64>)]) -> Outcome {
@@ -99,6 +110,7 @@ fn run_sparse(options: &Options, function: &Function, sparse: Sparse) -> Outcome
     }
     sparse.notes().iter().for_each(|note| tell(&format!("note: dense columns: {note}")));
     let sparse = progress::during("compiling", || sparse.with_options(&settings(options))).map_err(|e| explain(&e))?;
+    tell_refusal(sparse.backend(), sparse.refusal());
     let run = || {
         let mut prepared = sparse.prepare(&args)?;
         prepared.run().map(|()| prepared)
@@ -125,6 +137,7 @@ fn coloured(options: &Options, function: &Function, args: &[Value<f64>]) -> Resu
     let Ok(made) = made else { return Ok(None) };
     let made = made.with_options(&settings(options)).map_err(|e| explain(&e))?;
     let Ok(mut prepared) = made.prepare(args) else { return Ok(None) };
+    tell_refusal(made.backend(), made.refusal());
     prepared.run().map_err(|e| explain(&e))?;
     Ok(Some(prepared.results()))
 }
