@@ -1,8 +1,9 @@
 //! Compiling emitted Rust and running it: many kernels in one program.
 //!
 //! The program is a crate of its own outside the workspace, made with the workspace's own toolchain and
-//! without a network: the emitted module, and a `main` that reads arguments and prints results bit for bit.
-//! Clippy looks at the module first. Integers are checked for overflow, as in a debug build.
+//! without a network: a library with the emitted module, without `std` where the module says that it needs none, and a
+//! `main` that reads arguments and prints results bit for bit. Clippy looks at the library first. Integers are checked
+//! for overflow, as in a debug build.
 
 use crate::case::{Case, Outcome};
 use chainrule_kernel::{Class, SizeSource};
@@ -17,6 +18,8 @@ pub struct File<'a> {
     pub functions: &'a [String],
     /// The text.
     pub text: &'a str,
+    /// Whether it calls methods that `core` does not have.
+    pub needs_std: bool,
     /// Whether it calls the crate `libm`.
     pub needs_libm: bool,
     /// What numbers are: `f64` or `f32`.
@@ -62,6 +65,15 @@ pub fn write(dir: &Path, file: &File<'_>, main: &str) {
     std::fs::write(dir.join("src/main.rs"), main).unwrap();
 }
 
+/// Adds the module `kernels` to a crate as a library of the name `emitted`.
+///
+/// # Panics
+/// When that is not possible.
+pub fn write_library(dir: &Path, has_std: bool) {
+    let start = if has_std { "" } else { "#![no_std]\n\n" };
+    std::fs::write(dir.join("src/lib.rs"), format!("{start}pub mod kernels;\n")).unwrap();
+}
+
 /// Runs cargo in a crate, its outputs in the crate's own folder; warnings of our own code are errors.
 ///
 /// # Panics
@@ -96,6 +108,7 @@ fn first_lines(text: &[u8]) -> String {
 pub fn run(cases: &[Case], file: &File<'_>) -> Vec<Outcome> {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), file, &main_text(file, cases));
+    write_library(dir.path(), file.needs_std);
     clippy(dir.path());
     let built = run_cargo(dir.path(), &["build", "--offline", "--quiet"]);
     assert!(built.status.success(), "{}", first_lines(&built.stderr));
@@ -173,7 +186,7 @@ fn main_text(file: &File<'_>, cases: &[Case]) -> String {
 const MAIN: &str = r#"
 #![allow(dead_code, clippy::all)]
 
-mod kernels;
+use emitted::kernels;
 
 const NAN: NUMBER = NUMBER::NAN;
 

@@ -26,7 +26,7 @@ pub enum Library {
     /// Chainrule's own functions, whose text stands in the module: with them, and the version of `libm` that
     /// Chainrule itself uses for the rest, results are those of its interpreter bit for bit, on every machine.
     /// They multiply and add with one rounding: by the standard library, or by code of their own for `no_std`,
-    /// which is slower. In 32 bits they are those of `libm`.
+    /// which is slower. For numbers of 64 bits only.
     Own(Fma),
 }
 
@@ -61,7 +61,7 @@ pub(crate) const ELEMENTARY: &str = "elementary";
 /// How `op` is written.
 pub(crate) fn call(op: Op, library: Library, precision: Precision) -> Call {
     let row = op.row();
-    let own = matches!(library, Library::Own(_)) && precision == Precision::Double;
+    let own = matches!(library, Library::Own(_));
     if let Some(function) = row.elementary.filter(|_| own) {
         let args = if function.arity() == 2 { "{0}, {1}" } else { "{0}" };
         let template = format!("{ELEMENTARY}::{}({args})", function.name());
@@ -145,7 +145,6 @@ mod tests {
         for fma in [Fma::Standard, Fma::Exact] {
             assert_eq!(template(Op::Log1p, Library::Own(fma), Precision::Double), "elementary::log1p({0})");
             assert_eq!(template(Op::Pow, Library::Own(fma), Precision::Double), "elementary::pow({0}, {1})");
-            assert_eq!(template(Op::Log1p, Library::Own(fma), Precision::Single), "libm::log1pf({0})");
             assert_eq!(template(Op::Cosh, Library::Own(fma), Precision::Double), "libm::cosh({0})");
         }
         assert_eq!(template(Op::Select, Library::Libm, Precision::Single), "if {0} { {1} } else { {2} }");
@@ -154,7 +153,7 @@ mod tests {
     #[test]
     fn floats_need_no_doubles_and_libm_no_std() {
         for row in ROWS {
-            for library in [Library::Std, Library::Libm, Library::Own(Fma::Exact)] {
+            for library in [Library::Std, Library::Libm] {
                 let single = call(row.op, library, Precision::Single);
                 for text in [Some(&single.template), single.helper.as_ref()].into_iter().flatten() {
                     assert!(!text.contains("f64"), "{text}");

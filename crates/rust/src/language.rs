@@ -224,6 +224,7 @@ impl Rust<'_> {
                 format!("if {name}.len() != {wanted} {{ return Err({failure}); }}")
             }
             (_, true, false) if wanted == "0" => return,
+            (_, true, false) if wanted == "1" => format!("if {name}.is_empty() {{ return Err({failure}); }}"),
             (_, true, false) => format!("if {name}.len() < {wanted} {{ return Err({failure}); }}"),
             (Some(_), false, true) => {
                 format!(

@@ -25,7 +25,7 @@ pub use chainrule_mathfun::source::Fma;
 pub use chainrule_text::Precision;
 pub use functions::Library;
 
-use chainrule_base::{Diagnostics, Name};
+use chainrule_base::{Diagnostic, Diagnostics, Name};
 use chainrule_kernel::{External, Kernel, unchecked};
 
 /// How Rust is written.
@@ -47,6 +47,16 @@ pub struct Options {
 impl Options {
     /// The default of [`Self::chunk`].
     pub const CHUNK: usize = 2000;
+
+    fn check(&self) -> Result<(), Diagnostics> {
+        if matches!(self.library, Library::Own(_)) && self.precision == Precision::Single {
+            return Err(Diagnostic::error("functions of floats cannot come along")
+                .with_reason("Chainrule's own elementary functions are for doubles")
+                .with_help("take those of the standard library or of the crate libm, or take doubles")
+                .into());
+        }
+        Ok(())
+    }
 }
 
 impl Default for Options {
@@ -74,7 +84,8 @@ pub struct Module {
 /// Rust for one kernel; the module has its name. Takes time `n log n` in the size of the kernel.
 ///
 /// # Errors
-/// A user's function with a name that cannot be one in Rust; a bug where the kernel is malformed.
+/// A user's function with a name that cannot be one in Rust; functions of Chainrule's own for floats; a bug where the kernel is
+/// malformed.
 ///
 /// ```
 /// use chainrule_base::{Arena, Name, Poly};
@@ -110,6 +121,7 @@ pub fn emit(kernel: &Kernel, options: &Options) -> Result<Module, Diagnostics> {
 /// # Errors
 /// As [`emit`].
 pub fn emit_many(name: &str, kernels: &[&Kernel], options: &Options) -> Result<Module, Diagnostics> {
+    options.check()?;
     if !options.unchecked {
         return interface::write(name, kernels, options);
     }

@@ -10,14 +10,14 @@ use chainrule_backend_tests::kernels::{
     picked_sums, rotation,
 };
 use chainrule_backend_tests::rust::{self, has_clippy};
-use chainrule_backend_tests::{Array, Case, Data, int, interpret, real, reals};
+use chainrule_backend_tests::{Array, Case, Data, int, interpret, is_inexact, real, reals};
 use chainrule_base::{Arena, Name, Poly};
 use chainrule_graph::{Semantics, generate};
 use chainrule_kernel::{External, Instr, Kernel, Stmt};
 use chainrule_ops::Op;
 use chainrule_rust::{Fma, Library, Module, Options, Precision, emit, emit_many};
 use std::fmt::Write;
-use support::{file, run_rust};
+use support::{file, module, run_rust};
 
 #[test]
 fn a_function_and_its_derivative_share_a_module() {
@@ -309,11 +309,70 @@ fn compile_time_grows_linearly() {
 #[test]
 fn floats_are_floats_throughout() {
     let options = Options { precision: Precision::Single, ..Options::default() };
-    for library in [Library::Std, Library::Libm, Library::Own(Fma::Exact)] {
+    for library in [Library::Std, Library::Libm] {
         let options = Options { library, ..options.clone() };
         for kernel in rotation().into_iter().chain([picked_sums(), halving()]) {
             let text = emit(&kernel, &options).unwrap().text;
             assert!(text.contains("f32") && !text.contains("f64"), "{text}");
         }
     }
+}
+
+#[test]
+fn our_own_functions_are_not_for_floats() {
+    for fma in [Fma::Standard, Fma::Exact] {
+        let own = Options { precision: Precision::Single, library: Library::Own(fma), ..Options::default() };
+        let error = emit(&halving(), &own).unwrap_err();
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(error, @"error: functions of floats cannot come along: Chainrule's own elementary functions are for doubles (help: take those of the standard library or of the crate libm, or take doubles)");
+        }
+    }
+}
+
+/// Each operator alone, in a library without `std`: with our own functions it has the interpreter's values, with those of
+/// `libm` values near to them, and the same where nothing is rounded.
+#[test]
+fn modules_for_no_std_are_compiled_without_it() {
+    if !has_clippy() {
+        return;
+    }
+    let operators = operators(60);
+    let cases: Vec<Case> = operators.iter().map(|operator| operator.case.clone()).collect();
+    for library in [Library::Libm, Library::Own(Fma::Exact)] {
+        let options = Options { library, ..Options::default() };
+        let module = module(&cases, &options);
+        assert!(!module.needs_std && module.needs_libm, "{library:?}");
+        for function in ["tan", "sinh", "cosh", "asin", "erf"] {
+            assert!(module.text.contains(&format!("libm::{function}(")), "{function} {library:?}");
+        }
+        let found = run_rust(&cases, &options);
+        for (operator, found) in operators.iter().zip(&found) {
+            let (case, expected) = (&operator.case, interpret(&operator.case).unwrap());
+            if library != Library::Libm || !is_inexact(operator.op) {
+                assert_eq!(found, &expected, "{}", case.kernel.name);
+                continue;
+            }
+            let (Ok([Data::Real(found)]), Ok([Data::Real(expected)])) = (found.as_deref(), expected.as_deref()) else {
+                panic!("{}: {found:?}", case.kernel.name)
+            };
+            assert_eq!(found.len(), expected.len());
+            for (found, expected) in found.iter().zip(expected) {
+                let same = found == expected || (found.is_nan() && expected.is_nan());
+                assert!(
+                    same || (found - expected).abs() <= 1e-14 * expected.abs(),
+                    "{}: {found} {expected}",
+                    case.kernel.name
+                );
+            }
+        }
+    }
+    // What needs `std` is no library without it.
+    let module = module(&cases, &Options::default());
+    assert!(module.needs_std);
+    let dir = tempfile::tempdir().unwrap();
+    rust::write(dir.path(), &file(&module, &Options::default()), "fn main() {}\n");
+    rust::write_library(dir.path(), false);
+    let output = rust::run_cargo(dir.path(), &["check", "--lib", "--offline", "--quiet"]);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && told.contains("no method named `sinh` found for type `f64`"), "{told}");
 }

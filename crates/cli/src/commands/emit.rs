@@ -100,7 +100,7 @@ enum Library {
     Std,
     /// The crate `libm`: for `no_std`, and for the same bits everywhere.
     Libm,
-    /// Chainrule's own, whose text comes along: the bits of `chainrule run`, everywhere.
+    /// Chainrule's own, whose text comes along: the bits of `chainrule run`, everywhere. Not for --f32.
     Own,
     /// The same for `no_std`: slower.
     OwnCore,

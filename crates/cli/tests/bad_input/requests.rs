@@ -236,6 +236,11 @@ pub const DERIVATIVES: &[Case] = &[
         args: &["emit", "c", "m.ft", "--name", "my function"],
     },
     Case {
+        name: "Rust of floats with our own functions",
+        files: &[MAP],
+        args: &["emit", "rust", "m.ft", "--f32", "--library", "own"],
+    },
+    Case {
         name: "a strategy for a loop that cannot be unrolled",
         files: &[("m.ft", Text("let f = fun (x : Double) -> while (fun y -> y > 0) (fun y -> y + 1) x 1000\n"))],
         args: &["derive", "m.ft", "--what", "gradient", "--strategy", "markowitz"],

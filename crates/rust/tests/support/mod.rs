@@ -10,8 +10,8 @@ use chainrule_rust::{Module, Options, Precision, emit_many};
 /// A module as a file.
 pub fn file<'a>(module: &'a Module, options: &Options) -> File<'a> {
     let number = if options.precision == Precision::Single { "f32" } else { "f64" };
-    let Module { functions, text, needs_libm, .. } = module;
-    File { functions, text, needs_libm: *needs_libm, number }
+    let Module { functions, text, needs_std, needs_libm, .. } = module;
+    File { functions, text, needs_std: *needs_std, needs_libm: *needs_libm, number }
 }
 
 /// All kernels in one module, `k0`, `k1`, ...
