@@ -160,7 +160,9 @@ pub struct CompileOptions {
     pub checkpoints: Option<u32>,
     /// Which checks of indices it has. What comes from saved bytes keeps those of memory where nothing is promised here.
     pub checks: Checks,
-    /// Whether to write the names of native functions for the profiler `perf`, to `/tmp/perf-PID.map`.
+    /// Whether to write the names of native functions for the profiler `perf`, to `/tmp/perf-PID.map`: a line for each piece of
+    /// code, of which functions have several where they run in lanes or on threads. The addresses of what has a name are not
+    /// used again, so that each line stays true: this is for a run that is measured, not for compiling without end.
     pub perf_map: bool,
     /// For tests: do as if the system had denied executable memory.
     #[doc(hidden)]

@@ -113,6 +113,28 @@ fn without_executable_memory_the_interpreter_runs_and_says_why() {
 }
 
 #[test]
+fn names_for_perf_are_written_where_that_is_asked() {
+    let x = vars("x", 2);
+    let f = Function::new("profiled", &x, &(x[0].sin() * &x[1])).unwrap();
+    let f = f.compile_with(&CompileOptions { perf_map: true, ..CompileOptions::default() }).unwrap();
+    if f.backend() != Backend::Native {
+        println!("skipped: this machine has no native code");
+        return;
+    }
+    // The tests of this process write one file.
+    let file = format!("/tmp/perf-{}.map", std::process::id());
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    let code = f.code().unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix(&format!("{:x} ", code.as_ptr().addr()))).unwrap();
+    let (len, name) = line.split_once(' ').unwrap();
+    assert_eq!(name, "profiled");
+    // Constants come after the code.
+    let len = usize::from_str_radix(len, 16).unwrap();
+    assert!(0 < len && len < code.len(), "{len} of {}", code.len());
+}
+
+#[test]
 fn panics_of_users_functions_go_on() {
     if !has_native() {
         return;

@@ -52,13 +52,15 @@ pub(crate) struct Executable {
     len: usize,
     /// So many bytes of the memory are there.
     ready: usize,
+    /// Whether nothing else may ever lie at its addresses.
+    keeps_addresses: bool,
 }
 
 impl Drop for Executable {
     fn drop(&mut self) {
         // SAFETY: this is the only one who takes it, and nobody looks at it afterwards.
         let map = unsafe { ManuallyDrop::take(&mut self.map) };
-        pool::give(map, self.ready);
+        if self.keeps_addresses { pool::retire(map) } else { pool::give(map, self.ready) }
     }
 }
 
@@ -77,7 +79,7 @@ impl Executable {
             Policy::Deny => Err(io::Error::new(io::ErrorKind::PermissionDenied, "denied by the policy of the caller")),
         };
         match made {
-            Ok(map) => Ok(Self { map: ManuallyDrop::new(map), len, ready }),
+            Ok(map) => Ok(Self { map: ManuallyDrop::new(map), len, ready, keeps_addresses: false }),
             Err(error) if error.kind() == io::ErrorKind::OutOfMemory => Err(Refusal::NoMemory(len, error)),
             Err(error) => Err(Refusal::Denied(error)),
         }
@@ -91,6 +93,11 @@ impl Executable {
             room[..code.len()].copy_from_slice(code);
         }
         Self::of(Code { room, len: code.len(), instructions: code.len() }, policy)
+    }
+
+    /// From now on its addresses are of this code alone, also when it is gone.
+    pub(crate) fn keep_addresses(&mut self) {
+        self.keeps_addresses = true;
     }
 
     /// The address of a byte of the code, if it is one. It is valid as long as `self`.

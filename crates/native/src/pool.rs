@@ -7,7 +7,7 @@
 //! Invariants: memory is here or with one owner, never both; it is executable and not writable while it is here; there is
 //! no more than [`MOST_BYTES`] of it in all. What is not kept goes back to the system.
 
-use memmap2::{Mmap, MmapMut};
+use memmap2::{Mmap, MmapMut, UncheckedAdvice};
 use std::sync::{Mutex, PoisonError};
 
 /// More bytes in one piece are not kept: next to what it takes to write them, having them costs little.
@@ -78,6 +78,13 @@ pub(crate) fn give(map: Mmap, ready: usize) {
         // Now that nobody waits.
         drop(gone);
     }
+}
+
+/// Gives back memory in which no code runs any more, but keeps its addresses, at which nothing will lie again.
+pub(crate) fn retire(map: Mmap) {
+    // SAFETY: nobody looks at it any more. That the system keeps what is in it is no error.
+    let _ = unsafe { map.unchecked_advise(UncheckedAdvice::DontNeed) };
+    std::mem::forget(map);
 }
 
 #[cfg(test)]

@@ -23,7 +23,8 @@ use std::sync::{Arc, OnceLock};
 pub struct Options {
     /// The instructions to use; the best of this machine where none is named.
     pub level: Option<Level>,
-    /// Whether to write the names of functions for `perf`, to `/tmp/perf-PID.map`.
+    /// Whether to write the names of functions for `perf`, to `/tmp/perf-PID.map`. The addresses of what has a name are not
+    /// used again.
     pub perf_map: bool,
     /// For tests: do as if the system had denied executable memory.
     pub deny_executable: bool,
@@ -167,10 +168,10 @@ impl Machine {
         let lowered = lower::lower(kernel, level, shape, options.in_range)?;
         let policy = if options.deny_executable { Policy::Deny } else { Policy::Ask };
         let code_bytes = lowered.code.instructions;
-        let executable = Executable::of(lowered.code, policy).map_err(|refusal| refusal.diagnostic())?;
+        let mut executable = Executable::of(lowered.code, policy).map_err(|refusal| refusal.diagnostic())?;
         if options.perf_map {
             let name = format!("{}{}", kernel.name, if shape == Shape::One { "" } else { " in lanes" });
-            perf_map::record(&perf_map::path(), &name, &executable, 0, code_bytes).map_err(|e| {
+            perf_map::record(&perf_map::path(), &name, &mut executable, 0, code_bytes).map_err(|e| {
                 Diagnostic::error("the names of functions cannot be written for `perf`")
                     .with_reason(format!("{}: {e}", perf_map::path().display()))
                     .with_help("compile without that option, or make the folder writable")
