@@ -42,6 +42,14 @@ use chainrule_kernel::{Kernel, unchecked};
 /// How C is written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
+    /// Whether products are fused with sums, rounded once, by `fma`: fast where the compiler may use the processor's own
+    /// (`-mfma`, `-march=native`), slow everywhere else. Whoever makes the kernels makes them so; here the heads of the
+    /// files say what computes the same bits.
+    pub fuse: bool,
+    /// Whether loops run one iteration after the other, and sums are added in that order. Otherwise those that may run in the
+    /// lanes of vectors are cut into blocks of eight iterations, and sums are added in eight parts. Whoever makes the
+    /// kernels does that, as with [`Self::fuse`].
+    pub sequential: bool,
     /// About how many operations a function has at most: longer code is cut into several functions,
     /// and values that live across a cut lie in the workspace. The time that a C compiler takes grows
     /// faster than the length of a function.
@@ -106,8 +114,16 @@ impl Options {
 
 impl Default for Options {
     fn default() -> Self {
-        let precision = Precision::Double;
-        Self { chunk: Self::CHUNK, precision, batch: None, inline_math: false, threads: false, unchecked: false }
+        Self {
+            fuse: false,
+            sequential: true,
+            chunk: Self::CHUNK,
+            precision: Precision::Double,
+            batch: None,
+            inline_math: false,
+            threads: false,
+            unchecked: false,
+        }
     }
 }
 

@@ -2,15 +2,12 @@
 
 use crate::engine::{BatchMemory, Engine, Memory};
 use crate::function::{ArrayBody, Body, Shape, shapes};
+use crate::passes::Passes;
 use crate::prepared::{Flat, Prepared};
-use crate::{Backend, CompileOptions, Error, Function, Result, Rewrite};
+use crate::{Backend, CompileOptions, Error, Function, Result};
 use chainrule_base::{Diagnostic, Name, Poly, count};
-use chainrule_graph::Semantics;
 use chainrule_ir::{Size, Type, Value};
-use chainrule_kernel::{
-    GraphPort, Kernel, contract, hoist, lower_function, lower_graph, lower_graph_fused, parallelise, streamline,
-    vectorise,
-};
+use chainrule_kernel::Kernel;
 use chainrule_runtime::{Elements, Sizes, Slice};
 use std::sync::Arc;
 
@@ -63,47 +60,9 @@ pub struct Workspace {
     pub(crate) batch: Option<BatchMemory>,
 }
 
-/// The kernel of `function`: loops, buffers and straight-line blocks, for a backend. Of a scalar graph with products fused
-/// into sums, if that is asked for; otherwise loops may be changed before that.
-pub(crate) fn lower(function: &Function, rewrite: Rewrite, checkpoints: Option<u32>, fuse: bool) -> Result<Kernel> {
-    let bug = |d: chainrule_base::Diagnostics| Error::program(d, &Arc::default());
-    match &function.body {
-        Body::Scalar(body) => {
-            let port = |p: &crate::function::Port| GraphPort {
-                name: p.name.clone(),
-                shape: p.shape.iter().map(|n| *n as i64).collect(),
-                nodes: p.nodes.clone(),
-            };
-            let inputs: Vec<GraphPort> = body.inputs.iter().map(port).collect();
-            let outputs: Vec<GraphPort> = body.outputs.iter().map(port).collect();
-            let lower = if fuse { lower_graph_fused } else { lower_graph };
-            lower(function.name().clone(), &body.graph, &inputs, &outputs).map_err(bug)
-        }
-        Body::Array(body) => {
-            let expanded = rewrite.expand(&body.function, checkpoints).map_err(|d| Error::program(d, &body.sources))?;
-            let lowered = lower_function(&rewrite.apply(expanded));
-            let mut kernel = lowered.map_err(|d| Error::program(d, &body.sources))?;
-            streamline(&mut kernel);
-            Ok(kernel)
-        }
-    }
-}
-
 impl Compiled {
     pub(crate) fn new(function: &Function, options: &CompileOptions) -> Result<Self> {
-        let is_strict = matches!(&function.body, Body::Scalar(body) if body.graph.semantics() == Semantics::Strict);
-        let fuse = options.fuse.unwrap_or(!is_strict);
-        let mut kernel = lower(function, options.rewrite, options.checkpoints, fuse)?;
-        if options.threads.is_some() {
-            parallelise(&mut kernel, !is_strict && !options.sequential);
-        }
-        if !options.sequential {
-            vectorise(&mut kernel, !is_strict);
-        }
-        hoist(&mut kernel);
-        if fuse && matches!(function.body, Body::Array(_)) {
-            contract(&mut kernel);
-        }
+        let mut kernel = Passes::from(options).kernel(function)?;
         options.finish(&mut kernel);
         let kernel = Arc::new(kernel);
         let (engine, refusal) = Engine::new(&kernel, options)?;

@@ -1,9 +1,10 @@
 //! Text made from functions: C, Rust; and F~ made tidy.
 
-use crate::compiled::lower;
 use crate::function::Body;
-use crate::{Error, Function, Result, Rewrite};
+use crate::passes::Passes;
+use crate::{Error, Function, Result};
 use chainrule_base::Sources;
+use chainrule_kernel::Kernel;
 use std::sync::Arc;
 
 pub use chainrule_c::{Batch as CBatch, Options as COptions, Precision};
@@ -54,14 +55,8 @@ pub fn emit_c(file: &str, functions: &[&Function]) -> Result<CSource> {
 /// # Errors
 /// As [`emit_c`], and when no vector has so many lanes.
 pub fn emit_c_with(file: &str, functions: &[&Function], options: &COptions) -> Result<CSource> {
-    let mut kernels =
-        functions.iter().map(|f| lower(f, Rewrite::default(), None, false)).collect::<Result<Vec<_>>>()?;
-    if options.threads {
-        for kernel in &mut kernels {
-            chainrule_kernel::parallelise(kernel, true);
-        }
-    }
-    let kernels: Vec<&chainrule_kernel::Kernel> = kernels.iter().collect();
+    let kernels = kernels(functions, Passes::from(options))?;
+    let kernels: Vec<&Kernel> = kernels.iter().collect();
     let c = chainrule_c::emit_many(file, &kernels, options).map_err(|d| Error::program(d, &Arc::default()))?;
     Ok(CSource { functions: c.functions, header: c.header, source: c.source })
 }
@@ -96,11 +91,15 @@ pub struct RustSource {
 /// # Errors
 /// When a function cannot be lowered, or calls a user's function whose name cannot be one in Rust.
 pub fn emit_rust(file: &str, functions: &[&Function], options: &RustOptions) -> Result<RustSource> {
-    let kernels = functions.iter().map(|f| lower(f, Rewrite::default(), None, false)).collect::<Result<Vec<_>>>()?;
-    let kernels: Vec<&chainrule_kernel::Kernel> = kernels.iter().collect();
+    let kernels = kernels(functions, Passes::from(options))?;
+    let kernels: Vec<&Kernel> = kernels.iter().collect();
     let module = chainrule_rust::emit_many(file, &kernels, options).map_err(|d| Error::program(d, &Arc::default()))?;
     let chainrule_rust::Module { functions, text, needs_std, needs_libm, .. } = module;
     Ok(RustSource { functions, text, needs_std, needs_libm })
+}
+
+fn kernels(functions: &[&Function], passes: Passes) -> Result<Vec<Kernel>> {
+    functions.iter().map(|f| passes.kernel(f)).collect()
 }
 
 impl Function {

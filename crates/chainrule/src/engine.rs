@@ -5,6 +5,7 @@
 
 use crate::{Error, Result};
 use chainrule_base::{Diagnostic, Kind};
+use chainrule_graph::Semantics;
 use chainrule_kernel::Kernel;
 use chainrule_runtime::{Batch, Elements, InRange, Layout, RunError, Sizes, Slice, SliceMut};
 use std::ops::Range;
@@ -48,13 +49,14 @@ pub enum Rewrite {
 }
 
 impl Rewrite {
-    /// `function` with its derivatives worked out: those in scalar regions by accumulation.
+    /// `function` with its derivatives worked out: those in scalar regions by accumulation, which changes brackets.
     pub(crate) fn expand(
         self,
         function: &chainrule_ir::Function,
         checkpoints: Option<u32>,
+        semantics: Semantics,
     ) -> std::result::Result<chainrule_ir::Function, chainrule_base::Diagnostics> {
-        let accumulated = self.accumulate(function).0;
+        let accumulated = self.accumulate(function, semantics).0;
         chainrule_autodiff::expand_with(&accumulated, checkpoints)
     }
 
@@ -62,8 +64,9 @@ impl Rewrite {
     pub(crate) fn accumulate(
         self,
         function: &chainrule_ir::Function,
+        semantics: Semantics,
     ) -> (chainrule_ir::Function, Vec<crate::regions::Accumulated>) {
-        match self.has_regions() {
+        match self.has_regions() && semantics == Semantics::Algebraic {
             true => crate::regions::accumulate(function.clone()),
             false => (function.clone(), Vec::new()),
         }
@@ -74,21 +77,21 @@ impl Rewrite {
     }
 
     /// The function that is lowered instead of `function`, whose derivatives are worked out.
-    pub(crate) fn apply(self, function: chainrule_ir::Function) -> chainrule_ir::Function {
+    pub(crate) fn apply(self, function: chainrule_ir::Function, semantics: Semantics) -> chainrule_ir::Function {
         if self == Self::Off {
             return function;
         }
-        let function = chainrule_rewrite::optimise(&function, &self.options()).0;
-        if self.has_regions() { crate::regions::scalarise(function) } else { function }
+        let function = chainrule_rewrite::optimise(&function, &self.options(semantics)).0;
+        if self.has_regions() { crate::regions::scalarise(function, semantics) } else { function }
     }
 
     /// What the optimiser is told.
-    pub(crate) fn options(self) -> chainrule_rewrite::Options {
+    pub(crate) fn options(self, semantics: Semantics) -> chainrule_rewrite::Options {
         let disabled = match self {
             Self::All | Self::Off => Vec::new(),
             Self::Without(name) => vec![name.to_owned()],
         };
-        chainrule_rewrite::Options { disabled, ..Default::default() }
+        chainrule_rewrite::Options { strict: semantics == Semantics::Strict, disabled, ..Default::default() }
     }
 }
 
@@ -140,16 +143,19 @@ pub struct CompileOptions {
     /// The instructions of native code; the best of this machine where none is named.
     pub level: Option<Level>,
     /// Whether products are fused with sums, rounded once: where nothing is said, where the function's
-    /// semantics allow it (`algebraic`). Both backends then round alike.
+    /// semantics allow it (`algebraic`). All backends then round alike.
     pub fuse: Option<bool>,
-    /// Whether loops run one iteration after the other, and sums are added in that order. Otherwise iterations that do not
-    /// look at each other run in the lanes of vectors, eight at a time, and sums are added in eight parts, in an order
-    /// that no machine and no backend changes.
+    /// Whether loops run one iteration after the other, and sums are added in that order, within a part where there are
+    /// [`Self::threads`]. Otherwise iterations that do not look at each other run in the lanes of vectors, eight at a time,
+    /// and sums are added in eight parts, in an order that no machine and no backend changes; under strict semantics, which
+    /// leave sums in their order, loops that add stay as they are.
+    ///
+    /// Emitted text with equal options has equal bits: see [`crate::COptions`] and [`crate::RustOptions`].
     pub sequential: bool,
     /// On how many threads native code runs one evaluation; `Some(0)` for as many as the machine runs at once.
     ///
     /// Where nothing is said, on one. Otherwise outermost loops whose iterations do not look at each other, or only add,
-    /// are cut into 16 parts, which are shared out to threads where the loop takes long enough (some ten microseconds). Sums are
+    /// under strict semantics only the former, are cut into 16 parts, which are shared out to threads where the loop takes long enough (some ten microseconds). Sums are
     /// then added part by part: the order, and with it the last digits, may differ from those without this option, but
     /// results are the same bit for bit for any number of threads, `Some(1)` among them, and on every backend. For
     /// batches see [`crate::BatchOptions::threads`]; they share out points.

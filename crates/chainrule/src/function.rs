@@ -3,13 +3,14 @@
 use crate::build::{Expr, Tensor, input_name};
 use crate::derive::{Derivation, What};
 use crate::leaves::{Leaf, assemble, leaves, take_apart};
+use crate::passes::lower_array;
 use crate::unroll::{Tree, UNROLL_BUDGET, unroll};
 use crate::where_spent::Origins;
-use crate::{CompileOptions, Compiled, Error, Result};
+use crate::{CompileOptions, Compiled, Error, Result, Rewrite};
 use chainrule_accumulate::Pattern;
 use chainrule_accumulate::derive::{Options, resolve};
 use chainrule_base::{Diagnostic, Name, Sources};
-use chainrule_graph::{Graph, Node, NodeId, counts};
+use chainrule_graph::{Graph, Node, NodeId, Semantics, counts};
 use chainrule_ir::{self as ir, Size, Type, VarId};
 use chainrule_ops::Counts;
 use std::sync::Arc;
@@ -55,6 +56,8 @@ pub(crate) struct ScalarBody {
 pub(crate) struct ArrayBody {
     pub(crate) function: ir::Function,
     pub(crate) sources: Arc<Sources>,
+    /// Whether passes take its doubles for real numbers.
+    pub(crate) semantics: Semantics,
 }
 
 /// An argument or a result of straight-line code.
@@ -210,8 +213,8 @@ impl Function {
         Ok(Self { name: Name::new(name), body: Body::Scalar(Arc::new(body)) })
     }
 
-    pub(crate) fn from_array(function: ir::Function, sources: Arc<Sources>) -> Self {
-        Self { name: function.name.clone(), body: Body::Array(Arc::new(ArrayBody { function, sources })) }
+    pub(crate) fn from_array(function: ir::Function, sources: Arc<Sources>, semantics: Semantics) -> Self {
+        Self { name: function.name.clone(), body: Body::Array(Arc::new(ArrayBody { function, sources, semantics })) }
     }
 
     /// Its name.
@@ -225,9 +228,9 @@ impl Function {
     pub fn named(mut self, name: &str) -> Self {
         self.name = Name::new(name);
         if let Body::Array(body) = &mut self.body {
-            let mut function = body.function.clone();
-            function.name = self.name.clone();
-            self.body = Body::Array(Arc::new(ArrayBody { function, sources: body.sources.clone() }));
+            let mut body = ArrayBody::clone(body);
+            body.function.name = self.name.clone();
+            self.body = Body::Array(Arc::new(body));
         }
         self
     }
@@ -236,6 +239,16 @@ impl Function {
     #[must_use]
     pub fn keeps_loops(&self) -> bool {
         matches!(self.body, Body::Array(_))
+    }
+
+    /// Whether passes take its doubles for real numbers: what the module ([`crate::Module::with_semantics`]) or the scope
+    /// ([`crate::Scope::new`]) that it was made in says.
+    #[must_use]
+    pub fn semantics(&self) -> Semantics {
+        match &self.body {
+            Body::Scalar(body) => body.graph.semantics(),
+            Body::Array(body) => body.semantics,
+        }
     }
 
     /// Names and extents of the arguments.
@@ -292,11 +305,12 @@ impl Function {
     /// assert_eq!(f.counts_at(&[("n", 10)], Rewrite::All)?.mul, 10);
     /// # Ok::<(), chainrule::Error>(())
     /// ```
-    pub fn counts_at(&self, sizes: &[(&str, i64)], rewrite: crate::Rewrite) -> Result<Counts> {
-        if let Some(counts) = self.counts() {
-            return Ok(counts);
-        }
-        let kernel = crate::compiled::lower(self, rewrite, None, false)?;
+    pub fn counts_at(&self, sizes: &[(&str, i64)], rewrite: Rewrite) -> Result<Counts> {
+        let body = match &self.body {
+            Body::Scalar(body) => return Ok(counts(&body.graph, &body.roots())),
+            Body::Array(body) => body,
+        };
+        let kernel = lower_array(body, rewrite, None)?;
         let value = |name: &str| sizes.iter().find(|(known, _)| *known == name).map_or(1, |(_, size)| *size);
         let sizes: Vec<i64> = kernel.sizes.iter().map(|size| value(&size.name)).collect();
         Ok(chainrule_kernel::counts(&kernel, &sizes))
@@ -312,7 +326,7 @@ impl Function {
                     return ir::print(&body.function);
                 }
                 // What reverse mode has made, as short as it is run, in words that the language has.
-                let optimised = crate::Rewrite::All.apply(body.function.clone());
+                let optimised = Rewrite::All.apply(body.function.clone(), body.semantics);
                 let mut expressed = ir::express::express(&optimised);
                 chainrule_autodiff::tidy::function(&mut expressed);
                 ir::print(&expressed)
@@ -371,7 +385,7 @@ impl Function {
         let extent = |size: &Size| {
             size.eval(|v| known.get(&v).copied().unwrap_or(-1)).and_then(|n| usize::try_from(n).ok()).unwrap_or(0)
         };
-        let mut graph = Graph::default();
+        let mut graph = Graph::new(body.semantics);
         let mut inputs = Vec::new();
         let mut args = Vec::new();
         for param in &f.params {
@@ -489,9 +503,10 @@ impl Function {
     /// When derivatives in it cannot be worked out.
     pub fn with_checkpoints(&self, n: u32) -> Result<Self> {
         let Body::Array(body) = &self.body else { return Ok(self.clone()) };
-        let expanded = chainrule_autodiff::expand_with(&body.function, Some(n))
-            .map_err(|d| crate::Error::program(d, &body.sources))?;
-        Ok(Self::from_array(expanded, body.sources.clone()))
+        let expanded = Rewrite::All
+            .expand(&body.function, Some(n), body.semantics)
+            .map_err(|d| Error::program(d, &body.sources))?;
+        Ok(body.with(expanded))
     }
 
     /// Running code for the function itself.
@@ -508,6 +523,13 @@ impl Function {
     /// As [`compile`](Self::compile); further, a backend or instructions that this machine does not have.
     pub fn compile_with(&self, options: &CompileOptions) -> Result<Compiled> {
         Compiled::new(self, options)
+    }
+}
+
+impl ArrayBody {
+    /// What is made of it: another function of the same text, under the same semantics.
+    pub(crate) fn with(&self, function: ir::Function) -> Function {
+        Function::from_array(function, self.sources.clone(), self.semantics)
     }
 }
 

@@ -22,6 +22,7 @@
 //! | `derive` | [`Derivation`]: derivatives asked for |
 //! | [`eliminate`], [`accumulate`] | linearised graphs that come without a function; all of accumulation |
 //! | `unroll`, `leaves` | from array programs to scalar graphs; types taken apart |
+//! | `passes` | from a function to the kernel that runs or is written |
 //! | `compiled` | [`Compiled`]: running code |
 //! | `coloured` | [`Coloured`]: sparse derivatives by a few directions |
 //! | `sparse` | [`Sparse`]: sparse Jacobians and Hessians of array programs |
@@ -51,6 +52,7 @@ mod function;
 mod leaves;
 mod module;
 mod optimisation;
+mod passes;
 mod prepared;
 mod regions;
 pub mod report;

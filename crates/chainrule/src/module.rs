@@ -2,6 +2,7 @@
 
 use crate::{Error, Function, Result};
 use chainrule_base::{Diagnostics, Sources};
+use chainrule_graph::Semantics;
 use chainrule_ir::Program;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 pub struct Module {
     program: Arc<Program>,
     sources: Arc<Sources>,
+    semantics: Semantics,
 }
 
 /// Something that a module defines.
@@ -61,9 +63,32 @@ impl Module {
             Ok((path.display().to_string(), text))
         };
         match Program::load(&mut sources, root, read) {
-            Ok(program) => Ok(Self { program: Arc::new(program), sources: Arc::new(sources) }),
+            Ok(program) => Ok(Self { program: Arc::new(program), sources: Arc::new(sources), semantics: Semantics::default() }),
             Err(diagnostics) => Err(Error::program(diagnostics, &Arc::new(sources))),
         }
+    }
+
+    /// The same program under these semantics, which its functions have and what is derived from them:
+    /// [`Semantics::Algebraic`], where nothing is said, takes doubles for real numbers; under [`Semantics::Strict`] functions
+    /// compute what the program says, operation by operation, each rounded to the nearest: no sum is added in another order, no
+    /// product is fused with one, nothing is rewritten but by rules that are exact in IEEE 754, NaN counted as one
+    /// number.
+    ///
+    /// Derivatives are programs that differentiation writes; they are computed as they are written, too.
+    ///
+    /// ```
+    /// use chainrule::{Module, Semantics};
+    /// let text = "let f = fun (x : Double) -> (x + 1e16) - 1e16";
+    /// let module = Module::from_text("f.ft", text)?;
+    /// assert_eq!(module.function("f")?.compile()?.eval(&[&[1.0]])?, [[1.0]]);
+    /// let strict = module.with_semantics(Semantics::Strict);
+    /// assert_eq!(strict.function("f")?.compile()?.eval(&[&[1.0]])?, [[0.0]]);
+    /// # Ok::<(), chainrule::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_semantics(mut self, semantics: Semantics) -> Self {
+        self.semantics = semantics;
+        self
     }
 
     /// What the file defines, in its order.
@@ -104,7 +129,7 @@ impl Module {
     /// functions as arguments, ...
     pub fn function(&self, name: &str) -> Result<Function> {
         let function = self.program.elaborate(name).map_err(|d| Error::program(d, &self.sources))?;
-        Ok(Function::from_array(function, self.sources.clone()))
+        Ok(Function::from_array(function, self.sources.clone(), self.semantics))
     }
 }
 

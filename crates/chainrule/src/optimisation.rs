@@ -92,9 +92,9 @@ impl Function {
     /// When derivatives in it cannot be worked out.
     pub fn optimisation(&self) -> Result<Option<Optimisation>> {
         let Body::Array(body) = &self.body else { return Ok(None) };
-        let (accumulated, regions) = Rewrite::All.accumulate(&body.function);
+        let (accumulated, regions) = Rewrite::All.accumulate(&body.function, body.semantics);
         let expanded = chainrule_autodiff::expand(&accumulated).map_err(|d| Error::program(d, &body.sources))?;
-        let (optimised, report) = engine::explain(&expanded, &Rewrite::All.options());
+        let (optimised, report) = engine::explain(&expanded, &Rewrite::All.options(body.semantics));
         let laws: BTreeMap<&str, &str> = engine::names().into_iter().collect();
         let rules = (report.applied.iter())
             .map(|(name, times)| {

@@ -17,6 +17,7 @@ use crate::function::ArrayBody;
 use crate::leaves::class_of;
 use crate::{CompileOptions, Compiled, Error, Result, UserFunction};
 use chainrule_base::{Arena, FileId, Id, Name, Sources, Span};
+use chainrule_graph::Semantics;
 use chainrule_ir::{Block, Function, Requirement, Size, Type, Var, VarId};
 use chainrule_kernel::bytes::{Content, Damage, Reader, Writer, damage, is_sealed, open, read, seal, write};
 use chainrule_kernel::{Kernel, Port};
@@ -141,7 +142,8 @@ impl Compiled {
             .map_err(|damage| Error::lone(*damage))?;
         let body = head.program.map(|program| {
             let function = program.function(&kernel.name, &head.signature);
-            Arc::new(ArrayBody { function, sources: Arc::new(head.sources) })
+            // The kernel is made: nothing asks for its semantics any more.
+            Arc::new(ArrayBody { function, sources: Arc::new(head.sources), semantics: Semantics::default() })
         });
         Self::from_parts(kernel, head.signature, body, options)
     }

@@ -13,13 +13,13 @@
 //! entries in order, each once, it writes them where they are read.
 
 use crate::engine::Memory;
-use crate::function::Body;
+use crate::function::{ArrayBody, Body};
 use crate::leaves::leaves;
 use crate::prepared::Flat;
 use crate::{Backend, Checks, CompileOptions, Compiled, Error, Function, Pattern, Result};
 use chainrule_autodiff::sparse::{self, DenseBlock, Sparsity, ints};
 use chainrule_autodiff::{Mode, Places};
-use chainrule_base::{Diagnostic, Diagnostics, Name, Poly, Sources};
+use chainrule_base::{Diagnostic, Diagnostics, Name, Poly};
 use chainrule_ir::{Type, Value};
 use chainrule_runtime::{Doubles, Elements, Sizes, Slice, SliceMut};
 use std::sync::Arc;
@@ -28,7 +28,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Sparse {
     sparsity: Sparsity,
-    sources: Arc<Sources>,
+    /// Whose derivative it is.
+    of: Arc<ArrayBody>,
     pattern: Compiled,
     values: Compiled,
 }
@@ -89,8 +90,8 @@ impl Function {
 }
 
 /// The programs for the pattern and for the values.
-fn compiled(sparsity: &Sparsity, sources: &Arc<Sources>, options: &CompileOptions) -> Result<(Compiled, Compiled)> {
-    let function = |f: &chainrule_ir::Function| Function::from_array(f.clone(), sources.clone());
+fn compiled(sparsity: &Sparsity, of: &ArrayBody, options: &CompileOptions) -> Result<(Compiled, Compiled)> {
+    let function = |f: &chainrule_ir::Function| of.with(f.clone());
     let checked = CompileOptions { checks: Checks::All, ..*options };
     let pattern = function(&sparsity.pattern).compile_with(&checked)?;
     Ok((pattern, function(&sparsity.values).compile_with(options)?))
@@ -107,10 +108,9 @@ impl Sparse {
             ));
         };
         let by: Vec<Name> = by.iter().map(|name| Name::new(name)).collect();
-        let sources = body.sources.clone();
-        let sparsity = derive(&body.function, &by, Mode::Auto).map_err(|d| Error::program(d, &sources))?;
-        let (pattern, values) = compiled(&sparsity, &sources, &CompileOptions::default())?;
-        Ok(Self { sparsity, sources, pattern, values })
+        let sparsity = derive(&body.function, &by, Mode::Auto).map_err(|d| Error::program(d, &body.sources))?;
+        let (pattern, values) = compiled(&sparsity, body, &CompileOptions::default())?;
+        Ok(Self { sparsity, of: Arc::clone(body), pattern, values })
     }
 
     /// The same, compiled with other options. The program that computes the pattern keeps its checks: places of entries are made of
@@ -130,7 +130,7 @@ impl Sparse {
     /// # Ok::<(), chainrule::Error>(())
     /// ```
     pub fn with_options(mut self, options: &CompileOptions) -> Result<Self> {
-        (self.pattern, self.values) = compiled(&self.sparsity, &self.sources, options)?;
+        (self.pattern, self.values) = compiled(&self.sparsity, &self.of, options)?;
         Ok(self)
     }
 
@@ -157,14 +157,14 @@ impl Sparse {
     pub fn values_program(&self) -> Function {
         let values = &self.sparsity.values;
         // It was compiled, so it can be expanded.
-        let expanded = crate::Rewrite::All.expand(values, None).unwrap_or_else(|_| values.clone());
-        Function::from_array(expanded, self.sources.clone())
+        let expanded = crate::Rewrite::All.expand(values, None, self.of.semantics).unwrap_or_else(|_| values.clone());
+        self.of.with(expanded)
     }
 
     /// The program that computes the indices, as a function.
     #[must_use]
     pub fn pattern_program(&self) -> Function {
-        Function::from_array(self.sparsity.pattern.clone(), self.sources.clone())
+        self.of.with(self.sparsity.pattern.clone())
     }
 
     /// Evaluates the pattern at these arguments, of which only sizes and integers matter, and makes memory for the values.
@@ -174,7 +174,7 @@ impl Sparse {
     pub fn prepare(&self, args: &[Value<f64>]) -> Result<PreparedSparse<'_>> {
         let indices = self.pattern.call(args)?;
         let indices = indices.first().map(ints).unwrap_or_default();
-        let places = self.sparsity.places(&indices).map_err(|d| Error::program(d, &self.sources))?;
+        let places = self.sparsity.places(&indices).map_err(|d| Error::program(d, &self.of.sources))?;
         let (flat, sizes) = self.values.flatten(args)?;
         PreparedSparse::new(self, &places, indices, flat, sizes)
     }
@@ -275,7 +275,7 @@ impl<'s> PreparedSparse<'s> {
     /// Never, as the pattern was there before.
     pub fn blocks(&self) -> Result<Vec<DenseBlock>> {
         let sparse = self.sparse;
-        sparse.sparsity.blocks(&self.indices).map_err(|d| Error::program(d, &sparse.sources))
+        sparse.sparsity.blocks(&self.indices).map_err(|d| Error::program(d, &sparse.of.sources))
     }
 
     /// The doubles of the blocks, as the last run computed them.

@@ -1,7 +1,7 @@
 //! What several commands share: which function of which file, which derivative of it.
 
 use crate::explain;
-use chainrule::{Derivation, Derived, Function, Module, Sparse};
+use chainrule::{CompileOptions, Derivation, Derived, Function, Module, Semantics, Sparse};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -16,6 +16,34 @@ pub struct Which {
     /// The number that a size or an integer argument is, for straight-line code: `--size n=10`.
     #[arg(long = "size", value_name = "NAME=NUMBER", value_parser = size)]
     pub sizes: Vec<(String, i64)>,
+    /// Compute what the program says, operation by operation: no sum is added in another order, no product is fused with one,
+    /// nothing is rewritten but by rules that are exact for doubles.
+    #[arg(long)]
+    pub strict: bool,
+}
+
+/// How what runs is computed.
+#[derive(Args, Clone, Copy)]
+pub struct Arithmetic {
+    /// Round every product: fuse none with a sum.
+    #[arg(long)]
+    no_fuse: bool,
+    /// Run loops one iteration after the other, and add sums in that order: none in the lanes of vectors.
+    #[arg(long)]
+    sequential: bool,
+}
+
+impl Arithmetic {
+    /// The options that were given.
+    pub fn given(self) -> [(&'static str, bool); 2] {
+        [("--no-fuse", self.no_fuse), ("--sequential", self.sequential)]
+    }
+
+    /// Options of compiling, the others as they are.
+    pub fn settings(self) -> CompileOptions {
+        let fuse = self.no_fuse.then_some(false);
+        CompileOptions { fuse, sequential: self.sequential, ..CompileOptions::default() }
+    }
 }
 
 /// Which derivative.
@@ -90,7 +118,8 @@ pub fn load(file: &std::path::Path) -> Result<Module, String> {
 impl Which {
     /// The function, as straight-line code when sizes are given.
     pub fn load(&self) -> Result<Function, String> {
-        let module = load(&self.file)?;
+        let semantics = if self.strict { Semantics::Strict } else { Semantics::default() };
+        let module = load(&self.file)?.with_semantics(semantics);
         let name = match &self.function {
             Some(name) => name.clone(),
             None => {

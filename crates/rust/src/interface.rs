@@ -131,7 +131,8 @@ fn whole(body: &str, needs: &Needs, externals: &[(String, usize)], options: &Opt
         (true, true) => "//! Needs `std`, for the functions of its numbers, and the crate `libm`.\n",
     });
     if matches!(options.library, Library::Own(_)) {
-        text.push_str("//! Results are those of Chainrule's interpreter, bit for bit");
+        let run = describe::same_run(options.fuse, options.sequential);
+        let _ = write!(text, "//! Results are those of `{run}`, for the same request, bit for bit");
         text.push_str(if needs.libm { ", with the version of `libm` that it uses.\n" } else { ".\n" });
     }
     if !externals.is_empty() {

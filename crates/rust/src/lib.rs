@@ -31,6 +31,14 @@ use chainrule_kernel::{External, Kernel, unchecked};
 /// How Rust is written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
+    /// Whether products are fused with sums, rounded once: fast where the compiler may use the processor's own
+    /// (`-C target-cpu=native`), slow everywhere else. Whoever makes the kernels makes them so; here the head of the text
+    /// says what computes the same bits.
+    pub fuse: bool,
+    /// Whether loops run one iteration after the other, and sums are added in that order. Otherwise those that may run in the
+    /// lanes of vectors are cut into blocks of eight iterations, and sums are added in eight parts. Whoever makes the
+    /// kernels does that, as with [`Self::fuse`].
+    pub sequential: bool,
     /// About how many operations a function has at most: longer code is cut into several functions,
     /// and values that live across a cut lie in the workspace. The time that the compiler takes grows
     /// faster than the length of a function.
@@ -61,7 +69,14 @@ impl Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { chunk: Self::CHUNK, precision: Precision::Double, library: Library::Std, unchecked: false }
+        Self {
+            fuse: false,
+            sequential: true,
+            chunk: Self::CHUNK,
+            precision: Precision::Double,
+            library: Library::Std,
+            unchecked: false,
+        }
     }
 }
 

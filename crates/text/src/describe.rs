@@ -26,6 +26,14 @@ pub fn summary(unit: &Unit<'_>) -> String {
     format!("{}: computes {} from {}.", unit.name, list(&unit.outputs), list(&unit.inputs))
 }
 
+/// The command that computes the bits of kernels whose products are fused, or not, and whose loops run one iteration after the
+/// other, or in lanes.
+#[must_use]
+pub fn same_run(fuse: bool, sequential: bool) -> String {
+    let (fuse, lanes) = (if fuse { "" } else { " --no-fuse" }, if sequential { " --sequential" } else { "" });
+    format!("chainrule run{fuse}{lanes}")
+}
+
 /// Sizes, arguments and results. A number is called `number`: "double", "f64".
 #[must_use]
 pub fn arguments(unit: &Unit<'_>, number: &str) -> Vec<Section> {

@@ -2,7 +2,7 @@
 
 use super::{Derivation, Derived, What};
 use crate::function::ArrayBody;
-use crate::{Error, Function, Result};
+use crate::{Error, Result};
 use chainrule_autodiff::{Mode, Part, Request, derive};
 use chainrule_base::{Diagnostic, Diagnostics, Name};
 
@@ -69,6 +69,6 @@ impl Derivation {
         let mode = mode(&self.strategy).unwrap_or_default();
         let request = Request { parts: parts.collect(), by, mode, checkpoints: self.checkpoints };
         let function = derive(&body.function, &request).map_err(|d| Error::program(d, &body.sources))?;
-        Ok(Derived::itself(&Function::from_array(function, body.sources.clone())))
+        Ok(Derived::itself(&body.with(function)))
     }
 }

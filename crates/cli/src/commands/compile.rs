@@ -1,6 +1,6 @@
 //! `chainrule compile`.
 
-use crate::request::{Derivative, Which};
+use crate::request::{Arithmetic, Derivative, Which};
 use crate::{Outcome, data, explain, progress, tell};
 use chainrule::{Checks, CompileOptions};
 use clap::Args;
@@ -20,6 +20,8 @@ pub struct Options {
     which: Which,
     #[command(flatten)]
     derivative: Derivative,
+    #[command(flatten)]
+    arithmetic: Arithmetic,
     /// Where to write.
     #[arg(long, short)]
     out: PathBuf,
@@ -45,7 +47,7 @@ pub fn run(options: &Options) -> Outcome {
     let settings = CompileOptions {
         checkpoints: options.derivative.checkpoints,
         checks: if options.no_checks { Checks::Memory } else { Checks::All },
-        ..CompileOptions::default()
+        ..options.arithmetic.settings()
     };
     let derived = progress::during("deriving", || options.derivative.derive(&function))?;
     let compiled = progress::during("compiling", || derived.compile_with(&settings)).map_err(|e| explain(&e))?;

@@ -1,6 +1,6 @@
 //! `chainrule derive`.
 
-use crate::request::{Derivative, Which};
+use crate::request::{Arithmetic, Derivative, Which};
 use crate::{Outcome, explain, print, progress};
 use chainrule::{Counts, Derived, Function, OperationsByLine, Sparse};
 use clap::{Args, ValueEnum};
@@ -20,6 +20,8 @@ pub struct Options {
     which: Which,
     #[command(flatten)]
     derivative: Derivative,
+    #[command(flatten)]
+    arithmetic: Arithmetic,
     /// What to print besides the counts.
     #[arg(long, value_enum, default_value = "program")]
     show: Show,
@@ -73,7 +75,7 @@ pub fn run(options: &Options) -> Outcome {
         }
         Show::Counts => {}
         Show::Program => text.push_str(&derived.listing()),
-        Show::Kernel => text.push_str(&derived.compile().map_err(|e| explain(&e))?.listing()),
+        Show::Kernel => text.push_str(&kernel(options, &derived)?),
         Show::Dot => {
             let Some(dot) = derived.dot() else {
                 return Err("error: only straight-line code has a graph\n  help: give sizes, as in --size n=4".into());
@@ -82,6 +84,12 @@ pub fn run(options: &Options) -> Outcome {
         }
     }
     print(&text)
+}
+
+/// The kernel that runs, as text.
+fn kernel(options: &Options, function: &Function) -> Result<String, String> {
+    let compiled = function.compile_with(&options.arithmetic.settings()).map_err(|e| explain(&e))?;
+    Ok(compiled.listing())
 }
 
 /// The two programs of a sparse derivative.
@@ -98,7 +106,7 @@ fn show_sparse(options: &Options, sparse: &Sparse) -> Outcome {
         text.push_str(&format!("// {what}\n"));
         text.push_str(&match options.show {
             Show::Program => program.listing(),
-            Show::Kernel => program.compile().map_err(|e| explain(&e))?.listing(),
+            Show::Kernel => kernel(options, &program)?,
             Show::Counts | Show::Dot => {
                 return Err(
                     "error: only straight-line code has counts and a graph\n  help: give sizes, as in --size n=4"

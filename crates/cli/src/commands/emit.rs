@@ -41,6 +41,13 @@ struct Common {
     /// A function for each `--what`, instead of one that computes all of them.
     #[arg(long)]
     apart: bool,
+    /// Fuse products with sums, rounded once: faster where the compiler may use the processor's own instructions for that
+    /// (-mfma, -march=native, -C target-cpu=native), slow everywhere else.
+    #[arg(long, conflicts_with = "strict")]
+    fuse: bool,
+    /// Run loops in blocks of eight iterations that compilers may put into the lanes of vectors, and add sums in eight parts.
+    #[arg(long)]
+    lanes: bool,
     /// Leave out the checks of indices, faster. You promise that no index is out of range: otherwise the
     /// code may touch any memory in C, and panic in Rust.
     #[arg(long)]
@@ -69,7 +76,8 @@ struct C {
     #[arg(long)]
     threads: bool,
     /// Chainrule's own sin, cos, exp, log and other elementary functions in the file, instead of those of math.h: results
-    /// are then those of `chainrule run` bit for bit.
+    /// are then bit for bit those of `chainrule run --no-fuse --sequential`; with --fuse, without --no-fuse there; with
+    /// --lanes, without --sequential; with --threads, with --threads 1.
     #[arg(long, conflicts_with = "f32")]
     inline_math: bool,
     /// Where to write: this path with .c and .h. Without it, both go to standard output.
@@ -100,7 +108,8 @@ enum Library {
     Std,
     /// The crate `libm`: for `no_std`, and for the same bits everywhere.
     Libm,
-    /// Chainrule's own, whose text comes along: the bits of `chainrule run`, everywhere. Not for --f32.
+    /// Chainrule's own, whose text comes along: everywhere the bits of `chainrule run --no-fuse --sequential`; with --fuse,
+    /// without --no-fuse there; with --lanes, without --sequential. Not for --f32.
     Own,
     /// The same for `no_std`: slower.
     OwnCore,
@@ -118,6 +127,8 @@ fn c(options: &C) -> Outcome {
     let (file, derived) = derive(&options.common, options.out.as_ref())?;
     let functions: Vec<&chainrule::Function> = derived.iter().collect();
     let settings = COptions {
+        fuse: options.common.fuse,
+        sequential: !options.common.lanes,
         precision: precision(&options.common),
         batch: options.batch.map(|lanes| CBatch { lanes, threads: options.threads }),
         inline_math: options.inline_math,
@@ -145,6 +156,8 @@ fn rust(options: &Rust) -> Outcome {
         Library::OwnCore => RustLibrary::Own(RustFma::Exact),
     };
     let settings = RustOptions {
+        fuse: options.common.fuse,
+        sequential: !options.common.lanes,
         precision: precision(&options.common),
         library,
         unchecked: options.common.no_checks,

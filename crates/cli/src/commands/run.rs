@@ -1,7 +1,7 @@
 //! `chainrule run`.
 
 use crate::data::{self, Format};
-use crate::request::{Derivative, What, Which};
+use crate::request::{Arithmetic, Derivative, What, Which};
 use crate::{Outcome, explain, print, progress, tell};
 use chainrule::{Backend, Checks, CompileOptions, Compiled, Diagnostic, Function, InRange, Name, Sparse, Type, Value};
 use clap::Args;
@@ -27,6 +27,8 @@ pub struct Options {
     which: Which,
     #[command(flatten)]
     derivative: Derivative,
+    #[command(flatten)]
+    arithmetic: Arithmetic,
     /// An argument's value, or `@` and the file that has it.
     #[arg(long = "arg", id = "arg", value_name = "NAME=VALUE")]
     args: Vec<String>,
@@ -153,6 +155,7 @@ fn saved(options: &Options) -> Result<Option<Compiled>, String> {
     let asked = [
         ("--function", options.which.function.is_some()),
         ("--size", !options.which.sizes.is_empty()),
+        ("--strict", options.which.strict),
         ("--what", !derivative.what.is_empty()),
         ("--by", !derivative.by.is_empty()),
         ("--of", !derivative.of.is_empty()),
@@ -162,7 +165,7 @@ fn saved(options: &Options) -> Result<Option<Compiled>, String> {
         ("--checkpoints", derivative.checkpoints.is_some()),
         ("--checkpoint-memory", options.checkpoint_memory.is_some()),
     ];
-    if let Some((option, _)) = asked.iter().find(|(_, given)| *given) {
+    if let Some((option, _)) = asked.into_iter().chain(options.arithmetic.given()).find(|(_, given)| *given) {
         let file = path.display();
         return Err(format!(
             "error: {file} is compiled: {option} comes too late\n  \
@@ -178,7 +181,7 @@ fn settings(options: &Options) -> CompileOptions {
         threads: options.threads,
         checkpoints: options.derivative.checkpoints,
         checks: if options.no_checks { unchecked() } else { Checks::All },
-        ..CompileOptions::default()
+        ..options.arithmetic.settings()
     }
 }
 
