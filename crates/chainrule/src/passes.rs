@@ -11,6 +11,7 @@
 //! | the optimiser of array programs | array programs; of rules that hold for real numbers none where strict | unless strict |
 //! | scalar regions unrolled | array programs | unless strict |
 //! | lowering; products fused with sums there | `fuse`, straight-line code | if fused |
+//! | lowering; sums of arrays added in place, unless strict | array programs | unless strict |
 //! | loops made plain | array programs | no |
 //! | loops in parts | `parts`; those that only add, unless strict | sums in loops that only add |
 //! | loops in lanes | unless `sequential`; those that only add, unless strict | sums in loops that only add |
@@ -22,7 +23,7 @@ use crate::{COptions, CompileOptions, Error, Function, Result, Rewrite, RustOpti
 use chainrule_base::{Diagnostics, Name};
 use chainrule_graph::Semantics;
 use chainrule_kernel::{
-    GraphPort, Kernel, contract, hoist, lower_function, lower_graph, lower_graph_fused, parallelise, streamline,
+    GraphPort, Kernel, contract, hoist, lower_function_with, lower_graph, lower_graph_fused, parallelise, streamline,
     vectorise,
 };
 use std::sync::Arc;
@@ -98,7 +99,8 @@ impl Passes {
 pub(crate) fn lower_array(body: &ArrayBody, rewrite: Rewrite, checkpoints: Option<u32>) -> Result<Kernel> {
     let fail = |d: Diagnostics| Error::program(d, &body.sources);
     let expanded = rewrite.expand(&body.function, checkpoints, body.semantics).map_err(fail)?;
-    let mut kernel = lower_function(&rewrite.apply(expanded, body.semantics)).map_err(fail)?;
+    let optimised = rewrite.apply(expanded, body.semantics);
+    let mut kernel = lower_function_with(&optimised, body.semantics == Semantics::Algebraic).map_err(fail)?;
     streamline(&mut kernel);
     Ok(kernel)
 }

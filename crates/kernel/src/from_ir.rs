@@ -55,19 +55,29 @@ use live::Live;
 use offers::{Offer, Offers};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The kernel that computes `function`. Linear in the size of the function, but for tuples, whose leaves
-/// are listed at each use.
+/// The kernel that computes `function`, where sums of arrays may be added in another order. Linear in the size of the
+/// function, but for tuples, whose leaves are listed at each use.
 ///
 /// # Errors
 /// A limitation where the size of a result or of an array in the workspace depends on data; a bug where
 /// the function is malformed, or holds a `Jvp`.
 pub fn lower_function(function: &Function) -> Result<Kernel, Diagnostics> {
-    deep::with_room_for(&function.body, || lower(function))?
+    lower_function_with(function, true)
 }
 
-fn lower(function: &Function) -> Result<Kernel, Diagnostics> {
+/// The same; `reorder`: whether sums of arrays may be added in another order. Otherwise the kernel computes what the reference
+/// evaluator does, bit for bit.
+///
+/// # Errors
+/// As [`lower_function`].
+pub fn lower_function_with(function: &Function, reorder: bool) -> Result<Kernel, Diagnostics> {
+    deep::with_room_for(&function.body, || lower(function, reorder))?
+}
+
+fn lower(function: &Function, reorder: bool) -> Result<Kernel, Diagnostics> {
     let mut l = Lowering {
         function,
+        reorder,
         live: Live::of(function),
         defs: definitions(function),
         values: Arena::filled(function.vars.len(), None),
@@ -130,6 +140,8 @@ fn definitions(function: &Function) -> Arena<VarId, Option<&Expr>> {
 /// One function on its way.
 struct Lowering<'f> {
     function: &'f Function,
+    /// Whether sums of arrays may be added in another order.
+    reorder: bool,
     live: Live,
     /// What binds a variable, if a statement does.
     defs: Arena<VarId, Option<&'f Expr>>,

@@ -57,7 +57,7 @@ pub use contract::contract;
 pub use counts::counts;
 pub use events::{Event, Part, events, parts, walk};
 pub use from_graph::{GraphPort, lower_graph, lower_graph_fused};
-pub use from_ir::lower_function;
+pub use from_ir::{lower_function, lower_function_with};
 pub use kernel::{
     Buffer, BufferId, Carried, Choice, Class, Computed, Condition, External, ExternalFn, Instr, Kernel, LANES, Order,
     PARTS, Place, Port, Reg, Signs, SizeParam, SizeSource, Stmt,

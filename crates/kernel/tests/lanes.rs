@@ -10,18 +10,17 @@ use chainrule_kernel::{streamline, vectorise, verify};
 use std::cell::Cell;
 
 use support::program;
-use support::reference::{compare_within, lower};
+use support::reference::{compare_within, lower, lower_with};
 
 /// How many functions were compared, how many loops were cut in them, and how many functions had loops of several blocks at
 /// once.
 fn many(cases: u32, seed: u64, options: Options, reorder: bool) -> (usize, usize, usize) {
     let (compared, cut, jammed) = (Cell::new(0), Cell::new(0), Cell::new(0));
-    // What is added in place is added in another order already.
-    let close = if reorder || options.linear { 1e-9 } else { 0.0 };
+    let close = if reorder { 1e-9 } else { 0.0 };
     support::random(cases, seed, 0..3000, |bytes| {
         let mut u = Unstructured::new(bytes);
         let function = function(&mut u, options).unwrap();
-        let Ok(mut kernel) = lower(&function) else { return };
+        let Ok(mut kernel) = lower_with(&function, reorder) else { return };
         let loops = vectorise(&mut kernel, reorder);
         assert_eq!(verify(&kernel), Ok(()), "{kernel}");
         // The index of the first lane of four blocks.
@@ -49,6 +48,12 @@ fn independent_loops_keep_their_values() {
         compared > 2000 && cut > 300 && jammed > 10,
         "{cut} loops in {compared} comparisons, {jammed} of several blocks"
     );
+}
+
+#[test]
+fn loops_that_add_keep_their_order_where_they_have_to() {
+    let (compared, cut, _) = many(1500, 34, options(true, true), false);
+    assert!(compared > 1200 && cut > 200, "{cut} loops in {compared} comparisons");
 }
 
 #[test]

@@ -10,17 +10,16 @@ use chainrule_kernel::parts::split;
 use chainrule_kernel::{check_layout, contract, parallelise, vectorise, verify};
 use std::cell::Cell;
 
-use support::reference::{compare_within, lower};
+use support::reference::{compare_within, lower_with};
 
 /// How many functions were compared, and how many loops were cut in them.
 fn many(cases: u32, seed: u64, options: Options, reorder: bool) -> (usize, usize) {
     let (compared, cut) = (Cell::new(0), Cell::new(0));
-    // What is added in place is added in another order already.
-    let close = if reorder || options.linear { 1e-9 } else { 0.0 };
+    let close = if reorder { 1e-9 } else { 0.0 };
     support::random(cases, seed, 0..3000, |bytes| {
         let mut u = Unstructured::new(bytes);
         let function = function(&mut u, options).unwrap();
-        let Ok(mut kernel) = lower(&function) else { return };
+        let Ok(mut kernel) = lower_with(&function, reorder) else { return };
         let loops = parallelise(&mut kernel, reorder);
         if loops == 0 {
             return;
@@ -58,6 +57,12 @@ fn options(smooth: bool, linear: bool) -> Options {
 fn independent_loops_keep_their_values() {
     let (compared, cut) = many(1500, 41, options(false, false), false);
     assert!(compared > 300 && cut > 300, "{cut} loops in {compared} comparisons");
+}
+
+#[test]
+fn loops_that_add_keep_their_order_where_they_have_to() {
+    let (compared, cut) = many(1500, 44, options(true, true), false);
+    assert!(compared > 200 && cut > 200, "{cut} loops in {compared} comparisons");
 }
 
 #[test]

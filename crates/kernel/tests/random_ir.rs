@@ -13,7 +13,7 @@ use chainrule_kernel::{Buffer, Place, counts};
 use chainrule_ops::F64;
 use std::cell::Cell;
 
-use support::reference::{compare, compare_within, lower};
+use support::reference::{compare, compare_within, lower, lower_with};
 
 fn random(bytes: &[u8], options: Options, compared: &Cell<usize>) -> Result<()> {
     let mut u = Unstructured::new(bytes);
@@ -28,9 +28,12 @@ fn random(bytes: &[u8], options: Options, compared: &Cell<usize>) -> Result<()> 
     // What is added in place is added in another order.
     let close = if options.linear { 1e-9 } else { 0.0 };
     compared.set(compared.get() + usize::from(compare_within(&function, &kernel, &args, close)));
+    let in_order = lower_with(&function, false).unwrap();
+    compare(&function, &in_order, &args);
     for _ in 0..2 {
         let args = arguments(&mut u, &function)?;
         compare_within(&function, &kernel, &args, close);
+        compare(&function, &in_order, &args);
     }
     let zeros = vec![0; kernel.sizes.len()];
     assert!(counts(&kernel, &zeros).weight <= counts(&kernel, &vec![2; kernel.sizes.len()]).weight);
@@ -155,6 +158,7 @@ fn reverse(function: &Function, args: &[Value<f64>], compared: &Cell<usize>) {
         match lower(&expanded) {
             Ok(kernel) => {
                 compared.set(compared.get() + usize::from(compare_within(&expanded, &kernel, &args, 1e-9)));
+                compare(&expanded, &lower_with(&expanded, false).unwrap(), &args);
             }
             Err(errors) => assert!(errors.iter().all(|error| error.kind == Kind::Limitation), "{errors}"),
         }

@@ -82,7 +82,11 @@ impl Lowering<'_> {
                     (Leaf::Delivered, other) | (other, Leaf::Delivered) if *other == here => {}
                     (Leaf::Array(a), Leaf::Array(b)) if a != b && (*a == *view || *b == *view) => {
                         let other = if a == view { b } else { a };
-                        self.b.deliver(&Leaf::Array(other.clone()), view);
+                        // Of zeros the sign of a zero is left, too.
+                        match self.reorder {
+                            true => self.b.deliver(&Leaf::Array(other.clone()), view),
+                            false => self.b.elementwise(view, view, other),
+                        }
                     }
                     (Leaf::Array(a), Leaf::Array(b)) => self.b.elementwise(view, a, b),
                     _ => self.b.bug("what is added is no array"),

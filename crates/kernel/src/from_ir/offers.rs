@@ -5,6 +5,10 @@
 //! that they are delivered ([`Leaf::Delivered`]). So a sum of one-hot arrays touches one element a term, and a zero
 //! nothing at all. An accumulator is seen by nobody before its sum is complete; and since what is added may not
 //! be seen either, an offer to add is made only to a variable that is used nowhere else.
+//!
+//! Terms that are added as they arise are added in another order: `a + (b + c)` as `(a + b) + c`. Where that may not be, what
+//! is a sum itself is made somewhere ([`adds_several`]), and only sums of loops have accumulators: these are never -0.0, so
+//! that zeros need not be added.
 
 use super::Lowering;
 use super::layout::{self, Leaf, View};
@@ -95,6 +99,16 @@ fn adds_late(expr: &Expr) -> bool {
     matches!(expr, Expr::Build { .. } | Expr::Sum { .. } | Expr::If { .. })
 }
 
+/// Without the offers to add.
+fn written_only(offers: &mut Offers) {
+    offers.iter_mut().for_each(|offer| *offer = offer.take().filter(|offer| matches!(offer, Offer::Write(_))));
+}
+
+/// Whether an expression would add several terms to one element of an accumulator.
+fn adds_several(expr: &Expr) -> bool {
+    matches!(expr, Expr::Plus(..) | Expr::Sum { .. } | Expr::Loop { .. })
+}
+
 impl Lowering<'_> {
     /// Passes the offers for the block's result on to the statements that make it.
     pub(super) fn spread(&mut self, block: &Block, offers: Offers) {
@@ -107,7 +121,11 @@ impl Lowering<'_> {
             position = block.stmts.iter().enumerate().map(|(idx, stmt)| (stmt.var, idx)).collect();
         }
         for stmt in block.stmts.iter().rev() {
-            let Some(offers) = self.offers[stmt.var].clone() else { continue };
+            let Some(mut offers) = self.offers[stmt.var].clone() else { continue };
+            if !self.reorder && adds_several(&stmt.expr) {
+                written_only(&mut offers);
+                self.offers[stmt.var] = Some(offers.clone());
+            }
             match &stmt.expr {
                 Expr::Tuple(args) => {
                     let mut rest = offers.as_slice();
@@ -160,7 +178,8 @@ impl Lowering<'_> {
                         self.offer(first, offers.clone());
                     }
                     // What is written may be added to as soon as it is there.
-                    let onto = self.live.used_once(first)
+                    let onto = self.reorder
+                        && self.live.used_once(first)
                         && maker(first).is_some_and(writes_at_once)
                         && maker(second).is_some_and(adds_late);
                     let taken = self.offers[first].clone().unwrap_or_default();
@@ -263,7 +282,7 @@ impl Lowering<'_> {
     pub(super) fn places(&mut self, var: VarId, span: Option<Span>) -> Places {
         // What cannot be added as it arises is made somewhere, and added by who wants it.
         if let Some(offers) = &mut self.offers[var] {
-            offers.iter_mut().for_each(|offer| *offer = offer.take().filter(|offer| matches!(offer, Offer::Write(_))));
+            written_only(offers);
         }
         let view = |target| match target {
             Target::Write(view) => Some(view),
