@@ -17,6 +17,7 @@ use chainrule_kernel::{
     streamline, vectorise,
 };
 use chainrule_native::{Level, Options, Program, Workspace};
+use chainrule_ops::Op;
 use chainrule_runtime::{Elements, RunError, Slice, SliceMut, Strided, StridedMut};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -397,6 +398,36 @@ fn more_values_than_registers_and_a_hundred_thousand_operations() {
     compare(&lower(&graph, &[top]), &around(&[0.7], 9)).unwrap();
 }
 
+/// Truth values that wait while others are made: those that have no mask register wait in vectors, which are few, too.
+#[test]
+fn more_truth_values_than_mask_registers() {
+    random(600, 21, 2000, |u| {
+        let mut graph = chainrule_graph::Graph::new(Semantics::Strict);
+        let point: Vec<f64> = (0..8).map(|i| f64::from(i * 5 % 8) - 3.5).collect();
+        let mut reals: Vec<_> = (0..8).map(|i| graph.input(format!("x{i}"))).collect();
+        let mut truths = vec![graph.raw(Op::Lt, &[reals[0], reals[1]])];
+        for _ in 0..u.int_in_range(10..=70)? {
+            let (a, b, t, s) = (*u.choose(&reals)?, *u.choose(&reals)?, *u.choose(&truths)?, *u.choose(&truths)?);
+            match u.int_in_range(0..=9)? {
+                0 => reals.push(graph.raw(Op::Max, &[a, b])),
+                1 => reals.push(graph.raw(Op::Sub, &[a, b])),
+                2 => reals.push(graph.raw(Op::Select, &[t, a, b])),
+                3 => truths.push(graph.raw(Op::And, &[t, s])),
+                4 => truths.push(graph.raw(Op::Or, &[t, s])),
+                5 => truths.push(graph.raw(Op::Not, &[t])),
+                6 => truths.push(graph.raw(Op::Eq, &[a, b])),
+                7 => truths.push(graph.raw(Op::Le, &[a, b])),
+                _ => truths.push(graph.raw(Op::Lt, &[a, b])),
+            }
+        }
+        let (one, zero) = (graph.constant(1.0), graph.constant(0.0));
+        let mut roots: Vec<_> = truths.iter().map(|t| graph.raw(Op::Select, &[*t, one, zero])).collect();
+        roots.push(reals[reals.len() - 1]);
+        compare(&lower(&graph, &roots), &around(&point, 13))?;
+        Ok(())
+    });
+}
+
 /// Zeros among other results, which native code stores several at once: nothing else is zero, nothing outside of
 /// the output is touched.
 #[test]
@@ -414,7 +445,7 @@ fn zeros_are_where_they_belong() {
                 0..=3 => zero,
                 4 => negative,
                 _ => {
-                    last = graph.raw(chainrule_ops::Op::Sub, &[x, last]);
+                    last = graph.raw(Op::Sub, &[x, last]);
                     last
                 }
             });

@@ -392,11 +392,15 @@ impl Writer<'_> {
         let (next_a, next_b) = (self.next_use(), self.next_use());
         let x = self.in_register(a, next_a)?;
         let source = if a == b { Source::Reg(x) } else { self.source(b, next_b)? };
+        if self.level == Level::Avx512 {
+            // A mask that gives way goes into a vector before the arguments are read, and may not take their places.
+            self.finish_mask(dst, |this, k| this.asm.compare_mask(predicate, this.shape, k, x, source))?;
+            self.release(a, next_a);
+            self.release(b, next_b);
+            return Ok(());
+        }
         self.release(a, next_a);
         self.release(b, next_b);
-        if self.level == Level::Avx512 {
-            return self.finish_mask(dst, |this, k| this.asm.compare_mask(predicate, this.shape, k, x, source));
-        }
         self.finish_truth(dst, |this, d| this.asm.compare(predicate, this.shape, d, x, source))
     }
 
