@@ -63,7 +63,9 @@ impl Module {
             Ok((path.display().to_string(), text))
         };
         match Program::load(&mut sources, root, read) {
-            Ok(program) => Ok(Self { program: Arc::new(program), sources: Arc::new(sources), semantics: Semantics::default() }),
+            Ok(program) => {
+                Ok(Self { program: Arc::new(program), sources: Arc::new(sources), semantics: Semantics::default() })
+            }
             Err(diagnostics) => Err(Error::program(diagnostics, &Arc::new(sources))),
         }
     }

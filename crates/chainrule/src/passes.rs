@@ -112,10 +112,6 @@ fn bug(diagnostics: Diagnostics) -> Error {
 impl Port {
     fn of_kernel(&self) -> GraphPort {
         let Self { name, shape, nodes, .. } = self;
-        GraphPort {
-            name: Name::clone(name),
-            shape: shape.iter().map(|n| *n as i64).collect(),
-            nodes: nodes.clone(),
-        }
+        GraphPort { name: Name::clone(name), shape: shape.iter().map(|n| *n as i64).collect(), nodes: nodes.clone() }
     }
 }

@@ -3,141 +3,189 @@
 
 use crate::samples::{Sample, examples, random};
 use chainrule::{
-    COptions, CompileOptions, Function, RustFma, RustLibrary, RustOptions, Semantics, Value, emit_c_with, emit_rust,
+    COptions, CompileOptions, Function, RustFma, RustLibrary, RustOptions, Semantics, Shape, emit_c_with, emit_rust,
 };
 use chainrule_backend_tests::c::{FLAGS, Files, compiler};
 use chainrule_backend_tests::exact::replace;
 use chainrule_backend_tests::rust::{File, has_clippy};
-use chainrule_backend_tests::{Case, Data, Outcome, c, flatten, is_inexact, rust};
-use chainrule_ir::bind_sizes;
-use chainrule_kernel::lower_function;
+use chainrule_backend_tests::{Case, Data, Outcome, c, is_inexact, rust};
+use chainrule_base::{Arena, Poly};
+use chainrule_kernel::{Buffer, Class, Kernel, Place, Port, lower_function};
 use std::cell::Cell;
 
-/// Of random programs in each test.
-const N_RANDOM: usize = 60;
-
-fn samples(semantics: Semantics, seed: u64) -> Vec<Sample> {
-    let mut samples = examples(semantics);
-    samples.extend(random(semantics, seed, N_RANDOM));
-    samples
+/// A function to be emitted.
+struct Text {
+    sample: Sample,
+    function: Function,
+    /// Its arguments, beside a kernel that takes them and has its results.
+    case: Case,
 }
 
-/// The arguments, beside a kernel that takes them and has the results.
-fn case(sample: &Sample) -> Case {
-    let kernel = lower_function(&sample.ir).unwrap();
-    let inputs = sample.ir.params.iter().zip(&sample.args);
-    let inputs = inputs.flat_map(|(p, arg)| flatten(sample.ir.ty(*p), arg, &|size| extent(sample, size)));
-    Case { kernel, inputs: inputs.collect() }
+/// With loops, and without them where they can be unrolled.
+fn texts(semantics: Semantics, seed: u64) -> Vec<Text> {
+    let mut texts = Vec::new();
+    let samples = || examples(semantics, &[18]).into_iter().chain(random(semantics, seed, 20));
+    for (sample, again) in samples().zip(samples()) {
+        if let Some((function, inputs)) = sample.straight() {
+            let case = Case { kernel: signature(&function), inputs };
+            texts.push(Text { sample: again, function, case });
+        }
+        let case = Case { kernel: lower_function(&sample.ir).unwrap(), inputs: sample.inputs() };
+        texts.push(Text { function: sample.function.clone(), sample, case });
+    }
+    texts
 }
 
-fn extent(sample: &Sample, size: &chainrule_ir::Size) -> usize {
-    let sizes = bind_sizes(&sample.ir, &sample.args).unwrap();
-    usize::try_from(sizes.eval(size).unwrap()).unwrap()
-}
-
-/// What compiled code gives.
-fn compiled(sample: &Sample, options: &CompileOptions) -> Vec<Data> {
-    let results: Vec<Value<f64>> = sample.function.compile_with(options).unwrap().call(&sample.args).unwrap();
-    let [result] = results.as_slice() else { panic!("{} has one result", sample.name) };
-    let arrays = flatten(sample.ir.result_type(), result, &|size| extent(sample, size));
-    arrays.into_iter().map(|array| array.data).collect()
-}
-
-/// Whether functions are called that the C library has and Chainrule has not.
-fn calls_math_h(case: &Case) -> bool {
-    let calls = Cell::new(false);
-    let look = |op| {
-        calls.set(calls.get() || (is_inexact(op) && op.row().elementary.is_none()));
-        None
+/// A kernel that takes the arguments of straight-line code and has its results, and does nothing.
+fn signature(function: &Function) -> Kernel {
+    let mut buffers = Arena::new();
+    let mut ports = |shapes: Vec<Shape>, place: fn(usize) -> Place| -> Vec<Port> {
+        let port = |(i, shape): (usize, Shape)| {
+            let extents = shape.extents.iter().map(|n| Poly::constant(n.unwrap() as i64));
+            let shape_of: Vec<Poly<_>> = extents.collect();
+            let len = shape_of.iter().fold(Poly::constant(1), |len, n| len.mul(n));
+            let buffer = buffers.push(Buffer { class: Class::Real, len, place: place(i) });
+            Port { name: shape.name, shape: shape_of, buffer }
+        };
+        shapes.into_iter().enumerate().map(port).collect()
     };
-    drop(replace(&case.kernel, look));
-    calls.get()
-}
-
-fn assert_same(samples: &[Sample], found: &[Outcome], options: &CompileOptions) {
-    assert_eq!(samples.len(), found.len());
-    for (sample, found) in samples.iter().zip(found) {
-        assert_eq!(found, &Ok(compiled(sample, options)), "{}\n{:?}", sample.name, sample.args);
+    let inputs = ports(function.inputs(), Place::Input);
+    let outputs = ports(function.outputs(), Place::Output);
+    Kernel {
+        name: function.name().clone(),
+        regs: Arena::new(),
+        sizes: vec![],
+        inputs,
+        outputs,
+        buffers,
+        requires: vec![],
+        workspace_reals: Poly::zero(),
+        workspace_ints: Poly::zero(),
+        externals: vec![],
+        failures: vec![],
+        body: vec![],
     }
 }
 
-fn named(samples: &[Sample]) -> Vec<Function> {
-    samples.iter().enumerate().map(|(i, sample)| sample.function.clone().named(&format!("k{i}"))).collect()
+impl Text {
+    /// What compiled code gives.
+    fn compiled(&self, options: &CompileOptions) -> Vec<Data> {
+        let compiled = self.function.compile_with(options).unwrap();
+        if self.function.keeps_loops() {
+            let results = compiled.call(&self.sample.args).unwrap();
+            return self.sample.outputs(&results[0]);
+        }
+        let real = |data: &Data| match data {
+            Data::Real(x) => x.clone(),
+            Data::Int(_) => panic!("straight-line code takes no integers"),
+        };
+        let inputs: Vec<Vec<f64>> = self.case.inputs.iter().map(|array| real(&array.data)).collect();
+        let inputs: Vec<&[f64]> = inputs.iter().map(Vec::as_slice).collect();
+        compiled.eval(&inputs).unwrap().into_iter().map(Data::Real).collect()
+    }
+
+    /// Whether functions are called that the C library has and Chainrule has not.
+    fn calls_math_h(&self) -> bool {
+        let calls = Cell::new(false);
+        let look = |op| {
+            calls.set(calls.get() || (is_inexact(op) && op.row().elementary.is_none()));
+            None
+        };
+        drop(replace(&lower_function(&self.sample.ir).unwrap(), look));
+        calls.get()
+    }
 }
 
-fn assert_c(samples: &[Sample], options: &COptions, equal: &CompileOptions) {
+fn assert_same(texts: &[Text], found: &[Outcome], options: &CompileOptions) {
+    assert_eq!(texts.len(), found.len());
+    for (text, found) in texts.iter().zip(found) {
+        let (name, args) = (&text.sample.name, &text.sample.args);
+        let loops = text.function.keeps_loops();
+        assert_eq!(found, &Ok(text.compiled(options)), "with loops: {loops}, {options:?}, {name}\n{args:?}");
+    }
+}
+
+fn named(texts: &[Text]) -> Vec<Function> {
+    texts.iter().enumerate().map(|(i, text)| text.function.clone().named(&format!("k{i}"))).collect()
+}
+
+fn cases(texts: &[Text]) -> Vec<Case> {
+    texts.iter().map(|text| text.case.clone()).collect()
+}
+
+fn assert_c(texts: &[Text], options: &COptions, equal: &CompileOptions) {
     let Some(cc) = compiler() else { return };
-    let cases: Vec<Case> = samples.iter().map(case).collect();
-    let functions = named(samples);
+    let functions = named(texts);
     let emitted = emit_c_with("kernels", &functions.iter().collect::<Vec<_>>(), options).unwrap();
     let (functions, header, source) = (&emitted.functions, &emitted.header, &emitted.source);
+    // Loops in parts say what OpenMP is to do with them.
     let flags = [&FLAGS[..], &["-Wno-unknown-pragmas"]].concat();
-    let found = c::run(cc, &flags, &cases, &Files { name: "kernels", functions, header, source, number: "double" });
-    assert_same(samples, &found, equal);
+    let files = Files { name: "kernels", functions, header, source, number: "double" };
+    assert_same(texts, &c::run(cc, &flags, &cases(texts), &files), equal);
 }
 
-fn assert_rust(samples: &[Sample], options: &RustOptions, equal: &CompileOptions) {
+fn assert_rust(texts: &[Text], options: &RustOptions, equal: &CompileOptions) {
     if !has_clippy() {
         return;
     }
-    let cases: Vec<Case> = samples.iter().map(case).collect();
-    let functions = named(samples);
+    let functions = named(texts);
     let emitted = emit_rust("kernels", &functions.iter().collect::<Vec<_>>(), options).unwrap();
     let (functions, text) = (&emitted.functions, &emitted.text);
     let file = File { functions, text, needs_libm: emitted.needs_libm, number: "f64" };
-    assert_same(samples, &rust::run(&cases, &file), equal);
+    assert_same(texts, &rust::run(&cases(texts), &file), equal);
 }
 
-/// How many of `samples` have another value with other options: otherwise equal bits say nothing.
-fn n_differ(samples: &[Sample], one: &CompileOptions, other: &CompileOptions) -> usize {
-    samples.iter().filter(|sample| compiled(sample, one) != compiled(sample, other)).count()
+/// How many have another value with other options: otherwise equal bits would say nothing.
+fn n_differ(texts: &[Text], one: &CompileOptions, other: &CompileOptions) -> usize {
+    texts.iter().filter(|text| text.compiled(one) != text.compiled(other)).count()
+}
+
+fn plain() -> CompileOptions {
+    CompileOptions { fuse: Some(false), sequential: true, ..CompileOptions::default() }
 }
 
 #[test]
 fn c_has_the_bits_of_compiled_code_with_equal_options() {
-    let mut samples = samples(Semantics::Algebraic, 51);
-    samples.retain(|sample| !calls_math_h(&case(sample)));
-    assert!(samples.len() > 100, "{}", samples.len());
-    let plain = CompileOptions { fuse: Some(false), sequential: true, ..CompileOptions::default() };
+    let mut texts = texts(Semantics::Algebraic, 51);
+    texts.retain(|text| !text.calls_math_h());
+    assert!(texts.len() > 100, "{}", texts.len());
     for fuse in [false, true] {
         for sequential in [false, true] {
             let equal = CompileOptions { fuse: Some(fuse), sequential, ..CompileOptions::default() };
-            let differ = n_differ(&samples, &equal, &plain);
-            assert!(differ > 10 || equal == plain, "{differ} differ with {equal:?}");
-            assert_c(&samples, &COptions { fuse, sequential, inline_math: true, ..COptions::default() }, &equal);
+            let differ = n_differ(&texts, &equal, &plain());
+            assert!(differ > 10 || equal == plain(), "{differ} differ with {equal:?}");
+            assert_c(&texts, &COptions { fuse, sequential, inline_math: true, ..COptions::default() }, &equal);
         }
     }
-    let equal = CompileOptions { threads: Some(1), ..plain };
-    let differ = n_differ(&samples, &equal, &plain);
+    let equal = CompileOptions { threads: Some(1), ..plain() };
+    let differ = n_differ(&texts, &equal, &plain());
     assert!(differ > 3, "{differ} differ in parts");
-    assert_c(&samples, &COptions { threads: true, inline_math: true, ..COptions::default() }, &equal);
+    assert_c(&texts, &COptions { threads: true, inline_math: true, ..COptions::default() }, &equal);
 }
 
 #[test]
 fn rust_has_the_bits_of_compiled_code_with_equal_options() {
-    let samples = samples(Semantics::Algebraic, 52);
-    assert!(samples.len() > 100, "{}", samples.len());
-    for (fuse, sequential, fma) in [
-        (false, true, RustFma::Standard),
-        (true, true, RustFma::Exact),
-        (false, false, RustFma::Exact),
-        (true, false, RustFma::Standard),
-    ] {
+    let texts = texts(Semantics::Algebraic, 52);
+    assert!(texts.len() > 100, "{}", texts.len());
+    let with = |fuse, sequential, fma| {
         let equal = CompileOptions { fuse: Some(fuse), sequential, ..CompileOptions::default() };
         let options = RustOptions { fuse, sequential, library: RustLibrary::Own(fma), ..RustOptions::default() };
-        assert_rust(&samples, &options, &equal);
-    }
+        assert_rust(&texts, &options, &equal);
+    };
+    with(false, true, RustFma::Standard);
+    with(true, true, RustFma::Exact);
+    with(true, false, RustFma::Standard);
 }
 
 #[test]
 fn strict_text_has_the_bits_of_strict_code() {
-    let mut samples = samples(Semantics::Strict, 53);
-    let equal = CompileOptions::default();
+    let mut texts = texts(Semantics::Strict, 53);
     let options = RustOptions { library: RustLibrary::Own(RustFma::Standard), ..RustOptions::default() };
-    assert_rust(&samples, &options, &equal);
-    samples.retain(|sample| !calls_math_h(&case(sample)));
-    assert!(samples.len() > 100, "{}", samples.len());
+    assert_rust(&texts, &options, &CompileOptions::default());
+    texts.retain(|text| !text.calls_math_h());
+    assert!(texts.len() > 100, "{}", texts.len());
     for sequential in [false, true] {
-        assert_c(&samples, &COptions { sequential, inline_math: true, ..COptions::default() }, &equal);
+        let options = COptions { sequential, inline_math: true, ..COptions::default() };
+        assert_c(&texts, &options, &CompileOptions::default());
     }
 }

@@ -3,6 +3,7 @@
 use crate::support::program;
 use chainrule::{Function, Module, Semantics, Sources, Type, Value};
 use chainrule_autodiff::{Mode, Part, Request, derive, expand};
+use chainrule_backend_tests::{Array, Data, flatten};
 use chainrule_ir::{self as ir, evaluate, generate};
 use chainrule_ops::F64;
 use proptest::prelude::*;
@@ -29,24 +30,56 @@ impl Sample {
         let value = evaluate(&ir, &mut F64, args).ok()?;
         Some(Self { name, function, ir, args: args.to_vec(), value })
     }
+
+    /// The arguments, leaf by leaf.
+    pub fn inputs(&self) -> Vec<Array> {
+        let params = self.ir.params.iter().zip(&self.args);
+        params.flat_map(|(p, arg)| flatten(self.ir.ty(*p), arg, &|size| self.extent(size))).collect()
+    }
+
+    /// A value of the result, leaf by leaf.
+    pub fn outputs(&self, value: &Value<f64>) -> Vec<Data> {
+        let arrays = flatten(self.ir.result_type(), value, &|size| self.extent(size));
+        arrays.into_iter().map(|array| array.data).collect()
+    }
+
+    fn extent(&self, size: &ir::Size) -> usize {
+        let sizes = ir::bind_sizes(&self.ir, &self.args).unwrap();
+        usize::try_from(sizes.eval(size).unwrap()).unwrap()
+    }
+
+    /// The same as straight-line code, and its arguments, if it can be unrolled and is not long.
+    pub fn straight(&self) -> Option<(Function, Vec<Array>)> {
+        let bound = ir::bind_sizes(&self.ir, &self.args).ok()?;
+        let ints = self.ir.params.iter().filter(|p| *self.ir.ty(**p) == Type::Int);
+        let size = |v: &ir::VarId| Some((self.ir.vars[*v].name.as_deref()?, bound.get(*v)?));
+        let sizes = self.ir.sizes.iter().chain(ints).map(size).collect::<Option<Vec<_>>>()?;
+        let straight = self.function.unrolled(&sizes).ok()?;
+        // Arrays without elements can be unrolled whatever they hold.
+        let is_real = |data: &Data| matches!(data, Data::Real(_));
+        if !self.outputs(&self.value).iter().all(is_real) {
+            return None;
+        }
+        let reals = self.inputs().into_iter().filter(|array| is_real(&array.data));
+        (straight.counts()?.arithmetic() < 5000).then(|| (straight, reals.collect()))
+    }
 }
 
-/// How many elements there are: fewer than lanes, and some blocks of lanes with a rest.
-const SIZES: [i64; 2] = [3, 18];
-
-/// The functions of all examples and of `tests/programs`, and the gradients of those that have one.
-pub fn examples(semantics: Semantics) -> Vec<Sample> {
+/// The functions of all examples and of `tests/programs`, and the gradients of those that have one, with arrays of so many
+/// elements.
+pub fn examples(semantics: Semantics, sizes: &[i64]) -> Vec<Sample> {
     let mut samples = Vec::new();
     for path in files() {
         let module = Module::load(&path).unwrap().with_semantics(semantics);
         let program = load(&path);
         for definition in module.definitions().iter().filter(|d| d.is_function && d.is_first_order) {
             // What is not a function of sizes that are free.
-            let (Ok(function), Ok(ir)) = (module.function(&definition.name), program.elaborate(&definition.name)) else {
+            let (Ok(function), Ok(ir)) = (module.function(&definition.name), program.elaborate(&definition.name))
+            else {
                 continue;
             };
-            for size in SIZES {
-                let Some(args) = arguments(&ir, size) else { continue };
+            for size in sizes {
+                let Some(args) = arguments(&ir, *size) else { continue };
                 let name = format!("{} in {}, {size}", definition.name, path.display());
                 let Some(sample) = Sample::new(name.clone(), function.clone(), &ir, &args) else { continue };
                 samples.push(sample);

@@ -3,6 +3,7 @@
 use crate::samples::{Sample, examples, random};
 use crate::support::same;
 use chainrule::{Backend, CompileOptions, Semantics};
+use chainrule_backend_tests::Data;
 
 /// Everything that may change how code runs but not what it computes.
 fn ways() -> Vec<CompileOptions> {
@@ -15,8 +16,12 @@ fn ways() -> Vec<CompileOptions> {
     ]
 }
 
-/// How many algebraic values differ.
-fn check(strict: &[Sample], algebraic: &[Sample]) -> usize {
+/// Fewer elements than lanes, and some blocks of lanes with a rest.
+const SIZES: [i64; 2] = [3, 18];
+
+/// How many were unrolled as well, and how many algebraic values differ.
+fn check(strict: &[Sample], algebraic: &[Sample]) -> (usize, usize) {
+    let mut n_straight = 0;
     for sample in strict {
         assert_eq!(sample.function.semantics(), Semantics::Strict);
         for options in ways() {
@@ -29,26 +34,40 @@ fn check(strict: &[Sample], algebraic: &[Sample]) -> usize {
                 sample.value, sample.name, sample.args
             );
         }
+        let Some((straight, inputs)) = sample.straight() else { continue };
+        assert_eq!(straight.semantics(), Semantics::Strict);
+        let inputs: Vec<Vec<f64>> =
+            inputs.iter().map(|array| array.data.bits().into_iter().map(f64::from_bits).collect()).collect();
+        let inputs: Vec<&[f64]> = inputs.iter().map(Vec::as_slice).collect();
+        let found: Vec<Data> = straight.compile().unwrap().eval(&inputs).unwrap().into_iter().map(Data::Real).collect();
+        assert_eq!(found, sample.outputs(&sample.value), "unrolled: {}\n{:?}", sample.name, sample.args);
+        n_straight += 1;
     }
     let differs = |sample: &&Sample| {
         let found = sample.function.compile().unwrap().call(&sample.args);
         found.is_ok_and(|found| !same(&found[0], &sample.value))
     };
-    algebraic.iter().filter(differs).count()
+    (n_straight, algebraic.iter().filter(differs).count())
 }
 
 #[test]
 fn strict_examples_have_the_bits_of_the_evaluator() {
-    let strict = examples(Semantics::Strict);
-    let differ = check(&strict, &examples(Semantics::Algebraic));
-    println!("{} samples, {differ} differ where algebraic", strict.len());
-    assert!(strict.len() > 60 && differ > 20, "{} samples, {differ} differ where algebraic", strict.len());
+    let strict = examples(Semantics::Strict, &SIZES);
+    let (straight, differ) = check(&strict, &examples(Semantics::Algebraic, &SIZES));
+    assert!(
+        strict.len() > 60 && straight > 40 && differ > 20,
+        "{} samples, {straight} of them unrolled, {differ} differ where algebraic",
+        strict.len()
+    );
 }
 
 #[test]
 fn strict_random_programs_have_the_bits_of_the_evaluator() {
     let strict = random(Semantics::Strict, 54, 1000);
-    let differ = check(&strict, &random(Semantics::Algebraic, 54, 1000));
-    println!("{} samples, {differ} differ where algebraic", strict.len());
-    assert!(strict.len() > 600 && differ > 100, "{} samples, {differ} differ where algebraic", strict.len());
+    let (straight, differ) = check(&strict, &random(Semantics::Algebraic, 54, 1000));
+    assert!(
+        strict.len() > 600 && straight > 300 && differ > 100,
+        "{} samples, {straight} of them unrolled, {differ} differ where algebraic",
+        strict.len()
+    );
 }
