@@ -12,10 +12,14 @@ use chainrule_backend_tests::{Case, Data, Outcome, c, is_inexact, rust};
 use chainrule_base::{Arena, Poly};
 use chainrule_kernel::{Buffer, Class, Kernel, Place, Port, lower_function};
 use std::cell::Cell;
+use std::rc::Rc;
+
+/// Compilers take long for long straight lines.
+const MAX_STRAIGHT: u64 = 600;
 
 /// A function to be emitted.
 struct Text {
-    sample: Sample,
+    sample: Rc<Sample>,
     function: Function,
     /// Its arguments, beside a kernel that takes them and has its results.
     case: Case,
@@ -24,11 +28,10 @@ struct Text {
 /// With loops, and without them where they can be unrolled.
 fn texts(semantics: Semantics, seed: u64) -> Vec<Text> {
     let mut texts = Vec::new();
-    let samples = || examples(semantics, &[18]).into_iter().chain(random(semantics, seed, 20));
-    for (sample, again) in samples().zip(samples()) {
-        if let Some((function, inputs)) = sample.straight() {
+    for sample in examples(semantics, &[18]).into_iter().chain(random(semantics, seed, 20)).map(Rc::new) {
+        if let Some((function, inputs)) = sample.straight(MAX_STRAIGHT) {
             let case = Case { kernel: signature(&function), inputs };
-            texts.push(Text { sample: again, function, case });
+            texts.push(Text { sample: Rc::clone(&sample), function, case });
         }
         let case = Case { kernel: lower_function(&sample.ir).unwrap(), inputs: sample.inputs() };
         texts.push(Text { function: sample.function.clone(), sample, case });
@@ -144,6 +147,13 @@ fn plain() -> CompileOptions {
     CompileOptions { fuse: Some(false), sequential: true, ..CompileOptions::default() }
 }
 
+/// Every third: Rust takes longer than C.
+fn some(texts: Vec<Text>) -> Vec<Text> {
+    let some: Vec<Text> = texts.into_iter().step_by(3).collect();
+    assert!(some.len() > 35, "{}", some.len());
+    some
+}
+
 #[test]
 fn c_has_the_bits_of_compiled_code_with_equal_options() {
     let mut texts = texts(Semantics::Algebraic, 51);
@@ -165,27 +175,25 @@ fn c_has_the_bits_of_compiled_code_with_equal_options() {
 
 #[test]
 fn rust_has_the_bits_of_compiled_code_with_equal_options() {
-    let texts = texts(Semantics::Algebraic, 52);
-    assert!(texts.len() > 100, "{}", texts.len());
+    let texts = some(texts(Semantics::Algebraic, 52));
     let with = |fuse, sequential, fma| {
         let equal = CompileOptions { fuse: Some(fuse), sequential, ..CompileOptions::default() };
         let options = RustOptions { fuse, sequential, library: RustLibrary::Own(fma), ..RustOptions::default() };
         assert_rust(&texts, &options, &equal);
     };
     with(false, true, RustFma::Standard);
-    with(true, true, RustFma::Exact);
-    with(true, false, RustFma::Standard);
+    with(true, false, RustFma::Exact);
 }
 
 #[test]
 fn strict_text_has_the_bits_of_strict_code() {
     let mut texts = texts(Semantics::Strict, 53);
-    let options = RustOptions { library: RustLibrary::Own(RustFma::Standard), ..RustOptions::default() };
-    assert_rust(&texts, &options, &CompileOptions::default());
     texts.retain(|text| !text.calls_math_h());
     assert!(texts.len() > 100, "{}", texts.len());
     for sequential in [false, true] {
         let options = COptions { sequential, inline_math: true, ..COptions::default() };
         assert_c(&texts, &options, &CompileOptions::default());
     }
+    let options = RustOptions { library: RustLibrary::Own(RustFma::Standard), ..RustOptions::default() };
+    assert_rust(&some(texts), &options, &CompileOptions::default());
 }

@@ -48,8 +48,8 @@ impl Sample {
         usize::try_from(sizes.eval(size).unwrap()).unwrap()
     }
 
-    /// The same as straight-line code, and its arguments, if it can be unrolled and is not long.
-    pub fn straight(&self) -> Option<(Function, Vec<Array>)> {
+    /// The same as straight-line code, and its arguments, if it can be unrolled and has less than `most` operations.
+    pub fn straight(&self, most: u64) -> Option<(Function, Vec<Array>)> {
         let bound = ir::bind_sizes(&self.ir, &self.args).ok()?;
         let ints = self.ir.params.iter().filter(|p| *self.ir.ty(**p) == Type::Int);
         let size = |v: &ir::VarId| Some((self.ir.vars[*v].name.as_deref()?, bound.get(*v)?));
@@ -61,7 +61,7 @@ impl Sample {
             return None;
         }
         let reals = self.inputs().into_iter().filter(|array| is_real(&array.data));
-        (straight.counts()?.arithmetic() < 5000).then(|| (straight, reals.collect()))
+        (straight.counts()?.arithmetic() < most).then(|| (straight, reals.collect()))
     }
 }
 
