@@ -104,15 +104,15 @@ fn note(options: &Options) -> String {
 }
 
 const DOUBLE: &str = "\
-those of `RUN`, for the same request, up to the last places
- * of the functions of math.h. Options that let the compiler change arithmetic, such as -ffast-math, change
- * what the functions mean.";
+those of `RUN`, for the same request,
+ * up to the last places of the functions of math.h. Options that let the compiler change arithmetic, such as
+ * -ffast-math, change what the functions mean.";
 
 const OWN: &str = "\
-those of `RUN`, for the same request, bit for bit: sin, cos,
- * exp, expm1, log, log1p, tanh, atan, atan2 and pow are its own. Only other functions of math.h may differ
- * from it in their last places. Options that let the compiler change arithmetic, such as -ffast-math,
- * change what the functions mean.";
+those of `RUN`, for the same request,
+ * bit for bit: sin, cos, exp, expm1, log, log1p, tanh, atan, atan2 and pow are its own. Only other functions of
+ * math.h may differ from it in their last places. Options that let the compiler change arithmetic, such as
+ * -ffast-math, change what the functions mean.";
 
 const SINGLE: &str = "\
 the same wherever floats are those of IEEE 754, up to the last places of the functions of math.h.

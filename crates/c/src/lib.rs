@@ -3,7 +3,7 @@
 //! In: [`Kernel`]s. Out: a [`Source`], the same bytes for the same kernels on every machine. The code
 //! allocates nothing: workspace comes from the caller, its size from a function and a macro in the
 //! header. It fails where the interpreter fails, with a code for each reason, and its results are those
-//! of the interpreter up to the functions of `math.h`, when it is compiled without contraction of
+//! of the interpreter for the same kernel up to the functions of `math.h`, when it is compiled without contraction of
 //! multiplications and additions (`-std=c99`); bit for bit, where Chainrule's own functions come along
 //! ([`Options::inline_math`]).
 //!

@@ -66,14 +66,15 @@ impl Rewrite {
         function: &chainrule_ir::Function,
         semantics: Semantics,
     ) -> (chainrule_ir::Function, Vec<crate::regions::Accumulated>) {
-        match self.has_regions() && semantics == Semantics::Algebraic {
+        match self.has_regions(semantics) {
             true => crate::regions::accumulate(function.clone()),
             false => (function.clone(), Vec::new()),
         }
     }
 
-    fn has_regions(self) -> bool {
-        !matches!(self, Self::Off | Self::Without("regions"))
+    // Scalar graphs say what masks make of products, whatever the semantics.
+    fn has_regions(self, semantics: Semantics) -> bool {
+        semantics == Semantics::Algebraic && !matches!(self, Self::Off | Self::Without("regions"))
     }
 
     /// The function that is lowered instead of `function`, whose derivatives are worked out.
@@ -82,7 +83,7 @@ impl Rewrite {
             return function;
         }
         let function = chainrule_rewrite::optimise(&function, &self.options(semantics)).0;
-        if self.has_regions() { crate::regions::scalarise(function, semantics) } else { function }
+        if self.has_regions(semantics) { crate::regions::scalarise(function) } else { function }
     }
 
     /// What the optimiser is told.

@@ -76,7 +76,9 @@ impl Module {
     /// product is fused with one, nothing is rewritten but by rules that are exact in IEEE 754, NaN counted as one
     /// number.
     ///
-    /// Derivatives are programs that differentiation writes; they are computed as they are written, too.
+    /// Derivatives are programs that differentiation writes; they are computed as they are written, too. Straight-line code
+    /// ([`Function::unrolled`]) tells one thing apart less: `if c then x else 0` times a number is 0 where `c` does not hold,
+    /// whatever the number is, so that derivatives of branches are lazy.
     ///
     /// ```
     /// use chainrule::{Module, Semantics};

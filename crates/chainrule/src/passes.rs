@@ -9,7 +9,7 @@
 //! | derivatives in scalar regions accumulated | array programs, not strict | yes |
 //! | derivatives expanded | array programs | |
 //! | the optimiser of array programs | array programs; of rules that hold for real numbers none where strict | unless strict |
-//! | scalar regions unrolled | array programs | unless strict |
+//! | scalar regions unrolled | array programs, not strict | yes |
 //! | lowering; products fused with sums there | `fuse`, straight-line code | if fused |
 //! | lowering; sums of arrays added in place, unless strict | array programs | unless strict |
 //! | loops made plain | array programs | no |

@@ -58,8 +58,8 @@ const FACTORING_LOOKS: u64 = 5;
 const MAX_ACCUMULATED: usize = 64;
 
 /// `function` with its scalar regions unrolled; its derivatives are expanded. Linear in the function but for the regions.
-pub(crate) fn scalarise(function: Function, semantics: Semantics) -> Function {
-    Regions::new(function, Stage::Expanded, semantics).run(false).0
+pub(crate) fn scalarise(function: Function) -> Function {
+    Regions::new(function, Stage::Expanded).run(false).0
 }
 
 /// `function`, whose derivatives are not expanded, with those in scalar regions accumulated where that saves operations; and
@@ -68,7 +68,7 @@ pub(crate) fn accumulate(function: Function) -> (Function, Vec<Accumulated>) {
     if !differentiates(&function.body) {
         return (function, Vec::new());
     }
-    Regions::new(function, Stage::Asked, Semantics::Algebraic).run(false)
+    Regions::new(function, Stage::Asked).run(false)
 }
 
 /// A scalar region of a loop whose derivatives came from the portfolio of accumulation methods.
@@ -127,8 +127,6 @@ struct Regions {
     /// Those in scope that are constants.
     constants: FxHashMap<VarId, Expr>,
     stage: Stage,
-    /// Of the graphs: strict ones change nothing in what is computed.
-    semantics: Semantics,
     /// How many nodes are left.
     budget: usize,
     accumulated: Vec<Accumulated>,
@@ -220,10 +218,10 @@ impl Unrolled {
 }
 
 impl Regions {
-    fn new(function: Function, stage: Stage, semantics: Semantics) -> Self {
+    fn new(function: Function, stage: Stage) -> Self {
         let (outer, constants) = (FxHashSet::default(), FxHashMap::default());
         let (budget, accumulated, n_tried, is_forced) = (MAX_ALL_NODES, Vec::new(), 0, false);
-        Self { function, outer, constants, stage, semantics, budget, accumulated, n_tried, is_forced }
+        Self { function, outer, constants, stage, budget, accumulated, n_tried, is_forced }
     }
 
     /// The function with its regions unrolled; `is_repeated` says whether it is in a loop as a whole.
@@ -464,7 +462,7 @@ impl Regions {
 
     /// A region that was made a function, as a graph; its derivatives accumulated by `local`.
     fn graph(&self, part: &Function, mut local: Option<Local>) -> Option<Unrolled> {
-        let mut graph = Graph::new(self.semantics);
+        let mut graph = Graph::new(Semantics::Algebraic);
         let mut sources = Sources::default();
         let mut args = Vec::new();
         for v in &part.params {
@@ -555,7 +553,7 @@ mod tests {
 
     /// `function` as if all of it stood in a loop, its derivatives accumulated whatever that takes.
     fn forced(function: &Function) -> (Function, Vec<Accumulated>) {
-        let mut regions = Regions::new(function.clone(), Stage::Asked, Semantics::Algebraic);
+        let mut regions = Regions::new(function.clone(), Stage::Asked);
         regions.is_forced = true;
         regions.run(true)
     }
@@ -576,7 +574,7 @@ mod tests {
             );
             let f = crate::Module::from_text("f.ft", &text).unwrap().function("f").unwrap();
             let crate::function::Body::Array(body) = &f.body else { panic!("{text}") };
-            let mut regions = Regions::new(body.function.clone(), Stage::Asked, Semantics::Algebraic);
+            let mut regions = Regions::new(body.function.clone(), Stage::Asked);
             regions.is_forced = true;
             let (accumulated, regions) = regions.run(false);
             assert_eq!(regions.len(), 1, "{result}");

@@ -2,7 +2,7 @@
 
 use crate::samples::{Sample, examples, random};
 use crate::support::same;
-use chainrule::{Backend, CompileOptions, Semantics};
+use chainrule::{Backend, CompileOptions, Function, Module, Semantics, Value};
 use chainrule_backend_tests::Data;
 
 /// Everything that may change how code runs but not what it computes.
@@ -70,4 +70,18 @@ fn strict_random_programs_have_the_bits_of_the_evaluator() {
         "{} samples, {straight} of them unrolled, {differ} differ where algebraic",
         strict.len()
     );
+}
+
+/// What a branch leaves 0 is a number as any other: only straight-line code has masks.
+#[test]
+fn products_with_zero_are_those_of_doubles() {
+    let text = "let f = fun (x : [n][2]Double) (y : Double) -> build n (fun i ->
+      vectorSum (build 2 (fun j -> (if x[i][j] > 0 then x[i][j] else 0) * y)))";
+    let module = Module::from_text("f.ft", text).unwrap();
+    let args = [Value::from(vec![vec![1.0, -1.0], vec![2.0, 3.0]]), Value::Real(f64::INFINITY)];
+    let run = |function: &Function| function.compile().unwrap().call(&args).unwrap().remove(0);
+    let found = run(&module.clone().with_semantics(Semantics::Strict).function("f").unwrap());
+    let infinite = Value::from(vec![f64::NAN, f64::INFINITY]);
+    assert!(same(&found, &infinite), "{found:?}");
+    assert!(!same(&run(&module.function("f").unwrap()), &infinite), "masks are seen");
 }
