@@ -82,11 +82,10 @@ impl Module {
     ///
     /// ```
     /// use chainrule::{Module, Semantics};
-    /// let text = "let f = fun (x : Double) -> (x + 1e16) - 1e16";
-    /// let module = Module::from_text("f.ft", text)?;
-    /// assert_eq!(module.function("f")?.compile()?.eval(&[&[1.0]])?, [[1.0]]);
+    /// let module = Module::from_text("f.ft", "let f = fun (x : Double) -> x * (1 / x)")?;
+    /// assert_eq!(module.function("f")?.compile()?.eval(&[&[49.0]])?, [[1.0]]);
     /// let strict = module.with_semantics(Semantics::Strict);
-    /// assert_eq!(strict.function("f")?.compile()?.eval(&[&[1.0]])?, [[0.0]]);
+    /// assert_eq!(strict.function("f")?.compile()?.eval(&[&[49.0]])?, [[1.0 - f64::EPSILON / 2.0]]);
     /// # Ok::<(), chainrule::Error>(())
     /// ```
     #[must_use]
