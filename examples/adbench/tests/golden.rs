@@ -6,6 +6,7 @@
 
 mod support;
 
+use chainrule::Value;
 use chainrule_example_adbench::{ba, lstm};
 use support::{data, numbers};
 

@@ -134,7 +134,7 @@ fn assert_rust(texts: &[Text], options: &RustOptions, equal: &CompileOptions) {
     let functions = named(texts);
     let emitted = emit_rust("kernels", &functions.iter().collect::<Vec<_>>(), options).unwrap();
     let (functions, text) = (&emitted.functions, &emitted.text);
-    let file = File { functions, text, needs_libm: emitted.needs_libm, number: "f64" };
+    let file = File { functions, text, needs_std: emitted.needs_std, needs_libm: emitted.needs_libm, number: "f64" };
     assert_same(texts, &rust::run(&cases(texts), &file), equal);
 }
 
