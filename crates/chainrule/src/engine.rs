@@ -177,6 +177,7 @@ pub struct CompileOptions {
 }
 
 impl CompileOptions {
+    #[cfg(any(feature = "cranelift", all(target_arch = "x86_64", unix)))]
     fn in_range(&self) -> Option<InRange> {
         match self.checks {
             Checks::All | Checks::Memory => None,
@@ -565,6 +566,7 @@ fn both(first: Diagnostic, second: &Diagnostic) -> Diagnostic {
     first.with_reason(reasons.join("; "))
 }
 
+#[cfg(any(feature = "cranelift", all(target_arch = "x86_64", unix)))]
 fn of_another() -> RunError {
     RunError::argument("the workspace was made by another function; make it with this one's `workspace`")
 }

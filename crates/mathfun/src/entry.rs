@@ -56,7 +56,7 @@ impl Level {
     }
 
     /// Whether this processor has it.
-    #[cfg(any(test, target_arch = "x86_64"))]
+    #[cfg(target_arch = "x86_64")]
     #[inline]
     pub(crate) fn available(self) -> bool {
         match self {

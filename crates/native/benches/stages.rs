@@ -4,10 +4,12 @@
 //! the least of many runs; what a stage makes is dropped in `drop`. A number as argument runs that size only, again and
 //! again, for a profiler.
 #![allow(clippy::unwrap_used)] // a program for people who work on Chainrule
+#![cfg_attr(not(all(target_arch = "x86_64", unix)), allow(dead_code, unused_imports))]
 
 use chainrule_base::Name;
 use chainrule_graph::{Graph, NodeId, Semantics};
 use chainrule_kernel::{GraphPort, Kernel, lower_graph_fused, verify};
+#[cfg(all(target_arch = "x86_64", unix))]
 use chainrule_native::{Options, Program};
 use chainrule_ops::Op;
 use chainrule_runtime::Layout;
@@ -77,6 +79,12 @@ fn program(n: usize) -> (Graph, Vec<NodeId>, Vec<NodeId>) {
 
 const STAGES: [&str; 6] = ["lower", "layout", "compile", "drop", "sum", "of it verify"];
 
+#[cfg(not(all(target_arch = "x86_64", unix)))]
+fn main() {
+    println!("skipped: there is no native code for this machine");
+}
+
+#[cfg(all(target_arch = "x86_64", unix))]
 fn main() {
     let only: Option<usize> = std::env::args().skip(1).find_map(|a| a.parse().ok());
     println!(

@@ -1,5 +1,6 @@
 //! Names for `perf`: the file of this process has a line for all code, and no address is in two of them.
 
+#![cfg(all(target_arch = "x86_64", unix))]
 #![allow(clippy::unwrap_used)] // a test
 
 use chainrule_backend_tests::kernels::rotation;

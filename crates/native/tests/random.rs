@@ -1,6 +1,7 @@
 //! Random kernels against the interpreter, bit for bit, at every level that the machine has; batches against
 //! single points.
 
+#![cfg(all(target_arch = "x86_64", unix))]
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 use arbitrary::Unstructured;

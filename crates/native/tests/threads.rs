@@ -1,6 +1,7 @@
 //! Random functions with loops cut into parts, on threads: the interpreter's results bit for bit, its failures in the same
 //! words, whatever the number of threads.
 
+#![cfg(all(target_arch = "x86_64", unix))]
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 use chainrule_backend_tests::generate::random;

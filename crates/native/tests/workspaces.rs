@@ -1,5 +1,6 @@
 //! Memory that was made for another program is refused before anything is written, however large it is.
 
+#![cfg(all(target_arch = "x86_64", unix))]
 #![allow(clippy::unwrap_used)] // a test
 
 use chainrule_base::{Arena, Name, Poly};
