@@ -234,6 +234,49 @@ fn emit_c_brings_functions_along_where_asked() {
 }
 
 #[test]
+fn arithmetic_is_what_is_asked_for() {
+    let sum = "let rest = fun (x : [n]Double) -> sum n (fun i -> x[i] * x[i] - 1.1)\n";
+    let place = Place::with(&[("rest.ft", Content::Text(sum))]);
+    let x = "x=[0.0, -0.318, 0.626, -0.911, 1.163, -1.375, 1.538, -1.646, 1.697, -1.687, 1.617, -1.491, 1.311, -1.085, \
+             0.821, -0.527, 0.215, 0.104, -0.42]";
+    let run = |file: &str, options: &[&str]| prints(&place, &[&["run", file, "--arg", x], options].concat());
+    let strict = run("rest.ft", &["--strict"]);
+    let plain = run("rest.ft", &["--no-fuse", "--sequential"]);
+    assert_eq!(plain, strict, "there is nothing to rewrite");
+    let all = [run("rest.ft", &[]), run("rest.ft", &["--no-fuse"]), run("rest.ft", &["--sequential"]), strict];
+    for (i, one) in all.iter().enumerate() {
+        assert!(all[..i].iter().all(|other| other != one), "{all:?}");
+    }
+    for (options, expected) in [(&["--no-fuse"][..], &all[1]), (&["--strict"], &all[3])] {
+        place.run(&[&["compile", "rest.ft", "--out", "r.chainrule"], options].concat());
+        assert_eq!(run("r.chainrule", &[]), *expected, "{options:?}");
+        let late = place.run(&[&["run", "r.chainrule", "--arg", x], options].concat());
+        assert!(late.stderr.contains(&format!("{} comes too late", options[0])), "{}", late.stderr);
+    }
+    let kernel = |options: &[&str]| prints(&place, &[&["derive", "rest.ft", "--show", "kernel"], options].concat());
+    assert!(kernel(&[]).contains("mul_sub") && kernel(&[]).contains("at once"), "{}", kernel(&[]));
+    let strict = kernel(&["--strict"]);
+    assert!(!strict.contains("mul_sub") && !strict.contains("at once"), "{strict}");
+    for (options, command) in [
+        (&[][..], "`chainrule run --no-fuse --sequential`"),
+        (&["--fuse"], "`chainrule run --sequential`"),
+        (&["--lanes"], "`chainrule run --no-fuse`"),
+        (&["--fuse", "--lanes"], "`chainrule run`"),
+    ] {
+        let c = prints(&place, &[&["emit", "c", "rest.ft", "--inline-math"], options].concat());
+        let rust = prints(&place, &[&["emit", "rust", "rest.ft", "--library", "own"], options].concat());
+        assert!(c.contains(command) && rust.contains(command), "{c}\n{rust}");
+        assert_eq!(
+            (c.contains("fma("), rust.contains(".mul_add(")),
+            (options.contains(&"--fuse"), options.contains(&"--fuse"))
+        );
+    }
+    let threads = prints(&place, &["emit", "c", "rest.ft", "--threads"]);
+    assert!(threads.contains("`chainrule run --no-fuse --sequential --threads 1`"), "{threads}");
+    assert_eq!(place.run(&["emit", "c", "rest.ft", "--strict", "--fuse"]).code, Some(2));
+}
+
+#[test]
 fn what_compile_saves_runs_as_it_did() {
     let place = place();
     for (derivative, args) in [

@@ -150,7 +150,7 @@ fn files() -> Vec<PathBuf> {
 
 fn load(path: &Path) -> ir::Program {
     let mut sources = Sources::new();
-    let root = sources.add(&path.display().to_string(), std::fs::read_to_string(path).unwrap());
+    let root = sources.add(path.display().to_string(), std::fs::read_to_string(path).unwrap());
     let read = |import: &str, importer: &str| {
         let path = Path::new(importer).parent().unwrap().join(import);
         Ok((path.display().to_string(), std::fs::read_to_string(&path).unwrap()))
@@ -182,7 +182,7 @@ impl Numbers<'_> {
         Some(match ty {
             Type::Double => Value::Real(0.2 + 1.5 * (f64::from(self.k) * 0.618_033_988_749_895).fract()),
             Type::Int => Value::Int(i64::from(self.k % 3)),
-            Type::Bool => Value::Bool(self.k % 2 == 0),
+            Type::Bool => Value::Bool(self.k.is_multiple_of(2)),
             Type::Array(size, element) => {
                 let n = size.eval(|v| self.sizes.get(&v).copied().unwrap_or(-1))?;
                 Value::Array((0..n).map(|_| self.value(element)).collect::<Option<_>>()?)
