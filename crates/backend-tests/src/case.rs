@@ -68,14 +68,8 @@ impl Case {
     /// Another point: the same integers and sizes, other doubles.
     #[must_use]
     pub fn moved(&self, point: usize) -> Self {
-        let shift = |array: &Array| match &array.data {
-            Data::Real(x) => {
-                let data = x.iter().map(|x| x + point as f64 / 64.0).collect();
-                Array { shape: array.shape.clone(), data: Data::Real(data) }
-            }
-            Data::Int(_) => array.clone(),
-        };
-        Self { kernel: self.kernel.clone(), inputs: self.inputs.iter().map(shift).collect() }
+        let inputs = self.inputs.iter().map(|array| array.moved(point)).collect();
+        Self { kernel: self.kernel.clone(), inputs }
     }
 
     /// What an argument or a result holds.

@@ -148,6 +148,24 @@ pub struct Array {
     pub data: Data,
 }
 
+/// Other points, so many: the same integers and sizes, other doubles.
+#[must_use]
+pub fn around(inputs: &[Array], n: usize) -> Vec<Vec<Array>> {
+    (0..n).map(|p| inputs.iter().map(|array| array.moved(p)).collect()).collect()
+}
+
+impl Array {
+    /// The same integers, other doubles, for each point others; at point 0 the same.
+    #[must_use]
+    pub fn moved(&self, point: usize) -> Self {
+        let data = match &self.data {
+            Data::Real(x) => Data::Real(x.iter().map(|x| x + point as f64 / 64.0).collect()),
+            Data::Int(x) => Data::Int(x.clone()),
+        };
+        Self { shape: self.shape.clone(), data }
+    }
+}
+
 /// A vector of doubles.
 #[must_use]
 pub fn reals(data: &[f64]) -> Array {

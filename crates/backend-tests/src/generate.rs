@@ -1,7 +1,7 @@
 //! Random kernels with arguments: the same for the same seed.
 
 use crate::case::{Case, interpret};
-use crate::data::{flatten, reals};
+use crate::data::{Array, flatten, reals};
 use arbitrary::Unstructured;
 use chainrule_base::Name;
 use chainrule_graph::generate::{Numbers, Options, Recipe};
@@ -90,11 +90,39 @@ pub fn graph(u: &mut Unstructured<'_>, options: &Options, change: Change) -> Opt
 fn lower_ir(function: &Function, args: &[Value<f64>], change: Change) -> Option<Case> {
     // A size that depends on data is a limitation of the lowering.
     let kernel = change(&lower_function(function).ok()?);
+    let case = Case { kernel, inputs: inputs(function, args)? };
+    interpret(&case).is_ok().then_some(case)
+}
+
+/// Arguments of `function` as its kernel takes them; nothing where its sizes do not fit.
+///
+/// # Panics
+/// When a size is negative.
+#[must_use]
+pub fn inputs(function: &Function, args: &[Value<f64>]) -> Option<Vec<Array>> {
     let sizes = bind_sizes(function, args).ok()?;
     let size = |s: &Size| usize::try_from(sizes.eval(s).unwrap()).unwrap();
-    let inputs = function.params.iter().zip(args).flat_map(|(p, arg)| flatten(function.ty(*p), arg, &size));
-    let case = Case { kernel, inputs: inputs.collect() };
-    interpret(&case).is_ok().then_some(case)
+    Some(function.params.iter().zip(args).flat_map(|(p, arg)| flatten(function.ty(*p), arg, &size)).collect())
+}
+
+/// A function with more loops than those of [`function`], smooth or not: for sizes at which they go round often.
+#[must_use]
+pub fn deep_function(u: &mut Unstructured<'_>) -> Option<Function> {
+    let options = chainrule_ir::generate::Options {
+        depth: 4,
+        fuel: 80,
+        smooth: u.ratio(1, 2).unwrap_or(true),
+        derivatives: false,
+        transposed: false,
+        ..Default::default()
+    };
+    chainrule_ir::generate::function(u, options).ok()
+}
+
+/// Arguments for it as its kernel takes them, of sizes up to `longest`.
+#[must_use]
+pub fn inputs_up_to(u: &mut Unstructured<'_>, function: &Function, longest: i64) -> Option<Vec<Array>> {
+    inputs(function, &chainrule_ir::generate::arguments_up_to(u, function, longest).ok()?)
 }
 
 /// Kernels of functions of the array IR, with all its forms of loops; `smooth` ones have values near 1.

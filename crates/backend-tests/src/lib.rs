@@ -10,6 +10,7 @@
 //! | [`generate`] | random kernels: from graphs, from functions, from functions that move arrays about |
 //! | [`kernels`] | hand-written kernels; every operator by itself |
 //! | [`mod@exact`] | kernels without operators whose last places differ from library to library, products fused or not |
+//! | `native` | native code in all the ways that it runs, against the interpreter |
 //! | [`c`], [`rust`] | emitted text, compiled and run with all its cases in one program |
 
 #![allow(clippy::unwrap_used)] // helpers of tests
@@ -20,8 +21,10 @@ pub mod data;
 pub mod exact;
 pub mod generate;
 pub mod kernels;
+#[cfg(all(target_arch = "x86_64", unix))]
+pub mod native;
 pub mod rust;
 
 pub use case::{Case, Outcome, interpret};
-pub use data::{Array, Data, flatten, int, ints, real, reals};
+pub use data::{Array, Data, around, flatten, int, ints, real, reals};
 pub use exact::{exact, fused, is_inexact};

@@ -56,6 +56,8 @@ pub struct Options {
     pub operators: Vec<(Op, u32)>,
     /// The numbers that stand in the program and at the inputs.
     pub numbers: Numbers,
+    /// From how many of the last places of its type an argument comes.
+    pub reach: usize,
     /// Whether operators should lie inside their domains, and values below a million, at the recipe's
     /// point; tried a few times for each step, then a sum is taken.
     pub in_domain: bool,
@@ -73,7 +75,15 @@ impl Options {
             CostClass::Call => 1,
         };
         let operators = ROWS.iter().map(|row| (row.op, weight(row.cost))).collect();
-        Self { n_inputs: 4, max_steps, max_roots: 3, operators, numbers: Numbers::Tame, in_domain: true }
+        Self {
+            n_inputs: 4,
+            max_steps,
+            max_roots: 3,
+            operators,
+            numbers: Numbers::Tame,
+            reach: usize::MAX,
+            in_domain: true,
+        }
     }
 
     /// Without these operators.
@@ -110,15 +120,14 @@ impl Recipe {
     /// # Errors
     /// Those of `u`.
     pub fn random(u: &mut Unstructured<'_>, options: &Options) -> Result<Self> {
-        let mut maker = Maker { recipe: Self::default(), values: Vec::new(), types: Vec::new(), options };
+        let mut maker = Maker { recipe: Self::default(), values: Vec::new(), numbers: vec![], truths: vec![], options };
         for _ in 0..options.n_inputs.max(1) {
             let x = match options.numbers {
                 Numbers::Tame => f64::from(u.int_in_range(-4096i32..=4096)?) / 1024.0,
                 Numbers::Special => options.numbers.pick(u)?,
             };
             maker.recipe.point.push(x);
-            maker.values.push(x);
-            maker.types.push(Type::Num);
+            maker.place(x, Type::Num);
         }
         while maker.recipe.steps.len() < options.max_steps && !u.is_empty() {
             maker.step(u)?;
@@ -129,6 +138,35 @@ impl Recipe {
         maker.recipe.roots =
             (0..n_roots).map(|_| Ok(n - 1 - u.int_in_range(0..=(n - 1).min(4))?)).collect::<Result<Vec<usize>>>()?;
         Ok(maker.recipe)
+    }
+
+    /// A random program of `options.max_steps` steps, all of which its roots need; the same for the same seed.
+    ///
+    /// # Errors
+    /// As [`random`](Self::random).
+    pub fn whole(options: &Options, seed: u64) -> Result<Self> {
+        // Words a step, more than it takes: where its source runs dry, a program ends.
+        const WORDS: usize = 8;
+        let mut state = seed;
+        let words = WORDS * (options.n_inputs + options.max_steps + 1);
+        let bytes: Vec<u8> = (0..words).flat_map(|_| split_mix(&mut state).to_le_bytes()).collect();
+        let mut recipe = Self::random(&mut Unstructured::new(&bytes), options)?;
+        recipe.roots = recipe.unused();
+        Ok(recipe)
+    }
+
+    /// The places that no step takes as an argument, constants left out: with these as roots, all steps are needed.
+    #[must_use]
+    pub fn unused(&self) -> Vec<usize> {
+        let n_inputs = self.point.len();
+        let mut used = vec![false; n_inputs + self.steps.len()];
+        for (at, step) in self.steps.iter().enumerate() {
+            match step {
+                Step::Const(_) => used[n_inputs + at] = true,
+                Step::Apply(_, args) => args.iter().for_each(|arg| used[*arg] = true),
+            }
+        }
+        (n_inputs..used.len()).filter(|place| !used[*place]).collect()
     }
 
     /// The graph with simplification, and its roots.
@@ -169,7 +207,10 @@ struct Maker<'a> {
     recipe: Recipe,
     /// The value of each place at the recipe's point.
     values: Vec<f64>,
-    types: Vec<Type>,
+    /// The places that hold numbers, in order.
+    numbers: Vec<usize>,
+    /// Those that hold truth values.
+    truths: Vec<usize>,
     options: &'a Options,
 }
 
@@ -204,12 +245,16 @@ impl Maker<'_> {
         let row = op.row();
         let mut args = Vec::new();
         for ty in row.args {
-            let fitting: Vec<usize> = (0..self.types.len()).filter(|i| self.types[*i] == *ty).collect();
+            let fitting = match ty {
+                Type::Num => &self.numbers,
+                Type::Bool => &self.truths,
+            };
             if fitting.is_empty() {
                 return Ok(false);
             }
             // Recent places more often, so that programs are deep.
-            let back = u.int_in_range(0..=fitting.len() - 1)?.min(u.int_in_range(0..=fitting.len() - 1)?);
+            let furthest = fitting.len().min(self.options.reach.max(1)) - 1;
+            let back = u.int_in_range(0..=furthest)?.min(u.int_in_range(0..=furthest)?);
             args.push(fitting[fitting.len() - 1 - back]);
         }
         let values: Vec<f64> = args.iter().map(|a| self.values[*a]).collect();
@@ -224,8 +269,15 @@ impl Maker<'_> {
 
     fn push(&mut self, step: Step, value: f64, ty: Type) {
         self.recipe.steps.push(step);
+        self.place(value, ty);
+    }
+
+    fn place(&mut self, value: f64, ty: Type) {
+        match ty {
+            Type::Num => self.numbers.push(self.values.len()),
+            Type::Bool => self.truths.push(self.values.len()),
+        }
         self.values.push(value);
-        self.types.push(ty);
     }
 }
 

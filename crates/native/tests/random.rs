@@ -5,209 +5,45 @@
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 use arbitrary::Unstructured;
-use chainrule_backend_tests::generate::{lower, random};
-use chainrule_backend_tests::{Array, Data, flatten, int, ints, reals};
+use chainrule_backend_tests::generate::{deep_function, inputs, inputs_up_to, lower, random};
+use chainrule_backend_tests::native::{Compared, compare, compare_one, programs, reference, run, run_batch};
+use chainrule_backend_tests::{Array, Data, around, int, ints, reals};
 use chainrule_base::{Arena, Name, Poly};
 use chainrule_graph::Semantics;
 use chainrule_graph::generate::{Numbers, Options as GraphOptions, Recipe, chain, layered};
 use chainrule_interpret as interpret;
 use chainrule_ir::generate::{comparisons, records};
-use chainrule_ir::{Function, Value, bind_sizes};
+use chainrule_ir::{Function, Value};
 use chainrule_kernel::{
-    Buffer, Class, Instr, Kernel, Place, Port, Reg, SizeParam, SizeSource, Stmt, contract, hoist, lower_function,
-    streamline, vectorise,
+    Buffer, Class, Instr, Kernel, Place, Port, Reg, SizeParam, SizeSource, Stmt, hoist, lower_function, streamline,
+    vectorise,
 };
-use chainrule_native::{Level, Options, Program, Workspace};
-use chainrule_ops::Op;
-use chainrule_runtime::{Elements, RunError, Slice, SliceMut, Strided, StridedMut};
-use proptest::prelude::*;
-use proptest::test_runner::TestCaseError;
+use chainrule_native::{Level, Workspace};
+use chainrule_ops::{Op, ROWS, Type};
+use chainrule_runtime::{Slice, SliceMut};
 use std::cell::Cell;
-use std::sync::Arc;
 
-/// The program at each level that this machine has.
-fn programs(kernel: &Kernel) -> Vec<Program> {
-    let kernel = Arc::new(kernel.clone());
-    let here = Level::ALL.into_iter().filter(|level| level.missing().is_empty());
-    let program = |level| Program::new(kernel.clone(), &Options { level: Some(level), ..Options::default() });
-    here.map(|level| program(level).expect("a kernel that can be compiled")).collect()
-}
-
-fn zeros(kernel: &Kernel, lens: impl Fn(usize) -> usize) -> Vec<Data> {
-    let class = |b| kernel.buffers[b].class;
-    let zero = |(i, port): (usize, &chainrule_kernel::Port)| Data::new(class(port.buffer), lens(i));
-    kernel.outputs.iter().enumerate().map(zero).collect()
-}
-
-fn run(kernel: &Kernel, program: &Program, inputs: &[Array]) -> Result<Vec<Data>, RunError> {
-    let shapes: Vec<&[usize]> = inputs.iter().map(|a| a.shape.as_slice()).collect();
-    let slices: Vec<Slice<'_>> = inputs.iter().map(|a| a.data.slice()).collect();
-    let sizes = program.bind_inputs(&shapes, &slices)?;
-    let mut results = zeros(kernel, |i| sizes.output_len(i));
-    let mut into: Vec<SliceMut<'_>> = results.iter_mut().map(Data::slice_mut).collect();
-    program.run(&sizes, &slices, &mut into, &mut Workspace::new(program, &sizes))?;
-    Ok(results)
-}
-
-/// The same in memory of its own, twice, and where all is of doubles by slices of them; nothing where sizes do not fit.
-fn run_bound(kernel: &Kernel, program: &Program, inputs: &[Array]) -> Option<Result<Vec<Data>, RunError>> {
-    let shapes: Vec<&[usize]> = inputs.iter().map(|a| a.shape.as_slice()).collect();
-    let slices: Vec<Slice<'_>> = inputs.iter().map(|a| a.data.slice()).collect();
-    let sizes = program.bind_inputs(&shapes, &slices).ok()?;
-    let elements = inputs.iter().map(|a| a.data.elements()).collect();
-    let mut bound = program.bound(sizes.clone(), elements, Workspace::new(program, &sizes)).ok()?;
-    let run = bound.run().and_then(|()| bound.run());
-    let results: Vec<Data> = bound.outputs().iter().map(|y| Data::of(y.slice())).collect();
-    let reals = |slice: &Slice<'_>| matches!(slice, Slice::Real(_));
-    if slices.iter().all(reals) && bound.outputs().iter().all(|y| reals(&y.slice())) {
-        let reals: Vec<&[f64]> = bound.inputs().iter().map(Elements::reals).collect();
-        let mut outputs: Vec<Vec<f64>> = bound.outputs().iter().map(|y| vec![0.5; y.reals().len()]).collect();
-        let mut into: Vec<&mut [f64]> = outputs.iter_mut().map(Vec::as_mut_slice).collect();
-        let by_slices = program.run_reals(&sizes, &reals, &mut into, &mut Workspace::new(program, &sizes));
-        assert_eq!(by_slices.map_err(|e| e.to_string()), run.clone().map_err(|e| e.to_string()), "{kernel}");
-        if run.is_ok() {
-            assert_eq!(results, outputs.into_iter().map(Data::Real).collect::<Vec<_>>(), "{kernel}");
-        }
-    }
-    Some(run.map(|()| results))
-}
-
-/// All points as one batch of structures, or of arrays.
-fn run_batch(
-    kernel: &Kernel,
-    program: &Program,
-    points: &[Vec<Array>],
-    arrays: bool,
-    threads: usize,
-) -> Result<(Vec<Vec<Data>>, usize), RunError> {
-    let shapes: Vec<&[usize]> = points[0].iter().map(|a| a.shape.as_slice()).collect();
-    let slices: Vec<Slice<'_>> = points[0].iter().map(|a| a.data.slice()).collect();
-    let sizes = program.bind_inputs(&shapes, &slices)?;
-    let n = points.len();
-    let stride = |len: usize| if arrays { (1, n) } else { (len, 1) };
-    let place = |p: usize, e: usize, len: usize| p * stride(len).0 + e * stride(len).1;
-    let joined: Vec<Data> = (0..kernel.inputs.len())
-        .map(|i| match &points[0][i].data {
-            Data::Real(d) => {
-                let len = d.len();
-                let mut all = vec![0.0; n * len];
-                for (p, point) in points.iter().enumerate() {
-                    let Data::Real(d) = &point[i].data else { unreachable!() };
-                    d.iter().enumerate().for_each(|(e, x)| all[place(p, e, len)] = *x);
-                }
-                Data::Real(all)
-            }
-            Data::Int(d) => {
-                let len = d.len();
-                let mut all = vec![0; n * len];
-                for (p, point) in points.iter().enumerate() {
-                    let Data::Int(d) = &point[i].data else { unreachable!() };
-                    d.iter().enumerate().for_each(|(e, x)| all[place(p, e, len)] = *x);
-                }
-                Data::Int(all)
-            }
-        })
-        .collect();
-    let len = |data: &Data| match data {
-        Data::Real(d) => d.len() / n,
-        Data::Int(d) => d.len() / n,
-    };
-    let inputs: Vec<Strided<'_>> = joined
-        .iter()
-        .map(|data| Strided { data: data.slice(), point: stride(len(data)).0, element: stride(len(data)).1 })
-        .collect();
-    let mut results = zeros(kernel, |i| n * sizes.output_len(i));
-    let mut into: Vec<StridedMut<'_>> = results
-        .iter_mut()
-        .enumerate()
-        .map(|(i, data)| {
-            let (point, element) = stride(sizes.output_len(i));
-            StridedMut { data: data.slice_mut(), point, element }
-        })
-        .collect();
-    let lanes = program.lanes_for(&sizes);
-    let mut workspaces: Vec<Workspace> = (0..threads).map(|_| Workspace::for_batch(program, &sizes)).collect();
-    program.run_batch(&sizes, n, &inputs, &mut into, &mut workspaces)?;
-    let split = |p: usize| {
-        let part = |data: &Data| {
-            let len = len(data);
-            match data {
-                Data::Real(d) => Data::Real((0..len).map(|e| d[place(p, e, len)]).collect()),
-                Data::Int(d) => Data::Int((0..len).map(|e| d[place(p, e, len)]).collect()),
-            }
-        };
-        results.iter().map(part).collect()
-    };
-    Ok(((0..n).map(split).collect(), lanes))
-}
-
-/// What the interpreter says.
-fn reference(kernel: &Kernel, program: &interpret::Program, inputs: &[Array]) -> Result<Vec<Data>, String> {
-    let shapes: Vec<&[usize]> = inputs.iter().map(|a| a.shape.as_slice()).collect();
-    let slices: Vec<Slice<'_>> = inputs.iter().map(|a| a.data.slice()).collect();
-    let sizes = program.bind_inputs(&shapes, &slices).map_err(|e| e.to_string())?;
-    let mut results = zeros(kernel, |i| sizes.output_len(i));
-    let mut into: Vec<SliceMut<'_>> = results.iter_mut().map(Data::slice_mut).collect();
-    let mut workspace = interpret::Workspace::new(program, &sizes).poisoned();
-    program.run(&sizes, &slices, &mut into, &mut workspace).map_err(|e| e.to_string())?;
-    Ok(results)
-}
-
-/// Compares one kernel, and the same with products fused, at all levels; see [`compare_one`].
-fn compare(kernel: &Kernel, points: &[Vec<Array>]) -> Result<usize, TestCaseError> {
-    let mut fused = kernel.clone();
-    if contract(&mut fused) > 0 {
-        prop_assert_eq!(chainrule_kernel::verify(&fused), Ok(()));
-        compare_one(&fused, points)?;
-    }
-    compare_one(kernel, points)
-}
-
-/// Compares one kernel at all levels on points that share sizes; how many batches ran in lanes.
-fn compare_one(kernel: &Kernel, points: &[Vec<Array>]) -> Result<usize, TestCaseError> {
-    let interpreter = interpret::Program::new(kernel).unwrap();
-    let expected: Vec<_> = points.iter().map(|point| reference(kernel, &interpreter, point)).collect();
-    let mut in_lanes = 0;
-    for program in programs(kernel) {
-        for (point, expected) in points.iter().zip(&expected) {
-            let found = run(kernel, &program, point).map_err(|e| e.to_string());
-            prop_assert_eq!(&found, expected, "{} {}", program.level().name(), kernel);
-            if let Some(found) = run_bound(kernel, &program, point) {
-                prop_assert_eq!(
-                    &found.map_err(|e| e.to_string()),
-                    expected,
-                    "bound {} {}",
-                    program.level().name(),
-                    kernel
-                );
-            }
-        }
-        let Ok(expected) = expected.iter().cloned().collect::<Result<Vec<_>, _>>() else { continue };
-        for (arrays, threads) in [(false, 1), (true, 1), (true, 2)] {
-            let (found, lanes) = run_batch(kernel, &program, points, arrays, threads).unwrap();
-            prop_assert_eq!(&found, &expected, "batch {} {}", program.level().name(), kernel);
-            prop_assert_eq!(program.lanes_refused(), None);
-            in_lanes += usize::from(lanes > 1);
-        }
-    }
-    Ok(in_lanes)
-}
-
-/// Points near `point`, enough for a whole block of lanes and a tail.
-fn around(point: &[f64], n: usize) -> Vec<Vec<Array>> {
-    let shifted = |p: usize| point.iter().map(|x| x + p as f64 / 64.0).collect::<Vec<f64>>();
-    (0..n).map(|p| vec![reals(&shifted(p))]).collect()
-}
+/// A whole block of eight lanes, or two of four, and a tail.
+const POINTS: usize = 9;
 
 /// Random straight lines of at most `steps` operations, so many of tame numbers and so many of special ones.
 fn graphs(cases: u32, seed: u64, steps: usize) {
+    graphs_of(cases, seed, &GraphOptions::new(steps));
+}
+
+fn graphs_of(cases: u32, seed: u64, options: &GraphOptions) {
     let in_lanes = Cell::new(0);
     for (seed, numbers, in_domain) in [(seed, Numbers::Tame, true), (seed + 1, Numbers::Special, false)] {
-        random(cases, seed, 40 * steps, |u| {
-            let options = GraphOptions { numbers, in_domain, max_roots: 6, ..GraphOptions::new(steps) };
-            let Ok(recipe) = Recipe::random(u, &options) else { return Ok(()) };
+        random(cases, seed, 40 * options.max_steps, |u| {
+            let options = GraphOptions { numbers, in_domain, max_roots: 6, ..options.clone() };
+            let Ok(mut recipe) = Recipe::random(u, &options) else { return Ok(()) };
+            if u.ratio(1, 2).unwrap_or(true) {
+                // Of the last places many steps are dead.
+                recipe.roots = recipe.unused();
+            }
             let (graph, roots) = recipe.raw(Semantics::Strict);
-            in_lanes.set(in_lanes.get() + compare(&lower(&graph, &roots), &around(&recipe.point, 13))?);
+            let compared = compare(&lower(&graph, &roots), &around(&[reals(&recipe.point)], 13))?;
+            in_lanes.set(in_lanes.get() + compared.in_lanes);
             Ok(())
         });
     }
@@ -221,6 +57,17 @@ fn graphs_have_the_value_that_the_interpreter_gives_them() {
     graphs(1000, 1, 80);
     // Far more values than registers.
     graphs(60, 11, 800);
+}
+
+/// Far more truth values than mask registers.
+#[test]
+fn comparisons_have_the_value_that_the_interpreter_gives_them() {
+    let mut options = GraphOptions::new(200);
+    for (op, weight) in &mut options.operators {
+        let of_truths = op.row().result == Type::Bool || op.row().args.contains(&Type::Bool);
+        *weight = if of_truths { 20 } else { *weight };
+    }
+    graphs_of(150, 13, &options);
 }
 
 #[test]
@@ -247,38 +94,31 @@ fn tens_of_thousands_of_kernels_have_the_value_that_the_interpreter_gives_them()
 
 /// Random functions of the array IR, with all its forms of loops.
 fn functions(cases: u32, seed: u64) {
-    let (ran, failed, in_lanes) = (Cell::new(0), Cell::new(0), Cell::new(0));
+    let all = Cell::new(Compared::default());
     let options = chainrule_ir::generate::Options { derivatives: false, transposed: false, ..Default::default() };
     random(cases, seed, 3000, |u| {
         let Ok(case) = chainrule_ir::generate::case(u, options) else { return Ok(()) };
-        let function = &case.function;
         // A size that depends on data is a limitation of the lowering.
-        let Ok(kernel) = lower_function(function) else { return Ok(()) };
-        let Ok(sizes) = bind_sizes(function, &case.args) else { return Ok(()) };
-        let size = |s: &chainrule_ir::Size| usize::try_from(sizes.eval(s).unwrap()).unwrap();
-        let leaves = |args: &[Value<f64>]| -> Vec<Array> {
-            function.params.iter().zip(args).flat_map(|(p, arg)| flatten(function.ty(*p), arg, &size)).collect()
-        };
-        // Other points: the same integers and sizes, other reals.
-        let points: Vec<Vec<Array>> = (0..11)
-            .map(|p| {
-                let moved = |arg: &Value<f64>| arg.map(&mut |x| x + p as f64 / 128.0);
-                leaves(&case.args.iter().map(moved).collect::<Vec<_>>())
-            })
-            .collect();
-        in_lanes.set(in_lanes.get() + compare(&kernel, &points)?);
+        let Ok(kernel) = lower_function(&case.function) else { return Ok(()) };
+        let Some(inputs) = inputs(&case.function, &case.args) else { return Ok(()) };
+        let points = around(&inputs, 11);
+        add(&all, compare(&kernel, &points)?);
         let mut plain = kernel.clone();
         streamline(&mut plain);
         hoist(&mut plain);
         compare(&plain, &points)?;
-        let interpreter = interpret::Program::new(&kernel).unwrap();
-        let count = if reference(&kernel, &interpreter, &points[0]).is_ok() { &ran } else { &failed };
-        count.set(count.get() + 1);
         Ok(())
     });
-    println!("{} ran, {} failed as they mean to, {} batches in lanes", ran.get(), failed.get(), in_lanes.get());
-    assert!(ran.get() > cases / 3, "{} ran", ran.get());
-    assert!(in_lanes.get() > cases as usize / 15, "{} in lanes", in_lanes.get());
+    let all = all.get();
+    println!("{all:?}");
+    assert!(all.ran > 11 * cases as usize / 3, "{all:?}");
+    assert!(all.in_lanes > cases as usize / 15, "{all:?}");
+}
+
+fn add(all: &Cell<Compared>, some: Compared) {
+    let mut sum = all.get();
+    sum += some;
+    all.set(sum);
 }
 
 /// Random functions with loops cut for lanes, at sizes where there are whole blocks and rests.
@@ -296,17 +136,9 @@ fn tens_of_thousands_of_loops_that_run_at_once() {
 }
 
 fn at_once(cases: u32, seed: u64) {
-    let (ran, cut) = (Cell::new(0), Cell::new(0));
+    let (all, cut) = (Cell::new(Compared::default()), Cell::new(0));
     random(cases, seed, 3000, |u| {
-        let options = chainrule_ir::generate::Options {
-            depth: 4,
-            fuel: 80,
-            smooth: u.ratio(1, 2).unwrap_or(true),
-            derivatives: false,
-            transposed: false,
-            ..Default::default()
-        };
-        let Ok(function) = chainrule_ir::generate::function(u, options) else { return Ok(()) };
+        let Some(function) = deep_function(u) else { return Ok(()) };
         let Ok(mut kernel) = lower_function(&function) else { return Ok(()) };
         let is_plain = u.ratio(1, 2).unwrap_or(true);
         if is_plain {
@@ -320,63 +152,50 @@ fn at_once(cases: u32, seed: u64) {
             hoist(&mut kernel);
         }
         for longest in [40, 17, 9] {
-            let Ok(args) = chainrule_ir::generate::arguments_up_to(u, &function, longest) else { return Ok(()) };
-            let Ok(sizes) = bind_sizes(&function, &args) else { continue };
-            let size = |s: &chainrule_ir::Size| usize::try_from(sizes.eval(s).unwrap()).unwrap();
-            let leaves =
-                function.params.iter().zip(&args).flat_map(|(p, arg)| flatten(function.ty(*p), arg, &size)).collect();
-            let points = [leaves];
-            compare(&kernel, &points)?;
-            let interpreter = interpret::Program::new(&kernel).unwrap();
-            if reference(&kernel, &interpreter, &points[0]).is_ok() {
-                ran.set(ran.get() + 1);
-                cut.set(cut.get() + loops);
-            }
+            let Some(inputs) = inputs_up_to(u, &function, longest) else { continue };
+            add(&all, compare(&kernel, &around(&inputs, POINTS))?);
+            cut.set(cut.get() + loops);
         }
         Ok(())
     });
-    println!("{} ran, with {} loops cut", ran.get(), cut.get());
-    assert!(ran.get() > cases / 3, "{} ran", ran.get());
+    let all = all.get();
+    println!("{all:?}, {} loops cut", cut.get());
+    assert!(all.ran > POINTS * cases as usize / 3, "{all:?}");
 }
 
-/// Runs functions as they are and with their loops in lanes; how many had a value, and how many loops were cut.
+/// Runs functions as they are and with their loops in lanes; what was compared, and how many loops were cut.
 fn as_they_are_and_in_lanes(
     cases: u32,
     seed: u64,
     case: impl Fn(&mut Unstructured<'_>) -> arbitrary::Result<(Function, Vec<Value<f64>>)>,
-) -> (usize, usize) {
-    let (ran, cut) = (Cell::new(0), Cell::new(0));
+) -> (Compared, usize) {
+    let (all, cut) = (Cell::new(Compared::default()), Cell::new(0));
     random(cases, seed, 3000, |u| {
         let Ok((function, args)) = case(u) else { return Ok(()) };
         let Ok(mut kernel) = lower_function(&function) else { return Ok(()) };
-        let Ok(sizes) = bind_sizes(&function, &args) else { return Ok(()) };
-        let size = |s: &chainrule_ir::Size| usize::try_from(sizes.eval(s).unwrap()).unwrap();
-        let leaves: Vec<Array> =
-            function.params.iter().zip(&args).flat_map(|(p, arg)| flatten(function.ty(*p), arg, &size)).collect();
-        let points = [leaves];
+        let Some(inputs) = inputs(&function, &args) else { return Ok(()) };
+        let points = around(&inputs, POINTS);
         compare(&kernel, &points)?;
         streamline(&mut kernel);
         cut.set(cut.get() + vectorise(&mut kernel, true));
         hoist(&mut kernel);
-        compare(&kernel, &points)?;
-        let interpreter = interpret::Program::new(&kernel).unwrap();
-        ran.set(ran.get() + usize::from(reference(&kernel, &interpreter, &points[0]).is_ok()));
+        add(&all, compare(&kernel, &points)?);
         Ok(())
     });
-    println!("{} ran, with {} loops cut", ran.get(), cut.get());
-    (ran.get(), cut.get())
+    println!("{:?}, {} loops cut", all.get(), cut.get());
+    (all.get(), cut.get())
 }
 
 #[test]
 fn loops_that_compare_their_indices_have_the_value_that_the_interpreter_gives_them() {
-    let (ran, cut) = as_they_are_and_in_lanes(1500, 22, |u| comparisons::case(u, 24, 20));
-    assert!(ran > 1000 && cut > 500, "{ran} ran, {cut} loops were cut");
+    let (all, cut) = as_they_are_and_in_lanes(1500, 22, |u| comparisons::case(u, 24, 20));
+    assert!(all.ran > 1000 * POINTS && cut > 500, "{all:?}, {cut} loops were cut");
 }
 
 #[test]
 fn fields_of_records_have_the_value_that_the_interpreter_gives_them() {
-    let (ran, cut) = as_they_are_and_in_lanes(1500, 23, |u| records::case(u, 28));
-    assert!(ran > 1000 && cut > 1000, "{ran} ran, {cut} loops were cut");
+    let (all, cut) = as_they_are_and_in_lanes(1500, 23, |u| records::case(u, 28));
+    assert!(all.ran > 1000 * POINTS && cut > 1000, "{all:?}, {cut} loops were cut");
 }
 
 /// Tens of thousands of them: as
@@ -384,8 +203,8 @@ fn fields_of_records_have_the_value_that_the_interpreter_gives_them() {
 #[test]
 #[ignore = "minutes"]
 fn tens_of_thousands_of_fields_of_records() {
-    let (ran, cut) = as_they_are_and_in_lanes(30_000, 1023, |u| records::case(u, 28));
-    assert!(ran > 20_000 && cut > 20_000, "{ran} ran, {cut} loops were cut");
+    let (all, cut) = as_they_are_and_in_lanes(30_000, 1023, |u| records::case(u, 28));
+    assert!(all.ran > 20_000 * POINTS && cut > 20_000, "{all:?}, {cut} loops were cut");
 }
 
 #[test]
@@ -393,10 +212,56 @@ fn more_values_than_registers_and_a_hundred_thousand_operations() {
     for (n, n_inputs, width, seed) in [(3_000, 40, 100, 1), (20_000, 5, 10, 2), (100_000, 30, 1000, 3)] {
         let (graph, roots) = layered(Semantics::Strict, n, n_inputs, width, seed);
         let x: Vec<f64> = (0..n_inputs).map(|i| 0.1 * i as f64 - 0.4).collect();
-        compare(&lower(&graph, &roots), &around(&x, 9)).unwrap();
+        compare(&lower(&graph, &roots), &around(&[reals(&x)], 9)).unwrap();
     }
     let (graph, top) = chain(Semantics::Strict, 100_000);
-    compare(&lower(&graph, &[top]), &around(&[0.7], 9)).unwrap();
+    compare(&lower(&graph, &[top]), &around(&[reals(&[0.7])], 9)).unwrap();
+}
+
+/// Straight lines of at least so many operations, of all operators, none of them dead: tame numbers and special ones, arguments
+/// from the thousand places before and from anywhere.
+fn all_operators(n: usize, seed: u64) {
+    for (numbers, reach) in [Numbers::Tame, Numbers::Special].into_iter().flat_map(|n| [(n, 1000), (n, usize::MAX)]) {
+        let in_domain = numbers == Numbers::Tame;
+        // One in eight steps is a constant, and some are done before.
+        let options = GraphOptions { numbers, in_domain, reach, n_inputs: 30, ..GraphOptions::new(n + n / 4) };
+        let recipe = Recipe::whole(&options, seed).unwrap();
+        let (graph, roots) = recipe.raw(Semantics::Strict);
+        let kernel = lower(&graph, &roots);
+        let found: Vec<Op> = (kernel.body.iter())
+            .flat_map(|stmt| if let Stmt::Straight(instrs) = stmt { &instrs[..] } else { &[] })
+            .filter_map(|instr| if let Instr::Op { op, .. } = instr { Some(*op) } else { None })
+            .collect();
+        assert!(found.len() >= n, "{} operations", found.len());
+        assert!(ROWS.iter().all(|row| found.contains(&row.op)), "not all operators");
+        // So near that most results stay numbers, however long the way to them.
+        let near = |p: usize| reals(&recipe.point.iter().map(|x| x + p as f64 / 2f64.powi(40)).collect::<Vec<_>>());
+        let points: Vec<Vec<Array>> = (0..POINTS).map(|p| vec![near(p)]).collect();
+        if in_domain {
+            let interpreter = interpret::Program::new(&kernel).unwrap();
+            for (p, point) in points.iter().enumerate() {
+                let results = reference(&kernel, &interpreter, point).unwrap();
+                let Data::Real(y) = &results[0] else { panic!("results are doubles") };
+                let finite = y.iter().filter(|y| y.is_finite()).count();
+                assert!(finite >= if p == 0 { y.len() } else { y.len() / 4 }, "{finite} of {} at {p}", y.len());
+            }
+        }
+        compare(&kernel, &points).unwrap();
+    }
+}
+
+#[test]
+fn a_hundred_thousand_operations_of_all_operators() {
+    all_operators(100_000, 31);
+}
+
+/// Dozens of them, and a million: as
+/// [`tens_of_thousands_of_kernels_have_the_value_that_the_interpreter_gives_them`].
+#[test]
+#[ignore = "minutes"]
+fn dozens_of_a_hundred_thousand_operations_and_one_of_a_million() {
+    (1000..1025).for_each(|seed| all_operators(100_000, seed));
+    all_operators(1_000_000, 1025);
 }
 
 /// Truth values that wait while others are made: those that have no mask register wait in vectors, which are few, too.
