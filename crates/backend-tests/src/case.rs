@@ -3,7 +3,7 @@
 use crate::data::{Array, Data};
 use chainrule_base::Poly;
 use chainrule_interpret::{Program, Workspace};
-use chainrule_kernel::{Class, Kernel, Place, Port, Reg, SizeSource};
+use chainrule_kernel::{Class, Event, Kernel, Order, Place, Port, Reg, SizeSource, events};
 use chainrule_runtime::{RunError, Slice, SliceMut};
 
 /// A kernel and arguments that fit it.
@@ -129,6 +129,13 @@ impl Case {
     #[must_use]
     pub fn uses_workspace(&self) -> bool {
         self.kernel.buffers.as_slice().iter().any(|b| matches!(b.place, Place::Workspace(_)))
+    }
+
+    /// Whether the kernel has loops that may run at once, in lanes.
+    #[must_use]
+    pub fn has_lanes(&self) -> bool {
+        let lanes = |event: &Event<'_>| matches!(event, Event::For { order: Order::Lanes, .. });
+        events(&self.kernel.body).iter().any(lanes)
     }
 
     /// What a backend printed, one case: `ok` and a line of hexadecimal words a result, or `error` and a message.

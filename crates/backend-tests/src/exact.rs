@@ -1,6 +1,7 @@
-//! Kernels without operators whose last places differ from library to library.
+//! What is done to kernels before they are compared: operators whose last places differ from library to library give way,
+//! loops are made plain and cut for lanes.
 
-use chainrule_kernel::{Instr, Kernel, Stmt, contract};
+use chainrule_kernel::{Instr, Kernel, Stmt, contract, hoist, streamline, vectorise};
 use chainrule_ops::{CostClass, Op};
 
 /// Whether the value may differ from one library to another.
@@ -59,4 +60,33 @@ pub fn fused(kernel: &Kernel) -> Kernel {
     let mut kernel = exact(kernel);
     contract(&mut kernel);
     kernel
+}
+
+/// A kernel with its loops made plain, as it is emitted as text.
+#[must_use]
+pub fn plain(kernel: &Kernel) -> Kernel {
+    let mut kernel = kernel.clone();
+    streamline(&mut kernel);
+    kernel
+}
+
+/// A kernel as it is compiled in the process: its loops made plain, cut for lanes where they can be, and hoisted from.
+#[must_use]
+pub fn at_once(kernel: &Kernel) -> Kernel {
+    let mut kernel = plain(kernel);
+    vectorise(&mut kernel, true);
+    hoist(&mut kernel);
+    kernel
+}
+
+/// An [`exact`] kernel made [`plain`].
+#[must_use]
+pub fn exact_plain(kernel: &Kernel) -> Kernel {
+    plain(&exact(kernel))
+}
+
+/// An [`exact`] kernel [`at_once`].
+#[must_use]
+pub fn exact_at_once(kernel: &Kernel) -> Kernel {
+    at_once(&exact(kernel))
 }

@@ -119,6 +119,23 @@ pub fn deep_function(u: &mut Unstructured<'_>) -> Option<Function> {
     chainrule_ir::generate::function(u, options).ok()
 }
 
+/// Kernels of such functions, at sizes with whole blocks of lanes and rests.
+#[must_use]
+pub fn deep_functions(n: usize, seed: u64, change: Change) -> Vec<Case> {
+    let case = |bytes: Vec<u8>| deep_case(&mut Unstructured::new(&bytes), change);
+    sources(n, seed, 3000).into_iter().filter_map(case).collect()
+}
+
+/// The same, one.
+#[must_use]
+pub fn deep_case(u: &mut Unstructured<'_>, change: Change) -> Option<Case> {
+    const LONGEST: i64 = 20;
+    let function = deep_function(u)?;
+    let kernel = change(&lower_function(&function).ok()?);
+    let case = Case { kernel, inputs: inputs_up_to(u, &function, LONGEST)? };
+    interpret(&case).is_ok().then_some(case)
+}
+
 /// Arguments for it as its kernel takes them, of sizes up to `longest`.
 #[must_use]
 pub fn inputs_up_to(u: &mut Unstructured<'_>, function: &Function, longest: i64) -> Option<Vec<Array>> {

@@ -9,7 +9,7 @@
 //! | [`case`] | a kernel with arguments; the interpreter's results |
 //! | [`generate`] | random kernels: from graphs, from functions, from functions that move arrays about |
 //! | [`kernels`] | hand-written kernels; every operator by itself |
-//! | [`mod@exact`] | kernels without operators whose last places differ from library to library, products fused or not |
+//! | [`mod@exact`] | kernels without operators whose last places differ from library to library; products fused, loops cut |
 //! | `native` | native code in all the ways that it runs, against the interpreter |
 //! | [`c`], [`rust`] | emitted text, compiled and run with all its cases in one program |
 
@@ -27,4 +27,4 @@ pub mod rust;
 
 pub use case::{Case, Outcome, interpret};
 pub use data::{Array, Data, around, flatten, int, ints, real, reals};
-pub use exact::{exact, fused, is_inexact};
+pub use exact::{at_once, exact, exact_at_once, exact_plain, fused, is_inexact, plain};

@@ -6,8 +6,8 @@ mod support;
 
 use chainrule_backend_tests::c::{FLAGS, compiler, supports};
 use chainrule_backend_tests::case::assert_same;
-use chainrule_backend_tests::generate::{array_functions, functions, graphs};
-use chainrule_backend_tests::{Data, exact, fused, interpret};
+use chainrule_backend_tests::generate::{array_functions, deep_functions, functions, graphs};
+use chainrule_backend_tests::{Case, Data, exact, exact_at_once, exact_plain, fused, interpret};
 use chainrule_c::Options;
 use chainrule_graph::generate::Numbers;
 use chainrule_kernel::Kernel;
@@ -35,10 +35,27 @@ fn functions_compute_what_the_interpreter_computes_bit_for_bit() {
     assert_same(&cases, &run_c(cc, &FLAGS, &cases, &Options::default()));
 }
 
+/// Loops made plain, as all that is emitted from functions, and loops cut for lanes.
+#[test]
+fn plain_loops_and_loops_at_once_compute_what_the_interpreter_computes_bit_for_bit() {
+    let Some(cc) = compiler() else { return };
+    let mut cases = functions(150, 31, false, exact_plain);
+    cases.extend(array_functions(75, 32, exact_plain));
+    cases.extend(deep_functions(75, 33, exact_plain));
+    let n_plain = cases.len();
+    cases.extend(functions(200, 34, false, exact_at_once).into_iter().filter(Case::has_lanes));
+    cases.extend(deep_functions(400, 36, exact_at_once).into_iter().filter(Case::has_lanes));
+    let n_in_lanes = cases.len() - n_plain;
+    println!("{n_plain} plain functions, {n_in_lanes} with loops at once");
+    assert!(n_plain > 200 && n_in_lanes > 60, "{n_plain} {n_in_lanes}");
+    assert_same(&cases, &run_c(cc, &FLAGS, &cases, &Options::default()));
+}
+
 #[test]
 fn cuts_change_nothing() {
     let Some(cc) = compiler() else { return };
     let mut cases = functions(75, 4, false, exact);
+    cases.extend(functions(25, 37, false, exact_plain));
     cases.extend(array_functions(50, 14, exact));
     cases.extend(graphs(25, 5, Numbers::Tame, 60, exact));
     for chunk in [1, 2, 7, 25] {
@@ -54,8 +71,11 @@ fn nothing_undefined_happens() {
         println!("skipped: the C compiler has no sanitizers");
         return;
     }
-    let mut cases = functions(150, 6, false, exact);
-    cases.extend(array_functions(100, 16, exact));
+    let mut cases = functions(100, 6, false, exact);
+    cases.extend(functions(50, 38, false, exact_plain));
+    cases.extend(deep_functions(30, 39, exact_plain));
+    cases.extend(array_functions(70, 16, exact));
+    cases.extend(array_functions(30, 40, exact_plain));
     cases.extend(graphs(30, 7, Numbers::Special, 60, exact));
     assert_same(&cases, &run_c(cc, &flags, &cases, &Options { chunk: 20, ..Options::default() }));
 }

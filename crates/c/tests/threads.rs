@@ -6,10 +6,10 @@ mod support;
 
 use chainrule_backend_tests::c::{FLAGS, compiler, supports};
 use chainrule_backend_tests::case::assert_same;
-use chainrule_backend_tests::generate::random;
-use chainrule_backend_tests::{Array, Case, Data, exact, flatten, interpret, reals};
+use chainrule_backend_tests::generate::{deep_function, inputs_up_to, random};
+use chainrule_backend_tests::{Array, Case, Data, exact, interpret, reals};
 use chainrule_c::{Options, emit};
-use chainrule_ir::{Builder, Size, Type, bind_sizes, generate};
+use chainrule_ir::{Builder, Size, Type};
 use chainrule_kernel::{lower_function, parallelise};
 use chainrule_ops::Op;
 use std::cell::RefCell;
@@ -19,25 +19,13 @@ use support::run_c;
 fn cases(n: u32, seed: u64) -> Vec<Case> {
     let found = RefCell::new(Vec::new());
     random(n, seed, 3000, |u| {
-        let options = generate::Options {
-            depth: 4,
-            fuel: 80,
-            smooth: u.ratio(1, 2).unwrap_or(true),
-            derivatives: false,
-            transposed: false,
-            ..Default::default()
-        };
-        let Ok(function) = generate::function(u, options) else { return Ok(()) };
+        let Some(function) = deep_function(u) else { return Ok(()) };
         let Ok(mut kernel) = lower_function(&function).map(|kernel| exact(&kernel)) else { return Ok(()) };
         if parallelise(&mut kernel, true) == 0 {
             return Ok(());
         }
         for longest in [140, 12] {
-            let Ok(args) = generate::arguments_up_to(u, &function, longest) else { return Ok(()) };
-            let Ok(sizes) = bind_sizes(&function, &args) else { continue };
-            let size = |s: &Size| usize::try_from(sizes.eval(s).unwrap()).unwrap();
-            let inputs: Vec<Array> =
-                function.params.iter().zip(&args).flat_map(|(p, arg)| flatten(function.ty(*p), arg, &size)).collect();
+            let Some(inputs) = inputs_up_to(u, &function, longest) else { continue };
             let elements: usize = inputs.iter().map(|input| input.data.len()).sum();
             let case = Case { kernel: kernel.clone(), inputs };
             if elements < 5000 && interpret(&case).is_ok() {

@@ -4,11 +4,11 @@
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 use chainrule_backend_tests::case::results;
-use chainrule_backend_tests::generate::{array_function, function, graph, lower, random};
+use chainrule_backend_tests::generate::{array_function, deep_case, function, graph, lower, random};
 use chainrule_backend_tests::kernels::{
     doubled, halving, integer_case, integer_operator, integer_operators, integer_points, operators, picked_sums,
 };
-use chainrule_backend_tests::{Array, Case, Data, int, ints, real, reals};
+use chainrule_backend_tests::{Array, Case, Data, at_once, int, ints, real, reals};
 use chainrule_cranelift::{Options, Program, Workspace};
 use chainrule_graph::Semantics;
 use chainrule_graph::generate::{Numbers, Options as GraphOptions, chain, layered};
@@ -116,6 +116,31 @@ fn functions_compute_and_fail_as_the_interpreter_does() {
     });
     println!("{} ran, {} failed as they mean to", ran.get(), failed.get());
     assert!(ran.get() > 150, "{}", ran.get());
+}
+
+/// Loops made plain and cut for lanes, as they are compiled, at sizes with whole blocks of lanes as well.
+#[test]
+fn loops_at_once_compute_and_fail_as_the_interpreter_does() {
+    let (ran, failed, in_lanes) = (Cell::new(0), Cell::new(0), Cell::new(0));
+    let count = |case: Case| {
+        in_lanes.set(in_lanes.get() + usize::from(case.has_lanes()));
+        let count = if compare(&case) { &failed } else { &ran };
+        count.set(count.get() + 1);
+    };
+    random(100, 31, 3000, |u| {
+        function(u, false, at_once).map(count);
+        Ok(())
+    });
+    random(300, 32, 3000, |u| {
+        deep_case(u, at_once).filter(Case::has_lanes).map(count);
+        Ok(())
+    });
+    random(40, 33, 1500, |u| {
+        array_function(u, at_once).map(count);
+        Ok(())
+    });
+    println!("{} ran, {} failed as they mean to, {} with loops at once", ran.get(), failed.get(), in_lanes.get());
+    assert!(ran.get() > 150 && in_lanes.get() > 40, "{} ran, {} with loops at once", ran.get(), in_lanes.get());
 }
 
 #[test]

@@ -5,9 +5,9 @@
 mod support;
 
 use chainrule_backend_tests::case::assert_same;
-use chainrule_backend_tests::generate::{array_functions, functions, graphs};
+use chainrule_backend_tests::generate::{array_functions, deep_functions, functions, graphs};
 use chainrule_backend_tests::rust::has_clippy;
-use chainrule_backend_tests::{exact, fused};
+use chainrule_backend_tests::{Case, exact, exact_at_once, exact_plain, fused};
 use chainrule_graph::generate::Numbers;
 use chainrule_kernel::Kernel;
 use chainrule_rust::{Fma, Library, Options};
@@ -26,6 +26,24 @@ fn exact_kernels_compute_what_the_interpreter_computes_bit_for_bit() {
     let with_workspace = cases.iter().filter(|case| case.uses_workspace()).count();
     println!("{} kernels, {with_workspace} with workspace", cases.len());
     assert!(cases.len() > 250 && with_workspace > 50, "{} {with_workspace}", cases.len());
+    assert_same(&cases, &run_rust(&cases, &Options::default()));
+}
+
+/// Loops made plain, as all that is emitted from functions, and loops cut for lanes.
+#[test]
+fn plain_loops_and_loops_at_once_compute_what_the_interpreter_computes_bit_for_bit() {
+    if !has_clippy() {
+        return;
+    }
+    let mut cases = functions(75, 31, false, exact_plain);
+    cases.extend(array_functions(40, 32, exact_plain));
+    cases.extend(deep_functions(40, 33, exact_plain));
+    let n_plain = cases.len();
+    cases.extend(functions(100, 34, false, exact_at_once).into_iter().filter(Case::has_lanes));
+    cases.extend(deep_functions(200, 36, exact_at_once).into_iter().filter(Case::has_lanes));
+    let n_in_lanes = cases.len() - n_plain;
+    println!("{n_plain} plain functions, {n_in_lanes} with loops at once");
+    assert!(n_plain > 100 && n_in_lanes > 30, "{n_plain} {n_in_lanes}");
     assert_same(&cases, &run_rust(&cases, &Options::default()));
 }
 
