@@ -17,11 +17,21 @@ pub fn check() -> Result<bool, Box<dyn std::error::Error>> {
     if !Command::new("cargo").args(build).status()?.success() {
         return Err("the example does not build".into());
     }
-    let target = MetadataCommand::new().no_deps().exec()?.target_directory;
-    let program = target.join("debug").join("examples").join("memcheck");
+    let metadata = MetadataCommand::new().no_deps().exec()?;
+    let program = metadata.target_directory.join("debug").join("examples").join("memcheck");
+    let passed_over =
+        metadata.workspace_root.join("crates").join("backend-tests").join("examples").join("memcheck.supp");
     eprintln!("valgrind {program}");
     // Valgrind knows AVX2, but not AVX-512; code that is written while the program runs is translated anew.
-    let flags = ["--quiet", "--error-exitcode=1", "--smc-check=all-non-file", "--leak-check=full"];
-    let status = Command::new("valgrind").args(flags).arg("--errors-for-leak-kinds=definite").arg(program).status()?;
+    let flags = [
+        "--quiet",
+        "--error-exitcode=1",
+        "--smc-check=all-non-file",
+        "--leak-check=full",
+        "--show-leak-kinds=definite",
+    ];
+    let mut valgrind = Command::new("valgrind");
+    valgrind.args(flags).arg("--errors-for-leak-kinds=definite").arg(format!("--suppressions={passed_over}"));
+    let status = valgrind.arg(program).status()?;
     Ok(status.success())
 }
