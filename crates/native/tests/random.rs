@@ -264,36 +264,6 @@ fn dozens_of_a_hundred_thousand_operations_and_one_of_a_million() {
     all_operators(1_000_000, 1025);
 }
 
-/// Truth values that wait while others are made: those that have no mask register wait in vectors, which are few, too.
-#[test]
-fn more_truth_values_than_mask_registers() {
-    random(600, 21, 2000, |u| {
-        let mut graph = chainrule_graph::Graph::new(Semantics::Strict);
-        let point: Vec<f64> = (0..8).map(|i| f64::from(i * 5 % 8) - 3.5).collect();
-        let mut reals: Vec<_> = (0..8).map(|i| graph.input(format!("x{i}"))).collect();
-        let mut truths = vec![graph.raw(Op::Lt, &[reals[0], reals[1]])];
-        for _ in 0..u.int_in_range(10..=70)? {
-            let (a, b, t, s) = (*u.choose(&reals)?, *u.choose(&reals)?, *u.choose(&truths)?, *u.choose(&truths)?);
-            match u.int_in_range(0..=9)? {
-                0 => reals.push(graph.raw(Op::Max, &[a, b])),
-                1 => reals.push(graph.raw(Op::Sub, &[a, b])),
-                2 => reals.push(graph.raw(Op::Select, &[t, a, b])),
-                3 => truths.push(graph.raw(Op::And, &[t, s])),
-                4 => truths.push(graph.raw(Op::Or, &[t, s])),
-                5 => truths.push(graph.raw(Op::Not, &[t])),
-                6 => truths.push(graph.raw(Op::Eq, &[a, b])),
-                7 => truths.push(graph.raw(Op::Le, &[a, b])),
-                _ => truths.push(graph.raw(Op::Lt, &[a, b])),
-            }
-        }
-        let (one, zero) = (graph.constant(1.0), graph.constant(0.0));
-        let mut roots: Vec<_> = truths.iter().map(|t| graph.raw(Op::Select, &[*t, one, zero])).collect();
-        roots.push(reals[reals.len() - 1]);
-        compare(&lower(&graph, &roots), &around(&point, 13))?;
-        Ok(())
-    });
-}
-
 /// Zeros among other results, which native code stores several at once: nothing else is zero, nothing outside of
 /// the output is touched.
 #[test]
