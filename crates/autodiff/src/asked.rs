@@ -7,8 +7,10 @@ use crate::dual::{self, Half};
 use crate::emit::Emitter;
 use crate::request::{COTANGENT, Mode, Part, direction_name, param_name};
 use chainrule_base::Name;
+use chainrule_ir::rows::{self, Way};
 use chainrule_ir::{Block, Builder, Expr, Function, Renaming, Size, Type, VarId};
 use chainrule_ops::Op;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// What is differentiated by.
@@ -52,26 +54,47 @@ pub(crate) enum Step {
     Field(usize),
 }
 
+/// What [`Asked::computed`] is of.
+struct Wanted<'a> {
+    function: &'a Function,
+    parts: &'a [Part],
+    params: &'a [VarId],
+    by: &'a By,
+    along: &'a [VarId],
+    cotangent: Option<VarId>,
+    leading: &'a [usize],
+}
+
 pub(crate) struct Asked {
     pub(crate) out: Emitter,
     mode: Mode,
     /// The type of the function's result.
     result: Type,
+    /// What sizes may be compared by: sizes and parameters.
+    entry: BTreeSet<VarId>,
 }
 
 impl Asked {
     pub(crate) fn new(function: &Function, mode: Mode) -> Self {
         let out = Emitter::new(Builder::rewriting(function));
-        Self { out, mode, result: function.result_type().clone() }
+        let entry = function.sizes.iter().chain(&function.params).copied().collect();
+        Self { out, mode, result: function.result_type().clone(), entry }
     }
 
     /// The function that computes `parts` by `params`; derivatives in it are not worked out.
-    pub(crate) fn derived(mut self, function: &Function, parts: &[Part], params: &[VarId]) -> Function {
-        let result = self.parts(function, parts, params);
+    /// `leading`: as [`crate::sparse::leading`] says, for the diagonal of a Hessian.
+    pub(crate) fn derived(
+        mut self,
+        function: &Function,
+        parts: &[Part],
+        params: &[VarId],
+        leading: &[usize],
+    ) -> Function {
+        let result = self.parts(function, parts, params, leading);
         self.out.finish(result)
     }
 
-    fn parts(&mut self, function: &Function, parts: &[Part], params: &[VarId]) -> VarId {
+    fn parts(&mut self, function: &Function, parts: &[Part], params: &[VarId], leading: &[usize]) -> VarId {
         let mut along: Vec<VarId> = Vec::new();
         if parts.iter().any(|part| part.wants_direction()) {
             for param in params {
@@ -90,15 +113,28 @@ impl Asked {
                 Some(params.iter().map(|param| param_name(function, *param)).collect()),
             ),
         };
+        let result = self.result.clone();
+        let all = Wanted { function, parts, params, by: &by, along: &along, cotangent, leading };
+        // Nothing else of a result that is no scalar depends on the way.
+        if parts.contains(&Part::Jacobian) {
+            self.by_the_cheaper(params, &result, &mut |asked, by_rows| asked.computed(&all, by_rows))
+        } else {
+            let by_rows = self.way(params, &result) == Way::Rows;
+            self.computed(&all, by_rows)
+        }
+    }
+
+    /// The parts, in the order asked for.
+    fn computed(&mut self, all: &Wanted<'_>, by_rows: bool) -> VarId {
+        let Wanted { function, parts, params, by, along, cotangent, leading } = *all;
         let (body, result) = (&function.body, self.result.clone());
-        let by_rows = self.by_rows(params, &result);
         let scalar = result == Type::Double;
         let slopes = parts.iter().any(|part| matches!(part, Part::Gradient | Part::Jacobian));
         // The value comes with a derivative: that along a direction; by one scalar, all of the derivative; and
         // that against a cotangent, of a scalar the gradient.
-        let slope = slopes && !by_rows && matches!(&by, By::Leaf(leaf) if leaf.ty == Type::Double);
+        let slope = slopes && !by_rows && matches!(by, By::Leaf(leaf) if leaf.ty == Type::Double);
         let dual = if parts.contains(&Part::Jvp) {
-            Some(self.jvp(body, params, params, &along))
+            Some(self.jvp(body, params, params, along))
         } else if slope {
             let one = self.out.real(1.0);
             Some(self.jvp(body, params, params, &[one]))
@@ -130,9 +166,10 @@ impl Asked {
                 (Part::Gradient | Part::Jacobian, Some(dual), _) if slope => {
                     dual::half(&mut self.out, dual, &result, Half::Tangent)
                 }
-                (Part::Gradient | Part::Jacobian, _, _) if by_rows => self.rows(function, params, &result),
-                (Part::Gradient | Part::Jacobian, _, _) => self.jacobian(body, &result, &by),
-                (Part::Hessian, _, _) => self.hessian(body, &by, &by, by_rows),
+                (Part::Gradient | Part::Jacobian, _, _) if by_rows => self.rows(function, params, by, &result),
+                (Part::Gradient | Part::Jacobian, _, _) => self.jacobian(body, &result, by),
+                (Part::Hessian, _, _) => self.hessian(body, by, by, by_rows),
+                (Part::HessianDiagonal, _, _) => self.diagonal(body, by, by_rows, leading),
                 (Part::Hvp, _, _) if by_rows => {
                     let slope = self.detached(|asked| {
                         let one = asked.out.real(1.0);
@@ -140,15 +177,15 @@ impl Asked {
                         asked.cotangents(function, params, whole)
                     });
                     let ty = self.out.ty(slope.result).clone();
-                    let dual = self.jvp(&slope, params, params, &along);
+                    let dual = self.jvp(&slope, params, params, along);
                     dual::half(&mut self.out, dual, &ty, Half::Tangent)
                 }
                 (Part::Hvp, _, _) => {
                     let slope = self.detached(|asked| {
-                        let dual = asked.jvp(body, params, params, &along);
+                        let dual = asked.jvp(body, params, params, along);
                         asked.out.component(dual, 1)
                     });
-                    self.jacobian(&slope, &Type::Double, &by)
+                    self.jacobian(&slope, &Type::Double, by)
                 }
             })
             .collect();
@@ -158,15 +195,39 @@ impl Asked {
         }
     }
 
-    /// Whether derivatives of what has type `result` by `params` are made by reverse mode.
-    pub(crate) fn by_rows(&self, params: &[VarId], result: &Type) -> bool {
-        let doubles = |sum: Size, param: &VarId| sum.add(&doubles(self.out.ty(*param)));
-        let inputs = params.iter().fold(Size::zero(), doubles);
-        match (self.mode, inputs.as_constant(), self::doubles(result).as_constant()) {
-            (Mode::Forward, ..) | (Mode::Auto, _, None) => false,
-            (Mode::Reverse, ..) | (Mode::Auto, None, Some(_)) => true,
-            (Mode::Auto, Some(inputs), Some(outputs)) => inputs > 2 * outputs,
+    /// Which way derivatives of what has type `result` by `params` are made.
+    pub(crate) fn way(&self, params: &[VarId], result: &Type) -> Way {
+        let inputs = params.iter().fold(Size::zero(), |sum, param| sum.add(&doubles(self.out.ty(*param))));
+        match self.mode {
+            Mode::Forward => Way::Columns,
+            Mode::Reverse => Way::Rows,
+            Mode::Auto => match rows::cheaper(&inputs, &doubles(result)) {
+                Way::RowsWhereLess(a, b) if !self.at_entry(&a) || !self.at_entry(&b) => Way::Columns,
+                way => way,
+            },
         }
+    }
+
+    fn at_entry(&self, size: &Size) -> bool {
+        size.vars().iter().all(|var| self.entry.contains(var))
+    }
+
+    /// What `made` makes by rows or by columns, whichever is cheaper: both under a condition where that depends on sizes.
+    pub(crate) fn by_the_cheaper(
+        &mut self,
+        params: &[VarId],
+        result: &Type,
+        made: &mut dyn FnMut(&mut Self, bool) -> VarId,
+    ) -> VarId {
+        let sides = match self.way(params, result) {
+            Way::Columns => return made(self, false),
+            Way::Rows => return made(self, true),
+            Way::RowsWhereLess(less, more) => [less, more].map(|size| self.out.builder.size(size)),
+        };
+        let condition = self.out.builder.op(Op::Lt, &sides);
+        let then = self.detached(|asked| made(asked, true));
+        let otherwise = self.detached(|asked| made(asked, false));
+        self.out.builder.compute(Expr::If { condition, then, otherwise })
     }
 
     /// The value of `body` and the cotangents of `params` at `at`.
@@ -187,26 +248,38 @@ impl Asked {
         }
     }
 
-    /// The Jacobian by `params` of what has type `ty`, a row at a time.
-    fn rows(&mut self, function: &Function, params: &[VarId], ty: &Type) -> VarId {
+    /// The Jacobian by `params`, which are `by`, of what has type `ty`, a row at a time.
+    fn rows(&mut self, function: &Function, params: &[VarId], by: &By, ty: &Type) -> VarId {
         let Some(outer) = ty.tangent() else { return self.inline(&function.body, &mut Renaming::new()) };
         let rows = self.shaped(&outer, &mut Vec::new(), &mut |asked, steps| {
             let cotangent = asked.hot(&outer, steps);
             let whole = asked.vjp(&function.body, params, params, cotangent);
             asked.cotangents(function, params, whole)
         });
-        if params.len() == 1 {
-            return rows;
+        self.fieldwise(rows, &outer, by, &mut Vec::new())
+    }
+
+    /// Rows (as `outer`, each double as `by`) by fields: as `by`, each leaf as `outer` with each double as the leaf.
+    fn fieldwise(&mut self, rows: VarId, outer: &Type, by: &By, fields: &mut Vec<Step>) -> VarId {
+        match by {
+            By::Leaf(_) if fields.is_empty() => rows,
+            By::Leaf(_) => self.shaped(outer, &mut Vec::new(), &mut |asked, steps| {
+                let row = asked.at(rows, steps);
+                asked.at(row, fields)
+            }),
+            By::Fields(parts, names) => {
+                let mut found = Vec::with_capacity(parts.len());
+                for (k, part) in parts.iter().enumerate() {
+                    fields.push(Step::Field(k));
+                    found.push(self.fieldwise(rows, outer, part, fields));
+                    fields.pop();
+                }
+                match names {
+                    Some(names) => self.out.builder.record(names.clone(), &found),
+                    None => self.out.builder.tuple(&found),
+                }
+            }
         }
-        let parts: Vec<VarId> = (0..params.len())
-            .map(|k| {
-                self.shaped(&outer, &mut Vec::new(), &mut |asked, steps| {
-                    let row = asked.at(rows, steps);
-                    asked.out.component(row, k)
-                })
-            })
-            .collect();
-        self.out.builder.record(params.iter().map(|param| param_name(function, *param)).collect(), &parts)
     }
 
     /// A `ty`, linear, that is 1 at `steps` and 0 elsewhere.
@@ -269,7 +342,7 @@ impl Asked {
     }
 
     /// The tangent of `body`, of type `ty`, by `leaf` along `along`. The rest of the parameter is held.
-    fn tangent(&mut self, body: &Block, ty: &Type, leaf: &Leaf, along: VarId) -> VarId {
+    pub(crate) fn tangent(&mut self, body: &Block, ty: &Type, leaf: &Leaf, along: VarId) -> VarId {
         let at = leaf.path.iter().fold(leaf.param, |tuple, k| self.out.component(tuple, *k));
         let inner = self.out.fresh_like(leaf.ty.clone(), at, "");
         let block = self.detached(|asked| {
@@ -309,17 +382,22 @@ impl Asked {
     /// The Hessian of `body`, of type `Double`: the Jacobian by `by` of the gradient by `rows`.
     pub(crate) fn hessian(&mut self, body: &Block, rows: &By, by: &By, by_rows: bool) -> VarId {
         self.fields(rows, &mut |asked, row| {
-            let gradient = asked.detached(|asked| match by_rows {
-                true => asked.slope(body, row),
-                false => asked.columns(body, &Type::Double, row, &row.ty, &mut Vec::new()),
-            });
+            let gradient = asked.gradient(body, row, by_rows);
             let ty = row.ty.tangent().unwrap_or(Type::Double);
             asked.jacobian(&gradient, &ty, by)
         })
     }
 
+    /// The gradient of `body`, of type `Double`, by `leaf`, not placed anywhere.
+    pub(crate) fn gradient(&mut self, body: &Block, leaf: &Leaf, by_rows: bool) -> Block {
+        self.detached(|asked| match by_rows {
+            true => asked.slope(body, leaf),
+            false => asked.columns(body, &Type::Double, leaf, &leaf.ty, &mut Vec::new()),
+        })
+    }
+
     /// `one` for each leaf of `by`.
-    fn fields(&mut self, by: &By, one: &mut dyn FnMut(&mut Self, &Leaf) -> VarId) -> VarId {
+    pub(crate) fn fields(&mut self, by: &By, one: &mut dyn FnMut(&mut Self, &Leaf) -> VarId) -> VarId {
         let (fields, names) = match by {
             By::Leaf(leaf) => return one(self, leaf),
             By::Fields(fields, names) => (fields, names),
@@ -365,7 +443,7 @@ impl Asked {
     }
 
     /// A `ty` that is 1 at `steps`, where `so_far` holds, and 0 elsewhere.
-    fn one_hot(&mut self, ty: &Type, steps: &[Step], so_far: Option<VarId>) -> VarId {
+    pub(crate) fn one_hot(&mut self, ty: &Type, steps: &[Step], so_far: Option<VarId>) -> VarId {
         match (ty, steps) {
             (Type::Array(size, element), [Step::Index(i), rest @ ..]) => self.array(size, &mut |asked, j| {
                 let here = asked.out.builder.op(Op::Eq, &[j, *i]);
@@ -394,7 +472,7 @@ impl Asked {
         }
     }
 
-    fn zero(&mut self, ty: &Type) -> VarId {
+    pub(crate) fn zero(&mut self, ty: &Type) -> VarId {
         match ty {
             Type::Double => self.out.real(0.0),
             Type::Int => self.out.builder.int(0),
@@ -447,7 +525,7 @@ impl Asked {
         }
     }
 
-    fn array(&mut self, size: &Size, element: &mut dyn FnMut(&mut Self, VarId) -> VarId) -> VarId {
+    pub(crate) fn array(&mut self, size: &Size, element: &mut dyn FnMut(&mut Self, VarId) -> VarId) -> VarId {
         let index = self.out.builder.fresh(Type::Int);
         let body = self.detached(|asked| element(asked, index));
         self.out.builder.compute(Expr::Build { size: size.clone(), index, body })

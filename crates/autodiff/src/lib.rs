@@ -9,7 +9,7 @@
 //! | [`tidy`] | forwarding and dead code, after either |
 //!
 //! Inside: `activity` (what depends on what is differentiated by), `dual` (dual numbers in code), `cotangent`
-//! (cotangents in code), `custom` (functions that state their own derivative), `asked` (what was asked for, in `Jvp`s and `Vjp`s), `chain` (the chain rule for one
+//! (cotangents in code), `custom` (functions that state their own derivative), `asked` (what was asked for, in `Jvp`s and `Vjp`s), `diagonal` (the diagonal of a Hessian), `chain` (the chain rule for one
 //! operator), `emit` (writing statements).
 
 mod activity;
@@ -18,6 +18,7 @@ mod chain;
 pub mod check;
 mod cotangent;
 mod custom;
+mod diagonal;
 mod dual;
 mod emit;
 pub mod forward;
@@ -28,5 +29,5 @@ pub mod tidy;
 
 pub use custom::own_derivative;
 pub use forward::{expand, expand_with};
-pub use request::{Mode, Part, Request, derive};
+pub use request::{Mode, Part, Request, by_rows_where, derive};
 pub use sparse::{Places, Sparsity};

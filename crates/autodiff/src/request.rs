@@ -13,10 +13,11 @@
 //! | `jacobian` | output by input: as `r`, each double in it replaced by a gradient: `j[o][i]` = ∂r\[o\]/∂p\[i\] |
 //! | `jvp` | as `r`: the derivative along the direction |
 //! | `hessian` | the Jacobian of the gradient: `h[i][j]` = ∂²r/∂p\[i\]∂p\[j\] |
+//! | `hessian_diagonal` | as `p`: `d[i]` = ∂²r/∂p\[i\]² |
 //! | `hvp` | as `p`: the Hessian times the direction |
 //! | `vjp` | as `p`: the cotangent of `p` for the cotangent of `r` |
 //!
-//! With several parameters, a gradient, Jacobian or `hvp` is a record with a field for each, and a Hessian a
+//! With several parameters, a gradient, Jacobian, diagonal or `hvp` is a record with a field for each, and a Hessian a
 //! record of such records: `h.x.y[i][j]` = ∂²r/∂x\[i\]∂y\[j\]. A parameter that is a tuple or record is taken
 //! for several in the same way. The direction by `x` is a further parameter of its type, `x_tan`.
 //!
@@ -24,12 +25,16 @@
 //! out.
 //!
 //! Forward mode makes a column of a Jacobian at a time, reverse mode a row; [`Mode`] says which. A gradient by
-//! reverse mode costs a few times the function, a Hessian the same for each input, `hvp` once.
+//! reverse mode costs a few times the function, a Hessian the same for each input, `hvp` once. The diagonal of a Hessian takes
+//! as many times `hvp` as there are doubles in a block of it, where the index structure tells that it is made of blocks along
+//! the diagonal (once for a sum of terms of one number each), else once for each input.
 
 use crate::asked::Asked;
-use crate::forward;
+use crate::{forward, sparse};
 use chainrule_base::{Diagnostic, Diagnostics, Name};
-use chainrule_ir::{Function, Type, VarId, named_type};
+use chainrule_ir::rows::Way;
+use chainrule_ir::value::named;
+use chainrule_ir::{Function, Size, Type, VarId, named_type};
 
 /// One thing to compute.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -44,6 +49,8 @@ pub enum Part {
     Jvp,
     /// The matrix of second derivatives of a scalar function.
     Hessian,
+    /// The second derivatives of a scalar function by each input alone.
+    HessianDiagonal,
     /// The Hessian times a direction.
     Hvp,
     /// The derivative against a cotangent.
@@ -53,8 +60,9 @@ pub enum Part {
 /// Which way derivatives are made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Mode {
-    /// Whichever is cheaper for the sizes that are known: reverse mode where the number of results is known and
-    /// that of inputs is larger than twice as many, or not known. Forward mode otherwise.
+    /// Whichever is cheaper: reverse mode where there are more than twice as many inputs as results, forward mode otherwise. A
+    /// Jacobian of which only sizes decide that is made either way, as they are found when the function is called; see
+    /// [`rows`](chainrule_ir::rows).
     #[default]
     Auto,
     /// Forward mode. A `vjp` is made of it all the same by reverse mode.
@@ -65,8 +73,16 @@ pub enum Mode {
 
 impl Part {
     /// All parts.
-    pub const ALL: [Self; 7] =
-        [Self::Value, Self::Gradient, Self::Jacobian, Self::Jvp, Self::Hessian, Self::Hvp, Self::Vjp];
+    pub const ALL: [Self; 8] = [
+        Self::Value,
+        Self::Gradient,
+        Self::Jacobian,
+        Self::Jvp,
+        Self::Hessian,
+        Self::HessianDiagonal,
+        Self::Hvp,
+        Self::Vjp,
+    ];
 
     /// Its name: the field of the result.
     #[must_use]
@@ -77,6 +93,7 @@ impl Part {
             Self::Jacobian => "jacobian",
             Self::Jvp => "jvp",
             Self::Hessian => "hessian",
+            Self::HessianDiagonal => "hessian_diagonal",
             Self::Hvp => "hvp",
             Self::Vjp => "vjp",
         }
@@ -89,7 +106,7 @@ impl Part {
     }
 
     fn wants_scalar(self) -> bool {
-        matches!(self, Self::Gradient | Self::Hessian | Self::Hvp)
+        matches!(self, Self::Gradient | Self::Hessian | Self::HessianDiagonal | Self::Hvp)
     }
 
     pub(crate) fn wants_direction(self) -> bool {
@@ -128,10 +145,22 @@ pub fn derive(function: &Function, request: &Request) -> Result<Function, Diagno
         }
     }
     let by = check(function, &parts, &request.by)?;
-    let mut derived = Asked::new(function, request.mode).derived(function, &parts, &by);
+    let leading = if parts.contains(&Part::HessianDiagonal) { sparse::leading(function, &by) } else { Vec::new() };
+    let mut derived = Asked::new(function, request.mode).derived(function, &parts, &by, &leading);
     let suffix: String = parts.iter().map(|part| format!("_{}", part.name())).collect();
     derived.name = Name::from(format!("{}{suffix}", function.name));
     forward::expand_with(&derived, request.checkpoints)
+}
+
+/// Where the Jacobian in `request` of `function` is made by rows, for people (`2*m < n`), if the derived function has both ways
+/// and sizes decide.
+#[must_use]
+pub fn by_rows_where(function: &Function, request: &Request) -> Option<String> {
+    let by = check(function, &request.parts, &request.by).ok()?;
+    let way = Asked::new(function, request.mode).way(&by, function.result_type());
+    let Way::RowsWhereLess(less, more) = way else { return None };
+    let name = |size: &Size| named(size, &function.vars);
+    request.parts.contains(&Part::Jacobian).then(|| format!("{} < {}", name(&less), name(&more)))
 }
 
 /// The parameters to differentiate by.
@@ -141,7 +170,7 @@ pub(crate) fn check(function: &Function, parts: &[Part], by: &[Name]) -> Result<
     if parts.is_empty() {
         diagnostics.push(
             Diagnostic::error(format!("nothing is asked for of `{name}`"))
-                .with_help("ask for value, gradient, jacobian, jvp, vjp, hessian or hvp"),
+                .with_help("ask for value, gradient, jacobian, jvp, vjp, hessian, hessian_diagonal or hvp"),
         );
     }
     let mut found = Vec::new();

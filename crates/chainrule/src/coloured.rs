@@ -11,7 +11,7 @@
 
 use crate::function::Body;
 use crate::leaves::leaves;
-use crate::sparse::results;
+use crate::sparse::{SparseForm, results};
 use crate::{Backend, CompileOptions, Compiled, Error, Function, Pattern, Prepared, Result};
 use chainrule_accumulate::colouring;
 use chainrule_autodiff::sparse::dependence::dependence;
@@ -259,7 +259,7 @@ impl PreparedColoured<'_> {
 
     /// As [`crate::PreparedSparse::results`].
     #[must_use]
-    pub fn results(&self) -> Vec<(Name, Type, Value<f64>)> {
-        results(&self.pattern, &self.values)
+    pub fn results(&self, form: SparseForm) -> Vec<(Name, Type, Value<f64>)> {
+        results(&self.pattern, &self.values, form)
     }
 }

@@ -470,6 +470,22 @@ impl Function {
         self.derive(What::Hessian)
     }
 
+    /// The diagonal of the Hessian of a scalar result, shaped like the arguments: the second derivative by each number alone.
+    /// Less work than the Hessian: of a function that keeps its loops, as much as one [`Self::hvp`] where its indices tell that
+    /// it is a sum of terms of one number each.
+    ///
+    /// ```
+    /// use chainrule::{Module, Value};
+    /// let text = "let f = fun (x : [n]Double) -> sum n (fun i -> x[i] ** 3)";
+    /// let diagonal = Module::from_text("f.ft", text)?.function("f")?.hessian_diagonal().compile()?;
+    /// assert_eq!(diagonal.call(&[vec![1.0, 2.0].into()])?, [vec![6.0, 12.0].into()]);
+    /// # Ok::<(), chainrule::Error>(())
+    /// ```
+    #[must_use]
+    pub fn hessian_diagonal(&self) -> Derivation {
+        self.derive(What::HessianDiagonal)
+    }
+
     /// The Jacobian times a vector: the derivative along a direction, which becomes further arguments
     /// `x_tan`, one for each argument `x`.
     #[must_use]

@@ -92,7 +92,7 @@ pub use optimisation::{AppliedRule, Optimisation, OptimiserPass, RuleLine};
 pub use prepared::Prepared;
 pub use regions::Accumulated;
 pub use saved::is_saved;
-pub use sparse::{PreparedSparse, Sparse};
+pub use sparse::{PreparedSparse, Sparse, SparseForm, results as sparse_results};
 pub use unroll::UNROLL_BUDGET;
 pub use where_spent::{LineOperations, OperationsByLine, ResultOperations};
 pub use within::Within;

@@ -9,7 +9,7 @@
 //! It is made by optimising once more with a record; compiling without it keeps none.
 
 use crate::engine::Rewrite;
-use crate::function::Body;
+use crate::function::{ArrayBody, Body};
 use crate::regions::Accumulated;
 use crate::{Error, Function, Result};
 use chainrule_base::{FileId, Sources};
@@ -82,6 +82,8 @@ pub struct Optimisation {
     pub stop: StopReason,
     /// Scalar regions whose derivatives were accumulated before.
     pub regions: Vec<Accumulated>,
+    /// Of a function that is an `if` by its sizes, whose branches are optimised apart, the account of the other branch.
+    pub otherwise: Option<Box<Self>>,
 }
 
 impl Function {
@@ -94,35 +96,43 @@ impl Function {
         let Body::Array(body) = &self.body else { return Ok(None) };
         let (accumulated, regions) = Rewrite::All.accumulate(&body.function, body.semantics);
         let expanded = chainrule_autodiff::expand(&accumulated).map_err(|d| Error::program(d, &body.sources))?;
-        let (optimised, report) = engine::explain(&expanded, &Rewrite::All.options(body.semantics));
-        let laws: BTreeMap<&str, &str> = engine::names().into_iter().collect();
-        let rules = (report.applied.iter())
-            .map(|(name, times)| {
-                let mut lines: BTreeMap<(FileId, usize), u64> = BTreeMap::new();
-                for place in report.places.iter().filter(|place| place.name == *name) {
-                    if let Some(span) = place.span {
-                        let (line, _) = body.sources.line_column(span);
-                        *lines.entry((span.file, line)).or_insert(0) += place.times;
-                    }
-                }
-                let lines = lines.into_iter().map(|(at, times)| rule_line(&body.sources, at, times)).collect();
-                AppliedRule { name, law: laws.get(name).copied().unwrap_or_default(), times: *times, lines }
-            })
-            .collect();
-        let passes = (report.passes.into_iter())
-            .filter_map(|pass| Some(OptimiserPass { name: pass.name, applied: pass.applied, after: pass.measures?.1 }))
-            .collect();
-        let (before, after) = (engine::measure(&expanded), engine::measure(&optimised));
-        Ok(Some(Optimisation {
-            function: self.name().to_string(),
-            before,
-            after,
-            passes,
-            rules,
-            stop: report.stop,
-            regions,
-        }))
+        let name = self.name().to_string();
+        let Some([then, otherwise]) = engine::branches(&expanded) else {
+            return Ok(Some(account(name, &expanded, regions, body)));
+        };
+        let otherwise = account(name.clone(), &otherwise, Vec::new(), body);
+        Ok(Some(Optimisation { otherwise: Some(Box::new(otherwise)), ..account(name, &then, regions, body) }))
     }
+}
+
+/// What is done with `function`, whose derivatives are worked out.
+fn account(
+    name: String,
+    function: &chainrule_ir::Function,
+    regions: Vec<Accumulated>,
+    body: &ArrayBody,
+) -> Optimisation {
+    let sources = &body.sources;
+    let (optimised, report) = engine::explain(function, &Rewrite::All.options(body.semantics));
+    let laws: BTreeMap<&str, &str> = engine::names().into_iter().collect();
+    let rules = (report.applied.iter())
+        .map(|(name, times)| {
+            let mut lines: BTreeMap<(FileId, usize), u64> = BTreeMap::new();
+            for place in report.places.iter().filter(|place| place.name == *name) {
+                if let Some(span) = place.span {
+                    let (line, _) = sources.line_column(span);
+                    *lines.entry((span.file, line)).or_insert(0) += place.times;
+                }
+            }
+            let lines = lines.into_iter().map(|(at, times)| rule_line(sources, at, times)).collect();
+            AppliedRule { name, law: laws.get(name).copied().unwrap_or_default(), times: *times, lines }
+        })
+        .collect();
+    let passes = (report.passes.into_iter())
+        .filter_map(|pass| Some(OptimiserPass { name: pass.name, applied: pass.applied, after: pass.measures?.1 }))
+        .collect();
+    let (before, after) = (engine::measure(function), engine::measure(&optimised));
+    Optimisation { function: name, before, after, passes, rules, stop: report.stop, regions, otherwise: None }
 }
 
 fn rule_line(sources: &Sources, (file, line): (FileId, usize), times: u64) -> RuleLine {
@@ -133,7 +143,17 @@ fn rule_line(sources: &Sources, (file, line): (FileId, usize), times: u64) -> Ru
 
 impl fmt::Display for Optimisation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "the optimiser on `{}`: {}", self.function, self.stop)?;
+        self.table(f, if self.otherwise.is_some() { " where its `if` holds" } else { "" })?;
+        match &self.otherwise {
+            Some(otherwise) => otherwise.table(f, " where its `if` does not hold"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Optimisation {
+    fn table(&self, f: &mut fmt::Formatter<'_>, branch: &str) -> fmt::Result {
+        writeln!(f, "the optimiser on `{}`{branch}: {}", self.function, self.stop)?;
         let row = |name: &str, applied: String, measure: &Measure| {
             let Measure { operations, stored, loops, cost } = measure.clone();
             [name.to_owned(), applied, loops.to_string(), operations, stored, cost]

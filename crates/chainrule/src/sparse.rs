@@ -54,6 +54,20 @@ pub struct PreparedSparse<'s> {
     indices: Vec<Vec<i64>>,
 }
 
+/// How a sparse matrix is told as results ([`PreparedSparse::results`]). All begin with `shape`, its numbers of rows and
+/// columns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum SparseForm {
+    /// `rows`, `columns` and `values` of the entries, row by row.
+    #[default]
+    Coo,
+    /// `starts` of the rows among the entries, one more than there are rows; `columns` and `values` of the entries.
+    Csr,
+    /// `starts` of the columns among the entries, one more than there are columns; `rows` and `values` of the entries,
+    /// column by column.
+    Csc,
+}
+
 const NONE: usize = usize::MAX;
 
 impl Function {
@@ -255,11 +269,35 @@ impl<'s> PreparedSparse<'s> {
         }
     }
 
-    /// The derivative as results, as the command line prints them: `shape`, its numbers of rows and columns; `rows`,
-    /// `columns` and `values` of the entries.
+    /// The derivative as results, as the command line prints them.
     #[must_use]
-    pub fn results(&self) -> Vec<(Name, Type, Value<f64>)> {
-        results(&self.pattern, self.values())
+    pub fn results(&self, form: SparseForm) -> Vec<(Name, Type, Value<f64>)> {
+        results(self.pattern(), self.values(), form)
+    }
+
+    /// The dense blocks as results: `shape`; of each block its first row and column (`rows`, `columns`), how many it has of both
+    /// (`n_rows`, `n_columns`); the `values` of all blocks, each row-major, one block after the other. Blocks that overlap add.
+    ///
+    /// # Errors
+    /// As [`Self::blocks`].
+    pub fn block_results(&self) -> Result<Vec<(Name, Type, Value<f64>)>> {
+        let blocks = self.blocks()?;
+        let each = |of: fn(&DenseBlock) -> usize| blocks.iter().map(of).collect();
+        let mut values = Vec::new();
+        for block in &blocks {
+            for row in 0..block.n_rows {
+                let start = block.start + row * block.stride;
+                values.extend_from_slice(&self.computed[start..start + block.n_columns]);
+            }
+        }
+        Ok(vec![
+            shape(&self.pattern),
+            integers("rows", each(|block| block.row)),
+            integers("columns", each(|block| block.column)),
+            integers("n_rows", each(|block| block.n_rows)),
+            integers("n_columns", each(|block| block.n_columns)),
+            reals(values),
+        ])
     }
 
     /// Whether the values program writes the entries itself, without a pass that adds and sorts them.
@@ -285,22 +323,42 @@ impl<'s> PreparedSparse<'s> {
     }
 }
 
-/// A sparse matrix as results.
-pub(crate) fn results(pattern: &Pattern, values: &[f64]) -> Vec<(Name, Type, Value<f64>)> {
-    let array = |name: &str, element: Type, items: Vec<Value<f64>>| {
-        let n = Poly::constant(i64::try_from(items.len()).unwrap_or(i64::MAX));
-        (Name::new(name), Type::array(n, element), Value::Array(items))
-    };
-    let integers = |name: &str, items: Vec<usize>| {
-        let item = |k: usize| Value::Int(i64::try_from(k).unwrap_or(i64::MAX));
-        array(name, Type::Int, items.into_iter().map(item).collect())
-    };
+/// The matrix with this pattern and these values as results.
+#[must_use]
+pub fn results(pattern: &Pattern, values: &[f64], form: SparseForm) -> Vec<(Name, Type, Value<f64>)> {
+    let shape = shape(pattern);
+    match form {
+        SparseForm::Coo => {
+            let (rows, columns) = pattern.coo().iter().copied().unzip();
+            vec![shape, integers("rows", rows), integers("columns", columns), reals(values.to_vec())]
+        }
+        SparseForm::Csr => {
+            let csr = pattern.csr();
+            vec![shape, integers("starts", csr.starts), integers("columns", csr.indices), reals(values.to_vec())]
+        }
+        SparseForm::Csc => {
+            let csc = pattern.csc();
+            let values = csc.places.iter().map(|place| values[*place]).collect();
+            vec![shape, integers("starts", csc.starts), integers("rows", csc.indices), reals(values)]
+        }
+    }
+}
+
+fn array(name: &str, element: Type, items: Vec<Value<f64>>) -> (Name, Type, Value<f64>) {
+    let n = Poly::constant(i64::try_from(items.len()).unwrap_or(i64::MAX));
+    (Name::new(name), Type::array(n, element), Value::Array(items))
+}
+
+fn integers(name: &str, items: Vec<usize>) -> (Name, Type, Value<f64>) {
+    let item = |k: usize| Value::Int(i64::try_from(k).unwrap_or(i64::MAX));
+    array(name, Type::Int, items.into_iter().map(item).collect())
+}
+
+fn reals(values: Vec<f64>) -> (Name, Type, Value<f64>) {
+    array("values", Type::Double, values.into_iter().map(Value::Real).collect())
+}
+
+fn shape(pattern: &Pattern) -> (Name, Type, Value<f64>) {
     let (n_rows, n_columns) = pattern.shape();
-    let (rows, columns) = pattern.coo().iter().copied().unzip();
-    vec![
-        integers("shape", vec![n_rows, n_columns]),
-        integers("rows", rows),
-        integers("columns", columns),
-        array("values", Type::Double, values.iter().map(|x| Value::Real(*x)).collect()),
-    ]
+    integers("shape", vec![n_rows, n_columns])
 }

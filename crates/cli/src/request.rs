@@ -85,6 +85,8 @@ pub enum What {
     Jacobian,
     /// The Hessian of a scalar result.
     Hessian,
+    /// The diagonal of the Hessian of a scalar result, shaped like the arguments.
+    HessianDiagonal,
     /// The Jacobian times a direction, which becomes arguments `x_tan`.
     Jvp,
     /// A direction times the Jacobian, which becomes arguments `result_adj`.
@@ -151,6 +153,7 @@ impl Derivative {
             What::Gradient => function.gradient(),
             What::Jacobian => function.jacobian(),
             What::Hessian => function.hessian(),
+            What::HessianDiagonal => function.hessian_diagonal(),
             What::Jvp => function.jvp(),
             What::Vjp => function.vjp(),
             What::Hvp => function.hvp(),

@@ -21,6 +21,7 @@
 //! | [`print`](mod@print) | functions as F~ text |
 //! | [`alpha`] | functions equal up to names |
 //! | [`dce`] | leaving out what nothing uses |
+//! | [`rows`] | which way a Jacobian is cheaper |
 //! | [`generate`] | random functions with arguments |
 
 pub mod alpha;
@@ -38,6 +39,7 @@ pub mod function;
 pub mod generate;
 pub mod library;
 pub mod print;
+pub mod rows;
 pub mod types;
 pub mod typing;
 pub mod value;

@@ -13,7 +13,7 @@
 use crate::rebuild::{Places, Plan, Tally, rebuild};
 use crate::report::{Applied, Measure, PassReport, Report, StopReason};
 use crate::rules::{self, Settings};
-use crate::{cost, fusion, live, merge, walk};
+use crate::{apart, cost, fusion, live, merge, walk};
 use chainrule_base::Span;
 use chainrule_ir::{Block, Function, Size, VarId, alpha_equal};
 
@@ -137,7 +137,14 @@ pub fn optimise(function: &Function, options: &Options) -> (Function, Report) {
     optimise_recorded(function, options, false, None)
 }
 
-/// As [`optimise`]; `watch` is shown what comes out of every pass, with the name of the pass.
+/// The function where the condition holds, and where it does not, of one that is an `if` under a condition of sizes and
+/// integer arguments: it is optimised as these two.
+#[must_use]
+pub fn branches(function: &Function) -> Option<[Function; 2]> {
+    apart::split(function)
+}
+
+/// As [`optimise`], but always as one function; `watch` is shown what comes out of every pass, with the name of the pass.
 pub fn optimise_watched(function: &Function, options: &Options, watch: Watch<'_>) -> (Function, Report) {
     optimise_recorded(function, options, false, Some(watch))
 }
@@ -155,6 +162,15 @@ fn optimise_recorded(
     record: bool,
     watch: Option<Watch<'_>>,
 ) -> (Function, Report) {
+    if watch.is_none()
+        && let Some(branches) = apart::split(function)
+    {
+        let [(then, done), (otherwise, done_otherwise)] =
+            branches.map(|branch| optimise_recorded(&branch, options, record, None));
+        let best = apart::joined(function, [&then, &otherwise]);
+        let symbolic = (in_words(function, &cost::symbolic(function)), in_words(&best, &cost::symbolic(&best)));
+        return (best, Report { symbolic, ..apart::both([done, done_otherwise]) });
+    }
     let more = options.per_statement.saturating_mul(walk::statements(&function.body).unsigned_abs());
     let left = options.budget.saturating_add(more);
     let tally = Tally { applied: counters(), left, places: record.then(Places::default), work: 0 };

@@ -34,6 +34,7 @@
 //! | [`engine`] | the strategy: passes in rounds |
 //! | [`rules`] | the rules, by construct |
 //! | `rebuild` | a function written anew: rules, common subexpressions, hoisting |
+//! | `apart` | a function that chooses by its sizes, as two |
 //! | [`live`] | what is used, to the field |
 //! | [`fusion`] | which arrays vanish, by cost |
 //! | [`merge`] | which loops become one |
@@ -43,6 +44,7 @@
 //! | [`report`] | what was done |
 //! | [`check`] | whether a program still computes the same, for tests and fuzzers |
 
+mod apart;
 pub mod check;
 pub mod cost;
 pub mod engine;

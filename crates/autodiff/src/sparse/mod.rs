@@ -35,6 +35,7 @@ use crate::request::{self, Part};
 use crate::{Mode, forward, tidy};
 use chainrule_base::{Diagnostic, Diagnostics, Name};
 use chainrule_ir::{Function, Size, Type, VarId};
+use std::collections::BTreeSet;
 
 /// Values of at most so many doubles are dense: blocks of rows and of columns.
 pub(crate) const BLOCK: i64 = 64;
@@ -127,6 +128,27 @@ pub fn jacobian(function: &Function, by: &[Name], mode: Mode) -> Result<Sparsity
 pub fn hessian(function: &Function, by: &[Name], mode: Mode) -> Result<Sparsity, Diagnostics> {
     let by = request::check(function, &[Part::Hessian], by)?;
     values::sparsity(&prepared(function)?, &by, mode, Part::Hessian)
+}
+
+/// For each array of doubles in the parameters `by`, in their order, by how many leading indices inputs do not meet: where
+/// two differ in one of these, the second derivative of the scalar `function` by both is zero by structure. None of any array
+/// where the index structure tells nothing.
+pub(crate) fn leading(function: &Function, by: &[VarId]) -> Vec<usize> {
+    let sparsity = prepared(function).and_then(|f| values::sparsity(&f, by, Mode::Auto, Part::Hessian));
+    let Ok(sparsity) = sparsity else { return Vec::new() };
+    let mut leading: Vec<usize> = sparsity.columns.iter().map(|leaf| leaf.extents.len()).collect();
+    for term in &sparsity.terms {
+        let mut seen = BTreeSet::new();
+        for gather in &term.gathers {
+            for (leaf, block) in &gather.leaves {
+                // Two reads in a term may be at any two places, and so may one in a loop in it.
+                let alone = seen.insert(*leaf) && gather.dims.is_empty();
+                let above = sparsity.columns[*leaf].extents.len().saturating_sub(block.len());
+                leading[*leaf] = leading[*leaf].min(if alone { above } else { 0 });
+            }
+        }
+    }
+    leading
 }
 
 /// `function` with the derivatives in it worked out.

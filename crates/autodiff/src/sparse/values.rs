@@ -14,6 +14,7 @@ use crate::activity::{Activities, Activity};
 use crate::asked::{self, Asked, By, Leaf, doubles};
 use crate::{Mode, Part, custom, tidy};
 use chainrule_base::{Diagnostics, Name};
+use chainrule_ir::rows::Way;
 use chainrule_ir::{Block, Builder, Expr, Function, Size, Type, VarId};
 use chainrule_ops::Op;
 
@@ -348,7 +349,7 @@ fn leaf(asked: &Asked, param: VarId) -> By {
 
 /// For each of `params` the Jacobian by it of the gradient by all of them, which is written once for all.
 fn hessian(asked: &mut Asked, block: &Block, params: &[VarId]) -> VarId {
-    let by_rows = asked.by_rows(params, &Type::Double);
+    let by_rows = asked.way(params, &Type::Double) == Way::Rows;
     let gradient = asked.detached(|asked| {
         if !by_rows {
             let parts = jacobians(asked, block, &Type::Double, params);
@@ -375,8 +376,13 @@ fn tuple(asked: &mut Asked, parts: &[VarId]) -> VarId {
 /// For each double of the block's result the array of its derivatives by all doubles of `params`.
 fn together(asked: &mut Asked, block: &Block, params: &[VarId]) -> VarId {
     let ty = asked.out.ty(block.result).clone();
+    asked.by_the_cheaper(params, &ty, &mut |asked, by_rows| together_by(asked, block, params, by_rows))
+}
+
+fn together_by(asked: &mut Asked, block: &Block, params: &[VarId], by_rows: bool) -> VarId {
+    let ty = asked.out.ty(block.result).clone();
     let outer = ty.tangent().unwrap_or(Type::Double);
-    if asked.by_rows(params, &ty) {
+    if by_rows {
         return asked.shaped(&outer, &mut Vec::new(), &mut |asked, steps| {
             let cotangent = asked.hot(&outer, steps);
             let whole = asked.vjp(block, params, params, cotangent);
@@ -402,8 +408,13 @@ fn together(asked: &mut Asked, block: &Block, params: &[VarId]) -> VarId {
 /// For each of `params` the Jacobian of the block by it.
 fn apart(asked: &mut Asked, block: &Block, params: &[VarId]) -> VarId {
     let ty = asked.out.ty(block.result).clone();
+    asked.by_the_cheaper(params, &ty, &mut |asked, by_rows| apart_by(asked, block, params, by_rows))
+}
+
+fn apart_by(asked: &mut Asked, block: &Block, params: &[VarId], by_rows: bool) -> VarId {
+    let ty = asked.out.ty(block.result).clone();
     let outer = ty.tangent().unwrap_or(Type::Double);
-    let parts: Vec<VarId> = if asked.by_rows(params, &ty) {
+    let parts: Vec<VarId> = if by_rows {
         let rows = asked.shaped(&outer, &mut Vec::new(), &mut |asked, steps| {
             let cotangent = asked.hot(&outer, steps);
             asked.vjp(block, params, params, cotangent)

@@ -3,7 +3,7 @@
 use super::{Derivation, Derived, What};
 use crate::function::ArrayBody;
 use crate::{Error, Result};
-use chainrule_autodiff::{Mode, Part, Request, derive};
+use chainrule_autodiff::{Mode, Part, Request, by_rows_where, derive};
 use chainrule_base::{Diagnostic, Diagnostics, Name};
 
 /// What array programs have no derivative of yet, but straight-line code has.
@@ -60,6 +60,7 @@ impl Derivation {
             What::Jacobian => Some(Part::Jacobian),
             What::Gradient => Some(Part::Gradient),
             What::Hessian => Some(Part::Hessian),
+            What::HessianDiagonal => Some(Part::HessianDiagonal),
             What::Jvp => Some(Part::Jvp),
             What::Hvp => Some(Part::Hvp),
             What::Vjp => Some(Part::Vjp),
@@ -69,6 +70,7 @@ impl Derivation {
         let mode = mode(&self.strategy).unwrap_or_default();
         let request = Request { parts: parts.collect(), by, mode, checkpoints: self.checkpoints };
         let function = derive(&body.function, &request).map_err(|d| Error::program(d, &body.sources))?;
-        Ok(Derived::itself(&body.with(function)))
+        let by_rows_where = by_rows_where(&body.function, &request);
+        Ok(Derived { by_rows_where, ..Derived::itself(&body.with(function)) })
     }
 }

@@ -17,6 +17,7 @@ pub(crate) enum What {
     Jacobian,
     Gradient,
     Hessian,
+    HessianDiagonal,
     Jvp,
     Vjp,
     Hvp,
@@ -31,6 +32,7 @@ impl What {
             Self::Jacobian => "jacobian".into(),
             Self::Gradient => "gradient".into(),
             Self::Hessian => "hessian".into(),
+            Self::HessianDiagonal => "hessian_diagonal".into(),
             Self::Jvp => "jvp".into(),
             Self::Vjp => "vjp".into(),
             Self::Hvp => "hvp".into(),
@@ -41,8 +43,8 @@ impl What {
 
 /// A request for derivatives of a function. Nothing that is not asked for is computed.
 ///
-/// Results are named after what they are: the Jacobian of `f` by `x` is `df_dx`, a Hessian `d2f_dx_dy`,
-/// the derivative along a direction `f_tan`, the derivative against one `x_adj`, a Hessian times a
+/// Results are named after what they are: the Jacobian of `f` by `x` is `df_dx`, a Hessian `d2f_dx_dy`, its diagonal
+/// `d2f_dx2`, the derivative along a direction `f_tan`, the derivative against one `x_adj`, a Hessian times a
 /// direction `x_hvp`. Shapes are those of the result followed by those of the arguments.
 ///
 /// ```
@@ -77,6 +79,8 @@ pub struct Derived {
     pub paths: Vec<Vec<Name>>,
     /// What value numbering and factoring saved in the end; `None` for an array program.
     pub improvement: Option<Improvement>,
+    /// Of an array program that has a Jacobian both by rows and by columns, where it is made by rows: `2*m < n`.
+    pub by_rows_where: Option<String>,
 }
 
 impl Derived {
@@ -90,7 +94,7 @@ impl Derived {
             },
             Body::Array(_) => Vec::new(),
         };
-        Self { function: function.clone(), reports: Vec::new(), paths, improvement: None }
+        Self { function: function.clone(), reports: Vec::new(), paths, improvement: None, by_rows_where: None }
     }
 }
 

@@ -58,6 +58,7 @@ impl Derivation {
                     work.jacobian()?;
                 }
                 What::Hessian => work.hessian()?,
+                What::HessianDiagonal => work.hessian_diagonal()?,
                 What::Jvp => work.jvp()?,
                 What::Vjp => work.vjp()?,
                 What::Hvp => work.hvp()?,
@@ -82,7 +83,13 @@ impl Derivation {
         let origins = body.origins.clone().filter(|_| tells_lines);
         let body = ScalarBody { graph, inputs: work.inputs, outputs: work.outputs, origins };
         let function = Function::from_scalar(&self.derived_name(), body)?;
-        Ok(Derived { function, reports: work.reports, paths: work.paths, improvement: Some(improvement) })
+        Ok(Derived {
+            function,
+            reports: work.reports,
+            paths: work.paths,
+            improvement: Some(improvement),
+            by_rows_where: None,
+        })
     }
 }
 
@@ -154,7 +161,7 @@ impl Work<'_> {
             What::Value | What::Jvp | What::Order(_) => &[&of],
             What::Jacobian | What::Gradient => &[&of, &by],
             What::Hessian => &[&by, &by],
-            What::Vjp | What::Hvp => &[&by],
+            What::Vjp | What::Hvp | What::HessianDiagonal => &[&by],
         };
         let places = dimensions.iter().fold(vec![part], |paths, dimension| {
             let longer =
@@ -279,6 +286,23 @@ impl Work<'_> {
             }
             first_row += x.nodes.len();
         }
+        Ok(())
+    }
+
+    /// The gradient, then of each element its derivative by the same variable.
+    fn hessian_diagonal(&mut self) -> Result<()> {
+        let f = self.one_scalar(What::HessianDiagonal)?;
+        let columns = nodes(&self.by);
+        let gradient = self.accumulate(&[f], &columns, None)?;
+        let rows: Vec<NodeId> = gradient.iter().map(|(_, _, node)| *node).collect();
+        let pairs: Vec<(usize, usize)> =
+            gradient.iter().enumerate().map(|(row, (_, column, _))| (row, *column)).collect();
+        let mut diagonal = vec![self.graph.constant(0.0); columns.len()];
+        for (_, column, node) in self.accumulate(&rows, &columns, Some(&pairs))? {
+            diagonal[column] = node;
+        }
+        let (name, by) = (self.of[0].name.clone(), self.by.clone());
+        self.add_like(&by, |s| format!("d2{name}_d{}2", s.name), diagonal);
         Ok(())
     }
 

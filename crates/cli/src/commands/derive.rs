@@ -121,6 +121,9 @@ fn show_sparse(options: &Options, sparse: &Sparse) -> Outcome {
 /// How the derivative was made, and where its operations are.
 fn explanation(function: &Function, derived: &Derived) -> Result<String, String> {
     let mut text: String = derived.reports.iter().map(ToString::to_string).collect();
+    text.extend(derived.by_rows_where.iter().map(|condition| {
+        format!("the Jacobian: by rows, in reverse mode, where {condition}; by columns, in forward mode, otherwise\n")
+    }));
     text.extend(derived.improvement.map(|improvement| format!("{improvement}\n")));
     let results = derived.function.operations_by_result();
     if !results.is_empty() {

@@ -3,8 +3,10 @@
 use crate::data::{self, Format};
 use crate::request::{Arithmetic, Derivative, What, Which};
 use crate::{Outcome, explain, print, progress, tell};
-use chainrule::{Backend, Checks, CompileOptions, Compiled, Diagnostic, Function, InRange, Name, Sparse, Type, Value};
-use clap::Args;
+use chainrule::{
+    Backend, Checks, CompileOptions, Compiled, Derived, Diagnostic, Function, InRange, Name, Sparse, SparseForm, Type, Value,
+};
+use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::sync::Once;
 
@@ -20,6 +22,7 @@ Examples:
   chainrule run model.ft --args arguments.json --format table
   chainrule run model.ft --args arguments.json --threads 4
   chainrule run model.ft --arg x=@x.txt --format npy --out result.npy
+  chainrule run model.ft --what jacobian --sparse --form csr --args arguments.json
   chainrule run gradient.chainrule --arg x='[1, 2, 3]'      (from chainrule compile)"
 )]
 pub struct Options {
@@ -46,6 +49,9 @@ pub struct Options {
     /// memory is read or written that is none of the program's.
     #[arg(long)]
     no_checks: bool,
+    /// How a sparse matrix is told.
+    #[arg(long, value_enum, requires = "sparse")]
+    form: Option<Form>,
     /// How results are printed.
     #[arg(long, value_enum, default_value = "json")]
     format: Format,
@@ -54,10 +60,23 @@ pub struct Options {
     out: Option<PathBuf>,
 }
 
+/// A form of sparse matrices.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// Rows, columns and values of the entries, row by row; the default.
+    Coo,
+    /// Compressed rows: where each row starts, columns and values of the entries.
+    Csr,
+    /// Compressed columns: where each column starts, rows and values of the entries.
+    Csc,
+    /// Dense blocks, which add where they overlap. Functions that keep their loops only.
+    Blocks,
+}
+
 /// Runs the function.
 pub fn run(options: &Options) -> Outcome {
-    let (compiled, paths) = match saved(options)? {
-        Some(compiled) => (compiled, Vec::new()),
+    let (compiled, derived) = match saved(options)? {
+        Some(compiled) => (compiled, None),
         None => {
             let function = options.which.load()?;
             if let Some(sparse) = progress::during("deriving", || options.derivative.sparse_loops(&function))? {
@@ -68,7 +87,7 @@ pub fn run(options: &Options) -> Outcome {
                 Some(bytes) => within(options, &function, &derived.function, bytes),
                 None => derived.function.compile_with(&settings(options)).map_err(|e| explain(&e)),
             };
-            (progress::during("compiling", compile)?, derived.paths)
+            (progress::during("compiling", compile)?, Some(derived))
         }
     };
     let signature = compiled.signature();
@@ -76,7 +95,10 @@ pub fn run(options: &Options) -> Outcome {
     tell_refusal(compiled.backend(), compiled.refusal());
     let values = progress::during("running", || compiled.call(&args)).map_err(|e| explain(&e))?;
     let results = signature.results.iter().zip(values).map(|((name, ty), value)| (name.to_string(), ty.clone(), value));
-    let results = if paths.is_empty() { results.collect() } else { record(&paths, results) };
+    let results = match &derived {
+        Some(derived) if !derived.paths.is_empty() => record(&derived.paths, with_patterns(options, derived, results)?),
+        _ => results.collect(),
+    };
     let results: Vec<(&str, &Type, &Value<f64>)> =
         results.iter().map(|(name, ty, value)| (name.as_str(), ty, value)).collect();
     write(options, &results)
@@ -88,6 +110,51 @@ fn tell_refusal(backend: Backend, refusal: Option<&Diagnostic>) {
     if let (Backend::Interpreter, Some(why)) = (backend, refusal) {
         let reason = why.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
         TOLD.call_once(|| tell(&format!("note: the interpreter runs this, which takes longer: {}{reason}", why.title)));
+    }
+}
+
+/// A sparse matrix of straight-line code as a record of its entries.
+fn with_patterns(
+    options: &Options,
+    derived: &Derived,
+    results: impl Iterator<Item = Named>,
+) -> Result<Vec<Named>, String> {
+    let form = match options.form.unwrap_or(Form::Coo).entries() {
+        Some(form) => form,
+        None => {
+            let name = derived.function.name();
+            let help = "ask for coo, csr or csc";
+            return Err(format!("error: `{name}` is straight-line code, which has no blocks\n  help: {help}"));
+        }
+    };
+    let one = |(name, ty, value): Named| match (derived.function.pattern(&name), &value) {
+        (Some(pattern), Value::Array(entries)) => {
+            let double = |entry: &Value<f64>| if let Value::Real(x) = entry { Some(*x) } else { None };
+            let entries: Vec<f64> = entries.iter().filter_map(double).collect();
+            let (ty, value) = tuple(chainrule::sparse_results(pattern, &entries, form));
+            (name, ty, value)
+        }
+        _ => (name, ty, value),
+    };
+    Ok(results.map(one).collect())
+}
+
+/// Results as one record.
+fn tuple(results: Vec<Entry>) -> Typed {
+    let names = results.iter().map(|(name, ..)| name.clone()).collect();
+    let (types, values) = results.into_iter().map(|(_, ty, value)| (ty, value)).unzip();
+    (Type::Tuple(types, Some(names)), Value::Tuple(values))
+}
+
+impl Form {
+    /// That of the entries; `None` for blocks.
+    fn entries(self) -> Option<SparseForm> {
+        match self {
+            Self::Coo => Some(SparseForm::Coo),
+            Self::Csr => Some(SparseForm::Csr),
+            Self::Csc => Some(SparseForm::Csc),
+            Self::Blocks => None,
+        }
     }
 }
 
@@ -105,8 +172,10 @@ fn write(options: &Options, results: &[(&str, &Type, &Value<f64>)]) -> Outcome {
 /// Runs a sparse derivative: its shape, and row, column and value of each entry.
 fn run_sparse(options: &Options, function: &Function, sparse: Sparse) -> Outcome {
     let args = arguments(options, &function.signature().params)?;
+    let form = options.form.unwrap_or(Form::Coo).entries();
     if !sparse.notes().is_empty()
-        && let Some(results) = progress::during("running", || coloured(options, function, &args))?
+        && let Some(form) = form
+        && let Some(results) = progress::during("running", || coloured(options, function, &args, form))?
     {
         return write_sparse(options, &results);
     }
@@ -118,7 +187,11 @@ fn run_sparse(options: &Options, function: &Function, sparse: Sparse) -> Outcome
         prepared.run().map(|()| prepared)
     };
     let prepared = progress::during("running", run).map_err(|e: chainrule::Error| explain(&e))?;
-    write_sparse(options, &prepared.results())
+    let results = match form {
+        Some(form) => prepared.results(form),
+        None => prepared.block_results().map_err(|e| explain(&e))?,
+    };
+    write_sparse(options, &results)
 }
 
 /// A result with its name.
@@ -130,7 +203,12 @@ fn write_sparse(options: &Options, results: &[Entry]) -> Outcome {
 }
 
 /// The same by a few directions, for what the indices do not tell; `None` where what depends on what cannot be followed.
-fn coloured(options: &Options, function: &Function, args: &[Value<f64>]) -> Result<Option<Vec<Entry>>, String> {
+fn coloured(
+    options: &Options,
+    function: &Function,
+    args: &[Value<f64>],
+    form: SparseForm,
+) -> Result<Option<Vec<Entry>>, String> {
     let by: Vec<&str> = options.derivative.by.iter().map(String::as_str).collect();
     let made = match options.derivative.what.as_slice() {
         [What::Hessian] => function.coloured_hessian(&by),
@@ -141,7 +219,7 @@ fn coloured(options: &Options, function: &Function, args: &[Value<f64>]) -> Resu
     let Ok(mut prepared) = made.prepare(args) else { return Ok(None) };
     tell_refusal(made.backend(), made.refusal());
     prepared.run().map_err(|e| explain(&e))?;
-    Ok(Some(prepared.results()))
+    Ok(Some(prepared.results(form)))
 }
 
 /// The function that the file holds, where it is one that `chainrule compile` has written.
@@ -162,6 +240,7 @@ fn saved(options: &Options) -> Result<Option<Compiled>, String> {
         ("--strategy", derivative.strategy != "auto"),
         ("--no-optimise", derivative.no_optimise),
         ("--sparse", derivative.sparse),
+        ("--form", options.form.is_some()),
         ("--checkpoints", derivative.checkpoints.is_some()),
         ("--checkpoint-memory", options.checkpoint_memory.is_some()),
     ];
@@ -221,8 +300,9 @@ type Named = (String, Type, Value<f64>);
 
 /// The results of straight-line code in the form that a function has which keeps its loops: one result, a
 /// record where there are several.
-fn record(paths: &[Vec<Name>], results: impl Iterator<Item = Named>) -> Vec<Named> {
-    let leaves = paths.iter().map(Vec::as_slice).zip(results.map(|(_, ty, value)| (ty, value))).collect();
+fn record(paths: &[Vec<Name>], results: Vec<Named>) -> Vec<Named> {
+    let results = results.into_iter().map(|(_, ty, value)| (ty, value));
+    let leaves = paths.iter().map(Vec::as_slice).zip(results).collect();
     let (ty, value) = assemble(leaves);
     vec![("result".to_string(), ty, value)]
 }

@@ -58,6 +58,8 @@ pub enum Builtin {
     Jvp,
     /// `hessian f v`
     Hessian,
+    /// `hessianDiagonal f v`
+    HessianDiagonal,
     /// `hvp f v d`
     Hvp,
     /// `vjp f x w`
@@ -101,6 +103,7 @@ const NAMED: &[(&str, Builtin, usize)] = &[
     ("jacobian", Builtin::Jacobian, 2),
     ("jvp", Builtin::Jvp, 3),
     ("hessian", Builtin::Hessian, 2),
+    ("hessianDiagonal", Builtin::HessianDiagonal, 2),
     ("hvp", Builtin::Hvp, 3),
     ("vjp", Builtin::Vjp, 3),
     ("constant", Builtin::Constant, 1),
@@ -317,7 +320,7 @@ pub fn type_of(table: &mut Table, builtin: Builtin) -> (TyId, Option<Constraint>
             let f = table.fun(double, a);
             no_constraint(table, &[f, double], a)
         }
-        Builtin::Gradient => {
+        Builtin::Gradient | Builtin::HessianDiagonal => {
             let a = table.var(Class::Data);
             let f = table.fun(a, double);
             (table.funs(&[f, a], a), Some(Constraint::Real { ty: a }))

@@ -125,6 +125,10 @@ impl<'p> Elaborator<'p> {
                 let (f, x) = (function(self, 0)?, data(self, 1)?);
                 self.hessian(&f, x, span)
             }
+            Builtin::HessianDiagonal => {
+                let (f, x) = (function(self, 0)?, data(self, 1)?);
+                self.hessian_diagonal(&f, x, span)
+            }
             Builtin::Constant => {
                 let x = data(self, 0)?;
                 Ok(self.constant(x, span))

@@ -8,7 +8,8 @@
 use super::values::{Env, Value};
 use super::{Elaborator, Stop};
 use crate::check::core::{Core, LocalRef};
-use crate::{Expr, Type, VarId};
+use crate::rows::{self, Way};
+use crate::{Expr, Size, Type, VarId};
 use chainrule_base::Span;
 use chainrule_ops::Op;
 
@@ -203,13 +204,47 @@ impl<'p> Elaborator<'p> {
         })
     }
 
-    /// Row `i` holds the derivatives of the `i`th output.
-    pub(super) fn jacobian(&mut self, f: &Value<'p>, x: VarId, span: Span) -> Result<VarId, Stop> {
+    /// For each double of `x` the second derivative of `f` by it alone.
+    pub(super) fn hessian_diagonal(&mut self, f: &Value<'p>, x: VarId, span: Span) -> Result<VarId, Stop> {
         let ty = self.b.ty(x).clone();
-        if let Some(rows) = self.jacobian_by_rows(f, x, span)? {
-            return Ok(rows);
+        self.for_each_double(&ty, &mut Vec::new(), span, &mut |this, path| {
+            let along = this.one_hot(&ty, Some(path), span)?;
+            let row = this.gradient_along(f, x, along, span)?;
+            Ok(path.iter().fold(row, |part, step| match step {
+                Step::Element(i) => this.b.get_proved(part, *i),
+                Step::Component(k) => this.component(part, *k),
+            }))
+        })
+    }
+
+    /// Row `i` holds the derivatives of the `i`th output; by the cheaper way, of both under a condition where that depends on
+    /// sizes.
+    pub(super) fn jacobian(&mut self, f: &Value<'p>, x: VarId, span: Span) -> Result<VarId, Stop> {
+        let Type::Array(inputs, _) = self.b.ty(x).clone() else {
+            return self.bug(span, "a Jacobian by something that is no array");
+        };
+        // The size of the result is known when it is there; what is not used goes.
+        let value = self.call_data(f, &[x], span)?;
+        let Type::Array(outputs, element) = self.b.ty(value).clone() else {
+            return self.bug(span, "a Jacobian of something that is no array");
+        };
+        let way = if *element == Type::Double { rows::cheaper(&inputs, &outputs) } else { Way::Columns };
+        match way {
+            Way::Columns => self.jacobian_by_columns(f, x, span),
+            Way::Rows => self.jacobian_by_rows(f, x, outputs, span),
+            Way::RowsWhereLess(less, more) => {
+                let sides = [less, more].map(|size| self.b.size(size));
+                let condition = self.b.op(Op::Lt, &sides);
+                let then = self.branch(|this| this.jacobian_by_rows(f, x, outputs, span))?;
+                let otherwise = self.branch(|this| this.jacobian_by_columns(f, x, span))?;
+                Ok(self.b.compute(Expr::If { condition, then, otherwise }))
+            }
         }
-        // One function evaluation for each input, then the transpose.
+    }
+
+    /// One function evaluation for each input, then the transpose.
+    fn jacobian_by_columns(&mut self, f: &Value<'p>, x: VarId, span: Span) -> Result<VarId, Stop> {
+        let ty = self.b.ty(x).clone();
         let columns = self.for_each_double(&ty, &mut Vec::new(), span, &mut |this, path| {
             let along = this.one_hot(&ty, Some(path), span)?;
             this.tangent_along(f, x, along, span)
@@ -226,24 +261,14 @@ impl<'p> Elaborator<'p> {
         })
     }
 
-    /// As [`Self::jacobian`], by reverse mode, where the sizes are known and there are more than twice as many
-    /// inputs as outputs.
-    fn jacobian_by_rows(&mut self, f: &Value<'p>, x: VarId, span: Span) -> Result<Option<VarId>, Stop> {
-        let Type::Array(inputs, _) = self.b.ty(x).clone() else { return Ok(None) };
-        let Some(inputs) = inputs.as_constant() else { return Ok(None) };
-        // The size of the result is known when it is there; what is not used goes.
-        let value = self.call_data(f, &[x], span)?;
-        let Type::Array(outputs, element) = self.b.ty(value).clone() else { return Ok(None) };
-        if outputs.as_constant().is_none_or(|outputs| inputs <= 2 * outputs) || *element != Type::Double {
-            return Ok(None);
-        }
+    /// Reverse mode for each output.
+    fn jacobian_by_rows(&mut self, f: &Value<'p>, x: VarId, outputs: Size, span: Span) -> Result<VarId, Stop> {
         let ty = Type::array(outputs.clone(), Type::Double);
-        let rows = self.build(outputs, span, |this, o| {
+        self.build(outputs, span, |this, o| {
             let one = this.b.real(1.0);
-            let cotangent = this.b.emit(Expr::OneHot { index: o, value: one, proved: true }, ty.clone());
+            let cotangent = this.b.emit(Expr::OneHot { index: o, value: one, proved: true }, ty);
             this.pulled_back(f, x, cotangent, span)
-        })?;
-        Ok(Some(rows))
+        })
     }
 
     /// `deriv e x` (algorithm 1): `e` with `x` differentiated and every other variable constant.
