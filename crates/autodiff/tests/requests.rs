@@ -227,7 +227,7 @@ fn what_cannot_be_is_said_all_at_once() {
     error: `product` has no gradient: that is for a result of type Double, and this one is of type [r]Double (help: ask for the jacobian, or make the result a scalar)
     error: `product` has no hvp: that is for a result of type Double, and this one is of type [r]Double (help: differentiate one component of the result, or make the result a scalar)
     ");
-    insta::assert_snapshot!(refused(&product(), &[], &[]), @"error: nothing is asked for of `product` (help: ask for value, gradient, jacobian, jvp, vjp, hessian or hvp)");
+    insta::assert_snapshot!(refused(&product(), &[], &[]), @"error: nothing is asked for of `product` (help: ask for value, gradient, jacobian, jvp, vjp, hessian, hessian_diagonal or hvp)");
     let mut b = Builder::new("count");
     let k = b.param("k", Type::Int);
     let count = b.finish(k);
