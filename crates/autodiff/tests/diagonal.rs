@@ -110,7 +110,7 @@ fn run(
 #[test]
 fn diagonals_of_random_sums_are_those_of_the_hessians() {
     for (seed, mode) in [(21, Mode::Auto), (22, Mode::Forward)] {
-        run(seed, 80, 30, mode, gathers::scalar);
+        run(seed, 40, 15, mode, gathers::scalar);
     }
 }
 
@@ -118,7 +118,7 @@ fn diagonals_of_random_sums_are_those_of_the_hessians() {
 fn diagonals_of_random_programs_are_those_of_the_hessians() {
     let options = Options { depth: 2, fuel: 25, derivatives: false, transposed: false, ..Options::smooth() };
     for (seed, mode) in [(23, Mode::Auto), (24, Mode::Reverse)] {
-        run(seed, 600, 20, mode, |u| generate::case(u, options).map(|case| (case.function, case.args)));
+        run(seed, 400, 15, mode, |u| generate::case(u, options).map(|case| (case.function, case.args)));
     }
 }
 

@@ -143,6 +143,7 @@ fn results_have_one_form_with_loops_and_without() {
         (&two, &["--what", "value", "--what", "jacobian", "--by", "y"]),
         (&two, &["--what", "value", "--what", "gradient", "--what", "hessian"]),
         (&two, &["--what", "hessian", "--by", "x", "--format", "table"]),
+        (&two, &["--what", "value", "--what", "hessian-diagonal"]),
         (&two, &[&["--what", "value", "--what", "jvp"][..], &directions].concat()),
         (&two, &[&["--what", "hvp"][..], &directions].concat()),
         (&pair, &[]),
@@ -421,6 +422,8 @@ fn a_sparse_jacobian_comes_with_its_pattern_by_blocks_or_by_directions() {
             "let near = fun (x : [n]Double) -> build (n - 1) (fun i -> x[i] * x[i + 1])\n\
              let steps = fun (x : [n]Double) ->\n  \
                ifold (fun x k -> build n (fun i -> x[i] + 2 * x[max 0 (i - 1)])) x 1\n\
+             let straight = fun (x : Double) -> [x * x, 1.0, x]\n\
+             let squares = fun (x : [n]Double) -> sum n (fun i -> x[i] ** 3)\n\
              let whole = fun (x : [n]Double) ->\n  \
                ifold (fun y k -> if y[0] > 0 then build n (fun i -> y[i] * x[0]) else y) x 1\n",
         ),
@@ -436,6 +439,32 @@ fn a_sparse_jacobian_comes_with_its_pattern_by_blocks_or_by_directions() {
     assert_eq!(
         run("near", "jacobian"),
         "{\"shape\":[2,3],\"rows\":[0,0,1,1],\"columns\":[0,1,1,2],\"values\":[2.0,1.0,4.0,2.0]}\n"
+    );
+    // Unrolled, and of code that has no loops: the same.
+    let near = ["run", "s.ft", "--function", "near", "--what", "jacobian", "--sparse", "--arg", "x=[1, 2, 4]"];
+    let sized = |more: &[&str]| prints(&place, &[&near, more].concat());
+    assert_eq!(sized(&["--size", "n=3"]), run("near", "jacobian"));
+    for form in ["coo", "csr", "csc"] {
+        assert_eq!(sized(&["--size", "n=3", "--form", form]), sized(&["--form", form]), "{form}");
+    }
+    assert_eq!(
+        sized(&["--form", "csc"]),
+        "{\"shape\":[2,3],\"starts\":[0,1,3,4],\"rows\":[0,0,1,1],\"values\":[2.0,1.0,4.0,2.0]}\n"
+    );
+    let squares = ["run", "s.ft", "--function", "squares", "--what", "hessian", "--sparse"];
+    let args = ["--arg", "x=[1, 2, 4]", "--form", "blocks"];
+    assert_eq!(
+        prints(&place, &[&squares[..], &args].concat()),
+        "{\"shape\":[3,3],\"rows\":[0,1,2],\"columns\":[0,1,2],\"n_rows\":[1,1,1],\"n_columns\":[1,1,1],\
+         \"values\":[6.0,12.0,24.0]}\n"
+    );
+    let args = ["run", "s.ft", "--function", "straight", "--what", "jacobian", "--sparse", "--arg", "x=2"];
+    assert_eq!(prints(&place, &args), "{\"shape\":[3,1],\"rows\":[0,2],\"columns\":[0,0],\"values\":[4.0,1.0]}\n");
+    let both = prints(&place, &[&args[..], &["--what", "value", "--form", "csr"]].concat());
+    assert_eq!(
+        both,
+        "{\"jacobian\":{\"shape\":[3,1],\"starts\":[0,1,1,2],\"columns\":[0,0],\"values\":[4.0,1.0]},\
+         \"value\":[4.0,1.0,2.0]}\n"
     );
     // The state of a loop: by directions.
     assert_eq!(

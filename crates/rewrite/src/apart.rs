@@ -5,6 +5,7 @@
 //! which the optimiser takes a program or leaves it: of an `if` that of the dearer branch, which would decide for the other one
 //! too.
 
+use crate::live;
 use crate::report::Report;
 use chainrule_ir::{Block, Builder, Expr, Function, Renaming, Stmt, Type};
 
@@ -24,7 +25,8 @@ pub(crate) fn split(function: &Function) -> Option<[Function; 2]> {
     }
     let branch = |block: &Block| {
         let stmts = before.iter().chain(&block.stmts).cloned().collect();
-        Function { body: Block { stmts, result: block.result }, ..function.clone() }
+        // The condition is there only for what else is made of its parts.
+        live::swept(Function { body: Block { stmts, result: block.result }, ..function.clone() })
     };
     Some([branch(then), branch(otherwise)])
 }

@@ -167,7 +167,9 @@ fn optimise_recorded(
     {
         let [(then, done), (otherwise, done_otherwise)] =
             branches.map(|branch| optimise_recorded(&branch, options, record, None));
-        let best = apart::joined(function, [&then, &otherwise]);
+        // What both have become may be one thing.
+        let same = alpha_equal(&then, &otherwise);
+        let best = if same { then } else { apart::joined(function, [&then, &otherwise]) };
         let symbolic = (in_words(function, &cost::symbolic(function)), in_words(&best, &cost::symbolic(&best)));
         return (best, Report { symbolic, ..apart::both([done, done_otherwise]) });
     }

@@ -150,6 +150,18 @@ pub const DERIVATIVES: &[Case] = &[
         args: &["run", "m.ft", "--what", "gradient", "--sparse", "--arg", "x=[1, 2]"],
     },
     Case {
+        name: "blocks of straight-line code",
+        files: &[MAP],
+        args: &[
+            "run", "m.ft", "--what", "jacobian", "--sparse", "--form", "blocks", "--size", "n=2", "--arg", "x=[1, 2]",
+        ],
+    },
+    Case {
+        name: "a form of what is not sparse",
+        files: &[MAP],
+        args: &["run", "m.ft", "--what", "jacobian", "--form", "csr", "--arg", "x=[1, 2]"],
+    },
+    Case {
         name: "a sparse Jacobian and a value where loops stay",
         files: &[MAP],
         args: &["emit", "c", "m.ft", "--what", "jacobian", "--what", "value", "--sparse"],
