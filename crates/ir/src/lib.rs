@@ -17,6 +17,7 @@
 //! | [`value`] | values, and whether they fit a type |
 //! | [`evaluate`](mod@evaluate) | the reference evaluator: what a function means |
 //! | [`cost`] | how many operations an evaluation takes |
+//! | [`bound`] | how large integers can become |
 //! | [`difference`] | derivatives by central differences, to check others |
 //! | [`print`](mod@print) | functions as F~ text |
 //! | [`alpha`] | functions equal up to names |
@@ -25,6 +26,7 @@
 //! | [`generate`] | random functions with arguments |
 
 pub mod alpha;
+pub mod bound;
 pub mod builder;
 pub mod check;
 pub mod cost;

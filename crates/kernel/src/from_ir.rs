@@ -44,9 +44,8 @@ mod loops;
 mod offers;
 
 use crate::kernel::{Class, Condition, Kernel, Place, Port, Reg, SizeParam, SizeSource};
-use crate::memory::Range;
 use crate::prune::prune;
-use builder::Builder;
+use builder::{Builder, Range};
 use chainrule_base::{Arena, Diagnostic, Diagnostics, Name, Poly, Span};
 use chainrule_ir::{Expr, Function, Size, VarId};
 use in_place::{Making, Narrow, Saving};

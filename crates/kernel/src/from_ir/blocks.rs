@@ -4,8 +4,8 @@ use super::Lowering;
 use super::layout::{self, Leaf, Value, leaves};
 use super::offers::{Offers, Target};
 use crate::kernel::{Class, Instr, Reg};
-use crate::memory::{Range, range_of, range_of_natural, range_of_op};
 use chainrule_base::{Arena, Id, Poly, Span};
+use chainrule_ir::bound::range_of_op;
 use chainrule_ir::{Block, Expr, Stmt, Type, VarId};
 use chainrule_ops::Op;
 
@@ -174,21 +174,15 @@ impl Lowering<'_> {
 
     /// The register for the result of an integer operator, with what is known of it.
     fn integer_result(&mut self, op: Op, vars: &[VarId]) -> Reg {
-        let operand = |idx: usize| match vars.get(idx).and_then(|var| self.values[*var].as_deref()) {
-            Some([Leaf::Int(poly)]) => (range_of(poly, |reg| self.b.range(reg)), poly.as_constant()),
-            _ => (Range::default(), None),
+        let operand = |var: &VarId| match self.values[*var].as_deref() {
+            Some([Leaf::Int(poly)]) => Some(poly),
+            _ => None,
         };
-        let ((a, _), (b, b_constant)) = (operand(0), operand(1));
-        let mut range = range_of_op(op, &a, &b, b_constant);
-        if op == Op::Max
-            && range.upper.is_none()
-            && b_constant == Some(0)
-            && let Some([Leaf::Int(size)]) = vars.first().and_then(|var| self.values[*var].as_deref())
-            && let Some(natural) = range_of_natural(size, |reg| self.b.range(reg))
-        {
-            range = natural;
-        }
-        self.b.ranged(range)
+        let range = match vars {
+            [a, b] => operand(a).zip(operand(b)).map(|(a, b)| range_of_op(op, [a, b], |reg| self.b.range(reg))),
+            _ => None,
+        };
+        self.b.ranged(range.unwrap_or_default())
     }
 
     fn get(&mut self, array: VarId, index: VarId, proved: bool, span: Option<Span>) -> Value {

@@ -7,13 +7,17 @@
 
 use super::layout::{Leaf, View, product};
 use crate::kernel::{Buffer, BufferId, Class, Condition, Instr, Place, Reg, Stmt};
-use crate::memory::{Planner, Range, bound};
+use crate::memory::Planner;
 use chainrule_base::{Arena, Diagnostic, Diagnostics, Poly, Span};
+use chainrule_ir::bound::{bound, range_of_index};
 use chainrule_ops::Op;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// So many indices of loops are looked at to show that a number is not negative.
 const MAX_INDICES: usize = 4;
+
+/// What is known of an `Int` register.
+pub(super) type Range = chainrule_ir::bound::Range<Reg>;
 
 /// A block that is being lowered.
 #[derive(Default)]
@@ -69,10 +73,7 @@ impl Builder {
 
     /// The index of a loop of `count` iterations.
     pub fn index(&mut self, count: &Poly<Reg>) -> Reg {
-        let bound = bound(count, |reg| self.range(reg));
-        let (upper, assuming) =
-            bound.map_or_else(Default::default, |b| (Some(b.len.sub(&Poly::constant(1))), b.assuming));
-        let index = self.ranged(Range { is_size: false, non_negative: true, upper, assuming });
+        let index = self.ranged(range_of_index(count, |reg| self.range(reg)));
         self.indices.insert(index, count.clone());
         index
     }
