@@ -5,6 +5,7 @@
 //! differentiated by is no literal, whatever it is bound to ([`Emitter::bind_seed`]). What is selected against 0
 //! is known too, and products with it are selected in its place (`docs/decisions/0005` does the same in graphs).
 
+use crate::reverse::Keeping;
 use chainrule_base::{Id, Span};
 use chainrule_ir::{Block, Builder, Expr, Function, Size, Stmt, Type, VarId};
 use chainrule_ops::{Algebra, Op, Type as OpType};
@@ -44,15 +45,15 @@ pub(crate) struct Emitter {
     /// For each open block the literals bound in it, by bits.
     scopes: Vec<BTreeMap<u64, VarId>>,
     span: Option<Span>,
-    /// How many states of a loop reverse mode has in memory at most; all where nothing is said.
-    pub(crate) checkpoints: Option<u32>,
+    /// How many states of loops reverse mode has in memory.
+    pub(crate) keeping: Keeping,
 }
 
 impl Emitter {
     /// Goes on from `builder`, which has no block open but the outermost.
     pub(crate) fn new(builder: Builder) -> Self {
         let scopes = vec![BTreeMap::new()];
-        Self { builder, literals: Vec::new(), masks: BTreeMap::new(), scopes, span: None, checkpoints: None }
+        Self { builder, literals: Vec::new(), masks: BTreeMap::new(), scopes, span: None, keeping: Keeping::default() }
     }
 
     pub(crate) fn finish(self, result: VarId) -> Function {

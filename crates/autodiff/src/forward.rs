@@ -32,11 +32,12 @@
 //! perturbations of two derivatives cannot be confused (section 3.3).
 
 use crate::activity::{Activities, Activity};
+use crate::bounds::Bounds;
 use crate::chain;
 use crate::custom::{self, Direction};
 use crate::dual::{self, Dual, Half};
 use crate::emit::{Emitter, Scalar};
-use crate::reverse;
+use crate::reverse::{self, MadeAgain};
 use crate::tidy::{self, Tidier};
 use chainrule_base::{Diagnostic, Diagnostics, Id, Name, Span};
 use chainrule_ir::{Block, Builder, Custom, Expr, Function, Renaming, Rule, RuleBlock, Size, Stmt, Type, VarId};
@@ -57,16 +58,29 @@ pub fn expand(function: &Function) -> Result<Function, Diagnostics> {
 /// # Errors
 /// As [`expand`].
 pub fn expand_with(function: &Function, checkpoints: Option<u32>) -> Result<Function, Diagnostics> {
-    let mut expanded = derivatives(function, checkpoints)?;
+    expand_told(function, checkpoints).map(|(expanded, _)| expanded)
+}
+
+/// As [`expand_with`], with the loops that have checkpoints though none were asked for.
+///
+/// # Errors
+/// As [`expand`].
+pub fn expand_told(function: &Function, checkpoints: Option<u32>) -> Result<(Function, Vec<MadeAgain>), Diagnostics> {
+    let (mut expanded, made_again) = derivatives_told(function, checkpoints)?;
     custom::lower(&mut expanded);
     tidy::function(&mut expanded);
-    Ok(expanded)
+    Ok((expanded, made_again))
 }
 
 /// As [`expand`], but functions that state their own derivative still do, for a derivative that is taken after it.
 pub(crate) fn derivatives(function: &Function, checkpoints: Option<u32>) -> Result<Function, Diagnostics> {
+    derivatives_told(function, checkpoints).map(|(expanded, _)| expanded)
+}
+
+fn derivatives_told(function: &Function, checkpoints: Option<u32>) -> Result<(Function, Vec<MadeAgain>), Diagnostics> {
     let mut out = Emitter::new(Builder::rewriting(function));
-    out.checkpoints = checkpoints;
+    out.keeping.asked = checkpoints;
+    out.keeping.bounds = Bounds::of(function);
     let mut forward = Forward {
         out,
         duals: Vec::new(),
@@ -79,8 +93,9 @@ pub(crate) fn derivatives(function: &Function, checkpoints: Option<u32>) -> Resu
         forward.stmt(stmt);
     }
     let result = forward.plain(function.body.result);
-    let Forward { out, diagnostics, .. } = forward;
-    diagnostics.into_result(out.finish(result))
+    let Forward { mut out, diagnostics, .. } = forward;
+    let made_again = std::mem::take(&mut out.keeping.made_again);
+    diagnostics.into_result((out.finish(result), made_again))
 }
 
 struct Forward {

@@ -9,11 +9,12 @@
 //! | [`tidy`] | forwarding and dead code, after either |
 //!
 //! Inside: `activity` (what depends on what is differentiated by), `dual` (dual numbers in code), `cotangent`
-//! (cotangents in code), `custom` (functions that state their own derivative), `asked` (what was asked for, in `Jvp`s and `Vjp`s), `diagonal` (the diagonal of a Hessian), `chain` (the chain rule for one
+//! (cotangents in code), `custom` (functions that state their own derivative), `asked` (what was asked for, in `Jvp`s and `Vjp`s), `diagonal` (the diagonal of a Hessian), `bounds` (integers that are bounded at entry), `chain` (the chain rule for one
 //! operator), `emit` (writing statements).
 
 mod activity;
 mod asked;
+mod bounds;
 mod chain;
 pub mod check;
 mod cotangent;
@@ -28,6 +29,7 @@ pub mod sparse;
 pub mod tidy;
 
 pub use custom::own_derivative;
-pub use forward::{expand, expand_with};
-pub use request::{Mode, Part, Request, by_rows_where, derive};
+pub use forward::{expand, expand_told, expand_with};
+pub use request::{Mode, Part, Request, by_rows_where, derive, derive_told};
+pub use reverse::{CHECKPOINTS, MadeAgain, Reason};
 pub use sparse::{Places, Sparsity};

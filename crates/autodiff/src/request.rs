@@ -30,6 +30,7 @@
 //! the diagonal (once for a sum of terms of one number each), else once for each input.
 
 use crate::asked::Asked;
+use crate::reverse::MadeAgain;
 use crate::{forward, sparse};
 use chainrule_base::{Diagnostic, Diagnostics, Name};
 use chainrule_ir::rows::Way;
@@ -127,7 +128,7 @@ pub struct Request {
     /// Which way.
     pub mode: Mode,
     /// How many states of a loop reverse mode has in memory at most, one at least; the others are computed again. All are
-    /// kept where nothing is said.
+    /// kept where nothing is said, but for loops of which nobody knows at entry how many they have ([`MadeAgain`]).
     pub checkpoints: Option<u32>,
 }
 
@@ -138,6 +139,14 @@ pub struct Request {
 /// gradient, a Hessian or `hvp` is asked for, or has no `Double` at all; nothing asked for; a parameter
 /// that has the name of a direction.
 pub fn derive(function: &Function, request: &Request) -> Result<Function, Diagnostics> {
+    derive_told(function, request).map(|(derived, _)| derived)
+}
+
+/// As [`derive`], with the loops that have checkpoints though none were asked for.
+///
+/// # Errors
+/// As [`derive`].
+pub fn derive_told(function: &Function, request: &Request) -> Result<(Function, Vec<MadeAgain>), Diagnostics> {
     let mut parts: Vec<Part> = Vec::new();
     for part in &request.parts {
         if !parts.contains(part) {
@@ -149,7 +158,7 @@ pub fn derive(function: &Function, request: &Request) -> Result<Function, Diagno
     let mut derived = Asked::new(function, request.mode).derived(function, &parts, &by, &leading);
     let suffix: String = parts.iter().map(|part| format!("_{}", part.name())).collect();
     derived.name = Name::from(format!("{}{suffix}", function.name));
-    forward::expand_with(&derived, request.checkpoints)
+    forward::expand_told(&derived, request.checkpoints)
 }
 
 /// Where the Jacobian in `request` of `function` is made by rows, for people (`2*m < n`), if the derived function has both ways

@@ -22,7 +22,8 @@
 //! | `y = (a, b)`, `y = p.k`, `y = a + b`, `y = oneHot i x` | by components, copies, elements |
 //!
 //! States of loops are kept, and with them what was dear to compute in their bodies (module `tape`); or made again from a
-//! given number of checkpoints (module `checkpoints`).
+//! number of checkpoints (module `checkpoints`), where that is asked for, or where nobody knows at entry how many there will be
+//! (module `keeping`).
 //!
 //! In the scope of a loop's body that is gone through backwards, the rest of the body is computed again: work is at most
 //! `d + 1` times the function's for what lies in `d` loops, and memory is that of one iteration, but for what is kept
@@ -32,7 +33,11 @@
 //! their order is fixed, but says nothing: sums of cotangents are reassociated at will.
 
 mod checkpoints;
+mod keeping;
 mod tape;
+
+pub(crate) use keeping::Keeping;
+pub use keeping::{CHECKPOINTS, MadeAgain, Reason};
 
 use crate::activity::{Activities, Activity};
 use crate::chain;
@@ -55,6 +60,7 @@ pub(crate) fn vjp(
     at: &[VarId],
     cotangent: VarId,
 ) -> VarId {
+    out.keeping.bounds.learn(&out.builder.vars, body);
     let naturals = out.builder.sizes().iter().copied().collect();
     let copies = params.iter().copied().zip(at.iter().copied()).collect();
     let mut reverse = Reverse {
@@ -170,15 +176,12 @@ impl Reverse<'_> {
 
     /// Computes a loop whose states are made again from checkpoints. Does nothing where they are to be kept.
     fn forget(&mut self, stmt: &Stmt) -> bool {
-        let Some(checkpoints) = self.out.checkpoints.map(|n| n.max(1)) else { return false };
+        let Some(checkpoints) = self.checkpoints(stmt) else { return false };
         let (count, init) = match &stmt.expr {
             Expr::Fold { count, init, .. } | Expr::Loop { count, init, .. } => (count, *init),
             Expr::While { limit, init, .. } => (limit, *init),
             _ => return false,
         };
-        if count.as_constant().is_some_and(|n| n <= i64::from(checkpoints)) {
-            return false;
-        }
         let init = self.copies.get(init);
         let count = match &stmt.expr {
             Expr::While { limit, state, init, condition, body } => {

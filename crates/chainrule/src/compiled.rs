@@ -237,7 +237,8 @@ impl Compiled {
         Vec::<f64>::new().try_reserve_exact(numbers).map_err(|_| {
             Error::request(
                 format!("there is not enough memory: `{}` needs {numbers} numbers at these sizes", self.kernel.name),
-                "make the arguments smaller, or run it in parts",
+                "make the arguments smaller, or run it in parts; where states of loops are kept for reverse mode, ask for \
+                 checkpoints: `--checkpoints 32` on the command line, `checkpoints` in Rust",
             )
         })
     }

@@ -9,6 +9,7 @@ use crate::where_spent::Origins;
 use crate::{CompileOptions, Compiled, Error, Result, Rewrite};
 use chainrule_accumulate::Pattern;
 use chainrule_accumulate::derive::{Options, resolve};
+use chainrule_autodiff::MadeAgain;
 use chainrule_base::{Diagnostic, Name, Sources};
 use chainrule_graph::{Graph, Node, NodeId, Semantics, counts};
 use chainrule_ir::{self as ir, Size, Type, VarId};
@@ -58,6 +59,8 @@ pub(crate) struct ArrayBody {
     pub(crate) sources: Arc<Sources>,
     /// Whether passes take its doubles for real numbers.
     pub(crate) semantics: Semantics,
+    /// The loops that deriving it gave checkpoints though none were asked for.
+    pub(crate) made_again: Vec<MadeAgain>,
 }
 
 /// An argument or a result of straight-line code.
@@ -214,7 +217,15 @@ impl Function {
     }
 
     pub(crate) fn from_array(function: ir::Function, sources: Arc<Sources>, semantics: Semantics) -> Self {
-        Self { name: function.name.clone(), body: Body::Array(Arc::new(ArrayBody { function, sources, semantics })) }
+        let name = function.name.clone();
+        Self { name, body: Body::Array(Arc::new(ArrayBody { function, sources, semantics, made_again: Vec::new() })) }
+    }
+
+    /// A derivative of what `of` is.
+    pub(crate) fn from_derived(function: ir::Function, of: &ArrayBody, made_again: Vec<MadeAgain>) -> Self {
+        let name = function.name.clone();
+        let (sources, semantics) = (of.sources.clone(), of.semantics);
+        Self { name, body: Body::Array(Arc::new(ArrayBody { function, sources, semantics, made_again })) }
     }
 
     /// Its name.

@@ -88,7 +88,7 @@ pub use engine::{Backend, Checks, CompileOptions, Level, Rewrite};
 pub use error::{Error, Result};
 pub use function::{Function, Shape, Tensors};
 pub use module::{Definition, Module};
-pub use optimisation::{AppliedRule, Optimisation, OptimiserPass, RuleLine};
+pub use optimisation::{AppliedRule, CheckpointedLoop, Optimisation, OptimiserPass, RuleLine};
 pub use prepared::Prepared;
 pub use regions::Accumulated;
 pub use saved::is_saved;

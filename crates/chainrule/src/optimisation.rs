@@ -4,6 +4,7 @@
 //! | a line of the account | is |
 //! | --- | --- |
 //! | a pass | what ran, how many rules it applied, what the program takes after it ([`Measure`]) |
+//! | a loop | one that reverse mode gave checkpoints though none were asked for, and why |
 //! | a rule | its name, its equation, how often it was applied, and for which lines of the source |
 //!
 //! It is made by optimising once more with a record; compiling without it keeps none.
@@ -12,6 +13,7 @@ use crate::engine::Rewrite;
 use crate::function::{ArrayBody, Body};
 use crate::regions::Accumulated;
 use crate::{Error, Function, Result};
+use chainrule_autodiff::CHECKPOINTS;
 use chainrule_base::{FileId, Sources};
 use chainrule_rewrite::{Measure, StopReason, engine};
 use std::collections::BTreeMap;
@@ -54,6 +56,15 @@ pub struct AppliedRule {
     pub lines: Vec<RuleLine>,
 }
 
+/// A loop that reverse mode gave checkpoints though none were asked for, since not all its states can be kept.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CheckpointedLoop {
+    /// The file and the line, and what stands on it; for a loop that has a place in a text.
+    pub at: Option<(String, usize, String)>,
+    /// Why not all are kept.
+    pub reason: String,
+}
+
 /// What the optimiser of array programs made of a function. Printed, it is a table of passes and one of rules.
 ///
 /// ```
@@ -84,6 +95,8 @@ pub struct Optimisation {
     pub regions: Vec<Accumulated>,
     /// Of a function that is an `if` by its sizes, whose branches are optimised apart, the account of the other branch.
     pub otherwise: Option<Box<Self>>,
+    /// Loops that have checkpoints though none were asked for.
+    pub checkpointed: Vec<CheckpointedLoop>,
 }
 
 impl Function {
@@ -95,13 +108,23 @@ impl Function {
     pub fn optimisation(&self) -> Result<Option<Optimisation>> {
         let Body::Array(body) = &self.body else { return Ok(None) };
         let (accumulated, regions) = Rewrite::All.accumulate(&body.function, body.semantics);
-        let expanded = chainrule_autodiff::expand(&accumulated).map_err(|d| Error::program(d, &body.sources))?;
+        let (expanded, made_again) =
+            chainrule_autodiff::expand_told(&accumulated, None).map_err(|d| Error::program(d, &body.sources))?;
+        let checkpointed = body.made_again.iter().chain(&made_again).map(|made_again| CheckpointedLoop {
+            at: made_again.span.map(|span| {
+                let RuleLine { file, line, text, .. } =
+                    rule_line(&body.sources, (span.file, body.sources.line_column(span).0), 1);
+                (file, line, text)
+            }),
+            reason: made_again.reason.to_string(),
+        });
+        let checkpointed = checkpointed.collect();
         let name = self.name().to_string();
         let Some([then, otherwise]) = engine::branches(&expanded) else {
-            return Ok(Some(account(name, &expanded, regions, body)));
+            return Ok(Some(Optimisation { checkpointed, ..account(name, &expanded, regions, body) }));
         };
-        let otherwise = account(name.clone(), &otherwise, Vec::new(), body);
-        Ok(Some(Optimisation { otherwise: Some(Box::new(otherwise)), ..account(name, &then, regions, body) }))
+        let otherwise = Some(Box::new(account(name.clone(), &otherwise, Vec::new(), body)));
+        Ok(Some(Optimisation { otherwise, checkpointed, ..account(name, &then, regions, body) }))
     }
 }
 
@@ -132,7 +155,7 @@ fn account(
         .filter_map(|pass| Some(OptimiserPass { name: pass.name, applied: pass.applied, after: pass.measures?.1 }))
         .collect();
     let (before, after) = (engine::measure(function), engine::measure(&optimised));
-    Optimisation { function: name, before, after, passes, rules, stop: report.stop, regions, otherwise: None }
+    Optimisation { function: name, before, after, passes, rules, stop: report.stop, regions, otherwise: None, checkpointed: Vec::new() }
 }
 
 fn rule_line(sources: &Sources, (file, line): (FileId, usize), times: u64) -> RuleLine {
@@ -176,6 +199,19 @@ impl Optimisation {
         }
         for region in &self.regions {
             write!(f, "{region}")?;
+        }
+        if !self.checkpointed.is_empty() {
+            writeln!(
+                f,
+                "loops that reverse mode gave {} checkpoints, for not all their states can be kept:",
+                CHECKPOINTS
+            )?;
+        }
+        for CheckpointedLoop { at, reason } in &self.checkpointed {
+            writeln!(f, "  {reason}")?;
+            if let Some((file, line, text)) = at {
+                writeln!(f, "  | {file}:{line} {text}")?;
+            }
         }
         writeln!(f, "rules that were applied, and for which lines:")?;
         let names = self.rules.iter().map(|rule| rule.name.len()).max().unwrap_or(0);

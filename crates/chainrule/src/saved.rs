@@ -143,7 +143,8 @@ impl Compiled {
         let body = head.program.map(|program| {
             let function = program.function(&kernel.name, &head.signature);
             // The kernel is made: nothing asks for its semantics any more.
-            Arc::new(ArrayBody { function, sources: Arc::new(head.sources), semantics: Semantics::default() })
+            let (sources, semantics) = (Arc::new(head.sources), Semantics::default());
+            Arc::new(ArrayBody { function, sources, semantics, made_again: Vec::new() })
         });
         Self::from_parts(kernel, head.signature, body, options)
     }

@@ -22,7 +22,8 @@ const MAX_CHECKPOINTS: usize = 1 << 24;
 pub struct Within {
     /// The code. It runs at any sizes; the bound holds at those that it was made for.
     pub compiled: Compiled,
-    /// How many states of each loop it has in memory at most; all where there is no number.
+    /// How many states of each loop it has in memory at most; where there is no number all, but of loops that have
+    /// [checkpoints by themselves](Derivation::checkpoints).
     pub checkpoints: Option<u32>,
 }
 

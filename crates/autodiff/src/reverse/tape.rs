@@ -55,7 +55,7 @@ impl Reverse<'_> {
     /// What is kept of a loop with this body and a state of this type.
     pub(super) fn tape(&self, body: &Block, state: &Type) -> Tape {
         // What is computed again from checkpoints is not kept.
-        if self.out.checkpoints.is_some() { Tape::default() } else { self.tape_in(body, state, &mut Vec::new()) }
+        if self.out.keeping.asked.is_some() { Tape::default() } else { self.tape_in(body, state, &mut Vec::new()) }
     }
 
     // Recursive on nesting.

@@ -2,8 +2,8 @@
 
 use super::{Derivation, Derived, What};
 use crate::function::ArrayBody;
-use crate::{Error, Result};
-use chainrule_autodiff::{Mode, Part, Request, by_rows_where, derive};
+use crate::{Error, Function, Result};
+use chainrule_autodiff::{Mode, Part, Request, by_rows_where, derive_told};
 use chainrule_base::{Diagnostic, Diagnostics, Name};
 
 /// What array programs have no derivative of yet, but straight-line code has.
@@ -69,8 +69,9 @@ impl Derivation {
         let by = self.by.iter().flatten().map(|name| Name::new(name)).collect();
         let mode = mode(&self.strategy).unwrap_or_default();
         let request = Request { parts: parts.collect(), by, mode, checkpoints: self.checkpoints };
-        let function = derive(&body.function, &request).map_err(|d| Error::program(d, &body.sources))?;
-        let by_rows_where = by_rows_where(&body.function, &request);
-        Ok(Derived { by_rows_where, ..Derived::itself(&body.with(function)) })
+        let (function, made_again) =
+            derive_told(&body.function, &request).map_err(|d| Error::program(d, &body.sources))?;
+        let derived = Function::from_derived(function, body, made_again);
+        Ok(Derived { by_rows_where: by_rows_where(&body.function, &request), ..Derived::itself(&derived) })
     }
 }

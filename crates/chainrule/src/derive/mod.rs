@@ -146,7 +146,8 @@ impl Derivation {
     /// Reverse mode has at most `n` states of each loop in memory (one at least), and computes the others again from these
     /// checkpoints, by the schedule that takes the fewest steps (Griewank and Walther's *revolve*): a loop of at most
     /// C(n + t, n) steps is run at most t times more. Derivatives are the same, bit for bit before they are optimised.
-    /// Otherwise the state before every step is kept.
+    /// Otherwise the state before every step is kept, but of loops of which it is not known at entry how many there are: they
+    /// have 32 checkpoints ([`crate::Optimisation::checkpointed`]).
     ///
     /// For functions that keep their loops; straight-line code has none. Derivatives that stand in the text of a program
     /// are worked out when it is compiled: see [`crate::CompileOptions::checkpoints`].

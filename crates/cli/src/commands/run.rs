@@ -4,7 +4,8 @@ use crate::data::{self, Format};
 use crate::request::{Arithmetic, Derivative, What, Which};
 use crate::{Outcome, explain, print, progress, tell};
 use chainrule::{
-    Backend, Checks, CompileOptions, Compiled, Derived, Diagnostic, Function, InRange, Name, Sparse, SparseForm, Type, Value,
+    Backend, Checks, CompileOptions, Compiled, Derived, Diagnostic, Function, InRange, Name, Sparse, SparseForm, Type,
+    Value,
 };
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
