@@ -418,10 +418,8 @@ impl Rebuild<'_> {
     fn push(&mut self, expr: Expr, ty: Type, level: usize, uses: &Uses) -> VarId {
         self.worked(1);
         let value = if let Expr::Size(size) = &expr { Some(size.clone()) } else { None };
-        if let (None, Type::Int, Expr::Op(ops::Op::Mod, args)) = (&value, &ty, &expr)
-            && let Some(c @ 1..) = args.get(1).and_then(|v| self.size_of(*v).as_constant())
-        {
-            self.ranges.natural(self.vars.next_id(), Some(Size::constant(c)));
+        if let (None, Type::Int, Expr::Op(op, args)) = (&value, &ty, &expr) {
+            self.integer(self.vars.next_id(), *op, args);
         }
         let element_cost = match &expr {
             Expr::Build { body, .. } => {

@@ -138,3 +138,36 @@ fn a_number_that_an_outer_loop_computes_again_is_not_kept_before_its_index_is_kn
     let [Ok(Value::Real(a)), Ok(Value::Real(b))] = both(&f, 2, 2, true) else { panic!("values") };
     assert!((a - b).abs() < 1e-12);
 }
+
+#[test]
+fn integers_that_are_natural_only_where_a_loop_runs_are_not_outside_of_it() {
+    // An array of so many elements: what it needs of the loop around is that n >= 1.
+    for op in [Op::Quot, Op::Max, Op::Min] {
+        let f = program(|p| {
+            let (v, i, n) = (p.v, p.i, p.n.clone());
+            p.b.sum(n.clone(), |b, j| {
+                let (last, one) = (b.size(n.sub(&Size::constant(1))), b.int(1));
+                let less = b.op(Op::Sub, &[last, one]);
+                let many = match op {
+                    Op::Quot => b.op(op, &[last, one]),
+                    Op::Max => b.op(op, &[last, i]),
+                    _ => {
+                        let next = b.op(Op::Add, &[last, one]);
+                        let least = b.op(Op::Max, &[less, last]);
+                        b.op(op, &[least, next])
+                    }
+                };
+                let y = b.get_proved(v, j);
+                let array = b.build(Size::var(many), |b, k| {
+                    let k = b.to_real(k);
+                    b.op(Op::Exp, &[k])
+                });
+                let total = b.sum(Size::var(many), |b, k| b.get_proved(array, k));
+                b.op(Op::Mul, &[total, y])
+            })
+        });
+        assert_eq!(agree(&f, 0, -3, true), Ok(Value::Real(0.0)), "{op:?}");
+        assert_eq!(agree(&f, 1, -3, true), Ok(Value::Real(0.0)), "{op:?}");
+        assert!(agree(&f, 3, -3, true).is_ok(), "{op:?}");
+    }
+}

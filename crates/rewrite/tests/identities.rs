@@ -234,3 +234,20 @@ fn arrays_become_one_loop_where_they_share_more_than_writing_them_costs() {
     let (found, _) = optimised(&function(numbers, "f"));
     assert!(print(&found).contains("oneHot"), "{}", print(&found));
 }
+
+#[test]
+fn several_cotangents_share_the_states_of_a_loop_however_its_steps_are_counted() {
+    for steps in ["10", "s", "(s + 2)", "(div s 2)"] {
+        let text = format!(
+            "let f = fun (x : [n]Double) (s : Card) (d : [k][n]Double) ->
+              build k (fun q -> vjp (fun x -> ifold (fun y i -> build n (fun j -> sin y[j] + y[n - 1 - j])) x {steps}) x d[q])"
+        );
+        let expanded = expand(&function(&text, "f")).unwrap_or_else(|e| panic!("{e}"));
+        let (found, _) = optimised(&expanded);
+        // Outside of the loop over cotangents: one that makes states, and takes sines; inside no sine, and one product for each.
+        let mut inside = found.clone();
+        inside.body.stmts.retain(|stmt| stmt.var == found.body.result);
+        assert_eq!((occurrences(&found, "sin "), occurrences(&inside, "sin ")), (1, 0), "{}", print(&found));
+        assert_eq!(occurrences(&inside, "cos "), 0, "{}", print(&found));
+    }
+}

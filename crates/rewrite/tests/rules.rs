@@ -925,18 +925,36 @@ fn algebraic_rules_are_not_exact_and_others_are_never_left_out() {
 
 /// For each step of the engine programs that it is for.
 fn step_programs(step: &str) -> Vec<Function> {
-    use Op::{Add, Exp, Mul, Sin, Sub};
+    use Op::{Add, Exp, Max, Mul, Sin, Sub};
     match step {
         "common" => vec![program(|p| {
             let sines = [0, 1].map(|_| p.op(Sin, &[p.x]));
             p.op(Mul, &sines)
         })],
-        "hoist" => vec![program(|p| {
-            p.vector(|p, i| {
-                let (x, e) = (p.get(p.v, i), p.op(Exp, &[p.y]));
-                p.op(Mul, &[x, e])
-            })
-        })],
+        "hoist" => vec![
+            program(|p| {
+                p.vector(|p, i| {
+                    let (x, e) = (p.get(p.v, i), p.op(Exp, &[p.y]));
+                    p.op(Mul, &[x, e])
+                })
+            }),
+            // An array of as many elements as an integer says, if it is not negative.
+            program(|p| {
+                p.vector(|p, i| {
+                    let zero = p.b.int(0);
+                    let many = p.op(Max, &[p.i, zero]);
+                    let (many, y) = (p.b.size_of(many), p.y);
+                    let array = p.b.build(many.clone(), |b, k| {
+                        let k = b.to_real(k);
+                        let sum = b.op(Add, &[k, y]);
+                        b.op(Exp, &[sum])
+                    });
+                    let total = p.sum(many, |p, k| p.get(array, k));
+                    let x = p.get(p.v, i);
+                    p.op(Mul, &[x, total])
+                })
+            }),
+        ],
         // Of a product and a sum the product alone is wanted.
         "fields" => vec![program(|p| {
             let init = p.b.tuple(&[p.x, p.y]);

@@ -104,9 +104,30 @@ impl Rebuild<'_> {
         fails
     }
 
-    // Remainders and quotients by a positive constant have a value.
+    // The smaller and the larger of two integers are integers; remainders and quotients by a positive constant have a value.
     pub(super) fn is_total(&self, op: ops::Op, args: &[VarId]) -> bool {
-        matches!(op, ops::Op::Quot | ops::Op::Mod)
-            && args.get(1).and_then(|v| self.size_of(*v).as_constant()).is_some_and(|c| c > 0)
+        match op {
+            ops::Op::Min | ops::Op::Max => true,
+            ops::Op::Quot | ops::Op::Mod => self.divisor(args).is_some(),
+            _ => false,
+        }
+    }
+
+    // The second of two operands, where it is a positive constant.
+    fn divisor(&self, args: &[VarId]) -> Option<i64> {
+        args.get(1).and_then(|v| self.size_of(*v).as_constant()).filter(|c| *c > 0)
+    }
+
+    /// Learns what is known of the `Int` `var` that is bound to `op` of integers; wherever it is moved to, so whichever loops
+    /// run.
+    pub(super) fn integer(&mut self, var: VarId, op: ops::Op, args: &[VarId]) {
+        let is_natural = |arg: &VarId| self.ranges.not_negative_outside(&self.size_of(*arg), 0, &[]);
+        match (op, self.divisor(args)) {
+            (ops::Op::Mod, Some(c)) => self.ranges.natural(var, Some(Size::constant(c))),
+            (ops::Op::Quot, Some(_)) if args.first().is_some_and(is_natural) => self.ranges.natural(var, None),
+            (ops::Op::Min, _) if args.iter().all(is_natural) => self.ranges.natural(var, None),
+            (ops::Op::Max, _) if args.iter().any(is_natural) => self.ranges.natural(var, None),
+            _ => {}
+        }
     }
 }
