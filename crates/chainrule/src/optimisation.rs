@@ -155,7 +155,17 @@ fn account(
         .filter_map(|pass| Some(OptimiserPass { name: pass.name, applied: pass.applied, after: pass.measures?.1 }))
         .collect();
     let (before, after) = (engine::measure(function), engine::measure(&optimised));
-    Optimisation { function: name, before, after, passes, rules, stop: report.stop, regions, otherwise: None, checkpointed: Vec::new() }
+    Optimisation {
+        function: name,
+        before,
+        after,
+        passes,
+        rules,
+        stop: report.stop,
+        regions,
+        otherwise: None,
+        checkpointed: Vec::new(),
+    }
 }
 
 fn rule_line(sources: &Sources, (file, line): (FileId, usize), times: u64) -> RuleLine {
