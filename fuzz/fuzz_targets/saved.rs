@@ -1,37 +1,4 @@
-//! Bytes of any kind as a saved kernel and as a saved function: refused, or sound and saved again as the
-//! same bytes. The first byte says whether the rest is a whole file, or content that gets a frame with the
-//! right checksum.
+//! See [`chainrule_fuzz::saved`].
 #![no_main]
 
-use chainrule::{Backend, CompileOptions, Compiled};
-use chainrule_kernel::bytes::{Content, from_bytes, seal, to_bytes};
-use chainrule_kernel::verify;
-use libfuzzer_sys::fuzz_target;
-
-fuzz_target!(|data: &[u8]| {
-    let Some((how, rest)) = data.split_first() else { return };
-    match how % 4 {
-        0 => kernel(rest),
-        1 => kernel(&seal(Content::Kernel, rest)),
-        2 => function(rest),
-        _ => function(&seal(Content::Function, rest)),
-    }
-});
-
-fn kernel(bytes: &[u8]) {
-    if let Ok(kernel) = from_bytes(bytes, &|_, _| None) {
-        assert!(verify(&kernel).is_ok());
-        let _ = kernel.to_string();
-        assert_eq!(to_bytes(&kernel).as_deref(), Ok(bytes));
-    }
-}
-
-fn function(bytes: &[u8]) {
-    for backend in [Backend::Interpreter, Backend::default()] {
-        let options = CompileOptions { backend, ..CompileOptions::default() };
-        if let Ok(function) = Compiled::from_bytes_with(bytes, &[], &options) {
-            let again = function.to_bytes_with_sources().expect("what was loaded can be saved");
-            assert!(Compiled::from_bytes_with(&again, &[], &options).is_ok());
-        }
-    }
-}
+libfuzzer_sys::fuzz_target!(|data: &[u8]| chainrule_fuzz::saved::run(data));

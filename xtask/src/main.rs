@@ -37,7 +37,7 @@ fn lint() -> bool {
             "--workspace",
             "--all-targets",
             "--features",
-            "chainrule/cranelift",
+            "chainrule/cranelift,chainrule-fuzz/targets",
             "--quiet",
             "--",
             "-D",

@@ -68,6 +68,18 @@ pub const LAYERS: &[(&str, &[&str])] = &[
             "chainrule-rust",
         ],
     ),
+    // For fuzzers only.
+    (
+        "chainrule-fuzz",
+        &[
+            "chainrule-ir",
+            "chainrule-graph",
+            "chainrule-kernel",
+            "chainrule-interpret",
+            "chainrule-backend-tests",
+            "chainrule",
+        ],
+    ),
 ];
 
 /// What stands on the library, faces, examples and benchmarks, may use the library and the examples,
