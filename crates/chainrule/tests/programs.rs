@@ -19,7 +19,7 @@ struct Line {
 fn parse(line: &str) -> Option<Line> {
     let rest = line.strip_prefix("// ")?;
     let (what, rest) = rest.split_once(' ')?;
-    if !["call", "gradient", "jacobian", "hessian"].contains(&what) {
+    if !["call", "gradient", "jacobian", "hessian", "diagonal"].contains(&what) {
         return None;
     }
     let (call, result) = rest.rsplit_once(" = ")?;
@@ -66,6 +66,7 @@ fn derivation(function: &Function, what: &str) -> Derivation {
     match what {
         "gradient" => function.gradient(),
         "jacobian" => function.jacobian(),
+        "diagonal" => function.hessian_diagonal(),
         _ => function.hessian(),
     }
 }
@@ -106,9 +107,12 @@ fn programs_give_what_they_say_in_every_way() {
                 compare(&format!("{text} by the interpreter"), &doubles(&run(&function)), &expected);
                 ways += 2;
             } else {
-                let derived = derivation(&function, &line.what).function().unwrap_or_else(|e| panic!("{text}: {e}"));
-                compare(&format!("{text} with loops"), &doubles(&run(&derived)), &expected);
-                ways += 1;
+                for strategy in ["auto", "forward", "reverse"] {
+                    let derived = derivation(&function, &line.what).strategy(strategy).function();
+                    let derived = derived.unwrap_or_else(|e| panic!("{text}: {e}"));
+                    compare(&format!("{text} with loops, {strategy}"), &doubles(&run(&derived)), &expected);
+                    ways += 1;
+                }
             }
             // Straight-line code, where nothing but doubles decides.
             let Some(sizes) = sizes(&ir, &args) else { continue };

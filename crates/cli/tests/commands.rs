@@ -127,6 +127,23 @@ fn run_gives_results_in_every_form() {
 }
 
 #[test]
+fn an_account_tells_of_both_ways_of_a_jacobian() {
+    let text = "let f = fun (x : [n]Double) (s : [m]Int) ->\n  \
+                ifold (fun (y : [m]Double) k -> build m (fun o -> y[o] * vectorSum x * real s[o])) (vectorFill m 1.0) 3\n\
+                let g = fun (x : [n]Double) -> vectorMap x sin\n";
+    let place = Place::with(&[("w.ft", Content::Text(text))]);
+    let told = |function: &str| prints(&place, &["derive", "w.ft", "--function", function, "--what", "jacobian", "--explain"]);
+    let both = told("f");
+    let first = "// the Jacobian: by rows, in reverse mode, where 2*m < n; by columns, in forward mode, otherwise\n";
+    assert!(both.starts_with(first), "{both}");
+    for branch in ["holds", "does not hold"] {
+        assert!(both.contains(&format!("// the optimiser on `f_jacobian` where its `if` {branch}: ")), "{both}");
+    }
+    let one = told("g");
+    assert!(!one.contains("the Jacobian: by") && one.starts_with("// the optimiser on `g_jacobian`: "), "{one}");
+}
+
+#[test]
 fn results_have_one_form_with_loops_and_without() {
     let place = Place::with(&[
         ("two.ft", Content::Text("let f = fun (x : [n]Double) (y : Double) -> y * vectorDot x x\n")),

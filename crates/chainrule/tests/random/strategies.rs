@@ -230,6 +230,10 @@ fn compare_second(p: &Program, precise: &mut Precise) -> Result<bool, String> {
     }
     close("the Hessian with loops", &h.concat(), &differences.concat())?;
 
+    let diagonal: Vec<f64> = (0..n).map(|i| differences[i][i]).collect();
+    let loops = p.function.hessian_diagonal().compile().and_then(|f| f.call(&p.args)).map_err(|e| e.to_string())?;
+    close("the diagonal with loops", &doubles(&loops), &diagonal)?;
+
     let value = [Value::Real(0.0)];
     let Some(s) = straight(p, &value[0])? else { return Ok(true) };
     let blocks: Vec<Vec<usize>> =
@@ -253,6 +257,8 @@ fn compare_second(p: &Program, precise: &mut Precise) -> Result<bool, String> {
         }
         close(&format!("the Hessian by {}", strategy.name), &found.concat(), &differences.concat())?;
     }
+    let straight = s.function.hessian_diagonal().function().map_err(|e| e.to_string())?;
+    close("the diagonal", &join(&eval(&straight, &s.inputs)?, &s.columns)?, &diagonal)?;
     let v = direction(n);
     let mut along = s.inputs.clone();
     along.extend(cut(&v, &s.columns, s.inputs.iter().map(Vec::len)));
