@@ -132,7 +132,8 @@ fn an_account_tells_of_both_ways_of_a_jacobian() {
                 ifold (fun (y : [m]Double) k -> build m (fun o -> y[o] * vectorSum x * real s[o])) (vectorFill m 1.0) 3\n\
                 let g = fun (x : [n]Double) -> vectorMap x sin\n";
     let place = Place::with(&[("w.ft", Content::Text(text))]);
-    let told = |function: &str| prints(&place, &["derive", "w.ft", "--function", function, "--what", "jacobian", "--explain"]);
+    let told =
+        |function: &str| prints(&place, &["derive", "w.ft", "--function", function, "--what", "jacobian", "--explain"]);
     let both = told("f");
     let first = "// the Jacobian: by rows, in reverse mode, where 2*m < n; by columns, in forward mode, otherwise\n";
     assert!(both.starts_with(first), "{both}");
