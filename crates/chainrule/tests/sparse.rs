@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 use arbitrary::Unstructured;
-use chainrule::{Module, PreparedSparse, Sparse, Value};
+use chainrule::{Module, PreparedSparse, Sparse, SparseForm, Value};
 use chainrule_autodiff::{Mode, sparse};
 use chainrule_ir::generate::gathers;
 use proptest::prelude::*;
@@ -205,6 +205,42 @@ fn an_index_out_of_range_is_an_error() {
     assert!(straight.sparse_jacobian(&[]).unwrap_err().to_string().contains("straight-line"));
 }
 
+/// The matrix that results in any form tell of, what stands at one place added.
+fn told(
+    results: &[(chainrule::Name, chainrule::Type, Value<f64>)],
+    shape: (usize, usize),
+) -> Result<BTreeMap<(usize, usize), f64>, String> {
+    let list = |name: &str| -> Option<Vec<usize>> {
+        let Value::Array(items) = &results.iter().find(|(other, ..)| other.as_str() == name)?.2 else { return None };
+        items.iter().map(|item| if let Value::Int(i) = item { usize::try_from(*i).ok() } else { None }).collect()
+    };
+    if list("shape") != Some(vec![shape.0, shape.1]) {
+        return Err(format!("{results:?} is not of the shape {shape:?}"));
+    }
+    // The line of each entry of compressed lines.
+    let line = |starts: Vec<usize>| -> Vec<usize> {
+        starts.windows(2).enumerate().flat_map(|(line, ends)| vec![line; ends[1] - ends[0]]).collect()
+    };
+    let extents = list("n_rows").zip(list("n_columns"));
+    let (rows, columns) = match (list("rows"), list("columns"), list("starts").map(line)) {
+        (Some(rows), Some(columns), None) | (Some(rows), None, Some(columns)) | (None, Some(columns), Some(rows)) => {
+            (rows, columns)
+        }
+        _ => return Err(format!("{results:?} is in no form")),
+    };
+    let mut values = results.last().map(|(.., values)| values.reals()).unwrap_or_default().into_iter();
+    let mut told = BTreeMap::new();
+    for (k, (row, column)) in rows.iter().zip(&columns).enumerate() {
+        let (n_rows, n_columns) = extents.as_ref().map_or((1, 1), |(rows, columns)| (rows[k], columns[k]));
+        for i in 0..n_rows {
+            for j in 0..n_columns {
+                *told.entry((row + i, column + j)).or_insert(0.0) += values.next().ok_or("too few values")?;
+            }
+        }
+    }
+    if values.next().is_some() || rows.len() != columns.len() { Err("too many values".to_owned()) } else { Ok(told) }
+}
+
 #[test]
 fn compiled_derivatives_of_random_programs_are_those_of_the_evaluator() {
     let config = ProptestConfig {
@@ -226,6 +262,21 @@ fn compiled_derivatives_of_random_programs_are_those_of_the_evaluator() {
         let mut at = compiled.prepare(&args).map_err(|e| wrong(e.to_string()))?;
         at.run().map_err(|e| wrong(e.to_string()))?;
         let found: BTreeMap<(usize, usize), f64> = entries(&at).into_iter().map(|(r, c, x)| ((r, c), x)).collect();
+        for form in [SparseForm::Coo, SparseForm::Csr, SparseForm::Csc] {
+            let told = told(&at.results(form), at.pattern().shape()).map_err(wrong)?;
+            if told.len() != found.len() || found.iter().any(|(place, x)| told.get(place) != Some(x)) {
+                return Err(wrong(format!("{form:?}: {told:?} is not {found:?}")));
+            }
+        }
+        let blocks = at.block_results().map_err(|e| wrong(e.to_string()))?;
+        let blocks = told(&blocks, at.pattern().shape()).map_err(wrong)?;
+        for place in found.keys().chain(blocks.keys()) {
+            let of = |entries: &BTreeMap<(usize, usize), f64>| entries.get(place).copied().unwrap_or(0.0);
+            let (x, y) = (of(&blocks), of(&found));
+            if x != y && (x - y).abs() > 1e-11 * y.abs().max(1.0) {
+                return Err(wrong(format!("blocks at {place:?}: {x} is not {y}")));
+            }
+        }
         // Elaborated from text, more indices are known to be in range, so that the pattern may be smaller.
         let at = |entries: &BTreeMap<(usize, usize), f64>, place| entries.get(place).copied().unwrap_or(0.0);
         for place in found.keys().chain(expected.keys()) {

@@ -4,14 +4,14 @@
 //! as dear as one of forward mode, so rows are made where there are more than twice as many inputs as outputs.
 //!
 //! Where sizes decide that are known only when the function runs, so does the comparison: who asks writes both ways under an
-//! `if`. That is twice the code, and so it is done only where either way may be dear: not where one of the two counts is known
-//! and [few](FEW), nor where the polynomials are ordered whatever the sizes are, from two on. (Where a size is 0 or 1, the
-//! order may be another one, and there is little to do.)
+//! `if`. That is twice the code, and so it is done only where either way may be dear: not where the polynomials are ordered
+//! whatever the sizes are, from two on, a [few](FEW) inputs or outputs more or less not being looked at. Where a size is 0 or
+//! 1, or the few are as many as the others, the order may be another one, and there is little to do.
 
 use crate::Size;
 
-/// So many passes are few: whatever the other count is, it is not worth while to have both ways in the code.
-const FEW: i64 = 16;
+/// So many passes are few: for them it is not worth while to have both ways in the code.
+const FEW: i64 = 32;
 
 /// How to make a Jacobian.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,14 +38,17 @@ pub enum Way {
 pub fn cheaper(inputs: &Size, outputs: &Size) -> Way {
     let dear = outputs.scale(2);
     let more = inputs.sub(&dear);
-    match (inputs.as_constant(), outputs.as_constant()) {
-        (Some(_), Some(_)) if more.as_constant() > Some(0) => Way::Rows,
-        (Some(_), Some(_)) => Way::Columns,
-        (None, Some(outputs)) if outputs <= FEW => Way::Rows,
-        (Some(inputs), None) if inputs <= FEW => Way::Columns,
-        _ if is_natural(&more.neg()) => Way::Columns,
-        _ if is_natural(&more) => Way::Rows,
-        _ => Way::RowsWhereLess(dear, inputs.clone()),
+    if let (Some(inputs), Some(dear)) = (inputs.as_constant(), dear.as_constant()) {
+        return if inputs > dear { Way::Rows } else { Way::Columns };
+    }
+    let fixed = more.terms().find(|(monomial, _)| monomial.is_empty()).map_or(0, |(_, c)| c);
+    let more = if fixed.abs() <= FEW { more.sub(&Size::constant(fixed)) } else { more };
+    if is_natural(&more.neg()) {
+        Way::Columns
+    } else if is_natural(&more) {
+        Way::Rows
+    } else {
+        Way::RowsWhereLess(dear, inputs.clone())
     }
 }
 
@@ -66,7 +69,7 @@ mod tests {
         let [n, m] = [0, 1].map(|idx| Size::var(VarId::new(idx)));
         let number = Size::constant;
         let nm = n.mul(&m);
-        // Known numbers, and few of either.
+        // Known numbers, or a few of either.
         assert_eq!(cheaper(&number(7), &number(3)), Way::Rows);
         assert_eq!(cheaper(&number(6), &number(3)), Way::Columns);
         assert_eq!(cheaper(&n, &number(3)), Way::Rows);
@@ -78,6 +81,10 @@ mod tests {
         assert_eq!(cheaper(&nm, &n), Way::Rows);
         assert_eq!(cheaper(&n, &nm), Way::Columns);
         assert_eq!(cheaper(&n, &n.mul(&n)), Way::Columns);
+        // A few more or less are not looked at.
+        assert_eq!(cheaper(&n.scale(2).add(&number(1)), &n), Way::Columns);
+        assert_eq!(cheaper(&n.scale(2).add(&number(26)), &n.scale(3)), Way::Columns);
+        assert_eq!(cheaper(&nm.add(&number(3)), &n.add(&number(8))), Way::Rows);
         // Open.
         for (inputs, outputs) in [(n.add(&m), n.clone()), (nm, n.scale(3)), (n.clone(), number(100)), (number(100), n)]
         {

@@ -1,9 +1,10 @@
 //! A function that chooses by its sizes is optimised as two.
 //!
-//! In: a function that is an `if` under a condition of sizes and integer arguments, with nothing around it, as Jacobians are whose way only sizes decide.
-//! Out: two functions, one for each branch, and the one that they are together again. What a program costs is one number, by
-//! which the optimiser takes a program or leaves it: of an `if` that of the dearer branch, which would decide for the other one
-//! too.
+//! In: a function that is an `if` under a condition of sizes and integer arguments, with nothing around it, as Jacobians are
+//! whose way only sizes decide. Out: two functions, one for each branch, and the one that they are together again.
+//!
+//! What a program costs is one number, by which the optimiser takes a program or leaves it: of an `if` that of the dearer
+//! branch, which would decide for the other one too.
 
 use crate::live;
 use crate::report::Report;

@@ -120,13 +120,10 @@ fn with_patterns(
     derived: &Derived,
     results: impl Iterator<Item = Named>,
 ) -> Result<Vec<Named>, String> {
-    let form = match options.form.unwrap_or(Form::Coo).entries() {
-        Some(form) => form,
-        None => {
-            let name = derived.function.name();
-            let help = "ask for coo, csr or csc";
-            return Err(format!("error: `{name}` is straight-line code, which has no blocks\n  help: {help}"));
-        }
+    let Some(form) = options.form.unwrap_or(Form::Coo).entries() else {
+        let name = derived.function.name();
+        let help = "ask for coo, csr or csc";
+        return Err(format!("error: `{name}` is straight-line code, which has no blocks\n  help: {help}"));
     };
     let one = |(name, ty, value): Named| match (derived.function.pattern(&name), &value) {
         (Some(pattern), Value::Array(entries)) => {
