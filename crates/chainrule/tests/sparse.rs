@@ -222,11 +222,10 @@ fn told(
         starts.windows(2).enumerate().flat_map(|(line, ends)| vec![line; ends[1] - ends[0]]).collect()
     };
     let extents = list("n_rows").zip(list("n_columns"));
-    let (rows, columns) = match (list("rows"), list("columns"), list("starts").map(line)) {
-        (Some(rows), Some(columns), None) | (Some(rows), None, Some(columns)) | (None, Some(columns), Some(rows)) => {
-            (rows, columns)
-        }
-        _ => return Err(format!("{results:?} is in no form")),
+    let ((Some(rows), Some(columns), None) | (Some(rows), None, Some(columns)) | (None, Some(columns), Some(rows))) =
+        (list("rows"), list("columns"), list("starts").map(line))
+    else {
+        return Err(format!("{results:?} is in no form"));
     };
     let mut values = results.last().map(|(.., values)| values.reals()).unwrap_or_default().into_iter();
     let mut told = BTreeMap::new();
