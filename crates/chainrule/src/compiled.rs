@@ -237,8 +237,8 @@ impl Compiled {
         Vec::<f64>::new().try_reserve_exact(numbers).map_err(|_| {
             Error::request(
                 format!("there is not enough memory: `{}` needs {numbers} numbers at these sizes", self.kernel.name),
-                "make the arguments smaller, or run it in parts; where states of loops are kept for reverse mode, ask for \
-                 checkpoints: `--checkpoints 32` on the command line, `checkpoints` in Rust",
+                "make the arguments smaller, run it in parts, or in reverse mode have checkpoints of loops: \
+                 `--checkpoints 32`, in Rust `checkpoints(32)`",
             )
         })
     }

@@ -213,8 +213,7 @@ impl Optimisation {
         if !self.checkpointed.is_empty() {
             writeln!(
                 f,
-                "loops that reverse mode gave {} checkpoints, for not all their states can be kept:",
-                CHECKPOINTS
+                "loops that reverse mode gave {CHECKPOINTS} checkpoints, for not all their states can be kept:"
             )?;
         }
         for CheckpointedLoop { at, reason } in &self.checkpointed {
