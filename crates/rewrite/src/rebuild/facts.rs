@@ -78,7 +78,7 @@ impl Rebuild<'_> {
             Expr::Op(op, args) => {
                 op.row().result == ops::Type::Num
                     && args.first().is_some_and(|v| self.vars[*v].ty == Type::Int)
-                    && !self.is_total(*op, args)
+                    && !self.is_total(*op, args, loops, more)
             }
             Expr::Build { size, .. } | Expr::Loop { count: size, .. } => {
                 !self.ranges.not_negative_outside(size, loops, more)
@@ -104,11 +104,20 @@ impl Rebuild<'_> {
         fails
     }
 
-    // The smaller and the larger of two integers are integers; remainders and quotients by a positive constant have a value.
-    pub(super) fn is_total(&self, op: ops::Op, args: &[VarId]) -> bool {
-        match op {
-            ops::Op::Min | ops::Op::Max => true,
-            ops::Op::Quot | ops::Op::Mod => self.divisor(args).is_some(),
+    /// Whether computing `expr`, which stands in a loop that is closed, may fail here, outside of it.
+    pub(crate) fn may_fail_outside(&self, expr: &Expr, ty: &Type) -> bool {
+        let loops = self.open.iter().filter(|open| open.is_loop()).count();
+        self.may_fail(expr, ty, loops, &mut Vec::new())
+    }
+
+    // The smaller and the larger of two integers are integers; remainders and quotients by a positive number have a value.
+    fn is_total(&self, op: ops::Op, args: &[VarId], loops: usize, more: &[VarId]) -> bool {
+        match (op, args) {
+            (ops::Op::Min | ops::Op::Max, _) => true,
+            (ops::Op::Quot | ops::Op::Mod, [_, divisor]) => {
+                let less = self.size_of(*divisor).sub(&Size::constant(1));
+                self.ranges.not_negative_outside(&less, loops, more)
+            }
             _ => false,
         }
     }
@@ -124,6 +133,10 @@ impl Rebuild<'_> {
         let is_natural = |arg: &VarId| self.ranges.not_negative_outside(&self.size_of(*arg), 0, &[]);
         match (op, self.divisor(args)) {
             (ops::Op::Mod, Some(c)) => self.ranges.natural(var, Some(Size::constant(c))),
+            // By 0 there is none.
+            (ops::Op::Mod, None) if args.get(1).is_some_and(is_natural) => {
+                self.ranges.natural(var, args.get(1).map(|divisor| self.size_of(*divisor)));
+            }
             (ops::Op::Quot, Some(_)) if args.first().is_some_and(is_natural) => self.ranges.natural(var, None),
             (ops::Op::Min, _) if args.iter().all(is_natural) => self.ranges.natural(var, None),
             (ops::Op::Max, _) if args.iter().any(is_natural) => self.ranges.natural(var, None),
