@@ -114,6 +114,11 @@ pub(crate) fn words_of(ty: &Type) -> f64 {
     words(ty)
 }
 
+/// The same as a polynomial.
+pub(crate) fn size_of_words(ty: &Type) -> Size {
+    words(ty)
+}
+
 /// The cost of one evaluation of `function`.
 #[must_use]
 pub fn function(function: &Function) -> f64 {

@@ -39,6 +39,7 @@
 //! | [`fusion`] | which arrays vanish, by cost |
 //! | [`merge`] | which loops become one |
 //! | [`cost`] | what a program costs |
+//! | `dependence` | what depends on what, to the scalar in arrays and tuples |
 //! | `ranges` | what is known of integers |
 //! | `key` | expressions equal up to names |
 //! | [`report`] | what was done |
@@ -47,6 +48,7 @@
 mod apart;
 pub mod check;
 pub mod cost;
+mod dependence;
 pub mod engine;
 pub mod fusion;
 mod key;

@@ -7,6 +7,7 @@ mod build;
 mod fold;
 mod general;
 mod get;
+mod interchange;
 mod linear;
 mod logic;
 mod mask;
@@ -97,6 +98,7 @@ static TABLE: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {
         tuple::RULES,
         branch::RULES,
         build::RULES,
+        interchange::RULES,
         sum::RULES,
         terms::RULES,
         linear::RULES,

@@ -157,7 +157,7 @@ impl Make {
 
 /// For each rule programs that it is for.
 fn programs(rule: &str) -> Vec<Function> {
-    use Op::{Add, And, Div, Eq, Le, Lt, Mul, Neg, Not, Or, Pow, Select, Sin, Sub};
+    use Op::{Add, And, Cos, Div, Eq, Exp, Le, Lt, Mul, Neg, Not, Or, Pow, Select, Sin, Sub};
     let on_literals = |op: Op, a: f64, c: f64| {
         program(|p| {
             let args = [p.real(a), p.real(c)];
@@ -451,6 +451,55 @@ fn programs(rule: &str) -> Vec<Function> {
                 })
             })
         })],
+        // A number and its tangent; elements and theirs, for a direction that is a column, or one element.
+        "fold-of-builds" => vec![
+            program(|p| {
+                p.vector(|p, d| {
+                    let t = p.get(p.w, d);
+                    let init = p.b.tuple(&[p.x, t]);
+                    let last = p.fold(p.k.clone(), init, |p, s, i| {
+                        let [y, t] = [0, 1].map(|k| p.b.component(s, k));
+                        let (sine, cosine, i) = (p.op(Sin, &[y]), p.op(Cos, &[y]), p.b.to_real(i));
+                        let (t, y) = (p.op(Mul, &[cosine, t]), p.op(Add, &[sine, i]));
+                        p.b.tuple(&[y, t])
+                    });
+                    let [y, t] = [0, 1].map(|k| p.b.component(last, k));
+                    p.op(Sub, &[t, y])
+                })
+            }),
+            program(|p| {
+                let (k, m, v) = (p.k.clone(), p.m, p.v);
+                let d = p.b.fresh(Type::Int);
+                p.b.push_block();
+                let init = p.vector(|p, i| {
+                    let row = p.get(m, i);
+                    let (y, t) = (p.get(v, i), p.get(row, d));
+                    p.b.tuple(&[y, t])
+                });
+                let first = p.b.op(Op::Eq, &[d, p.i]);
+                let last = p.fold(Size::constant(4), init, |p, s, _| {
+                    p.vector(|p, i| {
+                        let last = p.n.sub(&Size::constant(1)).sub(&Size::var(i));
+                        let j = p.b.size(last);
+                        let [here, there] = [i, j].map(|i| p.get(s, i));
+                        let [y, z] = [here, there].map(|pair| p.b.component(pair, 0));
+                        let [t, u] = [here, there].map(|pair| p.b.component(pair, 1));
+                        let e = p.op(Exp, &[y]);
+                        let (next, product) = (p.op(Sub, &[e, z]), p.op(Mul, &[e, t]));
+                        let (moved, one) = (p.op(Sub, &[product, u]), p.real(1.0));
+                        let more = p.mask(first, one);
+                        let moved = p.op(Add, &[moved, more]);
+                        p.b.tuple(&[next, moved])
+                    })
+                });
+                let tangents = p.vector(|p, i| {
+                    let pair = p.get(last, i);
+                    p.b.component(pair, 1)
+                });
+                let body = p.b.pop_block(tangents);
+                p.b.compute(Expr::Build { size: k, index: d, body })
+            }),
+        ],
         "split-build" => vec![program(|p| {
             p.vector(|p, i| {
                 let (a, c) = (p.get(p.v, i), p.get(p.w, i));

@@ -1,0 +1,219 @@
+//! Which parts of what statements make depend on which parts of something else.
+//!
+//! In: blocks in the order in which they run, with what is known of variables from outside. Out: for every variable, for each
+//! scalar in its type, a set of sources, a bit for each. Arrays are looked through: all their elements are one. A
+//! state of a loop depends on what it does after any number of steps, so blocks of loops are gone through until nothing changes.
+//!
+//! Holds: what is not in the set has no influence on the value, and none on whether it can be computed but through what
+//! [`Dependence::decides_failure`] tells.
+
+use crate::cost;
+use chainrule_base::Arena;
+use chainrule_ir::{Block, Expr, Size, Stmt, Type, Var, VarId};
+use rustc_hash::FxHashMap;
+
+/// The sources of a value: of all of it, or by the fields of its tuple, in arrays or not.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Sources {
+    All(u64),
+    Fields(Vec<Self>),
+}
+
+impl Sources {
+    /// Those of a value of type `ty` of which each scalar is a source of its own, from bit `next` on.
+    pub(crate) fn each(ty: &Type, next: &mut u32) -> Self {
+        match ty {
+            Type::Double | Type::Int | Type::Bool => {
+                *next += 1;
+                Self::All(1 << (*next - 1))
+            }
+            Type::Array(_, element) => Self::each(element, next),
+            Type::Tuple(fields, _) => Self::Fields(fields.iter().map(|field| Self::each(field, next)).collect()),
+        }
+    }
+
+    /// Those of anything in it.
+    pub(crate) fn any(&self) -> u64 {
+        match self {
+            Self::All(bits) => *bits,
+            Self::Fields(fields) => fields.iter().fold(0, |bits, field| bits | field.any()),
+        }
+    }
+
+    /// Whether everything in it has one of `bits`.
+    pub(crate) fn all_have(&self, bits: u64) -> bool {
+        match self {
+            Self::All(own) => own & bits != 0,
+            Self::Fields(fields) => fields.iter().all(|field| field.all_have(bits)),
+        }
+    }
+
+    /// Those of the field, of the field and so on, at `path`.
+    pub(crate) fn at(&self, path: &[usize]) -> Self {
+        path.iter().fold(self.clone(), |sources, k| match sources {
+            Self::All(bits) => Self::All(bits),
+            Self::Fields(mut fields) => fields.swap_remove(*k),
+        })
+    }
+
+    fn with(self, more: u64) -> Self {
+        match self {
+            Self::All(bits) => Self::All(bits | more),
+            Self::Fields(fields) => Self::Fields(fields.into_iter().map(|field| field.with(more)).collect()),
+        }
+    }
+
+    fn union(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Fields(a), Self::Fields(b)) if a.len() == b.len() => {
+                Self::Fields(a.into_iter().zip(b).map(|(a, b)| a.union(b)).collect())
+            }
+            (Self::All(bits), other) | (other, Self::All(bits)) => other.with(bits),
+            (a, b) => Self::All(a.any() | b.any()),
+        }
+    }
+}
+
+/// The sources of variables.
+pub(crate) struct Dependence<'a> {
+    vars: &'a Arena<VarId, Var>,
+    of: FxHashMap<VarId, Sources>,
+}
+
+impl<'a> Dependence<'a> {
+    pub(crate) fn new(vars: &'a Arena<VarId, Var>) -> Self {
+        Self { vars, of: FxHashMap::default() }
+    }
+
+    pub(crate) fn insert(&mut self, var: VarId, sources: Sources) {
+        self.of.insert(var, sources);
+    }
+
+    /// Those of `var`: none of what is bound outside.
+    pub(crate) fn get(&self, var: VarId) -> Sources {
+        match &self.vars[var].value {
+            Some(size) => Sources::All(self.size(size)),
+            None => self.of.get(&var).cloned().unwrap_or(Sources::All(0)),
+        }
+    }
+
+    fn any(&self, var: VarId) -> u64 {
+        match &self.vars[var].value {
+            Some(size) => self.size(size),
+            None => self.of.get(&var).map_or(0, Sources::any),
+        }
+    }
+
+    fn size(&self, size: &Size) -> u64 {
+        size.vars().into_iter().fold(0, |bits, var| bits | self.of.get(&var).map_or(0, Sources::any))
+    }
+
+    /// Learns of the statements of `block`. `None` where a derivative stands in it.
+    pub(crate) fn block(&mut self, block: &Block) -> Option<Sources> {
+        for stmt in &block.stmts {
+            self.stmt(stmt)?;
+        }
+        Some(self.get(block.result))
+    }
+
+    /// As [`Self::block`], for a statement.
+    pub(crate) fn stmt(&mut self, stmt: &Stmt) -> Option<()> {
+        let sources = match &stmt.expr {
+            Expr::Real(_) | Expr::Bool(_) | Expr::Zero => Sources::All(0),
+            Expr::Size(size) => Sources::All(self.size(size)),
+            Expr::Op(_, args) => Sources::All(args.iter().fold(0, |bits, arg| bits | self.any(*arg))),
+            Expr::ToReal(arg) => self.get(*arg),
+            Expr::Array(elements) => elements.iter().map(|e| self.get(*e)).reduce(Sources::union)?,
+            Expr::Tuple(fields) => Sources::Fields(fields.iter().map(|field| self.get(*field)).collect()),
+            Expr::Component(tuple, k) => self.get(*tuple).at(&[*k]),
+            Expr::Get { array, index, .. } => self.get(*array).with(self.any(*index)),
+            Expr::OneHot { index, value, .. } => self.get(*value).with(self.any(*index)),
+            Expr::Plus(a, b) => self.get(*a).union(self.get(*b)),
+            Expr::Build { size: count, body, .. } | Expr::Sum { count, body, .. } => {
+                self.block(body)?.with(self.size(count))
+            }
+            Expr::If { condition, then, otherwise } => {
+                let (then, otherwise) = (self.block(then)?, self.block(otherwise)?);
+                then.union(otherwise).with(self.any(*condition))
+            }
+            Expr::Fold { count, state, init, body, .. } => {
+                let steps = self.size(count);
+                self.settled(*state, *init, |this| Some(this.block(body)?.with(steps)))?
+            }
+            Expr::While { limit, state, init, condition, body } => {
+                let steps = self.size(limit);
+                self.settled(*state, *init, |this| {
+                    let steps = steps | this.block(condition)?.any();
+                    Some(this.block(body)?.with(steps))
+                })?
+            }
+            Expr::Loop { count, state, init, body, .. } => {
+                let (steps, mut made) = (self.size(count), Sources::All(0));
+                let last = self.settled(*state, *init, |this| {
+                    made = this.block(body)?.with(steps);
+                    Some(made.at(&[0]))
+                })?;
+                Sources::Fields(vec![last, made.at(&[1]), made.at(&[2])])
+            }
+            Expr::Jvp { .. } | Expr::Vjp { .. } | Expr::Custom(_) | Expr::Again { .. } => return None,
+        };
+        self.of.insert(stmt.var, sources);
+        Some(())
+    }
+
+    /// The sources of a state after any number of steps; `step` tells those of the next one.
+    fn settled(
+        &mut self,
+        state: VarId,
+        init: VarId,
+        mut step: impl FnMut(&mut Self) -> Option<Sources>,
+    ) -> Option<Sources> {
+        let mut now = self.get(init);
+        // Sets only grow, and there are finitely many.
+        loop {
+            self.of.insert(state, now.clone());
+            let next = now.clone().union(step(self)?);
+            if next == now {
+                return Some(now);
+            }
+            now = next;
+        }
+    }
+
+    /// Whether `stmt` may fail or not as one of `sources` decides: an index, a size, an integer that is computed, an end of a
+    /// `while`.
+    pub(crate) fn decides_failure(&self, stmt: &Stmt, sources: u64) -> bool {
+        let depends = |var: &VarId| self.any(*var) & sources != 0;
+        let sized = |size: &Size| self.size(size) & sources != 0;
+        let here = match &stmt.expr {
+            Expr::Get { index, .. } | Expr::OneHot { index, .. } => depends(index),
+            Expr::Op(_, args) => self.vars[stmt.var].ty == Type::Int && args.iter().any(depends),
+            Expr::Build { size: count, .. }
+            | Expr::Sum { count, .. }
+            | Expr::Fold { count, .. }
+            | Expr::Loop { count, .. } => sized(count),
+            Expr::While { limit, condition, .. } => sized(limit) || depends(&condition.result),
+            _ => false,
+        };
+        let mut inside = stmt.expr.blocks().into_iter().flat_map(|block| &block.stmts);
+        here || inside.any(|stmt| self.decides_failure(stmt, sources))
+    }
+
+    /// What the operators in `block` cost that depend on none of `sources`.
+    pub(crate) fn cost_without(&self, block: &Block, sources: u64) -> f64 {
+        let one = |stmt: &Stmt| match &stmt.expr {
+            Expr::Op(op, _) if self.any(stmt.var) & sources == 0 => f64::from(op.row().weight),
+            expr => {
+                let times = match expr {
+                    Expr::Build { size: count, .. }
+                    | Expr::Sum { count, .. }
+                    | Expr::Fold { count, .. }
+                    | Expr::Loop { count, .. } => cost::estimate(count),
+                    _ => 1.0,
+                };
+                times * expr.blocks().into_iter().map(|block| self.cost_without(block, sources)).sum::<f64>()
+            }
+        };
+        block.stmts.iter().map(one).sum()
+    }
+}
