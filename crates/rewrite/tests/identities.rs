@@ -4,6 +4,7 @@
 use chainrule_autodiff::{Mode, Part, Request, derive, expand};
 use chainrule_base::Sources;
 use chainrule_ir::{Block, Builder, Expr, Function, Program, Renaming, VarId, alpha_equal, print, verify};
+use chainrule_ops::Op;
 use chainrule_rewrite::engine::measure;
 use chainrule_rewrite::{Options, Report, optimise};
 
@@ -235,19 +236,54 @@ fn arrays_become_one_loop_where_they_share_more_than_writing_them_costs() {
     assert!(print(&found).contains("oneHot"), "{}", print(&found));
 }
 
+/// `build k (fun q -> <mode> f x d[q])` expanded and optimised, for a fold of so many `steps` that reads what is `beside`.
+fn of_several(mode: &str, steps: &str, beside: &str) -> Function {
+    let text = format!(
+        "let f = fun (x : [n]Double) (s : Card) (d : [k][n]Double) ->
+          build k (fun q -> {mode} (fun x -> ifold (fun y i -> build n (fun j -> sin y[j] + y[{beside}])) x {steps}) x d[q])"
+    );
+    optimised(&expand(&function(&text, "f")).unwrap_or_else(|e| panic!("{e}"))).0
+}
+
 #[test]
 fn several_cotangents_share_the_states_of_a_loop_however_its_steps_are_counted() {
-    for steps in ["10", "s", "(s + 2)", "(div s 2)"] {
-        let text = format!(
-            "let f = fun (x : [n]Double) (s : Card) (d : [k][n]Double) ->
-              build k (fun q -> vjp (fun x -> ifold (fun y i -> build n (fun j -> sin y[j] + y[n - 1 - j])) x {steps}) x d[q])"
-        );
-        let expanded = expand(&function(&text, "f")).unwrap_or_else(|e| panic!("{e}"));
-        let (found, _) = optimised(&expanded);
-        // Outside of the loop over cotangents: one that makes states, and takes sines; inside no sine, and one product for each.
+    for (steps, beside) in
+        [("10", "n - 1 - j"), ("s", "n - 1 - j"), ("(s + 2)", "j"), ("(div s 2)", "n - 1 - j"), ("s", "mod (j + 1) n")]
+    {
+        let found = of_several("vjp", steps, beside);
+        // Outside of the loop over cotangents one loop takes sines, and one cosines; inside there is neither.
         let mut inside = found.clone();
         inside.body.stmts.retain(|stmt| stmt.var == found.body.result);
-        assert_eq!((occurrences(&found, "sin "), occurrences(&inside, "sin ")), (1, 0), "{}", print(&found));
-        assert_eq!(occurrences(&inside, "cos "), 0, "{}", print(&found));
+        let counts = |f: &Function| (occurrences(f, "sin "), occurrences(f, "cos "));
+        assert_eq!((counts(&found), counts(&inside)), ((1, 1), (0, 0)), "{}", print(&found));
+    }
+}
+
+/// The loops around each `sine` and each `cosine` in `block`, by their counts.
+fn around(f: &Function, block: &Block, loops: &mut Vec<String>, found: &mut Vec<String>) {
+    for stmt in &block.stmts {
+        if let Expr::Op(Op::Sin | Op::Cos, _) = stmt.expr {
+            found.push(loops.join(" "));
+        }
+        let count = match &stmt.expr {
+            Expr::Build { size: count, .. } | Expr::Fold { count, .. } | Expr::Loop { count, .. } => {
+                let name = |var: VarId| f.vars[var].name.as_ref().map_or("?", |name| name.as_str());
+                count.as_var().map_or_else(|| count.to_string(), |var| name(var).to_owned())
+            }
+            _ => "?".to_owned(),
+        };
+        loops.push(count);
+        stmt.expr.blocks().into_iter().for_each(|block| around(f, block, loops, found));
+        loops.pop();
+    }
+}
+
+#[test]
+fn several_directions_share_the_primal_of_a_loop() {
+    for (steps, beside) in [("10", "n - 1 - j"), ("s", "n - 1 - j"), ("s", "mod (j + 1) n")] {
+        let found = of_several("jvp", steps, beside);
+        let mut places = Vec::new();
+        around(&found, &found.body, &mut Vec::new(), &mut places);
+        assert_eq!(places, [format!("{steps} n"), format!("{steps} n")], "{}", print(&found));
     }
 }
