@@ -152,7 +152,11 @@ fn compare(p: &Program) -> Result<bool, String> {
 
     let mut counts = Vec::new();
     p.ir.params.iter().zip(&p.args).for_each(|(param, arg)| fields(p.ir.ty(*param), arg, &mut counts));
-    let loops = p.function.jacobian().compile().and_then(|f| f.call(&p.args)).map_err(|e| e.to_string())?;
+    let loops = match p.function.jacobian().compile().and_then(|f| f.call(&p.args)) {
+        // An array of a size that depends on data may vanish from the value, and stay in its derivative.
+        Err(e) if limited(&e) => return Ok(false),
+        loops => loops.map_err(|e| e.to_string())?,
+    };
     let j = matrix(&doubles(&loops), expected.len(), &counts).ok_or("the Jacobian has another size")?;
     for strategy in STRATEGIES {
         let found = match s.jacobian(&s.function.jacobian().strategy(strategy.name)) {
