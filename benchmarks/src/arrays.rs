@@ -10,7 +10,7 @@ mod problems;
 mod threads;
 
 use crate::measure::Runner;
-use chainrule::{CompileOptions, Compiled, Function, Prepared, Rewrite};
+use chainrule::{CompileOptions, Compiled, Function, Rewrite};
 use clap::Args;
 use in_c::InC;
 use problems::Problem;
@@ -228,7 +228,11 @@ fn one(problem: &Problem, options: &Options) -> Result<(), Box<dyn std::error::E
     });
     let mut of_derivative = Runner::new(1, || {
         let _ = derived_at.run();
-        let _ = beside.as_mut().map(Prepared::run);
+    });
+    let mut of_beside = beside.as_mut().map(|beside| {
+        Runner::new(1, || {
+            let _ = beside.run();
+        })
     });
     let mut of_hand = by_hand.as_ref().map(|by_hand| {
         Runner::new(1, || {
@@ -238,15 +242,19 @@ fn one(problem: &Problem, options: &Options) -> Result<(), Box<dyn std::error::E
     for _ in 0..options.rounds {
         of_value.sample();
         of_derivative.sample();
-        for runner in [&mut of_hand, &mut of_value_in_c, &mut of_derivative_in_c].into_iter().flatten() {
+        for runner in [&mut of_beside, &mut of_hand, &mut of_value_in_c, &mut of_derivative_in_c].into_iter().flatten()
+        {
             runner.sample();
         }
     }
     let us = |runner: &Runner<'_>| runner.median() / 1e3;
     let hand = of_hand.as_ref();
-    let (value_by_hand, derivative_by_hand) =
-        (hand.map(|hand| of_value.ratio(hand)), hand.map(|hand| of_derivative.ratio(hand)));
-    let derivative_by_value = of_derivative.ratio(&of_value);
+    // With what is computed beside.
+    let derived_by =
+        |other: &Runner<'_>| of_derivative.ratio(other) + of_beside.as_ref().map_or(0.0, |beside| beside.ratio(other));
+    let derivative_us = us(&of_derivative) + of_beside.as_ref().map_or(0.0, us);
+    let (value_by_hand, derivative_by_hand) = (hand.map(|hand| of_value.ratio(hand)), hand.map(derived_by));
+    let derivative_by_value = derived_by(&of_value);
     let value_in_c = of_value_in_c.as_ref().map(|c| c.ratio(&of_value));
     let derivative_in_c = of_derivative_in_c.as_ref().map(|c| c.ratio(&of_derivative));
     if options.json {
@@ -254,7 +262,7 @@ fn one(problem: &Problem, options: &Options) -> Result<(), Box<dyn std::error::E
             "{}",
             json!({
                 "problem": problem.name, "by_hand_us": hand.map(us), "value_us": us(&of_value),
-                "derivative_us": us(&of_derivative), "value_by_hand": value_by_hand,
+                "derivative_us": derivative_us, "value_by_hand": value_by_hand,
                 "derivative_by_value": derivative_by_value, "published": problem.published,
                 "derivative_by_hand": derivative_by_hand, "c_by_value": value_in_c,
                 "c_derivative_by_derivative": derivative_in_c, "compile_ms": compile_ms,
@@ -268,7 +276,7 @@ fn one(problem: &Problem, options: &Options) -> Result<(), Box<dyn std::error::E
         problem.name.clone(),
         text(hand.map(us), 1),
         text(Some(us(&of_value)), 1),
-        text(Some(us(&of_derivative)), 1),
+        text(Some(derivative_us), 1),
         text(value_by_hand, 2),
         text(Some(derivative_by_value), 2),
         text(problem.published, 2),

@@ -88,8 +88,9 @@ fn compare_patterns(problem: &ba::Problem) {
     }
     let found = ba::compile("baPattern").unwrap().call(&problem.args()).unwrap();
     let (mut rows, mut columns) = (Vec::new(), Vec::new());
-    found[..2].iter().for_each(|part| integers(part, &mut rows));
-    found[2..].iter().for_each(|part| integers(part, &mut columns));
+    let [Value::Tuple(parts)] = found.as_slice() else { panic!("four arrays") };
+    parts[..2].iter().for_each(|part| integers(part, &mut rows));
+    parts[2..].iter().for_each(|part| integers(part, &mut columns));
     assert_eq!((rows, columns), problem.pattern());
 }
 
