@@ -142,10 +142,10 @@ pub fn derive(function: &Function, request: &Request) -> Result<Function, Diagno
     derive_told(function, request).map(|(derived, _)| derived)
 }
 
-/// As [`derive`], with the loops that have checkpoints though none were asked for.
+/// As [`derive()`], with the loops that have checkpoints though none were asked for.
 ///
 /// # Errors
-/// As [`derive`].
+/// As [`derive()`].
 pub fn derive_told(function: &Function, request: &Request) -> Result<(Function, Vec<MadeAgain>), Diagnostics> {
     let mut parts: Vec<Part> = Vec::new();
     for part in &request.parts {

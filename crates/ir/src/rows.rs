@@ -5,7 +5,7 @@
 //!
 //! Where sizes decide that are known only when the function runs, so does the comparison: who asks writes both ways under an
 //! `if`. That is twice the code, and so it is done only where either way may be dear: not where the polynomials are ordered
-//! whatever the sizes are, from two on, a [few](FEW) inputs or outputs more or less not being looked at. Where a size is 0 or
+//! whatever the sizes are, from two on, a few inputs or outputs more or less not being looked at. Where a size is 0 or
 //! 1, or the few are as many as the others, the order may be another one, and there is little to do.
 
 use crate::Size;

@@ -33,7 +33,7 @@ pub struct MadeAgain {
 pub enum Reason {
     /// How many steps it takes is computed while the function runs.
     Computed,
-    /// It is a `while` with this limit, whose states would be more than [`MAX_UNSURE`] numbers.
+    /// It is a `while` with this limit, whose states would be more than 2^20 numbers.
     Limit(i64),
 }
 
