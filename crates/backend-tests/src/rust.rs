@@ -46,6 +46,13 @@ fn cargo() -> Command {
     command
 }
 
+/// The toolchain's name for this machine.
+fn host() -> String {
+    let output = cargo().args(["--version", "--verbose"]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.lines().find_map(|line| line.strip_prefix("host: ")).expect("cargo names its host").to_owned()
+}
+
 /// Writes a crate of a module `kernels` and `main`, with `libm` where it is needed.
 ///
 /// # Panics
@@ -55,7 +62,9 @@ pub fn write(dir: &Path, file: &File<'_>, main: &str) {
         "[package]\nname = \"emitted\"\nversion = \"0.0.0\"\nedition = \"2021\"\n\n[workspace]\n\n[profile.dev]\ndebug = false\n\n[dependencies]\n",
     );
     if file.needs_libm {
-        let metadata = cargo_metadata::MetadataCommand::new().other_options(["--offline".to_owned()]).exec().unwrap();
+        // For this machine alone: what others need was never fetched.
+        let options = ["--offline", "--filter-platform", &host()].map(str::to_owned);
+        let metadata = cargo_metadata::MetadataCommand::new().other_options(options).exec().unwrap();
         let libm = metadata.packages.iter().find(|p| p.name.as_str() == "libm").expect("the workspace uses libm");
         let _ = writeln!(manifest, "libm = {{ path = {:?} }}", libm.manifest_path.parent().unwrap().as_str());
     }
