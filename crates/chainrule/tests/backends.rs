@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 use chainrule::{
-    Backend, BatchOptions, CompileOptions, Compiled, Error, Function, Module, Slice, SliceMut, Strided, StridedMut,
-    UserFunction, Value, vars,
+    Backend, BatchOptions, CompileOptions, Compiled, Error, Function, Level, Module, Slice, SliceMut, Strided,
+    StridedMut, UserFunction, Value, vars,
 };
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -486,4 +486,24 @@ fn cranelift_is_there_where_it_was_built_in() {
     let mut workspace = cranelift.workspace(&[&[2]]).unwrap();
     cranelift.eval_batch(2, &[&[0.3, 7.0, 0.3, 7.0]], &mut [&mut y], &mut workspace).unwrap();
     assert_eq!(y, [expected[0][0]; 2]);
+}
+
+/// What a loop has from outside is put into lanes before the loop around it: a call between them must keep all lanes.
+#[test]
+fn calls_between_loops_keep_what_is_in_lanes() {
+    if !has_native() {
+        return;
+    }
+    let text = "let f = fun (a : Double) (x : [n]Double) ->
+  ifold (fun (s : [8]Double) i ->
+    let t = asin (0.1 * s[0] + x[i])
+    build 8 (fun j -> a * (s[j] + a * (s[j] - a * (s[j] + a * (s[j] - a * t)))))
+  ) (vectorFill 8 0.25) n";
+    let f = Module::from_text("f.ft", text).unwrap().function("f").unwrap();
+    let args = [Value::Real(0.7), reals(&[0.1, -0.4, 0.9, 0.3, -0.8])];
+    let expected = with(&f, Backend::Interpreter).call(&args).unwrap();
+    for level in [None, Some(Level::Avx2)] {
+        let options = CompileOptions { backend: Backend::Native, level, ..CompileOptions::default() };
+        assert_eq!(f.compile_with(&options).unwrap().call(&args).unwrap(), expected, "{level:?}");
+    }
 }

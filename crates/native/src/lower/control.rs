@@ -49,6 +49,9 @@ impl Writer<'_> {
                         self.set_number(index.index(), rax);
                     }
                 }
+                for (r, place) in &plan.spread {
+                    self.spread(*r, *place)?;
+                }
                 let by = self.enter_lanes(plan.lanes.take(), plan.count)?;
                 self.set_kept(&plan, Some(*index), by)?;
                 self.set_end(&plan);

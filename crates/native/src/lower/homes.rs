@@ -144,6 +144,22 @@ impl<'a> Homes<'a> {
         self.wish(Wish { from, to, weight, kind, pointer: None })
     }
 
+    /// Has one place in lanes live from one event to another, and stand for another one too.
+    pub(super) fn keep_over(&mut self, place: Number, other: Number, from: u32, to: u32) {
+        let (place, other) = (place - self.first, other - self.first);
+        self.unite(other, place);
+        let leader = self.find(place);
+        if let Some(wish) = &mut self.wishes[leader] {
+            (wish.from, wish.to) = (wish.from.min(from), wish.to.max(to));
+        }
+    }
+
+    /// Whether nothing is called from one event to another but within a stretch of them.
+    pub(super) fn call_nowhere_but(&self, from: u32, to: u32, begin: u32, end: u32) -> bool {
+        let before = |event: u32| self.calls[(event as usize + 1).min(self.calls.len() - 1)];
+        before(to) - before(from) == before(end) - before(begin)
+    }
+
     /// The weight of the calls while it lives.
     pub(super) fn calls(&self, wish: &Wish) -> u64 {
         let to = (wish.to as usize + 1).min(self.calls.len() - 1);

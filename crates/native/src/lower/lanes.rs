@@ -35,7 +35,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct LanePlan {
     index: Reg,
     /// Reals and truth values from outside, with their places in lanes.
-    uniform: BTreeMap<Reg, Number>,
+    uniform: BTreeMap<Reg, Uniform>,
     /// Steps of integers from lane to lane, the index's among them.
     steps: BTreeMap<Reg, i64>,
     /// How many bytes lie between elements of two lanes, where that is not known: by slope in elements.
@@ -45,6 +45,24 @@ pub(super) struct LanePlan {
     last: Option<Number>,
     pub(super) fetched: Fetched,
 }
+
+/// A value from outside in all lanes.
+#[derive(Clone, Copy, Debug)]
+struct Uniform {
+    place: Number,
+    /// Whether the loop around spreads it, once for all rounds.
+    early: bool,
+}
+
+/// A loop around one that runs in lanes, which may spread what both have from outside.
+#[derive(Clone, Copy)]
+struct Around {
+    begin: u32,
+    end: u32,
+}
+
+/// What loops spread for those in them that run in lanes: by the opening event, each value with its place.
+pub(super) type Early = BTreeMap<u32, BTreeMap<Reg, Number>>;
 
 /// Which lanes of a round do something.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -98,7 +116,8 @@ fn active(level: Level, count: &Poly<Reg>) -> Option<Active> {
     }
 }
 
-/// Plans the loops that may run in lanes and whose bodies can, by their opening events.
+/// Plans the loops that may run in lanes and whose bodies can, by their opening events, and what the loops right around them
+/// spread.
 pub(super) fn plan_lanes(
     kernel: &Kernel,
     level: Level,
@@ -107,32 +126,62 @@ pub(super) fn plan_lanes(
     survey: &Survey,
     homes: &mut Homes<'_>,
     words: &mut Words,
-) -> BTreeMap<u32, LanePlan> {
-    let mut plans = BTreeMap::new();
+) -> (BTreeMap<u32, LanePlan>, Early) {
+    let (mut plans, mut early) = (BTreeMap::new(), Early::new());
     let mut lanes = Lanes::new(kernel.regs.len());
     let mut last_end = 0;
+    let mut around: Vec<Around> = Vec::new();
     // Branches by data that can be choices are.
     let none = BTreeSet::new();
     for (at, event) in (1u32..).zip(events) {
-        let Event::For { index, count, order: Order::Lanes, .. } = event else { continue };
         // One that runs at once already runs the loops in it as they are.
         if at < last_end {
             continue;
         }
+        around.retain(|outer| at < outer.end);
+        let (index, count) = match event {
+            Event::For { index, count, order: Order::Lanes, .. } => (index, count),
+            Event::For { .. } => {
+                around.push(Around { begin: at, end: lives.end_of_loop[at as usize] });
+                continue;
+            }
+            _ => continue,
+        };
         let end = lives.end_of_loop[at as usize];
         let body = &events[at as usize..end as usize - 1];
         if let Some(active) = active(level, count)
             && lanes.fits(kernel, *index, body, &none)
-            && let Some(plan) = plan(kernel, body, (at, end, *index), active, &lanes, lives, survey, homes, words)
+            && let Some(mut plan) = plan(kernel, body, (at, end, *index), active, &lanes, lives, survey, homes, words)
         {
+            // A call outside of lanes keeps one of them.
+            if let Some(outer) = around.last()
+                && homes.call_nowhere_but(outer.begin, outer.end, at, end)
+            {
+                plan.spread_early(*outer, lives, homes, early.entry(outer.begin).or_default());
+            }
             plans.insert(at, plan);
             last_end = end;
         }
     }
-    plans
+    (plans, early)
 }
 
 impl LanePlan {
+    /// Has the loop around spread what it has from outside too, each once for all loops in it.
+    fn spread_early(
+        &mut self,
+        outer: Around,
+        lives: &Liveness,
+        homes: &mut Homes<'_>,
+        spread: &mut BTreeMap<Reg, Number>,
+    ) {
+        for (r, uniform) in self.uniform.iter_mut().filter(|(r, _)| lives.def[r.index()] < outer.begin) {
+            let place = *spread.entry(*r).or_insert(uniform.place);
+            homes.keep_over(place, uniform.place, outer.begin, outer.end);
+            *uniform = Uniform { place, early: true };
+        }
+    }
+
     /// The index of the loop.
     pub(super) fn index(&self) -> Reg {
         self.index
@@ -247,7 +296,10 @@ fn plan(
         return None;
     }
     fetched.integers().for_each(|r| homes.forget(r));
-    let uniform = weights.into_iter().map(|(r, weight)| (r, homes.copy_for(r, begin, end, weight))).collect();
+    let uniform = weights
+        .into_iter()
+        .map(|(r, weight)| (r, Uniform { place: homes.copy_for(r, begin, end, weight), early: false }));
+    let uniform = uniform.collect();
     let apart = apart.into_iter().map(|(slope, weight)| (slope, homes.number(begin, end, weight))).collect();
     let last = (steps.len() > 1).then(|| homes.number(begin, end, 1));
     Some(LanePlan { index, uniform, steps, apart, active, last, fetched })
@@ -265,37 +317,48 @@ impl Writer<'_> {
             self.set_number(*number, from);
         }
         self.shape = shape(self.level);
-        for (r, number) in &lanes.uniform {
-            let outer = self.plan.home(r.index());
-            let (to, slot) = match self.plan.home(*number) {
-                Home::Xmm(x) => (x, None),
-                Home::Slot(slot) => (self.temporary()?, Some(slot)),
-                _ => return Err(super::bug("a value has no place in lanes")),
-            };
-            match outer {
-                Home::Xmm(x) => self.asm.broadcast(self.shape, to, x),
-                Home::Slot(slot) => {
-                    let mem = self.frame.slot(slot);
-                    self.asm.broadcast(self.shape, to, mem);
-                }
-                _ => return Err(super::bug("a value from outside has no place")),
+        for (r, Uniform { place, early }) in &lanes.uniform {
+            if !early {
+                self.spread(*r, *place)?;
             }
-            match slot {
-                None => self.registers.name(to, *r, NEVER),
-                Some(slot) => {
-                    let mem = self.frame.slot(slot);
-                    self.asm.store(self.shape, mem, to);
-                    self.registers.give_back(to);
-                    self.registers.unlock(to);
+            match self.plan.home(*place) {
+                Home::Xmm(x) => self.registers.name(x, *r, NEVER),
+                Home::Slot(slot) => {
                     self.registers.forget(*r);
                     self.registers.set_copy(*r, Copy::Home(slot));
                 }
+                _ => return Err(super::bug("a value has no place in lanes")),
             }
         }
         self.lane = Some(lanes);
         self.masks.keep(self.has_mask().then_some(ACTIVE));
         self.set_mask();
         Ok(n_lanes(self.shape) as i64)
+    }
+
+    /// Puts a value from outside of a loop into its place in lanes.
+    pub(super) fn spread(&mut self, r: Reg, place: Number) -> Result<()> {
+        let shape = shape(self.level);
+        let (to, slot) = match self.plan.home(place) {
+            Home::Xmm(x) => (x, None),
+            Home::Slot(slot) => (self.temporary()?, Some(slot)),
+            _ => return Err(super::bug("a value has no place in lanes")),
+        };
+        match self.plan.home(r.index()) {
+            Home::Xmm(x) => self.asm.broadcast(shape, to, x),
+            Home::Slot(slot) => {
+                let mem = self.frame.slot(slot);
+                self.asm.broadcast(shape, to, mem);
+            }
+            _ => return Err(super::bug("a value from outside has no place")),
+        }
+        if let Some(slot) = slot {
+            let mem = self.frame.slot(slot);
+            self.asm.store(shape, mem, to);
+            self.registers.give_back(to);
+            self.registers.unlock(to);
+        }
+        Ok(())
     }
 
     /// Whether some lanes of the loop are not active.
@@ -341,7 +404,7 @@ impl Writer<'_> {
     /// Where a value lives as the current code sees it.
     pub(super) fn home_now(&self, r: Reg) -> Home {
         let uniform = self.lane.as_ref().and_then(|lane| lane.uniform.get(&r));
-        self.plan.home(uniform.copied().unwrap_or(r.index()))
+        self.plan.home(uniform.map_or(r.index(), |uniform| uniform.place))
     }
 
     /// The address of the first lane, where all lanes are one round.
@@ -484,19 +547,19 @@ impl Writer<'_> {
             };
             let at = Mem::At { base: rdx, disp: 0 };
             match bit {
-                4 => {
-                    self.asm.store(Shape::Four, at, from);
-                    self.asm.half(Shape::Eight, t, from, true);
-                    self.asm.alu_ri(Alu::Add, rdx, 32);
-                }
-                2 => {
-                    self.asm.store_pair(at, from);
-                    self.asm.half(Shape::Four, t, from, true);
-                    self.asm.alu_ri(Alu::Add, rdx, 16);
-                }
+                4 => self.asm.store(Shape::Four, at, from),
+                2 => self.asm.store_pair(at, from),
                 _ => self.asm.store(Shape::One, at, from),
             }
-            from = t;
+            let is_last = match count {
+                Ok(n) => n & (bit - 1) == 0,
+                Err(_) => bit == 1,
+            };
+            if !is_last {
+                self.asm.half(if bit == 4 { Shape::Eight } else { Shape::Four }, t, from, true);
+                self.asm.alu_ri(Alu::Add, rdx, 8 * bit as i32);
+                from = t;
+            }
             if let Some(skip) = skip {
                 // Flags are gone, but what is left to ask is in the register.
                 self.asm.bind(skip);

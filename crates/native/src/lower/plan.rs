@@ -77,6 +77,8 @@ pub(super) struct LoopPlan {
     pub kept: Vec<(Poly<Reg>, Number, Step)>,
     /// Where the iterations run at once.
     pub lanes: Option<LanePlan>,
+    /// What is put into lanes before the loop, for loops in it: values and their places.
+    pub spread: BTreeMap<Reg, Number>,
 }
 
 /// A loop that ends where an address does, which begins at 0, since its index stands in addresses only, which are kept.
@@ -411,9 +413,9 @@ impl<'k> Plan<'k> {
             let mut survey = Survey::new(kernel, &events, &kinds);
             fused = survey.fuse(&events, shape);
             let mut homes = Homes::new(n_regs, n_events, &kinds, &lives, &survey);
-            let lanes = match shape {
+            let (lanes, early) = match shape {
                 Shape::One => plan_lanes(kernel, level, &events, &lives, &survey, &mut homes, &mut words),
-                _ => BTreeMap::new(),
+                _ => Default::default(),
             };
             let is_one_round = n_lanes(lanes::shape(level)) as i64 == LANES;
             let once: BTreeMap<u32, Reg> =
@@ -426,6 +428,11 @@ impl<'k> Plan<'k> {
             for (at, plan) in lanes {
                 if let Some(of_loop) = loops.get_mut(&at) {
                     of_loop.lanes = Some(plan);
+                }
+            }
+            for (at, spread) in early {
+                if let Some(of_loop) = loops.get_mut(&at) {
+                    of_loop.spread = spread;
                 }
             }
             pointers = pointers::wishes(&events, kernel.buffers.len(), &lives, &once, &accumulators, &mut homes);
