@@ -8,6 +8,7 @@
 //!
 //! Results go to standard output, everything else to standard error.
 
+mod arguments;
 mod commands;
 mod data;
 mod progress;

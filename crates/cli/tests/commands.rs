@@ -198,6 +198,13 @@ fn derive_counts_and_shows() {
     for strategy in ["auto", "forward", "reverse", "markowitz"] {
         prints(&place, &[&args[..], &["--strategy", strategy, "--explain"]].concat());
     }
+    let at = ["--arg", "x=[1, 2, 3]"];
+    let first = prints(&place, &[&args[..], &["--show", "counts"], &at].concat());
+    assert_eq!(first, counts + "[2.0,4.0,6.0]\n");
+    let refused = place.run(&[&args[..], &["--show", "dot"], &at].concat());
+    assert_eq!(refused.code, Some(1), "a graph ends with it");
+    let wrong = place.run(&[&args[..], &["--arg", "x=[1, 2]"]].concat());
+    assert!(wrong.stdout.is_empty() && wrong.stderr.contains("`x`"), "{}", wrong.stderr);
     // Without sizes, loops stay: F~ that is F~ again.
     let loops = prints(&place, &["derive", "model.ft", "--what", "gradient"]);
     assert!(loops.starts_with("let "), "{loops}");

@@ -1,8 +1,11 @@
 //! `chainrule derive`.
 
+use super::run;
+use crate::arguments::Arguments;
+use crate::data::{self, Format};
 use crate::request::{Arithmetic, Derivative, Which};
 use crate::{Outcome, explain, print, progress};
-use chainrule::{Counts, Derived, Function, OperationsByLine, Sparse};
+use chainrule::{Compiled, Counts, Derived, Function, OperationsByLine, Sparse};
 use clap::{Args, ValueEnum};
 
 /// Derive, and print operation counts and the program.
@@ -14,6 +17,7 @@ Examples:
   chainrule derive model.ft --what hessian --size n=4 --strategy markowitz --show counts
   chainrule derive model.ft --what jacobian              (keeps the loops)
   chainrule derive model.ft --what gradient --show counts --explain
+  chainrule derive model.ft --what gradient --size n=3 --show counts --arg x='[1, 2, 3]'
   chainrule derive model.ft --what gradient --size n=3 --show dot | dot -Tsvg > graph.svg")]
 pub struct Options {
     #[command(flatten)]
@@ -22,6 +26,9 @@ pub struct Options {
     derivative: Derivative,
     #[command(flatten)]
     arithmetic: Arithmetic,
+    // Where arguments are given, results follow, as from `chainrule run`.
+    #[command(flatten)]
+    arguments: Arguments,
     /// What to print besides the counts.
     #[arg(long, value_enum, default_value = "program")]
     show: Show,
@@ -48,7 +55,18 @@ enum Show {
 /// Derives and prints.
 pub fn run(options: &Options) -> Outcome {
     let function = options.which.load()?;
+    let is_run = options.arguments.are_given();
+    if is_run && options.show == Show::Dot {
+        return Err("error: results are no part of a graph
+  help: leave out --arg, or --show dot"
+            .into());
+    }
     if let Some(sparse) = progress::during("deriving", || options.derivative.sparse_loops(&function))? {
+        if is_run {
+            return Err("error: a sparse matrix of a function that keeps its loops is not run here
+  help: use chainrule run"
+                .into());
+        }
         return show_sparse(options, &sparse);
     }
     // An account takes time.
@@ -83,13 +101,21 @@ pub fn run(options: &Options) -> Outcome {
             text.push_str(&dot);
         }
     }
+    if is_run {
+        let compiled = progress::during("compiling", || compile(options, &derived))?;
+        let results = run::evaluate(&compiled, &options.arguments)?;
+        text.push_str(&String::from_utf8_lossy(&data::write(&run::leaves(&results), Format::Json)?));
+    }
     print(&text)
+}
+
+fn compile(options: &Options, function: &Function) -> Result<Compiled, String> {
+    function.compile_with(&options.arithmetic.settings()).map_err(|e| explain(&e))
 }
 
 /// The kernel that runs, as text.
 fn kernel(options: &Options, function: &Function) -> Result<String, String> {
-    let compiled = function.compile_with(&options.arithmetic.settings()).map_err(|e| explain(&e))?;
-    Ok(compiled.listing())
+    Ok(compile(options, function)?.listing())
 }
 
 /// The two programs of a sparse derivative.

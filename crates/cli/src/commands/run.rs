@@ -1,5 +1,6 @@
 //! `chainrule run`.
 
+use crate::arguments::Arguments;
 use crate::data::{self, Format};
 use crate::request::{Arithmetic, Derivative, What, Which};
 use crate::{Outcome, explain, print, progress, tell};
@@ -33,12 +34,8 @@ pub struct Options {
     derivative: Derivative,
     #[command(flatten)]
     arithmetic: Arithmetic,
-    /// An argument's value, or `@` and the file that has it.
-    #[arg(long = "arg", id = "arg", value_name = "NAME=VALUE")]
-    args: Vec<String>,
-    /// A JSON file with an object of all arguments.
-    #[arg(long = "args", id = "args_file", value_name = "FILE")]
-    args_file: Option<PathBuf>,
+    #[command(flatten)]
+    arguments: Arguments,
     /// Have states of loops in memory in reverse mode that take at most so much, such as 64MiB: all where they fit, else as many
     /// as do, the others computed again. Functions that keep their loops only.
     #[arg(long, value_name = "SIZE", value_parser = memory, conflicts_with = "checkpoints")]
@@ -91,18 +88,27 @@ pub fn run(options: &Options) -> Outcome {
             (progress::during("compiling", compile)?, Some(derived))
         }
     };
-    let signature = compiled.signature();
-    let args = arguments(options, &signature.params)?;
-    tell_refusal(compiled.backend(), compiled.refusal());
-    let values = progress::during("running", || compiled.call(&args)).map_err(|e| explain(&e))?;
-    let results = signature.results.iter().zip(values).map(|((name, ty), value)| (name.to_string(), ty.clone(), value));
+    let results = evaluate(&compiled, &options.arguments)?;
     let results = match &derived {
         Some(derived) if !derived.paths.is_empty() => record(&derived.paths, with_patterns(options, derived, results)?),
-        _ => results.collect(),
+        _ => results,
     };
-    let results: Vec<(&str, &Type, &Value<f64>)> =
-        results.iter().map(|(name, ty, value)| (name.as_str(), ty, value)).collect();
-    write(options, &results)
+    write(options, &leaves(&results))
+}
+
+/// The results at these arguments.
+pub fn evaluate(compiled: &Compiled, arguments: &Arguments) -> Result<Vec<Named>, String> {
+    let signature = compiled.signature();
+    let args = arguments.read(&signature.params)?;
+    tell_refusal(compiled.backend(), compiled.refusal());
+    let values = progress::during("running", || compiled.call(&args)).map_err(|e| explain(&e))?;
+    let results = signature.results.iter().zip(values);
+    Ok(results.map(|((name, ty), value)| (name.to_string(), ty.clone(), value)).collect())
+}
+
+/// Results as they are written.
+pub fn leaves(results: &[Named]) -> Vec<(&str, &Type, &Value<f64>)> {
+    results.iter().map(|(name, ty, value)| (name.as_str(), ty, value)).collect()
 }
 
 /// Says, once, why the interpreter runs what was to be machine code.
@@ -115,11 +121,7 @@ fn tell_refusal(backend: Backend, refusal: Option<&Diagnostic>) {
 }
 
 /// A sparse matrix of straight-line code as a record of its entries.
-fn with_patterns(
-    options: &Options,
-    derived: &Derived,
-    results: impl Iterator<Item = Named>,
-) -> Result<Vec<Named>, String> {
+fn with_patterns(options: &Options, derived: &Derived, results: Vec<Named>) -> Result<Vec<Named>, String> {
     let Some(form) = options.form.unwrap_or(Form::Coo).entries() else {
         let name = derived.function.name();
         let help = "ask for coo, csr or csc";
@@ -134,7 +136,7 @@ fn with_patterns(
         }
         _ => (name, ty, value),
     };
-    Ok(results.map(one).collect())
+    Ok(results.into_iter().map(one).collect())
 }
 
 /// Results as one record.
@@ -169,7 +171,7 @@ fn write(options: &Options, results: &[(&str, &Type, &Value<f64>)]) -> Outcome {
 
 /// Runs a sparse derivative: its shape, and row, column and value of each entry.
 fn run_sparse(options: &Options, function: &Function, sparse: Sparse) -> Outcome {
-    let args = arguments(options, &function.signature().params)?;
+    let args = options.arguments.read(&function.signature().params)?;
     let form = options.form.unwrap_or(Form::Coo).entries();
     if !sparse.notes().is_empty()
         && let Some(form) = form
@@ -271,7 +273,7 @@ fn unchecked() -> Checks {
 
 /// `derived`, the derivative of `function` that is asked for, with states of loops in at most so many bytes.
 fn within(options: &Options, function: &Function, derived: &Function, bytes: usize) -> Result<Compiled, String> {
-    let args = arguments(options, &derived.signature().params)?;
+    let args = options.arguments.read(&derived.signature().params)?;
     let settings = settings(options);
     let made = match options.derivative.on(function) {
         Some(derivation) => derivation.compile_within(bytes, &args, &settings),
@@ -294,7 +296,7 @@ fn memory(text: &str) -> Result<usize, String> {
 
 /// A result, and one with its name.
 type Typed = (Type, Value<f64>);
-type Named = (String, Type, Value<f64>);
+pub type Named = (String, Type, Value<f64>);
 
 /// The results of straight-line code in the form that a function has which keeps its loops: one result, a
 /// record where there are several.
@@ -328,45 +330,4 @@ fn assemble(mut leaves: Vec<(&[Name], Typed)>) -> Typed {
     let (types, values) = fields.into_iter().map(assemble).unzip();
     let numbered = names.iter().enumerate().all(|(k, name)| **name == *k.to_string());
     (Type::Tuple(types, (!numbered).then(|| names.into())), Value::Tuple(values))
-}
-
-fn arguments(options: &Options, params: &[(Name, Type)]) -> Result<Vec<Value<f64>>, String> {
-    let listed = || params.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
-    let mut object = match &options.args_file {
-        Some(path) => data::read_object(path)?,
-        None => serde_json::Map::new(),
-    };
-    if let Some(name) = object.keys().find(|key| !params.iter().any(|(name, _)| **name == ***key)) {
-        return Err(format!("error: there is no argument `{name}`\n  help: the arguments are {}", listed()));
-    }
-    let mut inline = Vec::new();
-    for text in &options.args {
-        let (name, value) = text.split_once('=').ok_or_else(|| {
-            format!("error: `--arg {text}` names no argument\n  help: write NAME=VALUE, such as x='[1, 2]'")
-        })?;
-        let name = name.trim();
-        if !params.iter().any(|(param, _)| **param == *name) {
-            return Err(format!("error: there is no argument `{name}`\n  help: the arguments are {}", listed()));
-        }
-        if inline.iter().any(|(other, _)| *other == name) {
-            return Err(format!("error: the argument `{name}` is given twice\n  help: give it once"));
-        }
-        inline.push((name, value));
-    }
-    params
-        .iter()
-        .map(|(name, ty)| {
-            if let Some((_, value)) = inline.iter().find(|(other, _)| **name == **other) {
-                return data::read_argument(name, ty, value);
-            }
-            match object.remove(name.as_str()) {
-                Some(json) => data::from_json(name, ty, &json),
-                None => Err(format!(
-                    "error: the argument `{name}` is missing\n  help: give it with --arg {name}='{}'; it is {}",
-                    data::example(ty),
-                    data::describe(ty)
-                )),
-            }
-        })
-        .collect()
 }
