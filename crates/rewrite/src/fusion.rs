@@ -8,6 +8,10 @@
 //! Of a matrix, rows or else elements of rows: so a matrix that is only transposed vanishes. What the elements of a row share is
 //! computed with each row that is taken then, so a matrix whose rows are dear to begin stays.
 //!
+//! Of a chain of builds, each of which is cheap by itself and wanted twice, ever more would be copied: what takes more statements,
+//! with all that is computed in place in it, is copied only as long as a function has not had its share. Builds are decided in
+//! their order, so that what one takes elements of is decided before it.
+//!
 //! A build that takes the element of another at its own index, which vanishes too, is not written before it is wanted
 //! (`Plan::deferred`): a chain of builds is then written once, where it ends, and not again for each of its links.
 
@@ -19,6 +23,8 @@ use chainrule_ir::{Block, Expr, Function, VarId};
 
 /// How many statements may be copied to more than one place.
 const MAX_COPIED: usize = 32;
+/// How many statements are copied at most where there are more than that with those that are computed in place in them, in all.
+const MAX_ALL_COPIED: usize = 32768;
 /// How many statements an element may have to be moved at all: what bounds the time that chains of builds take.
 const MAX_MOVED: usize = 512;
 
@@ -38,8 +44,25 @@ struct Array<'a> {
     body: Option<(VarId, &'a Block)>,
     /// Of a build: the arrays whose elements at its own index its body takes.
     links: Vec<VarId>,
+    /// Of a build: the arrays from outside that its body takes elements or rows of.
+    takes: Vec<VarId>,
+    /// Of a row: the array that it is a row of.
+    row_of: Option<VarId>,
+    /// Whether it vanishes.
+    fate: Fate,
     /// Whether it stands in a derivative, or is looked at by one, or at an index that is not proved.
     kept: bool,
+}
+
+/// What becomes of an array.
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Fate {
+    #[default]
+    Stays,
+    /// Its elements are computed where they are taken: so many statements, with those that are computed in place in them.
+    Elements(usize),
+    /// The elements of its rows are.
+    Rows(usize),
 }
 
 /// A build of builds, by its elements.
@@ -57,6 +80,12 @@ struct Uses<'a, 'p> {
     arrays: Vec<Array<'a>>,
     /// How often each of the open loops runs.
     loops: Vec<f64>,
+    /// The open builds, each with the number of loops up to its own.
+    open: Vec<(VarId, usize)>,
+    /// Builds, and masks of builds, each after all that it can take elements of.
+    order: Vec<VarId>,
+    /// How many statements of [`MAX_ALL_COPIED`] are left.
+    left: usize,
     /// The build whose body is the block at hand.
     inside: Option<(VarId, VarId)>,
     /// Inside how many derivatives this is.
@@ -66,22 +95,23 @@ struct Uses<'a, 'p> {
 /// Puts into `plan` the `get`s to fuse.
 pub(crate) fn analyse<'a>(function: &'a Function, plan: &mut Plan<'a>) {
     let arrays = vec![Array::default(); function.vars.len()];
-    let mut uses = Uses { function, plan: &*plan, arrays, loops: Vec::new(), inside: None, opaque: 0 };
+    let (loops, open, order, left) = (Vec::new(), Vec::new(), Vec::new(), MAX_ALL_COPIED);
+    let mut uses = Uses { function, plan: &*plan, arrays, loops, open, order, left, inside: None, opaque: 0 };
     uses.block(&function.body);
+    uses.decide();
     let mut fuse: Vec<(VarId, usize)> = Vec::new();
-    let vanishes = |array: &Array<'_>| !array.escapes && array.built.is_some_and(|built| pays(built, &array.gets));
+    let vanishes = |array: &Array<'_>| matches!(array.fate, Fate::Elements(_));
     let deferred: Vec<(VarId, (VarId, &Block))> = (function.vars.ids().zip(&uses.arrays))
         .filter(|(_, array)| array.gets.len() == 1 && !array.kept && vanishes(array))
         .filter(|(_, array)| array.links.iter().any(|link| vanishes(&uses.arrays[link.index()])))
         .filter_map(|(var, array)| Some((var, array.body?)))
         .collect();
-    for array in uses.arrays.iter().filter(|array| !array.escapes) {
-        if vanishes(array) {
-            fuse.extend(array.gets.iter().map(|(var, loops, _)| (*var, *loops)));
-        } else if let (Some(rows), Some(gets)) = (array.rows, uses.elements(array))
-            && rows.pay(&array.gets, &gets)
-        {
-            fuse.extend(gets.iter().map(|(var, loops, _)| (*var, *loops)));
+    for array in &uses.arrays {
+        let of = |gets: &[Get]| gets.iter().map(|(var, loops, _)| (*var, *loops)).collect::<Vec<_>>();
+        match array.fate {
+            Fate::Stays => {}
+            Fate::Elements(_) => fuse.extend(of(&array.gets)),
+            Fate::Rows(_) => fuse.extend(of(&uses.elements(array).unwrap_or_default())),
         }
     }
     plan.fuse.extend(fuse);
@@ -120,6 +150,43 @@ impl Rows {
 }
 
 impl<'a> Uses<'a, '_> {
+    /// What becomes of each array.
+    fn decide(&mut self) {
+        for var in std::mem::take(&mut self.order) {
+            let (fate, copied) = self.fate(&self.arrays[var.index()]);
+            self.arrays[var.index()].fate = fate;
+            self.left -= copied;
+        }
+    }
+
+    /// What becomes of `array`, and how many of the statements that are left are copied for it.
+    fn fate(&self, array: &Array<'_>) -> (Fate, usize) {
+        let (Some(built), false) = (array.built, array.escapes) else { return (Fate::Stays, 0) };
+        let in_place = |taken: &VarId| match self.arrays[taken.index()].fate {
+            Fate::Stays => 0,
+            Fate::Elements(stmts) | Fate::Rows(stmts) => stmts,
+        };
+        let all = built.2.saturating_add(array.takes.iter().map(in_place).fold(0, usize::saturating_add));
+        let copied = |gets: &[Get]| if all > MAX_COPIED { all.saturating_mul(gets.len().saturating_sub(1)) } else { 0 };
+        let here = copied(&array.gets);
+        if here <= self.left && pays(built, &array.gets) {
+            return (Fate::Elements(all), here);
+        }
+        let (Some(rows), Some(gets)) = (array.rows, self.elements(array)) else { return (Fate::Stays, 0) };
+        let here = copied(&gets);
+        if here <= self.left && rows.pay(&array.gets, &gets) { (Fate::Rows(all), here) } else { (Fate::Stays, 0) }
+    }
+
+    /// Notes for the open builds that `var` is an element of `array`, or a row.
+    fn takes(&mut self, array: VarId, var: VarId) {
+        let from = self.arrays[array.index()].row_of.unwrap_or(array);
+        let Array { built: Some(_), loops, .. } = self.arrays[from.index()] else { return };
+        self.arrays[var.index()].row_of = Some(from);
+        for (build, _) in self.open.iter().filter(|(_, inside)| loops < *inside) {
+            self.arrays[build.index()].takes.push(from);
+        }
+    }
+
     /// The `get`s of elements of the rows of `array`, if nothing else is done with a row.
     fn elements(&self, array: &Array) -> Option<Vec<Get>> {
         let mut all = Vec::new();
@@ -149,6 +216,7 @@ impl<'a> Uses<'a, '_> {
                     {
                         self.arrays[build.index()].links.push(*array);
                     }
+                    self.takes(*array, var);
                     self.arrays[array.index()].kept |= !proved || self.opaque > 0;
                     let around = self.arrays[array.index()].loops;
                     let between = self.loops.get(around..).unwrap_or(&[]);
@@ -195,6 +263,7 @@ impl<'a> Uses<'a, '_> {
         if let Expr::Build { index, body, .. } = expr {
             self.arrays[var.index()].body = Some((*index, body));
             self.inside = Some((var, *index));
+            self.open.push((var, self.loops.len()));
         }
         let opaque = u32::from(matches!(expr, Expr::Jvp { .. } | Expr::Vjp { .. } | Expr::Custom(_)));
         self.opaque += opaque;
@@ -203,6 +272,15 @@ impl<'a> Uses<'a, '_> {
         }
         self.opaque -= opaque;
         self.inside = outer;
+        if let Expr::Build { .. } = expr {
+            self.open.pop();
+        }
+        if self.arrays[var.index()].built.is_some() {
+            if let Expr::If { then, .. } = expr {
+                self.arrays[var.index()].takes = self.arrays[then.result.index()].takes.clone();
+            }
+            self.order.push(var);
+        }
         if runs.is_some() {
             self.loops.pop();
         }

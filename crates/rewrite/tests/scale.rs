@@ -140,25 +140,56 @@ fn added(k: usize) -> Function {
     })
 }
 
+/// `k` vectors and sums over them: each vector of the one before and of the sum so far, each of which is used twice.
+fn vectors_and_sums(k: usize) -> Function {
+    on_a_vector(|b, n, v| {
+        let (mut now, mut total) = (v, b.sum(n.clone(), |b, i| b.get_proved(v, i)));
+        for _ in 0..k {
+            now = b.build(n.clone(), |b, i| {
+                let (x, w) = (b.get_proved(now, i), b.get_proved(v, i));
+                let product = b.op(Op::Mul, &[x, w]);
+                let scaled = b.op(Op::Mul, &[x, total]);
+                let wave = b.op(Op::Sin, &[scaled]);
+                b.op(Op::Add, &[product, wave])
+            });
+            let sum = b.sum(n.clone(), |b, i| b.get_proved(now, i));
+            let square = b.op(Op::Mul, &[total, total]);
+            total = b.op(Op::Add, &[sum, square]);
+        }
+        total
+    })
+}
+
 /// The reverse-mode gradient of `f`, a function of one vector, with its value.
 fn gradient(f: &Function) -> Function {
-    let request =
-        Request { parts: vec![Part::Value, Part::Gradient], by: vec![], mode: Mode::Reverse, checkpoints: None };
+    derived(f, vec![Part::Value, Part::Gradient])
+}
+
+fn derived(f: &Function, parts: Vec<Part>) -> Function {
+    let request = Request { parts, by: vec![], mode: Mode::Reverse, checkpoints: None };
     derive(f, &request).unwrap_or_else(|e| panic!("{e}"))
 }
 
 #[test]
 fn the_work_of_ten_times_the_program_is_ten_times_the_work() {
     type Family = (&'static str, fn(usize) -> Function);
-    let families: [Family; 3] =
-        [("lines", lines), ("gradients of lines", |k| gradient(&lines(k))), ("vectors added up", added)];
-    for (name, family) in families {
-        let work = [20, 200, 2000].map(|k| {
-            let (found, report) = optimise(&family(k), &Options::default());
-            assert!(report.after <= report.before, "{name}");
-            assert_ne!(report.stop, StopReason::Budget, "{name} of {k}\n{report}");
-            (report.work as f64, statements(&found))
-        });
+    let long = &[20, 200, 2000];
+    let families: [(Family, &[usize]); 5] = [
+        (("lines", lines), long),
+        (("gradients of lines", |k| gradient(&lines(k))), long),
+        (("vectors added up", added), long),
+        (("gradients of vectors and sums", |k| gradient(&vectors_and_sums(k))), &[20, 200]),
+        (("Hessians of lines times a direction", |k| derived(&lines(k), vec![Part::Hvp])), &[60, 600]),
+    ];
+    for ((name, family), sizes) in families {
+        let work: Vec<(f64, usize)> = (sizes.iter())
+            .map(|k| {
+                let (found, report) = optimise(&family(*k), &Options::default());
+                assert!(report.after <= report.before, "{name}");
+                assert_ne!(report.stop, StopReason::Budget, "{name} of {k}\n{report}");
+                (report.work as f64, statements(&found))
+            })
+            .collect();
         for pair in work.windows(2) {
             let exponent = (pair[1].0 / pair[0].0).log10();
             assert!(exponent < 1.05, "{name}: the work grows with exponent {exponent}: {work:?}");
