@@ -78,8 +78,6 @@ struct Group<'a> {
     kinds: u8,
     /// The member that is the array of the loop, and what an iteration pays where another one is in its place.
     array: Option<(usize, f64)>,
-    /// What the members compute, by number, with its cost.
-    work: BTreeMap<u64, f64>,
     /// The groups that this one depends on, as bits.
     after: u64,
 }
@@ -382,6 +380,8 @@ impl<'a, 'p> Merge<'a, 'p> {
         // The groups that each statement depends on, and the group that it is in.
         let mut after: Vec<u64> = vec![0; stmts.len()];
         let mut numbers = Numbers::default();
+        // By number of what members compute: the groups that do, as bits.
+        let mut computed: FxHashMap<u64, u64> = FxHashMap::default();
         let mut group_of: Vec<Option<usize>> = vec![None; stmts.len()];
         for (at, stmt) in stmts.iter().enumerate() {
             let mut depends = 0;
@@ -404,18 +404,20 @@ impl<'a, 'p> Merge<'a, 'p> {
             }
             let adding = self.adding(stmt.var, kind);
             let work = self.work(index, body, &mut numbers);
-            let shares = |group: &Group<'_>| -> f64 {
-                work.iter().filter(|(number, _)| group.work.contains_key(number)).map(|(_, cost)| cost).sum()
+            let shared: SmallVec<[(u64, f64); 16]> = (work.iter())
+                .filter_map(|(number, cost)| computed.get(number).map(|groups| (*groups, *cost)))
+                .collect();
+            let shares = |group: usize| -> f64 {
+                shared.iter().filter(|(groups, _)| groups >> group & 1 == 1).map(|(_, cost)| cost).sum()
             };
             let fits = |(number, group): &(usize, &Group<'_>)| {
-                group.count == count && depends >> number & 1 == 0 && shares(group) > group.price(kind, adding)
+                group.count == count && depends >> number & 1 == 0 && shares(*number) > group.price(kind, adding)
             };
             let found = groups.iter().enumerate().find(fits).map(|(number, _)| number);
             let number = match found {
                 Some(number) => number,
                 None if groups.len() < MAX_GROUPS => {
-                    let (members, work) = (Vec::new(), BTreeMap::new());
-                    groups.push(Group { count, members, kinds: 0, array: None, work, after: 0 });
+                    groups.push(Group { count, members: Vec::new(), kinds: 0, array: None, after: 0 });
                     groups.len() - 1
                 }
                 None => continue,
@@ -423,7 +425,9 @@ impl<'a, 'p> Merge<'a, 'p> {
             let group = &mut groups[number];
             group.join(kind, adding);
             group.members.push(at);
-            group.work.extend(work);
+            for part in work.keys() {
+                *computed.entry(*part).or_default() |= 1 << number;
+            }
             group.after |= depends;
             let grown = group.after;
             for group in groups.iter_mut().filter(|group| group.after >> number & 1 == 1) {
