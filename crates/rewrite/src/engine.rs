@@ -25,6 +25,10 @@ pub const BUDGET_PER_STATEMENT: u64 = 32;
 pub const MAX_MERGES: usize = 8;
 /// How many rounds there are at most.
 pub const MAX_ROUNDS: usize = 10;
+/// A round that saves a smaller part of the cost saves little. What goes one link of a chain further with each round does.
+const LITTLE: f64 = 1e-3;
+/// How much work ([`Report::work`]) rounds that save little may take in all: as much as they like in short programs.
+const MAX_FOR_LITTLE: u64 = 250_000;
 /// Functions with fewer statements are not worth a thread.
 const MIN_FOR_THREAD: i64 = 200;
 
@@ -101,6 +105,8 @@ struct Run {
     /// What passes could do that found nothing to do since the function changed last: one that can do no more than one
     /// of them will not either.
     in_vain: Vec<Todo>,
+    /// The work of rounds that saved little.
+    for_little: u64,
 }
 
 impl Run {
@@ -353,6 +359,7 @@ fn pipeline(
 fn rounds(now: &mut Function, run: &mut Run, report: &mut Report, watch: Watch<'_>) -> StopReason {
     for _ in 0..MAX_ROUNDS {
         let mut changed = false;
+        let (before, work) = (last_cost(report), run.tally.work);
         for pass in ROUND {
             changed |= step(pass, now, run, report, watch);
         }
@@ -362,8 +369,19 @@ fn rounds(now: &mut Function, run: &mut Run, report: &mut Report, watch: Watch<'
         if !changed {
             return StopReason::Settled;
         }
+        if before - last_cost(report) < LITTLE * before {
+            run.for_little += run.tally.work - work;
+            if run.for_little > MAX_FOR_LITTLE {
+                return StopReason::Little;
+            }
+        }
     }
     StopReason::Rounds
+}
+
+/// What the function costs after the passes so far.
+fn last_cost(report: &Report) -> f64 {
+    report.passes.last().map_or(report.before, |pass| pass.after)
 }
 
 // Whether anything changed.
@@ -371,7 +389,7 @@ fn step(pass: &Pass, now: &mut Function, run: &mut Run, report: &mut Report, wat
     if run.options.disabled.iter().any(|name| name == pass.name) {
         return false;
     }
-    let before = report.passes.last().map_or(report.before, |pass| pass.after);
+    let before = last_cost(report);
     let (applied, n_chosen): (u64, u64) = (run.tally.applied.iter().sum(), run.n_chosen());
     let measured = run.tally.places.is_some().then(|| {
         let last = report.passes.last().and_then(|pass| pass.measures.as_ref());

@@ -13,6 +13,8 @@ pub enum StopReason {
     Budget,
     /// The largest number of rounds was made.
     Rounds,
+    /// Rounds saved too little for what they took.
+    Little,
     /// What came out costs more than what went in, which stays.
     NotCheaper,
 }
@@ -23,6 +25,7 @@ impl fmt::Display for StopReason {
             Self::Settled => "nothing left to do",
             Self::Budget => "the budget is spent",
             Self::Rounds => "the largest number of rounds",
+            Self::Little => "the last rounds saved little",
             Self::NotCheaper => "not cheaper: the function stays as it was",
         })
     }
