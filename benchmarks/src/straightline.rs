@@ -6,12 +6,13 @@
 //! disturbs both sides. `native` is one point in memory of its own ([`Bound`](chainrule::Bound)), as the rivals' is;
 //! `eval_into` takes slices, which it checks.
 
+use crate::measure::{Runner, geometric_mean, median};
 use crate::rival::{Many, Rival};
 use crate::{memory, problems, random::Random};
 use chainrule::{
-    Backend, BatchOptions, CompileOptions, Compiled, Expr, Function, Slice, SliceMut, Strided, StridedMut, vars,
+    Backend, BatchOptions, CompileOptions, Compiled, Expr, Function, Level, Slice, SliceMut, Strided, StridedMut, vars,
 };
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde_json::json;
 use std::hint::black_box;
 use std::time::Instant;
@@ -46,12 +47,22 @@ pub struct Options {
     /// `--features cranelift`.
     #[arg(long, default_value_t = 50_000)]
     cranelift_operations: usize,
+    /// Native code with these vector instructions; the best of the machine where nothing is said. Rivals follow their flags.
+    #[arg(long, value_enum)]
+    level: Option<Vectors>,
     /// Rounds; medians count.
     #[arg(long, default_value_t = 15)]
     rounds: usize,
     /// One JSON object a line.
     #[arg(long)]
     json: bool,
+}
+
+/// Vector instructions.
+#[derive(Clone, Copy, ValueEnum)]
+enum Vectors {
+    Avx2,
+    Avx512,
 }
 
 /// A random program of about `n` operations: means and products of what was computed before, one percent sines and
@@ -93,46 +104,6 @@ fn point(function: &Function) -> Vec<Vec<f64>> {
     let element = |i: usize| 0.3 + 0.4 / (1.0 + i as f64);
     let len = |s: &chainrule::Shape| s.extents.iter().map(|e| e.unwrap_or(1)).product::<usize>();
     function.inputs().iter().map(|s| (0..len(s)).map(element).collect()).collect()
-}
-
-/// Something that runs one point, or several.
-struct Runner<'a> {
-    run: Box<dyn FnMut() + 'a>,
-    /// Calls a sample.
-    calls: usize,
-    /// Points a call.
-    points: usize,
-    samples: Vec<f64>,
-}
-
-impl<'a> Runner<'a> {
-    fn new(points: usize, mut run: impl FnMut() + 'a) -> Self {
-        run();
-        // The least of some, so that no sample is of one cold call because something came between here.
-        let once = |run: &mut dyn FnMut()| {
-            let start = Instant::now();
-            run();
-            start.elapsed().as_secs_f64()
-        };
-        let once = (0..5).map(|_| once(&mut run)).fold(f64::INFINITY, f64::min).max(1e-8);
-        let calls = ((1e-3 / once) as usize).clamp(1, 100_000);
-        Self { run: Box::new(run), calls, points, samples: Vec::new() }
-    }
-
-    /// ns a point, once more.
-    fn sample(&mut self) {
-        let start = Instant::now();
-        for _ in 0..self.calls {
-            (self.run)();
-        }
-        self.samples.push(start.elapsed().as_secs_f64() * 1e9 / (self.calls * self.points) as f64);
-    }
-}
-
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 /// Runs one point again and again.
@@ -248,7 +219,7 @@ pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     }
     for (ratios, what) in ratios.iter().zip(["one point", "native lanes / their vectors"]) {
         if !ratios.is_empty() && !options.json {
-            let mean = (ratios.iter().map(|r: &f64| r.ln()).sum::<f64>() / ratios.len() as f64).exp();
+            let mean = geometric_mean(ratios);
             let worst = ratios.iter().copied().fold(0.0, f64::max);
             println!("ours / best compiler, {what}: geometric mean {mean:.3}, largest {worst:.3}");
         }
@@ -282,7 +253,11 @@ fn cranelift(
 const POINTS: usize = 64;
 
 fn measure(name: &str, function: &Function, options: &Options) -> Result<[Option<f64>; 2], Box<dyn std::error::Error>> {
-    let native = CompileOptions { backend: Backend::Native, ..CompileOptions::default() };
+    let level = options.level.map(|level| match level {
+        Vectors::Avx2 => Level::Avx2,
+        Vectors::Avx512 => Level::Avx512,
+    });
+    let native = CompileOptions { backend: Backend::Native, level, ..CompileOptions::default() };
     let interpreter = CompileOptions { backend: Backend::Interpreter, ..CompileOptions::default() };
     let ops = function.counts().map_or(0, |c| (c.arithmetic() + c.call) as usize).max(1);
     memory::forget_peak();
@@ -317,7 +292,8 @@ fn measure(name: &str, function: &Function, options: &Options) -> Result<[Option
         None => None,
     };
     let samples = [at.clone()];
-    let many = Many { points: POINTS, threads: 1, lanes: 8, samples: &samples };
+    let lanes_of_rivals = if level == Some(Level::Avx2) { 4 } else { 8 };
+    let many = Many { points: POINTS, threads: 1, lanes: lanes_of_rivals, samples: &samples };
     let mut vectors = Vec::new();
     if ops <= options.rival_operations {
         for flags in &options.vector_rivals {
@@ -336,26 +312,22 @@ fn measure(name: &str, function: &Function, options: &Options) -> Result<[Option
         vector_runners.iter_mut().for_each(Runner::sample);
         interpreted.sample();
     }
-    let ratio = |ours: &Runner<'_>, runner: &Runner<'_>| {
-        let of: Vec<f64> = ours.samples.iter().zip(&runner.samples).map(|(ours, theirs)| ours / theirs).collect();
-        median(&of)
-    };
-    let ratios: Vec<f64> = runners.iter().map(|runner| ratio(&ours, runner)).collect();
-    let vector_ratios: Vec<f64> = vector_runners.iter().map(|runner| ratio(&lanes, runner)).collect();
+    let ratios: Vec<f64> = runners.iter().map(|runner| ours.ratio(runner)).collect();
+    let vector_ratios: Vec<f64> = vector_runners.iter().map(|runner| lanes.ratio(runner)).collect();
     let beside_cranelift = cranelift.iter().zip(&cranelift_runner);
     let beside_cranelift: Option<[f64; 3]> = beside_cranelift
-        .map(|((_, seconds), runner)| [seconds * 1e9 / ops as f64, median(&runner.samples), ratio(&ours, runner)])
+        .map(|((_, seconds), runner)| [seconds * 1e9 / ops as f64, runner.median(), ours.ratio(runner)])
         .next();
     let largest = [&ratios, &vector_ratios]
         .map(|of| of.iter().copied().fold(None, |m: Option<f64>, r| Some(m.map_or(r, |m| m.max(r)))));
     let compile = median(&compile_times);
     let per_op = compile * 1e9 / ops as f64;
-    let (one, many, slow) = (median(&ours.samples), median(&lanes.samples), median(&interpreted.samples));
-    let checked = median(&single_calls.samples);
+    let (one, many, slow) = (ours.median(), lanes.median(), interpreted.median());
+    let checked = single_calls.median();
     let compared = |rivals: &[Rival], runners: &[Runner<'_>], ratios: &[f64]| -> Vec<serde_json::Value> {
         let all = rivals.iter().zip(runners).zip(ratios);
         all.map(|((rival, runner), ratio)| {
-            json!({"flags": rival.flags, "compile_s": rival.seconds, "ns": median(&runner.samples), "ratio": ratio})
+            json!({"flags": rival.flags, "compile_s": rival.seconds, "ns": runner.median(), "ratio": ratio})
         })
         .collect()
     };
@@ -376,7 +348,7 @@ fn measure(name: &str, function: &Function, options: &Options) -> Result<[Option
     );
     let show = |sign: &str, rivals: &[Rival], runners: &[Runner<'_>], ratios: &[f64]| {
         for ((rival, runner), ratio) in rivals.iter().zip(runners).zip(ratios) {
-            print!(" {sign} {:.0}, {:.1}, {ratio:.2}", rival.seconds * 1e3, median(&runner.samples));
+            print!(" {sign} {:.0}, {:.1}, {ratio:.2}", rival.seconds * 1e3, runner.median());
         }
     };
     show("|", &rivals, &runners, &ratios);
