@@ -13,7 +13,7 @@
 use crate::rebuild::{Places, Plan, Tally, rebuild};
 use crate::report::{Applied, Measure, PassReport, Report, StopReason};
 use crate::rules::{self, Settings};
-use crate::{apart, cost, fusion, live, merge, walk};
+use crate::{apart, cost, fusion, live, merge, products, walk};
 use chainrule_base::Span;
 use chainrule_ir::{Block, Function, Size, VarId, alpha_equal};
 
@@ -98,6 +98,9 @@ struct Run {
     options: Options,
     /// Whether loops stay whole: no rule takes them apart.
     whole: bool,
+    /// Whether common factors are taken out of sums: where one-hot arrays have still to vanish, they are terms to be taken
+    /// apart.
+    factor: bool,
     tally: Tally,
     result: Option<Function>,
     /// What came before a pass that made it dearer, and what it costs: the cheapest.
@@ -255,7 +258,7 @@ pub fn apply(function: &Function, names: &[&str], strict: bool) -> (Function, Re
     let disabled = rules::all().iter().map(|rule| rule.name).filter(|name| !names.contains(name)).map(str::to_owned);
     let options = Options { strict, disabled: disabled.collect(), ..Options::default() };
     let tally = Tally { applied: counters(), left: options.budget, ..Tally::default() };
-    let mut run = Run { options, tally, ..Run::default() };
+    let mut run = Run { options, factor: true, tally, ..Run::default() };
     let mut report = Report { before: cost::function(function), ..Report::default() };
     once(function, &mut run, true, false);
     let found = run.result.take().unwrap_or_else(|| function.clone());
@@ -337,6 +340,7 @@ fn pipeline(
         split();
     }
     let mut stop = rounds(&mut now, run, report, watch);
+    run.factor = true;
     let mut changed = false;
     for pass in KEEP {
         changed |= step(pass, &mut now, run, report, watch);
@@ -469,6 +473,7 @@ struct Todo {
     expand: bool,
     merge: bool,
     share: bool,
+    factor: bool,
 }
 
 impl Todo {
@@ -479,11 +484,13 @@ impl Todo {
             && self.expand <= other.expand
             && self.merge <= other.merge
             && self.share <= other.share
+            && self.factor <= other.factor
     }
 }
 
 fn pass(function: &Function, run: &mut Run, todo: Todo) {
-    let Todo { split, fuse, expand, merge, share } = todo;
+    let todo = Todo { factor: run.factor, ..todo };
+    let Todo { split, fuse, expand, merge, share, factor } = todo;
     let off = |name: &str| run.options.disabled.iter().any(|disabled| disabled == name);
     let mut plan = Plan::default();
     // Only a loop in a loop computes something again and again.
@@ -505,6 +512,9 @@ fn pass(function: &Function, run: &mut Run, todo: Todo) {
     }
     if fuse && !off("fuse") {
         fusion::analyse(function, &mut plan);
+    }
+    if factor && !run.options.strict && !off("common-factor") {
+        products::analyse(function, &mut plan);
     }
     let settings = Settings {
         enabled: rules::all()

@@ -21,7 +21,7 @@
 //!
 //! | figure 7 | here |
 //! | --- | --- |
-//! | (a) ring structure | rules `neutral`, `zero`, `double`, `sum-of-factor`, `mask-sum` |
+//! | (a) ring structure | rules `neutral`, `zero`, `double`, `common-factor`, `sum-of-factor`, `mask-sum` |
 //! | (b) lambda calculus | functions are inlined before; lets are statements |
 //! | (c) fusion | rules `fuse`, `fuse-component`, [`fusion`]; lengths are sizes, which stay |
 //! | (d) tuples | rules `component`, `same-tuple` |
@@ -38,6 +38,7 @@
 //! | [`live`] | what is used, to the field |
 //! | [`fusion`] | which arrays vanish, by cost |
 //! | [`merge`] | which loops become one |
+//! | `products` | of which sums a common factor may be taken out |
 //! | [`cost`] | what a program costs |
 //! | `dependence` | what depends on what, to the scalar in arrays and tuples |
 //! | `ranges` | what is known of integers |
@@ -54,6 +55,7 @@ pub mod fusion;
 mod key;
 pub mod live;
 pub mod merge;
+mod products;
 mod ranges;
 mod rebuild;
 pub mod report;

@@ -149,6 +149,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) fields: FxHashMap<VarId, Vec<usize>>,
     /// Statements of loops that are to be kept in an array, for other loops, by how many loops the array is of.
     pub(crate) share: FxHashMap<VarId, usize>,
+    /// Sums of products that nothing else uses.
+    pub(crate) factor: FxHashSet<VarId>,
     /// Statements that nothing uses.
     pub(crate) dead: FxHashSet<VarId>,
     /// Loops that become one, by the first of them; they stand side by side.
@@ -221,6 +223,8 @@ pub(crate) struct Rebuild<'a> {
     known: Vec<(VarId, bool)>,
     /// Of the `get` that is being written: how many loops stand between it and its build, if it is to be fused.
     fuse: Option<usize>,
+    /// Whether what is being written is a sum of products that nothing else uses.
+    factor: bool,
     /// Whether the build that is being written puts together what a rule has taken apart.
     pub(crate) zipping: bool,
     /// Of how many of the loops around it an array is made of what is being written, for the loops beside them.
@@ -255,6 +259,7 @@ pub(crate) fn rebuild(
         opaque: 0,
         known: Vec::new(),
         fuse: None,
+        factor: false,
         elements: FxHashMap::default(),
         zipping: false,
         share: None,

@@ -211,6 +211,31 @@ fn programs(rule: &str) -> Vec<Function> {
             all
         }
         "double" => vec![program(|p| p.op(Add, &[p.x, p.x]))],
+        "common-factor" => {
+            let of = |outer: Op, inner: Op, left: [usize; 2], right: [usize; 2]| {
+                program(|p| {
+                    let third = p.op(Sin, &[p.x]);
+                    let numbers = [p.x, p.y, third];
+                    let [left, right] = [left, right].map(|at| p.op(inner, &at.map(|k| numbers[k])));
+                    p.op(outer, &[left, right])
+                })
+            };
+            let mut all = vec![of(Add, Div, [1, 0], [2, 0]), of(Sub, Div, [2, 1], [0, 1])];
+            for op in [Add, Sub] {
+                let places = [([0, 1], [0, 2]), ([0, 1], [2, 0]), ([1, 0], [0, 2]), ([1, 0], [2, 0]), ([1, 1], [1, 2])];
+                all.extend(places.map(|(left, right)| of(op, Mul, left, right)));
+            }
+            // In each step of a loop.
+            all.push(program(|p| {
+                p.vector(|p, i| {
+                    let (x, y) = (p.get(p.v, i), p.get(p.w, i));
+                    let (sine, cosine) = (p.op(Sin, &[x]), p.op(Cos, &[x]));
+                    let products = [sine, cosine].map(|z| p.op(Mul, &[y, z]));
+                    p.op(Sub, &products)
+                })
+            }));
+            all
+        }
         "cancel" => vec![
             program(|p| p.op(Div, &[p.x, p.x])),
             program(|p| {
@@ -1156,5 +1181,57 @@ fn sums_of_arrays_are_linear_in_no_number_where_something_else_depends_on_the_st
         assert_eq!(verify(&f), Ok(()), "{}", print(&f));
         let (found, report) = apply(&f, &["sum-of-linear"], false);
         assert_eq!(report.times("sum-of-linear"), 0, "{}\nbecomes\n{}", print(&f), print(&found));
+    }
+}
+
+#[test]
+fn a_factor_is_taken_out_only_where_that_takes_an_operation_less() {
+    use Op::{Add, Div, Mul, Sin, Sub};
+    let untouched = [
+        // A product that is wanted besides; then another one.
+        program(|p| {
+            let third = p.op(Sin, &[p.x]);
+            let (a, b) = (p.op(Mul, &[p.x, p.y]), p.op(Mul, &[p.x, third]));
+            let sum = p.op(Add, &[a, b]);
+            p.b.tuple(&[sum, a])
+        }),
+        program(|p| {
+            let third = p.op(Sin, &[p.x]);
+            let (a, b) = (p.op(Div, &[p.y, p.x]), p.op(Div, &[third, p.x]));
+            let (sum, difference) = (p.op(Add, &[a, b]), p.op(Sub, &[a, b]));
+            p.b.tuple(&[sum, difference])
+        }),
+        // One that stands outside of the loop: a sum in place of a product would be no less.
+        program(|p| {
+            let outside = p.op(Mul, &[p.x, p.y]);
+            p.vector(|p, i| {
+                let y = p.get(p.v, i);
+                let product = p.op(Mul, &[p.x, y]);
+                p.op(Add, &[outside, product])
+            })
+        }),
+        // What is divided is not a factor of both.
+        program(|p| {
+            let third = p.op(Sin, &[p.x]);
+            let (a, b) = (p.op(Div, &[p.x, p.y]), p.op(Div, &[p.x, third]));
+            p.op(Add, &[a, b])
+        }),
+        program(|p| {
+            let third = p.op(Sin, &[p.x]);
+            let (a, b) = (p.op(Div, &[p.y, p.x]), p.op(Mul, &[third, p.x]));
+            p.op(Add, &[a, b])
+        }),
+        // Masks are taken apart by sums.
+        program(|p| {
+            let condition = p.op(Op::Eq, &[p.i, p.j]);
+            let product = p.op(Mul, &[p.x, p.y]);
+            let (mask, product) = (p.mask(condition, p.x), p.op(Mul, &[p.x, product]));
+            p.op(Add, &[mask, product])
+        }),
+    ];
+    for f in untouched {
+        assert_eq!(verify(&f), Ok(()), "{}", print(&f));
+        let (found, report) = apply(&f, &["common-factor"], false);
+        assert_eq!(report.times("common-factor"), 0, "{}\nbecomes\n{}", print(&f), print(&found));
     }
 }

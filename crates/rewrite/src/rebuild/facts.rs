@@ -65,6 +65,11 @@ impl Rebuild<'_> {
         self.fuse.take().is_some_and(|loops| loops == self.loops_since(array))
     }
 
+    /// Whether the sum of `x` and `y` that is being written is all that they are used for, in the loop where they stand.
+    pub(crate) fn is_only_use(&mut self, x: VarId, y: VarId) -> bool {
+        std::mem::take(&mut self.factor) && self.loops_since(x) == 0 && self.loops_since(y) == 0
+    }
+
     /// Whether computing `expr`, of type `ty`, may fail outside of all but the first `loops` of the open loops; `more` are counts
     /// of loops around it that go with it. An index that was proved to be in range because a loop runs is not
     /// in range where it does not.

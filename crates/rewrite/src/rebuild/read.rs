@@ -155,6 +155,7 @@ impl Rebuild<'_> {
         }
         let fuse = if env.source.is_some() { self.plan.fuse.get(&stmt.var).copied() } else { None };
         let share = if env.source.is_some() { self.plan.share.get(&stmt.var).copied() } else { None };
+        self.factor = env.source.is_some() && self.plan.factor.contains(&stmt.var);
         self.write(&stmt.expr, ty, (fuse, share), env)
     }
 

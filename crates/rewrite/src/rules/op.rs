@@ -6,6 +6,16 @@ use chainrule_ir::{Expr, Size, Type, VarId};
 use chainrule_ops::{Op, Type as OpType};
 
 pub(super) const RULES: &[Rule] = &[
+    // First, for it is the sum itself that takes the only uses.
+    Rule {
+        name: "common-factor",
+        law: "x * y + x * z = x * (y + z); y / x + z / x = (y + z) / x; for differences too",
+        when: "nothing else uses the products, and they stand in the loop of the sum; after one-hot arrays have vanished",
+        algebraic: true,
+        split: false,
+        on: On::Op,
+        apply: common_factor,
+    },
     Rule {
         name: "constants",
         law: "op of literals = its value",
@@ -59,6 +69,28 @@ pub(super) const RULES: &[Rule] = &[
 pub(super) fn doubles<'e>(expr: &'e Expr, ty: &Type) -> Option<(Op, &'e [VarId])> {
     match expr {
         Expr::Op(op, args) if *ty == Type::Double => Some((*op, args)),
+        _ => None,
+    }
+}
+
+fn common_factor(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let (op @ (Op::Add | Op::Sub), &[a, b]) = doubles(expr, ty)? else { return None };
+    if !rb.is_only_use(a, b) {
+        return None;
+    }
+    let (a, b) = (rb.def(a)?, rb.def(b)?);
+    match (&*a, &*b) {
+        (Expr::Op(Op::Mul, a), Expr::Op(Op::Mul, b)) => {
+            let (&[a0, a1], &[b0, b1]) = (&a[..], &b[..]) else { return None };
+            let sides = [(a0, a1, b0, b1), (a0, a1, b1, b0), (a1, a0, b0, b1), (a1, a0, b1, b0)];
+            let (factor, y, _, z) = sides.into_iter().find(|(left, _, right, _)| left == right)?;
+            let sum = rb.op(op, &[y, z]);
+            Some(rb.op(Op::Mul, &[factor, sum]))
+        }
+        (Expr::Op(Op::Div, a), Expr::Op(Op::Div, b)) if a[1] == b[1] => {
+            let sum = rb.op(op, &[a[0], b[0]]);
+            Some(rb.op(Op::Div, &[sum, a[1]]))
+        }
         _ => None,
     }
 }

@@ -1,0 +1,46 @@
+//! Which sums are the only use of the products that they add: a common factor of those may be taken out.
+//!
+//! In: a function, and what is dead in it. Out: the statements that add, or subtract, two products or quotients that
+//! nothing else uses. `x * y + x * z` as `x * (y + z)` takes an operation less only where neither product is wanted
+//! besides. Linear in the function.
+
+use crate::rebuild::Plan;
+use chainrule_base::Id;
+use chainrule_ir::{Block, Expr, Function, VarId};
+use chainrule_ops::Op;
+
+struct Uses<'a, 'p> {
+    plan: &'a Plan<'p>,
+    /// How often each variable is used, by statements that are not dead.
+    times: Vec<u32>,
+    /// Whether it is a product or a quotient.
+    products: Vec<bool>,
+    /// The statements that add or subtract, with what they add.
+    sums: Vec<(VarId, VarId, VarId)>,
+}
+
+/// Puts into `plan` the sums whose products nothing else uses.
+pub(crate) fn analyse(function: &Function, plan: &mut Plan<'_>) {
+    let n = function.vars.len();
+    let mut uses = Uses { plan, times: vec![0; n], products: vec![false; n], sums: Vec::new() };
+    uses.block(&function.body);
+    let is_own = |var: VarId| uses.products[var.index()] && uses.times[var.index()] == 1;
+    let found: Vec<VarId> =
+        uses.sums.iter().filter(|(_, x, y)| is_own(*x) && is_own(*y)).map(|(sum, ..)| *sum).collect();
+    plan.factor.extend(found);
+}
+
+impl Uses<'_, '_> {
+    fn block(&mut self, block: &Block) {
+        self.times[block.result.index()] += 1;
+        for stmt in block.stmts.iter().filter(|stmt| !self.plan.dead.contains(&stmt.var)) {
+            stmt.expr.for_each_operand(&mut |var| self.times[var.index()] += 1);
+            match &stmt.expr {
+                Expr::Op(Op::Mul | Op::Div, _) => self.products[stmt.var.index()] = true,
+                Expr::Op(Op::Add | Op::Sub, args) => self.sums.push((stmt.var, args[0], args[1])),
+                _ => {}
+            }
+            stmt.expr.blocks().into_iter().for_each(|block| self.block(block));
+        }
+    }
+}
