@@ -98,9 +98,9 @@ struct Run {
     options: Options,
     /// Whether loops stay whole: no rule takes them apart.
     whole: bool,
-    /// Whether common factors are taken out of sums: where one-hot arrays have still to vanish, they are terms to be taken
-    /// apart.
-    factor: bool,
+    /// Whether the first rounds have settled: then common factors are taken out of sums, for no one-hot array has still to
+    /// vanish, and what uses what branches make moves into them, for all that is the same outside has been found.
+    late: bool,
     tally: Tally,
     result: Option<Function>,
     /// What came before a pass that made it dearer, and what it costs: the cheapest.
@@ -120,7 +120,9 @@ impl Run {
 
     /// How often was applied what not every pass may do.
     fn n_chosen(&self) -> u64 {
-        let steps = [rules::EXPAND, rules::MERGE, rules::SHARE].into_iter().map(|step| self.tally.applied[step]);
+        let steps = [rules::EXPAND, rules::MERGE, rules::SHARE, rules::BRANCHES]
+            .into_iter()
+            .map(|step| self.tally.applied[step]);
         steps.chain(self.tally.applied[rules::counted(0)..].iter().copied()).sum()
     }
 }
@@ -258,7 +260,7 @@ pub fn apply(function: &Function, names: &[&str], strict: bool) -> (Function, Re
     let disabled = rules::all().iter().map(|rule| rule.name).filter(|name| !names.contains(name)).map(str::to_owned);
     let options = Options { strict, disabled: disabled.collect(), ..Options::default() };
     let tally = Tally { applied: counters(), left: options.budget, ..Tally::default() };
-    let mut run = Run { options, factor: true, tally, ..Run::default() };
+    let mut run = Run { options, late: true, tally, ..Run::default() };
     let mut report = Report { before: cost::function(function), ..Report::default() };
     once(function, &mut run, true, false);
     let found = run.result.take().unwrap_or_else(|| function.clone());
@@ -340,7 +342,7 @@ fn pipeline(
         split();
     }
     let mut stop = rounds(&mut now, run, report, watch);
-    run.factor = true;
+    run.late = true;
     let mut changed = false;
     for pass in KEEP {
         changed |= step(pass, &mut now, run, report, watch);
@@ -473,7 +475,7 @@ struct Todo {
     expand: bool,
     merge: bool,
     share: bool,
-    factor: bool,
+    late: bool,
 }
 
 impl Todo {
@@ -484,13 +486,13 @@ impl Todo {
             && self.expand <= other.expand
             && self.merge <= other.merge
             && self.share <= other.share
-            && self.factor <= other.factor
+            && self.late <= other.late
     }
 }
 
 fn pass(function: &Function, run: &mut Run, todo: Todo) {
-    let todo = Todo { factor: run.factor, ..todo };
-    let Todo { split, fuse, expand, merge, share, factor } = todo;
+    let todo = Todo { late: run.late, ..todo };
+    let Todo { split, fuse, expand, merge, share, late } = todo;
     let off = |name: &str| run.options.disabled.iter().any(|disabled| disabled == name);
     let mut plan = Plan::default();
     // Only a loop in a loop computes something again and again.
@@ -511,9 +513,9 @@ fn pass(function: &Function, run: &mut Run, todo: Todo) {
         return;
     }
     if fuse && !off("fuse") {
-        fusion::analyse(function, &mut plan);
+        fusion::analyse(function, &mut plan, late && !off("branches"));
     }
-    if factor && !run.options.strict && !off("common-factor") {
+    if late && !run.options.strict && !off("common-factor") {
         products::analyse(function, &mut plan);
     }
     let settings = Settings {

@@ -12,6 +12,9 @@
 //! with all that is computed in place in it, is copied only as long as a function has not had its share. Builds are decided in
 //! their order, so that what one takes elements of is decided before it.
 //!
+//! An array that branches make may vanish in each of them, where what uses it moves there: one loop or `get` beside it
+//! that takes its elements, and nothing else, so that each statement is doubled at most once ([`MAX_DOUBLED`]).
+//!
 //! A build that takes the element of another at its own index, which vanishes too, is not written before it is wanted
 //! (`Plan::deferred`): a chain of builds is then written once, where it ends, and not again for each of its links.
 
@@ -19,7 +22,8 @@ use crate::cost;
 use crate::rebuild::Plan;
 use crate::walk;
 use chainrule_base::Id;
-use chainrule_ir::{Block, Expr, Function, VarId};
+use chainrule_ir::{Block, Expr, Function, Type, VarId};
+use smallvec::SmallVec;
 
 /// How many statements may be copied to more than one place.
 const MAX_COPIED: usize = 32;
@@ -27,6 +31,8 @@ const MAX_COPIED: usize = 32;
 const MAX_ALL_COPIED: usize = 32768;
 /// How many statements an element may have to be moved at all: what bounds the time that chains of builds take.
 const MAX_MOVED: usize = 512;
+/// How many statements what uses an array that branches make may have to stand in each of them.
+const MAX_DOUBLED: usize = 64;
 
 #[derive(Clone, Default)]
 struct Array<'a> {
@@ -40,6 +46,12 @@ struct Array<'a> {
     gets: Vec<Get>,
     /// Whether it is used other than by a `get`.
     escapes: bool,
+    /// Of an array that branches make: of those that build it, as `built`.
+    branches: SmallVec<[(f64, f64, usize); 2]>,
+    /// The number of blocks around it.
+    depth: usize,
+    /// The statement of its block in which it is used, if it is one.
+    user: Option<User>,
     /// Of a build: its index and its body.
     body: Option<(VarId, &'a Block)>,
     /// Of a build: the arrays whose elements at its own index its body takes.
@@ -65,6 +77,13 @@ enum Fate {
     Rows(usize),
 }
 
+/// What uses an array: a statement, with how many there are in it.
+#[derive(Clone, Copy, PartialEq)]
+enum User {
+    One(VarId, usize),
+    Several,
+}
+
 /// A build of builds, by its elements.
 #[derive(Clone, Copy)]
 struct Rows {
@@ -78,10 +97,12 @@ struct Uses<'a, 'p> {
     function: &'a Function,
     plan: &'p Plan<'a>,
     arrays: Vec<Array<'a>>,
+    /// The statement at hand of each block that is open, with what it is bound to.
+    open: Vec<(VarId, &'a Expr)>,
     /// How often each of the open loops runs.
     loops: Vec<f64>,
     /// The open builds, each with the number of loops up to its own.
-    open: Vec<(VarId, usize)>,
+    builds: Vec<(VarId, usize)>,
     /// Builds, and masks of builds, each after all that it can take elements of.
     order: Vec<VarId>,
     /// How many statements of [`MAX_ALL_COPIED`] are left.
@@ -92,11 +113,12 @@ struct Uses<'a, 'p> {
     opaque: u32,
 }
 
-/// Puts into `plan` the `get`s to fuse.
-pub(crate) fn analyse<'a>(function: &'a Function, plan: &mut Plan<'a>) {
+/// Puts into `plan` the `get`s to fuse, and what is to move into `branches`, if anything is.
+pub(crate) fn analyse<'a>(function: &'a Function, plan: &mut Plan<'a>, branches: bool) {
     let arrays = vec![Array::default(); function.vars.len()];
-    let (loops, open, order, left) = (Vec::new(), Vec::new(), Vec::new(), MAX_ALL_COPIED);
-    let mut uses = Uses { function, plan: &*plan, arrays, loops, open, order, left, inside: None, opaque: 0 };
+    let (open, loops, builds, order) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let left = MAX_ALL_COPIED;
+    let mut uses = Uses { function, plan: &*plan, arrays, open, loops, builds, order, left, inside: None, opaque: 0 };
     uses.block(&function.body);
     uses.decide();
     let mut fuse: Vec<(VarId, usize)> = Vec::new();
@@ -114,8 +136,13 @@ pub(crate) fn analyse<'a>(function: &'a Function, plan: &mut Plan<'a>) {
             Fate::Rows(_) => fuse.extend(of(&uses.elements(array).unwrap_or_default())),
         }
     }
+    let moved = function.vars.ids().zip(&uses.arrays).filter_map(|(var, array)| Some((var, array.moved()?)));
+    let moved: Vec<(VarId, VarId)> = if branches { moved.collect() } else { Vec::new() };
     plan.fuse.extend(fuse);
     plan.deferred.extend(deferred);
+    for (array, user) in moved {
+        plan.branches.entry(user).or_default().push(array);
+    }
 }
 
 /// A `get`: its variable, the loops between the array and it, how often it runs for each time the array is made.
@@ -139,6 +166,16 @@ fn gain((element, size, stmts): (f64, f64, usize), gets: &[Get]) -> Option<f64> 
 
 fn runs(gets: &[Get]) -> f64 {
     gets.iter().map(|(_, _, runs)| runs).sum()
+}
+
+impl Array<'_> {
+    /// The statement that is to move into the branches that make this array.
+    fn moved(&self) -> Option<VarId> {
+        let Some(User::One(user, statements)) = self.user else { return None };
+        let vanishes = |built: &(f64, f64, usize)| pays(*built, &self.gets);
+        let pays = !self.escapes && !self.kept && statements <= MAX_DOUBLED;
+        (pays && !self.branches.is_empty() && self.branches.iter().all(vanishes)).then_some(user)
+    }
 }
 
 impl Rows {
@@ -182,7 +219,7 @@ impl<'a> Uses<'a, '_> {
         let from = self.arrays[array.index()].row_of.unwrap_or(array);
         let Array { built: Some(_), loops, .. } = self.arrays[from.index()] else { return };
         self.arrays[var.index()].row_of = Some(from);
-        for (build, _) in self.open.iter().filter(|(_, inside)| loops < *inside) {
+        for (build, _) in self.builds.iter().filter(|(_, inside)| loops < *inside) {
             self.arrays[build.index()].takes.push(from);
         }
     }
@@ -203,8 +240,24 @@ impl<'a> Uses<'a, '_> {
     fn block(&mut self, block: &'a Block) {
         self.arrays[block.result.index()].escapes = true;
         for stmt in block.stmts.iter().filter(|stmt| !self.plan.dead.contains(&stmt.var)) {
+            self.open.push((stmt.var, &stmt.expr));
             self.stmt(stmt.var, &stmt.expr);
+            self.open.pop();
         }
+    }
+
+    /// Notes which statement beside `array` takes an element of it.
+    fn used(&mut self, array: VarId) {
+        if self.arrays[array.index()].branches.is_empty() {
+            return;
+        }
+        let beside = self.arrays[array.index()].depth.checked_sub(1).and_then(|depth| self.open.get(depth));
+        let user = match (beside, self.arrays[array.index()].user) {
+            (Some((user, _)), Some(User::One(before, n))) if before == *user => User::One(*user, n),
+            (Some((user, expr)), None) => movable(expr).map_or(User::Several, |n| User::One(*user, n)),
+            _ => User::Several,
+        };
+        self.arrays[array.index()].user = Some(user);
     }
 
     fn stmt(&mut self, var: VarId, expr: &'a Expr) {
@@ -222,11 +275,13 @@ impl<'a> Uses<'a, '_> {
                     let between = self.loops.get(around..).unwrap_or(&[]);
                     let (count, runs) = (between.len(), between.iter().product());
                     self.arrays[array.index()].gets.push((var, count, runs));
+                    self.used(*array);
                 }
                 _ => self.arrays[operand.index()].escapes = true,
             }
         }
         self.arrays[var.index()].loops = self.loops.len();
+        self.arrays[var.index()].depth = self.open.len();
         self.arrays[var.index()].kept |= self.opaque > 0;
         let runs = match expr {
             Expr::Build { size, body, .. } => {
@@ -258,12 +313,23 @@ impl<'a> Uses<'a, '_> {
             let element = 1.0 + around + cost::block(body, &ty);
             self.arrays[var.index()].built = Some((element, cost::estimate(size), statements(then)));
         }
+        if let (Expr::If { then, otherwise, .. }, Type::Array(..)) = (expr, self.function.ty(var)) {
+            let ty = |v: VarId| self.function.ty(v);
+            let builds = [then, otherwise].into_iter().filter_map(|block| walk::bound_in(block, block.result));
+            let built = builds.filter_map(|expr| match expr {
+                Expr::Build { size, body, .. } => {
+                    Some((cost::block(body, &ty), cost::estimate(size), statements(body)))
+                }
+                _ => None,
+            });
+            self.arrays[var.index()].branches = built.collect();
+        }
         self.loops.extend(runs);
         let outer = self.inside.take();
         if let Expr::Build { index, body, .. } = expr {
             self.arrays[var.index()].body = Some((*index, body));
             self.inside = Some((var, *index));
-            self.open.push((var, self.loops.len()));
+            self.builds.push((var, self.loops.len()));
         }
         let opaque = u32::from(matches!(expr, Expr::Jvp { .. } | Expr::Vjp { .. } | Expr::Custom(_)));
         self.opaque += opaque;
@@ -273,7 +339,7 @@ impl<'a> Uses<'a, '_> {
         self.opaque -= opaque;
         self.inside = outer;
         if let Expr::Build { .. } = expr {
-            self.open.pop();
+            self.builds.pop();
         }
         if self.arrays[var.index()].built.is_some() {
             if let Expr::If { then, .. } = expr {
@@ -285,6 +351,15 @@ impl<'a> Uses<'a, '_> {
             self.loops.pop();
         }
     }
+}
+
+/// How many statements a loop or a `get` that may move into branches has; nothing of others.
+fn movable(expr: &Expr) -> Option<usize> {
+    let moves = matches!(
+        expr,
+        Expr::Get { .. } | Expr::Build { .. } | Expr::Sum { .. } | Expr::Fold { .. } | Expr::Loop { .. }
+    );
+    moves.then(|| 1 + expr.blocks().into_iter().map(statements).sum::<usize>())
 }
 
 fn statements(block: &Block) -> usize {

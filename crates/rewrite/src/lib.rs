@@ -26,7 +26,7 @@
 //! | (c) fusion | rules `fuse`, `fuse-component`, [`fusion`]; lengths are sizes, which stay |
 //! | (d) tuples | rules `component`, `same-tuple` |
 //! | (e) iteration | rules `fold-of-none`, `fold-once`, `sum-of-mask`, `unroll-fold` |
-//! | (f) conditionals | rules `if-same`, `mask-product`, ...; `rebuild` decides branches |
+//! | (f) conditionals | rules `if-same`, `mask-product`, ...; `rebuild` decides branches, and moves into them what uses an array that they build |
 //! | (g) fission | rules `split-fold`, `split-build`, [`live`] |
 //!
 //! | module | owns |

@@ -17,6 +17,7 @@
 //!   moved out of a branch. So no failure is added. A failure whose value nothing uses may go.
 //! - Bodies of derivatives ([`Expr::Jvp`]) are copied as they stand: their operators have derivatives too.
 
+mod branches;
 mod expand;
 mod facts;
 mod group;
@@ -149,6 +150,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) fields: FxHashMap<VarId, Vec<usize>>,
     /// Statements of loops that are to be kept in an array, for other loops, by how many loops the array is of.
     pub(crate) share: FxHashMap<VarId, usize>,
+    /// Statements that alone use arrays that branches make, with these: they are to move into the branches.
+    pub(crate) branches: FxHashMap<VarId, Vec<VarId>>,
     /// Sums of products that nothing else uses.
     pub(crate) factor: FxHashSet<VarId>,
     /// Statements that nothing uses.

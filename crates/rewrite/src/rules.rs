@@ -74,11 +74,13 @@ pub(crate) const EXPAND: usize = 4;
 pub(crate) const MERGE: usize = 5;
 /// ... branches taken ...
 pub(crate) const DECIDE: usize = 6;
-/// ... numbers kept in arrays that loops beside each other would compute.
+/// ... numbers kept in arrays that loops beside each other would compute ...
 pub(crate) const SHARE: usize = 7;
+/// ... statements moved into the branches that make the arrays that they use.
+pub(crate) const BRANCHES: usize = 8;
 
 /// The names of what is counted besides rules, each with a line that says what it is.
-pub const ENGINE: [(&str, &str); 8] = [
+pub const ENGINE: [(&str, &str); 9] = [
     ("common", "one variable for expressions that are the same up to names"),
     ("hoist", "what does not depend on a loop is moved out of it"),
     ("fields", "fields of loops and branches that nothing uses are not computed"),
@@ -87,6 +89,7 @@ pub const ENGINE: [(&str, &str); 8] = [
     ("merge", "loops of one count that share work become one"),
     ("decide", "if true then x else y = x; in x, the condition is known to be true"),
     ("share", "what loops beside each other compute is computed by the first, and kept in an array"),
+    ("branches", "f (if c then x else y) = if c then f x else f y, where f alone uses an array that a branch builds"),
 ];
 
 static TABLE: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {
@@ -152,6 +155,11 @@ pub(crate) fn of(expr: &Expr) -> &'static [usize] {
         _ => return &[],
     };
     &BY_CONSTRUCT[on as usize]
+}
+
+/// Whether `var` is zero where a condition does not hold.
+pub(crate) fn is_mask(rb: &Rebuild<'_>, var: VarId) -> bool {
+    mask::as_mask(rb, var).is_some()
 }
 
 /// The number that applications of rule `idx` are counted under.

@@ -1,4 +1,5 @@
-//! Functions that choose by their sizes: each branch becomes what it would become alone.
+//! Functions that choose by their sizes: each branch becomes what it would become alone. Arrays that branches make: what
+//! uses them moves into the branches.
 
 use chainrule_autodiff::{Mode, Part, Request, derive};
 use chainrule_base::Sources;
@@ -82,5 +83,52 @@ fn conditions_of_doubles_and_numbers_stay_in_one_function() {
         let args: [Value<f64>; 2] = [vec![0.5, 2.0].into(), Value::Int(k)];
         let values = [&f, &g].map(|f| evaluate(f, &mut F64, &args).unwrap_or_else(|e| panic!("{e}")));
         assert_eq!(values[0], values[1], "{k}");
+    }
+}
+
+/// What a function stores, and how often a loop moved into branches.
+fn moved(text: &str) -> (String, u64, Function) {
+    let (found, report) = optimised(&function(text));
+    (engine::measure(&found).stored, report.times("branches"), found)
+}
+
+#[test]
+fn an_array_made_in_branches_and_used_by_one_loop_is_not_made() {
+    let array = "let a = if t > 0.0 then vectorMap x sin else x";
+    let params = "fun (x : [n]Double) (t : Double) ->";
+    let (stored, times, found) = moved(&format!("let f = {params}\n {array}\n sum n (fun i -> a[i] * x[n - 1 - i])"));
+    assert_eq!((stored.as_str(), times), ("0", 1), "{}", print(&found));
+    let sines = 3.0 * 2.0_f64.sin() + 0.5 * 0.5_f64.sin() + 2.0 * 3.0_f64.sin();
+    for (t, expected) in [(1.0, sines), (-1.0, 12.25)] {
+        let args: [Value<f64>; 2] = [vec![2.0, 0.5, 3.0].into(), Value::Real(t)];
+        let Ok(Value::Real(value)) = evaluate(&found, &mut F64, &args) else { panic!("no number") };
+        assert!((value - expected).abs() < 1e-14, "{value} for {expected}");
+    }
+    // Two loops use it, which do not become one; or the result of the program; or more than is worth doubling.
+    let twice =
+        format!("let f = {params}\n {array}\n let s = vectorSum a\n sum n (fun i -> a[i] * s * sin (a[i] * s))");
+    let itself = format!("let f = {params}\n {array}\n (a, vectorSum a)");
+    let sines = (0..80).map(|k| format!("sin ({k}.5 * a[i])")).collect::<Vec<_>>().join(" * ");
+    let long = format!("let f = {params}\n {array}\n sum n (fun i -> {sines})");
+    for text in [twice, itself, long] {
+        let (_, times, found) = moved(&text);
+        assert_eq!(times, 0, "{text}\n{}", print(&found));
+    }
+}
+
+#[test]
+fn in_branches_nothing_fails_that_was_not_taken() {
+    // In the branch an element is taken that there may not be.
+    let text = "let f = fun (x : [n]Double) (k : Int) (t : Double) ->
+        let a = if t > 0.0 then build n (fun i -> x[k] * x[i]) else x
+        sum n (fun i -> a[i] * x[i])";
+    let (_, times, found) = moved(text);
+    assert_eq!(times, 1, "{}", print(&found));
+    let f = function(text);
+    for (t, k) in [(1.0, 1), (1.0, 9), (-1.0, 1), (-1.0, 9)] {
+        let args: [Value<f64>; 3] = [vec![2.0, 0.5].into(), Value::Int(k), Value::Real(t)];
+        let [before, after] = [&f, &found].map(|f| evaluate(f, &mut F64, &args));
+        assert_eq!(before.is_err(), after.is_err(), "{t} {k}");
+        assert_eq!(before.is_err(), t > 0.0 && k == 9);
     }
 }

@@ -1086,6 +1086,70 @@ fn step_programs(step: &str) -> Vec<Function> {
                 p.op(Sub, &[e, total])
             })
         })],
+        // An array is built in one branch, in both, in two ifs of one condition; what uses it is a loop or an element.
+        "branches" => {
+            let either = |p: &mut Make, both: bool| {
+                let (c, v, w, n) = (p.c, p.v, p.w, p.n.clone());
+                let of = move |b: &mut Builder, from: VarId, op: Op| {
+                    b.build(n, |b, i| {
+                        let x = b.get_proved(from, i);
+                        b.op(op, &[x])
+                    })
+                };
+                let other = of.clone();
+                p.b.if_(c, |b| of(b, v, Sin), |b| if both { other(b, w, Exp) } else { w })
+            };
+            let mut all: Vec<Function> = [false, true]
+                .into_iter()
+                .flat_map(|both| {
+                    [
+                        program(|p| {
+                            let array = either(p, both);
+                            p.sum(p.n.clone(), |p, i| {
+                                let (x, y) = (p.get(array, i), p.get(p.v, i));
+                                p.op(Mul, &[x, y])
+                            })
+                        }),
+                        program(|p| {
+                            let array = either(p, both);
+                            p.vector(|p, i| {
+                                let (x, y) = (p.get(array, i), p.get(p.v, i));
+                                p.op(Max, &[x, y])
+                            })
+                        }),
+                        program(|p| {
+                            let array = either(p, both);
+                            p.fold(p.n.clone(), p.x, |p, s, i| {
+                                let x = p.get(array, i);
+                                p.op(Max, &[x, s])
+                            })
+                        }),
+                    ]
+                })
+                .collect();
+            all.push(program(|p| {
+                let (array, beside) = (either(p, true), either(p, false));
+                p.vector(|p, i| {
+                    let (x, y) = (p.get(array, i), p.get(beside, i));
+                    p.op(Sub, &[x, y])
+                })
+            }));
+            // One element of an array of three.
+            all.push(program(|p| {
+                let (c, x, y) = (p.c, p.x, p.y);
+                let of = |b: &mut Builder, number: VarId, op: Op| {
+                    b.build(Size::constant(3), |b, i| {
+                        let i = b.to_real(i);
+                        let sum = b.op(Add, &[i, number]);
+                        b.op(op, &[sum])
+                    })
+                };
+                let array = p.b.if_(c, |b| of(b, x, Sin), |b| of(b, y, Exp));
+                let one = p.b.int(1);
+                p.get(array, one)
+            }));
+            all
+        }
         _ => Vec::new(),
     }
 }

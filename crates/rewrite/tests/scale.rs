@@ -160,6 +160,40 @@ fn vectors_and_sums(k: usize) -> Function {
     })
 }
 
+/// A vector that is made anew `k` times: in a branch, with another one where that is not taken, and then by a loop; `last`
+/// says whether that other one is the vector before, or always the first.
+fn chosen(k: usize, last: bool) -> Function {
+    on_a_vector(|b, n, v| {
+        let mut now = v;
+        for j in 0..k {
+            let c = b.real(0.5 + j as f64);
+            // Conditions that have nothing to do with each other.
+            let limit = b.real(0.25 * j as f64);
+            let size = b.size(n.clone());
+            let size = b.to_real(size);
+            let condition = b.op(Op::Lt, &[size, limit]);
+            let before = now;
+            let array = b.if_(
+                condition,
+                |b| {
+                    b.build(n.clone(), |b, i| {
+                        let x = b.get_proved(before, i);
+                        let y = b.op(Op::Add, &[x, c]);
+                        b.op(Op::Sin, &[y])
+                    })
+                },
+                |_| if last { before } else { v },
+            );
+            now = b.build(n.clone(), |b, i| {
+                let x = b.get_proved(array, i);
+                let y = b.op(Op::Mul, &[x, x]);
+                b.op(Op::Cos, &[y])
+            });
+        }
+        now
+    })
+}
+
 /// The reverse-mode gradient of `f`, a function of one vector, with its value.
 fn gradient(f: &Function) -> Function {
     derived(f, vec![Part::Value, Part::Gradient])
@@ -174,10 +208,12 @@ fn derived(f: &Function, parts: Vec<Part>) -> Function {
 fn the_work_of_ten_times_the_program_is_ten_times_the_work() {
     type Family = (&'static str, fn(usize) -> Function);
     let long = &[20, 200, 2000];
-    let families: [(Family, &[usize]); 5] = [
+    let families: [(Family, &[usize]); 7] = [
         (("lines", lines), long),
         (("gradients of lines", |k| gradient(&lines(k))), long),
         (("vectors added up", added), long),
+        (("vectors made in branches", |k| chosen(k, true)), long),
+        (("vectors made in branches of the one before", |k| chosen(k, false)), long),
         (("gradients of vectors and sums", |k| gradient(&vectors_and_sums(k))), &[20, 200]),
         (("Hessians of lines times a direction", |k| derived(&lines(k), vec![Part::Hvp])), &[60, 600]),
     ];
@@ -194,6 +230,23 @@ fn the_work_of_ten_times_the_program_is_ten_times_the_work() {
             let exponent = (pair[1].0 / pair[0].0).log10();
             assert!(exponent < 1.05, "{name}: the work grows with exponent {exponent}: {work:?}");
             assert!(pair[1].1 < 11 * pair[0].1, "{name}: {work:?}");
+        }
+    }
+}
+
+#[test]
+fn what_uses_arrays_made_in_branches_moves_into_them_and_doubles_once() {
+    for last in [true, false] {
+        let f = chosen(200, last);
+        let (found, report) = optimise(&f, &Options::default());
+        assert_eq!(verify(&found), Ok(()));
+        // Where the vector before is used in one branch only, that is where it is made.
+        assert_eq!(report.times("branches"), if last { 200 } else { 1 }, "{report}");
+        assert!(statements(&found) <= 3 * statements(&f), "{} of {}", statements(&found), statements(&f));
+        for strict in [false, true] {
+            let options = Options { strict, ..Options::default() };
+            let args = [vec![0.5, -1.0, 0.25, 3.0].into()];
+            assert_eq!(check::optimised(&chosen(12, last), &args, &options).map(|found| found.2), Ok(true));
         }
     }
 }

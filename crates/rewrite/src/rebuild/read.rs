@@ -156,7 +156,17 @@ impl Rebuild<'_> {
         let fuse = if env.source.is_some() { self.plan.fuse.get(&stmt.var).copied() } else { None };
         let share = if env.source.is_some() { self.plan.share.get(&stmt.var).copied() } else { None };
         self.factor = env.source.is_some() && self.plan.factor.contains(&stmt.var);
-        self.write(&stmt.expr, ty, (fuse, share), env)
+        let var = self.write(&stmt.expr, ty, (fuse, share), env);
+        if env.source.is_some()
+            && let Some(arrays) = self.plan.branches.get(&stmt.var)
+        {
+            let arrays: Vec<VarId> = arrays.iter().map(|array| env.get(*array)).collect();
+            if let Some(moved) = self.in_branches(var, &arrays) {
+                self.count(rules::BRANCHES);
+                return moved;
+            }
+        }
+        var
     }
 
     /// `expr` of type `ty`, its variables replaced. `fuse`: the loops between a `get` that is to be fused and its build.
