@@ -77,3 +77,18 @@ fn rows_that_are_dear_to_begin_are_not_begun_for_each_element() {
     let (before, after) = (measure(&f).operations, measure(&optimised).operations);
     assert!(at(&after, 100.0) <= at(&before, 100.0), "{after} for {before}");
 }
+
+#[test]
+fn a_recurrence_that_no_outer_step_changes_is_computed_once() {
+    // Of two numbers of a state that do not look at each other one is the same for each row.
+    let f = function(
+        "let f = fun (x : [n]Double) (y : [m][n]Double) ->
+            build m (fun j ->
+                let (a, b) = ifold (fun (a, b) i -> (a * 0.5 + sin x[i], b * y[j][i] + 1.0)) (1.0, 1.0) n
+                a * b)",
+    );
+    let (optimised, report) = explain(&f, &Options::default());
+    verify(&optimised).unwrap_or_else(|e| panic!("{e:?}\n{}", print(&optimised)));
+    assert_eq!(measure(&f).operations, "5*n*m + m");
+    assert_eq!(measure(&optimised).operations, "3*n + 2*n*m + m", "{}\n{report}", print(&optimised));
+}

@@ -746,16 +746,42 @@ fn programs(rule: &str) -> Vec<Function> {
                 })
             }),
         ],
-        "split-fold" => vec![program(|p| {
-            let zero = p.real(0.0);
-            let init = p.b.tuple(&[zero, p.x, p.y]);
-            p.fold(p.n.clone(), init, |p, s, i| {
-                let parts = [0, 1, 2].map(|k| p.b.component(s, k));
-                let x = p.get(p.v, i);
-                let (sum, other) = (p.op(Add, &[parts[0], x]), p.op(Mul, &[parts[1], parts[2]]));
-                p.b.tuple(&[sum, other, parts[2]])
-            })
-        })],
+        "split-fold" => {
+            // Of fields that do not look at each other, one that no step of the loop around changes.
+            let recurrences = |shared: bool| {
+                program(|p| {
+                    p.vector(|p, j| {
+                        let half = p.real(0.5);
+                        let (y, init) = (p.get(p.w, j), p.b.tuple(&[p.x, half, p.y]));
+                        let last = p.fold(p.n.clone(), init, |p, s, i| {
+                            let [a, b, c] = [0, 1, 2].map(|k| p.b.component(s, k));
+                            let x = p.get(p.v, i);
+                            let sine = p.op(Sin, &[x]);
+                            let (first, z) = (p.op(Mul, &[a, sine]), p.op(Sub, &[c, y]));
+                            let (b, c) = (p.op(Mul, &[b, z]), p.op(Mul, &[c, if shared { sine } else { x }]));
+                            p.b.tuple(&[first, b, c])
+                        });
+                        let [a, b, c] = [0, 1, 2].map(|k| p.b.component(last, k));
+                        let rest = p.op(Mul, &[b, c]);
+                        p.op(Add, &[a, rest])
+                    })
+                })
+            };
+            vec![
+                recurrences(false),
+                recurrences(true),
+                program(|p| {
+                    let zero = p.real(0.0);
+                    let init = p.b.tuple(&[zero, p.x, p.y]);
+                    p.fold(p.n.clone(), init, |p, s, i| {
+                        let parts = [0, 1, 2].map(|k| p.b.component(s, k));
+                        let x = p.get(p.v, i);
+                        let (sum, other) = (p.op(Add, &[parts[0], x]), p.op(Mul, &[parts[1], parts[2]]));
+                        p.b.tuple(&[sum, other, parts[2]])
+                    })
+                }),
+            ]
+        }
         "flat-fold" => vec![program(|p| {
             let inner = p.b.tuple(&[p.x, p.y]);
             let init = p.b.tuple(&[inner, p.i]);
@@ -1297,5 +1323,67 @@ fn a_factor_is_taken_out_only_where_that_takes_an_operation_less() {
         assert_eq!(verify(&f), Ok(()), "{}", print(&f));
         let (found, report) = apply(&f, &["common-factor"], false);
         assert_eq!(report.times("common-factor"), 0, "{}\nbecomes\n{}", print(&f), print(&found));
+    }
+}
+
+#[test]
+fn recurrences_stay_in_one_loop_where_none_leaves_a_loop_around() {
+    use Op::{Add, Mul, Sin, Sub};
+    // Two that do not look at each other.
+    let two = |p: &mut Make, y: VarId, looks: bool| {
+        let init = p.b.tuple(&[p.x, p.y]);
+        let last = p.fold(p.n.clone(), init, |p, s, i| {
+            let [a, b] = [0, 1].map(|k| p.b.component(s, k));
+            let x = p.get(p.v, i);
+            let (x, y) = (p.op(Sin, &[x]), p.op(Sub, &[x, y]));
+            let (first, second) = (p.op(Mul, &[a, if looks { b } else { x }]), p.op(Mul, &[b, y]));
+            p.b.tuple(&[first, second])
+        });
+        let [a, b] = [0, 1].map(|k| p.b.component(last, k));
+        p.op(Add, &[a, b])
+    };
+    let untouched = [
+        // There is no loop around.
+        program(|p| two(p, p.x, false)),
+        // Both depend on it; then one does, but the other looks at that one.
+        program(|p| {
+            p.vector(|p, j| {
+                let (start, y) = (p.get(p.v, j), p.get(p.w, j));
+                let init = p.b.tuple(&[start, y]);
+                let last = p.fold(p.n.clone(), init, |p, s, i| {
+                    let [a, b] = [0, 1].map(|k| p.b.component(s, k));
+                    let x = p.get(p.v, i);
+                    let (a, b) = (p.op(Mul, &[a, x]), p.op(Mul, &[x, b]));
+                    p.b.tuple(&[a, b])
+                });
+                let [a, b] = [0, 1].map(|k| p.b.component(last, k));
+                p.op(Add, &[a, b])
+            })
+        }),
+        program(|p| {
+            p.vector(|p, j| {
+                let y = p.get(p.w, j);
+                two(p, y, true)
+            })
+        }),
+        // What may fail does not leave a loop that may not run.
+        program(|p| {
+            p.vector(|p, j| {
+                let (y, at, init) = (p.get(p.w, j), p.i, p.b.tuple(&[p.x, p.y]));
+                let last = p.fold(p.n.clone(), init, |p, s, _| {
+                    let [a, b] = [0, 1].map(|k| p.b.component(s, k));
+                    let checked = p.b.get(p.v, at);
+                    let (a, b) = (p.op(Mul, &[a, checked]), p.op(Mul, &[b, y]));
+                    p.b.tuple(&[a, b])
+                });
+                let [a, b] = [0, 1].map(|k| p.b.component(last, k));
+                p.op(Add, &[a, b])
+            })
+        }),
+    ];
+    for f in untouched {
+        assert_eq!(verify(&f), Ok(()), "{}", print(&f));
+        let (found, report) = apply(&f, &["split-fold"], true);
+        assert_eq!(report.times("split-fold"), 0, "{}\nbecomes\n{}", print(&f), print(&found));
     }
 }

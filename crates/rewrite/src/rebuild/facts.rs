@@ -1,7 +1,8 @@
 //! What is known of the variables of the function that is written.
 
-use super::Rebuild;
+use super::{Kind, Rebuild, Slice};
 use crate::cost;
+use crate::walk;
 use chainrule_base::Id;
 use chainrule_ir::{Block, Expr, Size, Type, VarId, size_of};
 use chainrule_ops as ops;
@@ -113,6 +114,42 @@ impl Rebuild<'_> {
     pub(crate) fn may_fail_outside(&self, expr: &Expr, ty: &Type) -> bool {
         let loops = self.open.iter().filter(|open| open.is_loop()).count();
         self.may_fail(expr, ty, loops, &mut Vec::new())
+    }
+
+    /// Whether there is a loop around.
+    pub(crate) fn is_in_loop(&self) -> bool {
+        self.open.iter().any(super::Open::is_loop)
+    }
+
+    /// How often a loop over `count` would run less if it were moved out of the loops around it that it may leave: one of which
+    /// steps are the statements `kept` of `block`, from `inits`.
+    pub(crate) fn steps_left(&self, count: &Size, block: &Block, kept: &Slice, inits: &[VarId]) -> f64 {
+        let n_open = self.open.len();
+        let mut needed = 0;
+        let mut see = |var: VarId| {
+            let level = self.defs.get(var.index()).map_or(0, |def| def.level);
+            needed = if level < n_open { level.max(needed) } else { needed };
+        };
+        inits.iter().copied().chain(count.vars()).for_each(&mut see);
+        for stmt in kept.stmts(block) {
+            walk::mentioned(&stmt.expr, &mut see);
+            self.ty(stmt.var).sizes().into_iter().flat_map(|size| size.vars()).for_each(&mut see);
+        }
+        let mut times = 1.0;
+        for level in (needed + 1..n_open).rev() {
+            let (Kind::Loop { runs }, Some((_, steps))) = (self.open[level].kind, &self.open[level].counted) else {
+                break;
+            };
+            let loops = self.open[..level].iter().filter(|open| open.is_loop()).count();
+            let mut more: Vec<VarId> = count.as_var().into_iter().collect();
+            let mut fails =
+                || kept.stmts(block).any(|stmt| self.may_fail(&stmt.expr, self.ty(stmt.var), loops, &mut more));
+            if !self.settings.hoist || (!runs && fails()) {
+                break;
+            }
+            times *= cost::estimate(steps);
+        }
+        times
     }
 
     // The smaller and the larger of two integers are integers; remainders and quotients by a positive number have a value.

@@ -1,5 +1,6 @@
 //! Rules for `ifold` (figure 7e and 7g).
 
+use super::get::kept_cost;
 use super::mask::is_zero;
 use super::solve::{in_range, solve};
 use super::sum::is_short;
@@ -50,8 +51,8 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "split-fold",
-        law: "ifold (fun (s, t) i -> (s + f t i, g t i)) ... = (z, ...) with the fields that are sums, or never change, apart",
-        when: "no other field depends on them, and f depends on none; strictly: z is 0.0",
+        law: "ifold (fun (s, t) i -> (s + f t i, g t i)) ... = (z, ...) with the fields that are sums, or never change, apart; and groups of fields that leave a loop around",
+        when: "no other field depends on them, and f depends on none, a group on itself; strictly: z of a sum is 0.0",
         algebraic: false,
         split: true,
         on: On::Fold,
@@ -225,36 +226,36 @@ fn split(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
             *field = Field::Other;
         }
     }
-    if fields.iter().all(|field| *field == Field::Other) || walk::uses_whole(fold.body, fold.state) {
+    if walk::uses_whole(fold.body, fold.state) {
         return None;
     }
     let others: Vec<usize> = (0..fields.len()).filter(|k| fields[*k] == Field::Other).collect();
+    let groups = apart(rb, &fold, next, &inits, independent(rb, &fold, next, &taken, &others));
+    if others.len() == fields.len() && groups.len() <= 1 {
+        return None;
+    }
     let pack = |rb: &mut Rebuild<'_>, parts: Vec<VarId>| {
         if let [one] = parts[..] { one } else { rb.compute(Expr::Tuple(parts)) }
     };
-    let part = |rb: &mut Rebuild<'_>, narrow: VarId, at: usize| {
-        if others.len() == 1 { narrow } else { rb.compute(Expr::Component(narrow, at)) }
-    };
-    let whole = |rb: &mut Rebuild<'_>, narrow: Option<VarId>, mut parts: Vec<VarId>| {
-        if let Some(narrow) = narrow {
-            for (at, k) in others.iter().enumerate() {
-                parts[*k] = part(rb, narrow, at);
-            }
+    // The fields of `group`, which `narrow` has, in place of those of `parts`.
+    let with = |rb: &mut Rebuild<'_>, group: &[usize], narrow: VarId, parts: &mut [VarId]| {
+        for (at, k) in group.iter().enumerate() {
+            parts[*k] = if group.len() == 1 { narrow } else { rb.compute(Expr::Component(narrow, at)) };
         }
-        rb.tuple(parts, &Type::tuple(types.clone()))
     };
-    let narrow = if others.is_empty() {
-        None
-    } else {
-        let init = others.iter().map(|k| inits[*k]).collect();
-        let init = pack(rb, init);
-        Some(rb.fold(fold.count.clone(), init, |rb, narrow, i| {
-            let full = whole(rb, Some(narrow), inits.clone());
-            let mut env = fold.at(full, i);
-            let next = others.iter().map(|k| rb.inline(fold.body, next[*k], &mut env)).collect();
-            pack(rb, next)
-        }))
-    };
+    let folds: Vec<VarId> = (groups.iter())
+        .map(|group| {
+            let init = pack(rb, group.iter().map(|k| inits[*k]).collect());
+            rb.fold(fold.count.clone(), init, |rb, narrow, i| {
+                let mut full = inits.clone();
+                with(rb, group, narrow, &mut full);
+                let full = rb.tuple(full, &Type::tuple(types.clone()));
+                let mut env = fold.at(full, i);
+                let next = group.iter().map(|k| rb.inline(fold.body, next[*k], &mut env)).collect();
+                pack(rb, next)
+            })
+        })
+        .collect();
     let mut parts = inits.clone();
     for (k, field) in fields.iter().enumerate() {
         if let Field::Sum(term) = field {
@@ -262,10 +263,95 @@ fn split(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
             parts[k] = sum_from(rb, &fold, inits[k], *term);
         }
     }
-    if let Some(narrow) = narrow {
-        for (at, k) in others.iter().enumerate() {
-            parts[*k] = part(rb, narrow, at);
-        }
+    for (group, narrow) in groups.iter().zip(folds) {
+        with(rb, group, narrow, &mut parts);
     }
     Some(rb.tuple(parts, ty))
+}
+
+/// How many fields of a state are looked at to find groups.
+const MAX_GROUPED: usize = 64;
+
+/// The fields `others`, in groups that do not look at each other; as one where there is no loop around, or where they are too many.
+fn independent(
+    rb: &Rebuild<'_>,
+    fold: &Parts<'_>,
+    next: &[VarId],
+    taken: &[Vec<VarId>],
+    others: &[usize],
+) -> Vec<Vec<usize>> {
+    if others.is_empty() {
+        return Vec::new();
+    }
+    if others.len() > MAX_GROUPED || !rb.is_in_loop() {
+        return vec![others.to_vec()];
+    }
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for k in others {
+        // The fields that this one looks at; of a group that has one of them, all.
+        let mut looked_at: FxHashSet<VarId> = FxHashSet::default();
+        looked_at.insert(next[*k]);
+        for stmt in rb.slice(fold.body, &[next[*k]]).stmts(fold.body) {
+            walk::mentioned(&stmt.expr, &mut |var| {
+                looked_at.insert(var);
+            });
+        }
+        let looks_at = |j: &usize| taken[*j].iter().any(|state| looked_at.contains(state));
+        let mut own: Vec<usize> = others.iter().copied().filter(looks_at).collect();
+        own.push(*k);
+        groups.retain_mut(|group| {
+            let apart = group.iter().all(|j| !own.contains(j));
+            if !apart {
+                own.append(group);
+            }
+            apart
+        });
+        own.sort_unstable();
+        own.dedup();
+        groups.push(own);
+    }
+    groups
+}
+
+/// Of `groups` of fields those that leave a loop around, where the others do not, each by itself, and the others together: to
+/// leave it has to save more than it takes to compute again what they share.
+fn apart(
+    rb: &Rebuild<'_>,
+    fold: &Parts<'_>,
+    next: &[VarId],
+    inits: &[VarId],
+    groups: Vec<Vec<usize>>,
+) -> Vec<Vec<usize>> {
+    if groups.len() <= 1 {
+        return groups;
+    }
+    let slice = |fields: &[usize]| {
+        let wanted: Vec<VarId> = fields.iter().map(|k| next[*k]).collect();
+        rb.slice(fold.body, &wanted)
+    };
+    let cost = |fields: &[usize]| kept_cost(rb, fold.body, &slice(fields));
+    let leaves = |fields: &[usize]| {
+        let inits: Vec<VarId> = fields.iter().map(|k| inits[*k]).collect();
+        rb.steps_left(fold.count, fold.body, &slice(fields), &inits)
+    };
+    let all: Vec<usize> = groups.concat();
+    let (together, total) = (leaves(&all), cost(&all));
+    let (mut found, mut rest) = (Vec::new(), Vec::new());
+    for group in groups {
+        let times = leaves(&group) / together;
+        let saved = |group: &[usize]| {
+            let others: Vec<usize> = all.iter().copied().filter(|k| !group.contains(k)).collect();
+            times * (total - cost(&others))
+        };
+        if times > 1.0 && saved(&group) > cost(&group) + 1.0 {
+            found.push(group);
+        } else {
+            rest.extend(group);
+        }
+    }
+    if !rest.is_empty() {
+        rest.sort_unstable();
+        found.push(rest);
+    }
+    found
 }
