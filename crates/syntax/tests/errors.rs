@@ -23,6 +23,8 @@ const FILES: &[(&str, &str)] = &[
     ("let mutable", "let f = fun x ->\n  let mutable y = 1\n  y"),
     ("parameters with commas", "let f = fun x, y -> x"),
     ("types in a pair of parameters", "let f(x : Double, y : Double) = x + y"),
+    ("the type of the first of a pair", "let f = fun ((x : Double), y) -> x + y"),
+    ("the type of the second of a pair", "let f = fun (x, (y : Double)) -> x + y"),
     ("no parameter", "let f() = 1"),
     ("pair without parentheses", "let f = fun p ->\n  let a, b = p\n  a"),
     ("if without else", "let f = fun x -> if x > 0 then x\nlet g = 1"),

@@ -116,7 +116,7 @@ impl Parser<'_> {
             match self.kind() {
                 TokenKind::Name | TokenKind::Underscore | TokenKind::LeftParen => {
                     let (pattern, inner, h) = self.param();
-                    if inner.is_some() && tuple {
+                    if inner.is_some() && (tuple || self.kind() == TokenKind::Comma) {
                         self.report(messages::type_in_tuple_pattern(span));
                     }
                     ty = inner;
