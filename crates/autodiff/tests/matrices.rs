@@ -580,3 +580,19 @@ fn places_parts_and_products() {
     assert_eq!(found[1], vec![vec![1.0, 3.0], vec![0.0, 1.0]].into());
     assert_eq!(found[2], 1.0.into());
 }
+
+#[test]
+fn a_negative_power_of_a_matrix_is_refused() {
+    // Whether k is an argument, or computed while the function runs.
+    let matrix: Value<f64> = vec![vec![1.0, 2.0], vec![0.0, 1.0]].into();
+    for power in ["k", "(ifold (fun p i -> p - k) 0 1)"] {
+        let text = format!("let f = fun (a : [n][n]Double) (k : Int) -> matrixPower a {power}");
+        let sign = if power == "k" { 1 } else { -1 };
+        for (k, corner) in [(0, 0.0), (1, 2.0), (2, 4.0)] {
+            let expected: Value<f64> = vec![vec![1.0, corner], vec![0.0, 1.0]].into();
+            assert_eq!(value(&text, &[matrix.clone(), Value::Int(sign * k)]), expected, "{text}");
+        }
+        let found = evaluate(&function(&text), &mut F64, &[matrix.clone(), Value::Int(-sign)]);
+        assert!(found.is_err(), "{text}: {found:?}");
+    }
+}
