@@ -403,6 +403,11 @@ pub const RUNNING: &[Case] = &[
         args: &["run", "f.ft", "--arg", "n=7", "--arg", "k=0"],
     },
     Case {
+        name: "a negative power of a matrix",
+        files: &[("f.ft", Text("let f = fun (a : [n][n]Double) (k : Int) -> matrixPower a k\n"))],
+        args: &["run", "f.ft", "--arg", "a=[[1, 2], [0, 1]]", "--arg", "k=-1"],
+    },
+    Case {
         name: "an Int that overflows",
         files: &[("f.ft", Text("let f = fun (n : Int) -> n * n\n"))],
         args: &["run", "f.ft", "--arg", "n=9000000000000000000"],
