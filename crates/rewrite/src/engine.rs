@@ -3,7 +3,7 @@
 //! In: a function. Out: one of the same value that costs no more ([`crate::cost`]), and a [`Report`]. Where loops
 //! were taken apart, everything is done once more with loops kept whole, at the same time where the program is long,
 //! and the cheaper program wins. The pipeline is lists: [`FIRST`], then [`ROUND`] again and again, [`KEEP`], [`ROUND`] again; [`LAST`] puts together
-//! what was taken apart. What a pass makes dearer is remembered as it was before, and comes back unless it pays in the end.
+//! what was taken apart, and [`FACTOR`] comes again and again. What a pass makes dearer is remembered as it was before, and comes back unless it pays in the end.
 //!
 //! Each pass writes the function anew once (`rebuild`) after analyses of it ([`crate::live`],
 //! [`crate::fusion`]); every rule is tried at every statement of every pass that allows it. Rules are not
@@ -92,14 +92,19 @@ pub const LAST: &[Pass] = &[
     Pass { name: "tidy", does: "as settle: what is left over goes", run: settle },
 ];
 
+/// What is repeated after that until nothing changes: no one-hot array has still to vanish, and loops that share a sum as it
+/// stands are one.
+pub const FACTOR: &[Pass] =
+    &[Pass { name: "factor", does: "common factors are taken out of sums, where there are any", run: factor }];
+
 /// What passes have in common.
 #[derive(Clone, Default)]
 struct Run {
     options: Options,
     /// Whether loops stay whole: no rule takes them apart.
     whole: bool,
-    /// Whether the first rounds have settled: then common factors are taken out of sums, for no one-hot array has still to
-    /// vanish, and what uses what branches make moves into them, for all that is the same outside has been found.
+    /// Whether the first rounds have settled: then what uses what branches make moves into them, for all that is the same
+    /// outside has been found.
     late: bool,
     tally: Tally,
     result: Option<Function>,
@@ -131,7 +136,7 @@ impl Run {
 /// is: passes, steps of the engine, rules.
 #[must_use]
 pub fn names() -> Vec<(&'static str, &'static str)> {
-    let passes = [FIRST, ROUND, KEEP, LAST].into_iter().flatten().map(|pass| (pass.name, pass.does));
+    let passes = [FIRST, ROUND, KEEP, LAST, FACTOR].into_iter().flatten().map(|pass| (pass.name, pass.does));
     let rules = rules::all().iter().map(|rule| (rule.name, rule.law));
     passes.chain(rules::ENGINE).chain(rules).collect()
 }
@@ -262,7 +267,7 @@ pub fn apply(function: &Function, names: &[&str], strict: bool) -> (Function, Re
     let tally = Tally { applied: counters(), left: options.budget, ..Tally::default() };
     let mut run = Run { options, late: true, tally, ..Run::default() };
     let mut report = Report { before: cost::function(function), ..Report::default() };
-    once(function, &mut run, true, false);
+    pass(function, &mut run, Todo { split: true, factor: true, ..Todo::default() });
     let found = run.result.take().unwrap_or_else(|| function.clone());
     report.after = cost::function(&found);
     report.applied = named(&run.tally.applied);
@@ -341,17 +346,20 @@ fn pipeline(
     if run.has_split() {
         split();
     }
-    let mut stop = rounds(&mut now, run, report, watch);
+    let mut stop = rounds(ROUND, &mut now, run, report, watch);
     run.late = true;
     let mut changed = false;
     for pass in KEEP {
         changed |= step(pass, &mut now, run, report, watch);
     }
     if changed {
-        stop = rounds(&mut now, run, report, watch);
+        stop = rounds(ROUND, &mut now, run, report, watch);
     }
     for pass in LAST {
         step(pass, &mut now, run, report, watch);
+    }
+    if !run.options.strict {
+        rounds(FACTOR, &mut now, run, report, watch);
     }
     report.stop = stop;
     // What passes have left unused counts in neither.
@@ -362,11 +370,11 @@ fn pipeline(
     }
 }
 
-fn rounds(now: &mut Function, run: &mut Run, report: &mut Report, watch: Watch<'_>) -> StopReason {
+fn rounds(passes: &[Pass], now: &mut Function, run: &mut Run, report: &mut Report, watch: Watch<'_>) -> StopReason {
     for _ in 0..MAX_ROUNDS {
         let mut changed = false;
         let (before, work) = (last_cost(report), run.tally.work);
-        for pass in ROUND {
+        for pass in passes {
             changed |= step(pass, now, run, report, watch);
         }
         if run.tally.left == 0 {
@@ -445,6 +453,10 @@ fn settle(function: &Function, run: &mut Run) {
     pass(function, run, Todo { fuse: true, ..Todo::default() });
 }
 
+fn factor(function: &Function, run: &mut Run) {
+    pass(function, run, Todo { factor: true, ..Todo::default() });
+}
+
 fn share(function: &Function, run: &mut Run) {
     pass(function, run, Todo { share: true, ..Todo::default() });
 }
@@ -476,6 +488,7 @@ struct Todo {
     merge: bool,
     share: bool,
     late: bool,
+    factor: bool,
 }
 
 impl Todo {
@@ -487,12 +500,13 @@ impl Todo {
             && self.merge <= other.merge
             && self.share <= other.share
             && self.late <= other.late
+            && self.factor <= other.factor
     }
 }
 
 fn pass(function: &Function, run: &mut Run, todo: Todo) {
     let todo = Todo { late: run.late, ..todo };
-    let Todo { split, fuse, expand, merge, share, late } = todo;
+    let Todo { split, fuse, expand, merge, share, late, factor } = todo;
     let off = |name: &str| run.options.disabled.iter().any(|disabled| disabled == name);
     let mut plan = Plan::default();
     // Only a loop in a loop computes something again and again.
@@ -512,11 +526,15 @@ fn pass(function: &Function, run: &mut Run, todo: Todo) {
     if settled && plan.merged.is_empty() && plan.share.is_empty() {
         return;
     }
+    if factor && !run.options.strict && !off("common-factor") {
+        products::analyse(function, &mut plan);
+    }
+    // All else has been done.
+    if factor && !split && plan.factor.is_empty() {
+        return;
+    }
     if fuse && !off("fuse") {
         fusion::analyse(function, &mut plan, late && !off("branches"));
-    }
-    if late && !run.options.strict && !off("common-factor") {
-        products::analyse(function, &mut plan);
     }
     let settings = Settings {
         enabled: rules::all()

@@ -1,7 +1,7 @@
 //! Which sums are the only use of the products that they add: a common factor of those may be taken out.
 //!
-//! In: a function, and what is dead in it. Out: the statements that add, or subtract, two products or quotients that
-//! nothing else uses. `x * y + x * z` as `x * (y + z)` takes an operation less only where neither product is wanted
+//! In: a function, and what is dead in it. Out: the statements that add, or subtract, two products with a factor in common,
+//! or two quotients with one divisor, that nothing else uses. `x * y + x * z` as `x * (y + z)` takes an operation less only where neither product is wanted
 //! besides. Linear in the function.
 
 use crate::rebuild::Plan;
@@ -13,8 +13,8 @@ struct Uses<'a, 'p> {
     plan: &'a Plan<'p>,
     /// How often each variable is used, by statements that are not dead.
     times: Vec<u32>,
-    /// Whether it is a product or a quotient.
-    products: Vec<bool>,
+    /// Of a product or a quotient, the operator and what it is of.
+    products: Vec<Option<(Op, [VarId; 2])>>,
     /// The statements that add or subtract, with what they add.
     sums: Vec<(VarId, VarId, VarId)>,
 }
@@ -22,11 +22,15 @@ struct Uses<'a, 'p> {
 /// Puts into `plan` the sums whose products nothing else uses.
 pub(crate) fn analyse(function: &Function, plan: &mut Plan<'_>) {
     let n = function.vars.len();
-    let mut uses = Uses { plan, times: vec![0; n], products: vec![false; n], sums: Vec::new() };
+    let mut uses = Uses { plan, times: vec![0; n], products: vec![None; n], sums: Vec::new() };
     uses.block(&function.body);
-    let is_own = |var: VarId| uses.products[var.index()] && uses.times[var.index()] == 1;
-    let found: Vec<VarId> =
-        uses.sums.iter().filter(|(_, x, y)| is_own(*x) && is_own(*y)).map(|(sum, ..)| *sum).collect();
+    let own = |var: VarId| uses.products[var.index()].filter(|_| uses.times[var.index()] == 1);
+    let has_factor = |x: VarId, y: VarId| match (own(x), own(y)) {
+        (Some((Op::Mul, x)), Some((Op::Mul, y))) => x.iter().any(|factor| y.contains(factor)),
+        (Some((Op::Div, [_, x])), Some((Op::Div, [_, y]))) => x == y,
+        _ => false,
+    };
+    let found: Vec<VarId> = uses.sums.iter().filter(|(_, x, y)| has_factor(*x, *y)).map(|(sum, ..)| *sum).collect();
     plan.factor.extend(found);
 }
 
@@ -36,7 +40,9 @@ impl Uses<'_, '_> {
         for stmt in block.stmts.iter().filter(|stmt| !self.plan.dead.contains(&stmt.var)) {
             stmt.expr.for_each_operand(&mut |var| self.times[var.index()] += 1);
             match &stmt.expr {
-                Expr::Op(Op::Mul | Op::Div, _) => self.products[stmt.var.index()] = true,
+                Expr::Op(op @ (Op::Mul | Op::Div), args) => {
+                    self.products[stmt.var.index()] = Some((*op, [args[0], args[1]]));
+                }
                 Expr::Op(Op::Add | Op::Sub, args) => self.sums.push((stmt.var, args[0], args[1])),
                 _ => {}
             }

@@ -10,7 +10,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "common-factor",
         law: "x * y + x * z = x * (y + z); y / x + z / x = (y + z) / x; for differences too",
-        when: "nothing else uses the products, and they stand in the loop of the sum; after one-hot arrays have vanished",
+        when: "nothing else uses the products, and they stand in the loop of the sum; when one-hot arrays have vanished and loops are merged",
         algebraic: true,
         split: false,
         on: On::Op,
