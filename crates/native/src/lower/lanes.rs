@@ -20,6 +20,7 @@ use super::frame::Words;
 use super::homes::Homes;
 use super::plan::{Home, NEVER, Number, calls};
 use super::registers::Copy;
+use super::spread::{Around, Early, Uniform};
 use super::survey::{Survey, weight};
 use super::{Here, Result, SCRATCH, Writer, n_lanes};
 use crate::asm::{Alu, Condition, Gpr, Label, Mask, Mem, Shape, Shift, Xmm};
@@ -35,7 +36,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct LanePlan {
     index: Reg,
     /// Reals and truth values from outside, with their places in lanes.
-    uniform: BTreeMap<Reg, Uniform>,
+    pub(super) uniform: BTreeMap<Reg, Uniform>,
     /// Steps of integers from lane to lane, the index's among them.
     steps: BTreeMap<Reg, i64>,
     /// How many bytes lie between elements of two lanes, where that is not known: by slope in elements.
@@ -45,24 +46,6 @@ pub(super) struct LanePlan {
     last: Option<Number>,
     pub(super) fetched: Fetched,
 }
-
-/// A value from outside in all lanes.
-#[derive(Clone, Copy, Debug)]
-struct Uniform {
-    place: Number,
-    /// Whether the loop around spreads it, once for all rounds.
-    early: bool,
-}
-
-/// A loop around one that runs in lanes, which may spread what both have from outside.
-#[derive(Clone, Copy)]
-struct Around {
-    begin: u32,
-    end: u32,
-}
-
-/// What loops spread for those in them that run in lanes: by the opening event, each value with its place.
-pub(super) type Early = BTreeMap<u32, BTreeMap<Reg, Number>>;
 
 /// Which lanes of a round do something.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -167,21 +150,6 @@ pub(super) fn plan_lanes(
 }
 
 impl LanePlan {
-    /// Has the loop around spread what it has from outside too, each once for all loops in it.
-    fn spread_early(
-        &mut self,
-        outer: Around,
-        lives: &Liveness,
-        homes: &mut Homes<'_>,
-        spread: &mut BTreeMap<Reg, Number>,
-    ) {
-        for (r, uniform) in self.uniform.iter_mut().filter(|(r, _)| lives.def[r.index()] < outer.begin) {
-            let place = *spread.entry(*r).or_insert(uniform.place);
-            homes.keep_over(place, uniform.place, outer.begin, outer.end);
-            *uniform = Uniform { place, early: true };
-        }
-    }
-
     /// The index of the loop.
     pub(super) fn index(&self) -> Reg {
         self.index
@@ -334,31 +302,6 @@ impl Writer<'_> {
         self.masks.keep(self.has_mask().then_some(ACTIVE));
         self.set_mask();
         Ok(n_lanes(self.shape) as i64)
-    }
-
-    /// Puts a value from outside of a loop into its place in lanes.
-    pub(super) fn spread(&mut self, r: Reg, place: Number) -> Result<()> {
-        let shape = shape(self.level);
-        let (to, slot) = match self.plan.home(place) {
-            Home::Xmm(x) => (x, None),
-            Home::Slot(slot) => (self.temporary()?, Some(slot)),
-            _ => return Err(super::bug("a value has no place in lanes")),
-        };
-        match self.plan.home(r.index()) {
-            Home::Xmm(x) => self.asm.broadcast(shape, to, x),
-            Home::Slot(slot) => {
-                let mem = self.frame.slot(slot);
-                self.asm.broadcast(shape, to, mem);
-            }
-            _ => return Err(super::bug("a value from outside has no place")),
-        }
-        if let Some(slot) = slot {
-            let mem = self.frame.slot(slot);
-            self.asm.store(shape, mem, to);
-            self.registers.give_back(to);
-            self.registers.unlock(to);
-        }
-        Ok(())
     }
 
     /// Whether some lanes of the loop are not active.

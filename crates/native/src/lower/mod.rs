@@ -55,6 +55,7 @@ mod pointers;
 mod registers;
 mod rows;
 mod spares;
+mod spread;
 mod straight;
 mod survey;
 mod values;
