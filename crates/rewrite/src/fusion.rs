@@ -13,7 +13,7 @@
 //! their order, so that what one takes elements of is decided before it.
 //!
 //! An array that branches make may vanish in each of them, where what uses it moves there: one loop or `get` beside it
-//! that takes its elements, and nothing else, so that each statement is doubled at most once ([`MAX_DOUBLED`]).
+//! that takes its elements, and nothing else, so that each statement is doubled at most once (`MAX_DOUBLED`).
 //!
 //! A build that takes the element of another at its own index, which vanishes too, is not written before it is wanted
 //! (`Plan::deferred`): a chain of builds is then written once, where it ends, and not again for each of its links.
