@@ -9,6 +9,7 @@ use chainrule::{
     Value,
 };
 use clap::{Args, ValueEnum};
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Once;
 
@@ -107,8 +108,8 @@ pub fn evaluate(compiled: &Compiled, arguments: &Arguments) -> Result<Vec<Named>
 }
 
 /// Results as they are written.
-pub fn leaves(results: &[Named]) -> Vec<(&str, &Type, &Value<f64>)> {
-    results.iter().map(|(name, ty, value)| (name.as_str(), ty, value)).collect()
+pub fn leaves<N: Deref<Target = str>>(results: &[(N, Type, Value<f64>)]) -> Vec<(&str, &Type, &Value<f64>)> {
+    results.iter().map(|(name, ty, value)| (&**name, ty, value)).collect()
 }
 
 /// Says, once, why the interpreter runs what was to be machine code.
@@ -177,7 +178,7 @@ fn run_sparse(options: &Options, function: &Function, sparse: Sparse) -> Outcome
         && let Some(form) = form
         && let Some(results) = progress::during("running", || coloured(options, function, &args, form))?
     {
-        return write_sparse(options, &results);
+        return write(options, &leaves(&results));
     }
     sparse.notes().iter().for_each(|note| tell(&format!("note: dense columns: {note}")));
     let sparse = progress::during("compiling", || sparse.with_options(&settings(options))).map_err(|e| explain(&e))?;
@@ -191,16 +192,11 @@ fn run_sparse(options: &Options, function: &Function, sparse: Sparse) -> Outcome
         Some(form) => prepared.results(form),
         None => prepared.block_results().map_err(|e| explain(&e))?,
     };
-    write_sparse(options, &results)
+    write(options, &leaves(&results))
 }
 
 /// A result with its name.
 type Entry = (Name, Type, Value<f64>);
-
-fn write_sparse(options: &Options, results: &[Entry]) -> Outcome {
-    let results: Vec<(&str, &Type, &Value<f64>)> = results.iter().map(|(name, ty, x)| (name.as_str(), ty, x)).collect();
-    write(options, &results)
-}
 
 /// The same by a few directions, for what the indices do not tell; `None` where what depends on what cannot be followed.
 fn coloured(
