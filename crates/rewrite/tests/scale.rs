@@ -212,8 +212,8 @@ fn the_work_of_ten_times_the_program_is_ten_times_the_work() {
         (("lines", lines), long),
         (("gradients of lines", |k| gradient(&lines(k))), long),
         (("vectors added up", added), long),
-        (("vectors made in branches", |k| chosen(k, true)), long),
-        (("vectors made in branches of the one before", |k| chosen(k, false)), long),
+        (("vectors made in branches", |k| chosen(k, false)), long),
+        (("vectors made in branches, or the one before", |k| chosen(k, true)), long),
         (("gradients of vectors and sums", |k| gradient(&vectors_and_sums(k))), &[20, 200]),
         (("Hessians of lines times a direction", |k| derived(&lines(k), vec![Part::Hvp])), &[60, 600]),
     ];
