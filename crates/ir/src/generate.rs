@@ -16,6 +16,7 @@ pub mod gathers;
 mod linear;
 pub mod records;
 pub mod steps;
+pub mod windows;
 
 use crate::{Builder, Expr, Function, Size, Sizes, Type, Value, VarId};
 use arbitrary::{Result, Unstructured};

@@ -27,6 +27,24 @@ pub fn at_first(at: &Poly<Reg>, index: Reg) -> Poly<Reg> {
     at.substitute(|r| if r == index { Poly::zero() } else { Poly::var(r) })
 }
 
+/// How far `poly` is from where it is in the next lane, where `step` says how far an integer of it is that is not the same in
+/// all of them. Nothing where it is not linear in those.
+#[must_use]
+pub fn slope(poly: &Poly<Reg>, step: impl Fn(Reg) -> Option<i64>) -> Option<Poly<Reg>> {
+    let mut slope = Poly::zero();
+    for (monomial, c) in poly.terms() {
+        let mut stepping = monomial.iter().enumerate().filter_map(|(at, r)| Some((at, step(*r)?)));
+        let Some((at, by)) = stepping.next() else { continue };
+        if stepping.next().is_some() {
+            return None;
+        }
+        let rest = monomial.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, r)| Poly::var(*r));
+        let rest = rest.fold(Poly::constant(c.checked_mul(by)?), |product, r| product.mul(&r));
+        slope = slope.add(&rest);
+    }
+    Some(slope)
+}
+
 /// For each opening event of a loop, by its number from 1, the addresses (without constant terms) to keep. `nested`: and
 /// where those of the loops inside begin. `once` are the opening events of loops that run in one round, with their indices:
 /// they are no loops, and their index is 0. `O(n log n)` but for the depth of loops.

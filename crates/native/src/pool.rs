@@ -2,10 +2,10 @@
 //!
 //! In: memory that held code. Out: the same memory, writable, for a [`Room`](crate::room::Room). To ask the system for memory, to have
 //! its pages come and to give it back takes as long as compiling a hundred operations; to make the same memory writable again
-//! takes a fraction of that.
+//! takes a fraction of that, and is done when code goes, so that new code need not wait for it.
 //!
-//! Invariants: memory is here or with one owner, never both; it is executable and not writable while it is here; there is
-//! no more than [`MOST_BYTES`] of it in all. What is not kept goes back to the system.
+//! Invariants: memory is here or with one owner, never both; it is writable and not executable while it is here, so code that is
+//! gone cannot run; there is no more than [`MOST_BYTES`] of it in all. What is not kept goes back to the system.
 
 use memmap2::{Mmap, MmapMut, UncheckedAdvice};
 use std::sync::{Mutex, PoisonError};
@@ -29,7 +29,7 @@ static POOL: Mutex<Pool> = Mutex::new(Pool { pieces: Vec::new() });
 /// Memory, and how many of its bytes are there already, from the begin; the others come when they are first written.
 #[derive(Debug)]
 struct Piece {
-    map: Mmap,
+    map: MmapMut,
     ready: usize,
 }
 
@@ -68,12 +68,14 @@ pub(crate) fn take(bytes: usize) -> Option<(MmapMut, usize)> {
         return None;
     }
     let Piece { map, ready } = POOL.lock().unwrap_or_else(PoisonError::into_inner).take(bytes)?;
-    map.make_mut().ok().map(|map| (map, ready))
+    Some((map, ready))
 }
 
 /// Keeps memory in which no code runs any more, of which so many bytes are there, or gives it back.
 pub(crate) fn give(map: Mmap, ready: usize) {
-    if map.len() <= LARGEST {
+    if map.len() <= LARGEST
+        && let Ok(map) = map.make_mut()
+    {
         let gone = POOL.lock().unwrap_or_else(PoisonError::into_inner).put(Piece { map, ready });
         // Now that nobody waits.
         drop(gone);
@@ -93,7 +95,7 @@ mod tests {
     use memmap2::MmapOptions;
 
     fn piece(bytes: usize) -> Piece {
-        Piece { map: MmapOptions::new().len(bytes).map_anon().unwrap().make_exec().unwrap(), ready: bytes }
+        Piece { map: MmapOptions::new().len(bytes).map_anon().unwrap(), ready: bytes }
     }
 
     #[test]
@@ -135,7 +137,7 @@ mod tests {
 
     #[test]
     fn what_is_taken_can_be_written() {
-        super::give(piece(4096).map, 4096);
+        super::give(piece(4096).map.make_exec().unwrap(), 4096);
         // Another test may have taken it.
         if let Some((mut map, ready)) = super::take(4096) {
             assert!(ready <= map.len());

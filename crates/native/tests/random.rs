@@ -12,7 +12,7 @@ use chainrule_base::{Arena, Name, Poly};
 use chainrule_graph::Semantics;
 use chainrule_graph::generate::{Numbers, Options as GraphOptions, Recipe, chain, layered};
 use chainrule_interpret as interpret;
-use chainrule_ir::generate::{comparisons, records};
+use chainrule_ir::generate::{comparisons, records, windows};
 use chainrule_ir::{Function, Value};
 use chainrule_kernel::{
     Buffer, Class, Instr, Kernel, Place, Port, Reg, SizeParam, SizeSource, Stmt, hoist, lower_function, streamline,
@@ -204,6 +204,47 @@ fn fields_of_records_have_the_value_that_the_interpreter_gives_them() {
 #[ignore = "minutes"]
 fn tens_of_thousands_of_fields_of_records() {
     let (all, cut) = as_they_are_and_in_lanes(30_000, 1023, |u| records::case(u, 28));
+    assert!(all.ran > 20_000 * POINTS && cut > 20_000, "{all:?}, {cut} loops were cut");
+}
+
+#[test]
+fn windows_have_the_value_that_the_interpreter_gives_them() {
+    let (all, cut) = as_they_are_and_in_lanes(1500, 24, |u| windows::case(u, 28, false));
+    assert!(all.ran > 1000 * POINTS && cut > 1000, "{all:?}, {cut} loops were cut");
+}
+
+/// Of several checks that fail another one may be told in lanes.
+#[test]
+fn windows_that_reach_outside_fail_where_the_interpreter_fails() {
+    let (failed, ran) = (Cell::new(0), Cell::new(0));
+    random(1500, 25, 3000, |u| {
+        let Ok((function, args)) = windows::case(u, 28, true) else { return Ok(()) };
+        let Ok(mut kernel) = lower_function(&function) else { return Ok(()) };
+        let Some(point) = inputs(&function, &args) else { return Ok(()) };
+        streamline(&mut kernel);
+        vectorise(&mut kernel, true);
+        hoist(&mut kernel);
+        let expected = reference(&kernel, &interpret::Program::new(&kernel).unwrap(), &point);
+        let count = if expected.is_ok() { &ran } else { &failed };
+        count.set(count.get() + 1);
+        for program in programs(&kernel) {
+            let found = run(&kernel, &program, &point);
+            assert!(
+                found == expected || (found.is_err() && expected.is_err()),
+                "{found:?}, not {expected:?}: {kernel}"
+            );
+        }
+        Ok(())
+    });
+    assert!(failed.get() > 200 && ran.get() > 200, "{failed:?} failed, {ran:?} ran");
+}
+
+/// Tens of thousands of them: as
+/// [`tens_of_thousands_of_kernels_have_the_value_that_the_interpreter_gives_them`].
+#[test]
+#[ignore = "minutes"]
+fn tens_of_thousands_of_windows() {
+    let (all, cut) = as_they_are_and_in_lanes(30_000, 1024, |u| windows::case(u, 28, false));
     assert!(all.ran > 20_000 * POINTS && cut > 20_000, "{all:?}, {cut} loops were cut");
 }
 

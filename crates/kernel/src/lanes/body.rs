@@ -2,12 +2,14 @@
 //!
 //! In: the events of a loop's body. An integer is *uniform*, the same in all lanes, *steps* from lane to lane by a known
 //! constant, as the index does, or is *fetched* from memory for each lane. Reals differ as they like, and so do truth values
-//! that only scalar operators read. Loops and branches go by uniform integers; addresses are linear in the index with uniform
-//! slopes, or, of what the loop only reads, linear in integers that are fetched: numbers of others as well.
+//! that only scalar operators read. Loops and branches go by uniform integers, and loops inside carry such; addresses are linear in
+//! the index with uniform slopes, or, of what the loop only reads, linear in integers that step, or in integers that are
+//! fetched: numbers of others as well.
 //!
 //! A check of an index that steps by one, or is fetched, is done for all lanes at once. Where several checks fail, which is told may
 //! differ from running one iteration after the other.
 
+use crate::addresses::slope;
 use crate::events::Event;
 use crate::kernel::{BufferId, Class, Instr, Kernel, Reg};
 use chainrule_base::{Id, Poly};
@@ -81,8 +83,12 @@ impl Lanes {
                     && self.is_address(&to.1)
                     && self.is_address(&from.1)
             }
-            Event::For { count, carried, .. } => self.is_uniform(count) && carried.iter().all(|c| real(c.var)),
-            Event::EndFor { .. } | Event::Else { .. } => true,
+            // An integer that is carried is uniform, which is seen at the end.
+            Event::For { count, carried, .. } => {
+                self.is_uniform(count) && carried.iter().all(|c| real(c.var) || self.of(c.init).is_none())
+            }
+            Event::EndFor { carried, .. } => carried.iter().all(|c| real(c.var) || self.of(c.next).is_none()),
+            Event::Else { .. } => true,
             Event::If { condition } => self.of(*condition).is_none(),
             Event::EndIf { choices } => choices.iter().all(|c| real(c.var)),
             Event::While { .. } | Event::Test { .. } | Event::EndWhile { .. } => false,
@@ -110,7 +116,8 @@ impl Lanes {
             Instr::IntOp { op, args, .. } => args[..op.arity()].iter().all(|r| self.of(*r).is_none()),
             Instr::ToReal { .. } => true,
             Instr::Load { buffer, at, .. } if kernel.buffers[*buffer].class == Class::Real => {
-                self.is_address(at) || (self.is_fetched(at) && !self.written.contains(buffer))
+                let is_found = || self.is_fetched(at) || self.slope(at).is_some();
+                self.is_address(at) || (!self.written.contains(buffer) && is_found())
             }
             Instr::Load { dst, buffer, at } => {
                 let is_found = self.is_fetched(at) && !self.written.contains(buffer);
@@ -136,6 +143,19 @@ impl Lanes {
             monomial.iter().filter(|r| **r == self.index).count() <= 1
                 && monomial.iter().all(|r| *r == self.index || self.of(*r).is_none())
         })
+    }
+
+    /// How far an element is from that of the next lane, where its address is linear in integers that step, and all else in
+    /// it is uniform.
+    #[must_use]
+    pub fn slope(&self, at: &Poly<Reg>) -> Option<Poly<Reg>> {
+        let mut known = at.vars().into_iter().map(|r| self.of(r));
+        let is_known = known.all(|lane| matches!(lane, None | Some(Lane::Step(_))));
+        let step = |r: Reg| match self.of(r) {
+            Some(Lane::Step(step)) => Some(step),
+            _ => None,
+        };
+        is_known.then(|| slope(at, step)).flatten()
     }
 
     /// Whether an address is linear in integers that are fetched, and all else in it is uniform.

@@ -5,7 +5,7 @@
 //! other is fetched one by one, or a row for each lane; each execution costs something to begin and to put the sums together.
 
 use super::{Plan, Spans};
-use crate::addresses::split_constant;
+use crate::addresses::{slope, split_constant};
 use crate::events::Event;
 use crate::kernel::{BufferId, Class, Instr, LANES, Reg};
 use chainrule_base::{Arena, Poly};
@@ -226,7 +226,7 @@ fn body_time(classes: &Arena<Reg, Class>, body: &[Event<'_>], index: Reg) -> f64
 
 fn time_of(classes: &Arena<Reg, Class>, body: &[Event<'_>], index: Option<Reg>) -> f64 {
     let mut sums = vec![(1.0, 0.0)];
-    let mut lanes = index.map(|index| LaneTime { index, fetched: BTreeSet::new(), rows: BTreeMap::new() });
+    let mut lanes = index.map(LaneTime::new);
     for event in body {
         match event {
             Event::Instr(instr) => {
@@ -251,6 +251,8 @@ fn time_of(classes: &Arena<Reg, Class>, body: &[Event<'_>], index: Option<Reg>) 
 /// The time of what runs in the lanes of a loop, one instruction after the other.
 struct LaneTime {
     index: Reg,
+    /// How far integers are from those of the next lane.
+    steps: BTreeMap<Reg, i64>,
     /// Integers that are fetched for each lane.
     fetched: BTreeSet<Reg>,
     /// Elements that are apart, by buffer and address without its constant: of each row the first.
@@ -258,21 +260,36 @@ struct LaneTime {
 }
 
 impl LaneTime {
+    /// In the lanes of the loop over `index`.
+    fn new(index: Reg) -> Self {
+        Self { index, steps: BTreeMap::from([(index, 1)]), fetched: BTreeSet::new(), rows: BTreeMap::new() }
+    }
+
+    fn slope(&self, poly: &Poly<Reg>) -> Option<i64> {
+        slope(poly, |r| self.steps.get(&r).copied())?.as_constant()
+    }
+
     fn time(&mut self, classes: &Arena<Reg, Class>, instr: &Instr) -> f64 {
         match instr {
             Instr::Load { dst, at, .. } if classes[*dst] == Class::Int => {
                 let time = match at.vars() {
                     vars if vars.iter().any(|r| self.fetched.contains(r)) => FETCH_ELEMENT,
                     vars if vars.contains(&self.index) => FETCH,
-                    _ => return instr_time(instr, Some(self.index)),
+                    _ => return 1.0,
                 };
                 self.fetched.insert(*dst);
                 time
             }
             Instr::CheckIndex { index, .. } if self.fetched.contains(index) => FETCH,
+            Instr::Int { dst, value } => {
+                if let Some(step) = self.slope(value).filter(|step| *step != 0) {
+                    self.steps.insert(*dst, step);
+                }
+                1.0
+            }
             Instr::Load { buffer, at, .. } => {
                 let is_fetched = at.vars().iter().any(|r| self.fetched.contains(r));
-                let alone = if is_fetched { FETCH_ELEMENT } else { instr_time(instr, Some(self.index)) };
+                let alone = if is_fetched { FETCH_ELEMENT } else { access_time(self.slope(at)) };
                 if alone <= 1.0 {
                     return alone;
                 }
@@ -290,15 +307,20 @@ impl LaneTime {
     }
 }
 
+/// The time of an access in lanes whose elements are so far from each other, where that is known.
+fn access_time(slope: Option<i64>) -> f64 {
+    match slope {
+        Some(0 | 1) => 1.0,
+        _ => FAR * LANES as f64,
+    }
+}
+
 /// The time of one instruction; in the lanes of a loop over `index`, of all of them.
 pub(crate) fn instr_time(instr: &Instr, index: Option<Reg>) -> f64 {
     let lanes = LANES as f64;
     let access = |at: &Poly<Reg>| {
-        let Some(index) = index else { return 1.0 };
-        match at.split_linear(index).map(|(slope, _)| slope.as_constant()) {
-            Some(Some(0 | 1)) => 1.0,
-            _ => FAR * lanes,
-        }
+        let slope = |index: Reg| at.split_linear(index).and_then(|(slope, _)| slope.as_constant());
+        index.map_or(1.0, |index| access_time(slope(index)))
     };
     match instr {
         Instr::Const { .. } | Instr::Int { .. } | Instr::ToReal { .. } | Instr::MulAdd { .. } => 1.0,

@@ -10,7 +10,7 @@
 //! | the same element in all lanes | one number, spread |
 //! | elements that are apart | fetched and stored one by one, or several beside each other together (`rows`) |
 //! | a real from outside | spread before the loop, into a place of its own |
-//! | an integer that steps from lane to lane | known in the first lane, with its step |
+//! | an integer that steps from lane to lane | known in the first lane, with its step; so are addresses that are made of it |
 //! | an integer from memory, other in each lane | in a word for each lane (`fetched`) |
 //!
 //! That iterations are independent is what the kernel says; that no address leaves its buffer is looked at in all lanes.
@@ -26,7 +26,7 @@ use super::{Here, Result, SCRATCH, Writer, n_lanes};
 use crate::asm::{Alu, Condition, Gpr, Label, Mask, Mem, Shape, Shift, Xmm};
 use crate::level::Level;
 use chainrule_base::{Id, Poly};
-use chainrule_kernel::addresses::{at_first, split_constant};
+use chainrule_kernel::addresses::{at_first, slope, split_constant};
 use chainrule_kernel::lanes::body::{Lane as Kept, Lanes};
 use chainrule_kernel::{Class, Event, Instr, Kernel, LANES, Liveness, Order, Reg};
 use std::collections::{BTreeMap, BTreeSet};
@@ -235,7 +235,7 @@ fn plan(
                 if let Instr::Load { buffer, at, .. } | Instr::Store { buffer, at, .. } = instr
                     && (kernel.buffers[*buffer].class == Class::Real || at.vars().contains(&index))
                 {
-                    let (slope, _) = at.split_linear(index)?;
+                    let slope = lanes.slope(at)?;
                     match slope.as_constant() {
                         // All lanes would write one element.
                         Some(0) if matches!(instr, Instr::Store { .. }) => return None,
@@ -362,8 +362,8 @@ impl Writer<'_> {
         if at.vars().iter().any(|r| self.is_fetched(*r)) {
             return Across::Fetched;
         }
-        match at.split_linear(lane.index) {
-            Some((slope, _)) => match slope.as_constant() {
+        match slope(at, |r| lane.steps.get(&r).copied()) {
+            Some(slope) => match slope.as_constant() {
                 Some(0) => Across::Same,
                 Some(1) => Across::Next,
                 _ => Across::Far(slope),
