@@ -134,6 +134,9 @@ const _: () = assert!(size_of::<State>() == 16);
 
 const NONE: u32 = u32::MAX;
 
+/// Room for so many is made at once where it is not known how many there will be.
+const FEW: usize = 64;
+
 impl State {
     /// An output needs it; known where products are fused, or sines stand beside cosines.
     const NEEDED: u8 = 1;
@@ -279,7 +282,7 @@ impl<'a> Lowering<'a> {
             need,
             truth: FxHashMap::default(),
             partner: FxHashMap::default(),
-            stack: Vec::new(),
+            stack: Vec::with_capacity(FEW),
             loads: vec![None; graph.inputs().len()],
             stores: Vec::with_capacity(n_stores),
             sums: fuse::Sums::default(),

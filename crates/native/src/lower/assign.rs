@@ -144,13 +144,13 @@ impl Assignment<'_> {
         let (from, to) = (wish.from, wish.to);
         let may_have =
             |(_, taken): &(Gpr, Taken)| taken.over(from, to).all(|who| self.around(who).any(|outer| outer == i));
-        let usable: Vec<usize> = (0..self.generals.len()).filter(|g| may_have(&self.generals[*g])).collect();
-        if usable.len() <= SPARES && self.homes.computes_addresses(&wish) {
+        let usable = || (0..self.generals.len()).filter(|g| may_have(&self.generals[*g]));
+        if self.homes.computes_addresses(&wish) && usable().count() <= SPARES {
             return false;
         }
         let calls = self.homes.calls(&wish);
         let survives = |g: Gpr| calls == 0 || survives_calls(g) || (wish.pointer.is_some() && wish.weight > 2 * calls);
-        let Some(found) = usable.into_iter().find(|g| survives(self.generals[*g].0)) else { return false };
+        let Some(found) = usable().find(|g| survives(self.generals[*g].0)) else { return false };
         let (register, taken) = &mut self.generals[found];
         for inside in taken.over(from, to).collect::<Vec<_>>() {
             self.places[inside] = Home::Local;

@@ -117,6 +117,9 @@ pub(crate) enum Site {
     Panic,
 }
 
+/// Room for so many is made at once where it is not known how many there will be.
+const FEW: usize = 64;
+
 /// Whether a batch of `kernel` can run in lanes.
 pub(crate) fn fits_lanes(kernel: &Kernel) -> bool {
     plan::fits_lanes(kernel)
@@ -170,7 +173,7 @@ fn lower_boxed(kernel: &Kernel, level: Level, shape: Shape, in_range: Option<InR
         literals: Vec::with_capacity(n_constants),
         literal_offsets: Vec::with_capacity(n_constants),
         constants: HashMap::new(),
-        origins: Vec::new(),
+        origins: Vec::with_capacity(FEW),
         rows: Rows::default(),
         loops: Vec::new(),
         branches: Vec::new(),
