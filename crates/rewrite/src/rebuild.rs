@@ -363,7 +363,7 @@ impl Rebuild<'_> {
     }
 
     pub(crate) fn op(&mut self, op: ops::Op, args: &[VarId]) -> VarId {
-        self.compute(Expr::Op(op, args.to_vec()))
+        self.compute(Expr::op(op, args))
     }
 
     pub(crate) fn tuple(&mut self, fields: Vec<VarId>, ty: &Type) -> VarId {
