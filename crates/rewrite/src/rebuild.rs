@@ -301,7 +301,7 @@ pub(crate) fn rebuild(
                 rb.ranges.natural(*var, None);
                 rb.ranges.positive(*var);
             }
-            rb.ranges.require(requirement.size.clone());
+            rb.ranges.require(&requirement.size);
             requirement
         })
         .collect();
