@@ -17,7 +17,7 @@ pub(super) const RULES: &[Rule] = &[
         when: "",
         algebraic: true,
         split: false,
-        on: On::Op,
+        on: On::Op(&[Op::Mul, Op::Div, Op::Neg]),
         apply: product,
     },
     Rule {
@@ -26,7 +26,7 @@ pub(super) const RULES: &[Rule] = &[
         when: "",
         algebraic: false,
         split: false,
-        on: On::Op,
+        on: On::Op(&[Op::Add, Op::Sub]),
         apply: sum,
     },
 ];
