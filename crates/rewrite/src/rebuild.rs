@@ -21,9 +21,11 @@ mod branches;
 mod expand;
 mod facts;
 mod group;
+mod marks;
 mod read;
 mod slice;
 
+use marks::Mark;
 pub(crate) use slice::Slice;
 
 use crate::cost;
@@ -160,34 +162,6 @@ pub(crate) struct Plan<'a> {
     pub(crate) merge: FxHashMap<VarId, Together>,
     /// The others.
     pub(crate) merged: FxHashSet<VarId>,
-}
-
-/// What a [`Plan`] has to say of a variable.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Mark {
-    Nothing,
-    /// How its statement is written.
-    How,
-    /// Its statement is not written, or not where it stands.
-    Elsewhere,
-}
-
-impl Plan<'_> {
-    /// The marks of `n` variables.
-    fn marks(&self, n: usize) -> Vec<Mark> {
-        let mut marks = vec![Mark::Nothing; n];
-        let mut mark = |var: &VarId, mark: Mark| marks[var.index()] = mark.max(marks[var.index()]);
-        self.fuse.keys().for_each(|var| mark(var, Mark::How));
-        self.fields.keys().for_each(|var| mark(var, Mark::How));
-        self.share.keys().for_each(|var| mark(var, Mark::How));
-        self.branches.keys().for_each(|var| mark(var, Mark::How));
-        self.factor.iter().for_each(|var| mark(var, Mark::How));
-        self.deferred.keys().for_each(|var| mark(var, Mark::Elsewhere));
-        self.merge.keys().for_each(|var| mark(var, Mark::Elsewhere));
-        self.merged.iter().for_each(|var| mark(var, Mark::Elsewhere));
-        self.dead.iter().for_each(|var| mark(var, Mark::Elsewhere));
-        marks
-    }
 }
 
 /// How loops become one.
