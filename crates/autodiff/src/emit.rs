@@ -7,7 +7,7 @@
 
 use crate::reverse::Keeping;
 use chainrule_base::{Id, Span};
-use chainrule_ir::{Block, Builder, Expr, Function, Size, Stmt, Type, VarId};
+use chainrule_ir::{Block, Builder, Expr, Function, Operands, Size, Stmt, Type, VarId};
 use chainrule_ops::{Algebra, Op, Type as OpType};
 use std::collections::BTreeMap;
 
@@ -231,7 +231,7 @@ impl Algebra for Emitter {
             _ => {}
         }
         let row = op.row();
-        let operands: Vec<VarId> = (args.iter().zip(row.args))
+        let operands: Operands = (args.iter().zip(row.args))
             .map(|(arg, ty)| match (arg, ty) {
                 (Scalar::Const(c), OpType::Bool) => self.builder.bool(*c != 0.0),
                 _ => self.double(*arg),

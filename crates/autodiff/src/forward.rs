@@ -40,7 +40,9 @@ use crate::emit::{Emitter, Scalar};
 use crate::reverse::{self, MadeAgain};
 use crate::tidy::{self, Tidier};
 use chainrule_base::{Diagnostic, Diagnostics, Id, Name, Span};
-use chainrule_ir::{Block, Builder, Custom, Expr, Function, Renaming, Rule, RuleBlock, Size, Stmt, Type, VarId};
+use chainrule_ir::{
+    Block, Builder, Custom, Expr, Function, Operands, Renaming, Rule, RuleBlock, Size, Stmt, Type, VarId,
+};
 use chainrule_ops::Op;
 use std::collections::BTreeMap;
 
@@ -228,7 +230,7 @@ impl Forward {
     /// The value as it was; the tangent by the chain rule.
     fn op(&mut self, var: VarId, op: Op, args: &[VarId]) {
         let tangents: Vec<Option<Scalar>> = args.iter().map(|arg| self.tangent(*arg)).collect();
-        let args: Vec<VarId> = args.iter().map(|arg| self.plain(*arg)).collect();
+        let args: Operands = args.iter().map(|arg| self.plain(*arg)).collect();
         self.out.bind(var, Expr::Op(op, args.clone()));
         let tangent = chain::tangent(&mut self.out, op, &args, var, &tangents);
         self.bind(var, Dual::Pair { value: var, tangent });
@@ -309,7 +311,7 @@ impl Forward {
         let expr = match expr {
             Expr::Real(_) | Expr::Bool(_) | Expr::Zero | Expr::Jvp { .. } | Expr::Vjp { .. } => expr,
             Expr::Size(size) => Expr::Size(self.size(&size)),
-            Expr::Op(op, args) => Expr::Op(op, self.plains(&args)),
+            Expr::Op(op, args) => Expr::Op(op, args.iter().map(|v| self.plain(*v)).collect()),
             Expr::ToReal(arg) => Expr::ToReal(self.plain(arg)),
             Expr::Build { size, index, body } => Expr::Build { size: self.size(&size), index, body: self.block(body) },
             Expr::Fold { count, index, state, init, body } => {

@@ -311,7 +311,7 @@ impl Reverse<'_> {
         let (last, steps) = (self.out.component(last, 0), self.out.component(last, 1));
         // That it is at most the limit says how much memory the states need.
         let limit = self.out.builder.size(limit);
-        let steps = self.out.builder.compute(Expr::Op(Op::Min, vec![steps, limit]));
+        let steps = self.out.builder.compute(Expr::op(Op::Min, &[steps, limit]));
         (last, self.natural(Size::var(steps)))
     }
 
@@ -321,7 +321,7 @@ impl Reverse<'_> {
             return size;
         }
         let (size, zero) = (self.out.builder.size(size), self.out.builder.int(0));
-        let max = self.out.builder.compute(Expr::Op(Op::Max, vec![size, zero]));
+        let max = self.out.builder.compute(Expr::op(Op::Max, &[size, zero]));
         self.naturals.insert(max);
         Size::var(max)
     }

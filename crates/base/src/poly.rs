@@ -267,6 +267,20 @@ impl<V: Ord + Copy> Poly<V> {
         }
     }
 
+    /// `(p, c)` with `self = p + c` and no constant term in `p`.
+    #[must_use]
+    pub fn split_constant(&self) -> (Self, i64) {
+        match &self.0 {
+            Repr::Constant(c) => (Self::zero(), *c),
+            Repr::Var(_) => (self.clone(), 0),
+            // The constant term is the least.
+            Repr::Terms(terms) => match terms.split_first() {
+                Some(((monomial, c), rest)) if monomial.is_empty() => (Self::new(rest.into()), *c),
+                _ => (self.clone(), 0),
+            },
+        }
+    }
+
     /// `(a, b)` with `self = a*v + b` and `v` in neither; `None` when `v` occurs squared or higher.
     #[must_use]
     pub fn split_linear(&self, v: V) -> Option<(Self, Self)> {
@@ -386,6 +400,16 @@ mod tests {
         assert_eq!(Poly::from_terms(vec![(vec!['i'], 1), (vec![], 1)]), None);
         assert_eq!(Poly::from_terms(vec![(vec!['i'], 1), (vec!['i'], 1)]), None);
         assert_eq!(Poly::from_terms(vec![(vec!['i'], 0)]), None);
+    }
+
+    #[test]
+    fn a_constant_term_is_split_off() {
+        let n = Poly::var('n');
+        for (p, c) in
+            [(n.clone(), 0), (n.clone(), -3), (n.mul(&n).scale(2), 5), (n.mul(&n).add(&n), 0), (Poly::zero(), 4)]
+        {
+            assert_eq!(p.add(&Poly::constant(c)).split_constant(), (p, c));
+        }
     }
 
     #[test]

@@ -276,7 +276,7 @@ impl Builder {
     pub fn op(&mut self, op: Op, args: &[VarId]) -> VarId {
         match self.polynomial(op, args) {
             Some(size) => self.size(size),
-            None => self.compute(Expr::Op(op, args.to_vec())),
+            None => self.compute(Expr::op(op, args)),
         }
     }
 
@@ -493,7 +493,7 @@ impl Builder {
             Expr::Real(value) => Expr::Real(*value),
             Expr::Bool(value) => Expr::Bool(*value),
             Expr::Size(size) => Expr::Size(self.rename_size(size, renaming)),
-            Expr::Op(op, args) => Expr::Op(*op, all(args, renaming)),
+            Expr::Op(op, args) => Expr::Op(*op, args.iter().map(|v| renaming.get(*v)).collect()),
             Expr::ToReal(arg) => Expr::ToReal(renaming.get(*arg)),
             Expr::Build { size, index, body } => {
                 let size = self.rename_size(size, renaming);

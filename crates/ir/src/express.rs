@@ -140,7 +140,7 @@ fn plus(b: &mut Builder, ty: &Type, x: VarId, y: VarId) -> Expr {
             };
             Expr::Tuple(fields.iter().enumerate().map(|(k, field)| part(b, k, field)).collect())
         }
-        Type::Double | Type::Int | Type::Bool => Expr::Op(Op::Add, vec![x, y]),
+        Type::Double | Type::Int | Type::Bool => Expr::op(Op::Add, &[x, y]),
     }
 }
 

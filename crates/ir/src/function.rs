@@ -92,6 +92,9 @@ pub struct Stmt {
     pub span: Option<Span>,
 }
 
+/// The operands of a scalar operator: no memory of their own, for no operator has more.
+pub type Operands = SmallVec<[VarId; 4]>;
+
 /// One operation.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Expr {
@@ -102,7 +105,7 @@ pub enum Expr {
     /// An integer: a constant, a length, an index computation that is a polynomial.
     Size(Size),
     /// A scalar operator. Numbers are all `Double`, or all `Int` where the operator has an integer value.
-    Op(Op, Vec<VarId>),
+    Op(Op, Operands),
     /// An `Int` as a `Double`.
     ToReal(VarId),
     /// `build size (fun index -> body)`: the array of the values of `body` at 0, ..., size - 1.
@@ -245,6 +248,13 @@ pub enum Expr {
 }
 
 impl Expr {
+    /// `op` of `args`.
+    #[must_use]
+    #[inline]
+    pub fn op(op: Op, args: &[VarId]) -> Self {
+        Self::Op(op, Operands::from_slice(args))
+    }
+
     /// Whether it has no blocks, and so binds nothing.
     #[must_use]
     #[inline]
@@ -321,7 +331,8 @@ impl Expr {
         match self {
             Self::Real(_) | Self::Bool(_) | Self::Zero => {}
             Self::Size(size) | Self::Build { size, .. } | Self::Sum { count: size, .. } => sizes(size, see),
-            Self::Op(_, args) | Self::Array(args) | Self::Tuple(args) => args.iter().for_each(|arg| see(*arg)),
+            Self::Op(_, args) => args.iter().for_each(|arg| see(*arg)),
+            Self::Array(args) | Self::Tuple(args) => args.iter().for_each(|arg| see(*arg)),
             Self::ToReal(v) | Self::Component(v, _) => see(*v),
             Self::Fold { count: size, init, .. }
             | Self::Loop { count: size, init, .. }
@@ -354,9 +365,8 @@ impl Expr {
         match self {
             Self::Real(_) | Self::Bool(_) | Self::Zero => {}
             Self::Size(s) | Self::Build { size: s, .. } | Self::Sum { count: s, .. } => *s = size(s),
-            Self::Op(_, args) | Self::Array(args) | Self::Tuple(args) => {
-                args.iter_mut().for_each(|arg| *arg = var(*arg));
-            }
+            Self::Op(_, args) => args.iter_mut().for_each(|arg| *arg = var(*arg)),
+            Self::Array(args) | Self::Tuple(args) => args.iter_mut().for_each(|arg| *arg = var(*arg)),
             Self::ToReal(arg) | Self::Component(arg, _) => *arg = var(*arg),
             Self::Fold { count: s, init, .. }
             | Self::Loop { count: s, init, .. }

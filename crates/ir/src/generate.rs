@@ -361,7 +361,7 @@ impl Generator<'_, '_> {
         let int = self.leaf(&Type::Int)?;
         let divisor = self.u.int_in_range(1..=4)?;
         let divisor = self.b.int(divisor);
-        Ok(self.b.compute(Expr::Op(Op::Mod, vec![int, divisor])))
+        Ok(self.b.compute(Expr::op(Op::Mod, &[int, divisor])))
     }
 
     fn real(&mut self) -> Result<VarId> {

@@ -52,7 +52,7 @@ pub use builder::{Builder, Renaming, size_of};
 pub use check::{Definition, Loader, Program};
 pub use custom::{Custom, Rule, RuleBlock};
 pub use evaluate::{Failure, evaluate};
-pub use function::{Block, Expr, Function, Requirement, Stmt, Var, VarId};
+pub use function::{Block, Expr, Function, Operands, Requirement, Stmt, Var, VarId};
 pub use print::print;
 pub use types::{Size, Type};
 pub use typing::{check_type, describe, type_of};

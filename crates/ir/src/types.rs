@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub type Size = Poly<VarId>;
 
 /// The type of a variable. There are no functions: elaboration has inlined them.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Eq, Debug)]
 pub enum Type {
     /// A double.
     Double,
@@ -26,7 +26,27 @@ pub enum Type {
     Tuple(Vec<Type>, Option<Arc<[Name]>>),
 }
 
+// Nearly all types are of numbers, and compared again and again.
+impl PartialEq for Type {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Double, Self::Double) | (Self::Int, Self::Int) | (Self::Bool, Self::Bool) => true,
+            (Self::Array(..), Self::Array(..)) | (Self::Tuple(..), Self::Tuple(..)) => self.has_same_parts(other),
+            _ => false,
+        }
+    }
+}
+
 impl Type {
+    fn has_same_parts(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Array(size, element), Self::Array(other_size, other)) => size == other_size && element == other,
+            (Self::Tuple(fields, names), Self::Tuple(others, other_names)) => fields == others && names == other_names,
+            _ => false,
+        }
+    }
+
     /// An array of `size` elements.
     #[must_use]
     pub fn array(size: Size, element: Self) -> Self {
@@ -119,7 +139,14 @@ impl Type {
     }
 
     /// Tells `see` what [`Self::sizes`] lists, in its order.
+    #[inline]
     pub fn for_each_size(&self, see: &mut impl FnMut(&Size)) {
+        if matches!(self, Self::Array(..) | Self::Tuple(..)) {
+            self.for_each_size_of_parts(see);
+        }
+    }
+
+    fn for_each_size_of_parts(&self, see: &mut impl FnMut(&Size)) {
         match self {
             Self::Double | Self::Int | Self::Bool => {}
             Self::Array(size, element) => {

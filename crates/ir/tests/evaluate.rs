@@ -213,7 +213,7 @@ fn integers_fail_where_they_have_no_value() {
         b.op(Op::Quot, &[zero, i])
     });
     assert_eq!(run(&f, &[0.into()]).unwrap_err(), "integer division by zero");
-    let f = of_int(|b, i| b.compute(Expr::Op(Op::Mul, vec![i, i])));
+    let f = of_int(|b, i| b.compute(Expr::op(Op::Mul, &[i, i])));
     assert_eq!(run(&f, &[i64::MAX.into()]).unwrap_err(), "integer overflow");
     let f = of_int(|b, i| b.op(Op::Mul, &[i, i]));
     assert_eq!(run(&f, &[i64::MAX.into()]).unwrap_err(), "integer overflow");

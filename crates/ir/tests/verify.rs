@@ -128,9 +128,9 @@ fn types() {
         has(&f, phrase);
     };
     let boolean = |e: &Expr| matches!(e, Expr::Bool(_));
-    replaced(boolean, |f| Expr::Op(Op::Lt, vec![f.params[1]]), "takes 2 arguments and is given 1");
-    replaced(boolean, |f| Expr::Op(Op::Lt, vec![f.params[1], f.params[0]]), "`lt` is applied to [v0]Double");
-    replaced(boolean, |f| Expr::Op(Op::Sin, vec![f.params[1]]), "not defined for Int");
+    replaced(boolean, |f| Expr::op(Op::Lt, &[f.params[1]]), "takes 2 arguments and is given 1");
+    replaced(boolean, |f| Expr::op(Op::Lt, &[f.params[1], f.params[0]]), "`lt` is applied to [v0]Double");
+    replaced(boolean, |f| Expr::op(Op::Sin, &[f.params[1]]), "not defined for Int");
     replaced(boolean, |f| Expr::ToReal(f.params[0]), "the operand of a conversion");
     replaced(boolean, |f| Expr::Get { array: f.params[1], index: f.params[1], proved: false }, "which is no array");
     replaced(boolean, |f| Expr::Get { array: f.params[0], index: f.params[0], proved: false }, "an index is");

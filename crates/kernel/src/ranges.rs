@@ -80,12 +80,17 @@ impl Ranges {
             let non_negative = matches!(size.source, SizeSource::Extent { .. });
             *this.place(size.reg) = Known { is_size: true, non_negative, ..Known::default() };
         }
+        // Of those that differ by a constant the least says all.
+        let mut least: BTreeMap<Poly<Reg>, i64> = BTreeMap::new();
         for condition in kernel.requires.iter().filter(|c| !c.exactly_zero) {
-            match condition.size.as_var() {
-                Some(size) => this.place(size).non_negative = true,
-                None => this.required.push(condition.size.clone()),
+            if let Some(size) = condition.size.as_var() {
+                this.place(size).non_negative = true;
+            } else {
+                let (size, c) = condition.size.split_constant();
+                least.entry(size).and_modify(|least| *least = c.min(*least)).or_insert(c);
             }
         }
+        this.required = least.into_iter().map(|(size, c)| size.add(&Poly::constant(c))).collect();
         this
     }
 

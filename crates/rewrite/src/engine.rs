@@ -10,12 +10,13 @@
 //! ordered by hand: each makes a program smaller or brings it nearer to a normal form in which the others
 //! find it, and where a rule could make it larger, costs decide.
 
-use crate::rebuild::{Places, Plan, Tally, rebuild};
+use crate::rebuild::{Places, Plan, Spare, Tally, rebuild};
 use crate::report::{Applied, Measure, PassReport, Report, StopReason};
-use crate::rules::{self, Settings};
+use crate::rules::{self, Enabled, Settings};
 use crate::{apart, cost, fusion, live, merge, products, walk};
 use chainrule_base::Span;
 use chainrule_ir::{Block, Function, Size, VarId, alpha_equal};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// How many applications of rules and statements that they copy one function is given by default.
 pub const DEFAULT_BUDGET: u64 = 400_000;
@@ -97,8 +98,11 @@ pub const LAST: &[Pass] = &[
 pub const FACTOR: &[Pass] =
     &[Pass { name: "factor", does: "common factors are taken out of sums, where there are any", run: factor }];
 
+/// [`Plan::dead`] and [`Plan::fields`] of a function.
+type Live = (FxHashSet<VarId>, FxHashMap<VarId, Vec<usize>>);
+
 /// What passes have in common.
-#[derive(Clone, Default)]
+#[derive(Default)]
 struct Run {
     options: Options,
     /// Whether loops stay whole: no rule takes them apart.
@@ -113,8 +117,11 @@ struct Run {
     /// What passes could do that found nothing to do since the function changed last: one that can do no more than one
     /// of them will not either.
     in_vain: Vec<Todo>,
+    /// Of the function as it is now, if that is known: what nothing uses of it, and which fields are used.
+    live: Option<Live>,
     /// The work of rounds that saved little.
     for_little: u64,
+    spare: Spare,
 }
 
 impl Run {
@@ -192,10 +199,10 @@ fn optimise_recorded(
     let more = options.per_statement.saturating_mul(walk::statements(&function.body).unsigned_abs());
     let left = options.budget.saturating_add(more);
     let tally = Tally { applied: counters(), left, places: record.then(Places::default), work: 0 };
-    let start = Run { options: options.clone(), tally, ..Run::default() };
+    let start = Start { options: options.clone(), whole: false, tally };
     let before = cost::function(function);
-    let Try { found: mut best, mut run, mut report } = cheaper(function, start, before, watch);
-    report.work = run.tally.work;
+    let Try { found: mut best, mut tally, mut report, .. } = cheaper(function, &start, before, watch);
+    report.work = tally.work;
     let kept = report.after <= before;
     if !kept {
         report.after = before;
@@ -204,8 +211,8 @@ fn optimise_recorded(
     }
     report.symbolic = (in_words(function, &cost::symbolic(function)), in_words(&best, &cost::symbolic(&best)));
     if kept {
-        report.applied = named(&run.tally.applied);
-        report.places = placed(run.tally.places.take().unwrap_or_default());
+        report.applied = named(&tally.applied);
+        report.places = placed(tally.places.take().unwrap_or_default());
     }
     (best, report)
 }
@@ -213,47 +220,60 @@ fn optimise_recorded(
 /// What all passes have made of a function.
 struct Try {
     found: Function,
-    run: Run,
+    tally: Tally,
+    /// Whether loops were taken apart.
+    split: bool,
     report: Report,
+}
+
+/// What passes are given.
+#[derive(Clone)]
+struct Start {
+    options: Options,
+    /// As [`Run::whole`].
+    whole: bool,
+    tally: Tally,
 }
 
 impl Try {
     /// All passes on `function`, which costs `before`; `split` is told as soon as the first ones have taken loops apart.
-    fn new(function: &Function, mut run: Run, before: f64, watch: Watch<'_>, split: &mut dyn FnMut()) -> Self {
+    fn new(function: &Function, start: Start, before: f64, watch: Watch<'_>, split: &mut dyn FnMut()) -> Self {
+        let Start { options, whole, tally } = start;
+        let mut run = Run { options, whole, tally, ..Run::default() };
         let mut report = Report { before, after: before, ..Report::default() };
         let found = pipeline(function, &mut run, &mut report, watch, split);
         report.after = cost::function(&found);
-        Self { found, run, report }
+        Self { found, split: run.has_split(), tally: run.tally, report }
     }
 }
 
 /// `function` with loops taken apart; where rules do that, or with loops kept whole if that is cheaper.
-fn cheaper(function: &Function, start: Run, before: f64, watch: Option<Watch<'_>>) -> Try {
+fn cheaper(function: &Function, start: &Start, before: f64, watch: Option<Watch<'_>>) -> Try {
     // Whoever is shown what passes make sees one after the other.
     let is_worth_a_thread = watch.is_none() && walk::statements(&function.body) >= MIN_FOR_THREAD;
     let mut unwatched = |_: &str, _: &Function| {};
     let watch: Watch<'_> = watch.unwrap_or(&mut unwatched);
-    let whole = Run { whole: true, ..start.clone() };
+    let whole = || Start { whole: true, ..start.clone() };
     std::thread::scope(|scope| {
         let mut other = None;
-        let first = Try::new(function, start, before, watch, &mut || {
+        let first = Try::new(function, start.clone(), before, watch, &mut || {
             if is_worth_a_thread {
-                let run = whole.clone();
-                let task = move || Try::new(function, run, before, &mut |_, _| {}, &mut || {});
+                let start = whole();
+                let task = move || Try::new(function, start, before, &mut |_, _| {}, &mut || {});
                 other = std::thread::Builder::new().spawn_scoped(scope, task).ok();
             }
         });
-        if !first.run.has_split() {
+        if !first.split {
             return first;
         }
         // Was it worth while to take loops apart?
         let second = match other.take() {
             Some(other) => other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            None => Try::new(function, whole.clone(), before, watch, &mut || {}),
+            None => Try::new(function, whole(), before, watch, &mut || {}),
         };
-        let work = first.run.tally.work + second.run.tally.work;
+        let work = first.tally.work + second.tally.work;
         let mut best = if second.report.after < first.report.after { second } else { first };
-        best.run.tally.work = work;
+        best.tally.work = work;
         best
     })
 }
@@ -505,46 +525,72 @@ impl Todo {
 }
 
 fn pass(function: &Function, run: &mut Run, todo: Todo) {
-    let todo = Todo { late: run.late, ..todo };
-    let Todo { split, fuse, expand, merge, share, late, factor } = todo;
-    let off = |name: &str| run.options.disabled.iter().any(|disabled| disabled == name);
+    // Only fusion asks whether it is late.
+    let todo = Todo { late: run.late && todo.fuse, ..todo };
     let mut plan = Plan::default();
+    if let Some(sorted) = planned(function, run, todo, &mut plan) {
+        carry_out(function, sorted.as_ref(), run, todo, &plan);
+    }
+}
+
+/// Puts into `plan` what there is to do, and returns the body of `function` if it was sorted; nothing where the pass would
+/// be in vain.
+fn planned<'a>(function: &'a Function, run: &mut Run, todo: Todo, plan: &mut Plan<'a>) -> Option<Option<Block>> {
+    let off = |name: &str| run.options.disabled.iter().any(|disabled| disabled == name);
+    let Todo { split, fuse, expand, merge, share, late, factor } = todo;
     // Only a loop in a loop computes something again and again.
     let expands = expand && walk::has_nested_loops(&function.body, false);
-    let without = Todo { expand: expands, merge: false, share: false, ..todo };
-    let settled = run.in_vain.iter().any(|other| without.within(*other));
+    let is_in_vain = |todo: Todo| {
+        let without = Todo { expand: expands, merge: false, share: false, ..todo };
+        run.in_vain.iter().any(|other| without.within(*other))
+    };
+    let settled = is_in_vain(todo);
     if settled && !merge && !share {
-        return;
+        return None;
     }
-    if !off("fields") {
-        live::analyse(function, &mut plan);
+    match &run.live {
+        Some((dead, fields)) => (plan.dead, plan.fields) = (dead.clone(), fields.clone()),
+        None if off("fields") => {}
+        None => {
+            live::analyse(function, plan);
+            run.live = Some((plan.dead.clone(), plan.fields.clone()));
+        }
     }
     if share && !off("share") {
-        merge::shared(function, &mut plan);
+        merge::shared(function, plan);
     }
-    let sorted = if merge && !off("merge") { merge::analyse(function, &mut plan, run.options.strict) } else { None };
+    let sorted = if merge && !off("merge") { merge::analyse(function, plan, run.options.strict) } else { None };
     if settled && plan.merged.is_empty() && plan.share.is_empty() {
-        return;
+        return None;
     }
     if factor && !run.options.strict && !off("common-factor") {
-        products::analyse(function, &mut plan);
+        products::analyse(function, plan);
     }
     // All else has been done.
     if factor && !split && plan.factor.is_empty() {
-        return;
+        return None;
     }
     if fuse && !off("fuse") {
-        fusion::analyse(function, &mut plan, late && !off("branches"));
+        fusion::analyse(function, plan, late && !off("branches"));
     }
+    // What else a late pass could do an early one did in vain.
+    if late && plan.branches.is_empty() && is_in_vain(Todo { late: false, ..todo }) {
+        run.in_vain.push(todo);
+        return None;
+    }
+    Some(sorted)
+}
+
+/// Writes `function` anew, with the body that was `sorted` if one was.
+fn carry_out(function: &Function, sorted: Option<&Block>, run: &mut Run, todo: Todo, plan: &Plan<'_>) {
+    let Todo { split, expand, .. } = todo;
+    let off = |name: &str| run.options.disabled.iter().any(|disabled| disabled == name);
     let settings = Settings {
-        enabled: rules::all()
-            .iter()
-            .map(|rule| {
-                let left_out =
-                    (rule.split && (!split || run.whole)) || (rule.algebraic && run.options.strict) || off(rule.name);
-                !left_out
-            })
-            .collect(),
+        rules: Enabled::new(|rule| {
+            let left_out =
+                (rule.split && (!split || run.whole)) || (rule.algebraic && run.options.strict) || off(rule.name);
+            !left_out
+        }),
         common: !off("common"),
         hoist: !off("hoist"),
         expand,
@@ -554,15 +600,16 @@ fn pass(function: &Function, run: &mut Run, todo: Todo) {
     run.tally.applied[rules::FIELDS] += plan.fields.len() as u64;
     run.tally.applied[rules::MERGE] += plan.merged.len() as u64;
     if let Some(places) = &mut run.tally.places {
-        planned(&function.body, None, &plan, places);
+        place_steps(&function.body, None, plan, places);
     }
-    let body = sorted.as_ref().unwrap_or(&function.body);
-    run.result = Some(rebuild(function, body, &settings, &plan, &mut run.tally));
+    let body = sorted.unwrap_or(&function.body);
+    run.result = Some(rebuild(function, body, &settings, plan, &mut run.tally, &mut run.spare));
+    run.live = None;
     run.in_vain.push(todo);
 }
 
 // Where the steps of the engine that analyses ask for are made.
-fn planned(block: &Block, around: Option<Span>, plan: &Plan<'_>, places: &mut Places) {
+fn place_steps(block: &Block, around: Option<Span>, plan: &Plan<'_>, places: &mut Places) {
     for stmt in &block.stmts {
         let span = stmt.span.or(around);
         let steps = [
@@ -573,6 +620,6 @@ fn planned(block: &Block, around: Option<Span>, plan: &Plan<'_>, places: &mut Pl
         for (step, _) in steps.into_iter().filter(|(_, made)| *made) {
             *places.entry((step, span)).or_insert(0) += 1;
         }
-        stmt.expr.blocks().into_iter().for_each(|block| planned(block, span, plan, places));
+        stmt.expr.blocks().into_iter().for_each(|block| place_steps(block, span, plan, places));
     }
 }

@@ -118,12 +118,15 @@ impl Live<'_> {
     fn block(&mut self, block: &Block, need: &Need) {
         self.need(block.result, need);
         for stmt in block.stmts.iter().rev() {
-            let need = self.needs[stmt.var.index()].clone();
-            if need == Need::Nothing {
-                continue;
-            }
+            let need = match &self.needs[stmt.var.index()] {
+                Need::Nothing => continue,
+                Need::Whole => Need::Whole,
+                Need::Fields(fields) => Need::Fields(fields.clone()),
+            };
             self.types(stmt.var);
-            stmt.expr.binders().into_iter().for_each(|binder| self.types(binder));
+            if !stmt.expr.is_leaf() {
+                stmt.expr.binders().into_iter().for_each(|binder| self.types(binder));
+            }
             self.expr(&stmt.expr, &need);
         }
     }
@@ -177,6 +180,7 @@ impl Live<'_> {
                 let need = self.needs[state.index()].clone();
                 self.need(*init, &need);
             }
+            (leaf, _) if leaf.is_leaf() => leaf.for_each_operand(&mut |v| self.whole(v)),
             _ => {
                 let opaque = u32::from(matches!(expr, Expr::Jvp { .. } | Expr::Vjp { .. } | Expr::Custom(_)));
                 expr.for_each_operand(&mut |v| self.whole(v));
@@ -192,7 +196,7 @@ impl Live<'_> {
     // Only statements that nothing uses at all; fields stay.
     fn sweep(&self, block: &mut Block) {
         block.stmts.retain(|stmt| self.needs[stmt.var.index()] != Need::Nothing);
-        for stmt in &mut block.stmts {
+        for stmt in block.stmts.iter_mut().filter(|stmt| !stmt.expr.is_leaf()) {
             stmt.expr.blocks_mut().into_iter().for_each(|block| self.sweep(block));
         }
     }
@@ -236,7 +240,9 @@ impl Live<'_> {
                     plan.fields.insert(stmt.var, fields);
                 }
             }
-            stmt.expr.blocks().into_iter().for_each(|block| self.report(block, plan, any));
+            if !stmt.expr.is_leaf() {
+                stmt.expr.blocks().into_iter().for_each(|block| self.report(block, plan, any));
+            }
         }
     }
 }

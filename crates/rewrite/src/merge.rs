@@ -156,13 +156,15 @@ impl<'a, 'p> Merge<'a, 'p> {
             if self.plan.dead.contains(&stmt.var) {
                 continue;
             }
-            for operand in stmt.expr.operands() {
+            stmt.expr.for_each_operand(&mut |operand| {
                 let gets = matches!(&stmt.expr, Expr::Get { array, .. } if *array == operand);
                 if !gets {
                     self.escapes[operand.index()] = true;
                 }
+            });
+            if !stmt.expr.is_leaf() {
+                stmt.expr.blocks().into_iter().for_each(|block| self.escaping(block));
             }
-            stmt.expr.blocks().into_iter().for_each(|block| self.escaping(block));
         }
     }
 
@@ -172,7 +174,7 @@ impl<'a, 'p> Merge<'a, 'p> {
         let mut found: BTreeMap<(usize, u64), Vec<(usize, VarId)>> = BTreeMap::new();
         let mut nests: Vec<SmallVec<[&Size; MAX_SHARED_DEPTH]>> = Vec::new();
         for (at, stmt) in block.stmts.iter().enumerate() {
-            if self.plan.dead.contains(&stmt.var) || self.loop_of(stmt).is_none() {
+            if self.loop_of(stmt).is_none() || self.plan.dead.contains(&stmt.var) {
                 continue;
             }
             let mut costly = Vec::new();
@@ -191,7 +193,7 @@ impl<'a, 'p> Merge<'a, 'p> {
             }
         }
         for stmt in &block.stmts {
-            if !matches!(stmt.expr, Expr::Jvp { .. } | Expr::Vjp { .. } | Expr::Custom(_)) {
+            if !stmt.expr.is_leaf() && !matches!(stmt.expr, Expr::Jvp { .. } | Expr::Vjp { .. } | Expr::Custom(_)) {
                 stmt.expr.blocks().into_iter().for_each(|block| self.shared(block));
             }
         }
@@ -229,13 +231,14 @@ impl<'a, 'p> Merge<'a, 'p> {
 
     /// `block` with the loops of each group side by side; nothing where it stays as it is.
     fn block(&mut self, block: &Block) -> Option<Block> {
-        let changed: Vec<Option<Stmt>> = block.stmts.iter().map(|stmt| self.inside(stmt)).collect();
+        let changed: Vec<(usize, Stmt)> =
+            block.stmts.iter().enumerate().filter_map(|(at, stmt)| Some((at, self.inside(stmt)?))).collect();
         let sorted = if self.may_group(block) { self.order(block) } else { None };
-        if sorted.is_none() && changed.iter().all(Option::is_none) {
+        if sorted.is_none() && changed.is_empty() {
             return None;
         }
-        let mut stmts: Vec<Option<Stmt>> =
-            changed.into_iter().zip(&block.stmts).map(|(new, old)| Some(new.unwrap_or_else(|| old.clone()))).collect();
+        let mut stmts: Vec<Option<Stmt>> = block.stmts.iter().cloned().map(Some).collect();
+        changed.into_iter().for_each(|(at, new)| stmts[at] = Some(new));
         let (order, groups) = sorted.unwrap_or_else(|| ((0..stmts.len()).collect(), Vec::new()));
         for (members, together) in groups {
             let of = |at: &usize| block.stmts[*at].var;
@@ -249,7 +252,7 @@ impl<'a, 'p> Merge<'a, 'p> {
     /// `stmt` with its blocks sorted; nothing where they stay as they are.
     fn inside(&mut self, stmt: &Stmt) -> Option<Stmt> {
         // Bodies of derivatives stay as they are.
-        if matches!(stmt.expr, Expr::Jvp { .. } | Expr::Vjp { .. } | Expr::Custom(_)) {
+        if stmt.expr.is_leaf() || matches!(stmt.expr, Expr::Jvp { .. } | Expr::Vjp { .. } | Expr::Custom(_)) {
             return None;
         }
         let blocks: SmallVec<[Option<Block>; 2]> = stmt.expr.blocks().into_iter().map(|b| self.block(b)).collect();
@@ -266,8 +269,10 @@ impl<'a, 'p> Merge<'a, 'p> {
     /// Whether two loops of `block` have one count: all others are alone.
     fn may_group(&self, block: &Block) -> bool {
         let mut counts: SmallVec<[&Size; 8]> = SmallVec::new();
-        for stmt in block.stmts.iter().filter(|stmt| !self.plan.dead.contains(&stmt.var)) {
-            if let Some((_, count, ..)) = self.loop_of(stmt) {
+        for stmt in &block.stmts {
+            if let Some((_, count, ..)) = self.loop_of(stmt)
+                && !self.plan.dead.contains(&stmt.var)
+            {
                 if counts.contains(&count) || counts.len() == MAX_GROUPS {
                     return true;
                 }

@@ -46,7 +46,9 @@ impl Uses<'_, '_> {
                 Expr::Op(Op::Add | Op::Sub, args) => self.sums.push((stmt.var, args[0], args[1])),
                 _ => {}
             }
-            stmt.expr.blocks().into_iter().for_each(|block| self.block(block));
+            if !stmt.expr.is_leaf() {
+                stmt.expr.blocks().into_iter().for_each(|block| self.block(block));
+            }
         }
     }
 }

@@ -8,6 +8,7 @@
 
 use chainrule_ir::{Size, VarId};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
 /// How many variables one question replaces at most.
 const MAX_REPLACED: usize = 8;
@@ -21,8 +22,8 @@ pub(crate) struct Ranges {
     positive: Vec<VarId>,
     /// How many of those, at the front, are so everywhere.
     everywhere: usize,
-    /// What is required at entry not to be negative.
-    required: Vec<Size>,
+    /// What is required at entry not to be negative, without the constant term, and that: of what differs by it, the least.
+    required: BTreeMap<Size, i64>,
 }
 
 impl Ranges {
@@ -49,8 +50,9 @@ impl Ranges {
     }
 
     /// `size` is not negative, for that is required at entry.
-    pub(crate) fn require(&mut self, size: Size) {
-        self.required.push(size);
+    pub(crate) fn require(&mut self, size: &Size) {
+        let (size, c) = size.split_constant();
+        self.required.entry(size).and_modify(|least| *least = c.min(*least)).or_insert(c);
     }
 
     /// Whether `size >= 0` whatever the variables are.
@@ -68,7 +70,7 @@ impl Ranges {
     fn decide(&self, size: &Size, positive: &[VarId], more: &[VarId]) -> bool {
         let mut size = size.clone();
         for _ in 0..MAX_REPLACED {
-            if self.is_natural(&size) || self.required.iter().any(|known| self.is_natural(&size.sub(known))) {
+            if self.is_natural(&size) || self.follows(&size) {
                 return true;
             }
             let Some(next) = self.replaced(&size) else { break };
@@ -79,6 +81,12 @@ impl Ranges {
             if positive.contains(&v) || more.contains(&v) { v_size.add(&Size::constant(1)) } else { v_size }
         });
         self.is_natural(&shifted)
+    }
+
+    /// Whether `size >= 0` where what is required is.
+    fn follows(&self, size: &Size) -> bool {
+        let rest = |known: &Size, c: i64| size.sub(known).sub(&Size::constant(c));
+        self.required.iter().any(|(known, c)| self.is_natural(&rest(known, *c)))
     }
 
     fn is_natural(&self, size: &Size) -> bool {
@@ -156,7 +164,7 @@ mod tests {
         let (n, m, i, j) = (Size::var(n), Size::var(m), Size::var(i), Size::var(j));
         assert!(ranges.in_range(&i, &n));
         assert!(!ranges.in_range(&i, &m));
-        ranges.require(m.sub(&n));
+        ranges.require(&m.sub(&n));
         assert!(ranges.in_range(&i, &m), "m >= n is required");
         assert!(!ranges.in_range(&j, &n));
         assert!(ranges.in_range(&i.mul(&m).add(&j), &n.mul(&m)));

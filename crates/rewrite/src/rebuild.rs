@@ -21,9 +21,11 @@ mod branches;
 mod expand;
 mod facts;
 mod group;
+mod marks;
 mod read;
 mod slice;
 
+use marks::Mark;
 pub(crate) use slice::Slice;
 
 use crate::cost;
@@ -206,10 +208,13 @@ pub(crate) struct Rebuild<'a> {
     /// For the keys of what `keys` are compared with.
     others: Keys,
     defs: Vec<Def>,
+    spare: Spare,
     open: Vec<Open>,
     pub(crate) ranges: Ranges,
     pub(crate) settings: &'a Settings,
     plan: &'a Plan<'a>,
+    /// By variable of the function that is read, what of `plan` is about it.
+    marks: Vec<Mark>,
     /// Of deferred builds that are being written: the element.
     elements: FxHashMap<VarId, VarId>,
     /// How often each rule was applied.
@@ -237,6 +242,9 @@ pub(crate) struct Rebuild<'a> {
     span: Option<Span>,
 }
 
+/// Memory for expressions that none is in: what one pass leaves the next one takes.
+pub(crate) type Spare = Vec<Rc<Expr>>;
+
 /// `function` written anew, with `body` for its body.
 pub(crate) fn rebuild(
     function: &Function,
@@ -244,8 +252,10 @@ pub(crate) fn rebuild(
     settings: &Settings,
     plan: &Plan<'_>,
     tally: &mut Tally,
+    spare: &mut Spare,
 ) -> Function {
     let mut rb = Rebuild {
+        spare: std::mem::take(spare),
         vars: Arena::with_capacity(function.vars.len()),
         keys: Keys::default(),
         others: Keys::default(),
@@ -254,6 +264,7 @@ pub(crate) fn rebuild(
         ranges: Ranges::default(),
         settings,
         plan,
+        marks: plan.marks(function.vars.len()),
         applied: std::mem::take(&mut tally.applied),
         places: tally.places.as_mut(),
         left: tally.left,
@@ -301,7 +312,7 @@ pub(crate) fn rebuild(
                 rb.ranges.natural(*var, None);
                 rb.ranges.positive(*var);
             }
-            rb.ranges.require(requirement.size.clone());
+            rb.ranges.require(&requirement.size);
             requirement
         })
         .collect();
@@ -309,6 +320,7 @@ pub(crate) fn rebuild(
     let (applied, left, work) = (std::mem::take(&mut rb.applied), rb.left, rb.work.get());
     let body = rb.leave(result);
     let vars = rb.vars;
+    *spare = rb.spare;
     (tally.applied, tally.left, tally.work) = (applied, left, work);
     Function { name: function.name.clone(), vars, sizes, params, requires, body }
 }
@@ -324,17 +336,17 @@ impl Rebuild<'_> {
         let share = std::mem::take(&mut self.share);
         if self.nested < MAX_NESTED {
             let settings = self.settings;
-            for idx in rules::of(&expr) {
-                if self.left == 0 || !settings.enabled[*idx] {
-                    continue;
+            for (number, rule) in settings.rules.of(&expr) {
+                if self.left == 0 {
+                    break;
                 }
                 self.nested += 1;
-                let found = (rules::all()[*idx].apply)(self, &expr, &ty);
+                let found = (rule.apply)(self, &expr, &ty);
                 self.nested -= 1;
                 if let Some(var) = found
                     && *self.ty(var) == ty
                 {
-                    self.count(rules::counted(*idx));
+                    self.count(*number);
                     self.left = self.left.saturating_sub(1);
                     return var;
                 }
@@ -363,7 +375,7 @@ impl Rebuild<'_> {
     }
 
     pub(crate) fn op(&mut self, op: ops::Op, args: &[VarId]) -> VarId {
-        self.compute(Expr::Op(op, args.to_vec()))
+        self.compute(Expr::op(op, args))
     }
 
     pub(crate) fn tuple(&mut self, fields: Vec<VarId>, ty: &Type) -> VarId {
@@ -437,11 +449,22 @@ impl Rebuild<'_> {
             _ => 0.0,
         };
         let var = self.vars.push(Var { ty, name: None, span: self.span, value });
-        let expr = Some(Rc::new(expr));
+        let expr = Some(self.kept(expr));
         let Uses { indices, states, mentions, .. } = *uses;
         self.defs.push(Def { expr, level, at: 0, element_cost, indices, states, mentions });
         self.open[level].stmts.push((var, self.span));
         var
+    }
+
+    /// `expr` where there is room for it.
+    fn kept(&mut self, expr: Expr) -> Rc<Expr> {
+        if let Some(mut spare) = self.spare.pop()
+            && let Some(room) = Rc::get_mut(&mut spare)
+        {
+            *room = expr;
+            return spare;
+        }
+        Rc::new(expr)
     }
 
     /// What has this number was applied here once more.
@@ -551,8 +574,12 @@ impl Rebuild<'_> {
         for (var, span) in vars {
             let def = &mut self.defs[var.index()];
             def.at = stmts.len() as u32;
-            if let Some(expr) = def.expr.take() {
-                stmts.push(Stmt { var, expr: Rc::unwrap_or_clone(expr), span });
+            let Some(mut expr) = def.expr.take() else { continue };
+            if let Some(room) = Rc::get_mut(&mut expr) {
+                stmts.push(Stmt { var, expr: std::mem::replace(room, Expr::Zero), span });
+                self.spare.push(expr);
+            } else {
+                stmts.push(Stmt { var, expr: Expr::clone(&expr), span });
             }
         }
         Block { stmts, result }

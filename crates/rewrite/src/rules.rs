@@ -23,6 +23,7 @@ mod twins;
 
 use crate::rebuild::Rebuild;
 use chainrule_ir::{Expr, Type, VarId};
+use chainrule_ops::{Op, ROWS};
 use std::sync::LazyLock;
 
 /// A rule: a name, an equation, when it holds, and the function that applies it.
@@ -44,7 +45,10 @@ pub struct Rule {
 /// The construct a rule starts from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum On {
-    Op,
+    /// Any operator.
+    AnyOp,
+    /// One of these.
+    Op(&'static [Op]),
     Get,
     Build,
     Sum,
@@ -58,7 +62,8 @@ pub(crate) enum On {
     Loop,
 }
 
-const CONSTRUCTS: usize = 12;
+/// How many kinds of statements there are that rules start from: the constructs that are no operator, and the operators.
+const KINDS: usize = 11;
 
 /// What is counted besides rules: common subexpressions ...
 pub(crate) const COMMON: usize = 0;
@@ -116,13 +121,49 @@ static TABLE: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {
     .collect()
 });
 
-static BY_CONSTRUCT: LazyLock<[Vec<usize>; CONSTRUCTS]> = LazyLock::new(|| {
-    let mut by: [Vec<usize>; CONSTRUCTS] = Default::default();
-    for (idx, rule) in TABLE.iter().enumerate() {
-        by[rule.on as usize].push(idx);
+impl On {
+    /// Whether a statement of this kind is what the rule starts from.
+    fn is_kind(self, kind: usize) -> bool {
+        let constructs = [
+            Self::Get,
+            Self::Build,
+            Self::Sum,
+            Self::Fold,
+            Self::If,
+            Self::Tuple,
+            Self::Component,
+            Self::Zero,
+            Self::OneHot,
+            Self::Plus,
+            Self::Loop,
+        ];
+        match self {
+            Self::AnyOp => kind >= KINDS,
+            Self::Op(ops) => ops.iter().any(|op| kind == KINDS + *op as usize),
+            construct => constructs.get(kind) == Some(&construct),
+        }
     }
-    by
-});
+}
+
+/// The number of the kind of `expr`; nothing where no rule starts from it.
+#[inline]
+fn kind_of(expr: &Expr) -> Option<usize> {
+    Some(match expr {
+        Expr::Op(op, _) => KINDS + *op as usize,
+        Expr::Get { .. } => 0,
+        Expr::Build { .. } => 1,
+        Expr::Sum { .. } => 2,
+        Expr::Fold { .. } => 3,
+        Expr::If { .. } => 4,
+        Expr::Tuple(_) => 5,
+        Expr::Component(..) => 6,
+        Expr::Zero => 7,
+        Expr::OneHot { .. } => 8,
+        Expr::Plus(..) => 9,
+        Expr::Loop { .. } => 10,
+        _ => return None,
+    })
+}
 
 /// The number of the rule `fuse`.
 pub(crate) fn fuse() -> usize {
@@ -137,24 +178,29 @@ pub fn all() -> &'static [&'static Rule] {
     &TABLE
 }
 
-/// The numbers of the rules for `expr`.
-pub(crate) fn of(expr: &Expr) -> &'static [usize] {
-    let on = match expr {
-        Expr::Op(..) => On::Op,
-        Expr::Get { .. } => On::Get,
-        Expr::Build { .. } => On::Build,
-        Expr::Sum { .. } => On::Sum,
-        Expr::Fold { .. } => On::Fold,
-        Expr::If { .. } => On::If,
-        Expr::Tuple(_) => On::Tuple,
-        Expr::Component(..) => On::Component,
-        Expr::Zero => On::Zero,
-        Expr::OneHot { .. } => On::OneHot,
-        Expr::Plus(..) => On::Plus,
-        Expr::Loop { .. } => On::Loop,
-        _ => return &[],
-    };
-    &BY_CONSTRUCT[on as usize]
+/// The rules that a pass tries.
+pub(crate) struct Enabled {
+    /// By kind of statement: each with the number that its applications are counted under, in the order in which they are
+    /// tried.
+    by_kind: Vec<Vec<(usize, &'static Rule)>>,
+}
+
+impl Enabled {
+    /// Those that `is_enabled`.
+    pub(crate) fn new(is_enabled: impl Fn(&Rule) -> bool) -> Self {
+        let mut by_kind = vec![Vec::new(); KINDS + ROWS.len()];
+        for (idx, rule) in TABLE.iter().enumerate().filter(|(_, rule)| is_enabled(rule)) {
+            let kinds = by_kind.iter_mut().enumerate().filter(|(kind, _)| rule.on.is_kind(*kind));
+            kinds.for_each(|(_, rules)| rules.push((counted(idx), *rule)));
+        }
+        Self { by_kind }
+    }
+
+    /// The rules for `expr`.
+    #[inline]
+    pub(crate) fn of(&self, expr: &Expr) -> &[(usize, &'static Rule)] {
+        kind_of(expr).map_or(&[], |kind| &self.by_kind[kind])
+    }
 }
 
 /// Whether `var` is zero where a condition does not hold.
@@ -168,10 +214,9 @@ pub(crate) fn counted(idx: usize) -> usize {
 }
 
 /// What a pass may do.
-#[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    /// By rule.
-    pub(crate) enabled: Vec<bool>,
+    /// Its rules.
+    pub(crate) rules: Enabled,
     /// Whether common subexpressions are shared.
     pub(crate) common: bool,
     /// Whether statements are moved out of loops.

@@ -1,6 +1,6 @@
 //! Walking expressions: everything that is mentioned, slices of blocks.
 
-use chainrule_ir::{Block, Expr, VarId};
+use chainrule_ir::{Block, Expr, Stmt, VarId};
 
 /// Tells `see` every variable that `expr` mentions: operands, those of its blocks, in sizes, binders.
 pub(crate) fn mentioned(expr: &Expr, see: &mut impl FnMut(VarId)) {
@@ -39,7 +39,11 @@ pub(crate) fn has_nested_loops(block: &Block, is_inside: bool) -> bool {
 
 /// How many statements `block` has, those of blocks in it included.
 pub(crate) fn statements(block: &Block) -> i64 {
-    block.stmts.iter().map(|stmt| 1 + stmt.expr.blocks().into_iter().map(statements).sum::<i64>()).sum()
+    let one = |stmt: &Stmt| match stmt.expr.is_leaf() {
+        true => 1,
+        false => 1 + stmt.expr.blocks().into_iter().map(statements).sum::<i64>(),
+    };
+    block.stmts.iter().map(one).sum()
 }
 
 /// Whether `block` uses `tuple` other than by taking a field of it.

@@ -160,6 +160,23 @@ fn vectors_and_sums(k: usize) -> Function {
     })
 }
 
+/// A chain of `k` vectors, each made of the elements of the one before, and the sum of the last.
+fn elementwise(k: usize) -> Function {
+    on_a_vector(|b, n, v| {
+        let mut now = v;
+        for j in 0..k {
+            let c = b.real(0.5 + (j % 9) as f64);
+            now = b.build(n.clone(), |b, i| {
+                let x = b.get_proved(now, i);
+                let wave = b.op(Op::Sin, &[x]);
+                let product = b.op(Op::Mul, &[wave, x]);
+                b.op(Op::Add, &[product, c])
+            });
+        }
+        b.sum(n.clone(), |b, i| b.get_proved(now, i))
+    })
+}
+
 /// A vector that is made anew `k` times: in a branch, with another one where that is not taken, and then by a loop; `last`
 /// says whether that other one is the vector before, or always the first.
 fn chosen(k: usize, last: bool) -> Function {
@@ -208,13 +225,15 @@ fn derived(f: &Function, parts: Vec<Part>) -> Function {
 fn the_work_of_ten_times_the_program_is_ten_times_the_work() {
     type Family = (&'static str, fn(usize) -> Function);
     let long = &[20, 200, 2000];
-    let families: [(Family, &[usize]); 7] = [
+    let families: [(Family, &[usize]); 9] = [
         (("lines", lines), long),
         (("gradients of lines", |k| gradient(&lines(k))), long),
         (("vectors added up", added), long),
         (("vectors made in branches", |k| chosen(k, false)), long),
         (("vectors made in branches, or the one before", |k| chosen(k, true)), long),
         (("gradients of vectors and sums", |k| gradient(&vectors_and_sums(k))), &[20, 200]),
+        (("gradients of chains", |k| derived(&elementwise(k), vec![Part::Gradient])), &[60, 600]),
+        (("Hessians of chains", |k| derived(&elementwise(k), vec![Part::Hessian])), &[60, 600]),
         (("Hessians of lines times a direction", |k| derived(&lines(k), vec![Part::Hvp])), &[60, 600]),
     ];
     for ((name, family), sizes) in families {
@@ -261,6 +280,54 @@ fn a_chain_of_builds_that_vanish_is_one_loop_however_long_it_is() {
     let args = [vec![0.5, -1.0, f64::INFINITY, f64::NAN].into()];
     let strict = Options { strict: true, ..Options::default() };
     assert_eq!(check::optimised(&f, &args, &strict).map(|found| found.2), Ok(true));
+}
+
+#[test]
+fn a_chain_that_reverse_mode_takes_again_vanishes_as_a_whole() {
+    for k in [40, 400] {
+        let (found, report) = optimise(&derived(&elementwise(k), vec![Part::Gradient]), &Options::default());
+        assert_eq!(verify(&found), Ok(()));
+        let loops = found.body.stmts.iter().filter(|stmt| !stmt.expr.blocks().is_empty()).count();
+        assert_eq!(loops, 1, "{report}");
+    }
+    let args = [vec![0.5, -1.0, 0.25, 3.0].into()];
+    for strict in [false, true] {
+        let options = Options { strict, ..Options::default() };
+        assert_eq!(
+            check::optimised(&derived(&elementwise(30), vec![Part::Gradient]), &args, &options).map(|found| found.2),
+            Ok(true)
+        );
+    }
+}
+
+/// Past what masks have for statements, which index an element does not vanish at is found all the same.
+#[test]
+fn the_hessian_of_a_chain_is_its_diagonal_however_long_it_is() {
+    for k in [5, 50, 500] {
+        let (found, report) = optimise(&derived(&elementwise(k), vec![Part::Hessian]), &Options::default());
+        assert_eq!(verify(&found), Ok(()));
+        // Each element is made once, and all that is done for each of its row is to write it.
+        assert!(report.symbolic.1.ends_with("4*n*n"), "{k}: {}", report.symbolic.1);
+        assert!(report.times("build-one-hot") > 0, "{k}: {report}");
+    }
+    let f = derived(&elementwise(20), vec![Part::Hessian]);
+    let args = [vec![0.5, -1.0, 0.25, 3.0].into()];
+    assert_eq!(check::optimised(&f, &args, &Options::default()).map(|found| found.2), Ok(true));
+}
+
+#[test]
+fn a_program_in_which_nothing_is_found_is_written_twice() {
+    let mut b = Builder::new("f");
+    let (mut x, y) = (b.param("x", Type::Double), b.param("y", Type::Double));
+    for _ in 0..1000 {
+        let s = b.op(Op::Sin, &[x]);
+        x = b.op(Op::Mul, &[s, y]);
+    }
+    let f = b.finish(x);
+    let (_, report) = optimise(&f, &Options::default());
+    // The statements, and what they use.
+    let once = 1000 * (2 + 3) as u64;
+    assert!(report.work <= 2 * once, "{} of {once}", report.work);
 }
 
 #[test]

@@ -182,8 +182,8 @@ impl Reverse<'_> {
             if is_in_sizes(self.out, advance.body, index) {
                 // Which it is anyway; this says how much memory the body needs.
                 let (zero, last) = (self.out.builder.int(0), self.out.builder.size(limit.sub(&Size::constant(1))));
-                step = self.out.builder.compute(Expr::Op(Op::Min, vec![step, last]));
-                step = self.out.builder.compute(Expr::Op(Op::Max, vec![step, zero]));
+                step = self.out.builder.compute(Expr::op(Op::Min, &[step, last]));
+                step = self.out.builder.compute(Expr::op(Op::Max, &[step, zero]));
             }
             copies.insert(index, step);
         }
@@ -202,7 +202,7 @@ impl Reverse<'_> {
 /// checkpoint among them: for the smallest t for which β(s, t) is at least that number, the smaller of β(s, t - 1) and what
 /// leaves β(s - 1, t - 1) steps behind it (section 2: any distance from β(s, t - 2) on is as good that leaves no less).
 fn next_distance(out: &mut Emitter, snapshots: VarId, way: VarId, limit: &Size) -> VarId {
-    let quotient = |out: &mut Emitter, a: VarId, b: VarId| out.builder.compute(Expr::Op(Op::Quot, vec![a, b]));
+    let quotient = |out: &mut Emitter, a: VarId, b: VarId| out.builder.compute(Expr::op(Op::Quot, &[a, b]));
     // β(s, t) = β(s, t - 1) (s + t) / t.
     let further = |out: &mut Emitter, reach: VarId, t: VarId| {
         let sum = out.builder.op(Op::Add, &[snapshots, t]);
@@ -232,5 +232,5 @@ fn next_distance(out: &mut Emitter, snapshots: VarId, way: VarId, limit: &Size) 
     let behind = quotient(out, product, divisor);
     let length = plus_one(out, way);
     let before = minus(out, length, behind);
-    out.builder.compute(Expr::Op(Op::Min, vec![reach, before]))
+    out.builder.compute(Expr::op(Op::Min, &[reach, before]))
 }

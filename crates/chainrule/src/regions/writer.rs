@@ -6,7 +6,7 @@
 use crate::unroll::{Tree, Truth};
 use chainrule_base::Arena;
 use chainrule_graph::{Graph, Node, NodeId};
-use chainrule_ir::{Expr, Size, Stmt, Type, Var, VarId};
+use chainrule_ir::{Expr, Operands, Size, Stmt, Type, Var, VarId};
 use chainrule_ops::{Op, Type as OpType};
 use rustc_hash::FxHashMap;
 
@@ -55,7 +55,7 @@ impl<'a> Writer<'a> {
                 Node::Input(_) => self.element(id)?,
                 Node::Apply(op, args) => {
                     let row = op.row();
-                    let mut vars = Vec::new();
+                    let mut vars = Operands::new();
                     for (arg, ty) in args.iter().zip(row.args).take(op.arity()) {
                         vars.push(self.argument(*arg, *ty)?);
                     }
@@ -76,12 +76,12 @@ impl<'a> Writer<'a> {
         Some(match (is_truth, wanted) {
             (true, OpType::Num) => {
                 let (one, zero) = (self.push(Type::Double, Expr::Real(1.0)), self.zero());
-                self.push(Type::Double, Expr::Op(Op::Select, vec![var, one, zero]))
+                self.push(Type::Double, Expr::op(Op::Select, &[var, one, zero]))
             }
             (false, OpType::Bool) => {
                 let zero = self.zero();
-                let is_zero = self.push(Type::Bool, Expr::Op(Op::Eq, vec![var, zero]));
-                self.push(Type::Bool, Expr::Op(Op::Not, vec![is_zero]))
+                let is_zero = self.push(Type::Bool, Expr::op(Op::Eq, &[var, zero]));
+                self.push(Type::Bool, Expr::op(Op::Not, &[is_zero]))
             }
             _ => var,
         })

@@ -194,7 +194,7 @@ impl<'p> Elaborator<'p> {
                     let shown = name.replacen('_', ".", usize::from(name != owner));
                     self.owners.entry(var).or_insert((shown, word));
                 }
-                self.known.push(size.clone());
+                self.learn(size.clone());
                 let element = self.param_type(element, inner, (name, owner, dim + 1), entry)?;
                 Ok(Type::array(size, element))
             }

@@ -97,10 +97,21 @@ impl Elaborator<'_> {
         }
     }
 
+    /// From now on `size` is known not to be negative. What follows from it by adding a constant need not be known any more: a
+    /// program that takes a thousand elements knows one thing of the length.
+    pub(super) fn learn(&mut self, size: Size) {
+        let apart = |known: &Size| size.sub(known).as_constant();
+        if self.known.iter().any(|known| apart(known).is_some_and(|more| more >= 0)) {
+            return;
+        }
+        self.known.retain(|known| apart(known).is_none());
+        self.known.push(size);
+    }
+
     fn require(&mut self, size: Size, exactly_zero: bool, message: String, span: Span) {
-        self.known.push(size.clone());
+        self.learn(size.clone());
         if exactly_zero {
-            self.known.push(size.neg());
+            self.learn(size.neg());
         }
         self.b.require(Requirement { size, exactly_zero, message, span: Some(span) });
     }

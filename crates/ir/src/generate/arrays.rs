@@ -138,7 +138,7 @@ impl Generator<'_, '_> {
                 2 => {
                     // Of data, so that nothing is known of it.
                     let two = self.b.int(2);
-                    self.b.compute(Expr::Op(Op::Mod, vec![index, two]))
+                    self.b.compute(Expr::op(Op::Mod, &[index, two]))
                 }
                 _ => index,
             });
@@ -153,8 +153,8 @@ impl Generator<'_, '_> {
             return self.make(kind, depth - 1);
         }
         let (at, zero, last) = (self.place()?, self.b.int(0), self.b.size(self.n.sub(&Size::constant(1))));
-        let below = self.b.compute(Expr::Op(Op::Min, vec![at, last]));
-        let inside = self.b.compute(Expr::Op(Op::Max, vec![below, zero]));
+        let below = self.b.compute(Expr::op(Op::Min, &[at, last]));
+        let inside = self.b.compute(Expr::op(Op::Max, &[below, zero]));
         let other = self.b.get(array, inside);
         if kind != Kind::Number {
             return Ok(other);

@@ -34,7 +34,7 @@ pub fn case(u: &mut Unstructured<'_>) -> Result<(Function, Vec<Value<f64>>)> {
     let state = b.fresh(b.ty(a).clone());
     b.push_block();
     let (two, at) = (b.int(2), b.size(Size::var(index)));
-    let lag = b.compute(Expr::Op(Op::Mod, vec![at, two]));
+    let lag = b.compute(Expr::op(Op::Mod, &[at, two]));
     let k = Size::var(index).add(&Size::constant(1));
     let mut g = Generator { b, u, n: n.clone(), k, lag, made: vec![state], own: None };
     let weight = g.b.get_proved(v, index);
@@ -159,7 +159,7 @@ impl Generator<'_, '_> {
             let mut at = at;
             if with_own {
                 let two = g.b.int(2);
-                let own = g.b.compute(Expr::Op(Op::Mod, vec![i, two]));
+                let own = g.b.compute(Expr::op(Op::Mod, &[i, two]));
                 g.own = Some(own);
                 at = g.place()?;
             }

@@ -1,9 +1,10 @@
 //! Reading: blocks, of the function that is read or of the one that is written, are written into the open block.
 
-use super::{Env, Kind, Rebuild, Slice};
+use super::{Env, Kind, Mark, Rebuild, Slice};
 use crate::rules;
 use chainrule_base::Id;
 use chainrule_ir::{Block, Custom, Expr, Rule, RuleBlock, Size, Stmt, Type, VarId, size_of};
+use rustc_hash::FxHashSet;
 
 impl Rebuild<'_> {
     pub(crate) fn rename_size(&self, size: &Size, env: &Env<'_>) -> Size {
@@ -35,17 +36,19 @@ impl Rebuild<'_> {
         let outer = self.span;
         for stmt in stmts {
             if env.source.is_some() {
-                if self.plan.dead.contains(&stmt.var) || self.plan.merged.contains(&stmt.var) {
+                let is_elsewhere = self.marks[stmt.var.index()] == Mark::Elsewhere;
+                if is_elsewhere && (self.plan.dead.contains(&stmt.var) || self.plan.merged.contains(&stmt.var)) {
                     continue;
                 }
-                if let Some(group) = self.plan.merge.get(&stmt.var) {
+                if is_elsewhere && let Some(group) = self.plan.merge.get(&stmt.var) {
                     self.merge(group, env);
                     continue;
                 }
-                if self.plan.deferred.contains_key(&stmt.var) {
+                if is_elsewhere && self.plan.deferred.contains_key(&stmt.var) {
                     continue;
                 }
                 if let Expr::Get { array, index, .. } = &stmt.expr
+                    && self.marks[array.index()] == Mark::Elsewhere
                     && self.plan.deferred.contains_key(array)
                 {
                     let element = self.deferred(*array, env.get(*index), env);
@@ -70,26 +73,32 @@ impl Rebuild<'_> {
         self.span = outer;
     }
 
-    /// The element at `index` of a build that was not written, with those of the builds that it takes elements of. Not
-    /// recursive: what is taken is written before who takes it.
+    /// The element at `index` of a build that was not written, with those of the builds that it takes elements of, each once.
+    /// Not recursive: what is taken is written before who takes it.
     fn deferred(&mut self, array: VarId, index: VarId, env: &mut Env<'_>) -> VarId {
         if let Some(element) = self.elements.get(&array) {
             return *element;
         }
         let plan = self.plan;
-        let (mut chain, mut todo) = (Vec::new(), vec![array]);
-        while let Some((next, (own, body))) = todo.pop().and_then(|next| Some((next, *plan.deferred.get(&next)?))) {
-            chain.push((next, own, body));
-            todo.extend(body.stmts.iter().filter_map(|stmt| match &stmt.expr {
-                Expr::Get { array, index, .. } if *index == own && plan.deferred.contains_key(array) => Some(*array),
-                _ => None,
-            }));
-        }
-        for (array, own, body) in chain.into_iter().rev() {
-            env.insert(own, index);
-            let element = self.stmts(body, env);
-            self.elements.insert(array, element);
-            self.count(rules::counted(rules::fuse()));
+        // What is taken of others is above who takes it.
+        let (mut todo, mut entered) = (vec![array], FxHashSet::default());
+        while let Some((next, (own, body))) = todo.last().and_then(|next| Some((*next, *plan.deferred.get(next)?))) {
+            if self.elements.contains_key(&next) {
+                todo.pop();
+            } else if entered.insert(next) {
+                todo.extend(body.stmts.iter().rev().filter_map(|stmt| match &stmt.expr {
+                    Expr::Get { array, index, .. } if *index == own && plan.deferred.contains_key(array) => {
+                        Some(*array)
+                    }
+                    _ => None,
+                }));
+            } else {
+                todo.pop();
+                env.insert(own, index);
+                let element = self.stmts(body, env);
+                self.elements.insert(next, element);
+                self.count(rules::counted(rules::fuse()));
+            }
         }
         self.elements.get(&array).copied().unwrap_or(index)
     }
@@ -146,20 +155,21 @@ impl Rebuild<'_> {
 
     pub(super) fn stmt(&mut self, stmt: &Stmt, env: &mut Env<'_>) -> VarId {
         let ty = self.source_type(stmt.var, env);
+        self.factor = false;
+        if env.source.is_none() || self.marks[stmt.var.index()] == Mark::Nothing {
+            return self.write(&stmt.expr, ty, (None, None), env);
+        }
         if self.opaque == 0
-            && env.source.is_some()
             && let Some(fields) = self.plan.fields.get(&stmt.var)
             && let Some(var) = self.narrow(stmt, &ty, fields, env)
         {
             return var;
         }
-        let fuse = if env.source.is_some() { self.plan.fuse.get(&stmt.var).copied() } else { None };
-        let share = if env.source.is_some() { self.plan.share.get(&stmt.var).copied() } else { None };
-        self.factor = env.source.is_some() && self.plan.factor.contains(&stmt.var);
+        let fuse = self.plan.fuse.get(&stmt.var).copied();
+        let share = self.plan.share.get(&stmt.var).copied();
+        self.factor = self.plan.factor.contains(&stmt.var);
         let var = self.write(&stmt.expr, ty, (fuse, share), env);
-        if env.source.is_some()
-            && let Some(arrays) = self.plan.branches.get(&stmt.var)
-        {
+        if let Some(arrays) = self.plan.branches.get(&stmt.var) {
             let arrays: Vec<VarId> = arrays.iter().map(|array| env.get(*array)).collect();
             if let Some(moved) = self.in_branches(var, &arrays) {
                 self.count(rules::BRANCHES);

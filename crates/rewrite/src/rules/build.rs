@@ -1,7 +1,7 @@
 //! Rules for `build`.
 
 use super::get::{is_cheap, kept_cost, needed};
-use super::mask::{condition_in, is_zero, mask};
+use super::mask::{condition_in, condition_of_result, is_zero, mask};
 use super::solve::solve;
 use super::{On, Rule};
 use crate::cost;
@@ -108,7 +108,7 @@ fn one_hot(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     if !ty.is_linear() {
         return None;
     }
-    let condition = condition_in(rb, body, body.result)?;
+    let condition = condition_of_result(rb, body)?;
     let hot = solve(rb, body, &[*index], *index, condition)?;
     if !rb.ranges.in_range(&hot, size) {
         return None;

@@ -12,7 +12,7 @@ pub(super) const RULES: &[Rule] = &[
         when: "a and b are integers whose ranges decide",
         algebraic: false,
         split: false,
-        on: On::Op,
+        on: On::Op(&[Op::Lt, Op::Le, Op::Eq]),
         apply: compare,
     },
     Rule {
@@ -21,7 +21,7 @@ pub(super) const RULES: &[Rule] = &[
         when: "",
         algebraic: false,
         split: false,
-        on: On::Op,
+        on: On::Op(&[Op::Not, Op::And, Op::Or]),
         apply: connectives,
     },
     Rule {
@@ -30,7 +30,7 @@ pub(super) const RULES: &[Rule] = &[
         when: "",
         algebraic: false,
         split: false,
-        on: On::Op,
+        on: On::Op(&[Op::Select]),
         apply: select,
     },
 ];

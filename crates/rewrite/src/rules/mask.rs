@@ -2,34 +2,42 @@
 //! that `c` compares finds it (`rules/sum.rs`): so the one-hot arrays of derivatives vanish.
 //!
 //! `0 * x` is not 0 for infinite `x`, so products are algebraic.
+//!
+//! What goes inside a mask is written anew with all that is in it, so a chain of products and sums is not masked as a whole:
+//! past [`MAX_COPIED`] statements they stay outside, and whoever asks of what a loop computes whether it vanishes
+//! ([`condition_in`]) looks through them.
 
 use super::op::doubles;
 use super::{On, Rule};
 use crate::rebuild::{Env, Rebuild};
 use chainrule_ir::{Block, Expr, Type, VarId};
 use chainrule_ops::Op;
+use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "mask-product",
         law: "[c] x * y = [c] (x * y); [c] x / y = [c] (x / y); -[c] x = [c] (-x)",
-        when: "",
+        when: "x has no more than 64 statements",
         algebraic: true,
         split: false,
-        on: On::Op,
+        on: On::Op(&[Op::Mul, Op::Div, Op::Neg]),
         apply: product,
     },
     Rule {
         name: "mask-sum",
         law: "[c] x + [c] y = [c] (x + y); [c] x - [c] y = [c] (x - y)",
-        when: "",
+        when: "x and y have no more than 64 statements each",
         algebraic: false,
         split: false,
-        on: On::Op,
+        on: On::Op(&[Op::Add, Op::Sub]),
         apply: sum,
     },
 ];
+
+/// How many statements a mask may have to be copied into one of what it is an operand of.
+const MAX_COPIED: usize = 64;
 
 /// A mask.
 pub(super) struct Mask {
@@ -40,6 +48,10 @@ pub(super) struct Mask {
 }
 
 impl Mask {
+    fn is_small(&self) -> bool {
+        self.then().stmts.len() <= MAX_COPIED
+    }
+
     /// The block of its value.
     pub(super) fn then(&self) -> &Block {
         match &*self.def {
@@ -63,6 +75,27 @@ pub(super) fn condition_in(rb: &Rebuild<'_>, body: &Block, var: VarId) -> Option
         Some(expr) => condition_of(rb, expr),
         None => condition_of(rb, &*rb.def(var)?),
     }
+}
+
+/// A condition without which the result of the closed block `body` is zero: it is a mask, or made of masks that are too large to
+/// be one. Linear in the block.
+pub(super) fn condition_of_result(rb: &Rebuild<'_>, body: &Block) -> Option<VarId> {
+    let is_made = |expr: &Expr| matches!(expr, Expr::Op(Op::Mul | Op::Div | Op::Neg | Op::Add | Op::Sub, _));
+    if rb.settings.strict || !rb.bound_in(body, body.result).is_some_and(is_made) {
+        return condition_in(rb, body, body.result);
+    }
+    let mut conditions: FxHashMap<VarId, VarId> = FxHashMap::default();
+    for stmt in &body.stmts {
+        let of = |var: &VarId| conditions.get(var).copied();
+        let found = match &stmt.expr {
+            Expr::Op(Op::Mul, args) => of(&args[0]).or_else(|| of(&args[1])),
+            Expr::Op(Op::Div | Op::Neg, args) => of(&args[0]),
+            Expr::Op(Op::Add | Op::Sub, args) => of(&args[0]).filter(|condition| of(&args[1]) == Some(*condition)),
+            expr => condition_of(rb, expr),
+        };
+        conditions.extend(found.map(|condition| (stmt.var, condition)));
+    }
+    conditions.get(&body.result).copied()
 }
 
 fn condition_of(rb: &Rebuild<'_>, expr: &Expr) -> Option<VarId> {
@@ -101,7 +134,7 @@ fn product(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
         return None;
     }
     let candidates = if op == Op::Mul { args.len() } else { 1 };
-    let (at, found) = (0..candidates).find_map(|at| Some((at, as_mask(rb, args[at])?)))?;
+    let (at, found) = (0..candidates).find_map(|at| Some((at, as_mask(rb, args[at]).filter(Mask::is_small)?)))?;
     Some(mask(rb, found.condition, ty, |rb| {
         let mut args = args.to_vec();
         args[at] = copy(rb, found.then());
@@ -112,7 +145,7 @@ fn product(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
 fn sum(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let (op @ (Op::Add | Op::Sub), &[x, y]) = doubles(expr, ty)? else { return None };
     let (x, y) = (as_mask(rb, x)?, as_mask(rb, y)?);
-    if x.condition != y.condition {
+    if x.condition != y.condition || !x.is_small() || !y.is_small() {
         return None;
     }
     Some(mask(rb, x.condition, ty, |rb| {

@@ -13,7 +13,7 @@ pub(super) const RULES: &[Rule] = &[
         when: "nothing else uses the products, and they stand in the loop of the sum; when one-hot arrays have vanished and loops are merged",
         algebraic: true,
         split: false,
-        on: On::Op,
+        on: On::Op(&[Op::Add, Op::Sub]),
         apply: common_factor,
     },
     Rule {
@@ -22,7 +22,7 @@ pub(super) const RULES: &[Rule] = &[
         when: "",
         algebraic: false,
         split: false,
-        on: On::Op,
+        on: On::AnyOp,
         apply: constants,
     },
     Rule {
@@ -31,7 +31,7 @@ pub(super) const RULES: &[Rule] = &[
         when: "",
         algebraic: false,
         split: false,
-        on: On::Op,
+        on: On::Op(&[Op::Neg, Op::Mul, Op::Div, Op::Pow, Op::Sub, Op::Add]),
         apply: neutral,
     },
     Rule {
@@ -40,17 +40,25 @@ pub(super) const RULES: &[Rule] = &[
         when: "",
         algebraic: true,
         split: false,
-        on: On::Op,
+        on: On::Op(&[Op::Add, Op::Sub, Op::Mul, Op::Div]),
         apply: zero,
     },
-    Rule { name: "double", law: "x + x = 2 * x", when: "", algebraic: false, split: false, on: On::Op, apply: double },
+    Rule {
+        name: "double",
+        law: "x + x = 2 * x",
+        when: "",
+        algebraic: false,
+        split: false,
+        on: On::Op(&[Op::Add]),
+        apply: double,
+    },
     Rule {
         name: "cancel",
         law: "x * (c / x) = c; x / x = 1",
         when: "where x is 0, the left side is no number",
         algebraic: true,
         split: false,
-        on: On::Op,
+        on: On::Op(&[Op::Mul, Op::Div]),
         apply: cancel,
     },
     Rule {
@@ -59,10 +67,18 @@ pub(super) const RULES: &[Rule] = &[
         when: "",
         algebraic: true,
         split: false,
-        on: On::Op,
+        on: On::Op(&[Op::Div]),
         apply: reciprocal,
     },
-    Rule { name: "square", law: "x ** 2 = x * x", when: "", algebraic: true, split: false, on: On::Op, apply: square },
+    Rule {
+        name: "square",
+        law: "x ** 2 = x * x",
+        when: "",
+        algebraic: true,
+        split: false,
+        on: On::Op(&[Op::Pow]),
+        apply: square,
+    },
 ];
 
 /// The operator and its operands, when they are doubles.

@@ -1,6 +1,6 @@
 //! Rules for `sum`.
 
-use super::mask::{condition_in, is_zero, mask};
+use super::mask::{condition_in, condition_of_result, is_zero, mask};
 use super::number::is_number;
 use super::op::doubles;
 use super::solve::{in_range, solve};
@@ -131,7 +131,7 @@ fn none(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
 
 fn pick(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let sum = parts(expr)?;
-    let condition = condition_in(rb, sum.body, sum.body.result)?;
+    let condition = condition_of_result(rb, sum.body)?;
     let found = solve(rb, sum.body, &[sum.index], sum.index, condition)?;
     let inside = in_range(rb, &found, sum.count);
     let term = mask(rb, inside, ty, |rb| {
