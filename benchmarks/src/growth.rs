@@ -24,7 +24,7 @@ pub struct Options {
     /// The longest loop of the array program whose memory is measured, in steps.
     #[arg(long, default_value_t = 100_000)]
     steps: usize,
-    /// Only these families: sh, st, layered, lines, steps.
+    /// Only these families: sh, st, layered, lines, scalars, steps.
     #[arg(long = "family", value_delimiter = ',')]
     families: Vec<String>,
     /// One JSON object a line: family, size, operations, seconds, peak_mib, exponent.
@@ -53,9 +53,10 @@ pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
         ("st", vec![2, 5, 10, 20, 40, 80], Box::new(|n| named(format!("st{n}_par")))),
         ("layered", layers, Box::new(|edges| Ok(layered(edges)?))),
     ];
-    let known = |f: &String| f == "lines" || f == "steps" || families.iter().any(|family| family.0 == f);
+    let is_text = |f: &String| f == "steps" || TEXTS.iter().any(|text| text.0 == f);
+    let known = |f: &String| is_text(f) || families.iter().any(|family| family.0 == f);
     if let Some(unknown) = options.families.iter().find(|f| !known(f)) {
-        return Err(format!("there is no family `{unknown}`; the families are sh, st, layered, lines, steps").into());
+        return Err(format!("there is no family `{unknown}`; the families are sh, st, layered, lines, scalars, steps").into());
     }
     if !options.json {
         println!(
@@ -100,8 +101,10 @@ pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
             }
         }
     }
-    if options.families.is_empty() || options.families.iter().any(|f| f == "lines") {
-        lines(options)?;
+    for (family, program) in TEXTS {
+        if options.families.is_empty() || options.families.iter().any(|f| f == family) {
+            lines(family, program, options)?;
+        }
     }
     if options.families.is_empty() || options.families.iter().any(|f| f == "steps") {
         steps(options)?;
@@ -178,21 +181,24 @@ fn steps(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Compile times of array programs of 200, 2,000, ... lines.
-fn lines(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
+/// Families of programs by their lines, and how a member is written.
+const TEXTS: [(&str, fn(usize) -> String); 2] = [("lines", vectors), ("scalars", scalars)];
+
+/// Compile times of programs of 200, 2,000, ... lines.
+fn lines(family: &str, program: fn(usize) -> String, options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     if !options.json {
         println!(
-            "{:<8} {:>8} {:>10} {:>10} {:>10} {:>10} {:>9} {:>9}",
-            "family", "lines", "read s", "value s", "gradient s", "optimiser", "peak MiB", "exponent"
+            "{:<8} {:>8} {:>10} {:>10} {:>10} {:>10} {:>10} {:>9} {:>9}",
+            "family", "lines", "read s", "value s", "gradient s", "hvp s", "optimiser", "peak MiB", "exponent"
         );
     }
     let mut last: Option<f64> = None;
     for n in (0..).map(|k| 200 * 10_usize.pow(k)).take_while(|n| *n <= options.lines) {
         let text = program(n);
         memory::forget_peak();
-        let mut least = [f64::INFINITY; 4];
+        let mut least = [f64::INFINITY; 5];
         for _ in 0..REPEATS {
-            let (mut took, mut start) = ([0.0; 4], Instant::now());
+            let (mut took, mut start) = ([0.0; 5], Instant::now());
             let mut lap = |k: usize| {
                 took[k] = start.elapsed().as_secs_f64();
                 start = Instant::now();
@@ -204,9 +210,11 @@ fn lines(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
             let gradient = f.gradient().by(&["x"]).with_value().function()?;
             gradient.compile()?;
             lap(2);
-            // What of that the optimiser takes, with the account that it keeps of itself.
-            gradient.optimisation()?;
+            f.hvp().by(&["x"]).function()?.compile()?;
             lap(3);
+            // What of the gradient the optimiser takes, with the account that it keeps of itself.
+            gradient.optimisation()?;
+            lap(4);
             for (least, took) in least.iter_mut().zip(took) {
                 *least = least.min(took);
             }
@@ -214,23 +222,22 @@ fn lines(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
                 break;
             }
         }
-        let [read, value, gradient, optimiser] = least;
-        let all = read + value + gradient;
+        let [read, value, gradient, hvp, optimiser] = least;
+        let all = read + value + gradient + hvp;
         let exponent = last.map(|before| (all / before).log10());
         last = Some(all);
         let peak = memory::peak();
         if options.json {
             println!(
                 "{}",
-                json!({"family": "lines", "size": n, "read_s": read, "value_s": value, "gradient_s": gradient,
-                    "optimiser_s": optimiser, "peak_mib": peak, "exponent": exponent})
+                json!({"family": family, "size": n, "read_s": read, "value_s": value, "gradient_s": gradient,
+                    "hvp_s": hvp, "optimiser_s": optimiser, "peak_mib": peak, "exponent": exponent})
             );
         } else {
             let peak = peak.map_or_else(|| "?".into(), |m| m.to_string());
             let exponent = exponent.map_or_else(String::new, |e| format!("{e:.2}"));
             println!(
-                "{:<8} {n:>8} {read:>10.4} {value:>10.4} {gradient:>10.4} {optimiser:>10.4} {peak:>9} {exponent:>9}",
-                "lines"
+                "{family:<8} {n:>8} {read:>10.4} {value:>10.4} {gradient:>10.4} {hvp:>10.4} {optimiser:>10.4} {peak:>9} {exponent:>9}"
             );
         }
     }
@@ -239,7 +246,7 @@ fn lines(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
 
 /// An array program of `n` lines: four for each step, which make a vector, a sum over it, the next vector and the next
 /// number. The gradient has about 15 statements a line.
-fn program(n: usize) -> String {
+fn vectors(n: usize) -> String {
     let mut text = "let f = fun (x : [n]Double) (w : [n]Double) ->\n  let v0 = x\n  let t0 = 0.0\n".to_owned();
     let steps = n.saturating_sub(4) / 4;
     for (k, j) in (0..steps).zip(1..) {
@@ -251,6 +258,23 @@ fn program(n: usize) -> String {
         ));
     }
     text.push_str(&format!("  t{steps} + vectorSum v{steps}\n"));
+    text
+}
+
+/// An array program of `n` lines of numbers, each made of the two before and of sums over the vector.
+fn scalars(n: usize) -> String {
+    let mut text = "let f = fun (x : [n]Double) ->\n  let a0 = vectorSum x\n  let a1 = vectorDot x x\n".to_owned();
+    let last = n.saturating_sub(3).max(1);
+    for j in 2..=last {
+        let (a, b) = (format!("a{}", j - 1), format!("a{}", j - 2));
+        let line = match j % 3 {
+            0 => format!("sin {a} * {b} + a0"),
+            1 => format!("{a} * {b} - 0.5 * a1"),
+            _ => format!("exp (-{a} * {a}) + {b} / (1.0 + {b} * a0)"),
+        };
+        text.push_str(&format!("  let a{j} = {line}\n"));
+    }
+    text.push_str(&format!("  a{last} * a{}\n", last - 1));
     text
 }
 
