@@ -297,7 +297,13 @@ impl Writer<'_> {
         let [a, b, c] = [0, 1, 2];
         let ends = |i: &usize| next[*i] == NEVER;
         let is_local = |i: &usize| matches!(self.plan.home(args[*i].index()), Home::Local | Home::Slot(_));
-        let over = [c, a, b].into_iter().find(|i| ends(i) && held[*i] && is_local(i));
+        // What a loop carries is most often added to where it is: what it becomes has its place, so nobody wants it any more.
+        let is_in_place = |i: &usize| match (self.plan.home(dst.index()), self.registers.register(args[*i])) {
+            (Home::Xmm(pinned), Some(x)) => pinned == x,
+            _ => false,
+        };
+        let over = [c, a, b].into_iter().find(is_in_place);
+        let over = over.or_else(|| [c, a, b].into_iter().find(|i| ends(i) && held[*i] && is_local(i)));
         let over = over.or_else(|| [c, a, b].into_iter().find(|i| ends(i) && !held[*i]));
         let over = over.unwrap_or(c);
         let (first, second) = match over {
