@@ -56,7 +56,9 @@ pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     let is_text = |f: &String| f == "steps" || TEXTS.iter().any(|text| text.0 == f);
     let known = |f: &String| is_text(f) || families.iter().any(|family| family.0 == f);
     if let Some(unknown) = options.families.iter().find(|f| !known(f)) {
-        return Err(format!("there is no family `{unknown}`; the families are sh, st, layered, lines, scalars, steps").into());
+        return Err(
+            format!("there is no family `{unknown}`; the families are sh, st, layered, lines, scalars, steps").into()
+        );
     }
     if !options.json {
         println!(

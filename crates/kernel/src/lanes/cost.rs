@@ -39,7 +39,7 @@ const FUNCTION: f64 = 20.0;
 
 /// How many blocks are computed at once, where that pays; more of them where they add to memory, which is read and written once
 /// for all.
-const JAM: i64 = 4;
+pub(super) const JAM: i64 = 4;
 const JAM_INTO_MEMORY: i64 = 8;
 
 /// Loops of fewer groups of blocks are not worth code of their own.

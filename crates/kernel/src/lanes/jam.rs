@@ -26,21 +26,31 @@ pub(super) fn partial_at(k: i64, t: i64, blocks: i64, lane: Reg) -> Poly<Reg> {
     Poly::var(lane).add(&Poly::constant((k * blocks + t) * LANES))
 }
 
+/// Groups of blocks that are computed at once.
+pub(super) struct Groups {
+    /// How many blocks are one group: as many as the plan has places for, or fewer.
+    pub of: i64,
+    /// The first block of the first group.
+    pub first: Poly<Reg>,
+    /// How many groups there are.
+    pub count: Poly<Reg>,
+}
+
 impl Cutter<'_> {
-    /// The loop over so many times the blocks of the plan. `spread` gives buffers that have a place for each lane, of each block
-    /// where they are private.
+    /// The loop over groups of blocks. `spread` gives buffers that have a place for each lane, of each block where they are
+    /// private.
     pub(super) fn jammed(
         &mut self,
         plan: &Plan,
         the: &Loop,
-        times: &Poly<Reg>,
+        groups: &Groups,
         spread: &BTreeMap<BufferId, BufferId>,
         partial: Option<BufferId>,
     ) -> Stmt {
         let (group, lane) = (self.int(), self.int());
-        let by: Vec<Poly<Reg>> = (0..plan.blocks)
-            .map(|t| Poly::var(group).scale(LANES * plan.blocks).add(&Poly::var(lane)).add(&Poly::constant(t * LANES)))
-            .collect();
+        let first_block = groups.first.add(&Poly::var(group).scale(groups.of));
+        let by: Vec<Poly<Reg>> =
+            (0..groups.of).map(|t| first_block.add(&Poly::constant(t)).scale(LANES).add(&Poly::var(lane))).collect();
         let mut varying: Vec<BTreeMap<Reg, Reg>> = vec![BTreeMap::new(); by.len()];
         let mut first = Vec::new();
         for (t, map) in (0..).zip(&mut varying) {
@@ -61,7 +71,7 @@ impl Cutter<'_> {
         let mut body = vec![Stmt::Straight(first)];
         body.extend(jam.block(&the.body));
         let mut last = Vec::new();
-        for t in 0..plan.blocks {
+        for t in 0..groups.of {
             for ((k, c), buffer) in (0..).zip(&the.carried).zip(partial.into_iter().cycle()) {
                 let value = jam.of(c.next, t as usize);
                 last.push(Instr::Store { buffer, at: partial_at(k, t, plan.blocks, lane), value });
@@ -71,7 +81,7 @@ impl Cutter<'_> {
         body.retain(|stmt| !matches!(stmt, Stmt::Straight(code) if code.is_empty()));
         let (count, carried) = (Poly::constant(LANES), Vec::new());
         let lanes = Stmt::For { index: lane, count, carried, order: Order::Lanes, body };
-        let (count, carried) = (times.clone(), Vec::new());
+        let (count, carried) = (groups.count.clone(), Vec::new());
         Stmt::For { index: group, count, carried, order: Order::InOrder, body: vec![lanes] }
     }
 }

@@ -1,7 +1,8 @@
 //! Loops cut into blocks that run at once, and the rest, which does so too.
 
+use super::cost::JAM;
 use super::independence::Group;
-use super::jam::partial_at;
+use super::jam::{Groups, partial_at};
 use super::{Plan, reads_directly};
 use crate::choices::choose;
 use crate::kernel::{Buffer, BufferId, Carried, Choice, Class, Instr, Kernel, LANES, Order, Place, Reg, Stmt};
@@ -120,7 +121,7 @@ impl<'k> Cutter<'k> {
         }
         let partial = (!plan.sums.is_empty())
             .then(|| self.buffer(Poly::constant(LANES * plan.blocks * plan.sums.len() as i64), &mut taken));
-        let jammed = (plan.blocks > 1).then(|| self.quotient(&blocks, plan.blocks, &mut before));
+        let groups = self.groups(plan, &blocks, &mut before);
         if plan.accumulators.is_empty() {
             let sums: Vec<Reg> = match plan.few_alone {
                 true => the.carried.iter().map(|_| self.real()).collect(),
@@ -131,7 +132,7 @@ impl<'k> Cutter<'k> {
                 out.push(Stmt::Straight(before));
             }
             let mut then = self.neutral(plan, &spread, partial);
-            then.extend(self.rounds(plan, &the, blocks, jammed, &spread, partial));
+            then.extend(self.rounds(plan, &the, blocks, &groups, &spread, partial));
             if the.count.sub(&done).as_constant() != Some(0) {
                 then.push(self.at_once(plan, &the, &Round::Rest(done), &spread, partial));
             }
@@ -148,7 +149,7 @@ impl<'k> Cutter<'k> {
         }
         // What is added to is made, cleared and put together only where there is a block.
         let mut then = self.neutral(plan, &spread, partial);
-        then.extend(self.rounds(plan, &the, blocks.clone(), jammed, &spread, partial));
+        then.extend(self.rounds(plan, &the, blocks.clone(), &groups, &spread, partial));
         let sums: Vec<Reg> = the.carried.iter().map(|_| self.real()).collect();
         self.together(plan, &the, &spread, partial, &sums, &mut then);
         let holds = self.is_some(&blocks, &mut before);
@@ -217,23 +218,37 @@ impl<'k> Cutter<'k> {
         Poly::var(self.int_op(before, Op::Quot, n, by))
     }
 
-    /// The loops over `blocks`: over several at once, `jammed` times, and over those that are left.
+    /// As many blocks at once as the plan says, and of those that are left half as many where that is [`JAM`] or more.
+    fn groups(&mut self, plan: &Plan, blocks: &Poly<Reg>, before: &mut Vec<Instr>) -> Vec<Groups> {
+        let mut groups = Vec::new();
+        let (mut first, mut of) = (Poly::zero(), plan.blocks);
+        while of >= JAM {
+            let count = self.quotient(&blocks.sub(&first), of, before);
+            let next = first.add(&count.scale(of));
+            groups.push(Groups { of, first, count });
+            first = next;
+            of /= 2;
+        }
+        groups
+    }
+
+    /// The loops over `blocks`: over several at once, and over those that are left.
     fn rounds(
         &mut self,
         plan: &Plan,
         the: &Loop,
         blocks: Poly<Reg>,
-        jammed: Option<Poly<Reg>>,
+        groups: &[Groups],
         spread: &BTreeMap<BufferId, BufferId>,
         partial: Option<BufferId>,
     ) -> Vec<Stmt> {
         let mut out = Vec::new();
-        let (mut first, mut left) = (Poly::zero(), blocks);
-        if let Some(times) = jammed.filter(|times| times.as_constant() != Some(0)) {
-            first = times.scale(plan.blocks);
-            left = left.sub(&first);
-            out.push(self.jammed(plan, the, &times, spread, partial));
+        let mut first = Poly::zero();
+        for groups in groups.iter().filter(|groups| groups.count.as_constant() != Some(0)) {
+            first = groups.first.add(&groups.count.scale(groups.of));
+            out.push(self.jammed(plan, the, groups, spread, partial));
         }
+        let left = blocks.sub(&first);
         if left.as_constant() != Some(0) {
             out.push(self.at_once(plan, the, &Round::Block(first, left), spread, partial));
         }
