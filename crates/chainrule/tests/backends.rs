@@ -507,3 +507,45 @@ fn calls_between_loops_keep_what_is_in_lanes() {
         assert_eq!(f.compile_with(&options).unwrap().call(&args).unwrap(), expected, "{level:?}");
     }
 }
+
+/// Of the blocks that groups of eight leave over four are a group of their own, and others run one by one: all numbers of rows
+/// from none to more than two groups, and where they change.
+#[test]
+fn groups_of_blocks_and_what_they_leave_over_are_all_rows() {
+    if !has_native() {
+        return;
+    }
+    let text = "let f = fun (w : [k][d][d]Double) (x : [n][d]Double) ->
+  sum n (fun p -> log (sum k (fun m -> exp (-0.1 * sum d (fun i -> sum d (fun j -> w[m][i][j] * x[p][j]) ** 2)))))";
+    let f = Module::from_text("f.ft", text).unwrap().function("f").unwrap().gradient().by(&["w"]).with_value();
+    let f = f.function().unwrap();
+    let interpreted = with(&f, Backend::Interpreter);
+    let listing = interpreted.listing();
+    assert!(listing.contains("64*r") && listing.contains("32*r"), "groups of eight blocks and of four: {listing}");
+    let in_order = CompileOptions { backend: Backend::Interpreter, sequential: true, ..CompileOptions::default() };
+    let in_order = f.compile_with(&in_order).unwrap();
+    let row = |p: usize| (0..3).map(|j| (1.0 + (3 * p + j) as f64).sin()).collect::<Vec<f64>>();
+    let w: Vec<Vec<Vec<f64>>> = (2..4).map(|k| (3 * k..3 * k + 3).map(row).collect()).collect();
+    for n in [0, 1, 8, 63, 64, 72, 95, 96, 97, 104, 127, 128, 168, 199] {
+        let args: [Value<f64>; 2] = [w.clone().into(), (0..n).map(row).collect::<Vec<_>>().into()];
+        let expected = interpreted.call(&args).unwrap();
+        for level in [None, Some(Level::Avx2)] {
+            let options = CompileOptions { backend: Backend::Native, level, ..CompileOptions::default() };
+            assert_eq!(f.compile_with(&options).unwrap().call(&args).unwrap(), expected, "{n} {level:?}");
+        }
+        let [sum, sequential] = [expected, in_order.call(&args).unwrap()].map(|results| numbers(&results));
+        for (a, b) in sum.iter().zip(&sequential) {
+            assert!((a - b).abs() <= 1e-12 * (1.0 + b.abs()), "{n}: {a}, in order {b}");
+        }
+    }
+}
+
+/// All numbers of results, one after the other.
+fn numbers(results: &[Value<f64>]) -> Vec<f64> {
+    let of = |value: &Value<f64>| match value {
+        Value::Real(x) => vec![*x],
+        Value::Array(parts) | Value::Tuple(parts) => numbers(parts),
+        _ => Vec::new(),
+    };
+    results.iter().flat_map(of).collect()
+}
