@@ -132,7 +132,7 @@ impl<'k> Cutter<'k> {
                 out.push(Stmt::Straight(before));
             }
             let mut then = self.neutral(plan, &spread, partial);
-            then.extend(self.rounds(plan, &the, blocks, &groups, &spread, partial));
+            then.extend(self.rounds(plan, &the, &blocks, &groups, &spread, partial));
             if the.count.sub(&done).as_constant() != Some(0) {
                 then.push(self.at_once(plan, &the, &Round::Rest(done), &spread, partial));
             }
@@ -149,7 +149,7 @@ impl<'k> Cutter<'k> {
         }
         // What is added to is made, cleared and put together only where there is a block.
         let mut then = self.neutral(plan, &spread, partial);
-        then.extend(self.rounds(plan, &the, blocks.clone(), &groups, &spread, partial));
+        then.extend(self.rounds(plan, &the, &blocks, &groups, &spread, partial));
         let sums: Vec<Reg> = the.carried.iter().map(|_| self.real()).collect();
         self.together(plan, &the, &spread, partial, &sums, &mut then);
         let holds = self.is_some(&blocks, &mut before);
@@ -237,7 +237,7 @@ impl<'k> Cutter<'k> {
         &mut self,
         plan: &Plan,
         the: &Loop,
-        blocks: Poly<Reg>,
+        blocks: &Poly<Reg>,
         groups: &[Groups],
         spread: &BTreeMap<BufferId, BufferId>,
         partial: Option<BufferId>,
