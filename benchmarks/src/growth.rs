@@ -183,8 +183,10 @@ fn steps(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Families of programs by their lines, and how a member is written.
-const TEXTS: [(&str, fn(usize) -> String); 2] = [("lines", vectors), ("scalars", scalars)];
+/// A family of programs by their lines, and how a member is written.
+type Text = (&'static str, fn(usize) -> String);
+
+const TEXTS: [Text; 2] = [("lines", vectors), ("scalars", scalars)];
 
 /// Compile times of programs of 200, 2,000, ... lines.
 fn lines(family: &str, program: fn(usize) -> String, options: &Options) -> Result<(), Box<dyn std::error::Error>> {
