@@ -14,11 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Splits off the constant term, when it fits into an instruction.
 #[must_use]
 pub fn split_constant(at: &Poly<Reg>) -> (Poly<Reg>, i32) {
-    let constant = at.terms().find(|(m, _)| m.is_empty()).map_or(0, |(_, c)| c);
-    match i32::try_from(constant) {
-        Ok(0) | Err(_) => (at.clone(), 0),
-        Ok(offset) => (at.sub(&Poly::constant(constant)), offset),
-    }
+    let (rest, constant) = at.split_constant();
+    i32::try_from(constant).map_or_else(|_| (at.clone(), 0), |offset| (rest, offset))
 }
 
 /// The address where `index` is 0.

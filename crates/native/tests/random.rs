@@ -163,6 +163,14 @@ fn at_once(cases: u32, seed: u64) {
     assert!(all.ran > POINTS * cases as usize / 3, "{all:?}");
 }
 
+/// Makes loops plain and cuts them for lanes, as compiling does; how many.
+fn cut_plain(kernel: &mut Kernel) -> usize {
+    streamline(kernel);
+    let loops = vectorise(kernel, true);
+    hoist(kernel);
+    loops
+}
+
 /// Runs functions as they are and with their loops in lanes; what was compared, and how many loops were cut.
 fn as_they_are_and_in_lanes(
     cases: u32,
@@ -176,9 +184,7 @@ fn as_they_are_and_in_lanes(
         let Some(inputs) = inputs(&function, &args) else { return Ok(()) };
         let points = around(&inputs, POINTS);
         compare(&kernel, &points)?;
-        streamline(&mut kernel);
-        cut.set(cut.get() + vectorise(&mut kernel, true));
-        hoist(&mut kernel);
+        cut.set(cut.get() + cut_plain(&mut kernel));
         add(&all, compare(&kernel, &points)?);
         Ok(())
     });
@@ -221,9 +227,7 @@ fn windows_that_reach_outside_fail_where_the_interpreter_fails() {
         let Ok((function, args)) = windows::case(u, 28, true) else { return Ok(()) };
         let Ok(mut kernel) = lower_function(&function) else { return Ok(()) };
         let Some(point) = inputs(&function, &args) else { return Ok(()) };
-        streamline(&mut kernel);
-        vectorise(&mut kernel, true);
-        hoist(&mut kernel);
+        cut_plain(&mut kernel);
         let expected = reference(&kernel, &interpret::Program::new(&kernel).unwrap(), &point);
         let count = if expected.is_ok() { &ran } else { &failed };
         count.set(count.get() + 1);

@@ -36,6 +36,13 @@ pub(super) struct Groups {
     pub count: Poly<Reg>,
 }
 
+impl Groups {
+    /// The first block behind all of these.
+    pub(super) fn end(all: &[Self]) -> Poly<Reg> {
+        all.last().map_or_else(Poly::zero, |last| last.first.add(&last.count.scale(last.of)))
+    }
+}
+
 impl Cutter<'_> {
     /// The loop over groups of blocks. `spread` gives buffers that have a place for each lane, of each block where they are
     /// private.

@@ -220,13 +220,11 @@ impl<'k> Cutter<'k> {
 
     /// As many blocks at once as the plan says, and of those that are left half as many where that is [`JAM`] or more.
     fn groups(&mut self, plan: &Plan, blocks: &Poly<Reg>, before: &mut Vec<Instr>) -> Vec<Groups> {
-        let mut groups = Vec::new();
-        let (mut first, mut of) = (Poly::zero(), plan.blocks);
+        let (mut groups, mut of) = (Vec::new(), plan.blocks);
         while of >= JAM {
+            let first = Groups::end(&groups);
             let count = self.quotient(&blocks.sub(&first), of, before);
-            let next = first.add(&count.scale(of));
             groups.push(Groups { of, first, count });
-            first = next;
             of /= 2;
         }
         groups
@@ -243,11 +241,10 @@ impl<'k> Cutter<'k> {
         partial: Option<BufferId>,
     ) -> Vec<Stmt> {
         let mut out = Vec::new();
-        let mut first = Poly::zero();
         for groups in groups.iter().filter(|groups| groups.count.as_constant() != Some(0)) {
-            first = groups.first.add(&groups.count.scale(groups.of));
             out.push(self.jammed(plan, the, groups, spread, partial));
         }
+        let first = Groups::end(groups);
         let left = blocks.sub(&first);
         if left.as_constant() != Some(0) {
             out.push(self.at_once(plan, the, &Round::Block(first, left), spread, partial));

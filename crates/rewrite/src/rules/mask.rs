@@ -5,7 +5,7 @@
 //!
 //! What goes inside a mask is written anew with all that is in it, so a chain of products and sums is not masked as a whole:
 //! past [`MAX_COPIED`] statements they stay outside, and whoever asks of what a loop computes whether it vanishes
-//! ([`condition_in`]) looks through them.
+//! ([`condition_of_result`]) looks through them.
 
 use super::op::doubles;
 use super::{On, Rule};
