@@ -84,7 +84,7 @@ impl TeamSpace {
             for ((piece, machine), at_once) in team.pieces.pieces.iter().zip(&team.machines).zip(&at_once) {
                 let runs = is_caller || *at_once;
                 frames.push(Lines::new(if runs { machine.frame_bytes } else { 0 }));
-                let places = if runs && !is_caller { Compact::new(piece, sizes) } else { Compact::default() };
+                let places = if runs && !is_caller { Compact::new(piece, layout, sizes) } else { Compact::default() };
                 reals = reals.max(places.reals);
                 ints = ints.max(places.ints);
                 offsets.push(places.offsets);
@@ -129,13 +129,14 @@ struct Compact {
 }
 
 impl Compact {
-    fn new(piece: &Piece, sizes: &Sizes) -> Self {
+    fn new(piece: &Piece, layout: &Layout, sizes: &Sizes) -> Self {
         let mut this = Self { offsets: vec![0; piece.private.len()], ..Self::default() };
         for class in [Class::Real, Class::Int] {
             let own = |b: &BufferId| piece.kernel.buffers[*b].class == class;
             let of_class: Vec<usize> = (0..piece.private.len()).filter(|i| own(&piece.private[*i])).collect();
             let range = |i: &usize| sizes.buffers()[piece.private[*i].index()];
-            let (offsets, n) = in_lines(&of_class.iter().map(range).collect::<Vec<_>>());
+            let ranges: Vec<(usize, usize)> = of_class.iter().map(range).collect();
+            let (offsets, n) = in_lines(&ranges, |i| layout.first_in_line(piece.private[of_class[i]]));
             of_class.into_iter().zip(offsets).for_each(|(i, offset)| this.offsets[i] = offset);
             match class {
                 Class::Real => this.reals = n,

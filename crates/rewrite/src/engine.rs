@@ -24,6 +24,8 @@ pub const DEFAULT_BUDGET: u64 = 400_000;
 pub const BUDGET_PER_STATEMENT: u64 = 32;
 /// How deep loops are put together at most: those inside a loop only after it.
 pub const MAX_MERGES: usize = 8;
+/// The same for loops that make what others share.
+pub const MAX_MERGES_OF_SHARED: usize = 2;
 /// How many rounds there are at most.
 pub const MAX_ROUNDS: usize = 10;
 /// A round that saves a smaller part of the cost saves little. What goes one link of a chain further with each round does.
@@ -478,12 +480,21 @@ fn factor(function: &Function, run: &mut Run) {
 }
 
 fn share(function: &Function, run: &mut Run) {
+    let before = run.tally.applied[rules::SHARE];
     pass(function, run, Todo { share: true, ..Todo::default() });
+    // A loop that makes what others take at their own index can be one of them.
+    if run.tally.applied[rules::SHARE] > before && !run.options.disabled.iter().any(|name| name == "merge") {
+        merge_loops(function, run, MAX_MERGES_OF_SHARED);
+    }
 }
 
 fn merge(function: &Function, run: &mut Run) {
+    merge_loops(function, run, MAX_MERGES);
+}
+
+fn merge_loops(function: &Function, run: &mut Run, depth: usize) {
     let merge = Todo { merge: true, ..Todo::default() };
-    for _ in 0..MAX_MERGES {
+    for _ in 0..depth {
         let before = run.tally.applied[rules::MERGE];
         let now = run.result.take();
         pass(now.as_ref().unwrap_or(function), run, merge);

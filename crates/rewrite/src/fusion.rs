@@ -66,7 +66,7 @@ struct Array<'a> {
     user: Option<User>,
     /// Of a build: its index and its body.
     body: Option<(VarId, &'a Block)>,
-    /// Of a build: the arrays whose elements at its own index its body takes.
+    /// Of a build: the arrays from outside whose elements at its own index its body takes.
     links: Vec<VarId>,
     /// Of a build: the arrays from outside that its body takes elements or rows of.
     takes: Vec<VarId>,
@@ -357,7 +357,10 @@ impl<'a> Uses<'a, '_> {
                 if let Some((taker, own)) = self.inside
                     && own == *index
                 {
-                    self.arrays[taker].links.push(*array);
+                    // What is made in its body is written with it.
+                    if self.arrays[*array].loops < self.loops.len() {
+                        self.arrays[taker].links.push(*array);
+                    }
                     self.arrays[*array].takers.push(taker);
                 }
                 self.takes(*array, var);

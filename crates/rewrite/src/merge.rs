@@ -3,7 +3,9 @@
 //! In: a function, and what is dead in it. Out: the function with loops that belong together side by side, and
 //! the groups. Loops of one block belong together if they have the same count, none depends on another, and
 //! their bodies share something: a load, an operation. What they share is then computed once. A second array is written by
-//! adding to zero, so that its loop joins only where it shares more than that costs.
+//! adding to zero, so that its loop joins only where it shares more than that costs. A loop that takes nothing of an array but
+//! the element at its own index may also join the loop that makes the array, which stays: it takes the element when it is
+//! made.
 //!
 //! What becomes of a group:
 //!
@@ -30,6 +32,10 @@ use std::collections::BTreeMap;
 
 /// How many groups a block has at most.
 const MAX_GROUPS: usize = 64;
+
+/// How many loops become one at most where each takes what another one makes: more arrays than that do not fit side by side
+/// into the cache nearest to the processor.
+const MAX_PARTS: usize = 8;
 
 /// The statements of a block that a statement of it needs, ascending.
 type Needs = SmallVec<[usize; 6]>;
@@ -69,6 +75,11 @@ impl Kind {
     fn bit(self) -> u8 {
         1 << self as u8
     }
+
+    /// Whether iterations are done in order, one going on with what another one left.
+    fn is_running(self) -> bool {
+        matches!(self, Self::Fold | Self::Running | Self::Loop)
+    }
 }
 
 struct Group<'a> {
@@ -83,6 +94,10 @@ struct Group<'a> {
 }
 
 impl Group<'_> {
+    fn is_running(&self) -> bool {
+        self.kinds & (Kind::Fold.bit() | Kind::Running.bit() | Kind::Loop.bit()) != 0
+    }
+
     fn has_array(&self) -> bool {
         self.kinds & !(Kind::Sum.bit() | Kind::Terms.bit() | Kind::Fold.bit()) != 0
     }
@@ -321,7 +336,7 @@ impl<'a, 'p> Merge<'a, 'p> {
                 needs
             })
             .collect();
-        let groups = self.groups(stmts, &needs);
+        let groups = self.groups(block, &needs);
         if groups.iter().all(|group| group.members.len() == 1) {
             return None;
         }
@@ -380,7 +395,14 @@ impl<'a, 'p> Merge<'a, 'p> {
         Some((order, groups.into_iter().filter(|group| group.members.len() > 1).map(together).collect()))
     }
 
-    fn groups<'s>(&mut self, stmts: &'s [Stmt], needs: &[Needs]) -> Vec<Group<'s>> {
+    fn groups<'s>(&mut self, block: &'s Block, needs: &[Needs]) -> Vec<Group<'s>> {
+        let stmts = &block.stmts;
+        // How many statements of the block use what each one makes.
+        let mut users = vec![0_usize; stmts.len()];
+        needs.iter().flatten().for_each(|need| users[*need] += 1);
+        // An array that one loop alone uses is not made, if that pays. Of many loops few would be in a group at all.
+        let n_loops = stmts.iter().filter(|stmt| self.loop_of(stmt).is_some()).count();
+        let stays = |at: usize| n_loops <= MAX_GROUPS && (users[at] > 1 || stmts[at].var == block.result);
         let mut groups: Vec<Group<'s>> = Vec::new();
         // The groups that each statement depends on, and the group that it is in.
         let mut after: Vec<u64> = vec![0; stmts.len()];
@@ -389,19 +411,19 @@ impl<'a, 'p> Merge<'a, 'p> {
         let mut computed: FxHashMap<u64, u64> = FxHashMap::default();
         let mut group_of: Vec<Option<usize>> = vec![None; stmts.len()];
         for (at, stmt) in stmts.iter().enumerate() {
-            let mut depends = 0;
-            for need in &needs[at] {
-                depends |= after[*need];
-                if let Some(number) = group_of[*need] {
-                    depends |= groups[number].after | 1 << number;
+            let grouped = || needs[at].iter().filter_map(|need| Some((*need, group_of[*need]?)));
+            let direct = grouped().fold(0, |all, (_, number)| all | 1 << number);
+            let indirect = needs[at].iter().fold(0, |all, need| all | after[*need]);
+            // What groups depend on may have grown since.
+            let closure = |depends: u64| {
+                let (mut all, mut rest) = (depends, depends);
+                while rest != 0 {
+                    all |= groups[rest.trailing_zeros() as usize].after;
+                    rest &= rest - 1;
                 }
-            }
-            // What a group depends on may have grown since.
-            for (number, group) in groups.iter().enumerate() {
-                if depends >> number & 1 == 1 {
-                    depends |= group.after;
-                }
-            }
+                all
+            };
+            let depends = closure(direct | indirect);
             after[at] = depends;
             let Some((kind, count, index, body)) = self.loop_of(stmt) else { continue };
             if self.plan.dead.contains(&stmt.var) {
@@ -415,8 +437,28 @@ impl<'a, 'p> Merge<'a, 'p> {
             let shares = |group: usize| -> f64 {
                 shared.iter().filter(|(groups, _)| groups >> group & 1 == 1).map(|(_, cost)| cost).sum()
             };
+            // What is taken of the arrays that loops of a group make, where that is their elements at the loop's own index.
+            let taken = |wanted: usize| -> Option<f64> {
+                let mut made = grouped().filter(|(_, number)| *number == wanted);
+                made.try_fold(0.0, |all, (need, _)| {
+                    let taken = if stays(need) { self.taken(&stmts[need], index, body) } else { None };
+                    Some(all + taken?)
+                })
+            };
             let fits = |(number, group): &(usize, &Group<'_>)| {
-                group.count == count && depends >> number & 1 == 0 && shares(*number) > group.price(kind, adding)
+                if group.count != count {
+                    return false;
+                }
+                let bit = 1 << number;
+                if direct & bit == 0 {
+                    return depends & bit == 0 && shares(*number) > group.price(kind, adding);
+                }
+                // It may depend on the group for elements only.
+                let may_take = !kind.is_running()
+                    && !group.is_running()
+                    && group.members.len() < MAX_PARTS
+                    && closure(direct & !bit | indirect) & bit == 0;
+                may_take && taken(*number).is_some_and(|takes| shares(*number) + takes > group.price(kind, adding))
             };
             let found = groups.iter().enumerate().find(fits).map(|(number, _)| number);
             let number = match found {
@@ -433,7 +475,7 @@ impl<'a, 'p> Merge<'a, 'p> {
             for part in work.keys() {
                 *computed.entry(*part).or_default() |= 1 << number;
             }
-            group.after |= depends;
+            group.after |= depends & !(1 << number);
             let grown = group.after;
             for group in groups.iter_mut().filter(|group| group.after >> number & 1 == 1) {
                 group.after |= grown;
@@ -441,6 +483,15 @@ impl<'a, 'p> Merge<'a, 'p> {
             group_of[at] = Some(number);
         }
         groups
+    }
+
+    /// What it costs to read the elements that a loop over `index` takes of the array that `from` makes, where it takes nothing else
+    /// of it but the element at its own index.
+    fn taken(&self, from: &Stmt, index: VarId, body: &Block) -> Option<f64> {
+        let Type::Array(_, element) = self.function.ty(from.var) else { return None };
+        let is_long = matches!(&**element, Type::Tuple(parts, _) if parts.len() >= MAX_PARTS);
+        let is_build = matches!(from.expr, Expr::Build { .. });
+        (is_build && !is_long && !takes_more(body, from.var, index)).then(|| cost::words_of(element))
     }
 
     /// What an iteration pays if the array that this loop makes is written by adding to zero, not by storing its elements: for
@@ -470,4 +521,24 @@ impl<'a, 'p> Merge<'a, 'p> {
         body.stmts.iter().for_each(|stmt| self.keys.forget(stmt.var));
         work
     }
+}
+
+/// Whether `block` mentions `array` other than to take its element at `index`.
+// As deep as loops nest.
+fn takes_more(block: &Block, array: VarId, index: VarId) -> bool {
+    let more = |stmt: &Stmt| match &stmt.expr {
+        Expr::Get { array: of, index: at, .. } => *of == array && *at != index,
+        // Bodies of derivatives are written as they stand.
+        expr if expr.is_leaf() || matches!(expr, Expr::Jvp { .. } | Expr::Vjp { .. } | Expr::Custom(_)) => {
+            let mut any = false;
+            walk::mentioned(expr, &mut |var| any |= var == array);
+            any
+        }
+        expr => {
+            let mut any = false;
+            expr.for_each_operand(&mut |var| any |= var == array);
+            any || expr.blocks().into_iter().any(|block| takes_more(block, array, index))
+        }
+    };
+    block.result == array || block.stmts.iter().any(more)
 }

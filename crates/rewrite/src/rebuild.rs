@@ -215,8 +215,10 @@ pub(crate) struct Rebuild<'a> {
     plan: &'a Plan<'a>,
     /// By variable of the function that is read, what of `plan` is about it.
     marks: Vec<Mark>,
-    /// Of deferred builds that are being written: the element.
+    /// Of deferred builds, and of builds that become one loop with others, while they are written: the element.
     elements: FxHashMap<VarId, VarId>,
+    /// Of builds that have become one with others: that one, and which part of its elements theirs are.
+    parts: FxHashMap<VarId, (VarId, usize)>,
     /// How often each rule was applied.
     applied: Vec<u64>,
     /// And for which places, where that is asked for.
@@ -275,6 +277,7 @@ pub(crate) fn rebuild(
         fuse: None,
         factor: false,
         elements: FxHashMap::default(),
+        parts: FxHashMap::default(),
         zipping: false,
         share: None,
         expanding: false,

@@ -2,9 +2,9 @@
 
 use chainrule_autodiff::{Mode, Part, Request, derive};
 use chainrule_base::Sources;
-use chainrule_ir::{Function, Program, print, verify};
+use chainrule_ir::{Function, Program, Value, print, verify};
 use chainrule_rewrite::engine::measure;
-use chainrule_rewrite::{Options, explain};
+use chainrule_rewrite::{Options, check, explain};
 
 const LOGISTIC: &str = "let f = fun (w : [d]Double) (x : [n][d]Double) (y : [n]Double) ->
     sum n (fun i -> log (1 + exp (- y[i] * vectorDot w x[i])))";
@@ -91,4 +91,47 @@ fn a_recurrence_that_no_outer_step_changes_is_computed_once() {
     verify(&optimised).unwrap_or_else(|e| panic!("{e:?}\n{}", print(&optimised)));
     assert_eq!(measure(&f).operations, "5*n*m + m");
     assert_eq!(measure(&optimised).operations, "3*n + 2*n*m + m", "{}\n{report}", print(&optimised));
+}
+
+#[test]
+fn what_takes_an_array_at_its_own_index_joins_the_loop_that_makes_it() {
+    let loops = |text: &str| {
+        let f = function(text);
+        let (optimised, _) = explain(&f, &Options::default());
+        verify(&optimised).unwrap_or_else(|e| panic!("{e:?}\n{}", print(&optimised)));
+        measure(&optimised).loops
+    };
+    let softmax = |of: &str| {
+        format!(
+            "let f = fun (v : [n]Double) -> let e = vectorMap v exp in let s = sum n (fun i -> {of}) in vectorSMul e (1 / s)"
+        )
+    };
+    assert_eq!(loops(&softmax("e[i]")), 2);
+    assert_eq!(loops(&softmax("if i < 3 then e[i] else v[i]")), 2);
+    // All are made before one is taken at another index.
+    assert_eq!(loops(&softmax("e[n - 1 - i] * e[i]")), 3);
+    assert_eq!(loops(&softmax("e[0] * e[i]")), 3);
+    // A step of a solver: slopes, and where they lead to.
+    let step = "let f = fun (y : [n]Double) (h : Double) ->
+        let k = build n (fun i -> sin y[n - 1 - i])
+        let ahead = build n (fun i -> y[i] + h * k[i])
+        build n (fun i -> k[i] + sin ahead[n - 1 - i])";
+    assert_eq!(loops(step), 2);
+}
+
+#[test]
+fn what_a_loop_makes_for_itself_is_not_written_before_what_that_needs() {
+    // In reverse each row of the Jacobian makes a chain of arrays, of which it takes elements at its own index.
+    let f = function(
+        "let f = fun (x : [n]Double) (m : Card) ->
+            let a = build n (fun i -> x[div i 2])
+            let b = build n (fun i -> if i < 2 then 1.0 else sin a[n - 1 - i])
+            let c = build n (fun i -> sin (sum m (fun j -> b[i])))
+            build n (fun i -> c[i] + sin c[i])",
+    );
+    let request =
+        Request { parts: vec![Part::Jacobian], by: vec!["x".into()], mode: Mode::Reverse, checkpoints: None };
+    let derived = derive(&f, &request).unwrap_or_else(|e| panic!("{e}"));
+    let args = [vec![0.5, -1.0, 2.0, 0.25].into(), Value::Int(3)];
+    assert_eq!(check::optimised(&derived, &args, &Options::default()).map(|found| found.2), Ok(true));
 }

@@ -1086,17 +1086,49 @@ fn step_programs(step: &str) -> Vec<Function> {
                 })
             })
         })],
-        "merge" => vec![program(|p| {
-            let sums = [p.x, p.y].map(|z| {
-                p.sum(p.n.clone(), |p, i| {
-                    let x = p.get(p.v, i);
-                    let e = p.op(Exp, &[x]);
-                    let s = p.op(Add, &[e, z]);
-                    p.op(Sin, &[s])
-                })
+        "merge" => {
+            let sums = program(|p| {
+                let sums = [p.x, p.y].map(|z| {
+                    p.sum(p.n.clone(), |p, i| {
+                        let x = p.get(p.v, i);
+                        let e = p.op(Exp, &[x]);
+                        let s = p.op(Add, &[e, z]);
+                        p.op(Sin, &[s])
+                    })
+                });
+                p.b.tuple(&sums)
             });
-            p.b.tuple(&sums)
-        })],
+            // The second loop takes what the first one makes at its own index; the array is the result, or looked into.
+            let exponentials = |p: &mut Make| {
+                p.vector(|p, i| {
+                    let x = p.get(p.v, i);
+                    p.op(Exp, &[x])
+                })
+            };
+            let summed = program(|p| {
+                let e = exponentials(p);
+                let sum = p.sum(p.n.clone(), |p, i| {
+                    let x = p.get(e, i);
+                    p.op(Sin, &[x])
+                });
+                p.b.tuple(&[e, sum])
+            });
+            let looked_into = program(|p| {
+                let e = exponentials(p);
+                let sines = p.vector(|p, i| {
+                    let x = p.get(e, i);
+                    p.op(Sin, &[x])
+                });
+                let ends = [e, sines].map(|array| {
+                    p.fold(p.n.clone(), p.x, |p, s, i| {
+                        let x = p.get(array, i);
+                        p.op(Max, &[x, s])
+                    })
+                });
+                p.b.tuple(&ends)
+            });
+            vec![sums, summed, looked_into]
+        }
         // The second loop needs what the first has made, and both take the exponentials.
         "share" => vec![program(|p| {
             let exponential = |p: &mut Make, i: VarId| {

@@ -1,5 +1,8 @@
 //! Memory in lines of a cache: a vector that lies in two takes twice as long, and what was stored so is read back late.
 
+use chainrule_base::{Id, Poly};
+use chainrule_kernel::{BufferId, Instr, Kernel, Order, Place, Reg, Stmt};
+use chainrule_kernel::{Event, walk};
 use std::ops::{Deref, DerefMut};
 
 /// How many numbers a line of a cache has.
@@ -64,29 +67,70 @@ impl DerefMut for Doubles {
     }
 }
 
+/// A buffer of a kernel's workspace of which vectors begin with the element of this number, or some whole lines behind it:
+/// which of a line's elements the buffer's first one is to be, for that. `O(n)`, at once for straight lines.
+#[must_use]
+pub fn first_in_line(kernel: &Kernel) -> Vec<usize> {
+    let mut vectors = vec![[0u32; LINE]; kernel.buffers.len()];
+    if kernel.body.iter().any(|stmt| !matches!(stmt, Stmt::Straight(_))) {
+        let mut lane = None;
+        for event in walk(&kernel.body) {
+            match event {
+                Event::For { index, count, order: Order::Lanes, .. } if *count == Poly::constant(LINE as i64) => {
+                    lane = Some(index);
+                }
+                Event::EndFor { index, .. } if lane == Some(index) => lane = None,
+                Event::Instr(Instr::Load { buffer, at, .. }) => note(&mut vectors, *buffer, at, lane, OF_LOAD),
+                Event::Instr(Instr::Store { buffer, at, .. }) => note(&mut vectors, *buffer, at, lane, OF_STORE),
+                _ => {}
+            }
+        }
+    }
+    let first = |(vectors, buffer): (&[u32; LINE], &chainrule_kernel::Buffer)| {
+        let most = vectors.iter().copied().max().unwrap_or(0);
+        let begin = vectors.iter().position(|n| *n == most).unwrap_or(0);
+        if matches!(buffer.place, Place::Workspace(_)) { (LINE - begin) % LINE } else { 0 }
+    };
+    vectors.iter().zip(kernel.buffers.as_slice()).map(first).collect()
+}
+
+/// What a vector that is stored in two lines costs, beside one that is read.
+const OF_STORE: u32 = 4;
+const OF_LOAD: u32 = 1;
+
+/// Notes a vector of the elements from `at` on, one for each `lane`, where it is known which element of a line is the first.
+fn note(vectors: &mut [[u32; LINE]], buffer: BufferId, at: &Poly<Reg>, lane: Option<Reg>, cost: u32) {
+    let Some((slope, rest)) = lane.and_then(|lane| at.split_linear(lane)) else { return };
+    let (rest, first) = rest.split_constant();
+    if slope == Poly::constant(1) && rest.terms().all(|(_, c)| c % LINE as i64 == 0) {
+        vectors[buffer.index()][first.rem_euclid(LINE as i64) as usize] += cost;
+    }
+}
+
 /// Where ranges, of offset and length, come to be that are moved so that nothing lies between them but what fills lines of a
 /// cache; and how many numbers they take then. Those that overlap keep how they lie to each other: they are used in turn.
-/// All others begin with a line, or lie in one, so that few vectors lie in two. `O(n log n)`.
+/// All others begin with the element of a line that `first` says ([`first_in_line`]), or lie in one, so that few vectors lie in
+/// two. `O(n log n)`.
 #[must_use]
-pub fn in_lines(ranges: &[(usize, usize)]) -> (Vec<usize>, usize) {
+pub fn in_lines(ranges: &[(usize, usize)], first: impl Fn(usize) -> usize) -> (Vec<usize>, usize) {
     let mut order: Vec<usize> = (0..ranges.len()).filter(|i| ranges[*i].1 > 0).collect();
     order.sort_unstable_by_key(|i| (ranges[*i], *i));
-    // From where to where ranges overlap.
-    let mut islands: Vec<(usize, usize)> = Vec::new();
+    // From where to where ranges overlap, and where in a line they begin.
+    let mut islands: Vec<(usize, usize, usize)> = Vec::new();
     let mut island_of = vec![0; ranges.len()];
     for i in order {
         let (start, len) = ranges[i];
         match islands.last_mut() {
-            Some((_, end)) if start < *end => *end = start.saturating_add(len).max(*end),
-            _ => islands.push((start, start.saturating_add(len))),
+            Some((_, end, _)) if start < *end => *end = start.saturating_add(len).max(*end),
+            _ => islands.push((start, start.saturating_add(len), first(i))),
         }
         island_of[i] = islands.len() - 1;
     }
     let mut n = 0usize;
-    let place = |(start, end): &(usize, usize)| {
+    let place = |(start, end, first): &(usize, usize, usize)| {
         let len = end - start;
         if n % LINE + len > LINE {
-            n = n.next_multiple_of(LINE);
+            n = n.next_multiple_of(LINE) + first;
         }
         n += len;
         n - len
@@ -118,13 +162,14 @@ mod tests {
 
     #[test]
     fn ranges_begin_with_lines_or_lie_in_one() {
-        assert_eq!(in_lines(&[(13, 9), (23, 8), (22, 1)]), (vec![0, 16, 9], 24));
+        assert_eq!(in_lines(&[(13, 9), (23, 8), (22, 1)], |_| 0), (vec![0, 16, 9], 24));
+        assert_eq!(in_lines(&[(13, 9), (23, 8), (22, 1)], |i| 7 - i), (vec![7, 30, 16], 38));
     }
 
     #[test]
     fn what_overlaps_keeps_how_it_lies() {
         // 10..14, 12..20 and 13..15 are one island, 20..21 another; nothing is at 15.
-        let (offsets, n) = in_lines(&[(12, 8), (20, 1), (10, 4), (15, 0), (13, 2)]);
+        let (offsets, n) = in_lines(&[(12, 8), (20, 1), (10, 4), (15, 0), (13, 2)], |_| 0);
         assert_eq!((offsets, n), (vec![2, 10, 0, 0, 3], 11));
     }
 }

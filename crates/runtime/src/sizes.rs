@@ -3,9 +3,9 @@
 //! In: the extents of each input, and the values of the integer scalars that are sizes. Out:
 //! [`Sizes`], all that depends on them, computed once; or what does not fit, in words.
 
-use crate::{Elements, RunError, Slice, in_lines};
+use crate::{Elements, RunError, Slice, first_in_line, in_lines};
 use chainrule_base::{Id, Poly, count};
-use chainrule_kernel::{Buffer, Class, Kernel, Place, Port, Reg, SizeSource};
+use chainrule_kernel::{Buffer, BufferId, Class, Kernel, Place, Port, Reg, SizeSource};
 use std::fmt;
 use std::sync::Arc;
 
@@ -14,6 +14,8 @@ use std::sync::Arc;
 pub struct Layout {
     /// Without its body.
     pub(crate) kernel: Kernel,
+    /// As [`first_in_line`].
+    first_in_line: Vec<usize>,
 }
 
 /// The sizes of one call: valid for the program that made them.
@@ -123,13 +125,19 @@ impl Layout {
     /// The layout of `kernel`.
     #[must_use]
     pub fn new(kernel: &Kernel) -> Arc<Self> {
-        Arc::new(Self { kernel: clone_without_body(kernel) })
+        Arc::new(Self { kernel: clone_without_body(kernel), first_in_line: first_in_line(kernel) })
     }
 
     /// The kernel, without its body and its registers.
     #[must_use]
     pub fn kernel(&self) -> &Kernel {
         &self.kernel
+    }
+
+    /// Which element of a line of the cache a buffer is to begin with.
+    #[must_use]
+    pub fn first_in_line(&self, buffer: BufferId) -> usize {
+        self.first_in_line[buffer.index()]
     }
 
     /// The sizes for arguments of these shapes (outermost extent first; none for a scalar). `value`
@@ -186,7 +194,7 @@ impl Layout {
         let all = self.kernel.buffers.as_slice();
         let of_class: Vec<usize> = (0..buffers.len()).filter(|i| is_of(&all[*i])).collect();
         let ranges: Vec<(usize, usize)> = of_class.iter().map(|i| buffers[*i]).collect();
-        let (offsets, n) = in_lines(&ranges);
+        let (offsets, n) = in_lines(&ranges, |i| self.first_in_line[of_class[i]]);
         of_class.into_iter().zip(offsets).for_each(|(i, offset)| buffers[i].0 = offset);
         n
     }

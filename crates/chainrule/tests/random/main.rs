@@ -9,10 +9,12 @@
 //! | `strategies` | the same unrolled: every strategy, products with vectors, Hessians, patterns |
 //! | `expressions` | functions made in Rust: nested `d`, `select`, users' functions |
 //! | `corners` | derivatives by hand where random points do not come by |
+//! | `chains` | loops that take elements of what others make: optimised and not, values and derivatives |
 //! | `compiled` | emitted C, compiled, against the interpreter |
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
+mod chains;
 mod compiled;
 mod corners;
 mod expressions;

@@ -22,17 +22,31 @@ impl Lowering<'_> {
                 continue;
             }
             let value = self.stmt(stmt);
-            for leaf in &value {
-                if let Leaf::Array(view) = leaf {
-                    self.b.keep(view.buffer, self.live.last_use[stmt.var]);
-                }
-            }
+            self.keep(stmt.var, &value);
             self.values[stmt.var] = Some(value);
             self.made(stmt.var);
             self.b.end_of_stmt(idx);
         }
         self.b.start_of_stmt(usize::MAX);
         self.value(block.result)
+    }
+
+    /// Keeps the arrays of `value`, which is that of `var`, as long as something uses them.
+    fn keep(&mut self, var: VarId, value: &Value) {
+        let function = self.function;
+        let mut element = function.ty(var);
+        while let Type::Array(_, inner) = element {
+            element = inner;
+        }
+        let fields: &[Type] = if let Type::Tuple(fields, _) = element { fields } else { std::slice::from_ref(element) };
+        let mut leaves = value.iter();
+        for (k, field) in fields.iter().enumerate() {
+            for leaf in leaves.by_ref().take(layout::count(field)) {
+                if let (Leaf::Array(view), Some(last)) = (leaf, self.live.last_use(var, k)) {
+                    self.b.keep(view.buffer, last);
+                }
+            }
+        }
     }
 
     /// The value of `var`.

@@ -12,13 +12,17 @@ pub(super) struct Live {
     pub needed: Arena<VarId, bool>,
     /// The last statement that uses it, itself or in its blocks: an index into the block that binds it;
     /// `usize::MAX` when it is the result of that block.
-    pub last_use: Arena<VarId, usize>,
+    last_use: Arena<VarId, usize>,
     /// How many blocks lie around the one that binds it.
     depth: Arena<VarId, usize>,
     /// How often it is used.
     uses: Arena<VarId, u32>,
     /// How often a component of it is taken, by component.
     components: BTreeMap<(VarId, usize), u32>,
+    /// How often it is used by what takes components of it, or elements of it of which others take components.
+    uses_of_parts: Arena<VarId, u32>,
+    /// The last such use of each component of it, or of its elements, as `last_use`.
+    parts: BTreeMap<(VarId, usize), usize>,
 }
 
 impl Live {
@@ -30,10 +34,23 @@ impl Live {
             depth: Arena::filled(n, 0),
             uses: Arena::filled(n, 0),
             components: BTreeMap::new(),
+            uses_of_parts: Arena::filled(n, 0),
+            parts: BTreeMap::new(),
         };
         this.depths(&function.body, 0);
         this.mark(function, &function.body, &mut Vec::new());
         this
+    }
+
+    /// The last statement that uses component `k` of it, or of its elements if it is an array, in itself or in its blocks: as in
+    /// the block that binds it, `usize::MAX` when the block's result has it. Nothing where none does.
+    pub fn last_use(&self, var: VarId, k: usize) -> Option<usize> {
+        if self.is_in_parts(var) { self.parts.get(&(var, k)).copied() } else { Some(self.last_use[var]) }
+    }
+
+    /// Whether nothing but components of it, or of its elements, are used.
+    fn is_in_parts(&self, var: VarId) -> bool {
+        self.uses_of_parts[var] == self.uses[var]
     }
 
     /// Whether it is used in one place.
@@ -82,8 +99,17 @@ impl Live {
             if var.value.is_some() {
                 continue;
             }
-            if let Expr::Component(tuple, k) = &stmt.expr {
-                *self.components.entry((*tuple, *k)).or_default() += 1;
+            match &stmt.expr {
+                Expr::Component(tuple, k) => {
+                    *self.components.entry((*tuple, *k)).or_default() += 1;
+                    self.use_parts(*tuple, &[*k], at);
+                }
+                Expr::Get { array, .. } if self.is_in_parts(stmt.var) => {
+                    let parts = self.parts.range((stmt.var, 0)..=(stmt.var, usize::MAX));
+                    let parts: Vec<usize> = parts.map(|((_, k), _)| *k).collect();
+                    self.use_parts(*array, &parts, at);
+                }
+                _ => {}
             }
             for operand in stmt.expr.operands() {
                 self.use_var(operand, at);
@@ -95,8 +121,22 @@ impl Live {
         at.pop();
     }
 
+    fn use_parts(&mut self, var: VarId, parts: &[usize], at: &[usize]) {
+        self.uses_of_parts[var] += 1;
+        let now = self.seen_from(var, at);
+        for part in parts {
+            let last = self.parts.entry((var, *part)).or_default();
+            *last = now.max(*last);
+        }
+    }
+
+    /// What is looked at, in the block that binds `var`.
+    fn seen_from(&self, var: VarId, at: &[usize]) -> usize {
+        at.get(self.depth[var]).copied().unwrap_or(usize::MAX)
+    }
+
     fn use_var(&mut self, var: VarId, at: &[usize]) {
-        let last = at.get(self.depth[var]).copied().unwrap_or(usize::MAX);
+        let last = self.seen_from(var, at);
         self.needed[var] = true;
         self.uses[var] += 1;
         self.last_use[var] = self.last_use[var].max(last);

@@ -5,7 +5,7 @@ use super::{Result, SCRATCH, Site, Writer};
 use crate::asm::{Alu, Condition, Gpr, Mem, Shape, Shift, Xmm};
 use crate::level::Level;
 use chainrule_base::Poly;
-use chainrule_kernel::{BufferId, Reg};
+use chainrule_kernel::{BufferId, Class, Place as In, Reg};
 
 /// Where elements are: the first in a buffer.
 type Place = (BufferId, Poly<Reg>);
@@ -42,7 +42,14 @@ impl Writer<'_> {
     fn short_copy(&mut self, to: &Place, from: &Place, n: i64) -> Result<()> {
         let step = lanes(self.points) as i64;
         let widths = [(Shape::Eight, 8), (Shape::Four, 4), (Shape::One, 1)];
-        let usable = if self.level == Level::Avx512 { &widths[..] } else { &widths[1..] };
+        // Integers of the workspace are stored one by one, and what was just stored is not read at once by something wider.
+        let source = &self.kernel.buffers[from.0];
+        let is_just_stored = source.class == Class::Int && matches!(source.place, In::Workspace(_)) && step == 1;
+        let usable = match self.level {
+            _ if is_just_stored => &widths[2..],
+            Level::Avx512 => &widths[..],
+            Level::Avx2 => &widths[1..],
+        };
         let x = self.temporary()?;
         let mut done = 0;
         let place = |this: &mut Self, (buffer, first): &Place, done: i64, last: i64| {

@@ -13,6 +13,10 @@ impl Rebuild<'_> {
             How::Elements => self.merge_builds(group, env),
             How::Loop { array } => self.merge_any(group, array, env),
         }
+        // Outside, what was made is an array.
+        for stmt in group {
+            self.elements.remove(&stmt.var);
+        }
     }
 
     /// Any loops as the general loop.
@@ -52,6 +56,7 @@ impl Rebuild<'_> {
                     Expr::Build { index, body, .. } => {
                         env.insert(*index, i);
                         let value = rb.stmts(body, env);
+                        rb.elements.insert(stmt.var, value);
                         if array == Some(at) {
                             element = Some(value);
                         } else {
@@ -173,23 +178,19 @@ impl Rebuild<'_> {
     fn merge_builds(&mut self, group: &[Stmt], env: &mut Env<'_>) {
         let Some(Expr::Build { size, .. }) = group.first().map(|stmt| &stmt.expr) else { return };
         let size = self.rename_size(size, env);
-        let together = self.build(size.clone(), |rb, i| {
+        let together = self.build(size, |rb, i| {
             let mut elements: Vec<VarId> = Vec::new();
             for stmt in group {
                 if let Expr::Build { index, body, .. } = &stmt.expr {
                     env.insert(*index, i);
-                    elements.push(rb.stmts(body, env));
+                    let element = rb.stmts(body, env);
+                    rb.elements.insert(stmt.var, element);
+                    elements.push(element);
                 }
             }
             rb.compute(Expr::Tuple(elements))
         });
-        for (k, stmt) in group.iter().enumerate() {
-            // It is only looked into by `get`s, which take the component of the element.
-            let part = self.build(size.clone(), |rb, i| {
-                let element = rb.compute(Expr::Get { array: together, index: i, proved: true });
-                rb.compute(Expr::Component(element, k))
-            });
-            env.insert(stmt.var, part);
-        }
+        // They are only looked into by `get`s.
+        self.parts.extend(group.iter().enumerate().map(|(k, stmt)| (stmt.var, (together, k))));
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{Env, Kind, Mark, Rebuild, Slice};
 use crate::rules;
+use crate::walk;
 use chainrule_base::Id;
 use chainrule_ir::{Block, Custom, Expr, Rule, RuleBlock, Size, Stmt, Type, VarId, size_of};
 use rustc_hash::FxHashSet;
@@ -47,11 +48,10 @@ impl Rebuild<'_> {
                 if is_elsewhere && self.plan.deferred.contains_key(&stmt.var) {
                     continue;
                 }
-                if let Expr::Get { array, index, .. } = &stmt.expr
+                if let Expr::Get { array, index, proved } = &stmt.expr
                     && self.marks[array.index()] == Mark::Elsewhere
-                    && self.plan.deferred.contains_key(array)
+                    && let Some(element) = self.element(*array, env.get(*index), *proved, env)
                 {
-                    let element = self.deferred(*array, env.get(*index), env);
                     env.insert(stmt.var, element);
                     continue;
                 }
@@ -73,21 +73,31 @@ impl Rebuild<'_> {
         self.span = outer;
     }
 
-    /// The element at `index` of a build that was not written, with those of the builds that it takes elements of, each once.
+    /// The element at `index` of a build that was not written as it stands: of one that became one loop with others; or the
+    /// element at its own index of one that is being written together with the loop that takes it, or was deferred, which is
+    /// then written with those of the builds that it takes elements of, each once.
     /// Not recursive: what is taken is written before who takes it.
-    fn deferred(&mut self, array: VarId, index: VarId, env: &mut Env<'_>) -> VarId {
-        if let Some(element) = self.elements.get(&array) {
-            return *element;
+    fn element(&mut self, array: VarId, index: VarId, proved: bool, env: &mut Env<'_>) -> Option<VarId> {
+        if let Some(&(together, part)) = self.parts.get(&array) {
+            let element = self.compute(Expr::Get { array: together, index, proved });
+            return Some(self.compute(Expr::Component(element, part)));
         }
         let plan = self.plan;
+        if self.elements.contains_key(&array) || !plan.deferred.contains_key(&array) {
+            return self.elements.get(&array).copied();
+        }
         // What is taken of others is above who takes it.
         let (mut todo, mut entered) = (vec![array], FxHashSet::default());
         while let Some((next, (own, body))) = todo.last().and_then(|next| Some((*next, *plan.deferred.get(next)?))) {
             if self.elements.contains_key(&next) {
                 todo.pop();
             } else if entered.insert(next) {
+                // Not those that its body makes: they may need what stands before them there.
+                let makes = |array: &VarId| walk::bound_in(body, *array).is_some();
                 todo.extend(body.stmts.iter().rev().filter_map(|stmt| match &stmt.expr {
-                    Expr::Get { array, index, .. } if *index == own && plan.deferred.contains_key(array) => {
+                    Expr::Get { array, index, .. }
+                        if *index == own && plan.deferred.contains_key(array) && !makes(array) =>
+                    {
                         Some(*array)
                     }
                     _ => None,
@@ -100,7 +110,7 @@ impl Rebuild<'_> {
                 self.count(rules::counted(rules::fuse()));
             }
         }
-        self.elements.get(&array).copied().unwrap_or(index)
+        self.elements.get(&array).copied()
     }
 
     pub(super) fn source_type(&self, var: VarId, env: &Env<'_>) -> Type {

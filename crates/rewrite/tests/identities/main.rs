@@ -265,10 +265,11 @@ fn the_gradient_of_log_sum_exp_is_the_softmax_with_each_exponential_taken_once()
     let (found, report) = optimised(&reverse_gradient(text, "x"));
     let what = format!("{}\n{report}", print(&found));
     assert_eq!(occurrences(&found, "exp "), 1, "{what}");
-    for none in ["oneHot", "==", "select", "loop"] {
+    for none in ["oneHot", "==", "select"] {
         assert_eq!(occurrences(&found, none), 0, "{what}");
     }
-    assert_eq!(depth(&found.body), 1, "{what}");
+    // The largest; the exponentials with their sum; the quotients.
+    assert_eq!((depth(&found.body), measure(&found).loops), (1, 3), "{what}");
 }
 
 #[test]

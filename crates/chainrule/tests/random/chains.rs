@@ -1,0 +1,165 @@
+//! Programs of loops of one count that take elements of what the others make: at their own index, at others, whole. They become
+//! one where that can be, their arrays share memory where nothing is read any more; values and gradients stay what they are.
+
+use crate::support::{doubles, reread, run, same};
+use arbitrary::{Result, Unstructured};
+use chainrule::{CompileOptions, Function, Module, Semantics, Value};
+use chainrule_autodiff::{Mode, Part, Request, derive};
+use chainrule_ir::evaluate;
+use chainrule_ops::F64;
+use chainrule_rewrite::{Options, check};
+use std::cell::Cell;
+use std::fmt::Write;
+
+/// What a statement makes.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Number,
+    Vector,
+    /// Of pairs.
+    Pairs,
+    Matrix,
+}
+
+struct Writer<'a, 'u> {
+    u: &'a mut Unstructured<'u>,
+    /// What there is so far, by name.
+    made: Vec<(String, Kind)>,
+}
+
+impl Writer<'_, '_> {
+    /// A program and how many sizes there are, up to `longest`.
+    fn program(mut self, longest: i64) -> Result<(String, Vec<Value<f64>>)> {
+        let mut text = "let f = fun (x : [n]Double) (a : [n][m]Double) ->\n".to_owned();
+        for k in 0..self.u.int_in_range(2..=9)? {
+            let kind = *self.u.choose(&[Kind::Number, Kind::Vector, Kind::Vector, Kind::Pairs, Kind::Matrix])?;
+            let line = match kind {
+                Kind::Number if self.u.ratio(1, 3)? => {
+                    format!("ifold (fun c i -> 0.5 * c + {}) 1.0 n", self.number("i", 2)?)
+                }
+                Kind::Number => format!("sum n (fun i -> {})", self.number("i", 2)?),
+                Kind::Vector => format!("build n (fun i -> {})", self.number("i", 2)?),
+                Kind::Pairs => format!("build n (fun i -> ({}, {}))", self.number("i", 2)?, self.number("i", 1)?),
+                Kind::Matrix => format!("build n (fun i -> build m (fun j -> {}))", self.number("j", 2)?),
+            };
+            let _ = writeln!(text, "  let v{k} = {line}");
+            self.made.push((format!("v{k}"), kind));
+        }
+        let mut parts = Vec::new();
+        for _ in 0..self.u.int_in_range(1..=3)? {
+            // The last ones most of all.
+            let back = self.u.int_in_range(0..=self.made.len().min(4) - 1)?;
+            parts.push(self.made[self.made.len() - 1 - back].0.clone());
+        }
+        let result = if let [one] = parts.as_slice() { one.clone() } else { format!("({})", parts.join(", ")) };
+        let _ = write!(text, "  {result}");
+        let (n, m) = (self.u.int_in_range(0..=longest)?, self.u.int_in_range(1..=4)?);
+        let numbers = |n: i64, from: f64| (0..n).map(|i| (from + i as f64).sin()).collect::<Vec<_>>();
+        let rows = (0..n).map(|i| numbers(m, i as f64 * 0.7).into()).collect();
+        Ok((text, vec![numbers(n, 1.0).into(), Value::Array(rows)]))
+    }
+
+    /// A number in a loop over `i`, inside of one over `j` if `at` is that.
+    fn number(&mut self, at: &str, depth: u32) -> Result<String> {
+        if depth == 0 || self.u.is_empty() {
+            return self.element(at);
+        }
+        Ok(match self.u.int_in_range(0..=7)? {
+            0..=2 => {
+                let op = *self.u.choose(&["+", "-", "*"])?;
+                format!("({} {op} {})", self.number(at, depth - 1)?, self.number(at, depth - 1)?)
+            }
+            3 | 4 => format!("{} ({})", self.u.choose(&["sin", "cos", "tanh"])?, self.number(at, depth - 1)?),
+            5 if at == "i" => format!("sum m (fun j -> {})", self.number("j", depth - 1)?),
+            6 => {
+                let (then, otherwise) = (self.number(at, depth - 1)?, self.number(at, depth - 1)?);
+                format!("(if {at} < 2 then {then} else {otherwise})")
+            }
+            _ => self.element(at)?,
+        })
+    }
+
+    /// An element of what there is: at the index of the loop mostly.
+    fn element(&mut self, at: &str) -> Result<String> {
+        let row = match self.u.int_in_range(0..=9)? {
+            0 => "n - 1 - i",
+            1 => "0",
+            2 => "div i 2",
+            _ => "i",
+        };
+        // The last ones most of all.
+        let all = self.made.len();
+        let which = if self.u.ratio(1, 4)? { self.u.int_in_range(0..=all - 1)? } else { all - 1 };
+        let (name, kind) = &self.made[which];
+        Ok(match kind {
+            Kind::Number => name.clone(),
+            Kind::Vector => format!("{name}[{row}]"),
+            Kind::Pairs => format!("{} {name}[{row}]", self.u.choose(&["fst", "snd"])?),
+            Kind::Matrix if at == "j" => format!("{name}[{row}][j]"),
+            Kind::Matrix => format!("sum m (fun k -> {name}[{row}][k])"),
+        })
+    }
+}
+
+/// A random program with arguments.
+fn program(bytes: &[u8]) -> Option<(String, Vec<Value<f64>>)> {
+    let made = vec![("x".to_owned(), Kind::Vector), ("a".to_owned(), Kind::Matrix)];
+    Writer { u: &mut Unstructured::new(bytes), made }.program(19).ok()
+}
+
+/// Whether all numbers are those of `exact`, but for rounding.
+fn near(found: &[f64], exact: &[f64]) -> std::result::Result<(), String> {
+    let largest = exact.iter().map(|x| x.abs()).fold(1.0, f64::max);
+    if found.len() != exact.len() {
+        return Err(format!("{} numbers, not {}", found.len(), exact.len()));
+    }
+    match found.iter().zip(exact).position(|(x, y)| (x - y).abs() > 1e-9 * largest) {
+        Some(i) => Err(format!("number {i} is {}, not {}", found[i], exact[i])),
+        None => Ok(()),
+    }
+}
+
+#[test]
+fn loops_that_take_of_each_other_compute_what_they_did() {
+    let merged = Cell::new(0);
+    run(51, 200, 180, 600, |bytes| {
+        let Some((text, args)) = program(bytes) else { return Ok(false) };
+        let fails = |what: &dyn std::fmt::Display| format!("{what}\n{text}\nat {args:?}");
+        let ir = reread(&text, "f")?;
+        let exact = match evaluate(&ir, &mut F64, &args) {
+            Ok(value) if doubles(std::slice::from_ref(&value)).iter().all(|x| x.is_finite()) => value,
+            _ => return Ok(false),
+        };
+        let optimised = |function: &chainrule_ir::Function, strict: bool| {
+            let options = Options { strict, ..Options::default() };
+            check::optimised(function, &args, &options).map_err(|e| fails(&e))
+        };
+        optimised(&ir, true)?;
+        merged.set(merged.get() + optimised(&ir, false)?.1.times("merge"));
+        let read = |semantics: Semantics| {
+            let module = Module::from_text("<random>", &text).map(|module| module.with_semantics(semantics));
+            module.and_then(|module| module.function("f")).map_err(|e| fails(&e))
+        };
+        let (f, strict) = (read(Semantics::Algebraic)?, read(Semantics::Strict)?);
+        let call = |f: &Function, options: &CompileOptions| {
+            f.compile_with(options).and_then(|f| f.call(&args)).map_err(|e| fails(&e))
+        };
+        let unfused = CompileOptions { fuse: Some(false), sequential: true, ..CompileOptions::default() };
+        match call(&strict, &unfused)?.as_slice() {
+            [found] if same(found, &exact) => {}
+            found => return Err(fails(&format!("{found:?} where no bit may change, not {exact:?}"))),
+        }
+        near(&doubles(&call(&f, &CompileOptions::default())?), &doubles(&[exact])).map_err(|e| fails(&e))?;
+        // All in reverse.
+        let derived = |mode: Mode| {
+            let request = Request { parts: vec![Part::Jacobian], by: vec![], mode, checkpoints: None };
+            derive(&ir, &request).map_err(|e| fails(&e))
+        };
+        optimised(&derived(Mode::Reverse)?, true)?;
+        let exact = evaluate(&derived(Mode::Forward)?, &mut F64, &args).map_err(|e| fails(&e))?;
+        let reverse = f.jacobian().strategy("reverse").function().map_err(|e| fails(&e))?;
+        near(&doubles(&call(&reverse, &CompileOptions::default())?), &doubles(&[exact])).map_err(|e| fails(&e))?;
+        Ok(true)
+    });
+    assert!(merged.get() > 40, "{} loops became one with others", merged.get());
+}
