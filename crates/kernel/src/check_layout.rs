@@ -16,7 +16,8 @@ use chainrule_base::{Arena, Diagnostic};
 /// is mentioned in that loop only: a carried buffer has its initial state written before the loop.)
 ///
 /// # Errors
-/// One bug diagnostic for each buffer outside, and for each pair that overlaps.
+/// One bug diagnostic for each buffer outside, for each pair that overlaps, and for two that begin at different places and
+/// overlap at any time.
 ///
 /// # Panics
 /// When there are fewer values than sizes.
@@ -43,6 +44,17 @@ pub fn check_layout(kernel: &Kernel, sizes: &[i64]) -> Result<(), Vec<Diagnostic
         } else if let (Some((start, end)), true) = (live[id], len > 0) {
             placed.push((buffer.class, start, end, offset, offset + len, id));
         }
+    }
+    // Who takes the place of another one begins where that does, so that nobody has to compare numbers to see it.
+    placed.sort_by_key(|p| (p.0 == Class::Real, p.3, p.5));
+    let mut widest: Option<(Class, i64, BufferId)> = None;
+    for (class, _, _, from, to, id) in &placed {
+        if let Some((_, _, other)) = widest.filter(|(c, end, _)| c == class && from < end)
+            && kernel.buffers[other].place != kernel.buffers[*id].place
+        {
+            wrong(format!("{other} and {id} overlap, and do not begin at one place"));
+        }
+        widest = widest.filter(|(c, end, _)| c == class && end >= to).or(Some((*class, *to, *id)));
     }
     placed.sort_by_key(|p| p.1);
     let mut active: Vec<usize> = Vec::new();

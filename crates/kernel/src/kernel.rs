@@ -5,7 +5,8 @@
 //!   defined by the loop ([`Carried`]), what a branch results in by the branch ([`Choice`]);
 //! - a size or an address is a polynomial over `Int` registers in scope; the length and the offset of
 //!   a buffer, and what is required at entry, over size registers only;
-//! - inputs are never written; buffers that are live at one time do not overlap.
+//! - inputs are never written; buffers that are live at one time do not overlap, and those that do begin at one place: their
+//!   offsets are the same polynomial.
 //!
 //! Truth values live in `Int` registers, as 0 and 1.
 

@@ -129,8 +129,7 @@ fn what_a_loop_makes_for_itself_is_not_written_before_what_that_needs() {
             let c = build n (fun i -> sin (sum m (fun j -> b[i])))
             build n (fun i -> c[i] + sin c[i])",
     );
-    let request =
-        Request { parts: vec![Part::Jacobian], by: vec!["x".into()], mode: Mode::Reverse, checkpoints: None };
+    let request = Request { parts: vec![Part::Jacobian], by: vec!["x".into()], mode: Mode::Reverse, checkpoints: None };
     let derived = derive(&f, &request).unwrap_or_else(|e| panic!("{e}"));
     let args = [vec![0.5, -1.0, 2.0, 0.25].into(), Value::Int(3)];
     assert_eq!(check::optimised(&derived, &args, &Options::default()).map(|found| found.2), Ok(true));

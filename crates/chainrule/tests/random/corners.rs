@@ -111,3 +111,22 @@ fn corners_have_the_derivatives_that_they_have_by_hand() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+#[test]
+fn the_second_derivative_of_a_sum_of_loops_is_that_by_hand() {
+    // Reverse mode keeps pairs of numbers of each step, which are put together in arrays that take the place of those they come
+    // from.
+    let text =
+        "let f = fun (x : [n]Double) (m : Card) -> sum m (fun j -> ifold (fun c q -> 0.5 * c + tanh x[0]) 1.0 3)";
+    let f = Module::from_text("<corner>", text).and_then(|module| module.function("f")).unwrap();
+    let x = [0.1_f64, 0.7];
+    let t = x[0].tanh();
+    let expected = 2.0 * 1.75 * (-2.0 * t * (1.0 - t * t));
+    for strategy in ["auto", "forward", "reverse"] {
+        let hessian = f.hessian().by(&["x"]).strategy(strategy).function().unwrap();
+        let found = hessian.compile().unwrap().call(&[x.to_vec().into(), chainrule::Value::Int(2)]).unwrap();
+        let found: Vec<f64> = found.iter().flat_map(chainrule::Value::reals).copied().collect();
+        assert!((found[0] - expected).abs() < 1e-14, "{strategy}: {found:?}, {expected} by hand");
+        assert_eq!(found[1..], [0.0; 3], "{strategy}");
+    }
+}

@@ -468,6 +468,20 @@ fn is_straight(stretches: &[Stretch<'_>], kinds: &[Kind]) -> bool {
     stretches.iter().all(|s| matches!(s, Stretch::Block(..))) && !kinds.contains(&Kind::Int)
 }
 
+/// For each buffer the first one that lies where it lies: those that take turns in one place of the workspace begin there
+/// all. A load that waits must not meet what is stored to another one, which lives when nothing reads this one any more.
+pub(super) fn places(kernel: &Kernel) -> Vec<usize> {
+    let mut first: BTreeMap<(bool, &Poly<Reg>), usize> = BTreeMap::new();
+    let mut all = Vec::with_capacity(kernel.buffers.len());
+    for (i, buffer) in kernel.buffers.as_slice().iter().enumerate() {
+        all.push(match &buffer.place {
+            Place::Workspace(at) => *first.entry((buffer.class == Class::Real, at)).or_insert(i),
+            _ => i,
+        });
+    }
+    all
+}
+
 /// See [`Plan::next`] and [`Plan::lazy`]. One walk backwards.
 fn next_uses(
     kernel: &Kernel,
@@ -483,7 +497,8 @@ fn next_uses(
     let mut next = vec![NEVER; kernel.regs.len()];
     // The end of the block, beyond which a use does not count.
     let mut end = NEVER;
-    // Where the buffer is written next.
+    // Where the place of a buffer is written next.
+    let places = places(kernel);
     let mut written = vec![NEVER; kernel.buffers.len()];
     let is_input: Vec<bool> = kernel.buffers.as_slice().iter().map(|b| matches!(b.place, Place::Input(_))).collect();
     let mut seen: Vec<Reg> = Vec::new();
@@ -529,7 +544,7 @@ fn next_uses(
                     continue;
                 }
                 Instr::Store { buffer, value, .. } => {
-                    written[buffer.index()] = at;
+                    written[places[buffer.index()]] = at;
                     if kinds[value.index()] != Kind::Int {
                         found.push(inside(next[value.index()]));
                         next[value.index()] = at;
@@ -541,7 +556,7 @@ fn next_uses(
                         if lazy.is_empty() {
                             lazy = vec![false; n_events + 1];
                         }
-                        lazy[at as usize] = inside(written[buffer.index()]) == NEVER;
+                        lazy[at as usize] = inside(written[places[buffer.index()]]) == NEVER;
                     }
                     if kinds[dst.index()] != Kind::Int {
                         found.push(inside(next[dst.index()]));

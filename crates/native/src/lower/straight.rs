@@ -5,7 +5,7 @@
 //! long as looking at it.
 
 use super::inline::is_inline;
-use super::plan::{Facts, NEVER};
+use super::plan::{Facts, NEVER, places};
 use chainrule_base::Id;
 use chainrule_kernel::{Class, Computed, Instr, Kernel, Place, Reg};
 
@@ -56,6 +56,9 @@ impl Straight {
         let mut n_found = 0;
         let mut lazy = Vec::new();
         let mut next = vec![NEVER; kernel.regs.len()];
+        // Whether the place of a buffer is written further down.
+        let places = places(kernel);
+        let mut is_written = vec![false; kernel.buffers.len()];
         let is_input: Vec<bool> =
             kernel.buffers.as_slice().iter().map(|b| matches!(b.place, Place::Input(_))).collect();
         let mut at = first + instrs.len() as u32;
@@ -93,6 +96,7 @@ impl Straight {
                     Instr::Store { buffer, value, .. } => {
                         facts.accesses[buffer.index()] += 1;
                         facts.first_store[buffer.index()] = at;
+                        is_written[places[buffer.index()]] = true;
                         find(*value);
                         next[value.index()] = at;
                     }
@@ -102,8 +106,8 @@ impl Straight {
                             if lazy.is_empty() {
                                 lazy = vec![false; first as usize + instrs.len()];
                             }
-                            // Nothing after it, up to the end, writes the buffer.
-                            lazy[at as usize] = facts.first_store[buffer.index()] == NEVER;
+                            // Nothing after it, up to the end, writes there.
+                            lazy[at as usize] = !is_written[places[buffer.index()]];
                         }
                         find(*dst);
                     }

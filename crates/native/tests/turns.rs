@@ -1,0 +1,130 @@
+//! Buffers that take turns in one place of the workspace: what was read of one is what it was, however late it is used,
+//! and whatever is stored to the next one meanwhile.
+
+#![cfg(all(target_arch = "x86_64", unix))]
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+use arbitrary::{Result, Unstructured};
+use chainrule_backend_tests::generate::random;
+use chainrule_backend_tests::native::compare;
+use chainrule_backend_tests::{around, reals};
+use chainrule_base::{Arena, Name, Poly};
+use chainrule_kernel::{
+    Buffer, BufferId, Class, Instr, Kernel, Order, Place, Port, Reg, Stmt, check_layout, hoist, vectorise, verify,
+};
+use chainrule_ops::Op;
+use proptest::prelude::*;
+use std::cell::Cell;
+
+/// How many arguments and results there are.
+const N: i64 = 6;
+/// How many places, and how many numbers each has.
+const PLACES: usize = 3;
+const LEN: i64 = 3;
+
+struct Generator {
+    regs: Arena<Reg, Class>,
+    buffers: Arena<BufferId, Buffer>,
+    /// The buffer that lives at each place.
+    living: [Option<BufferId>; PLACES],
+    pool: Vec<Reg>,
+    code: Vec<Instr>,
+}
+
+impl Generator {
+    /// One of the values so far, the old ones too.
+    fn value(&self, u: &mut Unstructured<'_>) -> Result<Reg> {
+        u.choose(&self.pool).copied()
+    }
+
+    fn load(&mut self, buffer: BufferId, at: i64) {
+        let dst = self.regs.push(Class::Real);
+        self.code.push(Instr::Load { dst, buffer, at: Poly::constant(at) });
+        self.pool.push(dst);
+    }
+
+    fn step(&mut self, u: &mut Unstructured<'_>) -> Result<()> {
+        let place = u.int_in_range(0..=PLACES - 1)?;
+        match (u.int_in_range(0..=3)?, self.living[place]) {
+            (0, _) | (_, None) => {
+                // The next one at this place, or the first.
+                let at = Place::Workspace(Poly::constant(place as i64 * LEN));
+                let buffer = self.buffers.push(Buffer { class: Class::Real, len: Poly::constant(LEN), place: at });
+                for at in 0..LEN {
+                    let value = self.value(u)?;
+                    self.code.push(Instr::Store { buffer, at: Poly::constant(at), value });
+                }
+                self.living[place] = Some(buffer);
+            }
+            (1 | 2, Some(buffer)) => self.load(buffer, u.int_in_range(0..=LEN - 1)?),
+            _ => {
+                let (a, b, dst) = (self.value(u)?, self.value(u)?, self.regs.push(Class::Real));
+                let op = *u.choose(&[Op::Add, Op::Sub, Op::Mul])?;
+                self.code.push(Instr::Op { dst, op, args: [a, b, a] });
+                self.pool.push(dst);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A random kernel of one block: straight, or that of a loop over its arguments, which is done in lanes now and then.
+fn kernel(u: &mut Unstructured<'_>) -> Result<Kernel> {
+    let (regs, buffers) = (Arena::new(), Arena::new());
+    let mut g = Generator { regs, buffers, living: [None; PLACES], pool: Vec::new(), code: Vec::new() };
+    let mut buffer = |place| g.buffers.push(Buffer { class: Class::Real, len: Poly::constant(N), place });
+    let (x, y) = (buffer(Place::Input(0)), buffer(Place::Output(0)));
+    let index = if u.ratio(1, 2)? { Some(g.regs.push(Class::Int)) } else { None };
+    (0..N - 1).for_each(|at| g.load(x, at));
+    for _ in 0..u.int_in_range(3..=40)? {
+        g.step(u)?;
+    }
+    let stores = if index.is_some() { 1 } else { N };
+    for at in 0..stores {
+        let at = index.map_or_else(|| Poly::constant(at), Poly::var);
+        let value = g.value(u)?;
+        g.code.push(Instr::Store { buffer: y, at, value });
+    }
+    let port = |name, buffer| Port { name: Name::new(name), shape: vec![Poly::constant(N)], buffer };
+    let block = Stmt::Straight(g.code);
+    let body = match index {
+        Some(index) => {
+            let count = Poly::constant(N);
+            Stmt::For { index, count, carried: vec![], order: Order::InOrder, body: vec![block] }
+        }
+        None => block,
+    };
+    let mut kernel = Kernel {
+        name: Name::new("turns"),
+        regs: g.regs,
+        sizes: vec![],
+        inputs: vec![port("x", x)],
+        outputs: vec![port("y", y)],
+        buffers: g.buffers,
+        requires: vec![],
+        workspace_reals: Poly::constant(PLACES as i64 * LEN),
+        workspace_ints: Poly::zero(),
+        externals: vec![],
+        failures: vec![],
+        body: vec![body],
+    };
+    if u.ratio(1, 2)? {
+        vectorise(&mut kernel, true);
+        hoist(&mut kernel);
+    }
+    Ok(kernel)
+}
+
+#[test]
+fn what_was_read_stays_what_it_was() {
+    let ran = Cell::new(0);
+    random(1500, 61, 400, |u| {
+        let Ok(kernel) = kernel(u) else { return Ok(()) };
+        prop_assert_eq!(verify(&kernel), Ok(()));
+        prop_assert_eq!(check_layout(&kernel, &[]), Ok(()));
+        let x: Vec<f64> = (0..N).map(|i| 0.25 + (i as f64 * 1.7).sin()).collect();
+        ran.set(ran.get() + usize::from(compare(&kernel, &around(&[reals(&x)], 9))?.ran > 0));
+        Ok(())
+    });
+    assert!(ran.get() > 1000, "{} kernels", ran.get());
+}
