@@ -57,8 +57,17 @@ fn without_term(function: &Function, var: VarId, body: &Block) -> Option<Block> 
     if *var != body.result {
         return None;
     }
-    body.stmts.retain(|stmt| stmt.var != nothing);
+    // Something else may have made use of it.
+    if !body.stmts.iter().any(|stmt| uses(&stmt.expr, nothing)) {
+        body.stmts.retain(|stmt| stmt.var != nothing);
+    }
     Some(body)
+}
+
+/// Whether an operand of `expr`, or of what stands in it, is `var`.
+fn uses(expr: &Expr, var: VarId) -> bool {
+    let inside = |block: &Block| block.result == var || block.stmts.iter().any(|stmt| uses(&stmt.expr, var));
+    expr.operands().contains(&var) || expr.blocks().into_iter().any(inside)
 }
 
 struct Printer<'a> {
