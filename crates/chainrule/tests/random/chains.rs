@@ -28,8 +28,8 @@ struct Writer<'a, 'u> {
 }
 
 impl Writer<'_, '_> {
-    /// A program and how many sizes there are, up to `longest`.
-    fn program(mut self, longest: i64) -> Result<(String, Vec<Value<f64>>)> {
+    /// A program with arguments, of up to `longest` rows; its value is a number where it is to be `scalar`.
+    fn program(mut self, longest: i64, scalar: bool) -> Result<(String, Vec<Value<f64>>)> {
         let mut text = "let f = fun (x : [n]Double) (a : [n][m]Double) ->\n".to_owned();
         for k in 0..self.u.int_in_range(2..=9)? {
             let kind = *self.u.choose(&[Kind::Number, Kind::Vector, Kind::Vector, Kind::Pairs, Kind::Matrix])?;
@@ -45,13 +45,18 @@ impl Writer<'_, '_> {
             let _ = writeln!(text, "  let v{k} = {line}");
             self.made.push((format!("v{k}"), kind));
         }
+        // The last ones most of all.
         let mut parts = Vec::new();
         for _ in 0..self.u.int_in_range(1..=3)? {
-            // The last ones most of all.
             let back = self.u.int_in_range(0..=self.made.len().min(4) - 1)?;
-            parts.push(self.made[self.made.len() - 1 - back].0.clone());
+            let (name, kind) = &self.made[self.made.len() - 1 - back];
+            parts.push(if scalar { total(name, *kind) } else { name.clone() });
         }
-        let result = if let [one] = parts.as_slice() { one.clone() } else { format!("({})", parts.join(", ")) };
+        let result = match parts.as_slice() {
+            [one] => one.clone(),
+            _ if scalar => parts.join(" + "),
+            _ => format!("({})", parts.join(", ")),
+        };
         let _ = write!(text, "  {result}");
         let (n, m) = (self.u.int_in_range(0..=longest)?, self.u.int_in_range(1..=4)?);
         let numbers = |n: i64, from: f64| (0..n).map(|i| (from + i as f64).sin()).collect::<Vec<_>>();
@@ -101,10 +106,20 @@ impl Writer<'_, '_> {
     }
 }
 
-/// A random program with arguments.
-fn program(bytes: &[u8]) -> Option<(String, Vec<Value<f64>>)> {
+/// The sum of all numbers of what a statement makes.
+fn total(name: &str, kind: Kind) -> String {
+    match kind {
+        Kind::Number => name.to_owned(),
+        Kind::Vector => format!("vectorSum {name}"),
+        Kind::Pairs => format!("sum n (fun i -> fst {name}[i] * snd {name}[i])"),
+        Kind::Matrix => format!("matrixSum {name}"),
+    }
+}
+
+/// A random program with arguments, as [`Writer::program`].
+fn program(bytes: &[u8], longest: i64, scalar: bool) -> Option<(String, Vec<Value<f64>>)> {
     let made = vec![("x".to_owned(), Kind::Vector), ("a".to_owned(), Kind::Matrix)];
-    Writer { u: &mut Unstructured::new(bytes), made }.program(19).ok()
+    Writer { u: &mut Unstructured::new(bytes), made }.program(longest, scalar).ok()
 }
 
 /// Whether all numbers are those of `exact`, but for rounding.
@@ -123,7 +138,7 @@ fn near(found: &[f64], exact: &[f64]) -> std::result::Result<(), String> {
 fn loops_that_take_of_each_other_compute_what_they_did() {
     let merged = Cell::new(0);
     run(51, 200, 180, 600, |bytes| {
-        let Some((text, args)) = program(bytes) else { return Ok(false) };
+        let Some((text, args)) = program(bytes, 19, false) else { return Ok(false) };
         let fails = |what: &dyn std::fmt::Display| format!("{what}\n{text}\nat {args:?}");
         let ir = reread(&text, "f")?;
         let exact = match evaluate(&ir, &mut F64, &args) {
@@ -162,4 +177,30 @@ fn loops_that_take_of_each_other_compute_what_they_did() {
         Ok(true)
     });
     assert!(merged.get() > 40, "{} loops became one with others", merged.get());
+}
+
+#[test]
+fn second_derivatives_of_such_loops_are_those_in_forward_mode() {
+    run(52, 100, 90, 600, |bytes| {
+        let Some((text, args)) = program(bytes, 6, true) else { return Ok(false) };
+        let fails = |what: &dyn std::fmt::Display| format!("{what}\n{text}\nat {args:?}");
+        let f = Module::from_text("<random>", &text).and_then(|m| m.function("f")).map_err(|e| fails(&e))?;
+        let request =
+            Request { parts: vec![Part::Hessian], by: vec!["x".into()], mode: Mode::Forward, checkpoints: None };
+        let forward = derive(&reread(&text, "f")?, &request).map_err(|e| fails(&e))?;
+        let Ok(exact) = evaluate(&forward, &mut F64, &args) else { return Ok(false) };
+        let exact = doubles(&[exact]);
+        if exact.iter().any(|x| !x.is_finite()) {
+            return Ok(false);
+        }
+        for strategy in ["auto", "reverse"] {
+            let hessian = f.hessian().by(&["x"]).strategy(strategy).function().map_err(|e| fails(&e))?;
+            for sequential in [false, true] {
+                let options = CompileOptions { sequential, ..CompileOptions::default() };
+                let found = hessian.compile_with(&options).and_then(|h| h.call(&args)).map_err(|e| fails(&e))?;
+                near(&doubles(&found), &exact).map_err(|e| fails(&format!("{strategy}: {e}")))?;
+            }
+        }
+        Ok(true)
+    });
 }
