@@ -50,6 +50,13 @@ pub struct Options {
     pub disabled: Vec<String>,
 }
 
+impl Options {
+    /// Whether the pass, rule or step of this name is left out.
+    fn leaves_out(&self, name: &str) -> bool {
+        self.disabled.iter().any(|disabled| disabled == name)
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
         Self { strict: false, budget: DEFAULT_BUDGET, per_statement: BUDGET_PER_STATEMENT, disabled: Vec::new() }
@@ -422,7 +429,7 @@ fn last_cost(report: &Report) -> f64 {
 
 // Whether anything changed.
 fn step(pass: &Pass, now: &mut Function, run: &mut Run, report: &mut Report, watch: Watch<'_>) -> bool {
-    if run.options.disabled.iter().any(|name| name == pass.name) {
+    if run.options.leaves_out(pass.name) {
         return false;
     }
     let before = last_cost(report);
@@ -466,7 +473,7 @@ fn fuse(function: &Function, run: &mut Run) {
 }
 
 fn expand(function: &Function, run: &mut Run) {
-    if !run.options.disabled.iter().any(|name| name == "hoist") {
+    if !run.options.leaves_out("hoist") {
         pass(function, run, Todo { split: true, expand: true, ..Todo::default() });
     }
 }
@@ -483,7 +490,7 @@ fn share(function: &Function, run: &mut Run) {
     let before = run.tally.applied[rules::SHARE];
     pass(function, run, Todo { share: true, ..Todo::default() });
     // A loop that makes what others take at their own index can be one of them.
-    if run.tally.applied[rules::SHARE] > before && !run.options.disabled.iter().any(|name| name == "merge") {
+    if run.tally.applied[rules::SHARE] > before && !run.options.leaves_out("merge") {
         merge_loops(function, run, MAX_MERGES_OF_SHARED);
     }
 }
@@ -547,7 +554,7 @@ fn pass(function: &Function, run: &mut Run, todo: Todo) {
 /// Puts into `plan` what there is to do, and returns the body of `function` if it was sorted; nothing where the pass would
 /// be in vain.
 fn planned<'a>(function: &'a Function, run: &mut Run, todo: Todo, plan: &mut Plan<'a>) -> Option<Option<Block>> {
-    let off = |name: &str| run.options.disabled.iter().any(|disabled| disabled == name);
+    let off = |name: &str| run.options.leaves_out(name);
     let Todo { split, fuse, expand, merge, share, late, factor } = todo;
     // Only a loop in a loop computes something again and again.
     let expands = expand && walk::has_nested_loops(&function.body, false);
@@ -595,7 +602,7 @@ fn planned<'a>(function: &'a Function, run: &mut Run, todo: Todo, plan: &mut Pla
 /// Writes `function` anew, with the body that was `sorted` if one was.
 fn carry_out(function: &Function, sorted: Option<&Block>, run: &mut Run, todo: Todo, plan: &Plan<'_>) {
     let Todo { split, expand, .. } = todo;
-    let off = |name: &str| run.options.disabled.iter().any(|disabled| disabled == name);
+    let off = |name: &str| run.options.leaves_out(name);
     let settings = Settings {
         rules: Enabled::new(|rule| {
             let left_out =

@@ -436,7 +436,7 @@ impl<'a> Uses<'a, '_> {
             self.arrays[var].body = Some((*index, body));
             self.builds.push((var, self.loops.len()));
         }
-        let opaque = u32::from(matches!(expr, Expr::Jvp { .. } | Expr::Vjp { .. } | Expr::Custom(_)));
+        let opaque = u32::from(walk::is_opaque(expr));
         self.opaque += opaque;
         for block in expr.blocks() {
             self.block(block);

@@ -9,6 +9,7 @@
 //! that could only have failed goes with its unused result: there are no effects, only values.
 
 use crate::rebuild::Plan;
+use crate::walk;
 use chainrule_base::Id;
 use chainrule_ir::{Block, Expr, Function, Type, VarId};
 use rustc_hash::FxHashSet;
@@ -182,7 +183,7 @@ impl Live<'_> {
             }
             (leaf, _) if leaf.is_leaf() => leaf.for_each_operand(&mut |v| self.whole(v)),
             _ => {
-                let opaque = u32::from(matches!(expr, Expr::Jvp { .. } | Expr::Vjp { .. } | Expr::Custom(_)));
+                let opaque = u32::from(walk::is_opaque(expr));
                 expr.for_each_operand(&mut |v| self.whole(v));
                 self.opaque += opaque;
                 for block in expr.blocks() {

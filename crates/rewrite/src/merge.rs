@@ -62,6 +62,9 @@ enum Kind {
 }
 
 impl Kind {
+    /// The kinds whose iterations are done in order, one going on with what another one left, as bits.
+    const IN_ORDER: u8 = Self::Fold.bit() | Self::Running.bit() | Self::Loop.bit();
+
     /// Whether a negative count is an error.
     fn is_array(self) -> bool {
         !matches!(self, Self::Sum | Self::Terms | Self::Fold)
@@ -72,13 +75,8 @@ impl Kind {
         self.is_array() && self != Self::Running
     }
 
-    fn bit(self) -> u8 {
+    const fn bit(self) -> u8 {
         1 << self as u8
-    }
-
-    /// Whether iterations are done in order, one going on with what another one left.
-    fn is_running(self) -> bool {
-        matches!(self, Self::Fold | Self::Running | Self::Loop)
     }
 }
 
@@ -94,10 +92,6 @@ struct Group<'a> {
 }
 
 impl Group<'_> {
-    fn is_running(&self) -> bool {
-        self.kinds & (Kind::Fold.bit() | Kind::Running.bit() | Kind::Loop.bit()) != 0
-    }
-
     fn has_array(&self) -> bool {
         self.kinds & !(Kind::Sum.bit() | Kind::Terms.bit() | Kind::Fold.bit()) != 0
     }
@@ -208,7 +202,7 @@ impl<'a, 'p> Merge<'a, 'p> {
             }
         }
         for stmt in &block.stmts {
-            if !stmt.expr.is_leaf() && !matches!(stmt.expr, Expr::Jvp { .. } | Expr::Vjp { .. } | Expr::Custom(_)) {
+            if !stmt.expr.is_leaf() && !walk::is_opaque(&stmt.expr) {
                 stmt.expr.blocks().into_iter().for_each(|block| self.shared(block));
             }
         }
@@ -267,7 +261,7 @@ impl<'a, 'p> Merge<'a, 'p> {
     /// `stmt` with its blocks sorted; nothing where they stay as they are.
     fn inside(&mut self, stmt: &Stmt) -> Option<Stmt> {
         // Bodies of derivatives stay as they are.
-        if stmt.expr.is_leaf() || matches!(stmt.expr, Expr::Jvp { .. } | Expr::Vjp { .. } | Expr::Custom(_)) {
+        if stmt.expr.is_leaf() || walk::is_opaque(&stmt.expr) {
             return None;
         }
         let blocks: SmallVec<[Option<Block>; 2]> = stmt.expr.blocks().into_iter().map(|b| self.block(b)).collect();
@@ -454,8 +448,7 @@ impl<'a, 'p> Merge<'a, 'p> {
                     return depends & bit == 0 && shares(*number) > group.price(kind, adding);
                 }
                 // It may depend on the group for elements only.
-                let may_take = !kind.is_running()
-                    && !group.is_running()
+                let may_take = (kind.bit() | group.kinds) & Kind::IN_ORDER == 0
                     && group.members.len() < MAX_PARTS
                     && closure(direct & !bit | indirect) & bit == 0;
                 may_take && taken(*number).is_some_and(|takes| shares(*number) + takes > group.price(kind, adding))
@@ -528,16 +521,14 @@ impl<'a, 'p> Merge<'a, 'p> {
 fn takes_more(block: &Block, array: VarId, index: VarId) -> bool {
     let more = |stmt: &Stmt| match &stmt.expr {
         Expr::Get { array: of, index: at, .. } => *of == array && *at != index,
-        // Bodies of derivatives are written as they stand.
-        expr if expr.is_leaf() || matches!(expr, Expr::Jvp { .. } | Expr::Vjp { .. } | Expr::Custom(_)) => {
+        expr if walk::is_opaque(expr) => {
             let mut any = false;
             walk::mentioned(expr, &mut |var| any |= var == array);
             any
         }
         expr => {
-            let mut any = false;
-            expr.for_each_operand(&mut |var| any |= var == array);
-            any || expr.blocks().into_iter().any(|block| takes_more(block, array, index))
+            let takes_more = |block| takes_more(block, array, index);
+            expr.operands().contains(&array) || expr.blocks().into_iter().any(takes_more)
         }
     };
     block.result == array || block.stmts.iter().any(more)

@@ -27,6 +27,11 @@ pub(crate) fn bound_in(block: &Block, var: VarId) -> Option<&Expr> {
     block.stmts.iter().rev().find(|stmt| stmt.var == var).map(|stmt| &stmt.expr)
 }
 
+/// Whether this is a derivative that is not worked out, or a function with one of its own: what is in it stays as it stands.
+pub(crate) fn is_opaque(expr: &Expr) -> bool {
+    matches!(expr, Expr::Jvp { .. } | Expr::Vjp { .. } | Expr::Custom(_))
+}
+
 /// Whether a loop stands in another one in `block`, or a loop at all where that `is_inside` of one.
 pub(crate) fn has_nested_loops(block: &Block, is_inside: bool) -> bool {
     block.stmts.iter().filter(|stmt| !stmt.expr.is_leaf()).any(|stmt| {

@@ -24,6 +24,6 @@ pub mod sizes;
 pub use arguments::{Elements, Slice, SliceMut, Strided, StridedMut};
 pub use batch::{Batch, Part, Share};
 pub use error::{Reason, RunError};
-pub use lines::{Doubles, first_in_line, in_lines};
+pub use lines::{Doubles, in_lines};
 pub use promise::InRange;
 pub use sizes::{Layout, Sizes, scalar};

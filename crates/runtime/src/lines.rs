@@ -1,8 +1,7 @@
 //! Memory in lines of a cache: a vector that lies in two takes twice as long, and what was stored so is read back late.
 
 use chainrule_base::{Id, Poly};
-use chainrule_kernel::{BufferId, Instr, Kernel, Order, Place, Reg, Stmt};
-use chainrule_kernel::{Event, walk};
+use chainrule_kernel::{Buffer, BufferId, Event, Instr, Kernel, Order, Place, Reg, Stmt, walk};
 use std::ops::{Deref, DerefMut};
 
 /// How many numbers a line of a cache has.
@@ -86,7 +85,7 @@ pub fn first_in_line(kernel: &Kernel) -> Vec<usize> {
             }
         }
     }
-    let first = |(vectors, buffer): (&[u32; LINE], &chainrule_kernel::Buffer)| {
+    let first = |(vectors, buffer): (&[u32; LINE], &Buffer)| {
         let most = vectors.iter().copied().max().unwrap_or(0);
         let begin = vectors.iter().position(|n| *n == most).unwrap_or(0);
         if matches!(buffer.place, Place::Workspace(_)) { (LINE - begin) % LINE } else { 0 }

@@ -3,7 +3,8 @@
 //! In: the extents of each input, and the values of the integer scalars that are sizes. Out:
 //! [`Sizes`], all that depends on them, computed once; or what does not fit, in words.
 
-use crate::{Elements, RunError, Slice, first_in_line, in_lines};
+use crate::lines::first_in_line;
+use crate::{Elements, RunError, Slice, in_lines};
 use chainrule_base::{Id, Poly, count};
 use chainrule_kernel::{Buffer, BufferId, Class, Kernel, Place, Port, Reg, SizeSource};
 use std::fmt;

@@ -1,6 +1,7 @@
 //! Where random points do not come by: zeros and signs under powers, ties, branches not taken. Derivatives by hand,
 //! found with loops, without them by every strategy, and as the derivative of a derivative.
 
+use crate::support::doubles;
 use chainrule::{Function, Module, STRATEGIES};
 
 /// A number that is not looked at: the derivative does not exist.
@@ -125,7 +126,7 @@ fn the_second_derivative_of_a_sum_of_loops_is_that_by_hand() {
     for strategy in ["auto", "forward", "reverse"] {
         let hessian = f.hessian().by(&["x"]).strategy(strategy).function().unwrap();
         let found = hessian.compile().unwrap().call(&[x.to_vec().into(), chainrule::Value::Int(2)]).unwrap();
-        let found: Vec<f64> = found.iter().flat_map(chainrule::Value::reals).copied().collect();
+        let found = doubles(&found);
         assert!((found[0] - expected).abs() < 1e-14, "{strategy}: {found:?}, {expected} by hand");
         assert_eq!(found[1..], [0.0; 3], "{strategy}");
     }

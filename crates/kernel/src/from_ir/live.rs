@@ -17,12 +17,10 @@ pub(super) struct Live {
     depth: Arena<VarId, usize>,
     /// How often it is used.
     uses: Arena<VarId, u32>,
-    /// How often a component of it is taken, by component.
-    components: BTreeMap<(VarId, usize), u32>,
     /// How often it is used by what takes components of it, or elements of it of which others take components.
     uses_of_parts: Arena<VarId, u32>,
-    /// The last such use of each component of it, or of its elements, as `last_use`.
-    parts: BTreeMap<(VarId, usize), usize>,
+    /// For each component of it, or of its elements: how often it is used so, and the last time, as `last_use`.
+    parts: BTreeMap<(VarId, usize), (u32, usize)>,
 }
 
 impl Live {
@@ -33,7 +31,6 @@ impl Live {
             last_use: Arena::filled(n, 0),
             depth: Arena::filled(n, 0),
             uses: Arena::filled(n, 0),
-            components: BTreeMap::new(),
             uses_of_parts: Arena::filled(n, 0),
             parts: BTreeMap::new(),
         };
@@ -45,7 +42,7 @@ impl Live {
     /// The last statement that uses component `k` of it, or of its elements if it is an array, in itself or in its blocks: as in
     /// the block that binds it, `usize::MAX` when the block's result has it. Nothing where none does.
     pub fn last_use(&self, var: VarId, k: usize) -> Option<usize> {
-        if self.is_in_parts(var) { self.parts.get(&(var, k)).copied() } else { Some(self.last_use[var]) }
+        if self.is_in_parts(var) { self.parts.get(&(var, k)).map(|(_, last)| *last) } else { Some(self.last_use[var]) }
     }
 
     /// Whether nothing but components of it, or of its elements, are used.
@@ -60,8 +57,7 @@ impl Live {
 
     /// Whether component `k` of `tuple` is taken in one place, and `tuple` is not used but for its components.
     pub fn only_component(&self, tuple: VarId, k: usize) -> bool {
-        let taken: u32 = self.components.range((tuple, 0)..=(tuple, usize::MAX)).map(|(_, n)| n).sum();
-        taken == self.uses[tuple] && self.components.get(&(tuple, k)) == Some(&1)
+        self.is_in_parts(tuple) && self.parts.get(&(tuple, k)).is_some_and(|(uses, _)| *uses == 1)
     }
 
     fn depths(&mut self, block: &Block, depth: usize) {
@@ -100,10 +96,7 @@ impl Live {
                 continue;
             }
             match &stmt.expr {
-                Expr::Component(tuple, k) => {
-                    *self.components.entry((*tuple, *k)).or_default() += 1;
-                    self.use_parts(*tuple, &[*k], at);
-                }
+                Expr::Component(tuple, k) => self.use_parts(*tuple, &[*k], at),
                 Expr::Get { array, .. } if self.is_in_parts(stmt.var) => {
                     let parts = self.parts.range((stmt.var, 0)..=(stmt.var, usize::MAX));
                     let parts: Vec<usize> = parts.map(|((_, k), _)| *k).collect();
@@ -125,7 +118,8 @@ impl Live {
         self.uses_of_parts[var] += 1;
         let now = self.seen_from(var, at);
         for part in parts {
-            let last = self.parts.entry((var, *part)).or_default();
+            let (uses, last) = self.parts.entry((var, *part)).or_default();
+            *uses += 1;
             *last = now.max(*last);
         }
     }

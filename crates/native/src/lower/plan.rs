@@ -468,15 +468,17 @@ fn is_straight(stretches: &[Stretch<'_>], kinds: &[Kind]) -> bool {
     stretches.iter().all(|s| matches!(s, Stretch::Block(..))) && !kinds.contains(&Kind::Int)
 }
 
-/// For each buffer the first one that lies where it lies: those that take turns in one place of the workspace begin there
-/// all. A load that waits must not meet what is stored to another one, which lives when nothing reads this one any more.
-pub(super) fn places(kernel: &Kernel) -> Vec<usize> {
+/// For each buffer the first one that lies where it lies, nothing for inputs, where nothing is stored: those that take turns in
+/// one place of the workspace begin there all. A load that waits must not meet what is stored to another one, which lives when
+/// nothing reads this one any more.
+pub(super) fn places(kernel: &Kernel) -> Vec<Option<usize>> {
     let mut first: BTreeMap<(bool, &Poly<Reg>), usize> = BTreeMap::new();
     let mut all = Vec::with_capacity(kernel.buffers.len());
     for (i, buffer) in kernel.buffers.as_slice().iter().enumerate() {
         all.push(match &buffer.place {
-            Place::Workspace(at) => *first.entry((buffer.class == Class::Real, at)).or_insert(i),
-            _ => i,
+            Place::Input(_) => None,
+            Place::Workspace(at) => Some(*first.entry((buffer.class == Class::Real, at)).or_insert(i)),
+            Place::Output(_) => Some(i),
         });
     }
     all
@@ -500,7 +502,6 @@ fn next_uses(
     // Where the place of a buffer is written next.
     let places = places(kernel);
     let mut written = vec![NEVER; kernel.buffers.len()];
-    let is_input: Vec<bool> = kernel.buffers.as_slice().iter().map(|b| matches!(b.place, Place::Input(_))).collect();
     let mut seen: Vec<Reg> = Vec::new();
     for stretch in stretches.iter().rev() {
         let (first, instrs) = match stretch {
@@ -544,7 +545,9 @@ fn next_uses(
                     continue;
                 }
                 Instr::Store { buffer, value, .. } => {
-                    written[places[buffer.index()]] = at;
+                    if let Some(place) = places[buffer.index()] {
+                        written[place] = at;
+                    }
                     if kinds[value.index()] != Kind::Int {
                         found.push(inside(next[value.index()]));
                         next[value.index()] = at;
@@ -552,11 +555,11 @@ fn next_uses(
                     continue;
                 }
                 Instr::Load { dst, buffer, .. } => {
-                    if !is_input[buffer.index()] {
+                    if let Some(place) = places[buffer.index()] {
                         if lazy.is_empty() {
                             lazy = vec![false; n_events + 1];
                         }
-                        lazy[at as usize] = inside(written[places[buffer.index()]]) == NEVER;
+                        lazy[at as usize] = inside(written[place]) == NEVER;
                     }
                     if kinds[dst.index()] != Kind::Int {
                         found.push(inside(next[dst.index()]));

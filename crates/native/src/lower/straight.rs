@@ -7,7 +7,7 @@
 use super::inline::is_inline;
 use super::plan::{Facts, NEVER, places};
 use chainrule_base::Id;
-use chainrule_kernel::{Class, Computed, Instr, Kernel, Place, Reg};
+use chainrule_kernel::{Class, Computed, Instr, Kernel, Reg};
 
 /// What the walk finds.
 pub(super) struct Straight {
@@ -59,8 +59,6 @@ impl Straight {
         // Whether the place of a buffer is written further down.
         let places = places(kernel);
         let mut is_written = vec![false; kernel.buffers.len()];
-        let is_input: Vec<bool> =
-            kernel.buffers.as_slice().iter().map(|b| matches!(b.place, Place::Input(_))).collect();
         let mut at = first + instrs.len() as u32;
         for chunk in instrs.rchunks(CHUNK) {
             found.resize(n_found + MOST * chunk.len(), NEVER);
@@ -96,18 +94,20 @@ impl Straight {
                     Instr::Store { buffer, value, .. } => {
                         facts.accesses[buffer.index()] += 1;
                         facts.first_store[buffer.index()] = at;
-                        is_written[places[buffer.index()]] = true;
+                        if let Some(place) = places[buffer.index()] {
+                            is_written[place] = true;
+                        }
                         find(*value);
                         next[value.index()] = at;
                     }
                     Instr::Load { dst, buffer, .. } => {
                         facts.accesses[buffer.index()] += 1;
-                        if !is_input[buffer.index()] {
+                        if let Some(place) = places[buffer.index()] {
                             if lazy.is_empty() {
                                 lazy = vec![false; first as usize + instrs.len()];
                             }
                             // Nothing after it, up to the end, writes there.
-                            lazy[at as usize] = !is_written[places[buffer.index()]];
+                            lazy[at as usize] = !is_written[place];
                         }
                         find(*dst);
                     }
