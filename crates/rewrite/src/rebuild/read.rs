@@ -92,9 +92,11 @@ impl Rebuild<'_> {
             if self.elements.contains_key(&next) {
                 todo.pop();
             } else if entered.insert(next) {
-                // Not those that its body makes: they may need what stands before them there.
+                // Not those that its body makes: they may need what stands before them there. Nor what is dead: who takes an
+                // element of the same array somewhere else would be given this one.
                 let makes = |array: &VarId| walk::bound_in(body, *array).is_some();
-                todo.extend(body.stmts.iter().rev().filter_map(|stmt| match &stmt.expr {
+                let alive = body.stmts.iter().rev().filter(|stmt| !plan.dead.contains(&stmt.var));
+                todo.extend(alive.filter_map(|stmt| match &stmt.expr {
                     Expr::Get { array, index, .. }
                         if *index == own && plan.deferred.contains_key(array) && !makes(array) =>
                     {

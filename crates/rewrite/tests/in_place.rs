@@ -1,0 +1,31 @@
+//! Builds whose elements are computed where they are taken, in programs as people write them.
+
+use chainrule_autodiff::{Mode, Part, Request, derive};
+use chainrule_base::Sources;
+use chainrule_ir::{Function, Program, Value};
+use chainrule_rewrite::{Options, check};
+
+fn function(text: &str) -> Function {
+    let mut sources = Sources::new();
+    let root = sources.add("main.ft", text);
+    let program = Program::load(&mut sources, root, |path: &str, _| Err(format!("there is no file {path}")));
+    program.and_then(|program| program.elaborate("f")).unwrap_or_else(|e| panic!("{e}\n{text}"))
+}
+
+#[test]
+fn an_element_that_nothing_needs_is_not_what_is_taken_at_another_index() {
+    // Of `v` an element is taken at the own index of a loop, where nothing needs it once values and derivatives are apart; and
+    // one at another index in another loop.
+    let f = function(
+        "let f = fun (x : [n]Double) ->
+           let v = ifold (fun (s : [n]Double) i -> vectorSMul x 0.5) x 4
+           (vectorSum (ifold (fun (w : [n]Double) i -> vectorSMul w 0.5) v 1), build 2 (fun i -> v[mod i n]))",
+    );
+    let request = Request { parts: vec![Part::Jvp], by: vec![], mode: Mode::Forward, checkpoints: None };
+    let f = derive(&f, &request).unwrap();
+    let x = Value::from(vec![0.5, -1.25]);
+    for strict in [true, false] {
+        let options = Options { strict, ..Options::default() };
+        check::optimised(&f, &[x.clone(), x.clone()], &options).unwrap_or_else(|e| panic!("{e}"));
+    }
+}
