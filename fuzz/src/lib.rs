@@ -4,4 +4,12 @@
 
 #[cfg(all(target_arch = "x86_64", unix))]
 pub mod kernels;
+pub mod programs;
 pub mod saved;
+
+// What the library's random tests compare, and how.
+#[path = "../../crates/chainrule/tests/random/compare.rs"]
+mod compare;
+#[allow(dead_code)] // The tests use more of it.
+#[path = "../../crates/chainrule/tests/random/values.rs"]
+mod values;

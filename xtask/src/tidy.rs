@@ -72,7 +72,9 @@ pub const LAYERS: &[(&str, &[&str])] = &[
     (
         "chainrule-fuzz",
         &[
+            "chainrule-ops",
             "chainrule-ir",
+            "chainrule-autodiff",
             "chainrule-graph",
             "chainrule-kernel",
             "chainrule-interpret",

@@ -17,6 +17,7 @@ mod linear;
 pub mod records;
 pub mod steps;
 pub mod windows;
+pub mod written;
 
 use crate::{Builder, Expr, Function, Size, Sizes, Type, Value, VarId};
 use arbitrary::{Result, Unstructured};

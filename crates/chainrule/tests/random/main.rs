@@ -1,7 +1,8 @@
 //! Random programs from end to end, and their derivatives in every way there is to them.
 //!
 //! Programs come from the library's generators, failures shrink, seeds are fixed. To look further, run with
-//! `CHAINRULE_RANDOM_SEED=n` (added to every seed) and `CHAINRULE_RANDOM_CASES=k` (k times as many programs).
+//! `CHAINRULE_RANDOM_SEED=n` (added to every seed) and `CHAINRULE_RANDOM_CASES=k` (k times as many programs);
+//! `CHAINRULE_RANDOM_SHRINKS=k` has what fails tried k times to be made smaller, not 5000.
 //!
 //! | module | compares |
 //! | --- | --- |
@@ -10,14 +11,18 @@
 //! | `expressions` | functions made in Rust: nested `d`, `select`, users' functions |
 //! | `corners` | derivatives by hand where random points do not come by |
 //! | `chains` | loops that take elements of what others make: optimised and not, values and derivatives |
+//! | `written` | programs as people write them, in every way to compile and differentiate them |
 //! | `compiled` | emitted C, compiled, against the interpreter |
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 mod chains;
+mod compare;
 mod compiled;
 mod corners;
 mod expressions;
 mod programs;
 mod strategies;
 mod support;
+mod values;
+mod written;

@@ -1,0 +1,395 @@
+//! Whether all ways to compile and to differentiate a program agree. Tests and fuzzers share it.
+
+use crate::values::{columns, doubles, fields, limited, matrix, reread, same, with_doubles};
+use chainrule::{
+    Backend, Checks, CompileOptions, Compiled, Derivation, Error, Function, Module, Rewrite, Semantics, Type, Value,
+};
+use chainrule_autodiff::{Mode, Part, Request, derive, expand};
+use chainrule_ir::generate::written::Written;
+use chainrule_ir::{self as ir, evaluate};
+use chainrule_ops::{Algebra, F64, Op, Precise};
+use std::fmt::Display;
+
+/// Relative to the largest number: programs are tame.
+const TOLERANCE: f64 = 1e-9;
+
+/// How much more than the evaluator in doubles anything may lose to rounding.
+const ROUNDINGS: f64 = 100.0;
+
+type Outcome<T = ()> = Result<T, String>;
+
+/// A program that is read.
+#[derive(Clone)]
+pub struct Case {
+    pub text: String,
+    pub f: Function,
+    /// Under strict semantics.
+    pub strict: Function,
+    pub ir: ir::Function,
+    pub args: Vec<Value<f64>>,
+}
+
+impl Case {
+    pub fn new(Written { text, args }: Written) -> Outcome<Self> {
+        let module = Module::from_text("<random>", &text).map_err(|e| format!("{e}\n{text}"))?;
+        let read = |module: Module| module.function("f").map_err(|e| format!("{e}\n{text}"));
+        let f = read(module.clone())?;
+        let strict = read(module.with_semantics(Semantics::Strict))?;
+        let ir = reread(&text, "f")?;
+        Ok(Self { text, f, strict, ir, args })
+    }
+
+    /// A failure with the program that shows it.
+    pub fn fails(&self, what: impl Display) -> String {
+        format!("{what}\n{}\nat {:?}", self.text, self.args)
+    }
+}
+
+/// What a program means, in doubles; in extended precision where that is asked.
+struct Exact {
+    function: ir::Function,
+    args: Vec<Value<f64>>,
+    value: Value<f64>,
+}
+
+impl Exact {
+    /// `None` where there is no value, or some number on the way is not finite: then there is none as a program on real numbers,
+    /// in which `x / x` is 1.
+    fn new(function: &ir::Function, args: &[Value<f64>]) -> Option<Self> {
+        let mut finite = Finite(true);
+        let value = evaluate(function, &mut finite, args).ok()?;
+        finite.0.then(|| Self { function: function.clone(), args: args.to_vec(), value })
+    }
+
+    /// Whether all numbers are those of the program, but for rounding. What is far from them is compared with those in extended
+    /// precision: a program in which the evaluator in doubles loses many digits is let lose some more.
+    fn near(&self, found: &[Value<f64>]) -> Outcome {
+        let (found, doubles) = (doubles(found), doubles(std::slice::from_ref(&self.value)));
+        if found.len() != doubles.len() {
+            return Err(format!("{} numbers, not {}", found.len(), doubles.len()));
+        }
+        let largest = doubles.iter().map(|x| x.abs()).fold(1.0, f64::max);
+        let far = |exact: &[f64], most: f64| (0..found.len()).find(|i| !((found[*i] - exact[*i]).abs() <= most));
+        if far(&doubles, TOLERANCE * largest).is_none() {
+            return Ok(());
+        }
+        let (exact, lost) = self.precisely()?;
+        match far(&exact, TOLERANCE * largest + ROUNDINGS * lost) {
+            Some(i) => Err(format!("number {i} is {}, not {}, {} in doubles", found[i], exact[i], doubles[i])),
+            None => Ok(()),
+        }
+    }
+
+    /// The numbers in extended precision, and how far those in doubles are from them at most.
+    fn precisely(&self) -> Outcome<(Vec<f64>, f64)> {
+        let mut precise = Precise::new();
+        let args: Vec<_> = self.args.iter().map(|arg| arg.map(&mut |x: &f64| precise.from_f64(*x))).collect();
+        let exact = evaluate(&self.function, &mut precise, &args);
+        let exact = exact.map_err(|e| format!("not in extended precision: {e}"))?;
+        let exact: Vec<f64> = exact.reals().iter().map(|x| precise.as_f64(x)).collect();
+        let lost = self.value.reals().iter().zip(&exact).map(|(a, b)| (**a - b).abs()).fold(0.0, f64::max);
+        Ok((exact, lost))
+    }
+}
+
+/// Doubles, with an eye on whether all are finite.
+struct Finite(bool);
+
+impl Algebra for Finite {
+    type Value = f64;
+
+    fn constant(&mut self, c: f64) -> f64 {
+        self.0 &= c.is_finite();
+        c
+    }
+
+    fn apply(&mut self, op: Op, args: &[f64]) -> f64 {
+        let value = F64.apply(op, args);
+        self.0 &= value.is_finite();
+        value
+    }
+
+    fn to_f64(&self, value: &f64) -> Option<f64> {
+        Some(*value)
+    }
+}
+
+const DEFAULT: CompileOptions = CompileOptions {
+    backend: Backend::Auto,
+    level: None,
+    fuse: None,
+    sequential: false,
+    threads: None,
+    rewrite: Rewrite::All,
+    checkpoints: None,
+    checks: Checks::All,
+    perf_map: false,
+    deny_executable: false,
+};
+
+/// Nothing fused, nothing reordered.
+const EXACT: CompileOptions = CompileOptions { fuse: Some(false), sequential: true, ..DEFAULT };
+
+/// What a function gives, compiled; `None` where Chainrule says that it cannot do that.
+fn call(way: &str, f: &Function, options: &CompileOptions, args: &[Value<f64>]) -> Outcome<Option<Vec<Value<f64>>>> {
+    match f.compile_with(options).and_then(|f| f.call(args)) {
+        Err(e) if limited(&e) => Ok(None),
+        found => found.map(Some).map_err(|e| format!("{way}: {e}")),
+    }
+}
+
+fn all_same(a: &[Value<f64>], b: &[Value<f64>]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+}
+
+/// The same bits natively and in the interpreter.
+fn on_both(way: &str, f: &Function, options: &CompileOptions, args: &[Value<f64>]) -> Outcome<Option<Vec<Value<f64>>>> {
+    let native = call(way, f, options, args)?;
+    let interpreted = call(way, f, &CompileOptions { backend: Backend::Interpreter, ..*options }, args)?;
+    match (&native, &interpreted) {
+        (None, None) => Ok(native),
+        (Some(a), Some(b)) if all_same(a, b) => Ok(native),
+        _ => Err(format!("{way}: {native:?} natively, {interpreted:?} interpreted")),
+    }
+}
+
+/// The value: bit for bit where no bit may change, near otherwise, the same on all backends.
+pub fn values(case: &Case) -> Outcome<bool> {
+    let fails = |e| case.fails(e);
+    let expanded = expand(&case.ir).map_err(|e| fails(format!("{e:?}")))?;
+    let Ok(expected) = evaluate(&expanded, &mut F64, &case.args) else {
+        // The optimiser may leave out what fails.
+        let options = CompileOptions { rewrite: Rewrite::Off, ..EXACT };
+        return match case.strict.compile_with(&options).and_then(|f| f.call(&case.args)) {
+            Err(Error::Bug(_)) => Err(fails("a bug".to_owned())),
+            Err(_) => Ok(false),
+            Ok(found) => Err(fails(format!("{found:?}, though the evaluator has no value"))),
+        };
+    };
+    let Some(found) = on_both("strict", &case.strict, &EXACT, &case.args).map_err(fails)? else { return Ok(false) };
+    if !all_same(&found, std::slice::from_ref(&expected)) {
+        return Err(fails(format!("{found:?} where no bit may change, not {expected:?}")));
+    }
+    let Some(exact) = Exact::new(&case.ir, &case.args) else { return Ok(false) };
+    let Some(found) = on_both("default", &case.f, &DEFAULT, &case.args).map_err(fails)? else { return Ok(false) };
+    exact.near(&found).map_err(|e| fails(format!("default: {e}")))?;
+    let options = CompileOptions { checks: Checks::Memory, ..DEFAULT };
+    let loose = call("without checks", &case.f, &options, &case.args).map_err(fails)?;
+    if loose.is_none_or(|loose| !all_same(&loose, &found)) {
+        return Err(fails("other bits without checks".to_owned()));
+    }
+    for options in [EXACT, CompileOptions { threads: Some(2), ..DEFAULT }] {
+        let way = if options.sequential { "unfused" } else { "on threads" };
+        let found = on_both(way, &case.f, &options, &case.args).map_err(fails)?.unwrap_or_default();
+        exact.near(&found).map_err(|e| fails(format!("{way}: {e}")))?;
+    }
+    Ok(true)
+}
+
+fn request(part: Part, mode: Mode) -> Request {
+    Request { parts: vec![part], by: vec![], mode, checkpoints: None }
+}
+
+/// Numbers that differ, where `values` have numbers; what has none is left out.
+fn directions(types: &[Type], values: &[Value<f64>]) -> Vec<Value<f64>> {
+    let mut k = 0;
+    let mut next = |_: &f64| {
+        k += 1;
+        f64::from(k * 7 % 11) / 4.0 - 1.2
+    };
+    types.iter().zip(values).filter(|(ty, _)| ty.has_double()).map(|(_, v)| v.map(&mut next)).collect()
+}
+
+/// What is asked for in all ways is near to what forward mode gives in the evaluator.
+fn in_all_ways(
+    case: &Case,
+    part: Part,
+    ask: &dyn Fn(&Function) -> Derivation,
+    args: &[Value<f64>],
+) -> Outcome<Option<Exact>> {
+    let name = part.name();
+    let forward = derive(&case.ir, &request(part, Mode::Forward)).map_err(|e| format!("{name}: {e:?}"))?;
+    let Some(exact) = Exact::new(&forward, args) else { return Ok(None) };
+    let sequential = CompileOptions { sequential: true, ..DEFAULT };
+    for (strategy, checkpoints) in [("auto", None), ("forward", None), ("reverse", None), ("reverse", Some(2))] {
+        let mut derivation = ask(&case.f).strategy(strategy);
+        let mut way = format!("{name}, {strategy}");
+        if let Some(n) = checkpoints {
+            derivation = derivation.checkpoints(n);
+            way += " with checkpoints";
+        }
+        let derived = match derivation.function() {
+            Ok(derived) => derived,
+            Err(e) if limited(&e) => continue,
+            Err(e) => return Err(format!("{way}: {e}")),
+        };
+        for (options, how) in [(&DEFAULT, "in lanes"), (&sequential, "in order")] {
+            let way = format!("{way}, {how}");
+            let found = match strategy {
+                "reverse" => on_both(&way, &derived, options, args)?,
+                _ => call(&way, &derived, options, args)?,
+            };
+            if let Some(found) = found {
+                exact.near(&found).map_err(|e| format!("{way}: {e}"))?;
+            }
+        }
+    }
+    Ok(Some(exact))
+}
+
+/// Jacobians and products with them.
+pub fn first_derivatives(case: &Case) -> Outcome<bool> {
+    let fails = |e| case.fails(e);
+    let Some(exact) = Exact::new(&case.ir, &case.args) else { return Ok(false) };
+    let jacobian = in_all_ways(case, Part::Jacobian, &Function::jacobian, &case.args).map_err(fails)?;
+    let Some(jacobian) = jacobian else { return Ok(false) };
+    let types: Vec<Type> = case.ir.params.iter().map(|p| case.ir.ty(*p).clone()).collect();
+    let along = directions(&types, &case.args);
+    let args = [case.args.clone(), along].concat();
+    let forward = derive(&case.ir, &request(Part::Jvp, Mode::Forward)).map_err(|e| fails(format!("{e:?}")))?;
+    if let (Some(exact), Some(found)) = (
+        Exact::new(&forward, &args),
+        call("jvp", &case.f.jvp().function().map_err(|e| fails(e.to_string()))?, &DEFAULT, &args).map_err(fails)?,
+    ) {
+        exact.near(&found).map_err(|e| fails(format!("jvp: {e}")))?;
+    }
+    let against = directions(&[case.ir.result_type().clone()], std::slice::from_ref(&exact.value));
+    let args = [case.args.clone(), against.clone()].concat();
+    let vjp = case.f.vjp().function().map_err(|e| fails(e.to_string()))?;
+    let Some(found) = call("vjp", &vjp, &DEFAULT, &args).map_err(fails)? else { return Ok(true) };
+    let mut counts = Vec::new();
+    types.iter().zip(&case.args).for_each(|(ty, arg)| fields(ty, arg, &mut counts));
+    let weights = doubles(&against);
+    let rows = matrix(&doubles(std::slice::from_ref(&jacobian.value)), weights.len(), &counts);
+    let rows = rows.ok_or_else(|| fails("the Jacobian has another size".to_owned()))?;
+    let found = doubles(&found);
+    for (column, found) in found.iter().enumerate() {
+        let terms = rows.iter().zip(&weights).map(|(row, w)| row[column] * w);
+        let (sum, size) = terms.fold((0.0, 1.0), |(sum, size): (f64, f64), t| (sum + t, size.max(t.abs())));
+        let off = (sum - found).abs();
+        if !(off <= 10.0 * TOLERANCE * size)
+            && !(off <= 10.0 * TOLERANCE * size + 10.0 * ROUNDINGS * jacobian.precisely().map_err(fails)?.1)
+        {
+            return Err(fails(format!("vjp: number {column} is {found}, not {sum}")));
+        }
+    }
+    // What no bit of may change.
+    let reverse = derive(&case.ir, &request(Part::Jacobian, Mode::Reverse)).map_err(|e| fails(format!("{e:?}")))?;
+    let expected = evaluate(&reverse, &mut F64, &case.args).map_err(|e| fails(format!("reverse: {e}")))?;
+    let strict = case.strict.jacobian().strategy("reverse").function().map_err(|e| fails(e.to_string()))?;
+    match on_both("strict reverse", &strict, &EXACT, &case.args).map_err(fails)? {
+        Some(found) if !all_same(&found, &[expected.clone()]) => {
+            Err(fails(format!("reverse: {found:?} where no bit may change, not {expected:?}")))
+        }
+        _ => Ok(true),
+    }
+}
+
+/// Hessians, their diagonals, and products with them.
+pub fn second_derivatives(case: &Case) -> Outcome<bool> {
+    let fails = |e| case.fails(e);
+    let hessian = in_all_ways(case, Part::Hessian, &Function::hessian, &case.args).map_err(fails)?;
+    if hessian.is_none() {
+        return Ok(false);
+    }
+    in_all_ways(case, Part::HessianDiagonal, &Function::hessian_diagonal, &case.args).map_err(fails)?;
+    let types: Vec<Type> = case.ir.params.iter().map(|p| case.ir.ty(*p).clone()).collect();
+    let args = [case.args.clone(), directions(&types, &case.args)].concat();
+    in_all_ways(case, Part::Hvp, &Function::hvp, &args).map_err(fails)?;
+    Ok(true)
+}
+
+/// The extents of the array that each column of an argument is.
+fn extents(ty: &Type, value: &Value<f64>, outer: &[usize], all: &mut Vec<Vec<usize>>) {
+    match (ty, value) {
+        (Type::Array(_, element), Value::Array(parts)) => {
+            let outer = [outer, &[parts.len()]].concat();
+            match parts.first() {
+                Some(first) => extents(element, first, &outer, all),
+                None => empty(element, outer, all),
+            }
+        }
+        (Type::Tuple(types, _), Value::Tuple(parts)) => {
+            types.iter().zip(parts).for_each(|(ty, part)| extents(ty, part, outer, all));
+        }
+        _ => all.push(outer.to_vec()),
+    }
+}
+
+/// The same for arrays in an array that has no elements.
+fn empty(ty: &Type, outer: Vec<usize>, all: &mut Vec<Vec<usize>>) {
+    match ty {
+        Type::Array(_, element) => empty(element, [&outer[..], &[0]].concat(), all),
+        Type::Tuple(types, _) => types.iter().for_each(|ty| empty(ty, outer.clone(), all)),
+        _ => all.push(outer),
+    }
+}
+
+/// Many points at once are what they are one by one, and so is what was saved and loaded.
+pub fn batches(case: &Case) -> Outcome<bool> {
+    let fails = |e: String| case.fails(e);
+    let types: Vec<Type> = case.ir.params.iter().map(|p| case.ir.ty(*p).clone()).collect();
+    if Exact::new(&case.ir, &case.args).is_none() {
+        return Ok(false);
+    }
+    let mut functions = vec![case.f.clone()];
+    functions.extend(case.f.jacobian().function());
+    for f in &functions {
+        let compiled = match f.compile() {
+            Err(e) if limited(&e) => continue,
+            compiled => compiled.map_err(|e| fails(e.to_string()))?,
+        };
+        let said = |e: Error| fails(format!("a batch: {e}"));
+        let Ok(found) = compiled.call(&case.args) else { continue };
+        let loaded = compiled.to_bytes().and_then(|bytes| Compiled::from_bytes(&bytes)).map_err(said)?;
+        if !all_same(&loaded.call(&case.args).map_err(said)?, &found) {
+            return Err(fails("other bits when it is loaded".to_owned()));
+        }
+        if !types.iter().all(only_doubles) {
+            continue;
+        }
+        let (numbers, n_points) = (doubles(&case.args), 11);
+        let mut inputs: Vec<Vec<f64>> = Vec::new();
+        let mut expected: Vec<Vec<f64>> = Vec::new();
+        let add = |all: &mut Vec<Vec<f64>>, types: &[Type], values: &[Value<f64>]| {
+            let more = types.iter().zip(values).flat_map(|(ty, value)| columns(ty, value));
+            for (i, column) in more.enumerate() {
+                match all.get_mut(i) {
+                    Some(before) => before.extend(column),
+                    None => all.push(column),
+                }
+            }
+        };
+        let results: Vec<Type> = compiled.signature().results.iter().map(|(_, ty)| ty.clone()).collect();
+        for p in 0..n_points {
+            let moved: Vec<f64> = numbers.iter().map(|x| x * (1.0 - p as f64 / 64.0)).collect();
+            let args = with_doubles(&case.args, &moved);
+            add(&mut expected, &results, &compiled.call(&args).map_err(said)?);
+            add(&mut inputs, &types, &args);
+        }
+        let mut shapes = Vec::new();
+        types.iter().zip(&case.args).for_each(|(ty, arg)| extents(ty, arg, &[], &mut shapes));
+        let shapes: Vec<&[usize]> = shapes.iter().map(Vec::as_slice).collect();
+        let mut workspace = compiled.workspace(&shapes).map_err(said)?;
+        let mut found: Vec<Vec<f64>> = expected.iter().map(|column| vec![0.0; column.len()]).collect();
+        let inputs: Vec<&[f64]> = inputs.iter().map(Vec::as_slice).collect();
+        let mut outputs: Vec<&mut [f64]> = found.iter_mut().map(Vec::as_mut_slice).collect();
+        compiled.eval_batch(n_points, &inputs, &mut outputs, &mut workspace).map_err(said)?;
+        let bits = |all: &[Vec<f64>]| {
+            all.concat().iter().map(|x| if x.is_nan() { 0 } else { x.to_bits() }).collect::<Vec<_>>()
+        };
+        if bits(&found) != bits(&expected) {
+            return Err(fails(format!("a batch: {found:?}, one by one {expected:?}")));
+        }
+    }
+    Ok(true)
+}
+
+fn only_doubles(ty: &Type) -> bool {
+    match ty {
+        Type::Double => true,
+        Type::Int | Type::Bool => false,
+        Type::Array(_, element) => only_doubles(element),
+        Type::Tuple(fields, _) => fields.iter().all(only_doubles),
+    }
+}

@@ -1,0 +1,60 @@
+//! Programs as people write them, compiled and differentiated in every way there is to it: values bit for bit where no bit may change,
+//! derivatives against forward mode in the reference evaluator.
+
+use crate::compare::{Case, batches, first_derivatives, second_derivatives, values};
+use crate::strategies;
+use crate::support::{Program, run};
+use arbitrary::Unstructured;
+use chainrule_ir::generate::written::{Options, program};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+fn case(bytes: &[u8], options: Options) -> Result<Option<Case>, String> {
+    program(&mut Unstructured::new(bytes), options).map_or(Ok(None), |written| Case::new(written).map(Some))
+}
+
+/// What is asked of the program that `bytes` describe; where it panics, that is told with the program.
+fn ask(bytes: &[u8], options: Options, what: impl Fn(&Case) -> Result<bool, String>) -> Result<bool, String> {
+    let Some(case) = case(bytes, options)? else { return Ok(false) };
+    catch_unwind(AssertUnwindSafe(|| what(&case))).unwrap_or_else(|_| Err(case.fails("a panic")))
+}
+
+#[test]
+fn values_are_those_of_the_evaluator() {
+    run(61, 80, 60, 700, |bytes| ask(bytes, Options::default(), values));
+}
+
+#[test]
+fn derivatives_are_those_in_forward_mode() {
+    run(62, 60, 40, 600, |bytes| {
+        let options = Options { longest: 11, fuel: 60, orders: 1, ..Options::default() };
+        ask(bytes, options, first_derivatives)
+    });
+}
+
+#[test]
+fn second_derivatives_are_those_in_forward_mode() {
+    run(63, 40, 25, 500, |bytes| {
+        let options = Options { longest: 6, fuel: 40, orders: 1, scalar: true, smooth: true, ..Options::default() };
+        ask(bytes, options, second_derivatives)
+    });
+}
+
+#[test]
+fn batches_and_what_was_saved_are_the_same() {
+    run(64, 40, 25, 500, |bytes| {
+        let options = Options { fuel: 60, orders: 1, indices: false, ..Options::default() };
+        ask(bytes, options, batches)
+    });
+}
+
+#[test]
+fn every_strategy_gives_the_derivatives_of_what_is_unrolled() {
+    run(65, 60, 10, 400, |bytes| {
+        let options = Options { longest: 4, fuel: 40, orders: 1, indices: false, ..Options::default() };
+        ask(bytes, options, |case| {
+            let Case { text, f, ir, args, .. } = case.clone();
+            let p = Program { text, function: f, ir, args };
+            strategies::compare(&p).map_err(|e| p.fails(e))
+        })
+    });
+}

@@ -1,0 +1,53 @@
+//! Programs that are written at random are accepted, and have values.
+
+use arbitrary::Unstructured;
+use chainrule_base::source::Sources;
+use chainrule_ir::generate::written::{Options, Written, program};
+use chainrule_ir::{Function, Program, evaluate, verify};
+use chainrule_ops::F64;
+
+/// Bytes that differ from seed to seed.
+fn bytes(seed: u64) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let len = 50 + next() % 600;
+    (0..len).map(|_| next().to_le_bytes()[3]).collect()
+}
+
+fn read(text: &str) -> Result<Function, String> {
+    let mut sources = Sources::new();
+    let file = sources.add("<written>", text);
+    let program = Program::load(&mut sources, file, |path: &str, _: &str| Err(format!("there is no {path}")));
+    program.and_then(|program| program.elaborate("f")).map_err(|d| format!("{d}\n{text}"))
+}
+
+#[test]
+fn what_is_written_is_accepted_and_has_a_value() {
+    let cases: u64 = std::env::var("CHAINRULE_RANDOM_CASES").ok().and_then(|s| s.parse().ok()).unwrap_or(1) * 300;
+    let (mut read_well, mut with_value, mut finite, mut length) = (0, 0, 0, 0);
+    for seed in 1..=cases {
+        let options = Options { scalar: seed % 3 == 0, smooth: seed % 2 == 0, longest: 6, ..Options::default() };
+        let Ok(Written { text, args }) = program(&mut Unstructured::new(&bytes(seed)), options) else { continue };
+        let function = read(&text).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(verify(&function), Ok(()), "{text}");
+        read_well += 1;
+        length += text.len();
+        if seed < 5 {
+            println!("{text}");
+        }
+        if let Ok(value) = evaluate(&function, &mut F64, &args) {
+            with_value += 1;
+            finite += u64::from(value.reals().iter().all(|x| x.is_finite()));
+        }
+    }
+    println!(
+        "{read_well} programs of {cases}, {with_value} with a value, {finite} finite, {} characters each",
+        length as u64 / read_well
+    );
+    assert!(read_well > cases * 9 / 10 && finite > cases * 2 / 3);
+}
