@@ -11,12 +11,19 @@ use chainrule_ir::generate::written::{Options, program};
 pub fn run(data: &[u8]) -> bool {
     let Some((how, rest)) = data.split_first() else { return false };
     let small = Options { longest: 6, fuel: 40, orders: 1, ..Options::default() };
-    let (options, ask): (_, fn(&Case) -> Result<bool, String>) = match how % 4 {
-        0 => (Options::default(), values),
-        1 => (Options { longest: 11, fuel: 60, ..small }, first_derivatives),
-        2 => (Options { scalar: true, smooth: true, ..small }, second_derivatives),
-        _ => (Options { longest: 19, indices: false, ..small }, batches),
+    let how = how % 4;
+    let options = match how {
+        0 => Options::default(),
+        1 => Options { longest: 11, fuel: 60, ..small },
+        2 => Options { scalar: true, smooth: true, ..small },
+        _ => Options { longest: 19, indices: false, ..small },
     };
     let Ok(written) = program(&mut Unstructured::new(rest), options) else { return false };
-    Case::new(written).and_then(|case| ask(&case)).unwrap_or_else(|what| panic!("{what}"))
+    let told = Case::new(written).and_then(|case| match how {
+        0 => values(&case),
+        1 => first_derivatives(&case),
+        2 => second_derivatives(&case),
+        _ => batches(&case),
+    });
+    told.unwrap_or_else(|what| panic!("{what}"))
 }

@@ -5,7 +5,7 @@
 use arbitrary::Unstructured;
 use chainrule::{Function, vars};
 use chainrule_backend_tests::generate::{functions, random_bytes};
-use chainrule_fuzz::saved;
+use chainrule_fuzz::{programs, saved};
 use chainrule_kernel::Kernel;
 use chainrule_kernel::bytes::frame;
 
@@ -66,6 +66,16 @@ fn saved_bytes_of_any_kind_are_refused_or_sound() {
     saved_bytes(3000, 3);
 }
 
+#[test]
+fn programs_are_compiled_and_differentiated_in_every_way_alike() {
+    let told = std::cell::Cell::new(0);
+    random_bytes(20, 4, 100..500, |bytes| {
+        told.set(told.get() + u32::from(programs::run(bytes)));
+        Ok(())
+    });
+    assert!(told.get() > 10, "{} programs told something", told.get());
+}
+
 /// `cargo test --release -p chainrule-fuzz -- --ignored --nocapture`; others with another `CHAINRULE_RANDOM_SEED`.
 #[test]
 #[ignore = "minutes"]
@@ -74,4 +84,8 @@ fn for_some_minutes() {
     #[cfg(all(target_arch = "x86_64", unix))]
     kernels(50_000, seed);
     saved_bytes(1_000_000, seed + 1);
+    random_bytes(1000, seed + 2, 100..800, |bytes| {
+        programs::run(bytes);
+        Ok(())
+    });
 }

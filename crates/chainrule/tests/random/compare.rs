@@ -45,6 +45,11 @@ impl Case {
     }
 }
 
+/// A NaN is not within anything.
+fn within(off: f64, most: f64) -> bool {
+    off.abs() <= most
+}
+
 /// What a program means, in doubles; in extended precision where that is asked.
 struct Exact {
     function: ir::Function,
@@ -69,7 +74,7 @@ impl Exact {
             return Err(format!("{} numbers, not {}", found.len(), doubles.len()));
         }
         let largest = doubles.iter().map(|x| x.abs()).fold(1.0, f64::max);
-        let far = |exact: &[f64], most: f64| (0..found.len()).find(|i| !((found[*i] - exact[*i]).abs() <= most));
+        let far = |exact: &[f64], most: f64| (0..found.len()).find(|i| !within(found[*i] - exact[*i], most));
         if far(&doubles, TOLERANCE * largest).is_none() {
             return Ok(());
         }
@@ -266,10 +271,8 @@ pub fn first_derivatives(case: &Case) -> Outcome<bool> {
     for (column, found) in found.iter().enumerate() {
         let terms = rows.iter().zip(&weights).map(|(row, w)| row[column] * w);
         let (sum, size) = terms.fold((0.0, 1.0), |(sum, size): (f64, f64), t| (sum + t, size.max(t.abs())));
-        let off = (sum - found).abs();
-        if !(off <= 10.0 * TOLERANCE * size)
-            && !(off <= 10.0 * TOLERANCE * size + 10.0 * ROUNDINGS * jacobian.precisely().map_err(fails)?.1)
-        {
+        let (off, most) = (sum - found, 10.0 * TOLERANCE * size);
+        if !within(off, most) && !within(off, most + 10.0 * ROUNDINGS * jacobian.precisely().map_err(fails)?.1) {
             return Err(fails(format!("vjp: number {column} is {found}, not {sum}")));
         }
     }
@@ -278,7 +281,7 @@ pub fn first_derivatives(case: &Case) -> Outcome<bool> {
     let expected = evaluate(&reverse, &mut F64, &case.args).map_err(|e| fails(format!("reverse: {e}")))?;
     let strict = case.strict.jacobian().strategy("reverse").function().map_err(|e| fails(e.to_string()))?;
     match on_both("strict reverse", &strict, &EXACT, &case.args).map_err(fails)? {
-        Some(found) if !all_same(&found, &[expected.clone()]) => {
+        Some(found) if !all_same(&found, std::slice::from_ref(&expected)) => {
             Err(fails(format!("reverse: {found:?} where no bit may change, not {expected:?}")))
         }
         _ => Ok(true),

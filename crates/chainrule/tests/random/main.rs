@@ -24,5 +24,6 @@ mod expressions;
 mod programs;
 mod strategies;
 mod support;
-mod values;
 mod written;
+
+use support::values;

@@ -1,6 +1,9 @@
 //! What the tests share: running them on random bytes, programs printed and read.
 
-pub use crate::values::*;
+#[path = "values.rs"]
+pub mod values;
+
+pub use values::*;
 
 use arbitrary::Unstructured;
 use chainrule::{Function, Module, Type, Value};

@@ -27,7 +27,7 @@ where
     T: Clone,
 {
     let mut next = doubles.iter();
-    values.iter().map(|v| v.map(&mut |_| next.next().unwrap().clone())).collect()
+    values.iter().map(|v| v.map(&mut |_| next.next().expect("as many numbers as places").clone())).collect()
 }
 
 /// Bit for bit; every NaN is as good as another.
