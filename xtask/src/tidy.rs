@@ -75,6 +75,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
             "chainrule-ops",
             "chainrule-ir",
             "chainrule-autodiff",
+            "chainrule-rewrite",
             "chainrule-graph",
             "chainrule-kernel",
             "chainrule-interpret",

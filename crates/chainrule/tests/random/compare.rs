@@ -8,6 +8,7 @@ use chainrule_autodiff::{Mode, Part, Request, derive, expand};
 use chainrule_ir::generate::written::Written;
 use chainrule_ir::{self as ir, evaluate};
 use chainrule_ops::{Algebra, F64, Op, Precise};
+use chainrule_rewrite::{Options, optimise_watched};
 use std::fmt::Display;
 
 /// Relative to the largest number: programs are tame.
@@ -37,6 +38,11 @@ impl Case {
         let strict = read(module.with_semantics(Semantics::Strict))?;
         let ir = reread(&text, "f")?;
         Ok(Self { text, f, strict, ir, args })
+    }
+
+    /// Whether it has a value, and all numbers on the way are finite.
+    pub fn has_value(&self) -> bool {
+        Exact::new(&self.ir, &self.args).is_some()
     }
 
     /// A failure with the program that shows it.
@@ -158,6 +164,17 @@ fn on_both(way: &str, f: &Function, options: &CompileOptions, args: &[Value<f64>
     }
 }
 
+/// What comes out of every pass of the optimiser is a function.
+fn verified(function: &ir::Function) -> Outcome {
+    let mut broken = Ok(());
+    optimise_watched(function, &Options::default(), &mut |pass, function| {
+        if let (Ok(()), Err(found)) = (&broken, ir::verify(function)) {
+            broken = Err(format!("after {pass} the function does not verify: {found:?}"));
+        }
+    });
+    broken
+}
+
 /// The value: bit for bit where no bit may change, near otherwise, the same on all backends.
 pub fn values(case: &Case) -> Outcome<bool> {
     let fails = |e| case.fails(e);
@@ -175,6 +192,7 @@ pub fn values(case: &Case) -> Outcome<bool> {
     if !all_same(&found, std::slice::from_ref(&expected)) {
         return Err(fails(format!("{found:?} where no bit may change, not {expected:?}")));
     }
+    verified(&expanded).map_err(fails)?;
     let Some(exact) = Exact::new(&case.ir, &case.args) else { return Ok(false) };
     let Some(found) = on_both("default", &case.f, &DEFAULT, &case.args).map_err(fails)? else { return Ok(false) };
     exact.near(&found).map_err(|e| fails(format!("default: {e}")))?;
@@ -191,8 +209,9 @@ pub fn values(case: &Case) -> Outcome<bool> {
     Ok(true)
 }
 
-fn request(part: Part, mode: Mode) -> Request {
-    Request { parts: vec![part], by: vec![], mode, checkpoints: None }
+/// By all arguments where none is said.
+fn request(part: Part, mode: Mode, by: &[&str]) -> Request {
+    Request { parts: vec![part], by: by.iter().map(|name| (*name).into()).collect(), mode, checkpoints: None }
 }
 
 /// Numbers that differ, where `values` have numbers; what has none is left out.
@@ -210,14 +229,20 @@ fn in_all_ways(
     case: &Case,
     part: Part,
     ask: &dyn Fn(&Function) -> Derivation,
+    by: &[&str],
     args: &[Value<f64>],
 ) -> Outcome<Option<Exact>> {
     let name = part.name();
-    let forward = derive(&case.ir, &request(part, Mode::Forward)).map_err(|e| format!("{name}: {e:?}"))?;
+    let forward = derive(&case.ir, &request(part, Mode::Forward, by)).map_err(|e| format!("{name}: {e:?}"))?;
     let Some(exact) = Exact::new(&forward, args) else { return Ok(None) };
+    let reverse = derive(&case.ir, &request(part, Mode::Reverse, by)).map_err(|e| format!("{name}: {e:?}"))?;
+    verified(&forward).and_then(|()| verified(&reverse)).map_err(|e| format!("{name}: {e}"))?;
     let sequential = CompileOptions { sequential: true, ..DEFAULT };
     for (strategy, checkpoints) in [("auto", None), ("forward", None), ("reverse", None), ("reverse", Some(2))] {
         let mut derivation = ask(&case.f).strategy(strategy);
+        if !by.is_empty() {
+            derivation = derivation.by(by);
+        }
         let mut way = format!("{name}, {strategy}");
         if let Some(n) = checkpoints {
             derivation = derivation.checkpoints(n);
@@ -246,12 +271,12 @@ fn in_all_ways(
 pub fn first_derivatives(case: &Case) -> Outcome<bool> {
     let fails = |e| case.fails(e);
     let Some(exact) = Exact::new(&case.ir, &case.args) else { return Ok(false) };
-    let jacobian = in_all_ways(case, Part::Jacobian, &Function::jacobian, &case.args).map_err(fails)?;
+    let jacobian = in_all_ways(case, Part::Jacobian, &Function::jacobian, &[], &case.args).map_err(fails)?;
     let Some(jacobian) = jacobian else { return Ok(false) };
     let types: Vec<Type> = case.ir.params.iter().map(|p| case.ir.ty(*p).clone()).collect();
     let along = directions(&types, &case.args);
     let args = [case.args.clone(), along].concat();
-    let forward = derive(&case.ir, &request(Part::Jvp, Mode::Forward)).map_err(|e| fails(format!("{e:?}")))?;
+    let forward = derive(&case.ir, &request(Part::Jvp, Mode::Forward, &[])).map_err(|e| fails(format!("{e:?}")))?;
     if let (Some(exact), Some(found)) = (
         Exact::new(&forward, &args),
         call("jvp", &case.f.jvp().function().map_err(|e| fails(e.to_string()))?, &DEFAULT, &args).map_err(fails)?,
@@ -277,7 +302,8 @@ pub fn first_derivatives(case: &Case) -> Outcome<bool> {
         }
     }
     // What no bit of may change.
-    let reverse = derive(&case.ir, &request(Part::Jacobian, Mode::Reverse)).map_err(|e| fails(format!("{e:?}")))?;
+    let reverse =
+        derive(&case.ir, &request(Part::Jacobian, Mode::Reverse, &[])).map_err(|e| fails(format!("{e:?}")))?;
     let expected = evaluate(&reverse, &mut F64, &case.args).map_err(|e| fails(format!("reverse: {e}")))?;
     let strict = case.strict.jacobian().strategy("reverse").function().map_err(|e| fails(e.to_string()))?;
     match on_both("strict reverse", &strict, &EXACT, &case.args).map_err(fails)? {
@@ -291,14 +317,18 @@ pub fn first_derivatives(case: &Case) -> Outcome<bool> {
 /// Hessians, their diagonals, and products with them.
 pub fn second_derivatives(case: &Case) -> Outcome<bool> {
     let fails = |e| case.fails(e);
-    let hessian = in_all_ways(case, Part::Hessian, &Function::hessian, &case.args).map_err(fails)?;
+    // By the first and the last: by all of them there are many blocks.
+    let names = case.ir.params.iter().filter(|p| case.ir.ty(**p).has_double());
+    let names: Vec<&str> = names.filter_map(|p| case.ir.vars[*p].name.as_deref()).collect();
+    let by = [names[0], names[names.len() - 1]];
+    let hessian = in_all_ways(case, Part::Hessian, &Function::hessian, &by, &case.args).map_err(fails)?;
     if hessian.is_none() {
         return Ok(false);
     }
-    in_all_ways(case, Part::HessianDiagonal, &Function::hessian_diagonal, &case.args).map_err(fails)?;
+    in_all_ways(case, Part::HessianDiagonal, &Function::hessian_diagonal, &[], &case.args).map_err(fails)?;
     let types: Vec<Type> = case.ir.params.iter().map(|p| case.ir.ty(*p).clone()).collect();
     let args = [case.args.clone(), directions(&types, &case.args)].concat();
-    in_all_ways(case, Part::Hvp, &Function::hvp, &args).map_err(fails)?;
+    in_all_ways(case, Part::Hvp, &Function::hvp, &[], &args).map_err(fails)?;
     Ok(true)
 }
 
@@ -332,7 +362,7 @@ fn empty(ty: &Type, outer: Vec<usize>, all: &mut Vec<Vec<usize>>) {
 pub fn batches(case: &Case) -> Outcome<bool> {
     let fails = |e: String| case.fails(e);
     let types: Vec<Type> = case.ir.params.iter().map(|p| case.ir.ty(*p).clone()).collect();
-    if Exact::new(&case.ir, &case.args).is_none() {
+    if !case.has_value() {
         return Ok(false);
     }
     let mut functions = vec![case.f.clone()];

@@ -25,7 +25,7 @@ fn values_are_those_of_the_evaluator() {
 
 #[test]
 fn derivatives_are_those_in_forward_mode() {
-    run(62, 60, 40, 600, |bytes| {
+    run(62, 30, 20, 600, |bytes| {
         let options = Options { longest: 11, fuel: 60, orders: 1, ..Options::default() };
         ask(bytes, options, first_derivatives)
     });
@@ -33,7 +33,7 @@ fn derivatives_are_those_in_forward_mode() {
 
 #[test]
 fn second_derivatives_are_those_in_forward_mode() {
-    run(63, 40, 25, 500, |bytes| {
+    run(63, 15, 10, 500, |bytes| {
         let options = Options { longest: 6, fuel: 40, orders: 1, scalar: true, smooth: true, ..Options::default() };
         ask(bytes, options, second_derivatives)
     });
@@ -49,9 +49,12 @@ fn batches_and_what_was_saved_are_the_same() {
 
 #[test]
 fn every_strategy_gives_the_derivatives_of_what_is_unrolled() {
-    run(65, 60, 10, 400, |bytes| {
+    run(65, 40, 8, 400, |bytes| {
         let options = Options { longest: 4, fuel: 40, orders: 1, indices: false, ..Options::default() };
         ask(bytes, options, |case| {
+            if !case.has_value() {
+                return Ok(false);
+            }
             let Case { text, f, ir, args, .. } = case.clone();
             let p = Program { text, function: f, ir, args };
             strategies::compare(&p).map_err(|e| p.fails(e))

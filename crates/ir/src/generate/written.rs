@@ -129,8 +129,8 @@ impl Kind {
     }
 
     /// The kind with another extent in place of the size of a definition.
-    fn at(&self, name: &str, other: &Extent) -> Self {
-        let at = |n: &Extent| if *n == Extent::Named(DEFINED) && name == DEFINED { other.clone() } else { n.clone() };
+    fn at(&self, other: &Extent) -> Self {
+        let at = |n: &Extent| if *n == Extent::Named(DEFINED) { other.clone() } else { n.clone() };
         match self {
             Self::Number => Self::Number,
             Self::Vector(n) => Self::Vector(at(n)),
@@ -367,7 +367,7 @@ impl Writer<'_, '_> {
         if extent == Extent::Constant(1) {
             return Ok(None);
         }
-        let fits = |d: &&Definition| d.result.at(DEFINED, &extent) == *kind && self.work + d.work <= WORK;
+        let fits = |d: &&Definition| d.result.at(&extent) == *kind && self.work + d.work <= WORK;
         let fitting: Vec<Definition> = self.definitions.iter().filter(fits).cloned().collect();
         if fitting.is_empty() {
             return Ok(None);
@@ -375,7 +375,7 @@ impl Writer<'_, '_> {
         let definition = self.choose(&fitting)?;
         let mut text = format!("({}", definition.name);
         for param in &definition.params {
-            let _ = write!(text, " {}", self.term(&param.at(DEFINED, &extent), depth)?);
+            let _ = write!(text, " {}", self.term(&param.at(&extent), depth)?);
         }
         self.most = self.most.max(self.work + definition.work);
         Ok(Some(text + ")"))

@@ -4,20 +4,6 @@
 use super::{Extent, Kind, Writer, bare};
 use arbitrary::Result;
 
-/// `next`, no larger than 1 if it is made of what is `carried`.
-fn tame(carried: &str, next: String) -> String {
-    if next.contains(carried) { format!("(sin {next})") } else { next }
-}
-
-/// The same for a vector, and halved.
-fn tame_vector(carried: &str, next: &str) -> String {
-    if next.contains(carried) {
-        format!("vectorMap {next} (fun e -> 0.5 * sin e)")
-    } else {
-        format!("vectorSMul {next} 0.5")
-    }
-}
-
 impl Writer<'_, '_> {
     /// A number that a loop carries, alone or with others.
     pub(super) fn number_of_loop(&mut self, depth: u32) -> Result<String> {
@@ -187,5 +173,19 @@ impl Writer<'_, '_> {
         let step = format!("{{ a = 0.5 * {s}.a + {b}, w = {v} }}");
         let first = format!("{{ a = {}, w = {} }}", bare(&a), bare(&w));
         Ok(format!("(ifold (fun ({s} : {}) {i} -> {step}) {first} {})", kind.ty(), count.text()))
+    }
+}
+
+/// `next`, no larger than 1 if it is made of what is `carried`.
+fn tame(carried: &str, next: String) -> String {
+    if next.contains(carried) { format!("(sin {next})") } else { next }
+}
+
+/// The same for a vector, and halved.
+fn tame_vector(carried: &str, next: &str) -> String {
+    if next.contains(carried) {
+        format!("vectorMap {next} (fun e -> 0.5 * sin e)")
+    } else {
+        format!("vectorSMul {next} 0.5")
     }
 }
