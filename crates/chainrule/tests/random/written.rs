@@ -49,7 +49,7 @@ fn batches_and_what_was_saved_are_the_same() {
 
 #[test]
 fn every_strategy_gives_the_derivatives_of_what_is_unrolled() {
-    run(65, 40, 8, 400, |bytes| {
+    run(65, 40, 4, 400, |bytes| {
         let options = Options { longest: 4, fuel: 40, orders: 1, indices: false, ..Options::default() };
         ask(bytes, options, |case| {
             if !case.has_value() {
