@@ -69,11 +69,11 @@ fn saved_bytes_of_any_kind_are_refused_or_sound() {
 #[test]
 fn programs_are_compiled_and_differentiated_in_every_way_alike() {
     let told = std::cell::Cell::new(0);
-    random_bytes(20, 4, 100..500, |bytes| {
+    random_bytes(8, 4, 50..300, |bytes| {
         told.set(told.get() + u32::from(programs::run(bytes)));
         Ok(())
     });
-    assert!(told.get() > 10, "{} programs told something", told.get());
+    assert!(told.get() > 3, "{} programs told something", told.get());
 }
 
 /// `cargo test --release -p chainrule-fuzz -- --ignored --nocapture`; others with another `CHAINRULE_RANDOM_SEED`.
