@@ -6,16 +6,18 @@
 //! | double | is taken for |
 //! | --- | --- |
 //! | rounds a fraction p/q with p*q at most 2^36, as `5.0/3.0` does | that fraction |
-//! | is within 1.5 units in the last place of r*b, where r is a small fraction and b another constant | r*b |
+//! | is within 1.5 units in the last place of r*b, where r is a small fraction and b is 1 or another constant | r*b |
 //! | any other | itself |
 //!
 //! The second row joins constants that were multiplied out: beyond 2^53, `33 * 31!!` rounds twice and
-//! would not be 33 times `31!!`. Where r*b is a double it is the only one that is taken for it, so that
-//! `1 + 2^-52` is never 1. No constant moves by more than 1.5 units in its last place: bases are never
-//! taken for multiples of others.
+//! would not be 33 times `31!!`; neither is `7 * (1/3)` the double next to 7/3, which a recurrence that divides by 3 has in
+//! the place of one that multiplies by 7/3. Where r*b is a double it is the only one that is taken for it, so that
+//! `1 + 2^-52` is never 1; and where the double next to 7/3 is a constant as well, each of the two is itself. No constant
+//! moves by more than 1.5 units in its last place: bases are never taken for multiples of others.
 
 use super::field::Fp;
 use super::real::Double2;
+use rustc_hash::FxHashMap;
 use std::f64::consts::PI;
 
 /// The largest product of numerator and denominator of a fraction that a double is taken for.
@@ -162,8 +164,15 @@ fn may_be_ratios(x: [f64; LANES]) -> [bool; LANES] {
 /// What each of these finite doubles stands for, in their order. n log n for n constants, but for those
 /// that are no simple fractions, of which the first [`MAX_BASES`] are compared with each other.
 pub(super) fn interpret(constants: &[f64]) -> Vec<Exact> {
+    // The magnitudes that fractions have as doubles, and of which constant: no two constants are one fraction.
+    let bits = |c: f64| c.abs().to_bits();
+    let mut owners: FxHashMap<u64, u64> = constants.iter().map(|c| (bits(*c), bits(*c))).collect();
+    let mut alone = |c: f64| {
+        let is_mine = |e: &Exact| *owners.entry(bits(e.real.high)).or_insert(bits(c)) == bits(c);
+        simple_fraction(c).or_else(|| multiple(c, 1.0, Exact::dyadic(1.0)).filter(is_mine))
+    };
     let mut exact: Vec<Option<Exact>> =
-        constants.iter().map(|c| if *c == 0.0 { Some(Exact::dyadic(0.0)) } else { simple_fraction(*c) }).collect();
+        constants.iter().map(|c| if *c == 0.0 { Some(Exact::dyadic(0.0)) } else { alone(*c) }).collect();
     let mut hard: Vec<usize> = (0..constants.len()).filter(|i| exact[*i].is_none()).collect();
     // Small ones first: a multiple that had to be rounded has a base that had not.
     hard.sort_by(|a, b| constants[*a].abs().total_cmp(&constants[*b].abs()).then(a.cmp(b)));
@@ -196,11 +205,32 @@ mod tests {
     }
 
     #[test]
-    fn fractions_are_found_and_neighbours_are_not() {
-        for (p, q) in [(5, 3), (1, 10), (981, 100), (1, 49), (39, 20), (1, 1), (7, 1)] {
+    fn fractions_are_found() {
+        for (p, q) in [(5, 3), (1, 10), (981, 100), (1, 49), (39, 20), (1, 1), (7, 1), (12_345, 1001)] {
             let c = p as f64 / q as f64;
             assert_eq!(one(c).field, Fp::new(p) * Fp::new(q).inverse().unwrap());
             assert_eq!(one(-c).field, -one(c).field);
+        }
+    }
+
+    #[test]
+    fn what_rounds_twice_is_the_fraction_and_what_is_exact_or_dear_has_neighbours() {
+        // Divided by the denominator and multiplied after that.
+        let mut rounded = 0;
+        for (p, q) in [(7, 3), (5, 7), (37, 19), (39, 20), (41, 11), (981, 100), (1000, 1001)] {
+            let (once, twice): (f64, f64) = (p as f64 / q as f64, p as f64 * (1.0 / q as f64));
+            rounded += usize::from(once != twice);
+            assert_eq!(one(twice).field, one(once).field, "{p}/{q}");
+            assert_eq!(one(twice).real.high, once);
+            // Two units away is another number, and so is what stands beside what rounds once.
+            let [next, far] = [1, 2].map(|units| f64::from_bits(once.to_bits() + units));
+            assert_ne!(one(far).field, one(once).field);
+            let both = interpret(&[next, -next, once]);
+            assert_eq!(both[0].field, -both[1].field);
+            assert_ne!(both[0].field, both[2].field);
+        }
+        assert!(rounded > 1);
+        for c in [1.0_f64, 7.0, 0.375, 12_345.0 / 1001.0] {
             let neighbour = f64::from_bits(c.to_bits() + 1);
             assert_ne!(one(neighbour).field, one(c).field);
             assert_eq!(one(neighbour).real.high, neighbour);
