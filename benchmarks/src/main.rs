@@ -6,6 +6,7 @@ mod counts;
 mod elimination;
 mod elimination_targets;
 mod growth;
+mod latency;
 mod mathfun;
 mod measure;
 mod memory;
@@ -39,6 +40,8 @@ enum Command {
     Scale(scale::Options),
     /// How the time and memory of derivations grow with the problem.
     Growth(growth::Options),
+    /// How long a person waits for commands of `chainrule`, which is built before: `cargo build --release -p chainrule-cli`.
+    Latency(latency::Options),
     /// Array programs: objectives and derivatives beside C++ by hand.
     Arrays(arrays::Options),
     /// Straight-line code: native beside the interpreter, beside C compilers, and beside Cranelift where this is built with
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
         Command::Elimination(options) => elimination::run(&options),
         Command::Scale(options) => scale::run(&options),
         Command::Growth(options) => growth::run(&options),
+        Command::Latency(options) => latency::run(&options),
         Command::Arrays(options) => arrays::run(&options),
         Command::Straightline(options) => straightline::run(&options),
         Command::Batch(options) => batch::run(&options),
