@@ -62,6 +62,8 @@ pub struct SourceFile {
     pub name: String,
     /// The whole text.
     pub text: String,
+    /// Where each line starts, in bytes.
+    lines: Vec<usize>,
 }
 
 /// All source texts of one compilation.
@@ -79,7 +81,9 @@ impl Sources {
 
     /// Adds a text; returns its id.
     pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> FileId {
-        self.files.push(SourceFile { name: name.into(), text: text.into() })
+        let text = text.into();
+        let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+        self.files.push(SourceFile { name: name.into(), text, lines })
     }
 
     /// The text of `file` with its name.
@@ -94,13 +98,15 @@ impl Sources {
         self.files[span.file].text.get(span.range()).unwrap_or("")
     }
 
-    /// Line and column (both from 1, columns in characters) of the start of `span`. Linear in the text.
+    /// Line and column (both from 1, columns in characters) of the start of `span`. Linear in the line, logarithmic in
+    /// the lines.
     #[must_use]
     pub fn line_column(&self, span: Span) -> (usize, usize) {
-        let text = &self.files[span.file].text;
+        let SourceFile { text, lines, .. } = &self.files[span.file];
         let before = text.get(..span.start as usize).unwrap_or(text);
-        let line_start = before.rfind('\n').map_or(0, |i| i + 1);
-        (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+        // The first line starts at 0.
+        let line = lines.partition_point(|start| *start <= before.len());
+        (line, before[lines[line - 1]..].chars().count() + 1)
     }
 
     /// All texts with their ids, in the order in which they were added.
@@ -118,7 +124,10 @@ mod tests {
         let mut sources = Sources::new();
         let file = sources.add("<test>", "ab\ncé d");
         assert_eq!(sources.line_column(Span::new(file, 0, 1)), (1, 1));
+        assert_eq!(sources.line_column(Span::new(file, 2, 3)), (1, 3));
+        assert_eq!(sources.line_column(Span::new(file, 3, 4)), (2, 1));
         assert_eq!(sources.line_column(Span::new(file, 7, 8)), (2, 4));
+        assert_eq!(sources.line_column(Span::new(file, 8, 8)), (2, 5));
         assert_eq!(sources.snippet(Span::new(file, 4, 6)), "é");
     }
 }
