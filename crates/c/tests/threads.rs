@@ -97,3 +97,40 @@ fn the_first_failure_and_sums_of_arrays() {
     let options = Options { threads: true, ..Options::default() };
     assert_same(&cases, &run_c(cc, &[&FLAGS[..], &[flags]].concat(), &cases, &options));
 }
+
+/// What a piece computes again from sizes fails where its branch is not taken: there it is not computed.
+#[test]
+fn what_a_branch_guards_is_guarded_in_each_piece() {
+    let Some(cc) = compiler() else { return };
+    let mut b = Builder::new("guarded");
+    let n = Size::var(b.size_param("n"));
+    let k = b.param("k", Type::Int);
+    let x = b.param("x", Type::array(n.clone(), Type::Double));
+    let zero = b.int(0);
+    let positive = b.op(Op::Lt, &[zero, k]);
+    let guarded = b.if_(
+        positive,
+        |b| {
+            let most = b.int(300);
+            let step = b.op(Op::Quot, &[most, k]);
+            b.build(n, |b, i| {
+                let element = b.get_proved(x, i);
+                let at = b.op(Op::Mod, &[i, step]);
+                let at = b.to_real(at);
+                b.op(Op::Mul, &[element, at])
+            })
+        },
+        |_| x,
+    );
+    let mut kernel = exact(&lower_function(&b.finish(guarded)).unwrap());
+    assert_eq!(parallelise(&mut kernel, true), 1, "{kernel}");
+    let numbers: Vec<f64> = (0..200).map(f64::from).collect();
+    let case = |k: i64| Case {
+        kernel: kernel.clone(),
+        inputs: vec![Array { shape: vec![], data: Data::Int(vec![k]) }, reals(&numbers)],
+    };
+    let cases = [case(0), case(7)];
+    assert!(cases.iter().all(|case| interpret(case).unwrap().is_ok()));
+    let options = Options { threads: true, ..Options::default() };
+    assert_same(&cases, &run_c(cc, &[&FLAGS[..], &["-Wno-unknown-pragmas"]].concat(), &cases, &options));
+}

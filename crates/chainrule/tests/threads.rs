@@ -7,7 +7,30 @@ const TEXT: &str = "let f = fun (a : [n][m]Double) (x : [m]Double) ->
   let y = build n (fun i -> sum m (fun j -> sin a[i][j] * x[j]))
   sum n (fun i -> y[i] * y[i] * log (2 + i))
 
-let at = fun (x : [n]Double) (picks : [m]Index) -> build m (fun i -> sum n (fun j -> x[picks[i]] * sin x[j]))";
+let at = fun (x : [n]Double) (picks : [m]Index) -> build m (fun i -> sum n (fun j -> x[picks[i]] * sin x[j]))
+
+let layers = fun (a : [m][n]Double) (x : [n]Double) ->
+  let y = build n (fun i -> tanh (sum n (fun j -> sin (x[i] * x[j]))))
+  build m (fun i -> sin (sum n (fun j -> a[i][j] * y[j])))
+
+let branches = fun (x : [n]Double) (k : Int) ->
+  let s = sum n (fun i -> sum n (fun j -> sin (x[i] + x[j])))
+  let (y, t) =
+    if s > 0 then
+      let v = build n (fun i -> sum n (fun j -> exp (x[i] * x[j])))
+      (v, vectorSum v)
+    else if k > 2 then
+      (build n (fun i -> sum n (fun j -> cos (x[i] - x[j]))), s)
+    else
+      (x, 0.5 * s)
+  build n (fun i -> sum n (fun j -> y[i] * tanh (t * y[j])))
+
+let guarded = fun (x : [n]Double) (k : Int) ->
+  if k > 0 then
+    let step = div 300 k
+    build n (fun i -> sum n (fun j -> if mod i step == 0 then sin (x[i] * x[j]) else x[j]))
+  else
+    x";
 
 fn function(name: &str) -> Function {
     Module::from_text("f.ft", TEXT).unwrap().function(name).unwrap()
@@ -49,6 +72,60 @@ fn any_number_of_threads_has_the_same_bits() {
         };
         for (found, expected) in flat(&one).iter().zip(flat(&plain)) {
             assert!((found - expected).abs() <= 1e-12 * expected.abs().max(1.0), "{found} {expected}");
+        }
+    }
+}
+
+/// How many loops of a listing run in parts, by how many branches they are in.
+fn depths(listing: &str) -> Vec<usize> {
+    let mut found = vec![0; 5];
+    let mut open: Vec<usize> = Vec::new();
+    for line in listing.lines() {
+        let indent = line.len() - line.trim_start().len();
+        open.retain(|branch| *branch < indent);
+        if line.ends_with("in parts") {
+            found[open.len()] += 1;
+        }
+        if line.trim_start().starts_with("if ") || line.trim_start().starts_with("else") {
+            open.push(indent);
+        }
+    }
+    found
+}
+
+#[test]
+fn loops_in_branches_run_on_threads() {
+    let layers = function("layers").jacobian().by(&["x"]).function().unwrap();
+    let wide = |m: usize, n: usize| {
+        let rows: Vec<Value<f64>> = numbers(n * m).chunks(n).map(|row| row.to_vec().into()).collect();
+        vec![Value::Array(rows), numbers(n).into()]
+    };
+    // Forward or in reverse, by the sizes.
+    let by_sizes = (layers, [2, 1], vec![wide(300, 60), wide(60, 300), wide(3, 2)]);
+    let moved = |by: f64| Value::from(numbers(300).iter().map(|x| 0.3 * x + by).collect::<Vec<_>>());
+    let points = [(0.4, 0), (-0.4, 3), (-0.4, 1)].map(|(by, k)| vec![moved(by), Value::Int(k)]);
+    // By what was computed, one in the other.
+    let by_data = (function("branches"), [2, 2], points.to_vec());
+    // What is computed again in a piece fails where its branch is not taken, if it is computed outside of it.
+    let guarded = [0, 7].map(|k| vec![moved(0.2), Value::Int(k)]);
+    let by_size = (function("guarded"), [1, 1], guarded.to_vec());
+    for (function, least, points) in [by_sizes, by_data, by_size] {
+        let one = compiled(&function, Backend::Auto, 1);
+        let found = depths(&one.listing());
+        let deepest = found.iter().rposition(|n| *n > 0).unwrap();
+        assert!(deepest >= least[1] && found[1..].iter().sum::<usize>() >= least[0], "{found:?}: {}", one.listing());
+        assert!(found[0] >= 1 || least[1] < 2, "{found:?}");
+        for args in &points {
+            let expected = one.call(args).unwrap();
+            assert_eq!(compiled(&function, Backend::Interpreter, 2).call(args).unwrap(), expected);
+            for threads in [2, 3, 8] {
+                let many = compiled(&function, Backend::Auto, threads);
+                let mut prepared = many.prepare(args).unwrap();
+                for _ in 0..2 {
+                    prepared.run().unwrap();
+                    assert_eq!(prepared.results(), expected, "{threads} threads");
+                }
+            }
         }
     }
 }

@@ -140,6 +140,9 @@ pub const LANES: i64 = 8;
 /// How many iterations a loop has that runs on threads: so many threads at most have something to do.
 pub const PARTS: i64 = 16;
 
+/// Around a loop that runs in parts are so many branches at most, one in the other.
+pub const MAX_BRANCHES: usize = 4;
+
 /// What computes a user's scalar function.
 pub type ExternalFn = Arc<dyn Fn(&[f64]) -> f64 + Send + Sync>;
 
@@ -229,7 +232,8 @@ pub enum Order {
     /// and none touches what another one writes.
     Lanes,
     /// All, on threads: there are [`PARTS`], nothing is carried, and none touches what another one writes, but for buffers
-    /// of the workspace that only this loop mentions: each thread has them for itself. Only in the outermost block.
+    /// of the workspace that only this loop mentions: each thread has them for itself. In no other loop, and in few branches
+    /// ([`MAX_BRANCHES`]).
     Parts,
 }
 

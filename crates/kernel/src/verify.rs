@@ -11,7 +11,7 @@
 
 use crate::events::{Event, Part, parts};
 use crate::kernel::{
-    BufferId, Carried, Class, Computed, Instr, Kernel, LANES, Order, PARTS, Place, Port, Reg, SizeSource,
+    BufferId, Carried, Class, Computed, Instr, Kernel, LANES, MAX_BRANCHES, Order, PARTS, Place, Port, Reg, SizeSource,
 };
 use chainrule_base::{Diagnostic, Id, Name, Poly};
 use chainrule_ops::{Op, Type};
@@ -245,6 +245,7 @@ impl Verifier<'_> {
     /// registers stay to the end.
     fn body(&mut self) {
         let mut scopes: Vec<Vec<Reg>> = Vec::new();
+        let mut loops = 0;
         for part in parts(&self.kernel.body) {
             let event = match part {
                 Part::Event(event) => event,
@@ -266,13 +267,17 @@ impl Verifier<'_> {
                         Order::InOrder => true,
                         // Whether a count that is not known is small enough, is looked at where it matters.
                         Order::Lanes => carried.is_empty() && count.as_constant().is_none_or(|n| n <= LANES),
-                        Order::Parts => carried.is_empty() && count.as_constant() == Some(PARTS) && scopes.is_empty(),
+                        Order::Parts => {
+                            let may = loops == 0 && scopes.len() <= MAX_BRANCHES;
+                            may && carried.is_empty() && count.as_constant() == Some(PARTS)
+                        }
                     };
                     if !can {
                         self.wrong(format_args!("the loop over {index} cannot run at once"));
                     }
                     self.carry(carried, &mut scopes);
                     scopes.push(Vec::new());
+                    loops += 1;
                     self.define(index, Some(Class::Int));
                     scopes.last_mut().into_iter().for_each(|scope| scope.push(index));
                 }
@@ -280,6 +285,7 @@ impl Verifier<'_> {
                     self.poly(limit, "a loop's limit");
                     self.carry(carried, &mut scopes);
                     scopes.push(Vec::new());
+                    loops += 1;
                 }
                 Event::Test { holds, failure } => {
                     self.use_reg(holds, Some(Class::Int), "a condition");
@@ -291,6 +297,7 @@ impl Verifier<'_> {
                     for c in carried {
                         self.use_reg(c.next, self.class(c.var), "the end of a loop");
                     }
+                    loops -= 1;
                     self.leave(scopes.pop());
                 }
                 Event::If { condition } => {

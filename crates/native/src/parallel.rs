@@ -171,8 +171,14 @@ impl Program {
         // Nobody reads the number of the part there: it is a size.
         pointers.resize(n + 3, std::ptr::NonNull::<u64>::dangling().as_ptr() as u64);
         pointers[team.pieces.reals.index()] = reals.as_mut_ptr() as u64;
-        pointers[team.pieces.ints.index()] = ints.as_mut_ptr() as u64;
+        let cells = ints.as_mut_ptr();
+        pointers[team.pieces.ints.index()] = cells as u64;
         for (p, (piece, machine)) in team.pieces.pieces.iter().zip(&team.machines).enumerate() {
+            // SAFETY: these cells are in `ints`, which only the pieces write, of which none runs now.
+            let is_on = |(cell, holds): &(usize, bool)| unsafe { *cells.add(*cell) != 0 } == *holds;
+            if !piece.when.iter().all(is_on) {
+                continue;
+            }
             let n_running = if at_once[p] { places.len() } else { 1 };
             let places = &mut places[..n_running];
             for (t, place) in places.iter_mut().enumerate() {

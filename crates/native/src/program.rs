@@ -10,7 +10,8 @@ use crate::perf_map;
 use crate::support::Calls;
 use crate::workspace::{LaneSpace, Lines, Workspace};
 use chainrule_base::{Diagnostic, Id};
-use chainrule_kernel::{Buffer, BufferId, Class, Kernel, Order, Place, Port, Stmt, verify, with_choices};
+use chainrule_kernel::parts::in_parts;
+use chainrule_kernel::{Buffer, BufferId, Class, Kernel, Place, Port, verify, with_choices};
 use chainrule_runtime::{
     Batch, InRange, Layout, Reason, RunError, Share, Sizes, Slice, SliceMut, Strided, StridedMut, scalar,
 };
@@ -107,10 +108,9 @@ impl Ports {
     fn new(kernel: &Kernel, machine: &Machine) -> Option<Self> {
         let plain = |b: &Buffer| b.class == Class::Real && !matches!(b.place, Place::Workspace(_));
         // What runs in parts may run on threads, which takes a look at the workspace.
-        let in_parts = |stmt: &Stmt| matches!(stmt, Stmt::For { order: Order::Parts, .. });
         let is_plain = kernel.buffers.as_slice().iter().all(plain)
             && !machine.sites.contains(&Site::Outside)
-            && !kernel.body.iter().any(in_parts);
+            && !in_parts(&kernel.body);
         let len = |p: &Port| kernel.buffers[p.buffer].len.as_constant().and_then(|len| usize::try_from(len).ok());
         let place = |p: &Port| PortPlace {
             buffer: p.buffer.index() as u32,

@@ -45,7 +45,7 @@ mod stage;
 
 use crate::choices::choosable;
 use crate::events::{Event, events};
-use crate::kernel::{Instr, Kernel, Order, Reg};
+use crate::kernel::{Instr, Kernel, MAX_BRANCHES, Order, Reg};
 use chainrule_base::Id;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -89,7 +89,7 @@ pub(crate) struct Spans {
     height: BTreeMap<usize, usize>,
     /// The loops that are in no other but one that runs in parts.
     outermost: BTreeSet<usize>,
-    /// The loops that are in nothing.
+    /// The loops that are in nothing but a few branches.
     top: BTreeSet<usize>,
 }
 
@@ -103,7 +103,7 @@ impl Spans {
         for (at, event) in events.iter().enumerate() {
             if matches!(event, Event::For { .. }) && loops == 0 {
                 this.outermost.insert(at);
-                if open.is_empty() {
+                if parts.is_none() && open.len() <= MAX_BRANCHES {
                     this.top.insert(at);
                 }
             }

@@ -25,7 +25,8 @@ pub fn hoist(kernel: &mut Kernel) {
         known[size.reg.index()].range = Some(EXTENT);
     }
     let regs = &mut kernel.regs;
-    let mut pass = Hoist { regs, depth: 0, known, orders: Vec::new(), conditional: Vec::new(), counts: Vec::new() };
+    let mut pass =
+        Hoist { regs, depth: 0, known, orders: Vec::new(), in_parts: 0, conditional: Vec::new(), counts: Vec::new() };
     kernel.body = rebuild(std::mem::take(&mut kernel.body), &mut pass);
     super::fold::fold(kernel);
 }
@@ -48,6 +49,8 @@ struct Hoist<'k> {
     known: Vec<Known>,
     /// Of the counted loops that are open.
     orders: Vec<Order>,
+    /// How deep the loop is that runs in parts; 0 where none is open.
+    in_parts: u32,
     /// How many loops and branches are open in each conditional loop that is, itself included. Nothing is taken out of one.
     conditional: Vec<u32>,
     /// How often loops run that are closed or open, to be computed in so many loops and branches.
@@ -162,7 +165,7 @@ impl Hoist<'_> {
     /// In how many loops and branches what is computed here stays, whatever it is: nothing is taken out of conditional loops,
     /// and what threads run has its integers for itself.
     fn fixed(&self) -> u32 {
-        u32::from(self.orders.contains(&Order::Parts)).max(self.conditional.last().copied().unwrap_or(0))
+        self.in_parts.max(self.conditional.last().copied().unwrap_or(0))
     }
 
     /// How often a loop runs as a register that is computed outside of the loops in which it stays the same.
@@ -200,6 +203,9 @@ impl Pass for Hoist<'_> {
         let range = self.range(count).map(|(_, most)| (0, (most - 1).max(0)));
         self.depth += 1;
         self.orders.push(order);
+        if order == Order::Parts {
+            self.in_parts = self.depth;
+        }
         self.define(carried);
         self.known[index.index()] = Known { range, ..self.here() };
         Rounds::Loop
@@ -213,8 +219,9 @@ impl Pass for Hoist<'_> {
         before: &mut Vec<Instr>,
     ) -> bool {
         // What threads run has its integers for itself.
-        let stays = self.orders.pop() == Some(Order::Parts);
-        if !stays {
+        if self.orders.pop() == Some(Order::Parts) {
+            self.in_parts = 0;
+        } else {
             self.take(body, before);
         }
         self.take_counts(before);

@@ -1,7 +1,7 @@
 //! Loops cut into parts, and their sums put together.
 
 use crate::events::walk;
-use crate::kernel::{BufferId, Carried, Instr, Kernel, LANES, Order, PARTS, Reg, Stmt};
+use crate::kernel::{BufferId, Carried, Instr, Kernel, LANES, MAX_BRANCHES, Order, PARTS, Reg, Stmt};
 use crate::lanes::Plan;
 use crate::lanes::independence::Group;
 use crate::lanes::rewrite::{Copier, Cutter, Loop};
@@ -12,26 +12,39 @@ use std::collections::BTreeMap;
 /// So many iterations a part has at least that adds to arrays, since these are cleared and put together once a part.
 const LEAST_ADDING: i64 = 256;
 
-/// Cuts the loops over the given indices, which are statements of the outermost block; how many.
+/// Cuts the loops over the given indices, which are statements of the outermost block or of branches in it; how many.
 pub(super) fn cut(kernel: &mut Kernel, mut plans: BTreeMap<Reg, Plan>) -> usize {
     let n = plans.len();
     if n == 0 {
         return 0;
     }
     let body = std::mem::take(&mut kernel.body);
-    let mut cutter = Cutter::new(kernel);
+    kernel.body = cut_block(&mut Cutter::new(kernel), &mut plans, body, MAX_BRANCHES);
+    n
+}
+
+/// The statements with their loops cut, and those of branches, so many one in the other.
+fn cut_block(
+    cutter: &mut Cutter<'_>,
+    plans: &mut BTreeMap<Reg, Plan>,
+    body: Vec<Stmt>,
+    n_branches: usize,
+) -> Vec<Stmt> {
     let mut done = Vec::with_capacity(body.len());
     for stmt in body {
         match stmt {
             Stmt::For { index, count, carried, order: Order::InOrder, body } if plans.contains_key(&index) => {
                 let plan = plans.remove(&index).unwrap_or_default();
-                cut_one(&mut cutter, &plan, &Loop { index, count, carried, body }, &mut done);
+                cut_one(cutter, &plan, &Loop { index, count, carried, body }, &mut done);
+            }
+            Stmt::If { condition, then, otherwise, choices } if n_branches > 0 => {
+                let [then, otherwise] = [then, otherwise].map(|arm| cut_block(cutter, plans, arm, n_branches - 1));
+                done.push(Stmt::If { condition, then, otherwise, choices });
             }
             stmt => done.push(stmt),
         }
     }
-    kernel.body = done;
-    n
+    done
 }
 
 /// An array to which iterations add.

@@ -1,8 +1,9 @@
 //! Loops that run in parts, on threads.
 //!
-//! In: a kernel. Out: the same kernel with some of its outermost loops cut into [`PARTS`](crate::kernel::PARTS) parts, stretches of iterations
-//! one after the other, that a loop marked [`Order::Parts`] runs. It is an ordinary kernel: what runs the parts one after
-//! the other computes the same bits as what runs them on any number of threads, so every backend agrees.
+//! In: a kernel. Out: the same kernel with some of its outermost loops, those in a few branches included, cut into
+//! [`PARTS`](crate::kernel::PARTS) parts, stretches of iterations one after the other, that a loop marked [`Order::Parts`] runs. It
+//! is an ordinary kernel: what runs the parts one after the other computes the same bits as what runs them on any number of
+//! threads, so every backend agrees.
 //!
 //! ```text
 //! for i in 0..n, s = a then s + f(i)      share = 8 * (n + 127) / 128
@@ -35,7 +36,7 @@ pub mod split;
 pub use split::{Piece, Pieces, split};
 
 use crate::events::events;
-use crate::kernel::{Kernel, Order};
+use crate::kernel::{Kernel, MAX_BRANCHES, Order, Stmt};
 use crate::lanes::{Spans, cost, independence};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,6 +45,22 @@ pub const MAX_LOOPS: usize = 32;
 
 /// A loop of a known number of iterations that takes less, in instructions, is not worth a second thread.
 const LEAST_WORK: f64 = 4096.0;
+
+/// Whether anything of `body`, a kernel's, runs in parts. Linear in its outermost statements and those of branches in it.
+#[must_use]
+pub fn in_parts(body: &[Stmt]) -> bool {
+    in_branches(body, MAX_BRANCHES)
+}
+
+fn in_branches(body: &[Stmt], n_branches: usize) -> bool {
+    body.iter().any(|stmt| match stmt {
+        Stmt::For { order, .. } => *order == Order::Parts,
+        Stmt::If { then, otherwise, .. } if n_branches > 0 => {
+            [then, otherwise].iter().any(|arm| in_branches(arm, n_branches - 1))
+        }
+        _ => false,
+    })
+}
 
 /// Cuts loops of `kernel` into parts; how many. `reorder`: whether sums may be added in another order. `O(n d)` for loops that
 /// nest `d` deep. Before [`vectorise`](crate::vectorise()), which then cuts the loops of the parts for lanes.

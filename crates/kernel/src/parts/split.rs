@@ -8,15 +8,21 @@
 //! - [`Pieces::reals`] and [`Pieces::ints`]: cells, where registers lie that one piece defines and another one uses. What is
 //!   computed from sizes and constants alone is computed again instead, so that bounds are seen that depend on it.
 //!
+//! **Branches** around a loop in parts are cut as well: each piece is in branches of its own, by the same conditions, and
+//! tells those that lie in cells ([`Piece::when`]), so that nobody need call it in vain. What a branch results in
+//! goes through a cell that both sides write.
+//!
 //! **What a thread needs for itself**: the buffers of the workspace that only one piece, which runs in parts, mentions
 //! ([`Piece::private`]); no iteration reads there what another one wrote (see [`Order::Parts`]). The memory plan may have put
 //! them where other buffers were that are dead by then.
 
 use crate::events::{Event, events, walk};
 use crate::kernel::{
-    Buffer, BufferId, Class, Instr, Kernel, Order, PARTS, Place, Port, Reg, SizeParam, SizeSource, Stmt,
+    Buffer, BufferId, Choice, Class, Instr, Kernel, MAX_BRANCHES, Order, PARTS, Place, Port, Reg, SizeParam,
+    SizeSource, Stmt,
 };
 use crate::lanes::cost;
+use crate::parts::{in_branches, in_parts};
 use chainrule_base::{Id, Name, Poly};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,36 +52,86 @@ pub struct Piece {
     pub in_parts: bool,
     /// The buffers that each thread needs for itself, in ascending order.
     pub private: Vec<BufferId>,
+    /// It does something only where each of these cells of [`Pieces::ints`], in this order, is not 0, or is 0: what is behind
+    /// one that says otherwise may not have been written.
+    pub when: Vec<(usize, bool)>,
+}
+
+/// Statements of the kernel that become a piece.
+struct Segment<'k> {
+    body: &'k [Stmt],
+    in_parts: bool,
+    /// The branches that it is in, outermost first: the condition, and whether it is the side where that holds.
+    branches: Vec<(Reg, bool)>,
+    /// Where it is the end of a side of a branch, what that results in.
+    results: Vec<(Reg, Reg)>,
+}
+
+/// The segments of `body`, in branches, in order.
+fn segments<'k>(body: &'k [Stmt], branches: &mut Vec<(Reg, bool)>, out: &mut Vec<Segment<'k>>) {
+    let segment = |body: &'k [Stmt], in_parts: bool, branches: &[(Reg, bool)]| Segment {
+        body,
+        in_parts,
+        branches: branches.to_vec(),
+        results: Vec::new(),
+    };
+    let mut begin = 0;
+    for (i, stmt) in body.iter().enumerate() {
+        let alone = std::slice::from_ref(stmt);
+        if !in_branches(alone, MAX_BRANCHES - branches.len()) {
+            continue;
+        }
+        if begin < i {
+            out.push(segment(&body[begin..i], false, branches));
+        }
+        begin = i + 1;
+        let Stmt::If { condition, then, otherwise, choices } = stmt else {
+            out.push(segment(alone, true, branches));
+            continue;
+        };
+        let sides: [(_, fn(&Choice) -> Reg); 2] = [(then, |c| c.then), (otherwise, |c| c.otherwise)];
+        for ((side, result), holds) in sides.into_iter().zip([true, false]) {
+            branches.push((*condition, holds));
+            segments(side, branches, out);
+            if !choices.is_empty() {
+                let results = choices.iter().map(|c| (c.var, result(c))).collect();
+                out.push(Segment { results, ..segment(&[], false, branches) });
+            }
+            branches.pop();
+        }
+    }
+    if begin < body.len() {
+        out.push(segment(&body[begin..], false, branches));
+    }
 }
 
 /// The pieces of `kernel`; `None` where nothing runs in parts. `O(n log n)`, but for the tables of registers and buffers, which
 /// each piece has.
 #[must_use]
 pub fn split(kernel: &Kernel) -> Option<Pieces> {
-    let is_parts = |stmt: &Stmt| matches!(stmt, Stmt::For { order: Order::Parts, .. });
-    if !kernel.body.iter().any(is_parts) {
+    if !in_parts(&kernel.body) {
         return None;
     }
-    let mut ranges: Vec<(usize, usize)> = Vec::new();
-    for (i, stmt) in kernel.body.iter().enumerate() {
-        match ranges.last_mut() {
-            Some((begin, end)) if !is_parts(stmt) && !is_parts(&kernel.body[*begin]) => *end = i + 1,
-            _ => ranges.push((i, i + 1)),
-        }
-    }
-    let crossing = Crossing::new(kernel, &ranges);
+    let mut segments = Vec::new();
+    self::segments(&kernel.body, &mut Vec::new(), &mut segments);
+    let crossing = Crossing::new(kernel, &segments);
     let header = Header::new(kernel, &crossing);
-    let mentions: Vec<BTreeSet<BufferId>> = ranges.iter().map(|r| mentioned(&kernel.body[r.0..r.1])).collect();
+    let mentions: Vec<BTreeSet<BufferId>> = segments.iter().map(|segment| mentioned(segment.body)).collect();
     let mut n_mentions: BTreeMap<BufferId, usize> = BTreeMap::new();
     for buffer in mentions.iter().flatten() {
         *n_mentions.entry(*buffer).or_default() += 1;
     }
     let is_work = |b: &BufferId| matches!(kernel.buffers[*b].place, Place::Workspace(_));
-    let pieces = ranges.iter().enumerate().map(|(p, (begin, end))| {
-        let body = &kernel.body[*begin..*end];
-        let in_parts = is_parts(&body[0]);
+    let pieces = segments.iter().enumerate().map(|(p, segment)| {
+        let in_parts = segment.in_parts;
         let own = mentions[p].iter().filter(|b| in_parts && is_work(b) && n_mentions[b] == 1);
-        Piece { private: own.copied().collect(), kernel: header.piece(&crossing, p, body), in_parts }
+        let cell = |(condition, holds): &(Reg, bool)| Some((*crossing.cell.get(condition)?, *holds));
+        Piece {
+            private: own.copied().collect(),
+            kernel: header.piece(&crossing, p, segment),
+            in_parts,
+            when: segment.branches.iter().filter_map(cell).collect(),
+        }
     });
     let (n_reals, n_ints) = (crossing.n_cells[0], crossing.n_cells[1]);
     Some(Pieces {
@@ -118,7 +174,7 @@ struct Crossing<'k> {
 }
 
 impl<'k> Crossing<'k> {
-    fn new(kernel: &'k Kernel, ranges: &[(usize, usize)]) -> Self {
+    fn new(kernel: &'k Kernel, segments: &[Segment<'k>]) -> Self {
         const NOWHERE: u32 = u32::MAX;
         // By register: the piece that defines it, and when.
         let mut defined = vec![(NOWHERE, 0u32); kernel.regs.len()];
@@ -126,9 +182,9 @@ impl<'k> Crossing<'k> {
         let is_size: BTreeSet<Reg> = kernel.sizes.iter().map(|size| size.reg).collect();
         let mut now = 0;
         let mut used: Vec<BTreeSet<(u32, Reg)>> = Vec::new();
-        for (p, (begin, end)) in (0u32..).zip(ranges) {
+        for (p, segment) in (0u32..).zip(segments) {
             let mut here = BTreeSet::new();
-            for stmt in &kernel.body[*begin..*end] {
+            for stmt in segment.body {
                 if let Stmt::Straight(code) = stmt {
                     for instr in code {
                         let pure = matches!(
@@ -153,6 +209,16 @@ impl<'k> Crossing<'k> {
                     event.for_each_def(|r| defined[r.index()] = (p, now));
                 }
             }
+            // The branches themselves are in no segment.
+            let conditions = segment.branches.iter().map(|(condition, _)| *condition);
+            for r in conditions.chain(segment.results.iter().map(|(_, value)| *value)) {
+                let (piece, at) = defined[r.index()];
+                if piece != p && piece != NOWHERE {
+                    here.insert((at, r));
+                }
+            }
+            now += 1;
+            segment.results.iter().for_each(|(result, _)| defined[result.index()] = (p, now));
             // What is computed anew is so from what it was made of.
             let mut open: Vec<Reg> = here.iter().map(|(_, r)| *r).collect();
             while let Some(r) = open.pop() {
@@ -172,21 +238,43 @@ impl<'k> Crossing<'k> {
             again,
             cell: BTreeMap::new(),
             n_cells: [0; 2],
-            put: vec![Vec::new(); ranges.len()],
+            put: vec![Vec::new(); segments.len()],
         };
+        let conditions: BTreeSet<Reg> = segments.iter().flat_map(|s| &s.branches).map(|(r, _)| *r).collect();
+        let results: BTreeSet<Reg> = segments.iter().flat_map(|s| &s.results).map(|(r, _)| *r).collect();
         for here in used {
             for (_, r) in &here {
-                if this.again.contains_key(r) || this.cell.contains_key(r) {
+                // Who runs the pieces looks at conditions as well.
+                let is_made_again = this.again.contains_key(r) && !conditions.contains(r);
+                if is_made_again || this.cell.contains_key(r) {
                     continue;
                 }
                 let n = &mut this.n_cells[space(kernel.regs[*r])];
                 this.cell.insert(*r, *n);
                 *n += 1;
-                this.put[defined[r.index()].0 as usize].push(*r);
+                if !results.contains(r) {
+                    this.put[defined[r.index()].0 as usize].push(*r);
+                }
             }
             this.used.push(here.into_iter().map(|(_, r)| r).collect());
         }
         this
+    }
+}
+
+impl Crossing<'_> {
+    /// `r`, and what it is made of where it is computed again.
+    fn needs(&self, r: Reg) -> BTreeSet<Reg> {
+        let (mut needed, mut open) = (BTreeSet::from([r]), vec![r]);
+        while let Some(r) = open.pop() {
+            let Some(instr) = self.again.get(&r) else { continue };
+            instr.for_each_use(|r| {
+                if needed.insert(r) {
+                    open.push(r);
+                }
+            });
+        }
+        needed
     }
 }
 
@@ -229,41 +317,59 @@ impl Header {
         Self { kernel, part_buffer, cells, part }
     }
 
-    fn piece(&self, crossing: &Crossing<'_>, p: usize, body: &[Stmt]) -> Kernel {
+    fn piece(&self, crossing: &Crossing<'_>, p: usize, segment: &Segment<'_>) -> Kernel {
         let mut kernel = self.kernel.clone();
-        let class = |r: Reg| self.kernel.regs[r];
-        let at = |r: &Reg| crossing.cell.get(r).map(|cell| Poly::constant(*cell as i64));
-        let mut first: Vec<Instr> = Vec::new();
-        for r in &crossing.used[p] {
-            if let Some(at) = at(r) {
-                first.push(Instr::Load { dst: *r, buffer: self.cells[space(class(*r))], at });
-            } else if let Some(instr) = crossing.again.get(r) {
-                first.push((*instr).clone());
+        let cell = |r: Reg| {
+            let at = Poly::constant(*crossing.cell.get(&r)? as i64);
+            Some((self.cells[space(self.kernel.regs[r])], at))
+        };
+        // What each branch looks at comes right before it, all else in them all: where a branch is not taken, what the kernel computes
+        // there may fail.
+        let mut made = BTreeSet::new();
+        let mut blocks: Vec<Vec<Instr>> = Vec::new();
+        let needs = segment.branches.iter().map(|(condition, _)| crossing.needs(*condition));
+        for needed in needs.map(Some).chain([None]) {
+            let is_due = |r: &Reg| needed.as_ref().is_none_or(|needed| needed.contains(r));
+            let mut block = Vec::new();
+            for r in crossing.used[p].iter().filter(|r| is_due(r)) {
+                if !made.insert(*r) {
+                    continue;
+                }
+                if let Some(instr) = crossing.again.get(r) {
+                    block.push((*instr).clone());
+                } else if let Some((buffer, at)) = cell(*r) {
+                    block.push(Instr::Load { dst: *r, buffer, at });
+                }
             }
+            blocks.push(block);
         }
-        let last: Vec<Instr> = crossing.put[p]
-            .iter()
-            .filter_map(|r| Some(Instr::Store { buffer: self.cells[space(class(*r))], at: at(r)?, value: *r }))
-            .collect();
-        let mut stmts = Vec::new();
-        match body {
+        let mut body: Vec<Stmt> = match segment.body {
             [Stmt::For { index, order: Order::Parts, body, .. }] => {
                 // That the number is in range is seen by the check.
                 let failure = kernel.failures.len();
                 kernel.failures.push(("a part that is not there".to_owned(), None));
-                first.push(Instr::Int { dst: *index, value: Poly::var(self.part) });
-                first.push(Instr::CheckIndex { index: *index, len: Poly::constant(PARTS), failure });
-                stmts.push(Stmt::Straight(first));
-                stmts.extend(body.iter().cloned());
+                let number = Instr::Int { dst: *index, value: Poly::var(self.part) };
+                let check = Instr::CheckIndex { index: *index, len: Poly::constant(PARTS), failure };
+                blocks[0].splice(0..0, [number, check]);
+                body.clone()
             }
             body => {
-                stmts.push(Stmt::Straight(first));
-                stmts.extend(body.iter().cloned());
-                stmts.push(Stmt::Straight(last));
+                let put = crossing.put[p].iter().map(|r| (*r, *r)).chain(segment.results.iter().copied());
+                let store = |(to, value)| cell(to).map(|(buffer, at)| Instr::Store { buffer, at, value });
+                let last = Stmt::Straight(put.filter_map(store).collect());
+                body.iter().cloned().chain([last]).collect()
+            }
+        };
+        for (k, block) in blocks.into_iter().enumerate().rev() {
+            body.insert(0, Stmt::Straight(block));
+            body.retain(|stmt| !matches!(stmt, Stmt::Straight(code) if code.is_empty()));
+            if k > 0 {
+                let (condition, holds) = segment.branches[k - 1];
+                let (then, otherwise) = if holds { (body, Vec::new()) } else { (Vec::new(), body) };
+                body = vec![Stmt::If { condition, then, otherwise, choices: Vec::new() }];
             }
         }
-        stmts.retain(|stmt| !matches!(stmt, Stmt::Straight(code) if code.is_empty()));
-        kernel.body = stmts;
+        kernel.body = body;
         kernel
     }
 }
