@@ -89,12 +89,12 @@ fn segments<'k>(body: &'k [Stmt], branches: &mut Vec<(Reg, bool)>, out: &mut Vec
             out.push(segment(alone, true, branches));
             continue;
         };
-        let sides: [(_, fn(&Choice) -> Reg); 2] = [(then, |c| c.then), (otherwise, |c| c.otherwise)];
-        for ((side, result), holds) in sides.into_iter().zip([true, false]) {
+        for holds in [true, false] {
             branches.push((*condition, holds));
-            segments(side, branches, out);
+            segments(if holds { then } else { otherwise }, branches, out);
             if !choices.is_empty() {
-                let results = choices.iter().map(|c| (c.var, result(c))).collect();
+                let result = |c: &Choice| (c.var, if holds { c.then } else { c.otherwise });
+                let results = choices.iter().map(result).collect();
                 out.push(Segment { results, ..segment(&[], false, branches) });
             }
             branches.pop();
