@@ -519,11 +519,11 @@ impl Generator<'_, '_> {
 
     // D⟦fun params -> body⟧ somewhere, the body of type `ty` where that can be.
     fn derivative(&mut self, ty: &Type, depth: u32) -> Result<VarId> {
-        let ty = if self.expressible && !only_doubles(ty) { &Type::Double } else { ty };
+        let ty = if self.expressible && !ty.has_only_doubles() { &Type::Double } else { ty };
         let mut types = vec![Type::Double];
         if self.u.ratio(1, 2)? {
             let ty = self.ty(1)?;
-            if !self.expressible || only_doubles(&ty) {
+            if !self.expressible || ty.has_only_doubles() {
                 types.push(ty);
             }
         }
@@ -704,15 +704,6 @@ impl Generator<'_, '_> {
         let modulus = self.choose(&[5, 2, 11])?;
         let modulus = self.b.int(modulus);
         Ok(self.b.op(Op::Mod, &[result, modulus]))
-    }
-}
-
-fn only_doubles(ty: &Type) -> bool {
-    match ty {
-        Type::Double => true,
-        Type::Int | Type::Bool => false,
-        Type::Array(_, element) => only_doubles(element),
-        Type::Tuple(fields, _) => fields.iter().all(only_doubles),
     }
 }
 

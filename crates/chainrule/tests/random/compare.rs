@@ -378,7 +378,7 @@ pub fn batches(case: &Case) -> Outcome<bool> {
         if !all_same(&loaded.call(&case.args).map_err(said)?, &found) {
             return Err(fails("other bits when it is loaded".to_owned()));
         }
-        if !types.iter().all(only_doubles) {
+        if !types.iter().all(Type::has_only_doubles) {
             continue;
         }
         let (numbers, n_points) = (doubles(&case.args), 11);
@@ -416,13 +416,4 @@ pub fn batches(case: &Case) -> Outcome<bool> {
         }
     }
     Ok(true)
-}
-
-fn only_doubles(ty: &Type) -> bool {
-    match ty {
-        Type::Double => true,
-        Type::Int | Type::Bool => false,
-        Type::Array(_, element) => only_doubles(element),
-        Type::Tuple(fields, _) => fields.iter().all(only_doubles),
-    }
 }
