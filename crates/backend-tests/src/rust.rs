@@ -155,7 +155,8 @@ fn main_text(file: &File<'_>, cases: &[Case]) -> String {
                 arguments.push(value.to_string());
             }
         }
-        let _ = writeln!(text, "fn run{i}(lines: &mut Lines) {{");
+        let lines = if kernel.inputs.is_empty() { "_" } else { "lines" };
+        let _ = writeln!(text, "fn run{i}({lines}: &mut Lines) {{");
         for (j, port) in kernel.inputs.iter().enumerate() {
             let read = if case.class(port) == Class::Real { "reals" } else { "ints" };
             let _ = writeln!(text, "    let in{j} = lines.{read}();");
