@@ -332,6 +332,57 @@ pub fn second_derivatives(case: &Case) -> Outcome<bool> {
     Ok(true)
 }
 
+/// A number, or an array of them.
+fn is_array_of_doubles(ty: &Type) -> bool {
+    match ty {
+        Type::Array(_, element) => is_array_of_doubles(element),
+        ty => *ty == Type::Double,
+    }
+}
+
+/// The sparse Jacobian of an array, or the Hessian of a number by one argument, is the dense one with its zeros left out.
+pub fn sparse_derivatives(case: &Case) -> Outcome<bool> {
+    let fails = |e| case.fails(e);
+    let (ir, scalar) = (&case.ir, *case.ir.result_type() == Type::Double);
+    let by: Vec<_> = (ir.params.iter().zip(&case.args)).filter(|(p, _)| is_array_of_doubles(ir.ty(**p))).collect();
+    if by.is_empty() || !is_array_of_doubles(ir.result_type()) {
+        return Ok(false);
+    }
+    let by = if scalar { &by[by.len() - 1..] } else { &by[..] };
+    let names: Vec<&str> = by.iter().filter_map(|(p, _)| ir.vars[**p].name.as_deref()).collect();
+    let part = if scalar { Part::Hessian } else { Part::Jacobian };
+    let dense = derive(ir, &request(part, Mode::Forward, &names)).map_err(|e| fails(format!("dense: {e:?}")))?;
+    let (Some(value), Some(dense)) = (Exact::new(ir, &case.args), Exact::new(&dense, &case.args)) else {
+        return Ok(false);
+    };
+    let sparse = if scalar { case.f.sparse_hessian(&names) } else { case.f.sparse_jacobian(&names) };
+    let sparse = match sparse {
+        Err(e) if limited(&e) => return Ok(false),
+        sparse => sparse.map_err(|e| fails(format!("sparse: {e}")))?,
+    };
+    let mut at = sparse.prepare(&case.args).map_err(|e| fails(format!("sparse: {e}")))?;
+    at.run().map_err(|e| fails(format!("sparse: {e}")))?;
+    let counts: Vec<usize> = by.iter().map(|(_, arg)| arg.reals().len()).collect();
+    let n_columns = counts.iter().sum();
+    let n_rows = if scalar { n_columns } else { value.value.reals().len() };
+    if at.pattern().shape() != (n_rows, n_columns) {
+        return Err(fails(format!("sparse: {:?}, not {n_rows} x {n_columns}", at.pattern().shape())));
+    }
+    let mut rows = vec![vec![0.0; n_columns]; n_rows];
+    for ((row, column, ..), x) in at.pattern().coo().iter().zip(at.values()) {
+        rows[*row][*column] += x;
+    }
+    // By argument, and of each row by row.
+    let mut begin = 0;
+    let mut flat = Vec::new();
+    for count in counts {
+        rows.iter().for_each(|row| flat.extend_from_slice(&row[begin..begin + count]));
+        begin += count;
+    }
+    dense.near(&[flat.into()]).map_err(|e| fails(format!("sparse: {e}")))?;
+    Ok(true)
+}
+
 /// The extents of the array that each column of an argument is.
 fn extents(ty: &Type, value: &Value<f64>, outer: &[usize], all: &mut Vec<Vec<usize>>) {
     match (ty, value) {

@@ -1,7 +1,7 @@
 //! Programs as people write them, compiled and differentiated in every way there is to it: values bit for bit where no bit may change,
 //! derivatives against forward mode in the reference evaluator.
 
-use crate::compare::{Case, batches, first_derivatives, second_derivatives, values};
+use crate::compare::{Case, batches, first_derivatives, second_derivatives, sparse_derivatives, values};
 use crate::strategies;
 use crate::support::{Program, run};
 use arbitrary::Unstructured;
@@ -37,6 +37,16 @@ fn second_derivatives_are_those_in_forward_mode() {
         let options = Options { longest: 6, fuel: 40, orders: 1, scalar: true, smooth: true, ..Options::default() };
         ask(bytes, options, second_derivatives)
     });
+}
+
+#[test]
+fn sparse_derivatives_are_dense_ones_without_their_zeros() {
+    for scalar in [false, true] {
+        run(if scalar { 67 } else { 66 }, 30, 10, 500, |bytes| {
+            let options = Options { longest: 9, fuel: 40, orders: 1, scalar, smooth: scalar, ..Options::default() };
+            ask(bytes, options, sparse_derivatives)
+        });
+    }
 }
 
 #[test]
