@@ -23,7 +23,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("rosenbrock", "derive examples/rosenbrock.ft --by x --what gradient --size n=4"),
     ("sh20", "derive examples/spherical_harmonics/harmonics.ft --by v --what jacobian --size n=21 --arg v=[0.6,0,0.8]"),
     ("gmm", "derive examples/gmm/gmm.ft --what gradient"),
-    ("ba", "derive examples/adbench/programs/ba.ft --what jacobian --sparse"),
+    ("ba", "derive examples/adbench/programs/ba.ft --function ba --what jacobian --sparse"),
     ("lstm", "emit c examples/adbench/programs/lstm.ft --what gradient"),
 ];
 
