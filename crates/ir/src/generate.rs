@@ -519,11 +519,11 @@ impl Generator<'_, '_> {
 
     // D⟦fun params -> body⟧ somewhere, the body of type `ty` where that can be.
     fn derivative(&mut self, ty: &Type, depth: u32) -> Result<VarId> {
-        let ty = if self.expressible && !ty.has_only_doubles() { &Type::Double } else { ty };
+        let ty = if self.expressible && !ty.is_linear() { &Type::Double } else { ty };
         let mut types = vec![Type::Double];
         if self.u.ratio(1, 2)? {
             let ty = self.ty(1)?;
-            if !self.expressible || ty.has_only_doubles() {
+            if !self.expressible || ty.is_linear() {
                 types.push(ty);
             }
         }

@@ -115,17 +115,6 @@ impl Type {
         }
     }
 
-    /// Whether nothing but `Double`s occurs in it: whether all of it can carry a derivative.
-    #[must_use]
-    pub fn has_only_doubles(&self) -> bool {
-        match self {
-            Self::Double => true,
-            Self::Int | Self::Bool => false,
-            Self::Array(_, element) => element.has_only_doubles(),
-            Self::Tuple(fields, _) => fields.iter().all(Self::has_only_doubles),
-        }
-    }
-
     /// Each size replaced by `by(size)`.
     #[must_use]
     pub fn map_sizes(&self, by: &mut impl FnMut(&Size) -> Size) -> Self {

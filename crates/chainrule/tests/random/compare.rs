@@ -125,21 +125,10 @@ impl Algebra for Finite {
     }
 }
 
-const DEFAULT: CompileOptions = CompileOptions {
-    backend: Backend::Auto,
-    level: None,
-    fuse: None,
-    sequential: false,
-    threads: None,
-    rewrite: Rewrite::All,
-    checkpoints: None,
-    checks: Checks::All,
-    perf_map: false,
-    deny_executable: false,
-};
-
 /// Nothing fused, nothing reordered.
-const EXACT: CompileOptions = CompileOptions { fuse: Some(false), sequential: true, ..DEFAULT };
+fn bit_for_bit() -> CompileOptions {
+    CompileOptions { fuse: Some(false), sequential: true, ..CompileOptions::default() }
+}
 
 /// What a function gives, compiled; `None` where Chainrule says that it cannot do that.
 fn call(way: &str, f: &Function, options: &CompileOptions, args: &[Value<f64>]) -> Outcome<Option<Vec<Value<f64>>>> {
@@ -181,27 +170,31 @@ pub fn values(case: &Case) -> Outcome<bool> {
     let expanded = expand(&case.ir).map_err(|e| fails(format!("{e:?}")))?;
     let Ok(expected) = evaluate(&expanded, &mut F64, &case.args) else {
         // The optimiser may leave out what fails.
-        let options = CompileOptions { rewrite: Rewrite::Off, ..EXACT };
+        let options = CompileOptions { rewrite: Rewrite::Off, ..bit_for_bit() };
         return match case.strict.compile_with(&options).and_then(|f| f.call(&case.args)) {
             Err(Error::Bug(_)) => Err(fails("a bug".to_owned())),
             Err(_) => Ok(false),
             Ok(found) => Err(fails(format!("{found:?}, though the evaluator has no value"))),
         };
     };
-    let Some(found) = on_both("strict", &case.strict, &EXACT, &case.args).map_err(fails)? else { return Ok(false) };
+    let Some(found) = on_both("strict", &case.strict, &bit_for_bit(), &case.args).map_err(fails)? else {
+        return Ok(false);
+    };
     if !all_same(&found, std::slice::from_ref(&expected)) {
         return Err(fails(format!("{found:?} where no bit may change, not {expected:?}")));
     }
     verified(&expanded).map_err(fails)?;
     let Some(exact) = Exact::new(&case.ir, &case.args) else { return Ok(false) };
-    let Some(found) = on_both("default", &case.f, &DEFAULT, &case.args).map_err(fails)? else { return Ok(false) };
+    let Some(found) = on_both("default", &case.f, &CompileOptions::default(), &case.args).map_err(fails)? else {
+        return Ok(false);
+    };
     exact.near(&found).map_err(|e| fails(format!("default: {e}")))?;
-    let options = CompileOptions { checks: Checks::Memory, ..DEFAULT };
+    let options = CompileOptions { checks: Checks::Memory, ..CompileOptions::default() };
     let loose = call("without checks", &case.f, &options, &case.args).map_err(fails)?;
     if loose.is_none_or(|loose| !all_same(&loose, &found)) {
         return Err(fails("other bits without checks".to_owned()));
     }
-    for options in [EXACT, CompileOptions { threads: Some(2), ..DEFAULT }] {
+    for options in [bit_for_bit(), CompileOptions { threads: Some(2), ..CompileOptions::default() }] {
         let way = if options.sequential { "unfused" } else { "on threads" };
         let found = on_both(way, &case.f, &options, &case.args).map_err(fails)?.unwrap_or_default();
         exact.near(&found).map_err(|e| fails(format!("{way}: {e}")))?;
@@ -237,7 +230,7 @@ fn in_all_ways(
     let Some(exact) = Exact::new(&forward, args) else { return Ok(None) };
     let reverse = derive(&case.ir, &request(part, Mode::Reverse, by)).map_err(|e| format!("{name}: {e:?}"))?;
     verified(&forward).and_then(|()| verified(&reverse)).map_err(|e| format!("{name}: {e}"))?;
-    let sequential = CompileOptions { sequential: true, ..DEFAULT };
+    let sequential = CompileOptions { sequential: true, ..CompileOptions::default() };
     for (strategy, checkpoints) in [("auto", None), ("forward", None), ("reverse", None), ("reverse", Some(2))] {
         let mut derivation = ask(&case.f).strategy(strategy);
         if !by.is_empty() {
@@ -253,7 +246,7 @@ fn in_all_ways(
             Err(e) if limited(&e) => continue,
             Err(e) => return Err(format!("{way}: {e}")),
         };
-        for (options, how) in [(&DEFAULT, "in lanes"), (&sequential, "in order")] {
+        for (options, how) in [(&CompileOptions::default(), "in lanes"), (&sequential, "in order")] {
             let way = format!("{way}, {how}");
             let found = match strategy {
                 "reverse" => on_both(&way, &derived, options, args)?,
@@ -279,14 +272,15 @@ pub fn first_derivatives(case: &Case) -> Outcome<bool> {
     let forward = derive(&case.ir, &request(Part::Jvp, Mode::Forward, &[])).map_err(|e| fails(format!("{e:?}")))?;
     if let (Some(exact), Some(found)) = (
         Exact::new(&forward, &args),
-        call("jvp", &case.f.jvp().function().map_err(|e| fails(e.to_string()))?, &DEFAULT, &args).map_err(fails)?,
+        call("jvp", &case.f.jvp().function().map_err(|e| fails(e.to_string()))?, &CompileOptions::default(), &args)
+            .map_err(fails)?,
     ) {
         exact.near(&found).map_err(|e| fails(format!("jvp: {e}")))?;
     }
     let against = directions(&[case.ir.result_type().clone()], std::slice::from_ref(&exact.value));
     let args = [case.args.clone(), against.clone()].concat();
     let vjp = case.f.vjp().function().map_err(|e| fails(e.to_string()))?;
-    let Some(found) = call("vjp", &vjp, &DEFAULT, &args).map_err(fails)? else { return Ok(true) };
+    let Some(found) = call("vjp", &vjp, &CompileOptions::default(), &args).map_err(fails)? else { return Ok(true) };
     let mut counts = Vec::new();
     types.iter().zip(&case.args).for_each(|(ty, arg)| fields(ty, arg, &mut counts));
     let weights = doubles(&against);
@@ -306,7 +300,7 @@ pub fn first_derivatives(case: &Case) -> Outcome<bool> {
         derive(&case.ir, &request(Part::Jacobian, Mode::Reverse, &[])).map_err(|e| fails(format!("{e:?}")))?;
     let expected = evaluate(&reverse, &mut F64, &case.args).map_err(|e| fails(format!("reverse: {e}")))?;
     let strict = case.strict.jacobian().strategy("reverse").function().map_err(|e| fails(e.to_string()))?;
-    match on_both("strict reverse", &strict, &EXACT, &case.args).map_err(fails)? {
+    match on_both("strict reverse", &strict, &bit_for_bit(), &case.args).map_err(fails)? {
         Some(found) if !all_same(&found, std::slice::from_ref(&expected)) => {
             Err(fails(format!("reverse: {found:?} where no bit may change, not {expected:?}")))
         }
@@ -429,7 +423,7 @@ pub fn batches(case: &Case) -> Outcome<bool> {
         if !all_same(&loaded.call(&case.args).map_err(said)?, &found) {
             return Err(fails("other bits when it is loaded".to_owned()));
         }
-        if !types.iter().all(Type::has_only_doubles) {
+        if !types.iter().all(Type::is_linear) {
             continue;
         }
         let (numbers, n_points) = (doubles(&case.args), 11);
