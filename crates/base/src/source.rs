@@ -109,6 +109,14 @@ impl Sources {
         (line, before[lines[line - 1]..].chars().count() + 1)
     }
 
+    /// A line of a text, by its number from 1, without its end; empty where there is none.
+    #[must_use]
+    pub fn line(&self, file: FileId, number: usize) -> &str {
+        let SourceFile { text, lines, .. } = &self.files[file];
+        let start = |number: usize| lines.get(number).copied().unwrap_or(text.len());
+        text[start(number - 1)..start(number)].trim_end_matches(['\r', '\n'])
+    }
+
     /// All texts with their ids, in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = (FileId, &SourceFile)> {
         self.files.iter()
@@ -129,5 +137,6 @@ mod tests {
         assert_eq!(sources.line_column(Span::new(file, 7, 8)), (2, 4));
         assert_eq!(sources.line_column(Span::new(file, 8, 8)), (2, 5));
         assert_eq!(sources.snippet(Span::new(file, 4, 6)), "é");
+        assert_eq!([1, 2, 3].map(|number| sources.line(file, number)), ["ab", "cé d", ""]);
     }
 }

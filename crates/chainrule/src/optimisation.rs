@@ -169,9 +169,8 @@ fn account(
 }
 
 fn rule_line(sources: &Sources, (file, line): (FileId, usize), times: u64) -> RuleLine {
-    let file = sources.file(file);
-    let text = file.text.lines().nth(line - 1).unwrap_or_default().trim().to_owned();
-    RuleLine { file: file.name.clone(), line, text, times }
+    let text = sources.line(file, line).trim().to_owned();
+    RuleLine { file: sources.file(file).name.clone(), line, text, times }
 }
 
 impl fmt::Display for Optimisation {

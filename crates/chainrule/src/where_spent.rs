@@ -115,9 +115,10 @@ impl Function {
         }
         let line_operations = |(id, counts): (OriginId, &Counts)| {
             let span = origins.lines[id];
-            let (file, (line, _)) = (origins.sources.file(span.file), origins.sources.line_column(span));
-            let text = file.text.lines().nth(line - 1).unwrap_or_default().trim().to_owned();
-            LineOperations { file: file.name.clone(), line, text, counts: *counts }
+            let sources = &origins.sources;
+            let (line, _) = sources.line_column(span);
+            let text = sources.line(span.file, line).trim().to_owned();
+            LineOperations { file: sources.file(span.file).name.clone(), line, text, counts: *counts }
         };
         let made = counts.iter().filter(|(_, counts)| **counts != Counts::default());
         let mut lines: Vec<LineOperations> = made.map(line_operations).collect();
