@@ -25,8 +25,7 @@ pub fn hoist(kernel: &mut Kernel) {
         known[size.reg.index()].range = Some(EXTENT);
     }
     let regs = &mut kernel.regs;
-    let mut pass =
-        Hoist { regs, depth: 0, known, orders: Vec::new(), in_parts: 0, conditional: Vec::new(), counts: Vec::new() };
+    let mut pass = Hoist { regs, depth: 0, known, in_parts: 0, conditional: Vec::new(), counts: Vec::new() };
     kernel.body = rebuild(std::mem::take(&mut kernel.body), &mut pass);
     super::fold::fold(kernel);
 }
@@ -47,8 +46,6 @@ struct Hoist<'k> {
     /// How many loops and branches are open.
     depth: u32,
     known: Vec<Known>,
-    /// Of the counted loops that are open.
-    orders: Vec<Order>,
     /// How deep the loop is that runs in parts; 0 where none is open.
     in_parts: u32,
     /// How many loops and branches are open in each conditional loop that is, itself included. Nothing is taken out of one.
@@ -202,7 +199,6 @@ impl Pass for Hoist<'_> {
         self.count(count);
         let range = self.range(count).map(|(_, most)| (0, (most - 1).max(0)));
         self.depth += 1;
-        self.orders.push(order);
         if order == Order::Parts {
             self.in_parts = self.depth;
         }
@@ -219,7 +215,7 @@ impl Pass for Hoist<'_> {
         before: &mut Vec<Instr>,
     ) -> bool {
         // What threads run has its integers for itself.
-        if self.orders.pop() == Some(Order::Parts) {
+        if self.in_parts == self.depth {
             self.in_parts = 0;
         } else {
             self.take(body, before);

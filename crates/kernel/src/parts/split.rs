@@ -184,6 +184,10 @@ impl<'k> Crossing<'k> {
         let mut used: Vec<BTreeSet<(u32, Reg)>> = Vec::new();
         for (p, segment) in (0u32..).zip(segments) {
             let mut here = BTreeSet::new();
+            let of_another = |defined: &[(u32, u32)], r: Reg| {
+                let (piece, at) = defined[r.index()];
+                (piece != p && piece != NOWHERE).then_some((at, r))
+            };
             for stmt in segment.body {
                 if let Stmt::Straight(code) = stmt {
                     for instr in code {
@@ -200,37 +204,22 @@ impl<'k> Crossing<'k> {
                 }
                 for event in walk(std::slice::from_ref(stmt)) {
                     now += 1;
-                    event.for_each_use(|r| {
-                        let (piece, at) = defined[r.index()];
-                        if piece != p && piece != NOWHERE {
-                            here.insert((at, r));
-                        }
-                    });
+                    event.for_each_use(|r| here.extend(of_another(&defined, r)));
                     event.for_each_def(|r| defined[r.index()] = (p, now));
                 }
             }
             // The branches themselves are in no segment.
             let conditions = segment.branches.iter().map(|(condition, _)| *condition);
-            for r in conditions.chain(segment.results.iter().map(|(_, value)| *value)) {
-                let (piece, at) = defined[r.index()];
-                if piece != p && piece != NOWHERE {
-                    here.insert((at, r));
-                }
-            }
+            let values = segment.results.iter().map(|(_, value)| *value);
+            here.extend(conditions.chain(values).filter_map(|r| of_another(&defined, r)));
             now += 1;
             segment.results.iter().for_each(|(result, _)| defined[result.index()] = (p, now));
             // What is computed anew is so from what it was made of.
-            let mut open: Vec<Reg> = here.iter().map(|(_, r)| *r).collect();
-            while let Some(r) = open.pop() {
-                if let Some(instr) = again.get(&r) {
-                    instr.for_each_use(|r| {
-                        let (piece, at) = defined[r.index()];
-                        if piece != NOWHERE && here.insert((at, r)) {
-                            open.push(r);
-                        }
-                    });
-                }
-            }
+            let made = here.iter().map(|(_, r)| *r).collect();
+            made_of(&again, made, |r| {
+                let (piece, at) = defined[r.index()];
+                piece != NOWHERE && here.insert((at, r))
+            });
             used.push(here);
         }
         let mut this = Self {
@@ -265,16 +254,21 @@ impl<'k> Crossing<'k> {
 impl Crossing<'_> {
     /// `r`, and what it is made of where it is computed again.
     fn needs(&self, r: Reg) -> BTreeSet<Reg> {
-        let (mut needed, mut open) = (BTreeSet::from([r]), vec![r]);
-        while let Some(r) = open.pop() {
-            let Some(instr) = self.again.get(&r) else { continue };
-            instr.for_each_use(|r| {
-                if needed.insert(r) {
-                    open.push(r);
-                }
-            });
-        }
+        let mut needed = BTreeSet::from([r]);
+        made_of(&self.again, vec![r], |r| needed.insert(r));
         needed
+    }
+}
+
+/// Goes from registers to what computes them `again`, and from there on as long as a register `is_new`.
+fn made_of(again: &BTreeMap<Reg, &Instr>, mut open: Vec<Reg>, mut is_new: impl FnMut(Reg) -> bool) {
+    while let Some(r) = open.pop() {
+        let Some(instr) = again.get(&r) else { continue };
+        instr.for_each_use(|r| {
+            if is_new(r) {
+                open.push(r);
+            }
+        });
     }
 }
 
@@ -331,10 +325,7 @@ impl Header {
         for needed in needs.map(Some).chain([None]) {
             let is_due = |r: &Reg| needed.as_ref().is_none_or(|needed| needed.contains(r));
             let mut block = Vec::new();
-            for r in crossing.used[p].iter().filter(|r| is_due(r)) {
-                if !made.insert(*r) {
-                    continue;
-                }
+            for r in crossing.used[p].iter().filter(|r| is_due(r) && made.insert(**r)) {
                 if let Some(instr) = crossing.again.get(r) {
                     block.push((*instr).clone());
                 } else if let Some((buffer, at)) = cell(*r) {
