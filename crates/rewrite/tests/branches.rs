@@ -1,18 +1,13 @@
 //! Functions that choose by their sizes: each branch becomes what it would become alone. Arrays that branches make: what
 //! uses them moves into the branches.
 
+mod support;
+
 use chainrule_autodiff::{Mode, Part, Request, derive};
-use chainrule_base::Sources;
-use chainrule_ir::{Block, Expr, Function, Program, Value, alpha_equal, evaluate, print, verify};
+use chainrule_ir::{Block, Expr, Function, Value, alpha_equal, evaluate, print, verify};
 use chainrule_ops::F64;
 use chainrule_rewrite::{Options, Report, engine, explain, optimise};
-
-fn function(text: &str) -> Function {
-    let mut sources = Sources::new();
-    let root = sources.add("main.ft", text);
-    let program = Program::load(&mut sources, root, |path: &str, _| Err(format!("there is no file {path}")));
-    program.and_then(|program| program.elaborate("f")).unwrap_or_else(|e| panic!("{e}\n{text}"))
-}
+use support::function;
 
 fn jacobian(text: &str, mode: Mode) -> Function {
     let request = Request { parts: vec![Part::Jacobian], by: vec!["x".into()], mode, checkpoints: None };

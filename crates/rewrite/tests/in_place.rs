@@ -1,16 +1,11 @@
 //! Builds whose elements are computed where they are taken, in programs as people write them.
 
-use chainrule_autodiff::{Mode, Part, Request, derive};
-use chainrule_base::Sources;
-use chainrule_ir::{Function, Program, Value};
-use chainrule_rewrite::{Options, check};
+mod support;
 
-fn function(text: &str) -> Function {
-    let mut sources = Sources::new();
-    let root = sources.add("main.ft", text);
-    let program = Program::load(&mut sources, root, |path: &str, _| Err(format!("there is no file {path}")));
-    program.and_then(|program| program.elaborate("f")).unwrap_or_else(|e| panic!("{e}\n{text}"))
-}
+use chainrule_autodiff::{Mode, Part, Request, derive};
+use chainrule_ir::Value;
+use chainrule_rewrite::{Options, check};
+use support::function;
 
 #[test]
 fn an_element_that_nothing_needs_is_not_what_is_taken_at_another_index() {

@@ -1,10 +1,12 @@
 //! Derivatives of loops that are dear to begin: what is computed once for many elements stays computed once.
 
+mod support;
+
 use chainrule_autodiff::{Mode, Part, Request, derive};
-use chainrule_base::Sources;
-use chainrule_ir::{Function, Program, Value, print, verify};
+use chainrule_ir::{Value, print, verify};
 use chainrule_rewrite::engine::measure;
 use chainrule_rewrite::{Options, check, explain};
+use support::function;
 
 const LOGISTIC: &str = "let f = fun (w : [d]Double) (x : [n][d]Double) (y : [n]Double) ->
     sum n (fun i -> log (1 + exp (- y[i] * vectorDot w x[i])))";
@@ -21,13 +23,6 @@ const TRANSPOSED: &str = "let f = fun (x : [8]Double) (n : Card) ->
         let y = ifold (fun (y : [8]Double) k -> build 8 (fun j -> sin (y[j] + x[i] * y[7 - j]))) x n in
         build 8 (fun j -> y[j] * x[j])) in
     build 8 (fun j -> build 8 (fun i -> r[i][j]))";
-
-fn function(text: &str) -> Function {
-    let mut sources = Sources::new();
-    let root = sources.add("main.ft", text);
-    let program = Program::load(&mut sources, root, |path: &str, _| Err(format!("there is no file {path}")));
-    program.and_then(|program| program.elaborate("f")).unwrap_or_else(|e| panic!("{e}\n{text}"))
-}
 
 /// What a polynomial is where all sizes are `size`.
 fn at(polynomial: &str, size: f64) -> f64 {

@@ -23,6 +23,13 @@ impl Writer<'_, '_> {
         Ok(if found.is_empty() { None } else { Some(self.late(&found)?) })
     }
 
+    /// The same where nothing new is to be written: always at the end, and else every other time.
+    fn old_mostly(&mut self, kind: &Kind, depth: u32) -> Result<Option<String>> {
+        let old = self.old(kind)?;
+        let stays = old.is_some() && (depth == 0 || self.dry() || self.u.arbitrary()?);
+        Ok(old.filter(|_| stays))
+    }
+
     /// What there is, or else an array of numbers that are there.
     fn old_vector(&mut self, n: &Extent) -> Result<String> {
         if let Some(old) = self.old(&Kind::Vector(n.clone()))? {
@@ -222,9 +229,7 @@ impl Writer<'_, '_> {
     }
 
     pub(super) fn pairs(&mut self, n: &Extent, depth: u32) -> Result<String> {
-        if let Some(old) = self.old(&Kind::Pairs(n.clone()))?
-            && (depth == 0 || self.dry() || self.u.arbitrary()?)
-        {
+        if let Some(old) = self.old_mostly(&Kind::Pairs(n.clone()), depth)? {
             return Ok(old);
         }
         let depth = depth.saturating_sub(1);
@@ -239,9 +244,7 @@ impl Writer<'_, '_> {
     }
 
     pub(super) fn record(&mut self, n: &Extent, depth: u32) -> Result<String> {
-        if let Some(old) = self.old(&Kind::Record(n.clone()))?
-            && (depth == 0 || self.dry() || self.u.arbitrary()?)
-        {
+        if let Some(old) = self.old_mostly(&Kind::Record(n.clone()), depth)? {
             return Ok(old);
         }
         let depth = depth.saturating_sub(1);

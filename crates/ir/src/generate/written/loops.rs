@@ -163,15 +163,15 @@ impl Writer<'_, '_> {
         let count = self.count()?;
         let (s, kind) = (self.fresh("s"), Kind::Record(n.clone()));
         let (a, w) = (self.number(depth)?, self.vector(n, depth)?);
+        let first = format!("{{ a = {}, w = {} }}", bare(&a), bare(&w));
         if !self.room(count.work() + n.work()) {
-            return Ok(format!("{{ a = {}, w = {} }}", bare(&a), bare(&w)));
+            return Ok(first);
         }
         let (i, (b, v)) = self.over(&count, |w| {
             w.scope.push((s.clone(), kind.clone()));
             Ok((tame(&s, w.number(depth)?), tame_vector(&s, &w.vector(n, depth)?)))
         })?;
         let step = format!("{{ a = 0.5 * {s}.a + {b}, w = {v} }}");
-        let first = format!("{{ a = {}, w = {} }}", bare(&a), bare(&w));
         Ok(format!("(ifold (fun ({s} : {}) {i} -> {step}) {first} {})", kind.ty(), count.text()))
     }
 }

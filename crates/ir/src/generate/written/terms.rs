@@ -1,6 +1,6 @@
 //! Numbers, conditions and indices.
 
-use super::{CONDITIONED, Extent, Kind, Writer};
+use super::{Extent, Kind, Writer};
 use arbitrary::Result;
 
 impl Writer<'_, '_> {
@@ -245,7 +245,6 @@ impl Writer<'_, '_> {
 
     /// A matrix that is far from singular, whose symmetric part is positive definite.
     pub(super) fn conditioned(&mut self, n: &Extent, depth: u32) -> Result<String> {
-        debug_assert!(CONDITIONED.starts_with("let conditioned"));
         self.conditioned = true;
         Ok(format!("(conditioned {})", self.matrix(n, n, depth)?))
     }

@@ -1,0 +1,12 @@
+//! What the tests share: programs from a text.
+
+use chainrule_base::Sources;
+use chainrule_ir::{Function, Program};
+
+/// The function `f` of a program that is right.
+pub fn function(text: &str) -> Function {
+    let mut sources = Sources::new();
+    let root = sources.add("main.ft", text);
+    let program = Program::load(&mut sources, root, |path: &str, _| Err(format!("there is no file {path}")));
+    program.and_then(|program| program.elaborate("f")).unwrap_or_else(|e| panic!("{e}\n{text}"))
+}
