@@ -57,6 +57,14 @@ let exchanged = fun (a : [n][n]Double) (p : [n]Index) ->
 
 let differences = fun (x : [n]Double) -> build n (fun i -> if i == 0 then x[0] else x[i] - x[i - 1])
 
+let shifted = fun (a : [n][n]Double) (s : Card) ->
+  ifold (fun a _ -> snd (scan (fun (row : [n]Double) i -> (vectorSMul a[i] 0.5, row)) (vectorZeros n) n)) a s
+
+let shiftedPairs = fun (a : [n][n]Double) (s : Card) ->
+  ifold (fun a _ ->
+    snd (scan (fun (pair : [2][n]Double) i -> ([vectorSMul a[i] 0.5, pair[0]], pair[1])) (matrixZeros 2 n) n)
+  ) a s
+
 let wave = fun (x : [n]Double) (s : Card) ->
   ifold (fun y _ -> build n (fun i -> if i == 0 then y[0] else y[i] - 0.5 * y[i - 1])) x s
 ";
@@ -114,13 +122,15 @@ fn every_engine_computes_the_same() {
         |n: i64, m: i64| -> Value<f64> { Value::Array((0..n).map(|i| numbers(m, i as f64 * 1.3).into()).collect()) };
     for n in [0, 1, 2, 7, 9, 40] {
         let places = |m: i64| Value::Array((0..n).map(|i| Value::Int((i * 7 + 3) % m - 1)).collect());
-        let cases: [(&str, Vec<Value<f64>>); 7] = [
+        let cases: [(&str, Vec<Value<f64>>); 9] = [
             ("solveByHand", vec![matrix(n, n), numbers(n, 0.2).into()]),
             ("histogram", vec![places(5), numbers(n, 0.2).into(), Value::Int(3)]),
             ("growth", vec![numbers(n, 0.1).into(), Value::Int(3)]),
             ("oneOfMatrix", vec![matrix(n, 2), Value::Int(5)]),
             ("eliminated", vec![matrix(n, n)]),
             ("differences", vec![numbers(n, 0.4).into()]),
+            ("shifted", vec![matrix(n, n), Value::Int(3)]),
+            ("shiftedPairs", vec![matrix(n, n), Value::Int(2)]),
             ("wave", vec![numbers(n, 0.4).into(), Value::Int(4)]),
         ];
         for (name, args) in cases {
@@ -138,6 +148,23 @@ fn every_engine_computes_the_same() {
     let at = Value::Array([2, -1, 0, 2, 3].map(Value::Int).to_vec());
     let found = f.call(&[at, vec![1.0, 2.0, 4.0, 8.0, 16.0].into(), Value::Int(3)]).unwrap();
     assert_eq!(found, [Value::from(vec![4.0, 0.0, 9.0])]);
+}
+
+/// A state that is an element of a loop's result is saved to its place before the next state takes it; that place may be where
+/// what the step reads still lies.
+#[test]
+fn a_row_that_is_kept_early_does_not_overwrite_what_is_read_later() {
+    let rows = |rows: [[f64; 3]; 3]| Value::Array(rows.map(|row| row.to_vec().into()).to_vec());
+    let a = rows([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]]);
+    let cases = [
+        ("shifted", 1, rows([[0.0; 3], [0.5, 1.0, 1.5], [2.0, 2.5, 3.0]])),
+        ("shifted", 2, rows([[0.0; 3], [0.0; 3], [0.25, 0.5, 0.75]])),
+        ("shiftedPairs", 1, rows([[0.0; 3], [0.0; 3], [0.5, 1.0, 1.5]])),
+    ];
+    for (name, steps, expected) in cases {
+        let f = of(UPDATES, name).compile().unwrap();
+        assert_eq!(f.call(&[a.clone(), Value::Int(steps)]).unwrap(), [expected], "{name} {steps}\n{}", f.listing());
+    }
 }
 
 /// Memory is that of the checkpoints, whatever the number of steps: some arrays of one state beside them.

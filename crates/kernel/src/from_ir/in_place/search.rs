@@ -296,7 +296,15 @@ impl<'f> Search<'f> {
                 let n_terms = parts.get(2).map_or(0, layout::count);
                 if leaf + n_terms < layout::count(self.function.ty(stmt.var)) {
                     self.all_reads(*init, Some(at));
-                    self.block(body, leaf, &row(Size::var(*index)));
+                    let (element, inner) = ((body.result, leaf), row(Size::var(*index)));
+                    // Of an element that is the state, or part of it, what the state is overwritten by may come later: it
+                    // is saved before, right there.
+                    if self.chain(body.result, leaf).last().is_some_and(|(root, _)| root == state) {
+                        body.stmts.iter().for_each(|stmt| self.reads(stmt, None));
+                        self.leaves_but(body.result, element);
+                    } else {
+                        self.block(body, leaf, &inner);
+                    }
                 } else {
                     self.reads(stmt, None);
                 }
