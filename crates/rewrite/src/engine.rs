@@ -13,7 +13,7 @@
 use crate::rebuild::{Places, Plan, Spare, Tally, rebuild};
 use crate::report::{Applied, Measure, PassReport, Report, StopReason};
 use crate::rules::{self, Enabled, Settings};
-use crate::{apart, cost, fusion, live, merge, products, walk};
+use crate::{apart, cost, fusion, live, merge, products, turn, walk};
 use chainrule_base::Span;
 use chainrule_ir::{Block, Function, Size, VarId, alpha_equal};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -88,11 +88,18 @@ pub const ROUND: &[Pass] = &[Pass {
 }];
 
 /// What follows, and after it again [`ROUND`].
-pub const KEEP: &[Pass] = &[Pass {
-    name: "expand",
-    does: "as simplify, and what an outer loop computes again and again is kept in an array",
-    run: expand,
-}];
+pub const KEEP: &[Pass] = &[
+    Pass {
+        name: "turn",
+        does: "a loop over directions of which columns are taken goes inside of the loops in it",
+        run: turn_loops,
+    },
+    Pass {
+        name: "expand",
+        does: "as simplify, and what an outer loop computes again and again is kept in an array",
+        run: expand,
+    },
+];
 
 /// What comes at the end.
 pub const LAST: &[Pass] = &[
@@ -141,7 +148,7 @@ impl Run {
 
     /// How often was applied what not every pass may do.
     fn n_chosen(&self) -> u64 {
-        let steps = [rules::EXPAND, rules::MERGE, rules::SHARE, rules::BRANCHES]
+        let steps = [rules::TURN, rules::EXPAND, rules::MERGE, rules::SHARE, rules::BRANCHES]
             .into_iter()
             .map(|step| self.tally.applied[step]);
         steps.chain(self.tally.applied[rules::counted(0)..].iter().copied()).sum()
@@ -470,6 +477,14 @@ fn simplify(function: &Function, run: &mut Run) {
 
 fn fuse(function: &Function, run: &mut Run) {
     once(function, run, true, true);
+}
+
+fn turn_loops(function: &Function, run: &mut Run) {
+    if let Some((turned, times)) = turn::turned(function) {
+        run.tally.applied[rules::TURN] += times as u64;
+        run.live = None;
+        run.result = Some(turned);
+    }
 }
 
 fn expand(function: &Function, run: &mut Run) {

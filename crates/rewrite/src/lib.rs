@@ -34,6 +34,7 @@
 //! | [`engine`] | the strategy: passes in rounds |
 //! | [`rules`] | the rules, by construct |
 //! | `rebuild` | a function written anew: rules, common subexpressions, hoisting |
+//! | `turn` | loops over directions, inside of the loops in them |
 //! | `apart` | a function that chooses by its sizes, as two |
 //! | [`live`] | what is used, to the field |
 //! | [`fusion`] | which arrays vanish, by cost |
@@ -60,6 +61,7 @@ mod ranges;
 mod rebuild;
 pub mod report;
 pub mod rules;
+mod turn;
 mod walk;
 
 pub use engine::{Options, explain, optimise, optimise_watched};

@@ -81,11 +81,13 @@ pub(crate) const MERGE: usize = 5;
 pub(crate) const DECIDE: usize = 6;
 /// ... numbers kept in arrays that loops beside each other would compute ...
 pub(crate) const SHARE: usize = 7;
-/// ... statements moved into the branches that make the arrays that they use.
+/// ... statements moved into the branches that make the arrays that they use ...
 pub(crate) const BRANCHES: usize = 8;
+/// ... loops over directions that went inside of other loops.
+pub(crate) const TURN: usize = 9;
 
 /// The names of what is counted besides rules, each with a line that says what it is.
-pub const ENGINE: [(&str, &str); 9] = [
+pub const ENGINE: [(&str, &str); 10] = [
     ("common", "one variable for expressions that are the same up to names"),
     ("hoist", "what does not depend on a loop is moved out of it"),
     ("fields", "fields of loops and branches that nothing uses are not computed"),
@@ -95,6 +97,10 @@ pub const ENGINE: [(&str, &str); 9] = [
     ("decide", "if true then x else y = x; in x, the condition is known to be true"),
     ("share", "what loops beside each other compute is computed by the first, and kept in an array"),
     ("branches", "f (if c then x else y) = if c then f x else f y, where f alone uses an array that a branch builds"),
+    (
+        "turn",
+        "build k (fun d -> build n (fun i -> f i d)) = the columns of build n (fun i -> build k (fun d -> f i d))",
+    ),
 ];
 
 static TABLE: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {

@@ -3,13 +3,16 @@
 
 use arbitrary::Unstructured;
 use chainrule_autodiff::{Mode, Part, Request, derive, expand};
+use chainrule_base::Name;
 use chainrule_ir::generate::{self, Case, Options as Programs};
-use chainrule_ir::{Builder, Function, Renaming, Type, Value, VarId, print};
+use chainrule_ir::{Builder, Function, Renaming, Size, Type, Value, VarId, print, verify};
+use chainrule_ops::Op;
 use chainrule_rewrite::{Options, check, engine};
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestCaseError, TestRunner};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 type Cases<'a> = &'a dyn Fn(&mut Unstructured<'_>) -> arbitrary::Result<Option<(Function, Vec<Value<f64>>)>>;
 
@@ -76,15 +79,145 @@ fn reverse(u: &mut Unstructured<'_>) -> arbitrary::Result<Option<(Function, Vec<
     Ok(expand(&b.finish(all)).ok().map(|derived| (derived, args)))
 }
 
+/// How many directions there are in [`directions`].
+const DIRECTIONS: i64 = 9;
+
+/// The columns of what a function makes in several directions, each of which changes some of its arguments.
+fn directions(u: &mut Unstructured<'_>) -> arbitrary::Result<Option<(Function, Vec<Value<f64>>)>> {
+    let (f, args) = if u.ratio(1, 3)? {
+        generate::arrays::case(u, 40)?
+    } else {
+        let Case { function, args } = generate::case(u, Programs::default())?;
+        (function, args)
+    };
+    let mut element = f.result_type();
+    while let Type::Array(_, inner) = element {
+        element = inner;
+    }
+    let is_array = *element == Type::Double && f.result_type() != element;
+    if f.params.is_empty() || !f.result_type().has_double() {
+        return Ok(None);
+    }
+    let moved: Vec<(VarId, u8)> =
+        f.params.iter().map(|param| Ok((*param, u.arbitrary()?))).collect::<arbitrary::Result<_>>()?;
+    let mut b = Builder::rewriting(&f);
+    let rows = b.build(Size::constant(DIRECTIONS), |b, d| {
+        let at = |b: &mut Builder, i: Option<VarId>| {
+            let mut renaming = Renaming::new();
+            for (param, how) in &moved {
+                let ty = b.ty(*param).clone();
+                if ty.is_linear() && how % 4 > 0 {
+                    let new = moved_by(b, *param, &ty, d, *how);
+                    renaming.insert(*param, new);
+                } else if ty == Type::Int && how % 4 == 3 {
+                    let two = b.int(2);
+                    let odd = b.op(Op::Mod, &[d, two]);
+                    let new = b.op(Op::Add, &[*param, odd]);
+                    renaming.insert(*param, new);
+                } else if let (Type::Double, Some(i)) = (ty, i) {
+                    let i = b.to_real(i);
+                    let new = b.op(Op::Add, &[*param, i]);
+                    renaming.insert(*param, new);
+                }
+            }
+            b.inline(&f.body, &mut renaming)
+        };
+        if is_array {
+            at(b, None)
+        } else {
+            b.build(Size::constant(3), |b, i| {
+                let value = at(b, Some(i));
+                let ty = b.ty(value).clone();
+                number_in(b, value, &ty)
+            })
+        }
+    });
+    let Type::Array(_, found) = b.ty(rows).clone() else { return Ok(None) };
+    let columns = columns(&mut b, rows, &found, &mut Vec::new());
+    let g = b.finish(columns);
+    Ok(verify(&g).is_ok().then_some((g, args)))
+}
+
+/// `value` with what depends on the direction added to its numbers: to one alone in one direction, or to all in each.
+fn moved_by(b: &mut Builder, value: VarId, ty: &Type, d: VarId, how: u8) -> VarId {
+    match ty {
+        Type::Array(size, element) => b.build(size.clone(), |b, i| {
+            let row = b.get_proved(value, i);
+            let d = if how % 4 == 2 { b.op(Op::Sub, &[d, i]) } else { d };
+            moved_by(b, row, element, d, how)
+        }),
+        Type::Tuple(fields, names) => {
+            let parts: Vec<VarId> = (fields.iter().enumerate())
+                .map(|(k, field)| {
+                    let part = b.component(value, k);
+                    moved_by(b, part, field, d, how)
+                })
+                .collect();
+            record(b, names.as_ref(), &parts)
+        }
+        _ => {
+            let more = if how % 4 == 3 {
+                let (d, tenth) = (b.to_real(d), b.real(0.1));
+                b.op(Op::Mul, &[d, tenth])
+            } else {
+                let (at, half, zero) = (b.int(i64::from(how / 64)), b.real(0.5), b.real(0.0));
+                let hit = b.op(Op::Eq, &[d, at]);
+                b.op(Op::Select, &[hit, half, zero])
+            };
+            b.op(Op::Add, &[value, more])
+        }
+    }
+}
+
+/// Something that is made of the numbers in `value`.
+fn number_in(b: &mut Builder, value: VarId, ty: &Type) -> VarId {
+    match ty {
+        Type::Array(size, element) => b.sum(size.clone(), |b, i| {
+            let row = b.get_proved(value, i);
+            number_in(b, row, element)
+        }),
+        Type::Tuple(fields, _) => {
+            let mut sum = b.real(0.0);
+            for (k, field) in fields.iter().enumerate().filter(|(_, field)| field.has_double()) {
+                let part = b.component(value, k);
+                let number = number_in(b, part, field);
+                sum = b.op(Op::Add, &[sum, number]);
+            }
+            sum
+        }
+        Type::Double => value,
+        Type::Int | Type::Bool => b.real(1.0),
+    }
+}
+
+fn columns(b: &mut Builder, rows: VarId, ty: &Type, path: &mut Vec<VarId>) -> VarId {
+    match ty {
+        Type::Array(size, element) => b.build(size.clone(), |b, i| {
+            path.push(i);
+            let all = columns(b, rows, element, path);
+            path.pop();
+            all
+        }),
+        _ => b.build(Size::constant(DIRECTIONS), |b, d| {
+            let row = b.get_proved(rows, d);
+            path.iter().fold(row, |row, i| b.get_proved(row, *i))
+        }),
+    }
+}
+
+fn record(b: &mut Builder, names: Option<&Arc<[Name]>>, parts: &[VarId]) -> VarId {
+    match names {
+        Some(names) => b.record(names.clone(), parts),
+        None => b.tuple(parts),
+    }
+}
+
 fn ones(b: &mut Builder, ty: &Type) -> VarId {
     match ty {
         Type::Array(size, element) => b.build(size.clone(), |b, _| ones(b, element)),
         Type::Tuple(fields, names) => {
             let parts: Vec<VarId> = fields.iter().map(|field| ones(b, field)).collect();
-            match names {
-                Some(names) => b.record(names.clone(), &parts),
-                None => b.tuple(&parts),
-            }
+            record(b, names.as_ref(), &parts)
         }
         _ => b.real(1.0),
     }
@@ -122,6 +255,13 @@ fn a_program_is_the_same_whatever_is_left_out() {
         let options = Options { disabled: vec![name.to_owned()], ..strict() };
         run(1000 + k as u64, 8, 1, &options, &reverse);
     }
+}
+
+#[test]
+fn columns_of_what_several_directions_make_are_the_same_bit_for_bit() {
+    let applied = run(10, 900, 250, &strict(), &directions);
+    assert!(applied.get("turn").is_some_and(|times| *times > 60), "{applied:?}");
+    run(11, 300, 60, &Options::default(), &directions);
 }
 
 #[test]

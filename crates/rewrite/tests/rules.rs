@@ -1074,6 +1074,61 @@ fn step_programs(step: &str) -> Vec<Function> {
             let (c, x, y) = (p.c, p.x, p.y);
             p.b.if_(c, |b| b.if_(c, |b| b.op(Sin, &[x]), |b| b.op(Exp, &[x])), |_| y)
         })],
+        // The first loop's elements are taken twice; in steps; one direction alone is another one than the others.
+        "turn" => {
+            let columns = |array: fn(&mut Builder, &Size, VarId, VarId) -> VarId| {
+                program(|p| {
+                    let (n, v) = (p.n.clone(), p.v);
+                    let rows = p.b.build(Size::constant(9), |b, d| {
+                        let array = array(b, &n, v, d);
+                        b.build(n.clone(), |b, i| {
+                            let last = b.size(n.sub(&Size::var(i)).sub(&Size::constant(1)));
+                            let ends = [i, last].map(|i| b.get_proved(array, i));
+                            b.op(Sub, &ends)
+                        })
+                    });
+                    p.vector(|p, i| {
+                        p.b.build(Size::constant(9), |b, d| {
+                            let row = b.get_proved(rows, d);
+                            b.get_proved(row, i)
+                        })
+                    })
+                })
+            };
+            let waves = columns(|b, n, v, d| {
+                b.build(n.clone(), |b, i| {
+                    let (x, d) = (b.get_proved(v, i), b.to_real(d));
+                    let (e, s) = (b.op(Exp, &[x]), b.op(Add, &[x, d]));
+                    let s = b.op(Sin, &[s]);
+                    b.op(Mul, &[e, s])
+                })
+            });
+            let steps = columns(|b, n, v, d| {
+                b.build(n.clone(), |b, i| {
+                    let (x, k, zero) = (b.get_proved(v, i), b.size_of(i), b.real(0.0));
+                    let d = b.to_real(d);
+                    b.fold(k, zero, |b, s, _| {
+                        let s = b.op(Add, &[s, d]);
+                        let s = b.op(Mul, &[s, x]);
+                        b.op(Sin, &[s])
+                    })
+                })
+            });
+            let hot = columns(|b, n, v, d| {
+                let two = b.int(2);
+                let is_two = b.op(Op::Eq, &[d, two]);
+                b.build(n.clone(), |b, i| {
+                    let (x, k) = (b.get_proved(v, i), b.size_of(i));
+                    let (one, zero) = (b.real(1.0), b.real(0.0));
+                    let slope = b.op(Op::Select, &[is_two, one, zero]);
+                    b.fold(k, slope, |b, s, _| {
+                        let s = b.op(Add, &[s, x]);
+                        b.op(Sin, &[s])
+                    })
+                })
+            });
+            vec![waves, steps, hot]
+        }
         // Exponentials of each v[j] for each i.
         "expand" => vec![program(|p| {
             p.vector(|p, i| {

@@ -42,7 +42,7 @@ const FUNCTION: f64 = 20.0;
 pub(super) const JAM: i64 = 4;
 const JAM_INTO_MEMORY: i64 = 8;
 
-/// Loops of fewer groups of blocks are not worth code of their own.
+/// Of so many groups of blocks at least there are that many blocks in a group.
 const FEWEST: i64 = 2;
 
 /// How many instructions may be written for each of several blocks.
@@ -119,9 +119,13 @@ pub(super) fn choose(
         let (Event::For { index, count, .. }, Some(end)) = (&events[begin], spans.end(begin)) else { continue };
         let Some(mut plan) = legal.remove(&begin) else { continue };
         let body = &events[begin + 1..end];
-        let blocks = if is_into_memory(body, &plan) { JAM_INTO_MEMORY } else { JAM };
-        let many = count.as_constant().is_none_or(|n| n >= FEWEST * blocks * LANES);
-        if many && jam_pays(classes, body, *index, &plan) {
+        let most = if is_into_memory(body, &plan) { JAM_INTO_MEMORY } else { JAM };
+        // Of few all are one group.
+        let blocks = match count.as_constant().map(|n| n / LANES) {
+            Some(all) if all < FEWEST * most => all.min(JAM_INTO_MEMORY),
+            _ => most,
+        };
+        if blocks > 1 && jam_pays(classes, body, *index, &plan) {
             plan.blocks = blocks;
         }
         plan.few_alone = !plan.sums.is_empty()

@@ -221,7 +221,7 @@ impl<'k> Cutter<'k> {
     /// As many blocks at once as the plan says, and of those that are left half as many where that is [`JAM`] or more.
     fn groups(&mut self, plan: &Plan, blocks: &Poly<Reg>, before: &mut Vec<Instr>) -> Vec<Groups> {
         let (mut groups, mut of) = (Vec::new(), plan.blocks);
-        while of >= JAM {
+        while of >= JAM || (of > 1 && groups.is_empty()) {
             let first = Groups::end(&groups);
             let count = self.quotient(&blocks.sub(&first), of, before);
             groups.push(Groups { of, first, count });
