@@ -27,6 +27,9 @@ const KEPT: &[&str] = &[
     "vectorSum (ifold (fun s j -> shrunk (step s) (l + j)) x m)",
     "sum n (fun i -> vectorSum (shrunk (build n (fun j -> x[j] + real i)) l))",
     "ifold (fun t j -> t * 0.5 + vectorSum (steps x (j + 1))) 0.0 3",
+    // With the states is kept what a sum over `n - 1` computes.
+    "vectorSum (ifold (fun w i -> build (n - 1) (fun j -> w[j] - log (sum (n - 1) (fun k -> exp w[k])))) \
+     (build (n - 1) (fun i -> x[i])) m)",
 ];
 
 /// How many is computed from data, or from an argument in a way that bounds do not follow.

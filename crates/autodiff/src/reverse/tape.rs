@@ -107,8 +107,8 @@ impl Reverse<'_> {
             return stmt.var;
         };
         let is_build = matches!(stmt.expr, Expr::Build { .. });
+        // Not negative, for the state has an array of as many (`has_array_of`).
         let count = self.size(count);
-        let count = if is_build { count } else { self.natural(count) };
         let i = self.out.builder.fresh(Type::Int);
         self.naturals.insert(i);
         self.copies.insert(*index, i);
