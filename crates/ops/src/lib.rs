@@ -18,6 +18,7 @@
 mod algebra;
 mod cost;
 mod formula;
+mod power;
 mod precise;
 mod special;
 mod table;
@@ -27,5 +28,6 @@ pub use special::polygamma;
 pub use algebra::{Algebra, F64, partial};
 pub use cost::{CostClass, Counts};
 pub use formula::Formula;
+pub use power::power;
 pub use precise::{Big, Precise};
 pub use table::{Domain, IntValue, Op, ROWS, Row, Spelling, Type};

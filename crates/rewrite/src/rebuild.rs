@@ -158,13 +158,13 @@ pub(crate) struct Plan<'a> {
     pub(crate) factor: FxHashSet<VarId>,
     /// Statements that nothing uses.
     pub(crate) dead: FxHashSet<VarId>,
-    /// Loops that become one, by the first of them; they stand side by side.
+    /// Loops, or branches, that become one, by the first of them; they stand side by side.
     pub(crate) merge: FxHashMap<VarId, Together>,
     /// The others.
     pub(crate) merged: FxHashSet<VarId>,
 }
 
-/// How loops become one.
+/// How loops or branches become one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum How {
     /// As the sum of the tuples of their terms.
@@ -173,6 +173,8 @@ pub(crate) enum How {
     Fold,
     /// As the build of the tuples of their elements.
     Elements,
+    /// As the branch of the tuple of their values.
+    Branches,
     /// As the general loop, whose array is that of the member of this number.
     Loop { array: Option<usize> },
 }
@@ -193,7 +195,7 @@ pub(crate) struct Tally {
     pub(crate) places: Option<Places>,
 }
 
-/// Loops that become one.
+/// Loops or branches that become one.
 #[derive(Clone, Debug)]
 pub(crate) struct Together {
     pub(crate) how: How,
@@ -743,6 +745,18 @@ impl Rebuild<'_> {
                 self.tuple(parts, ty)
             }
         }
+    }
+}
+
+impl ops::Algebra for Rebuild<'_> {
+    type Value = VarId;
+
+    fn constant(&mut self, c: f64) -> VarId {
+        self.real(c)
+    }
+
+    fn apply(&mut self, op: ops::Op, args: &[VarId]) -> VarId {
+        self.op(op, args)
     }
 }
 

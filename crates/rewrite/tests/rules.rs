@@ -248,7 +248,7 @@ fn programs(rule: &str) -> Vec<Function> {
             let reciprocal = p.op(Div, &args);
             p.op(Div, &[reciprocal, p.x])
         })],
-        "square" => vec![with(Pow, 2.0, false)],
+        "power" => [2.0, 3.0, 5.0, 8.0, 0.5, -1.0, -2.5].map(|exponent| with(Pow, exponent, false)).into(),
         "compare-integers" => [Lt, Le, Eq]
             .iter()
             .flat_map(|op| [false, true].map(|swapped| (*op, swapped)))
@@ -444,6 +444,59 @@ fn programs(rule: &str) -> Vec<Function> {
             };
             p.b.if_(c, |b| value(b, x, v, i), |b| value(b, y, w, j))
         })],
+        "if-one-hot" => {
+            let both = |p: &mut Make, i: VarId, [x, y]: [VarId; 2]| {
+                let (c, n, ty) = (p.c, p.n.clone(), p.b.ty(p.v).clone());
+                let hot = |b: &mut Builder, x: VarId| {
+                    let x = b.op(Exp, &[x]);
+                    b.one_hot_proved(n.clone(), i, x)
+                };
+                let none = |b: &mut Builder, condition: VarId| b.if_(condition, |b| hot(b, x), |b| b.zero(ty.clone()));
+                let asked = p.op(Eq, &[i, p.i]);
+                let masks = [none(&mut p.b, c), p.b.if_(asked, |b| b.zero(ty.clone()), |b| hot(b, x))];
+                (masks, p.b.if_(c, |b| hot(b, x), |b| hot(b, y)))
+            };
+            vec![
+                program(|p| p.vector(|p, i| both(p, i, [p.x, p.y]).0[0])),
+                program(|p| p.vector(|p, i| both(p, i, [p.x, p.y]).0[1])),
+                program(|p| p.sum(p.n.clone(), |p, i| both(p, i, [p.x, p.y]).1)),
+                // A field of a tuple, beside others.
+                program(|p| {
+                    p.sum(p.n.clone(), |p, i| {
+                        let (c, n, [v, w], [x, y]) = (p.c, p.n.clone(), [p.v, p.w], [p.x, p.y]);
+                        let fields = |b: &mut Builder, array: VarId, x: VarId| {
+                            let y = b.op(Sin, &[x]);
+                            let hot = b.one_hot_proved(n.clone(), i, y);
+                            b.tuple(&[array, hot, y])
+                        };
+                        p.b.if_(c, |b| fields(b, v, x), |b| fields(b, w, y))
+                    })
+                }),
+            ]
+        }
+        "if-one-hots" => {
+            let sums = |p: &mut Make, i: VarId, j: VarId| {
+                let (c, n, v, [x, y]) = (p.c, p.n.clone(), p.v, [p.x, p.y]);
+                let plus = |b: &mut Builder, rest: VarId, places: &[VarId], x: VarId| {
+                    let mut sum = rest;
+                    for place in places {
+                        let hot = b.one_hot_proved(n.clone(), *place, x);
+                        sum = b.plus(sum, hot);
+                    }
+                    sum
+                };
+                let zero = p.b.zero(p.b.ty(p.v).clone());
+                let first = p.b.if_(c, |b| plus(b, v, &[i, j, i], x), |b| plus(b, zero, &[j], y));
+                let second = p.b.if_(c, |b| plus(b, zero, &[i, j], y), |_| zero);
+                p.b.tuple(&[first, second])
+            };
+            vec![program(|p| {
+                p.sum(p.n.clone(), |p, i| {
+                    let other = p.b.size(p.n.sub(&Size::var(i)).sub(&Size::constant(1)));
+                    sums(p, i, other)
+                })
+            })]
+        }
         "same-array" => vec![
             program(|p| p.vector(|p, i| p.get(p.v, i))),
             program(|p| {
@@ -808,7 +861,7 @@ fn programs(rule: &str) -> Vec<Function> {
         })],
         "one-hot-mask" => vec![program(|p| {
             p.vector(|p, i| {
-                let x = p.mask(p.c, p.x);
+                let x = p.hot(i, p.i, p.x);
                 p.one_hot(i, x)
             })
         })],
@@ -1410,6 +1463,41 @@ fn a_factor_is_taken_out_only_where_that_takes_an_operation_less() {
         assert_eq!(verify(&f), Ok(()), "{}", print(&f));
         let (found, report) = apply(&f, &["common-factor"], false);
         assert_eq!(report.times("common-factor"), 0, "{}\nbecomes\n{}", print(&f), print(&found));
+    }
+}
+
+#[test]
+fn one_hot_arrays_stay_in_branches_that_ask_for_an_index_or_keep_it_in_range() {
+    let untouched = [
+        // A sum over the index vanishes with the mask around all of it.
+        program(|p| {
+            p.sum(p.n.clone(), |p, i| {
+                let (n, x, ty) = (p.n.clone(), p.x, p.b.ty(p.v).clone());
+                let asked = p.op(Op::Eq, &[i, p.i]);
+                p.b.if_(asked, |b| b.one_hot_proved(n, i, x), |b| b.zero(ty))
+            })
+        }),
+        // In range where the condition holds, and known in the branch only.
+        program(|p| {
+            p.vector(|p, i| {
+                let (n, x, ty) = (p.n.clone(), p.x, p.b.ty(p.v).clone());
+                let next = Size::var(i).add(&Size::constant(1));
+                let args = [p.b.size(next.clone()), p.b.size(n.clone())];
+                let inside = p.op(Op::Lt, &args);
+                let hot = |b: &mut Builder| {
+                    let next = b.size(next);
+                    b.one_hot_proved(n, next, x)
+                };
+                p.b.if_(inside, hot, |b| b.zero(ty))
+            })
+        }),
+    ];
+    for f in untouched {
+        assert_eq!(verify(&f), Ok(()), "{}", print(&f));
+        let names = ["if-one-hot", "if-one-hots"];
+        let (found, report) = apply(&f, &names, false);
+        let times: u64 = names.iter().map(|name| report.times(name)).sum();
+        assert_eq!(times, 0, "{}\nbecomes\n{}", print(&f), print(&found));
     }
 }
 

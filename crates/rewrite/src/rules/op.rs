@@ -71,13 +71,13 @@ pub(super) const RULES: &[Rule] = &[
         apply: reciprocal,
     },
     Rule {
-        name: "square",
-        law: "x ** 2 = x * x",
-        when: "",
+        name: "power",
+        law: "x ** 2 = x * x; x ** 0.5 = sqrt x; x ** -1 = 1 / x",
+        when: "the exponent is a whole number from -8 to 8, 0.5, or half a negative number",
         algebraic: true,
         split: false,
         on: On::Op(&[Op::Pow]),
-        apply: square,
+        apply: power,
     },
 ];
 
@@ -212,7 +212,8 @@ fn reciprocal(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     }
 }
 
-fn square(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
-    let (Op::Pow, &[x, y]) = doubles(expr, ty)? else { return None };
-    (rb.real_of(y) == Some(2.0)).then(|| rb.op(Op::Mul, &[x, x]))
+fn power(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let (Op::Pow, &[base, exponent]) = doubles(expr, ty)? else { return None };
+    let exponent = rb.real_of(exponent)?;
+    chainrule_ops::power(rb, &base, exponent)
 }
