@@ -5,7 +5,7 @@
 //! their bodies share something: a load, an operation. What they share is then computed once. A second array is written by
 //! adding to zero, so that its loop joins only where it shares more than that costs. A loop that takes nothing of an array but
 //! the element at its own index may also join the loop that makes the array, which stays: it takes the element when it is
-//! made.
+//! made. Branches of one block belong together as loops do, with their condition for a count.
 //!
 //! What becomes of a group:
 //!
@@ -14,6 +14,7 @@
 //! | sums | the sum of the tuples of their terms |
 //! | sums of numbers, folds | the fold over the tuple of their states |
 //! | builds whose elements alone are used | the build of the tuples of their elements |
+//! | branches under one condition, whose values are numbers | the branch whose value is the tuple of theirs |
 //! | builds, loops and any of these | the general loop: the array that is dearest to add is its elements, the others are sums of one-hot arrays, which are written in place |
 //!
 //! A block's statements are sorted anew, every statement after what it needs, groups as one: a depth-first
@@ -27,7 +28,7 @@ use crate::walk;
 use chainrule_base::Id;
 use chainrule_ir::{Block, Expr, Function, Size, Stmt, Type, VarId};
 use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use std::collections::BTreeMap;
 
 /// How many groups a block has at most.
@@ -39,6 +40,9 @@ const MAX_PARTS: usize = 8;
 
 /// The statements of a block that a statement of it needs, ascending.
 type Needs = SmallVec<[usize; 6]>;
+
+/// A statement of a loop or a branch: in which of its blocks it stands, and a number, the same for the same work in another one.
+type Work = (usize, u64);
 
 /// Loops that become one: which statements of their block they are, and how.
 type Groups = Vec<(Vec<usize>, Together)>;
@@ -59,6 +63,8 @@ enum Kind {
     Running,
     /// Another general loop.
     Loop,
+    /// A branch with numbers for a value.
+    Branch,
 }
 
 impl Kind {
@@ -67,7 +73,7 @@ impl Kind {
 
     /// Whether a negative count is an error.
     fn is_array(self) -> bool {
-        !matches!(self, Self::Sum | Self::Terms | Self::Fold)
+        !matches!(self, Self::Sum | Self::Terms | Self::Fold | Self::Branch)
     }
 
     /// Whether there is an array that its iterations make, one element each.
@@ -80,8 +86,25 @@ impl Kind {
     }
 }
 
+/// What those have in common that can become one.
+#[derive(Clone, Copy, PartialEq)]
+enum Over<'a> {
+    Count(&'a Size),
+    Condition(VarId),
+}
+
+/// What can become one with others.
+struct Member<'a> {
+    kind: Kind,
+    over: Over<'a>,
+    /// Of a loop.
+    index: Option<VarId>,
+    /// Of a loop its body, of a branch its sides.
+    blocks: SmallVec<[&'a Block; 2]>,
+}
+
 struct Group<'a> {
-    count: &'a Size,
+    over: Over<'a>,
     members: Vec<usize>,
     /// Which kinds its members are of, as bits.
     kinds: u8,
@@ -93,7 +116,7 @@ struct Group<'a> {
 
 impl Group<'_> {
     fn has_array(&self) -> bool {
-        self.kinds & !(Kind::Sum.bit() | Kind::Terms.bit() | Kind::Fold.bit()) != 0
+        self.kinds & !(Kind::Sum.bit() | Kind::Terms.bit() | Kind::Fold.bit() | Kind::Branch.bit()) != 0
     }
 
     /// What an iteration pays where a loop of this kind joins, which pays `adding` if its array is not that of the loop;
@@ -275,20 +298,34 @@ impl<'a, 'p> Merge<'a, 'p> {
         Some(stmt)
     }
 
-    /// Whether two loops of `block` have one count: all others are alone.
+    /// Whether two loops of `block` have one count, or two branches one condition: all others are alone.
     fn may_group(&self, block: &Block) -> bool {
-        let mut counts: SmallVec<[&Size; 8]> = SmallVec::new();
+        let mut all: SmallVec<[Over<'_>; 8]> = SmallVec::new();
         for stmt in &block.stmts {
-            if let Some((_, count, ..)) = self.loop_of(stmt)
+            if let Some(Member { over, .. }) = self.member(stmt)
                 && !self.plan.dead.contains(&stmt.var)
             {
-                if counts.contains(&count) || counts.len() == MAX_GROUPS {
+                if all.contains(&over) || all.len() == MAX_GROUPS {
                     return true;
                 }
-                counts.push(count);
+                all.push(over);
             }
         }
         false
+    }
+
+    fn member<'e>(&self, stmt: &'e Stmt) -> Option<Member<'e>> {
+        if let Expr::If { condition, then, otherwise } = &stmt.expr {
+            let is_numbers = match self.function.ty(stmt.var) {
+                Type::Tuple(fields, _) => fields.iter().all(|field| *field == Type::Double),
+                ty => *ty == Type::Double,
+            };
+            let over = Over::Condition(*condition);
+            let blocks = smallvec![then, otherwise];
+            return is_numbers.then_some(Member { kind: Kind::Branch, over, index: None, blocks });
+        }
+        let (kind, count, index, body) = self.loop_of(stmt)?;
+        Some(Member { kind, over: Over::Count(count), index: Some(index), blocks: smallvec![body] })
     }
 
     fn loop_of<'e>(&self, stmt: &'e Stmt) -> Option<(Kind, &'e Size, VarId, &'e Block)> {
@@ -375,7 +412,9 @@ impl<'a, 'p> Merge<'a, 'p> {
         }
         order.retain(|at| !self.plan.dead.contains(&stmts[*at].var));
         let together = |group: Group<'_>| {
-            let how = if group.kinds == Kind::Elements.bit() {
+            let how = if group.kinds == Kind::Branch.bit() {
+                How::Branches
+            } else if group.kinds == Kind::Elements.bit() {
                 How::Elements
             } else if group.has_array() {
                 How::Loop { array: group.array.map(|(member, _)| member) }
@@ -402,7 +441,7 @@ impl<'a, 'p> Merge<'a, 'p> {
         let mut after: Vec<u64> = vec![0; stmts.len()];
         let mut numbers = Numbers::default();
         // By number of what members compute: the groups that do, as bits.
-        let mut computed: FxHashMap<u64, u64> = FxHashMap::default();
+        let mut computed: FxHashMap<Work, u64> = FxHashMap::default();
         let mut group_of: Vec<Option<usize>> = vec![None; stmts.len()];
         for (at, stmt) in stmts.iter().enumerate() {
             let grouped = || needs[at].iter().filter_map(|need| Some((*need, group_of[*need]?)));
@@ -419,12 +458,13 @@ impl<'a, 'p> Merge<'a, 'p> {
             };
             let depends = closure(direct | indirect);
             after[at] = depends;
-            let Some((kind, count, index, body)) = self.loop_of(stmt) else { continue };
+            let Some(member) = self.member(stmt) else { continue };
             if self.plan.dead.contains(&stmt.var) {
                 continue;
             }
+            let (kind, over) = (member.kind, member.over);
             let adding = self.adding(stmt.var, kind);
-            let work = self.work(index, body, &mut numbers);
+            let work = self.work(&member, &mut numbers);
             let shared: SmallVec<[(u64, f64); 16]> = (work.iter())
                 .filter_map(|(number, cost)| computed.get(number).map(|groups| (*groups, *cost)))
                 .collect();
@@ -435,12 +475,12 @@ impl<'a, 'p> Merge<'a, 'p> {
             let taken = |wanted: usize| -> Option<f64> {
                 let mut made = grouped().filter(|(_, number)| *number == wanted);
                 made.try_fold(0.0, |all, (need, _)| {
-                    let taken = if stays(need) { self.taken(&stmts[need], index, body) } else { None };
+                    let taken = if stays(need) { self.taken(&stmts[need], &member) } else { None };
                     Some(all + taken?)
                 })
             };
             let fits = |(number, group): &(usize, &Group<'_>)| {
-                if group.count != count {
+                if group.over != over {
                     return false;
                 }
                 let bit = 1 << number;
@@ -457,7 +497,7 @@ impl<'a, 'p> Merge<'a, 'p> {
             let number = match found {
                 Some(number) => number,
                 None if groups.len() < MAX_GROUPS => {
-                    groups.push(Group { count, members: Vec::new(), kinds: 0, array: None, after: 0 });
+                    groups.push(Group { over, members: Vec::new(), kinds: 0, array: None, after: 0 });
                     groups.len() - 1
                 }
                 None => continue,
@@ -478,9 +518,10 @@ impl<'a, 'p> Merge<'a, 'p> {
         groups
     }
 
-    /// What it costs to read the elements that a loop over `index` takes of the array that `from` makes, where it takes nothing else
-    /// of it but the element at its own index.
-    fn taken(&self, from: &Stmt, index: VarId, body: &Block) -> Option<f64> {
+    /// What it costs to read the elements that a loop takes of the array that `from` makes, where it takes nothing else of it but
+    /// the element at its own index.
+    fn taken(&self, from: &Stmt, member: &Member<'_>) -> Option<f64> {
+        let (index, body) = (member.index?, *member.blocks.first()?);
         let Type::Array(_, element) = self.function.ty(from.var) else { return None };
         let is_long = matches!(&**element, Type::Tuple(parts, _) if parts.len() >= MAX_PARTS);
         let is_build = matches!(from.expr, Expr::Build { .. });
@@ -499,19 +540,23 @@ impl<'a, 'p> Merge<'a, 'p> {
         }
     }
 
-    /// What a body computes: a number for each statement, the same for the same work of another loop, with its cost.
-    fn work(&mut self, index: VarId, body: &Block, numbers: &mut Numbers) -> BTreeMap<u64, f64> {
+    /// What the blocks of a loop or a branch compute, and what each costs.
+    fn work(&mut self, member: &Member<'_>, numbers: &mut Numbers) -> BTreeMap<Work, f64> {
         let function = self.function;
         let ty = |v: VarId| function.ty(v);
-        self.keys.know(index, u64::from(u32::MAX));
         let mut work = BTreeMap::new();
-        for stmt in &body.stmts {
-            let number = numbers.number(self.keys.key(&function.vars, &stmt.expr, ty(stmt.var)));
-            self.keys.know(stmt.var, number);
-            work.insert(number, cost::expr(&stmt.expr, &ty));
+        if let Some(index) = member.index {
+            self.keys.know(index, u64::from(u32::MAX));
         }
-        self.keys.forget(index);
-        body.stmts.iter().for_each(|stmt| self.keys.forget(stmt.var));
+        for (side, body) in member.blocks.iter().enumerate() {
+            for stmt in &body.stmts {
+                let number = numbers.number(self.keys.key(&function.vars, &stmt.expr, ty(stmt.var)));
+                self.keys.know(stmt.var, number);
+                work.insert((side, number), cost::expr(&stmt.expr, &ty));
+            }
+        }
+        member.index.into_iter().for_each(|index| self.keys.forget(index));
+        member.blocks.iter().flat_map(|body| &body.stmts).for_each(|stmt| self.keys.forget(stmt.var));
         work
     }
 }

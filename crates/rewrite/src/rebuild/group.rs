@@ -1,16 +1,17 @@
-//! Writing loops that become one ([`crate::merge`]).
+//! Writing loops, and branches, that become one ([`crate::merge`]).
 
 use super::{Env, Expr, How, Rebuild, Stmt, Together, Type, VarId};
 use chainrule_ops::Op;
 
 impl Rebuild<'_> {
-    /// The loops of `together` as one; what became of each goes into `env`.
+    /// The loops or branches of `together` as one; what became of each goes into `env`.
     pub(super) fn merge(&mut self, together: &Together, env: &mut Env<'_>) {
         let group = &together.stmts;
         match together.how {
             How::Sum => self.merge_sums(group, env),
             How::Fold => self.merge_running(group, env),
             How::Elements => self.merge_builds(group, env),
+            How::Branches => self.merge_branches(group, env),
             How::Loop { array } => self.merge_any(group, array, env),
         }
         // Outside, what was made is an array.
@@ -192,5 +193,32 @@ impl Rebuild<'_> {
         });
         // They are only looked into by `get`s.
         self.parts.extend(group.iter().enumerate().map(|(k, stmt)| (stmt.var, (together, k))));
+    }
+
+    /// Branches as the branch of the tuple of their values.
+    fn merge_branches(&mut self, group: &[Stmt], env: &mut Env<'_>) {
+        let Some(Expr::If { condition, .. }) = group.first().map(|stmt| &stmt.expr) else { return };
+        let condition = env.get(*condition);
+        let mut side = |rb: &mut Self, holds: bool| {
+            let mut values: Vec<VarId> = Vec::new();
+            for stmt in group {
+                if let Expr::If { then, otherwise, .. } = &stmt.expr {
+                    values.push(rb.stmts(if holds { then } else { otherwise }, env));
+                }
+            }
+            rb.compute(Expr::Tuple(values))
+        };
+        let together = match self.truth(condition) {
+            Some(holds) => side(self, holds),
+            None => {
+                let then = self.branch(condition, true, |rb| side(rb, true));
+                let otherwise = self.branch(condition, false, |rb| side(rb, false));
+                self.compute(Expr::If { condition, then, otherwise })
+            }
+        };
+        for (k, stmt) in group.iter().enumerate() {
+            let part = self.compute(Expr::Component(together, k));
+            env.insert(stmt.var, part);
+        }
     }
 }

@@ -1,11 +1,13 @@
 //! Rules for `if` (figure 7f). That `if true then x else y` is `x`, and that in `x` its condition is true, the
-//! engine knows (`rebuild`). Branches are lazy: what stands in one is not moved out.
+//! engine knows (`rebuild`). Branches are lazy: what stands in one is not moved out. But where an array has its one element is
+//! no work: one-hot arrays leave branches, in which no sum would find them, and the number stays.
 
+use super::solve::asks_for_index;
 use super::tuple::{flatten, flattened, nested};
 use super::{On, Rule};
 use crate::key::Key;
 use crate::rebuild::{Env, Rebuild};
-use chainrule_ir::{Block, Expr, Type, VarId};
+use chainrule_ir::{Block, Expr, Size, Type, VarId};
 use chainrule_ops::Op;
 
 pub(super) const RULES: &[Rule] = &[
@@ -53,6 +55,24 @@ pub(super) const RULES: &[Rule] = &[
         split: false,
         on: On::If,
         apply: flat,
+    },
+    Rule {
+        name: "if-one-hot",
+        law: "if c then oneHot i x else oneHot i y = oneHot i (if c then x else y); 0 is oneHot i 0; for fields of tuples, too",
+        when: "i is in range outside of the branches; it is no mask that asks for one index",
+        algebraic: false,
+        split: false,
+        on: On::If,
+        apply: one_hot,
+    },
+    Rule {
+        name: "if-one-hots",
+        law: "if c then a + oneHot i x else b = (if c then a else b) + oneHot i (if c then x else 0); for fields of tuples, too",
+        when: "as if-one-hot",
+        algebraic: true,
+        split: false,
+        on: On::If,
+        apply: one_hots,
     },
 ];
 
@@ -110,5 +130,176 @@ fn truth(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
         (None, Some(false)) if outside(then) => Some(rb.op(Op::And, &[*condition, then.result])),
         (Some(true), None) if outside(otherwise) => Some(rb.op(Op::Or, &[*condition, otherwise.result])),
         _ => None,
+    }
+}
+
+/// How many terms of an array are looked at.
+const MAX_TERMS: usize = 16;
+
+/// What an array of a branch is the sum of.
+#[derive(Default)]
+struct Terms {
+    /// One-hot arrays whose index is in range outside: the index, and the element.
+    hot: Vec<(Size, VarId)>,
+    rest: Vec<VarId>,
+}
+
+impl Terms {
+    /// Of `array`, known in the closed block `branch`, which has so many elements.
+    fn of(rb: &Rebuild<'_>, branch: &Block, array: VarId, length: &Size) -> Self {
+        let (mut found, mut todo) = (Self::default(), vec![array]);
+        while let Some(next) = todo.pop() {
+            let outside = rb.def(next);
+            let room = todo.len() + found.hot.len() + found.rest.len() < MAX_TERMS;
+            match rb.bound_in(branch, next).or(outside.as_deref()) {
+                Some(Expr::Zero) => {}
+                Some(Expr::Plus(a, b)) if room => todo.extend([*b, *a]),
+                Some(Expr::OneHot { index, value, proved: true }) => {
+                    let index = rb.size_of(*index);
+                    if rb.is_outside(&index, branch, &[]) && rb.ranges.in_range(&index, length) {
+                        found.hot.push((index, *value));
+                    } else {
+                        found.rest.push(next);
+                    }
+                }
+                _ => found.rest.push(next),
+            }
+        }
+        found
+    }
+
+    fn is_none(&self) -> bool {
+        self.hot.is_empty() && self.rest.is_empty()
+    }
+
+    /// The elements at `index`.
+    fn at(&self, index: &Size) -> Vec<VarId> {
+        self.hot.iter().filter(|(at, _)| at == index).map(|(_, value)| *value).collect()
+    }
+}
+
+/// The fields of the result of the closed block `branch`: itself, if it is no tuple.
+fn fields_of(rb: &Rebuild<'_>, branch: &Block, ty: &Type) -> Option<Vec<VarId>> {
+    let outside = rb.def(branch.result);
+    match (ty, rb.bound_in(branch, branch.result).or(outside.as_deref())) {
+        (Type::Tuple(..), Some(Expr::Tuple(fields))) => Some(fields.clone()),
+        (Type::Tuple(..), _) => None,
+        _ => Some(vec![branch.result]),
+    }
+}
+
+/// The sum of `terms` of the closed block `branch`, which are of type `ty`; zero if there are none.
+fn sum_of(rb: &mut Rebuild<'_>, branch: &Block, terms: &[VarId], ty: &Type) -> VarId {
+    let mut env = Env::copying(&[]);
+    let terms: Vec<VarId> = terms.iter().map(|term| rb.inline(branch, *term, &mut env)).collect();
+    let sum = terms.into_iter().reduce(|a, b| rb.plus(a, b));
+    sum.unwrap_or_else(|| rb.zero(ty))
+}
+
+fn one_hot(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    // One index in both branches, and nothing else: so nothing is added that was not.
+    without_one_hots(rb, expr, ty, |[then, otherwise]| {
+        let mut indices = then.hot.iter().chain(&otherwise.hot).map(|(index, _)| index);
+        let first = indices.next();
+        let is_one = then.hot.len() <= 1 && otherwise.hot.len() <= 1 && indices.all(|index| Some(index) == first);
+        is_one && then.rest.is_empty() && otherwise.rest.is_empty()
+    })
+}
+
+fn one_hots(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    without_one_hots(rb, expr, ty, |_| true)
+}
+
+/// `if condition then .. else ..` for values of the types `types`: one of them, or the fields of a tuple.
+fn both(
+    rb: &mut Rebuild<'_>,
+    condition: VarId,
+    types: &[Type],
+    side: impl Fn(&mut Rebuild<'_>, usize) -> Vec<VarId>,
+) -> Vec<VarId> {
+    match types {
+        [] => Vec::new(),
+        [ty] => vec![rb.if_(condition, ty, |rb| side(rb, 0)[0], |rb| side(rb, 1)[0])],
+        _ => {
+            let ty = Type::tuple(types.to_vec());
+            let branch = |rb: &mut Rebuild<'_>, which: usize| {
+                let fields = side(rb, which);
+                rb.tuple(fields, &ty)
+            };
+            let tuple = rb.if_(condition, &ty, |rb| branch(rb, 0), |rb| branch(rb, 1));
+            (0..types.len()).map(|field| rb.compute(Expr::Component(tuple, field))).collect()
+        }
+    }
+}
+
+/// The branches without the one-hot arrays of those fields that `may_leave`, and these beside them.
+fn without_one_hots(
+    rb: &mut Rebuild<'_>,
+    expr: &Expr,
+    ty: &Type,
+    may_leave: impl Fn(&[Terms; 2]) -> bool,
+) -> Option<VarId> {
+    let Expr::If { condition, then, otherwise } = expr else { return None };
+    let branches = [then, otherwise];
+    let types = if let Type::Tuple(types, _) = ty { &types[..] } else { std::slice::from_ref(ty) };
+    let [first, second] = branches.map(|branch| fields_of(rb, branch, ty));
+    let fields: Vec<[VarId; 2]> = first?.into_iter().zip(second?).map(<[VarId; 2]>::from).collect();
+    // A sum over the index that a mask asks for vanishes, whole (`one-hot-mask`).
+    let asks = asks_for_index(rb, *condition);
+    let leaving: Vec<Option<[Terms; 2]>> = (fields.iter().zip(types))
+        .map(|(field, ty)| {
+            let Type::Array(length, _) = ty else { return None };
+            let terms = [0, 1].map(|side| Terms::of(rb, branches[side], field[side], length));
+            let is_sought = asks && terms[1].is_none();
+            let is_hot = terms.iter().any(|terms| !terms.hot.is_empty());
+            (is_hot && !is_sought && may_leave(&terms)).then_some(terms)
+        })
+        .collect();
+    if leaving.iter().all(Option::is_none) {
+        return None;
+    }
+    // What stays in the branches, one after the other: a field as it is, or what else it is the sum of.
+    let stays = |field: usize| match &leaving[field] {
+        Some(terms) => terms.iter().any(|terms| !terms.rest.is_empty()),
+        None => true,
+    };
+    let staying: Vec<usize> = (0..fields.len()).filter(|field| stays(*field)).collect();
+    let kept: Vec<Type> = staying.iter().map(|field| types[*field].clone()).collect();
+    let kept = both(rb, *condition, &kept, |rb, side| {
+        let copy = |rb: &mut Rebuild<'_>, field: usize| {
+            let itself = std::slice::from_ref(&fields[field][side]);
+            let terms = leaving[field].as_ref().map_or(itself, |terms| &terms[side].rest);
+            sum_of(rb, branches[side], terms, &types[field])
+        };
+        staying.iter().map(|field| copy(rb, *field)).collect()
+    });
+    let whole: Vec<VarId> = (0..fields.len())
+        .map(|field| {
+            let place = staying.iter().position(|kept| *kept == field);
+            let kept = place.map(|place| kept[place]);
+            let (Some(terms), Type::Array(_, element)) = (&leaving[field], &types[field]) else {
+                return kept.unwrap_or_else(|| rb.zero(&types[field]));
+            };
+            let mut indices: Vec<&Size> = Vec::new();
+            for (index, _) in terms.iter().flat_map(|terms| &terms.hot) {
+                if !indices.contains(&index) {
+                    indices.push(index);
+                }
+            }
+            let mut sum = kept;
+            for index in indices {
+                let side =
+                    |rb: &mut Rebuild<'_>, side: usize| sum_of(rb, branches[side], &terms[side].at(index), element);
+                let value = rb.if_(*condition, element, |rb| side(rb, 0), |rb| side(rb, 1));
+                let index = rb.int(index.clone());
+                let hot = rb.emit(Expr::OneHot { index, value, proved: true }, types[field].clone());
+                sum = Some(sum.map_or(hot, |sum| rb.plus(sum, hot)));
+            }
+            sum.unwrap_or_else(|| rb.zero(&types[field]))
+        })
+        .collect();
+    match ty {
+        Type::Tuple(..) => Some(rb.tuple(whole, ty)),
+        _ => whole.first().copied(),
     }
 }

@@ -1,6 +1,7 @@
 //! Rules for zeros and one-hot arrays.
 
 use super::mask::{as_mask, is_zero, mask};
+use super::solve::asks_for_index;
 use super::{On, Rule};
 use crate::rebuild::{Env, Rebuild};
 use chainrule_ir::{Expr, Type, VarId};
@@ -27,7 +28,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "one-hot-mask",
         law: "oneHot i ([c] x) = [c] (oneHot i x)",
-        when: "the index was proved",
+        when: "the index was proved; c asks for one index, so that a sum over it may vanish",
         algebraic: false,
         split: false,
         on: On::OneHot,
@@ -62,7 +63,7 @@ fn zero(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
 
 fn masked(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let &Expr::OneHot { index, value, proved: true } = expr else { return None };
-    let found = as_mask(rb, value)?;
+    let found = as_mask(rb, value).filter(|found| asks_for_index(rb, found.condition))?;
     Some(mask(rb, found.condition, ty, |rb| {
         let value = rb.inline(found.then(), found.then().result, &mut Env::copying(&[]));
         rb.emit(Expr::OneHot { index, value, proved: true }, ty.clone())

@@ -8,13 +8,13 @@ use std::rc::Rc;
 /// How many conjuncts are looked at.
 const MAX_CONJUNCTS: usize = 16;
 
-/// What `var`, in scope or of the closed block `block`, is bound to.
-fn def_in(rb: &Rebuild<'_>, block: &Block, var: VarId) -> Option<Rc<Expr>> {
-    rb.def(var).or_else(|| rb.bound_in(block, var).cloned().map(Rc::new))
+/// What `var`, in scope or of a closed block, is bound to.
+fn def_in(rb: &Rebuild<'_>, block: Option<&Block>, var: VarId) -> Option<Rc<Expr>> {
+    rb.def(var).or_else(|| rb.bound_in(block?, var).cloned().map(Rc::new))
 }
 
 /// The conjuncts of `condition`.
-fn conjuncts(rb: &Rebuild<'_>, block: &Block, condition: VarId) -> Vec<VarId> {
+fn conjuncts(rb: &Rebuild<'_>, block: Option<&Block>, condition: VarId) -> Vec<VarId> {
     let (mut todo, mut found) = (vec![condition], Vec::new());
     while let Some(next) = todo.pop() {
         match def_in(rb, block, next).as_deref() {
@@ -36,13 +36,8 @@ pub(super) fn solve(
     index: VarId,
     condition: VarId,
 ) -> Option<Size> {
-    conjuncts(rb, block, condition).into_iter().find_map(|conjunct| {
-        let def = def_in(rb, block, conjunct)?;
-        let Expr::Op(Op::Eq, args) = &*def else { return None };
-        let &[x, y] = args.as_slice() else { return None };
-        if *rb.ty(x) != Type::Int {
-            return None;
-        }
+    conjuncts(rb, Some(block), condition).into_iter().find_map(|conjunct| {
+        let [x, y] = equated(rb, Some(block), conjunct)?;
         let (slope, rest) = rb.size_of(x).sub(&rb.size_of(y)).split_linear(index)?;
         let solution = match slope.as_constant() {
             Some(1) => rest.neg(),
@@ -51,6 +46,19 @@ pub(super) fn solve(
         };
         rb.is_outside(&solution, block, binders).then_some(solution)
     })
+}
+
+/// Whether `condition`, in scope, asks for one index, whichever that is.
+pub(super) fn asks_for_index(rb: &Rebuild<'_>, condition: VarId) -> bool {
+    conjuncts(rb, None, condition).into_iter().any(|conjunct| equated(rb, None, conjunct).is_some())
+}
+
+/// The integers of which `condition` says that they are equal.
+fn equated(rb: &Rebuild<'_>, block: Option<&Block>, condition: VarId) -> Option<[VarId; 2]> {
+    let def = def_in(rb, block, condition)?;
+    let Expr::Op(Op::Eq, args) = &*def else { return None };
+    let &[x, y] = args.as_slice() else { return None };
+    (*rb.ty(x) == Type::Int).then_some([x, y])
 }
 
 /// `0 <= index < count`, as a truth value; what is known is folded.
