@@ -1,6 +1,6 @@
 //! Programs as people write them, compiled and differentiated in every way there is to it, as the library's random tests do.
 
-use crate::compare::{Case, batches, first_derivatives, second_derivatives, sparse_derivatives, values};
+use crate::compare::{Case, batches, first_derivatives, products, second_derivatives, sparse_derivatives, values};
 use arbitrary::Unstructured;
 use chainrule_ir::generate::written::{Options, program};
 
@@ -11,12 +11,13 @@ use chainrule_ir::generate::written::{Options, program};
 pub fn run(data: &[u8]) -> bool {
     let Some((how, rest)) = data.split_first() else { return false };
     let small = Options { longest: 6, fuel: 40, orders: 1, ..Options::default() };
-    let how = how % 5;
+    let how = how % 6;
     let options = match how {
         0 => Options::default(),
         1 => Options { longest: 11, fuel: 60, ..small },
         2 => Options { scalar: true, smooth: true, ..small },
         3 => small,
+        4 => Options { longest: 90, fuel: 60, work: 4, ..small },
         _ => Options { longest: 19, indices: false, ..small },
     };
     let Ok(written) = program(&mut Unstructured::new(rest), options) else { return false };
@@ -25,6 +26,7 @@ pub fn run(data: &[u8]) -> bool {
         1 => first_derivatives(&case),
         2 => second_derivatives(&case),
         3 => sparse_derivatives(&case),
+        4 => products(&case),
         _ => batches(&case),
     });
     told.unwrap_or_else(|what| panic!("{what}"))

@@ -2,7 +2,8 @@
 
 use crate::values::{columns, doubles, fields, limited, matrix, reread, same, with_doubles};
 use chainrule::{
-    Backend, Checks, CompileOptions, Compiled, Derivation, Error, Function, Module, Rewrite, Semantics, Type, Value,
+    Backend, Checks, CompileOptions, Compiled, Derivation, Error, Function, Level, Module, Rewrite, Semantics, Type,
+    Value,
 };
 use chainrule_autodiff::{Mode, Part, Request, derive, expand};
 use chainrule_ir::generate::written::Written;
@@ -142,15 +143,24 @@ fn all_same(a: &[Value<f64>], b: &[Value<f64>]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
 }
 
-/// The same bits natively and in the interpreter.
-fn on_both(way: &str, f: &Function, options: &CompileOptions, args: &[Value<f64>]) -> Outcome<Option<Vec<Value<f64>>>> {
+/// The same bits natively, with the vectors that this machine has and with short ones, in the interpreter, and by Cranelift where
+/// there is one.
+fn on_all(way: &str, f: &Function, options: &CompileOptions, args: &[Value<f64>]) -> Outcome<Option<Vec<Value<f64>>>> {
     let native = call(way, f, options, args)?;
-    let interpreted = call(way, f, &CompileOptions { backend: Backend::Interpreter, ..*options }, args)?;
-    match (&native, &interpreted) {
-        (None, None) => Ok(native),
-        (Some(a), Some(b)) if all_same(a, b) => Ok(native),
-        _ => Err(format!("{way}: {native:?} natively, {interpreted:?} interpreted")),
+    let others = [(Backend::Interpreter, None), (Backend::Native, Some(Level::Avx2)), (Backend::Cranelift, None)];
+    for (backend, level) in others {
+        let found = call(way, f, &CompileOptions { backend, level, ..*options }, args)?;
+        let is_same = match (&native, &found) {
+            (Some(a), Some(b)) => all_same(a, b),
+            // Only the interpreter is everywhere.
+            (_, None) => native.is_none() || backend != Backend::Interpreter,
+            (None, Some(_)) => false,
+        };
+        if !is_same {
+            return Err(format!("{way}: {native:?} natively, {found:?} by {backend:?} {level:?}"));
+        }
     }
+    Ok(native)
 }
 
 /// What comes out of every pass of the optimiser is a function.
@@ -177,7 +187,7 @@ pub fn values(case: &Case) -> Outcome<bool> {
             Ok(found) => Err(fails(format!("{found:?}, though the evaluator has no value"))),
         };
     };
-    let Some(found) = on_both("strict", &case.strict, &bit_for_bit(), &case.args).map_err(fails)? else {
+    let Some(found) = on_all("strict", &case.strict, &bit_for_bit(), &case.args).map_err(fails)? else {
         return Ok(false);
     };
     if !all_same(&found, std::slice::from_ref(&expected)) {
@@ -185,7 +195,7 @@ pub fn values(case: &Case) -> Outcome<bool> {
     }
     verified(&expanded).map_err(fails)?;
     let Some(exact) = Exact::new(&case.ir, &case.args) else { return Ok(false) };
-    let Some(found) = on_both("default", &case.f, &CompileOptions::default(), &case.args).map_err(fails)? else {
+    let Some(found) = on_all("default", &case.f, &CompileOptions::default(), &case.args).map_err(fails)? else {
         return Ok(false);
     };
     exact.near(&found).map_err(|e| fails(format!("default: {e}")))?;
@@ -196,7 +206,7 @@ pub fn values(case: &Case) -> Outcome<bool> {
     }
     for options in [bit_for_bit(), CompileOptions { threads: Some(2), ..CompileOptions::default() }] {
         let way = if options.sequential { "unfused" } else { "on threads" };
-        let found = on_both(way, &case.f, &options, &case.args).map_err(fails)?.unwrap_or_default();
+        let found = on_all(way, &case.f, &options, &case.args).map_err(fails)?.unwrap_or_default();
         exact.near(&found).map_err(|e| fails(format!("{way}: {e}")))?;
     }
     Ok(true)
@@ -249,7 +259,7 @@ fn in_all_ways(
         for (options, how) in [(&CompileOptions::default(), "in lanes"), (&sequential, "in order")] {
             let way = format!("{way}, {how}");
             let found = match strategy {
-                "reverse" => on_both(&way, &derived, options, args)?,
+                "reverse" => on_all(&way, &derived, options, args)?,
                 _ => call(&way, &derived, options, args)?,
             };
             if let Some(found) = found {
@@ -300,7 +310,7 @@ pub fn first_derivatives(case: &Case) -> Outcome<bool> {
         derive(&case.ir, &request(Part::Jacobian, Mode::Reverse, &[])).map_err(|e| fails(format!("{e:?}")))?;
     let expected = evaluate(&reverse, &mut F64, &case.args).map_err(|e| fails(format!("reverse: {e}")))?;
     let strict = case.strict.jacobian().strategy("reverse").function().map_err(|e| fails(e.to_string()))?;
-    match on_both("strict reverse", &strict, &bit_for_bit(), &case.args).map_err(fails)? {
+    match on_all("strict reverse", &strict, &bit_for_bit(), &case.args).map_err(fails)? {
         Some(found) if !all_same(&found, std::slice::from_ref(&expected)) => {
             Err(fails(format!("reverse: {found:?} where no bit may change, not {expected:?}")))
         }
@@ -323,6 +333,50 @@ pub fn second_derivatives(case: &Case) -> Outcome<bool> {
     let types: Vec<Type> = case.ir.params.iter().map(|p| case.ir.ty(*p).clone()).collect();
     let args = [case.args.clone(), directions(&types, &case.args)].concat();
     in_all_ways(case, Part::Hvp, &Function::hvp, &[], &args).map_err(fails)?;
+    Ok(true)
+}
+
+/// Products with Jacobians, of programs on long arrays: compiled they are those of the evaluator, and those of one mode fit those
+/// of the other: `w (J v) = (w J) v`.
+pub fn products(case: &Case) -> Outcome<bool> {
+    let fails = |e| case.fails(e);
+    let Some(exact) = Exact::new(&case.ir, &case.args) else { return Ok(false) };
+    let types: Vec<Type> = case.ir.params.iter().map(|p| case.ir.ty(*p).clone()).collect();
+    let along = directions(&types, &case.args);
+    let against = directions(&[case.ir.result_type().clone()], std::slice::from_ref(&exact.value));
+    let product = |part: Part, mode: Mode, derivation: Derivation, more: &[Value<f64>]| -> Outcome<Option<Exact>> {
+        let name = part.name();
+        let derived = derive(&case.ir, &request(part, mode, &[])).map_err(|e| format!("{name}: {e:?}"))?;
+        let args = [&case.args, more].concat();
+        let Some(exact) = Exact::new(&derived, &args) else { return Ok(None) };
+        let compiled = derivation.function().map_err(|e| format!("{name}: {e}"))?;
+        let sequential = CompileOptions { sequential: true, ..CompileOptions::default() };
+        for (options, how) in [(&CompileOptions::default(), "in lanes"), (&sequential, "in order")] {
+            let way = format!("{name}, {how}");
+            if let Some(found) = on_all(&way, &compiled, options, &args)? {
+                exact.near(&found).map_err(|e| format!("{way}: {e}"))?;
+            }
+        }
+        Ok(Some(exact))
+    };
+    let forward = product(Part::Jvp, Mode::Forward, case.f.jvp(), &along).map_err(fails)?;
+    let reverse = product(Part::Vjp, Mode::Reverse, case.f.vjp(), &against).map_err(fails)?;
+    let (Some(forward), Some(reverse)) = (forward, reverse) else { return Ok(false) };
+    let one = std::slice::from_ref::<Value<f64>>;
+    let terms = |a: &[Value<f64>], b: &Value<f64>| -> Vec<f64> {
+        doubles(a).iter().zip(doubles(one(b))).map(|(a, b)| a * b).collect()
+    };
+    let (forward_terms, reverse_terms) = (terms(&against, &forward.value), terms(&along, &reverse.value));
+    let all = || forward_terms.iter().chain(&reverse_terms);
+    let off = forward_terms.iter().sum::<f64>() - reverse_terms.iter().sum::<f64>();
+    let most = 10.0 * TOLERANCE * all().map(|term| term.abs()).sum::<f64>().max(1.0);
+    let lost = || -> Outcome<f64> {
+        let weights: f64 = [&against, &along].iter().flat_map(|v| doubles(v)).map(f64::abs).sum();
+        Ok(10.0 * ROUNDINGS * weights * (forward.precisely()?.1 + reverse.precisely()?.1))
+    };
+    if !within(off, most) && !within(off, most + lost().map_err(fails)?) {
+        return Err(fails(format!("w (J v) and (w J) v are {off} apart")));
+    }
     Ok(true)
 }
 

@@ -1,25 +1,30 @@
-//! Programs in F~ and their Jacobians as C, compiled in one program, bit for bit with the interpreter.
+//! Programs in F~ and their derivatives as C and as Rust, compiled, bit for bit with the interpreter: as they stand, and after the
+//! optimiser.
 
-use crate::support::{Program, program};
+use crate::support::program;
+use arbitrary::Unstructured;
 use chainrule::Value;
 use chainrule_autodiff::{Mode, Part, Request, derive, expand};
 use chainrule_backend_tests::c::{FLAGS, compiler};
+use chainrule_backend_tests::case::assert_same;
 use chainrule_backend_tests::{Case, exact, flatten, interpret};
-use chainrule_c::Options;
-use chainrule_ir::generate;
+use chainrule_ir::generate::{self, written};
 use chainrule_ir::{Function, bind_sizes};
 use chainrule_kernel::lower_function;
+use chainrule_rewrite::{Options, optimise};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{RngSeed, TestRunner};
 
-// Compiling kernels and running them, as the tests of the C backend do.
+// Compiling kernels and running them, as the tests of the backends do.
 #[path = "../../../c/tests/support/mod.rs"]
 mod c;
+#[path = "../../../rust/tests/support/mod.rs"]
+mod rust;
 
 /// The case of `function`, if it can be lowered and the interpreter takes the arguments.
 fn case(function: &Function, args: &[Value<f64>]) -> Option<Case> {
-    let kernel = exact(&lower_function(&expand(function).ok()?).ok()?);
+    let kernel = exact(&lower_function(function).ok()?);
     let sizes = bind_sizes(function, args).ok()?;
     let size = |s: &chainrule_ir::Size| usize::try_from(sizes.eval(s).unwrap_or(0)).unwrap_or(0);
     let inputs = function.params.iter().zip(args).flat_map(|(p, arg)| flatten(function.ty(*p), arg, &size));
@@ -27,36 +32,54 @@ fn case(function: &Function, args: &[Value<f64>]) -> Option<Case> {
     interpret(&case).is_ok().then_some(case)
 }
 
-/// The program and its Jacobian.
-fn cases(p: &Program) -> Vec<Case> {
-    let mut functions = vec![p.ir.clone()];
-    if p.ir.result_type().has_double() {
-        functions.extend(derive(
-            &p.ir,
-            &Request { parts: vec![Part::Value, Part::Jacobian], by: vec![], mode: Mode::Auto, checkpoints: None },
-        ));
+/// The program and its Jacobian, without the derivatives in them.
+fn functions(function: &Function) -> Vec<Function> {
+    let mut functions = vec![function.clone()];
+    if function.result_type().has_double() {
+        let request =
+            Request { parts: vec![Part::Value, Part::Jacobian], by: vec![], mode: Mode::Auto, checkpoints: None };
+        functions.extend(derive(function, &request));
     }
-    functions.iter().filter_map(|f| case(f, &p.args)).collect()
+    functions.iter().filter_map(|f| expand(f).ok()).collect()
+}
+
+/// So many random byte strings.
+fn bytes(seed: u64, count: usize) -> Vec<Vec<u8>> {
+    let config = ProptestConfig { rng_seed: RngSeed::Fixed(seed), failure_persistence: None, ..Default::default() };
+    let mut runner = TestRunner::new(config);
+    let bytes = proptest::collection::vec(any::<u8>(), 100..1200);
+    (0..count).map(|_| bytes.new_tree(&mut runner).unwrap().current()).collect()
 }
 
 #[test]
 fn c_computes_what_the_interpreter_computes_bit_for_bit() {
     let Some(cc) = compiler() else { return };
-    let config = ProptestConfig { rng_seed: RngSeed::Fixed(31), failure_persistence: None, ..Default::default() };
-    let mut runner = TestRunner::new(config);
-    let bytes = proptest::collection::vec(any::<u8>(), 100..1200);
     let mut all = Vec::new();
-    for k in 0..30 {
-        let bytes = bytes.new_tree(&mut runner).unwrap().current();
+    for (k, bytes) in bytes(31, 30).iter().enumerate() {
         let options = if k % 2 == 0 { generate::Options::smooth() } else { generate::Options::default() };
-        if let Some(p) = program(&bytes, options).unwrap() {
-            all.extend(cases(&p));
+        if let Some(p) = program(bytes, options).unwrap() {
+            all.extend(functions(&p.ir).iter().filter_map(|f| case(f, &p.args)));
         }
     }
-    let found = c::run_c(cc, &FLAGS, &all, &Options::default());
-    for (case, found) in all.iter().zip(&found) {
-        assert_eq!(found, &interpret(case).unwrap(), "{}\n{:?}", case.kernel, case.inputs);
-    }
-    println!("{} functions in C", all.len());
+    assert_same(&all, &c::run_c(cc, &FLAGS, &all, &chainrule_c::Options::default()));
     assert!(all.len() > 30, "{}", all.len());
+}
+
+#[test]
+fn optimised_programs_compute_the_same_in_c_and_in_rust() {
+    let options = written::Options { longest: 40, orders: 1, fuel: 60, work: 4, ..written::Options::default() };
+    let mut all = Vec::new();
+    for bytes in bytes(32, 14) {
+        let Ok(written) = written::program(&mut Unstructured::new(&bytes), options) else { continue };
+        let function = crate::values::reread(&written.text, "f").unwrap();
+        for function in functions(&function) {
+            let (optimised, _) = optimise(&function, &Options::default());
+            all.extend(case(&optimised, &written.args));
+        }
+    }
+    assert!(all.len() > 15, "{}", all.len());
+    assert_same(&all, &rust::run_rust(&all, &chainrule_rust::Options::default()));
+    if let Some(cc) = compiler() {
+        assert_same(&all, &c::run_c(cc, &FLAGS, &all, &chainrule_c::Options::default()));
+    }
 }

@@ -12,7 +12,7 @@
 //! | `corners` | derivatives by hand where random points do not come by |
 //! | `chains` | loops that take elements of what others make: optimised and not, values and derivatives |
 //! | `written` | programs as people write them, in every way to compile and differentiate them |
-//! | `compiled` | emitted C, compiled, against the interpreter |
+//! | `compiled` | emitted C and Rust, compiled, against the interpreter, before and after the optimiser |
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 

@@ -3,9 +3,10 @@
 use chainrule::{Sources, Type, Value};
 use chainrule_ir as ir;
 
-/// Whether a message is about something that Chainrule cannot do.
+/// Whether a message, with the text that it is about or without, is about something that Chainrule cannot do.
 pub fn limited(error: &impl std::fmt::Display) -> bool {
-    error.to_string().contains("Limitation")
+    let said = error.to_string();
+    said.contains("Limitation:") || said.contains("limitation:")
 }
 
 /// The IR that a text means.

@@ -1,7 +1,7 @@
 //! Programs as people write them, compiled and differentiated in every way there is to it: values bit for bit where no bit may change,
 //! derivatives against forward mode in the reference evaluator.
 
-use crate::compare::{Case, batches, first_derivatives, second_derivatives, sparse_derivatives, values};
+use crate::compare::{Case, batches, first_derivatives, products, second_derivatives, sparse_derivatives, values};
 use crate::strategies;
 use crate::support::{Program, run};
 use arbitrary::Unstructured;
@@ -21,6 +21,20 @@ fn ask(bytes: &[u8], options: Options, what: impl Fn(&Case) -> Result<bool, Stri
 #[test]
 fn values_are_those_of_the_evaluator() {
     run(61, 80, 60, 700, |bytes| ask(bytes, Options::default(), values));
+}
+
+/// Several groups of blocks of lanes, and what is left over.
+const LONG: Options =
+    Options { longest: 150, work: 4, scalar: false, smooth: false, indices: true, orders: 1, fuel: 60 };
+
+#[test]
+fn values_of_long_arrays_are_those_of_the_evaluator() {
+    run(68, 40, 30, 700, |bytes| ask(bytes, LONG, values));
+}
+
+#[test]
+fn products_of_long_arrays_are_those_of_the_evaluator_in_both_modes() {
+    run(69, 20, 12, 600, |bytes| ask(bytes, Options { longest: 90, ..LONG }, products));
 }
 
 #[test]

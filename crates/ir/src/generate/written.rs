@@ -37,11 +37,13 @@ pub struct Options {
     pub orders: u32,
     /// About how many terms the function that is run has at most; what it uses has fewer.
     pub fuel: u32,
+    /// The most work that loops in each other may be: 1 for one over a few elements, 2 for one over a size.
+    pub work: u32,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { longest: 19, scalar: false, smooth: false, indices: true, orders: 2, fuel: 90 }
+        Self { longest: 19, scalar: false, smooth: false, indices: true, orders: 2, fuel: 90, work: 6 }
     }
 }
 
@@ -145,9 +147,6 @@ impl Kind {
 /// The size parameter of definitions, which stands for another size wherever they are used.
 const DEFINED: &str = "p";
 
-/// The most work that loops in each other may be.
-const WORK: u32 = 6;
-
 /// A function that the program defines.
 #[derive(Clone, Debug)]
 struct Definition {
@@ -249,7 +248,7 @@ impl Writer<'_, '_> {
 
     /// Whether there is room for so much more work here.
     fn room(&self, work: u32) -> bool {
-        self.work + work <= WORK
+        self.work + work <= self.options.work
     }
 
     /// What `make` writes inside of so much work.
@@ -367,7 +366,7 @@ impl Writer<'_, '_> {
         if extent == Extent::Constant(1) {
             return Ok(None);
         }
-        let fits = |d: &&Definition| d.result.at(&extent) == *kind && self.work + d.work <= WORK;
+        let fits = |d: &&Definition| d.result.at(&extent) == *kind && self.work + d.work <= self.options.work;
         let fitting: Vec<Definition> = self.definitions.iter().filter(fits).cloned().collect();
         if fitting.is_empty() {
             return Ok(None);
