@@ -53,7 +53,9 @@ pub fn all() -> Vec<Problem> {
     let micro = micro.chain([(20, 5, 30), (200, 10, 300)].map(|(n, k, m)| factorisation(n, k, m)));
     let micro = micro.chain([projection()]).chain([5, 10].map(determinant));
     let matrices = [10, 50, 100].into_iter().flat_map(|n| (0..4).map(move |which| algebra(n, which)));
-    gmms.into_iter().chain(bundles).chain(networks).chain(hands).chain(small).chain(micro).chain(matrices).collect()
+    let pairs = [100, 1000].into_iter().flat_map(|n| (0..2).map(move |which| pairs(n, which)));
+    let first = gmms.into_iter().chain(bundles).chain(networks).chain(hands);
+    first.chain(small).chain(micro).chain(matrices).chain(pairs).collect()
 }
 
 fn rows(random: &mut Random, n: usize, m: usize) -> Vec<Vec<f64>> {
@@ -378,6 +380,31 @@ fn algebra(n: usize, which: usize) -> Problem {
         by_hand_arguments: vec![a.concat(), x],
         by_hand_integers: vec![n as i64, which as i64],
         args,
+        published: None,
+    }
+}
+
+/// Energies of pairs of points, of which a condition leaves some out.
+fn pairs(n: usize, which: usize) -> Problem {
+    let random = &mut Random::new();
+    let x = rows(random, n, 3);
+    let other: Vec<f64> = match which {
+        0 => rows(random, 1, n).remove(0),
+        _ => vec![1.0],
+    };
+    let make: [Make; 2] = [
+        |n| with_gradient(include_str!("pairs.ft"), "attraction", "x", n),
+        |n| with_gradient(include_str!("pairs.ft"), "cutoff", "x", n),
+    ];
+    let second: Value<f64> = if which == 0 { other.clone().into() } else { other[0].into() };
+    Problem {
+        name: format!("{}_n{n}", ["attraction", "cutoff"][which]),
+        make: make[which],
+        beside: None,
+        by_hand: include_str!("pairs.cpp"),
+        by_hand_arguments: vec![x.concat(), other],
+        by_hand_integers: vec![n as i64, which as i64],
+        args: vec![x.into(), second],
         published: None,
     }
 }
