@@ -15,8 +15,8 @@
 //! | `ifold`, `while` | steps * (body + 1) |
 //! | `if` | 1 + the dearer branch |
 //! | `loop` | count * (body + 1) + words of the sum, which is added in place |
-//! | `zero`, one-hot array | 0, 1: they are added in place |
-//! | sum of two arrays | their words |
+//! | `zero`, one-hot array | 0, 3: they are added in place |
+//! | sum of two arrays | their words; in the body of a sum as what each adds in place |
 //! | a derivative | 3 times its body |
 
 use chainrule_ir::{Block, Expr, Function, Size, Type, VarId};
@@ -27,6 +27,9 @@ pub const LARGE: f64 = 1000.0;
 
 /// How often a `while` is taken to step.
 const WHILE_STEPS: f64 = 100.0;
+
+/// A number that is added in place: it is read, added and written, one iteration after the other.
+const ADDED: f64 = 8.0;
 
 /// What costs are counted in.
 trait Amount: Sized {
@@ -247,8 +250,10 @@ fn alone<'a, A: Amount>(expr: &Expr, ty: &impl Fn(VarId) -> &'a Type, summed: bo
         // A zero costs nothing where it is added in place.
         Expr::Real(_) | Expr::Bool(_) | Expr::Size(_) | Expr::Tuple(_) | Expr::Component(..) | Expr::Zero => none(),
         // An array in it is made where it is wanted.
-        Expr::OneHot { value, .. } => A::number(f64::from(u8::from(*ty(*value) == Type::Double))),
-        Expr::Plus(a, _) => words(ty(*a)),
+        Expr::OneHot { value, .. } if *ty(*value) == Type::Double => A::number(ADDED),
+        Expr::OneHot { .. } => none(),
+        // In a sum each side is added in place (`added`).
+        Expr::Plus(a, _) => started(ty(*a)),
         Expr::Op(op, _) => A::number(f64::from(ops::Op::row(*op).weight)),
         Expr::ToReal(_) => one(),
         // A row is a view; only its elements are loaded.
@@ -299,7 +304,10 @@ fn added<'a, A: Amount>(block: &Block, var: VarId, ty: &impl Fn(VarId) -> &'a Ty
             | Expr::Zero
             | Expr::Component(..),
         ) => A::number(0.0),
-        Some(Expr::If { .. } | Expr::Plus(..)) if *ty(var) != Type::Double => A::number(1.0),
+        Some(Expr::Plus(a, b)) => added::<A>(block, *a, ty).plus(added(block, *b, ty)),
+        Some(Expr::If { then, otherwise, .. }) if *ty(var) != Type::Double => {
+            added::<A>(then, then.result, ty).larger(added(otherwise, otherwise.result, ty)).plus(A::number(1.0))
+        }
         _ => words(ty(var)),
     }
 }
