@@ -18,6 +18,9 @@ const TOLERANCE: f64 = 1e-9;
 /// How much more than the evaluator in doubles anything may lose to rounding.
 const ROUNDINGS: f64 = 100.0;
 
+/// A few roundings.
+const NUDGE: f64 = 4.0 * f64::EPSILON;
+
 type Outcome<T = ()> = Result<T, String>;
 
 /// A program that is read.
@@ -92,14 +95,24 @@ impl Exact {
         }
     }
 
-    /// The numbers in extended precision, and how far those in doubles are from them at most.
+    /// The numbers in extended precision, and how far those in doubles are from them at most, or move where arguments move by
+    /// a few roundings: a loop that is chaotic may end where it should by chance.
     fn precisely(&self) -> Outcome<(Vec<f64>, f64)> {
         let mut precise = Precise::new();
         let args: Vec<_> = self.args.iter().map(|arg| arg.map(&mut |x: &f64| precise.from_f64(*x))).collect();
         let exact = evaluate(&self.function, &mut precise, &args);
         let exact = exact.map_err(|e| format!("not in extended precision: {e}"))?;
         let exact: Vec<f64> = exact.reals().iter().map(|x| precise.as_f64(x)).collect();
-        let lost = self.value.reals().iter().zip(&exact).map(|(a, b)| (**a - b).abs()).fold(0.0, f64::max);
+        let mut sign = 1.0;
+        let mut nudge = |x: &f64| {
+            sign = -sign;
+            x * (1.0 + sign * NUDGE)
+        };
+        let nudged: Vec<Value<f64>> = self.args.iter().map(|arg| arg.map(&mut nudge)).collect();
+        let nudged = evaluate(&self.function, &mut F64, &nudged).unwrap_or_else(|_| self.value.clone());
+        let values = self.value.reals().into_iter().zip(nudged.reals());
+        let off = values.zip(&exact).map(|((value, nudged), exact)| (value - exact).abs().max((value - nudged).abs()));
+        let lost = off.fold(0.0, f64::max);
         Ok((exact, lost))
     }
 }

@@ -11,6 +11,7 @@
 //! | `expressions` | functions made in Rust: nested `d`, `select`, users' functions |
 //! | `corners` | derivatives by hand where random points do not come by |
 //! | `chains` | loops that take elements of what others make: optimised and not, values and derivatives |
+//! | `scatters` | stencils and elements by index, whose gradients add where others add |
 //! | `written` | programs as people write them, in every way to compile and differentiate them |
 //! | `compiled` | emitted C and Rust, compiled, against the interpreter, before and after the optimiser |
 
@@ -22,6 +23,7 @@ mod compiled;
 mod corners;
 mod expressions;
 mod programs;
+mod scatters;
 mod strategies;
 mod support;
 mod written;

@@ -34,13 +34,16 @@ pub struct Lanes {
     index: Reg,
     /// What the loop writes.
     written: BTreeSet<BufferId>,
+    /// What iterations add to, one after the other if need be.
+    added: BTreeSet<BufferId>,
 }
 
 impl Lanes {
     /// For kernels with `n_regs` registers.
     #[must_use]
     pub fn new(n_regs: usize) -> Self {
-        Self { of: vec![None; n_regs], set: Vec::new(), index: Reg::new(0), written: BTreeSet::new() }
+        let (written, added) = (BTreeSet::new(), BTreeSet::new());
+        Self { of: vec![None; n_regs], set: Vec::new(), index: Reg::new(0), written, added }
     }
 
     /// How `r` differs.
@@ -58,6 +61,19 @@ impl Lanes {
     /// `choosable` are choices. Linear in the body.
     #[must_use]
     pub fn fits(&mut self, kernel: &Kernel, index: Reg, body: &[Event<'_>], choosable: &BTreeSet<Reg>) -> bool {
+        self.fits_but(kernel, index, body, choosable, BTreeSet::new())
+    }
+
+    /// As [`Self::fits`], where iterations add to buffers `added` wherever each likes.
+    pub(super) fn fits_but(
+        &mut self,
+        kernel: &Kernel,
+        index: Reg,
+        body: &[Event<'_>],
+        choosable: &BTreeSet<Reg>,
+        added: BTreeSet<BufferId>,
+    ) -> bool {
+        self.added = added;
         self.set.drain(..).for_each(|r| self.of[r.index()] = None);
         self.index = index;
         self.learn(index, Lane::Step(1));
@@ -116,8 +132,8 @@ impl Lanes {
             Instr::IntOp { op, args, .. } => args[..op.arity()].iter().all(|r| self.of(*r).is_none()),
             Instr::ToReal { .. } => true,
             Instr::Load { buffer, at, .. } if kernel.buffers[*buffer].class == Class::Real => {
-                let is_found = || self.is_fetched(at) || self.slope(at).is_some();
-                self.is_address(at) || (!self.written.contains(buffer) && is_found())
+                let stays = self.added.contains(buffer) || !self.written.contains(buffer);
+                self.is_address(at) || (stays && self.is_found(at))
             }
             Instr::Load { dst, buffer, at } => {
                 let is_found = self.is_fetched(at) && !self.written.contains(buffer);
@@ -126,11 +142,19 @@ impl Lanes {
                 }
                 self.is_address(at) || is_found
             }
-            Instr::Store { buffer, at, .. } => kernel.buffers[*buffer].class == Class::Real && self.is_address(at),
+            Instr::Store { buffer, at, .. } => {
+                kernel.buffers[*buffer].class == Class::Real
+                    && (self.is_address(at) || (self.added.contains(buffer) && self.is_found(at)))
+            }
             Instr::CheckIndex { index, len, .. } => {
                 self.is_uniform(len) && matches!(self.of(*index), None | Some(Lane::Step(1 | -1) | Lane::Fetched))
             }
         }
+    }
+
+    /// Whether each lane finds its element by itself.
+    fn is_found(&self, at: &Poly<Reg>) -> bool {
+        self.is_fetched(at) || self.slope(at).is_some()
     }
 
     fn is_uniform(&self, poly: &Poly<Reg>) -> bool {

@@ -21,6 +21,9 @@ const BEGIN: f64 = 6.0;
 /// The same for each register that is carried, and for each buffer that is added to.
 const CARRIED: f64 = 12.0;
 
+/// What a block costs more for each buffer for which it is taken apart: loops to begin, places.
+const APART: f64 = 16.0;
+
 /// An element that is neither next to the one of the lane before nor the same.
 const FAR: f64 = 1.5;
 
@@ -96,7 +99,7 @@ pub(super) fn choose(
                     let lanes = body_time(classes, &events[begin + 1..*end], *index);
                     let extra = BEGIN + CARRIED * (plan.sums.len() + plan.accumulators.len()) as f64;
                     let rounds = (trips / LANES as f64).ceil();
-                    Some(rounds * lanes + extra)
+                    Some(rounds * (lanes + APART * plan.scattered.len() as f64) + extra)
                 });
                 around.plain += trips * body.plain;
                 match at_once {
@@ -125,7 +128,7 @@ pub(super) fn choose(
             Some(all) if all < FEWEST * most => all.min(JAM_INTO_MEMORY),
             _ => most,
         };
-        if blocks > 1 && jam_pays(classes, body, *index, &plan) {
+        if blocks > 1 && plan.scattered.is_empty() && jam_pays(classes, body, *index, &plan) {
             plan.blocks = blocks;
         }
         plan.few_alone = !plan.sums.is_empty()

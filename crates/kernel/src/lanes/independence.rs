@@ -8,6 +8,7 @@
 //!   without having been written before the loop.)
 //! - or all accesses of the loop to it read an element, add to it, and write it back, none by the loop's index, and the loop is
 //!   in no other: the iterations add to it;
+//! - or they do so by the loop's index, in no branch: iterations add to elements that others add to as well (`apart`);
 //! - or all go by the loop's index with one slope, and what is left of each address is shown to be between 0 and the slope;
 //! - or all go by the loop's index with one slope that is a number, in each iteration, and what is left of two addresses is the
 //!   same, or further apart than the slope times the index (rows of one array).
@@ -170,8 +171,14 @@ pub(crate) fn legal(
         // A part has whole blocks of lanes, and one part alone is none. Partial results of a few iterations are dear.
         let (least, may_run) = match order {
             Order::Parts => (LANES + 1, spans.top.contains(&begin)),
-            _ if carried.is_empty() => (FEW, lanes.fits(kernel, *index, body, choosable)),
-            _ => (LANES, lanes.fits(kernel, *index, body, choosable)),
+            _ => {
+                let least = if carried.is_empty() { FEW } else { LANES };
+                let fits = lanes.fits(kernel, *index, body, choosable) || {
+                    let added = if reorder { scattered(kernel, body, begin, &accesses) } else { BTreeSet::new() };
+                    !added.is_empty() && lanes.fits_but(kernel, *index, body, choosable, added)
+                };
+                (least, fits)
+            }
         };
         if count.as_constant().is_some_and(|n| n < least) || body.is_empty() || !may_run {
             continue;
@@ -218,13 +225,46 @@ pub(crate) fn legal(
             let views = mine.iter().map(|a| a.around.iter().find(|(l, _)| *l == begin).and_then(|(_, v)| v.as_ref()));
             let in_each = mine.iter().all(|a| a.inside == Some(begin));
             let views = views.collect::<Option<Vec<&View>>>();
-            views.is_some_and(|views| are_apart(&views) || (in_each && are_far_apart(&views)))
+            if views.is_some_and(|views| are_apart(&views) || (in_each && are_far_apart(&views))) {
+                return true;
+            }
+            plan.scattered.insert(*buffer);
+            order == Order::Lanes && reorder && adds_apart(kernel, body, begin + 1, *buffer, &mine)
         });
         if fits {
             found.insert(begin, plan);
         }
     }
     found
+}
+
+/// The buffers to which the iterations of the loop that opens at `begin` add wherever they like, and do nothing else with.
+fn scattered(kernel: &Kernel, body: &[Event<'_>], begin: usize, accesses: &[Access<'_>]) -> BTreeSet<BufferId> {
+    let first = accesses.partition_point(|a| a.at <= begin);
+    let last = accesses.partition_point(|a| a.at <= begin + body.len());
+    let mut of_buffer: BTreeMap<BufferId, Vec<&Access<'_>>> = BTreeMap::new();
+    for access in &accesses[first..last] {
+        of_buffer.entry(access.buffer).or_default().push(access);
+    }
+    of_buffer.retain(|buffer, mine| adds_apart(kernel, body, begin + 1, *buffer, mine));
+    of_buffer.into_keys().collect()
+}
+
+/// Whether all that the loop does with the buffer is to add to elements, in loops that carry numbers only and in no branch: then
+/// an iteration can be taken apart ([`super::apart`]). `first` is the number of the first event of `body`.
+fn adds_apart(kernel: &Kernel, body: &[Event<'_>], first: usize, buffer: BufferId, accesses: &[&Access<'_>]) -> bool {
+    let is_real = |c: &Carried| kernel.regs[c.var] == Class::Real;
+    let numbers = body.iter().all(|event| !matches!(event, Event::For { carried, .. } if !carried.iter().all(is_real)));
+    let mut branches = 0;
+    let outside = body.iter().enumerate().all(|(at, event)| {
+        match event {
+            Event::If { .. } => branches += 1,
+            Event::EndIf { .. } => branches -= 1,
+            _ => {}
+        }
+        branches == 0 || accesses.binary_search_by_key(&(first + at), |access| access.at).is_err()
+    });
+    numbers && outside && adds_only(kernel, body, first, buffer, accesses)
 }
 
 /// Whether the factors of `monomial` are factors of a term of `len`, and as often.

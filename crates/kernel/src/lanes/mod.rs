@@ -25,6 +25,9 @@
 //!
 //! **Sums of little** run one after the other where there is not one whole block: to put eight parts together takes as long.
 //!
+//! **What iterations add to elements of each other** (`apart`) is added after what is computed at once: elements that differ from
+//! lane to lane at once, too, others one by one. Blocks are taken apart for it, and loops in them in which iterations add.
+//!
 //! **Several blocks at once** (`jam`), where the body has loops of its own that read what is the same for all, or what all
 //! add to.
 //!
@@ -36,6 +39,7 @@
 //! **Sums** change their order, and with it their last digits: only who allows that (`algebraic`) gets them; the order is
 //! fixed, whatever the machine.
 
+mod apart;
 pub mod body;
 pub(crate) mod cost;
 pub(crate) mod independence;
@@ -152,6 +156,8 @@ pub(crate) struct Plan {
     pub private: Vec<crate::BufferId>,
     /// Buffers to which the iterations add.
     pub accumulators: Vec<crate::BufferId>,
+    /// Buffers to elements of which the iterations add, each to its own or to those of others.
+    pub scattered: BTreeSet<crate::BufferId>,
     /// How many blocks are computed at once: 1, or more where that pays.
     pub blocks: i64,
     /// Whether fewer iterations than a block run one after the other.
@@ -160,7 +166,8 @@ pub(crate) struct Plan {
 
 impl Default for Plan {
     fn default() -> Self {
-        Self { sums: Vec::new(), private: Vec::new(), accumulators: Vec::new(), blocks: 1, few_alone: false }
+        let (sums, private, accumulators, scattered) = (Vec::new(), Vec::new(), Vec::new(), BTreeSet::new());
+        Self { sums, private, accumulators, scattered, blocks: 1, few_alone: false }
     }
 }
 

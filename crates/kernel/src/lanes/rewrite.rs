@@ -1,5 +1,6 @@
 //! Loops cut into blocks that run at once, and the rest, which does so too.
 
+use super::apart::Apart;
 use super::cost::JAM;
 use super::independence::Group;
 use super::jam::{Groups, partial_at};
@@ -121,6 +122,7 @@ impl<'k> Cutter<'k> {
         }
         let partial = (!plan.sums.is_empty())
             .then(|| self.buffer(Poly::constant(LANES * plan.blocks * plan.sums.len() as i64), &mut taken));
+        let apart = self.taken_apart(plan, &the, &mut taken);
         let groups = self.groups(plan, &blocks, &mut before);
         if plan.accumulators.is_empty() {
             let sums: Vec<Reg> = match plan.few_alone {
@@ -132,9 +134,9 @@ impl<'k> Cutter<'k> {
                 out.push(Stmt::Straight(before));
             }
             let mut then = self.neutral(plan, &spread, partial);
-            then.extend(self.rounds(plan, &the, &blocks, &groups, &spread, partial));
+            then.extend(self.rounds(plan, &the, apart.as_ref(), &blocks, &groups, &spread, partial));
             if the.count.sub(&done).as_constant() != Some(0) {
-                then.push(self.at_once(plan, &the, &Round::Rest(done), &spread, partial));
+                then.extend(self.at_once(plan, &the, apart.as_ref(), &Round::Rest(done), &spread, partial));
             }
             self.together(plan, &the, &spread, partial, &sums, &mut then);
             let Some(condition) = holds else {
@@ -149,7 +151,7 @@ impl<'k> Cutter<'k> {
         }
         // What is added to is made, cleared and put together only where there is a block.
         let mut then = self.neutral(plan, &spread, partial);
-        then.extend(self.rounds(plan, &the, &blocks, &groups, &spread, partial));
+        then.extend(self.rounds(plan, &the, apart.as_ref(), &blocks, &groups, &spread, partial));
         let sums: Vec<Reg> = the.carried.iter().map(|_| self.real()).collect();
         self.together(plan, &the, &spread, partial, &sums, &mut then);
         let holds = self.is_some(&blocks, &mut before);
@@ -235,6 +237,7 @@ impl<'k> Cutter<'k> {
         &mut self,
         plan: &Plan,
         the: &Loop,
+        apart: Option<&Apart>,
         blocks: &Poly<Reg>,
         groups: &[Groups],
         spread: &BTreeMap<BufferId, BufferId>,
@@ -247,7 +250,7 @@ impl<'k> Cutter<'k> {
         let first = Groups::end(groups);
         let left = blocks.sub(&first);
         if left.as_constant() != Some(0) {
-            out.push(self.at_once(plan, the, &Round::Block(first, left), spread, partial));
+            out.extend(self.at_once(plan, the, apart, &Round::Block(first, left), spread, partial));
         }
         out
     }
@@ -257,15 +260,39 @@ impl<'k> Cutter<'k> {
         &mut self,
         plan: &Plan,
         the: &Loop,
+        apart: Option<&Apart>,
         round: &Round,
         spread: &BTreeMap<BufferId, BufferId>,
         partial: Option<BufferId>,
-    ) -> Stmt {
-        let (block, lane) = (self.int(), self.int());
-        let (first_at, count) = match round {
+    ) -> Vec<Stmt> {
+        let block = self.int();
+        let (first, count) = match round {
             Round::Block(from, _) => (from.add(&Poly::var(block)).scale(LANES), Poly::constant(LANES)),
             Round::Rest(done) => (done.clone(), the.count.sub(done)),
         };
+        let body = match apart {
+            Some(apart) => self.in_pieces(apart, the, (first, count), spread, partial),
+            None => vec![self.in_lanes(plan, the, (first, count), spread, partial)],
+        };
+        match round {
+            Round::Rest(_) => body,
+            Round::Block(_, blocks) => {
+                let (count, carried) = (blocks.clone(), Vec::new());
+                vec![Stmt::For { index: block, count, carried, order: Order::InOrder, body }]
+            }
+        }
+    }
+
+    /// The iterations from the first on, so many, at once.
+    fn in_lanes(
+        &mut self,
+        plan: &Plan,
+        the: &Loop,
+        (first_at, count): (Poly<Reg>, Poly<Reg>),
+        spread: &BTreeMap<BufferId, BufferId>,
+        partial: Option<BufferId>,
+    ) -> Stmt {
+        let lane = self.int();
         let at = first_at.add(&Poly::var(lane));
         let mut map = BTreeMap::new();
         let (mut first, mut last) = (Vec::new(), Vec::new());
@@ -290,14 +317,7 @@ impl<'k> Cutter<'k> {
         };
         body.push(Stmt::Straight(last.into_iter().map(store).collect()));
         body.retain(|stmt| !matches!(stmt, Stmt::Straight(code) if code.is_empty()));
-        let lanes = Stmt::For { index: lane, count, carried: Vec::new(), order: Order::Lanes, body };
-        match round {
-            Round::Rest(_) => lanes,
-            Round::Block(_, blocks) => {
-                let (count, carried, body) = (blocks.clone(), Vec::new(), vec![lanes]);
-                Stmt::For { index: block, count, carried, order: Order::InOrder, body }
-            }
-        }
+        Stmt::For { index: lane, count, carried: Vec::new(), order: Order::Lanes, body }
     }
 
     /// Makes all partial results neutral.

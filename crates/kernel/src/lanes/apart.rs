@@ -1,0 +1,549 @@
+//! Blocks in which iterations add to elements that others add to as well: a block is taken apart, and what is computed at once is
+//! added piece by piece.
+//!
+//! In: a loop that is cut into blocks, and the buffers to which its iterations add, each where it likes
+//! ([`Plan::scattered`]). Out: one block, as loops over its iterations one after the other.
+//!
+//! ```text
+//! for i in 0..n                            for b in 0..n/8
+//!   g = f(i)                                 for l in 0..8 at once
+//!   d[i] = d[i] + g                            g = f(8 b + l); d[8 b + l] = d[8 b + l] + g; place[l] = g
+//!   d[i + 1] = d[i + 1] - g                  for l in 0..8 at once
+//!   e[at[i]] = e[at[i]] + g                    d[8 b + l + 1] = d[8 b + l + 1] - place[l]
+//!                                            for l in 0..8
+//!                                              e[at[8 b + l]] = e[at[8 b + l]] + place[l]
+//! ```
+//!
+//! **What may move**: nothing else looks at what is added to, so an iteration may add after all that it computes, up to the next
+//! loop in which it adds. Loops in which iterations add stand around such pieces (they are the same for all iterations); all
+//! others stay whole.
+//!
+//! **What a piece needs of one before it** is computed again where that is an integer, a constant or read from memory that stays,
+//! and kept in a place for each lane otherwise. So is what loops around pieces carry.
+//!
+//! **In which order** elements are added to changes, as with sums: only who allows that gets it. It is an ordinary kernel, the same
+//! bits however its loops are run.
+
+use super::Plan;
+use super::jam::partial_at;
+use super::rewrite::{Copier, Cutter, Loop, reads};
+use crate::kernel::{BufferId, Carried, Class, Instr, LANES, Order, Reg, Stmt};
+use chainrule_base::Poly;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A part of an iteration.
+enum Piece {
+    /// For all iterations of the block, at once or one after the other.
+    Run { body: Vec<Stmt>, at_once: bool },
+    /// A loop that is the same for all of them.
+    Around { index: Reg, count: Poly<Reg>, carried: Vec<Carried>, body: Vec<Piece> },
+}
+
+/// An element that is added to: read, added to, written.
+#[derive(Default)]
+struct Addition {
+    code: Vec<Instr>,
+    /// What it is so far.
+    value: Option<Reg>,
+}
+
+impl Addition {
+    /// Where.
+    fn element(&self) -> Option<(BufferId, &Poly<Reg>)> {
+        match self.code.first() {
+            Some(Instr::Load { buffer, at, .. }) => Some((*buffer, at)),
+            _ => None,
+        }
+    }
+}
+
+/// Takes an iteration apart.
+struct Splitter<'p> {
+    plan: &'p Plan,
+    index: Reg,
+    /// Integers that differ from lane to lane.
+    varying: BTreeSet<Reg>,
+}
+
+impl Splitter<'_> {
+    fn varies(&self, poly: &Poly<Reg>) -> bool {
+        poly.vars().iter().any(|r| self.varying.contains(r))
+    }
+
+    /// Notes which integers of `body` differ. As deep as loops may nest that are cut.
+    fn learn(&mut self, classes: &chainrule_base::Arena<Reg, Class>, body: &[Stmt]) {
+        for stmt in body {
+            match stmt {
+                Stmt::Straight(code) => {
+                    for instr in code {
+                        let Some(dst) = instr.dst().filter(|dst| classes[*dst] == Class::Int) else { continue };
+                        let mut differs = false;
+                        instr.for_each_use(|r| differs |= classes[r] == Class::Real || self.varying.contains(&r));
+                        if differs {
+                            self.varying.insert(dst);
+                        }
+                    }
+                }
+                Stmt::For { body, .. } => self.learn(classes, body),
+                Stmt::If { then, otherwise, .. } => {
+                    self.learn(classes, then);
+                    self.learn(classes, otherwise);
+                }
+                Stmt::Copy { .. } | Stmt::While { .. } => {}
+            }
+        }
+    }
+
+    /// Whether no two iterations have the element at `at` in common.
+    fn is_own(&self, at: &Poly<Reg>) -> bool {
+        at.split_linear(self.index)
+            .is_some_and(|(slope, rest)| slope.as_constant().is_some_and(|slope| slope != 0) && !self.varies(&rest))
+    }
+
+    /// Whether iterations add to elements in `stmt`. As deep as loops may nest that are cut.
+    fn adds(&self, stmt: &Stmt) -> bool {
+        match stmt {
+            Stmt::Straight(code) => code.iter().any(|instr| self.is_addition(instr)),
+            Stmt::For { body, .. } => body.iter().any(|stmt| self.adds(stmt)),
+            _ => false,
+        }
+    }
+
+    fn is_addition(&self, instr: &Instr) -> bool {
+        matches!(instr, Instr::Load { buffer, .. } | Instr::Store { buffer, .. } if self.plan.scattered.contains(buffer))
+    }
+
+    /// The pieces of `body`. As deep as loops may nest that are cut.
+    fn split(&self, body: &[Stmt]) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        let mut plain: Vec<Stmt> = Vec::new();
+        let mut additions: Vec<Addition> = Vec::new();
+        for stmt in body {
+            match stmt {
+                Stmt::For { index, count, carried, body, .. } if self.adds(stmt) => {
+                    self.add(std::mem::take(&mut plain), std::mem::take(&mut additions), &mut pieces);
+                    let (count, carried, body) = (count.clone(), carried.clone(), self.split(body));
+                    pieces.push(Piece::Around { index: *index, count, carried, body });
+                }
+                Stmt::Straight(code) if self.adds(stmt) => {
+                    let rest = code.iter().filter(|instr| !self.collect(instr, &mut additions));
+                    plain.push(Stmt::Straight(rest.cloned().collect()));
+                }
+                stmt => plain.push(stmt.clone()),
+            }
+        }
+        self.add(plain, additions, &mut pieces);
+        pieces
+    }
+
+    /// Whether `instr` belongs to an addition, where it is put.
+    fn collect(&self, instr: &Instr, additions: &mut Vec<Addition>) -> bool {
+        let found = match instr {
+            Instr::Load { .. } if self.is_addition(instr) => {
+                additions.push(Addition::default());
+                additions.len().checked_sub(1)
+            }
+            Instr::Store { value, .. } if self.is_addition(instr) => {
+                additions.iter().rposition(|addition| addition.value == Some(*value))
+            }
+            Instr::Op { op, args, .. } => {
+                let goes_on = |a: &Addition| a.value.is_some_and(|value| args[..op.arity()].contains(&value));
+                additions.iter().rposition(goes_on)
+            }
+            _ => None,
+        };
+        let Some(addition) = found.and_then(|at| additions.get_mut(at)) else { return false };
+        addition.code.push(instr.clone());
+        addition.value = instr.dst();
+        true
+    }
+
+    /// What iterations compute, and what they add after it: elements of their own at once, one for each buffer, with what they
+    /// compute or after it, and the others one by one.
+    fn add(&self, mut plain: Vec<Stmt>, additions: Vec<Addition>, pieces: &mut Vec<Piece>) {
+        let mut at_once: Vec<(BTreeMap<BufferId, Poly<Reg>>, Vec<Instr>)> = Vec::new();
+        let mut in_order: Vec<Instr> = Vec::new();
+        for addition in additions {
+            let Some((buffer, at)) = addition.element().map(|(buffer, at)| (buffer, at.clone())) else { continue };
+            if !self.is_own(&at) {
+                in_order.extend(addition.code);
+                continue;
+            }
+            let fits = |(elements, _): &&mut (BTreeMap<BufferId, Poly<Reg>>, _)| {
+                elements.get(&buffer).is_none_or(|other| *other == at)
+            };
+            if let Some((elements, code)) = at_once.iter_mut().find(fits) {
+                elements.insert(buffer, at);
+                code.extend(addition.code);
+            } else {
+                at_once.push((BTreeMap::from([(buffer, at)]), addition.code));
+            }
+        }
+        let mut runs = at_once.into_iter().map(|(_, code)| code);
+        plain.extend(runs.next().map(Stmt::Straight));
+        let others = runs.map(|code| Piece::Run { body: vec![Stmt::Straight(code)], at_once: true });
+        plain.retain(|stmt| !matches!(stmt, Stmt::Straight(code) if code.is_empty()));
+        pieces.extend((!plain.is_empty()).then_some(Piece::Run { body: plain, at_once: true }));
+        pieces.extend(others);
+        if !in_order.is_empty() {
+            pieces.push(Piece::Run { body: vec![Stmt::Straight(in_order)], at_once: false });
+        }
+    }
+}
+
+/// Tells `see` the registers that `body` reads, and `define` those that it defines where what follows it sees them. As deep as
+/// loops may nest that are cut.
+fn uses(body: &[Stmt], see: &mut impl FnMut(Reg)) {
+    let poly = |poly: &Poly<Reg>, see: &mut dyn FnMut(Reg)| poly.vars().into_iter().for_each(see);
+    for stmt in body {
+        match stmt {
+            Stmt::Straight(code) => code.iter().for_each(|instr| instr.for_each_use(&mut *see)),
+            Stmt::For { count, carried, body, .. } => {
+                poly(count, see);
+                carried.iter().for_each(|c| {
+                    see(c.init);
+                    see(c.next);
+                });
+                uses(body, see);
+            }
+            Stmt::If { condition, then, otherwise, choices } => {
+                see(*condition);
+                uses(then, see);
+                uses(otherwise, see);
+                choices.iter().for_each(|c| {
+                    see(c.then);
+                    see(c.otherwise);
+                });
+            }
+            Stmt::Copy { to, from, len } => [&to.1, &from.1, len].into_iter().for_each(|p| poly(p, see)),
+            Stmt::While { .. } => {}
+        }
+    }
+}
+
+/// The registers that `body` defines for what follows it.
+fn defined(body: &[Stmt]) -> impl Iterator<Item = Reg> + '_ {
+    body.iter().flat_map(|stmt| -> Vec<Reg> {
+        match stmt {
+            Stmt::Straight(code) => code.iter().filter_map(Instr::dst).collect(),
+            Stmt::For { carried, .. } => carried.iter().map(|c| c.var).collect(),
+            Stmt::If { choices, .. } => choices.iter().map(|c| c.var).collect(),
+            Stmt::Copy { .. } | Stmt::While { .. } => Vec::new(),
+        }
+    })
+}
+
+/// How pieces get what others have computed.
+#[derive(Default)]
+struct Supply {
+    /// What is computed again, in the order of the program.
+    again: Vec<Instr>,
+    /// By register, which of `again` makes it.
+    made: BTreeMap<Reg, usize>,
+    /// The places of the others that a piece needs of another one.
+    places: BTreeMap<Reg, i64>,
+    /// Numbers that pieces define, and the piece; loops around define what they carry, in none.
+    home: BTreeMap<Reg, Option<usize>>,
+    /// How many runs there are.
+    runs: usize,
+}
+
+impl Supply {
+    /// Learns what the pieces define. `stays`: whether a buffer is not written in the loop.
+    fn define(&mut self, pieces: &[Piece], real: &impl Fn(Reg) -> bool, stays: &impl Fn(BufferId) -> bool) {
+        for piece in pieces {
+            match piece {
+                Piece::Run { body, .. } => {
+                    let code = body.iter().filter_map(|stmt| match stmt {
+                        Stmt::Straight(code) => Some(code),
+                        _ => None,
+                    });
+                    for instr in code.flatten() {
+                        let is_again = match instr {
+                            Instr::Const { .. } | Instr::Int { .. } | Instr::IntOp { .. } | Instr::ToReal { .. } => {
+                                true
+                            }
+                            Instr::Load { buffer, .. } => stays(*buffer),
+                            Instr::Op { dst, .. } => !real(*dst),
+                            _ => false,
+                        };
+                        if let Some(dst) = instr.dst().filter(|_| is_again) {
+                            self.made.insert(dst, self.again.len());
+                            self.again.push(instr.clone());
+                        }
+                    }
+                    let run = self.runs;
+                    self.home.extend(defined(body).map(|r| (r, Some(run))));
+                    self.runs += 1;
+                }
+                Piece::Around { carried, body, .. } => {
+                    self.home.extend(carried.iter().map(|c| (c.var, None)));
+                    self.define(body, real, stays);
+                }
+            }
+        }
+    }
+
+    /// What has to be computed again, in order, and the numbers that have to be kept for what is in `wanted`, where `has` tells
+    /// what is there.
+    fn needs(&self, wanted: Vec<Reg>, has: impl Fn(Reg) -> bool) -> (BTreeSet<usize>, BTreeSet<Reg>) {
+        let (mut again, mut kept, mut todo) = (BTreeSet::new(), BTreeSet::new(), wanted);
+        while let Some(r) = todo.pop() {
+            if has(r) {
+                continue;
+            }
+            match self.made.get(&r) {
+                Some(at) => {
+                    if again.insert(*at) {
+                        self.again[*at].for_each_use(|r| todo.push(r));
+                    }
+                }
+                None => {
+                    if self.home.contains_key(&r) {
+                        kept.insert(r);
+                    }
+                }
+            }
+        }
+        (again, kept)
+    }
+
+    /// What a run needs.
+    fn of_run(&self, run: usize, body: &[Stmt]) -> (BTreeSet<usize>, BTreeSet<Reg>) {
+        let mut wanted = Vec::new();
+        uses(body, &mut |r| wanted.push(r));
+        self.needs(wanted, |r| self.home.get(&r) == Some(&Some(run)))
+    }
+
+    /// Gives places to what is kept.
+    fn place(&mut self, pieces: &[Piece], run: &mut usize) {
+        let mut kept = BTreeSet::new();
+        for piece in pieces {
+            match piece {
+                Piece::Run { body, .. } => {
+                    kept.extend(self.of_run(*run, body).1);
+                    *run += 1;
+                }
+                Piece::Around { carried, body, .. } => {
+                    let moved: Vec<Reg> = carried.iter().flat_map(|c| [c.init, c.next]).collect();
+                    kept.extend(self.needs(moved, |_| false).1);
+                    kept.extend(carried.iter().map(|c| c.var));
+                    self.place(body, run);
+                }
+            }
+        }
+        for r in kept {
+            let next = self.places.len() as i64;
+            self.places.entry(r).or_insert(next);
+        }
+    }
+}
+
+/// An iteration that is taken apart.
+pub(super) struct Apart {
+    pieces: Vec<Piece>,
+    supply: Supply,
+    /// Where what is kept is.
+    places: BufferId,
+}
+
+/// A block that is being written.
+struct Block<'a> {
+    the: &'a Loop,
+    apart: &'a Apart,
+    /// The index of its first iteration, and how many there are.
+    first: Poly<Reg>,
+    count: Poly<Reg>,
+    spread: &'a BTreeMap<BufferId, BufferId>,
+    /// Where partial sums are.
+    partial: Option<BufferId>,
+    /// The indices of loops around pieces.
+    around: BTreeMap<Reg, Reg>,
+    run: usize,
+}
+
+impl Cutter<'_> {
+    /// An iteration of `the` loop taken apart, where iterations add to elements that others add to; `taken` as in
+    /// [`Self::buffer`].
+    pub(super) fn taken_apart(&mut self, plan: &Plan, the: &Loop, taken: &mut Vec<Poly<Reg>>) -> Option<Apart> {
+        if plan.scattered.is_empty() {
+            return None;
+        }
+        let classes = &self.kernel.regs;
+        let mut splitter = Splitter { plan, index: the.index, varying: BTreeSet::from([the.index]) };
+        splitter.learn(classes, &the.body);
+        let mut pieces = splitter.split(&the.body);
+        let mut written = BTreeSet::new();
+        writes(&the.body, &mut written);
+        let mut supply = Supply::default();
+        supply.define(&pieces, &|r| classes[r] == Class::Real, &|buffer| !written.contains(&buffer));
+        // Sums that loops around pieces carry are put to those of the block in a run of its own.
+        if the.carried.iter().any(|c| supply.home.get(&c.next).is_some_and(Option::is_none)) {
+            pieces.push(Piece::Run { body: Vec::new(), at_once: true });
+        }
+        supply.place(&pieces, &mut 0);
+        let places = self.buffer(Poly::constant(LANES * (supply.places.len() as i64).max(1)), taken);
+        Some(Apart { pieces, supply, places })
+    }
+
+    /// The iterations from `first` on, so many, in pieces.
+    pub(super) fn in_pieces(
+        &mut self,
+        apart: &Apart,
+        the: &Loop,
+        (first, count): (Poly<Reg>, Poly<Reg>),
+        spread: &BTreeMap<BufferId, BufferId>,
+        partial: Option<BufferId>,
+    ) -> Vec<Stmt> {
+        let mut block = Block { the, apart, first, count, spread, partial, around: BTreeMap::new(), run: 0 };
+        self.pieces(&mut block, &apart.pieces)
+    }
+
+    fn pieces(&mut self, block: &mut Block<'_>, pieces: &[Piece]) -> Vec<Stmt> {
+        let mut out = Vec::new();
+        for piece in pieces {
+            match piece {
+                Piece::Run { body, at_once } => {
+                    let supply = &block.apart.supply;
+                    let needs = match body.is_empty() {
+                        true => supply.needs(block.the.carried.iter().map(|c| c.next).collect(), |r| {
+                            supply.home.get(&r).is_some_and(Option::is_some)
+                        }),
+                        false => supply.of_run(block.run, body),
+                    };
+                    out.push(self.run(block, body, needs, &[], *at_once));
+                    block.run += 1;
+                }
+                Piece::Around { index, count, carried, body } => {
+                    let moves = |of: fn(&Carried) -> Reg| carried.iter().map(|c| (of(c), c.var)).collect::<Vec<_>>();
+                    if !carried.is_empty() {
+                        out.push(self.moves(block, &moves(|c| c.init)));
+                    }
+                    // The count is the same for all iterations: so is what it is made of.
+                    let (again, _) = block.apart.supply.needs(count.vars().into_vec(), |_| false);
+                    let mut copier = block.copier(self, None);
+                    let code: Vec<Instr> = again.iter().map(|at| block.apart.supply.again[*at].clone()).collect();
+                    let code = copier.block(&[Stmt::Straight(code)]);
+                    let count = crate::lanes::rewrite::Copies::poly(&copier, count);
+                    out.extend(
+                        code.into_iter().filter(|stmt| !matches!(stmt, Stmt::Straight(code) if code.is_empty())),
+                    );
+                    let new = self.int();
+                    block.around.insert(*index, new);
+                    let mut inside = self.pieces(block, body);
+                    if !carried.is_empty() {
+                        inside.push(self.moves(block, &moves(|c| c.next)));
+                    }
+                    let carried = Vec::new();
+                    out.push(Stmt::For { index: new, count, carried, order: Order::InOrder, body: inside });
+                }
+            }
+        }
+        out
+    }
+
+    /// In each lane, from registers to the places of others, all at once.
+    fn moves(&mut self, block: &Block<'_>, moves: &[(Reg, Reg)]) -> Stmt {
+        let needs = block.apart.supply.needs(moves.iter().map(|(from, _)| *from).collect(), |_| false);
+        self.run(block, &[], needs, moves, true)
+    }
+
+    /// A run: what it needs, what it does, what is kept of it, and `moves`.
+    fn run(
+        &mut self,
+        block: &Block<'_>,
+        body: &[Stmt],
+        (again, kept): (BTreeSet<usize>, BTreeSet<Reg>),
+        moves: &[(Reg, Reg)],
+        at_once: bool,
+    ) -> Stmt {
+        let Block { the, partial, .. } = block;
+        let Apart { supply, places, .. } = block.apart;
+        let lane = self.int();
+        let at = |place: i64| partial_at(place, 0, 1, lane);
+        let mut first = Vec::new();
+        let mut copier_map = block.around.clone();
+        for r in &kept {
+            let Some(place) = supply.places.get(r) else { continue };
+            let dst = self.real();
+            copier_map.insert(*r, dst);
+            first.push(Instr::Load { dst, buffer: *places, at: at(*place) });
+        }
+        let mut reads_carried = BTreeSet::new();
+        uses(body, &mut |r| {
+            reads_carried.insert(r);
+        });
+        for ((k, c), buffer) in (0..).zip(&the.carried).zip(partial.iter().cycle()) {
+            if reads_carried.contains(&c.var) || moves.iter().any(|(from, _)| *from == c.var) {
+                let dst = self.real();
+                copier_map.insert(c.var, dst);
+                first.push(Instr::Load { dst, buffer: *buffer, at: at(k) });
+            }
+        }
+        let again = Stmt::Straight(again.iter().map(|at| supply.again[*at].clone()).collect());
+        let by = block.first.add(&Poly::var(lane));
+        if reads(body, the.index) || reads(std::slice::from_ref(&again), the.index) {
+            let index = self.int_of(&mut first, by);
+            copier_map.insert(the.index, index);
+        }
+        let mut copier = block.copier(self, Some(lane));
+        copier.map = copier_map;
+        let mut inside = vec![Stmt::Straight(first)];
+        inside.extend(copier.block(&[again]));
+        inside.extend(copier.block(body));
+        let mut last = Vec::new();
+        for r in defined(body) {
+            if let Some(place) = supply.places.get(&r) {
+                last.push(Instr::Store { buffer: *places, at: at(*place), value: copier.map[&r] });
+            }
+        }
+        for (from, to) in moves {
+            let value = copier.map.get(from).copied().unwrap_or(*from);
+            last.push(Instr::Store { buffer: *places, at: at(supply.places[to]), value });
+        }
+        for ((k, c), buffer) in (0..).zip(&the.carried).zip(partial.iter().cycle()) {
+            // Of what a loop around pieces carries when all of them are done.
+            let is_defined = defined(body).any(|r| r == c.next) || (body.is_empty() && moves.is_empty());
+            if let Some(value) = copier.map.get(&c.next).filter(|_| is_defined) {
+                last.push(Instr::Store { buffer: *buffer, at: at(k), value: *value });
+            }
+        }
+        inside.push(Stmt::Straight(last));
+        inside.retain(|stmt| !matches!(stmt, Stmt::Straight(code) if code.is_empty()));
+        let order = if at_once { Order::Lanes } else { Order::InOrder };
+        Stmt::For { index: lane, count: block.count.clone(), carried: Vec::new(), order, body: inside }
+    }
+}
+
+impl Block<'_> {
+    /// What copies statements for the lane, or outside of all lanes.
+    fn copier<'c>(&'c self, cutter: &'c mut Cutter<'_>, lane: Option<Reg>) -> Copier<'c> {
+        let by = match lane {
+            Some(lane) => self.first.add(&Poly::var(lane)),
+            None => self.first.clone(),
+        };
+        let (regs, map) = (&mut cutter.kernel.regs, self.around.clone());
+        Copier { regs, map, index: self.the.index, by, fresh: true, lane, buffers: self.spread }
+    }
+}
+
+/// The buffers that `body` writes. As deep as loops may nest that are cut.
+fn writes(body: &[Stmt], written: &mut BTreeSet<BufferId>) {
+    for stmt in body {
+        match stmt {
+            Stmt::Straight(code) => written.extend(code.iter().filter_map(|instr| match instr {
+                Instr::Store { buffer, .. } => Some(*buffer),
+                _ => None,
+            })),
+            Stmt::Copy { to, .. } => {
+                written.insert(to.0);
+            }
+            Stmt::For { body, .. } => writes(body, written),
+            Stmt::If { then, otherwise, .. } => {
+                writes(then, written);
+                writes(otherwise, written);
+            }
+            Stmt::While { .. } => {}
+        }
+    }
+}
