@@ -15,7 +15,7 @@
 //! | `ifold`, `while` | steps * (body + 1) |
 //! | `if` | 1 + the dearer branch |
 //! | `loop` | count * (body + 1) + words of the sum, which is added in place |
-//! | `zero`, one-hot array | 0, 3: they are added in place |
+//! | `zero`, one-hot array | 0, 1: they are made in place; 8 in the body of a sum, where a number is added in place |
 //! | sum of two arrays | their words; in the body of a sum as what each adds in place |
 //! | a derivative | 3 times its body |
 
@@ -28,7 +28,7 @@ pub const LARGE: f64 = 1000.0;
 /// How often a `while` is taken to step.
 const WHILE_STEPS: f64 = 100.0;
 
-/// A number that is added in place: it is read, added and written, one iteration after the other.
+/// A number that is added in place: it is read, added and written, where other numbers of a loop run eight at a time.
 const ADDED: f64 = 8.0;
 
 /// What costs are counted in.
@@ -250,7 +250,7 @@ fn alone<'a, A: Amount>(expr: &Expr, ty: &impl Fn(VarId) -> &'a Type, summed: bo
         // A zero costs nothing where it is added in place.
         Expr::Real(_) | Expr::Bool(_) | Expr::Size(_) | Expr::Tuple(_) | Expr::Component(..) | Expr::Zero => none(),
         // An array in it is made where it is wanted.
-        Expr::OneHot { value, .. } if *ty(*value) == Type::Double => A::number(ADDED),
+        Expr::OneHot { value, .. } if *ty(*value) == Type::Double => A::number(if summed { ADDED } else { 1.0 }),
         Expr::OneHot { .. } => none(),
         // In a sum each side is added in place (`added`).
         Expr::Plus(a, _) => started(ty(*a)),

@@ -21,15 +21,22 @@
 //! **What a piece needs of one before it** is computed again where that is an integer, a constant or read from memory that stays,
 //! and kept in a place for each lane otherwise. So is what loops around pieces carry.
 //!
+//! **Several blocks** go from piece to piece together, as loops over blocks: where elements overlap, those that were just written
+//! are not read at once, which processors are slow at.
+//!
 //! **In which order** elements are added to changes, as with sums: only who allows that gets it. It is an ordinary kernel, the same
 //! bits however its loops are run.
 
 use super::Plan;
 use super::jam::partial_at;
-use super::rewrite::{Copier, Cutter, Loop, reads};
+use super::rewrite::{Copier, Copies, Cutter, Loop, reads};
 use crate::kernel::{BufferId, Carried, Class, Instr, LANES, Order, Reg, Stmt};
-use chainrule_base::Poly;
+use chainrule_base::{Arena, Poly};
+use chainrule_ops::Op;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// How many blocks go from piece to piece together at most.
+const BLOCKS: i64 = 16;
 
 /// A part of an iteration.
 enum Piece {
@@ -71,7 +78,7 @@ impl Splitter<'_> {
     }
 
     /// Notes which integers of `body` differ. As deep as loops may nest that are cut.
-    fn learn(&mut self, classes: &chainrule_base::Arena<Reg, Class>, body: &[Stmt]) {
+    fn learn(&mut self, classes: &Arena<Reg, Class>, body: &[Stmt]) {
         for stmt in body {
             match stmt {
                 Stmt::Straight(code) => {
@@ -182,7 +189,7 @@ impl Splitter<'_> {
         let mut runs = at_once.into_iter().map(|(_, code)| code);
         plain.extend(runs.next().map(Stmt::Straight));
         let others = runs.map(|code| Piece::Run { body: vec![Stmt::Straight(code)], at_once: true });
-        plain.retain(|stmt| !matches!(stmt, Stmt::Straight(code) if code.is_empty()));
+        plain.retain(|stmt| !is_nothing(stmt));
         pieces.extend((!plain.is_empty()).then_some(Piece::Run { body: plain, at_once: true }));
         pieces.extend(others);
         if !in_order.is_empty() {
@@ -345,15 +352,25 @@ pub(super) struct Apart {
     supply: Supply,
     /// Where what is kept is.
     places: BufferId,
+    /// How many blocks it has room for.
+    blocks: i64,
 }
 
-/// A block that is being written.
+/// Iterations that go from piece to piece together.
+pub(super) struct Round {
+    /// The index of the first one.
+    pub first: Poly<Reg>,
+    /// How many there are in a block.
+    pub lanes: Poly<Reg>,
+    /// How many blocks there are, if not one.
+    pub blocks: Option<Poly<Reg>>,
+}
+
+/// A round that is being written.
 struct Block<'a> {
     the: &'a Loop,
     apart: &'a Apart,
-    /// The index of its first iteration, and how many there are.
-    first: Poly<Reg>,
-    count: Poly<Reg>,
+    round: &'a Round,
     spread: &'a BTreeMap<BufferId, BufferId>,
     /// Where partial sums are.
     partial: Option<BufferId>,
@@ -382,20 +399,60 @@ impl Cutter<'_> {
             pieces.push(Piece::Run { body: Vec::new(), at_once: true });
         }
         supply.place(&pieces, &mut 0);
-        let places = self.buffer(Poly::constant(LANES * (supply.places.len() as i64).max(1)), taken);
-        Some(Apart { pieces, supply, places })
+        // What iterations have for themselves has room for one block.
+        let most = the.count.as_constant().map_or(BLOCKS, |n| (n / LANES).clamp(1, BLOCKS));
+        let blocks = if plan.private.is_empty() { most } else { 1 };
+        let places = self.buffer(Poly::constant(LANES * blocks * (supply.places.len() as i64).max(1)), taken);
+        Some(Apart { pieces, supply, places, blocks })
     }
 
-    /// The iterations from `first` on, so many, in pieces.
+    /// All `blocks`, in pieces.
+    pub(super) fn blocks_in_pieces(
+        &mut self,
+        apart: &Apart,
+        the: &Loop,
+        blocks: &Poly<Reg>,
+        spread: &BTreeMap<BufferId, BufferId>,
+        partial: Option<BufferId>,
+    ) -> Vec<Stmt> {
+        if blocks.as_constant() == Some(0) {
+            return Vec::new();
+        }
+        let mut before = Vec::new();
+        let rounds = self.quotient(&blocks.add(&Poly::constant(apart.blocks - 1)), apart.blocks, &mut before);
+        let round = self.int();
+        let done = Poly::var(round).scale(apart.blocks);
+        let mut body = Vec::new();
+        let blocks = (apart.blocks > 1).then(|| {
+            let mut code = Vec::new();
+            let (left, most) =
+                (self.int_of(&mut code, blocks.sub(&done)), self.int_of(&mut code, Poly::constant(apart.blocks)));
+            let count = self.int_op(&mut code, Op::Min, left, most);
+            body.push(Stmt::Straight(code));
+            Poly::var(count)
+        });
+        let first = done.scale(LANES);
+        body.extend(self.in_pieces(
+            apart,
+            the,
+            &Round { first, lanes: Poly::constant(LANES), blocks },
+            spread,
+            partial,
+        ));
+        let rounds = Stmt::For { index: round, count: rounds, carried: Vec::new(), order: Order::InOrder, body };
+        [Stmt::Straight(before), rounds].into_iter().filter(|stmt| !is_nothing(stmt)).collect()
+    }
+
+    /// The iterations of `round` in pieces.
     pub(super) fn in_pieces(
         &mut self,
         apart: &Apart,
         the: &Loop,
-        (first, count): (Poly<Reg>, Poly<Reg>),
+        round: &Round,
         spread: &BTreeMap<BufferId, BufferId>,
         partial: Option<BufferId>,
     ) -> Vec<Stmt> {
-        let mut block = Block { the, apart, first, count, spread, partial, around: BTreeMap::new(), run: 0 };
+        let mut block = Block { the, apart, round, spread, partial, around: BTreeMap::new(), run: 0 };
         self.pieces(&mut block, &apart.pieces)
     }
 
@@ -421,10 +478,10 @@ impl Cutter<'_> {
                     }
                     // The count is the same for all iterations: so is what it is made of.
                     let (again, _) = block.apart.supply.needs(count.vars().into_vec(), |_| false);
-                    let mut copier = block.copier(self, None);
+                    let mut copier = block.copier(self, block.round.first.clone(), None);
                     let code: Vec<Instr> = again.iter().map(|at| block.apart.supply.again[*at].clone()).collect();
                     let code = copier.block(&[Stmt::Straight(code)]);
-                    let count = crate::lanes::rewrite::Copies::poly(&copier, count);
+                    let count = copier.poly(count);
                     out.extend(
                         code.into_iter().filter(|stmt| !matches!(stmt, Stmt::Straight(code) if code.is_empty())),
                     );
@@ -457,10 +514,12 @@ impl Cutter<'_> {
         moves: &[(Reg, Reg)],
         at_once: bool,
     ) -> Stmt {
-        let Block { the, partial, .. } = block;
-        let Apart { supply, places, .. } = block.apart;
+        let Block { the, partial, round, .. } = block;
+        let Apart { supply, places, blocks, .. } = block.apart;
         let lane = self.int();
-        let at = |place: i64| partial_at(place, 0, 1, lane);
+        let nth = round.blocks.as_ref().map(|_| self.int());
+        let done = nth.map_or_else(Poly::zero, |nth| Poly::var(nth).scale(LANES));
+        let at = |place: i64| partial_at(place, 0, *blocks, lane).add(&done);
         let mut first = Vec::new();
         let mut copier_map = block.around.clone();
         for r in &kept {
@@ -477,16 +536,16 @@ impl Cutter<'_> {
             if reads_carried.contains(&c.var) || moves.iter().any(|(from, _)| *from == c.var) {
                 let dst = self.real();
                 copier_map.insert(c.var, dst);
-                first.push(Instr::Load { dst, buffer: *buffer, at: at(k) });
+                first.push(Instr::Load { dst, buffer: *buffer, at: partial_at(k, 0, 1, lane) });
             }
         }
         let again = Stmt::Straight(again.iter().map(|at| supply.again[*at].clone()).collect());
-        let by = block.first.add(&Poly::var(lane));
+        let by = round.first.add(&done).add(&Poly::var(lane));
         if reads(body, the.index) || reads(std::slice::from_ref(&again), the.index) {
-            let index = self.int_of(&mut first, by);
+            let index = self.int_of(&mut first, by.clone());
             copier_map.insert(the.index, index);
         }
-        let mut copier = block.copier(self, Some(lane));
+        let mut copier = block.copier(self, by, Some(lane));
         copier.map = copier_map;
         let mut inside = vec![Stmt::Straight(first)];
         inside.extend(copier.block(&[again]));
@@ -505,26 +564,33 @@ impl Cutter<'_> {
             // Of what a loop around pieces carries when all of them are done.
             let is_defined = defined(body).any(|r| r == c.next) || (body.is_empty() && moves.is_empty());
             if let Some(value) = copier.map.get(&c.next).filter(|_| is_defined) {
-                last.push(Instr::Store { buffer: *buffer, at: at(k), value: *value });
+                last.push(Instr::Store { buffer: *buffer, at: partial_at(k, 0, 1, lane), value: *value });
             }
         }
         inside.push(Stmt::Straight(last));
-        inside.retain(|stmt| !matches!(stmt, Stmt::Straight(code) if code.is_empty()));
-        let order = if at_once { Order::Lanes } else { Order::InOrder };
-        Stmt::For { index: lane, count: block.count.clone(), carried: Vec::new(), order, body: inside }
+        inside.retain(|stmt| !is_nothing(stmt));
+        let (order, count) = (if at_once { Order::Lanes } else { Order::InOrder }, round.lanes.clone());
+        let lanes = Stmt::For { index: lane, count, carried: Vec::new(), order, body: inside };
+        match (nth, &round.blocks) {
+            (Some(index), Some(count)) => {
+                let (count, carried, order) = (count.clone(), Vec::new(), Order::InOrder);
+                Stmt::For { index, count, carried, order, body: vec![lanes] }
+            }
+            _ => lanes,
+        }
     }
 }
 
 impl Block<'_> {
-    /// What copies statements for the lane, or outside of all lanes.
-    fn copier<'c>(&'c self, cutter: &'c mut Cutter<'_>, lane: Option<Reg>) -> Copier<'c> {
-        let by = match lane {
-            Some(lane) => self.first.add(&Poly::var(lane)),
-            None => self.first.clone(),
-        };
+    /// What copies statements for the lane, where the index is `by`, or outside of all lanes.
+    fn copier<'c>(&'c self, cutter: &'c mut Cutter<'_>, by: Poly<Reg>, lane: Option<Reg>) -> Copier<'c> {
         let (regs, map) = (&mut cutter.kernel.regs, self.around.clone());
         Copier { regs, map, index: self.the.index, by, fresh: true, lane, buffers: self.spread }
     }
+}
+
+fn is_nothing(stmt: &Stmt) -> bool {
+    matches!(stmt, Stmt::Straight(code) if code.is_empty())
 }
 
 /// The buffers that `body` writes. As deep as loops may nest that are cut.

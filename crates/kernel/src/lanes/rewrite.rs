@@ -1,6 +1,6 @@
 //! Loops cut into blocks that run at once, and the rest, which does so too.
 
-use super::apart::Apart;
+use super::apart::{Apart, Round};
 use super::cost::JAM;
 use super::independence::Group;
 use super::jam::{Groups, partial_at};
@@ -31,14 +31,6 @@ pub(super) fn rewrite(kernel: &mut Kernel, mut plans: BTreeMap<Reg, Plan>, choos
     });
     kernel.body = body;
     n
-}
-
-/// Iterations that run at once.
-enum Round {
-    /// Those of the blocks from the first on, so many.
-    Block(Poly<Reg>, Poly<Reg>),
-    /// Those after the first so many, which are fewer than a block.
-    Rest(Poly<Reg>),
 }
 
 pub(crate) struct Loop {
@@ -136,7 +128,14 @@ impl<'k> Cutter<'k> {
             let mut then = self.neutral(plan, &spread, partial);
             then.extend(self.rounds(plan, &the, apart.as_ref(), &blocks, &groups, &spread, partial));
             if the.count.sub(&done).as_constant() != Some(0) {
-                then.extend(self.at_once(plan, &the, apart.as_ref(), &Round::Rest(done), &spread, partial));
+                let lanes = the.count.sub(&done);
+                match &apart {
+                    Some(apart) => {
+                        let round = Round { first: done, lanes, blocks: None };
+                        then.extend(self.in_pieces(apart, &the, &round, &spread, partial));
+                    }
+                    None => then.push(self.in_lanes(plan, &the, (done, lanes), &spread, partial)),
+                }
             }
             self.together(plan, &the, &spread, partial, &sums, &mut then);
             let Some(condition) = holds else {
@@ -208,7 +207,7 @@ impl<'k> Cutter<'k> {
         (Stmt::For { index, count, carried, order, body }, few)
     }
 
-    fn quotient(&mut self, n: &Poly<Reg>, by: i64, before: &mut Vec<Instr>) -> Poly<Reg> {
+    pub fn quotient(&mut self, n: &Poly<Reg>, by: i64, before: &mut Vec<Instr>) -> Poly<Reg> {
         if let Some(n) = n.as_constant() {
             return Poly::constant(n / by);
         }
@@ -243,6 +242,9 @@ impl<'k> Cutter<'k> {
         spread: &BTreeMap<BufferId, BufferId>,
         partial: Option<BufferId>,
     ) -> Vec<Stmt> {
+        if let Some(apart) = apart {
+            return self.blocks_in_pieces(apart, the, blocks, spread, partial);
+        }
         let mut out = Vec::new();
         for groups in groups.iter().filter(|groups| groups.count.as_constant() != Some(0)) {
             out.push(self.jammed(plan, the, groups, spread, partial));
@@ -250,37 +252,12 @@ impl<'k> Cutter<'k> {
         let first = Groups::end(groups);
         let left = blocks.sub(&first);
         if left.as_constant() != Some(0) {
-            out.extend(self.at_once(plan, the, apart, &Round::Block(first, left), spread, partial));
+            let block = self.int();
+            let from = first.add(&Poly::var(block)).scale(LANES);
+            let body = vec![self.in_lanes(plan, the, (from, Poly::constant(LANES)), spread, partial)];
+            out.push(Stmt::For { index: block, count: left, carried: Vec::new(), order: Order::InOrder, body });
         }
         out
-    }
-
-    /// The loop over blocks, or the last iterations.
-    fn at_once(
-        &mut self,
-        plan: &Plan,
-        the: &Loop,
-        apart: Option<&Apart>,
-        round: &Round,
-        spread: &BTreeMap<BufferId, BufferId>,
-        partial: Option<BufferId>,
-    ) -> Vec<Stmt> {
-        let block = self.int();
-        let (first, count) = match round {
-            Round::Block(from, _) => (from.add(&Poly::var(block)).scale(LANES), Poly::constant(LANES)),
-            Round::Rest(done) => (done.clone(), the.count.sub(done)),
-        };
-        let body = match apart {
-            Some(apart) => self.in_pieces(apart, the, (first, count), spread, partial),
-            None => vec![self.in_lanes(plan, the, (first, count), spread, partial)],
-        };
-        match round {
-            Round::Rest(_) => body,
-            Round::Block(_, blocks) => {
-                let (count, carried) = (blocks.clone(), Vec::new());
-                vec![Stmt::For { index: block, count, carried, order: Order::InOrder, body }]
-            }
-        }
     }
 
     /// The iterations from the first on, so many, at once.
