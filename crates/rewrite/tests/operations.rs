@@ -114,6 +114,57 @@ fn what_takes_an_array_at_its_own_index_joins_the_loop_that_makes_it() {
     assert_eq!(loops(step), 2);
 }
 
+/// What the optimiser makes of a gradient by `x`.
+fn gradient(text: &str) -> chainrule_ir::Function {
+    let request = Request { parts: vec![Part::Gradient], by: vec!["x".into()], mode: Mode::Reverse, checkpoints: None };
+    let derived = derive(&function(text), &request).unwrap_or_else(|e| panic!("{e}"));
+    let (optimised, _) = explain(&derived, &Options::default());
+    verify(&optimised).unwrap_or_else(|e| panic!("{e:?}\n{}", print(&optimised)));
+    optimised
+}
+
+#[test]
+fn a_gradient_of_neighbours_is_one_array_that_one_loop_adds_to() {
+    let chain = |energy: &str| {
+        format!(
+            "let f = fun (x : [n]Double) (y : [n]Double) ->
+                sum (n - 1) (fun i -> let d = x[i + 1] - x[i] in {energy})"
+        )
+    };
+    for energy in ["sin d", "if d > 0 then sin d else 0", "if d > y[i] then sin d else d ** 3"] {
+        let optimised = gradient(&chain(energy));
+        let found = measure(&optimised);
+        assert_eq!((found.loops, found.stored.as_str()), (1, "n"), "{}", print(&optimised));
+    }
+}
+
+#[test]
+fn a_gradient_of_pairs_costs_no_more_where_a_condition_leaves_some_out() {
+    let pairs = |energy: &str| {
+        let text = format!(
+            "let f = fun (x : [n]Double) ->
+                sum n (fun i -> sum n (fun j -> let d = x[i] - x[j] in {energy}))"
+        );
+        let optimised = gradient(&text);
+        (measure(&optimised), print(&optimised))
+    };
+    let (all, _) = pairs("sin (d ** 2)");
+    for energy in [
+        "if i = j then 0 else sin (d ** 2)",
+        "if d > 1 then sin (d ** 2) else 0",
+        "if d > 1 then sin (d ** 2) else cos d",
+    ] {
+        let (some, text) = pairs(energy);
+        // A few more to decide which.
+        assert!(
+            at(&some.operations, 100.0) <= 2.0 * at(&all.operations, 100.0),
+            "{energy}\n{}\n{text}",
+            some.operations
+        );
+        assert_eq!(some.stored, all.stored, "{text}");
+    }
+}
+
 #[test]
 fn what_a_loop_makes_for_itself_is_not_written_before_what_that_needs() {
     // In reverse each row of the Jacobian makes a chain of arrays, of which it takes elements at its own index.

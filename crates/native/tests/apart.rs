@@ -1,0 +1,253 @@
+//! Loops whose iterations add to elements that others add to as well: cut for lanes, and taken apart where that pays, they add what
+//! they added in order. Numbers are small integers, so that the order of additions changes no bit.
+
+#![cfg(all(target_arch = "x86_64", unix))]
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+use arbitrary::{Result, Unstructured};
+use chainrule_backend_tests::generate::random;
+use chainrule_backend_tests::native::{compare, reference};
+use chainrule_backend_tests::{Array, ints, reals};
+use chainrule_base::{Arena, Name, Poly};
+use chainrule_interpret as interpret;
+use chainrule_kernel::kernel::{SizeParam, SizeSource};
+use chainrule_kernel::{
+    Buffer, BufferId, Carried, Class, Instr, Kernel, Order, Place, Port, Reg, Stmt, vectorise, verify,
+};
+use chainrule_ops::Op;
+use proptest::prelude::*;
+use std::cell::Cell;
+
+/// How long the window of the inner loop is.
+const WINDOW: i64 = 4;
+/// No number is larger, so that all sums are exact.
+const LARGEST: f64 = 100.0;
+
+struct Generator {
+    regs: Arena<Reg, Class>,
+    n: Reg,
+    x: BufferId,
+    at: BufferId,
+    y: BufferId,
+    /// The indices of the loops around, the outer one first.
+    indices: Vec<Reg>,
+    /// Integers that were loaded.
+    fetched: Vec<Reg>,
+    reals: Vec<Reg>,
+    code: Vec<Instr>,
+}
+
+impl Generator {
+    fn real(&mut self) -> Reg {
+        self.regs.push(Class::Real)
+    }
+
+    fn constant(&mut self, value: f64) -> Reg {
+        let dst = self.real();
+        self.code.push(Instr::Const { dst, value });
+        dst
+    }
+
+    fn op(&mut self, op: Op, a: Reg, b: Reg) -> Reg {
+        let dst = self.real();
+        self.code.push(Instr::Op { dst, op, args: [a, b, a] });
+        dst
+    }
+
+    fn number(&self, u: &mut Unstructured<'_>) -> Result<Reg> {
+        u.choose(&self.reals).copied()
+    }
+
+    /// Where in `y`, which has room for all of these.
+    fn place(&self, u: &mut Unstructured<'_>) -> Result<Poly<Reg>> {
+        let outer = Poly::var(self.indices[0]);
+        let inner = self.indices.get(1).map(|k| Poly::var(*k));
+        let c = Poly::constant(u.int_in_range(0..=3)?);
+        let base = match u.int_in_range(0..=7)? {
+            0 => outer.scale(2),
+            1 => Poly::var(self.n).sub(&outer),
+            2 | 3 if !self.fetched.is_empty() => Poly::var(*u.choose(&self.fetched)?),
+            4 => Poly::zero(),
+            _ => outer,
+        };
+        Ok(match inner {
+            Some(k) if u.ratio(2, 3)? => base.add(&k).add(&c),
+            _ => base.add(&c),
+        })
+    }
+
+    fn step(&mut self, u: &mut Unstructured<'_>) -> Result<()> {
+        match u.int_in_range(0..=7)? {
+            0 => {
+                let (dst, at) = (self.real(), self.indices[u.int_in_range(0..=self.indices.len() - 1)?]);
+                self.code.push(Instr::Load { dst, buffer: self.x, at: Poly::var(at) });
+                self.reals.push(dst);
+            }
+            1 => {
+                let dst = self.regs.push(Class::Int);
+                self.code.push(Instr::Load { dst, buffer: self.at, at: Poly::var(self.indices[0]) });
+                self.fetched.push(dst);
+                let real = self.real();
+                self.code.push(Instr::ToReal { dst: real, src: dst });
+                self.reals.push(real);
+            }
+            2 | 3 => {
+                let (at, so_far, by) = (self.place(u)?, self.real(), self.number(u)?);
+                self.code.push(Instr::Load { dst: so_far, buffer: self.y, at: at.clone() });
+                let op = *u.choose(&[Op::Add, Op::Sub])?;
+                let mut value = self.op(op, so_far, by);
+                if u.ratio(1, 4)? {
+                    let by = self.number(u)?;
+                    value = self.op(Op::Add, by, value);
+                }
+                self.code.push(Instr::Store { buffer: self.y, at, value });
+            }
+            4 => {
+                // What is dear is worth lanes.
+                let x = self.number(u)?;
+                let square = self.op(Op::Mul, x, x);
+                let root = self.op(Op::Sqrt, square, square);
+                self.reals.push(root);
+            }
+            5 => {
+                let (a, b, c, d, holds) =
+                    (self.number(u)?, self.number(u)?, self.number(u)?, self.number(u)?, self.regs.push(Class::Int));
+                self.code.push(Instr::Op { dst: holds, op: Op::Lt, args: [a, b, a] });
+                let dst = self.real();
+                self.code.push(Instr::Op { dst, op: Op::Select, args: [holds, c, d] });
+                self.reals.push(dst);
+            }
+            _ => {
+                let (a, b) = (self.number(u)?, self.number(u)?);
+                let op = *u.choose(&[Op::Add, Op::Sub, Op::Mul, Op::Min])?;
+                let (value, most) = (self.op(op, a, b), self.constant(LARGEST));
+                let (value, least) = (self.op(Op::Min, value, most), self.constant(-LARGEST));
+                let value = self.op(Op::Max, value, least);
+                self.reals.push(value);
+            }
+        }
+        Ok(())
+    }
+
+    /// Statements, and what a loop in them carries.
+    fn block(&mut self, u: &mut Unstructured<'_>) -> Result<Vec<Stmt>> {
+        let (reals, fetched) = (self.reals.len(), self.fetched.len());
+        let mut body = Vec::new();
+        for _ in 0..u.int_in_range(1..=3)? {
+            for _ in 0..u.int_in_range(1..=8)? {
+                self.step(u)?;
+            }
+            body.push(Stmt::Straight(std::mem::take(&mut self.code)));
+            if self.indices.len() == 1 && u.ratio(2, 3)? {
+                let (index, var, init) = (self.regs.push(Class::Int), self.real(), self.number(u)?);
+                self.indices.push(index);
+                let inside = self.reals.len();
+                self.reals.push(var);
+                let mut inner = self.block(u)?;
+                // Sums are exact, however long.
+                let by = self.number(u)?;
+                let next = match u.ratio(1, 2)? {
+                    true => self.op(Op::Min, var, by),
+                    false => by,
+                };
+                inner.push(Stmt::Straight(std::mem::take(&mut self.code)));
+                self.indices.pop();
+                self.reals.truncate(inside);
+                self.reals.push(var);
+                let (count, carried) = (Poly::constant(WINDOW), vec![Carried { var, init, next }]);
+                let carried = if u.ratio(1, 2)? { carried } else { vec![] };
+                if carried.is_empty() {
+                    // It is a number of its own then.
+                    self.reals.pop();
+                    inner.insert(0, Stmt::Straight(vec![Instr::Const { dst: var, value: 3.0 }]));
+                }
+                body.push(Stmt::For { index, count, carried, order: Order::InOrder, body: inner });
+            }
+        }
+        if self.indices.len() > 1 {
+            self.reals.truncate(reals);
+            self.fetched.truncate(fetched);
+        }
+        Ok(body)
+    }
+}
+
+/// A loop over the elements of `x`; whether sums of it are carried, too.
+fn kernel(u: &mut Unstructured<'_>) -> Result<Kernel> {
+    let (mut regs, mut buffers) = (Arena::new(), Arena::new());
+    let n = regs.push(Class::Int);
+    let mut buffer = |class, len: &Poly<Reg>, place| buffers.push(Buffer { class, len: len.clone(), place });
+    let (size, long) = (Poly::var(n), Poly::var(n).scale(2).add(&Poly::constant(12)));
+    let x = buffer(Class::Real, &size, Place::Input(0));
+    let at = buffer(Class::Int, &size, Place::Input(1));
+    let y = buffer(Class::Real, &long, Place::Output(0));
+    let s = buffer(Class::Real, &Poly::constant(1), Place::Output(1));
+    let (index, var) = (regs.push(Class::Int), regs.push(Class::Real));
+    let (zeros, zero, start) = (regs.push(Class::Int), regs.push(Class::Real), regs.push(Class::Real));
+    let first = regs.push(Class::Real);
+    let (indices, fetched, reals, code) = (vec![index], vec![], vec![first], vec![]);
+    let mut g = Generator { regs, n, x, at, y, indices, fetched, reals, code };
+    let mut body = vec![Stmt::Straight(vec![Instr::Load { dst: first, buffer: x, at: Poly::var(index) }])];
+    body.extend(g.block(u)?);
+    let by = g.number(u)?;
+    let next = g.op(Op::Add, var, by);
+    body.push(Stmt::Straight(g.code));
+    let (order, carried) = (Order::InOrder, vec![]);
+    let clear = Stmt::Straight(vec![Instr::Store { buffer: y, at: Poly::var(zeros), value: zero }]);
+    let sum = Carried { var, init: start, next };
+    let body = vec![
+        Stmt::Straight(vec![Instr::Const { dst: zero, value: 0.0 }, Instr::Const { dst: start, value: 1.0 }]),
+        Stmt::For { index: zeros, count: long.clone(), carried: carried.clone(), order, body: vec![clear] },
+        Stmt::For { index, count: size.clone(), carried: vec![sum], order, body },
+        Stmt::Straight(vec![Instr::Store { buffer: s, at: Poly::zero(), value: var }]),
+    ];
+    let port = |name, buffer, shape: Vec<Poly<Reg>>| Port { name: Name::new(name), shape, buffer };
+    Ok(Kernel {
+        name: Name::new("apart"),
+        regs: g.regs,
+        sizes: vec![SizeParam { name: Name::new("n"), reg: n, source: SizeSource::Extent { input: 0, dim: 0 } }],
+        inputs: vec![port("x", x, vec![size.clone()]), port("at", at, vec![size])],
+        outputs: vec![port("y", y, vec![long]), port("s", s, vec![])],
+        buffers,
+        requires: vec![],
+        workspace_reals: Poly::zero(),
+        workspace_ints: Poly::zero(),
+        externals: vec![],
+        failures: vec![],
+        body,
+    })
+}
+
+fn inputs(n: i64, seed: i64) -> Vec<Array> {
+    let x: Vec<f64> = (0..n).map(|i| ((i * 37 + seed * 11) % 17 - 8) as f64).collect();
+    let at: Vec<i64> = (0..n).map(|i| (i * (seed % 7)) % n).collect();
+    vec![reals(&x), ints(&at)]
+}
+
+#[test]
+fn what_iterations_add_to_each_others_elements_is_what_they_add_in_order() {
+    let (cut, apart) = (Cell::new(0), Cell::new(0));
+    random(600, 67, 500, |u| {
+        let Ok(plain) = kernel(u) else { return Ok(()) };
+        prop_assert_eq!(verify(&plain), Ok(()));
+        let mut kernel = plain.clone();
+        if vectorise(&mut kernel, true) == 0 {
+            return Ok(());
+        }
+        cut.set(cut.get() + 1);
+        let places = kernel.workspace_reals.as_constant().is_some_and(|n| n > 8);
+        apart.set(apart.get() + usize::from(places));
+        prop_assert_eq!(verify(&kernel), Ok(()), "{}", kernel);
+        let programs = [&plain, &kernel].map(|kernel| interpret::Program::new(kernel).unwrap());
+        for n in [WINDOW, 7, 8, 20, 131, 300] {
+            let point = inputs(n, n % 5 + 1);
+            let in_order = reference(&plain, &programs[0], &point).unwrap();
+            let found = reference(&kernel, &programs[1], &point).unwrap();
+            prop_assert_eq!(&found, &in_order, "n = {}\n{}\nwas\n{}", n, kernel, plain);
+            compare(&kernel, &[point])?;
+        }
+        Ok(())
+    });
+    println!("{} kernels cut, {} with places", cut.get(), apart.get());
+    assert!(apart.get() > 100, "{} kernels taken apart of {}", apart.get(), cut.get());
+}
