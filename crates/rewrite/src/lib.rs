@@ -26,7 +26,7 @@
 //! | (c) fusion | rules `fuse`, `fuse-component`, [`fusion`]; lengths are sizes, which stay |
 //! | (d) tuples | rules `component`, `same-tuple` |
 //! | (e) iteration | rules `fold-of-none`, `fold-once`, `sum-of-mask`, `unroll-fold` |
-//! | (f) conditionals | rules `if-same`, `mask-product`, ...; `rebuild` decides branches, and moves into them what uses an array that they build |
+//! | (f) conditionals | rules `if-same`, `if-one-hot`, `mask-product`, ...; `rebuild` decides branches, and moves into them what uses an array that they build |
 //! | (g) fission | rules `split-fold`, `split-build`, [`live`] |
 //!
 //! | module | owns |
@@ -38,7 +38,7 @@
 //! | `apart` | a function that chooses by its sizes, as two |
 //! | [`live`] | what is used, to the field |
 //! | [`fusion`] | which arrays vanish, by cost |
-//! | [`merge`] | which loops become one |
+//! | [`merge`] | which loops, and which branches, become one |
 //! | `products` | of which sums a common factor may be taken out |
 //! | [`cost`] | what a program costs |
 //! | `dependence` | what depends on what, to the scalar in arrays and tuples |
