@@ -34,6 +34,8 @@ struct Generator {
     /// Integers that were loaded.
     fetched: Vec<Reg>,
     reals: Vec<Reg>,
+    /// What the outer loop carries, so far.
+    sum: Reg,
     code: Vec<Instr>,
 }
 
@@ -137,6 +139,11 @@ impl Generator {
             for _ in 0..u.int_in_range(1..=8)? {
                 self.step(u)?;
             }
+            let adds = u.ratio(1, 4)?;
+            if adds && self.indices.len() == 1 {
+                let by = self.number(u)?;
+                self.sum = self.op(Op::Add, self.sum, by);
+            }
             body.push(Stmt::Straight(std::mem::take(&mut self.code)));
             if self.indices.len() == 1 && u.ratio(2, 3)? {
                 let (index, var, init) = (self.regs.push(Class::Int), self.real(), self.number(u)?);
@@ -154,9 +161,17 @@ impl Generator {
                 self.indices.pop();
                 self.reals.truncate(inside);
                 self.reals.push(var);
-                let (count, carried) = (Poly::constant(WINDOW), vec![Carried { var, init, next }]);
-                let carried = if u.ratio(1, 2)? { carried } else { vec![] };
-                if carried.is_empty() {
+                let count = Poly::constant(WINDOW);
+                let mut carried = if u.ratio(1, 2)? { vec![Carried { var, init, next }] } else { vec![] };
+                if u.ratio(1, 3)? {
+                    // The sum of the loop around goes on in it.
+                    let (var, init) = (self.real(), self.sum);
+                    let next = self.op(Op::Add, var, by);
+                    inner.push(Stmt::Straight(std::mem::take(&mut self.code)));
+                    carried.push(Carried { var, init, next });
+                    self.sum = var;
+                }
+                if !carried.iter().any(|c| c.var == var) {
                     // It is a number of its own then.
                     self.reals.pop();
                     inner.insert(0, Stmt::Straight(vec![Instr::Const { dst: var, value: 3.0 }]));
@@ -186,11 +201,11 @@ fn kernel(u: &mut Unstructured<'_>) -> Result<Kernel> {
     let (zeros, zero, start) = (regs.push(Class::Int), regs.push(Class::Real), regs.push(Class::Real));
     let first = regs.push(Class::Real);
     let (indices, fetched, reals, code) = (vec![index], vec![], vec![first], vec![]);
-    let mut g = Generator { regs, n, x, at, y, indices, fetched, reals, code };
+    let mut g = Generator { regs, n, x, at, y, indices, fetched, reals, sum: var, code };
     let mut body = vec![Stmt::Straight(vec![Instr::Load { dst: first, buffer: x, at: Poly::var(index) }])];
     body.extend(g.block(u)?);
     let by = g.number(u)?;
-    let next = g.op(Op::Add, var, by);
+    let next = g.op(Op::Add, g.sum, by);
     body.push(Stmt::Straight(g.code));
     let (order, carried) = (Order::InOrder, vec![]);
     let clear = Stmt::Straight(vec![Instr::Store { buffer: y, at: Poly::var(zeros), value: zero }]);

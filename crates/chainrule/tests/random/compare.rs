@@ -349,7 +349,7 @@ pub fn second_derivatives(case: &Case) -> Outcome<bool> {
     Ok(true)
 }
 
-/// Products with Jacobians, of programs on long arrays: compiled they are those of the evaluator, and those of one mode fit those
+/// Values with products with Jacobians, of programs on long arrays: compiled they are those of the evaluator, and those of one mode fit those
 /// of the other: `w (J v) = (w J) v`.
 pub fn products(case: &Case) -> Outcome<bool> {
     let fails = |e| case.fails(e);
@@ -359,10 +359,11 @@ pub fn products(case: &Case) -> Outcome<bool> {
     let against = directions(&[case.ir.result_type().clone()], std::slice::from_ref(&exact.value));
     let product = |part: Part, mode: Mode, derivation: Derivation, more: &[Value<f64>]| -> Outcome<Option<Exact>> {
         let name = part.name();
-        let derived = derive(&case.ir, &request(part, mode, &[])).map_err(|e| format!("{name}: {e:?}"))?;
+        let asked = Request { parts: vec![Part::Value, part], ..request(part, mode, &[]) };
+        let derived = derive(&case.ir, &asked).map_err(|e| format!("{name}: {e:?}"))?;
         let args = [&case.args, more].concat();
         let Some(exact) = Exact::new(&derived, &args) else { return Ok(None) };
-        let compiled = derivation.function().map_err(|e| format!("{name}: {e}"))?;
+        let compiled = derivation.with_value().function().map_err(|e| format!("{name}: {e}"))?;
         let sequential = CompileOptions { sequential: true, ..CompileOptions::default() };
         for (options, how) in [(&CompileOptions::default(), "in lanes"), (&sequential, "in order")] {
             let way = format!("{name}, {how}");
@@ -375,9 +376,10 @@ pub fn products(case: &Case) -> Outcome<bool> {
     let forward = product(Part::Jvp, Mode::Forward, case.f.jvp(), &along).map_err(fails)?;
     let reverse = product(Part::Vjp, Mode::Reverse, case.f.vjp(), &against).map_err(fails)?;
     let (Some(forward), Some(reverse)) = (forward, reverse) else { return Ok(false) };
-    let one = std::slice::from_ref::<Value<f64>>;
+    // Behind the value.
+    let n_values = exact.value.reals().len();
     let terms = |a: &[Value<f64>], b: &Value<f64>| -> Vec<f64> {
-        doubles(a).iter().zip(doubles(one(b))).map(|(a, b)| a * b).collect()
+        doubles(a).iter().zip(b.reals().into_iter().skip(n_values)).map(|(a, b)| a * b).collect()
     };
     let (forward_terms, reverse_terms) = (terms(&against, &forward.value), terms(&along, &reverse.value));
     let all = || forward_terms.iter().chain(&reverse_terms);

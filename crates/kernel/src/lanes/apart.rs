@@ -28,6 +28,7 @@
 //! bits however its loops are run.
 
 use super::Plan;
+use super::independence::Group;
 use super::jam::partial_at;
 use super::rewrite::{Copier, Copies, Cutter, Loop, reads};
 use crate::kernel::{BufferId, Carried, Class, Instr, LANES, Order, Reg, Stmt};
@@ -44,6 +45,16 @@ enum Piece {
     Run { body: Vec<Stmt>, at_once: bool },
     /// A loop that is the same for all of them.
     Around { index: Reg, count: Poly<Reg>, carried: Vec<Carried>, body: Vec<Piece> },
+    /// What such loops have carried of sums over all iterations, put to these.
+    Sums,
+}
+
+/// Where a number goes.
+enum Target {
+    /// The place of this register.
+    Place(Reg),
+    /// The partial sum of this number.
+    Sum(usize),
 }
 
 /// An element that is added to: read, added to, written.
@@ -132,7 +143,7 @@ impl Splitter<'_> {
                     let (count, carried, body) = (count.clone(), carried.clone(), self.split(body));
                     pieces.push(Piece::Around { index: *index, count, carried, body });
                 }
-                Stmt::Straight(code) if self.adds(stmt) => {
+                Stmt::Straight(code) => {
                     let rest = code.iter().filter(|instr| !self.collect(instr, &mut additions));
                     plain.push(Stmt::Straight(rest.cloned().collect()));
                 }
@@ -168,7 +179,8 @@ impl Splitter<'_> {
     /// What iterations compute, and what they add after it: elements of their own at once, one for each buffer, with what they
     /// compute or after it, and the others one by one.
     fn add(&self, mut plain: Vec<Stmt>, additions: Vec<Addition>, pieces: &mut Vec<Piece>) {
-        let mut at_once: Vec<(BTreeMap<BufferId, Poly<Reg>>, Vec<Instr>)> = Vec::new();
+        // With the element of each buffer.
+        let mut at_once: Vec<(BTreeMap<_, _>, Vec<Instr>)> = Vec::new();
         let mut in_order: Vec<Instr> = Vec::new();
         for addition in additions {
             let Some((buffer, at)) = addition.element().map(|(buffer, at)| (buffer, at.clone())) else { continue };
@@ -176,10 +188,9 @@ impl Splitter<'_> {
                 in_order.extend(addition.code);
                 continue;
             }
-            let fits = |(elements, _): &&mut (BTreeMap<BufferId, Poly<Reg>>, _)| {
-                elements.get(&buffer).is_none_or(|other| *other == at)
-            };
-            if let Some((elements, code)) = at_once.iter_mut().find(fits) {
+            let fitting =
+                at_once.iter_mut().find(|(elements, _)| elements.get(&buffer).is_none_or(|other| *other == at));
+            if let Some((elements, code)) = fitting {
                 elements.insert(buffer, at);
                 code.extend(addition.code);
             } else {
@@ -198,8 +209,7 @@ impl Splitter<'_> {
     }
 }
 
-/// Tells `see` the registers that `body` reads, and `define` those that it defines where what follows it sees them. As deep as
-/// loops may nest that are cut.
+/// Tells `see` the registers that `body` reads. As deep as loops may nest that are cut.
 fn uses(body: &[Stmt], see: &mut impl FnMut(Reg)) {
     let poly = |poly: &Poly<Reg>, see: &mut dyn FnMut(Reg)| poly.vars().into_iter().for_each(see);
     for stmt in body {
@@ -287,6 +297,7 @@ impl Supply {
                     self.home.extend(carried.iter().map(|c| (c.var, None)));
                     self.define(body, real, stays);
                 }
+                Piece::Sums => {}
             }
         }
     }
@@ -315,6 +326,11 @@ impl Supply {
         (again, kept)
     }
 
+    /// Whether a loop around pieces carries `r`.
+    fn is_carried(&self, r: Reg) -> bool {
+        self.home.get(&r).is_some_and(Option::is_none)
+    }
+
     /// What a run needs.
     fn of_run(&self, run: usize, body: &[Stmt]) -> (BTreeSet<usize>, BTreeSet<Reg>) {
         let mut wanted = Vec::new();
@@ -337,6 +353,7 @@ impl Supply {
                     kept.extend(carried.iter().map(|c| c.var));
                     self.place(body, run);
                 }
+                Piece::Sums => {}
             }
         }
         for r in kept {
@@ -350,6 +367,7 @@ impl Supply {
 pub(super) struct Apart {
     pieces: Vec<Piece>,
     supply: Supply,
+    sums: Vec<Group>,
     /// Where what is kept is.
     places: BufferId,
     /// How many blocks it has room for.
@@ -394,16 +412,15 @@ impl Cutter<'_> {
         writes(&the.body, &mut written);
         let mut supply = Supply::default();
         supply.define(&pieces, &|r| classes[r] == Class::Real, &|buffer| !written.contains(&buffer));
-        // Sums that loops around pieces carry are put to those of the block in a run of its own.
-        if the.carried.iter().any(|c| supply.home.get(&c.next).is_some_and(Option::is_none)) {
-            pieces.push(Piece::Run { body: Vec::new(), at_once: true });
+        if the.carried.iter().any(|c| supply.is_carried(c.next)) {
+            pieces.push(Piece::Sums);
         }
         supply.place(&pieces, &mut 0);
         // What iterations have for themselves has room for one block.
         let most = the.count.as_constant().map_or(BLOCKS, |n| (n / LANES).clamp(1, BLOCKS));
         let blocks = if plan.private.is_empty() { most } else { 1 };
         let places = self.buffer(Poly::constant(LANES * blocks * (supply.places.len() as i64).max(1)), taken);
-        Some(Apart { pieces, supply, places, blocks })
+        Some(Apart { pieces, supply, sums: plan.sums.clone(), places, blocks })
     }
 
     /// All `blocks`, in pieces.
@@ -461,20 +478,22 @@ impl Cutter<'_> {
         for piece in pieces {
             match piece {
                 Piece::Run { body, at_once } => {
-                    let supply = &block.apart.supply;
-                    let needs = match body.is_empty() {
-                        true => supply.needs(block.the.carried.iter().map(|c| c.next).collect(), |r| {
-                            supply.home.get(&r).is_some_and(Option::is_some)
-                        }),
-                        false => supply.of_run(block.run, body),
-                    };
-                    out.push(self.run(block, body, needs, &[], *at_once));
+                    let needs = block.apart.supply.of_run(block.run, body);
+                    out.push(self.run(block, body, needs, Vec::new(), *at_once));
                     block.run += 1;
                 }
+                Piece::Sums => {
+                    let sums = block.the.carried.iter().enumerate();
+                    let sums = sums.filter(|(_, c)| block.apart.supply.is_carried(c.next));
+                    let moves = sums.map(|(k, c)| (c.next, Target::Sum(k))).collect();
+                    out.push(self.moves(block, moves));
+                }
                 Piece::Around { index, count, carried, body } => {
-                    let moves = |of: fn(&Carried) -> Reg| carried.iter().map(|c| (of(c), c.var)).collect::<Vec<_>>();
+                    let moves = |of: fn(&Carried) -> Reg| {
+                        carried.iter().map(|c| (of(c), Target::Place(c.var))).collect::<Vec<_>>()
+                    };
                     if !carried.is_empty() {
-                        out.push(self.moves(block, &moves(|c| c.init)));
+                        out.push(self.moves(block, moves(|c| c.init)));
                     }
                     // The count is the same for all iterations: so is what it is made of.
                     let (again, _) = block.apart.supply.needs(count.vars().into_vec(), |_| false);
@@ -489,7 +508,7 @@ impl Cutter<'_> {
                     block.around.insert(*index, new);
                     let mut inside = self.pieces(block, body);
                     if !carried.is_empty() {
-                        inside.push(self.moves(block, &moves(|c| c.next)));
+                        inside.push(self.moves(block, moves(|c| c.next)));
                     }
                     let carried = Vec::new();
                     out.push(Stmt::For { index: new, count, carried, order: Order::InOrder, body: inside });
@@ -499,8 +518,8 @@ impl Cutter<'_> {
         out
     }
 
-    /// In each lane, from registers to the places of others, all at once.
-    fn moves(&mut self, block: &Block<'_>, moves: &[(Reg, Reg)]) -> Stmt {
+    /// In each lane, from registers to where they go, all at once.
+    fn moves(&mut self, block: &Block<'_>, moves: Vec<(Reg, Target)>) -> Stmt {
         let needs = block.apart.supply.needs(moves.iter().map(|(from, _)| *from).collect(), |_| false);
         self.run(block, &[], needs, moves, true)
     }
@@ -511,61 +530,70 @@ impl Cutter<'_> {
         block: &Block<'_>,
         body: &[Stmt],
         (again, kept): (BTreeSet<usize>, BTreeSet<Reg>),
-        moves: &[(Reg, Reg)],
+        mut moves: Vec<(Reg, Target)>,
         at_once: bool,
     ) -> Stmt {
         let Block { the, partial, round, .. } = block;
-        let Apart { supply, places, blocks, .. } = block.apart;
+        let Apart { supply, sums, places, blocks, .. } = block.apart;
         let lane = self.int();
         let nth = round.blocks.as_ref().map(|_| self.int());
         let done = nth.map_or_else(Poly::zero, |nth| Poly::var(nth).scale(LANES));
         let at = |place: i64| partial_at(place, 0, *blocks, lane).add(&done);
         let mut first = Vec::new();
-        let mut copier_map = block.around.clone();
+        let mut map = block.around.clone();
         for r in &kept {
             let Some(place) = supply.places.get(r) else { continue };
             let dst = self.real();
-            copier_map.insert(*r, dst);
+            map.insert(*r, dst);
             first.push(Instr::Load { dst, buffer: *places, at: at(*place) });
         }
-        let mut reads_carried = BTreeSet::new();
+        let mut read: BTreeSet<Reg> = moves.iter().map(|(from, _)| *from).collect();
         uses(body, &mut |r| {
-            reads_carried.insert(r);
+            read.insert(r);
         });
-        for ((k, c), buffer) in (0..).zip(&the.carried).zip(partial.iter().cycle()) {
-            if reads_carried.contains(&c.var) || moves.iter().any(|(from, _)| *from == c.var) {
+        // Where a run begins a sum that another one ends, blocks would all begin with what there is before the first of them:
+        // they begin with nothing, and are put to it.
+        let ends: BTreeSet<Reg> = defined(body).collect();
+        for (((k, c), group), buffer) in (0..).zip(&the.carried).zip(sums).zip(partial.iter().cycle()) {
+            if read.contains(&c.var) {
                 let dst = self.real();
-                copier_map.insert(c.var, dst);
-                first.push(Instr::Load { dst, buffer: *buffer, at: partial_at(k, 0, 1, lane) });
+                map.insert(c.var, dst);
+                first.push(match ends.contains(&c.next) {
+                    true => Instr::Load { dst, buffer: *buffer, at: partial_at(k, 0, 1, lane) },
+                    false => Instr::Const { dst, value: group.neutral() },
+                });
             }
         }
         let again = Stmt::Straight(again.iter().map(|at| supply.again[*at].clone()).collect());
         let by = round.first.add(&done).add(&Poly::var(lane));
         if reads(body, the.index) || reads(std::slice::from_ref(&again), the.index) {
             let index = self.int_of(&mut first, by.clone());
-            copier_map.insert(the.index, index);
+            map.insert(the.index, index);
         }
         let mut copier = block.copier(self, by, Some(lane));
-        copier.map = copier_map;
+        copier.map = map;
         let mut inside = vec![Stmt::Straight(first)];
         inside.extend(copier.block(&[again]));
         inside.extend(copier.block(body));
-        let mut last = Vec::new();
         for r in defined(body) {
-            if let Some(place) = supply.places.get(&r) {
-                last.push(Instr::Store { buffer: *places, at: at(*place), value: copier.map[&r] });
-            }
+            moves.extend(supply.places.contains_key(&r).then_some((r, Target::Place(r))));
+            moves.extend(the.carried.iter().enumerate().filter(|(_, c)| c.next == r).map(|(k, _)| (r, Target::Sum(k))));
         }
-        for (from, to) in moves {
-            let value = copier.map.get(from).copied().unwrap_or(*from);
-            last.push(Instr::Store { buffer: *places, at: at(supply.places[to]), value });
-        }
-        for ((k, c), buffer) in (0..).zip(&the.carried).zip(partial.iter().cycle()) {
-            // Of what a loop around pieces carries when all of them are done.
-            let is_defined = defined(body).any(|r| r == c.next) || (body.is_empty() && moves.is_empty());
-            if let Some(value) = copier.map.get(&c.next).filter(|_| is_defined) {
-                last.push(Instr::Store { buffer: *buffer, at: partial_at(k, 0, 1, lane), value: *value });
+        let moves: Vec<(Reg, Target)> = moves.into_iter().map(|(from, to)| (copier.of(from), to)).collect();
+        let mut last = Vec::new();
+        for (mut value, to) in moves {
+            let (buffer, at) = match to {
+                Target::Place(r) => (*places, at(supply.places[&r])),
+                Target::Sum(k) => (partial.unwrap_or(*places), partial_at(k as i64, 0, 1, lane)),
+            };
+            if let Target::Sum(k) = to
+                && !read.contains(&the.carried[k].var)
+            {
+                let so_far = self.real();
+                last.push(Instr::Load { dst: so_far, buffer, at: at.clone() });
+                value = self.op(sums[k].op(), so_far, value, &mut last);
             }
+            last.push(Instr::Store { buffer, at, value });
         }
         inside.push(Stmt::Straight(last));
         inside.retain(|stmt| !is_nothing(stmt));

@@ -126,7 +126,7 @@ impl<'k> Cutter<'k> {
                 out.push(Stmt::Straight(before));
             }
             let mut then = self.neutral(plan, &spread, partial);
-            then.extend(self.rounds(plan, &the, apart.as_ref(), &blocks, &groups, &spread, partial));
+            then.extend(self.rounds(plan, &the, apart.as_ref(), (&blocks, &groups), &spread, partial));
             if the.count.sub(&done).as_constant() != Some(0) {
                 let lanes = the.count.sub(&done);
                 match &apart {
@@ -150,7 +150,7 @@ impl<'k> Cutter<'k> {
         }
         // What is added to is made, cleared and put together only where there is a block.
         let mut then = self.neutral(plan, &spread, partial);
-        then.extend(self.rounds(plan, &the, apart.as_ref(), &blocks, &groups, &spread, partial));
+        then.extend(self.rounds(plan, &the, apart.as_ref(), (&blocks, &groups), &spread, partial));
         let sums: Vec<Reg> = the.carried.iter().map(|_| self.real()).collect();
         self.together(plan, &the, &spread, partial, &sums, &mut then);
         let holds = self.is_some(&blocks, &mut before);
@@ -231,14 +231,13 @@ impl<'k> Cutter<'k> {
         groups
     }
 
-    /// The loops over `blocks`: over several at once, and over those that are left.
+    /// The loops over blocks: over several at once, and over those that are left; or in pieces.
     fn rounds(
         &mut self,
         plan: &Plan,
         the: &Loop,
         apart: Option<&Apart>,
-        blocks: &Poly<Reg>,
-        groups: &[Groups],
+        (blocks, groups): (&Poly<Reg>, &[Groups]),
         spread: &BTreeMap<BufferId, BufferId>,
         partial: Option<BufferId>,
     ) -> Vec<Stmt> {
