@@ -305,8 +305,13 @@ fn added<'a, A: Amount>(block: &Block, var: VarId, ty: &impl Fn(VarId) -> &'a Ty
             | Expr::Component(..),
         ) => A::number(0.0),
         Some(Expr::Plus(a, b)) => added::<A>(block, *a, ty).plus(added(block, *b, ty)),
+        // What a branch does not make is a zero, as a rule.
         Some(Expr::If { then, otherwise, .. }) if *ty(var) != Type::Double => {
-            added::<A>(then, then.result, ty).larger(added(otherwise, otherwise.result, ty)).plus(A::number(1.0))
+            let made = |block: &Block| match crate::walk::bound_in(block, block.result) {
+                Some(_) => added(block, block.result, ty),
+                None => A::number(0.0),
+            };
+            made(then).larger(made(otherwise)).plus(A::number(1.0))
         }
         _ => words(ty(var)),
     }

@@ -166,6 +166,18 @@ fn a_gradient_of_pairs_costs_no_more_where_a_condition_leaves_some_out() {
 }
 
 #[test]
+fn a_gradient_of_rectified_products_multiplies_each_matrix_once() {
+    let optimised = gradient(
+        "let f = fun (x : [n][n]Double) (y : [n][n]Double) ->
+            let h = build n (fun i -> build n (fun j -> max 0 (vectorDot x[j] y[i])))
+            sum n (fun i -> (vectorSum h[i] - 1) ** 2)",
+    );
+    // Whether a product is positive decides on a row: its numbers are neither chosen one by one nor products made twice.
+    let cubes = at(&measure(&optimised).operations, 100.0) / 1e6;
+    assert!(cubes < 3.1, "{cubes} cubes\n{}", print(&optimised));
+}
+
+#[test]
 fn what_a_loop_makes_for_itself_is_not_written_before_what_that_needs() {
     // In reverse each row of the Jacobian makes a chain of arrays, of which it takes elements at its own index.
     let f = function(

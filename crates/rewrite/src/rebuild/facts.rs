@@ -56,7 +56,7 @@ impl Rebuild<'_> {
     }
 
     /// The number of loops between the binding of `var` and here.
-    pub(super) fn loops_since(&self, var: VarId) -> usize {
+    pub(crate) fn loops_since(&self, var: VarId) -> usize {
         let level = self.defs.get(var.index()).map_or(0, |def| def.level);
         self.open.iter().skip(level + 1).filter(|open| open.is_loop()).count()
     }

@@ -2,7 +2,7 @@
 //! engine knows (`rebuild`). Branches are lazy: what stands in one is not moved out. But where an array has its one element is
 //! no work: one-hot arrays leave branches, in which no sum would find them, and the number stays.
 
-use super::solve::asks_for_index;
+use super::one_hot::{is_long, is_sought};
 use super::tuple::{flatten, flattened, nested};
 use super::{On, Rule};
 use crate::key::Key;
@@ -59,7 +59,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "if-one-hot",
         law: "if c then oneHot i x else oneHot i y = oneHot i (if c then x else y); 0 is oneHot i 0; for fields of tuples, too",
-        when: "i is in range outside of the branches; it is no mask that asks for one index",
+        when: "i is in range outside of the branches; it is no mask that sums look for (one-hot-mask); x and y are no long rows",
         algebraic: false,
         split: false,
         on: On::If,
@@ -244,15 +244,18 @@ fn without_one_hots(
     let types = if let Type::Tuple(types, _) = ty { &types[..] } else { std::slice::from_ref(ty) };
     let [first, second] = branches.map(|branch| fields_of(rb, branch, ty));
     let fields: Vec<[VarId; 2]> = first?.into_iter().zip(second?).map(<[VarId; 2]>::from).collect();
-    // A sum over the index that a mask asks for vanishes, whole (`one-hot-mask`).
-    let asks = asks_for_index(rb, *condition);
+    // What sums look for stays whole (`one-hot-mask`).
+    let is_sought = is_sought(rb, *condition);
     let leaving: Vec<Option<[Terms; 2]>> = (fields.iter().zip(types))
         .map(|(field, ty)| {
-            let Type::Array(length, _) = ty else { return None };
+            let Type::Array(length, element) = ty else { return None };
+            if is_long(element) {
+                return None;
+            }
             let terms = [0, 1].map(|side| Terms::of(rb, branches[side], field[side], length));
-            let is_sought = asks && terms[1].is_none();
+            let is_mask = terms[1].is_none();
             let is_hot = terms.iter().any(|terms| !terms.hot.is_empty());
-            (is_hot && !is_sought && may_leave(&terms)).then_some(terms)
+            (is_hot && !(is_mask && is_sought) && may_leave(&terms)).then_some(terms)
         })
         .collect();
     if leaving.iter().all(Option::is_none) {

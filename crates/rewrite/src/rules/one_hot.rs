@@ -3,6 +3,7 @@
 use super::mask::{as_mask, is_zero, mask};
 use super::solve::asks_for_index;
 use super::{On, Rule};
+use crate::cost;
 use crate::rebuild::{Env, Rebuild};
 use chainrule_ir::{Expr, Type, VarId};
 
@@ -28,7 +29,8 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "one-hot-mask",
         law: "oneHot i ([c] x) = [c] (oneHot i x)",
-        when: "the index was proved; c asks for one index, so that a sum over it may vanish",
+        when: "the index was proved; a sum may vanish, for c asks for one index, or go into the mask, for its loop does not change c; \
+               or x is a long row",
         algebraic: false,
         split: false,
         on: On::OneHot,
@@ -44,6 +46,20 @@ pub(super) const RULES: &[Rule] = &[
         apply: prove,
     },
 ];
+
+/// More numbers are a long row: adding it is a loop by itself, whether it is looked for in a branch or not.
+const MAX_NUMBERS: f64 = 64.0;
+
+/// Whether an element of type `ty` is a long row.
+pub(super) fn is_long(ty: &Type) -> bool {
+    cost::words_of(ty) > MAX_NUMBERS
+}
+
+/// Whether sums look for a mask of this condition: one that asks for an index vanishes, one over which the condition is the same
+/// goes into it.
+pub(super) fn is_sought(rb: &Rebuild<'_>, condition: VarId) -> bool {
+    asks_for_index(rb, condition) || rb.loops_since(condition) > 0
+}
 
 fn parts(rb: &mut Rebuild<'_>, _: &Expr, ty: &Type) -> Option<VarId> {
     match ty {
@@ -63,7 +79,10 @@ fn zero(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
 
 fn masked(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let &Expr::OneHot { index, value, proved: true } = expr else { return None };
-    let found = as_mask(rb, value).filter(|found| asks_for_index(rb, found.condition))?;
+    let found = as_mask(rb, value)?;
+    if !is_long(rb.ty(value)) && !is_sought(rb, found.condition) {
+        return None;
+    }
     Some(mask(rb, found.condition, ty, |rb| {
         let value = rb.inline(found.then(), found.then().result, &mut Env::copying(&[]));
         rb.emit(Expr::OneHot { index, value, proved: true }, ty.clone())
