@@ -209,12 +209,23 @@ fn kernel(u: &mut Unstructured<'_>) -> Result<Kernel> {
     body.push(Stmt::Straight(g.code));
     let (order, carried) = (Order::InOrder, vec![]);
     let clear = Stmt::Straight(vec![Instr::Store { buffer: y, at: Poly::var(zeros), value: zero }]);
-    let sum = Carried { var, init: start, next };
+    // Alone, or in another loop: then no loop adds to buffers that lanes have to themselves.
+    let (again, whole) = (g.regs.push(Class::Int), g.regs.push(Class::Real));
+    let is_alone = u.ratio(1, 3)?;
+    let sum = Carried { var, init: if is_alone { start } else { whole }, next };
+    let the = Stmt::For { index, count: size.clone(), carried: vec![sum], order, body };
+    let (the, last) = match is_alone {
+        true => (the, var),
+        false => {
+            let carried = vec![Carried { var: whole, init: start, next: var }];
+            (Stmt::For { index: again, count: Poly::constant(2), carried, order, body: vec![the] }, whole)
+        }
+    };
     let body = vec![
         Stmt::Straight(vec![Instr::Const { dst: zero, value: 0.0 }, Instr::Const { dst: start, value: 1.0 }]),
         Stmt::For { index: zeros, count: long.clone(), carried: carried.clone(), order, body: vec![clear] },
-        Stmt::For { index, count: size.clone(), carried: vec![sum], order, body },
-        Stmt::Straight(vec![Instr::Store { buffer: s, at: Poly::zero(), value: var }]),
+        the,
+        Stmt::Straight(vec![Instr::Store { buffer: s, at: Poly::zero(), value: last }]),
     ];
     let port = |name, buffer, shape: Vec<Poly<Reg>>| Port { name: Name::new(name), shape, buffer };
     Ok(Kernel {

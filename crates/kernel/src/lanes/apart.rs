@@ -21,6 +21,8 @@
 //! **What a piece needs of one before it** is computed again where that is an integer, a constant or read from memory that stays,
 //! and kept in a place for each lane otherwise. So is what loops around pieces carry.
 //!
+//! **One element that all iterations add to** is added to once for all: the sums of lanes are put together first.
+//!
 //! **Several blocks** go from piece to piece together, as loops over blocks: where elements overlap, those that were just written
 //! are not read at once, which processors are slow at.
 //!
@@ -30,7 +32,7 @@
 use super::Plan;
 use super::independence::Group;
 use super::jam::partial_at;
-use super::rewrite::{Copier, Copies, Cutter, Loop, reads};
+use super::rewrite::{Copier, Copies, Cutter, Loop, at_once, reads};
 use crate::kernel::{BufferId, Carried, Class, Instr, LANES, Order, Reg, Stmt};
 use chainrule_base::{Arena, Poly};
 use chainrule_ops::Op;
@@ -47,6 +49,8 @@ enum Piece {
     Around { index: Reg, count: Poly<Reg>, carried: Vec<Carried>, body: Vec<Piece> },
     /// What such loops have carried of sums over all iterations, put to these.
     Sums,
+    /// An element that all iterations add to.
+    Total(Addition),
 }
 
 /// Where a number goes.
@@ -58,20 +62,25 @@ enum Target {
 }
 
 /// An element that is added to: read, added to, written.
-#[derive(Default)]
 struct Addition {
+    buffer: BufferId,
+    at: Poly<Reg>,
+    /// What it was.
+    before: Reg,
+    /// What is added.
     code: Vec<Instr>,
-    /// What it is so far.
-    value: Option<Reg>,
+    /// What it is, so far.
+    after: Reg,
+    is_done: bool,
 }
 
 impl Addition {
-    /// Where.
-    fn element(&self) -> Option<(BufferId, &Poly<Reg>)> {
-        match self.code.first() {
-            Some(Instr::Load { buffer, at, .. }) => Some((*buffer, at)),
-            _ => None,
-        }
+    /// All of it.
+    fn instrs(self) -> Vec<Instr> {
+        let Self { buffer, at, before, mut code, after, .. } = self;
+        code.insert(0, Instr::Load { dst: before, buffer, at: at.clone() });
+        code.push(Instr::Store { buffer, at, value: after });
+        code
     }
 }
 
@@ -156,45 +165,54 @@ impl Splitter<'_> {
 
     /// Whether `instr` belongs to an addition, where it is put.
     fn collect(&self, instr: &Instr, additions: &mut Vec<Addition>) -> bool {
-        let found = match instr {
-            Instr::Load { .. } if self.is_addition(instr) => {
-                additions.push(Addition::default());
-                additions.len().checked_sub(1)
+        let mut open = additions.iter_mut().rev().filter(|addition| !addition.is_done);
+        match instr {
+            Instr::Load { dst, buffer, at } if self.is_addition(instr) => {
+                let (before, after, code) = (*dst, *dst, Vec::new());
+                additions.push(Addition { buffer: *buffer, at: at.clone(), before, code, after, is_done: false });
+                true
             }
             Instr::Store { value, .. } if self.is_addition(instr) => {
-                additions.iter().rposition(|addition| addition.value == Some(*value))
+                open.find(|addition| addition.after == *value).is_some_and(|addition| {
+                    addition.is_done = true;
+                    true
+                })
             }
-            Instr::Op { op, args, .. } => {
-                let goes_on = |a: &Addition| a.value.is_some_and(|value| args[..op.arity()].contains(&value));
-                additions.iter().rposition(goes_on)
+            Instr::Op { dst, op, args } => {
+                open.find(|addition| args[..op.arity()].contains(&addition.after)).is_some_and(|addition| {
+                    addition.code.push(instr.clone());
+                    addition.after = *dst;
+                    true
+                })
             }
-            _ => None,
-        };
-        let Some(addition) = found.and_then(|at| additions.get_mut(at)) else { return false };
-        addition.code.push(instr.clone());
-        addition.value = instr.dst();
-        true
+            _ => false,
+        }
     }
 
     /// What iterations compute, and what they add after it: elements of their own at once, one for each buffer, with what they
-    /// compute or after it, and the others one by one.
+    /// compute or after it; elements of all of them; and the others one by one.
     fn add(&self, mut plain: Vec<Stmt>, additions: Vec<Addition>, pieces: &mut Vec<Piece>) {
         // With the element of each buffer.
         let mut at_once: Vec<(BTreeMap<_, _>, Vec<Instr>)> = Vec::new();
         let mut in_order: Vec<Instr> = Vec::new();
+        let mut totals = Vec::new();
         for addition in additions {
-            let Some((buffer, at)) = addition.element().map(|(buffer, at)| (buffer, at.clone())) else { continue };
+            let (buffer, at) = (addition.buffer, addition.at.clone());
+            if !self.varies(&at) {
+                totals.push(Piece::Total(addition));
+                continue;
+            }
             if !self.is_own(&at) {
-                in_order.extend(addition.code);
+                in_order.extend(addition.instrs());
                 continue;
             }
             let fitting =
                 at_once.iter_mut().find(|(elements, _)| elements.get(&buffer).is_none_or(|other| *other == at));
             if let Some((elements, code)) = fitting {
                 elements.insert(buffer, at);
-                code.extend(addition.code);
+                code.extend(addition.instrs());
             } else {
-                at_once.push((BTreeMap::from([(buffer, at)]), addition.code));
+                at_once.push((BTreeMap::from([(buffer, at)]), addition.instrs()));
             }
         }
         let mut runs = at_once.into_iter().map(|(_, code)| code);
@@ -203,6 +221,7 @@ impl Splitter<'_> {
         plain.retain(|stmt| !is_nothing(stmt));
         pieces.extend((!plain.is_empty()).then_some(Piece::Run { body: plain, at_once: true }));
         pieces.extend(others);
+        pieces.extend(totals);
         if !in_order.is_empty() {
             pieces.push(Piece::Run { body: vec![Stmt::Straight(in_order)], at_once: false });
         }
@@ -297,7 +316,7 @@ impl Supply {
                     self.home.extend(carried.iter().map(|c| (c.var, None)));
                     self.define(body, real, stays);
                 }
-                Piece::Sums => {}
+                Piece::Sums | Piece::Total(_) => {}
             }
         }
     }
@@ -338,6 +357,13 @@ impl Supply {
         self.needs(wanted, |r| self.home.get(&r) == Some(&Some(run)))
     }
 
+    /// What an addition to an element of all iterations needs.
+    fn of_total(&self, addition: &Addition) -> (BTreeSet<usize>, BTreeSet<Reg>) {
+        let mut wanted = Vec::new();
+        addition.code.iter().for_each(|instr| instr.for_each_use(|r| wanted.push(r)));
+        self.needs(wanted, |_| false)
+    }
+
     /// Gives places to what is kept.
     fn place(&mut self, pieces: &[Piece], run: &mut usize) {
         let mut kept = BTreeSet::new();
@@ -354,6 +380,7 @@ impl Supply {
                     self.place(body, run);
                 }
                 Piece::Sums => {}
+                Piece::Total(addition) => kept.extend(self.of_total(addition).1),
             }
         }
         for r in kept {
@@ -419,7 +446,8 @@ impl Cutter<'_> {
         // What iterations have for themselves has room for one block.
         let most = the.count.as_constant().map_or(BLOCKS, |n| (n / LANES).clamp(1, BLOCKS));
         let blocks = if plan.private.is_empty() { most } else { 1 };
-        let places = self.buffer(Poly::constant(LANES * blocks * (supply.places.len() as i64).max(1)), taken);
+        // One more for the sums of lanes.
+        let places = self.buffer(Poly::constant(LANES * blocks * (supply.places.len() as i64 + 1)), taken);
         Some(Apart { pieces, supply, sums: plan.sums.clone(), places, blocks })
     }
 
@@ -488,6 +516,7 @@ impl Cutter<'_> {
                     let moves = sums.map(|(k, c)| (c.next, Target::Sum(k))).collect();
                     out.push(self.moves(block, moves));
                 }
+                Piece::Total(addition) => self.total(block, addition, &mut out),
                 Piece::Around { index, count, carried, body } => {
                     let moves = |of: fn(&Carried) -> Reg| {
                         carried.iter().map(|c| (of(c), Target::Place(c.var))).collect::<Vec<_>>()
@@ -495,15 +524,7 @@ impl Cutter<'_> {
                     if !carried.is_empty() {
                         out.push(self.moves(block, moves(|c| c.init)));
                     }
-                    // The count is the same for all iterations: so is what it is made of.
-                    let (again, _) = block.apart.supply.needs(count.vars().into_vec(), |_| false);
-                    let mut copier = block.copier(self, block.round.first.clone(), None);
-                    let code: Vec<Instr> = again.iter().map(|at| block.apart.supply.again[*at].clone()).collect();
-                    let code = copier.block(&[Stmt::Straight(code)]);
-                    let count = copier.poly(count);
-                    out.extend(
-                        code.into_iter().filter(|stmt| !matches!(stmt, Stmt::Straight(code) if code.is_empty())),
-                    );
+                    let count = self.same_for_all(block, count, &mut out);
                     let new = self.int();
                     block.around.insert(*index, new);
                     let mut inside = self.pieces(block, body);
@@ -524,29 +545,30 @@ impl Cutter<'_> {
         self.run(block, &[], needs, moves, true)
     }
 
+    /// A polynomial of integers that are the same for all iterations, outside of all lanes; what those are made of goes to
+    /// `out`.
+    fn same_for_all(&mut self, block: &Block<'_>, poly: &Poly<Reg>, out: &mut Vec<Stmt>) -> Poly<Reg> {
+        let (again, _) = block.apart.supply.needs(poly.vars().into_vec(), |_| false);
+        let code = Stmt::Straight(again.iter().map(|at| block.apart.supply.again[*at].clone()).collect());
+        let mut copier = block.copier(self, block.round.first.clone(), None);
+        out.extend(copier.block(&[code]).into_iter().filter(|stmt| !is_nothing(stmt)));
+        copier.poly(poly)
+    }
+
     /// A run: what it needs, what it does, what is kept of it, and `moves`.
     fn run(
         &mut self,
         block: &Block<'_>,
         body: &[Stmt],
-        (again, kept): (BTreeSet<usize>, BTreeSet<Reg>),
+        needs: (BTreeSet<usize>, BTreeSet<Reg>),
         mut moves: Vec<(Reg, Target)>,
         at_once: bool,
     ) -> Stmt {
         let Block { the, partial, round, .. } = block;
-        let Apart { supply, sums, places, blocks, .. } = block.apart;
-        let lane = self.int();
-        let nth = round.blocks.as_ref().map(|_| self.int());
-        let done = nth.map_or_else(Poly::zero, |nth| Poly::var(nth).scale(LANES));
-        let at = |place: i64| partial_at(place, 0, *blocks, lane).add(&done);
+        let Apart { supply, sums, places, .. } = block.apart;
+        let here = self.here(block);
         let mut first = Vec::new();
-        let mut map = block.around.clone();
-        for r in &kept {
-            let Some(place) = supply.places.get(r) else { continue };
-            let dst = self.real();
-            map.insert(*r, dst);
-            first.push(Instr::Load { dst, buffer: *places, at: at(*place) });
-        }
+        let mut map = BTreeMap::new();
         let mut read: BTreeSet<Reg> = moves.iter().map(|(from, _)| *from).collect();
         uses(body, &mut |r| {
             read.insert(r);
@@ -559,32 +581,22 @@ impl Cutter<'_> {
                 let dst = self.real();
                 map.insert(c.var, dst);
                 first.push(match ends.contains(&c.next) {
-                    true => Instr::Load { dst, buffer: *buffer, at: partial_at(k, 0, 1, lane) },
+                    true => Instr::Load { dst, buffer: *buffer, at: partial_at(k, 0, 1, here.lane) },
                     false => Instr::Const { dst, value: group.neutral() },
                 });
             }
         }
-        let again = Stmt::Straight(again.iter().map(|at| supply.again[*at].clone()).collect());
-        let by = round.first.add(&done).add(&Poly::var(lane));
-        if reads(body, the.index) || reads(std::slice::from_ref(&again), the.index) {
-            let index = self.int_of(&mut first, by.clone());
-            map.insert(the.index, index);
-        }
-        let mut copier = block.copier(self, by, Some(lane));
-        copier.map = map;
-        let mut inside = vec![Stmt::Straight(first)];
-        inside.extend(copier.block(&[again]));
-        inside.extend(copier.block(body));
-        for r in defined(body) {
+        let (mut inside, copies) = self.supplied(block, &here, body, needs, first, map);
+        for r in ends {
             moves.extend(supply.places.contains_key(&r).then_some((r, Target::Place(r))));
             moves.extend(the.carried.iter().enumerate().filter(|(_, c)| c.next == r).map(|(k, _)| (r, Target::Sum(k))));
         }
-        let moves: Vec<(Reg, Target)> = moves.into_iter().map(|(from, to)| (copier.of(from), to)).collect();
         let mut last = Vec::new();
-        for (mut value, to) in moves {
+        for (from, to) in moves {
+            let mut value = copies.get(&from).copied().unwrap_or(from);
             let (buffer, at) = match to {
-                Target::Place(r) => (*places, at(supply.places[&r])),
-                Target::Sum(k) => (partial.unwrap_or(*places), partial_at(k as i64, 0, 1, lane)),
+                Target::Place(r) => (*places, here.place(supply.places[&r])),
+                Target::Sum(k) => (partial.unwrap_or(*places), partial_at(k as i64, 0, 1, here.lane)),
             };
             if let Target::Sum(k) = to
                 && !read.contains(&the.carried[k].var)
@@ -598,14 +610,119 @@ impl Cutter<'_> {
         inside.push(Stmt::Straight(last));
         inside.retain(|stmt| !is_nothing(stmt));
         let (order, count) = (if at_once { Order::Lanes } else { Order::InOrder }, round.lanes.clone());
-        let lanes = Stmt::For { index: lane, count, carried: Vec::new(), order, body: inside };
-        match (nth, &round.blocks) {
+        let lanes = Stmt::For { index: here.lane, count, carried: Vec::new(), order, body: inside };
+        match (here.nth, &round.blocks) {
             (Some(index), Some(count)) => {
                 let (count, carried, order) = (count.clone(), Vec::new(), Order::InOrder);
                 Stmt::For { index, count, carried, order, body: vec![lanes] }
             }
             _ => lanes,
         }
+    }
+
+    /// Adds to an element of all iterations: the sum of each lane over all blocks, then that of the lanes.
+    fn total(&mut self, block: &Block<'_>, addition: &Addition, out: &mut Vec<Stmt>) {
+        let Block { round, apart: Apart { supply, places, .. }, .. } = block;
+        let here = self.here(block);
+        let (neutral, sum) = (self.real(), self.real());
+        let nothing = Instr::Const { dst: neutral, value: Group::Sum.neutral() };
+        if round.lanes.as_constant() != Some(LANES) {
+            let lane = self.int();
+            let at = partial_at(supply.places.len() as i64, 0, block.apart.blocks, lane);
+            let value = self.real();
+            let code = vec![
+                Instr::Const { dst: value, value: Group::Sum.neutral() },
+                Instr::Store { buffer: *places, at, value },
+            ];
+            out.push(at_once(lane, code));
+        }
+        let body = [Stmt::Straight(addition.code.clone())];
+        let map = BTreeMap::from([(addition.before, if here.nth.is_some() { sum } else { neutral })]);
+        let (inside, copies) = self.supplied(block, &here, &body, supply.of_total(addition), Vec::new(), map);
+        let next = copies.get(&addition.after).copied().unwrap_or(addition.after);
+        let (mut lanes, value) = (vec![Stmt::Straight(vec![nothing])], if here.nth.is_some() { sum } else { next });
+        match (here.nth, &round.blocks) {
+            (Some(index), Some(count)) => {
+                let (count, carried) = (count.clone(), vec![Carried { var: sum, init: neutral, next }]);
+                lanes.push(Stmt::For { index, count, carried, order: Order::InOrder, body: inside });
+            }
+            _ => lanes.extend(inside),
+        }
+        // Behind all blocks: the place of the first one.
+        let at = partial_at(supply.places.len() as i64, 0, block.apart.blocks, here.lane);
+        lanes.push(Stmt::Straight(vec![Instr::Store { buffer: *places, at, value }]));
+        let (count, carried) = (round.lanes.clone(), Vec::new());
+        out.push(Stmt::For { index: here.lane, count, carried, order: Order::Lanes, body: lanes });
+        let at = self.same_for_all(block, &addition.at, out);
+        let mut code = Vec::new();
+        let first = supply.places.len() as i64 * block.apart.blocks * LANES;
+        let all = self.tree(Group::Sum, *places, (0..LANES).map(|lane| Poly::constant(first + lane)), &mut code);
+        let so_far = self.real();
+        code.push(Instr::Load { dst: so_far, buffer: addition.buffer, at: at.clone() });
+        let value = self.op(Op::Add, so_far, all, &mut code);
+        code.push(Instr::Store { buffer: addition.buffer, at, value });
+        out.push(Stmt::Straight(code));
+    }
+
+    /// New indices for a piece.
+    fn here(&mut self, block: &Block<'_>) -> Here {
+        let lane = self.int();
+        Here { lane, nth: block.round.blocks.as_ref().map(|_| self.int()), blocks: block.apart.blocks }
+    }
+
+    /// What a piece needs, and what it does, in the lane that is `here`; the new registers for those of the iteration. `first`
+    /// makes some that are in `map`.
+    fn supplied(
+        &mut self,
+        block: &Block<'_>,
+        here: &Here,
+        body: &[Stmt],
+        (again, kept): (BTreeSet<usize>, BTreeSet<Reg>),
+        mut first: Vec<Instr>,
+        mut map: BTreeMap<Reg, Reg>,
+    ) -> (Vec<Stmt>, BTreeMap<Reg, Reg>) {
+        let Apart { supply, places, .. } = block.apart;
+        map.extend(block.around.iter().map(|(old, new)| (*old, *new)));
+        for r in &kept {
+            let Some(place) = supply.places.get(r) else { continue };
+            let dst = self.real();
+            map.insert(*r, dst);
+            first.push(Instr::Load { dst, buffer: *places, at: here.place(*place) });
+        }
+        let again = Stmt::Straight(again.iter().map(|at| supply.again[*at].clone()).collect());
+        let by = block.round.first.add(&here.done()).add(&Poly::var(here.lane));
+        let index = block.the.index;
+        if reads(body, index) || reads(std::slice::from_ref(&again), index) {
+            let new = self.int_of(&mut first, by.clone());
+            map.insert(index, new);
+        }
+        let mut copier = block.copier(self, by, Some(here.lane));
+        copier.map = map;
+        let mut inside = vec![Stmt::Straight(first)];
+        inside.extend(copier.block(&[again]));
+        inside.extend(copier.block(body));
+        inside.retain(|stmt| !is_nothing(stmt));
+        (inside, copier.map)
+    }
+}
+
+/// The indices of a piece.
+struct Here {
+    lane: Reg,
+    /// Of the loop over blocks.
+    nth: Option<Reg>,
+    /// How many blocks a place has room for.
+    blocks: i64,
+}
+
+impl Here {
+    /// How many iterations there are in blocks before this one.
+    fn done(&self) -> Poly<Reg> {
+        self.nth.map_or_else(Poly::zero, |nth| Poly::var(nth).scale(LANES))
+    }
+
+    fn place(&self, place: i64) -> Poly<Reg> {
+        partial_at(place, 0, self.blocks, self.lane).add(&self.done())
     }
 }
 

@@ -216,11 +216,9 @@ pub(crate) fn legal(
                 let is_small = kernel.buffers[*buffer].len.terms().all(|(monomial, _)| is_little(monomial));
                 return mine[0].writes && (order == Order::Parts || is_small);
             }
-            if !mine.iter().any(by_index) {
+            if !mine.iter().any(by_index) && spans.outermost.contains(&begin) {
                 plan.accumulators.push(*buffer);
-                return reorder
-                    && spans.outermost.contains(&begin)
-                    && adds_only(kernel, body, begin + 1, *buffer, &mine);
+                return reorder && adds_only(kernel, body, begin + 1, *buffer, &mine);
             }
             let views = mine.iter().map(|a| a.around.iter().find(|(l, _)| *l == begin).and_then(|(_, v)| v.as_ref()));
             let in_each = mine.iter().all(|a| a.inside == Some(begin));

@@ -415,7 +415,8 @@ impl<'k> Cutter<'k> {
     }
 }
 
-fn at_once(lane: Reg, code: Vec<Instr>) -> Stmt {
+/// A loop over a block.
+pub(super) fn at_once(lane: Reg, code: Vec<Instr>) -> Stmt {
     let body = vec![Stmt::Straight(code)];
     Stmt::For { index: lane, count: Poly::constant(LANES), carried: Vec::new(), order: Order::Lanes, body }
 }
