@@ -1,0 +1,126 @@
+//! What pieces of an iteration need of each other: what is computed again, and what is kept in places.
+
+use super::{Addition, Piece, defined, uses};
+use crate::kernel::{BufferId, Instr, Reg, Stmt};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How pieces get what others have computed.
+#[derive(Default)]
+pub(super) struct Supply {
+    /// What is computed again, in the order of the program.
+    pub(super) again: Vec<Instr>,
+    /// By register, which of `again` makes it.
+    made: BTreeMap<Reg, usize>,
+    /// The places of the others that a piece needs of another one.
+    pub(super) places: BTreeMap<Reg, i64>,
+    /// Numbers that pieces define, and the piece; loops around define what they carry, in none.
+    home: BTreeMap<Reg, Option<usize>>,
+    /// How many runs there are.
+    runs: usize,
+}
+
+impl Supply {
+    /// Learns what the pieces define. `stays`: whether a buffer is not written in the loop.
+    pub(super) fn define(&mut self, pieces: &[Piece], real: &impl Fn(Reg) -> bool, stays: &impl Fn(BufferId) -> bool) {
+        for piece in pieces {
+            match piece {
+                Piece::Run { body, .. } => {
+                    let code = body.iter().filter_map(|stmt| match stmt {
+                        Stmt::Straight(code) => Some(code),
+                        _ => None,
+                    });
+                    for instr in code.flatten() {
+                        let is_again = match instr {
+                            Instr::Const { .. } | Instr::Int { .. } | Instr::IntOp { .. } | Instr::ToReal { .. } => {
+                                true
+                            }
+                            Instr::Load { buffer, .. } => stays(*buffer),
+                            Instr::Op { dst, .. } => !real(*dst),
+                            _ => false,
+                        };
+                        if let Some(dst) = instr.dst().filter(|_| is_again) {
+                            self.made.insert(dst, self.again.len());
+                            self.again.push(instr.clone());
+                        }
+                    }
+                    let run = self.runs;
+                    self.home.extend(defined(body).map(|r| (r, Some(run))));
+                    self.runs += 1;
+                }
+                Piece::Around { carried, body, .. } => {
+                    self.home.extend(carried.iter().map(|c| (c.var, None)));
+                    self.define(body, real, stays);
+                }
+                Piece::Sums | Piece::Total(_) => {}
+            }
+        }
+    }
+
+    /// What has to be computed again, in order, and the numbers that have to be kept for what is in `wanted`, where `has` tells
+    /// what is there.
+    pub(super) fn needs(&self, wanted: Vec<Reg>, has: impl Fn(Reg) -> bool) -> (BTreeSet<usize>, BTreeSet<Reg>) {
+        let (mut again, mut kept, mut todo) = (BTreeSet::new(), BTreeSet::new(), wanted);
+        while let Some(r) = todo.pop() {
+            if has(r) {
+                continue;
+            }
+            match self.made.get(&r) {
+                Some(at) => {
+                    if again.insert(*at) {
+                        self.again[*at].for_each_use(|r| todo.push(r));
+                    }
+                }
+                None => {
+                    if self.home.contains_key(&r) {
+                        kept.insert(r);
+                    }
+                }
+            }
+        }
+        (again, kept)
+    }
+
+    /// Whether a loop around pieces carries `r`.
+    pub(super) fn is_carried(&self, r: Reg) -> bool {
+        self.home.get(&r).is_some_and(Option::is_none)
+    }
+
+    /// What a run needs.
+    pub(super) fn of_run(&self, run: usize, body: &[Stmt]) -> (BTreeSet<usize>, BTreeSet<Reg>) {
+        let mut wanted = Vec::new();
+        uses(body, &mut |r| wanted.push(r));
+        self.needs(wanted, |r| self.home.get(&r) == Some(&Some(run)))
+    }
+
+    /// What an addition to an element of all iterations needs.
+    pub(super) fn of_total(&self, addition: &Addition) -> (BTreeSet<usize>, BTreeSet<Reg>) {
+        let mut wanted = Vec::new();
+        addition.code.iter().for_each(|instr| instr.for_each_use(|r| wanted.push(r)));
+        self.needs(wanted, |_| false)
+    }
+
+    /// Gives places to what is kept.
+    pub(super) fn place(&mut self, pieces: &[Piece], run: &mut usize) {
+        let mut kept = BTreeSet::new();
+        for piece in pieces {
+            match piece {
+                Piece::Run { body, .. } => {
+                    kept.extend(self.of_run(*run, body).1);
+                    *run += 1;
+                }
+                Piece::Around { carried, body, .. } => {
+                    let moved: Vec<Reg> = carried.iter().flat_map(|c| [c.init, c.next]).collect();
+                    kept.extend(self.needs(moved, |_| false).1);
+                    kept.extend(carried.iter().map(|c| c.var));
+                    self.place(body, run);
+                }
+                Piece::Sums => {}
+                Piece::Total(addition) => kept.extend(self.of_total(addition).1),
+            }
+        }
+        for r in kept {
+            let next = self.places.len() as i64;
+            self.places.entry(r).or_insert(next);
+        }
+    }
+}
