@@ -452,8 +452,10 @@ fn programs(rule: &str) -> Vec<Function> {
                     b.one_hot_proved(n.clone(), i, x)
                 };
                 let none = |b: &mut Builder, condition: VarId| b.if_(condition, |b| hot(b, x), |b| b.zero(ty.clone()));
-                let asked = p.op(Eq, &[i, p.i]);
-                let masks = [none(&mut p.b, c), p.b.if_(asked, |b| b.zero(ty.clone()), |b| hot(b, x))];
+                // What no loop decides, and what asks for an index where it does not hold.
+                let element = p.get(p.v, i);
+                let (own, asked) = (p.op(Lt, &[element, p.x]), p.op(Eq, &[i, p.i]));
+                let masks = [none(&mut p.b, own), p.b.if_(asked, |b| b.zero(ty.clone()), |b| hot(b, x))];
                 (masks, p.b.if_(c, |b| hot(b, x), |b| hot(b, y)))
             };
             vec![
@@ -859,12 +861,20 @@ fn programs(rule: &str) -> Vec<Function> {
                 p.one_hot(i, zero)
             })
         })],
-        "one-hot-mask" => vec![program(|p| {
-            p.vector(|p, i| {
-                let x = p.hot(i, p.i, p.x);
-                p.one_hot(i, x)
-            })
-        })],
+        "one-hot-mask" => vec![
+            program(|p| {
+                p.vector(|p, i| {
+                    let x = p.hot(i, p.i, p.x);
+                    p.one_hot(i, x)
+                })
+            }),
+            program(|p| {
+                p.vector(|p, i| {
+                    let x = p.mask(p.c, p.x);
+                    p.one_hot(i, x)
+                })
+            }),
+        ],
         "prove-one-hot" => vec![program(|p| {
             p.vector(|p, i| {
                 let ty = p.b.ty(p.v).clone();
@@ -1467,8 +1477,24 @@ fn a_factor_is_taken_out_only_where_that_takes_an_operation_less() {
 }
 
 #[test]
-fn one_hot_arrays_stay_in_branches_that_ask_for_an_index_or_keep_it_in_range() {
+fn one_hot_arrays_stay_in_branches_that_sums_look_for_or_that_keep_an_index_in_range() {
     let untouched = [
+        // A sum over an index that does not change the condition goes into the mask.
+        program(|p| {
+            p.sum(p.n.clone(), |p, i| {
+                let (c, n, x, ty) = (p.c, p.n.clone(), p.x, p.b.ty(p.v).clone());
+                p.b.if_(c, |b| b.one_hot_proved(n, i, x), |b| b.zero(ty))
+            })
+        }),
+        // A long row.
+        program(|p| {
+            p.sum(p.n.clone(), |p, i| {
+                let (n, row, ty) = (p.n.clone(), p.get(p.m, i), p.b.ty(p.m).clone());
+                let element = p.get(p.v, i);
+                let own = p.op(Op::Lt, &[element, p.x]);
+                p.b.if_(own, |b| b.one_hot_proved(n, i, row), |b| b.zero(ty))
+            })
+        }),
         // A sum over the index vanishes with the mask around all of it.
         program(|p| {
             p.sum(p.n.clone(), |p, i| {
