@@ -78,6 +78,17 @@ impl Generator {
         })
     }
 
+    /// The same in a register, now and then.
+    fn place_in_register(&mut self, u: &mut Unstructured<'_>) -> Result<Poly<Reg>> {
+        let value = self.place(u)?;
+        if u.ratio(2, 3)? {
+            return Ok(value);
+        }
+        let dst = self.regs.push(Class::Int);
+        self.code.push(Instr::Int { dst, value });
+        Ok(Poly::var(dst))
+    }
+
     fn step(&mut self, u: &mut Unstructured<'_>) -> Result<()> {
         match u.int_in_range(0..=7)? {
             0 => {
@@ -94,7 +105,7 @@ impl Generator {
                 self.reals.push(real);
             }
             2 | 3 => {
-                let (at, so_far, by) = (self.place(u)?, self.real(), self.number(u)?);
+                let (at, so_far, by) = (self.place_in_register(u)?, self.real(), self.number(u)?);
                 self.code.push(Instr::Load { dst: so_far, buffer: self.y, at: at.clone() });
                 let op = *u.choose(&[Op::Add, Op::Sub])?;
                 let mut value = self.op(op, so_far, by);

@@ -80,9 +80,23 @@ struct Splitter<'p> {
     index: Reg,
     /// Integers that differ from lane to lane.
     varying: BTreeSet<Reg>,
+    /// Those of them that are polynomials of the index and of integers that do not.
+    steps: BTreeMap<Reg, Poly<Reg>>,
 }
 
-impl Splitter<'_> {
+impl<'p> Splitter<'p> {
+    fn new(plan: &'p Plan, index: Reg) -> Self {
+        Self { plan, index, varying: BTreeSet::from([index]), steps: BTreeMap::new() }
+    }
+
+    /// An address over the index, as far as it is a polynomial of it.
+    fn resolved(&self, at: &Poly<Reg>) -> Poly<Reg> {
+        match at.vars().iter().any(|r| self.steps.contains_key(r)) {
+            true => at.substitute(|r| self.steps.get(&r).cloned().unwrap_or_else(|| Poly::var(r))),
+            false => at.clone(),
+        }
+    }
+
     fn varies(&self, poly: &Poly<Reg>) -> bool {
         poly.vars().iter().any(|r| self.varying.contains(r))
     }
@@ -98,6 +112,10 @@ impl Splitter<'_> {
                         instr.for_each_use(|r| differs |= classes[r] == Class::Real || self.varying.contains(&r));
                         if differs {
                             self.varying.insert(dst);
+                            if let Instr::Int { value, .. } = instr {
+                                let value = self.resolved(value);
+                                self.steps.insert(dst, value);
+                            }
                         }
                     }
                 }
@@ -159,7 +177,14 @@ impl Splitter<'_> {
         match instr {
             Instr::Load { dst, buffer, at } if self.is_addition(instr) => {
                 let (before, after, code) = (*dst, *dst, Vec::new());
-                additions.push(Addition { buffer: *buffer, at: at.clone(), before, code, after, is_done: false });
+                additions.push(Addition {
+                    buffer: *buffer,
+                    at: self.resolved(at),
+                    before,
+                    code,
+                    after,
+                    is_done: false,
+                });
                 true
             }
             Instr::Store { value, .. } if self.is_addition(instr) => {

@@ -207,7 +207,9 @@ pub(crate) fn legal(
                 return true;
             }
             let is_work = matches!(kernel.buffers[*buffer].place, Place::Workspace(_));
-            let by_index = |a: &&Access<'_>| a.address.vars().contains(index);
+            // What is computed of the index, or fetched by it, goes by it.
+            let differs = |r: &Reg| *r == *index || (order == Order::Lanes && lanes.of(*r).is_some());
+            let by_index = |a: &&Access<'_>| a.address.vars().iter().any(differs);
             // What is written by the index alone is looked at below.
             if is_work && mine.len() == all.len() && (order == Order::Parts || !mine.iter().any(by_index)) {
                 plan.private.push(*buffer);

@@ -69,7 +69,7 @@ impl Cutter<'_> {
             return None;
         }
         let classes = &self.kernel.regs;
-        let mut splitter = Splitter { plan, index: the.index, varying: BTreeSet::from([the.index]) };
+        let mut splitter = Splitter::new(plan, the.index);
         splitter.learn(classes, &the.body);
         let mut pieces = splitter.split(&the.body);
         let mut written = BTreeSet::new();
