@@ -6,12 +6,14 @@
 //! | [`name`] | names: cheap to clone, compared by text |
 //! | [`source`] | source texts, spans, line and column |
 //! | [`diagnostic`] | what is said to a person: user errors, limitations, bugs |
+//! | [`large`] | vectors for much data |
 //! | [`poly`] | polynomials with integer coefficients: array sizes, buffer offsets |
 //!
 //! Nothing here does any IO.
 
 pub mod diagnostic;
 pub mod id;
+pub mod large;
 pub mod name;
 pub mod poly;
 pub mod source;

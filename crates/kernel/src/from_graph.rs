@@ -16,13 +16,15 @@
 
 mod beside;
 mod fuse;
+mod look;
 
 use crate::contract::contract;
 use crate::kernel::{Buffer, BufferId, Class, External, Instr, Kernel, Place, Port, Reg, Stmt};
 use crate::verify::class_of;
-use chainrule_base::{Arena, Diagnostic, Diagnostics, Id, Name, Poly};
+use chainrule_base::{Arena, Diagnostic, Diagnostics, Id, Name, Poly, large};
 use chainrule_graph::{ExternalId, Graph, Node, NodeId};
 use chainrule_ops::Op;
+use look::{Fetched, NONE, Seen, State, look, pairs};
 use rustc_hash::FxHashMap;
 
 /// Nodes that are one argument or one result of the kernel, as an array.
@@ -117,121 +119,8 @@ fn make_port(port: &GraphPort, place: Place, buffers: &mut Arena<BufferId, Buffe
     Port { name: port.name.clone(), shape: port.shape.iter().map(|n| Poly::constant(*n)).collect(), buffer }
 }
 
-/// What is known of a node, in 16 bytes: the passes over a large graph take as long as fetching it does. What most nodes
-/// are stands in it too, so that computing them fetches nothing else.
-#[derive(Clone, Copy)]
-struct State {
-    /// The register of its value as a number, or [`NONE`]; before it is computed its first place in [`Lowering::stores`],
-    /// if it is stored, or the first sum that reads it, if it is a product that may be fused (see [`fuse`]).
-    real: u32,
-    flags: u8,
-    /// The operator and the arguments of a [`State::BINARY`] node.
-    op: Op,
-    args: [NodeId; 2],
-}
-
-const _: () = assert!(size_of::<State>() == 16);
-
-const NONE: u32 = u32::MAX;
-
 /// Room for so many is made at once where it is not known how many there will be.
 const FEW: usize = 64;
-
-impl State {
-    /// An output needs it; known where products are fused, or sines stand beside cosines.
-    const NEEDED: u8 = 1;
-    /// Its arguments are being computed.
-    const OPEN: u8 = 2;
-    /// It was computed.
-    const DONE: u8 = 4;
-    /// It is an element of an output.
-    const STORED: u8 = 8;
-    /// It is an operator of two numbers, whose result is a number.
-    const BINARY: u8 = 16;
-    /// It is read by something that is no sum, or nothing is fused.
-    const KEPT: u8 = 32;
-    /// It is a sum, and takes a product.
-    const TAKES: u8 = 64;
-    /// It is a product that went into all sums that read it; in place of a register it has its own number.
-    const FUSED: u8 = 128;
-
-    /// Of a node that is no operator of two numbers.
-    #[inline]
-    fn other(no_argument: NodeId) -> Self {
-        Self { real: NONE, flags: 0, op: Op::Sin, args: [no_argument; 2] }
-    }
-
-    #[inline]
-    fn is(self, flag: u8) -> bool {
-        self.flags & flag != 0
-    }
-
-    /// The register of what was computed and is a number already.
-    #[inline]
-    fn real_of_done(self) -> Option<Reg> {
-        (self.is(Self::DONE) && self.real != NONE).then(|| Reg::new(self.real as usize))
-    }
-}
-
-/// What is known of a graph before anything is computed.
-struct Seen {
-    state: Arena<NodeId, State>,
-    /// See [`Lowering::need`].
-    need: Arena<NodeId, u16>,
-    /// All sines and cosines with their arguments.
-    trigonometric: Vec<(NodeId, NodeId)>,
-}
-
-/// Looks at each node once. How many registers its tree needs is counted as if the graph were a tree: with arguments in the
-/// order of falling need, the k-th waits while k registers are held.
-#[inline(never)]
-fn look(graph: &Graph, fuse: bool) -> Seen {
-    let flags = if fuse { State::BINARY } else { State::BINARY | State::KEPT };
-    let mut need = vec![0u16; graph.len()];
-    let mut trigonometric = Vec::new();
-    let mut needs: Vec<u16> = Vec::new();
-    let first = NodeId::new(0);
-    let state = (0..graph.len()).map(|i| {
-        let id = NodeId::new(i);
-        let (op, [a, b]) = match graph.node(id) {
-            Node::Apply(op, [a, b, _]) if op.is_numeric() & (op.arity() == 2) => (op, [a, b]),
-            Node::Const(_) | Node::Input(_) => return State::other(first),
-            Node::Apply(op, [a, ..]) if op.arity() == 1 => {
-                if matches!(op, Op::Sin | Op::Cos) {
-                    trigonometric.push((id, a));
-                }
-                need[i] = need[a.index()].max(1);
-                return State::other(first);
-            }
-            _ => {
-                needs.clear();
-                needs.extend(graph.args(id).iter().map(|arg| need[arg.index()]));
-                needs.sort_unstable_by(|a, b| b.cmp(a));
-                let waiting = needs.iter().zip(0u16..).map(|(need, held)| need.saturating_add(held));
-                need[i] = waiting.max().map_or(0, |most| most.max(1));
-                return State::other(first);
-            }
-        };
-        let (x, y) = (need[a.index()], need[b.index()]);
-        // The one that needs more comes first and holds one register while the other one is computed.
-        need[i] = x.max(y).saturating_add(u16::from(x == y));
-        State { real: NONE, flags, op, args: [a, b] }
-    });
-    let state = state.collect();
-    Seen { state, need: need.into_iter().collect(), trigonometric }
-}
-
-/// Those of these sines and cosines that have one argument: each with the one before.
-fn pairs(trigonometric: &[(NodeId, NodeId)]) -> Vec<(NodeId, NodeId)> {
-    let mut first: FxHashMap<NodeId, NodeId> = FxHashMap::default();
-    let mut pairs = Vec::new();
-    for (id, argument) in trigonometric {
-        if let Some(partner) = first.insert(*argument, *id) {
-            pairs.push((partner, *id));
-        }
-    }
-    pairs
-}
 
 /// Writes an instruction where it stays. To `push` one means to put it together elsewhere, since it must be dropped if the
 /// code cannot grow, and to move it as a whole then; what was just written in parts processors wait for.
@@ -246,6 +135,7 @@ struct Lowering<'a> {
     /// How many registers the tree of a node needs; 0 for inputs and constants, and for what was computed. By itself, for it
     /// is asked of each argument before that is looked at.
     need: Arena<NodeId, u16>,
+    fetched: Fetched,
     /// The registers of values as truth values.
     truth: FxHashMap<NodeId, Reg>,
     /// The sine and the cosine of one argument, where an output needs both: each by the other.
@@ -274,12 +164,13 @@ impl<'a> Lowering<'a> {
     fn new(graph: &'a Graph, inputs: &[GraphPort], outputs: &[GraphPort], fuse: bool) -> Result<Self, Diagnostics> {
         // What stays takes its memory first: what goes then leaves no hole below it.
         let n_stores = outputs.iter().map(|port| port.nodes.len()).sum::<usize>();
-        let code = Vec::with_capacity(graph.len() + n_stores);
+        let code = large::with_capacity(graph.len() + n_stores);
         let Seen { state, need, trigonometric } = look(graph, fuse);
         let mut this = Self {
             graph,
             state,
             need,
+            fetched: Fetched::none(graph.len()),
             truth: FxHashMap::default(),
             partner: FxHashMap::default(),
             stack: Vec::with_capacity(FEW),
@@ -371,16 +262,17 @@ impl<'a> Lowering<'a> {
     fn emit_plain(&mut self, mut id: NodeId) -> Option<NodeId> {
         let (graph, state, need) = (self.graph, self.state.as_mut_slice(), self.need.as_mut_slice());
         loop {
-            let node = &mut state[id.index()];
+            let node = state[id.index()];
             if !node.is(State::DONE) {
                 if !node.is(State::BINARY) {
                     return Some(id);
                 }
                 let [a, b] = node.args;
                 if !node.is(State::OPEN) {
+                    self.fetched.fetch(id, state, need);
                     let (need_a, need_b) = (need[a.index()], need[b.index()]);
                     if need_a | need_b != 0 {
-                        node.flags |= State::OPEN;
+                        state[id.index()].flags |= State::OPEN;
                         self.stack.push(id);
                         let (first, last) = if need_b > need_a { (b, a) } else { (a, b) };
                         if need_a.min(need_b) > 0 {
@@ -390,7 +282,6 @@ impl<'a> Lowering<'a> {
                         continue;
                     }
                 }
-                let node = *node;
                 if node.is(State::STORED) {
                     return Some(id);
                 }

@@ -8,7 +8,8 @@
 //! that read each product. When it is a product's turn to be computed, its arguments have been: it is fused if no sum of its
 //! list takes another one. A sum that takes a product comes later and reads the product's arguments.
 
-use super::{Lowering, NONE, State};
+use super::Lowering;
+use super::look::{NONE, State};
 use crate::kernel::{Instr, Reg, Signs};
 use chainrule_base::Id;
 use chainrule_graph::NodeId;
