@@ -20,6 +20,8 @@ use std::cell::Cell;
 
 /// How long the window of the inner loop is.
 const WINDOW: i64 = 4;
+/// So many times as many elements are added to as there are iterations: enough for any of them, and none for none.
+const LONG: i64 = 14;
 /// No number is larger, so that all sums are exact.
 const LARGEST: f64 = 100.0;
 
@@ -203,7 +205,7 @@ fn kernel(u: &mut Unstructured<'_>) -> Result<Kernel> {
     let (mut regs, mut buffers) = (Arena::new(), Arena::new());
     let n = regs.push(Class::Int);
     let mut buffer = |class, len: &Poly<Reg>, place| buffers.push(Buffer { class, len: len.clone(), place });
-    let (size, long) = (Poly::var(n), Poly::var(n).scale(2).add(&Poly::constant(12)));
+    let (size, long) = (Poly::var(n), Poly::var(n).scale(LONG));
     let x = buffer(Class::Real, &size, Place::Input(0));
     let at = buffer(Class::Int, &size, Place::Input(1));
     let y = buffer(Class::Real, &long, Place::Output(0));
@@ -276,7 +278,7 @@ fn what_iterations_add_to_each_others_elements_is_what_they_add_in_order() {
         apart.set(apart.get() + usize::from(places));
         prop_assert_eq!(verify(&kernel), Ok(()), "{}", kernel);
         let programs = [&plain, &kernel].map(|kernel| interpret::Program::new(kernel).unwrap());
-        for n in [WINDOW, 7, 8, 20, 131, 300] {
+        for n in [0, WINDOW, 7, 8, 20, 131, 300] {
             let point = inputs(n, n % 5 + 1);
             let in_order = reference(&plain, &programs[0], &point).unwrap();
             let found = reference(&kernel, &programs[1], &point).unwrap();

@@ -84,11 +84,13 @@ impl Writer<'_, '_> {
                 by => format!("{index} + {by}"),
             })
         };
-        let row = match self.u.int_in_range(0..=7)? {
+        let row = match self.u.int_in_range(0..=8)? {
             0 => "at[i]".to_owned(),
             1 => "n - 1 - i".to_owned(),
             2 => "div i 2".to_owned(),
             3 => "at[i + 1]".to_owned(),
+            // One that all iterations add to, and that is not there where there are none.
+            4 => "n - 4".to_owned(),
             _ => beside("i", self.u)?,
         };
         let array = *self.u.choose(&["x", "y", "a"])?;

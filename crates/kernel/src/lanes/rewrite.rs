@@ -132,7 +132,7 @@ impl<'k> Cutter<'k> {
                 match &apart {
                     Some(apart) => {
                         let round = Round { first: done, lanes, blocks: None };
-                        then.extend(self.in_pieces(apart, &the, &round, &spread, partial));
+                        then.extend(self.rest_in_pieces(apart, &the, &round, &spread, partial));
                     }
                     None => then.push(self.in_lanes(plan, &the, (done, lanes), &spread, partial)),
                 }
@@ -184,10 +184,10 @@ impl<'k> Cutter<'k> {
         (blocks, done)
     }
 
-    /// Whether there is a block.
-    fn is_some(&mut self, blocks: &Poly<Reg>, before: &mut Vec<Instr>) -> Reg {
+    /// Whether there are any.
+    pub fn is_some(&mut self, count: &Poly<Reg>, before: &mut Vec<Instr>) -> Reg {
         let zero = self.int_of(before, Poly::zero());
-        let some = self.int_of(before, blocks.clone());
+        let some = self.int_of(before, count.clone());
         self.int_op(before, Op::Lt, zero, some)
     }
 
