@@ -39,7 +39,7 @@ pub struct Agreement {
     /// How many elements of the derivative were compared at each.
     pub elements: usize,
     /// Derived program in doubles against forward mode in extended precision: the largest difference
-    /// relative to the largest element.
+    /// relative to the largest element; where all of them are zero, to the largest value over the largest argument or 1.
     pub from_forward: f64,
     /// Forward mode against central differences, both in extended precision.
     pub from_differences: f64,
@@ -78,7 +78,7 @@ pub fn compare(function: &Function, derivation: &Derivation, settings: &Settings
 }
 
 /// The largest error of `derived`, which is `derivation` of `function`, at `points`: relative to the
-/// largest element, against forward mode in extended precision, itself compared with differences.
+/// largest element (see [`Agreement`]), against forward mode in extended precision, itself compared with differences.
 ///
 /// # Errors
 /// As [`compare`].
@@ -128,7 +128,12 @@ fn compare_at(
             forward.push(tangents(&body.graph, &mut ctx, &exact, *column, &request.rows).map_err(Error::lone)?);
             differences.push(difference(&body.graph, &mut ctx, &exact, *column, &request.rows).map_err(Error::lone)?);
         }
-        let scale = forward.iter().flatten().map(|x| ctx.as_f64(x).abs()).fold(f64::MIN_POSITIVE, f64::max);
+        let largest =
+            |ctx: &Precise, all: &[Big]| all.iter().map(|x| ctx.as_f64(x).abs()).fold(f64::MIN_POSITIVE, f64::max);
+        let values_here = evaluate(&body.graph, &mut ctx, &exact, &request.rows).map_err(Error::lone)?;
+        let typical = largest(&ctx, &values_here) / largest(&ctx, &exact).max(1.0);
+        let element = forward.iter().map(|column| largest(&ctx, column)).fold(f64::MIN_POSITIVE, f64::max);
+        let scale = if typical.is_finite() && element < VANISHES * typical { typical } else { element };
         for ((row, column), value) in request.order.iter().zip(&values) {
             let reference = &forward[*column][*row];
             let from_forward = ctx.sub(&ctx.from_f64(*value), reference);
@@ -139,6 +144,10 @@ fn compare_at(
     }
     Ok(agreement)
 }
+
+/// Elements that are smaller than this, next to values over arguments, are zeros, of which 115 digits leave something where large
+/// terms cancel.
+const VANISHES: f64 = 1e-60;
 
 /// The larger error; a NaN is the worst of all, and stays.
 fn worse(a: f64, b: f64) -> f64 {

@@ -24,6 +24,21 @@ fn two_results() -> Function {
 const X: [f64; 2] = [0.3, -1.2];
 const Y: [f64; 2] = [0.7, 2.0];
 
+/// Of 115 digits little is left where the derivative is zero, and what doubles leave is not measured by that.
+#[test]
+fn a_derivative_that_vanishes_is_compared_with_what_values_are() {
+    let x = vars("x", 3);
+    let quotient = (&x[0] / x[0].hypot(&x[0])).abs();
+    let f = Function::new("f", &x, &quotient).unwrap();
+    let agreement = check::compare(&f, &f.jacobian(), &check::Settings::default()).unwrap();
+    assert!(agreement.worst() < 1e-15, "{agreement}");
+
+    // Not everything that should be zero is taken for it.
+    let (asked, wrong) = (f.jacobian(), Function::new("wrong", &x, &Vector::new(vec![&x[1] * 1e-9; 3])).unwrap());
+    let points = [vec![vec![0.5, 1.0, 2.0]]];
+    assert!(check::derivative_error(&f, &asked, &wrong, &points).unwrap() > 1e-9);
+}
+
 #[test]
 fn jacobians_come_block_by_block() {
     for strategy in chainrule::STRATEGIES {
