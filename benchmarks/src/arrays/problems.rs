@@ -54,8 +54,9 @@ pub fn all() -> Vec<Problem> {
     let micro = micro.chain([projection()]).chain([5, 10].map(determinant));
     let matrices = [10, 50, 100].into_iter().flat_map(|n| (0..4).map(move |which| algebra(n, which)));
     let pairs = [100, 1000].into_iter().flat_map(|n| (0..2).map(move |which| pairs(n, which)));
+    let products = [50, 200, 800].map(product);
     let first = gmms.into_iter().chain(bundles).chain(networks).chain(hands);
-    first.chain(small).chain(micro).chain(matrices).chain(pairs).collect()
+    first.chain(small).chain(micro).chain(matrices).chain(pairs).chain(products).collect()
 }
 
 fn rows(random: &mut Random, n: usize, m: usize) -> Vec<Vec<f64>> {
@@ -405,6 +406,22 @@ fn pairs(n: usize, which: usize) -> Problem {
         by_hand_arguments: vec![x.concat(), other],
         by_hand_integers: vec![n as i64, which as i64],
         args: vec![x.into(), second],
+        published: None,
+    }
+}
+
+/// A product of two matrices, which stay in the first, the second and the third cache.
+fn product(n: usize) -> Problem {
+    let random = &mut Random::new();
+    let (a, b) = (rows(random, n, n), rows(random, n, n));
+    Problem {
+        name: format!("product_n{n}"),
+        make: |checkpoints| with_gradient(include_str!("products.ft"), "product", "a", checkpoints),
+        beside: None,
+        by_hand: include_str!("products.cpp"),
+        by_hand_arguments: vec![a.concat(), b.concat()],
+        by_hand_integers: vec![n as i64],
+        args: vec![a.into(), b.into()],
         published: None,
     }
 }
