@@ -128,12 +128,8 @@ fn compare_at(
             forward.push(tangents(&body.graph, &mut ctx, &exact, *column, &request.rows).map_err(Error::lone)?);
             differences.push(difference(&body.graph, &mut ctx, &exact, *column, &request.rows).map_err(Error::lone)?);
         }
-        let largest =
-            |ctx: &Precise, all: &[Big]| all.iter().map(|x| ctx.as_f64(x).abs()).fold(f64::MIN_POSITIVE, f64::max);
-        let values_here = evaluate(&body.graph, &mut ctx, &exact, &request.rows).map_err(Error::lone)?;
-        let typical = largest(&ctx, &values_here) / largest(&ctx, &exact).max(1.0);
-        let element = forward.iter().map(|column| largest(&ctx, column)).fold(f64::MIN_POSITIVE, f64::max);
-        let scale = if typical.is_finite() && element < VANISHES * typical { typical } else { element };
+        let results = evaluate(&body.graph, &mut ctx, &exact, &request.rows).map_err(Error::lone)?;
+        let scale = scale(&ctx, &forward, &results, &exact);
         for ((row, column), value) in request.order.iter().zip(&values) {
             let reference = &forward[*column][*row];
             let from_forward = ctx.sub(&ctx.from_f64(*value), reference);
@@ -148,6 +144,14 @@ fn compare_at(
 /// Elements that are smaller than this, next to values over arguments, are zeros, of which 115 digits leave something where large
 /// terms cancel.
 const VANISHES: f64 = 1e-60;
+
+/// What errors of a Jacobian are relative to: its largest element, or, where it vanishes, what `results` are over `point`.
+fn scale(ctx: &Precise, columns: &[Vec<Big>], results: &[Big], point: &[Big]) -> f64 {
+    let largest = |all: &[Big]| all.iter().map(|x| ctx.as_f64(x).abs()).fold(f64::MIN_POSITIVE, f64::max);
+    let element = columns.iter().map(|column| largest(column)).fold(f64::MIN_POSITIVE, f64::max);
+    let typical = largest(results) / largest(point).max(1.0);
+    if typical.is_finite() && element < VANISHES * typical { typical } else { element }
+}
 
 /// The larger error; a NaN is the worst of all, and stays.
 fn worse(a: f64, b: f64) -> f64 {

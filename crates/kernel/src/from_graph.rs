@@ -135,6 +135,7 @@ struct Lowering<'a> {
     /// How many registers the tree of a node needs; 0 for inputs and constants, and for what was computed. By itself, for it
     /// is asked of each argument before that is looked at.
     need: Arena<NodeId, u16>,
+    /// Which of these two have been fetched.
     fetched: Fetched,
     /// The registers of values as truth values.
     truth: FxHashMap<NodeId, Reg>,

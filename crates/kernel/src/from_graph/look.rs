@@ -1,7 +1,6 @@
 //! What is known of a graph before anything is computed, and of each node while it is.
 //!
-//! In: a graph. Out: [`Seen`], found in one walk over its nodes. What is known of a node stands in few bytes: of a large graph the
-//! passes take as long as fetching them does.
+//! In: a graph. Out: [`Seen`], found in one walk over its nodes.
 
 use crate::kernel::Reg;
 use chainrule_base::{Arena, Id, large};

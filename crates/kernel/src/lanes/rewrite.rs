@@ -132,7 +132,7 @@ impl<'k> Cutter<'k> {
                 match &apart {
                     Some(apart) => {
                         let round = Round { first: done, lanes, blocks: None };
-                        then.extend(self.rest_in_pieces(apart, &the, &round, &spread, partial));
+                        then.extend(self.in_pieces(apart, &the, &round, &spread, partial));
                     }
                     None => then.push(self.in_lanes(plan, &the, (done, lanes), &spread, partial)),
                 }

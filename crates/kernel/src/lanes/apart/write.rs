@@ -125,28 +125,9 @@ impl Cutter<'_> {
         [Stmt::Straight(before), rounds].into_iter().filter(|stmt| !is_nothing(stmt)).collect()
     }
 
-    /// What blocks leave over, in pieces. Where it is not known whether that is anything, it is asked: what is done once for
-    /// all iterations, an element that they add to for instance, is done for none as well otherwise, and there need not be one.
-    pub(in crate::lanes) fn rest_in_pieces(
-        &mut self,
-        apart: &Apart,
-        the: &Loop,
-        round: &Round,
-        spread: &BTreeMap<BufferId, BufferId>,
-        partial: Option<BufferId>,
-    ) -> Vec<Stmt> {
-        let then = self.in_pieces(apart, the, round, spread, partial);
-        if round.lanes.as_constant().is_some() {
-            return then;
-        }
-        let mut before = Vec::new();
-        let condition = self.is_some(&round.lanes, &mut before);
-        let rest = Stmt::If { condition, then, otherwise: Vec::new(), choices: Vec::new() };
-        vec![Stmt::Straight(before), rest]
-    }
-
-    /// The iterations of `round` in pieces.
-    fn in_pieces(
+    /// The iterations of `round` in pieces. Where it is not known whether there are any, it is asked: what is done once for all
+    /// iterations, an element that they add to for instance, would be done for none as well, and there need not be one.
+    pub(in crate::lanes) fn in_pieces(
         &mut self,
         apart: &Apart,
         the: &Loop,
@@ -155,7 +136,13 @@ impl Cutter<'_> {
         partial: Option<BufferId>,
     ) -> Vec<Stmt> {
         let mut block = Block { the, apart, round, spread, partial, around: BTreeMap::new(), run: 0 };
-        self.pieces(&mut block, &apart.pieces)
+        let then = self.pieces(&mut block, &apart.pieces);
+        if round.lanes.as_constant().is_some() {
+            return then;
+        }
+        let mut before = Vec::new();
+        let condition = self.is_some(&round.lanes, &mut before);
+        vec![Stmt::Straight(before), Stmt::If { condition, then, otherwise: Vec::new(), choices: Vec::new() }]
     }
 
     fn pieces(&mut self, block: &mut Block<'_>, pieces: &[Piece]) -> Vec<Stmt> {
