@@ -74,7 +74,7 @@ impl Cutter<'_> {
             }
         }
         let regs = &mut self.kernel.regs;
-        let mut jam = Jam { regs, varying, uniform: BTreeMap::new(), index: the.index, by, lane, spread, plan };
+        let mut jam = Jam::new(regs, varying, (the.index, by), Poly::var(lane), spread, plan);
         let mut body = vec![Stmt::Straight(first)];
         body.extend(jam.block(&the.body));
         let mut last = Vec::new();
@@ -93,8 +93,8 @@ impl Cutter<'_> {
     }
 }
 
-/// Copies statements of an iteration for several blocks. As deep as loops may nest that are cut.
-struct Jam<'a> {
+/// Copies statements of an iteration for several blocks, or for several iterations. As deep as loops may nest that are cut.
+pub(super) struct Jam<'a> {
     regs: &'a mut Arena<Reg, Class>,
     /// For each block new registers for old ones that differ from iteration to iteration.
     varying: Vec<BTreeMap<Reg, Reg>>,
@@ -103,13 +103,27 @@ struct Jam<'a> {
     index: Reg,
     /// What the index is in each block.
     by: Vec<Poly<Reg>>,
-    lane: Reg,
+    lane: Poly<Reg>,
     spread: &'a BTreeMap<BufferId, BufferId>,
     plan: &'a Plan,
 }
 
-impl Jam<'_> {
-    fn of(&self, r: Reg, t: usize) -> Reg {
+impl<'a> Jam<'a> {
+    /// For the blocks in which the index is what `by` says, and other registers are what `varying` says, in lane `lane`.
+    /// `spread` gives buffers that have a place for each lane.
+    pub fn new(
+        regs: &'a mut Arena<Reg, Class>,
+        varying: Vec<BTreeMap<Reg, Reg>>,
+        (index, by): (Reg, Vec<Poly<Reg>>),
+        lane: Poly<Reg>,
+        spread: &'a BTreeMap<BufferId, BufferId>,
+        plan: &'a Plan,
+    ) -> Self {
+        Self { regs, varying, uniform: BTreeMap::new(), index, by, lane, spread, plan }
+    }
+
+    /// What stands for `r` in block `t`.
+    pub fn of(&self, r: Reg, t: usize) -> Reg {
         self.varying[t].get(&r).or_else(|| self.uniform.get(&r)).copied().unwrap_or(r)
     }
 
@@ -129,13 +143,13 @@ impl Jam<'_> {
     }
 
     fn element(&self, buffer: BufferId, at: &Poly<Reg>, t: usize) -> (BufferId, Poly<Reg>) {
-        let (at, lane) = (self.poly(at, t), Poly::var(self.lane));
+        let at = self.poly(at, t);
         match self.spread.get(&buffer) {
             Some(wide) if self.plan.private.contains(&buffer) => {
                 let first = Poly::constant(t as i64 * LANES);
-                (*wide, at.scale(LANES * self.plan.blocks).add(&first).add(&lane))
+                (*wide, at.scale(LANES * self.plan.blocks).add(&first).add(&self.lane))
             }
-            Some(wide) => (*wide, at.scale(LANES).add(&lane)),
+            Some(wide) => (*wide, at.scale(LANES).add(&self.lane)),
             None => (buffer, at),
         }
     }
@@ -154,7 +168,32 @@ impl Jam<'_> {
         new
     }
 
-    fn block(&mut self, body: &[Stmt]) -> Vec<Stmt> {
+    /// The indices of what is the same for all blocks, as they were and as they are.
+    pub fn loops(&self) -> impl Iterator<Item = (Reg, Reg)> + '_ {
+        self.uniform.iter().map(|(old, new)| (*old, *new))
+    }
+
+    /// One block after the other, where each goes on with what the one before has carried; the first with `vars`.
+    pub fn one_by_one(&mut self, body: &[Stmt], carried: &[Carried], vars: &[Reg]) -> Vec<Instr> {
+        let mut out = Vec::new();
+        for t in 0..self.by.len() {
+            for (c, var) in carried.iter().zip(vars) {
+                let so_far = if t == 0 { *var } else { self.of(c.next, t - 1) };
+                self.varying[t].insert(c.var, so_far);
+            }
+            for instr in body.iter().flat_map(|stmt| if let Stmt::Straight(code) = stmt { &code[..] } else { &[] }) {
+                let differs = self.differs(instr);
+                if differs || t == 0 {
+                    let copy = self.instr(instr, differs.then_some(t));
+                    out.push(copy);
+                }
+            }
+        }
+        out
+    }
+
+    /// The statements of all blocks.
+    pub fn block(&mut self, body: &[Stmt]) -> Vec<Stmt> {
         let mut out = Vec::with_capacity(body.len());
         let mut at = 0;
         while at < body.len() {

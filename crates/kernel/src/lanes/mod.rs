@@ -31,6 +31,8 @@
 //! **Several blocks at once** (`jam`), where the body has loops of its own that read what is the same for all, or what all
 //! add to.
 //!
+//! **Several iterations at once** (`tile`) of another loop of the nest, where they read the same.
+//!
 //! **Which loop** (`cost`): of a nest the one where the estimated time is least: an element next to the one before is
 //! cheap, an element far away is dear, one that is the same for all is cheap.
 //!
@@ -46,6 +48,7 @@ pub(crate) mod independence;
 mod jam;
 pub(crate) mod rewrite;
 mod stage;
+mod tile;
 
 use crate::choices::choosable;
 use crate::events::{Event, events};
@@ -67,21 +70,32 @@ pub fn vectorise(kernel: &mut Kernel, reorder: bool) -> usize {
     if !rows.is_empty() {
         let mut staged = kernel.clone();
         stage::stage(&mut staged, &rows);
-        let (chosen, _) = plans(&staged, reorder);
+        let Plans { chosen, .. } = plans(&staged, reorder);
         rows.retain(|row| chosen.contains_key(&row.of));
         stage::stage(kernel, &rows);
     }
-    let (chosen, choosable) = plans(kernel, reorder);
-    rewrite::rewrite(kernel, chosen, &choosable)
+    let Plans { chosen, tiles, choosable } = plans(kernel, reorder);
+    rewrite::rewrite(kernel, chosen, &tiles, &choosable)
 }
 
-/// The loops to cut, by their indices, and the branches in them that become choices.
-fn plans(kernel: &Kernel, reorder: bool) -> (BTreeMap<Reg, Plan>, BTreeSet<Reg>) {
+/// What is to be done with a kernel.
+struct Plans {
+    /// The loops to cut, by their indices.
+    chosen: BTreeMap<Reg, Plan>,
+    /// The loops beside them to tile.
+    tiles: tile::Tiles,
+    /// The branches in loops that are cut that become choices.
+    choosable: BTreeSet<Reg>,
+}
+
+fn plans(kernel: &Kernel, reorder: bool) -> Plans {
     let events = events(&kernel.body);
     let spans = Spans::of(&events);
     let choosable = choosable(kernel, &events);
     let legal = independence::legal(kernel, &events, &spans, reorder, Order::Lanes, &choosable);
-    (cost::choose(&kernel.regs, &events, &spans, legal), choosable)
+    let chosen = cost::choose(&kernel.regs, &events, &spans, legal.clone());
+    let tiles = tile::choose(kernel, &events, &spans, &legal, &chosen);
+    Plans { chosen, tiles, choosable }
 }
 
 /// Where loops begin and end.

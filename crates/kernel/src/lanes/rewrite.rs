@@ -4,6 +4,7 @@ use super::apart::{Apart, Round};
 use super::cost::JAM;
 use super::independence::Group;
 use super::jam::{Groups, partial_at};
+use super::tile::Tiles;
 use super::{Plan, reads_directly};
 use crate::choices::choose;
 use crate::kernel::{Buffer, BufferId, Carried, Choice, Class, Instr, Kernel, LANES, Order, Place, Reg, Stmt};
@@ -12,14 +13,21 @@ use chainrule_base::{Arena, Poly};
 use chainrule_ops::Op;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Cuts the loops over the given indices, in which branches by what is `choosable` become choices; how many.
-pub(super) fn rewrite(kernel: &mut Kernel, mut plans: BTreeMap<Reg, Plan>, choosable: &BTreeSet<Reg>) -> usize {
+/// Cuts the loops over the given indices, in which branches by what is `choosable` become choices, after loops beside them in
+/// their nests are tiled; how many.
+pub(super) fn rewrite(
+    kernel: &mut Kernel,
+    mut plans: BTreeMap<Reg, Plan>,
+    tiles: &Tiles,
+    choosable: &BTreeSet<Reg>,
+) -> usize {
     let n = plans.len();
     if n == 0 {
         return 0;
     }
     let mut body = std::mem::take(&mut kernel.body);
     let mut cutter = Cutter::new(kernel);
+    cutter.tile(&mut body, tiles, &mut plans);
     // What is cut already has no loops to cut inside.
     each_statement(&mut body, |stmt, done| match stmt {
         Stmt::For { index, count, carried, order: Order::InOrder, mut body } if plans.contains_key(&index) => {
@@ -92,7 +100,7 @@ impl<'k> Cutter<'k> {
     /// Writes the loop to `out`.
     fn cut(&mut self, plan: &Plan, the: Loop, out: &mut Vec<Stmt>) {
         let mut before = Vec::new();
-        let (blocks, done) = self.blocks(&the.count, &mut before);
+        let (blocks, done) = self.blocks(&the.count, LANES, &mut before);
         let mut taken = Vec::new();
         let mut spread: BTreeMap<BufferId, BufferId> = BTreeMap::new();
         // Buffers that take turns in one place take turns in eight.
@@ -163,15 +171,16 @@ impl<'k> Cutter<'k> {
             rest.push(Carried { var: c.var, init: var, next: c.next });
         }
         out.push(Stmt::If { condition: holds, then, otherwise: Vec::new(), choices });
-        let rest = Loop { carried: rest, ..the };
-        out.push(self.rest(rest, &done));
+        // Backwards.
+        let (left, last) = (the.count.sub(&done), the.count.sub(&Poly::constant(1)));
+        out.push(self.rest(Loop { carried: rest, ..the }, left, |back| last.sub(&Poly::var(back))));
     }
 
-    /// How many blocks there are, and how many iterations they are.
-    fn blocks(&mut self, count: &Poly<Reg>, before: &mut Vec<Instr>) -> (Poly<Reg>, Poly<Reg>) {
+    /// How many blocks of `of` iterations there are, and how many iterations they are.
+    pub fn blocks(&mut self, count: &Poly<Reg>, of: i64, before: &mut Vec<Instr>) -> (Poly<Reg>, Poly<Reg>) {
         if let Some(n) = count.as_constant() {
-            let blocks = n.max(0) / LANES;
-            return (Poly::constant(blocks), Poly::constant(blocks * LANES));
+            let blocks = n.max(0) / of;
+            return (Poly::constant(blocks), Poly::constant(blocks * of));
         }
         let n = match count.as_var() {
             Some(n) => n,
@@ -179,8 +188,8 @@ impl<'k> Cutter<'k> {
         };
         let zero = self.int_of(before, Poly::zero());
         let n = self.int_op(before, Op::Max, n, zero);
-        let blocks = self.quotient(&Poly::var(n), LANES, before);
-        let done = blocks.scale(LANES);
+        let blocks = self.quotient(&Poly::var(n), of, before);
+        let done = blocks.scale(of);
         (blocks, done)
     }
 
@@ -398,11 +407,11 @@ impl<'k> Cutter<'k> {
         parts[0]
     }
 
-    /// The last iterations, backwards.
-    fn rest(&mut self, the: Loop, done: &Poly<Reg>) -> Stmt {
-        let Loop { index, count, carried, body } = the;
-        let back = self.int();
-        let at = count.sub(&Poly::var(back)).sub(&Poly::constant(1));
+    /// `count` iterations, with the index that `at` gives for each.
+    pub fn rest(&mut self, the: Loop, count: Poly<Reg>, at: impl Fn(Reg) -> Poly<Reg>) -> Stmt {
+        let Loop { index, carried, body, .. } = the;
+        let of_rest = self.int();
+        let at = at(of_rest);
         let reads_index = reads(&body, index);
         let (map, buffers, by) = (BTreeMap::new(), BTreeMap::new(), at.clone());
         let regs = &mut self.kernel.regs;
@@ -411,7 +420,7 @@ impl<'k> Cutter<'k> {
         if reads_index {
             rest.insert(0, Stmt::Straight(vec![Instr::Int { dst: index, value: at }]));
         }
-        Stmt::For { index: back, count: count.sub(done), carried, order: Order::InOrder, body: rest }
+        Stmt::For { index: of_rest, count, carried, order: Order::InOrder, body: rest }
     }
 }
 
