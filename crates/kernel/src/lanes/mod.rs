@@ -31,7 +31,8 @@
 //! **Several blocks at once** (`jam`), where the body has loops of its own that read what is the same for all, or what all
 //! add to.
 //!
-//! **Several iterations at once** (`tile`) of another loop of the nest, where they read the same.
+//! **Several iterations at once** (`tile`) of another loop of the nest, where they read the same; of what is
+//! large they read panels (`panel`).
 //!
 //! **Which loop** (`cost`): of a nest the one where the estimated time is least: an element next to the one before is
 //! cheap, an element far away is dear, one that is the same for all is cheap.
@@ -46,6 +47,7 @@ pub mod body;
 pub(crate) mod cost;
 pub(crate) mod independence;
 mod jam;
+mod panel;
 pub(crate) mod rewrite;
 mod stage;
 mod tile;
@@ -75,7 +77,7 @@ pub fn vectorise(kernel: &mut Kernel, reorder: bool) -> usize {
         stage::stage(kernel, &rows);
     }
     let Plans { chosen, tiles, choosable } = plans(kernel, reorder);
-    rewrite::rewrite(kernel, chosen, &tiles, &choosable)
+    rewrite::rewrite(kernel, chosen, tiles, &choosable)
 }
 
 /// What is to be done with a kernel.

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) fn rewrite(
     kernel: &mut Kernel,
     mut plans: BTreeMap<Reg, Plan>,
-    tiles: &Tiles,
+    mut tiles: Tiles,
     choosable: &BTreeSet<Reg>,
 ) -> usize {
     let n = plans.len();
@@ -27,7 +27,8 @@ pub(super) fn rewrite(
     }
     let mut body = std::mem::take(&mut kernel.body);
     let mut cutter = Cutter::new(kernel);
-    cutter.tile(&mut body, tiles, &mut plans);
+    cutter.panels(&mut body, &mut tiles, &mut plans);
+    cutter.tile(&mut body, &tiles, &mut plans);
     // What is cut already has no loops to cut inside.
     each_statement(&mut body, |stmt, done| match stmt {
         Stmt::For { index, count, carried, order: Order::InOrder, mut body } if plans.contains_key(&index) => {
@@ -46,6 +47,14 @@ pub(crate) struct Loop {
     pub count: Poly<Reg>,
     pub carried: Vec<Carried>,
     pub body: Vec<Stmt>,
+}
+
+impl Loop {
+    /// The statement.
+    pub fn in_order(self) -> Stmt {
+        let Self { index, count, carried, body } = self;
+        Stmt::For { index, count, carried, order: Order::InOrder, body }
+    }
 }
 
 /// What new statements are made with.

@@ -26,12 +26,14 @@
 
 use super::cost::instr_time;
 use super::jam::Jam;
+use super::panel::Panels;
 use super::rewrite::{Cutter, Loop, reads};
 use super::{Plan, Spans};
 use crate::events::Event;
 use crate::kernel::{Carried, Class, Instr, Kernel, Order, Reg, Stmt};
 use crate::rebuild::each_statement;
 use chainrule_base::Poly;
+use chainrule_ops::Op;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// So many iterations at once at most.
@@ -44,17 +46,26 @@ const MAX_SUMS: i64 = 16;
 const MAX_TILED: i64 = 256;
 
 /// Which part of the time tiling has to leave at most.
-const WORTH: f64 = 0.85;
+const WORTH: f64 = 0.75;
 
-/// How many iterations at once there are of which loops, by their indices.
-pub(super) type Tiles = BTreeMap<Reg, i64>;
+/// What is to be done with a loop that is tiled.
+#[derive(Clone, Debug)]
+pub(super) struct Tile {
+    /// How many iterations are one.
+    pub of: i64,
+    /// What the loop in it reads from nearby.
+    pub panels: Option<Panels>,
+}
+
+/// The loops to tile, by their indices.
+pub(super) type Tiles = BTreeMap<Reg, Tile>;
 
 /// A counted loop, by its opening and its closing event.
 #[derive(Clone, Copy)]
-struct Nested {
-    begin: usize,
-    end: usize,
-    index: Reg,
+pub(super) struct Nested {
+    pub begin: usize,
+    pub end: usize,
+    pub index: Reg,
 }
 
 /// The loops of `kernel` to tile where loops are cut as `chosen`; `legal` are those whose iterations do not look at each other.
@@ -66,7 +77,7 @@ pub(super) fn choose(
     legal: &BTreeMap<usize, Plan>,
     chosen: &BTreeMap<Reg, Plan>,
 ) -> Tiles {
-    let mut tiles = Tiles::new();
+    let mut tiles: Tiles = BTreeMap::new();
     let mut open: Vec<Nested> = Vec::new();
     for (at, event) in events.iter().enumerate() {
         match event {
@@ -77,7 +88,7 @@ pub(super) fn choose(
                     && let Some(cut) = open.iter().find(|the| chosen.contains_key(&the.index))
                 {
                     let nest = Nest { events, open: &open, cut: *cut, plan: &chosen[&cut.index] };
-                    tiles.extend(nest.best(legal));
+                    tiles.extend(nest.best(kernel, legal));
                 }
             }
             Event::EndFor { .. } => {
@@ -98,16 +109,16 @@ fn is_sum(kernel: &Kernel, events: &[Event<'_>]) -> bool {
 }
 
 /// The loops around a sum, which is the last of them, one of which is to be cut.
-struct Nest<'n, 'k> {
-    events: &'n [Event<'k>],
+pub(super) struct Nest<'n, 'k> {
+    pub events: &'n [Event<'k>],
     open: &'n [Nested],
-    cut: Nested,
-    plan: &'n Plan,
+    pub cut: Nested,
+    pub plan: &'n Plan,
 }
 
 impl Nest<'_, '_> {
     /// The loop that is best tiled, if one is worth it.
-    fn best(&self, legal: &BTreeMap<usize, Plan>) -> Option<(Reg, i64)> {
+    fn best(&self, kernel: &Kernel, legal: &BTreeMap<usize, Plan>) -> Option<(Reg, Tile)> {
         let (sum, around) = self.open.split_last()?;
         let Event::For { carried, .. } = &self.events[sum.begin] else { return None };
         let all = MAX_SUMS / (self.plan.blocks * carried.len() as i64);
@@ -115,7 +126,7 @@ impl Nest<'_, '_> {
         if of < 2 || !self.plan.scattered.is_empty() {
             return None;
         }
-        let mut best: Option<(f64, Reg)> = None;
+        let mut best: Option<(f64, &Nested)> = None;
         let mut inside = sum;
         for the in around.iter().rev() {
             let may = (legal.get(&the.begin)).is_some_and(|plan| {
@@ -130,10 +141,11 @@ impl Nest<'_, '_> {
             }
             let part = self.part(the, sum, of);
             if part <= WORTH && best.is_none_or(|(least, _)| part < least) {
-                best = Some((part, the.index));
+                best = Some((part, the));
             }
         }
-        best.map(|(_, index)| (index, of))
+        let (_, the) = best?;
+        Some((the.index, Tile { of, panels: Panels::of(kernel, self, the, sum) }))
     }
 
     /// Whether `inside` is all that `the` has inside but for instructions, and what `the` carries is read after it only.
@@ -161,14 +173,22 @@ impl Nest<'_, '_> {
         let by_tile = self.varying(first, sum.end, the.index);
         let (blocks, of) = (self.plan.blocks as f64, of as f64);
         let (mut before, mut after) = (0.0, 0.0);
-        for event in &self.events[sum.begin + 1..sum.end] {
-            let Event::Instr(instr) = event else { continue };
+        let body = self.events[sum.begin + 1..sum.end].iter();
+        let instrs = body.filter_map(|event| if let Event::Instr(instr) = event { Some(*instr) } else { None });
+        // Fused with a product, or as long as one.
+        let is_added = |product: Reg| {
+            instrs.clone().any(
+                |instr| matches!(instr, Instr::Op { op: Op::Add | Op::Sub, args, .. } if args[..2].contains(&product)),
+            )
+        };
+        for instr in instrs.clone() {
             let (in_blocks, in_tile) = match instr {
                 Instr::Load { buffer, at, .. } => {
                     let goes_by = |varying: &BTreeSet<Reg>| at.vars().iter().any(|r| varying.contains(r));
                     (goes_by(&by_cut) || self.plan.private.contains(buffer), goes_by(&by_tile))
                 }
                 Instr::Const { .. } | Instr::Int { .. } => continue,
+                Instr::Op { dst, op: Op::Mul, .. } if is_added(*dst) => continue,
                 _ => (true, true),
             };
             let time = instr_time(instr, None) * if in_blocks { blocks } else { 1.0 };
@@ -199,7 +219,7 @@ impl Cutter<'_> {
     pub(super) fn tile(&mut self, body: &mut Vec<Stmt>, tiles: &Tiles, plans: &mut BTreeMap<Reg, Plan>) {
         each_statement(body, |stmt, done| match stmt {
             Stmt::For { index, count, carried, order: Order::InOrder, body } if tiles.contains_key(&index) => {
-                self.tiled(tiles[&index], Loop { index, count, carried, body }, plans, done);
+                self.tiled(tiles[&index].of, Loop { index, count, carried, body }, plans, done);
             }
             stmt => done.push(stmt),
         });

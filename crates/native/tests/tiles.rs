@@ -1,0 +1,259 @@
+//! Nests of loops around sums, of which one runs in lanes and another one is tiled, with panels or without: they compute what they
+//! computed in order. Numbers are small integers, so that the order of additions changes no bit.
+
+#![cfg(all(target_arch = "x86_64", unix))]
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+use arbitrary::{Result, Unstructured};
+use chainrule_backend_tests::generate::random;
+use chainrule_backend_tests::native::{compare, reference};
+use chainrule_backend_tests::{Array, reals};
+use chainrule_base::{Arena, Name, Poly};
+use chainrule_interpret as interpret;
+use chainrule_kernel::kernel::{SizeParam, SizeSource};
+use chainrule_kernel::{
+    Buffer, BufferId, Carried, Class, Instr, Kernel, Order, Place, Port, Reg, Stmt, vectorise, verify,
+};
+use chainrule_ops::Op;
+use proptest::prelude::*;
+use std::cell::Cell;
+
+/// Two of the three loops: the one whose index counts rows of an array, and the one along them.
+const PAIRS: [[usize; 2]; 6] = [[0, 1], [0, 2], [1, 0], [1, 2], [2, 0], [2, 1]];
+
+struct Generator {
+    regs: Arena<Reg, Class>,
+    sizes: [Reg; 3],
+    /// Of the loops around a sum, the outer one first, and of the sum.
+    indices: [Reg; 3],
+    /// With the loops whose indices are those of its elements.
+    arrays: Vec<(BufferId, [usize; 2])>,
+    y: (BufferId, [usize; 2]),
+    code: Vec<Instr>,
+}
+
+impl Generator {
+    fn real(&mut self) -> Reg {
+        self.regs.push(Class::Real)
+    }
+
+    fn op(&mut self, op: Op, a: Reg, b: Reg) -> Reg {
+        let dst = self.real();
+        self.code.push(Instr::Op { dst, op, args: [a, b, a] });
+        dst
+    }
+
+    fn element(&mut self, u: &mut Unstructured<'_>, [row, along]: [usize; 2]) -> Result<Poly<Reg>> {
+        let index = |of: usize| Poly::var(self.indices[of]);
+        let at = index(row).mul(&Poly::var(self.sizes[along])).add(&index(along));
+        if u.ratio(7, 8)? {
+            return Ok(at);
+        }
+        let dst = self.regs.push(Class::Int);
+        self.code.push(Instr::Int { dst, value: at });
+        Ok(Poly::var(dst))
+    }
+
+    /// An element of an array, one that changes with the sum's index or not.
+    fn load(&mut self, u: &mut Unstructured<'_>, in_sum: bool) -> Result<Reg> {
+        let fitting: Vec<_> = self.arrays.iter().filter(|(_, pair)| in_sum || !pair.contains(&2)).copied().collect();
+        let Some((buffer, pair)) = (!fitting.is_empty()).then(|| u.choose(&fitting)).transpose()?.copied() else {
+            let dst = self.real();
+            self.code.push(Instr::Const { dst, value: 3.0 });
+            return Ok(dst);
+        };
+        let (at, dst) = (self.element(u, pair)?, self.real());
+        self.code.push(Instr::Load { dst, buffer, at });
+        Ok(dst)
+    }
+
+    fn straight(&mut self) -> Stmt {
+        Stmt::Straight(std::mem::take(&mut self.code))
+    }
+
+    /// The loop inside, and what it has carried.
+    fn sum(&mut self, u: &mut Unstructured<'_>) -> Result<(Vec<Stmt>, Vec<Reg>)> {
+        let mut carried = Vec::new();
+        for _ in 0..u.int_in_range(1..=2)? {
+            let init = self.real();
+            self.code.push(Instr::Const { dst: init, value: if u.ratio(3, 4)? { 0.0 } else { 2.0 } });
+            carried.push(Carried { var: self.real(), init, next: init });
+        }
+        let before = self.straight();
+        for c in &mut carried {
+            let (a, b) = (self.load(u, true)?, self.load(u, true)?);
+            let mut value = self.op(*u.choose(&[Op::Mul, Op::Mul, Op::Sub, Op::Max])?, a, b);
+            if u.ratio(1, 4)? {
+                let c = self.load(u, true)?;
+                value = self.op(Op::Add, value, c);
+            }
+            let op = *u.choose(&[Op::Add, Op::Add, Op::Add, Op::Sub, Op::Min])?;
+            c.next = self.op(op, c.var, value);
+        }
+        let results = carried.iter().map(|c| c.var).collect();
+        let (index, count) = (self.indices[2], Poly::var(self.sizes[2]));
+        let body = vec![self.straight()];
+        Ok((vec![before, Stmt::For { index, count, carried, order: Order::InOrder, body }], results))
+    }
+
+    /// The loop around it, and what that has carried.
+    fn middle(&mut self, u: &mut Unstructured<'_>) -> Result<(Vec<Stmt>, Option<Reg>)> {
+        let carries = u.ratio(1, 3)?;
+        let (init, var) = (self.real(), self.real());
+        let before = Stmt::Straight(vec![Instr::Const { dst: init, value: 1.0 }]);
+        let (mut body, sums) = self.sum(u)?;
+        let mut value = sums[0];
+        for sum in &sums[1..] {
+            value = self.op(Op::Sub, value, *sum);
+        }
+        if u.ratio(1, 2)? {
+            let c = self.load(u, false)?;
+            value = self.op(*u.choose(&[Op::Add, Op::Max])?, value, c);
+        }
+        if !carries || u.ratio(1, 2)? {
+            let (buffer, pair) = self.y;
+            let at = self.element(u, pair)?;
+            if u.ratio(1, 3)? {
+                let so_far = self.real();
+                self.code.push(Instr::Load { dst: so_far, buffer, at: at.clone() });
+                value = self.op(Op::Add, so_far, value);
+            }
+            self.code.push(Instr::Store { buffer, at, value });
+        }
+        let mut carried = vec![];
+        if carries {
+            let next = self.op(Op::Add, var, value);
+            carried.push(Carried { var, init, next });
+        }
+        body.push(self.straight());
+        let (index, count) = (self.indices[1], Poly::var(self.sizes[1]));
+        let the = Stmt::For { index, count, carried, order: Order::InOrder, body };
+        Ok((vec![before, the], carries.then_some(var)))
+    }
+
+    /// The loop around both.
+    fn outer(&mut self, u: &mut Unstructured<'_>, s: BufferId) -> Result<Vec<Stmt>> {
+        let (init, var) = (self.real(), self.real());
+        let before = Stmt::Straight(vec![Instr::Const { dst: init, value: 1.0 }]);
+        let (mut body, result) = self.middle(u)?;
+        let (mut carried, mut after) = (vec![], vec![]);
+        if let Some(result) = result {
+            let next = self.op(Op::Add, var, result);
+            carried.push(Carried { var, init, next });
+            body.push(self.straight());
+            after.push(Instr::Store { buffer: s, at: Poly::zero(), value: var });
+        } else {
+            after.push(Instr::Store { buffer: s, at: Poly::zero(), value: init });
+        }
+        let (index, count) = (self.indices[0], Poly::var(self.sizes[0]));
+        Ok(vec![before, Stmt::For { index, count, carried, order: Order::InOrder, body }, Stmt::Straight(after)])
+    }
+}
+
+/// A nest over arrays of two dimensions.
+fn kernel(u: &mut Unstructured<'_>) -> Result<Kernel> {
+    let (mut regs, mut buffers) = (Arena::new(), Arena::new());
+    let sizes = [0; 3].map(|_| regs.push(Class::Int));
+    let indices = [0; 3].map(|_| regs.push(Class::Int));
+    let mut buffer = |len: &Poly<Reg>, place| buffers.push(Buffer { class: Class::Real, len: len.clone(), place });
+    let len = |[a, b]: [usize; 2]| Poly::var(sizes[a]).mul(&Poly::var(sizes[b]));
+    let mut inputs = Vec::new();
+    for (i, r) in sizes.iter().enumerate() {
+        inputs.push((format!("size{i}"), buffer(&Poly::var(*r), Place::Input(i)), Poly::var(*r)));
+    }
+    let mut arrays = Vec::new();
+    for i in 0..u.int_in_range(2..=3)? {
+        let pair = *u.choose(&PAIRS)?;
+        let b = buffer(&len(pair), Place::Input(inputs.len()));
+        inputs.push((format!("x{i}"), b, len(pair)));
+        arrays.push((b, pair));
+    }
+    let of_y = if u.ratio(1, 2)? { [0, 1] } else { [1, 0] };
+    let y = buffer(&len(of_y), Place::Output(0));
+    let s = buffer(&Poly::constant(1), Place::Output(1));
+    let (zeros, zero) = (regs.push(Class::Int), regs.push(Class::Real));
+    let clear = Stmt::Straight(vec![Instr::Store { buffer: y, at: Poly::var(zeros), value: zero }]);
+    let mut body = vec![
+        Stmt::Straight(vec![Instr::Const { dst: zero, value: 0.0 }]),
+        Stmt::For { index: zeros, count: len(of_y), carried: vec![], order: Order::InOrder, body: vec![clear] },
+    ];
+    let mut g = Generator { regs, sizes, indices, arrays, y: (y, of_y), code: vec![] };
+    body.extend(g.outer(u, s)?);
+    let port = |name: &str, buffer, shape: Vec<Poly<Reg>>| Port { name: Name::new(name), shape, buffer };
+    let size = |(input, r): (usize, &Reg)| SizeParam {
+        name: Name::new(&format!("n{input}")),
+        reg: *r,
+        source: SizeSource::Extent { input, dim: 0 },
+    };
+    Ok(Kernel {
+        name: Name::new("tiles"),
+        sizes: sizes.iter().enumerate().map(size).collect(),
+        inputs: inputs.iter().map(|(name, buffer, len)| port(name, *buffer, vec![len.clone()])).collect(),
+        outputs: vec![port("y", y, vec![len(of_y)]), port("s", s, vec![])],
+        regs: g.regs,
+        buffers,
+        requires: vec![],
+        workspace_reals: Poly::zero(),
+        workspace_ints: Poly::zero(),
+        externals: vec![],
+        failures: vec![],
+        body,
+    })
+}
+
+/// Numbers for arrays of these extents.
+fn inputs(kernel: &Kernel, sizes: [usize; 3]) -> Vec<Array> {
+    let len = |port: &Port| {
+        let of = |r: Reg| kernel.sizes.iter().position(|size| size.reg == r).map_or(0, |at| sizes[at] as i64);
+        usize::try_from(port.shape[0].eval(of).unwrap()).unwrap()
+    };
+    let number = |seed: usize, i: usize| ((i * 37 + seed * 11) % 7) as f64 - 3.0;
+    kernel
+        .inputs
+        .iter()
+        .enumerate()
+        .map(|(seed, port)| reals(&(0..len(port)).map(|i| number(seed, i)).collect::<Vec<_>>()))
+        .collect()
+}
+
+/// Whether other kernels than `plain` compute what it does at `sizes`.
+fn check(plain: &Kernel, kernel: &Kernel, sizes: [usize; 3]) -> std::result::Result<(), TestCaseError> {
+    let point = inputs(plain, sizes);
+    let programs = [plain, kernel].map(|kernel| interpret::Program::new(kernel).unwrap());
+    let in_order = reference(plain, &programs[0], &point).unwrap();
+    let found = reference(kernel, &programs[1], &point).unwrap();
+    prop_assert_eq!(&found, &in_order, "{:?}\n{}\nwas\n{}", sizes, kernel, plain);
+    compare(kernel, &[point]).map(|_| ())
+}
+
+#[test]
+fn nests_that_are_tiled_compute_what_they_compute_in_order() {
+    let (cut, tiled, with_panels) = (Cell::new(0), Cell::new(0), Cell::new(0));
+    random(700, 71, 400, |u| {
+        let Ok(plain) = kernel(u) else { return Ok(()) };
+        prop_assert_eq!(verify(&plain), Ok(()), "{}", plain);
+        let mut kernel = plain.clone();
+        if vectorise(&mut kernel, u.ratio(3, 4)?) == 0 {
+            return Ok(());
+        }
+        cut.set(cut.get() + 1);
+        let text = kernel.to_string();
+        // Quotients of iterations by how many are one.
+        tiled.set(tiled.get() + usize::from(text.contains("int 4\n")));
+        let has_panels = text.contains("copy 32 ") || text.contains("copy 16 ") || text.contains("copy 8 ");
+        prop_assert_eq!(verify(&kernel), Ok(()), "{}", kernel);
+        for sizes in [[0, 5, 9], [5, 0, 3], [9, 37, 0], [1, 1, 1], [4, 8, 2], [7, 41, 5], [38, 11, 6], [10, 70, 9]] {
+            check(&plain, &kernel, sizes)?;
+        }
+        if has_panels {
+            with_panels.set(with_panels.get() + 1);
+            if with_panels.get() % 8 == 1 {
+                check(&plain, &kernel, [35, 190, 181])?;
+                check(&plain, &kernel, [190, 35, 181])?;
+            }
+        }
+        Ok(())
+    });
+    println!("{} kernels cut, {} tiled, {} with panels", cut.get(), tiled.get(), with_panels.get());
+    assert!(tiled.get() > 100 && with_panels.get() > 20, "{} tiled, {} with panels", tiled.get(), with_panels.get());
+}
