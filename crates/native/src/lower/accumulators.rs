@@ -53,6 +53,11 @@ pub(super) struct Accumulators {
 }
 
 impl Accumulators {
+    /// Whether there are any.
+    pub(super) fn are_some(&self) -> bool {
+        !self.vectors.is_empty()
+    }
+
     /// Whether all of a buffer stays in vectors.
     pub(super) fn holds(&self, buffer: BufferId) -> bool {
         self.vectors.range((buffer, i64::MIN)..=(buffer, i64::MAX)).next().is_some()
@@ -203,7 +208,7 @@ fn tree(events: &[Event<'_>], at: u32, survey: &Survey) -> Option<Tree> {
 impl Writer<'_> {
     /// Where the vector lives that the lanes access at `at`.
     pub(super) fn accumulator(&self, buffer: BufferId, at: &Poly<Reg>) -> Option<Home> {
-        if self.plan.accumulators.vectors.is_empty() {
+        if !self.plan.accumulators.are_some() {
             return None;
         }
         let first = self.first_lane(at)?.as_constant()?;

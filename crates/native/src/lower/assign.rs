@@ -51,9 +51,10 @@ pub(super) fn survives_calls(g: Gpr) -> bool {
 pub(super) struct Assigned {
     pub homes: Vec<Home>,
     pub n_slots: u32,
-    pub pinned: u32,
     /// Where general registers are taken.
     pub generals: Vec<(Gpr, Taken)>,
+    /// Where vector registers are; those that are.
+    pub vectors: Vec<(Xmm, Taken)>,
 }
 
 /// Where a register is taken: spans of events that do not overlap, by their begin, with the wish that has it.
@@ -64,6 +65,11 @@ impl Taken {
     /// Whether it is free in all of these events.
     pub(super) fn is_free(&self, from: u32, to: u32) -> bool {
         self.over(from, to).next().is_none()
+    }
+
+    /// Whether what it holds before an event is needed after it.
+    pub(super) fn is_over(&self, at: u32) -> bool {
+        self.0.range(..at).next_back().is_some_and(|(_, (end, _))| *end > at)
     }
 
     /// The wishes that have it in these events, the last one first.
@@ -193,8 +199,7 @@ impl Assignment<'_> {
             let leader = self.homes.find(i);
             self.places[i] = self.places[leader];
         }
-        let used = self.vectors.iter().filter(|(_, taken)| !taken.0.is_empty());
-        let pinned = used.map(|(x, _)| 1 << x.0).sum();
-        Assigned { homes: self.places, n_slots, pinned, generals: self.generals }
+        self.vectors.retain(|(_, taken)| !taken.0.is_empty());
+        Assigned { homes: self.places, n_slots, generals: self.generals, vectors: self.vectors }
     }
 }

@@ -31,43 +31,65 @@ impl Writer<'_> {
         self.asm.call_m(Mem::Constant(at));
     }
 
-    /// What calls destroy and the block needs goes to memory; the arguments, if in registers, stay there too.
-    fn before_call(&mut self) -> Result<()> {
+    /// What the call of event `at` destroys and what follows needs goes to memory, if it is not there; the arguments, if in
+    /// registers, stay there too.
+    fn before_call(&mut self, at: u32) -> Result<()> {
         let (asm, frame, shape) = (&mut self.asm, self.frame, self.shape);
         self.registers.spill_all(|x, slot| asm.store(shape, frame.slot(slot), x));
-        let mut pinned = self.plan.pinned;
-        while pinned != 0 {
-            let x = pinned.trailing_zeros();
-            pinned &= pinned - 1;
-            let slot = match self.pinned_slots[x as usize] {
+        self.over_call = self.plan.vectors_over(at);
+        for x in each(self.over_call & !self.kept) {
+            let slot = match self.pinned_slots[x.0 as usize] {
                 Some(slot) => slot,
                 None => {
                     let slot = self.registers.reserve_slots(1);
-                    self.pinned_slots[x as usize] = Some(slot);
+                    self.pinned_slots[x.0 as usize] = Some(slot);
                     slot
                 }
             };
             let mem = self.frame.slot(slot);
-            self.asm.store(self.shape, mem, Xmm(x as u8));
+            self.asm.store(self.shape, mem, x);
         }
+        self.kept |= self.over_call;
         Ok(())
     }
 
-    fn after_call(&mut self) {
+    /// After a call, with what comes `after` it in the block: what is needed before the next call comes back from memory.
+    fn after_call(&mut self, after: &[Instr]) {
         self.registers.clear();
         self.registers.end();
-        let mut pinned = self.plan.pinned;
-        while pinned != 0 {
-            let x = pinned.trailing_zeros();
-            pinned &= pinned - 1;
-            if let Some(slot) = self.pinned_slots[x as usize] {
+        for x in each(self.over_call & self.needed_soon(after)) {
+            if let Some(slot) = self.pinned_slots[x.0 as usize] {
                 let mem = self.frame.slot(slot);
-                self.asm.load(self.shape, Xmm(x as u8), mem);
+                self.asm.load(self.shape, x, mem);
             }
         }
         self.spares.after_call();
         self.pointers_again();
         self.set_mask();
+    }
+
+    /// The vector registers, one bit each, that are read or written before the next call; all where none comes.
+    fn needed_soon(&self, after: &[Instr]) -> u32 {
+        let mut needed = 0;
+        for instr in after {
+            let is_known = match instr {
+                // One call gives both of sine and cosine.
+                Instr::Op { op: Op::Sin | Op::Cos, .. } => false,
+                Instr::Op { .. } | Instr::MulAdd { .. } | Instr::Const { .. } => true,
+                Instr::Load { .. } | Instr::Store { .. } => !self.plan.accumulators.are_some(),
+                _ => false,
+            };
+            if !is_known {
+                return u32::MAX;
+            }
+            let mut add = |r: Reg| needed |= self.registers.register(r).map_or(0, |x| 1 << x.0);
+            instr.for_each_use(&mut add);
+            instr.dst().into_iter().for_each(&mut add);
+            if super::plan::calls(instr) {
+                return needed;
+            }
+        }
+        u32::MAX
     }
 
     /// Writes the arguments to slots one after the other; returns the first.
@@ -132,20 +154,20 @@ impl Writer<'_> {
             && let Some(partner) = self.partner(at, op, args[0], after)
             && let Some(entry) = Function::SinCos.entry(form)
         {
-            return self.call_sin_cos(dst, op, args[0], partner, entry as usize);
+            return self.call_sin_cos((at, after), (dst, op), args[0], partner, entry as usize);
         }
         if let Some(entry) = op.row().elementary.and_then(|function| function.entry(form)) {
             let from = self.arguments_to_registers(args)?;
-            self.before_call()?;
+            self.before_call(at)?;
             self.place(&from);
             self.call_address(entry as usize);
-            self.after_call();
+            self.after_call(after);
             return self.result_from(dst);
         }
         let row = op as i64;
         if self.shape == Shape::One && args.len() <= 2 {
             let from = self.arguments_to_registers(args)?;
-            self.before_call()?;
+            self.before_call(at)?;
             self.place(&from);
             self.asm.mov_ri(Gpr::RDI, row);
             self.call_address(if args.len() == 1 {
@@ -153,11 +175,11 @@ impl Writer<'_> {
             } else {
                 support::call2 as *const () as usize
             });
-            self.after_call();
+            self.after_call(after);
             return self.result_from(dst);
         }
         let first = self.arguments_to_slots(args)?;
-        self.before_call()?;
+        self.before_call(at)?;
         let mem = self.frame.slot(first);
         self.asm.mov_ri(Gpr::RDI, row);
         self.asm.mov_ri(Gpr::RSI, args.len() as i64);
@@ -165,7 +187,7 @@ impl Writer<'_> {
         self.asm.lea(Gpr::RCX, mem);
         self.leave_lanes();
         self.call_address(support::call_row as *const () as usize);
-        self.after_call();
+        self.after_call(after);
         self.result_from_slot(dst, first)
     }
 
@@ -191,7 +213,14 @@ impl Writer<'_> {
 
     /// Sine and cosine of one argument in one call: the sine comes in the first vector register, the cosine in
     /// memory. The one that is asked for later waits in a slot.
-    fn call_sin_cos(&mut self, dst: Reg, op: Op, argument: Reg, partner: Partner, entry: usize) -> Result<()> {
+    fn call_sin_cos(
+        &mut self,
+        (at, after): (u32, &[Instr]),
+        (dst, op): (Reg, Op),
+        argument: Reg,
+        partner: Partner,
+        entry: usize,
+    ) -> Result<()> {
         let _ = self.next_use();
         let x = self.in_register(argument, partner.next)?;
         self.release(argument, partner.next);
@@ -201,18 +230,18 @@ impl Writer<'_> {
         };
         self.sin_cos_slots = Some(slots);
         let (sine, cosine) = (self.frame.slot(slots), self.frame.slot(slots + 1));
-        self.before_call()?;
+        self.before_call(at)?;
         self.place(&[x]);
         self.asm.lea(Gpr::RDI, cosine);
         self.call_address(entry);
         if op == Op::Sin {
             self.pending = Some((partner.at, slots + 1));
-            self.after_call();
+            self.after_call(after);
             return self.result_from(dst);
         }
         self.pending = Some((partner.at, slots));
         self.asm.store(self.shape, sine, Xmm(0));
-        self.after_call();
+        self.after_call(after);
         self.result_from_slot(dst, slots + 1)
     }
 
@@ -274,10 +303,10 @@ impl Writer<'_> {
     }
 
     /// A user's function.
-    pub(super) fn call_external(&mut self, dst: Reg, function: usize, args: &[Reg]) -> Result<()> {
+    pub(super) fn call_external(&mut self, at: u32, dst: Reg, function: usize, args: &[Reg]) -> Result<()> {
         self.save_masks()?;
         let first = self.arguments_to_slots(args)?;
-        self.before_call()?;
+        self.before_call(at)?;
         let (calls, mem) = (self.frame.word(Header::CALLS), self.frame.slot(first));
         self.asm.mov_rm(Gpr::RDI, calls);
         self.asm.mov_ri(Gpr::RSI, function as i64);
@@ -288,15 +317,15 @@ impl Writer<'_> {
         let label = self.site(Site::Panic, &[]);
         self.asm.test_rr(Gpr::RAX, Gpr::RAX);
         self.asm.jcc(Condition::Equal, label);
-        self.after_call();
+        self.after_call(&[]);
         self.result_from_slot(dst, first)
     }
 
     /// An integer operator by its row.
-    pub(super) fn call_int_op(&mut self, dst: Reg, op: Op, args: &[Reg], failure: usize) -> Result<()> {
+    pub(super) fn call_int_op(&mut self, at: u32, dst: Reg, op: Op, args: &[Reg], failure: usize) -> Result<()> {
         let [rax, ..] = SCRATCH;
         self.save_masks()?;
-        self.before_call()?;
+        self.before_call(at)?;
         for (i, r) in (0..).zip(args) {
             let from = self.number(r.index(), rax);
             let mem = self.frame.word(Header::NUMBERS + i);
@@ -312,14 +341,14 @@ impl Writer<'_> {
         let label = self.site(Site::NoResult { failure, op }, &[]);
         self.asm.test_rr(Gpr::RAX, Gpr::RAX);
         self.asm.jcc(Condition::Equal, label);
-        self.after_call();
+        self.after_call(&[]);
         self.set_number(dst.index(), Gpr::RDX);
         Ok(())
     }
 
     /// Copies what the numbers of the frame say: to, from, length.
-    pub(super) fn call_copy(&mut self, to: BufferId, from: BufferId) -> Result<()> {
-        self.before_call()?;
+    pub(super) fn call_copy(&mut self, at: u32, to: BufferId, from: BufferId) -> Result<()> {
+        self.before_call(at)?;
         let word = |this: &Self, word: u32| this.frame.word(word);
         let (to_at, from_at) = (word(self, self.plan.words.pointer(to)), word(self, self.plan.words.pointer(from)));
         let (to_len, from_len) = (word(self, self.plan.words.length(to)), word(self, self.plan.words.length(from)));
@@ -335,7 +364,7 @@ impl Writer<'_> {
         let label = self.site(Site::Outside, &[]);
         self.asm.test_rr(Gpr::RAX, Gpr::RAX);
         self.asm.jcc(Condition::Equal, label);
-        self.after_call();
+        self.after_call(&[]);
         Ok(())
     }
 
@@ -355,4 +384,13 @@ impl Writer<'_> {
             self.asm.mov_mr(mem, from);
         }
     }
+}
+
+/// The vector registers of these bits.
+fn each(mut bits: u32) -> impl Iterator<Item = Xmm> {
+    std::iter::from_fn(move || {
+        let x = (bits != 0).then(|| Xmm(bits.trailing_zeros() as u8))?;
+        bits &= bits - 1;
+        Some(x)
+    })
 }

@@ -18,7 +18,7 @@ impl Writer<'_> {
         match event {
             Event::Instr(_) => goes_on = true,
             Event::Copy { to, from, len } => {
-                self.copy(to, from, len)?;
+                self.copy(at, to, from, len)?;
                 goes_on = true;
             }
             Event::For { index, count, carried, .. } => {

@@ -25,7 +25,7 @@ pub(super) fn is_call(to: &Place, from: &Place, len: &Poly<Reg>) -> bool {
 }
 
 impl Writer<'_> {
-    pub(super) fn copy(&mut self, to: &Place, from: &Place, len: &Poly<Reg>) -> Result<()> {
+    pub(super) fn copy(&mut self, at: u32, to: &Place, from: &Place, len: &Poly<Reg>) -> Result<()> {
         if let Some(n) = len.as_constant().filter(|_| is_short(len)) {
             return self.short_copy(to, from, n);
         }
@@ -35,7 +35,7 @@ impl Writer<'_> {
             let mem = self.frame.word(Header::NUMBERS + i);
             self.asm.mov_mr(mem, value);
         }
-        if is_call(to, from, len) { self.call_copy(to.0, from.0) } else { self.row_copy(to, from, len) }
+        if is_call(to, from, len) { self.call_copy(at, to.0, from.0) } else { self.row_copy(to, from, len) }
     }
 
     /// Copies `n` elements, by the widest vectors that they fill.

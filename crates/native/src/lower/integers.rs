@@ -150,11 +150,11 @@ impl Writer<'_> {
         }
     }
 
-    pub(super) fn int_op(&mut self, dst: Reg, op: Op, args: &[Reg; 3], failure: usize) -> Result<()> {
+    pub(super) fn int_op(&mut self, at: u32, dst: Reg, op: Op, args: &[Reg; 3], failure: usize) -> Result<()> {
         let [rax, rcx, rdx] = SCRATCH;
         let args = &args[..op.arity()];
         if !is_inline(op) {
-            return self.call_int_op(dst, op, args, failure);
+            return self.call_int_op(at, dst, op, args, failure);
         }
         if matches!(op, Op::Quot | Op::Mod) {
             self.divide(dst, op, args, failure);
@@ -516,13 +516,13 @@ impl Writer<'_> {
         }
     }
 
-    pub(super) fn integer_instr(&mut self, instr: &Instr) -> Result<()> {
+    pub(super) fn integer_instr(&mut self, at: u32, instr: &Instr) -> Result<()> {
         match instr {
             Instr::Int { dst, value } => self.instr_int(*dst, value),
-            Instr::IntOp { dst, op, args, failure } => self.int_op(*dst, *op, args, *failure),
+            Instr::IntOp { dst, op, args, failure } => self.int_op(at, *dst, *op, args, *failure),
             Instr::CheckIndex { index, len, failure } => self.check_index(*index, len, *failure),
-            Instr::Load { dst, buffer, at } => self.load_int(*dst, *buffer, at),
-            Instr::Store { buffer, at, value } => self.store_int(*buffer, at, *value),
+            Instr::Load { dst, buffer, at: element } => self.load_int(*dst, *buffer, element),
+            Instr::Store { buffer, at: element, value } => self.store_int(*buffer, element, *value),
             _ => Err(super::bug("an instruction in the wrong place")),
         }
     }

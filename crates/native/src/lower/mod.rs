@@ -141,7 +141,7 @@ pub(crate) fn lower(
 fn lower_boxed(kernel: &Kernel, level: Level, shape: Shape, in_range: Option<InRange>) -> Result<Lowered> {
     let plan = Plan::new(kernel, level, shape)?;
     let n_registers = if level == Level::Avx512 { 32 } else { 16 };
-    let registers = Registers::new(kernel.regs.len(), n_registers, plan.pinned, plan.n_slots);
+    let registers = Registers::new(kernel.regs.len(), n_registers, plan.pinned(), plan.n_slots);
     let widest = if plan.has_lanes { lanes::shape(level) } else { shape };
     let frame = FrameLayout::new(widest, &plan.words, plan.has_calls);
     let saved = SAVED.into_iter().filter(|g| *g == frame.register() || plan.uses(*g)).collect();
@@ -184,6 +184,8 @@ fn lower_boxed(kernel: &Kernel, level: Level, shape: Shape, in_range: Option<InR
         truth_next: Vec::new(),
         truth_temporaries: Vec::new(),
         pinned_slots: [None; 32],
+        over_call: 0,
+        kept: 0,
         argument_slots: None,
         sin_cos_slots: None,
         pending: None,
@@ -312,6 +314,10 @@ struct Writer<'k> {
     truth_temporaries: Vec<crate::asm::Xmm>,
     /// Where vector registers of globals go over calls.
     pinned_slots: [Option<u32>; 32],
+    /// The vector registers, one bit each, that outlive the call that is written.
+    over_call: u32,
+    /// Those that are in their places as they are, in this block.
+    kept: u32,
     /// Slots for arguments of calls: the first, and how many.
     argument_slots: Option<(u32, u32)>,
     /// A slot for a sine and one for a cosine.
@@ -356,6 +362,7 @@ impl<'k> Writer<'k> {
             match stretch {
                 Stretch::Block(first, instrs) => self.block(first, instrs)?,
                 Stretch::Control(at, event) => {
+                    self.kept = 0;
                     if let Event::If { condition } = event
                         && self.plan.kinds[condition.index()] == Kind::Truth
                     {
@@ -395,14 +402,26 @@ impl<'k> Writer<'k> {
         self.spares_since = Some(last);
     }
 
+    /// The vector registers of globals that `instr` may write, one bit each: its own; and stores may write sums in lanes.
+    fn written(&self, instr: &Instr) -> u32 {
+        match instr {
+            Instr::Store { .. } if self.plan.accumulators.are_some() => u32::MAX,
+            _ => instr.dst().map_or(0, |dst| self.plan.vector_of(dst)),
+        }
+    }
+
     fn block(&mut self, first: u32, instrs: &'k [Instr]) -> Result<()> {
         let last = first + instrs.len() as u32 - 1;
         self.find_spares(first, last);
         self.find_rows(first, instrs);
+        self.kept = 0;
         let mut done = 0;
         while let Some((instr, after)) = instrs[done..].split_first() {
             let at = first + done as u32;
             done += 1;
+            if self.kept != 0 {
+                self.kept &= !self.written(instr);
+            }
             self.spares.step();
             match instr {
                 Instr::Op { dst, op, args } if self.plain_op(*dst, *op, args)? => {
@@ -460,6 +479,9 @@ impl<'k> Writer<'k> {
                 _ => {}
             }
             self.instr(at, instr, after)?;
+            if self.kept != 0 {
+                self.kept &= !self.written(instr);
+            }
             if let Instr::Op { op: Op::And | Op::Or | Op::Not, .. } = instr {
                 self.ranges.event(&Event::Instr(instr));
             }
@@ -513,8 +535,8 @@ impl<'k> Writer<'k> {
                 Ok(())
             }
             Instr::ToReal { dst, src } => self.int_to_real(*dst, *src),
-            Instr::External { dst, function, args } => self.call_external(*dst, *function, args),
-            _ => self.integer_instr(instr),
+            Instr::External { dst, function, args } => self.call_external(at, *dst, *function, args),
+            _ => self.integer_instr(at, instr),
         }
     }
 

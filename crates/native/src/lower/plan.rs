@@ -136,11 +136,11 @@ pub(super) struct Plan<'k> {
     pub pointers: BTreeMap<u32, Vec<(BufferId, Number)>>,
     /// Where general registers are taken.
     generals: Vec<(Gpr, Taken)>,
+    /// Where vector registers hold globals.
+    vectors: Vec<(Xmm, Taken)>,
     /// How many places for globals the frame has.
     pub n_slots: u32,
     pub words: Words,
-    /// Vector registers that hold globals.
-    pub pinned: u32,
     /// Whether a function is called.
     pub has_calls: bool,
     /// Whether a loop runs in lanes.
@@ -158,6 +158,24 @@ impl Plan<'_> {
     #[inline]
     pub(super) fn has_globals(&self) -> bool {
         self.first_home == 0
+    }
+
+    /// Vector registers that hold globals somewhere, one bit each.
+    pub(super) fn pinned(&self) -> u32 {
+        self.vectors.iter().map(|(x, _)| 1 << x.0).sum()
+    }
+
+    /// Vector registers whose globals are there before event `at` and needed after it.
+    pub(super) fn vectors_over(&self, at: u32) -> u32 {
+        self.vectors.iter().filter(|(_, taken)| taken.is_over(at)).map(|(x, _)| 1 << x.0).sum()
+    }
+
+    /// The vector register that `r` has for itself, as a bit.
+    pub(super) fn vector_of(&self, r: Reg) -> u32 {
+        match self.home(r.index()) {
+            Home::Xmm(x) => 1 << x.0,
+            _ => 0,
+        }
     }
 
     /// The registers that may have places.
@@ -455,7 +473,7 @@ impl<'k> Plan<'k> {
             generals: assigned.generals,
             n_slots: assigned.n_slots,
             words,
-            pinned: assigned.pinned,
+            vectors: assigned.vectors,
             has_calls,
             has_lanes,
         })
