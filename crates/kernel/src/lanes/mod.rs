@@ -37,7 +37,8 @@
 //! **Which loop** (`cost`): of a nest the one where the estimated time is least: an element next to the one before is
 //! cheap, an element far away is dear, one that is the same for all is cheap.
 //!
-//! **What each iteration reads again and again** (`stage`) is copied where it has it for itself.
+//! **What each iteration reads again and again** (`stage`) is copied where it has it for itself; what it writes again and again
+//! (`keep`) is copied from there.
 //!
 //! **Sums** change their order, and with it their last digits: only who allows that (`algebraic`) gets them; the order is
 //! fixed, whatever the machine.
@@ -47,6 +48,7 @@ pub mod body;
 pub(crate) mod cost;
 pub(crate) mod independence;
 mod jam;
+mod keep;
 mod panel;
 pub(crate) mod rewrite;
 mod stage;
@@ -68,13 +70,16 @@ pub fn vectorise(kernel: &mut Kernel, reorder: bool) -> usize {
     if !has_loops {
         return 0;
     }
-    let mut rows = stage::rows(kernel);
-    if !rows.is_empty() {
-        let mut staged = kernel.clone();
-        stage::stage(&mut staged, &rows);
-        let Plans { chosen, .. } = plans(&staged, reorder);
-        rows.retain(|row| chosen.contains_key(&row.of));
-        stage::stage(kernel, &rows);
+    let (mut read, mut written) = (stage::rows(kernel), keep::rows(kernel));
+    if !read.is_empty() || !written.is_empty() {
+        let mut near = kernel.clone();
+        keep::keep(&mut near, &written);
+        stage::stage(&mut near, &read);
+        let Plans { chosen, .. } = plans(&near, reorder);
+        read.retain(|row| chosen.contains_key(&row.of));
+        written.retain(|row| chosen.contains_key(&row.of));
+        keep::keep(kernel, &written);
+        stage::stage(kernel, &read);
     }
     let Plans { chosen, tiles, choosable } = plans(kernel, reorder);
     rewrite::rewrite(kernel, chosen, tiles, &choosable)

@@ -1,0 +1,186 @@
+//! Rows that each iteration writes again and again, written once.
+//!
+//! ```text
+//! for i in 0..n                          for i in 0..n
+//!   for c in 0..d                          for c in 0..d
+//!     y[d i + c] = 0                         row[c] = 0
+//!   for j in 0..k                          for j in 0..k
+//!     for c in 0..d                          for c in 0..d
+//!       y[d i + c] = y[d i + c] + ..           row[c] = row[c] + ..
+//!                                          copy d to y[d i] from row[0]
+//! ```
+//!
+//! As with rows that are read ([`stage`](super::stage)): in lanes, element `c` of eight rows is eight elements far from each other, and
+//! what an iteration has for itself has its eight places side by side.
+//!
+//! A row is filled first, by a loop that is always run, and all accesses of the iteration to the buffer are to elements of its
+//! row: so what is copied in the end is what was written, and nothing was there before.
+
+use super::Spans;
+use crate::events::{Event, events};
+use crate::kernel::{Buffer, BufferId, Class, Instr, Kernel, Order, Place, Reg, SizeSource, Stmt};
+use crate::rebuild::each_statement;
+use chainrule_base::Poly;
+use std::collections::BTreeMap;
+
+/// So many rows are kept at most.
+const MAX_ROWS: usize = 16;
+
+/// A row that is written in a loop.
+pub(super) struct Row {
+    /// The index of the loop whose iterations have a row each.
+    pub of: Reg,
+    buffer: BufferId,
+    /// Where it begins.
+    from: Poly<Reg>,
+    len: Poly<Reg>,
+}
+
+/// An access to a buffer.
+struct Access<'k> {
+    at: usize,
+    address: &'k Poly<Reg>,
+    /// How many loops are around it.
+    depth: usize,
+}
+
+/// A counted loop: its events, how often it runs, and how many loops are around it.
+struct Counted<'k> {
+    begin: usize,
+    end: usize,
+    count: &'k Poly<Reg>,
+    depth: usize,
+}
+
+/// What is known of the loops and accesses of a kernel.
+struct Walk<'k> {
+    loops: BTreeMap<Reg, Counted<'k>>,
+    /// Loads and stores of each buffer that is stored to.
+    accesses: BTreeMap<BufferId, Vec<Access<'k>>>,
+    /// Where buffers are copied.
+    copies: Vec<(usize, BufferId)>,
+    /// Loops right inside of another one, with that one, in no branch.
+    pairs: Vec<(Reg, Reg)>,
+}
+
+impl<'k> Walk<'k> {
+    fn new(events: &[Event<'k>]) -> Self {
+        let spans = Spans::of(events);
+        let mut this =
+            Self { loops: BTreeMap::new(), accesses: BTreeMap::new(), copies: Vec::new(), pairs: Vec::new() };
+        // The index of each open loop; nothing for what else is open.
+        let mut open: Vec<Option<Reg>> = Vec::new();
+        let mut depth = 0;
+        for (at, event) in events.iter().enumerate() {
+            match event {
+                Event::For { index, count, order, .. } => {
+                    if let (Some(Some(around)), Order::InOrder) = (open.last(), order) {
+                        this.pairs.push((*around, *index));
+                    }
+                    if let (Some(end), Order::InOrder) = (spans.end(at), order) {
+                        this.loops.insert(*index, Counted { begin: at, end, count, depth });
+                    }
+                    open.push((*order == Order::InOrder).then_some(*index));
+                    depth += 1;
+                }
+                Event::While { .. } => {
+                    open.push(None);
+                    depth += 1;
+                }
+                Event::If { .. } => open.push(None),
+                Event::EndFor { .. } | Event::EndWhile { .. } => {
+                    open.pop();
+                    depth -= 1;
+                }
+                Event::EndIf { .. } => drop(open.pop()),
+                Event::Instr(Instr::Load { buffer, at: address, .. } | Instr::Store { buffer, at: address, .. }) => {
+                    this.accesses.entry(*buffer).or_default().push(Access { at, address, depth });
+                }
+                Event::Copy { to, from, .. } => this.copies.extend([(at, to.0), (at, from.0)]),
+                _ => {}
+            }
+        }
+        this
+    }
+
+    /// The row that a loop fills which stands right in the one over `of`, if all else in that is as it has to be.
+    fn row(&self, kernel: &Kernel, events: &[Event<'_>], of: Reg, fill: Reg) -> Option<Row> {
+        let (around, filling) = (self.loops.get(&of)?, self.loops.get(&fill)?);
+        let is_extent =
+            |r: Reg| kernel.sizes.iter().any(|size| size.reg == r && matches!(size.source, SizeSource::Extent { .. }));
+        let [first @ .., Event::Instr(Instr::Store { buffer, at, .. })] = &events[filling.begin + 1..filling.end] else {
+            return None;
+        };
+        let is_alone = first.iter().all(|event| matches!(event, Event::Instr(_)));
+        let from = at.sub(&Poly::var(fill));
+        let (slope, _) = from.split_linear(of)?;
+        let is_row = slope.as_constant().is_none() && filling.count.as_var().is_some_and(is_extent);
+        if !is_alone || !is_row || kernel.buffers[*buffer].class != Class::Real {
+            return None;
+        }
+        let all = &self.accesses[buffer];
+        let mine = &all[all.partition_point(|a| a.at < around.begin)..all.partition_point(|a| a.at < around.end)];
+        let is_first = mine.first().is_some_and(|access| access.at + 1 == filling.end);
+        let is_element = |access: &Access<'_>| {
+            let along = access.address.sub(&from).as_var().and_then(|along| self.loops.get(&along));
+            along.is_some_and(|along| along.count == filling.count && along.begin > around.begin)
+        };
+        let is_again = mine.iter().any(|access| access.depth > around.depth + 2);
+        let is_copied =
+            self.copies.iter().any(|(at, other)| other == buffer && (around.begin..around.end).contains(at));
+        (is_first && is_again && !is_copied && mine.iter().all(is_element)).then(|| Row {
+            of,
+            buffer: *buffer,
+            from,
+            len: filling.count.clone(),
+        })
+    }
+}
+
+/// The rows that are worth keeping where the loops that have them run in lanes. Linear in `kernel` for each row.
+pub(super) fn rows(kernel: &Kernel) -> Vec<Row> {
+    let events = events(&kernel.body);
+    let walk = Walk::new(&events);
+    let rows = walk.pairs.iter().filter_map(|(of, fill)| walk.row(kernel, &events, *of, *fill));
+    rows.take(MAX_ROWS).collect()
+}
+
+/// Keeps each of `rows`, and copies it at the end of the iteration.
+pub(super) fn keep(kernel: &mut Kernel, rows: &[Row]) {
+    let mut body = std::mem::take(&mut kernel.body);
+    let places: Vec<BufferId> = rows
+        .iter()
+        .map(|row| {
+            let at = kernel.workspace_reals.clone();
+            kernel.workspace_reals = at.add(&row.len);
+            kernel.buffers.push(Buffer { class: Class::Real, len: row.len.clone(), place: Place::Workspace(at) })
+        })
+        .collect();
+    each_statement(&mut body, |mut stmt, done| {
+        if let Stmt::For { index, body, .. } = &mut stmt {
+            for (row, place) in rows.iter().zip(&places).filter(|(row, _)| row.of == *index) {
+                near(body, row, *place);
+                let (to, from) = ((row.buffer, row.from.clone()), (*place, Poly::zero()));
+                body.push(Stmt::Copy { to, from, len: row.len.clone() });
+            }
+        }
+        done.push(stmt);
+    });
+    kernel.body = body;
+}
+
+/// Accesses the elements of `row` in `place`.
+fn near(body: &mut Vec<Stmt>, row: &Row, place: BufferId) {
+    each_statement(body, |mut stmt, done| {
+        if let Stmt::Straight(code) = &mut stmt {
+            for instr in code {
+                if let Instr::Load { buffer, at, .. } | Instr::Store { buffer, at, .. } = instr
+                    && *buffer == row.buffer
+                {
+                    (*buffer, *at) = (place, at.sub(&row.from));
+                }
+            }
+        }
+        done.push(stmt);
+    });
+}
