@@ -173,12 +173,12 @@ impl<'a> Jam<'a> {
         self.uniform.iter().map(|(old, new)| (*old, *new))
     }
 
-    /// One block after the other, where each goes on with what the one before has carried; the first with `vars`.
-    pub fn one_by_one(&mut self, body: &[Stmt], carried: &[Carried], vars: &[Reg]) -> Vec<Instr> {
+    /// One block after the other, where each goes on with what the one before has carried.
+    pub fn one_by_one(&mut self, body: &[Stmt], carried: &[Carried]) -> Vec<Instr> {
         let mut out = Vec::new();
         for t in 0..self.by.len() {
-            for (c, var) in carried.iter().zip(vars) {
-                let so_far = if t == 0 { *var } else { self.of(c.next, t - 1) };
+            for c in carried {
+                let so_far = if t == 0 { c.var } else { self.of(c.next, t - 1) };
                 self.varying[t].insert(c.var, so_far);
             }
             for instr in body.iter().flat_map(|stmt| if let Stmt::Straight(code) = stmt { &code[..] } else { &[] }) {

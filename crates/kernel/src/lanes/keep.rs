@@ -108,7 +108,8 @@ impl<'k> Walk<'k> {
         let (around, filling) = (self.loops.get(&of)?, self.loops.get(&fill)?);
         let is_extent =
             |r: Reg| kernel.sizes.iter().any(|size| size.reg == r && matches!(size.source, SizeSource::Extent { .. }));
-        let [first @ .., Event::Instr(Instr::Store { buffer, at, .. })] = &events[filling.begin + 1..filling.end] else {
+        let [first @ .., Event::Instr(Instr::Store { buffer, at, .. })] = &events[filling.begin + 1..filling.end]
+        else {
             return None;
         };
         let is_alone = first.iter().all(|event| matches!(event, Event::Instr(_)));

@@ -26,7 +26,7 @@
 
 use super::Plan;
 use super::rewrite::{Copier, Copies, Cutter, Loop, reads};
-use super::tile::{Nest, Nested, Tile, Tiles};
+use super::tile::{Nested, Tiles};
 use crate::events::Event;
 use crate::kernel::{Buffer, BufferId, Class, Instr, Kernel, LANES, Order, Place, Reg, SizeSource, Stmt};
 use crate::rebuild::each_statement;
@@ -63,8 +63,14 @@ pub(super) struct Panels {
 
 impl Panels {
     /// The panels that are worth it where `the` is tiled.
-    pub fn of(kernel: &Kernel, nest: &Nest<'_, '_>, the: &Nested, sum: &Nested) -> Option<Self> {
-        let Nest { events, cut, plan, .. } = nest;
+    /// `cut` is the loop that runs in lanes, and `sum` the one inside.
+    pub fn of(
+        kernel: &Kernel,
+        events: &[Event<'_>],
+        the: &Nested,
+        (cut, plan): (&Nested, &Plan),
+        sum: &Nested,
+    ) -> Option<Self> {
         let is_plain = plan.private.is_empty() && plan.accumulators.is_empty() && plan.sums.is_empty();
         let (before, after) = (&events[the.begin + 1..cut.begin.max(the.begin + 1)], &events[cut.end + 1..]);
         let is_around = the.begin < cut.begin
@@ -152,8 +158,7 @@ impl Cutter<'_> {
         plans: &mut BTreeMap<Reg, Plan>,
         out: &mut Vec<Stmt>,
     ) {
-        let (Some(Tile { of, .. }), Some(plan)) = (tiles.get(&the.index).cloned(), plans.get(&panels.cut).cloned())
-        else {
+        let (Some(tile), Some(plan)) = (tiles.get(&the.index).cloned(), plans.get(&panels.cut).cloned()) else {
             return;
         };
         let Some(Stmt::For { count: all, .. }) = the.body.last() else { return };
@@ -183,7 +188,7 @@ impl Cutter<'_> {
         let near = Loop { body: near, carried: Vec::new(), count: the.count.clone(), index: the.index };
         let mut stretch = |this: &mut Self, the: &Loop, (first, count): (Poly<Reg>, Poly<Reg>), plan: Plan| {
             let (index, cut) = (this.int(), this.int());
-            tiles.insert(index, Tile { of, panels: None });
+            tiles.insert(index, tile.clone());
             plans.insert(cut, plan);
             this.stretch(the, (index, cut), &first, count)
         };

@@ -180,9 +180,8 @@ impl<'k> Cutter<'k> {
             rest.push(Carried { var: c.var, init: var, next: c.next });
         }
         out.push(Stmt::If { condition: holds, then, otherwise: Vec::new(), choices });
-        // Backwards.
-        let (left, last) = (the.count.sub(&done), the.count.sub(&Poly::constant(1)));
-        out.push(self.rest(Loop { carried: rest, ..the }, left, |back| last.sub(&Poly::var(back))));
+        let rest = Loop { carried: rest, ..the };
+        out.push(self.rest(rest, &done));
     }
 
     /// How many blocks of `of` iterations there are, and how many iterations they are.
@@ -416,11 +415,11 @@ impl<'k> Cutter<'k> {
         parts[0]
     }
 
-    /// `count` iterations, with the index that `at` gives for each.
-    pub fn rest(&mut self, the: Loop, count: Poly<Reg>, at: impl Fn(Reg) -> Poly<Reg>) -> Stmt {
-        let Loop { index, carried, body, .. } = the;
-        let of_rest = self.int();
-        let at = at(of_rest);
+    /// The last iterations, backwards.
+    fn rest(&mut self, the: Loop, done: &Poly<Reg>) -> Stmt {
+        let Loop { index, count, carried, body } = the;
+        let back = self.int();
+        let at = count.sub(&Poly::var(back)).sub(&Poly::constant(1));
         let reads_index = reads(&body, index);
         let (map, buffers, by) = (BTreeMap::new(), BTreeMap::new(), at.clone());
         let regs = &mut self.kernel.regs;
@@ -429,7 +428,7 @@ impl<'k> Cutter<'k> {
         if reads_index {
             rest.insert(0, Stmt::Straight(vec![Instr::Int { dst: index, value: at }]));
         }
-        Stmt::For { index: of_rest, count, carried, order: Order::InOrder, body: rest }
+        Stmt::For { index: back, count: count.sub(done), carried, order: Order::InOrder, body: rest }
     }
 }
 
