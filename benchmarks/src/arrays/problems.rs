@@ -56,7 +56,9 @@ pub fn all() -> Vec<Problem> {
     let pairs = [100, 1000].into_iter().flat_map(|n| (0..2).map(move |which| pairs(n, which)));
     let products = [50, 200, 800].map(product);
     let first = gmms.into_iter().chain(bundles).chain(networks).chain(hands);
-    first.chain(small).chain(micro).chain(matrices).chain(pairs).chain(products).collect()
+    let networks = [(100, 50, 30), (256, 256, 256)].map(|(n, h, k)| layer(n, h, k));
+    let networks = networks.into_iter().chain([(64, 16), (512, 64)].map(|(n, d)| attention(n, d)));
+    first.chain(small).chain(micro).chain(matrices).chain(pairs).chain(products).chain(networks).collect()
 }
 
 fn rows(random: &mut Random, n: usize, m: usize) -> Vec<Vec<f64>> {
@@ -220,7 +222,7 @@ fn least_squares(m: usize, n: usize) -> Problem {
     let x = rows(&mut Random::new(), 1, m).remove(0);
     Problem {
         name: format!("llsq_m{m}_n{n}"),
-        make: |checkpoints| with_gradient(micro::LLSQ, "llsq", "x", checkpoints),
+        make: |checkpoints| with_gradient(micro::LLSQ, "llsq", &["x"], checkpoints),
         beside: None,
         by_hand: include_str!("llsq.cpp"),
         by_hand_arguments: vec![x.clone()],
@@ -234,7 +236,7 @@ fn exponentials(n: usize) -> Problem {
     let x = rows(&mut Random::new(), 1, n).remove(0);
     Problem {
         name: format!("lse_n{n}"),
-        make: |checkpoints| with_gradient(micro::LSE, "lse", "x", checkpoints),
+        make: |checkpoints| with_gradient(micro::LSE, "lse", &["x"], checkpoints),
         beside: None,
         by_hand: include_str!("lse.cpp"),
         by_hand_arguments: vec![x.clone()],
@@ -249,7 +251,7 @@ fn equations(n: usize, s: usize) -> Problem {
     let x: Vec<f64> = rows(&mut Random::new(), 1, n).remove(0).iter().map(|x| 1.0 + x / 8.0).collect();
     Problem {
         name: format!("ode_n{n}_s{s}"),
-        make: |checkpoints| with_gradient(micro::ODE, "odeLast", "x", checkpoints),
+        make: |checkpoints| with_gradient(micro::ODE, "odeLast", &["x"], checkpoints),
         beside: None,
         by_hand: include_str!("ode.cpp"),
         by_hand_arguments: vec![x.clone()],
@@ -322,7 +324,7 @@ fn determinant(n: usize) -> Problem {
     micro_problem(
         "det",
         6,
-        |checkpoints| with_gradient(micro::DET, "det", "a", checkpoints),
+        |checkpoints| with_gradient(micro::DET, "det", &["a"], checkpoints),
         (n, 0, 0),
         arguments,
         args,
@@ -368,10 +370,10 @@ fn algebra(n: usize, which: usize) -> Problem {
         _ => vec![a.clone().into()],
     };
     let make: [Make; 4] = [
-        |n| with_gradient(include_str!("matrices.ft"), "gaussian", "a", n),
-        |n| with_gradient(include_str!("matrices.ft"), "volume", "a", n),
-        |n| with_gradient(include_str!("matrices.ft"), "system", "a", n),
-        |n| with_gradient(include_str!("matrices.ft"), "factor", "a", n),
+        |n| with_gradient(include_str!("matrices.ft"), "gaussian", &["a"], n),
+        |n| with_gradient(include_str!("matrices.ft"), "volume", &["a"], n),
+        |n| with_gradient(include_str!("matrices.ft"), "system", &["a"], n),
+        |n| with_gradient(include_str!("matrices.ft"), "factor", &["a"], n),
     ];
     Problem {
         name: format!("{}_n{n}", ["gaussian", "logdet", "solve", "cholesky"][which]),
@@ -394,8 +396,8 @@ fn pairs(n: usize, which: usize) -> Problem {
         _ => vec![1.0],
     };
     let make: [Make; 2] = [
-        |n| with_gradient(include_str!("pairs.ft"), "attraction", "x", n),
-        |n| with_gradient(include_str!("pairs.ft"), "cutoff", "x", n),
+        |n| with_gradient(include_str!("pairs.ft"), "attraction", &["x"], n),
+        |n| with_gradient(include_str!("pairs.ft"), "cutoff", &["x"], n),
     ];
     let second: Value<f64> = if which == 0 { other.clone().into() } else { other[0].into() };
     Problem {
@@ -416,7 +418,7 @@ fn product(n: usize) -> Problem {
     let (a, b) = (rows(random, n, n), rows(random, n, n));
     Problem {
         name: format!("product_n{n}"),
-        make: |checkpoints| with_gradient(include_str!("products.ft"), "product", "a", checkpoints),
+        make: |checkpoints| with_gradient(include_str!("products.ft"), "product", &["a"], checkpoints),
         beside: None,
         by_hand: include_str!("products.cpp"),
         by_hand_arguments: vec![a.concat(), b.concat()],
@@ -426,10 +428,50 @@ fn product(n: usize) -> Problem {
     }
 }
 
+/// Parts of networks.
+const NETWORKS: &str = include_str!("networks.ft");
+
+/// A layer of a network: `n` points through `h` units of `k` numbers.
+fn layer(n: usize, h: usize, k: usize) -> Problem {
+    let random = &mut Random::new();
+    let (w, b, x) = (rows(random, h, k), rows(random, 1, h).remove(0), rows(random, n, k));
+    Problem {
+        name: format!("layer_n{n}_h{h}_k{k}"),
+        make: |checkpoints| with_gradient(NETWORKS, "layer", &["w", "b", "x"], checkpoints),
+        beside: None,
+        by_hand: include_str!("networks.cpp"),
+        by_hand_arguments: vec![w.concat(), b.clone(), x.concat()],
+        by_hand_integers: vec![0, n as i64, k as i64, h as i64],
+        args: vec![w.into(), b.into(), x.into()],
+        published: None,
+    }
+}
+
+/// Attention of `n` queries to `n` keys of `d` numbers.
+fn attention(n: usize, d: usize) -> Problem {
+    let random = &mut Random::new();
+    let [q, k, v] = [(); 3].map(|()| rows(random, n, d));
+    Problem {
+        name: format!("attention_n{n}_d{d}"),
+        make: |checkpoints| with_gradient(NETWORKS, "attention", &["q", "k", "v"], checkpoints),
+        beside: None,
+        by_hand: include_str!("networks.cpp"),
+        by_hand_arguments: vec![q.concat(), k.concat(), v.concat()],
+        by_hand_integers: vec![1, n as i64, d as i64, 0],
+        args: vec![q.into(), k.into(), v.into()],
+        published: None,
+    }
+}
+
 /// A function of a program, and its gradient with its value.
-fn with_gradient(source: &str, name: &str, by: &str, checkpoints: Option<u32>) -> Result<(Function, Function), Error> {
+fn with_gradient(
+    source: &str,
+    name: &str,
+    by: &[&str],
+    checkpoints: Option<u32>,
+) -> Result<(Function, Function), Error> {
     let f = Module::from_text(&format!("{name}.ft"), source)?.function(name)?;
-    let derivative = with(f.gradient().by(&[by]).with_value(), checkpoints).function()?;
+    let derivative = with(f.gradient().by(by).with_value(), checkpoints).function()?;
     Ok((f, derivative))
 }
 

@@ -102,6 +102,27 @@ fn loops_copy_no_states() {
 
 /// The copies in loops of each program and its gradient, all of them of rows.
 #[test]
+fn sums_in_sums_add_to_what_is_there_with_the_value_or_without() {
+    let mixed = of(
+        "let mixed = fun (q : [n][m]Double) (v : [m][d]Double) ->
+          let s = build n (fun i -> build m (fun j -> exp q[i][j]))
+          sum n (fun i ->
+            let z = sum m (fun j -> s[i][j])
+            sum d (fun l ->
+              let o = sum m (fun j -> s[i][j] * v[j][l]) / z
+              o * o))",
+        "mixed",
+    );
+    let matrices = |kernel: &str| {
+        let is_matrix = |line: &&str| line.starts_with("buffer ") && line.contains("real[r0*r1]");
+        kernel.lines().filter(is_matrix).count()
+    };
+    let alone = kernel(&mixed.gradient().function().unwrap());
+    let with_value = kernel(&mixed.gradient().with_value().function().unwrap());
+    assert_eq!((matrices(&alone), matrices(&with_value)), (2, 2), "{alone}\n{with_value}");
+}
+
+#[test]
 fn programs_of_the_examples_copy_little() {
     let ode = include_str!("../../../examples/micro/programs/ode.ft");
     assert_eq!(copies_in_loops(&kernel(&of(ode, "ode"))), 0);

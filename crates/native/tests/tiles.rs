@@ -1,5 +1,6 @@
 //! Nests of loops around sums, of which one runs in lanes and another one is tiled, with panels or without: they compute what they
-//! computed in order. Numbers are small integers, so that the order of additions changes no bit.
+//! computed in order. Where sums may be added in another order numbers are small integers, so that it changes no bit; where not,
+//! there are functions, too.
 
 #![cfg(all(target_arch = "x86_64", unix))]
 #![allow(clippy::unwrap_used)] // helpers of tests
@@ -31,6 +32,8 @@ struct Generator {
     y: (BufferId, [usize; 2]),
     /// What iterations add to.
     z: (BufferId, [usize; 2]),
+    /// Whether numbers may be others than integers.
+    has_functions: bool,
     code: Vec<Instr>,
 }
 
@@ -89,7 +92,9 @@ impl Generator {
                 let c = self.load(u, true)?;
                 value = self.op(Op::Add, value, c);
             }
-            let op = *u.choose(&[Op::Add, Op::Add, Op::Add, Op::Sub, Op::Min])?;
+            // Of zeros of two signs the least is the one that comes first.
+            let last = if self.has_functions { Op::Min } else { Op::Add };
+            let op = *u.choose(&[Op::Add, Op::Add, Op::Add, Op::Sub, last])?;
             c.next = self.op(op, c.var, value);
         }
         let results = carried.iter().map(|c| c.var).collect();
@@ -126,6 +131,13 @@ impl Generator {
         if u.ratio(1, 2)? {
             let c = self.load(u, false)?;
             value = self.op(*u.choose(&[Op::Add, Op::Max])?, value, c);
+        }
+        if self.has_functions {
+            for _ in 0..u.int_in_range(0..=3)? {
+                let op = *u.choose(&[Op::Tanh, Op::Atan, Op::Sin, Op::Cos])?;
+                let of = self.op(op, value, value);
+                value = self.op(Op::Add, value, of);
+            }
         }
         if !carries || u.ratio(1, 2)? {
             let (buffer, pair) = self.y;
@@ -187,7 +199,7 @@ fn fill(regs: &mut Arena<Reg, Class>, buffer: BufferId, first: &Poly<Reg>, len: 
 }
 
 /// A nest over arrays of two dimensions.
-fn kernel(u: &mut Unstructured<'_>) -> Result<Kernel> {
+fn kernel(u: &mut Unstructured<'_>, has_functions: bool) -> Result<Kernel> {
     let (mut regs, mut buffers) = (Arena::new(), Arena::new());
     let sizes = [0; 3].map(|_| regs.push(Class::Int));
     let indices = [0; 3].map(|_| regs.push(Class::Int));
@@ -210,7 +222,7 @@ fn kernel(u: &mut Unstructured<'_>) -> Result<Kernel> {
     let of_z = if u.ratio(1, 2)? { [0, 2] } else { *u.choose(&PAIRS)? };
     let z = buffer(&len(of_z), Place::Output(2));
     let mut body = vec![fill(&mut regs, y, &Poly::zero(), &len(of_y)), fill(&mut regs, z, &Poly::zero(), &len(of_z))];
-    let mut g = Generator { regs, sizes, indices, arrays, y: (y, of_y), z: (z, of_z), code: vec![] };
+    let mut g = Generator { regs, sizes, indices, arrays, y: (y, of_y), z: (z, of_z), has_functions, code: vec![] };
     body.extend(g.outer(u, s)?);
     let port = |name: &str, buffer, shape: Vec<Poly<Reg>>| Port { name: Name::new(name), shape, buffer };
     let size = |(input, r): (usize, &Reg)| SizeParam {
@@ -259,14 +271,15 @@ fn check(plain: &Kernel, kernel: &Kernel, sizes: [usize; 3]) -> std::result::Res
     compare(kernel, &[point]).map(|_| ())
 }
 
-#[test]
-fn nests_that_are_tiled_compute_what_they_compute_in_order() {
+/// Compares so many nests with what they compute in order; how many were cut, tiled, have panels, and keep rows.
+fn many(cases: u32, seed: u64) -> [usize; 4] {
     let (cut, tiled, with_panels, kept) = (Cell::new(0), Cell::new(0), Cell::new(0), Cell::new(0));
-    random(800, 71, 400, |u| {
-        let Ok(plain) = kernel(u) else { return Ok(()) };
+    random(cases, seed, 400, |u| {
+        let reorder = u.ratio(2, 3)?;
+        let Ok(plain) = kernel(u, !reorder) else { return Ok(()) };
         prop_assert_eq!(verify(&plain), Ok(()), "{}", plain);
         let mut kernel = plain.clone();
-        if vectorise(&mut kernel, u.ratio(3, 4)?) == 0 {
+        if vectorise(&mut kernel, reorder) == 0 {
             return Ok(());
         }
         cut.set(cut.get() + 1);
@@ -289,8 +302,19 @@ fn nests_that_are_tiled_compute_what_they_compute_in_order() {
         }
         Ok(())
     });
-    let (cut, tiled, with_panels, kept) = (cut.get(), tiled.get(), with_panels.get(), kept.get());
-    let found = format!("{cut} kernels cut, {tiled} tiled, {with_panels} with panels, {kept} with rows kept");
-    println!("{found}");
-    assert!(tiled > 100 && with_panels > 5 && kept > 10, "{found}");
+    let all = [cut.get(), tiled.get(), with_panels.get(), kept.get()];
+    println!("{} kernels cut, {} tiled, {} with panels, {} with rows kept", all[0], all[1], all[2], all[3]);
+    all
+}
+
+#[test]
+fn nests_that_are_tiled_compute_what_they_compute_in_order() {
+    let [_, tiled, with_panels, kept] = many(800, 71);
+    assert!(tiled > 100 && with_panels > 5 && kept > 10, "{tiled} tiled, {with_panels} with panels, {kept} keep rows");
+}
+
+#[test]
+#[ignore = "minutes"]
+fn tens_of_thousands_of_nests() {
+    many(20_000, 72);
 }

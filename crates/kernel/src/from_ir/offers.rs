@@ -166,15 +166,13 @@ impl Lowering<'_> {
                     let (first, second) = if position.get(a) <= position.get(b) { (*a, *b) } else { (*b, *a) };
                     let maker = |var| position.get(&var).and_then(|idx| block.stmts.get(*idx)).map(|stmt| &stmt.expr);
                     // What is added to changes: nobody else may see it, under whatever name.
-                    let alone = self.live.used_once(first)
-                        && match maker(first) {
-                            Some(Expr::Component(tuple, k)) => {
-                                self.live.only_component(*tuple, *k) && maker(*tuple).is_some_and(makes_anew)
-                            }
-                            Some(expr) => makes_anew(expr),
-                            None => false,
-                        };
-                    if alone {
+                    let mut made = first;
+                    let mut alone = self.live.used_once(first);
+                    while alone && let Some(Expr::Component(tuple, k)) = maker(made) {
+                        alone = self.live.only_component(*tuple, *k);
+                        made = *tuple;
+                    }
+                    if alone && maker(made).is_some_and(makes_anew) {
                         self.offer(first, offers.clone());
                     }
                     // What is written may be added to as soon as it is there.

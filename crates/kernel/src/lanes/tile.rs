@@ -18,8 +18,11 @@
 //! What does not go by the loop's index is read once for all of them: with four blocks of lanes, sixteen sums grow by four
 //! elements of one matrix and four of the other.
 //!
-//! **What may be tiled**: a loop whose iterations do not look at each other ([`super::independence`]), with one loop inside, and
-//! inside of that at most one, and so on; what it carries is read after that loop only.
+//! Where all iterations add to the same elements, those are read once, added to by each, and written once, as blocks of lanes do
+//! ([`super::jam`]).
+//!
+//! **What may be tiled**: a loop whose iterations do not look at each other ([`super::independence`]) but to add, with nothing but
+//! instructions and loops inside, innermost ones of which in lanes or around them; what it carries is read after those only.
 //!
 //! Holds: each iteration computes what it computed before, and sums are added in the order in which they were. What is shown of
 //! the loop in lanes stays true: its iterations were apart within each iteration of the tiled loop, and those of the tiled
