@@ -59,6 +59,20 @@ pub struct Kernel {
     pub body: Vec<Stmt>,
 }
 
+impl Kernel {
+    /// Whether `r` is an extent of an argument.
+    pub(crate) fn is_extent(&self, r: Reg) -> bool {
+        self.sizes.iter().any(|size| size.reg == r && matches!(size.source, SizeSource::Extent { .. }))
+    }
+
+    /// New memory in the workspace, in a place of its own, for `len` numbers.
+    pub(crate) fn memory(&mut self, len: Poly<Reg>) -> BufferId {
+        let at = self.workspace_reals.clone();
+        self.workspace_reals = at.add(&len);
+        self.buffers.push(Buffer { class: Class::Real, len, place: Place::Workspace(at) })
+    }
+}
+
 /// A size: an integer that is known at entry.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SizeParam {

@@ -18,7 +18,7 @@
 
 use super::Spans;
 use crate::events::{Event, events};
-use crate::kernel::{Buffer, BufferId, Class, Instr, Kernel, Order, Place, Reg, SizeSource, Stmt};
+use crate::kernel::{BufferId, Class, Instr, Kernel, Order, Reg, Stmt};
 use crate::rebuild::each_statement;
 use chainrule_base::Poly;
 use std::collections::BTreeMap;
@@ -106,8 +106,6 @@ impl<'k> Walk<'k> {
     /// The row that a loop fills which stands right in the one over `of`, if all else in that is as it has to be.
     fn row(&self, kernel: &Kernel, events: &[Event<'_>], of: Reg, fill: Reg) -> Option<Row> {
         let (around, filling) = (self.loops.get(&of)?, self.loops.get(&fill)?);
-        let is_extent =
-            |r: Reg| kernel.sizes.iter().any(|size| size.reg == r && matches!(size.source, SizeSource::Extent { .. }));
         let [first @ .., Event::Instr(Instr::Store { buffer, at, .. })] = &events[filling.begin + 1..filling.end]
         else {
             return None;
@@ -115,7 +113,7 @@ impl<'k> Walk<'k> {
         let is_alone = first.iter().all(|event| matches!(event, Event::Instr(_)));
         let from = at.sub(&Poly::var(fill));
         let (slope, _) = from.split_linear(of)?;
-        let is_row = slope.as_constant().is_none() && filling.count.as_var().is_some_and(is_extent);
+        let is_row = slope.as_constant().is_none() && filling.count.as_var().is_some_and(|len| kernel.is_extent(len));
         if !is_alone || !is_row || kernel.buffers[*buffer].class != Class::Real {
             return None;
         }
@@ -149,14 +147,7 @@ pub(super) fn rows(kernel: &Kernel) -> Vec<Row> {
 /// Keeps each of `rows`, and copies it at the end of the iteration.
 pub(super) fn keep(kernel: &mut Kernel, rows: &[Row]) {
     let mut body = std::mem::take(&mut kernel.body);
-    let places: Vec<BufferId> = rows
-        .iter()
-        .map(|row| {
-            let at = kernel.workspace_reals.clone();
-            kernel.workspace_reals = at.add(&row.len);
-            kernel.buffers.push(Buffer { class: Class::Real, len: row.len.clone(), place: Place::Workspace(at) })
-        })
-        .collect();
+    let places: Vec<BufferId> = rows.iter().map(|row| kernel.memory(row.len.clone())).collect();
     each_statement(&mut body, |mut stmt, done| {
         if let Stmt::For { index, body, .. } = &mut stmt {
             for (row, place) in rows.iter().zip(&places).filter(|(row, _)| row.of == *index) {

@@ -28,7 +28,7 @@ use super::Plan;
 use super::rewrite::{Copier, Copies, Cutter, Loop, reads};
 use super::tile::{Nested, Tiles};
 use crate::events::Event;
-use crate::kernel::{Buffer, BufferId, Class, Instr, Kernel, LANES, Order, Place, Reg, SizeSource, Stmt};
+use crate::kernel::{Buffer, BufferId, Class, Instr, Kernel, LANES, Order, Reg, Stmt};
 use crate::rebuild::each_statement;
 use chainrule_base::Poly;
 use chainrule_ops::Op;
@@ -62,8 +62,7 @@ pub(super) struct Panels {
 }
 
 impl Panels {
-    /// The panels that are worth it where `the` is tiled.
-    /// `cut` is the loop that runs in lanes, and `sum` the one inside.
+    /// The panels that are worth it where `the` is tiled, `cut` runs in lanes, and `sum` is inside of both.
     pub fn of(
         kernel: &Kernel,
         events: &[Event<'_>],
@@ -95,9 +94,7 @@ impl Panels {
         let is_few = |p: &Poly<Reg>, n: i64| p.as_constant().is_some_and(|all| all < n);
         let is_size = |p: &Poly<Reg>| match p.as_constant() {
             Some(n) => n > 0,
-            None => p.as_var().is_some_and(|r| {
-                kernel.sizes.iter().any(|size| size.reg == r && matches!(size.source, SizeSource::Extent { .. }))
-            }),
+            None => p.as_var().is_some_and(|r| kernel.is_extent(r)),
         };
         if !is_size(count) || !is_outside(m) || is_few(n, FEWEST) || is_few(m, 2 * width(plan)) {
             return None;
@@ -112,7 +109,8 @@ impl Panels {
                 Some(slope.as_constant() == Some(1) && is_far && is_outside(&along) && is_outside(&rest))
             };
             let is_known = rows.iter().any(|row| row.buffer == *buffer && row.at == *at);
-            if !is_known && !is_few(&kernel.buffers[*buffer].len, LARGE) && is_row() == Some(true) {
+            let Buffer { class, len, .. } = &kernel.buffers[*buffer];
+            if *class == Class::Real && !is_known && !is_few(len, LARGE) && is_row() == Some(true) {
                 rows.push(Row { buffer: *buffer, at: (*at).clone() });
             }
         }
@@ -158,10 +156,11 @@ impl Cutter<'_> {
         plans: &mut BTreeMap<Reg, Plan>,
         out: &mut Vec<Stmt>,
     ) {
-        let (Some(tile), Some(plan)) = (tiles.get(&the.index).cloned(), plans.get(&panels.cut).cloned()) else {
+        let (tile, plan) = (tiles.get(&the.index).cloned(), plans.get(&panels.cut).cloned());
+        let (Some(tile), Some(plan), Some(Stmt::For { count: all, .. })) = (tile, plan, the.body.last()) else {
+            out.push(the.in_order());
             return;
         };
-        let Some(Stmt::For { count: all, .. }) = the.body.last() else { return };
         let width = width(&plan);
         let mut before = Vec::new();
         let holds = self.pays(panels, &the, &mut before);
@@ -172,7 +171,7 @@ impl Cutter<'_> {
         // Read as rows of panels, then cut.
         let mut near = the.body.clone();
         for row in &panels.rows {
-            let place = self.place(panels.count.scale(width));
+            let place = self.kernel.memory(panels.count.scale(width));
             let own = Poly::var(panels.along).scale(width).add(&Poly::var(panels.cut)).sub(&first);
             let at = |r: Reg| match r {
                 r if r == panels.cut => first.clone(),
@@ -252,13 +251,6 @@ impl Cutter<'_> {
         let n = copier.poly(&the.count);
         body.push(Stmt::For { index: cut, count, carried: Vec::new(), order: Order::InOrder, body: inner });
         Stmt::For { index, count: n, carried: Vec::new(), order: Order::InOrder, body }
-    }
-
-    /// Places that last while loops run that are cut.
-    fn place(&mut self, len: Poly<Reg>) -> BufferId {
-        let at = self.kernel.workspace_reals.clone();
-        self.kernel.workspace_reals = at.add(&len);
-        self.kernel.buffers.push(Buffer { class: Class::Real, len, place: Place::Workspace(at) })
     }
 }
 

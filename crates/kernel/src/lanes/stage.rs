@@ -15,7 +15,7 @@
 //! a copy in vain where the loop does not run in lanes, so who calls this keeps it only where it does.
 
 use crate::events::{Event, events};
-use crate::kernel::{Buffer, BufferId, Class, Instr, Kernel, Order, Place, Reg, SizeSource, Stmt};
+use crate::kernel::{BufferId, Class, Instr, Kernel, Order, Place, Reg, Stmt};
 use crate::ranges::Ranges;
 use crate::rebuild::each_statement;
 use chainrule_base::Poly;
@@ -72,8 +72,7 @@ pub(super) fn rows(kernel: &Kernel) -> Vec<Row> {
 }
 
 fn found(kernel: &Kernel, events: &[Event<'_>]) -> Vec<Row> {
-    let is_extent =
-        |r: Reg| kernel.sizes.iter().any(|size| size.reg == r && matches!(size.source, SizeSource::Extent { .. }));
+    let is_extent = |r: Reg| kernel.is_extent(r);
     let mut rows: Vec<Row> = Vec::new();
     // The index and count of each open loop; nothing for what else is open.
     let mut open: Vec<Option<Counted<'_>>> = Vec::new();
@@ -146,14 +145,7 @@ fn row_of<'k>(
 /// Copies each of `rows` before the loop that reads it.
 pub(super) fn stage(kernel: &mut Kernel, rows: &[Row]) {
     let mut body = std::mem::take(&mut kernel.body);
-    let places: Vec<BufferId> = rows
-        .iter()
-        .map(|row| {
-            let at = kernel.workspace_reals.clone();
-            kernel.workspace_reals = at.add(&row.len);
-            kernel.buffers.push(Buffer { class: Class::Real, len: row.len.clone(), place: Place::Workspace(at) })
-        })
-        .collect();
+    let places: Vec<BufferId> = rows.iter().map(|row| kernel.memory(row.len.clone())).collect();
     each_statement(&mut body, |mut stmt, done| {
         if let Stmt::For { index, body, .. } = &mut stmt {
             for (row, place) in rows.iter().zip(&places).filter(|(row, _)| row.again == *index) {

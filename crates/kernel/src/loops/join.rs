@@ -11,7 +11,7 @@
 //! leave rests. A loop of copies that follow each other becomes one copy.
 
 use crate::events::{Event, walk};
-use crate::kernel::{Instr, Kernel, Order, Reg, SizeSource, Stmt};
+use crate::kernel::{Instr, Kernel, Order, Reg, Stmt};
 use crate::lanes::rewrite::Copier;
 use crate::rebuild::each_statement;
 use chainrule_base::Poly;
@@ -123,10 +123,7 @@ impl Nest<'_> {
 fn product(kernel: &Kernel, a: &Poly<Reg>, b: &Poly<Reg>, len: &Poly<Reg>) -> Option<Poly<Reg>> {
     let product = a.mul(b);
     let is_number = |p: &Poly<Reg>| p.as_constant().is_some_and(|n| n > 0);
-    let is_size = |p: &Poly<Reg>| {
-        p.as_var()
-            .is_some_and(|r| kernel.sizes.iter().any(|s| s.reg == r && matches!(s.source, SizeSource::Extent { .. })))
-    };
+    let is_size = |p: &Poly<Reg>| p.as_var().is_some_and(|r| kernel.is_extent(r));
     let fits = || len.terms().any(|(monomial, c)| c > 0 && product.terms().all(|(all, _)| all == monomial));
     (is_number(a) || is_number(b) || (is_size(a) && is_size(b) && fits() && len.terms().len() == 1)).then_some(product)
 }
