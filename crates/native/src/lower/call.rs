@@ -21,6 +21,13 @@ struct Partner {
     next: u32,
 }
 
+/// Vector registers of globals, one bit each.
+struct Soon {
+    /// Read or written.
+    needed: u32,
+    written: u32,
+}
+
 impl Writer<'_> {
     fn call_address(&mut self, address: usize) {
         // Code that knows only SSE is slow while the upper lanes hold something.
@@ -49,47 +56,54 @@ impl Writer<'_> {
             let mem = self.frame.slot(slot);
             self.asm.store(self.shape, mem, x);
         }
-        self.kept |= self.over_call;
+        self.kept = self.over_call;
         Ok(())
     }
 
-    /// After a call, with what comes `after` it in the block: what is needed before the next call comes back from memory.
-    fn after_call(&mut self, after: &[Instr]) {
+    /// After a call that gives `dst`, with what comes `after` it in the block: what is needed before the next call comes back
+    /// from memory.
+    fn after_call(&mut self, dst: Option<Reg>, after: &[Instr]) {
         self.registers.clear();
         self.registers.end();
-        for x in each(self.over_call & self.needed_soon(after)) {
-            if let Some(slot) = self.pinned_slots[x.0 as usize] {
-                let mem = self.frame.slot(slot);
-                self.asm.load(self.shape, x, mem);
+        if self.over_call != 0 {
+            let Soon { needed, written } = self.before_next_call(after);
+            for x in each(self.over_call & needed) {
+                if let Some(slot) = self.pinned_slots[x.0 as usize] {
+                    let mem = self.frame.slot(slot);
+                    self.asm.load(self.shape, x, mem);
+                }
             }
+            self.kept &= !(written | dst.map_or(0, |dst| self.plan.vector_of(dst)));
         }
         self.spares.after_call();
         self.pointers_again();
         self.set_mask();
     }
 
-    /// The vector registers, one bit each, that are read or written before the next call; all where none comes.
-    fn needed_soon(&self, after: &[Instr]) -> u32 {
-        let mut needed = 0;
+    /// What the instructions up to the next call do; all may be done where none comes.
+    fn before_next_call(&self, after: &[Instr]) -> Soon {
+        let mut soon = Soon { needed: 0, written: 0 };
         for instr in after {
             let is_known = match instr {
                 // One call gives both of sine and cosine.
                 Instr::Op { op: Op::Sin | Op::Cos, .. } => false,
                 Instr::Op { .. } | Instr::MulAdd { .. } | Instr::Const { .. } => true,
+                // Sums in lanes are read and written so.
                 Instr::Load { .. } | Instr::Store { .. } => !self.plan.accumulators.are_some(),
                 _ => false,
             };
             if !is_known {
-                return u32::MAX;
+                break;
             }
-            let mut add = |r: Reg| needed |= self.registers.register(r).map_or(0, |x| 1 << x.0);
+            let mut add = |r: Reg| soon.needed |= self.registers.register(r).map_or(0, |x| 1 << x.0);
             instr.for_each_use(&mut add);
             instr.dst().into_iter().for_each(&mut add);
             if super::plan::calls(instr) {
-                return needed;
+                return soon;
             }
+            soon.written |= instr.dst().map_or(0, |dst| self.plan.vector_of(dst));
         }
-        u32::MAX
+        Soon { needed: u32::MAX, written: u32::MAX }
     }
 
     /// Writes the arguments to slots one after the other; returns the first.
@@ -161,7 +175,7 @@ impl Writer<'_> {
             self.before_call(at)?;
             self.place(&from);
             self.call_address(entry as usize);
-            self.after_call(after);
+            self.after_call(Some(dst), after);
             return self.result_from(dst);
         }
         let row = op as i64;
@@ -175,7 +189,7 @@ impl Writer<'_> {
             } else {
                 support::call2 as *const () as usize
             });
-            self.after_call(after);
+            self.after_call(Some(dst), after);
             return self.result_from(dst);
         }
         let first = self.arguments_to_slots(args)?;
@@ -187,7 +201,7 @@ impl Writer<'_> {
         self.asm.lea(Gpr::RCX, mem);
         self.leave_lanes();
         self.call_address(support::call_row as *const () as usize);
-        self.after_call(after);
+        self.after_call(Some(dst), after);
         self.result_from_slot(dst, first)
     }
 
@@ -236,12 +250,12 @@ impl Writer<'_> {
         self.call_address(entry);
         if op == Op::Sin {
             self.pending = Some((partner.at, slots + 1));
-            self.after_call(after);
+            self.after_call(Some(dst), after);
             return self.result_from(dst);
         }
         self.pending = Some((partner.at, slots));
         self.asm.store(self.shape, sine, Xmm(0));
-        self.after_call(after);
+        self.after_call(Some(dst), after);
         self.result_from_slot(dst, slots + 1)
     }
 
@@ -317,7 +331,7 @@ impl Writer<'_> {
         let label = self.site(Site::Panic, &[]);
         self.asm.test_rr(Gpr::RAX, Gpr::RAX);
         self.asm.jcc(Condition::Equal, label);
-        self.after_call(&[]);
+        self.after_call(None, &[]);
         self.result_from_slot(dst, first)
     }
 
@@ -341,7 +355,7 @@ impl Writer<'_> {
         let label = self.site(Site::NoResult { failure, op }, &[]);
         self.asm.test_rr(Gpr::RAX, Gpr::RAX);
         self.asm.jcc(Condition::Equal, label);
-        self.after_call(&[]);
+        self.after_call(None, &[]);
         self.set_number(dst.index(), Gpr::RDX);
         Ok(())
     }
@@ -364,7 +378,7 @@ impl Writer<'_> {
         let label = self.site(Site::Outside, &[]);
         self.asm.test_rr(Gpr::RAX, Gpr::RAX);
         self.asm.jcc(Condition::Equal, label);
-        self.after_call(&[]);
+        self.after_call(None, &[]);
         Ok(())
     }
 

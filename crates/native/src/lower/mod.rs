@@ -316,7 +316,7 @@ struct Writer<'k> {
     pinned_slots: [Option<u32>; 32],
     /// The vector registers, one bit each, that outlive the call that is written.
     over_call: u32,
-    /// Those that are in their places as they are, in this block.
+    /// Those that are in their places as they are at the next call of this block.
     kept: u32,
     /// Slots for arguments of calls: the first, and how many.
     argument_slots: Option<(u32, u32)>,
@@ -402,14 +402,6 @@ impl<'k> Writer<'k> {
         self.spares_since = Some(last);
     }
 
-    /// The vector registers of globals that `instr` may write, one bit each: its own; and stores may write sums in lanes.
-    fn written(&self, instr: &Instr) -> u32 {
-        match instr {
-            Instr::Store { .. } if self.plan.accumulators.are_some() => u32::MAX,
-            _ => instr.dst().map_or(0, |dst| self.plan.vector_of(dst)),
-        }
-    }
-
     fn block(&mut self, first: u32, instrs: &'k [Instr]) -> Result<()> {
         let last = first + instrs.len() as u32 - 1;
         self.find_spares(first, last);
@@ -419,9 +411,6 @@ impl<'k> Writer<'k> {
         while let Some((instr, after)) = instrs[done..].split_first() {
             let at = first + done as u32;
             done += 1;
-            if self.kept != 0 {
-                self.kept &= !self.written(instr);
-            }
             self.spares.step();
             match instr {
                 Instr::Op { dst, op, args } if self.plain_op(*dst, *op, args)? => {
@@ -479,9 +468,6 @@ impl<'k> Writer<'k> {
                 _ => {}
             }
             self.instr(at, instr, after)?;
-            if self.kept != 0 {
-                self.kept &= !self.written(instr);
-            }
             if let Instr::Op { op: Op::And | Op::Or | Op::Not, .. } = instr {
                 self.ranges.event(&Event::Instr(instr));
             }
