@@ -166,13 +166,19 @@ impl Lowering<'_> {
                     let (first, second) = if position.get(a) <= position.get(b) { (*a, *b) } else { (*b, *a) };
                     let maker = |var| position.get(&var).and_then(|idx| block.stmts.get(*idx)).map(|stmt| &stmt.expr);
                     // What is added to changes: nobody else may see it, under whatever name.
-                    let mut made = first;
+                    let (mut made, mut depth) = (first, 0);
                     let mut alone = self.live.used_once(first);
                     while alone && let Some(Expr::Component(tuple, k)) = maker(made) {
                         alone = self.live.only_component(*tuple, *k);
-                        made = *tuple;
+                        (made, depth) = (*tuple, depth + 1);
                     }
-                    if alone && maker(made).is_some_and(makes_anew) {
+                    // Of a tuple in a tuple a sum alone, whose arrays would be cleared and added as a whole; states that
+                    // are put together anew are as fast.
+                    let is_made = maker(made).is_some_and(|expr| match depth {
+                        0 | 1 => makes_anew(expr),
+                        _ => matches!(expr, Expr::Sum { .. }),
+                    });
+                    if alone && is_made {
                         self.offer(first, offers.clone());
                     }
                     // What is written may be added to as soon as it is there.
