@@ -23,6 +23,25 @@ pub(crate) fn each_statement(body: &mut Vec<Stmt>, mut write: impl FnMut(Stmt, &
     }
 }
 
+/// Shows `see` the buffer and the address of each load and store in `body`, to be changed.
+pub(crate) fn each_access(body: &mut Vec<Stmt>, mut see: impl FnMut(&mut BufferId, &mut Poly<Reg>)) {
+    each_statement(body, |mut stmt, done| {
+        if let Stmt::Straight(code) = &mut stmt {
+            for instr in code {
+                if let Instr::Load { buffer, at, .. } | Instr::Store { buffer, at, .. } = instr {
+                    see(buffer, at);
+                }
+            }
+        }
+        done.push(stmt);
+    });
+}
+
+/// Whether it is a block without instructions.
+pub(crate) fn is_nothing(stmt: &Stmt) -> bool {
+    matches!(stmt, Stmt::Straight(code) if code.is_empty())
+}
+
 /// How often the body of a loop is to be written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Rounds {

@@ -36,6 +36,7 @@ pub(super) use write::{Apart, Round};
 
 use super::Plan;
 use crate::kernel::{BufferId, Carried, Class, Instr, Reg, Stmt};
+use crate::rebuild::is_nothing;
 use chainrule_base::{Arena, Poly};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -282,10 +283,6 @@ fn defined(body: &[Stmt]) -> impl Iterator<Item = Reg> + '_ {
             Stmt::Copy { .. } | Stmt::While { .. } => Vec::new(),
         }
     })
-}
-
-fn is_nothing(stmt: &Stmt) -> bool {
-    matches!(stmt, Stmt::Straight(code) if code.is_empty())
 }
 
 /// The buffers that `body` writes. As deep as loops may nest that are cut.

@@ -73,7 +73,7 @@ pub(super) fn choose(
     classes: &Arena<Reg, Class>,
     events: &[Event<'_>],
     spans: &Spans,
-    mut legal: BTreeMap<usize, Plan>,
+    legal: &BTreeMap<usize, Plan>,
 ) -> BTreeMap<Reg, Plan> {
     let mut open: Vec<(usize, Estimate)> = vec![(0, Estimate::default())];
     for (at, event) in events.iter().enumerate() {
@@ -120,7 +120,7 @@ pub(super) fn choose(
     let mut plans = BTreeMap::new();
     for begin in chosen {
         let (Event::For { index, count, .. }, Some(end)) = (&events[begin], spans.end(begin)) else { continue };
-        let Some(mut plan) = legal.remove(&begin) else { continue };
+        let Some(mut plan) = legal.get(&begin).cloned() else { continue };
         let body = &events[begin + 1..end];
         let most = if is_into_memory(body, &plan) { JAM_INTO_MEMORY } else { JAM };
         // Of few all are one group.

@@ -18,6 +18,7 @@
 use super::Plan;
 use super::rewrite::{Copies, Cutter, Loop, reads};
 use crate::kernel::{BufferId, Carried, Choice, Class, Instr, LANES, Order, Reg, Stmt};
+use crate::rebuild::is_nothing;
 use chainrule_base::{Arena, Poly};
 use std::collections::BTreeMap;
 
@@ -85,7 +86,7 @@ impl Cutter<'_> {
             }
         }
         body.push(Stmt::Straight(last));
-        body.retain(|stmt| !matches!(stmt, Stmt::Straight(code) if code.is_empty()));
+        body.retain(|stmt| !is_nothing(stmt));
         let (count, carried) = (Poly::constant(LANES), Vec::new());
         let lanes = Stmt::For { index: lane, count, carried, order: Order::Lanes, body };
         let (count, carried) = (groups.count.clone(), Vec::new());
@@ -168,8 +169,8 @@ impl<'a> Jam<'a> {
         new
     }
 
-    /// The indices of what is the same for all blocks, as they were and as they are.
-    pub fn loops(&self) -> impl Iterator<Item = (Reg, Reg)> + '_ {
+    /// The registers that are the same for all blocks, as they were and as they are.
+    pub fn uniform(&self) -> impl Iterator<Item = (Reg, Reg)> + '_ {
         self.uniform.iter().map(|(old, new)| (*old, *new))
     }
 

@@ -19,7 +19,7 @@
 use super::Spans;
 use crate::events::{Event, events};
 use crate::kernel::{BufferId, Class, Instr, Kernel, Order, Reg, Stmt};
-use crate::rebuild::each_statement;
+use crate::rebuild::{each_access, each_statement};
 use chainrule_base::Poly;
 use std::collections::BTreeMap;
 
@@ -55,7 +55,7 @@ struct Counted<'k> {
 /// What is known of the loops and accesses of a kernel.
 struct Walk<'k> {
     loops: BTreeMap<Reg, Counted<'k>>,
-    /// Loads and stores of each buffer that is stored to.
+    /// Loads and stores of each buffer.
     accesses: BTreeMap<BufferId, Vec<Access<'k>>>,
     /// Where buffers are copied.
     copies: Vec<(usize, BufferId)>,
@@ -151,7 +151,11 @@ pub(super) fn keep(kernel: &mut Kernel, rows: &[Row]) {
     each_statement(&mut body, |mut stmt, done| {
         if let Stmt::For { index, body, .. } = &mut stmt {
             for (row, place) in rows.iter().zip(&places).filter(|(row, _)| row.of == *index) {
-                near(body, row, *place);
+                each_access(body, |buffer, at| {
+                    if *buffer == row.buffer {
+                        (*buffer, *at) = (*place, at.sub(&row.from));
+                    }
+                });
                 let (to, from) = ((row.buffer, row.from.clone()), (*place, Poly::zero()));
                 body.push(Stmt::Copy { to, from, len: row.len.clone() });
             }
@@ -159,20 +163,4 @@ pub(super) fn keep(kernel: &mut Kernel, rows: &[Row]) {
         done.push(stmt);
     });
     kernel.body = body;
-}
-
-/// Accesses the elements of `row` in `place`.
-fn near(body: &mut Vec<Stmt>, row: &Row, place: BufferId) {
-    each_statement(body, |mut stmt, done| {
-        if let Stmt::Straight(code) = &mut stmt {
-            for instr in code {
-                if let Instr::Load { buffer, at, .. } | Instr::Store { buffer, at, .. } = instr
-                    && *buffer == row.buffer
-                {
-                    (*buffer, *at) = (place, at.sub(&row.from));
-                }
-            }
-        }
-        done.push(stmt);
-    });
 }

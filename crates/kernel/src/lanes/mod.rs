@@ -100,7 +100,7 @@ fn plans(kernel: &Kernel, reorder: bool) -> Plans {
     let spans = Spans::of(&events);
     let choosable = choosable(kernel, &events);
     let legal = independence::legal(kernel, &events, &spans, reorder, Order::Lanes, &choosable);
-    let chosen = cost::choose(&kernel.regs, &events, &spans, legal.clone());
+    let chosen = cost::choose(&kernel.regs, &events, &spans, &legal);
     let tiles = tile::choose(kernel, &events, &spans, &legal, &chosen);
     Plans { chosen, tiles, choosable }
 }

@@ -29,7 +29,7 @@ use super::rewrite::{Copier, Copies, Cutter, Loop, reads};
 use super::tile::{Nested, Tiles};
 use crate::events::Event;
 use crate::kernel::{Buffer, BufferId, Class, Instr, Kernel, LANES, Order, Reg, Stmt};
-use crate::rebuild::each_statement;
+use crate::rebuild::{each_access, each_statement, is_nothing};
 use chainrule_base::Poly;
 use chainrule_ops::Op;
 use std::collections::{BTreeMap, BTreeSet};
@@ -180,7 +180,11 @@ impl Cutter<'_> {
             };
             let from = (row.buffer, row.at.substitute(at));
             code.push(Stmt::Copy { to: (place, Poly::var(along).scale(width)), from, len: Poly::constant(width) });
-            read(&mut near, row, &(place, own));
+            each_access(&mut near, |buffer, at| {
+                if *buffer == row.buffer && *at == row.at {
+                    (*buffer, *at) = (place, own.clone());
+                }
+            });
         }
         let (count, carried, order) = (panels.count.clone(), Vec::new(), Order::InOrder);
         let copies = Stmt::For { index: along, count, carried, order, body: code };
@@ -217,6 +221,7 @@ impl Cutter<'_> {
         asked.retain(|(n, _)| n.as_constant().is_none());
         let mut holds: Option<Reg> = None;
         for (n, least) in asked {
+            // Not by what is left of `n`: of a number that somebody gave there need not be a difference.
             let (less, n) = (self.int_of(before, Poly::constant(least - 1)), self.int_of(before, n));
             let enough = self.int_op(before, Op::Lt, less, n);
             holds = Some(match holds {
@@ -247,26 +252,9 @@ impl Cutter<'_> {
         let mut body = copier.block(before);
         let mut inner = vec![Stmt::Straight(code)];
         inner.extend(copier.block(inside));
-        inner.retain(|stmt| !matches!(stmt, Stmt::Straight(code) if code.is_empty()));
+        inner.retain(|stmt| !is_nothing(stmt));
         let n = copier.poly(&the.count);
         body.push(Stmt::For { index: cut, count, carried: Vec::new(), order: Order::InOrder, body: inner });
         Stmt::For { index, count: n, carried: Vec::new(), order: Order::InOrder, body }
     }
-}
-
-/// Reads what is read of `row` from a panel.
-fn read(body: &mut Vec<Stmt>, row: &Row, panel: &(BufferId, Poly<Reg>)) {
-    each_statement(body, |mut stmt, done| {
-        if let Stmt::Straight(code) = &mut stmt {
-            for instr in code {
-                if let Instr::Load { buffer, at, .. } = instr
-                    && *buffer == row.buffer
-                    && *at == row.at
-                {
-                    (*buffer, *at) = panel.clone();
-                }
-            }
-        }
-        done.push(stmt);
-    });
 }

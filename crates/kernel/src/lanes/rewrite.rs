@@ -8,7 +8,7 @@ use super::tile::Tiles;
 use super::{Plan, reads_directly};
 use crate::choices::choose;
 use crate::kernel::{Buffer, BufferId, Carried, Choice, Class, Instr, Kernel, LANES, Order, Place, Reg, Stmt};
-use crate::rebuild::each_statement;
+use crate::rebuild::{each_statement, is_nothing};
 use chainrule_base::{Arena, Poly};
 use chainrule_ops::Op;
 use std::collections::{BTreeMap, BTreeSet};
@@ -309,7 +309,7 @@ impl<'k> Cutter<'k> {
             Instr::Store { buffer, at, value: copier.of(next) }
         };
         body.push(Stmt::Straight(last.into_iter().map(store).collect()));
-        body.retain(|stmt| !matches!(stmt, Stmt::Straight(code) if code.is_empty()));
+        body.retain(|stmt| !is_nothing(stmt));
         Stmt::For { index: lane, count, carried: Vec::new(), order: Order::Lanes, body }
     }
 

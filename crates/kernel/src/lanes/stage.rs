@@ -17,7 +17,7 @@
 use crate::events::{Event, events};
 use crate::kernel::{BufferId, Class, Instr, Kernel, Order, Place, Reg, Stmt};
 use crate::ranges::Ranges;
-use crate::rebuild::each_statement;
+use crate::rebuild::{each_access, each_statement};
 use chainrule_base::Poly;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -72,7 +72,6 @@ pub(super) fn rows(kernel: &Kernel) -> Vec<Row> {
 }
 
 fn found(kernel: &Kernel, events: &[Event<'_>]) -> Vec<Row> {
-    let is_extent = |r: Reg| kernel.is_extent(r);
     let mut rows: Vec<Row> = Vec::new();
     // The index and count of each open loop; nothing for what else is open.
     let mut open: Vec<Option<Counted<'_>>> = Vec::new();
@@ -89,7 +88,7 @@ fn found(kernel: &Kernel, events: &[Event<'_>]) -> Vec<Row> {
                 if matches!(kernel.buffers[*buffer].place, Place::Input(_))
                     && kernel.buffers[*buffer].class == Class::Real =>
             {
-                if let Some((of, again, element)) = row_of(&open, at, &is_extent) {
+                if let Some((of, again, element)) = row_of(kernel, &open, at) {
                     let (index, count) = element;
                     let from = at.sub(&Poly::var(index));
                     let is_same = |row: &&mut Row| {
@@ -118,15 +117,12 @@ fn found(kernel: &Kernel, events: &[Event<'_>]) -> Vec<Row> {
 
 /// Of the loops that are open where `at` is read: the one that has a row there in each iteration, the one in it that reads it
 /// in each of its own, and the one that goes along it with how often.
-fn row_of<'k>(
-    open: &[Option<Counted<'k>>],
-    at: &Poly<Reg>,
-    is_extent: &impl Fn(Reg) -> bool,
-) -> Option<(Reg, Reg, Counted<'k>)> {
+fn row_of<'k>(kernel: &Kernel, open: &[Option<Counted<'k>>], at: &Poly<Reg>) -> Option<(Reg, Reg, Counted<'k>)> {
     let vars = at.vars();
     let slope = |index: Reg| at.split_linear(index).map(|(slope, _)| slope);
     let along = open.iter().flatten().rev().find(|(index, count)| {
-        slope(*index).and_then(|slope| slope.as_constant()) == Some(1) && count.as_var().is_some_and(is_extent)
+        slope(*index).and_then(|slope| slope.as_constant()) == Some(1)
+            && count.as_var().is_some_and(|len| kernel.is_extent(len))
     });
     let along = *along?;
     let pairs = open.iter().zip(open.iter().skip(1)).enumerate();
@@ -137,7 +133,7 @@ fn row_of<'k>(
         }
         // The same in all iterations of the loop inside.
         let outer: Vec<Reg> = open[..=depth].iter().flatten().map(|(index, _)| *index).collect();
-        let is_same = |r: &Reg| *r == along.0 || is_extent(*r) || outer.contains(r);
+        let is_same = |r: &Reg| *r == along.0 || kernel.is_extent(*r) || outer.contains(r);
         vars.iter().all(is_same).then_some((of, again, along))
     })
 }
@@ -151,27 +147,16 @@ pub(super) fn stage(kernel: &mut Kernel, rows: &[Row]) {
             for (row, place) in rows.iter().zip(&places).filter(|(row, _)| row.again == *index) {
                 let (to, from) = ((*place, Poly::zero()), (row.buffer, row.from.clone()));
                 done.push(Stmt::Copy { to, from, len: row.len.clone() });
-                read(body, row, *place);
+                each_access(body, |buffer, at| {
+                    if *buffer == row.buffer
+                        && let Some(index) = row.elements.get(at)
+                    {
+                        (*buffer, *at) = (*place, Poly::var(*index));
+                    }
+                });
             }
         }
         done.push(stmt);
     });
     kernel.body = body;
-}
-
-/// Reads the elements of `row` in `place`.
-fn read(body: &mut Vec<Stmt>, row: &Row, place: BufferId) {
-    each_statement(body, |mut stmt, done| {
-        if let Stmt::Straight(code) = &mut stmt {
-            for instr in code {
-                if let Instr::Load { buffer, at, .. } = instr
-                    && *buffer == row.buffer
-                    && let Some(index) = row.elements.get(at)
-                {
-                    (*buffer, *at) = (place, Poly::var(*index));
-                }
-            }
-        }
-        done.push(stmt);
-    });
 }

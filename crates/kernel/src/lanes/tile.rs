@@ -37,7 +37,7 @@ use super::jam::Jam;
 use super::panel::Panels;
 use super::rewrite::{Copier, Copies, Cutter, Loop, reads};
 use crate::kernel::{BufferId, Carried, Order, Reg, Stmt};
-use crate::rebuild::each_statement;
+use crate::rebuild::{each_statement, is_nothing};
 use chainrule_base::Poly;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -112,11 +112,11 @@ impl Cutter<'_> {
         let mut body = vec![Stmt::Straight(code)];
         body.extend(jam.block(inside));
         body.push(Stmt::Straight(jam.one_by_one(after, &carried)));
-        body.retain(|stmt| !matches!(stmt, Stmt::Straight(code) if code.is_empty()));
+        body.retain(|stmt| !is_nothing(stmt));
         for c in &mut carried {
             c.next = jam.of(c.next, of as usize - 1);
         }
-        for (old, new) in jam.loops() {
+        for (old, new) in jam.uniform() {
             if let Some(plan) = plans.get(&old) {
                 let sums = plan.sums.iter().flat_map(|group| std::iter::repeat_n(*group, of as usize)).collect();
                 plans.insert(new, Plan { sums, ..plan.clone() });

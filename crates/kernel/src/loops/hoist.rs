@@ -3,7 +3,7 @@
 //! fail, and are not dear: sums and products of what is known to be small enough.
 
 use crate::kernel::{Carried, Class, Instr, Kernel, Order, Reg, SizeSource, Stmt};
-use crate::rebuild::{Pass, Rounds, rebuild};
+use crate::rebuild::{Pass, Rounds, is_nothing, rebuild};
 use chainrule_base::{Arena, Id, Poly};
 use chainrule_ops::Op;
 
@@ -135,7 +135,7 @@ impl Hoist<'_> {
                 !moves
             });
         }
-        body.retain(|stmt| !matches!(stmt, Stmt::Straight(code) if code.is_empty()));
+        body.retain(|stmt| !is_nothing(stmt));
     }
 
     fn is_same(&self, instr: &Instr) -> bool {

@@ -23,6 +23,7 @@ use crate::kernel::{
 };
 use crate::lanes::cost;
 use crate::parts::{in_branches, in_parts};
+use crate::rebuild::is_nothing;
 use chainrule_base::{Id, Name, Poly};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -353,7 +354,7 @@ impl Header {
         };
         for (k, block) in blocks.into_iter().enumerate().rev() {
             body.insert(0, Stmt::Straight(block));
-            body.retain(|stmt| !matches!(stmt, Stmt::Straight(code) if code.is_empty()));
+            body.retain(|stmt| !is_nothing(stmt));
             if k > 0 {
                 let (condition, holds) = segment.branches[k - 1];
                 let (then, otherwise) = if holds { (body, Vec::new()) } else { (Vec::new(), body) };

@@ -1,12 +1,13 @@
 //! Pieces as loops over the iterations of a round.
 
 use super::supply::Supply;
-use super::{Addition, Piece, Splitter, defined, is_nothing, uses, writes};
+use super::{Addition, Piece, Splitter, defined, uses, writes};
 use crate::kernel::{BufferId, Carried, Class, Instr, LANES, Order, Reg, Stmt};
 use crate::lanes::Plan;
 use crate::lanes::independence::Group;
 use crate::lanes::jam::partial_at;
 use crate::lanes::rewrite::{Copier, Copies, Cutter, Loop, at_once, reads};
+use crate::rebuild::is_nothing;
 use chainrule_base::Poly;
 use chainrule_ops::Op;
 use std::collections::{BTreeMap, BTreeSet};

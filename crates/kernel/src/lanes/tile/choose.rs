@@ -94,13 +94,20 @@ impl Candidate<'_, '_> {
         let Event::For { count, .. } = &self.events[self.the.begin] else { return None };
         let blocks = inner.iter().map(|inner| inner.plan.blocks).max()?;
         let n_instrs = (self.the.end - self.the.begin) as i64 * of * blocks;
-        if of < 2 || count.as_constant().is_some_and(|n| n < of) || n_instrs > MAX_TILED || !self.adds_evenly() {
+        if of < 2 || count.as_constant().is_some_and(|n| n < of) || n_instrs > MAX_TILED {
+            return None;
+        }
+        let by_tile = self.varying(self.the.begin, self.the.end, self.the.index);
+        if !self.adds_evenly(&by_tile) {
             return None;
         }
         let (before, after) = inner.iter().fold((0.0, 0.0), |(before, after), inner| {
-            let (one, other) = self.times(inner, of);
+            let (one, other) = self.times(inner, of, &by_tile);
             (before + one, after + other)
         });
+        if after > WORTH * before {
+            return None;
+        }
         let panels = match &inner[..] {
             [one] if self.plan.scattered.is_empty() => {
                 Panels::of(self.kernel, self.events, &self.the, (&one.cut, one.plan), &one.the)
@@ -108,7 +115,7 @@ impl Candidate<'_, '_> {
             _ => None,
         };
         let added = self.plan.scattered.clone();
-        (after <= WORTH * before).then_some((after / before, self.the, Tile { of, added, panels }))
+        Some((after / before, self.the, Tile { of, added, panels }))
     }
 
     fn body(&self) -> &[Event<'_>] {
@@ -175,23 +182,20 @@ impl Candidate<'_, '_> {
         }
     }
 
-    /// Whether all that iterations add to are the same elements in each.
-    fn adds_evenly(&self) -> bool {
-        let varying = self.varying(self.the.begin, self.the.end, self.the.index);
+    /// Whether all that iterations add to are the same elements in each; `by_tile` is what differs from one to the other.
+    fn adds_evenly(&self, by_tile: &BTreeSet<Reg>) -> bool {
         self.body().iter().all(|event| match event {
             Event::Instr(Instr::Load { buffer, at, .. } | Instr::Store { buffer, at, .. }) => {
-                !self.plan.scattered.contains(buffer) || !at.vars().iter().any(|r| varying.contains(r))
+                !self.plan.scattered.contains(buffer) || !at.vars().iter().any(|r| by_tile.contains(r))
             }
             _ => true,
         })
     }
 
     /// How long `inner` takes for `of` iterations, one after the other and at once.
-    fn times(&self, inner: &Inner<'_>, of: i64) -> (f64, f64) {
+    fn times(&self, inner: &Inner<'_>, of: i64, by_tile: &BTreeSet<Reg>) -> (f64, f64) {
         let Inner { the, cut, plan, times } = inner;
-        let first = cut.begin.min(self.the.begin);
-        let by_cut = self.varying(first, the.end, cut.index);
-        let by_tile = self.varying(first, the.end, self.the.index);
+        let by_cut = self.varying(cut.begin, the.end, cut.index);
         let (blocks, of) = (plan.blocks as f64, of as f64);
         let (mut before, mut after) = (0.0, 0.0);
         let body = self.events[the.begin + 1..the.end].iter();
@@ -209,7 +213,7 @@ impl Candidate<'_, '_> {
                 }
                 Instr::Load { buffer, at, .. } => {
                     let goes_by = |varying: &BTreeSet<Reg>| at.vars().iter().any(|r| varying.contains(r));
-                    (goes_by(&by_cut) || plan.private.contains(buffer), goes_by(&by_tile))
+                    (goes_by(&by_cut) || plan.private.contains(buffer), goes_by(by_tile))
                 }
                 Instr::Const { .. } | Instr::Int { .. } => continue,
                 Instr::Op { dst, op: Op::Mul, .. } if is_added(*dst) => continue,
