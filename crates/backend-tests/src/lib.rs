@@ -8,6 +8,7 @@
 //! | [`data`] | arguments and results that own their elements |
 //! | [`case`] | a kernel with arguments; the interpreter's results |
 //! | [`generate`] | random kernels: from graphs, from functions, from functions that move arrays about |
+//! | [`by_hand`] | kernels of loops that tests write by hand |
 //! | [`kernels`] | hand-written kernels; every operator by itself |
 //! | [`mod@exact`] | kernels without operators whose last places differ from library to library; products fused, loops cut |
 //! | `native` | native code in all the ways that it runs, against the interpreter |
@@ -15,6 +16,7 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
+pub mod by_hand;
 pub mod c;
 pub mod case;
 pub mod data;

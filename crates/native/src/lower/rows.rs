@@ -26,9 +26,11 @@ const TURNING: usize = 7;
 /// So many rows are looked at for one that a load belongs to.
 const RECENT: usize = 16;
 
-/// The rows of a block.
+/// The rows of a block, or of blocks with nothing between.
 #[derive(Default, Debug)]
 pub(super) struct Rows<'k> {
+    /// The number of the event that is next.
+    end: u32,
     all: Vec<Row<'k>>,
     /// The row of each load that belongs to one, by the number of its event.
     of: BTreeMap<u32, usize>,
@@ -66,13 +68,16 @@ impl Row<'_> {
 
 impl<'k> Writer<'k> {
     /// Finds the rows of a block of a loop in lanes, whose first event has number `first`. Which elements belong together does
-    /// not go over a check of an index, which the second may need.
+    /// not go over a check of an index, which the second may need. What waits in a block right before may go on to do so.
     pub(super) fn find_rows(&mut self, first: u32, instrs: &'k [Instr]) {
-        self.rows = Rows::default();
+        if first != self.rows.end {
+            self.rows = Rows::default();
+        }
+        self.rows.end = first + instrs.len() as u32;
         if self.lane.is_none() {
             return;
         }
-        let mut open = 0;
+        let mut open = self.rows.all.len();
         // Since when each buffer has not been written to, by number of row.
         let mut written: BTreeMap<BufferId, usize> = BTreeMap::new();
         for (event, instr) in (first..).zip(instrs) {

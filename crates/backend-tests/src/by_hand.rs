@@ -1,0 +1,98 @@
+//! Kernels of loops that tests write by hand: registers and buffers one by one, then the statements.
+
+use crate::data::{Array, reals};
+use chainrule_base::{Arena, Name, Poly};
+use chainrule_kernel::kernel::{SizeParam, SizeSource};
+use chainrule_kernel::{Buffer, BufferId, Class, Kernel, Order, Place, Port, Reg, Stmt};
+
+/// A kernel without a body so far. Its arrays have one dimension.
+#[derive(Debug)]
+pub struct ByHand(Kernel);
+
+impl ByHand {
+    /// Nothing yet.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        Self(Kernel {
+            name: Name::new(name),
+            regs: Arena::new(),
+            sizes: vec![],
+            inputs: vec![],
+            outputs: vec![],
+            buffers: Arena::new(),
+            requires: vec![],
+            workspace_reals: Poly::zero(),
+            workspace_ints: Poly::zero(),
+            externals: vec![],
+            failures: vec![],
+            body: vec![],
+        })
+    }
+
+    /// Another register.
+    pub fn reg(&mut self, class: Class) -> Reg {
+        self.0.regs.push(class)
+    }
+
+    /// A size, with an array that has it.
+    pub fn size(&mut self, class: Class) -> (Reg, BufferId) {
+        let (reg, input) = (self.reg(Class::Int), self.0.inputs.len());
+        let name = Name::new(&format!("n{input}"));
+        self.0.sizes.push(SizeParam { name, reg, source: SizeSource::Extent { input, dim: 0 } });
+        (reg, self.input(class, &Poly::var(reg)))
+    }
+
+    /// An array that is read.
+    pub fn input(&mut self, class: Class, len: &Poly<Reg>) -> BufferId {
+        let n = self.0.inputs.len();
+        let port = self.port("x", n, class, len, Place::Input(n));
+        self.0.inputs.push(port.clone());
+        port.buffer
+    }
+
+    /// An array of doubles that is written.
+    pub fn output(&mut self, len: &Poly<Reg>) -> BufferId {
+        let n = self.0.outputs.len();
+        let port = self.port("y", n, Class::Real, len, Place::Output(n));
+        self.0.outputs.push(port.clone());
+        port.buffer
+    }
+
+    /// Memory for doubles.
+    pub fn memory(&mut self, len: &Poly<Reg>) -> BufferId {
+        let at = self.0.workspace_reals.clone();
+        self.0.workspace_reals = at.add(len);
+        self.0.buffers.push(Buffer { class: Class::Real, len: len.clone(), place: Place::Workspace(at) })
+    }
+
+    fn port(&mut self, name: &str, n: usize, class: Class, len: &Poly<Reg>, place: Place) -> Port {
+        let buffer = self.0.buffers.push(Buffer { class, len: len.clone(), place });
+        Port { name: Name::new(&format!("{name}{n}")), shape: vec![len.clone()], buffer }
+    }
+
+    /// All of it.
+    #[must_use]
+    pub fn with_body(mut self, body: Vec<Stmt>) -> Kernel {
+        self.0.body = body;
+        self.0
+    }
+}
+
+/// A loop that carries nothing.
+#[must_use]
+pub fn each(index: Reg, count: Poly<Reg>, body: Vec<Stmt>) -> Stmt {
+    Stmt::For { index, count, carried: vec![], order: Order::InOrder, body }
+}
+
+/// Integers from -3 to 3 for the arrays of a kernel that has these sizes.
+///
+/// # Panics
+/// When an array has a negative length.
+#[must_use]
+pub fn small_integers(kernel: &Kernel, sizes: &[usize]) -> Vec<Array> {
+    let size = |r: Reg| kernel.sizes.iter().position(|size| size.reg == r).map_or(0, |at| sizes[at] as i64);
+    let len = |port: &Port| usize::try_from(port.shape[0].eval(size).unwrap()).unwrap();
+    let number = |seed: usize, i: usize| ((i * 37 + seed * 11) % 7) as f64 - 3.0;
+    let array = |(seed, len): (usize, usize)| reals(&(0..len).map(|i| number(seed, i)).collect::<Vec<_>>());
+    kernel.inputs.iter().map(len).enumerate().map(array).collect()
+}
