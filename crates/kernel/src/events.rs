@@ -94,6 +94,19 @@ impl Event<'_> {
         }
     }
 
+    /// Calls `visit` for each buffer that it reads or writes, and whether it writes. What a copy reads comes first.
+    pub(crate) fn for_each_access(&self, mut visit: impl FnMut(BufferId, bool)) {
+        match self {
+            Self::Instr(Instr::Load { buffer, .. }) => visit(*buffer, false),
+            Self::Instr(Instr::Store { buffer, .. }) => visit(*buffer, true),
+            Self::Copy { to, from, .. } => {
+                visit(from.0, false);
+                visit(to.0, true);
+            }
+            _ => {}
+        }
+    }
+
     /// Calls `visit` for each register that it defines.
     pub fn for_each_def(&self, mut visit: impl FnMut(Reg)) {
         match self {

@@ -5,15 +5,13 @@
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 use arbitrary::{Result, Unstructured};
+use chainrule_backend_tests::by_hand::{ByHand, each};
 use chainrule_backend_tests::generate::random;
 use chainrule_backend_tests::native::{compare, reference};
 use chainrule_backend_tests::{Array, ints, reals};
-use chainrule_base::{Arena, Name, Poly};
+use chainrule_base::Poly;
 use chainrule_interpret as interpret;
-use chainrule_kernel::kernel::{SizeParam, SizeSource};
-use chainrule_kernel::{
-    Buffer, BufferId, Carried, Class, Instr, Kernel, Order, Place, Port, Reg, Stmt, vectorise, verify,
-};
+use chainrule_kernel::{BufferId, Carried, Class, Instr, Kernel, Order, Reg, Stmt, vectorise, verify};
 use chainrule_ops::Op;
 use proptest::prelude::*;
 use std::cell::Cell;
@@ -26,7 +24,7 @@ const LONG: i64 = 14;
 const LARGEST: f64 = 100.0;
 
 struct Generator {
-    regs: Arena<Reg, Class>,
+    by_hand: ByHand,
     n: Reg,
     x: BufferId,
     at: BufferId,
@@ -43,7 +41,7 @@ struct Generator {
 
 impl Generator {
     fn real(&mut self) -> Reg {
-        self.regs.push(Class::Real)
+        self.by_hand.reg(Class::Real)
     }
 
     fn constant(&mut self, value: f64) -> Reg {
@@ -86,7 +84,7 @@ impl Generator {
         if u.ratio(2, 3)? {
             return Ok(value);
         }
-        let dst = self.regs.push(Class::Int);
+        let dst = self.by_hand.reg(Class::Int);
         self.code.push(Instr::Int { dst, value });
         Ok(Poly::var(dst))
     }
@@ -99,7 +97,7 @@ impl Generator {
                 self.reals.push(dst);
             }
             1 => {
-                let dst = self.regs.push(Class::Int);
+                let dst = self.by_hand.reg(Class::Int);
                 self.code.push(Instr::Load { dst, buffer: self.at, at: Poly::var(self.indices[0]) });
                 self.fetched.push(dst);
                 let real = self.real();
@@ -126,7 +124,7 @@ impl Generator {
             }
             5 => {
                 let (a, b, c, d, holds) =
-                    (self.number(u)?, self.number(u)?, self.number(u)?, self.number(u)?, self.regs.push(Class::Int));
+                    (self.number(u)?, self.number(u)?, self.number(u)?, self.number(u)?, self.by_hand.reg(Class::Int));
                 self.code.push(Instr::Op { dst: holds, op: Op::Lt, args: [a, b, a] });
                 let dst = self.real();
                 self.code.push(Instr::Op { dst, op: Op::Select, args: [holds, c, d] });
@@ -159,7 +157,7 @@ impl Generator {
             }
             body.push(Stmt::Straight(std::mem::take(&mut self.code)));
             if self.indices.len() == 1 && u.ratio(2, 3)? {
-                let (index, var, init) = (self.regs.push(Class::Int), self.real(), self.number(u)?);
+                let (index, var, init) = (self.by_hand.reg(Class::Int), self.real(), self.number(u)?);
                 self.indices.push(index);
                 let inside = self.reals.len();
                 self.reals.push(var);
@@ -202,28 +200,25 @@ impl Generator {
 
 /// A loop over the elements of `x`; whether sums of it are carried, too.
 fn kernel(u: &mut Unstructured<'_>) -> Result<Kernel> {
-    let (mut regs, mut buffers) = (Arena::new(), Arena::new());
-    let n = regs.push(Class::Int);
-    let mut buffer = |class, len: &Poly<Reg>, place| buffers.push(Buffer { class, len: len.clone(), place });
+    let mut by_hand = ByHand::new("apart");
+    let (n, x) = by_hand.size(Class::Real);
     let (size, long) = (Poly::var(n), Poly::var(n).scale(LONG));
-    let x = buffer(Class::Real, &size, Place::Input(0));
-    let at = buffer(Class::Int, &size, Place::Input(1));
-    let y = buffer(Class::Real, &long, Place::Output(0));
-    let s = buffer(Class::Real, &Poly::constant(1), Place::Output(1));
-    let (index, var) = (regs.push(Class::Int), regs.push(Class::Real));
-    let (zeros, zero, start) = (regs.push(Class::Int), regs.push(Class::Real), regs.push(Class::Real));
-    let first = regs.push(Class::Real);
+    let at = by_hand.input(Class::Int, &size);
+    let (y, s) = (by_hand.output(&long), by_hand.output(&Poly::constant(1)));
+    let (index, var) = (by_hand.reg(Class::Int), by_hand.reg(Class::Real));
+    let (zeros, zero, start) = (by_hand.reg(Class::Int), by_hand.reg(Class::Real), by_hand.reg(Class::Real));
+    let first = by_hand.reg(Class::Real);
     let (indices, fetched, reals, code) = (vec![index], vec![], vec![first], vec![]);
-    let mut g = Generator { regs, n, x, at, y, indices, fetched, reals, sum: var, code };
+    let mut g = Generator { by_hand, n, x, at, y, indices, fetched, reals, sum: var, code };
     let mut body = vec![Stmt::Straight(vec![Instr::Load { dst: first, buffer: x, at: Poly::var(index) }])];
     body.extend(g.block(u)?);
     let by = g.number(u)?;
     let next = g.op(Op::Add, g.sum, by);
     body.push(Stmt::Straight(g.code));
-    let (order, carried) = (Order::InOrder, vec![]);
+    let order = Order::InOrder;
     let clear = Stmt::Straight(vec![Instr::Store { buffer: y, at: Poly::var(zeros), value: zero }]);
     // Alone, or in another loop: then no loop adds to buffers that lanes have to themselves.
-    let (again, whole) = (g.regs.push(Class::Int), g.regs.push(Class::Real));
+    let (again, whole) = (g.by_hand.reg(Class::Int), g.by_hand.reg(Class::Real));
     let is_alone = u.ratio(1, 3)?;
     let sum = Carried { var, init: if is_alone { start } else { whole }, next };
     let the = Stmt::For { index, count: size.clone(), carried: vec![sum], order, body };
@@ -236,25 +231,11 @@ fn kernel(u: &mut Unstructured<'_>) -> Result<Kernel> {
     };
     let body = vec![
         Stmt::Straight(vec![Instr::Const { dst: zero, value: 0.0 }, Instr::Const { dst: start, value: 1.0 }]),
-        Stmt::For { index: zeros, count: long.clone(), carried: carried.clone(), order, body: vec![clear] },
+        each(zeros, long, vec![clear]),
         the,
         Stmt::Straight(vec![Instr::Store { buffer: s, at: Poly::zero(), value: last }]),
     ];
-    let port = |name, buffer, shape: Vec<Poly<Reg>>| Port { name: Name::new(name), shape, buffer };
-    Ok(Kernel {
-        name: Name::new("apart"),
-        regs: g.regs,
-        sizes: vec![SizeParam { name: Name::new("n"), reg: n, source: SizeSource::Extent { input: 0, dim: 0 } }],
-        inputs: vec![port("x", x, vec![size.clone()]), port("at", at, vec![size])],
-        outputs: vec![port("y", y, vec![long]), port("s", s, vec![])],
-        buffers,
-        requires: vec![],
-        workspace_reals: Poly::zero(),
-        workspace_ints: Poly::zero(),
-        externals: vec![],
-        failures: vec![],
-        body,
-    })
+    Ok(g.by_hand.with_body(body))
 }
 
 fn inputs(n: i64, seed: i64) -> Vec<Array> {

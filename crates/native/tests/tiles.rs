@@ -6,15 +6,12 @@
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 use arbitrary::{Result, Unstructured};
+use chainrule_backend_tests::by_hand::{ByHand, each, small_integers};
 use chainrule_backend_tests::generate::random;
 use chainrule_backend_tests::native::{compare, reference};
-use chainrule_backend_tests::{Array, reals};
-use chainrule_base::{Arena, Name, Poly};
+use chainrule_base::Poly;
 use chainrule_interpret as interpret;
-use chainrule_kernel::kernel::{SizeParam, SizeSource};
-use chainrule_kernel::{
-    Buffer, BufferId, Carried, Class, Instr, Kernel, Order, Place, Port, Reg, Stmt, vectorise, verify,
-};
+use chainrule_kernel::{BufferId, Carried, Class, Instr, Kernel, Order, Reg, Stmt, vectorise, verify};
 use chainrule_ops::Op;
 use proptest::prelude::*;
 use std::cell::Cell;
@@ -23,7 +20,7 @@ use std::cell::Cell;
 const PAIRS: [[usize; 2]; 6] = [[0, 1], [0, 2], [1, 0], [1, 2], [2, 0], [2, 1]];
 
 struct Generator {
-    regs: Arena<Reg, Class>,
+    by_hand: ByHand,
     sizes: [Reg; 3],
     /// Of the loops around a sum, the outer one first, and of the sum.
     indices: [Reg; 3],
@@ -39,7 +36,7 @@ struct Generator {
 
 impl Generator {
     fn real(&mut self) -> Reg {
-        self.regs.push(Class::Real)
+        self.by_hand.reg(Class::Real)
     }
 
     fn op(&mut self, op: Op, a: Reg, b: Reg) -> Reg {
@@ -54,7 +51,7 @@ impl Generator {
         if u.ratio(7, 8)? {
             return Ok(at);
         }
-        let dst = self.regs.push(Class::Int);
+        let dst = self.by_hand.reg(Class::Int);
         self.code.push(Instr::Int { dst, value: at });
         Ok(Poly::var(dst))
     }
@@ -105,7 +102,7 @@ impl Generator {
 
     /// A loop that adds multiples of `value` to elements.
     fn additions(&mut self, u: &mut Unstructured<'_>, value: Reg) -> Result<Stmt> {
-        let index = self.regs.push(Class::Int);
+        let index = self.by_hand.reg(Class::Int);
         let outside = std::mem::replace(&mut self.indices[2], index);
         let (buffer, pair) = self.z;
         let (by, at, so_far) = (self.load(u, true)?, self.element(u, pair)?, self.real());
@@ -114,8 +111,8 @@ impl Generator {
         let value = self.op(*u.choose(&[Op::Add, Op::Sub])?, so_far, product);
         self.code.push(Instr::Store { buffer, at, value });
         self.indices[2] = outside;
-        let (count, carried, order) = (Poly::var(self.sizes[2]), vec![], Order::InOrder);
-        Ok(Stmt::For { index, count, carried, order, body: vec![self.straight()] })
+        let body = vec![self.straight()];
+        Ok(each(index, Poly::var(self.sizes[2]), body))
     }
 
     /// The loop around it, which may add to arrays, and what it has carried.
@@ -182,7 +179,7 @@ impl Generator {
         if adds && self.z.1 == [0, 2] {
             // Each iteration has a row, which it fills first.
             let (row, len) = (Poly::var(self.indices[0]), Poly::var(self.sizes[2]));
-            let filled = fill(&mut self.regs, self.z.0, &row.mul(&len), &len);
+            let filled = fill(&mut self.by_hand, self.z.0, &row.mul(&len), &len);
             body.insert(0, filled);
         }
         let (index, count) = (self.indices[0], Poly::var(self.sizes[0]));
@@ -191,79 +188,37 @@ impl Generator {
 }
 
 /// Fills `len` elements from `first` on.
-fn fill(regs: &mut Arena<Reg, Class>, buffer: BufferId, first: &Poly<Reg>, len: &Poly<Reg>) -> Stmt {
-    let (index, zero) = (regs.push(Class::Int), regs.push(Class::Real));
+fn fill(by_hand: &mut ByHand, buffer: BufferId, first: &Poly<Reg>, len: &Poly<Reg>) -> Stmt {
+    let (index, zero) = (by_hand.reg(Class::Int), by_hand.reg(Class::Real));
     let store = Instr::Store { buffer, at: first.add(&Poly::var(index)), value: zero };
-    let body = vec![Stmt::Straight(vec![Instr::Const { dst: zero, value: 0.0 }, store])];
-    Stmt::For { index, count: len.clone(), carried: vec![], order: Order::InOrder, body }
+    each(index, len.clone(), vec![Stmt::Straight(vec![Instr::Const { dst: zero, value: 0.0 }, store])])
 }
 
 /// A nest over arrays of two dimensions.
 fn kernel(u: &mut Unstructured<'_>, has_functions: bool) -> Result<Kernel> {
-    let (mut regs, mut buffers) = (Arena::new(), Arena::new());
-    let sizes = [0; 3].map(|_| regs.push(Class::Int));
-    let indices = [0; 3].map(|_| regs.push(Class::Int));
-    let mut buffer = |len: &Poly<Reg>, place| buffers.push(Buffer { class: Class::Real, len: len.clone(), place });
+    let mut by_hand = ByHand::new("tiles");
+    let sizes = [0; 3].map(|_| by_hand.size(Class::Real).0);
+    let indices = [0; 3].map(|_| by_hand.reg(Class::Int));
     let len = |[a, b]: [usize; 2]| Poly::var(sizes[a]).mul(&Poly::var(sizes[b]));
-    let mut inputs = Vec::new();
-    for (i, r) in sizes.iter().enumerate() {
-        inputs.push((format!("size{i}"), buffer(&Poly::var(*r), Place::Input(i)), Poly::var(*r)));
-    }
     let mut arrays = Vec::new();
-    for i in 0..u.int_in_range(2..=3)? {
+    for _ in 0..u.int_in_range(2..=3)? {
         let pair = *u.choose(&PAIRS)?;
-        let b = buffer(&len(pair), Place::Input(inputs.len()));
-        inputs.push((format!("x{i}"), b, len(pair)));
-        arrays.push((b, pair));
+        arrays.push((by_hand.input(Class::Real, &len(pair)), pair));
     }
     let of_y = if u.ratio(1, 2)? { [0, 1] } else { [1, 0] };
-    let y = buffer(&len(of_y), Place::Output(0));
-    let s = buffer(&Poly::constant(1), Place::Output(1));
+    let (y, s) = (by_hand.output(&len(of_y)), by_hand.output(&Poly::constant(1)));
     let of_z = if u.ratio(1, 2)? { [0, 2] } else { *u.choose(&PAIRS)? };
-    let z = buffer(&len(of_z), Place::Output(2));
-    let mut body = vec![fill(&mut regs, y, &Poly::zero(), &len(of_y)), fill(&mut regs, z, &Poly::zero(), &len(of_z))];
-    let mut g = Generator { regs, sizes, indices, arrays, y: (y, of_y), z: (z, of_z), has_functions, code: vec![] };
+    let z = by_hand.output(&len(of_z));
+    let mut body =
+        vec![fill(&mut by_hand, y, &Poly::zero(), &len(of_y)), fill(&mut by_hand, z, &Poly::zero(), &len(of_z))];
+    let mut g = Generator { by_hand, sizes, indices, arrays, y: (y, of_y), z: (z, of_z), has_functions, code: vec![] };
     body.extend(g.outer(u, s)?);
-    let port = |name: &str, buffer, shape: Vec<Poly<Reg>>| Port { name: Name::new(name), shape, buffer };
-    let size = |(input, r): (usize, &Reg)| SizeParam {
-        name: Name::new(&format!("n{input}")),
-        reg: *r,
-        source: SizeSource::Extent { input, dim: 0 },
-    };
-    Ok(Kernel {
-        name: Name::new("tiles"),
-        sizes: sizes.iter().enumerate().map(size).collect(),
-        inputs: inputs.iter().map(|(name, buffer, len)| port(name, *buffer, vec![len.clone()])).collect(),
-        outputs: vec![port("y", y, vec![len(of_y)]), port("s", s, vec![]), port("z", z, vec![len(of_z)])],
-        regs: g.regs,
-        buffers,
-        requires: vec![],
-        workspace_reals: Poly::zero(),
-        workspace_ints: Poly::zero(),
-        externals: vec![],
-        failures: vec![],
-        body,
-    })
-}
-
-/// Numbers for arrays of these extents.
-fn inputs(kernel: &Kernel, sizes: [usize; 3]) -> Vec<Array> {
-    let len = |port: &Port| {
-        let of = |r: Reg| kernel.sizes.iter().position(|size| size.reg == r).map_or(0, |at| sizes[at] as i64);
-        usize::try_from(port.shape[0].eval(of).unwrap()).unwrap()
-    };
-    let number = |seed: usize, i: usize| ((i * 37 + seed * 11) % 7) as f64 - 3.0;
-    kernel
-        .inputs
-        .iter()
-        .enumerate()
-        .map(|(seed, port)| reals(&(0..len(port)).map(|i| number(seed, i)).collect::<Vec<_>>()))
-        .collect()
+    Ok(g.by_hand.with_body(body))
 }
 
 /// Whether other kernels than `plain` compute what it does at `sizes`.
 fn check(plain: &Kernel, kernel: &Kernel, sizes: [usize; 3]) -> std::result::Result<(), TestCaseError> {
-    let point = inputs(plain, sizes);
+    let point = small_integers(plain, &sizes);
     let programs = [plain, kernel].map(|kernel| interpret::Program::new(kernel).unwrap());
     let in_order = reference(plain, &programs[0], &point).unwrap();
     let found = reference(kernel, &programs[1], &point).unwrap();

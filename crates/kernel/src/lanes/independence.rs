@@ -10,6 +10,8 @@
 //!   in no other: the iterations add to it;
 //! - or they do so by the loop's index, in no branch: iterations add to elements that others add to as well (`apart`);
 //! - or all go by the loop's index with one slope, and what is left of each address is shown to be between 0 and the slope;
+//! - or all go by the loop's index with one slope, and what is left is a multiple of a number that the slope times the index does
+//!   not reach (columns of few elements);
 //! - or all go by the loop's index with one slope that is a number, in each iteration, and what is left of two addresses is the
 //!   same, or further apart than the slope times the index (rows of one array).
 
@@ -89,6 +91,8 @@ struct View {
     constant: Option<i64>,
     /// Whether the rest, over all elements of a copy, is between 0 and the slope.
     is_inside: bool,
+    /// What the rest is a multiple of, of one element, if the slope times the index is shown to be between 0 and that.
+    beyond: Option<i64>,
     /// Of accesses before it in each iteration what is left without the slope, where it is shown to differ from that of this
     /// one by more than the slope times the index.
     far_from: Vec<Poly<Reg>>,
@@ -109,7 +113,9 @@ fn are_apart(views: &[&View]) -> bool {
     let first = views[0];
     let one_element = first.constant.is_some() && first.slope.as_constant().is_some_and(|s| s != 0);
     views.iter().all(|v| v.slope == first.slope && v.common == first.common)
-        && (views.iter().all(|v| v.is_inside) || (one_element && views.iter().all(|v| v.constant == first.constant)))
+        && (views.iter().all(|v| v.is_inside)
+            || (first.beyond.is_some() && views.iter().all(|v| v.beyond == first.beyond))
+            || (one_element && views.iter().all(|v| v.constant == first.constant)))
 }
 
 /// The same where addresses have several bases: of each two it is shown that they differ by more than the slope times the
@@ -379,13 +385,29 @@ fn view(
         None => ranges.is_inside(&own, &slope),
         Some(len) => own.is_zero() && (*len == slope || ranges.is_inside(len, &slope.add(&Poly::constant(1)))),
     };
+    let beyond = own.terms().map(|(_, c)| c).reduce(gcd).filter(|beyond| {
+        let along = slope.mul(&Poly::var(index));
+        len.is_none()
+            && slope.as_constant().is_some_and(|s| s > 0)
+            && ranges.is_inside(&along, &Poly::constant(*beyond))
+    });
     Some(View {
+        beyond,
         slope,
         common,
         constant: len.is_none().then(|| own.as_constant()).flatten(),
         is_inside,
         far_from: Vec::new(),
     })
+}
+
+/// The greatest common divisor.
+fn gcd(a: i64, b: i64) -> i64 {
+    let (mut a, mut b) = (a.saturating_abs(), b.saturating_abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
 }
 
 /// How a carried register is put together from iteration to iteration, if it is.

@@ -46,6 +46,7 @@
 mod apart;
 pub mod body;
 pub(crate) mod cost;
+mod distribute;
 pub(crate) mod independence;
 mod jam;
 mod keep;
@@ -69,6 +70,9 @@ pub fn vectorise(kernel: &mut Kernel, reorder: bool) -> usize {
     let has_loops = kernel.body.iter().any(|s| !matches!(s, crate::Stmt::Straight(_) | crate::Stmt::Copy { .. }));
     if !has_loops {
         return 0;
+    }
+    if reorder {
+        distribute::distribute(kernel);
     }
     let (mut read, mut written) = (stage::rows(kernel), keep::rows(kernel));
     if !read.is_empty() || !written.is_empty() {

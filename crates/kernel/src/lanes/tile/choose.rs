@@ -226,17 +226,15 @@ impl Candidate<'_, '_> {
         (before, after)
     }
 
-    /// What differs with `index`, of what is defined from one event to another.
+    /// What differs with `index`, of what is defined from one event to another. Not how often loops run, which is the same, so
+    /// that of what they carry nothing makes addresses differ.
     fn varying(&self, from: usize, to: usize, index: Reg) -> BTreeSet<Reg> {
         let mut varying = BTreeSet::from([index]);
         for event in &self.events[from..to] {
+            let Event::Instr(instr) = event else { continue };
             let mut differs = false;
-            event.for_each_use(|r| differs |= varying.contains(&r));
-            if differs {
-                event.for_each_def(|r| {
-                    varying.insert(r);
-                });
-            }
+            instr.for_each_use(|r| differs |= varying.contains(&r));
+            varying.extend(instr.dst().filter(|_| differs));
         }
         varying
     }

@@ -1,0 +1,288 @@
+//! A loop that is distributed, written: stretches in which all is computed, and then added, nest by nest.
+
+use super::STRETCH;
+use super::find::{Addition, Distribution, Inner};
+use crate::kernel::{BufferId, Carried, Instr, Order, Reg, Stmt};
+use crate::lanes::rewrite::{Copier, Copies, Cutter, Loop};
+use crate::rebuild::{each_statement, is_nothing};
+use chainrule_base::Poly;
+use chainrule_ops::Op;
+use std::collections::BTreeMap;
+
+/// In which order numbers are kept, by the indices of the loops in which they are computed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Layout {
+    /// The inner index last.
+    Rows,
+    /// That of the stretch last.
+    Columns,
+}
+
+/// One stretch.
+struct Stretch {
+    /// Where it begins.
+    first: Poly<Reg>,
+    count: Poly<Reg>,
+}
+
+/// Where numbers are kept, and memory that each iteration has for itself, one iteration after the other.
+#[derive(Default)]
+struct Places {
+    kept: BTreeMap<(Reg, Layout), BufferId>,
+    private: BTreeMap<BufferId, (BufferId, Poly<Reg>)>,
+}
+
+impl Places {
+    /// The element in iteration `step` of a stretch.
+    fn element(&self, buffer: &mut BufferId, at: &mut Poly<Reg>, step: Reg) {
+        if let Some((place, len)) = self.private.get(buffer) {
+            (*buffer, *at) = (*place, at.add(&len.mul(&Poly::var(step))));
+        }
+    }
+}
+
+/// Writes `the` loop to `out`, distributed as `found`.
+pub(super) fn write(cutter: &mut Cutter<'_>, the: Loop, found: &Distribution, out: &mut Vec<Stmt>) {
+    let layouts: Vec<Layout> = found.additions.iter().map(|addition| layout(found, addition)).collect();
+    let mut places = Places::default();
+    for buffer in &found.private {
+        let len = cutter.kernel.buffers[*buffer].len.clone();
+        places.private.insert(*buffer, (cutter.kernel.memory(len.scale(STRETCH)), len));
+    }
+    for (addition, layout) in found.additions.iter().zip(&layouts) {
+        for r in &addition.kept {
+            let inner = &found.path(found.kept[r])[1..];
+            let len = inner.iter().fold(Poly::constant(STRETCH), |len, inner| len.mul(&found.loops[*inner].count));
+            places.kept.entry((*r, *layout)).or_insert_with(|| cutter.kernel.memory(len));
+        }
+    }
+    let (mut before, mut begin) = (Vec::new(), Vec::new());
+    let (n_stretches, _) = cutter.blocks(&the.count.add(&Poly::constant(STRETCH - 1)), STRETCH, &mut before);
+    let number = cutter.int();
+    let first = Poly::var(number).scale(STRETCH);
+    let most = cutter.int_of(&mut begin, Poly::constant(STRETCH));
+    let left = cutter.int_of(&mut begin, the.count.sub(&first));
+    let count = Poly::var(cutter.int_op(&mut begin, Op::Min, most, left));
+    let stretch = Stretch { first, count };
+    let mut body = vec![Stmt::Straight(begin)];
+    let carried = the.carried.clone();
+    let (computed, next) = compute(cutter, the, found, &stretch, &places);
+    body.push(computed);
+    for (addition, layout) in found.additions.iter().zip(layouts) {
+        let nest = Nest::new(cutter, found, addition, &stretch).write(layout, &places);
+        body.extend(where_it_adds(cutter, found, addition, nest));
+    }
+    let carried = carried.iter().zip(next).map(|(c, next)| Carried { next, ..*c }).collect();
+    out.extend((!before.is_empty()).then_some(Stmt::Straight(before)));
+    out.push(Stmt::For { index: number, count: n_stretches, carried, order: Order::InOrder, body });
+}
+
+/// The nest where there is something to add: of an element to which nothing is added nobody knows that it is there.
+fn where_it_adds(cutter: &mut Cutter<'_>, found: &Distribution, addition: &Addition, nest: Vec<Stmt>) -> Vec<Stmt> {
+    let sums = addition.loops[addition.n_own..].iter().filter(|inner| **inner != 0);
+    let counts = sums.map(|inner| &found.loops[*inner].count).filter(|count| count.as_constant().is_none_or(|n| n < 1));
+    let (mut before, mut least) = (Vec::new(), None);
+    for count in counts {
+        let count = cutter.int_of(&mut before, count.clone());
+        least = Some(least.map_or(count, |least| cutter.int_op(&mut before, Op::Min, least, count)));
+    }
+    let Some(least) = least else { return nest };
+    let condition = cutter.is_some(&Poly::var(least), &mut before);
+    let branch = Stmt::If { condition, then: nest, otherwise: Vec::new(), choices: Vec::new() };
+    vec![Stmt::Straight(before), branch]
+}
+
+/// How what an addition needs is kept: along the stretch, where no other loop goes from element to element of all else.
+fn layout(found: &Distribution, addition: &Addition) -> Layout {
+    let (own, sums) = addition.loops.split_at(addition.n_own);
+    let is_along = |inner: &Inner| {
+        let slope =
+            |at: &Poly<Reg>| at.split_linear(found.loops[*inner].index).and_then(|(slope, _)| slope.as_constant());
+        slope(&addition.at) == Some(1)
+            && addition.again.iter().all(|instr| match instr {
+                Instr::Load { at, .. } => matches!(slope(at), Some(0 | 1)),
+                _ => true,
+            })
+    };
+    let is_kept_by = |inner: &Inner| addition.kept.iter().any(|r| found.path(found.kept[r]).contains(inner));
+    let columns =
+        own.contains(&0) && sums.iter().any(is_kept_by) && !own.iter().any(|inner| *inner != 0 && is_along(inner));
+    if columns { Layout::Columns } else { Layout::Rows }
+}
+
+/// Where in its places a number is that is computed in the loops of `path`, by their indices.
+fn element(found: &Distribution, path: &[Inner], layout: Layout, index: impl Fn(Inner) -> Poly<Reg>) -> Poly<Reg> {
+    let count = |inner: &Inner| if *inner == 0 { Poly::constant(STRETCH) } else { found.loops[*inner].count.clone() };
+    let add = |at: Poly<Reg>, inner: &Inner| at.mul(&count(inner)).add(&index(*inner));
+    match layout {
+        Layout::Rows => path.iter().fold(Poly::zero(), add),
+        Layout::Columns => path[1..].iter().chain(&path[..1]).fold(Poly::zero(), add),
+    }
+}
+
+/// The loop without what leaves it, over one stretch, and what it has carried in the end.
+fn compute(
+    cutter: &mut Cutter<'_>,
+    the: Loop,
+    found: &Distribution,
+    stretch: &Stretch,
+    places: &Places,
+) -> (Stmt, Vec<Reg>) {
+    let step = cutter.int();
+    let by = stretch.first.add(&Poly::var(step));
+    let index = |inner: Inner| Poly::var(if inner == 0 { step } else { found.loops[inner].index });
+    let stores = |r: Reg| -> Vec<Instr> {
+        let of = places.kept.range((r, Layout::Rows)..=(r, Layout::Columns));
+        of.map(|((_, layout), buffer)| {
+            let at = element(found, &found.path(found.kept[&r]), *layout, index);
+            Instr::Store { buffer: *buffer, at, value: r }
+        })
+        .collect()
+    };
+    let mut body = the.body;
+    each_statement(&mut body, |stmt, done| {
+        let results: Vec<Reg> = match &stmt {
+            Stmt::For { carried, .. } | Stmt::While { carried, .. } => carried.iter().map(|c| c.var).collect(),
+            Stmt::If { choices, .. } => choices.iter().map(|c| c.var).collect(),
+            Stmt::Straight(_) | Stmt::Copy { .. } => Vec::new(),
+        };
+        match stmt {
+            Stmt::Straight(code) => {
+                let mut kept = Vec::with_capacity(code.len());
+                for instr in code {
+                    let (dst, is_gone) = match &instr {
+                        Instr::Store { value, .. } => (None, found.gone.contains(value)),
+                        instr => (instr.dst(), instr.dst().is_some_and(|dst| found.gone.contains(&dst))),
+                    };
+                    kept.extend((!is_gone).then_some(instr));
+                    kept.extend(dst.into_iter().flat_map(stores));
+                }
+                for instr in &mut kept {
+                    if let Instr::Load { buffer, at, .. } | Instr::Store { buffer, at, .. } = instr {
+                        places.element(buffer, at, step);
+                    }
+                }
+                done.push(Stmt::Straight(kept));
+            }
+            Stmt::Copy { mut to, mut from, len } => {
+                places.element(&mut to.0, &mut to.1, step);
+                places.element(&mut from.0, &mut from.1, step);
+                done.push(Stmt::Copy { to, from, len });
+            }
+            stmt => done.push(stmt),
+        }
+        let kept: Vec<Instr> = results.into_iter().flat_map(stores).collect();
+        done.extend((!kept.is_empty()).then_some(Stmt::Straight(kept)));
+    });
+    // Where it is read as it is.
+    let code = vec![Instr::Int { dst: the.index, value: by.clone() }];
+    let vars: Vec<Reg> = the.carried.iter().map(|_| cutter.real()).collect();
+    let map = the.carried.iter().zip(&vars).map(|(c, var)| (c.var, *var)).collect();
+    let (regs, buffers) = (&mut cutter.kernel.regs, BTreeMap::new());
+    let mut copier = Copier { regs, map, index: the.index, by, fresh: false, lane: None, buffers: &buffers };
+    let mut inside = vec![Stmt::Straight(code)];
+    inside.extend(copier.block(&body));
+    let carried = the.carried.iter().zip(&vars);
+    let carried = carried.map(|(c, var)| Carried { var: *var, init: c.var, next: copier.of(c.next) }).collect();
+    let count = stretch.count.clone();
+    (Stmt::For { index: step, count, carried, order: Order::InOrder, body: inside }, vars)
+}
+
+/// The nest of one addition.
+struct Nest<'n, 'k> {
+    cutter: &'n mut Cutter<'k>,
+    found: &'n Distribution,
+    addition: &'n Addition,
+    /// The new index of each loop.
+    indices: BTreeMap<Inner, Reg>,
+    first: Poly<Reg>,
+    count: Poly<Reg>,
+}
+
+impl<'n, 'k> Nest<'n, 'k> {
+    fn new(cutter: &'n mut Cutter<'k>, found: &'n Distribution, addition: &'n Addition, stretch: &Stretch) -> Self {
+        let indices = addition.loops.iter().map(|inner| (*inner, cutter.int())).collect();
+        let Stretch { first, count } = stretch;
+        Self { cutter, found, addition, indices, first: first.clone(), count: count.clone() }
+    }
+
+    /// All of it. What does not go by a loop is computed around that.
+    fn write(self, layout: Layout, places: &Places) -> Vec<Stmt> {
+        let Addition { buffer, at, before, ops, loops, n_own, again, kept } = self.addition;
+        let mut blocks: Vec<Vec<Instr>> = vec![Vec::new(); loops.len() + 1];
+        // In how many of the loops registers are defined.
+        let mut depths: BTreeMap<Reg, usize> = BTreeMap::new();
+        for (depth, inner) in (1..).zip(loops) {
+            depths.insert(self.found.loops[*inner].index, depth);
+        }
+        let mut map: BTreeMap<Reg, Reg> = self
+            .indices
+            .iter()
+            .filter(|(inner, _)| **inner != 0)
+            .map(|(inner, new)| (self.found.loops[*inner].index, *new))
+            .collect();
+        let strip = self.found.loops[0].index;
+        let by = self.indices.get(&0).map_or_else(Poly::zero, |step| self.first.add(&Poly::var(*step)));
+        map.insert(strip, self.cutter.int_of(&mut blocks[depths[&strip]], by.clone()));
+        for r in kept {
+            let path = self.found.path(self.found.kept[r]);
+            let depth = path.iter().map(|inner| depths[&self.found.loops[*inner].index]).max().unwrap_or(0);
+            let at = element(self.found, &path, layout, |inner| Poly::var(self.indices[&inner]));
+            let dst = self.cutter.real();
+            blocks[depth].push(Instr::Load { dst, buffer: places.kept[&(*r, layout)], at });
+            depths.insert(*r, depth);
+            map.insert(*r, dst);
+        }
+        let n = loops.len();
+        let buffers = BTreeMap::new();
+        let sums: Vec<Reg> = (*n_own..n).map(|_| self.cutter.real()).collect();
+        let regs = &mut self.cutter.kernel.regs;
+        let mut copier = Copier { regs, map, index: strip, by, fresh: true, lane: None, buffers: &buffers };
+        for instr in again {
+            let mut depth = 0;
+            instr.for_each_use(|r| depth = depth.max(depths.get(&r).copied().unwrap_or(0)));
+            if matches!(instr, Instr::Load { buffer, .. } if places.private.contains_key(buffer)) {
+                depth = depth.max(depths[&strip]);
+            }
+            if let Some(dst) = instr.dst() {
+                depths.insert(dst, depth);
+            }
+            let mut instr = copier.instr(instr);
+            if let (Instr::Load { buffer, at, .. }, Some(step)) = (&mut instr, self.indices.get(&0)) {
+                places.element(buffer, at, *step);
+            }
+            blocks[depth].push(instr);
+        }
+        let at = copier.poly(at);
+        let first = copier.define(*before);
+        blocks[*n_own].push(Instr::Load { dst: first, buffer: *buffer, at: at.clone() });
+        if let Some(last) = sums.last() {
+            copier.map.insert(*before, *last);
+        }
+        blocks[n].extend(ops.iter().map(|op| copier.instr(op)));
+        let after = copier.of(ops.last().and_then(Instr::dst).unwrap_or(*before));
+        let mut value = after;
+        // From the inside to the outside.
+        let mut inside: Vec<Stmt> = Vec::new();
+        for depth in (0..=n).rev() {
+            let mut body = vec![Stmt::Straight(std::mem::take(&mut blocks[depth]))];
+            body.append(&mut inside);
+            if depth == *n_own {
+                body.push(Stmt::Straight(vec![Instr::Store { buffer: *buffer, at: at.clone(), value }]));
+            }
+            body.retain(|stmt| !is_nothing(stmt));
+            let Some(inner) = depth.checked_sub(1).map(|at| loops[at]) else { return body };
+            let mut carried = Vec::new();
+            if depth > *n_own {
+                let var = sums[depth - 1 - n_own];
+                let init = if depth - 1 == *n_own { first } else { sums[depth - 2 - n_own] };
+                carried.push(Carried { var, init, next: value });
+                value = var;
+            }
+            let count = if inner == 0 { self.count.clone() } else { self.found.loops[inner].count.clone() };
+            let index = self.indices[&inner];
+            inside.push(Stmt::For { index, count, carried, order: Order::InOrder, body });
+        }
+        inside
+    }
+}
