@@ -197,6 +197,39 @@ fn how_often_a_loop_runs_is_computed_inside_where_it_may_not_fit() {
 }
 
 #[test]
+fn what_loops_carry_twice_is_carried_once() {
+    // A step of three numbers, and how many of them are different.
+    let steps = [
+        ("(a, b, c)", 1),
+        ("(a + x[i], b + x[i], c + x[i])", 1),
+        ("(a + x[i], x[i] + b, c - x[i])", 2),
+        ("(b + x[i], a + x[i], a * c)", 2),
+        ("(b + x[i], c + x[i], a + x[i])", 1),
+        ("(a + x[i], b + x[i], a + (b + c))", 2),
+        ("(a + x[i], b + a, c + b)", 3),
+        ("ifold (fun t j -> let (u, v, w) = t in (u + a * x[j], v + b * x[j], w + c)) (b, a, c) n", 2),
+        ("ifold (fun t j -> let (u, v, w) = t in (u + a * x[j], w + b * x[j], v + c)) (b, a, c) n", 3),
+    ];
+    for (step, different) in steps {
+        let text = format!(
+            "let f = fun (x : [n]Double) (y : Double) ->
+              let step = fun (s : (Double, Double, Double)) i -> let (a, b, c) = s in {step} in
+              ifold step (y, y, y) n"
+        );
+        let function = program(&text).elaborate("f").unwrap();
+        let mut kernel = lower(&function).unwrap();
+        plain(&mut kernel);
+        let text = kernel.to_string();
+        let outer = text.lines().find(|line| line.starts_with("for ")).unwrap_or_default();
+        assert_eq!(outer.matches(" then ").count(), different, "{step}\n{kernel}");
+        for n in 0..5 {
+            let x = Value::Array((0..n).map(|i| Value::Real(f64::from(i) - 1.5)).collect());
+            assert!(compare_within(&function, &kernel, &[x, Value::Real(0.3)], 0.0), "{step}\n{kernel}");
+        }
+    }
+}
+
+#[test]
 fn what_is_read_is_not_written_back() {
     let function = program(
         "let f = fun (x : [n]Double) (s : Card) ->

@@ -19,11 +19,20 @@ const MAX_TERMS: usize = 6;
 
 /// Folds what is known in `kernel`. Linear in its size, but for what [`Ranges`] has to prove.
 pub(super) fn fold(kernel: &mut Kernel) {
+    fold_where(kernel, Aliases::default(), false);
+}
+
+/// The same where some registers that loops carry stand for others, and what is computed with these twice is computed once.
+pub(super) fn fold_aliases(kernel: &mut Kernel, aliases: Aliases) {
+    fold_where(kernel, aliases, true);
+}
+
+fn fold_where(kernel: &mut Kernel, aliases: Aliases, numbers: bool) {
     let body = std::mem::take(&mut kernel.body);
     let mut is_index = vec![false; kernel.regs.len()];
     kernel.sizes.iter().for_each(|size| is_index[size.reg.index()] = true);
-    let (ranges, aliases, seen) = (Ranges::new(kernel), Aliases::default(), Seen::default());
-    let mut pass = Fold { kernel, ranges, aliases, is_index, seen, less: BTreeMap::new() };
+    let (ranges, seen) = (Ranges::new(kernel), Seen::default());
+    let mut pass = Fold { kernel, ranges, aliases, is_index, seen, numbers, less: BTreeMap::new() };
     let mut body = rebuild(body, &mut pass);
     prune(&mut body, kernel.regs.len(), &kernel.buffers);
     kernel.body = body;
@@ -36,11 +45,13 @@ struct Fold<'k> {
     /// Indices of loops and sizes, by register.
     is_index: Vec<bool>,
     seen: Seen,
+    /// Whether numbers that were computed are looked up, too.
+    numbers: bool,
     /// Which double is compared to which, and may be less.
     less: BTreeMap<Reg, [Reg; 2]>,
 }
 
-/// What an integer is computed as.
+/// What something is computed as.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Computed {
     Value(Poly<Reg>),
@@ -163,6 +174,7 @@ impl Fold<'_> {
         let computed = match &instr {
             Instr::Int { dst, value } => Some((*dst, Computed::Value(value.clone()))),
             Instr::IntOp { dst, op, args, .. } => Some((*dst, Computed::Op(*op, *args))),
+            Instr::Op { dst, op, args } if self.numbers => Some((*dst, Computed::Op(*op, *args))),
             _ => None,
         };
         if let Some((dst, computed)) = computed
@@ -336,6 +348,7 @@ impl Pass for Fold<'_> {
         _before: &mut Vec<Instr>,
     ) -> bool {
         self.carried(carried, |c| &mut c.next);
+        carried.retain(|c| self.of(c.var) == c.var);
         self.seen.close();
         self.ranges.event(&Event::EndFor { index, carried });
         true

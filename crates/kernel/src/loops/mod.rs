@@ -18,6 +18,7 @@
 //! | --- | --- |
 //! | `split` | loops cut where a comparison with the index changes (index set splitting) |
 //! | `fold` | what is known before running: constants, comparisons, checks, loops of one iteration |
+//! | `same` | numbers that loops carry twice |
 //! | `join` | nested loops that are one |
 //! | `choose` | branches with little in them: both sides, and a choice |
 //! | `before` | comparisons right before the branches that go by them |
@@ -28,6 +29,7 @@ mod choose;
 mod fold;
 mod hoist;
 mod join;
+mod same;
 mod split;
 
 use crate::kernel::{Kernel, Stmt};
@@ -43,6 +45,9 @@ pub fn streamline(kernel: &mut Kernel) {
         return;
     }
     fold::fold(kernel);
+    if let Some(aliases) = same::same(kernel) {
+        fold::fold_aliases(kernel, aliases);
+    }
     let mut room = split::room(kernel);
     for _ in 0..ROUNDS {
         if !split::split(kernel, &mut room) {
