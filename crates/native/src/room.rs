@@ -60,6 +60,8 @@ impl Room {
             Ok(map) => {
                 if bytes >= LARGE {
                     large_pages(&map);
+                } else if bytes <= pool::LARGEST {
+                    apart(&map);
                 }
                 let mut room = Self::of(Memory::Map(map), 0);
                 if first >= bytes {
@@ -193,6 +195,16 @@ fn large_pages(map: &MmapMut) {
     let _ = map;
 }
 
+/// Keeps the system from putting memory together with what lies beside it, from which it would be cut off again whenever its
+/// protection changes: that takes half of the time of the change. What has other advice is not put together; large pages
+/// are too large for it anyway.
+fn apart(map: &MmapMut) {
+    #[cfg(target_os = "linux")]
+    let _ = map.advise(Advice::NoHugePage);
+    #[cfg(not(target_os = "linux"))]
+    let _ = map;
+}
+
 /// Gives back what is behind the first `used` bytes, where that is much.
 fn without_end(map: MmapMut, used: usize) -> MmapMut {
     #[cfg(target_os = "linux")]
@@ -227,6 +239,34 @@ mod tests {
             assert!(ready <= map.len());
             assert!(map.len() >= used);
             assert!(map[..used].chunks(1000).enumerate().all(|(i, chunk)| chunk.iter().all(|byte| *byte == i as u8)));
+        }
+    }
+
+    /// What the system says of memory of which `address` is a byte.
+    #[cfg(target_os = "linux")]
+    fn flags_at(address: usize) -> Option<String> {
+        let maps = std::fs::read_to_string("/proc/self/smaps").ok()?;
+        let mut is_here = false;
+        maps.lines().find_map(|line| {
+            let range = line.split_once(' ').and_then(|(range, _)| range.split_once('-'));
+            if let Some((from, to)) = range
+                && let (Ok(from), Ok(to)) = (usize::from_str_radix(from, 16), usize::from_str_radix(to, 16))
+            {
+                is_here = (from..to).contains(&address);
+            }
+            line.strip_prefix("VmFlags:").filter(|_| is_here).map(str::to_owned)
+        })
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn memory_is_not_put_together_with_what_lies_beside() {
+        let room = Room::new(crate::pool::LARGEST);
+        match flags_at(room.as_ptr().addr()) {
+            Some(flags) if std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists() => {
+                assert!(flags.split_whitespace().any(|flag| flag == "nh"), "{flags}");
+            }
+            _ => println!("skipped: the system has no large pages, or does not say"),
         }
     }
 
