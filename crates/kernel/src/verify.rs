@@ -97,7 +97,7 @@ impl Verifier<'_> {
         for (ports, what) in [(&kernel.inputs, "input"), (&kernel.outputs, "output")] {
             let mut names: BTreeSet<&Name> = BTreeSet::new();
             for (idx, port) in ports.iter().enumerate() {
-                if !names.insert(&port.name) {
+                if ports.len() > 1 && !names.insert(&port.name) {
                     self.wrong(format_args!("two {what}s are called `{}`", port.name));
                 }
                 self.port(port, &if what == "input" { Place::Input(idx) } else { Place::Output(idx) });

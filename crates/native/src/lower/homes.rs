@@ -13,7 +13,6 @@ use super::survey::{Survey, weight};
 use chainrule_base::{Id, Poly};
 use chainrule_kernel::addresses::{at_first, split_constant};
 use chainrule_kernel::{Event, Instr, Liveness, Reg};
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// One place that is wanted.
@@ -49,13 +48,11 @@ impl Wish {
 /// The places that are wanted, and by whom.
 pub(super) struct Homes<'a> {
     pub n_events: usize,
-    /// The number of the first wish.
-    pub first: Number,
     pub wishes: Vec<Option<Wish>>,
     /// Union-find: what shares a place.
     leader: Vec<usize>,
     /// Weight of the calls before each event.
-    calls: Cow<'a, [u64]>,
+    calls: &'a [u64],
     /// How many addresses come before each event that want spare registers.
     computed_addresses: Vec<u32>,
 }
@@ -71,25 +68,12 @@ impl<'a> Homes<'a> {
             wishes.push(global.then_some(wish));
         }
         let leader = (0..wishes.len()).collect();
-        let (calls, computed_addresses) = (Cow::Borrowed(survey.calls.as_slice()), vec![0; survey.calls.len()]);
-        let mut this = Self { n_events, first: 0, wishes, leader, calls, computed_addresses };
+        let (calls, computed_addresses) = (survey.calls.as_slice(), vec![0; survey.calls.len()]);
+        let mut this = Self { n_events, wishes, leader, calls, computed_addresses };
         for (a, b) in &survey.share {
             this.unite(a.index(), b.index());
         }
         this
-    }
-
-    /// No wishes of registers.
-    pub(super) fn of_pointers_only(n_regs: usize, n_events: usize, calls: u64) -> Self {
-        Self {
-            n_events,
-            first: n_regs,
-            wishes: Vec::new(),
-            leader: Vec::new(),
-            // Pointers live from the begin to the end.
-            calls: Cow::Owned(vec![0, calls]),
-            computed_addresses: vec![0, 0],
-        }
     }
 
     /// The wish whose place this one shares.
@@ -146,7 +130,6 @@ impl<'a> Homes<'a> {
 
     /// Has one place in lanes live from one event to another, and stand for another one too.
     pub(super) fn keep_over(&mut self, place: Number, other: Number, from: u32, to: u32) {
-        let (place, other) = (place - self.first, other - self.first);
         self.unite(other, place);
         let leader = self.find(place);
         if let Some(wish) = &mut self.wishes[leader] {
@@ -175,7 +158,7 @@ impl<'a> Homes<'a> {
     fn wish(&mut self, wish: Wish) -> Number {
         self.wishes.push(Some(wish));
         self.leader.push(self.leader.len());
-        self.first + self.wishes.len() - 1
+        self.wishes.len() - 1
     }
 
     /// The plans of all loops.
@@ -328,4 +311,54 @@ fn address_uses(events: &[Event<'_>], once: &BTreeMap<u32, Reg>, kept: &BTreeMap
     }
     computed.push(n_computed);
     AddressUses { in_loop, computed }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Homes;
+    use crate::level::Level;
+    use crate::lower::assign::assign_pointers;
+    use crate::lower::frame::Words;
+    use chainrule_base::{Arena, Name, Poly};
+    use chainrule_kernel::Kernel;
+
+    fn no_words() -> Words {
+        Words::new(&Kernel {
+            name: Name::new("f"),
+            regs: Arena::new(),
+            sizes: vec![],
+            inputs: vec![],
+            outputs: vec![],
+            buffers: Arena::new(),
+            requires: vec![],
+            workspace_reals: Poly::zero(),
+            workspace_ints: Poly::zero(),
+            externals: vec![],
+            failures: vec![],
+            body: vec![],
+        })
+    }
+
+    #[test]
+    fn pointers_of_straight_lines_get_what_the_general_way_gives_them() {
+        for n_events in [5u32, 600] {
+            for calls in [0, 1, 3] {
+                for n in 0..20 {
+                    // Some are not accessed, some as often as others.
+                    let accesses: Vec<u64> = (0..n).map(|i| (i * i * 7 + i) % 11).collect();
+                    let (calls_before, computed_addresses) = ([0, calls], vec![0, 0]);
+                    let (wishes, leader) = (vec![], vec![]);
+                    let calls_before = calls_before.as_slice();
+                    let n_events = n_events as usize;
+                    let mut homes = Homes { n_events, wishes, leader, calls: calls_before, computed_addresses };
+                    for weight in &accesses {
+                        homes.pointer(0, n_events as u32 + 1, *weight, None);
+                    }
+                    let general = homes.assign(Level::Avx2, calls > 0, &mut no_words());
+                    assert_eq!(assign_pointers(&accesses, n_events, calls), general.homes);
+                    assert_eq!(general.n_slots, 0);
+                }
+            }
+        }
+    }
 }

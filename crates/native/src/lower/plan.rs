@@ -14,7 +14,7 @@
 //! asks.
 
 use super::accumulators::{self, Accumulators};
-use super::assign::{Assigned, Taken};
+use super::assign::{Assigned, Taken, assign_pointers};
 use super::copies;
 use super::frame::Words;
 use super::homes::{Homes, Lanes};
@@ -417,14 +417,10 @@ impl<'k> Plan<'k> {
         let (mut fused, mut accumulators) = (BTreeSet::new(), Accumulators::default());
         let mut pointers: BTreeMap<u32, Vec<(BufferId, Number)>> = BTreeMap::new();
         let (loops, first_home, assigned): (_, _, Assigned) = if is_straight {
-            let mut homes = Homes::of_pointers_only(n_regs, n_events, facts.calls);
-            let end = n_events as u32 + 1;
-            let all = kernel.buffers.ids().zip(&facts.accesses);
-            pointers.insert(0, all.map(|(buffer, weight)| (buffer, homes.pointer(0, end, *weight, None))).collect());
-            let mut assigned = homes.assign(level, has_calls, &mut words);
             // Each address is known, so pointers are all there is.
-            assigned.generals.clear();
-            (BTreeMap::new(), n_regs, assigned)
+            pointers.insert(0, kernel.buffers.ids().zip(n_regs..).collect());
+            let homes = assign_pointers(&facts.accesses, n_events, facts.calls);
+            (BTreeMap::new(), n_regs, Assigned { homes, n_slots: 0, generals: Vec::new(), vectors: Vec::new() })
         } else {
             let events = events(&kernel.body);
             let lives = Liveness::new(n_regs, &events);
