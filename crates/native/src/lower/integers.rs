@@ -315,7 +315,17 @@ impl Writer<'_> {
 
     /// The place of an element, by the first two scratch registers at most; for the next instruction. The third
     /// is free again.
+    #[inline]
     pub(super) fn address(&mut self, buffer: BufferId, at: &Poly<Reg>) -> Result<Mem> {
+        match self.known_element(buffer, at) {
+            Some(mem) => Ok(mem),
+            None => self.address_elsewhere(buffer, at),
+        }
+    }
+
+    /// The same where the element or its pointer have to be looked for.
+    #[inline(never)]
+    fn address_elsewhere(&mut self, buffer: BufferId, at: &Poly<Reg>) -> Result<Mem> {
         let [_, rcx, rdx] = SCRATCH;
         let bytes = self.element_bytes();
         let scale = bytes / 8;

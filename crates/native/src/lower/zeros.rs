@@ -19,6 +19,9 @@ use chainrule_kernel::{BufferId, Instr, Reg};
 /// Fewer stores are not worth looking at.
 const FEW: usize = 4;
 
+/// Room for so many elements is made at once.
+const ROOM: usize = 64;
+
 impl Writer<'_> {
     /// Writes the stores of zero to known elements of one buffer that `instrs` begin with, the first of which has number
     /// `at`; how many these are, or 0 where there is no such run.
@@ -27,19 +30,16 @@ impl Writer<'_> {
             return Ok(0);
         }
         let Some((value, buffer)) = instrs.first().and_then(|instr| self.zero_store(instr)) else { return Ok(0) };
-        let mut elements: Vec<i64> = Vec::new();
-        for instr in instrs {
-            match instr {
-                Instr::Store { buffer: b, at, value: v } if *b == buffer && *v == value => {
-                    let Some(element) = at.as_constant() else { break };
-                    elements.push(element);
-                }
-                _ => break,
-            }
-        }
-        if elements.len() < FEW {
+        let element = |instr: &Instr| match instr {
+            Instr::Store { buffer: b, at, value: v } if *b == buffer && *v == value => at.as_constant(),
+            _ => None,
+        };
+        // Most runs are short: of these no list is made.
+        if instrs.iter().map_while(element).take(FEW).count() < FEW {
             return Ok(0);
         }
+        let mut elements: Vec<i64> = Vec::with_capacity(ROOM);
+        elements.extend(instrs.iter().map_while(element));
         let done = elements.len();
         let mut next = NEVER;
         for _ in &elements {
