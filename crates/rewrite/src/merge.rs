@@ -162,8 +162,31 @@ const MIN_SHARED: f64 = 8.0;
 /// In how many loops, one right in the other, stands what is kept for others of the same counts.
 const MAX_SHARED_DEPTH: usize = 2;
 
-/// Puts into `plan` the statements that loops of one block and one count have in common though they cannot become
-/// one, and that cost more than keeping them in an array.
+/// The counts of loops in each other, the outermost first.
+type Counts<'e> = SmallVec<[&'e Size; MAX_SHARED_DEPTH]>;
+
+/// What is known of the loops of a block.
+#[derive(Default)]
+struct Looked<'e> {
+    numbers: Numbers,
+    /// Counts, with a number for each.
+    counts: BTreeMap<&'e Size, u64>,
+    /// Numbers that are worth an array: the counts of the loops around them, which number they have, and the variable.
+    costly: Vec<(Counts<'e>, u64, VarId)>,
+}
+
+/// A statement that other loops have, too.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shared {
+    /// Of how many loops an array is made of it.
+    pub(crate) depth: usize,
+    /// Whether the first loops that compute it stand in each other the other way round: their order is that of the array.
+    pub(crate) is_turned: bool,
+}
+
+/// Puts into `plan` the statements that loops of one block have in common though they cannot become
+/// one, and that cost more than keeping them in an array: loops of one count, and loops in each other of the same counts, in any
+/// order.
 pub(crate) fn shared(function: &Function, plan: &mut Plan<'_>) {
     let mut merge = Merge::new(function, plan, false);
     merge.shared(&function.body);
@@ -201,27 +224,26 @@ impl<'a, 'p> Merge<'a, 'p> {
     }
 
     fn shared(&mut self, block: &Block) {
-        let mut numbers = Numbers::default();
-        // By counts and number, the statements that compute it, with the loop of this block that they stand in.
-        let mut found: BTreeMap<(usize, u64), Vec<(usize, VarId)>> = BTreeMap::new();
-        let mut nests: Vec<SmallVec<[&Size; MAX_SHARED_DEPTH]>> = Vec::new();
+        let mut looked = Looked::default();
+        // By counts, in any order, and number, the statements that compute it, with the loop of this block that they stand in.
+        let mut found: BTreeMap<(Counts<'_>, u64), Vec<(usize, VarId, &Size)>> = BTreeMap::new();
         for (at, stmt) in block.stmts.iter().enumerate() {
             if self.loop_of(stmt).is_none() || self.plan.dead.contains(&stmt.var) {
                 continue;
             }
-            let mut costly = Vec::new();
-            self.costly(stmt, &mut SmallVec::new(), &mut numbers, &mut costly);
-            for (counts, number, var) in costly {
-                let nest = nests.iter().position(|other| *other == counts).unwrap_or_else(|| {
-                    nests.push(counts);
-                    nests.len() - 1
-                });
-                found.entry((nest, number)).or_default().push((at, var));
+            self.costly(stmt, &mut SmallVec::new(), &mut looked);
+            for (mut counts, number, var) in looked.costly.drain(..) {
+                let outermost = counts[0];
+                counts.sort_unstable();
+                found.entry((counts, number)).or_default().push((at, var, outermost));
             }
         }
-        for ((nest, _), vars) in found {
-            if vars.iter().any(|(at, _)| *at != vars[0].0) {
-                self.plan.share.extend(vars.into_iter().map(|(_, var)| (var, nests[nest].len())));
+        for ((counts, _), all) in found {
+            let (first, _, outermost) = all[0];
+            if all.iter().any(|(at, ..)| *at != first) {
+                let depth = counts.len();
+                let of = |around: &Size| Shared { depth, is_turned: around != outermost };
+                self.plan.share.extend(all.into_iter().map(|(_, var, around)| (var, of(around))));
             }
         }
         for stmt in &block.stmts {
@@ -231,28 +253,26 @@ impl<'a, 'p> Merge<'a, 'p> {
         }
     }
 
-    /// The numbers in the loop `stmt`, and in loops right inside of it, that are worth an array, by the counts of the loops
-    /// around them: `around` and their own.
+    /// Adds to `looked` the numbers in the loop `stmt`, and in loops right inside of it, that are worth an array. `around` are
+    /// the counts of the loops around it.
     // As deep as MAX_SHARED_DEPTH.
-    fn costly<'e>(
-        &mut self,
-        stmt: &'e Stmt,
-        around: &mut SmallVec<[&'e Size; MAX_SHARED_DEPTH]>,
-        numbers: &mut Numbers,
-        out: &mut Vec<(SmallVec<[&'e Size; MAX_SHARED_DEPTH]>, u64, VarId)>,
-    ) {
+    fn costly<'e>(&mut self, stmt: &'e Stmt, around: &mut Counts<'e>, looked: &mut Looked<'e>) {
         let Some((_, count, index, body)) = self.loop_of(stmt) else { return };
         let function = self.function;
         let ty = |v: VarId| function.ty(v);
-        self.keys.know(index, u64::from(u32::MAX) - around.len() as u64);
+        // An index is called by its count, so that it has one name whichever loop is outside; of one count, by where it stands.
+        let inside = around.iter().filter(|other| **other == count).count() as u64;
+        let n_counts = looked.counts.len() as u64;
+        let count_number = *looked.counts.entry(count).or_insert(n_counts);
+        self.keys.know(index, u64::from(u32::MAX) - MAX_SHARED_DEPTH as u64 * count_number - inside);
         around.push(count);
         for inner in &body.stmts {
-            let number = numbers.number(self.keys.key(&function.vars, &inner.expr, ty(inner.var)));
+            let number = looked.numbers.number(self.keys.key(&function.vars, &inner.expr, ty(inner.var)));
             if cost::expr(&inner.expr, &ty) >= MIN_SHARED && *ty(inner.var) == Type::Double {
-                out.push((around.clone(), number, inner.var));
+                looked.costly.push((around.clone(), number, inner.var));
             }
             if around.len() < MAX_SHARED_DEPTH {
-                self.costly(inner, around, numbers, out);
+                self.costly(inner, around, looked);
             }
             self.keys.know(inner.var, number);
         }

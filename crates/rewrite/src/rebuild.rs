@@ -30,6 +30,7 @@ pub(crate) use slice::Slice;
 
 use crate::cost;
 use crate::key::{Keys, hash_of};
+use crate::merge::Shared;
 use crate::ranges::Ranges;
 use crate::rules::{self, Settings};
 use crate::walk;
@@ -150,8 +151,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) deferred: FxHashMap<VarId, (VarId, &'a Block)>,
     /// Loops and branches with a tuple for a value: the fields that something uses.
     pub(crate) fields: FxHashMap<VarId, Vec<usize>>,
-    /// Statements of loops that are to be kept in an array, for other loops, by how many loops the array is of.
-    pub(crate) share: FxHashMap<VarId, usize>,
+    /// Statements of loops that are to be kept in an array, for other loops.
+    pub(crate) share: FxHashMap<VarId, Shared>,
     /// Statements that alone use arrays that branches make, with these: they are to move into the branches.
     pub(crate) branches: FxHashMap<VarId, Vec<VarId>>,
     /// Sums of products that nothing else uses.
@@ -240,7 +241,7 @@ pub(crate) struct Rebuild<'a> {
     /// Whether the build that is being written puts together what a rule has taken apart.
     pub(crate) zipping: bool,
     /// Of how many of the loops around it an array is made of what is being written, for the loops beside them.
-    share: Option<usize>,
+    share: Option<Shared>,
     /// Whether an array is being made of what a loop computes again and again.
     expanding: bool,
     span: Option<Span>,
@@ -387,7 +388,7 @@ impl Rebuild<'_> {
         self.emit(Expr::Tuple(fields), ty.clone())
     }
 
-    fn place(&mut self, mut expr: Expr, ty: Type, share: Option<usize>) -> VarId {
+    fn place(&mut self, mut expr: Expr, ty: Type, share: Option<Shared>) -> VarId {
         // Operands that may be swapped stand in the order of their making.
         if let Expr::Op(op, args) = &mut expr
             && op.is_commutative()
@@ -423,9 +424,9 @@ impl Rebuild<'_> {
             self.count(rules::EXPAND);
             return var;
         }
-        if let Some(depth) = share
+        if let Some(shared) = share
             && !self.expanding
-            && let Some(var) = self.share(&expr, &ty, depth)
+            && let Some(var) = self.share(&expr, &ty, shared)
         {
             self.count(rules::SHARE);
             return var;

@@ -72,11 +72,15 @@ impl Make {
     }
 
     fn vector(&mut self, element: impl FnOnce(&mut Self, VarId) -> VarId) -> VarId {
-        let (index, n) = (self.b.fresh(Type::Int), self.n.clone());
+        self.array(self.n.clone(), element)
+    }
+
+    fn array(&mut self, size: Size, element: impl FnOnce(&mut Self, VarId) -> VarId) -> VarId {
+        let index = self.b.fresh(Type::Int);
         self.b.push_block();
         let result = element(self, index);
         let body = self.b.pop_block(result);
-        self.b.compute(Expr::Build { size: n, index, body })
+        self.b.compute(Expr::Build { size, index, body })
     }
 
     fn sum(&mut self, count: Size, term: impl FnOnce(&mut Self, VarId) -> VarId) -> VarId {
@@ -1247,21 +1251,47 @@ fn step_programs(step: &str) -> Vec<Function> {
             });
             vec![sums, summed, looked_into]
         }
-        // The second loop needs what the first has made, and both take the exponentials.
-        "share" => vec![program(|p| {
-            let exponential = |p: &mut Make, i: VarId| {
-                let x = p.get(p.v, i);
-                p.op(Exp, &[x])
-            };
-            let total = p.sum(p.n.clone(), |p, i| {
-                let e = exponential(p, i);
-                p.op(Sin, &[e])
+        // The second loop needs what the first has made, and both take the exponentials; loops in each other the same way round, or
+        // not.
+        "share" => {
+            let along = program(|p| {
+                let exponential = |p: &mut Make, i: VarId| {
+                    let x = p.get(p.v, i);
+                    p.op(Exp, &[x])
+                };
+                let total = p.sum(p.n.clone(), |p, i| {
+                    let e = exponential(p, i);
+                    p.op(Sin, &[e])
+                });
+                p.vector(|p, i| {
+                    let e = exponential(p, i);
+                    p.op(Sub, &[e, total])
+                })
             });
-            p.vector(|p, i| {
-                let e = exponential(p, i);
-                p.op(Sub, &[e, total])
-            })
-        })],
+            let exponential = |p: &mut Make, i: VarId, j: VarId| {
+                let row = p.get(p.m, i);
+                let (x, y) = (p.get(row, j), p.get(p.v, i));
+                let z = p.op(Sub, &[x, y]);
+                p.op(Exp, &[z])
+            };
+            let nests = [false, true].map(|turned| {
+                program(|p| {
+                    let (n, k) = (p.n.clone(), p.k.clone());
+                    let rows = p.vector(|p, i| p.sum(k.clone(), |p, j| exponential(p, i, j)));
+                    let term = |p: &mut Make, i: VarId, j: VarId| {
+                        let (e, row) = (exponential(p, i, j), p.get(rows, i));
+                        p.op(Op::Div, &[e, row])
+                    };
+                    let (outer, inner) = if turned { (k, n) } else { (n, k) };
+                    let build = |p: &mut Make, i: VarId| {
+                        p.sum(inner, |p, j| if turned { term(p, j, i) } else { term(p, i, j) })
+                    };
+                    let columns = p.array(outer, build);
+                    p.b.tuple(&[rows, columns])
+                })
+            });
+            [along].into_iter().chain(nests).collect()
+        }
         // An array is built in one branch, in both, in two ifs of one condition; what uses it is a loop or an element.
         "branches" => {
             let either = |p: &mut Make, both: bool| {

@@ -8,7 +8,7 @@
 //! inner loops but not on that of some loop around those, whose computation cannot fail outside of it, and of
 //! which no branch decides whether they are wanted.
 
-use super::{Env, Expr, Kind, Rebuild, Size, Stmt, Type, VarId, bit, walk};
+use super::{Env, Expr, Kind, Rebuild, Shared, Size, Stmt, Type, VarId, bit, walk};
 use chainrule_base::Id;
 use rustc_hash::FxHashSet;
 
@@ -36,13 +36,15 @@ impl Rebuild<'_> {
         self.keep(missing, &levels, expr, ty)
     }
 
-    /// The element of an array that stands for `expr` in the innermost loops, `depth` of them, so that other loops have it
-    /// too.
-    pub(super) fn share(&mut self, expr: &Expr, ty: &Type, depth: usize) -> Option<VarId> {
+    /// The element of an array that stands for `expr` in the innermost loops, so that other loops have it too.
+    pub(super) fn share(&mut self, expr: &Expr, ty: &Type, shared: Shared) -> Option<VarId> {
         let top = self.open.len() - 1;
-        let outermost = (top + 1).checked_sub(depth)?;
+        let outermost = (top + 1).checked_sub(shared.depth)?;
         let super::Uses { indices, states, .. } = self.uses(expr);
-        let levels: Vec<usize> = (outermost..=top).filter(|level| indices & bit(*level) != 0).collect();
+        let mut levels: Vec<usize> = (outermost..=top).filter(|level| indices & bit(*level) != 0).collect();
+        if shared.is_turned {
+            levels.reverse();
+        }
         let lives_in_states = (outermost..=top).any(|level| states & bit(level) != 0);
         if *ty != Type::Double || top >= super::MAX_LEVEL || lives_in_states || indices & bit(top) == 0 {
             return None;

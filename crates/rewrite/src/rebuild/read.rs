@@ -1,6 +1,6 @@
 //! Reading: blocks, of the function that is read or of the one that is written, are written into the open block.
 
-use super::{Env, Kind, Mark, Rebuild, Slice};
+use super::{Env, Kind, Mark, Rebuild, Shared, Slice};
 use crate::rules;
 use crate::walk;
 use chainrule_base::Id;
@@ -192,12 +192,12 @@ impl Rebuild<'_> {
     }
 
     /// `expr` of type `ty`, its variables replaced. `fuse`: the loops between a `get` that is to be fused and its build.
-    /// `share`: of how many loops an array is made of it.
+    /// `share`: whether an array is made of it.
     pub(super) fn write(
         &mut self,
         expr: &Expr,
         ty: Type,
-        (fuse, share): (Option<usize>, Option<usize>),
+        (fuse, share): (Option<usize>, Option<Shared>),
         env: &mut Env<'_>,
     ) -> VarId {
         let expr = match expr {

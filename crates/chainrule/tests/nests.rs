@@ -1,0 +1,125 @@
+//! Gradients of programs that are products of matrices in some form: what they compute once, that their loops are
+//! distributed, and that they have the values of the same kernels in order, at sizes around those of stretches and blocks.
+
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+use chainrule::{Backend, CompileOptions, Function, Module, Value};
+
+const PROGRAMS: &str = "
+let layer = fun (w : [h][k]Double) (b : [h]Double) (x : [n][k]Double) ->
+  sum n (fun i -> sum h (fun o -> tanh (b[o] + sum k (fun j -> w[o][j] * x[i][j]))))
+
+let factors = fun (w : [n][k]Double) (h : [m][k]Double) (a : [n][m]Double) ->
+  sum n (fun i -> sum m (fun j -> let e = sum k (fun l -> w[i][l] * h[j][l]) - a[i][j] in e * e))
+
+let distances = fun (x : [n][k]Double) (y : [m][k]Double) ->
+  sum n (fun i -> sum m (fun j -> sqrt (1.0 + sum k (fun l -> let e = x[i][l] - y[j][l] in e * e))))
+
+let batch = fun (a : [b][n][k]Double) (c : [b][k][m]Double) ->
+  sum b (fun s -> sum n (fun i -> sum m (fun j -> let p = sum k (fun l -> a[s][i][l] * c[s][l][j]) in p * p)))
+
+let covariance = fun (x : [n][k]Double) ->
+  let mean = build k (fun j -> sum n (fun i -> x[i][j]) / real n)
+  sum k (fun a -> sum k (fun b ->
+    let c = sum n (fun i -> (x[i][a] - mean[a]) * (x[i][b] - mean[b])) / real n in c * c))
+
+let gram = fun (x : [n][k]Double) ->
+  sum n (fun i -> sum n (fun j -> let g = sum k (fun l -> x[i][l] * x[j][l]) in g * g))
+
+let attention = fun (q : [n][k]Double) (key : [m][k]Double) (v : [m][h]Double) ->
+  let s = build n (fun i -> build m (fun j -> exp (0.1 * sum k (fun l -> q[i][l] * key[j][l]))))
+  sum n (fun i ->
+    let z = sum m (fun j -> s[i][j])
+    sum h (fun l -> let o = sum m (fun j -> s[i][j] * v[j][l]) / z in o * o))
+
+let convolution = fun (x : [n + 4][m + 4]Double) (w : [5][5]Double) (y : [n][m]Double) ->
+  sum n (fun i -> sum m (fun j ->
+    let r = sum 5 (fun a -> sum 5 (fun b -> w[a][b] * x[i + a][j + b])) - y[i][j] in r * r))
+";
+
+fn gradient(name: &str) -> Function {
+    let function = Module::from_text("nests.ft", PROGRAMS).unwrap().function(name).unwrap();
+    function.gradient().with_value().function().unwrap()
+}
+
+/// An array of these extents.
+fn array(extents: &[usize], seed: &mut usize) -> Value<f64> {
+    match extents {
+        [] => {
+            *seed += 1;
+            Value::Real((*seed * 7919 % 1013) as f64 / 1013.0 - 0.3)
+        }
+        [n, rest @ ..] => Value::Array((0..*n).map(|_| array(rest, seed)).collect()),
+    }
+}
+
+/// All numbers of a value, in order.
+fn numbers(value: &Value<f64>) -> Vec<f64> {
+    match value {
+        Value::Array(parts) | Value::Tuple(parts) => parts.iter().flat_map(numbers).collect(),
+        Value::Real(x) => vec![*x],
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_loops_compute_either_way_round_is_computed_once() {
+    let sequential = CompileOptions { sequential: true, ..CompileOptions::default() };
+    for (name, what, often) in [
+        // Once for the value and all that is derived from it.
+        ("layer", "= tanh ", 1),
+        ("attention", "= exp ", 1),
+        // The product, the square, and what each factor is changed by.
+        ("factors", "mul_add", 4),
+        ("covariance", "mul_add", 4),
+    ] {
+        let kernel = gradient(name).compile_with(&sequential).unwrap().listing();
+        assert_eq!(kernel.matches(what).count(), often, "{name}\n{kernel}");
+    }
+}
+
+#[test]
+fn gradients_are_those_of_loops_in_order() {
+    let in_order = CompileOptions { sequential: true, backend: Backend::Interpreter, ..CompileOptions::default() };
+    let mut distributed = Vec::new();
+    for (name, shapes) in [
+        ("layer", ["hk", "h", "nk"].as_slice()),
+        ("factors", &["nk", "mk", "nm"]),
+        ("distances", &["nk", "mk"]),
+        ("batch", &["bnk", "bkm"]),
+        ("covariance", &["nk"]),
+        ("gram", &["nk"]),
+        ("attention", &["nk", "mk", "mh"]),
+        ("convolution", &["NM", "55", "nm"]),
+    ] {
+        let function = gradient(name);
+        let (expected, found) = (function.compile_with(&in_order).unwrap(), function.compile().unwrap());
+        // The length of a stretch.
+        if found.listing().contains("= int 32\n") {
+            distributed.push(name);
+        }
+        for (n, m, k, h) in [(1, 1, 1, 1), (3, 35, 2, 5), (33, 9, 5, 2), (40, 41, 17, 8), (70, 3, 34, 1)] {
+            let extent = |letter: char| match letter {
+                'n' => n,
+                'm' => m,
+                'k' => k,
+                'h' => h,
+                'b' => 3,
+                'N' => n + 4,
+                'M' => m + 4,
+                _ => 5,
+            };
+            let mut seed = 0;
+            let args: Vec<Value<f64>> =
+                shapes.iter().map(|s| array(&s.chars().map(extent).collect::<Vec<_>>(), &mut seed)).collect();
+            let [expected, found] = [&expected, &found]
+                .map(|program| program.call(&args).unwrap().iter().flat_map(numbers).collect::<Vec<f64>>());
+            let largest = expected.iter().fold(1e-3, |most: f64, x| most.max(x.abs()));
+            assert_eq!(expected.len(), found.len());
+            for (x, y) in expected.iter().zip(&found) {
+                assert!((x - y).abs() <= 1e-12 * largest, "{name} at {n}, {m}, {k}, {h}: {x} and {y}");
+            }
+        }
+    }
+    assert_eq!(distributed, ["batch", "covariance", "attention", "convolution"]);
+}
