@@ -165,6 +165,9 @@ const MAX_SHARED_DEPTH: usize = 2;
 /// The counts of loops in each other, the outermost first.
 type Counts<'e> = SmallVec<[&'e Size; MAX_SHARED_DEPTH]>;
 
+/// A statement in loops: which statement of the block the outermost is, the variable, and the count of the outermost.
+type Inside<'e> = (usize, VarId, &'e Size);
+
 /// What is known of the loops of a block.
 #[derive(Default)]
 struct Looked<'e> {
@@ -225,8 +228,8 @@ impl<'a, 'p> Merge<'a, 'p> {
 
     fn shared(&mut self, block: &Block) {
         let mut looked = Looked::default();
-        // By counts, in any order, and number, the statements that compute it, with the loop of this block that they stand in.
-        let mut found: BTreeMap<(Counts<'_>, u64), Vec<(usize, VarId, &Size)>> = BTreeMap::new();
+        // By counts, in any order, and number, the statements that compute it.
+        let mut found: BTreeMap<(Counts<'_>, u64), Vec<Inside<'_>>> = BTreeMap::new();
         for (at, stmt) in block.stmts.iter().enumerate() {
             if self.loop_of(stmt).is_none() || self.plan.dead.contains(&stmt.var) {
                 continue;
