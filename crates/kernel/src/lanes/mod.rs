@@ -28,6 +28,8 @@
 //! **What iterations add to elements of each other** (`apart`) is added after what is computed at once: elements that differ from
 //! lane to lane at once, too, others one by one. Blocks are taken apart for it, and loops in them in which iterations add.
 //!
+//! **Loops that add to several arrays** by different indices (`distribute`) become a nest for each first.
+//!
 //! **Several blocks at once** (`jam`), where the body has loops of its own that read what is the same for all, or what all
 //! add to.
 //!
