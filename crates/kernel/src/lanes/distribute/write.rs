@@ -176,7 +176,8 @@ fn compute(
     });
     // Where it is read as it is.
     let code = vec![Instr::Int { dst: the.index, value: by.clone() }];
-    let vars: Vec<Reg> = the.carried.iter().map(|_| cutter.real()).collect();
+    let classes = the.carried.iter().map(|c| cutter.kernel.regs[c.var]).collect::<Vec<_>>();
+    let vars: Vec<Reg> = classes.into_iter().map(|class| cutter.kernel.regs.push(class)).collect();
     let map = the.carried.iter().zip(&vars).map(|(c, var)| (c.var, *var)).collect();
     let (regs, buffers) = (&mut cutter.kernel.regs, BTreeMap::new());
     let mut copier = Copier { regs, map, index: the.index, by, fresh: false, lane: None, buffers: &buffers };
