@@ -223,7 +223,9 @@ impl Generator {
         self.open.pop();
         self.reals.truncate(outside);
         self.reals.extend(carried.iter().map(|c| c.var));
-        Ok(vec![before, Stmt::For { index, count: self.size(1), carried, order: Order::InOrder, body }])
+        // Now and then not of all, and not a size of anything.
+        let count = if u.ratio(1, 4)? { self.size(1).sub(&Poly::constant(3)) } else { self.size(1) };
+        Ok(vec![before, Stmt::For { index, count, carried, order: Order::InOrder, body }])
     }
 
     /// A row that each iteration of the outermost loop writes for itself.

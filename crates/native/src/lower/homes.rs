@@ -319,24 +319,10 @@ mod tests {
     use crate::level::Level;
     use crate::lower::assign::assign_pointers;
     use crate::lower::frame::Words;
-    use chainrule_base::{Arena, Name, Poly};
-    use chainrule_kernel::Kernel;
+    use chainrule_backend_tests::by_hand::ByHand;
 
     fn no_words() -> Words {
-        Words::new(&Kernel {
-            name: Name::new("f"),
-            regs: Arena::new(),
-            sizes: vec![],
-            inputs: vec![],
-            outputs: vec![],
-            buffers: Arena::new(),
-            requires: vec![],
-            workspace_reals: Poly::zero(),
-            workspace_ints: Poly::zero(),
-            externals: vec![],
-            failures: vec![],
-            body: vec![],
-        })
+        Words::new(&ByHand::new("f").with_body(vec![]))
     }
 
     #[test]

@@ -320,10 +320,12 @@ impl<'k> Survey<'k> {
         inner == 0 || self.loops[inner].count.vars().iter().all(|r| !self.definitions.contains_key(r))
     }
 
-    /// Whether what loops in the first one compute can be kept: how often they run is known at entry.
+    /// Whether what loops in the first one compute can be kept: how often they run is known at entry, and never less than no time.
     fn has_places(&self, around: &[Inner]) -> bool {
-        let is_size = |r: &Reg| self.kernel.sizes.iter().any(|size| size.reg == *r);
-        around[1..].iter().all(|inner| self.loops[*inner].count.vars().iter().all(is_size))
+        around[1..].iter().all(|inner| {
+            let is_extent = |r: &Reg| self.kernel.is_extent(*r);
+            self.loops[*inner].count.terms().all(|(factors, c)| c > 0 && factors.iter().all(is_extent))
+        })
     }
 
     /// Whether what is read of `buffer` at `position` is still there in the end: nothing writes it, or the iteration has it for
