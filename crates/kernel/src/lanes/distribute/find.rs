@@ -15,8 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// So many numbers are kept of an iteration at most.
 const MAX_KEPT: usize = 8;
 
-/// So many nests are made of one at most.
-const MAX_ADDITIONS: usize = 16;
+/// A loop has so many additions at most.
+const MAX_ADDITIONS: usize = 32;
 
 /// A loop that is distributed, or one in it, by a number: the loop itself is the first.
 pub(super) type Inner = usize;
@@ -90,7 +90,7 @@ fn path(loops: &[Around], inner: Inner) -> Vec<Inner> {
 pub(super) fn distribution(kernel: &Kernel, all: &Accesses, the: &Loop) -> Option<Distribution> {
     let survey = Survey::of(kernel, all, the)?;
     let additions: Vec<Addition> = survey.additions.iter().filter_map(|found| survey.leaving(found)).collect();
-    if additions.len() < 2 || additions.len() > MAX_ADDITIONS {
+    if additions.len() < 2 {
         return None;
     }
     let kept: BTreeMap<Reg, Inner> = additions
@@ -139,7 +139,6 @@ struct Found<'k> {
     buffer: BufferId,
     at: &'k Poly<Reg>,
     before: Reg,
-    so_far: Reg,
     ops: Vec<&'k Instr>,
 }
 
@@ -188,22 +187,23 @@ impl<'k> Survey<'k> {
         }
         the.carried.iter().for_each(|c| *uses.entry(c.next).or_default() += 1);
         this.walk(&the.body, &uses);
-        this.additions.retain(|found| !found.ops.is_empty());
-        (this.additions.len() > 1).then_some(this)
+        (2..=MAX_ADDITIONS).contains(&this.additions.len()).then_some(this)
     }
 
     fn walk(&mut self, body: &'k [Stmt], uses: &BTreeMap<Reg, usize>) {
         let mut inside: Inner = 0;
         // In how many branches and conditional loops.
         let mut branches = 0;
-        // Those that are not at their end.
-        let mut open: Vec<Found<'k>> = Vec::new();
+        // Those that are not at their end, by what they are so far; the last one of each buffer.
+        let mut open: BTreeMap<Reg, Found<'k>> = BTreeMap::new();
+        let mut last: BTreeMap<BufferId, Reg> = BTreeMap::new();
         // How many statements are open, and the position of the outermost.
         let (mut depth, mut position) = (0, 0);
         let is_used_once = |r: Reg| uses.get(&r) == Some(&1);
         for (at, event) in walk(body).enumerate() {
             if !matches!(event, Event::Instr(_)) {
                 open.clear();
+                last.clear();
             }
             if depth == 0 {
                 position = at;
@@ -249,29 +249,25 @@ impl<'k> Survey<'k> {
                     }
                     match instr {
                         Instr::Load { dst, buffer, at } => {
-                            open.retain(|found| found.buffer != *buffer);
-                            if branches == 0 && self.kernel.regs[*dst] == Class::Real {
-                                let (before, so_far) = (*dst, *dst);
-                                open.push(Found { inside, buffer: *buffer, at, before, so_far, ops: Vec::new() });
+                            last.remove(buffer).and_then(|so_far| open.remove(&so_far));
+                            let is_input = matches!(self.kernel.buffers[*buffer].place, Place::Input(_));
+                            if branches == 0 && !is_input && self.kernel.regs[*dst] == Class::Real {
+                                last.insert(*buffer, *dst);
+                                open.insert(*dst, Found { inside, buffer: *buffer, at, before: *dst, ops: Vec::new() });
                             }
                         }
                         Instr::Store { buffer, at, value } => {
-                            if let Some(of) = open.iter().position(|found| found.buffer == *buffer) {
-                                let found = open.remove(of);
-                                if found.at == at && found.so_far == *value && is_used_once(*value) {
-                                    self.additions.push(found);
-                                }
-                            }
+                            let Some(so_far) = last.remove(buffer) else { continue };
+                            let found = open.remove(&so_far).filter(|found| !found.ops.is_empty() && found.at == at);
+                            self.additions.extend(found.filter(|_| so_far == *value && is_used_once(*value)));
                         }
-                        Instr::Op { dst, op: op @ (Op::Add | Op::Sub), args: [a, b, _] } => {
-                            let is_next = |found: &&mut Found<'_>| {
-                                let so_far = found.so_far;
-                                let continues = *a == so_far || (*b == so_far && *op == Op::Add);
-                                continues && a != b && is_used_once(so_far)
-                            };
-                            if let Some(found) = open.iter_mut().find(is_next) {
-                                found.so_far = *dst;
+                        Instr::Op { dst, op: op @ (Op::Add | Op::Sub), args: [a, b, _] } if a != b => {
+                            let goes_on = |so_far: &Reg| is_used_once(*so_far) && open.contains_key(so_far);
+                            let so_far = [*a, *b].into_iter().take(if *op == Op::Add { 2 } else { 1 }).find(goes_on);
+                            if let Some(mut found) = so_far.and_then(|so_far| open.remove(&so_far)) {
                                 found.ops.push(instr);
+                                last.insert(found.buffer, *dst);
+                                open.insert(*dst, found);
                             }
                         }
                         _ => {}
