@@ -1,80 +1,96 @@
 //! Kernels of loops that tests write by hand: registers and buffers one by one, then the statements.
 
 use crate::data::{Array, reals};
-use chainrule_base::{Arena, Name, Poly};
+use chainrule_base::{Name, Poly};
 use chainrule_kernel::kernel::{SizeParam, SizeSource};
-use chainrule_kernel::{Buffer, BufferId, Class, Kernel, Order, Place, Port, Reg, Stmt};
+use chainrule_kernel::{Buffer, BufferId, Class, Instr, Kernel, Order, Place, Port, Reg, Stmt};
+use chainrule_ops::Op;
 
 /// A kernel without a body so far. Its arrays have one dimension.
 #[derive(Debug)]
-pub struct ByHand(Kernel);
+pub struct ByHand {
+    kernel: Kernel,
+    /// The instructions of the block that is being written.
+    pub code: Vec<Instr>,
+}
 
 impl ByHand {
     /// Nothing yet.
     #[must_use]
     pub fn new(name: &str) -> Self {
-        Self(Kernel {
-            name: Name::new(name),
-            regs: Arena::new(),
-            sizes: vec![],
-            inputs: vec![],
-            outputs: vec![],
-            buffers: Arena::new(),
-            requires: vec![],
-            workspace_reals: Poly::zero(),
-            workspace_ints: Poly::zero(),
-            externals: vec![],
-            failures: vec![],
-            body: vec![],
-        })
+        Self { kernel: Kernel::empty(Name::new(name)), code: vec![] }
     }
 
     /// Another register.
     pub fn reg(&mut self, class: Class) -> Reg {
-        self.0.regs.push(class)
+        self.kernel.regs.push(class)
+    }
+
+    /// Another number.
+    pub fn real(&mut self) -> Reg {
+        self.reg(Class::Real)
+    }
+
+    /// A number that is computed of two.
+    pub fn op(&mut self, op: Op, a: Reg, b: Reg) -> Reg {
+        let dst = self.real();
+        self.code.push(Instr::Op { dst, op, args: [a, b, a] });
+        dst
+    }
+
+    /// An address that is computed before it is used.
+    pub fn in_register(&mut self, value: Poly<Reg>) -> Poly<Reg> {
+        let dst = self.reg(Class::Int);
+        self.code.push(Instr::Int { dst, value });
+        Poly::var(dst)
+    }
+
+    /// The block that was written.
+    pub fn straight(&mut self) -> Stmt {
+        Stmt::Straight(std::mem::take(&mut self.code))
     }
 
     /// A size, with an array that has it.
     pub fn size(&mut self, class: Class) -> (Reg, BufferId) {
-        let (reg, input) = (self.reg(Class::Int), self.0.inputs.len());
+        let (reg, input) = (self.reg(Class::Int), self.kernel.inputs.len());
         let name = Name::new(&format!("n{input}"));
-        self.0.sizes.push(SizeParam { name, reg, source: SizeSource::Extent { input, dim: 0 } });
+        self.kernel.sizes.push(SizeParam { name, reg, source: SizeSource::Extent { input, dim: 0 } });
         (reg, self.input(class, &Poly::var(reg)))
     }
 
     /// An array that is read.
     pub fn input(&mut self, class: Class, len: &Poly<Reg>) -> BufferId {
-        let n = self.0.inputs.len();
+        let n = self.kernel.inputs.len();
         let port = self.port("x", n, class, len, Place::Input(n));
-        self.0.inputs.push(port.clone());
+        self.kernel.inputs.push(port.clone());
         port.buffer
     }
 
     /// An array of doubles that is written.
     pub fn output(&mut self, len: &Poly<Reg>) -> BufferId {
-        let n = self.0.outputs.len();
+        let n = self.kernel.outputs.len();
         let port = self.port("y", n, Class::Real, len, Place::Output(n));
-        self.0.outputs.push(port.clone());
+        self.kernel.outputs.push(port.clone());
         port.buffer
     }
 
     /// Memory for doubles.
     pub fn memory(&mut self, len: &Poly<Reg>) -> BufferId {
-        let at = self.0.workspace_reals.clone();
-        self.0.workspace_reals = at.add(len);
-        self.0.buffers.push(Buffer { class: Class::Real, len: len.clone(), place: Place::Workspace(at) })
+        let at = self.kernel.workspace_reals.clone();
+        self.kernel.workspace_reals = at.add(len);
+        self.kernel.buffers.push(Buffer { class: Class::Real, len: len.clone(), place: Place::Workspace(at) })
     }
 
     fn port(&mut self, name: &str, n: usize, class: Class, len: &Poly<Reg>, place: Place) -> Port {
-        let buffer = self.0.buffers.push(Buffer { class, len: len.clone(), place });
+        let buffer = self.kernel.buffers.push(Buffer { class, len: len.clone(), place });
         Port { name: Name::new(&format!("{name}{n}")), shape: vec![len.clone()], buffer }
     }
 
     /// All of it.
     #[must_use]
     pub fn with_body(mut self, body: Vec<Stmt>) -> Kernel {
-        self.0.body = body;
-        self.0
+        self.kernel.body = body;
+        self.kernel
     }
 }
 

@@ -3,7 +3,7 @@
 mod support;
 
 use chainrule_backend_tests::{Array, int, ints, real, reals};
-use chainrule_base::{Arena, FileId, Id, Name, Poly, Span};
+use chainrule_base::{FileId, Id, Name, Poly, Span};
 use chainrule_interpret::{LANES, Program, RunError, Slice, SliceMut, Strided, StridedMut, Workspace};
 use chainrule_kernel::{
     Buffer, BufferId, Carried, Choice, Class, Condition, External, Instr, Kernel, Place, Port, Reg, SizeParam,
@@ -22,20 +22,8 @@ fn num(c: i64) -> Poly<Reg> {
 
 impl Make {
     fn new() -> Self {
-        Self(Kernel {
-            name: Name::new("test"),
-            regs: Arena::new(),
-            sizes: vec![],
-            inputs: vec![],
-            outputs: vec![],
-            buffers: Arena::new(),
-            requires: vec![],
-            workspace_reals: num(0),
-            workspace_ints: num(0),
-            externals: vec![],
-            failures: vec![("it failed".to_owned(), Some(Span::new(FileId::new(0), 3, 7)))],
-            body: vec![],
-        })
+        let failures = vec![("it failed".to_owned(), Some(Span::new(FileId::new(0), 3, 7)))];
+        Self(Kernel { failures, ..Kernel::empty(Name::new("test")) })
     }
 
     fn real(&mut self) -> Reg {

@@ -60,6 +60,25 @@ pub struct Kernel {
 }
 
 impl Kernel {
+    /// A kernel of no arguments that does nothing: for those who put one together.
+    #[must_use]
+    pub fn empty(name: Name) -> Self {
+        Self {
+            name,
+            regs: Arena::new(),
+            sizes: Vec::new(),
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            buffers: Arena::new(),
+            requires: Vec::new(),
+            workspace_reals: Poly::zero(),
+            workspace_ints: Poly::zero(),
+            externals: Vec::new(),
+            failures: Vec::new(),
+            body: Vec::new(),
+        }
+    }
+
     /// Whether `r` is an extent of an argument.
     pub(crate) fn is_extent(&self, r: Reg) -> bool {
         self.sizes.iter().any(|size| size.reg == r && matches!(size.source, SizeSource::Extent { .. }))

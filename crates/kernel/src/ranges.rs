@@ -439,20 +439,8 @@ mod tests {
         let all: Vec<Reg> = (0..6).map(|_| regs.push(Class::Int)).collect();
         let size =
             |name, reg, dim| SizeParam { name: Name::new(name), reg, source: SizeSource::Extent { input: 0, dim } };
-        let kernel = Kernel {
-            name: Name::new("k"),
-            regs,
-            sizes: vec![size("m", all[0], 0), size("n", all[1], 1)],
-            inputs: vec![],
-            outputs: vec![],
-            buffers: Arena::new(),
-            requires: vec![],
-            workspace_reals: Poly::zero(),
-            workspace_ints: Poly::zero(),
-            externals: vec![],
-            failures: vec![],
-            body: vec![],
-        };
+        let sizes = vec![size("m", all[0], 0), size("n", all[1], 1)];
+        let kernel = Kernel { regs, sizes, ..Kernel::empty(Name::new("k")) };
         (kernel, all)
     }
 

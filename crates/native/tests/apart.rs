@@ -36,23 +36,12 @@ struct Generator {
     reals: Vec<Reg>,
     /// What the outer loop carries, so far.
     sum: Reg,
-    code: Vec<Instr>,
 }
 
 impl Generator {
-    fn real(&mut self) -> Reg {
-        self.by_hand.reg(Class::Real)
-    }
-
     fn constant(&mut self, value: f64) -> Reg {
-        let dst = self.real();
-        self.code.push(Instr::Const { dst, value });
-        dst
-    }
-
-    fn op(&mut self, op: Op, a: Reg, b: Reg) -> Reg {
-        let dst = self.real();
-        self.code.push(Instr::Op { dst, op, args: [a, b, a] });
+        let dst = self.by_hand.real();
+        self.by_hand.code.push(Instr::Const { dst, value });
         dst
     }
 
@@ -84,58 +73,56 @@ impl Generator {
         if u.ratio(2, 3)? {
             return Ok(value);
         }
-        let dst = self.by_hand.reg(Class::Int);
-        self.code.push(Instr::Int { dst, value });
-        Ok(Poly::var(dst))
+        Ok(self.by_hand.in_register(value))
     }
 
     fn step(&mut self, u: &mut Unstructured<'_>) -> Result<()> {
         match u.int_in_range(0..=7)? {
             0 => {
-                let (dst, at) = (self.real(), self.indices[u.int_in_range(0..=self.indices.len() - 1)?]);
-                self.code.push(Instr::Load { dst, buffer: self.x, at: Poly::var(at) });
+                let (dst, at) = (self.by_hand.real(), self.indices[u.int_in_range(0..=self.indices.len() - 1)?]);
+                self.by_hand.code.push(Instr::Load { dst, buffer: self.x, at: Poly::var(at) });
                 self.reals.push(dst);
             }
             1 => {
                 let dst = self.by_hand.reg(Class::Int);
-                self.code.push(Instr::Load { dst, buffer: self.at, at: Poly::var(self.indices[0]) });
+                self.by_hand.code.push(Instr::Load { dst, buffer: self.at, at: Poly::var(self.indices[0]) });
                 self.fetched.push(dst);
-                let real = self.real();
-                self.code.push(Instr::ToReal { dst: real, src: dst });
+                let real = self.by_hand.real();
+                self.by_hand.code.push(Instr::ToReal { dst: real, src: dst });
                 self.reals.push(real);
             }
             2 | 3 => {
-                let (at, so_far, by) = (self.place_in_register(u)?, self.real(), self.number(u)?);
-                self.code.push(Instr::Load { dst: so_far, buffer: self.y, at: at.clone() });
+                let (at, so_far, by) = (self.place_in_register(u)?, self.by_hand.real(), self.number(u)?);
+                self.by_hand.code.push(Instr::Load { dst: so_far, buffer: self.y, at: at.clone() });
                 let op = *u.choose(&[Op::Add, Op::Sub])?;
-                let mut value = self.op(op, so_far, by);
+                let mut value = self.by_hand.op(op, so_far, by);
                 if u.ratio(1, 4)? {
                     let by = self.number(u)?;
-                    value = self.op(Op::Add, by, value);
+                    value = self.by_hand.op(Op::Add, by, value);
                 }
-                self.code.push(Instr::Store { buffer: self.y, at, value });
+                self.by_hand.code.push(Instr::Store { buffer: self.y, at, value });
             }
             4 => {
                 // What is dear is worth lanes.
                 let x = self.number(u)?;
-                let square = self.op(Op::Mul, x, x);
-                let root = self.op(Op::Sqrt, square, square);
+                let square = self.by_hand.op(Op::Mul, x, x);
+                let root = self.by_hand.op(Op::Sqrt, square, square);
                 self.reals.push(root);
             }
             5 => {
                 let (a, b, c, d, holds) =
                     (self.number(u)?, self.number(u)?, self.number(u)?, self.number(u)?, self.by_hand.reg(Class::Int));
-                self.code.push(Instr::Op { dst: holds, op: Op::Lt, args: [a, b, a] });
-                let dst = self.real();
-                self.code.push(Instr::Op { dst, op: Op::Select, args: [holds, c, d] });
+                self.by_hand.code.push(Instr::Op { dst: holds, op: Op::Lt, args: [a, b, a] });
+                let dst = self.by_hand.real();
+                self.by_hand.code.push(Instr::Op { dst, op: Op::Select, args: [holds, c, d] });
                 self.reals.push(dst);
             }
             _ => {
                 let (a, b) = (self.number(u)?, self.number(u)?);
                 let op = *u.choose(&[Op::Add, Op::Sub, Op::Mul, Op::Min])?;
-                let (value, most) = (self.op(op, a, b), self.constant(LARGEST));
-                let (value, least) = (self.op(Op::Min, value, most), self.constant(-LARGEST));
-                let value = self.op(Op::Max, value, least);
+                let (value, most) = (self.by_hand.op(op, a, b), self.constant(LARGEST));
+                let (value, least) = (self.by_hand.op(Op::Min, value, most), self.constant(-LARGEST));
+                let value = self.by_hand.op(Op::Max, value, least);
                 self.reals.push(value);
             }
         }
@@ -153,11 +140,11 @@ impl Generator {
             let adds = u.ratio(1, 4)?;
             if adds && self.indices.len() == 1 {
                 let by = self.number(u)?;
-                self.sum = self.op(Op::Add, self.sum, by);
+                self.sum = self.by_hand.op(Op::Add, self.sum, by);
             }
-            body.push(Stmt::Straight(std::mem::take(&mut self.code)));
+            body.push(self.by_hand.straight());
             if self.indices.len() == 1 && u.ratio(2, 3)? {
-                let (index, var, init) = (self.by_hand.reg(Class::Int), self.real(), self.number(u)?);
+                let (index, var, init) = (self.by_hand.reg(Class::Int), self.by_hand.real(), self.number(u)?);
                 self.indices.push(index);
                 let inside = self.reals.len();
                 self.reals.push(var);
@@ -165,10 +152,10 @@ impl Generator {
                 // Sums are exact, however long.
                 let by = self.number(u)?;
                 let next = match u.ratio(1, 2)? {
-                    true => self.op(Op::Min, var, by),
+                    true => self.by_hand.op(Op::Min, var, by),
                     false => by,
                 };
-                inner.push(Stmt::Straight(std::mem::take(&mut self.code)));
+                inner.push(self.by_hand.straight());
                 self.indices.pop();
                 self.reals.truncate(inside);
                 self.reals.push(var);
@@ -176,9 +163,9 @@ impl Generator {
                 let mut carried = if u.ratio(1, 2)? { vec![Carried { var, init, next }] } else { vec![] };
                 if u.ratio(1, 3)? {
                     // The sum of the loop around goes on in it.
-                    let (var, init) = (self.real(), self.sum);
-                    let next = self.op(Op::Add, var, by);
-                    inner.push(Stmt::Straight(std::mem::take(&mut self.code)));
+                    let (var, init) = (self.by_hand.real(), self.sum);
+                    let next = self.by_hand.op(Op::Add, var, by);
+                    inner.push(self.by_hand.straight());
                     carried.push(Carried { var, init, next });
                     self.sum = var;
                 }
@@ -208,13 +195,13 @@ fn kernel(u: &mut Unstructured<'_>) -> Result<Kernel> {
     let (index, var) = (by_hand.reg(Class::Int), by_hand.reg(Class::Real));
     let (zeros, zero, start) = (by_hand.reg(Class::Int), by_hand.reg(Class::Real), by_hand.reg(Class::Real));
     let first = by_hand.reg(Class::Real);
-    let (indices, fetched, reals, code) = (vec![index], vec![], vec![first], vec![]);
-    let mut g = Generator { by_hand, n, x, at, y, indices, fetched, reals, sum: var, code };
+    let (indices, fetched, reals) = (vec![index], vec![], vec![first]);
+    let mut g = Generator { by_hand, n, x, at, y, indices, fetched, reals, sum: var };
     let mut body = vec![Stmt::Straight(vec![Instr::Load { dst: first, buffer: x, at: Poly::var(index) }])];
     body.extend(g.block(u)?);
     let by = g.number(u)?;
-    let next = g.op(Op::Add, g.sum, by);
-    body.push(Stmt::Straight(g.code));
+    let next = g.by_hand.op(Op::Add, g.sum, by);
+    body.push(g.by_hand.straight());
     let order = Order::InOrder;
     let clear = Stmt::Straight(vec![Instr::Store { buffer: y, at: Poly::var(zeros), value: zero }]);
     // Alone, or in another loop: then no loop adds to buffers that lanes have to themselves.

@@ -49,20 +49,9 @@ struct Generator {
     added: Vec<(BufferId, Shape)>,
     /// Numbers of all that is open.
     reals: Vec<Reg>,
-    code: Vec<Instr>,
 }
 
 impl Generator {
-    fn real(&mut self) -> Reg {
-        self.by_hand.reg(Class::Real)
-    }
-
-    fn op(&mut self, op: Op, a: Reg, b: Reg) -> Reg {
-        let dst = self.real();
-        self.code.push(Instr::Op { dst, op, args: [a, b, a] });
-        dst
-    }
-
     fn size(&self, of: usize) -> Poly<Reg> {
         Poly::var(self.sizes[of])
     }
@@ -90,9 +79,7 @@ impl Generator {
         if u.ratio(7, 8)? {
             return Ok(at);
         }
-        let dst = self.by_hand.reg(Class::Int);
-        self.code.push(Instr::Int { dst, value: at });
-        Ok(Poly::var(dst))
+        Ok(self.by_hand.in_register(at))
     }
 
     /// A number that is small: read, computed before, or an index.
@@ -101,26 +88,22 @@ impl Generator {
         match u.int_in_range(0..=7)? {
             0 if !self.reals.is_empty() => u.choose(&self.reals).copied(),
             1 => {
-                let (dst, (_, src)) = (self.real(), *u.choose(&self.open)?);
-                self.code.push(Instr::ToReal { dst, src });
+                let (dst, (_, src)) = (self.by_hand.real(), *u.choose(&self.open)?);
+                self.by_hand.code.push(Instr::ToReal { dst, src });
                 Ok(dst)
             }
             _ if !fitting.is_empty() => {
                 let (buffer, at) = u.choose(&fitting)?.clone();
-                let (at, dst) = (self.element(u, at)?, self.real());
-                self.code.push(Instr::Load { dst, buffer, at });
+                let (at, dst) = (self.element(u, at)?, self.by_hand.real());
+                self.by_hand.code.push(Instr::Load { dst, buffer, at });
                 Ok(dst)
             }
             _ => {
-                let dst = self.real();
-                self.code.push(Instr::Const { dst, value: 3.0 });
+                let dst = self.by_hand.real();
+                self.by_hand.code.push(Instr::Const { dst, value: 3.0 });
                 Ok(dst)
             }
         }
-    }
-
-    fn straight(&mut self) -> Stmt {
-        Stmt::Straight(std::mem::take(&mut self.code))
     }
 
     /// Adds a number, or a multiple of one, to an element of an array whose loops are open.
@@ -130,25 +113,25 @@ impl Generator {
             return Ok(());
         }
         let (buffer, at) = u.choose(&fitting)?.clone();
-        let (at, so_far) = (self.element(u, at)?, self.real());
+        let (at, so_far) = (self.element(u, at)?, self.by_hand.real());
         let mut by = if self.reals.is_empty() { self.small(u)? } else { *u.choose(&self.reals)? };
         if u.ratio(3, 4)? {
             let other = self.small(u)?;
-            by = self.op(Op::Mul, by, other);
+            by = self.by_hand.op(Op::Mul, by, other);
         }
-        self.code.push(Instr::Load { dst: so_far, buffer, at: at.clone() });
-        let mut value = self.op(*u.choose(&[Op::Add, Op::Sub])?, so_far, by);
+        self.by_hand.code.push(Instr::Load { dst: so_far, buffer, at: at.clone() });
+        let mut value = self.by_hand.op(*u.choose(&[Op::Add, Op::Sub])?, so_far, by);
         if u.ratio(1, 8)? {
             let other = self.small(u)?;
-            value = self.op(Op::Add, other, value);
+            value = self.by_hand.op(Op::Add, other, value);
         }
-        self.code.push(Instr::Store { buffer, at, value });
+        self.by_hand.code.push(Instr::Store { buffer, at, value });
         Ok(())
     }
 
     /// A loop that adds, and may carry a sum.
     fn additions(&mut self, u: &mut Unstructured<'_>, of: usize) -> Result<Vec<Stmt>> {
-        let (index, init, var) = (self.by_hand.reg(Class::Int), self.real(), self.real());
+        let (index, init, var) = (self.by_hand.reg(Class::Int), self.by_hand.real(), self.by_hand.real());
         let before = Stmt::Straight(vec![Instr::Const { dst: init, value: 0.0 }]);
         self.open.push((of, index));
         for _ in 0..u.int_in_range(1..=3)? {
@@ -157,10 +140,10 @@ impl Generator {
         let mut carried = vec![];
         if u.ratio(1, 4)? {
             let by = self.small(u)?;
-            carried.push(Carried { var, init, next: self.op(Op::Add, var, by) });
+            carried.push(Carried { var, init, next: self.by_hand.op(Op::Add, var, by) });
         }
         self.open.pop();
-        let body = vec![self.straight()];
+        let body = vec![self.by_hand.straight()];
         self.reals.extend(carried.iter().map(|c| c.var));
         Ok(vec![before, Stmt::For { index, count: self.size(of), carried, order: Order::InOrder, body }])
     }
@@ -168,24 +151,24 @@ impl Generator {
     /// A number of an iteration of the inner loop: read, a sum, or of a branch.
     fn number(&mut self, u: &mut Unstructured<'_>, body: &mut Vec<Stmt>) -> Result<()> {
         let (a, b) = (self.small(u)?, self.small(u)?);
-        let mut value = self.op(*u.choose(&[Op::Mul, Op::Sub, Op::Max])?, a, b);
+        let mut value = self.by_hand.op(*u.choose(&[Op::Mul, Op::Sub, Op::Max])?, a, b);
         match u.int_in_range(0..=3)? {
             0 => {
-                let (index, var) = (self.by_hand.reg(Class::Int), self.real());
+                let (index, var) = (self.by_hand.reg(Class::Int), self.by_hand.real());
                 let init = value;
-                body.push(self.straight());
+                body.push(self.by_hand.straight());
                 self.open.push((2, index));
                 let by = self.small(u)?;
-                let next = self.op(Op::Add, var, by);
+                let next = self.by_hand.op(Op::Add, var, by);
                 self.open.pop();
-                let (inside, carried) = (vec![self.straight()], vec![Carried { var, init, next }]);
+                let (inside, carried) = (vec![self.by_hand.straight()], vec![Carried { var, init, next }]);
                 body.push(Stmt::For { index, count: self.size(2), carried, order: Order::InOrder, body: inside });
                 value = var;
             }
             1 => {
-                let (condition, var, double) = (self.by_hand.reg(Class::Int), self.real(), self.real());
-                self.code.push(Instr::Op { dst: condition, op: Op::Lt, args: [a, b, a] });
-                body.push(self.straight());
+                let (condition, var, double) = (self.by_hand.reg(Class::Int), self.by_hand.real(), self.by_hand.real());
+                self.by_hand.code.push(Instr::Op { dst: condition, op: Op::Lt, args: [a, b, a] });
+                body.push(self.by_hand.straight());
                 let then = vec![Stmt::Straight(vec![Instr::Op { dst: double, op: Op::Add, args: [value; 3] }])];
                 let choices = vec![Choice { var, then: double, otherwise: value }];
                 body.push(Stmt::If { condition, then, otherwise: vec![], choices });
@@ -199,7 +182,7 @@ impl Generator {
 
     /// The loop in the outermost one.
     fn middle(&mut self, u: &mut Unstructured<'_>) -> Result<Vec<Stmt>> {
-        let (index, init, var) = (self.by_hand.reg(Class::Int), self.real(), self.real());
+        let (index, init, var) = (self.by_hand.reg(Class::Int), self.by_hand.real(), self.by_hand.real());
         let before = Stmt::Straight(vec![Instr::Const { dst: init, value: 1.0 }]);
         let outside = self.reals.len();
         self.open.push((1, index));
@@ -207,7 +190,7 @@ impl Generator {
         for _ in 0..u.int_in_range(1..=2)? {
             self.number(u, &mut body)?;
         }
-        body.push(self.straight());
+        body.push(self.by_hand.straight());
         for _ in 0..u.int_in_range(1..=2)? {
             body.extend(self.additions(u, 2)?);
         }
@@ -217,9 +200,9 @@ impl Generator {
         let mut carried = vec![];
         if u.ratio(1, 3)? {
             let by = *self.reals.last().unwrap();
-            carried.push(Carried { var, init, next: self.op(Op::Add, var, by) });
+            carried.push(Carried { var, init, next: self.by_hand.op(Op::Add, var, by) });
         }
-        body.push(self.straight());
+        body.push(self.by_hand.straight());
         self.open.pop();
         self.reals.truncate(outside);
         self.reals.extend(carried.iter().map(|c| c.var));
@@ -234,10 +217,10 @@ impl Generator {
         let row = self.by_hand.memory(&self.size(of));
         self.open.push((of, index));
         let value = self.small(u)?;
-        self.code.push(Instr::Store { buffer: row, at: Poly::var(index), value });
+        self.by_hand.code.push(Instr::Store { buffer: row, at: Poly::var(index), value });
         self.open.pop();
         self.read.push((row, Shape::Vector(of)));
-        let body = vec![self.straight()];
+        let body = vec![self.by_hand.straight()];
         Ok(each(index, self.size(of), body))
     }
 }
@@ -246,8 +229,8 @@ impl Generator {
 fn kernel(u: &mut Unstructured<'_>) -> Result<Kernel> {
     let mut by_hand = ByHand::new("distribute");
     let sizes = [0; 3].map(|_| by_hand.size(Class::Real).0);
-    let (reals, code, read, added) = (vec![], vec![], vec![], vec![]);
-    let mut g = Generator { by_hand, sizes, open: vec![], read, added, reals, code };
+    let (reals, read, added) = (vec![], vec![], vec![]);
+    let mut g = Generator { by_hand, sizes, open: vec![], read, added, reals };
     for _ in 0..u.int_in_range(2..=4)? {
         let shape = *u.choose(&SHAPES)?;
         let buffer = g.by_hand.input(Class::Real, &g.len(shape));
@@ -258,13 +241,13 @@ fn kernel(u: &mut Unstructured<'_>) -> Result<Kernel> {
         let shape = *u.choose(&SHAPES)?;
         let buffer = g.by_hand.output(&g.len(shape));
         g.added.push((buffer, shape));
-        let (index, zero) = (g.by_hand.reg(Class::Int), g.real());
+        let (index, zero) = (g.by_hand.reg(Class::Int), g.by_hand.real());
         let clear =
             vec![Instr::Const { dst: zero, value: 0.0 }, Instr::Store { buffer, at: Poly::var(index), value: zero }];
         all.push(each(index, g.len(shape), vec![Stmt::Straight(clear)]));
     }
     let sum = g.by_hand.output(&Poly::constant(1));
-    let (index, init, var) = (g.by_hand.reg(Class::Int), g.real(), g.real());
+    let (index, init, var) = (g.by_hand.reg(Class::Int), g.by_hand.real(), g.by_hand.real());
     all.push(Stmt::Straight(vec![Instr::Const { dst: init, value: 2.0 }]));
     g.open.push((0, index));
     // An integer that goes from iteration to iteration, which is a number, too.
@@ -274,11 +257,11 @@ fn kernel(u: &mut Unstructured<'_>) -> Result<Kernel> {
     all.push(Stmt::Straight(vec![Instr::Int { dst: first, value: Poly::constant(3) }]));
     let mut body = Vec::new();
     if counts {
-        let real = g.real();
+        let real = g.by_hand.real();
         let value = Poly::constant(5).sub(&Poly::var(counter));
-        g.code.extend([Instr::ToReal { dst: real, src: counter }, Instr::Int { dst: next_counter, value }]);
+        g.by_hand.code.extend([Instr::ToReal { dst: real, src: counter }, Instr::Int { dst: next_counter, value }]);
         g.reals.push(real);
-        body.push(g.straight());
+        body.push(g.by_hand.straight());
     }
     if u.ratio(1, 3)? {
         body.push(g.row(u)?);
@@ -288,8 +271,8 @@ fn kernel(u: &mut Unstructured<'_>) -> Result<Kernel> {
         body.extend(g.additions(u, 1)?);
     }
     let by = g.small(u)?;
-    let next = g.op(Op::Add, var, by);
-    body.push(g.straight());
+    let next = g.by_hand.op(Op::Add, var, by);
+    body.push(g.by_hand.straight());
     let the = |count, carried| Stmt::For { index, count, carried, order: Order::InOrder, body };
     let carried = |init| {
         let counter = Carried { var: counter, init: first, next: next_counter };
@@ -300,7 +283,7 @@ fn kernel(u: &mut Unstructured<'_>) -> Result<Kernel> {
         all.push(the(g.size(0), carried(init)));
         var
     } else {
-        let (again, whole) = (g.by_hand.reg(Class::Int), g.real());
+        let (again, whole) = (g.by_hand.reg(Class::Int), g.by_hand.real());
         let inside = vec![the(g.size(0), carried(whole))];
         let carried = vec![Carried { var: whole, init, next: var }];
         all.push(Stmt::For { index: again, count: Poly::constant(2), carried, order: Order::InOrder, body: inside });

@@ -31,72 +31,55 @@ struct Generator {
     z: (BufferId, [usize; 2]),
     /// Whether numbers may be others than integers.
     has_functions: bool,
-    code: Vec<Instr>,
 }
 
 impl Generator {
-    fn real(&mut self) -> Reg {
-        self.by_hand.reg(Class::Real)
-    }
-
-    fn op(&mut self, op: Op, a: Reg, b: Reg) -> Reg {
-        let dst = self.real();
-        self.code.push(Instr::Op { dst, op, args: [a, b, a] });
-        dst
-    }
-
     fn element(&mut self, u: &mut Unstructured<'_>, [row, along]: [usize; 2]) -> Result<Poly<Reg>> {
         let index = |of: usize| Poly::var(self.indices[of]);
         let at = index(row).mul(&Poly::var(self.sizes[along])).add(&index(along));
         if u.ratio(7, 8)? {
             return Ok(at);
         }
-        let dst = self.by_hand.reg(Class::Int);
-        self.code.push(Instr::Int { dst, value: at });
-        Ok(Poly::var(dst))
+        Ok(self.by_hand.in_register(at))
     }
 
     /// An element of an array, one that changes with the sum's index or not.
     fn load(&mut self, u: &mut Unstructured<'_>, in_sum: bool) -> Result<Reg> {
         let fitting: Vec<_> = self.arrays.iter().filter(|(_, pair)| in_sum || !pair.contains(&2)).copied().collect();
         let Some((buffer, pair)) = (!fitting.is_empty()).then(|| u.choose(&fitting)).transpose()?.copied() else {
-            let dst = self.real();
-            self.code.push(Instr::Const { dst, value: 3.0 });
+            let dst = self.by_hand.real();
+            self.by_hand.code.push(Instr::Const { dst, value: 3.0 });
             return Ok(dst);
         };
-        let (at, dst) = (self.element(u, pair)?, self.real());
-        self.code.push(Instr::Load { dst, buffer, at });
+        let (at, dst) = (self.element(u, pair)?, self.by_hand.real());
+        self.by_hand.code.push(Instr::Load { dst, buffer, at });
         Ok(dst)
-    }
-
-    fn straight(&mut self) -> Stmt {
-        Stmt::Straight(std::mem::take(&mut self.code))
     }
 
     /// The loop inside, and what it has carried.
     fn sum(&mut self, u: &mut Unstructured<'_>) -> Result<(Vec<Stmt>, Vec<Reg>)> {
         let mut carried = Vec::new();
         for _ in 0..u.int_in_range(1..=2)? {
-            let init = self.real();
-            self.code.push(Instr::Const { dst: init, value: if u.ratio(3, 4)? { 0.0 } else { 2.0 } });
-            carried.push(Carried { var: self.real(), init, next: init });
+            let init = self.by_hand.real();
+            self.by_hand.code.push(Instr::Const { dst: init, value: if u.ratio(3, 4)? { 0.0 } else { 2.0 } });
+            carried.push(Carried { var: self.by_hand.real(), init, next: init });
         }
-        let before = self.straight();
+        let before = self.by_hand.straight();
         for c in &mut carried {
             let (a, b) = (self.load(u, true)?, self.load(u, true)?);
-            let mut value = self.op(*u.choose(&[Op::Mul, Op::Mul, Op::Sub, Op::Max])?, a, b);
+            let mut value = self.by_hand.op(*u.choose(&[Op::Mul, Op::Mul, Op::Sub, Op::Max])?, a, b);
             if u.ratio(1, 4)? {
                 let c = self.load(u, true)?;
-                value = self.op(Op::Add, value, c);
+                value = self.by_hand.op(Op::Add, value, c);
             }
             // Of zeros of two signs the least is the one that comes first.
             let last = if self.has_functions { Op::Min } else { Op::Add };
             let op = *u.choose(&[Op::Add, Op::Add, Op::Add, Op::Sub, last])?;
-            c.next = self.op(op, c.var, value);
+            c.next = self.by_hand.op(op, c.var, value);
         }
         let results = carried.iter().map(|c| c.var).collect();
         let (index, count) = (self.indices[2], Poly::var(self.sizes[2]));
-        let body = vec![self.straight()];
+        let body = vec![self.by_hand.straight()];
         Ok((vec![before, Stmt::For { index, count, carried, order: Order::InOrder, body }], results))
     }
 
@@ -105,57 +88,57 @@ impl Generator {
         let index = self.by_hand.reg(Class::Int);
         let outside = std::mem::replace(&mut self.indices[2], index);
         let (buffer, pair) = self.z;
-        let (by, at, so_far) = (self.load(u, true)?, self.element(u, pair)?, self.real());
-        let product = self.op(Op::Mul, value, by);
-        self.code.push(Instr::Load { dst: so_far, buffer, at: at.clone() });
-        let value = self.op(*u.choose(&[Op::Add, Op::Sub])?, so_far, product);
-        self.code.push(Instr::Store { buffer, at, value });
+        let (by, at, so_far) = (self.load(u, true)?, self.element(u, pair)?, self.by_hand.real());
+        let product = self.by_hand.op(Op::Mul, value, by);
+        self.by_hand.code.push(Instr::Load { dst: so_far, buffer, at: at.clone() });
+        let value = self.by_hand.op(*u.choose(&[Op::Add, Op::Sub])?, so_far, product);
+        self.by_hand.code.push(Instr::Store { buffer, at, value });
         self.indices[2] = outside;
-        let body = vec![self.straight()];
+        let body = vec![self.by_hand.straight()];
         Ok(each(index, Poly::var(self.sizes[2]), body))
     }
 
     /// The loop around it, which may add to arrays, and what it has carried.
     fn middle(&mut self, u: &mut Unstructured<'_>, adds: bool) -> Result<(Vec<Stmt>, Option<Reg>)> {
         let carries = u.ratio(1, 3)?;
-        let (init, var) = (self.real(), self.real());
+        let (init, var) = (self.by_hand.real(), self.by_hand.real());
         let before = Stmt::Straight(vec![Instr::Const { dst: init, value: 1.0 }]);
         let (mut body, sums) = self.sum(u)?;
         let mut value = sums[0];
         for sum in &sums[1..] {
-            value = self.op(Op::Sub, value, *sum);
+            value = self.by_hand.op(Op::Sub, value, *sum);
         }
         if u.ratio(1, 2)? {
             let c = self.load(u, false)?;
-            value = self.op(*u.choose(&[Op::Add, Op::Max])?, value, c);
+            value = self.by_hand.op(*u.choose(&[Op::Add, Op::Max])?, value, c);
         }
         if self.has_functions {
             for _ in 0..u.int_in_range(0..=3)? {
                 let op = *u.choose(&[Op::Tanh, Op::Atan, Op::Sin, Op::Cos])?;
-                let of = self.op(op, value, value);
-                value = self.op(Op::Add, value, of);
+                let of = self.by_hand.op(op, value, value);
+                value = self.by_hand.op(Op::Add, value, of);
             }
         }
         if !carries || u.ratio(1, 2)? {
             let (buffer, pair) = self.y;
             let at = self.element(u, pair)?;
             if u.ratio(1, 3)? {
-                let so_far = self.real();
-                self.code.push(Instr::Load { dst: so_far, buffer, at: at.clone() });
-                value = self.op(Op::Add, so_far, value);
+                let so_far = self.by_hand.real();
+                self.by_hand.code.push(Instr::Load { dst: so_far, buffer, at: at.clone() });
+                value = self.by_hand.op(Op::Add, so_far, value);
             }
-            self.code.push(Instr::Store { buffer, at, value });
+            self.by_hand.code.push(Instr::Store { buffer, at, value });
         }
         if adds {
-            body.push(self.straight());
+            body.push(self.by_hand.straight());
             body.push(self.additions(u, value)?);
         }
         let mut carried = vec![];
         if carries {
-            let next = self.op(Op::Add, var, value);
+            let next = self.by_hand.op(Op::Add, var, value);
             carried.push(Carried { var, init, next });
         }
-        body.push(self.straight());
+        body.push(self.by_hand.straight());
         let (index, count) = (self.indices[1], Poly::var(self.sizes[1]));
         let the = Stmt::For { index, count, carried, order: Order::InOrder, body };
         Ok((vec![before, the], carries.then_some(var)))
@@ -163,15 +146,15 @@ impl Generator {
 
     /// The loop around both.
     fn outer(&mut self, u: &mut Unstructured<'_>, s: BufferId) -> Result<Vec<Stmt>> {
-        let (init, var) = (self.real(), self.real());
+        let (init, var) = (self.by_hand.real(), self.by_hand.real());
         let before = Stmt::Straight(vec![Instr::Const { dst: init, value: 1.0 }]);
         let adds = u.ratio(1, 3)?;
         let (mut body, result) = self.middle(u, adds)?;
         let (mut carried, mut after) = (vec![], vec![]);
         if let Some(result) = result {
-            let next = self.op(Op::Add, var, result);
+            let next = self.by_hand.op(Op::Add, var, result);
             carried.push(Carried { var, init, next });
-            body.push(self.straight());
+            body.push(self.by_hand.straight());
             after.push(Instr::Store { buffer: s, at: Poly::zero(), value: var });
         } else {
             after.push(Instr::Store { buffer: s, at: Poly::zero(), value: init });
@@ -211,7 +194,7 @@ fn kernel(u: &mut Unstructured<'_>, has_functions: bool) -> Result<Kernel> {
     let z = by_hand.output(&len(of_z));
     let mut body =
         vec![fill(&mut by_hand, y, &Poly::zero(), &len(of_y)), fill(&mut by_hand, z, &Poly::zero(), &len(of_z))];
-    let mut g = Generator { by_hand, sizes, indices, arrays, y: (y, of_y), z: (z, of_z), has_functions, code: vec![] };
+    let mut g = Generator { by_hand, sizes, indices, arrays, y: (y, of_y), z: (z, of_z), has_functions };
     body.extend(g.outer(u, s)?);
     Ok(g.by_hand.with_body(body))
 }

@@ -95,18 +95,13 @@ fn kernel(u: &mut Unstructured<'_>) -> Result<Kernel> {
         None => block,
     };
     let mut kernel = Kernel {
-        name: Name::new("turns"),
         regs: g.regs,
-        sizes: vec![],
         inputs: vec![port("x", x)],
         outputs: vec![port("y", y)],
         buffers: g.buffers,
-        requires: vec![],
         workspace_reals: Poly::constant(PLACES as i64 * LEN),
-        workspace_ints: Poly::zero(),
-        externals: vec![],
-        failures: vec![],
         body: vec![body],
+        ..Kernel::empty(Name::new("turns"))
     };
     if u.ratio(1, 2)? {
         vectorise(&mut kernel, true);

@@ -54,20 +54,7 @@ fn signature(function: &Function) -> Kernel {
     };
     let inputs = ports(function.inputs(), Place::Input);
     let outputs = ports(function.outputs(), Place::Output);
-    Kernel {
-        name: function.name().clone(),
-        regs: Arena::new(),
-        sizes: vec![],
-        inputs,
-        outputs,
-        buffers,
-        requires: vec![],
-        workspace_reals: Poly::zero(),
-        workspace_ints: Poly::zero(),
-        externals: vec![],
-        failures: vec![],
-        body: vec![],
-    }
+    Kernel { inputs, outputs, buffers, ..Kernel::empty(function.name().clone()) }
 }
 
 impl Text {
