@@ -1,4 +1,5 @@
-//! Memory in lines of a cache: a vector that lies in two takes twice as long, and what was stored so is read back late.
+//! Memory in lines of a cache: a vector that lies in two takes twice as long, and what was stored so is read back late. A store
+//! into two pages takes as long as thirty operations.
 
 use chainrule_base::{Id, Poly};
 use chainrule_kernel::{Buffer, BufferId, Event, Instr, Kernel, Order, Place, Reg, Stmt, walk};
@@ -10,7 +11,11 @@ const LINE: usize = 8;
 /// How many bytes.
 const LINE_BYTES: usize = 64;
 
-/// Numbers that begin with a line of a cache, where memory can be had so.
+/// How many numbers a page has, and how many bytes.
+const PAGE: usize = 512;
+const PAGE_BYTES: usize = 4096;
+
+/// Numbers that begin with a line of a cache, where memory can be had so, and lie in one page where they fit into one.
 #[derive(Clone, Debug, Default)]
 pub struct Doubles {
     all: Vec<f64>,
@@ -23,8 +28,8 @@ impl Doubles {
     #[must_use]
     pub fn zeros(n: usize) -> Self {
         // The system gives zeros for nothing until they are touched.
-        let mut all = vec![0.0; n + LINE];
-        let start = start(&all);
+        let mut all = vec![0.0; room(n)];
+        let start = start(&all, n);
         all.truncate(start + n);
         Self { all, start }
     }
@@ -39,17 +44,24 @@ impl Doubles {
 
     /// Makes room for `n`.
     fn grow(&mut self, n: usize) {
-        let mut all: Vec<f64> = Vec::with_capacity(n + LINE);
-        let start = start(&all);
+        let mut all: Vec<f64> = Vec::with_capacity(room(n));
+        let start = start(&all, n);
         all.resize(start, 0.0);
         all.extend_from_slice(self);
         *self = Self { all, start };
     }
 }
 
-/// How many numbers come before the first that begins with a line.
-fn start(all: &[f64]) -> usize {
-    all.as_ptr().align_offset(LINE_BYTES).min(LINE)
+/// In so many numbers `n` can lie as they should.
+fn room(n: usize) -> usize {
+    n + LINE + if n <= PAGE { n } else { 0 }
+}
+
+/// How many numbers come before the first of `n` that begin with a line and, if they fit into one, lie in one page.
+fn start(all: &[f64], n: usize) -> usize {
+    let line = all.as_ptr().align_offset(LINE_BYTES).min(LINE);
+    let left = (PAGE_BYTES - all.as_ptr().wrapping_add(line).addr() % PAGE_BYTES) / size_of::<f64>();
+    if left < n && n <= PAGE { line + left } else { line }
 }
 
 impl Deref for Doubles {
@@ -156,6 +168,17 @@ mod tests {
         for n in [0, 1, 8, 1000] {
             let zeros = Doubles::zeros(n);
             assert_eq!((zeros.as_ptr().align_offset(LINE_BYTES), &*zeros), (0, &*vec![0.0; n]));
+        }
+    }
+
+    #[test]
+    fn few_numbers_lie_in_one_page() {
+        let page_of = |x: &f64| std::ptr::from_ref(x).addr() / PAGE_BYTES;
+        let mut kept = Vec::new();
+        for n in (1..=PAGE).chain((1..=PAGE).rev()) {
+            let zeros = Doubles::zeros(n);
+            assert_eq!((zeros.len(), page_of(&zeros[0])), (n, page_of(&zeros[n - 1])));
+            kept.push(zeros);
         }
     }
 
