@@ -1,4 +1,4 @@
-// A layer of a network, and attention: what is read goes along rows, in the order of memory.
+// A layer of a network, attention, and a convolution: what is read goes along rows, in the order of memory.
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -36,10 +36,28 @@ static double attention(const double *q, const double *k, const double *v, int64
     return sum;
 }
 
-// arguments: three arrays; integers: which (0, the layer; 1, attention), n, d or k, h
+// x[n + 4][m + 4], w[5][5], y[n][m]
+static double convolution(const double *x, const double *w, const double *y, int64_t n, int64_t m)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < m; j++) {
+            double s = 0;
+            for (int64_t a = 0; a < 5; a++)
+                for (int64_t b = 0; b < 5; b++) s += w[a * 5 + b] * x[(i + a) * (m + 4) + j + b];
+            double r = s - y[i * m + j];
+            sum += r * r;
+        }
+    return sum;
+}
+
+// arguments: three arrays; integers: which (0, the layer; 1, attention; 2, a convolution), n, d or k or m, h
 extern "C" double objective(const double *const *arguments, const int64_t *integers)
 {
     const double *a = arguments[0], *b = arguments[1], *c = arguments[2];
-    return integers[0] == 0 ? layer(a, b, c, integers[1], integers[3], integers[2])
-                            : attention(a, b, c, integers[1], integers[2]);
+    switch (integers[0]) {
+    case 0: return layer(a, b, c, integers[1], integers[3], integers[2]);
+    case 1: return attention(a, b, c, integers[1], integers[2]);
+    default: return convolution(a, b, c, integers[1], integers[2]);
+    }
 }

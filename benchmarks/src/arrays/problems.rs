@@ -58,6 +58,7 @@ pub fn all() -> Vec<Problem> {
     let first = gmms.into_iter().chain(bundles).chain(networks).chain(hands);
     let networks = [(100, 50, 30), (256, 256, 256)].map(|(n, h, k)| layer(n, h, k));
     let networks = networks.into_iter().chain([(64, 16), (512, 64)].map(|(n, d)| attention(n, d)));
+    let networks = networks.chain([20, 200].map(convolution));
     first.chain(small).chain(micro).chain(matrices).chain(pairs).chain(products).chain(networks).collect()
 }
 
@@ -459,6 +460,22 @@ fn attention(n: usize, d: usize) -> Problem {
         by_hand_arguments: vec![q.concat(), k.concat(), v.concat()],
         by_hand_integers: vec![1, n as i64, d as i64, 0],
         args: vec![q.into(), k.into(), v.into()],
+        published: None,
+    }
+}
+
+/// An image of `n` by `n` pixels through a window of 5 by 5 weights.
+fn convolution(n: usize) -> Problem {
+    let random = &mut Random::new();
+    let (x, w, y) = (rows(random, n + 4, n + 4), rows(random, 5, 5), rows(random, n, n));
+    Problem {
+        name: format!("convolution_n{n}"),
+        make: |checkpoints| with_gradient(NETWORKS, "convolution", &["x", "w"], checkpoints),
+        beside: None,
+        by_hand: include_str!("networks.cpp"),
+        by_hand_arguments: vec![x.concat(), w.concat(), y.concat()],
+        by_hand_integers: vec![2, n as i64, n as i64, 0],
+        args: vec![x.into(), w.into(), y.into()],
         published: None,
     }
 }

@@ -35,11 +35,20 @@ let attention = fun (q : [n][k]Double) (key : [m][k]Double) (v : [m][h]Double) -
 let convolution = fun (x : [n + 4][m + 4]Double) (w : [5][5]Double) (y : [n][m]Double) ->
   sum n (fun i -> sum m (fun j ->
     let r = sum 5 (fun a -> sum 5 (fun b -> w[a][b] * x[i + a][j + b])) - y[i][j] in r * r))
+
+let smoothing = fun (x : [n + k]Double) (w : [k]Double) (y : [n]Double) ->
+  sum n (fun i -> let s = sum k (fun a -> w[a] * x[i + a]) in sin (s - y[i]))
+
+let channels = fun (x : [n + k][m]Double) (w : [h][k]Double) (y : [n][m]Double) ->
+  sum n (fun i -> sum m (fun j -> sum h (fun c ->
+    let s = sum k (fun a -> w[c][a] * x[i + a][j]) in y[i][j] * s * s)))
 ";
 
-fn gradient(name: &str) -> Function {
+/// The gradient of a program by these arguments, or by all.
+fn gradient(name: &str, by: &[&str]) -> Function {
     let function = Module::from_text("nests.ft", PROGRAMS).unwrap().function(name).unwrap();
-    function.gradient().with_value().function().unwrap()
+    let gradient = function.gradient().with_value();
+    if by.is_empty() { gradient.function().unwrap() } else { gradient.by(by).function().unwrap() }
 }
 
 /// An array of these extents.
@@ -73,7 +82,7 @@ fn what_loops_compute_either_way_round_is_computed_once() {
         ("factors", "mul_add", 4),
         ("covariance", "mul_add", 4),
     ] {
-        let kernel = gradient(name).compile_with(&sequential).unwrap().listing();
+        let kernel = gradient(name, &[]).compile_with(&sequential).unwrap().listing();
         assert_eq!(kernel.matches(what).count(), often, "{name}\n{kernel}");
     }
 }
@@ -82,21 +91,27 @@ fn what_loops_compute_either_way_round_is_computed_once() {
 fn gradients_are_those_of_loops_in_order() {
     let in_order = CompileOptions { sequential: true, backend: Backend::Interpreter, ..CompileOptions::default() };
     let mut distributed = Vec::new();
-    for (name, shapes) in [
-        ("layer", ["hk", "h", "nk"].as_slice()),
-        ("factors", &["nk", "mk", "nm"]),
-        ("distances", &["nk", "mk"]),
-        ("batch", &["bnk", "bkm"]),
-        ("covariance", &["nk"]),
-        ("gram", &["nk"]),
-        ("attention", &["nk", "mk", "mh"]),
-        ("convolution", &["NM", "55", "nm"]),
+    for (name, by, shapes) in [
+        ("layer", [].as_slice(), ["hk", "h", "nk"].as_slice()),
+        ("factors", &[], &["nk", "mk", "nm"]),
+        ("distances", &[], &["nk", "mk"]),
+        ("batch", &[], &["bnk", "bkm"]),
+        ("covariance", &[], &["nk"]),
+        ("gram", &[], &["nk"]),
+        ("attention", &[], &["nk", "mk", "mh"]),
+        ("convolution", &[], &["NM", "55", "nm"]),
+        ("convolution", &["x"], &["NM", "55", "nm"]),
+        ("convolution", &["w"], &["NM", "55", "nm"]),
+        ("smoothing", &[], &["l", "k", "n"]),
+        ("smoothing", &["x"], &["l", "k", "n"]),
+        ("channels", &[], &["lm", "hk", "nm"]),
+        ("channels", &["x"], &["lm", "hk", "nm"]),
     ] {
-        let function = gradient(name);
+        let function = gradient(name, by);
         let (expected, found) = (function.compile_with(&in_order).unwrap(), function.compile().unwrap());
         // The length of a stretch.
         if found.listing().contains("= int 32\n") {
-            distributed.push(name);
+            distributed.push((name, by));
         }
         for (n, m, k, h) in [(1, 1, 1, 1), (3, 35, 2, 5), (33, 9, 5, 2), (40, 41, 17, 8), (70, 3, 34, 1)] {
             let extent = |letter: char| match letter {
@@ -105,6 +120,7 @@ fn gradients_are_those_of_loops_in_order() {
                 'k' => k,
                 'h' => h,
                 'b' => 3,
+                'l' => n + k,
                 'N' => n + 4,
                 'M' => m + 4,
                 _ => 5,
@@ -121,5 +137,16 @@ fn gradients_are_those_of_loops_in_order() {
             }
         }
     }
-    assert_eq!(distributed, ["batch", "covariance", "attention", "convolution"]);
+    let expected = [
+        ("batch", &[] as &[&str]),
+        ("covariance", &[]),
+        ("attention", &[]),
+        ("convolution", &[]),
+        ("convolution", &["x"]),
+        ("convolution", &["w"]),
+        ("smoothing", &[]),
+        ("smoothing", &["x"]),
+    ];
+    // A loop of `channels` has elements of its own in all of them.
+    assert_eq!(distributed, expected);
 }

@@ -24,9 +24,13 @@ enum Shape {
     Vector(usize),
     /// The sum of two: several iterations of both have one element.
     Diagonal([usize; 2]),
+    /// Rows of the third index, by the sum of the other two.
+    Rows([usize; 3]),
+    /// The first counts rows, the sum of the other two goes along them.
+    Columns([usize; 3]),
 }
 
-const SHAPES: [Shape; 11] = [
+const SHAPES: [Shape; 15] = [
     Shape::Matrix([0, 1]),
     Shape::Matrix([0, 2]),
     Shape::Matrix([1, 0]),
@@ -38,6 +42,10 @@ const SHAPES: [Shape; 11] = [
     Shape::Vector(2),
     Shape::Diagonal([0, 2]),
     Shape::Diagonal([1, 2]),
+    Shape::Rows([0, 2, 1]),
+    Shape::Rows([1, 2, 0]),
+    Shape::Columns([0, 1, 2]),
+    Shape::Columns([1, 0, 2]),
 ];
 
 struct Generator {
@@ -61,6 +69,8 @@ impl Generator {
             Shape::Matrix([a, b]) => self.size(a).mul(&self.size(b)),
             Shape::Vector(a) => self.size(a),
             Shape::Diagonal([a, b]) => self.size(a).add(&self.size(b)),
+            Shape::Rows([a, b, c]) => self.size(a).add(&self.size(b)).mul(&self.size(c)),
+            Shape::Columns([a, b, c]) => self.size(a).mul(&self.size(b).add(&self.size(c))),
         }
     }
 
@@ -71,6 +81,10 @@ impl Generator {
             Shape::Matrix([a, b]) => index(a)?.mul(&self.size(b)).add(&index(b)?),
             Shape::Vector(a) => index(a)?,
             Shape::Diagonal([a, b]) => index(a)?.add(&index(b)?),
+            Shape::Rows([a, b, c]) => index(a)?.add(&index(b)?).mul(&self.size(c)).add(&index(c)?),
+            Shape::Columns([a, b, c]) => {
+                index(a)?.mul(&self.size(b).add(&self.size(c))).add(&index(b)?).add(&index(c)?)
+            }
         })
     }
 

@@ -446,8 +446,8 @@ fn sum(kernel: &Kernel, carried: &Carried, body: &[Event<'_>]) -> Option<Group> 
             after = at + 1;
         }
     }
-    // Nothing else may read what it becomes.
-    reads(body, carried.next).is_empty().then_some(group)?
+    // Nothing else may read what it becomes; a loop inside that carries it on does.
+    reads(&body[after..], carried.next).is_empty().then_some(group)?
 }
 
 enum Use {

@@ -4,7 +4,7 @@
 //! what is added can be computed again, or kept from loops around.
 
 use crate::events::{Event, walk};
-use crate::kernel::{BufferId, Class, Instr, Kernel, Place, Reg, Stmt};
+use crate::kernel::{BufferId, Class, Instr, Kernel, LANES, Place, Reg, Stmt};
 use crate::lanes::cost::instr_time;
 use crate::lanes::rewrite::Loop;
 use chainrule_base::Poly;
@@ -55,6 +55,11 @@ pub(super) struct Addition {
     pub loops: Vec<Inner>,
     /// How many these are.
     pub n_own: usize,
+    /// Loops around of which several iterations, as many as the loop in it has, add to one element: by their sum. In place of
+    /// the one around there stands a loop over elements.
+    pub windows: BTreeMap<Inner, Inner>,
+    /// Whether a sum stands around another one, so that it runs in lanes.
+    is_turned: bool,
     /// What is computed again, in order, and what is kept.
     pub again: Vec<Instr>,
     pub kept: BTreeSet<Reg>,
@@ -72,11 +77,47 @@ pub(super) fn accesses(events: &[Event<'_>]) -> Accesses {
     accesses
 }
 
+impl Addition {
+    /// Whether iterations of a loop have elements of their own.
+    fn is_own(&self, inner: Inner) -> bool {
+        self.loops[..self.n_own].contains(&inner)
+    }
+}
+
 impl Distribution {
     /// The loops around `inner`, and it; the outermost first.
     pub fn path(&self, inner: Inner) -> Vec<Inner> {
         path(&self.loops, inner)
     }
+}
+
+/// Whether nothing is added where what is kept is zero.
+fn are_multiples(found: &Found<'_>, again: &[Instr], kept: &BTreeSet<Reg>) -> bool {
+    let mut zero = kept.clone();
+    for instr in again {
+        if let Instr::Op { dst, op, args: [a, b, _] } = instr {
+            let is_zero = match op {
+                Op::Mul => zero.contains(a) || zero.contains(b),
+                Op::Add | Op::Sub => zero.contains(a) && zero.contains(b),
+                Op::Neg => zero.contains(a),
+                _ => false,
+            };
+            zero.extend(is_zero.then_some(*dst));
+        }
+    }
+    let mut so_far = found.before;
+    found.ops.iter().all(|op| {
+        let Instr::Op { dst, args: [a, b, _], .. } = op else { return false };
+        let added = if *a == so_far { b } else { a };
+        so_far = *dst;
+        zero.contains(added)
+    })
+}
+
+/// Whether iterations of a loop go from an element to the next one, or stay, in what is added to and in what is read.
+pub(super) fn is_along(index: Reg, at: &Poly<Reg>, again: &[Instr]) -> bool {
+    let is_near = |at: &Poly<Reg>| matches!(at.split_linear(index), Some((slope, _)) if matches!(slope.as_constant(), Some(0 | 1)));
+    is_near(at) && again.iter().all(|instr| !matches!(instr, Instr::Load { at, .. } if !is_near(at)))
 }
 
 fn path(loops: &[Around], inner: Inner) -> Vec<Inner> {
@@ -90,21 +131,20 @@ fn path(loops: &[Around], inner: Inner) -> Vec<Inner> {
 pub(super) fn distribution(kernel: &Kernel, all: &Accesses, the: &Loop) -> Option<Distribution> {
     let survey = Survey::of(kernel, all, the)?;
     let additions: Vec<Addition> = survey.additions.iter().filter_map(|found| survey.leaving(found)).collect();
-    if additions.len() < 2 {
-        return None;
-    }
     let kept: BTreeMap<Reg, Inner> = additions
         .iter()
         .flat_map(|addition| &addition.kept)
         .filter_map(|r| Some((*r, survey.result_of(*r)?)))
         .collect();
     let sums = |addition: &Addition| -> BTreeSet<Inner> { addition.loops[addition.n_own..].iter().copied().collect() };
-    let differ = additions[1..].iter().any(|addition| sums(addition) != sums(&additions[0]));
+    let first = additions.first()?;
+    let is_better = |addition: &Addition| !addition.windows.is_empty() || addition.is_turned;
+    let differ = additions.iter().any(|addition| is_better(addition) || sums(addition) != sums(first));
     // A loop in which all is computed, and whose iterations have elements of their own, runs in lanes as it is; not well, if
     // there is nothing in it but additions that are sums.
     let all_are_sums = additions.iter().all(|addition| addition.n_own < addition.loops.len());
     let is_fine = |inner: Inner| {
-        additions.iter().all(|addition| addition.loops[..addition.n_own].contains(&inner))
+        additions.iter().all(|addition| addition.is_own(inner) && !addition.windows.contains_key(&inner))
             && kept.values().all(|at| path(&survey.loops, *at).contains(&inner))
             && !(all_are_sums && additions.iter().any(|addition| addition.loops.iter().max() == Some(&inner)))
     };
@@ -182,12 +222,12 @@ impl<'k> Survey<'k> {
             event.for_each_use(|r| *uses.entry(r).or_default() += 1);
             stores += usize::from(matches!(event, Event::Instr(Instr::Store { .. })));
         }
-        if stores < 2 {
+        if stores == 0 {
             return None;
         }
         the.carried.iter().for_each(|c| *uses.entry(c.next).or_default() += 1);
         this.walk(&the.body, &uses);
-        (2..=MAX_ADDITIONS).contains(&this.additions.len()).then_some(this)
+        (1..=MAX_ADDITIONS).contains(&this.additions.len()).then_some(this)
     }
 
     fn walk(&mut self, body: &'k [Stmt], uses: &BTreeMap<Reg, usize>) {
@@ -304,11 +344,74 @@ impl<'k> Survey<'k> {
         }
         // In the order of memory: it is seen then that iterations do not meet.
         own.sort_by_key(|(n_factors, constant, _)| Reverse((*n_factors, constant.map(i64::abs))));
-        let n_own = own.len();
-        let loops = own.into_iter().map(|(.., inner)| inner).chain(sums).collect();
+        let mut own: Vec<Inner> = own.into_iter().map(|(.., inner)| inner).collect();
         let (again, kept) = self.needed(found, &around)?;
+        let windows = match are_multiples(found, &again, &kept) {
+            true => self.windows(&at, &own, &again, &kept),
+            false => BTreeMap::new(),
+        };
+        own.retain(|inner| !windows.values().any(|window| window == inner));
+        sums.extend(windows.values());
+        let is_turned = self.for_lanes(&own, &mut sums, &at, &again, &kept);
+        let n_own = own.len();
+        let loops = own.into_iter().chain(sums).collect();
         let ops = found.ops.iter().map(|op| (*op).clone()).collect();
-        Some(Addition { buffer: found.buffer, at, before: found.before, ops, loops, n_own, again, kept })
+        let before = found.before;
+        Some(Addition { buffer: found.buffer, at, before, ops, loops, n_own, windows, is_turned, again, kept })
+    }
+
+    /// Puts a sum that can run in lanes around the others, where no loop whose iterations have elements of their own can:
+    /// whether there is one.
+    fn for_lanes(
+        &self,
+        own: &[Inner],
+        sums: &mut [Inner],
+        at: &Poly<Reg>,
+        again: &[Instr],
+        kept: &BTreeSet<Reg>,
+    ) -> bool {
+        let can = |inner: &Inner| {
+            let Around { index, count, .. } = &self.loops[*inner];
+            count.as_constant().is_none_or(|n| n >= LANES as i64) && is_along(*index, at, again)
+        };
+        let is_last = |r: &Reg, inner: Inner| {
+            let path = self.result_of(*r).map(|inside| path(&self.loops, inside)).unwrap_or_default();
+            path.last() == Some(&inner) || !path.contains(&inner)
+        };
+        if sums.len() < 2 || own.iter().any(can) {
+            return false;
+        }
+        let found = sums.iter().position(|inner| can(inner) && kept.iter().all(|r| is_last(r, *inner)));
+        found.map(|found| sums[..=found].rotate_right(1)).is_some()
+    }
+
+    /// The loops of which several iterations add to one element, each with the loop in it by which they do: an address goes by
+    /// the sum of both indices, and but for it only what is kept goes by the first.
+    fn windows(&self, at: &Poly<Reg>, own: &[Inner], again: &[Instr], kept: &BTreeSet<Reg>) -> BTreeMap<Inner, Inner> {
+        let slope = |inner: Inner| at.split_linear(self.loops[inner].index).map(|(slope, _)| slope);
+        let paths = || kept.iter().filter_map(|r| self.result_of(*r)).map(|inside| path(&self.loops, inside));
+        let is_by = |inner: Inner| {
+            let index = self.loops[inner].index;
+            again.iter().any(|instr| {
+                // Memory that an iteration has for itself is one of those of a stretch.
+                let mut any = matches!(instr, Instr::Load { buffer, .. } if self.written.contains_key(buffer));
+                instr.for_each_use(|r| any |= r == index);
+                any
+            })
+        };
+        let mut windows = BTreeMap::new();
+        for around in own.iter().copied().filter(|inner| !kept.is_empty() && !is_by(*inner)) {
+            let window = own.iter().copied().find(|inner| {
+                *inner > around
+                    && slope(*inner) == slope(around)
+                    && !windows.values().any(|taken| taken == inner)
+                    && paths().all(|path| path.contains(&around) && !path.contains(inner))
+            });
+            if let Some(window) = window.filter(|window| self.has_places(&[0, *window])) {
+                windows.insert(around, window);
+            }
+        }
+        windows
     }
 
     /// Whether a loop runs equally often in all iterations of the first.

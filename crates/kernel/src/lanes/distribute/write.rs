@@ -1,7 +1,7 @@
 //! A loop that is distributed, written: stretches in which all is computed, and then added, nest by nest.
 
 use super::STRETCH;
-use super::find::{Addition, Distribution, Inner};
+use super::find::{Addition, Distribution, Inner, is_along};
 use crate::kernel::{BufferId, Carried, Instr, Order, Reg, Stmt};
 use crate::lanes::rewrite::{Copier, Copies, Cutter, Loop};
 use crate::rebuild::{each_statement, is_nothing};
@@ -16,6 +16,8 @@ enum Layout {
     Rows,
     /// That of the stretch last.
     Columns,
+    /// As rows, with zeros before and behind as far as the windows of the addition of this number look.
+    Margins(usize),
 }
 
 /// One stretch.
@@ -33,6 +35,22 @@ struct Places {
 }
 
 impl Places {
+    /// Zeros wherever there are margins: the last stretch may be shorter than the one before.
+    fn margins(&self, cutter: &mut Cutter<'_>) -> Vec<Stmt> {
+        let wide = self.kept.iter().filter(|((_, layout), _)| matches!(layout, Layout::Margins(_)));
+        wide.flat_map(|(_, buffer)| {
+            let (index, zero) = (cutter.int(), cutter.real());
+            let store = Instr::Store { buffer: *buffer, at: Poly::var(index), value: zero };
+            let count = cutter.kernel.buffers[*buffer].len.clone();
+            let (carried, body) = (Vec::new(), vec![Stmt::Straight(vec![store])]);
+            [
+                Stmt::Straight(vec![Instr::Const { dst: zero, value: 0.0 }]),
+                Stmt::For { index, count, carried, order: Order::InOrder, body },
+            ]
+        })
+        .collect()
+    }
+
     /// The element in iteration `step` of a stretch.
     fn element(&self, buffer: &mut BufferId, at: &mut Poly<Reg>, step: Reg) {
         if let Some((place, len)) = self.private.get(buffer) {
@@ -43,7 +61,7 @@ impl Places {
 
 /// Writes `the` loop to `out`, distributed as `found`.
 pub(super) fn write(cutter: &mut Cutter<'_>, the: Loop, found: &Distribution, out: &mut Vec<Stmt>) {
-    let layouts: Vec<Layout> = found.additions.iter().map(|addition| layout(found, addition)).collect();
+    let layouts: Vec<Layout> = (0..found.additions.len()).map(|number| layout(found, number)).collect();
     let mut places = Places::default();
     for buffer in &found.private {
         let len = cutter.kernel.buffers[*buffer].len.clone();
@@ -51,8 +69,8 @@ pub(super) fn write(cutter: &mut Cutter<'_>, the: Loop, found: &Distribution, ou
     }
     for (addition, layout) in found.additions.iter().zip(&layouts) {
         for r in &addition.kept {
-            let inner = &found.path(found.kept[r])[1..];
-            let len = inner.iter().fold(Poly::constant(STRETCH), |len, inner| len.mul(&found.loops[*inner].count));
+            let path = found.path(found.kept[r]);
+            let len = path.iter().fold(Poly::constant(1), |len, inner| len.mul(&extent(found, *layout, *inner)));
             places.kept.entry((*r, *layout)).or_insert_with(|| cutter.kernel.memory(len));
         }
     }
@@ -65,6 +83,7 @@ pub(super) fn write(cutter: &mut Cutter<'_>, the: Loop, found: &Distribution, ou
     let count = Poly::var(cutter.int_op(&mut begin, Op::Min, most, left));
     let stretch = Stretch { first, count };
     let mut body = vec![Stmt::Straight(begin)];
+    body.extend(places.margins(cutter));
     let carried = the.carried.clone();
     let (computed, next) = compute(cutter, the, found, &stretch, &places);
     body.push(computed);
@@ -79,8 +98,8 @@ pub(super) fn write(cutter: &mut Cutter<'_>, the: Loop, found: &Distribution, ou
 
 /// The nest where there is something to add: of an element to which nothing is added nobody knows that it is there.
 fn where_it_adds(cutter: &mut Cutter<'_>, found: &Distribution, addition: &Addition, nest: Vec<Stmt>) -> Vec<Stmt> {
-    let sums = addition.loops[addition.n_own..].iter().filter(|inner| **inner != 0);
-    let counts = sums.map(|inner| &found.loops[*inner].count).filter(|count| count.as_constant().is_none_or(|n| n < 1));
+    let all = addition.loops[addition.n_own..].iter().chain(addition.windows.keys()).filter(|inner| **inner != 0);
+    let counts = all.map(|inner| &found.loops[*inner].count).filter(|count| count.as_constant().is_none_or(|n| n < 1));
     let (mut before, mut least) = (Vec::new(), None);
     for count in counts {
         let count = cutter.int_of(&mut before, count.clone());
@@ -92,30 +111,49 @@ fn where_it_adds(cutter: &mut Cutter<'_>, found: &Distribution, addition: &Addit
     vec![Stmt::Straight(before), branch]
 }
 
-/// How what an addition needs is kept: along the stretch, where no other loop goes from element to element of all else.
-fn layout(found: &Distribution, addition: &Addition) -> Layout {
+/// How what the addition of this number needs is kept: along the stretch, where no other loop goes from element to element of all
+/// else; with margins where it looks through windows.
+fn layout(found: &Distribution, number: usize) -> Layout {
+    let addition = &found.additions[number];
+    if !addition.windows.is_empty() {
+        let same = found.additions.iter().position(|other| other.windows == addition.windows);
+        return Layout::Margins(same.unwrap_or(number));
+    }
     let (own, sums) = addition.loops.split_at(addition.n_own);
-    let is_along = |inner: &Inner| {
-        let slope =
-            |at: &Poly<Reg>| at.split_linear(found.loops[*inner].index).and_then(|(slope, _)| slope.as_constant());
-        slope(&addition.at) == Some(1)
-            && addition.again.iter().all(|instr| match instr {
-                Instr::Load { at, .. } => matches!(slope(at), Some(0 | 1)),
-                _ => true,
-            })
-    };
+    let is_along = |inner: &Inner| is_along(found.loops[*inner].index, &addition.at, &addition.again);
     let is_kept_by = |inner: &Inner| addition.kept.iter().any(|r| found.path(found.kept[r]).contains(inner));
     let columns =
         own.contains(&0) && sums.iter().any(is_kept_by) && !own.iter().any(|inner| *inner != 0 && is_along(inner));
-    if columns { Layout::Columns } else { Layout::Rows }
+    if columns {
+        return Layout::Columns;
+    }
+    // What is there with margins need not be there without.
+    let wide =
+        found.additions.iter().position(|other| !other.windows.is_empty() && addition.kept.is_subset(&other.kept));
+    wide.map_or(Layout::Rows, Layout::Margins)
+}
+
+/// How many zeros come before, and behind, by iterations of `inner`: of a window one less, but where it may have none.
+fn margin(found: &Distribution, layout: Layout, inner: Inner) -> Poly<Reg> {
+    let Layout::Margins(number) = layout else { return Poly::zero() };
+    let Some(window) = found.additions[number].windows.get(&inner) else { return Poly::zero() };
+    let count = &found.loops[*window].count;
+    count.as_constant().map_or_else(|| count.clone(), |n| Poly::constant((n - 1).max(0)))
+}
+
+/// How many places there are by iterations of `inner`.
+fn extent(found: &Distribution, layout: Layout, inner: Inner) -> Poly<Reg> {
+    let count = if inner == 0 { Poly::constant(STRETCH) } else { found.loops[inner].count.clone() };
+    count.add(&margin(found, layout, inner).scale(2))
 }
 
 /// Where in its places a number is that is computed in the loops of `path`, by their indices.
 fn element(found: &Distribution, path: &[Inner], layout: Layout, index: impl Fn(Inner) -> Poly<Reg>) -> Poly<Reg> {
-    let count = |inner: &Inner| if *inner == 0 { Poly::constant(STRETCH) } else { found.loops[*inner].count.clone() };
-    let add = |at: Poly<Reg>, inner: &Inner| at.mul(&count(inner)).add(&index(*inner));
+    let add = |at: Poly<Reg>, inner: &Inner| {
+        at.mul(&extent(found, layout, *inner)).add(&index(*inner)).add(&margin(found, layout, *inner))
+    };
     match layout {
-        Layout::Rows => path.iter().fold(Poly::zero(), add),
+        Layout::Rows | Layout::Margins(_) => path.iter().fold(Poly::zero(), add),
         Layout::Columns => path[1..].iter().chain(&path[..1]).fold(Poly::zero(), add),
     }
 }
@@ -132,7 +170,7 @@ fn compute(
     let by = stretch.first.add(&Poly::var(step));
     let index = |inner: Inner| Poly::var(if inner == 0 { step } else { found.loops[inner].index });
     let stores = |r: Reg| -> Vec<Instr> {
-        let of = places.kept.range((r, Layout::Rows)..=(r, Layout::Columns));
+        let of = places.kept.range((r, Layout::Rows)..=(r, Layout::Margins(usize::MAX)));
         of.map(|((_, layout), buffer)| {
             let at = element(found, &found.path(found.kept[&r]), *layout, index);
             Instr::Store { buffer: *buffer, at, value: r }
@@ -207,9 +245,25 @@ impl<'n, 'k> Nest<'n, 'k> {
         Self { cutter, found, addition, indices, first: first.clone(), count: count.clone() }
     }
 
+    /// The iteration of a loop whose numbers are read, of the first one that of the stretch.
+    fn step(&self, inner: Inner) -> Poly<Reg> {
+        let index = |inner: &Inner| Poly::var(self.indices[inner]);
+        // In place of a loop that is looked at through a window stands one over elements.
+        self.addition.windows.get(&inner).map_or_else(|| index(&inner), |window| index(&inner).sub(&index(window)))
+    }
+
+    /// The same, of the first one that of all.
+    fn iteration(&self, inner: Inner) -> Poly<Reg> {
+        if inner == 0 { self.first.add(&self.step(0)) } else { self.step(inner) }
+    }
+
     /// All of it. What does not go by a loop is computed around that.
     fn write(self, layout: Layout, places: &Places) -> Vec<Stmt> {
-        let Addition { buffer, at, before, ops, loops, n_own, again, kept } = self.addition;
+        let Addition { buffer, at, before, ops, loops, n_own, windows, again, kept, .. } = self.addition;
+        let at = at.substitute(|r| {
+            let by = loops.iter().find(|inner| self.found.loops[**inner].index == r);
+            by.map_or_else(|| Poly::var(r), |inner| self.iteration(*inner))
+        });
         let mut blocks: Vec<Vec<Instr>> = vec![Vec::new(); loops.len() + 1];
         // In how many of the loops registers are defined.
         let mut depths: BTreeMap<Reg, usize> = BTreeMap::new();
@@ -219,16 +273,19 @@ impl<'n, 'k> Nest<'n, 'k> {
         let mut map: BTreeMap<Reg, Reg> = self
             .indices
             .iter()
-            .filter(|(inner, _)| **inner != 0)
+            .filter(|(inner, _)| **inner != 0 && !windows.contains_key(inner))
             .map(|(inner, new)| (self.found.loops[*inner].index, *new))
             .collect();
         let strip = self.found.loops[0].index;
-        let by = self.indices.get(&0).map_or_else(Poly::zero, |step| self.first.add(&Poly::var(*step)));
-        map.insert(strip, self.cutter.int_of(&mut blocks[depths[&strip]], by.clone()));
+        let by = self.iteration(0);
+        if !windows.contains_key(&0) {
+            map.insert(strip, self.cutter.int_of(&mut blocks[depths[&strip]], by.clone()));
+        }
         for r in kept {
             let path = self.found.path(self.found.kept[r]);
-            let depth = path.iter().map(|inner| depths[&self.found.loops[*inner].index]).max().unwrap_or(0);
-            let at = element(self.found, &path, layout, |inner| Poly::var(self.indices[&inner]));
+            let all = path.iter().chain(path.iter().filter_map(|inner| windows.get(inner)));
+            let depth = all.map(|inner| depths[&self.found.loops[*inner].index]).max().unwrap_or(0);
+            let at = element(self.found, &path, layout, |inner| self.step(inner));
             let dst = self.cutter.real();
             blocks[depth].push(Instr::Load { dst, buffer: places.kept[&(*r, layout)], at });
             depths.insert(*r, depth);
@@ -254,7 +311,6 @@ impl<'n, 'k> Nest<'n, 'k> {
             }
             blocks[depth].push(instr);
         }
-        let at = copier.poly(at);
         let first = copier.define(*before);
         blocks[*n_own].push(Instr::Load { dst: first, buffer: *buffer, at: at.clone() });
         if let Some(last) = sums.last() {
@@ -280,7 +336,10 @@ impl<'n, 'k> Nest<'n, 'k> {
                 carried.push(Carried { var, init, next: value });
                 value = var;
             }
-            let count = if inner == 0 { self.count.clone() } else { self.found.loops[inner].count.clone() };
+            let mut count = if inner == 0 { self.count.clone() } else { self.found.loops[inner].count.clone() };
+            if let Some(window) = windows.get(&inner) {
+                count = count.add(&self.found.loops[*window].count).sub(&Poly::constant(1));
+            }
             let index = self.indices[&inner];
             inside.push(Stmt::For { index, count, carried, order: Order::InOrder, body });
         }
