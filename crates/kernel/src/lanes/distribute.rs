@@ -24,6 +24,16 @@
 //! **What is kept** is what is computed outside of the loops that only add; what is computed in them, and what is read from memory
 //! that stays, is computed and read again. Memory that each iteration has for itself gets a place for each of a stretch.
 //!
+//! **Windows**: where several iterations add to one element, because its place is a sum of two indices, a nest goes over elements,
+//! and one of the two becomes a sum. It looks beyond what is kept at both ends, where zeros are.
+//!
+//! ```text
+//! for i in 0..n                          for p in 0..n + k - 1
+//!   for l in 0..k                          sum = a[p]
+//!     a[i + l] = a[i + l] + g * c[l]       for l in 0..k: sum = sum + kept[p - l] * c[l]
+//!                                          a[p] = sum
+//! ```
+//!
 //! **Its order in memory** is that of the loops, or the stretch's index last, where that is the one along which all else of the nest is next
 //! to each other or the same.
 //!

@@ -372,7 +372,7 @@ impl<'k> Survey<'k> {
     ) -> bool {
         let can = |inner: &Inner| {
             let Around { index, count, .. } = &self.loops[*inner];
-            count.as_constant().is_none_or(|n| n >= LANES as i64) && is_along(*index, at, again)
+            count.as_constant().is_none_or(|n| n >= LANES) && is_along(*index, at, again)
         };
         let is_last = |r: &Reg, inner: Inner| {
             let path = self.result_of(*r).map(|inside| path(&self.loops, inside)).unwrap_or_default();
