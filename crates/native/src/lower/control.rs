@@ -252,7 +252,7 @@ impl Writer<'_> {
     }
 
     fn open(&mut self, plan: LoopPlan, top: crate::asm::Label, exit: crate::asm::Label, is_one_round: bool) {
-        let kept = plan.kept.iter().map(|(address, place, _)| (address.clone(), *place)).collect();
+        let kept = plan.kept.iter().map(|kept| (kept.address.clone(), kept.at)).collect();
         self.loops.push(OpenLoop { plan, kept, top, exit, is_one_round });
     }
 

@@ -8,11 +8,11 @@
 //! when the new one is made.
 
 use super::lanes::LanePlan;
-use super::plan::{Counted, Kind, LoopPlan, Number, Step};
+use super::plan::{Counted, Kept, KeptAt, Kind, LoopPlan, Number, Step};
 use super::survey::{Survey, weight};
 use chainrule_base::{Id, Poly};
 use chainrule_kernel::addresses::{at_first, split_constant};
-use chainrule_kernel::{Event, Instr, Liveness, Reg};
+use chainrule_kernel::{BufferId, Event, Instr, Liveness, Reg};
 use std::collections::BTreeMap;
 
 /// One place that is wanted.
@@ -161,7 +161,7 @@ impl<'a> Homes<'a> {
         self.wishes.len() - 1
     }
 
-    /// The plans of all loops.
+    /// The plans of all loops; addresses of one buffer are pointers in them.
     pub(super) fn loops(
         &mut self,
         events: &[Event<'_>],
@@ -194,16 +194,18 @@ impl<'a> Homes<'a> {
             }
             for address in kept.get(&at).into_iter().flatten() {
                 let slope = index.and_then(|i| address.split_linear(i)).map_or_else(Poly::zero, |(slope, _)| slope);
-                let accesses = uses.get(&(at, address.clone())).copied().unwrap_or(0);
+                let Uses { accesses, buffer } = uses.get(&(at, address.clone())).copied().unwrap_or_default();
                 let place = self.number(at, end, inner * (accesses + 2));
                 let step = match slope.as_constant() {
                     Some(k) => Step::Constant(k),
                     None => Step::Number(self.number(at, end, inner), slope),
                 };
-                if let Some(counting) = counting.as_ref().filter(|c| c.address == *address) {
+                let counting = counting.as_ref().filter(|c| c.address == *address);
+                if let Some(counting) = counting {
                     plan.counted = Some(Counted { place, step: counting.step, end: counting.end });
                 }
-                plan.kept.push((address.clone(), place, step));
+                let within = buffer.filter(|_| counting.is_none() && accesses > FEW_ACCESSES);
+                plan.kept.push(Kept { address: address.clone(), at: KeptAt { place, within }, step });
             }
             plans.insert(at, plan);
         }
@@ -219,6 +221,9 @@ pub(super) struct Lanes<'a> {
     /// All.
     pub all: &'a BTreeMap<u32, LanePlan>,
 }
+
+/// So many accesses do not pay for making a pointer where a loop begins, which may have one iteration.
+const FEW_ACCESSES: u64 = 2;
 
 /// An address that a loop can go by in place of its index.
 struct Counting {
@@ -238,7 +243,7 @@ impl Counting {
         n_uses: u32,
         at: u32,
         kept: &[Poly<Reg>],
-        accesses: &BTreeMap<(u32, Poly<Reg>), u64>,
+        uses: &BTreeMap<(u32, Poly<Reg>), Uses>,
         known_count: Option<i32>,
     ) -> Option<Self> {
         let mut n_found = 0;
@@ -252,7 +257,7 @@ impl Counting {
             if !(-SMALL..SMALL).contains(&step) {
                 return None;
             }
-            let n = accesses.get(&(at, address.clone())).copied().unwrap_or(0);
+            let n = uses.get(&(at, address.clone())).map_or(0, |uses| uses.accesses);
             n_found += n;
             if base.is_zero() && best.as_ref().is_none_or(|(most, _)| *most < n) {
                 let end = known_count.filter(|n| *n > 0).map(|n| i64::from(n).saturating_mul(step));
@@ -266,15 +271,31 @@ impl Counting {
 
 /// Where addresses occur.
 struct AddressUses {
-    /// How often each, without constant terms, directly in each loop.
-    in_loop: BTreeMap<(u32, Poly<Reg>), u64>,
+    /// Those of each, without constant terms, directly in each loop.
+    in_loop: BTreeMap<(u32, Poly<Reg>), Uses>,
     /// How many come before each event that are neither kept nor one integer.
     computed: Vec<u32>,
 }
 
+/// The uses of an address in a loop.
+#[derive(Clone, Copy, Default)]
+struct Uses {
+    /// How many.
+    accesses: u64,
+    /// The buffer, if it is one only.
+    buffer: Option<BufferId>,
+}
+
+impl Uses {
+    fn add(&mut self, buffer: BufferId) {
+        self.buffer = Some(buffer).filter(|buffer| self.accesses == 0 || self.buffer == Some(*buffer));
+        self.accesses += 1;
+    }
+}
+
 /// The addresses in loops. Loops of `once` are none.
 fn address_uses(events: &[Event<'_>], once: &BTreeMap<u32, Reg>, kept: &BTreeMap<u32, Vec<Poly<Reg>>>) -> AddressUses {
-    let mut in_loop: BTreeMap<(u32, Poly<Reg>), u64> = BTreeMap::new();
+    let mut in_loop: BTreeMap<(u32, Poly<Reg>), Uses> = BTreeMap::new();
     let mut computed = vec![0];
     let mut n_computed = 0;
     let mut open: Vec<u32> = Vec::new();
@@ -288,7 +309,7 @@ fn address_uses(events: &[Event<'_>], once: &BTreeMap<u32, Reg>, kept: &BTreeMap
             Event::EndFor { .. } | Event::EndWhile { .. } => {
                 open.pop();
             }
-            Event::Instr(Instr::Load { at: address, .. } | Instr::Store { at: address, .. }) => {
+            Event::Instr(Instr::Load { buffer, at: address, .. } | Instr::Store { buffer, at: address, .. }) => {
                 if let Some(begin) = open.last()
                     && address.as_constant().is_none()
                 {
@@ -302,7 +323,7 @@ fn address_uses(events: &[Event<'_>], once: &BTreeMap<u32, Reg>, kept: &BTreeMap
                     let slope = first.and_then(|first| address.split_linear(first)).map(|(slope, _)| slope);
                     let is_plain = slope.is_none_or(|slope| slope.as_constant().is_some());
                     if is_plain && (-SMALL..SMALL).contains(&i64::from(offset)) {
-                        *in_loop.entry((*begin, rest)).or_insert(0) += 1;
+                        in_loop.entry((*begin, rest)).or_default().add(*buffer);
                     }
                 }
             }

@@ -4,7 +4,7 @@
 //! is computed may share its place with what it is computed from, so it is written at the end.
 
 use super::lanes::Last;
-use super::plan::{Home, LoopPlan, Number, Step};
+use super::plan::{Home, Kept, KeptAt, LoopPlan, Number, Step};
 use super::spares::Part;
 use super::{Here, Result, SCRATCH, Site, Writer};
 use crate::asm::{Alu, Condition, Gpr, Mem, Shift};
@@ -326,7 +326,7 @@ impl Writer<'_> {
     /// The same where the element or its pointer have to be looked for.
     #[inline(never)]
     fn address_elsewhere(&mut self, buffer: BufferId, at: &Poly<Reg>) -> Result<Mem> {
-        let [_, rcx, rdx] = SCRATCH;
+        let [rax, rcx, rdx] = SCRATCH;
         let bytes = self.element_bytes();
         let scale = bytes / 8;
         if let Some(disp) = self.element(buffer, at)? {
@@ -362,7 +362,20 @@ impl Writer<'_> {
             }
             _ => {}
         }
-        let index = self.offset(&rest, scale)?;
+        let pointer = self.kept(&rest).filter(|kept| kept.within == Some(buffer));
+        if let Some(KeptAt { place, .. }) = pointer
+            && is_inside
+        {
+            return Ok(Mem::At { base: self.number(place, rcx), disp });
+        }
+        let index = match pointer {
+            Some(KeptAt { place, .. }) => {
+                self.number_into(rax, place);
+                self.elements(rax, buffer);
+                rax
+            }
+            None => self.offset(&rest, scale)?,
+        };
         if !is_inside {
             self.asm.lea(rdx, Mem::At { base: index, disp: offset.wrapping_mul(scale as i32) });
             self.check_inside(buffer, rdx);
@@ -412,7 +425,7 @@ impl Writer<'_> {
         first.as_constant().is_some() || self.spares.len() >= 2 || self.kept(&split_constant(first).0).is_some()
     }
 
-    fn kept(&self, rest: &Poly<Reg>) -> Option<Number> {
+    fn kept(&self, rest: &Poly<Reg>) -> Option<KeptAt> {
         let open = self.loops.iter().rev().find(|open| !open.is_one_round)?;
         open.kept.get(rest).copied()
     }
@@ -421,8 +434,8 @@ impl Writer<'_> {
     fn offset(&mut self, rest: &Poly<Reg>, scale: i64) -> Result<Gpr> {
         let [rax, ..] = SCRATCH;
         let number = match (self.kept(rest), rest.as_var()) {
-            (Some(number), _) => Some(number),
-            (None, Some(r)) if scale == 1 => Some(r.index()),
+            (Some(KeptAt { place, within: None }), _) => Some(place),
+            (_, Some(r)) if scale == 1 => Some(r.index()),
             _ => None,
         };
         if let Some(number) = number
@@ -463,39 +476,58 @@ impl Writer<'_> {
     /// Sets the addresses that a loop keeps, to be stepped by so many iterations.
     pub(super) fn set_kept(&mut self, plan: &LoopPlan, index: Option<Reg>, iterations: i64) -> Result<()> {
         let scale = self.element_bytes() / 8;
-        for (address, place, step) in &plan.kept {
+        let [rax, rcx, _] = SCRATCH;
+        for Kept { address, at, step } in &plan.kept {
             let base = index.and_then(|i| address.split_linear(i)).map_or_else(|| address.clone(), |(_, base)| base);
             let (rest, offset) = split_constant(&base);
-            let from = match self.kept(&rest) {
+            let (mut from, mut within) = (rax, None);
+            match self.kept(&rest) {
                 // The loop around keeps where this one begins.
                 Some(around) => {
-                    let [rax, ..] = SCRATCH;
-                    self.number_into(rax, around);
-                    if offset != 0 {
-                        self.asm.lea(rax, Mem::At { base: rax, disp: offset.wrapping_mul(scale as i32) });
+                    self.number_into(rax, around.place);
+                    within = around.within;
+                    if let Some(buffer) = within.filter(|_| within != at.within) {
+                        self.elements(rax, buffer);
+                        within = None;
                     }
-                    rax
+                    if offset != 0 {
+                        let unit = KeptAt { within, ..*at }.unit();
+                        let disp = offset.wrapping_mul((scale * unit) as i32);
+                        self.asm.lea(rax, Mem::At { base: rax, disp });
+                    }
                 }
-                None => self.poly(&base, scale, false)?,
-            };
-            self.set_number(*place, from);
+                None => from = self.poly(&base, scale, false)?,
+            }
+            if let Some(buffer) = at.within.filter(|_| within.is_none()) {
+                let base = self.pointer_now(buffer, rcx);
+                self.asm.lea(rax, Mem::Indexed { base, index: from, scale: 8, disp: 0 });
+                from = rax;
+            }
+            self.set_number(at.place, from);
             if let Step::Number(number, slope) = step {
-                let from = self.poly(slope, scale * iterations, false)?;
+                let from = self.poly(slope, scale * iterations * at.unit(), false)?;
                 self.set_number(*number, from);
             }
         }
         Ok(())
     }
 
+    /// From a pointer to an element of a buffer to its number, times the number of points.
+    fn elements(&mut self, pointer: Gpr, buffer: BufferId) {
+        let mem = self.frame.word(self.plan.words.pointer(buffer));
+        self.asm.alu_rm(Alu::Sub, pointer, mem);
+        self.asm.shift_ri(Shift::RightSigned, pointer, 3);
+    }
+
     /// Steps them by so many iterations: of numbers by as many as they were made for.
     pub(super) fn step_kept(&mut self, plan: &LoopPlan, iterations: i64) {
         let [_, rcx, _] = SCRATCH;
         let scale = self.element_bytes() / 8;
-        for (_, place, step) in &plan.kept {
+        for Kept { at: at @ KeptAt { place, .. }, step, .. } in &plan.kept {
             let by = match step {
                 Step::Constant(0) => continue,
                 Step::Constant(k) => {
-                    let by = k.wrapping_mul(scale).wrapping_mul(iterations);
+                    let by = k.wrapping_mul(scale).wrapping_mul(iterations).wrapping_mul(at.unit());
                     match (i32::try_from(by), self.plan.home(*place)) {
                         (Ok(by), Home::Gpr(g)) => self.asm.alu_ri(Alu::Add, g, by),
                         (Ok(by), Home::Word(word)) => {

@@ -71,7 +71,7 @@ use chainrule_ops::Op;
 use chainrule_runtime::InRange;
 use lanes::Across;
 use masks::Masks;
-use plan::{Home, Kind, LoopPlan, Number, Plan, Stretch};
+use plan::{Home, KeptAt, Kind, LoopPlan, Number, Plan, Stretch};
 use pointers::Pointers;
 use registers::{Copy, Registers};
 use rows::Rows;
@@ -210,7 +210,7 @@ fn lower_boxed(kernel: &Kernel, level: Level, shape: Shape, in_range: Option<InR
 
 struct OpenLoop {
     plan: LoopPlan,
-    kept: BTreeMap<Poly<Reg>, Number>,
+    kept: BTreeMap<Poly<Reg>, KeptAt>,
     top: Label,
     exit: Label,
     /// Whether all iterations are one round of lanes, in which the index is 0.

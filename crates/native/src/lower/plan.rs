@@ -73,8 +73,7 @@ pub(super) struct LoopPlan {
     pub counter: Number,
     /// What goes by one of `kept` needs no index.
     pub counted: Option<Counted>,
-    /// Addresses without constant terms; where they are, and how far they step.
-    pub kept: Vec<(Poly<Reg>, Number, Step)>,
+    pub kept: Vec<Kept>,
     /// Where the iterations run at once.
     pub lanes: Option<LanePlan>,
     /// What is put into lanes before the loop, for loops in it: values and their places.
@@ -90,6 +89,30 @@ pub(super) struct Counted {
     pub step: i64,
     /// Where it ends, in elements, where that is known and small; otherwise that is put where the number of iterations is.
     pub end: Option<i32>,
+}
+
+/// An address that goes along with a loop.
+#[derive(Debug)]
+pub(super) struct Kept {
+    /// Without constant terms.
+    pub address: Poly<Reg>,
+    pub at: KeptAt,
+    pub step: Step,
+}
+
+/// Where an address is that is kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct KeptAt {
+    pub place: Number,
+    /// The buffer in which it points to an element; otherwise it is a number of elements, times the number of points.
+    pub within: Option<BufferId>,
+}
+
+impl KeptAt {
+    /// What an element is, of one point.
+    pub(super) fn unit(self) -> i64 {
+        if self.within.is_some() { 8 } else { 1 }
+    }
 }
 
 /// How far a kept address goes in one iteration.
@@ -450,7 +473,9 @@ impl<'k> Plan<'k> {
                 }
             }
             pointers = pointers::wishes(&events, kernel.buffers.len(), &lives, &once, &accumulators, &mut homes);
-            (loops, 0, homes.assign(level, has_calls, &mut words))
+            let assigned = homes.assign(level, has_calls, &mut words);
+            pointers::spared(&mut loops, &pointers, &lives, &assigned.homes);
+            (loops, 0, assigned)
         };
         let has_lanes = loops.values().any(|plan: &LoopPlan| plan.lanes.is_some());
         Ok(Self {

@@ -7,7 +7,7 @@ use super::Writer;
 use super::accumulators::Accumulators;
 use super::assign::survives_calls;
 use super::homes::Homes;
-use super::plan::{Home, NEVER, Number};
+use super::plan::{Home, LoopPlan, NEVER, Number};
 use super::spares::Part;
 use super::survey::weight;
 use crate::asm::Gpr;
@@ -75,6 +75,30 @@ pub(super) fn wishes(
     wishes
 }
 
+/// Has addresses that `loops` keep be numbers of elements where the pointers of their buffers are in registers, which costs
+/// nothing then, and others pointers themselves.
+pub(super) fn spared(
+    loops: &mut BTreeMap<u32, LoopPlan>,
+    pointers: &BTreeMap<u32, Vec<(BufferId, Number)>>,
+    lives: &Liveness,
+    homes: &[Home],
+) {
+    // The ends of the loops around, and how many pointers there were before each.
+    let mut open: Vec<(u32, usize)> = Vec::new();
+    let mut held: Vec<BufferId> = Vec::new();
+    for (at, plan) in loops {
+        while let Some((_, before)) = open.pop_if(|(end, _)| *end < *at) {
+            held.truncate(before);
+        }
+        open.push((lives.end_of_loop[*at as usize], held.len()));
+        let in_register = |(_, number): &&(BufferId, Number)| matches!(homes[*number], Home::Gpr(_));
+        held.extend(pointers.get(at).into_iter().flatten().filter(in_register).map(|(buffer, _)| *buffer));
+        for kept in &mut plan.kept {
+            kept.at.within = kept.at.within.filter(|buffer| !held.contains(buffer));
+        }
+    }
+}
+
 /// Where pointers are now, but in the frame.
 pub(super) struct Pointers {
     now: Vec<Option<Gpr>>,
@@ -107,6 +131,15 @@ impl Writer<'_> {
             self.load_pointer(buffer, g);
         }
         g
+    }
+
+    /// The same between blocks, where nothing is spare.
+    pub(super) fn pointer_now(&mut self, buffer: BufferId, scratch: Gpr) -> Gpr {
+        if let Some(g) = self.pointers.of(buffer) {
+            return g;
+        }
+        self.load_pointer(buffer, scratch);
+        scratch
     }
 
     fn load_pointer(&mut self, buffer: BufferId, g: Gpr) {
