@@ -36,6 +36,10 @@ let convolution = fun (x : [n + 4][m + 4]Double) (w : [5][5]Double) (y : [n][m]D
   sum n (fun i -> sum m (fun j ->
     let r = sum 5 (fun a -> sum 5 (fun b -> w[a][b] * x[i + a][j + b])) - y[i][j] in r * r))
 
+let inner = fun (x : [n][m]Double) (w : [3][2]Double) ->
+  sum (n - 2) (fun i -> sum (m - 1) (fun j ->
+    let r = sum 3 (fun a -> sum 2 (fun b -> w[a][b] * x[i + a][j + b])) in r * r))
+
 let smoothing = fun (x : [n + k]Double) (w : [k]Double) (y : [n]Double) ->
   sum n (fun i -> let s = sum k (fun a -> w[a] * x[i + a]) in sin (s - y[i]))
 
@@ -102,6 +106,7 @@ fn gradients_are_those_of_loops_in_order() {
         ("convolution", &[], &["NM", "55", "nm"]),
         ("convolution", &["x"], &["NM", "55", "nm"]),
         ("convolution", &["w"], &["NM", "55", "nm"]),
+        ("inner", &[], &["LM", "32"]),
         ("smoothing", &[], &["l", "k", "n"]),
         ("smoothing", &["x"], &["l", "k", "n"]),
         ("channels", &[], &["lm", "hk", "nm"]),
@@ -121,6 +126,9 @@ fn gradients_are_those_of_loops_in_order() {
                 'h' => h,
                 'b' => 3,
                 'l' => n + k,
+                'L' => n + 1,
+                '2' => 2,
+                '3' => 3,
                 'N' => n + 4,
                 'M' => m + 4,
                 _ => 5,
@@ -144,6 +152,7 @@ fn gradients_are_those_of_loops_in_order() {
         ("convolution", &[]),
         ("convolution", &["x"]),
         ("convolution", &["w"]),
+        ("inner", &[]),
         ("smoothing", &[]),
         ("smoothing", &["x"]),
     ];

@@ -77,6 +77,17 @@ pub(super) fn accesses(events: &[Event<'_>]) -> Accesses {
     accesses
 }
 
+impl Around {
+    /// Places for all iterations, of which there may be a negative number: what is taken away is left out.
+    pub fn places(&self) -> Poly<Reg> {
+        let product = |(factors, c): (&[Reg], i64)| {
+            factors.iter().fold(Poly::constant(c), |product, factor| product.mul(&Poly::var(*factor)))
+        };
+        let added = self.count.terms().filter(|(_, c)| *c > 0);
+        added.map(product).fold(Poly::zero(), |sum, term| sum.add(&term))
+    }
+}
+
 impl Addition {
     /// Whether iterations of a loop have elements of their own.
     fn is_own(&self, inner: Inner) -> bool {
@@ -419,11 +430,11 @@ impl<'k> Survey<'k> {
         inner == 0 || self.loops[inner].count.vars().iter().all(|r| !self.definitions.contains_key(r))
     }
 
-    /// Whether what loops in the first one compute can be kept: how often they run is known at entry, and never less than no time.
+    /// Whether what loops in the first one compute can be kept: how often they run is known at entry.
     fn has_places(&self, around: &[Inner]) -> bool {
         around[1..].iter().all(|inner| {
             let is_extent = |r: &Reg| self.kernel.is_extent(*r);
-            self.loops[*inner].count.terms().all(|(factors, c)| c > 0 && factors.iter().all(is_extent))
+            self.loops[*inner].count.terms().all(|(factors, _)| factors.iter().all(is_extent))
         })
     }
 

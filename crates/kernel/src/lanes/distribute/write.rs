@@ -137,13 +137,13 @@ fn layout(found: &Distribution, number: usize) -> Layout {
 fn margin(found: &Distribution, layout: Layout, inner: Inner) -> Poly<Reg> {
     let Layout::Margins(number) = layout else { return Poly::zero() };
     let Some(window) = found.additions[number].windows.get(&inner) else { return Poly::zero() };
-    let count = &found.loops[*window].count;
-    count.as_constant().map_or_else(|| count.clone(), |n| Poly::constant((n - 1).max(0)))
+    let count = found.loops[*window].places();
+    count.as_constant().map_or(count, |n| Poly::constant((n - 1).max(0)))
 }
 
 /// How many places there are by iterations of `inner`.
 fn extent(found: &Distribution, layout: Layout, inner: Inner) -> Poly<Reg> {
-    let count = if inner == 0 { Poly::constant(STRETCH) } else { found.loops[inner].count.clone() };
+    let count = if inner == 0 { Poly::constant(STRETCH) } else { found.loops[inner].places() };
     count.add(&margin(found, layout, inner).scale(2))
 }
 
