@@ -24,13 +24,15 @@ enum Shape {
     Vector(usize),
     /// The sum of two: several iterations of both have one element.
     Diagonal([usize; 2]),
+    /// The difference of two, from the first that there may be.
+    Back([usize; 2]),
     /// Rows of the third index, by the sum of the other two.
     Rows([usize; 3]),
     /// The first counts rows, the sum of the other two goes along them.
     Columns([usize; 3]),
 }
 
-const SHAPES: [Shape; 15] = [
+const SHAPES: [Shape; 17] = [
     Shape::Matrix([0, 1]),
     Shape::Matrix([0, 2]),
     Shape::Matrix([1, 0]),
@@ -42,6 +44,8 @@ const SHAPES: [Shape; 15] = [
     Shape::Vector(2),
     Shape::Diagonal([0, 2]),
     Shape::Diagonal([1, 2]),
+    Shape::Back([0, 2]),
+    Shape::Back([1, 2]),
     Shape::Rows([0, 2, 1]),
     Shape::Rows([1, 2, 0]),
     Shape::Columns([0, 1, 2]),
@@ -68,7 +72,7 @@ impl Generator {
         match shape {
             Shape::Matrix([a, b]) => self.size(a).mul(&self.size(b)),
             Shape::Vector(a) => self.size(a),
-            Shape::Diagonal([a, b]) => self.size(a).add(&self.size(b)),
+            Shape::Diagonal([a, b]) | Shape::Back([a, b]) => self.size(a).add(&self.size(b)),
             Shape::Rows([a, b, c]) => self.size(a).add(&self.size(b)).mul(&self.size(c)),
             Shape::Columns([a, b, c]) => self.size(a).mul(&self.size(b).add(&self.size(c))),
         }
@@ -81,6 +85,7 @@ impl Generator {
             Shape::Matrix([a, b]) => index(a)?.mul(&self.size(b)).add(&index(b)?),
             Shape::Vector(a) => index(a)?,
             Shape::Diagonal([a, b]) => index(a)?.add(&index(b)?),
+            Shape::Back([a, b]) => index(a)?.add(&self.size(b)).sub(&index(b)?).sub(&Poly::constant(1)),
             Shape::Rows([a, b, c]) => index(a)?.add(&index(b)?).mul(&self.size(c)).add(&index(c)?),
             Shape::Columns([a, b, c]) => {
                 index(a)?.mul(&self.size(b).add(&self.size(c))).add(&index(b)?).add(&index(c)?)
@@ -319,7 +324,7 @@ fn many(cases: u32, seed: u64) -> [usize; 2] {
         }
         cut.set(cut.get() + 1);
         // The length of a stretch.
-        let is_distributed = kernel.to_string().contains("= int 32\n");
+        let is_distributed = ["= int 32\n", "= int 256\n"].iter().any(|stretch| kernel.to_string().contains(stretch));
         distributed.set(distributed.get() + usize::from(is_distributed));
         prop_assert_eq!(verify(&kernel), Ok(()), "{}", kernel);
         let programs = [&plain, &kernel].map(|kernel| interpret::Program::new(kernel).unwrap());

@@ -19,7 +19,7 @@
 //! over `j` to the same of the other, so neither can run in lanes as it is. Apart from each other each is a product of
 //! matrices, whose sums stay in registers, in lanes and in tiles.
 //!
-//! **In stretches** of [`STRETCH`] iterations, so that what is kept between is little, however many there are.
+//! **In stretches** of some iterations, so that what is kept between is little, however many there are.
 //!
 //! **What is kept** is what is computed outside of the loops that only add; what is computed in them, and what is read from memory
 //! that stays, is computed and read again. Memory that each iteration has for itself gets a place for each of a stretch.
@@ -49,9 +49,6 @@ use crate::lanes::rewrite::{Cutter, Loop};
 use crate::prune::prune;
 use crate::rebuild::each_statement;
 use std::collections::BTreeSet;
-
-/// So many iterations are computed before what they add is added.
-const STRETCH: i64 = 32;
 
 /// Distributes loops of `kernel` where that pays. `O(n d)` for loops that nest `d` deep.
 pub(super) fn distribute(kernel: &mut Kernel) {

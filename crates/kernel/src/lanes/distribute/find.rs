@@ -12,6 +12,12 @@ use chainrule_ops::Op;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// So many iterations are computed before what they add is added.
+const STRETCH: i64 = 32;
+
+/// The same where one number or a few are all that is kept of an iteration.
+const LONG_STRETCH: i64 = 256;
+
 /// So many numbers are kept of an iteration at most.
 const MAX_KEPT: usize = 8;
 
@@ -40,6 +46,8 @@ pub(super) struct Distribution {
     pub gone: BTreeSet<Reg>,
     /// Memory that each iteration has for itself, and that is read by what leaves.
     pub private: BTreeSet<BufferId>,
+    /// How many iterations are computed before what they add is added.
+    pub stretch: i64,
 }
 
 /// An element that is added to.
@@ -57,12 +65,20 @@ pub(super) struct Addition {
     pub n_own: usize,
     /// Loops around of which several iterations, as many as the loop in it has, add to one element: by their sum. In place of
     /// the one around there stands a loop over elements.
-    pub windows: BTreeMap<Inner, Inner>,
+    pub windows: BTreeMap<Inner, Window>,
     /// Whether a sum stands around another one, so that it runs in lanes.
     is_turned: bool,
     /// What is computed again, in order, and what is kept.
     pub again: Vec<Instr>,
     pub kept: BTreeSet<Reg>,
+}
+
+/// A loop by which several iterations of one around it add to one element.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Window {
+    pub inner: Inner,
+    /// Whether the place of an element goes by the difference of both indices, and not by their sum.
+    pub is_backwards: bool,
 }
 
 /// How often each buffer is accessed in a kernel.
@@ -168,8 +184,10 @@ pub(super) fn distribution(kernel: &Kernel, all: &Accesses, the: &Loop) -> Optio
         Instr::Load { buffer, .. } => Some(*buffer),
         _ => None,
     });
-    let private = loads.filter(|buffer| survey.written.contains_key(buffer)).collect();
-    Some(Distribution { gone: gone.collect(), loops: survey.loops, additions, kept, private })
+    let private: BTreeSet<BufferId> = loads.filter(|buffer| survey.written.contains_key(buffer)).collect();
+    let is_short = private.is_empty() && kept.values().all(|inside| *inside == 0);
+    let stretch = if is_short { LONG_STRETCH } else { STRETCH };
+    Some(Distribution { gone: gone.collect(), loops: survey.loops, additions, kept, private, stretch })
 }
 
 /// What defines a register.
@@ -361,8 +379,8 @@ impl<'k> Survey<'k> {
             true => self.windows(&at, &own, &again, &kept),
             false => BTreeMap::new(),
         };
-        own.retain(|inner| !windows.values().any(|window| window == inner));
-        sums.extend(windows.values());
+        own.retain(|inner| !windows.values().any(|window| window.inner == *inner));
+        sums.extend(windows.values().map(|window| window.inner));
         let is_turned = self.for_lanes(&own, &mut sums, &at, &again, &kept);
         let n_own = own.len();
         let loops = own.into_iter().chain(sums).collect();
@@ -397,8 +415,8 @@ impl<'k> Survey<'k> {
     }
 
     /// The loops of which several iterations add to one element, each with the loop in it by which they do: an address goes by
-    /// the sum of both indices, and but for it only what is kept goes by the first.
-    fn windows(&self, at: &Poly<Reg>, own: &[Inner], again: &[Instr], kept: &BTreeSet<Reg>) -> BTreeMap<Inner, Inner> {
+    /// the sum of both indices, or by their difference, and but for it only what is kept goes by the first.
+    fn windows(&self, at: &Poly<Reg>, own: &[Inner], again: &[Instr], kept: &BTreeSet<Reg>) -> BTreeMap<Inner, Window> {
         let slope = |inner: Inner| at.split_linear(self.loops[inner].index).map(|(slope, _)| slope);
         let paths = || kept.iter().filter_map(|r| self.result_of(*r)).map(|inside| path(&self.loops, inside));
         let is_by = |inner: Inner| {
@@ -410,17 +428,21 @@ impl<'k> Survey<'k> {
                 any
             })
         };
-        let mut windows = BTreeMap::new();
+        let mut windows: BTreeMap<Inner, Window> = BTreeMap::new();
         for around in own.iter().copied().filter(|inner| !kept.is_empty() && !is_by(*inner)) {
-            let window = own.iter().copied().find(|inner| {
+            let is_window = |inner: &Inner| {
                 *inner > around
-                    && slope(*inner) == slope(around)
-                    && !windows.values().any(|taken| taken == inner)
+                    && !windows.values().any(|taken| taken.inner == *inner)
                     && paths().all(|path| path.contains(&around) && !path.contains(inner))
+                    && self.has_places(&[0, *inner])
+            };
+            let back = slope(around).map(|slope| slope.scale(-1));
+            let window = own.iter().copied().filter(is_window).find_map(|inner| match slope(inner) {
+                by if by == slope(around) => Some(Window { inner, is_backwards: false }),
+                by if by == back => Some(Window { inner, is_backwards: true }),
+                _ => None,
             });
-            if let Some(window) = window.filter(|window| self.has_places(&[0, *window])) {
-                windows.insert(around, window);
-            }
+            windows.extend(window.map(|window| (around, window)));
         }
         windows
     }

@@ -1,7 +1,6 @@
 //! A loop that is distributed, written: stretches in which all is computed, and then added, nest by nest.
 
-use super::STRETCH;
-use super::find::{Addition, Distribution, Inner, is_along};
+use super::find::{Addition, Distribution, Inner, Window, is_along};
 use crate::kernel::{BufferId, Carried, Instr, Order, Reg, Stmt};
 use crate::lanes::rewrite::{Copier, Copies, Cutter, Loop};
 use crate::rebuild::{each_statement, is_nothing};
@@ -65,7 +64,7 @@ pub(super) fn write(cutter: &mut Cutter<'_>, the: Loop, found: &Distribution, ou
     let mut places = Places::default();
     for buffer in &found.private {
         let len = cutter.kernel.buffers[*buffer].len.clone();
-        places.private.insert(*buffer, (cutter.kernel.memory(len.scale(STRETCH)), len));
+        places.private.insert(*buffer, (cutter.kernel.memory(len.scale(found.stretch)), len));
     }
     for (addition, layout) in found.additions.iter().zip(&layouts) {
         for r in &addition.kept {
@@ -75,10 +74,11 @@ pub(super) fn write(cutter: &mut Cutter<'_>, the: Loop, found: &Distribution, ou
         }
     }
     let (mut before, mut begin) = (Vec::new(), Vec::new());
-    let (n_stretches, _) = cutter.blocks(&the.count.add(&Poly::constant(STRETCH - 1)), STRETCH, &mut before);
+    let (n_stretches, _) =
+        cutter.blocks(&the.count.add(&Poly::constant(found.stretch - 1)), found.stretch, &mut before);
     let number = cutter.int();
-    let first = Poly::var(number).scale(STRETCH);
-    let most = cutter.int_of(&mut begin, Poly::constant(STRETCH));
+    let first = Poly::var(number).scale(found.stretch);
+    let most = cutter.int_of(&mut begin, Poly::constant(found.stretch));
     let left = cutter.int_of(&mut begin, the.count.sub(&first));
     let count = Poly::var(cutter.int_op(&mut begin, Op::Min, most, left));
     let stretch = Stretch { first, count };
@@ -137,13 +137,13 @@ fn layout(found: &Distribution, number: usize) -> Layout {
 fn margin(found: &Distribution, layout: Layout, inner: Inner) -> Poly<Reg> {
     let Layout::Margins(number) = layout else { return Poly::zero() };
     let Some(window) = found.additions[number].windows.get(&inner) else { return Poly::zero() };
-    let count = found.loops[*window].places();
+    let count = found.loops[window.inner].places();
     count.as_constant().map_or(count, |n| Poly::constant((n - 1).max(0)))
 }
 
 /// How many places there are by iterations of `inner`.
 fn extent(found: &Distribution, layout: Layout, inner: Inner) -> Poly<Reg> {
-    let count = if inner == 0 { Poly::constant(STRETCH) } else { found.loops[inner].places() };
+    let count = if inner == 0 { Poly::constant(found.stretch) } else { found.loops[inner].places() };
     count.add(&margin(found, layout, inner).scale(2))
 }
 
@@ -247,9 +247,14 @@ impl<'n, 'k> Nest<'n, 'k> {
 
     /// The iteration of a loop whose numbers are read, of the first one that of the stretch.
     fn step(&self, inner: Inner) -> Poly<Reg> {
-        let index = |inner: &Inner| Poly::var(self.indices[inner]);
+        let index = Poly::var(self.indices[&inner]);
         // In place of a loop that is looked at through a window stands one over elements.
-        self.addition.windows.get(&inner).map_or_else(|| index(&inner), |window| index(&inner).sub(&index(window)))
+        let Some(Window { inner: window, is_backwards }) = self.addition.windows.get(&inner) else { return index };
+        let in_window = Poly::var(self.indices[window]);
+        match is_backwards {
+            false => index.sub(&in_window),
+            true => index.add(&in_window).sub(&self.found.loops[*window].count).add(&Poly::constant(1)),
+        }
     }
 
     /// The same, of the first one that of all.
@@ -283,7 +288,7 @@ impl<'n, 'k> Nest<'n, 'k> {
         }
         for r in kept {
             let path = self.found.path(self.found.kept[r]);
-            let all = path.iter().chain(path.iter().filter_map(|inner| windows.get(inner)));
+            let all = path.iter().chain(path.iter().filter_map(|inner| windows.get(inner).map(|window| &window.inner)));
             let depth = all.map(|inner| depths[&self.found.loops[*inner].index]).max().unwrap_or(0);
             let at = element(self.found, &path, layout, |inner| self.step(inner));
             let dst = self.cutter.real();
@@ -338,7 +343,7 @@ impl<'n, 'k> Nest<'n, 'k> {
             }
             let mut count = if inner == 0 { self.count.clone() } else { self.found.loops[inner].count.clone() };
             if let Some(window) = windows.get(&inner) {
-                count = count.add(&self.found.loops[*window].count).sub(&Poly::constant(1));
+                count = count.add(&self.found.loops[window.inner].count).sub(&Poly::constant(1));
             }
             let index = self.indices[&inner];
             inside.push(Stmt::For { index, count, carried, order: Order::InOrder, body });
