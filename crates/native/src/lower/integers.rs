@@ -485,14 +485,16 @@ impl Writer<'_> {
                 // The loop around keeps where this one begins.
                 Some(around) => {
                     self.number_into(rax, around.place);
-                    within = around.within;
-                    if let Some(buffer) = within.filter(|_| within != at.within) {
+                    let bytes = i32::try_from(i64::from(offset) * scale * around.unit());
+                    within = around.within.filter(|_| around.within == at.within && bytes.is_ok());
+                    if let Some(buffer) = around.within.filter(|_| within.is_none()) {
                         self.elements(rax, buffer);
-                        within = None;
                     }
+                    let disp = match bytes {
+                        Ok(bytes) if within == around.within => bytes,
+                        _ => offset.wrapping_mul(scale as i32),
+                    };
                     if offset != 0 {
-                        let unit = KeptAt { within, ..*at }.unit();
-                        let disp = offset.wrapping_mul((scale * unit) as i32);
                         self.asm.lea(rax, Mem::At { base: rax, disp });
                     }
                 }

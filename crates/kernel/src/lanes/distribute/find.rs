@@ -63,8 +63,8 @@ pub(super) struct Addition {
     pub loops: Vec<Inner>,
     /// How many these are.
     pub n_own: usize,
-    /// Loops around of which several iterations, as many as the loop in it has, add to one element: by their sum. In place of
-    /// the one around there stands a loop over elements.
+    /// Loops of which several iterations add to one element, with the loop in each by which they do, which is a sum then. In
+    /// place of the one around there stands a loop over elements.
     pub windows: BTreeMap<Inner, Window>,
     /// Whether a sum stands around another one, so that it runs in lanes.
     is_turned: bool,
