@@ -123,6 +123,22 @@ fn sums_in_sums_add_to_what_is_there_with_the_value_or_without() {
 }
 
 #[test]
+fn rows_of_zeros_and_one_number_are_made_for_no_sum() {
+    // Three rows get one number each of a component, two of them the same.
+    let text = "
+let bending = fun (v : [n][3]Double) -> sum (n - 2) (fun i ->
+  sqrt (1.0 + sum 3 (fun a -> let e = v[i][a] - 2.0 * v[i + 1][a] + v[i + 2][a] in e * e)))
+";
+    let sequential = CompileOptions { sequential: true, ..CompileOptions::default() };
+    let gradient = of(text, "bending").gradient().function().unwrap();
+    let kernel = gradient.compile_with(&sequential).unwrap().listing();
+    // What clears the result, and what adds to it.
+    assert_eq!(kernel.matches("for r").count(), 2, "{kernel}");
+    assert!(!kernel.contains("workspace"), "{kernel}");
+    assert_eq!(kernel.matches("store").count(), 1 + 9, "{kernel}");
+}
+
+#[test]
 fn programs_of_the_examples_copy_little() {
     let ode = include_str!("../../../examples/micro/programs/ode.ft");
     assert_eq!(copies_in_loops(&kernel(&of(ode, "ode"))), 0);

@@ -30,12 +30,14 @@
 //! | `offers` | where values are wanted |
 //! | `blocks` | blocks, statements without loops |
 //! | `linear` | zeros, one-hot arrays, sums of two |
+//! | `hot` | one-hot arrays made where they are added |
 //! | `loops` | build, fold, sum, loop, while, if |
 //! | `deep` | room for blocks that nest very deep |
 
 mod blocks;
 mod builder;
 mod deep;
+mod hot;
 mod in_place;
 mod layout;
 mod linear;
@@ -70,7 +72,7 @@ pub fn lower_function(function: &Function) -> Result<Kernel, Diagnostics> {
 /// # Errors
 /// As [`lower_function`].
 pub fn lower_function_with(function: &Function, reorder: bool) -> Result<Kernel, Diagnostics> {
-    deep::with_room_for(&function.body, || lower(function, reorder))?
+    deep::with_room_for(&function.body, || lower(&hot::apart(function), reorder))?
 }
 
 fn lower(function: &Function, reorder: bool) -> Result<Kernel, Diagnostics> {

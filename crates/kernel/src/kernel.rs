@@ -255,6 +255,17 @@ pub enum Stmt {
     },
 }
 
+impl Stmt {
+    /// The registers that a loop or a branch results in: those that what follows it can use.
+    pub(crate) fn results(&self) -> Vec<Reg> {
+        match self {
+            Self::For { carried, .. } | Self::While { carried, .. } => carried.iter().map(|c| c.var).collect(),
+            Self::If { choices, .. } => choices.iter().map(|c| c.var).collect(),
+            Self::Straight(_) | Self::Copy { .. } => Vec::new(),
+        }
+    }
+}
+
 /// Which iterations of a loop may run at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Order {

@@ -275,13 +275,9 @@ fn uses(body: &[Stmt], see: &mut impl FnMut(Reg)) {
 
 /// The registers that `body` defines for what follows it.
 fn defined(body: &[Stmt]) -> impl Iterator<Item = Reg> + '_ {
-    body.iter().flat_map(|stmt| -> Vec<Reg> {
-        match stmt {
-            Stmt::Straight(code) => code.iter().filter_map(Instr::dst).collect(),
-            Stmt::For { carried, .. } => carried.iter().map(|c| c.var).collect(),
-            Stmt::If { choices, .. } => choices.iter().map(|c| c.var).collect(),
-            Stmt::Copy { .. } | Stmt::While { .. } => Vec::new(),
-        }
+    body.iter().flat_map(|stmt| match stmt {
+        Stmt::Straight(code) => code.iter().filter_map(Instr::dst).collect(),
+        stmt => stmt.results(),
     })
 }
 

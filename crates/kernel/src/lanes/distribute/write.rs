@@ -179,11 +179,7 @@ fn compute(
     };
     let mut body = the.body;
     each_statement(&mut body, |stmt, done| {
-        let results: Vec<Reg> = match &stmt {
-            Stmt::For { carried, .. } | Stmt::While { carried, .. } => carried.iter().map(|c| c.var).collect(),
-            Stmt::If { choices, .. } => choices.iter().map(|c| c.var).collect(),
-            Stmt::Straight(_) | Stmt::Copy { .. } => Vec::new(),
-        };
+        let results = stmt.results();
         match stmt {
             Stmt::Straight(code) => {
                 let mut kept = Vec::with_capacity(code.len());
