@@ -1,6 +1,6 @@
 //! One-hot arrays where they are added: one for each sum that takes it, right before it.
 //!
-//! In: a function. Out: the same with one-hot arrays that several sums take, or those in loops that it stands around, made for each.
+//! In: a function. Out: the same with one-hot arrays that several sums take, or those in loops that they stand around, made for each.
 //! What makes a one-hot array is told where it is wanted (`offers`), and then adds to one element and makes nothing; but only if
 //! nobody else sees it. The adjoint of `x[i] - x[i + 1]` is added to both rows: without this, as a row of zeros and one number.
 
@@ -41,7 +41,7 @@ fn find(block: &Block, hot: &mut BTreeMap<VarId, Stmt>) {
     }
 }
 
-/// How often sums and one-hot arrays of arrays take each variable.
+/// How often sums, one-hot arrays of arrays and results of blocks take each variable.
 fn count(block: &Block, sums: &mut BTreeMap<VarId, usize>) {
     for stmt in &block.stmts {
         match stmt.expr {
@@ -51,6 +51,7 @@ fn count(block: &Block, sums: &mut BTreeMap<VarId, usize>) {
         }
         stmt.expr.blocks().into_iter().for_each(|block| count(block, sums));
     }
+    *sums.entry(block.result).or_default() += 1;
 }
 
 fn write(block: &mut Block, hot: &BTreeMap<VarId, Stmt>, vars: &mut Arena<VarId, Var>) {
@@ -61,18 +62,21 @@ fn write(block: &mut Block, hot: &BTreeMap<VarId, Stmt>, vars: &mut Arena<VarId,
             put(stmt, hot, vars, &mut done);
         }
     }
+    block.result = own(block.result, hot, vars, &mut done);
     block.stmts = done;
+}
+
+/// What stands for `var`: if it is a one-hot array, one of its own, behind what is done.
+fn own(var: VarId, hot: &BTreeMap<VarId, Stmt>, vars: &mut Arena<VarId, Var>, done: &mut Vec<Stmt>) -> VarId {
+    let Some(array) = hot.get(&var) else { return var };
+    let copy = vars.push(vars[var].clone());
+    put(Stmt { var: copy, ..array.clone() }, hot, vars, done);
+    copy
 }
 
 /// Puts `stmt` behind what it takes of one-hot arrays.
 fn put(mut stmt: Stmt, hot: &BTreeMap<VarId, Stmt>, vars: &mut Arena<VarId, Var>, done: &mut Vec<Stmt>) {
-    let mut own = |var: &mut VarId| {
-        if let Some(array) = hot.get(var) {
-            let copy = vars.push(vars[*var].clone());
-            put(Stmt { var: copy, ..array.clone() }, hot, vars, done);
-            *var = copy;
-        }
-    };
+    let mut own = |var: &mut VarId| *var = own(*var, hot, vars, done);
     match &mut stmt.expr {
         Expr::Plus(a, b) => [a, b].into_iter().for_each(own),
         Expr::OneHot { value, .. } => own(value),
