@@ -76,9 +76,7 @@ impl ByHand {
 
     /// Memory for doubles.
     pub fn memory(&mut self, len: &Poly<Reg>) -> BufferId {
-        let at = self.kernel.workspace_reals.clone();
-        self.kernel.workspace_reals = at.add(len);
-        self.kernel.buffers.push(Buffer { class: Class::Real, len: len.clone(), place: Place::Workspace(at) })
+        self.kernel.memory(len.clone())
     }
 
     fn port(&mut self, name: &str, n: usize, class: Class, len: &Poly<Reg>, place: Place) -> Port {

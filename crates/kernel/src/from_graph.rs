@@ -85,20 +85,8 @@ fn lower(
     beside::put_beside(&mut lowering.code, &lowering.stored);
     let mut regs = Arena::filled(lowering.n_regs as usize, Class::Real);
     lowering.ints.iter().for_each(|int| regs[*int] = Class::Int);
-    let mut kernel = Kernel {
-        name,
-        regs,
-        sizes: Vec::new(),
-        inputs: Vec::new(),
-        outputs: Vec::new(),
-        buffers: Arena::new(),
-        requires: Vec::new(),
-        workspace_reals: Poly::zero(),
-        workspace_ints: Poly::zero(),
-        externals: lowering.externals,
-        failures: Vec::new(),
-        body: vec![Stmt::Straight(lowering.code)],
-    };
+    let (externals, body) = (lowering.externals, vec![Stmt::Straight(lowering.code)]);
+    let mut kernel = Kernel { regs, externals, body, ..Kernel::empty(name) };
     for (idx, port) in inputs.iter().enumerate() {
         let port = make_port(port, Place::Input(idx), &mut kernel.buffers);
         kernel.inputs.push(port);

@@ -85,7 +85,7 @@ impl Kernel {
     }
 
     /// New memory in the workspace, in a place of its own, for `len` numbers.
-    pub(crate) fn memory(&mut self, len: Poly<Reg>) -> BufferId {
+    pub fn memory(&mut self, len: Poly<Reg>) -> BufferId {
         let at = self.workspace_reals.clone();
         self.workspace_reals = at.add(&len);
         self.buffers.push(Buffer { class: Class::Real, len, place: Place::Workspace(at) })

@@ -485,14 +485,15 @@ impl Writer<'_> {
                 // The loop around keeps where this one begins.
                 Some(around) => {
                     self.number_into(rax, around.place);
-                    let bytes = i32::try_from(i64::from(offset) * scale * around.unit());
-                    within = around.within.filter(|_| around.within == at.within && bytes.is_ok());
-                    if let Some(buffer) = around.within.filter(|_| within.is_none()) {
-                        self.elements(rax, buffer);
-                    }
-                    let disp = match bytes {
-                        Ok(bytes) if within == around.within => bytes,
-                        _ => offset.wrapping_mul(scale as i32),
+                    let disp = match i32::try_from(i64::from(offset) * scale * around.unit()) {
+                        Ok(disp) if around.within == at.within => {
+                            within = around.within;
+                            disp
+                        }
+                        _ => {
+                            around.within.into_iter().for_each(|buffer| self.elements(rax, buffer));
+                            offset.wrapping_mul(scale as i32)
+                        }
                     };
                     if offset != 0 {
                         self.asm.lea(rax, Mem::At { base: rax, disp });
