@@ -20,16 +20,20 @@ type Monomial<V> = SmallVec<[V; 4]>;
 /// A monomial with its coefficient.
 type Term<V> = (Monomial<V>, i64);
 
-/// A polynomial over variables `V`. A constant and a variable take no memory of their own: most addresses of
-/// straight-line code are the one, most indices and sizes of arrays the other. Copies share the terms of the rest.
+/// A polynomial over variables `V`. Constants, and one variable times a number plus another, where these are not large, take no
+/// memory of their own: most addresses, indices and sizes of arrays are such. Copies share the terms of the rest.
 #[derive(Clone)]
 pub struct Poly<V: Ord>(Repr<V>);
 
 #[derive(Clone)]
 enum Repr<V> {
     Constant(i64),
-    /// One variable, its coefficient 1.
-    Var([V; 1]),
+    /// `slope * var + offset`, the slope not zero.
+    Linear {
+        var: [V; 1],
+        slope: i32,
+        offset: i32,
+    },
     /// Ascending by monomial, no zero coefficient; neither of the above.
     Terms(Arc<SmallVec<[Term<V>; 2]>>),
 }
@@ -37,8 +41,10 @@ enum Repr<V> {
 /// The terms of a polynomial. Made by [`Poly::terms`].
 #[derive(Clone, Debug)]
 pub struct Terms<'a, V> {
-    /// The only term of a constant or a variable.
-    only: Option<(&'a [V], i64)>,
+    /// The terms of a polynomial that has no memory of its own; 0 where there is none.
+    constant: i64,
+    linear: Option<(&'a [V; 1], i32)>,
+    /// Those of others.
     rest: std::slice::Iter<'a, Term<V>>,
 }
 
@@ -47,15 +53,18 @@ impl<'a, V> Iterator for Terms<'a, V> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        match self.rest.next() {
-            Some((monomial, c)) => Some((monomial.as_slice(), *c)),
-            None => self.only.take(),
+        if let Some((monomial, c)) = self.rest.next() {
+            return Some((monomial.as_slice(), *c));
         }
+        if self.constant != 0 {
+            return Some((&[], std::mem::take(&mut self.constant)));
+        }
+        self.linear.take().map(|(var, slope)| (var.as_slice(), i64::from(slope)))
     }
 
     #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let n = self.rest.len() + usize::from(self.only.is_some());
+        let n = self.rest.len() + usize::from(self.constant != 0) + usize::from(self.linear.is_some());
         (n, Some(n))
     }
 }
@@ -81,17 +90,50 @@ impl<V: Ord + Copy> Poly<V> {
     #[must_use]
     #[inline]
     pub const fn var(v: V) -> Self {
-        Self(Repr::Var([v]))
+        Self(Repr::Linear { var: [v], slope: 1, offset: 0 })
+    }
+
+    /// `slope * v + offset`.
+    #[must_use]
+    pub fn linear(v: V, slope: i64, offset: i64) -> Self {
+        match (i32::try_from(slope), i32::try_from(offset)) {
+            (Ok(0), _) => Self::constant(offset),
+            (Ok(slope), Ok(offset)) => Self(Repr::Linear { var: [v], slope, offset }),
+            _ => {
+                let mut terms = SmallVec::new();
+                if offset != 0 {
+                    terms.push((Monomial::new(), offset));
+                }
+                terms.push((Monomial::from_slice(&[v]), slope));
+                Self(Repr::Terms(Arc::new(terms)))
+            }
+        }
     }
 
     /// The polynomial of these terms, which are in normal form.
     fn new(terms: SmallVec<[Term<V>; 2]>) -> Self {
-        Self(match terms.as_slice() {
-            [] => Repr::Constant(0),
-            [(monomial, c)] if monomial.is_empty() => Repr::Constant(*c),
-            [(monomial, 1)] if monomial.len() == 1 => Repr::Var([monomial[0]]),
-            _ => Repr::Terms(Arc::new(terms)),
-        })
+        let (first, linear) = match terms.as_slice() {
+            [] => return Self::zero(),
+            [(first, c), rest @ ..] if first.is_empty() => (*c, rest),
+            all => (0, all),
+        };
+        let fits = |c: i64| i32::try_from(c).is_ok();
+        match linear {
+            [] => Self::constant(first),
+            [(monomial, slope)] if monomial.len() == 1 && fits(*slope) && fits(first) => {
+                Self::linear(monomial[0], *slope, first)
+            }
+            _ => Self(Repr::Terms(Arc::new(terms))),
+        }
+    }
+
+    /// As `slope * v + offset`, where it takes no memory; `v` is that of `other` where it is constant.
+    fn as_linear(&self, other: &Self) -> Option<(V, i64, i64)> {
+        match (&self.0, &other.0) {
+            (Repr::Linear { var: [v], slope, offset }, _) => Some((*v, i64::from(*slope), i64::from(*offset))),
+            (Repr::Constant(c), Repr::Linear { var: [v], .. }) => Some((*v, 0, *c)),
+            _ => None,
+        }
     }
 
     /// The polynomial of these terms; `None` unless they are in normal form: ascending by monomial, the
@@ -109,7 +151,7 @@ impl<V: Ord + Copy> Poly<V> {
     pub const fn as_constant(&self) -> Option<i64> {
         match self.0 {
             Repr::Constant(c) => Some(c),
-            Repr::Var(_) | Repr::Terms(_) => None,
+            Repr::Linear { .. } | Repr::Terms(_) => None,
         }
     }
 
@@ -118,8 +160,8 @@ impl<V: Ord + Copy> Poly<V> {
     #[inline]
     pub const fn as_var(&self) -> Option<V> {
         match self.0 {
-            Repr::Var([v]) => Some(v),
-            Repr::Constant(_) | Repr::Terms(_) => None,
+            Repr::Linear { var: [v], slope: 1, offset: 0 } => Some(v),
+            _ => None,
         }
     }
 
@@ -134,9 +176,11 @@ impl<V: Ord + Copy> Poly<V> {
     #[inline]
     pub fn terms(&self) -> Terms<'_, V> {
         match &self.0 {
-            Repr::Constant(c) => Terms { only: (*c != 0).then_some((&[], *c)), rest: [].iter() },
-            Repr::Var(v) => Terms { only: Some((v, 1)), rest: [].iter() },
-            Repr::Terms(terms) => Terms { only: None, rest: terms.iter() },
+            Repr::Constant(c) => Terms { constant: *c, linear: None, rest: [].iter() },
+            Repr::Linear { var, slope, offset } => {
+                Terms { constant: i64::from(*offset), linear: Some((var, *slope)), rest: [].iter() }
+            }
+            Repr::Terms(terms) => Terms { constant: 0, linear: None, rest: terms.iter() },
         }
     }
 
@@ -153,6 +197,12 @@ impl<V: Ord + Copy> Poly<V> {
     fn add_scaled(&self, other: &Self, k: i64) -> Self {
         if let (Repr::Constant(a), Repr::Constant(b)) = (&self.0, &other.0) {
             return Self::constant(a.saturating_add(b.saturating_mul(k)));
+        }
+        if let (Some((v, slope, offset)), Some((w, by, more))) = (self.as_linear(other), other.as_linear(self))
+            && v == w
+        {
+            let sum = |a: i64, b: i64| a.saturating_add(b.saturating_mul(k));
+            return Self::linear(v, sum(slope, by), sum(offset, more));
         }
         let mut sum = SmallVec::new();
         let (mut left, mut right) = (self.terms().peekable(), other.terms().peekable());
@@ -200,6 +250,9 @@ impl<V: Ord + Copy> Poly<V> {
             (_, 1) => self.clone(),
             (_, 0) => Self::zero(),
             (Repr::Constant(c), _) => Self::constant(c.saturating_mul(k)),
+            (Repr::Linear { var: [v], slope, offset }, _) => {
+                Self::linear(*v, i64::from(*slope).saturating_mul(k), i64::from(*offset).saturating_mul(k))
+            }
             _ => Self::new(self.terms().map(|(m, c)| (Monomial::from_slice(m), c.saturating_mul(k))).collect()),
         }
     }
@@ -255,7 +308,10 @@ impl<V: Ord + Copy> Poly<V> {
     pub fn substitute<W: Ord + Copy>(&self, mut by: impl FnMut(V) -> Poly<W>) -> Poly<W> {
         match &self.0 {
             Repr::Constant(c) => Poly::constant(*c),
-            Repr::Var([v]) => by(*v),
+            Repr::Linear { var: [v], slope, offset } => {
+                let scaled = by(*v).scale(i64::from(*slope));
+                if *offset == 0 { scaled } else { scaled.add(&Poly::constant(i64::from(*offset))) }
+            }
             Repr::Terms(terms) => {
                 let mut sum = Poly::zero();
                 for (m, c) in terms.iter() {
@@ -272,7 +328,7 @@ impl<V: Ord + Copy> Poly<V> {
     pub fn split_constant(&self) -> (Self, i64) {
         match &self.0 {
             Repr::Constant(c) => (Self::zero(), *c),
-            Repr::Var(_) => (self.clone(), 0),
+            Repr::Linear { var: [v], slope, offset } => (Self::linear(*v, i64::from(*slope), 0), i64::from(*offset)),
             // The constant term is the least.
             Repr::Terms(terms) => match terms.split_first() {
                 Some(((monomial, c), rest)) if monomial.is_empty() => (Self::new(rest.into()), *c),
@@ -284,6 +340,14 @@ impl<V: Ord + Copy> Poly<V> {
     /// `(a, b)` with `self = a*v + b` and `v` in neither; `None` when `v` occurs squared or higher.
     #[must_use]
     pub fn split_linear(&self, v: V) -> Option<(Self, Self)> {
+        match &self.0 {
+            Repr::Constant(_) => return Some((Self::zero(), self.clone())),
+            Repr::Linear { var: [w], slope, offset } if *w == v => {
+                return Some((Self::constant(i64::from(*slope)), Self::constant(i64::from(*offset))));
+            }
+            Repr::Linear { .. } => return Some((Self::zero(), self.clone())),
+            Repr::Terms(_) => {}
+        }
         let (mut a, mut b) = (SmallVec::new(), SmallVec::new());
         for (m, c) in self.terms() {
             match m.iter().filter(|w| **w == v).count() {
@@ -303,7 +367,10 @@ impl<V: Ord + Copy> PartialEq for Poly<V> {
     fn eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
             (Repr::Constant(a), Repr::Constant(b)) => a == b,
-            (Repr::Var(a), Repr::Var(b)) => a == b,
+            (
+                Repr::Linear { var: a, slope, offset },
+                Repr::Linear { var: b, slope: other_slope, offset: other_offset },
+            ) => a == b && slope == other_slope && offset == other_offset,
             (Repr::Terms(a), Repr::Terms(b)) => a == b,
             _ => false,
         }
@@ -422,6 +489,47 @@ mod tests {
         assert_eq!(Poly::from_terms(vec![(vec![], 1)]), Some(one.clone()));
         assert_eq!(n.add(&one).sub(&n), one);
         assert_eq!(size_of::<Poly<char>>(), 16);
+    }
+
+    #[test]
+    fn what_takes_no_memory_is_what_its_terms_say() {
+        let (n, m) = (Poly::var('n'), Poly::var('m'));
+        let numbers =
+            [0, 1, -1, 7, i64::from(i32::MAX), i64::from(i32::MIN), i64::from(i32::MAX) + 1, i64::MAX, i64::MIN];
+        let by_terms = |v: char, slope: i64, offset: i64| {
+            let terms = [(vec![], offset), (vec![v], slope)].into_iter().filter(|(_, c)| *c != 0).collect();
+            Poly::from_terms(terms).unwrap_or_else(Poly::zero)
+        };
+        for slope in numbers {
+            for offset in numbers {
+                let p = by_terms('n', slope, offset);
+                assert_eq!(Poly::linear('n', slope, offset), p);
+                assert_eq!(n.scale(slope).add(&Poly::constant(offset)), p);
+                assert_eq!(p.split_constant(), (by_terms('n', slope, 0), offset));
+                assert_eq!(p.split_linear('n'), Some((Poly::constant(slope), Poly::constant(offset))));
+                assert_eq!(p.split_linear('m'), Some((Poly::zero(), p.clone())));
+                assert_eq!(p.as_var().is_some(), (slope, offset) == (1, 0));
+                assert_eq!(p.as_constant(), (slope == 0).then_some(offset));
+                assert_eq!(p.substitute(|_| m.clone()), by_terms('m', slope, offset));
+                for k in [0, 1, -1, 3, i64::MAX] {
+                    let scaled = by_terms('n', slope.saturating_mul(k), offset.saturating_mul(k));
+                    assert_eq!(p.scale(k), scaled);
+                    assert_eq!(m.mul(&m).add(&p.scale(k)).sub(&m.mul(&m)), scaled);
+                }
+                for other in numbers {
+                    let (sum, shifted) = (slope.saturating_add(other), offset.saturating_add(other));
+                    assert_eq!(p.add(&Poly::linear('n', other, other)), by_terms('n', sum, shifted));
+                    assert_eq!(p.add(&Poly::constant(other)), by_terms('n', slope, shifted));
+                    assert_eq!(Poly::constant(other).add(&p), by_terms('n', slope, shifted));
+                    let both = p.add(&by_terms('m', other, 0));
+                    // The least number has no opposite.
+                    if slope.min(offset) > i64::MIN {
+                        assert_eq!(both.sub(&p), by_terms('m', other, 0));
+                    }
+                    assert_eq!(both.terms().len(), [offset, slope, other].into_iter().filter(|c| *c != 0).count());
+                }
+            }
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::events::Event;
 use crate::kernel::{Class, Instr, Kernel, Reg, SizeSource};
 use chainrule_base::{Id, Poly};
 use chainrule_ops::Op;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 /// How many integers a proof replaces at most.
@@ -57,6 +58,40 @@ pub struct Ranges {
     quotients: BTreeMap<Reg, Vec<Reg>>,
     /// The innermost last.
     open: Vec<Scope>,
+    proofs: Proofs,
+}
+
+/// Indices and lengths of which one was shown to be inside of the other, the last ones, while nothing is forgotten: a loop takes
+/// elements of many arrays at one index.
+#[derive(Default)]
+struct Proofs {
+    all: RefCell<Vec<(Poly<Reg>, Poly<Reg>)>>,
+    /// Which one the next takes the place of.
+    next: Cell<usize>,
+}
+
+/// How many proofs are remembered.
+const MAX_PROOFS: usize = 8;
+
+impl Proofs {
+    fn has(&self, at: &Poly<Reg>, len: &Poly<Reg>) -> bool {
+        self.all.borrow().iter().any(|(other, limit)| other == at && limit == len)
+    }
+
+    fn add(&self, at: &Poly<Reg>, len: &Poly<Reg>) {
+        let (mut all, next) = (self.all.borrow_mut(), self.next.get());
+        let proof = (at.clone(), len.clone());
+        match all.get_mut(next) {
+            Some(oldest) => *oldest = proof,
+            None => all.push(proof),
+        }
+        self.next.set((next + 1) % MAX_PROOFS);
+    }
+
+    fn clear(&mut self) {
+        self.all.get_mut().clear();
+        self.next.set(0);
+    }
 }
 
 /// An open branch or loop.
@@ -74,8 +109,8 @@ impl Ranges {
     pub fn new(kernel: &Kernel) -> Self {
         let of_integers = kernel.buffers.as_slice().iter().map(|buffer| buffer.class == Class::Int).collect();
         let (required, open) = (Vec::new(), vec![Scope::default()]);
-        let quotients = BTreeMap::new();
-        let mut this = Self { of: Vec::new(), n_met: 0, of_integers, required, quotients, open };
+        let (quotients, proofs) = (BTreeMap::new(), Proofs::default());
+        let mut this = Self { of: Vec::new(), n_met: 0, of_integers, required, quotients, open, proofs };
         for size in &kernel.sizes {
             let non_negative = matches!(size.source, SizeSource::Extent { .. });
             *this.place(size.reg) = Known { is_size: true, non_negative, ..Known::default() };
@@ -120,6 +155,9 @@ impl Ranges {
 
     /// What is known of `r`, which is defined now.
     fn define(&mut self, r: Reg) -> &mut Known {
+        if self.known(r).is_some_and(|known| known.order > 0) {
+            self.proofs.clear();
+        }
         self.n_met += 1;
         let order = self.n_met;
         let known = self.learn(r);
@@ -128,6 +166,7 @@ impl Ranges {
     }
 
     fn close(&mut self) {
+        self.proofs.clear();
         for (r, old) in self.open.pop().unwrap_or_default().before.into_iter().rev() {
             self.of[r.index()] = old;
         }
@@ -323,8 +362,16 @@ impl Ranges {
     /// Whether `0 <= at < len`.
     #[must_use]
     pub fn is_inside(&self, at: &Poly<Reg>, len: &Poly<Reg>) -> bool {
-        let (at, len) = (self.value(at), self.value(len));
-        self.is_non_negative(&at) && self.is_non_negative(&len.sub(&at).sub(&Poly::constant(1)))
+        if self.proofs.has(at, len) {
+            return true;
+        }
+        let (value, limit) = (self.value(at), self.value(len));
+        let last = limit.sub(&value).sub(&Poly::constant(1));
+        let is_inside = self.is_non_negative(&value) && self.is_non_negative(&last);
+        if is_inside {
+            self.proofs.add(at, len);
+        }
+        is_inside
     }
 
     /// Whether `p` is at least 0.
@@ -455,6 +502,7 @@ mod tests {
         let at = var(2).mul(&n).add(&var(3));
         let len = m.mul(&n);
         assert!(ranges.is_inside(&at, &len));
+        assert!(ranges.is_inside(&at, &len), "what was shown is remembered");
         assert!(!ranges.is_inside(&at.add(&Poly::constant(1)), &len));
         assert!(!ranges.is_inside(&at.sub(&Poly::constant(1)), &len));
         let backwards = m.sub(&Poly::constant(1)).sub(&var(2));

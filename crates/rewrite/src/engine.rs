@@ -561,14 +561,13 @@ fn pass(function: &Function, run: &mut Run, todo: Todo) {
     // Only fusion asks whether it is late.
     let todo = Todo { late: run.late && todo.fuse, ..todo };
     let mut plan = Plan::default();
-    if let Some(sorted) = planned(function, run, todo, &mut plan) {
-        carry_out(function, sorted.as_ref(), run, todo, &plan);
+    if planned(function, run, todo, &mut plan) {
+        carry_out(function, run, todo, &plan);
     }
 }
 
-/// Puts into `plan` what there is to do, and returns the body of `function` if it was sorted; nothing where the pass would
-/// be in vain.
-fn planned<'a>(function: &'a Function, run: &mut Run, todo: Todo, plan: &mut Plan<'a>) -> Option<Option<Block>> {
+/// Puts into `plan` what there is to do; whether there is anything, for the pass would be in vain otherwise.
+fn planned<'a>(function: &'a Function, run: &mut Run, todo: Todo, plan: &mut Plan<'a>) -> bool {
     let off = |name: &str| run.options.leaves_out(name);
     let Todo { split, fuse, expand, merge, share, late, factor } = todo;
     // Only a loop in a loop computes something again and again.
@@ -579,7 +578,7 @@ fn planned<'a>(function: &'a Function, run: &mut Run, todo: Todo, plan: &mut Pla
     };
     let settled = is_in_vain(todo);
     if settled && !merge && !share {
-        return None;
+        return false;
     }
     match &run.live {
         Some((dead, fields)) => (plan.dead, plan.fields) = (dead.clone(), fields.clone()),
@@ -592,16 +591,18 @@ fn planned<'a>(function: &'a Function, run: &mut Run, todo: Todo, plan: &mut Pla
     if share && !off("share") {
         merge::shared(function, plan);
     }
-    let sorted = if merge && !off("merge") { merge::analyse(function, plan, run.options.strict) } else { None };
+    if merge && !off("merge") {
+        merge::analyse(function, plan, run.options.strict);
+    }
     if settled && plan.merged.is_empty() && plan.share.is_empty() {
-        return None;
+        return false;
     }
     if factor && !run.options.strict && !off("common-factor") {
         products::analyse(function, plan);
     }
     // All else has been done.
     if factor && !split && plan.factor.is_empty() {
-        return None;
+        return false;
     }
     if fuse && !off("fuse") {
         fusion::analyse(function, plan, late && !off("branches"));
@@ -609,13 +610,13 @@ fn planned<'a>(function: &'a Function, run: &mut Run, todo: Todo, plan: &mut Pla
     // What else a late pass could do an early one did in vain.
     if late && plan.branches.is_empty() && is_in_vain(Todo { late: false, ..todo }) {
         run.in_vain.push(todo);
-        return None;
+        return false;
     }
-    Some(sorted)
+    true
 }
 
-/// Writes `function` anew, with the body that was `sorted` if one was.
-fn carry_out(function: &Function, sorted: Option<&Block>, run: &mut Run, todo: Todo, plan: &Plan<'_>) {
+/// Writes `function` anew.
+fn carry_out(function: &Function, run: &mut Run, todo: Todo, plan: &Plan<'_>) {
     let Todo { split, expand, .. } = todo;
     let off = |name: &str| run.options.leaves_out(name);
     let settings = Settings {
@@ -635,8 +636,7 @@ fn carry_out(function: &Function, sorted: Option<&Block>, run: &mut Run, todo: T
     if let Some(places) = &mut run.tally.places {
         place_steps(&function.body, None, plan, places);
     }
-    let body = sorted.unwrap_or(&function.body);
-    run.result = Some(rebuild(function, body, &settings, plan, &mut run.tally, &mut run.spare));
+    run.result = Some(rebuild(function, &settings, plan, &mut run.tally, &mut run.spare));
     run.live = None;
     run.in_vain.push(todo);
 }

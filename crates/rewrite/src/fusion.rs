@@ -51,7 +51,7 @@ struct Array<'a> {
     /// Of a build of builds.
     rows: Option<Rows>,
     /// The `get`s: the variable, the loops between the build and it, how often it runs for each build.
-    gets: Vec<Get>,
+    gets: SmallVec<[Get; 2]>,
     /// The loops right in whose bodies it is taken at their own index; as many as there are `gets` where all are such.
     takers: SmallVec<[VarId; 2]>,
     /// The loop where all that takes it ends, and the one `get` that is left there, if that is worth its while.
@@ -67,9 +67,9 @@ struct Array<'a> {
     /// Of a build: its index and its body.
     body: Option<(VarId, &'a Block)>,
     /// Of a build: the arrays from outside whose elements at its own index its body takes.
-    links: Vec<VarId>,
+    links: SmallVec<[VarId; 4]>,
     /// Of a build: the arrays from outside that its body takes elements or rows of.
-    takes: Vec<VarId>,
+    takes: SmallVec<[VarId; 4]>,
     /// Of a row: the array that it is a row of.
     row_of: Option<VarId>,
     /// Whether it vanishes.

@@ -1,7 +1,7 @@
 //! Which loops become one: horizontal fusion.
 //!
-//! In: a function, and what is dead in it. Out: the function with loops that belong together side by side, and
-//! the groups. Loops of one block belong together if they have the same count, none depends on another, and
+//! In: a function, and what is dead in it. Out: the orders of its blocks in which loops that belong together are side by
+//! side, and the groups. Loops of one block belong together if they have the same count, none depends on another, and
 //! their bodies share something: a load, an operation. What they share is then computed once. A second array is written by
 //! adding to zero, so that its loop joins only where it shares more than that costs. A loop that takes nothing of an array but
 //! the element at its own index may also join the loop that makes the array, which stays: it takes the element when it is
@@ -45,7 +45,7 @@ type Needs = SmallVec<[usize; 6]>;
 type Work = (usize, u64);
 
 /// Loops that become one: which statements of their block they are, and how.
-type Groups = Vec<(Vec<usize>, Together)>;
+type Groups = Vec<(Vec<usize>, How)>;
 
 /// What a loop can be put together with.
 #[derive(Clone, Copy, PartialEq)]
@@ -148,14 +148,19 @@ impl Group<'_> {
 }
 
 struct Merge<'a, 'p> {
-    function: &'a Function,
+    function: &'p Function,
     plan: &'a mut Plan<'p>,
     /// Arrays that are used other than by a `get`.
     escapes: Vec<bool>,
+    /// By variable: where it stands in the block that is looked at; [`ELSEWHERE`].
+    at: Vec<usize>,
     /// Whether minus zero has to stay minus zero: then no array is written by adding to zero.
     strict: bool,
     keys: Keys,
 }
+
+/// Not in this block.
+const ELSEWHERE: usize = usize::MAX;
 
 /// What is cheaper is computed again rather than kept for the next loop.
 const MIN_SHARED: f64 = 8.0;
@@ -190,22 +195,22 @@ pub(crate) struct Shared {
 /// Puts into `plan` the statements that loops of one block have in common though they cannot become
 /// one, and that cost more than keeping them in an array: loops of one count, and loops in each other of the same counts, in any
 /// order.
-pub(crate) fn shared(function: &Function, plan: &mut Plan<'_>) {
+pub(crate) fn shared<'p>(function: &'p Function, plan: &mut Plan<'p>) {
     let mut merge = Merge::new(function, plan, false);
     merge.shared(&function.body);
 }
 
-/// The body of `function` with the loops that belong together side by side; the groups go into `plan`. Nothing where
-/// there are none.
-pub(crate) fn analyse(function: &Function, plan: &mut Plan<'_>, strict: bool) -> Option<Block> {
+/// Puts into `plan` the groups of loops that belong together, and the orders of blocks in which they are side by side.
+pub(crate) fn analyse<'p>(function: &'p Function, plan: &mut Plan<'p>, strict: bool) {
     let mut merge = Merge::new(function, plan, strict);
     merge.escaping(&function.body);
-    merge.block(&function.body)
+    merge.block(&function.body);
 }
 
 impl<'a, 'p> Merge<'a, 'p> {
-    fn new(function: &'a Function, plan: &'a mut Plan<'p>, strict: bool) -> Self {
-        Self { function, plan, escapes: vec![false; function.vars.len()], strict, keys: Keys::default() }
+    fn new(function: &'p Function, plan: &'a mut Plan<'p>, strict: bool) -> Self {
+        let n = function.vars.len();
+        Self { function, plan, escapes: vec![false; n], at: vec![ELSEWHERE; n], strict, keys: Keys::default() }
     }
 
     fn escaping(&mut self, block: &Block) {
@@ -284,41 +289,25 @@ impl<'a, 'p> Merge<'a, 'p> {
         body.stmts.iter().for_each(|stmt| self.keys.forget(stmt.var));
     }
 
-    /// `block` with the loops of each group side by side; nothing where it stays as it is.
-    fn block(&mut self, block: &Block) -> Option<Block> {
-        let changed: Vec<(usize, Stmt)> =
-            block.stmts.iter().enumerate().filter_map(|(at, stmt)| Some((at, self.inside(stmt)?))).collect();
-        let sorted = if self.may_group(block) { self.order(block) } else { None };
-        if sorted.is_none() && changed.is_empty() {
-            return None;
+    /// Puts the loops of each group side by side, in `block` and inside of it.
+    fn block(&mut self, block: &'p Block) {
+        for stmt in &block.stmts {
+            // Bodies of derivatives stay as they are.
+            if !stmt.expr.is_leaf() && !walk::is_opaque(&stmt.expr) {
+                stmt.expr.blocks().into_iter().for_each(|block| self.block(block));
+            }
         }
-        let mut stmts: Vec<Option<Stmt>> = block.stmts.iter().cloned().map(Some).collect();
-        changed.into_iter().for_each(|(at, new)| stmts[at] = Some(new));
-        let (order, groups) = sorted.unwrap_or_else(|| ((0..stmts.len()).collect(), Vec::new()));
-        for (members, together) in groups {
-            let of = |at: &usize| block.stmts[*at].var;
-            self.plan.merged.extend(members.iter().skip(1).map(of));
-            let stmts = members.iter().filter_map(|at| stmts[*at].clone()).collect();
-            self.plan.merge.extend(members.first().map(|first| (of(first), Together { stmts, ..together })));
+        if self.may_group(block)
+            && let Some((order, groups)) = self.order(block)
+        {
+            self.plan.order.insert(block, order);
+            for (members, how) in groups {
+                let stmts: Vec<&Stmt> = members.iter().map(|at| &block.stmts[*at]).collect();
+                self.plan.merged.extend(stmts.iter().skip(1).map(|stmt| stmt.var));
+                let first = stmts.first().map(|stmt| stmt.var);
+                self.plan.merge.extend(first.map(|first| (first, Together { how, stmts })));
+            }
         }
-        Some(Block { stmts: order.into_iter().filter_map(|at| stmts[at].take()).collect(), result: block.result })
-    }
-
-    /// `stmt` with its blocks sorted; nothing where they stay as they are.
-    fn inside(&mut self, stmt: &Stmt) -> Option<Stmt> {
-        // Bodies of derivatives stay as they are.
-        if stmt.expr.is_leaf() || walk::is_opaque(&stmt.expr) {
-            return None;
-        }
-        let blocks: SmallVec<[Option<Block>; 2]> = stmt.expr.blocks().into_iter().map(|b| self.block(b)).collect();
-        if blocks.iter().all(Option::is_none) {
-            return None;
-        }
-        let mut stmt = stmt.clone();
-        for (old, new) in stmt.expr.blocks_mut().into_iter().zip(blocks) {
-            new.into_iter().for_each(|new| *old = new);
-        }
-        Some(stmt)
     }
 
     /// Whether two loops of `block` have one count, or two branches one condition: all others are alone.
@@ -377,19 +366,7 @@ impl<'a, 'p> Merge<'a, 'p> {
     /// are none, for then the order is the old one.
     fn order(&mut self, block: &Block) -> Option<(Vec<usize>, Groups)> {
         let stmts = &block.stmts;
-        let at: FxHashMap<VarId, usize> = stmts.iter().enumerate().map(|(at, stmt)| (stmt.var, at)).collect();
-        let needs: Vec<Needs> = (stmts.iter())
-            .map(|stmt| {
-                let mut needs = Needs::new();
-                walk::mentioned(&stmt.expr, &mut |v| needs.extend(at.get(&v).copied()));
-                self.function.ty(stmt.var).for_each_size(&mut |size| {
-                    needs.extend(size.vars().iter().filter_map(|v| at.get(v).copied()));
-                });
-                needs.sort_unstable();
-                needs.dedup();
-                needs
-            })
-            .collect();
+        let needs = self.needs(block);
         let groups = self.groups(block, &needs);
         if groups.iter().all(|group| group.members.len() == 1) {
             return None;
@@ -446,9 +423,35 @@ impl<'a, 'p> Merge<'a, 'p> {
             } else {
                 How::Sum
             };
-            (group.members, Together { how, stmts: Vec::new() })
+            (group.members, how)
         };
         Some((order, groups.into_iter().filter(|group| group.members.len() > 1).map(together).collect()))
+    }
+
+    /// What each statement of `block` needs of it.
+    fn needs(&mut self, block: &Block) -> Vec<Needs> {
+        let Self { function, at, .. } = self;
+        block.stmts.iter().enumerate().for_each(|(here, stmt)| at[stmt.var.index()] = here);
+        let of = |stmt: &Stmt| {
+            let mut needs = Needs::new();
+            let mut see = |var: VarId| {
+                let here = at[var.index()];
+                // Most are mentioned several times, one after the other.
+                if here != ELSEWHERE && needs.last() != Some(&here) {
+                    needs.push(here);
+                }
+            };
+            walk::mentioned(&stmt.expr, &mut see);
+            function.ty(stmt.var).for_each_size(&mut |size| {
+                size.terms().flat_map(|(monomial, _)| monomial).for_each(|var| see(*var));
+            });
+            needs.sort_unstable();
+            needs.dedup();
+            needs
+        };
+        let needs = block.stmts.iter().map(of).collect();
+        block.stmts.iter().for_each(|stmt| at[stmt.var.index()] = ELSEWHERE);
+        needs
     }
 
     fn groups<'s>(&mut self, block: &'s Block, needs: &[Needs]) -> Vec<Group<'s>> {
@@ -528,7 +531,7 @@ impl<'a, 'p> Merge<'a, 'p> {
             let group = &mut groups[number];
             group.join(kind, adding);
             group.members.push(at);
-            for part in work.keys() {
+            for (part, _) in &work {
                 *computed.entry(*part).or_default() |= 1 << number;
             }
             group.after |= depends & !(1 << number);
@@ -563,11 +566,11 @@ impl<'a, 'p> Merge<'a, 'p> {
         }
     }
 
-    /// What the blocks of a loop or a branch compute, and what each costs.
-    fn work(&mut self, member: &Member<'_>, numbers: &mut Numbers) -> BTreeMap<Work, f64> {
+    /// What the blocks of a loop or a branch compute, and what each costs, ascending.
+    fn work(&mut self, member: &Member<'_>, numbers: &mut Numbers) -> Vec<(Work, f64)> {
         let function = self.function;
         let ty = |v: VarId| function.ty(v);
-        let mut work = BTreeMap::new();
+        let mut work = Vec::with_capacity(member.blocks.iter().map(|body| body.stmts.len()).sum());
         if let Some(index) = member.index {
             self.keys.know(index, u64::from(u32::MAX));
         }
@@ -575,11 +578,13 @@ impl<'a, 'p> Merge<'a, 'p> {
             for stmt in &body.stmts {
                 let number = numbers.number(self.keys.key(&function.vars, &stmt.expr, ty(stmt.var)));
                 self.keys.know(stmt.var, number);
-                work.insert((side, number), cost::expr(&stmt.expr, &ty));
+                work.push(((side, number), cost::expr(&stmt.expr, &ty)));
             }
         }
         member.index.into_iter().for_each(|index| self.keys.forget(index));
         member.blocks.iter().flat_map(|body| &body.stmts).for_each(|stmt| self.keys.forget(stmt.var));
+        work.sort_by_key(|(part, _)| *part);
+        work.dedup_by_key(|(part, _)| *part);
         work
     }
 }

@@ -22,10 +22,12 @@ mod expand;
 mod facts;
 mod group;
 mod marks;
+mod open;
 mod read;
 mod slice;
 
 use marks::Mark;
+use open::{Kind, Open};
 pub(crate) use slice::Slice;
 
 use crate::cost;
@@ -37,7 +39,6 @@ use crate::walk;
 use chainrule_base::{Arena, Id, Span};
 use chainrule_ir::{Block, Expr, Function, Size, Stmt, Type, Var, VarId, type_of};
 use chainrule_ops as ops;
-use hashbrown::HashTable;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -79,39 +80,6 @@ impl<'s> Env<'s> {
     pub(crate) fn get(&self, var: VarId) -> VarId {
         let found = if self.source.is_some() { self.all.get(var.index()) } else { self.some.get(&var) };
         found.copied().unwrap_or(var)
-    }
-}
-
-/// What a block is to what stands around it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
-    /// The body of the function.
-    Top,
-    /// The body of a loop, which certainly runs or may not.
-    Loop { runs: bool },
-    /// A branch, the body of a `while`: it may not run, and what is in it is not wanted outside.
-    Lazy,
-    /// The body of a derivative.
-    Opaque,
-}
-
-struct Open {
-    kind: Kind,
-    /// Of a loop: its index and its count.
-    counted: Option<(VarId, Size)>,
-    /// What is bound in it, in order; `defs` has the expressions.
-    stmts: Vec<(VarId, Option<Span>)>,
-    /// The variables by the hash of the key of what they are bound to.
-    table: HashTable<(u64, VarId)>,
-}
-
-impl Open {
-    fn new(kind: Kind) -> Self {
-        Self { kind, counted: None, stmts: Vec::new(), table: HashTable::new() }
-    }
-
-    fn is_loop(&self) -> bool {
-        matches!(self.kind, Kind::Loop { .. })
     }
 }
 
@@ -159,10 +127,13 @@ pub(crate) struct Plan<'a> {
     pub(crate) factor: FxHashSet<VarId>,
     /// Statements that nothing uses.
     pub(crate) dead: FxHashSet<VarId>,
-    /// Loops, or branches, that become one, by the first of them; they stand side by side.
-    pub(crate) merge: FxHashMap<VarId, Together>,
+    /// Loops, or branches, that become one, by the first of them; they are written side by side.
+    pub(crate) merge: FxHashMap<VarId, Together<'a>>,
     /// The others.
     pub(crate) merged: FxHashSet<VarId>,
+    /// The order in which the statements of a block are written, dead ones left out, where that is not the one in which they
+    /// stand.
+    pub(crate) order: FxHashMap<*const Block, Vec<usize>>,
 }
 
 /// How loops or branches become one.
@@ -198,10 +169,10 @@ pub(crate) struct Tally {
 
 /// Loops or branches that become one.
 #[derive(Clone, Debug)]
-pub(crate) struct Together {
+pub(crate) struct Together<'a> {
     pub(crate) how: How,
     /// In order.
-    pub(crate) stmts: Vec<Stmt>,
+    pub(crate) stmts: Vec<&'a Stmt>,
 }
 
 /// A function being written.
@@ -213,6 +184,8 @@ pub(crate) struct Rebuild<'a> {
     defs: Vec<Def>,
     spare: Spare,
     open: Vec<Open>,
+    /// Memory of blocks that are closed.
+    closed: Vec<Open>,
     pub(crate) ranges: Ranges,
     pub(crate) settings: &'a Settings,
     plan: &'a Plan<'a>,
@@ -250,10 +223,9 @@ pub(crate) struct Rebuild<'a> {
 /// Memory for expressions that none is in: what one pass leaves the next one takes.
 pub(crate) type Spare = Vec<Rc<Expr>>;
 
-/// `function` written anew, with `body` for its body.
+/// `function` written anew.
 pub(crate) fn rebuild(
     function: &Function,
-    body: &Block,
     settings: &Settings,
     plan: &Plan<'_>,
     tally: &mut Tally,
@@ -266,6 +238,7 @@ pub(crate) fn rebuild(
         others: Keys::default(),
         defs: Vec::with_capacity(function.vars.len()),
         open: vec![Open::new(Kind::Top)],
+        closed: Vec::new(),
         ranges: Ranges::default(),
         settings,
         plan,
@@ -322,7 +295,7 @@ pub(crate) fn rebuild(
             requirement
         })
         .collect();
-    let result = rb.stmts(body, &mut env);
+    let result = rb.stmts(&function.body, &mut env);
     let (applied, left, work) = (std::mem::take(&mut rb.applied), rb.left, rb.work.get());
     let body = rb.leave(result);
     let vars = rb.vars;
@@ -568,27 +541,6 @@ impl Rebuild<'_> {
         let level = self.open.len().saturating_sub(1);
         self.defs.push(Def { level, states: bit(level), ..Def::default() });
         var
-    }
-
-    fn enter(&mut self, kind: Kind) {
-        self.open.push(Open::new(kind));
-    }
-
-    fn leave(&mut self, result: VarId) -> Block {
-        let vars = self.open.pop().map(|open| open.stmts).unwrap_or_default();
-        let mut stmts = Vec::with_capacity(vars.len());
-        for (var, span) in vars {
-            let def = &mut self.defs[var.index()];
-            def.at = stmts.len() as u32;
-            let Some(mut expr) = def.expr.take() else { continue };
-            if let Some(room) = Rc::get_mut(&mut expr) {
-                stmts.push(Stmt { var, expr: std::mem::replace(room, Expr::Zero), span });
-                self.spare.push(expr);
-            } else {
-                stmts.push(Stmt { var, expr: Expr::clone(&expr), span });
-            }
-        }
-        Block { stmts, result }
     }
 
     /// A loop over `count`: its index, and the block that `body` writes.

@@ -9,6 +9,7 @@
 use super::frame::Words;
 use super::homes::{Homes, Wish};
 use super::plan::{Home, Kind};
+use super::spans::Spans;
 use crate::asm::{Gpr, Xmm};
 use crate::level::Level;
 use std::cmp::Reverse;
@@ -28,14 +29,17 @@ const LEAF: [Gpr; 11] =
 const SHORT_LEAF: [Gpr; 11] =
     [Gpr::RSI, Gpr::R8, Gpr::R9, Gpr::R10, Gpr::R11, Gpr::RBX, Gpr::RBP, Gpr::R14, Gpr::R15, Gpr::R12, Gpr::R13];
 
+/// How many these are.
+const N_GENERALS: usize = CALLING.len();
+
 /// So many general registers stay free for computed addresses: for a pointer, an offset, and another.
-const SPARES: usize = 3;
+const SPARES: u32 = 3;
 
 /// Code of fewer events is short.
 const SHORT: usize = 512;
 
 /// The general registers that globals may have.
-fn general_pool(has_calls: bool, n_events: usize) -> &'static [Gpr; 11] {
+fn general_pool(has_calls: bool, n_events: usize) -> &'static [Gpr; N_GENERALS] {
     match (has_calls, n_events < SHORT) {
         (true, _) => &CALLING,
         (false, true) => &SHORT_LEAF,
@@ -64,6 +68,8 @@ pub(super) struct Assigned {
     pub generals: Vec<(Gpr, Taken)>,
     /// Where vector registers are; those that are.
     pub vectors: Vec<(Xmm, Taken)>,
+    /// The same by events: the bit of a general register is its number in `generals`.
+    pub spans: Option<Spans>,
 }
 
 /// Where a register is taken: spans of events that do not overlap, by their begin, with the wish that has it.
@@ -71,11 +77,6 @@ pub(super) struct Assigned {
 pub(super) struct Taken(BTreeMap<u32, (u32, usize)>);
 
 impl Taken {
-    /// Whether it is free in all of these events.
-    pub(super) fn is_free(&self, from: u32, to: u32) -> bool {
-        self.over(from, to).next().is_none()
-    }
-
     /// Whether what it holds before an event is needed after it.
     pub(super) fn is_over(&self, at: u32) -> bool {
         self.0.range(..at).next_back().is_some_and(|(_, (end, _))| *end > at)
@@ -92,8 +93,12 @@ struct Assignment<'a> {
     homes: Homes<'a>,
     /// By wish.
     places: Vec<Home>,
+    /// By wish: whether a loop inside has, or had, the same pointer in a register.
+    is_inside: Vec<bool>,
     generals: Vec<(Gpr, Taken)>,
     vectors: Vec<(Xmm, Taken)>,
+    /// Both by events: the bit of a general register is its number, vector registers follow ([`N_GENERALS`]).
+    spans: Spans,
 }
 
 /// Places for the pointers of buffers that are accessed so often, where no loop asks for one and nothing else for any: what
@@ -106,7 +111,7 @@ pub(super) fn assign_pointers(accesses: &[u64], n_events: usize, calls: u64) -> 
     let mut open: Vec<(Reverse<u64>, usize)> = accesses.iter().enumerate().filter_map(urgency).collect();
     open.sort_unstable();
     let mut homes = vec![Home::Local; accesses.len()];
-    let mut is_free = [true; 11];
+    let mut is_free = [true; N_GENERALS];
     for (_, i) in open {
         let survives = |g: Gpr| calls == 0 || survives_calls(g) || accesses[i] > 2 * calls;
         if let Some(found) = (0..pool.len()).find(|at| is_free[*at] && survives(pool[*at])) {
@@ -123,8 +128,10 @@ impl Homes<'_> {
         let pool = general_pool(has_calls, self.n_events);
         let mut this = Assignment {
             places: vec![Home::Local; self.wishes.len()],
+            is_inside: vec![false; self.wishes.len()],
             generals: pool.iter().map(|g| (*g, Taken::default())).collect(),
             vectors: vector_pool(level).map(|x| (x, Taken::default())).collect(),
+            spans: Spans::new(self.n_events + 1),
             homes: self,
         };
         this.registers();
@@ -174,32 +181,43 @@ impl Assignment<'_> {
     /// A general register, if there is one; where loops inside have a pointer already it stays between them.
     fn general(&mut self, i: usize, wish: Wish) -> bool {
         let (from, to) = (wish.from, wish.to);
+        let taken = self.spans.taken(from, to);
+        let is_of_inner = |who| self.around(who).any(|outer| outer == i);
         let may_have =
-            |(_, taken): &(Gpr, Taken)| taken.over(from, to).all(|who| self.around(who).any(|outer| outer == i));
-        let usable = || (0..self.generals.len()).filter(|g| may_have(&self.generals[*g]));
-        if self.homes.computes_addresses(&wish) && usable().count() <= SPARES {
+            |g: usize| taken >> g & 1 == 0 || (self.is_inside[i] && self.generals[g].1.over(from, to).all(is_of_inner));
+        let usable = (0..N_GENERALS).filter(|g| may_have(*g)).fold(0_u32, |all, g| all | 1 << g);
+        if self.homes.computes_addresses(&wish) && usable.count_ones() <= SPARES {
             return false;
         }
         let calls = self.homes.calls(&wish);
         let survives = |g: Gpr| calls == 0 || survives_calls(g) || (wish.pointer.is_some() && wish.weight > 2 * calls);
-        let Some(found) = usable().find(|g| survives(self.generals[*g].0)) else { return false };
-        let (register, taken) = &mut self.generals[found];
-        for inside in taken.over(from, to).collect::<Vec<_>>() {
-            self.places[inside] = Home::Local;
-            if let Some(inside) = self.homes.wishes[inside] {
-                taken.0.remove(&inside.from);
+        let mut usable = (0..N_GENERALS).filter(|g| usable >> g & 1 == 1);
+        let Some(found) = usable.find(|g| survives(self.generals[*g].0)) else { return false };
+        let (register, spans) = &mut self.generals[found];
+        if taken >> found & 1 == 1 {
+            for inside in spans.over(from, to).collect::<Vec<_>>() {
+                self.places[inside] = Home::Local;
+                if let Some(inside) = self.homes.wishes[inside] {
+                    spans.0.remove(&inside.from);
+                }
             }
         }
-        taken.0.insert(from, (to, i));
+        spans.0.insert(from, (to, i));
+        self.spans.take(from, to, 1 << found);
         self.places[i] = Home::Gpr(*register);
+        let around: Vec<usize> = self.around(i).collect();
+        around.into_iter().for_each(|outer| self.is_inside[outer] = true);
         true
     }
 
     /// A vector register, if there is one and it pays.
     fn vector(&mut self, i: usize, wish: Wish) {
-        let free = self.vectors.iter_mut().find(|(_, taken)| taken.is_free(wish.from, wish.to));
-        if let Some((register, taken)) = free.filter(|_| wish.weight > 2 * self.homes.calls(&wish)) {
+        let taken = self.spans.taken(wish.from, wish.to) >> N_GENERALS;
+        let free = (0..self.vectors.len()).find(|x| taken >> x & 1 == 0);
+        if let Some(found) = free.filter(|_| wish.weight > 2 * self.homes.calls(&wish)) {
+            let (register, taken) = &mut self.vectors[found];
             taken.0.insert(wish.from, (wish.to, i));
+            self.spans.take(wish.from, wish.to, 1 << (N_GENERALS + found));
             self.places[i] = Home::Xmm(*register);
         }
     }
@@ -226,6 +244,7 @@ impl Assignment<'_> {
             self.places[i] = self.places[leader];
         }
         self.vectors.retain(|(_, taken)| !taken.0.is_empty());
-        Assigned { homes: self.places, n_slots, generals: self.generals, vectors: self.vectors }
+        let spans = Some(self.spans);
+        Assigned { homes: self.places, n_slots, generals: self.generals, vectors: self.vectors, spans }
     }
 }

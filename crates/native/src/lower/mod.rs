@@ -54,6 +54,7 @@ mod plan;
 mod pointers;
 mod registers;
 mod rows;
+mod spans;
 mod spares;
 mod spread;
 mod straight;

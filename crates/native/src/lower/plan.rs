@@ -19,6 +19,7 @@ use super::copies;
 use super::frame::Words;
 use super::homes::{Homes, Lanes};
 use super::lanes::{self, LanePlan, plan_lanes};
+use super::spans::Spans;
 use super::straight::{Straight, has_only_numbers};
 use super::survey::Survey;
 use super::{n_lanes, pointers};
@@ -157,8 +158,9 @@ pub(super) struct Plan<'k> {
     /// Pointers with places of their own, by number of the opening event of the loop in which they have them; 0 is
     /// everywhere.
     pub pointers: BTreeMap<u32, Vec<(BufferId, Number)>>,
-    /// Where general registers are taken.
+    /// Where general registers are taken, and by events.
     generals: Vec<(Gpr, Taken)>,
+    spans: Option<Spans>,
     /// Where vector registers hold globals.
     vectors: Vec<(Xmm, Taken)>,
     /// How many places for globals the frame has.
@@ -218,7 +220,8 @@ impl Plan<'_> {
 
     /// The general registers in which nothing lives from one event to another.
     pub(super) fn spares(&self, from: u32, to: u32) -> impl Iterator<Item = Gpr> + '_ {
-        self.generals.iter().filter(move |(_, taken)| taken.is_free(from, to)).map(|(g, _)| *g)
+        let taken = self.spans.as_ref().map_or(0, |spans| spans.taken(from, to));
+        self.generals.iter().enumerate().filter(move |(number, _)| taken >> number & 1 == 0).map(|(_, (g, _))| *g)
     }
 
     /// Whether the load of this number, which is not of an input, may wait until its first use.
@@ -443,7 +446,8 @@ impl<'k> Plan<'k> {
             // Each address is known, so pointers are all there is.
             pointers.insert(0, kernel.buffers.ids().zip(n_regs..).collect());
             let homes = assign_pointers(&facts.accesses, n_events, facts.calls);
-            (BTreeMap::new(), n_regs, Assigned { homes, n_slots: 0, generals: Vec::new(), vectors: Vec::new() })
+            let (generals, vectors, spans) = (Vec::new(), Vec::new(), None);
+            (BTreeMap::new(), n_regs, Assigned { homes, n_slots: 0, generals, vectors, spans })
         } else {
             let events = events(&kernel.body);
             let lives = Liveness::new(n_regs, &events);
@@ -492,6 +496,7 @@ impl<'k> Plan<'k> {
             loops,
             pointers,
             generals: assigned.generals,
+            spans: assigned.spans,
             n_slots: assigned.n_slots,
             words,
             vectors: assigned.vectors,

@@ -31,6 +31,8 @@ struct Spare {
 #[derive(Default, Debug)]
 pub(super) struct Spares {
     all: Vec<Spare>,
+    /// Those of before, while others are set.
+    before: Vec<Spare>,
     /// Counts instructions.
     now: u32,
 }
@@ -38,8 +40,10 @@ pub(super) struct Spares {
 impl Spares {
     /// These are the spare registers from now on; those that were so before keep what they hold.
     pub(super) fn set(&mut self, registers: impl Iterator<Item = Gpr>) {
-        let mut before = std::mem::take(&mut self.all);
-        self.all.extend(registers.map(|register| {
+        let Self { all, before, .. } = self;
+        std::mem::swap(all, before);
+        all.clear();
+        all.extend(registers.map(|register| {
             let same = before.iter().position(|spare| spare.register == register);
             same.map_or(Spare { register, holds: None, asked: 0 }, |i| before.swap_remove(i))
         }));

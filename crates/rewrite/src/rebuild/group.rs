@@ -5,7 +5,7 @@ use chainrule_ops::Op;
 
 impl Rebuild<'_> {
     /// The loops or branches of `together` as one; what became of each goes into `env`.
-    pub(super) fn merge(&mut self, together: &Together, env: &mut Env<'_>) {
+    pub(super) fn merge(&mut self, together: &Together<'_>, env: &mut Env<'_>) {
         let group = &together.stmts;
         match together.how {
             How::Sum => self.merge_sums(group, env),
@@ -21,7 +21,7 @@ impl Rebuild<'_> {
     }
 
     /// Any loops as the general loop.
-    fn merge_any(&mut self, group: &[Stmt], array: Option<usize>, env: &mut Env<'_>) {
+    fn merge_any(&mut self, group: &[&Stmt], array: Option<usize>, env: &mut Env<'_>) {
         let Some(first) = group.first() else { return };
         let (Expr::Build { size: count, .. }
         | Expr::Sum { count, .. }
@@ -109,7 +109,7 @@ impl Rebuild<'_> {
     }
 
     /// Sums as the sum of the tuples of their terms.
-    fn merge_sums(&mut self, group: &[Stmt], env: &mut Env<'_>) {
+    fn merge_sums(&mut self, group: &[&Stmt], env: &mut Env<'_>) {
         let Some(Expr::Sum { count, .. }) = group.first().map(|stmt| &stmt.expr) else { return };
         let count = self.rename_size(count, env);
         let together = self.sum(count, |rb, i| {
@@ -129,7 +129,7 @@ impl Rebuild<'_> {
     }
 
     /// Sums of numbers and folds as a fold over the tuple of their states.
-    fn merge_running(&mut self, group: &[Stmt], env: &mut Env<'_>) {
+    fn merge_running(&mut self, group: &[&Stmt], env: &mut Env<'_>) {
         let mut count = None;
         let mut inits = Vec::new();
         for stmt in group {
@@ -176,7 +176,7 @@ impl Rebuild<'_> {
     }
 
     /// Builds as the build of the tuples of their elements.
-    fn merge_builds(&mut self, group: &[Stmt], env: &mut Env<'_>) {
+    fn merge_builds(&mut self, group: &[&Stmt], env: &mut Env<'_>) {
         let Some(Expr::Build { size, .. }) = group.first().map(|stmt| &stmt.expr) else { return };
         let size = self.rename_size(size, env);
         let together = self.build(size, |rb, i| {
@@ -196,7 +196,7 @@ impl Rebuild<'_> {
     }
 
     /// Branches as the branch of the tuple of their values.
-    fn merge_branches(&mut self, group: &[Stmt], env: &mut Env<'_>) {
+    fn merge_branches(&mut self, group: &[&Stmt], env: &mut Env<'_>) {
         let Some(Expr::If { condition, .. }) = group.first().map(|stmt| &stmt.expr) else { return };
         let condition = env.get(*condition);
         let mut side = |rb: &mut Self, holds: bool| {

@@ -6,6 +6,7 @@ use crate::walk;
 use chainrule_base::Id;
 use chainrule_ir::{Block, Custom, Expr, Rule, RuleBlock, Size, Stmt, Type, VarId, size_of};
 use rustc_hash::FxHashSet;
+use std::ptr::from_ref;
 
 impl Rebuild<'_> {
     pub(crate) fn rename_size(&self, size: &Size, env: &Env<'_>) -> Size {
@@ -29,7 +30,13 @@ impl Rebuild<'_> {
     }
 
     pub(super) fn stmts(&mut self, block: &Block, env: &mut Env<'_>) -> VarId {
-        self.listed(block.stmts.iter(), env);
+        let plan = self.plan;
+        let order =
+            if env.source.is_some() && !plan.order.is_empty() { plan.order.get(&from_ref(block)) } else { None };
+        match order {
+            Some(order) => self.listed(order.iter().map(|at| &block.stmts[*at]), env),
+            None => self.listed(block.stmts.iter(), env),
+        }
         env.get(block.result)
     }
 

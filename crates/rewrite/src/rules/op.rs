@@ -4,6 +4,7 @@ use super::{On, Rule};
 use crate::rebuild::Rebuild;
 use chainrule_ir::{Expr, Size, Type, VarId};
 use chainrule_ops::{Op, Type as OpType};
+use smallvec::SmallVec;
 
 pub(super) const RULES: &[Rule] = &[
     // First, for it is the sum itself that takes the only uses.
@@ -115,11 +116,11 @@ fn constants(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let Expr::Op(op, args) = expr else { return None };
     let row = op.row();
     if args.first().is_some_and(|arg| *rb.ty(*arg) == Type::Int) {
-        let known: Option<Vec<i64>> = args.iter().map(|arg| rb.size_of(*arg).as_constant()).collect();
+        let known: Option<SmallVec<[i64; 4]>> = args.iter().map(|arg| rb.size_of(*arg).as_constant()).collect();
         let value = row.int?(&known?)?;
         return Some(if *ty == Type::Bool { rb.bool(value != 0) } else { rb.int(Size::constant(value)) });
     }
-    let known: Option<Vec<f64>> = (args.iter().zip(row.args))
+    let known: Option<SmallVec<[f64; 4]>> = (args.iter().zip(row.args))
         .map(|(arg, kind)| match kind {
             OpType::Num => rb.real_of(*arg),
             OpType::Bool => rb.truth(*arg).map(|truth| f64::from(u8::from(truth))),
