@@ -249,7 +249,7 @@ impl<'a> Lowering<'a> {
     /// register; which one comes first: what needs most registers, of equals the left one.
     #[inline(never)]
     fn emit_plain(&mut self, mut id: NodeId) -> Option<NodeId> {
-        let (graph, state, need) = (self.graph, self.state.as_mut_slice(), self.need.as_mut_slice());
+        let (state, need) = (self.state.as_mut_slice(), self.need.as_mut_slice());
         loop {
             let node = state[id.index()];
             if !node.is(State::DONE) {
@@ -282,7 +282,7 @@ impl<'a> Lowering<'a> {
                     for arg in [a, b] {
                         let state = &mut state[arg.index()];
                         if !state.is(State::DONE) {
-                            if state.is(State::STORED) || graph.as_const(arg).is_none() {
+                            if state.is(State::STORED) || state.as_const().is_none() {
                                 return Some(id);
                             }
                             state.flags |= State::DONE;
@@ -291,7 +291,7 @@ impl<'a> Lowering<'a> {
                     for (arg, real) in [(a, &mut x), (b, &mut y)] {
                         let state = &mut state[arg.index()];
                         if state.real == NONE {
-                            let Some(value) = graph.as_const(arg) else { return Some(id) };
+                            let Some(value) = state.as_const() else { return Some(id) };
                             let dst = Reg::new(self.n_regs as usize);
                             append(&mut self.code, || Instr::Const { dst, value });
                             state.real = self.n_regs;

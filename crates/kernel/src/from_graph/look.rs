@@ -16,7 +16,7 @@ pub(super) struct State {
     /// if it is stored, or the first sum that reads it, if it is a product that may be fused (see [`fuse`](super::fuse)).
     pub(super) real: u32,
     pub(super) flags: u8,
-    /// The operator and the arguments of a [`State::BINARY`] node.
+    /// The operator and the arguments of a [`State::BINARY`] node; the bits of a constant ([`State::as_const`]).
     pub(super) op: Op,
     pub(super) args: [NodeId; 2],
 }
@@ -44,10 +44,27 @@ impl State {
     /// It is a product that went into all sums that read it; in place of a register it has its own number.
     pub(super) const FUSED: u8 = 128;
 
-    /// Of a node that is no operator of two numbers.
+    /// In place of the operator of a node that is no operator of two numbers: of constants, and of the others.
+    const CONSTANT: Op = Op::Add;
+    const OTHER: Op = Op::Sin;
+
     #[inline]
     fn other(no_argument: NodeId) -> Self {
-        Self { real: NONE, flags: 0, op: Op::Sin, args: [no_argument; 2] }
+        Self { real: NONE, flags: 0, op: Self::OTHER, args: [no_argument; 2] }
+    }
+
+    #[inline]
+    fn constant(value: f64) -> Self {
+        let bits = value.to_bits();
+        let halves = [bits & u64::from(u32::MAX), bits >> 32];
+        Self { real: NONE, flags: 0, op: Self::CONSTANT, args: halves.map(|half| NodeId::new(half as usize)) }
+    }
+
+    /// The number when it is one, so that nobody has to wait for the node itself.
+    #[inline]
+    pub(super) fn as_const(self) -> Option<f64> {
+        let [low, high] = self.args.map(|half| half.index() as u64);
+        (!self.is(Self::BINARY) && self.op == Self::CONSTANT).then(|| f64::from_bits(low | high << 32))
     }
 
     #[inline]
@@ -86,7 +103,8 @@ pub(super) fn look(graph: &Graph, fuse: bool) -> Seen {
         let id = NodeId::new(i);
         let (op, [a, b]) = match graph.node(id) {
             Node::Apply(op, [a, b, _]) if op.is_numeric() & (op.arity() == 2) => (op, [a, b]),
-            Node::Const(_) | Node::Input(_) => return State::other(first),
+            Node::Const(value) => return State::constant(value),
+            Node::Input(_) => return State::other(first),
             Node::Apply(op, [a, ..]) if op.arity() == 1 => {
                 if matches!(op, Op::Sin | Op::Cos) {
                     trigonometric.push((id, a));
