@@ -407,7 +407,7 @@ impl Engine {
     ) -> std::result::Result<BoundEngine<'_>, RunError> {
         match (self, memory) {
             #[cfg(all(target_arch = "x86_64", unix))]
-            (Self::Native(program), Memory::Native(memory)) => {
+            (Self::Native(program), Memory::Native(memory)) if memory.threads() == 1 => {
                 program.bound(sizes, inputs, memory).map(BoundEngine::Native)
             }
             (_, memory) => {
@@ -465,12 +465,14 @@ impl Engine {
     }
 }
 
-/// An engine with the arguments and results of one point.
+/// An engine with the arguments and results of one point. Which it is stands by itself (`repr`): each call asks for it.
 #[derive(Debug)]
+#[repr(u8)]
 pub(crate) enum BoundEngine<'e> {
+    /// On the thread that calls.
     #[cfg(all(target_arch = "x86_64", unix))]
     Native(native::Bound<'e>),
-    /// Of those that take slices.
+    /// Of those that take slices; native code on threads takes long enough for that.
     Slices { engine: &'e Engine, sizes: Sizes, memory: Memory, inputs: Vec<Elements>, outputs: Vec<Elements> },
 }
 

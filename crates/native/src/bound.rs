@@ -51,12 +51,11 @@ pub struct Bound<'p> {
     workspace: Workspace,
     inputs: Vec<Elements>,
     outputs: Vec<Elements>,
-    on_threads: bool,
 }
 
 impl Program {
     /// The program with memory of its own for the arguments of one point, these at first, and for its results: for calls
-    /// that cost next to nothing beside what they compute.
+    /// that cost next to nothing beside what they compute. They run on the thread that calls, however many the workspace is for.
     ///
     /// # Errors
     /// Sizes or a workspace of another program; arguments that do not fit the sizes.
@@ -71,7 +70,6 @@ impl Program {
         let slices: Vec<Slice<'_>> = inputs.iter().map(Elements::slice).collect();
         let into: Vec<SliceMut<'_>> = outputs.iter_mut().map(Elements::slice_mut).collect();
         self.layout.check_point(&sizes, &slices, &into)?;
-        let on_threads = workspace.threads() > 1;
         let pointer = |of: &mut Elements| match of.slice_mut() {
             SliceMut::Real(data) => data.as_mut_ptr() as u64,
             SliceMut::Int(data) => data.as_mut_ptr() as u64,
@@ -82,7 +80,7 @@ impl Program {
             Place::Output(i) => Some(pointer(&mut outputs[i])),
             Place::Workspace(_) => None,
         });
-        Ok(Bound { program: self, entry: self.one.entry(), sizes, workspace, inputs, outputs, on_threads })
+        Ok(Bound { program: self, entry: self.one.entry(), sizes, workspace, inputs, outputs })
     }
 }
 
@@ -125,7 +123,7 @@ impl Bound<'_> {
         &self.outputs
     }
 
-    /// Runs the point. Nothing is allocated, unless it fails or runs on threads.
+    /// Runs the point. Nothing is allocated, unless it fails.
     ///
     /// # Errors
     /// A check of the program that failed while it ran.
@@ -134,21 +132,10 @@ impl Bound<'_> {
     /// When a user's function does: its panic goes on.
     #[inline]
     pub fn run(&mut self) -> Result<(), RunError> {
-        if self.on_threads {
-            return self.run_on_threads();
-        }
         // SAFETY: the frame was told of sizes, memory and workspace, all of which are as the code asks for, are borrowed by
         // nobody now, and stay where and as long as they are as long as `self`; so does the program, which is borrowed.
         let failed = unsafe { self.entry.enter(&mut self.workspace.frame) };
         if failed == 0 { Ok(()) } else { Err(self.failed(failed)) }
-    }
-
-    /// What runs on threads takes long enough to ask everything again.
-    #[inline(never)]
-    fn run_on_threads(&mut self) -> Result<(), RunError> {
-        let inputs: Vec<Slice<'_>> = self.inputs.iter().map(Elements::slice).collect();
-        let mut outputs: Vec<SliceMut<'_>> = self.outputs.iter_mut().map(Elements::slice_mut).collect();
-        self.program.run(&self.sizes, &inputs, &mut outputs, &mut self.workspace)
     }
 
     #[cold]
