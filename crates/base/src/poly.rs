@@ -25,7 +25,7 @@ type Term<V> = (Monomial<V>, i64);
 #[derive(Clone)]
 pub struct Poly<V: Ord>(Repr<V>);
 
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 enum Repr<V> {
     Constant(i64),
     /// `slope * var + offset`, the slope not zero.
@@ -93,21 +93,21 @@ impl<V: Ord + Copy> Poly<V> {
         Self(Repr::Linear { var: [v], slope: 1, offset: 0 })
     }
 
+    /// `slope * v + offset`, the slope not zero, where it takes no memory.
+    fn small(v: V, slope: i64, offset: i64) -> Option<Self> {
+        let (slope, offset) = (i32::try_from(slope).ok()?, i32::try_from(offset).ok()?);
+        Some(Self(Repr::Linear { var: [v], slope, offset }))
+    }
+
     /// `slope * v + offset`.
-    #[must_use]
-    pub fn linear(v: V, slope: i64, offset: i64) -> Self {
-        match (i32::try_from(slope), i32::try_from(offset)) {
-            (Ok(0), _) => Self::constant(offset),
-            (Ok(slope), Ok(offset)) => Self(Repr::Linear { var: [v], slope, offset }),
-            _ => {
-                let mut terms = SmallVec::new();
-                if offset != 0 {
-                    terms.push((Monomial::new(), offset));
-                }
-                terms.push((Monomial::from_slice(&[v]), slope));
-                Self(Repr::Terms(Arc::new(terms)))
-            }
+    fn linear(v: V, slope: i64, offset: i64) -> Self {
+        if slope == 0 {
+            return Self::constant(offset);
         }
+        Self::small(v, slope, offset).unwrap_or_else(|| {
+            let terms = [(Monomial::new(), offset), (Monomial::from_slice(&[v]), slope)];
+            Self(Repr::Terms(Arc::new(terms.into_iter().filter(|(_, c)| *c != 0).collect())))
+        })
     }
 
     /// The polynomial of these terms, which are in normal form.
@@ -117,14 +117,12 @@ impl<V: Ord + Copy> Poly<V> {
             [(first, c), rest @ ..] if first.is_empty() => (*c, rest),
             all => (0, all),
         };
-        let fits = |c: i64| i32::try_from(c).is_ok();
-        match linear {
-            [] => Self::constant(first),
-            [(monomial, slope)] if monomial.len() == 1 && fits(*slope) && fits(first) => {
-                Self::linear(monomial[0], *slope, first)
-            }
-            _ => Self(Repr::Terms(Arc::new(terms))),
-        }
+        let small = match linear {
+            [] => Some(Self::constant(first)),
+            [(monomial, slope)] if monomial.len() == 1 => Self::small(monomial[0], *slope, first),
+            _ => None,
+        };
+        small.unwrap_or_else(|| Self(Repr::Terms(Arc::new(terms))))
     }
 
     /// As `slope * v + offset`, where it takes no memory; `v` is that of `other` where it is constant.
@@ -328,7 +326,9 @@ impl<V: Ord + Copy> Poly<V> {
     pub fn split_constant(&self) -> (Self, i64) {
         match &self.0 {
             Repr::Constant(c) => (Self::zero(), *c),
-            Repr::Linear { var: [v], slope, offset } => (Self::linear(*v, i64::from(*slope), 0), i64::from(*offset)),
+            Repr::Linear { var, slope, offset } => {
+                (Self(Repr::Linear { var: *var, slope: *slope, offset: 0 }), i64::from(*offset))
+            }
             // The constant term is the least.
             Repr::Terms(terms) => match terms.split_first() {
                 Some(((monomial, c), rest)) if monomial.is_empty() => (Self::new(rest.into()), *c),
@@ -340,19 +340,18 @@ impl<V: Ord + Copy> Poly<V> {
     /// `(a, b)` with `self = a*v + b` and `v` in neither; `None` when `v` occurs squared or higher.
     #[must_use]
     pub fn split_linear(&self, v: V) -> Option<(Self, Self)> {
-        match &self.0 {
-            Repr::Constant(_) => return Some((Self::zero(), self.clone())),
+        let terms = match &self.0 {
             Repr::Linear { var: [w], slope, offset } if *w == v => {
                 return Some((Self::constant(i64::from(*slope)), Self::constant(i64::from(*offset))));
             }
-            Repr::Linear { .. } => return Some((Self::zero(), self.clone())),
-            Repr::Terms(_) => {}
-        }
+            Repr::Constant(_) | Repr::Linear { .. } => return Some((Self::zero(), self.clone())),
+            Repr::Terms(terms) => terms,
+        };
         let (mut a, mut b) = (SmallVec::new(), SmallVec::new());
-        for (m, c) in self.terms() {
+        for (m, c) in terms.iter() {
             match m.iter().filter(|w| **w == v).count() {
-                0 => b.push((Monomial::from_slice(m), c)),
-                1 => a.push((m.iter().copied().filter(|w| *w != v).collect(), c)),
+                0 => b.push((m.clone(), *c)),
+                1 => a.push((m.iter().copied().filter(|w| *w != v).collect(), *c)),
                 _ => return None,
             }
         }
@@ -365,15 +364,7 @@ impl<V: Ord + Copy> Poly<V> {
 impl<V: Ord + Copy> PartialEq for Poly<V> {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
-        match (&self.0, &other.0) {
-            (Repr::Constant(a), Repr::Constant(b)) => a == b,
-            (
-                Repr::Linear { var: a, slope, offset },
-                Repr::Linear { var: b, slope: other_slope, offset: other_offset },
-            ) => a == b && slope == other_slope && offset == other_offset,
-            (Repr::Terms(a), Repr::Terms(b)) => a == b,
-            _ => false,
-        }
+        self.0 == other.0
     }
 }
 

@@ -467,7 +467,7 @@ impl<'a> Lowering<'a> {
             let value = self.real(id);
             let n_stored = self.stored.len();
             self.store(value, store);
-            if self.graph.as_const(id).is_some() {
+            if self.state[id].as_const().is_some() {
                 // Equal numbers stay together.
                 self.stored.truncate(n_stored);
             }
@@ -520,14 +520,14 @@ impl<'a> Lowering<'a> {
             }
             (Class::Real, None, None) => {
                 let dst = self.reg(Class::Real);
-                let value = self.graph.as_const(id).unwrap_or(f64::NAN);
+                let value = self.state[id].as_const().unwrap_or(f64::NAN);
                 append(&mut self.code, || Instr::Const { dst, value });
                 self.set_real(id, dst);
                 dst
             }
             (Class::Int, _, None) => {
                 let dst = self.reg(Class::Int);
-                if let Some(c) = self.graph.as_const(id) {
+                if let Some(c) = self.state[id].as_const() {
                     self.code.push(Instr::Int { dst, value: Poly::constant(i64::from(c != 0.0)) });
                 } else {
                     let x = self.real(id);

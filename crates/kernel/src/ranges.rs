@@ -366,8 +366,8 @@ impl Ranges {
             return true;
         }
         let (value, limit) = (self.value(at), self.value(len));
-        let last = limit.sub(&value).sub(&Poly::constant(1));
-        let is_inside = self.is_non_negative(&value) && self.is_non_negative(&last);
+        let is_inside =
+            self.is_non_negative(&value) && self.is_non_negative(&limit.sub(&value).sub(&Poly::constant(1)));
         if is_inside {
             self.proofs.add(at, len);
         }

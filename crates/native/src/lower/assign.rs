@@ -64,11 +64,11 @@ pub(super) fn survives_calls(g: Gpr) -> bool {
 pub(super) struct Assigned {
     pub homes: Vec<Home>,
     pub n_slots: u32,
-    /// Where general registers are taken.
-    pub generals: Vec<(Gpr, Taken)>,
-    /// Where vector registers are; those that are.
+    /// The general registers that were to be had.
+    pub generals: &'static [Gpr],
+    /// Where vector registers are taken; those that are.
     pub vectors: Vec<(Xmm, Taken)>,
-    /// The same by events: the bit of a general register is its number in `generals`.
+    /// Where registers are taken, by events: the bit of a general register is its number in `generals`.
     pub spans: Option<Spans>,
 }
 
@@ -95,7 +95,9 @@ struct Assignment<'a> {
     places: Vec<Home>,
     /// By wish: whether a loop inside has, or had, the same pointer in a register.
     is_inside: Vec<bool>,
-    generals: Vec<(Gpr, Taken)>,
+    pool: &'static [Gpr; N_GENERALS],
+    /// Where those of the pool are taken.
+    generals: [Taken; N_GENERALS],
     vectors: Vec<(Xmm, Taken)>,
     /// Both by events: the bit of a general register is its number, vector registers follow ([`N_GENERALS`]).
     spans: Spans,
@@ -125,11 +127,11 @@ pub(super) fn assign_pointers(accesses: &[u64], n_events: usize, calls: u64) -> 
 impl Homes<'_> {
     /// Hands out places. `O(n log n)` for `n` wishes, but for how deep loops nest.
     pub(super) fn assign(self, level: Level, has_calls: bool, words: &mut Words) -> Assigned {
-        let pool = general_pool(has_calls, self.n_events);
         let mut this = Assignment {
             places: vec![Home::Local; self.wishes.len()],
             is_inside: vec![false; self.wishes.len()],
-            generals: pool.iter().map(|g| (*g, Taken::default())).collect(),
+            pool: general_pool(has_calls, self.n_events),
+            generals: Default::default(),
             vectors: vector_pool(level).map(|x| (x, Taken::default())).collect(),
             spans: Spans::new(self.n_events + 1),
             homes: self,
@@ -184,7 +186,7 @@ impl Assignment<'_> {
         let taken = self.spans.taken(from, to);
         let is_of_inner = |who| self.around(who).any(|outer| outer == i);
         let may_have =
-            |g: usize| taken >> g & 1 == 0 || (self.is_inside[i] && self.generals[g].1.over(from, to).all(is_of_inner));
+            |g: usize| taken >> g & 1 == 0 || (self.is_inside[i] && self.generals[g].over(from, to).all(is_of_inner));
         let usable = (0..N_GENERALS).filter(|g| may_have(*g)).fold(0_u32, |all, g| all | 1 << g);
         if self.homes.computes_addresses(&wish) && usable.count_ones() <= SPARES {
             return false;
@@ -192,8 +194,8 @@ impl Assignment<'_> {
         let calls = self.homes.calls(&wish);
         let survives = |g: Gpr| calls == 0 || survives_calls(g) || (wish.pointer.is_some() && wish.weight > 2 * calls);
         let mut usable = (0..N_GENERALS).filter(|g| usable >> g & 1 == 1);
-        let Some(found) = usable.find(|g| survives(self.generals[*g].0)) else { return false };
-        let (register, spans) = &mut self.generals[found];
+        let Some(found) = usable.find(|g| survives(self.pool[*g])) else { return false };
+        let spans = &mut self.generals[found];
         if taken >> found & 1 == 1 {
             for inside in spans.over(from, to).collect::<Vec<_>>() {
                 self.places[inside] = Home::Local;
@@ -204,7 +206,7 @@ impl Assignment<'_> {
         }
         spans.0.insert(from, (to, i));
         self.spans.take(from, to, 1 << found);
-        self.places[i] = Home::Gpr(*register);
+        self.places[i] = Home::Gpr(self.pool[found]);
         let around: Vec<usize> = self.around(i).collect();
         around.into_iter().for_each(|outer| self.is_inside[outer] = true);
         true
@@ -245,6 +247,6 @@ impl Assignment<'_> {
         }
         self.vectors.retain(|(_, taken)| !taken.0.is_empty());
         let spans = Some(self.spans);
-        Assigned { homes: self.places, n_slots, generals: self.generals, vectors: self.vectors, spans }
+        Assigned { homes: self.places, n_slots, generals: self.pool, vectors: self.vectors, spans }
     }
 }

@@ -158,8 +158,8 @@ pub(super) struct Plan<'k> {
     /// Pointers with places of their own, by number of the opening event of the loop in which they have them; 0 is
     /// everywhere.
     pub pointers: BTreeMap<u32, Vec<(BufferId, Number)>>,
-    /// Where general registers are taken, and by events.
-    generals: Vec<(Gpr, Taken)>,
+    /// The general registers that values which outlive their block may have, and where they do.
+    generals: &'static [Gpr],
     spans: Option<Spans>,
     /// Where vector registers hold globals.
     vectors: Vec<(Xmm, Taken)>,
@@ -210,7 +210,7 @@ impl Plan<'_> {
 
     /// Whether a general register holds something, or may.
     pub(super) fn uses(&self, g: Gpr) -> bool {
-        self.homes.contains(&Home::Gpr(g)) || self.generals.iter().any(|(spare, _)| *spare == g)
+        self.homes.contains(&Home::Gpr(g)) || self.generals.contains(&g)
     }
 
     /// Whether code for one point leaves something in the upper lanes.
@@ -221,7 +221,7 @@ impl Plan<'_> {
     /// The general registers in which nothing lives from one event to another.
     pub(super) fn spares(&self, from: u32, to: u32) -> impl Iterator<Item = Gpr> + '_ {
         let taken = self.spans.as_ref().map_or(0, |spans| spans.taken(from, to));
-        self.generals.iter().enumerate().filter(move |(number, _)| taken >> number & 1 == 0).map(|(_, (g, _))| *g)
+        self.generals.iter().enumerate().filter(move |(number, _)| taken >> number & 1 == 0).map(|(_, g)| *g)
     }
 
     /// Whether the load of this number, which is not of an input, may wait until its first use.
@@ -446,7 +446,7 @@ impl<'k> Plan<'k> {
             // Each address is known, so pointers are all there is.
             pointers.insert(0, kernel.buffers.ids().zip(n_regs..).collect());
             let homes = assign_pointers(&facts.accesses, n_events, facts.calls);
-            let (generals, vectors, spans) = (Vec::new(), Vec::new(), None);
+            let (generals, vectors, spans): (&[Gpr], _, _) = (&[], Vec::new(), None);
             (BTreeMap::new(), n_regs, Assigned { homes, n_slots: 0, generals, vectors, spans })
         } else {
             let events = events(&kernel.body);

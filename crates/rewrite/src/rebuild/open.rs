@@ -38,17 +38,9 @@ impl Open {
     pub(super) fn is_loop(&self) -> bool {
         matches!(self.kind, Kind::Loop { .. })
     }
-
-    /// Nothing is bound in it any more; whether its memory is for others: emptying a large table takes longer than making a
-    /// small one.
-    fn clear(&mut self) -> bool {
-        self.stmts.clear();
-        self.table.clear();
-        self.table.capacity() <= MAX_SPARE
-    }
 }
 
-/// The memory of blocks with more statements is not used again.
+/// The memory of blocks with more statements is not used again: emptying a large table takes longer than making a small one.
 const MAX_SPARE: usize = 256;
 
 impl Rebuild<'_> {
@@ -76,7 +68,9 @@ impl Rebuild<'_> {
                 stmts.push(Stmt { var, expr: Expr::clone(&expr), span });
             }
         }
-        if open.clear() {
+        if open.table.capacity() <= MAX_SPARE {
+            open.stmts.clear();
+            open.table.clear();
             self.closed.push(open);
         }
         Block { stmts, result }

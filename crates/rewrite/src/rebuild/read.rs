@@ -31,9 +31,7 @@ impl Rebuild<'_> {
 
     pub(super) fn stmts(&mut self, block: &Block, env: &mut Env<'_>) -> VarId {
         let plan = self.plan;
-        let order =
-            if env.source.is_some() && !plan.order.is_empty() { plan.order.get(&from_ref(block)) } else { None };
-        match order {
+        match env.source.and_then(|_| plan.order.get(&from_ref(block))) {
             Some(order) => self.listed(order.iter().map(|at| &block.stmts[*at]), env),
             None => self.listed(block.stmts.iter(), env),
         }
