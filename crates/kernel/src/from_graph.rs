@@ -154,7 +154,7 @@ impl<'a> Lowering<'a> {
         // What stays takes its memory first: what goes then leaves no hole below it.
         let n_stores = outputs.iter().map(|port| port.nodes.len()).sum::<usize>();
         let code = large::with_capacity(graph.len() + n_stores);
-        let Seen { state, need, trigonometric } = look(graph, fuse);
+        let Seen { state, need, trigonometric, constants } = look(graph, fuse);
         let mut this = Self {
             graph,
             state,
@@ -198,9 +198,8 @@ impl<'a> Lowering<'a> {
         }
         std::mem::take(&mut this.errors).into_result(())?;
         let pairs = pairs(&trigonometric);
-        if fuse || !pairs.is_empty() {
-            this.find_needed(fuse);
-        }
+        this.find_needed(fuse);
+        this.write_constants(&constants);
         for (a, b) in pairs {
             if [a, b].iter().all(|id| this.state[*id].flags & (State::NEEDED | State::STORED) != 0) {
                 this.partner.insert(a, b);
@@ -208,6 +207,23 @@ impl<'a> Lowering<'a> {
             }
         }
         Ok(this)
+    }
+
+    /// All of `constants` that outputs need, and hold no places of themselves: before everything else, so that who walks through the code
+    /// meets them one after the other, and what comes next is no guess.
+    fn write_constants(&mut self, constants: &[NodeId]) {
+        for id in constants {
+            let state = &mut self.state[*id];
+            if state.flags & (State::NEEDED | State::STORED) != State::NEEDED {
+                continue;
+            }
+            let Some(value) = state.as_const() else { continue };
+            let dst = Reg::new(self.n_regs as usize);
+            append(&mut self.code, || Instr::Const { dst, value });
+            state.real = self.n_regs;
+            state.flags |= State::DONE;
+            self.n_regs += 1;
+        }
     }
 
     fn wrong(&mut self, what: String) {
@@ -276,29 +292,9 @@ impl<'a> Lowering<'a> {
                 }
                 let (x, y) = (&state[a.index()], &state[b.index()]);
                 let is_done = x.flags & y.flags & State::DONE != 0;
-                let (mut x, mut y) = (x.real, y.real);
+                let (x, y) = (x.real, y.real);
                 if !is_done | (x == NONE) | (y == NONE) {
-                    // A constant that no output holds has nothing to be computed but its register, after all that is read.
-                    for arg in [a, b] {
-                        let state = &mut state[arg.index()];
-                        if !state.is(State::DONE) {
-                            if state.is(State::STORED) || state.as_const().is_none() {
-                                return Some(id);
-                            }
-                            state.flags |= State::DONE;
-                        }
-                    }
-                    for (arg, real) in [(a, &mut x), (b, &mut y)] {
-                        let state = &mut state[arg.index()];
-                        if state.real == NONE {
-                            let Some(value) = state.as_const() else { return Some(id) };
-                            let dst = Reg::new(self.n_regs as usize);
-                            append(&mut self.code, || Instr::Const { dst, value });
-                            state.real = self.n_regs;
-                            self.n_regs += 1;
-                        }
-                        *real = state.real;
-                    }
+                    return Some(id);
                 }
                 need[id.index()] = 0;
                 if node.op == Op::Mul && !node.is(State::KEPT) && self.sums.fuse(state, id, node) {

@@ -42,8 +42,10 @@ impl Lowering<'_> {
                 continue;
             }
             if !node.is(State::BINARY) {
-                let args = self.graph.args(NodeId::new(i));
-                args.iter().for_each(|arg| state[arg.index()].flags |= State::NEEDED | State::KEPT);
+                if node.op == State::OTHER {
+                    let args = self.graph.args(NodeId::new(i));
+                    args.iter().for_each(|arg| state[arg.index()].flags |= State::NEEDED | State::KEPT);
+                }
                 continue;
             }
             let [a, b] = node.args;

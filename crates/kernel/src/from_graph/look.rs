@@ -44,13 +44,14 @@ impl State {
     /// It is a product that went into all sums that read it; in place of a register it has its own number.
     pub(super) const FUSED: u8 = 128;
 
-    /// In place of the operator of a node that is no operator of two numbers: of constants, and of the others.
+    /// In place of the operator of a node that is no operator of two numbers: of constants, of inputs, and of the others.
     const CONSTANT: Op = Op::Add;
-    const OTHER: Op = Op::Sin;
+    const INPUT: Op = Op::Sub;
+    pub(super) const OTHER: Op = Op::Sin;
 
     #[inline]
-    fn other(no_argument: NodeId) -> Self {
-        Self { real: NONE, flags: 0, op: Self::OTHER, args: [no_argument; 2] }
+    fn unlike(op: Op, no_argument: NodeId) -> Self {
+        Self { real: NONE, flags: 0, op, args: [no_argument; 2] }
     }
 
     #[inline]
@@ -86,6 +87,8 @@ pub(super) struct Seen {
     pub(super) need: Arena<NodeId, u16>,
     /// All sines and cosines with their arguments.
     pub(super) trigonometric: Vec<(NodeId, NodeId)>,
+    /// All constants.
+    pub(super) constants: Vec<NodeId>,
 }
 
 /// Looks at each node once. How many registers its tree needs is counted as if the graph were a tree: with arguments in the
@@ -95,7 +98,7 @@ pub(super) fn look(graph: &Graph, fuse: bool) -> Seen {
     let flags = if fuse { State::BINARY } else { State::BINARY | State::KEPT };
     let mut need = large::with_capacity(graph.len());
     need.resize(graph.len(), 0u16);
-    let mut trigonometric = Vec::new();
+    let (mut trigonometric, mut constants) = (Vec::new(), Vec::new());
     let mut needs: Vec<u16> = Vec::new();
     let first = NodeId::new(0);
     let mut state = large::with_capacity(graph.len());
@@ -103,14 +106,17 @@ pub(super) fn look(graph: &Graph, fuse: bool) -> Seen {
         let id = NodeId::new(i);
         let (op, [a, b]) = match graph.node(id) {
             Node::Apply(op, [a, b, _]) if op.is_numeric() & (op.arity() == 2) => (op, [a, b]),
-            Node::Const(value) => return State::constant(value),
-            Node::Input(_) => return State::other(first),
+            Node::Const(value) => {
+                constants.push(id);
+                return State::constant(value);
+            }
+            Node::Input(_) => return State::unlike(State::INPUT, first),
             Node::Apply(op, [a, ..]) if op.arity() == 1 => {
                 if matches!(op, Op::Sin | Op::Cos) {
                     trigonometric.push((id, a));
                 }
                 need[i] = need[a.index()].max(1);
-                return State::other(first);
+                return State::unlike(State::OTHER, first);
             }
             _ => {
                 needs.clear();
@@ -118,7 +124,7 @@ pub(super) fn look(graph: &Graph, fuse: bool) -> Seen {
                 needs.sort_unstable_by(|a, b| b.cmp(a));
                 let waiting = needs.iter().zip(0u16..).map(|(need, held)| need.saturating_add(held));
                 need[i] = waiting.max().map_or(0, |most| most.max(1));
-                return State::other(first);
+                return State::unlike(State::OTHER, first);
             }
         };
         let (x, y) = (need[a.index()], need[b.index()]);
@@ -126,7 +132,7 @@ pub(super) fn look(graph: &Graph, fuse: bool) -> Seen {
         need[i] = x.max(y).saturating_add(u16::from(x == y));
         State { real: NONE, flags, op, args: [a, b] }
     }));
-    Seen { state: state.into_iter().collect(), need: need.into_iter().collect(), trigonometric }
+    Seen { state: state.into_iter().collect(), need: need.into_iter().collect(), trigonometric, constants }
 }
 
 /// Those of these sines and cosines that have one argument: each with the one before.
