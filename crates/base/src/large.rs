@@ -8,7 +8,7 @@ use std::hint::black_box;
 
 /// Bytes from which on large pages are asked for. Below, what stands in a vector fits into caches, and its memory has mostly
 /// been used before.
-const LARGE: usize = 4 << 20;
+const LARGE: usize = 2 << 20;
 
 /// Bytes that a processor fetches at once.
 const LINE: usize = 64;
@@ -20,6 +20,14 @@ pub fn with_capacity<T>(n: usize) -> Vec<T> {
     #[cfg(target_os = "linux")]
     ask_for_large_pages(room.as_ptr().addr(), n.saturating_mul(size_of::<T>()));
     room
+}
+
+/// A vector of `n` times the same, in such memory.
+#[must_use]
+pub fn filled<T: Clone>(n: usize, item: T) -> Vec<T> {
+    let mut all = with_capacity(n);
+    all.resize(n, item);
+    all
 }
 
 /// Asks for large pages for the memory of a vector; that the system has none is no error.

@@ -154,7 +154,7 @@ impl<'a> Lowering<'a> {
         // What stays takes its memory first: what goes then leaves no hole below it.
         let n_stores = outputs.iter().map(|port| port.nodes.len()).sum::<usize>();
         let code = large::with_capacity(graph.len() + n_stores);
-        let Seen { state, need, trigonometric, constants } = look(graph, fuse);
+        let Seen { state, need, trigonometric } = look(graph, fuse);
         let mut this = Self {
             graph,
             state,
@@ -164,12 +164,12 @@ impl<'a> Lowering<'a> {
             partner: FxHashMap::default(),
             stack: Vec::with_capacity(FEW),
             loads: vec![None; graph.inputs().len()],
-            stores: Vec::with_capacity(n_stores),
+            stores: large::with_capacity(n_stores),
             sums: fuse::Sums::default(),
             n_regs: 0,
             ints: Vec::new(),
             code,
-            stored: Vec::with_capacity(n_stores),
+            stored: large::with_capacity(n_stores),
             externals: Vec::new(),
             external_idx: vec![None; graph.external_functions().len()],
             errors: Diagnostics::new(),
@@ -199,7 +199,6 @@ impl<'a> Lowering<'a> {
         std::mem::take(&mut this.errors).into_result(())?;
         let pairs = pairs(&trigonometric);
         this.find_needed(fuse);
-        this.write_constants(&constants);
         for (a, b) in pairs {
             if [a, b].iter().all(|id| this.state[*id].flags & (State::NEEDED | State::STORED) != 0) {
                 this.partner.insert(a, b);
@@ -207,23 +206,6 @@ impl<'a> Lowering<'a> {
             }
         }
         Ok(this)
-    }
-
-    /// All of `constants` that outputs need, and hold no places of themselves: before everything else, so that who walks through the code
-    /// meets them one after the other, and what comes next is no guess.
-    fn write_constants(&mut self, constants: &[NodeId]) {
-        for id in constants {
-            let state = &mut self.state[*id];
-            if state.flags & (State::NEEDED | State::STORED) != State::NEEDED {
-                continue;
-            }
-            let Some(value) = state.as_const() else { continue };
-            let dst = Reg::new(self.n_regs as usize);
-            append(&mut self.code, || Instr::Const { dst, value });
-            state.real = self.n_regs;
-            state.flags |= State::DONE;
-            self.n_regs += 1;
-        }
     }
 
     fn wrong(&mut self, what: String) {

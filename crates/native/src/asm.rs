@@ -54,12 +54,15 @@ pub(crate) use scalar::Scalar;
 
 use crate::Level;
 use crate::room::Room;
-use chainrule_base::Diagnostic;
+use chainrule_base::{Diagnostic, large};
 use constant::{Constants, Reference};
 use label::Jump;
 
 /// Room that is made sure of before an instruction; the longest takes 15 bytes.
 const WINDOW: usize = 32;
+
+/// There is hardly a reference to a constant in less code.
+const BYTES_OF_A_REFERENCE: usize = 16;
 
 /// For so many references to constants room is made before they are there, at the most.
 const MOST_AT_ONCE: usize = 1 << 22;
@@ -114,8 +117,7 @@ impl Assembler {
             labels: Vec::new(),
             jumps: Vec::new(),
             constants: Constants::with_capacity(constants),
-            // Most are read once.
-            references: Vec::with_capacity((constants + constants / 4 + 16).min(MOST_AT_ONCE)),
+            references: large::with_capacity((bytes / BYTES_OF_A_REFERENCE).min(MOST_AT_ONCE)),
             fault: None,
         }
     }

@@ -87,8 +87,6 @@ pub(super) struct Seen {
     pub(super) need: Arena<NodeId, u16>,
     /// All sines and cosines with their arguments.
     pub(super) trigonometric: Vec<(NodeId, NodeId)>,
-    /// All constants.
-    pub(super) constants: Vec<NodeId>,
 }
 
 /// Looks at each node once. How many registers its tree needs is counted as if the graph were a tree: with arguments in the
@@ -98,7 +96,7 @@ pub(super) fn look(graph: &Graph, fuse: bool) -> Seen {
     let flags = if fuse { State::BINARY } else { State::BINARY | State::KEPT };
     let mut need = large::with_capacity(graph.len());
     need.resize(graph.len(), 0u16);
-    let (mut trigonometric, mut constants) = (Vec::new(), Vec::new());
+    let mut trigonometric = Vec::new();
     let mut needs: Vec<u16> = Vec::new();
     let first = NodeId::new(0);
     let mut state = large::with_capacity(graph.len());
@@ -106,10 +104,7 @@ pub(super) fn look(graph: &Graph, fuse: bool) -> Seen {
         let id = NodeId::new(i);
         let (op, [a, b]) = match graph.node(id) {
             Node::Apply(op, [a, b, _]) if op.is_numeric() & (op.arity() == 2) => (op, [a, b]),
-            Node::Const(value) => {
-                constants.push(id);
-                return State::constant(value);
-            }
+            Node::Const(value) => return State::constant(value),
             Node::Input(_) => return State::unlike(State::INPUT, first),
             Node::Apply(op, [a, ..]) if op.arity() == 1 => {
                 if matches!(op, Op::Sin | Op::Cos) {
@@ -132,7 +127,7 @@ pub(super) fn look(graph: &Graph, fuse: bool) -> Seen {
         need[i] = x.max(y).saturating_add(u16::from(x == y));
         State { real: NONE, flags, op, args: [a, b] }
     }));
-    Seen { state: state.into_iter().collect(), need: need.into_iter().collect(), trigonometric, constants }
+    Seen { state: state.into_iter().collect(), need: need.into_iter().collect(), trigonometric }
 }
 
 /// Those of these sines and cosines that have one argument: each with the one before.

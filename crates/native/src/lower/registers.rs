@@ -7,7 +7,7 @@
 
 use super::plan::NEVER;
 use crate::asm::Xmm;
-use chainrule_base::Id;
+use chainrule_base::{Id, large};
 use chainrule_kernel::Reg;
 
 /// Where a value can be read but for a register.
@@ -124,7 +124,7 @@ impl Registers {
         let all = if n_registers == 32 { u32::MAX } else { (1 << n_registers) - 1 };
         let pool = all & !pinned;
         Self {
-            state: vec![State::NEW; n_regs],
+            state: large::filled(n_regs, State::NEW),
             held: [Reg::new(0); 32],
             next: [NEVER; 32],
             pool,

@@ -6,7 +6,7 @@
 
 use super::inline::is_inline;
 use super::plan::{Facts, NEVER, places};
-use chainrule_base::Id;
+use chainrule_base::{Id, large};
 use chainrule_kernel::{Class, Computed, Instr, Kernel, Reg};
 
 /// What the walk finds.
@@ -51,11 +51,11 @@ impl Straight {
     #[inline(never)]
     pub(super) fn new(kernel: &Kernel, first: u32, instrs: &[Instr]) -> Self {
         let mut facts = Facts::new(kernel);
-        // Most have two arguments or fewer, and define something.
-        let mut found: Vec<u32> = Vec::with_capacity(3 * instrs.len() + MOST * CHUNK);
+        // What is too much of it is never written, and costs nothing.
+        let mut found: Vec<u32> = large::with_capacity(MOST * (instrs.len() + CHUNK));
         let mut n_found = 0;
         let mut lazy = Vec::new();
-        let mut next = vec![NEVER; kernel.regs.len()];
+        let mut next = large::filled(kernel.regs.len(), NEVER);
         // Whether the place of a buffer is written further down.
         let places = places(kernel);
         let mut is_written = vec![false; kernel.buffers.len()];
