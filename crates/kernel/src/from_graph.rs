@@ -15,15 +15,17 @@
 //! truth value is asked for stands for `x != 0`, a truth value where a number is asked for for 0 or 1.
 
 mod beside;
+mod code;
 mod fuse;
 mod look;
 
 use crate::contract::contract;
 use crate::kernel::{Buffer, BufferId, Class, External, Instr, Kernel, Place, Port, Reg, Stmt};
 use crate::verify::class_of;
-use chainrule_base::{Arena, Diagnostic, Diagnostics, Id, Name, Poly, large};
+use chainrule_base::{Arena, Diagnostic, Diagnostics, Id, Name, Poly};
 use chainrule_graph::{ExternalId, Graph, Node, NodeId};
 use chainrule_ops::Op;
+use code::{Code, Load};
 use look::{Fetched, NONE, Seen, State, look, pairs};
 use rustc_hash::FxHashMap;
 
@@ -82,10 +84,8 @@ fn lower(
         }
     }
     lowering.errors.clone().into_result(())?;
-    beside::put_beside(&mut lowering.code, &lowering.stored);
-    let mut regs = Arena::filled(lowering.n_regs as usize, Class::Real);
-    lowering.ints.iter().for_each(|int| regs[*int] = Class::Int);
-    let (externals, body) = (lowering.externals, vec![Stmt::Straight(lowering.code)]);
+    let (regs, code) = lowering.code.finish();
+    let (externals, body) = (lowering.externals, vec![Stmt::Straight(code)]);
     let mut kernel = Kernel { regs, externals, body, ..Kernel::empty(name) };
     for (idx, port) in inputs.iter().enumerate() {
         let port = make_port(port, Place::Input(idx), &mut kernel.buffers);
@@ -110,13 +110,6 @@ fn make_port(port: &GraphPort, place: Place, buffers: &mut Arena<BufferId, Buffe
 /// Room for so many is made at once where it is not known how many there will be.
 const FEW: usize = 64;
 
-/// Writes an instruction where it stays. To `push` one means to put it together elsewhere, since it must be dropped if the
-/// code cannot grow, and to move it as a whole then; what was just written in parts processors wait for.
-#[inline(always)]
-fn append(code: &mut Vec<Instr>, make: impl FnOnce() -> Instr) {
-    code.extend(std::iter::once_with(make));
-}
-
 struct Lowering<'a> {
     graph: &'a Graph,
     state: Arena<NodeId, State>,
@@ -132,17 +125,10 @@ struct Lowering<'a> {
     /// Nodes whose computation waits.
     stack: Vec<NodeId>,
     /// For each input of the graph its buffer and element.
-    loads: Vec<Option<(BufferId, i64)>>,
-    /// Where to store a node, and the next such place of the same node or [`NONE`].
-    stores: Vec<(BufferId, i64, u32)>,
+    loads: Vec<Option<Load>>,
     /// See [`fuse`].
     sums: fuse::Sums,
-    /// How many registers there are, and which of them are of class `Int`.
-    n_regs: u32,
-    ints: Vec<Reg>,
-    code: Vec<Instr>,
-    /// Where in the code numbers are stored that are computed, and how many products were fused before.
-    stored: Vec<(usize, usize)>,
+    code: Code,
     /// The users' functions that are called, and the place of each function of the graph among them.
     externals: Vec<External>,
     external_idx: Vec<Option<usize>>,
@@ -153,7 +139,7 @@ impl<'a> Lowering<'a> {
     fn new(graph: &'a Graph, inputs: &[GraphPort], outputs: &[GraphPort], fuse: bool) -> Result<Self, Diagnostics> {
         // What stays takes its memory first: what goes then leaves no hole below it.
         let n_stores = outputs.iter().map(|port| port.nodes.len()).sum::<usize>();
-        let code = large::with_capacity(graph.len() + n_stores);
+        let code = Code::with_room(graph.len(), n_stores);
         let Seen { state, need, trigonometric } = look(graph, fuse);
         let mut this = Self {
             graph,
@@ -164,12 +150,8 @@ impl<'a> Lowering<'a> {
             partner: FxHashMap::default(),
             stack: Vec::with_capacity(FEW),
             loads: vec![None; graph.inputs().len()],
-            stores: large::with_capacity(n_stores),
             sums: fuse::Sums::default(),
-            n_regs: 0,
-            ints: Vec::new(),
             code,
-            stored: large::with_capacity(n_stores),
             externals: Vec::new(),
             external_idx: vec![None; graph.external_functions().len()],
             errors: Diagnostics::new(),
@@ -192,8 +174,7 @@ impl<'a> Lowering<'a> {
                 }
                 let state = &mut this.state[*node];
                 state.flags |= State::STORED;
-                let next = std::mem::replace(&mut state.real, this.stores.len() as u32);
-                this.stores.push((BufferId::new(inputs.len() + idx), at, next));
+                state.real = this.code.note_store(BufferId::new(inputs.len() + idx), at, state.real);
             }
         }
         std::mem::take(&mut this.errors).into_result(())?;
@@ -269,25 +250,34 @@ impl<'a> Lowering<'a> {
                         continue;
                     }
                 }
-                if node.is(State::STORED) {
-                    return Some(id);
-                }
                 let (x, y) = (&state[a.index()], &state[b.index()]);
                 let is_done = x.flags & y.flags & State::DONE != 0;
-                let (x, y) = (x.real, y.real);
+                let (mut x, mut y) = (x.real, y.real);
                 if !is_done | (x == NONE) | (y == NONE) {
-                    return Some(id);
+                    for (arg, real) in [(a, &mut x), (b, &mut y)] {
+                        let state = &mut state[arg.index()];
+                        *real = match (state.is(State::DONE), state.is(State::STORED)) {
+                            (true, _) => state.real,
+                            (false, true) => NONE,
+                            (false, false) => self.code.load(state, &self.loads),
+                        };
+                        if *real == NONE {
+                            return Some(id);
+                        }
+                    }
                 }
                 need[id.index()] = 0;
-                if node.op == Op::Mul && !node.is(State::KEPT) && self.sums.fuse(state, id, node) {
+                let is_free = node.flags & (State::KEPT | State::STORED) == 0;
+                if node.op == Op::Mul && is_free && self.sums.fuse(state, id, node) {
                     id = self.stack.pop()?;
                     continue;
                 }
-                let dst = Reg::new(self.n_regs as usize);
-                self.n_regs += 1;
                 let args = [x, y].map(|real| Reg::new(real as usize));
-                append(&mut self.code, || fuse::computed(state, dst, node, args));
+                let dst = self.code.define(|dst| fuse::computed(state, dst, node, args));
                 state[id.index()] = State { real: dst.index() as u32, flags: State::DONE, ..node };
+                if node.is(State::STORED) {
+                    self.code.store(dst, node.real, true, self.sums.n_fused);
+                }
             }
             id = self.stack.pop()?;
         }
@@ -305,15 +295,6 @@ impl<'a> Lowering<'a> {
         }
         // The first argument, or `id` where there is none.
         self.stack.pop().filter(|first| *first != id)
-    }
-
-    fn reg(&mut self, class: Class) -> Reg {
-        let reg = Reg::new(self.n_regs as usize);
-        self.n_regs += 1;
-        if class == Class::Int {
-            self.ints.push(reg);
-        }
-        reg
     }
 
     /// Computes `id`, whose arguments are computed but for those that need no register, and stores it where it is an
@@ -335,12 +316,11 @@ impl<'a> Lowering<'a> {
         if state.op == Op::Mul && is_free && self.sums.fuse(self.state.as_mut_slice(), id, state) {
             return;
         }
-        let dst = self.reg(Class::Real);
         let states = self.state.as_slice();
-        append(&mut self.code, || fuse::computed(states, dst, state, [a, b]));
+        let dst = self.code.define(|dst| fuse::computed(states, dst, state, [a, b]));
         self.state[id] = State { real: dst.index() as u32, flags: State::DONE, ..state };
         if state.is(State::STORED) {
-            self.store(dst, state.real);
+            self.code.store(dst, state.real, true, self.sums.n_fused);
         }
     }
 
@@ -362,21 +342,9 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Writes `value` to the places of a list of [`Self::stores`].
-    fn store(&mut self, value: Reg, first: u32) {
-        let mut store = first;
-        while store != NONE {
-            let (buffer, at, next) = self.stores[store as usize];
-            self.stored.push((self.code.len(), self.sums.n_fused));
-            append(&mut self.code, || Instr::Store { buffer, at: Poly::constant(at), value });
-            store = next;
-        }
-    }
-
     /// Computes `id`, whose arguments are computed, and stores it where it is an output.
     fn emit_one(&mut self, id: NodeId) {
         let state = &mut self.state[id];
-        state.flags |= State::DONE;
         self.need[id] = 0;
         let mut store = NONE;
         if state.is(State::STORED) {
@@ -385,19 +353,15 @@ impl<'a> Lowering<'a> {
         match self.graph.node(id) {
             // A constant becomes what its first use asks for.
             Node::Const(_) => {}
-            Node::Input(input) => match self.loads[input.index()] {
-                Some((buffer, at)) => {
-                    let dst = self.reg(Class::Real);
-                    append(&mut self.code, || Instr::Load { dst, buffer, at: Poly::constant(at) });
-                    self.set_real(id, dst);
-                }
-                None => {
+            Node::Input(input) => {
+                state.real = self.code.load(state, &self.loads);
+                if state.real == NONE {
                     let name = &self.graph.inputs()[input.index()].0;
                     self.wrong(format!("the input `{name}` is needed, but no argument holds it"));
-                    let dst = self.reg(Class::Real);
+                    let dst = self.code.reg(Class::Real);
                     self.set_real(id, dst);
                 }
-            },
+            }
             Node::Apply(op, nodes) if op.is_numeric() => {
                 let args = match op.arity() {
                     0 | 1 => [self.real(nodes[0]); 3],
@@ -407,8 +371,7 @@ impl<'a> Lowering<'a> {
                     }
                     _ => [self.real(nodes[0]), self.real(nodes[1]), self.real(nodes[2])],
                 };
-                let dst = self.reg(Class::Real);
-                append(&mut self.code, || Instr::Op { dst, op, args });
+                let dst = self.code.define(|dst| Instr::Op { dst, op, args });
                 self.set_real(id, dst);
             }
             Node::Apply(op, nodes) => {
@@ -418,37 +381,36 @@ impl<'a> Lowering<'a> {
                     *arg = Some(self.value(*node, class_of(*ty)));
                 }
                 let first = args[0].unwrap_or_else(|| Reg::new(0));
-                let class = class_of(row.result);
-                let dst = self.reg(class);
-                self.code.push(Instr::Op { dst, op, args: args.map(|arg| arg.unwrap_or(first)) });
-                match class {
-                    Class::Real => self.set_real(id, dst),
+                let args = args.map(|arg| arg.unwrap_or(first));
+                match class_of(row.result) {
+                    Class::Real => {
+                        let dst = self.code.define(|dst| Instr::Op { dst, op, args });
+                        self.set_real(id, dst);
+                    }
                     Class::Int => {
+                        let dst = self.code.define_int(|dst| Instr::Op { dst, op, args });
                         self.truth.insert(id, dst);
                     }
                 }
             }
             Node::External(function, _) => {
                 let args = self.graph.args(id).iter().map(|arg| self.real(*arg)).collect();
-                let dst = self.reg(Class::Real);
                 let function = self.external(function);
-                self.code.push(Instr::External { dst, function, args });
+                let dst = self.code.define(|dst| Instr::External { dst, function, args });
                 self.set_real(id, dst);
             }
             Node::Derivative(_) => {
                 self.wrong("a derivative in it was not worked out".to_owned());
-                let dst = self.reg(Class::Real);
+                let dst = self.code.reg(Class::Real);
                 self.set_real(id, dst);
             }
         }
+        self.state[id].flags |= State::DONE;
         if store != NONE {
             let value = self.real(id);
-            let n_stored = self.stored.len();
-            self.store(value, store);
-            if self.state[id].as_const().is_some() {
-                // Equal numbers stay together.
-                self.stored.truncate(n_stored);
-            }
+            // Equal numbers stay together.
+            let moves = self.state[id].as_const().is_none();
+            self.code.store(value, store, moves, self.sums.n_fused);
         }
     }
 
@@ -491,29 +453,26 @@ impl<'a> Lowering<'a> {
         match (class, real, truth) {
             (Class::Real, Some(reg), _) | (Class::Int, _, Some(reg)) => reg,
             (Class::Real, None, Some(src)) => {
-                let dst = self.reg(Class::Real);
-                self.code.push(Instr::ToReal { dst, src });
+                let dst = self.code.define(|dst| Instr::ToReal { dst, src });
                 self.set_real(id, dst);
                 dst
             }
             (Class::Real, None, None) => {
-                let dst = self.reg(Class::Real);
                 let value = self.state[id].as_const().unwrap_or(f64::NAN);
-                append(&mut self.code, || Instr::Const { dst, value });
+                let dst = self.code.define(|dst| Instr::Const { dst, value });
                 self.set_real(id, dst);
                 dst
             }
             (Class::Int, _, None) => {
-                let dst = self.reg(Class::Int);
-                if let Some(c) = self.state[id].as_const() {
-                    self.code.push(Instr::Int { dst, value: Poly::constant(i64::from(c != 0.0)) });
+                let dst = if let Some(c) = self.state[id].as_const() {
+                    let value = Poly::constant(i64::from(c != 0.0));
+                    self.code.define_int(|dst| Instr::Int { dst, value })
                 } else {
                     let x = self.real(id);
-                    let (zero, is_zero) = (self.reg(Class::Real), self.reg(Class::Int));
-                    self.code.push(Instr::Const { dst: zero, value: 0.0 });
-                    self.code.push(Instr::Op { dst: is_zero, op: Op::Eq, args: [x, zero, x] });
-                    self.code.push(Instr::Op { dst, op: Op::Not, args: [is_zero; 3] });
-                }
+                    let zero = self.code.define(|dst| Instr::Const { dst, value: 0.0 });
+                    let is_zero = self.code.define_int(|dst| Instr::Op { dst, op: Op::Eq, args: [x, zero, x] });
+                    self.code.define_int(|dst| Instr::Op { dst, op: Op::Not, args: [is_zero; 3] })
+                };
                 self.truth.insert(id, dst);
                 dst
             }

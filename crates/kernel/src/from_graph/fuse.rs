@@ -8,7 +8,7 @@
 //! that read each product. When it is a product's turn to be computed, its arguments have been: it is fused if no sum of its
 //! list takes another one. A sum that takes a product comes later and reads the product's arguments.
 
-use super::{Lowering, append};
+use super::Lowering;
 use super::look::{NONE, State};
 use crate::kernel::{Instr, Reg, Signs};
 use chainrule_base::Id;
@@ -48,11 +48,8 @@ impl Lowering<'_> {
                 } else if let Some(value) = node.as_const()
                     && !node.is(State::STORED)
                 {
-                    let dst = Reg::new(self.n_regs as usize);
-                    append(&mut self.code, || Instr::Const { dst, value });
-                    state[i].real = self.n_regs;
-                    state[i].flags |= State::DONE;
-                    self.n_regs += 1;
+                    let dst = self.code.define(|dst| Instr::Const { dst, value });
+                    (state[i].real, state[i].flags) = (dst.index() as u32, node.flags | State::DONE);
                 }
                 continue;
             }

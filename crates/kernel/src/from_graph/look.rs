@@ -4,7 +4,7 @@
 
 use crate::kernel::Reg;
 use chainrule_base::{Arena, Id, large};
-use chainrule_graph::{Graph, Node, NodeId};
+use chainrule_graph::{Graph, InputId, Node, NodeId};
 use chainrule_ops::Op;
 use rustc_hash::FxHashMap;
 
@@ -16,7 +16,8 @@ pub(super) struct State {
     /// if it is stored, or the first sum that reads it, if it is a product that may be fused (see [`fuse`](super::fuse)).
     pub(super) real: u32,
     pub(super) flags: u8,
-    /// The operator and the arguments of a [`State::BINARY`] node; the bits of a constant ([`State::as_const`]).
+    /// The operator and the arguments of a [`State::BINARY`] node; the bits of a constant ([`State::as_const`]); the number of an input
+    /// ([`State::as_input`]).
     pub(super) op: Op,
     pub(super) args: [NodeId; 2],
 }
@@ -50,8 +51,13 @@ impl State {
     pub(super) const OTHER: Op = Op::Sin;
 
     #[inline]
-    fn unlike(op: Op, no_argument: NodeId) -> Self {
-        Self { real: NONE, flags: 0, op, args: [no_argument; 2] }
+    fn input(input: InputId) -> Self {
+        Self { real: NONE, flags: 0, op: Self::INPUT, args: [NodeId::new(input.index()); 2] }
+    }
+
+    #[inline]
+    fn other() -> Self {
+        Self { real: NONE, flags: 0, op: Self::OTHER, args: [NodeId::new(0); 2] }
     }
 
     #[inline]
@@ -66,6 +72,12 @@ impl State {
     pub(super) fn as_const(self) -> Option<f64> {
         let [low, high] = self.args.map(|half| half.index() as u64);
         (!self.is(Self::BINARY) && self.op == Self::CONSTANT).then(|| f64::from_bits(low | high << 32))
+    }
+
+    /// The index of the input when it is one.
+    #[inline]
+    pub(super) fn as_input(self) -> Option<usize> {
+        (!self.is(Self::BINARY) & (self.op == Self::INPUT)).then(|| self.args[0].index())
     }
 
     #[inline]
@@ -98,20 +110,19 @@ pub(super) fn look(graph: &Graph, fuse: bool) -> Seen {
     need.resize(graph.len(), 0u16);
     let mut trigonometric = Vec::new();
     let mut needs: Vec<u16> = Vec::new();
-    let first = NodeId::new(0);
     let mut state = large::with_capacity(graph.len());
     state.extend((0..graph.len()).map(|i| {
         let id = NodeId::new(i);
         let (op, [a, b]) = match graph.node(id) {
             Node::Apply(op, [a, b, _]) if op.is_numeric() & (op.arity() == 2) => (op, [a, b]),
             Node::Const(value) => return State::constant(value),
-            Node::Input(_) => return State::unlike(State::INPUT, first),
+            Node::Input(input) => return State::input(input),
             Node::Apply(op, [a, ..]) if op.arity() == 1 => {
                 if matches!(op, Op::Sin | Op::Cos) {
                     trigonometric.push((id, a));
                 }
                 need[i] = need[a.index()].max(1);
-                return State::unlike(State::OTHER, first);
+                return State::other();
             }
             _ => {
                 needs.clear();
@@ -119,7 +130,7 @@ pub(super) fn look(graph: &Graph, fuse: bool) -> Seen {
                 needs.sort_unstable_by(|a, b| b.cmp(a));
                 let waiting = needs.iter().zip(0u16..).map(|(need, held)| need.saturating_add(held));
                 need[i] = waiting.max().map_or(0, |most| most.max(1));
-                return State::unlike(State::OTHER, first);
+                return State::other();
             }
         };
         let (x, y) = (need[a.index()], need[b.index()]);

@@ -149,6 +149,7 @@ fn lower_boxed(kernel: &Kernel, level: Level, shape: Shape, in_range: Option<InR
     let asm = Assembler::with_room(level, CODE_BYTES * plan.n_events + 512, plan.facts.n_constants);
     let (n_constants, left) = (plan.facts.n_constants, plan.next.len());
     let is_plain = shape == Shape::One && !plan.has_globals();
+    let is_line = is_plain && plan.is_straight;
     let mut writer = Writer {
         kernel,
         frame,
@@ -171,6 +172,7 @@ fn lower_boxed(kernel: &Kernel, level: Level, shape: Shape, in_range: Option<InR
         plan,
         left,
         is_plain,
+        is_line,
         literals: Vec::with_capacity(n_constants),
         literal_offsets: Vec::with_capacity(n_constants),
         constants: HashMap::new(),
@@ -294,6 +296,8 @@ struct Writer<'k> {
     left: usize,
     /// Whether no value outlives its block, and all are scalars.
     is_plain: bool,
+    /// The same where there is one block, so that all addresses are known.
+    is_line: bool,
     /// By the number of a [`Copy::Constant`]: its bits, and where it is in the pool, or [`NOWHERE`].
     literals: Vec<u64>,
     literal_offsets: Vec<u32>,
@@ -428,7 +432,11 @@ impl<'k> Writer<'k> {
                     self.registers.end();
                     continue;
                 }
-                Instr::Load { dst, .. } => {
+                Instr::Load { dst, buffer, at: address } => {
+                    if self.is_line && self.plain_load(at, *dst, *buffer, address) {
+                        self.registers.end();
+                        continue;
+                    }
                     if self.kernel.regs[*dst] == Class::Int {
                         self.ranges.event(&Event::Instr(instr));
                     }

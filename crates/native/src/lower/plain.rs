@@ -6,9 +6,11 @@
 
 use super::inline::Order;
 use super::plan::NEVER;
-use super::{NOWHERE, Result, Writer};
+use super::registers::Copy;
+use super::{NOWHERE, Origin, Result, Writer};
 use crate::asm::{Arith, Fma, FmaOrder, Mem, Scalar, Shape, Source, Xmm};
-use chainrule_kernel::Reg;
+use chainrule_base::Poly;
+use chainrule_kernel::{BufferId, Class, Place, Reg};
 
 /// Of a fused product `a * b + c`, with its operands numbered from 0: the one that is overwritten, the one that is in a register,
 /// the one that may come from memory, and the order of the instruction.
@@ -78,18 +80,31 @@ impl Writer<'_> {
     /// The same for what is in no register.
     #[inline(never)]
     fn plain_fetch(&mut self, r: Reg, next: u32) -> Result<Xmm> {
-        let (number, is_slot, is_constant) = self.registers.slot_or_constant(r);
+        let (number, _, is_constant) = self.registers.slot_or_constant(r);
         let literal = if is_constant { number } else { 0 };
         let is_zero = is_constant & (self.literals.get(literal as usize) == Some(&0));
-        if is_zero | !(is_slot | is_constant) {
+        if is_zero {
             return self.fetch(r, next);
         }
+        let Some(place) = self.plain_place(r) else { return self.fetch(r, next) };
         let x = self.take(r, next)?;
-        match self.plain_place(r) {
-            Some(place) => self.asm.load_scalar(x, place),
-            None => return Err(super::bug("a value is read that is nowhere")),
-        }
+        self.asm.load_scalar(x, place);
         Ok(x)
+    }
+
+    /// Of a straight line: whether `dst` waits in memory, where nothing is written, until it is read.
+    #[inline]
+    pub(super) fn plain_load(&mut self, at: u32, dst: Reg, buffer: BufferId, address: &Poly<Reg>) -> bool {
+        let is_input = matches!(self.kernel.buffers[buffer].place, Place::Input(_));
+        if !(is_input || self.plan.is_lazy(at)) || self.kernel.regs[dst] != Class::Real {
+            return false;
+        }
+        let Some(Mem::At { disp, .. }) = self.known_element(buffer, address) else { return false };
+        if self.next_use() != NEVER {
+            self.registers.set_copy(dst, Copy::Load(self.origins.len() as u32));
+            self.origins.push(Origin::Element(buffer, disp));
+        }
+        true
     }
 
     /// Where an instruction can read `r`: a register, or memory when that is no worse.
@@ -118,12 +133,14 @@ impl Writer<'_> {
         })
     }
 
-    /// The place of a slot or a constant. Without a branch on which it is: that is hard to predict.
+    /// The place of a slot, a constant or a known element. Without a branch on which of the first two it is: that is hard to predict.
     #[inline]
     fn plain_place(&mut self, r: Reg) -> Option<Scalar> {
         let (number, is_slot, is_constant) = self.registers.slot_or_constant(r);
         if !(is_slot | is_constant) {
-            return None;
+            let Copy::Load(number) = self.registers.copy(r) else { return None };
+            let Origin::Element(buffer, disp) = *self.origins.get(number as usize)? else { return None };
+            return self.pointers.of(buffer).map(|base| Scalar::at(base, disp));
         }
         let literal = if is_constant { number } else { 0 };
         let mut offset = self.literal_offsets.get(literal as usize).copied().unwrap_or(0);

@@ -170,6 +170,8 @@ pub(super) struct Plan<'k> {
     pub has_calls: bool,
     /// Whether a loop runs in lanes.
     pub has_lanes: bool,
+    /// Whether there is neither control nor an integer.
+    pub is_straight: bool,
 }
 
 impl Plan<'_> {
@@ -502,6 +504,7 @@ impl<'k> Plan<'k> {
             vectors: assigned.vectors,
             has_calls,
             has_lanes,
+            is_straight,
         })
     }
 }
