@@ -6,7 +6,7 @@
 use crate::kernel::{BufferId, Instr};
 
 /// So many instructions a number waits at most, which takes a register as long.
-const SOON: usize = 8;
+const SOON: usize = 6;
 
 /// Moves stores down to right before a store of an element beside theirs, where that is not far. `stored` are the places of
 /// stores to known elements, each of another element, in order, with how many products before it were fused into sums, for

@@ -448,7 +448,10 @@ impl<'k> Writer<'k> {
                     }
                 }
                 Instr::Store { .. } => {
-                    let stored = self.several_stores(at, &instrs[done - 1..])?;
+                    let stored = match self.plain_stores(&instrs[done - 1..])? {
+                        0 => self.several_stores(at, &instrs[done - 1..])?,
+                        stored => stored,
+                    };
                     if stored > 0 {
                         done += stored - 1;
                         self.registers.end();

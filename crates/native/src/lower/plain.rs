@@ -8,9 +8,9 @@ use super::inline::Order;
 use super::plan::NEVER;
 use super::registers::Copy;
 use super::{NOWHERE, Origin, Result, Writer};
-use crate::asm::{Arith, Fma, FmaOrder, Mem, Scalar, Shape, Source, Xmm};
+use crate::asm::{Arith, Fma, FmaOrder, Gpr, Mem, Scalar, Shape, Source, Xmm};
 use chainrule_base::Poly;
-use chainrule_kernel::{BufferId, Class, Place, Reg};
+use chainrule_kernel::{BufferId, Class, Instr, Place, Reg};
 
 /// Of a fused product `a * b + c`, with its operands numbered from 0: the one that is overwritten, the one that is in a register,
 /// the one that may come from memory, and the order of the instruction.
@@ -131,6 +131,49 @@ impl Writer<'_> {
             // Addresses are known in straight lines; whatever else there may be goes by way of a register.
             Source::Mem(_) | Source::Broadcast(_) => self.fetch(r, next)?.into(),
         })
+    }
+
+    /// Of a straight line: writes the store to a known element that `instrs` begin with, and the one after it if that is of the
+    /// element beside; how many these are. Zeros are left to others, for many of them may go together.
+    #[inline]
+    pub(super) fn plain_stores(&mut self, instrs: &[Instr]) -> Result<usize> {
+        let Some((value, buffer, base, first)) = self.plain_target(instrs.first()) else { return Ok(0) };
+        let (_, _, is_constant) = self.registers.slot_or_constant(value);
+        if is_constant {
+            return Ok(0);
+        }
+        let next = self.next_use();
+        let x = self.plain_register(value, next)?;
+        let beside = self.plain_target(instrs.get(1)).filter(|(_, b, _, second)| *b == buffer && first.abs_diff(*second) == 8);
+        let Some((other, _, _, second)) = beside else {
+            self.asm.store_scalar(Scalar::at(base, first), x);
+            self.plain_release(value, next);
+            return Ok(1);
+        };
+        let other_next = self.next_use();
+        let y = self.plain_register(other, other_next)?;
+        let both = self.temporary()?;
+        let (low, high) = if first < second { (x, y) } else { (y, x) };
+        self.asm.unpack_low(Shape::One, both, low, high);
+        self.asm.store_pair(Mem::At { base, disp: first.min(second) }, both);
+        self.registers.give_back(both);
+        self.registers.unlock(both);
+        self.plain_release(value, next);
+        self.plain_release(other, other_next);
+        Ok(2)
+    }
+
+    /// What a store of a straight line writes, and to which known element.
+    #[inline]
+    fn plain_target(&self, instr: Option<&Instr>) -> Option<(Reg, BufferId, Gpr, i32)> {
+        let Some(Instr::Store { buffer, at, value }) = instr else { return None };
+        if !self.is_line || self.kernel.regs[*value] != Class::Real {
+            return None;
+        }
+        match self.known_element(*buffer, at)? {
+            Mem::At { base, disp } => Some((*value, *buffer, base, disp)),
+            _ => None,
+        }
     }
 
     /// The place of a slot, a constant or a known element. Without a branch on which of the first two it is: that is hard to predict.
