@@ -14,7 +14,7 @@
 use crate::code::bug;
 use crate::frame::Frame;
 use chainrule_base::{Diagnostic, Id, Poly};
-use chainrule_kernel::{BufferId, Carried, Class, Event, Instr, Kernel, Reg, walk};
+use chainrule_kernel::{BufferId, Carried, Class, Event, Instr, Kernel, Reg, with_late_constants};
 use chainrule_ops::Op;
 use chainrule_runtime::InRange;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -98,7 +98,7 @@ pub(crate) fn lower(
         let value = writer.word(writer.frame.size(i));
         writer.define(size.reg, value);
     }
-    for event in walk(&kernel.body) {
+    for event in with_late_constants(&kernel.body, kernel.regs.len()) {
         writer.event(&event)?;
     }
     let success = writer.integer(0);

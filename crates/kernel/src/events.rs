@@ -5,7 +5,7 @@
 //! the events of what is inside.
 
 use crate::kernel::{BufferId, Carried, Choice, Instr, Order, Reg, Stmt};
-use chainrule_base::Poly;
+use chainrule_base::{Id, Poly};
 
 /// One step of a walk over statements.
 #[derive(Clone, Copy, Debug)]
@@ -135,6 +135,34 @@ pub fn walk(body: &[Stmt]) -> Walk<'_> {
     Walk { instrs: [].iter(), parts: parts(body) }
 }
 
+/// The events of `body`, each constant right before what reads it first in its block, or else where the block ends: for
+/// backends in which a constant takes a register as long as it lives. `n_regs` is how many registers the kernel has. Linear
+/// in both.
+#[must_use]
+pub fn with_late_constants(body: &[Stmt], n_regs: usize) -> Vec<Event<'_>> {
+    let mut events = Vec::new();
+    let mut waiting: Vec<Option<Event<'_>>> = vec![None; n_regs];
+    // The registers of those that have waited in this block, in order.
+    let mut constants: Vec<Reg> = Vec::new();
+    for event in walk(body) {
+        let mut take = |r: Reg| events.extend(waiting.get_mut(r.index()).and_then(Option::take));
+        match event {
+            Event::Instr(Instr::Const { dst, .. }) => {
+                if let Some(place) = waiting.get_mut(dst.index()) {
+                    *place = Some(event);
+                    constants.push(*dst);
+                    continue;
+                }
+            }
+            Event::Instr(instr) => instr.for_each_use(take),
+            _ => constants.drain(..).for_each(take),
+        }
+        events.push(event);
+    }
+    events.extend(constants.into_iter().filter_map(|r| waiting[r.index()].take()));
+    events
+}
+
 /// The same with instructions in whole blocks, for those to whom a block is more than its instructions.
 #[must_use]
 pub fn parts(body: &[Stmt]) -> Parts<'_> {
@@ -237,5 +265,42 @@ impl<'k> Iterator for Parts<'k> {
             };
             return Some(Part::Event(opens));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Event, events, with_late_constants};
+    use crate::kernel::{Instr, Reg, Stmt};
+    use chainrule_base::Id;
+    use chainrule_ops::Op;
+
+    #[test]
+    fn constants_stand_before_what_reads_them_in_their_block() {
+        let [a, b, c, d, sum, twice, product] = std::array::from_fn(Reg::new);
+        let constant = |dst| Instr::Const { dst, value: 1.5 };
+        let apply = |dst, op, x, y| Instr::Op { dst, op, args: [x, y, x] };
+        let inner = Stmt::Straight(vec![constant(d), apply(product, Op::Mul, sum, c)]);
+        let branch = Stmt::If { condition: sum, then: vec![inner], otherwise: vec![], choices: vec![] };
+        let first = vec![
+            constant(a),
+            constant(b),
+            constant(c),
+            apply(sum, Op::Add, b, b),
+            apply(twice, Op::Add, sum, a),
+        ];
+        let body = [Stmt::Straight(first), branch];
+        let defined = |events: &[Event<'_>]| {
+            let dst = |event: &Event<'_>| if let Event::Instr(instr) = event { instr.dst() } else { None };
+            events.iter().map(dst).collect::<Vec<_>>()
+        };
+        let late = with_late_constants(&body, 7);
+        // `c` is read in another block only, `d` nowhere.
+        let expected = [b, sum, a, twice, c].map(Some).into_iter().chain([None]);
+        let expected: Vec<_> = expected.chain([product, d].map(Some)).chain([None, None]).collect();
+        assert_eq!(defined(&late), expected);
+        assert_eq!(late.len(), events(&body).len());
+        // A kernel that breaks its rules loses nothing.
+        assert_eq!(with_late_constants(&body, 0).len(), late.len());
     }
 }

@@ -564,18 +564,18 @@ mod tests {
         kernel f
         input in: real[2] in b0
         output out: real[2] in b1
-        r0 = load b0[0]
-        r1 = load b0[1]
-        r2 = lt r0, r1
-        r3 = real r2
+        r0 = 1.0
+        r1 = load b0[0]
+        r2 = load b0[1]
+        r3 = lt r1, r2
+        r4 = real r3
+        store b1[1] = r4
         r5 = 0.0
-        r6 = eq r0, r5
-        r4 = not r6
-        r7 = and r4, r2
-        r8 = 1.0
-        r9 = add r3, r8
-        r10 = select r7, r9, r1
-        store b1[1] = r3
+        r6 = eq r1, r5
+        r7 = not r6
+        r8 = and r7, r3
+        r9 = add r4, r0
+        r10 = select r8, r9, r2
         store b1[0] = r10
         ");
     }

@@ -55,7 +55,7 @@ pub use check_layout::check_layout;
 pub use choices::with_choices;
 pub use contract::contract;
 pub use counts::counts;
-pub use events::{Event, Part, events, parts, walk};
+pub use events::{Event, Part, events, parts, walk, with_late_constants};
 pub use from_graph::{GraphPort, lower_graph, lower_graph_fused};
 pub use from_ir::{lower_function, lower_function_with};
 pub use kernel::{

@@ -210,16 +210,21 @@ impl Verifier<'_> {
 
     #[inline]
     fn poly(&mut self, poly: &Poly<Reg>, place: impl Display) {
-        if poly.as_constant().is_some() {
-            return;
+        if poly.as_constant().is_none() {
+            self.variables(poly, &place);
         }
+    }
+
+    #[inline(never)]
+    fn variables(&mut self, poly: &Poly<Reg>, place: &dyn Display) {
         for (monomial, _) in poly.terms() {
             for reg in monomial {
-                self.use_reg(*reg, Some(Class::Int), &place);
+                self.use_reg(*reg, Some(Class::Int), place);
             }
         }
     }
 
+    #[inline]
     fn buffer(&mut self, id: BufferId, written: bool, place: impl Display) -> Option<Class> {
         let Some(buffer) = self.kernel.buffers.get(id) else {
             self.wrong(format_args!("{place} names {id}, which does not exist"));
@@ -374,14 +379,25 @@ impl Verifier<'_> {
         }
         match instr {
             Instr::Const { dst, .. } => self.define(*dst, Some(Class::Real)),
-            _ => self.any_instr(instr),
+            Instr::Load { dst, buffer, at } => {
+                self.poly(at, "a load");
+                let class = self.buffer(*buffer, false, "a load");
+                self.define(*dst, class);
+            }
+            Instr::Store { buffer, at, value } => {
+                self.poly(at, "a store");
+                let class = self.buffer(*buffer, true, "a store");
+                self.use_reg(*value, class, "a store");
+            }
+            _ => self.rare_instr(instr),
         }
     }
 
+    /// What straight lines of numbers have few of.
     #[inline(never)]
-    fn any_instr(&mut self, instr: &Instr) {
+    fn rare_instr(&mut self, instr: &Instr) {
         match instr {
-            Instr::Const { dst, .. } => self.define(*dst, Some(Class::Real)),
+            Instr::Const { .. } | Instr::Load { .. } | Instr::Store { .. } => {}
             Instr::Int { dst, value } => {
                 self.poly(value, "an integer");
                 self.define(*dst, Some(Class::Int));
@@ -428,16 +444,6 @@ impl Verifier<'_> {
                     self.use_reg(*arg, Some(Class::Real), "a call");
                 }
                 self.define(*dst, Some(Class::Real));
-            }
-            Instr::Load { dst, buffer, at } => {
-                self.poly(at, "a load");
-                let class = self.buffer(*buffer, false, "a load");
-                self.define(*dst, class);
-            }
-            Instr::Store { buffer, at, value } => {
-                self.poly(at, "a store");
-                let class = self.buffer(*buffer, true, "a store");
-                self.use_reg(*value, class, "a store");
             }
             Instr::CheckIndex { index, len, failure } => {
                 self.use_reg(*index, Some(Class::Int), "a check");

@@ -144,7 +144,8 @@ impl Writer<'_> {
         }
         let next = self.next_use();
         let x = self.plain_register(value, next)?;
-        let beside = self.plain_target(instrs.get(1)).filter(|(_, b, _, second)| *b == buffer && first.abs_diff(*second) == 8);
+        let beside =
+            self.plain_target(instrs.get(1)).filter(|(_, b, _, second)| *b == buffer && first.abs_diff(*second) == 8);
         let Some((other, _, _, second)) = beside else {
             self.asm.store_scalar(Scalar::at(base, first), x);
             self.plain_release(value, next);
