@@ -145,7 +145,7 @@ pub fn with_late_constants(body: &[Stmt], n_regs: usize) -> Vec<Event<'_>> {
     // The registers of those that have waited in this block, in order.
     let mut constants: Vec<Reg> = Vec::new();
     for event in walk(body) {
-        let mut take = |r: Reg| events.extend(waiting.get_mut(r.index()).and_then(Option::take));
+        let take = |r: Reg| events.extend(waiting.get_mut(r.index()).and_then(Option::take));
         match event {
             Event::Instr(Instr::Const { dst, .. }) => {
                 if let Some(place) = waiting.get_mut(dst.index()) {
@@ -282,13 +282,8 @@ mod tests {
         let apply = |dst, op, x, y| Instr::Op { dst, op, args: [x, y, x] };
         let inner = Stmt::Straight(vec![constant(d), apply(product, Op::Mul, sum, c)]);
         let branch = Stmt::If { condition: sum, then: vec![inner], otherwise: vec![], choices: vec![] };
-        let first = vec![
-            constant(a),
-            constant(b),
-            constant(c),
-            apply(sum, Op::Add, b, b),
-            apply(twice, Op::Add, sum, a),
-        ];
+        let first =
+            vec![constant(a), constant(b), constant(c), apply(sum, Op::Add, b, b), apply(twice, Op::Add, sum, a)];
         let body = [Stmt::Straight(first), branch];
         let defined = |events: &[Event<'_>]| {
             let dst = |event: &Event<'_>| if let Event::Instr(instr) = event { instr.dst() } else { None };
