@@ -7,7 +7,9 @@
 //! most registers comes first (Sethi and Ullman, 1970: optimal for trees, good for graphs). An input is
 //! loaded just before its first use, an output stored as soon as it is computed or, where that is soon, with the
 //! element beside it (`beside`), and the sine and the cosine of one argument stand side by side, so that a backend can
-//! compute both at once. Everything is linear in the graph, and nothing recurses.
+//! compute both at once. Constants stand before everything else, as truth values and numbers to be stored do not: who walks through
+//! the code meets them one after the other, so that what comes next is less of a guess. Everything is linear in the graph, and
+//! nothing recurses.
 //!
 //! **Products** go into the sums that take them at once, where that is asked for (`fuse`).
 //!
