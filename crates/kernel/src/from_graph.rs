@@ -222,9 +222,9 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Computes `id` and what waits on the stack as long as that are operators of two numbers, computed when it is their turn
-    /// or constant, which no output holds. Returns the first node that is none of these; what needs registers for it, of
-    /// two numbers, is computed.
+    /// Computes and stores `id` and what waits on the stack as long as that are operators of two numbers, with arguments that are
+    /// computed when it is their turn, or inputs and constants that no output holds. Returns the first node that is none of
+    /// these; what needs registers for it, of two numbers, is computed.
     ///
     /// While the arguments of a node are computed it waits on the stack, above it all but the first of those that need a
     /// register; which one comes first: what needs most registers, of equals the left one.

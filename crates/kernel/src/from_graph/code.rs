@@ -8,6 +8,7 @@ use chainrule_base::{Arena, Id, Poly, large};
 /// Where an input of the graph is: its buffer and element.
 pub(super) type Load = (BufferId, i64);
 
+/// Instructions so far, and where stores go that are still to come.
 pub(super) struct Code {
     instrs: Vec<Instr>,
     /// How many registers there are, and which of them are of class `Int`.

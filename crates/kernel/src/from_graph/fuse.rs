@@ -4,8 +4,8 @@
 //! that reads it are sums and differences, each of which takes one product, the one that is computed first. Here the products
 //! are not written and taken out again, and what reads a product is known from the graph.
 //!
-//! One walk from the last node to the first ([`Lowering::find_needed`]) finds what outputs need and makes a list of the sums
-//! that read each product. When it is a product's turn to be computed, its arguments have been: it is fused if no sum of its
+//! One walk from the last node to the first ([`Lowering::find_needed`]) finds what outputs need, writes the constants among that
+//! and makes a list of the sums that read each product. When it is a product's turn to be computed, its arguments have been: it is fused if no sum of its
 //! list takes another one. A sum that takes a product comes later and reads the product's arguments.
 
 use super::Lowering;
@@ -31,8 +31,8 @@ const MORE: u32 = 1 << 31;
 pub(super) const MOST_NODES: usize = MORE as usize / 2;
 
 impl Lowering<'_> {
-    /// Marks what outputs need, and what must be kept; where products are fused, lists the sums that read them: a list begins
-    /// in the product's [`State::real`].
+    /// Marks what outputs need, and what must be kept, and writes the constants that are needed and stored nowhere; where
+    /// products are fused, lists the sums that read them: a list begins in the product's [`State::real`].
     #[inline(never)]
     pub(super) fn find_needed(&mut self, fuse: bool) {
         let state = self.state.as_mut_slice();

@@ -12,8 +12,8 @@ use rustc_hash::FxHashMap;
 /// are stands in it too, so that computing them fetches nothing else.
 #[derive(Clone, Copy)]
 pub(super) struct State {
-    /// The register of its value as a number, or [`NONE`]; before it is computed its first place in [`Lowering::stores`](super::Lowering),
-    /// if it is stored, or the first sum that reads it, if it is a product that may be fused (see [`fuse`](super::fuse)).
+    /// The register of its value as a number, or [`NONE`]; before it is computed its first place in the list of
+    /// [`stores`](super::code::Code::note_store), if it is stored, or the first sum that reads it, if it is a product that may be fused (see [`fuse`](super::fuse)).
     pub(super) real: u32,
     pub(super) flags: u8,
     /// The operator and the arguments of a [`State::BINARY`] node; the bits of a constant ([`State::as_const`]); the number of an input
@@ -28,7 +28,7 @@ const _: () = assert!(size_of::<State>() == 16);
 pub(super) const NONE: u32 = u32::MAX;
 
 impl State {
-    /// An output needs it; known where products are fused, or sines stand beside cosines.
+    /// What an output needs reads it.
     pub(super) const NEEDED: u8 = 1;
     /// Its arguments are being computed.
     pub(super) const OPEN: u8 = 2;
