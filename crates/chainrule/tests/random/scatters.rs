@@ -109,3 +109,20 @@ fn what_is_added_to_elements_of_others_is_what_the_evaluator_adds() {
         products(&Case::new(written)?)
     });
 }
+
+/// Iterations of the inner loop add to one element after a loop of their own, several of them at once: each adds to what the one
+/// before has written.
+#[test]
+fn iterations_at_once_add_to_what_those_before_have_written() {
+    let numbers = |n: i64, from: f64| (0..n).map(|i| (from + 1.7 * i as f64).sin()).collect::<Vec<_>>();
+    let (n, m) = (21, 10);
+    for term in ["(x[i + 2] - sum 3 (fun k -> x[i + k])) * x[i + 1]", "sum 3 (fun k -> w[k] * x[i + k]) * x[i + 1]"] {
+        let text = format!(
+            "let f = fun (x : [n]Double) (a : [n][m]Double) (w : [3]Double) ->\n  sum (n - 3) (fun i -> sum m (fun j -> {term}))\n"
+        );
+        let rows: Vec<Value<f64>> = (0..n).map(|i| numbers(m, i as f64 * 0.7).into()).collect();
+        let args = vec![numbers(n, 1.0).into(), Value::Array(rows), numbers(3, 2.0).into()];
+        let case = Case::new(Written { text, args });
+        assert_eq!(case.and_then(|case| products(&case)), Ok(true));
+    }
+}

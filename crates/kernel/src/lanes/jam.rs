@@ -20,7 +20,7 @@ use super::rewrite::{Copies, Cutter, Loop, reads};
 use crate::kernel::{BufferId, Carried, Choice, Class, Instr, LANES, Order, Reg, Stmt};
 use crate::rebuild::is_nothing;
 use chainrule_base::{Arena, Poly};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Where the partial result of a lane is: of sum `k`, in block `t` of as many as are computed at once.
 pub(super) fn partial_at(k: i64, t: i64, blocks: i64, lane: Reg) -> Poly<Reg> {
@@ -174,16 +174,20 @@ impl<'a> Jam<'a> {
         self.uniform.iter().map(|(old, new)| (*old, *new))
     }
 
-    /// One block after the other, where each goes on with what the one before has carried.
+    /// One block after the other, where each goes on with what the one before has carried, and reads what it has written.
     pub fn one_by_one(&mut self, body: &[Stmt], carried: &[Carried]) -> Vec<Instr> {
         let mut out = Vec::new();
+        let code = || body.iter().flat_map(|stmt| if let Stmt::Straight(code) = stmt { &code[..] } else { &[] });
+        let stored = |instr: &Instr| if let Instr::Store { buffer, .. } = instr { Some(*buffer) } else { None };
+        let written: BTreeSet<BufferId> = code().filter_map(stored).collect();
+        let is_again = |instr: &Instr| matches!(instr, Instr::Load { buffer, .. } if written.contains(buffer));
         for t in 0..self.by.len() {
             for c in carried {
                 let so_far = if t == 0 { c.var } else { self.of(c.next, t - 1) };
                 self.varying[t].insert(c.var, so_far);
             }
-            for instr in body.iter().flat_map(|stmt| if let Stmt::Straight(code) = stmt { &code[..] } else { &[] }) {
-                let differs = self.differs(instr);
+            for instr in code() {
+                let differs = self.differs(instr) || is_again(instr);
                 if differs || t == 0 {
                     let copy = self.instr(instr, differs.then_some(t));
                     out.push(copy);
