@@ -135,21 +135,27 @@ pub fn walk(body: &[Stmt]) -> Walk<'_> {
     Walk { instrs: [].iter(), parts: parts(body) }
 }
 
+/// The same with instructions in whole blocks, for those to whom a block is more than its instructions.
+#[must_use]
+pub fn parts(body: &[Stmt]) -> Parts<'_> {
+    Parts { tasks: vec![Task::Block(body.iter())] }
+}
+
 /// The events of `body`, each constant right before what reads it first in its block, or else where the block ends: for
 /// backends in which a constant takes a register as long as it lives. `n_regs` is how many registers the kernel has. Linear
 /// in both.
 #[must_use]
 pub fn with_late_constants(body: &[Stmt], n_regs: usize) -> Vec<Event<'_>> {
     let mut events = Vec::new();
-    let mut waiting: Vec<Option<Event<'_>>> = vec![None; n_regs];
+    let mut waiting: Vec<Option<&Instr>> = vec![None; n_regs];
     // The registers of those that have waited in this block, in order.
     let mut constants: Vec<Reg> = Vec::new();
     for event in walk(body) {
-        let take = |r: Reg| events.extend(waiting.get_mut(r.index()).and_then(Option::take));
+        let take = |r: Reg| events.extend(waiting.get_mut(r.index()).and_then(Option::take).map(Event::Instr));
         match event {
-            Event::Instr(Instr::Const { dst, .. }) => {
+            Event::Instr(instr @ Instr::Const { dst, .. }) => {
                 if let Some(place) = waiting.get_mut(dst.index()) {
-                    *place = Some(event);
+                    *place = Some(instr);
                     constants.push(*dst);
                     continue;
                 }
@@ -159,14 +165,8 @@ pub fn with_late_constants(body: &[Stmt], n_regs: usize) -> Vec<Event<'_>> {
         }
         events.push(event);
     }
-    events.extend(constants.into_iter().filter_map(|r| waiting[r.index()].take()));
+    events.extend(constants.into_iter().filter_map(|r| waiting[r.index()].take()).map(Event::Instr));
     events
-}
-
-/// The same with instructions in whole blocks, for those to whom a block is more than its instructions.
-#[must_use]
-pub fn parts(body: &[Stmt]) -> Parts<'_> {
-    Parts { tasks: vec![Task::Block(body.iter())] }
 }
 
 /// Instructions one after the other, or another event.

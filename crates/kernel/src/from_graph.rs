@@ -7,9 +7,9 @@
 //! most registers comes first (Sethi and Ullman, 1970: optimal for trees, good for graphs). An input is
 //! loaded just before its first use, an output stored as soon as it is computed or, where that is soon, with the
 //! element beside it (`beside`), and the sine and the cosine of one argument stand side by side, so that a backend can
-//! compute both at once. Constants stand before everything else, as truth values and numbers to be stored do not: who walks through
-//! the code meets them one after the other, so that what comes next is less of a guess. Everything is linear in the graph, and
-//! nothing recurses.
+//! compute both at once. Constants stand before everything else, but for those that outputs hold: who walks
+//! through the code meets them one after the other, so that what comes next is less of a guess. Everything is linear in
+//! the graph, and nothing recurses.
 //!
 //! **Products** go into the sums that take them at once, where that is asked for (`fuse`).
 //!
@@ -207,15 +207,22 @@ impl<'a> Lowering<'a> {
         let mut next = Some(root);
         while let Some(id) = next.and_then(|id| self.emit_plain(id)) {
             let state = self.state[id];
-            // A node of two numbers has asked for its arguments.
-            let asked = state.is(State::OPEN) || state.is(State::BINARY);
-            next = match (!asked).then(|| self.push_args(id)).flatten() {
+            if state.is(State::BINARY) {
+                // Its arguments are computed but for those that need no register: when all are numbers it is plain.
+                state.args.iter().for_each(|arg| self.emit_leaf(*arg));
+                for arg in state.args {
+                    self.real(arg);
+                }
+                next = Some(id);
+                continue;
+            }
+            next = match (!state.is(State::OPEN)).then(|| self.push_args(id)).flatten() {
                 Some(first) => {
                     self.state[id].flags |= State::OPEN;
                     Some(first)
                 }
                 None => {
-                    self.emit(id, state);
+                    self.emit(id);
                     self.stack.pop()
                 }
             };
@@ -299,33 +306,6 @@ impl<'a> Lowering<'a> {
         self.stack.pop().filter(|first| *first != id)
     }
 
-    /// Computes `id`, whose arguments are computed but for those that need no register, and stores it where it is an
-    /// output; then the cosine of the same argument, if it is a sine, or the other way.
-    #[inline]
-    fn emit(&mut self, id: NodeId, state: State) {
-        if !state.is(State::BINARY) {
-            return self.emit_any(id);
-        }
-        let [a, b] = match state.args.map(|arg| self.state[arg].real_of_done()) {
-            [Some(a), Some(b)] => [a, b],
-            _ => {
-                state.args.iter().for_each(|arg| self.emit_leaf(*arg));
-                state.args.map(|arg| self.real(arg))
-            }
-        };
-        self.need[id] = 0;
-        let is_free = state.flags & (State::KEPT | State::STORED) == 0;
-        if state.op == Op::Mul && is_free && self.sums.fuse(self.state.as_mut_slice(), id, state) {
-            return;
-        }
-        let states = self.state.as_slice();
-        let dst = self.code.define(|dst| fuse::computed(states, dst, state, [a, b]));
-        self.state[id] = State { real: dst.index() as u32, flags: State::DONE, ..state };
-        if state.is(State::STORED) {
-            self.code.store(dst, state.real, true, self.sums.n_fused);
-        }
-    }
-
     /// Computes `arg` if it is not computed: an input or a constant, for others need a register.
     fn emit_leaf(&mut self, arg: NodeId) {
         if !self.state[arg].is(State::DONE) {
@@ -333,7 +313,9 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn emit_any(&mut self, id: NodeId) {
+    /// Computes `id`, whose arguments are computed but for those that need no register, and stores it where it is an
+    /// output; then the cosine of the same argument, if it is a sine, or the other way.
+    fn emit(&mut self, id: NodeId) {
         let graph = self.graph;
         graph.args(id).iter().for_each(|arg| self.emit_leaf(*arg));
         self.emit_one(id);
@@ -356,8 +338,7 @@ impl<'a> Lowering<'a> {
             // A constant becomes what its first use asks for.
             Node::Const(_) => {}
             Node::Input(input) => {
-                state.real = self.code.load(state, &self.loads);
-                if state.real == NONE {
+                if self.code.load(state, &self.loads) == NONE {
                     let name = &self.graph.inputs()[input.index()].0;
                     self.wrong(format!("the input `{name}` is needed, but no argument holds it"));
                     let dst = self.code.reg(Class::Real);

@@ -5,8 +5,8 @@
 //! are not written and taken out again, and what reads a product is known from the graph.
 //!
 //! One walk from the last node to the first ([`Lowering::find_needed`]) finds what outputs need, writes the constants among that
-//! and makes a list of the sums that read each product. When it is a product's turn to be computed, its arguments have been: it is fused if no sum of its
-//! list takes another one. A sum that takes a product comes later and reads the product's arguments.
+//! and makes a list of the sums that read each product. When it is a product's turn to be computed, its arguments have been: it is
+//! fused if no sum of its list takes another one. A sum that takes a product comes later and reads the product's arguments.
 
 use super::Lowering;
 use super::look::{NONE, State};

@@ -2,7 +2,6 @@
 //!
 //! In: a graph. Out: [`Seen`], found in one walk over its nodes.
 
-use crate::kernel::Reg;
 use chainrule_base::{Arena, Id, large};
 use chainrule_graph::{Graph, InputId, Node, NodeId};
 use chainrule_ops::Op;
@@ -13,11 +12,12 @@ use rustc_hash::FxHashMap;
 #[derive(Clone, Copy)]
 pub(super) struct State {
     /// The register of its value as a number, or [`NONE`]; before it is computed its first place in the list of
-    /// [`stores`](super::code::Code::note_store), if it is stored, or the first sum that reads it, if it is a product that may be fused (see [`fuse`](super::fuse)).
+    /// [`stores`](super::code::Code::note_store), if it is stored, or the first sum that reads it, if it is a product that may be
+    /// fused (see [`fuse`](super::fuse)).
     pub(super) real: u32,
     pub(super) flags: u8,
-    /// The operator and the arguments of a [`State::BINARY`] node; the bits of a constant ([`State::as_const`]); the number of an input
-    /// ([`State::as_input`]).
+    /// The operator and the arguments of a [`State::BINARY`] node; the bits of a constant ([`State::as_const`]); the number of
+    /// an input ([`State::as_input`]).
     pub(super) op: Op,
     pub(super) args: [NodeId; 2],
 }
@@ -83,12 +83,6 @@ impl State {
     #[inline]
     pub(super) fn is(self, flag: u8) -> bool {
         self.flags & flag != 0
-    }
-
-    /// The register of what was computed and is a number already.
-    #[inline]
-    pub(super) fn real_of_done(self) -> Option<Reg> {
-        (self.is(Self::DONE) && self.real != NONE).then(|| Reg::new(self.real as usize))
     }
 }
 

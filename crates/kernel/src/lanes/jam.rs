@@ -20,7 +20,7 @@ use super::rewrite::{Copies, Cutter, Loop, reads};
 use crate::kernel::{BufferId, Carried, Choice, Class, Instr, LANES, Order, Reg, Stmt};
 use crate::rebuild::is_nothing;
 use chainrule_base::{Arena, Poly};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Where the partial result of a lane is: of sum `k`, in block `t` of as many as are computed at once.
 pub(super) fn partial_at(k: i64, t: i64, blocks: i64, lane: Reg) -> Poly<Reg> {
@@ -177,17 +177,13 @@ impl<'a> Jam<'a> {
     /// One block after the other, where each goes on with what the one before has carried, and reads what it has written.
     pub fn one_by_one(&mut self, body: &[Stmt], carried: &[Carried]) -> Vec<Instr> {
         let mut out = Vec::new();
-        let code = || body.iter().flat_map(|stmt| if let Stmt::Straight(code) = stmt { &code[..] } else { &[] });
-        let stored = |instr: &Instr| if let Instr::Store { buffer, .. } = instr { Some(*buffer) } else { None };
-        let written: BTreeSet<BufferId> = code().filter_map(stored).collect();
-        let is_again = |instr: &Instr| matches!(instr, Instr::Load { buffer, .. } if written.contains(buffer));
         for t in 0..self.by.len() {
             for c in carried {
                 let so_far = if t == 0 { c.var } else { self.of(c.next, t - 1) };
                 self.varying[t].insert(c.var, so_far);
             }
-            for instr in code() {
-                let differs = self.differs(instr) || is_again(instr);
+            for instr in body.iter().flat_map(|stmt| if let Stmt::Straight(code) = stmt { &code[..] } else { &[] }) {
+                let differs = self.differs(instr);
                 if differs || t == 0 {
                     let copy = self.instr(instr, differs.then_some(t));
                     out.push(copy);
@@ -275,13 +271,12 @@ impl<'a> Jam<'a> {
         let mut out = Vec::with_capacity(code.len() * self.by.len());
         let mut later: Vec<Vec<&Instr>> = Vec::new();
         for instr in code {
-            let added = |buffer: &BufferId| self.plan.accumulators.contains(buffer);
             match instr {
-                Instr::Load { buffer, .. } if added(buffer) => {
+                Instr::Load { buffer, .. } if self.is_added(*buffer) => {
                     later.push(vec![*instr]);
                     continue;
                 }
-                Instr::Store { buffer, value, .. } if added(buffer) => {
+                Instr::Store { buffer, value, .. } if self.is_added(*buffer) => {
                     if let Some(chain) = later.iter_mut().find(|chain| last(chain) == Some(*value)) {
                         chain.push(*instr);
                     }
@@ -331,6 +326,11 @@ impl<'a> Jam<'a> {
         out.push(Instr::Store { buffer, at, value: so_far });
     }
 
+    /// Whether all iterations add to elements of `buffer`, so that each finds there what the one before has left.
+    fn is_added(&self, buffer: BufferId) -> bool {
+        self.plan.accumulators.contains(&buffer)
+    }
+
     /// Whether `instr` gives or does something else in another iteration.
     fn differs(&self, instr: &Instr) -> bool {
         match instr {
@@ -342,7 +342,9 @@ impl<'a> Jam<'a> {
             Instr::MulAdd { args, .. } => args.iter().any(|r| self.varies(*r)),
             Instr::ToReal { src, .. } => self.varies(*src),
             Instr::External { args, .. } => args.iter().any(|r| self.varies(*r)),
-            Instr::Load { buffer, at, .. } => self.spread.contains_key(buffer) || self.poly_varies(at),
+            Instr::Load { buffer, at, .. } => {
+                self.spread.contains_key(buffer) || self.is_added(*buffer) || self.poly_varies(at)
+            }
             Instr::Store { .. } => true,
             Instr::CheckIndex { index, len, .. } => self.varies(*index) || self.poly_varies(len),
         }

@@ -3,7 +3,7 @@
 //! Processors store one vector a step, or one number: code whose results are many is bound by that.
 
 use super::{Result, Writer};
-use crate::asm::Shape;
+use crate::asm::{Mem, Shape, Xmm};
 use chainrule_kernel::{Class, Instr};
 
 impl Writer<'_> {
@@ -35,12 +35,17 @@ impl Writer<'_> {
         // Both ends are looked at.
         let _ = self.address(*buffer, last)?;
         let mem = self.address(*buffer, first)?;
+        self.store_both(mem, both, low, high);
+        self.release(*value, first_next);
+        self.release(*other, second_next);
+        Ok(2)
+    }
+
+    /// Stores `low` and `high` by way of the [temporary](Self::temporary) `both`, which is given back.
+    pub(super) fn store_both(&mut self, mem: Mem, both: Xmm, low: Xmm, high: Xmm) {
         self.asm.unpack_low(Shape::One, both, low, high);
         self.asm.store_pair(mem, both);
         self.registers.give_back(both);
         self.registers.unlock(both);
-        self.release(*value, first_next);
-        self.release(*other, second_next);
-        Ok(2)
     }
 }

@@ -155,10 +155,7 @@ impl Writer<'_> {
         let y = self.plain_register(other, other_next)?;
         let both = self.temporary()?;
         let (low, high) = if first < second { (x, y) } else { (y, x) };
-        self.asm.unpack_low(Shape::One, both, low, high);
-        self.asm.store_pair(Mem::At { base, disp: first.min(second) }, both);
-        self.registers.give_back(both);
-        self.registers.unlock(both);
+        self.store_both(Mem::At { base, disp: first.min(second) }, both, low, high);
         self.plain_release(value, next);
         self.plain_release(other, other_next);
         Ok(2)
