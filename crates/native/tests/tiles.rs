@@ -29,6 +29,8 @@ struct Generator {
     y: (BufferId, [usize; 2]),
     /// What iterations add to.
     z: (BufferId, [usize; 2]),
+    /// Of one more element than there are iterations of the outer loop: what all iterations of the loop inside add to.
+    t: BufferId,
     /// Whether numbers may be others than integers.
     has_functions: bool,
 }
@@ -98,6 +100,26 @@ impl Generator {
         Ok(each(index, Poly::var(self.sizes[2]), body))
     }
 
+    /// Additions of `value` to elements that do not go by the loop around the sum: each iteration adds to what those before it have
+    /// written.
+    fn meetings(&mut self, u: &mut Unstructured<'_>, value: Reg) -> Result<()> {
+        for _ in 0..u.int_in_range(1..=2)? {
+            let row = Poly::var(self.indices[0]);
+            let at = match u.int_in_range(0..=3)? {
+                0 => Poly::zero(),
+                1 => row.add(&Poly::constant(1)),
+                2 => self.by_hand.in_register(row),
+                _ => row,
+            };
+            let (by, so_far) = (self.load(u, false)?, self.by_hand.real());
+            let product = self.by_hand.op(Op::Mul, value, by);
+            self.by_hand.code.push(Instr::Load { dst: so_far, buffer: self.t, at: at.clone() });
+            let value = self.by_hand.op(*u.choose(&[Op::Add, Op::Sub])?, so_far, product);
+            self.by_hand.code.push(Instr::Store { buffer: self.t, at, value });
+        }
+        Ok(())
+    }
+
     /// The loop around it, which may add to arrays, and what it has carried.
     fn middle(&mut self, u: &mut Unstructured<'_>, adds: bool) -> Result<(Vec<Stmt>, Option<Reg>)> {
         let carries = u.ratio(1, 3)?;
@@ -128,6 +150,9 @@ impl Generator {
                 value = self.by_hand.op(Op::Add, so_far, value);
             }
             self.by_hand.code.push(Instr::Store { buffer, at, value });
+        }
+        if u.ratio(1, 4)? {
+            self.meetings(u, value)?;
         }
         if adds {
             body.push(self.by_hand.straight());
@@ -192,9 +217,12 @@ fn kernel(u: &mut Unstructured<'_>, has_functions: bool) -> Result<Kernel> {
     let (y, s) = (by_hand.output(&len(of_y)), by_hand.output(&Poly::constant(1)));
     let of_z = if u.ratio(1, 2)? { [0, 2] } else { *u.choose(&PAIRS)? };
     let z = by_hand.output(&len(of_z));
-    let mut body =
-        vec![fill(&mut by_hand, y, &Poly::zero(), &len(of_y)), fill(&mut by_hand, z, &Poly::zero(), &len(of_z))];
-    let mut g = Generator { by_hand, sizes, indices, arrays, y: (y, of_y), z: (z, of_z), has_functions };
+    let of_t = Poly::var(sizes[0]).add(&Poly::constant(1));
+    let t = by_hand.output(&of_t);
+    let filled = [(y, len(of_y)), (z, len(of_z)), (t, of_t)];
+    let mut body: Vec<Stmt> =
+        filled.into_iter().map(|(buffer, len)| fill(&mut by_hand, buffer, &Poly::zero(), &len)).collect();
+    let mut g = Generator { by_hand, sizes, indices, arrays, y: (y, of_y), z: (z, of_z), t, has_functions };
     body.extend(g.outer(u, s)?);
     Ok(g.by_hand.with_body(body))
 }
@@ -209,9 +237,11 @@ fn check(plain: &Kernel, kernel: &Kernel, sizes: [usize; 3]) -> std::result::Res
     compare(kernel, &[point]).map(|_| ())
 }
 
-/// Compares so many nests with what they compute in order; how many were cut, tiled, have panels, and keep rows.
-fn many(cases: u32, seed: u64) -> [usize; 4] {
+/// Compares so many nests with what they compute in order; how many were cut, tiled, have panels, keep rows, and are tiled
+/// although iterations add to one element.
+fn many(cases: u32, seed: u64) -> [usize; 5] {
     let (cut, tiled, with_panels, kept) = (Cell::new(0), Cell::new(0), Cell::new(0), Cell::new(0));
+    let meeting = Cell::new(0);
     random(cases, seed, 400, |u| {
         let reorder = u.ratio(2, 3)?;
         let Ok(plain) = kernel(u, !reorder) else { return Ok(()) };
@@ -223,7 +253,10 @@ fn many(cases: u32, seed: u64) -> [usize; 4] {
         cut.set(cut.get() + 1);
         let text = kernel.to_string();
         // Quotients of iterations by how many are one.
-        tiled.set(tiled.get() + usize::from(text.contains("int 4\n")));
+        let is_tiled = text.contains("int 4\n");
+        tiled.set(tiled.get() + usize::from(is_tiled));
+        let t = format!("load {}[", plain.outputs[3].buffer);
+        meeting.set(meeting.get() + usize::from(is_tiled && text.contains(&t)));
         let z = format!("load {}[", plain.outputs[2].buffer);
         kept.set(kept.get() + usize::from(plain.to_string().contains(&z) && !text.contains(&z)));
         let has_panels = text.contains("copy 32 ") || text.contains("copy 16 ") || text.contains("copy 8 ");
@@ -240,15 +273,19 @@ fn many(cases: u32, seed: u64) -> [usize; 4] {
         }
         Ok(())
     });
-    let all = [cut.get(), tiled.get(), with_panels.get(), kept.get()];
-    println!("{} kernels cut, {} tiled, {} with panels, {} with rows kept", all[0], all[1], all[2], all[3]);
+    let all = [cut.get(), tiled.get(), with_panels.get(), kept.get(), meeting.get()];
+    println!(
+        "{} kernels cut, {} tiled, {} with panels, {} with rows kept, {} where iterations meet",
+        all[0], all[1], all[2], all[3], all[4]
+    );
     all
 }
 
 #[test]
 fn nests_that_are_tiled_compute_what_they_compute_in_order() {
-    let [_, tiled, with_panels, kept] = many(800, 71);
+    let [_, tiled, with_panels, kept, meeting] = many(800, 71);
     assert!(tiled > 100 && with_panels > 5 && kept > 10, "{tiled} tiled, {with_panels} with panels, {kept} keep rows");
+    assert!(meeting > 10, "{meeting} are tiled and add to one element");
 }
 
 #[test]
