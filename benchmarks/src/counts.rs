@@ -115,7 +115,7 @@ fn parts(problem: &Problem) -> Vec<(Part, Derivation)> {
 fn plain_forward_error(options: &Options, problem: &Problem) -> Result<Option<f64>, Box<dyn std::error::Error>> {
     let Some(derivation) = problem.derivation.as_ref().filter(|_| options.verify) else { return Ok(None) };
     let plain = derivation.clone().strategy("forward").without_optimisation().function()?;
-    Ok(Some(chainrule::check::derivative_error(&problem.function, derivation, &plain, &problem.points)?))
+    Ok(Some(error_of(problem, derivation, &plain)?))
 }
 
 fn measure(
@@ -149,7 +149,8 @@ fn measure(
 }
 
 fn error_of(problem: &Problem, request: &Derivation, derived: &Function) -> Result<f64, chainrule::Error> {
-    chainrule::check::derivative_error(&problem.function, request, derived, &problem.points)
+    chainrule::check::compare_at(&problem.function, request, derived, &problem.points)
+        .map(|agreement| agreement.worst())
 }
 
 const TABLE_HEAD: &str = "\

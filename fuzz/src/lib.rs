@@ -11,5 +11,8 @@ pub mod saved;
 #[path = "../../crates/chainrule/tests/random/compare.rs"]
 mod compare;
 #[allow(dead_code)] // The tests use more of it.
+#[path = "../../crates/chainrule/tests/random/exact.rs"]
+mod exact;
+#[allow(dead_code)] // The tests use more of it.
 #[path = "../../crates/chainrule/tests/random/values.rs"]
 mod values;

@@ -1,12 +1,11 @@
 //! Programs of loops of one count that take elements of what the others make: at their own index, at others, whole. They become
 //! one where that can be, their arrays share memory where nothing is read any more; values and gradients stay what they are.
 
-use crate::support::{doubles, reread, run, same};
+use crate::exact::Exact;
+use crate::support::{reread, run, same};
 use arbitrary::{Result, Unstructured};
 use chainrule::{CompileOptions, Function, Module, Semantics, Value};
 use chainrule_autodiff::{Mode, Part, Request, derive};
-use chainrule_ir::evaluate;
-use chainrule_ops::F64;
 use chainrule_rewrite::{Options, check};
 use std::cell::Cell;
 use std::fmt::Write;
@@ -122,18 +121,6 @@ fn program(bytes: &[u8], longest: i64, scalar: bool) -> Option<(String, Vec<Valu
     Writer { u: &mut Unstructured::new(bytes), made }.program(longest, scalar).ok()
 }
 
-/// Whether all numbers are those of `exact`, but for rounding.
-fn near(found: &[f64], exact: &[f64]) -> std::result::Result<(), String> {
-    let largest = exact.iter().map(|x| x.abs()).fold(1.0, f64::max);
-    if found.len() != exact.len() {
-        return Err(format!("{} numbers, not {}", found.len(), exact.len()));
-    }
-    match found.iter().zip(exact).position(|(x, y)| (x - y).abs() > 1e-9 * largest) {
-        Some(i) => Err(format!("number {i} is {}, not {}", found[i], exact[i])),
-        None => Ok(()),
-    }
-}
-
 #[test]
 fn loops_that_take_of_each_other_compute_what_they_did() {
     let merged = Cell::new(0);
@@ -141,10 +128,7 @@ fn loops_that_take_of_each_other_compute_what_they_did() {
         let Some((text, args)) = program(bytes, 19, false) else { return Ok(false) };
         let fails = |what: &dyn std::fmt::Display| format!("{what}\n{text}\nat {args:?}");
         let ir = reread(&text, "f")?;
-        let exact = match evaluate(&ir, &mut F64, &args) {
-            Ok(value) if doubles(std::slice::from_ref(&value)).iter().all(|x| x.is_finite()) => value,
-            _ => return Ok(false),
-        };
+        let Some(exact) = Exact::new(&ir, &args) else { return Ok(false) };
         let optimised = |function: &chainrule_ir::Function, strict: bool| {
             let options = Options { strict, ..Options::default() };
             check::optimised(function, &args, &options).map_err(|e| fails(&e))
@@ -161,19 +145,19 @@ fn loops_that_take_of_each_other_compute_what_they_did() {
         };
         let unfused = CompileOptions { fuse: Some(false), sequential: true, ..CompileOptions::default() };
         match call(&strict, &unfused)?.as_slice() {
-            [found] if same(found, &exact) => {}
-            found => return Err(fails(&format!("{found:?} where no bit may change, not {exact:?}"))),
+            [found] if same(found, &exact.value) => {}
+            found => return Err(fails(&format!("{found:?} where no bit may change, not {:?}", exact.value))),
         }
-        near(&doubles(&call(&f, &CompileOptions::default())?), &doubles(&[exact])).map_err(|e| fails(&e))?;
+        exact.near(&call(&f, &CompileOptions::default())?).map_err(|e| fails(&e))?;
         // All in reverse.
         let derived = |mode: Mode| {
             let request = Request { parts: vec![Part::Jacobian], by: vec![], mode, checkpoints: None };
             derive(&ir, &request).map_err(|e| fails(&e))
         };
         optimised(&derived(Mode::Reverse)?, true)?;
-        let exact = evaluate(&derived(Mode::Forward)?, &mut F64, &args).map_err(|e| fails(&e))?;
+        let Some(exact) = Exact::new(&derived(Mode::Forward)?, &args) else { return Ok(false) };
         let reverse = f.jacobian().strategy("reverse").function().map_err(|e| fails(&e))?;
-        near(&doubles(&call(&reverse, &CompileOptions::default())?), &doubles(&[exact])).map_err(|e| fails(&e))?;
+        exact.near(&call(&reverse, &CompileOptions::default())?).map_err(|e| fails(&e))?;
         Ok(true)
     });
     assert!(merged.get() > 40, "{} loops became one with others", merged.get());
@@ -188,17 +172,13 @@ fn second_derivatives_of_such_loops_are_those_in_forward_mode() {
         let request =
             Request { parts: vec![Part::Hessian], by: vec!["x".into()], mode: Mode::Forward, checkpoints: None };
         let forward = derive(&reread(&text, "f")?, &request).map_err(|e| fails(&e))?;
-        let Ok(exact) = evaluate(&forward, &mut F64, &args) else { return Ok(false) };
-        let exact = doubles(&[exact]);
-        if exact.iter().any(|x| !x.is_finite()) {
-            return Ok(false);
-        }
+        let Some(exact) = Exact::new(&forward, &args) else { return Ok(false) };
         for strategy in ["auto", "reverse"] {
             let hessian = f.hessian().by(&["x"]).strategy(strategy).function().map_err(|e| fails(&e))?;
             for sequential in [false, true] {
                 let options = CompileOptions { sequential, ..CompileOptions::default() };
                 let found = hessian.compile_with(&options).and_then(|h| h.call(&args)).map_err(|e| fails(&e))?;
-                near(&doubles(&found), &exact).map_err(|e| fails(&format!("{strategy}: {e}")))?;
+                exact.near(&found).map_err(|e| fails(&format!("{strategy}: {e}")))?;
             }
         }
         Ok(true)

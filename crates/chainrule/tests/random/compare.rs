@@ -1,5 +1,6 @@
 //! Whether all ways to compile and to differentiate a program agree. Tests and fuzzers share it.
 
+use crate::exact::{Exact, ROUNDINGS, TOLERANCE, within};
 use crate::values::{columns, doubles, fields, limited, matrix, reread, same, with_doubles};
 use chainrule::{
     Backend, Checks, CompileOptions, Compiled, Derivation, Error, Function, Level, Module, Rewrite, Semantics, Type,
@@ -8,18 +9,9 @@ use chainrule::{
 use chainrule_autodiff::{Mode, Part, Request, derive, expand};
 use chainrule_ir::generate::written::Written;
 use chainrule_ir::{self as ir, evaluate};
-use chainrule_ops::{Algebra, F64, Op, Precise};
+use chainrule_ops::F64;
 use chainrule_rewrite::{Options, optimise_watched};
 use std::fmt::Display;
-
-/// Relative to the largest number: programs are tame.
-const TOLERANCE: f64 = 1e-9;
-
-/// How much more than the evaluator in doubles anything may lose to rounding.
-const ROUNDINGS: f64 = 100.0;
-
-/// A few roundings.
-const NUDGE: f64 = 4.0 * f64::EPSILON;
 
 type Outcome<T = ()> = Result<T, String>;
 
@@ -52,90 +44,6 @@ impl Case {
     /// A failure with the program that shows it.
     pub fn fails(&self, what: impl Display) -> String {
         format!("{what}\n{}\nat {:?}", self.text, self.args)
-    }
-}
-
-/// A NaN is not within anything.
-fn within(off: f64, most: f64) -> bool {
-    off.abs() <= most
-}
-
-/// What a program means, in doubles; in extended precision where that is asked.
-struct Exact {
-    function: ir::Function,
-    args: Vec<Value<f64>>,
-    value: Value<f64>,
-}
-
-impl Exact {
-    /// `None` where there is no value, or some number on the way is not finite: then there is none as a program on real numbers,
-    /// in which `x / x` is 1.
-    fn new(function: &ir::Function, args: &[Value<f64>]) -> Option<Self> {
-        let mut finite = Finite(true);
-        let value = evaluate(function, &mut finite, args).ok()?;
-        finite.0.then(|| Self { function: function.clone(), args: args.to_vec(), value })
-    }
-
-    /// Whether all numbers are those of the program, but for rounding. What is far from them is compared with those in extended
-    /// precision: a program in which the evaluator in doubles loses many digits is let lose some more.
-    fn near(&self, found: &[Value<f64>]) -> Outcome {
-        let (found, doubles) = (doubles(found), doubles(std::slice::from_ref(&self.value)));
-        if found.len() != doubles.len() {
-            return Err(format!("{} numbers, not {}", found.len(), doubles.len()));
-        }
-        let largest = doubles.iter().map(|x| x.abs()).fold(1.0, f64::max);
-        let far = |exact: &[f64], most: f64| (0..found.len()).find(|i| !within(found[*i] - exact[*i], most));
-        if far(&doubles, TOLERANCE * largest).is_none() {
-            return Ok(());
-        }
-        let (exact, lost) = self.precisely()?;
-        match far(&exact, TOLERANCE * largest + ROUNDINGS * lost) {
-            Some(i) => Err(format!("number {i} is {}, not {}, {} in doubles", found[i], exact[i], doubles[i])),
-            None => Ok(()),
-        }
-    }
-
-    /// The numbers in extended precision, and how far those in doubles are from them at most, or move where arguments move by
-    /// a few roundings: a loop that is chaotic may end where it should by chance.
-    fn precisely(&self) -> Outcome<(Vec<f64>, f64)> {
-        let mut precise = Precise::new();
-        let args: Vec<_> = self.args.iter().map(|arg| arg.map(&mut |x: &f64| precise.from_f64(*x))).collect();
-        let exact = evaluate(&self.function, &mut precise, &args);
-        let exact = exact.map_err(|e| format!("not in extended precision: {e}"))?;
-        let exact: Vec<f64> = exact.reals().iter().map(|x| precise.as_f64(x)).collect();
-        let mut sign = 1.0;
-        let mut nudge = |x: &f64| {
-            sign = -sign;
-            x * (1.0 + sign * NUDGE)
-        };
-        let nudged: Vec<Value<f64>> = self.args.iter().map(|arg| arg.map(&mut nudge)).collect();
-        let nudged = evaluate(&self.function, &mut F64, &nudged).unwrap_or_else(|_| self.value.clone());
-        let values = self.value.reals().into_iter().zip(nudged.reals());
-        let off = values.zip(&exact).map(|((value, nudged), exact)| (value - exact).abs().max((value - nudged).abs()));
-        let lost = off.fold(0.0, f64::max);
-        Ok((exact, lost))
-    }
-}
-
-/// Doubles, with an eye on whether all are finite.
-struct Finite(bool);
-
-impl Algebra for Finite {
-    type Value = f64;
-
-    fn constant(&mut self, c: f64) -> f64 {
-        self.0 &= c.is_finite();
-        c
-    }
-
-    fn apply(&mut self, op: Op, args: &[f64]) -> f64 {
-        let value = F64.apply(op, args);
-        self.0 &= value.is_finite();
-        value
-    }
-
-    fn to_f64(&self, value: &f64) -> Option<f64> {
-        Some(*value)
     }
 }
 

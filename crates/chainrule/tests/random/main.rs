@@ -21,6 +21,7 @@ mod chains;
 mod compare;
 mod compiled;
 mod corners;
+mod exact;
 mod expressions;
 mod programs;
 mod scatters;

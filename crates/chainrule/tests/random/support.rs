@@ -6,7 +6,7 @@ pub mod values;
 pub use values::*;
 
 use arbitrary::Unstructured;
-use chainrule::{Function, Module, Type, Value};
+use chainrule::{Function, Module, Semantics, Type, Value};
 use chainrule_ir::generate::{Case, Options, expressible_case};
 use chainrule_ir::{self as ir, print};
 use chainrule_ops::{Algebra, Big, Precise};
@@ -48,6 +48,8 @@ pub fn run(seed: u64, cases: u32, useful: u32, len: usize, test: impl Fn(&[u8]) 
 pub struct Program {
     pub text: String,
     pub function: Function,
+    /// Under strict semantics.
+    pub strict: Function,
     pub ir: ir::Function,
     pub args: Vec<Value<f64>>,
 }
@@ -59,9 +61,11 @@ pub fn program(bytes: &[u8], options: Options) -> Result<Option<Program>, String
     };
     let text = print(&function);
     let module = Module::from_text("<random>", &text).map_err(|e| format!("{e}\n{text}"))?;
-    let read = module.function(&function.name).map_err(|e| format!("{e}\n{text}"))?;
+    let read = |module: Module| module.function(&function.name).map_err(|e| format!("{e}\n{text}"));
+    let strict = read(module.clone().with_semantics(Semantics::Strict))?;
+    let read = read(module)?;
     let ir = reread(&text, &function.name)?;
-    Ok(Some(Program { text, function: read, ir, args }))
+    Ok(Some(Program { text, function: read, strict, ir, args }))
 }
 
 impl Program {

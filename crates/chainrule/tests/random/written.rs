@@ -79,8 +79,8 @@ fn every_strategy_gives_the_derivatives_of_what_is_unrolled() {
             if !case.has_value() {
                 return Ok(false);
             }
-            let Case { text, f, ir, args, .. } = case.clone();
-            let p = Program { text, function: f, ir, args };
+            let Case { text, f, strict, ir, args } = case.clone();
+            let p = Program { text, function: f, strict, ir, args };
             strategies::compare(&p).map_err(|e| p.fails(e))
         })
     });
