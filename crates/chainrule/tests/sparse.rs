@@ -206,6 +206,17 @@ fn an_index_out_of_range_is_an_error() {
 }
 
 /// The matrix that results in any form tell of, what stands at one place added.
+#[test]
+fn arrays_of_less_than_no_elements_have_none() {
+    let text = "let f = fun (x : [n]Double) (y : [m]Double) -> build n (fun i -> build (m - 1) (fun j -> x[i] * y[j]))";
+    let sparse = jacobian(text, &["x", "y"]);
+    let doubles = |n: usize| Value::from(vec![1.5; n]);
+    for (n, m) in [(0, 0), (0, 3), (1, 1), (2, 0)] {
+        assert_eq!(run(&sparse, &[doubles(n), doubles(m)]), [], "{n} {m}");
+    }
+    assert_eq!(run(&sparse, &[doubles(1), doubles(2)]), [(0, 0, 1.5), (0, 1, 1.5)]);
+}
+
 fn told(
     results: &[(chainrule::Name, chainrule::Type, Value<f64>)],
     shape: (usize, usize),

@@ -101,9 +101,12 @@ impl Sparsity {
 
     fn layout(&self, ints: &[Vec<i64>], has_blocks: bool) -> Result<(Places, Vec<DenseBlock>), Diagnostic> {
         let bug = || Diagnostic::bug("these are not the integers of the pattern program");
-        let sizes: Option<Vec<usize>> =
-            ints.first().ok_or_else(bug)?.iter().map(|n| usize::try_from(*n).ok()).collect();
-        let sizes = sizes.filter(|sizes| sizes.len() == self.n_sizes).ok_or_else(bug)?;
+        // An array of less than no elements has none.
+        let extent = |n: &i64| usize::try_from(*n).unwrap_or(0);
+        let sizes: Vec<usize> = ints.first().ok_or_else(bug)?.iter().map(extent).collect();
+        if sizes.len() != self.n_sizes {
+            return Err(bug());
+        }
         let (rows, n_rows) = lines(&self.rows, &sizes)?;
         let (columns, n_columns) = lines(&self.columns, &sizes)?;
         let blocks = has_blocks.then(Vec::new);
