@@ -21,13 +21,14 @@ pub fn run(data: &[u8]) -> bool {
         _ => Options { longest: 19, indices: false, ..small },
     };
     let Ok(written) = program(&mut Unstructured::new(rest), options) else { return false };
-    let told = Case::new(written).and_then(|case| match how {
-        0 => values(&case),
-        1 => first_derivatives(&case),
-        2 => second_derivatives(&case),
-        3 => sparse_derivatives(&case),
-        4 => products(&case),
-        _ => batches(&case),
-    });
+    let what = match how {
+        0 => values,
+        1 => first_derivatives,
+        2 => second_derivatives,
+        3 => sparse_derivatives,
+        4 => products,
+        _ => batches,
+    };
+    let told = Case::new(written).and_then(|case| case.as_ref().map_or(Ok(false), what));
     told.unwrap_or_else(|what| panic!("{what}"))
 }

@@ -106,7 +106,7 @@ impl Writer<'_, '_> {
 fn what_is_added_to_elements_of_others_is_what_the_evaluator_adds() {
     run(70, 120, 100, 300, |bytes| {
         let Ok(written) = (Writer { u: &mut Unstructured::new(bytes) }).program() else { return Ok(false) };
-        products(&Case::new(written)?)
+        Case::new(written)?.map_or(Ok(false), |case| products(&case))
     });
 }
 
@@ -123,6 +123,6 @@ fn iterations_at_once_add_to_what_those_before_have_written() {
         let rows: Vec<Value<f64>> = (0..n).map(|i| numbers(m, i as f64 * 0.7).into()).collect();
         let args = vec![numbers(n, 1.0).into(), Value::Array(rows), numbers(3, 2.0).into()];
         let case = Case::new(Written { text, args });
-        assert_eq!(case.and_then(|case| products(&case)), Ok(true));
+        assert_eq!(case.and_then(|case| products(&case.unwrap())), Ok(true));
     }
 }

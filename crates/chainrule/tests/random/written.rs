@@ -9,7 +9,7 @@ use chainrule_ir::generate::written::{Options, program};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 fn case(bytes: &[u8], options: Options) -> Result<Option<Case>, String> {
-    program(&mut Unstructured::new(bytes), options).map_or(Ok(None), |written| Case::new(written).map(Some))
+    program(&mut Unstructured::new(bytes), options).map_or(Ok(None), Case::new)
 }
 
 /// What is asked of the program that `bytes` describe; where it panics, that is told with the program.
