@@ -205,7 +205,6 @@ fn an_index_out_of_range_is_an_error() {
     assert!(straight.sparse_jacobian(&[]).unwrap_err().to_string().contains("straight-line"));
 }
 
-/// The matrix that results in any form tell of, what stands at one place added.
 #[test]
 fn arrays_of_less_than_no_elements_have_none() {
     let text = "let f = fun (x : [n]Double) (y : [m]Double) -> build n (fun i -> build (m - 1) (fun j -> x[i] * y[j]))";
@@ -217,6 +216,7 @@ fn arrays_of_less_than_no_elements_have_none() {
     assert_eq!(run(&sparse, &[doubles(1), doubles(2)]), [(0, 0, 1.5), (0, 1, 1.5)]);
 }
 
+/// The matrix that results in any form tell of, what stands at one place added.
 fn told(
     results: &[(chainrule::Name, chainrule::Type, Value<f64>)],
     shape: (usize, usize),
