@@ -65,8 +65,11 @@ pub fn random_bytes(
 #[must_use]
 pub fn lower(graph: &Graph, roots: &[NodeId]) -> Kernel {
     let inputs: Vec<NodeId> = graph.inputs().iter().map(|(_, id)| *id).collect();
-    let port =
-        |name: &str, nodes: Vec<NodeId>| GraphPort { name: Name::new(name), shape: vec![nodes.len() as i64], nodes };
+    let port = |name: &str, nodes: Vec<NodeId>| GraphPort {
+        name: Name::new(name),
+        shape: vec![nodes.len()].into(),
+        nodes: nodes.into(),
+    };
     lower_graph("random", graph, &[port("x", inputs)], &[port("y", roots.to_vec())]).unwrap()
 }
 

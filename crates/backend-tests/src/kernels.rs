@@ -56,8 +56,8 @@ pub const INTEGERS: [i64; 19] = [
 
 /// A port of a graph.
 #[must_use]
-pub fn port(name: &str, shape: &[i64], nodes: &[NodeId]) -> GraphPort {
-    GraphPort { name: name.into(), shape: shape.to_vec(), nodes: nodes.to_vec() }
+pub fn port(name: &str, shape: &[usize], nodes: &[NodeId]) -> GraphPort<'static> {
+    GraphPort { name: name.into(), shape: shape.to_vec().into(), nodes: nodes.to_vec().into() }
 }
 
 /// A kernel for each of `functions`, of that name: results of the same names as its arguments, each one more than the sum
@@ -68,13 +68,13 @@ pub fn port(name: &str, shape: &[i64], nodes: &[NodeId]) -> GraphPort {
 #[must_use]
 pub fn named(functions: &[&str], names: &[&str]) -> Vec<Kernel> {
     let mut g = Graph::new(Semantics::Strict);
-    let inputs: Vec<GraphPort> = names.iter().map(|name| port(name, &[], &[g.input(*name)])).collect();
+    let inputs: Vec<GraphPort<'_>> = names.iter().map(|name| port(name, &[], &[g.input(*name)])).collect();
     let mut sum = g.constant(1.0);
     for input in &inputs {
         let s = g.raw(Op::Sin, &[input.nodes[0]]);
         sum = g.raw(Op::Add, &[sum, s]);
     }
-    let outputs: Vec<GraphPort> = names.iter().map(|name| port(name, &[], &[sum])).collect();
+    let outputs: Vec<GraphPort<'_>> = names.iter().map(|name| port(name, &[], &[sum])).collect();
     functions.iter().map(|name| lower_graph(*name, &g, &inputs, &outputs).unwrap()).collect()
 }
 

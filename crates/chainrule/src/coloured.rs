@@ -108,7 +108,7 @@ fn is_of_doubles(ty: &Type) -> bool {
 impl Coloured {
     fn new(function: &Function, by: &[&str], is_gradient: bool) -> Result<Self> {
         let Body::Array(_) = &function.body else { return Err(straight(function)) };
-        let params = function.signature().params;
+        let params = &function.signature().params;
         let mut names: Vec<Name> = by.iter().map(|name| Name::new(name)).collect();
         if names.is_empty() {
             let holds_double = |ty: &Type| leaves(ty, "").iter().any(|leaf| leaf.scalar == Type::Double);
@@ -165,7 +165,7 @@ impl Coloured {
     /// When a value does not have the type or the extents of its argument; a limitation where control depends on doubles.
     pub fn prepare(&self, args: &[Value<f64>]) -> Result<PreparedColoured<'_>> {
         let Body::Array(body) = &self.function.body else { return Err(straight(&self.function)) };
-        let params = self.function.signature().params;
+        let params = &self.function.signature().params;
         let mut all = args.to_vec();
         for name in &self.by {
             let Some(k) = params.iter().position(|(param, _)| param == name) else { continue };

@@ -1,12 +1,13 @@
 //! Running code.
 
 use crate::engine::{BatchMemory, Engine, Memory};
-use crate::function::{ArrayBody, Body, Shape, shapes};
+use crate::function::{ArrayBody, Body};
+use crate::interface::{Interface, Shape, Signature};
 use crate::passes::Passes;
 use crate::prepared::{Flat, Prepared};
 use crate::{Backend, CompileOptions, Error, Function, Result};
-use chainrule_base::{Diagnostic, Name, Poly, count};
-use chainrule_ir::{Size, Type, Value};
+use chainrule_base::{Diagnostic, count};
+use chainrule_ir::{Size, Value};
 use chainrule_kernel::Kernel;
 use chainrule_runtime::{Elements, Sizes, Slice};
 use std::sync::Arc;
@@ -29,26 +30,14 @@ use std::sync::Arc;
 /// ```
 #[derive(Debug)]
 pub struct Compiled {
-    kernel: Arc<Kernel>,
     engine: Engine,
     /// Why it is not native code, where that was to be.
     refusal: Option<Diagnostic>,
-    signature: Signature,
-    inputs: Vec<Shape>,
-    outputs: Vec<Shape>,
+    interface: Arc<Interface>,
     /// What it was made of, when that keeps its loops.
     body: Option<Arc<ArrayBody>>,
     /// On how many threads one evaluation runs.
     threads: usize,
-}
-
-/// The arguments and the results as the program writes them.
-#[derive(Clone, Debug)]
-pub struct Signature {
-    /// Names and types of the arguments.
-    pub params: Vec<(Name, Type)>,
-    /// Names and types of the results; one called `result` for an F~ function.
-    pub results: Vec<(Name, Type)>,
 }
 
 /// Sizes and memory for evaluations at one set of extents. Made by [`Compiled::workspace`].
@@ -64,21 +53,19 @@ impl Compiled {
     pub(crate) fn new(function: &Function, options: &CompileOptions) -> Result<Self> {
         let mut kernel = Passes::from(options).kernel(function)?;
         options.finish(&mut kernel);
-        let kernel = Arc::new(kernel);
-        let (engine, refusal) = Engine::new(&kernel, options)?;
+        let (engine, refusal) = Engine::new(kernel, options)?;
         let body = match &function.body {
             Body::Scalar(_) => None,
             Body::Array(body) => Some(body.clone()),
         };
-        let (inputs, outputs) = (function.inputs(), function.outputs());
-        let (signature, threads) = (function.signature(), options.n_threads());
-        Ok(Self { kernel, engine, refusal, signature, inputs, outputs, body, threads })
+        let interface = Arc::clone(&function.interface);
+        Ok(Self { engine, refusal, interface, body, threads: options.n_threads() })
     }
 
     /// Names and types of arguments and results.
     #[must_use]
     pub fn signature(&self) -> &Signature {
-        &self.signature
+        &self.interface.signature
     }
 
     /// What runs it: never [`Backend::Auto`].
@@ -100,15 +87,19 @@ impl Compiled {
         self.engine.code()
     }
 
+    fn kernel(&self) -> &Kernel {
+        self.engine.layout().kernel()
+    }
+
     /// The kernel that it runs, as text.
     #[must_use]
     pub fn listing(&self) -> String {
-        self.kernel.to_string()
+        self.kernel().to_string()
     }
 
     /// What is saved of it.
     pub(crate) fn parts(&self) -> (&Kernel, &Signature, Option<&ArrayBody>) {
-        (&self.kernel, &self.signature, self.body.as_deref())
+        (self.kernel(), self.signature(), self.body.as_deref())
     }
 
     /// The function of these parts, which fit each other; the kernel stays as it is, but for checks that are not wanted.
@@ -119,11 +110,8 @@ impl Compiled {
         options: &CompileOptions,
     ) -> Result<Self> {
         options.finish(&mut kernel);
-        let kernel = Arc::new(kernel);
-        let (engine, refusal) = Engine::new(&kernel, options)?;
-        let shapes = |ports: &[(Name, Type)]| ports.iter().flat_map(|(name, ty)| shapes(ty, name)).collect();
-        let (inputs, outputs) = (shapes(&signature.params), shapes(&signature.results));
-        Ok(Self { kernel, engine, refusal, signature, inputs, outputs, body, threads: options.n_threads() })
+        let (engine, refusal) = Engine::new(kernel, options)?;
+        Ok(Self { engine, refusal, interface: Arc::new(signature.into()), body, threads: options.n_threads() })
     }
 
     /// Memory for evaluations with arguments of these extents, one list an argument leaf.
@@ -144,13 +132,16 @@ impl Compiled {
     /// # Errors
     /// When an argument is missing or has another length, or the program fails.
     pub fn eval(&self, inputs: &[&[f64]]) -> Result<Vec<Vec<f64>>> {
-        self.check_count("argument", &self.inputs, inputs.len())?;
-        let extents =
-            inputs.iter().zip(&self.inputs).map(|(x, shape)| fit(shape, x.len())).collect::<Result<Vec<_>>>()?;
+        self.check_count("argument", &self.interface.inputs, inputs.len())?;
+        let extents = inputs
+            .iter()
+            .zip(&self.interface.inputs)
+            .map(|(x, shape)| fit(shape, x.len()))
+            .collect::<Result<Vec<_>>>()?;
         let extents: Vec<&[usize]> = extents.iter().map(Vec::as_slice).collect();
         let mut workspace = self.workspace(&extents)?;
         let zeros = |i| vec![0.0; workspace.sizes.output_len(i)];
-        let mut outputs: Vec<Vec<f64>> = (0..self.outputs.len()).map(zeros).collect();
+        let mut outputs: Vec<Vec<f64>> = (0..self.interface.outputs.len()).map(zeros).collect();
         let mut slices: Vec<&mut [f64]> = outputs.iter_mut().map(Vec::as_mut_slice).collect();
         self.eval_into(inputs, &mut slices, &mut workspace)?;
         Ok(outputs)
@@ -221,7 +212,7 @@ impl Compiled {
             Some(sizes) => sizes.eval(size),
             None => size.as_constant(),
         };
-        let flat = Flat::new(&self.signature.params, args, unseen)?;
+        let flat = Flat::new(&self.signature().params, args, unseen)?;
         let extents: Vec<&[usize]> = flat.extents.iter().map(Vec::as_slice).collect();
         let slices: Vec<Slice<'_>> = flat.columns.iter().map(Elements::slice).collect();
         let sizes = self.engine.bind(&extents, &slices).map_err(|e| self.failed(e))?;
@@ -232,11 +223,11 @@ impl Compiled {
     /// before anything is written.
     fn check_memory(&self, sizes: &Sizes) -> Result<()> {
         let (reals, ints) = sizes.workspace_len();
-        let results = (0..self.outputs.len()).map(|i| sizes.output_len(i));
+        let results = (0..self.interface.outputs.len()).map(|i| sizes.output_len(i));
         let numbers = results.fold(reals.saturating_add(ints), usize::saturating_add);
         Vec::<f64>::new().try_reserve_exact(numbers).map_err(|_| {
             Error::request(
-                format!("there is not enough memory: `{}` needs {numbers} numbers at these sizes", self.kernel.name),
+                format!("there is not enough memory: `{}` needs {numbers} numbers at these sizes", self.kernel().name),
                 "make the arguments smaller, run it in parts, or in reverse mode have checkpoints of loops: \
                  `--checkpoints 32`, in Rust `checkpoints(32)`",
             )
@@ -251,7 +242,7 @@ impl Compiled {
         let names: Vec<&str> = leaves.iter().map(|leaf| leaf.name.as_str()).collect();
         let (verb, is) = (if what == "result" { "has" } else { "takes" }, if names.len() == 1 { "is" } else { "are" });
         Err(Error::request(
-            format!("`{}` {verb} {}, not {given}", self.kernel.name, count(names.len(), what)),
+            format!("`{}` {verb} {}, not {given}", self.kernel().name, count(names.len(), what)),
             format!("{} {is} {}", if names.len() == 1 { "it" } else { "they" }, names.join(", ")),
         ))
     }
@@ -264,8 +255,8 @@ impl Compiled {
         inputs: &[&[f64]],
         outputs: &[&mut [f64]],
     ) -> Result<()> {
-        self.check_count("argument", &self.inputs, inputs.len())?;
-        self.check_count("result", &self.outputs, outputs.len())?;
+        self.check_count("argument", &self.interface.inputs, inputs.len())?;
+        self.check_count("result", &self.interface.outputs, outputs.len())?;
         let check = |what: &str, leaf: &Shape, given: usize, one: usize| {
             if one.checked_mul(n_points) == Some(given) {
                 return Ok(());
@@ -282,10 +273,10 @@ impl Compiled {
                 "pass the elements of all points, one point after the other",
             ))
         };
-        for (i, (x, leaf)) in inputs.iter().zip(&self.inputs).enumerate() {
+        for (i, (x, leaf)) in inputs.iter().zip(&self.interface.inputs).enumerate() {
             check("argument", leaf, x.len(), sizes.input_len(i))?;
         }
-        for (i, (y, leaf)) in outputs.iter().zip(&self.outputs).enumerate() {
+        for (i, (y, leaf)) in outputs.iter().zip(&self.interface.outputs).enumerate() {
             check("result", leaf, y.len(), sizes.output_len(i))?;
         }
         Ok(())
@@ -330,34 +321,4 @@ fn fit(shape: &Shape, len: usize) -> Result<Vec<usize>> {
         ));
     }
     Ok(shape.extents.iter().map(|e| e.unwrap_or_else(|| len / known)).collect())
-}
-
-impl Function {
-    /// Names and types of the arguments and results.
-    #[must_use]
-    pub fn signature(&self) -> Signature {
-        match &self.body {
-            Body::Scalar(body) => {
-                let entry = |port: &crate::function::Port| {
-                    let size = |n: &usize| Poly::constant(i64::try_from(*n).unwrap_or(i64::MAX));
-                    let array = |ty: Type, n: &usize| Type::array(size(n), ty);
-                    (port.name.clone(), port.shape.iter().rev().fold(Type::Double, array))
-                };
-                Signature {
-                    params: body.inputs.iter().map(entry).collect(),
-                    results: body.outputs.iter().map(entry).collect(),
-                }
-            }
-            Body::Array(body) => {
-                let f = &body.function;
-                let param = |p: &chainrule_ir::VarId| {
-                    (f.vars[*p].name.clone().unwrap_or_else(|| Name::new("arg")), f.ty(*p).clone())
-                };
-                Signature {
-                    params: f.params.iter().map(param).collect(),
-                    results: vec![(Name::new("result"), f.result_type().clone())],
-                }
-            }
-        }
-    }
 }

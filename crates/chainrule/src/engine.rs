@@ -227,11 +227,11 @@ const MACHINE_CODE: &[Backend] =
 
 impl Engine {
     /// The engine, and why it is not native code, where that was to be.
-    pub(crate) fn new(kernel: &Arc<Kernel>, options: &CompileOptions) -> Result<(Self, Option<Diagnostic>)> {
-        let layout = Layout::new(kernel);
+    pub(crate) fn new(kernel: Kernel, options: &CompileOptions) -> Result<(Self, Option<Diagnostic>)> {
+        let layout = Layout::new(Arc::new(kernel));
         let fail = |d: Diagnostic| Error::program(d, &Arc::default());
         let interpreter = |why: Option<Diagnostic>| {
-            let program = chainrule_interpret::Program::with_layout(kernel, Arc::clone(&layout)).map_err(fail)?;
+            let program = chainrule_interpret::Program::with_layout(Arc::clone(&layout)).map_err(fail)?;
             Ok((Self::Interpreter(program), why))
         };
         let tried = match &options.backend {
@@ -242,8 +242,8 @@ impl Engine {
         let mut refused: Option<Diagnostic> = None;
         for backend in tried {
             let made = match backend {
-                Backend::Cranelift => Self::cranelift(kernel, Arc::clone(&layout), options),
-                _ => Self::native(kernel, Arc::clone(&layout), options),
+                Backend::Cranelift => Self::cranelift(Arc::clone(&layout), options),
+                _ => Self::native(Arc::clone(&layout), options),
             };
             match made {
                 Ok(engine) => return Ok((engine, refused)),
@@ -261,38 +261,30 @@ impl Engine {
     }
 
     #[cfg(feature = "cranelift")]
-    fn cranelift(
-        kernel: &Arc<Kernel>,
-        layout: Arc<Layout>,
-        options: &CompileOptions,
-    ) -> std::result::Result<Self, Diagnostic> {
+    fn cranelift(layout: Arc<Layout>, options: &CompileOptions) -> std::result::Result<Self, Diagnostic> {
         let options = cranelift::Options { deny_executable: options.deny_executable, in_range: options.in_range() };
-        cranelift::Program::with_layout(kernel, layout, &options).map(|p| Self::Cranelift(Box::new(p)))
+        cranelift::Program::with_layout(layout, &options).map(|p| Self::Cranelift(Box::new(p)))
     }
 
     #[cfg(not(feature = "cranelift"))]
-    fn cranelift(_: &Arc<Kernel>, _: Arc<Layout>, _: &CompileOptions) -> std::result::Result<Self, Diagnostic> {
+    fn cranelift(_: Arc<Layout>, _: &CompileOptions) -> std::result::Result<Self, Diagnostic> {
         Err(Diagnostic::limitation("this build of Chainrule has no Cranelift")
             .with_help("build it with the feature `cranelift`, or let `Backend::Auto` choose"))
     }
 
     #[cfg(all(target_arch = "x86_64", unix))]
-    fn native(
-        kernel: &Arc<Kernel>,
-        layout: Arc<Layout>,
-        options: &CompileOptions,
-    ) -> std::result::Result<Self, Diagnostic> {
+    fn native(layout: Arc<Layout>, options: &CompileOptions) -> std::result::Result<Self, Diagnostic> {
         let level = options.level.map(|level| match level {
             Level::Avx2 => native::Level::Avx2,
             Level::Avx512 => native::Level::Avx512,
         });
         let CompileOptions { perf_map, deny_executable, .. } = *options;
         let options = native::Options { level, perf_map, deny_executable, in_range: options.in_range() };
-        native::Program::with_layout(Arc::clone(kernel), layout, &options).map(|p| Self::Native(Box::new(p)))
+        native::Program::with_layout(layout, &options).map(|p| Self::Native(Box::new(p)))
     }
 
     #[cfg(not(all(target_arch = "x86_64", unix)))]
-    fn native(_: &Arc<Kernel>, _: Arc<Layout>, _: &CompileOptions) -> std::result::Result<Self, Diagnostic> {
+    fn native(_: Arc<Layout>, _: &CompileOptions) -> std::result::Result<Self, Diagnostic> {
         Err(Diagnostic::limitation("there is no native code for this processor yet")
             .with_help("the interpreter runs everywhere; emitted C and Rust run at full speed"))
     }

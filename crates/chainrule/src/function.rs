@@ -2,7 +2,8 @@
 
 use crate::build::{Expr, Tensor, input_name};
 use crate::derive::{Derivation, What};
-use crate::leaves::{Leaf, assemble, leaves, take_apart};
+use crate::interface::{Interface, Shape, Signature};
+use crate::leaves::{assemble, leaves, take_apart};
 use crate::passes::lower_array;
 use crate::unroll::{Tree, UNROLL_BUDGET, unroll};
 use crate::where_spent::Origins;
@@ -34,6 +35,7 @@ use std::sync::Arc;
 pub struct Function {
     name: Name,
     pub(crate) body: Body,
+    pub(crate) interface: Arc<Interface>,
 }
 
 #[derive(Clone, Debug)]
@@ -73,15 +75,6 @@ pub(crate) struct Port {
     pub(crate) nodes: Vec<NodeId>,
     /// For a sparse matrix: where the stored elements are.
     pub(crate) pattern: Option<Arc<Pattern>>,
-}
-
-/// The name and the extents of an argument or a result. An extent that is not fixed is `None`.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Shape {
-    /// Its name; for a component of a tuple or record its path, such as `camera.focal`.
-    pub name: Name,
-    /// Extents, outermost first; none for a scalar.
-    pub extents: Vec<Option<usize>>,
 }
 
 /// Arguments or results: one tensor, several in a tuple, or a slice of them.
@@ -213,19 +206,23 @@ impl Function {
                 }
             }
         }
-        Ok(Self { name: Name::new(name), body: Body::Scalar(Arc::new(body)) })
+        let interface = Arc::new(Interface::from(&body));
+        Ok(Self { name: Name::new(name), body: Body::Scalar(Arc::new(body)), interface })
     }
 
     pub(crate) fn from_array(function: ir::Function, sources: Arc<Sources>, semantics: Semantics) -> Self {
-        let name = function.name.clone();
-        Self { name, body: Body::Array(Arc::new(ArrayBody { function, sources, semantics, made_again: Vec::new() })) }
+        Self::of_array(ArrayBody { function, sources, semantics, made_again: Vec::new() })
+    }
+
+    fn of_array(body: ArrayBody) -> Self {
+        let (name, interface) = (body.function.name.clone(), Arc::new(Interface::from(&body)));
+        Self { name, body: Body::Array(Arc::new(body)), interface }
     }
 
     /// A derivative of what `of` is.
     pub(crate) fn from_derived(function: ir::Function, of: &ArrayBody, made_again: Vec<MadeAgain>) -> Self {
-        let name = function.name.clone();
         let (sources, semantics) = (of.sources.clone(), of.semantics);
-        Self { name, body: Body::Array(Arc::new(ArrayBody { function, sources, semantics, made_again })) }
+        Self::of_array(ArrayBody { function, sources, semantics, made_again })
     }
 
     /// Its name.
@@ -262,26 +259,22 @@ impl Function {
         }
     }
 
+    /// Names and types of the arguments and results.
+    #[must_use]
+    pub fn signature(&self) -> &Signature {
+        &self.interface.signature
+    }
+
     /// Names and extents of the arguments.
     #[must_use]
-    pub fn inputs(&self) -> Vec<Shape> {
-        match &self.body {
-            Body::Scalar(body) => body.inputs.iter().map(Port::describe).collect(),
-            Body::Array(body) => {
-                let f = &body.function;
-                let param = |p: &VarId| shapes(f.ty(*p), f.vars[*p].name.as_deref().unwrap_or("arg"));
-                f.params.iter().flat_map(param).collect()
-            }
-        }
+    pub fn inputs(&self) -> &[Shape] {
+        &self.interface.inputs
     }
 
     /// Names and extents of the results.
     #[must_use]
-    pub fn outputs(&self) -> Vec<Shape> {
-        match &self.body {
-            Body::Scalar(body) => body.outputs.iter().map(Port::describe).collect(),
-            Body::Array(body) => shapes(body.function.result_type(), "result"),
-        }
+    pub fn outputs(&self) -> &[Shape] {
+        &self.interface.outputs
     }
 
     /// The sparsity pattern of a sparse result, by name.
@@ -564,19 +557,6 @@ impl ScalarBody {
     pub(crate) fn roots(&self) -> Vec<NodeId> {
         self.outputs.iter().flat_map(|port| port.nodes.iter().copied()).collect()
     }
-}
-
-impl Port {
-    fn describe(&self) -> Shape {
-        Shape { name: self.name.clone(), extents: self.shape.iter().map(|n| Some(*n)).collect() }
-    }
-}
-
-/// The name and the extents of each leaf of a value; an extent that is not fixed is `None`.
-pub(crate) fn shapes(ty: &Type, name: &str) -> Vec<Shape> {
-    let fixed = |size: &Size| size.as_constant().and_then(|n| usize::try_from(n).ok());
-    let describe = |leaf: Leaf| Shape { name: leaf.name, extents: leaf.extents.iter().map(fixed).collect() };
-    leaves(ty, name).into_iter().map(describe).collect()
 }
 
 /// `[0][0]`, `[0][1]`, ...: the index of each element of an array of this shape, row-major.

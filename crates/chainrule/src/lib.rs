@@ -49,6 +49,7 @@ mod emit;
 mod engine;
 mod error;
 mod function;
+mod interface;
 mod leaves;
 mod module;
 mod optimisation;
@@ -78,7 +79,7 @@ pub use chainrule_ops::{Counts, Op};
 pub use chainrule_rewrite::{Measure, StopReason};
 pub use chainrule_runtime::{InRange, Slice, SliceMut, Strided, StridedMut};
 pub use coloured::{Coloured, PreparedColoured};
-pub use compiled::{Compiled, Signature, Workspace};
+pub use compiled::{Compiled, Workspace};
 pub use derive::{Derivation, Derived};
 pub use emit::{
     CBatch, COptions, CSource, Precision, RustFma, RustLibrary, RustOptions, RustSource, emit_c, emit_c_with,
@@ -86,7 +87,8 @@ pub use emit::{
 };
 pub use engine::{Backend, Checks, CompileOptions, Level, Rewrite};
 pub use error::{Error, Result};
-pub use function::{Function, Shape, Tensors};
+pub use function::{Function, Tensors};
+pub use interface::{Shape, Signature};
 pub use module::{Definition, Module};
 pub use optimisation::{AppliedRule, CheckpointedLoop, Optimisation, OptimiserPass, RuleLine};
 pub use prepared::Prepared;

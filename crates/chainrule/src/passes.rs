@@ -20,7 +20,7 @@
 
 use crate::function::{ArrayBody, Body, Port};
 use crate::{COptions, CompileOptions, Error, Function, Result, Rewrite, RustOptions};
-use chainrule_base::{Diagnostics, Name};
+use chainrule_base::Diagnostics;
 use chainrule_graph::Semantics;
 use chainrule_kernel::{
     GraphPort, Kernel, contract, hoist, lower_function_with, lower_graph, lower_graph_fused, parallelise, streamline,
@@ -75,8 +75,7 @@ impl Passes {
         let mut kernel = match &function.body {
             Body::Scalar(body) => {
                 let lower = if fuse { lower_graph_fused } else { lower_graph };
-                let ports = |ports: &[Port]| ports.iter().map(Port::of_kernel).collect::<Vec<_>>();
-                let (inputs, outputs) = (ports(&body.inputs), ports(&body.outputs));
+                let (inputs, outputs) = (of_kernel(&body.inputs), of_kernel(&body.outputs));
                 lower(function.name().clone(), &body.graph, &inputs, &outputs).map_err(bug)?
             }
             Body::Array(body) => lower_array(body, self.rewrite, self.checkpoints)?,
@@ -109,9 +108,11 @@ fn bug(diagnostics: Diagnostics) -> Error {
     Error::program(diagnostics, &Arc::default())
 }
 
-impl Port {
-    fn of_kernel(&self) -> GraphPort {
-        let Self { name, shape, nodes, .. } = self;
-        GraphPort { name: Name::clone(name), shape: shape.iter().map(|n| *n as i64).collect(), nodes: nodes.clone() }
-    }
+fn of_kernel(ports: &[Port]) -> Vec<GraphPort<'_>> {
+    let of_kernel = ports.iter().map(|Port { name, shape, nodes, .. }| GraphPort {
+        name: name.clone(),
+        shape: shape.into(),
+        nodes: nodes.into(),
+    });
+    of_kernel.collect()
 }

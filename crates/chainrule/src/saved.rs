@@ -12,8 +12,8 @@
 //! | arguments, results | names and types; sizes over the variables |
 //! | kernel | as [`chainrule_kernel::bytes`] writes it |
 
-use crate::compiled::Signature;
 use crate::function::ArrayBody;
+use crate::interface::Signature;
 use crate::leaves::class_of;
 use crate::{CompileOptions, Compiled, Error, Result, UserFunction};
 use chainrule_base::{Arena, FileId, Id, Name, Sources, Span};

@@ -94,7 +94,7 @@ fn programs_give_what_they_say_in_every_way() {
         for (line, text) in text.lines().filter_map(|text| Some((parse(text)?, text))) {
             let function = module.function(&line.name).unwrap_or_else(|e| panic!("{e}"));
             let ir = program.elaborate(&line.name).unwrap();
-            let params = function.signature().params;
+            let params = &function.signature().params;
             assert_eq!(params.len(), line.args.len(), "{text}");
             let args: Vec<Value<f64>> = params.iter().zip(&line.args).map(|((_, ty), json)| value(ty, json)).collect();
             let expected = numbers(&line.result);

@@ -97,21 +97,22 @@ impl Workspace {
 }
 
 impl Program {
-    /// Compiles `kernel`: some microseconds an operation, most of them in Cranelift.
+    /// Compiles a copy of `kernel`: some microseconds an operation, most of them in Cranelift.
     ///
     /// # Errors
     /// A processor that Cranelift does not know; a kernel too large for it; executable memory that the system denies;
     /// a user's function that cannot be called inside the process; a kernel that breaks its rules.
     pub fn new(kernel: &Kernel, options: &Options) -> Result<Self, Diagnostic> {
-        Self::with_layout(kernel, Layout::new(kernel), options)
+        Self::with_layout(Layout::new(Arc::new(kernel.clone())), options)
     }
 
-    /// The same with a layout of this kernel that was made before, so that sizes fit all that share it.
+    /// The same for the kernel of a layout, so that sizes fit all that share it.
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub fn with_layout(kernel: &Kernel, layout: Arc<Layout>, options: &Options) -> Result<Self, Diagnostic> {
+    pub fn with_layout(layout: Arc<Layout>, options: &Options) -> Result<Self, Diagnostic> {
         layout.check_externals()?;
+        let kernel = layout.kernel();
         verify(kernel).map_err(|faults| {
             let reason = faults.first().map_or_else(String::new, ToString::to_string);
             Diagnostic::bug(format!("kernel `{}` breaks its rules", kernel.name)).with_reason(reason)

@@ -50,20 +50,21 @@ pub struct Program {
 }
 
 impl Program {
-    /// Compiles `kernel`, in time and memory linear in its size (but for addresses, `n log n`).
+    /// Compiles a copy of `kernel`, in time and memory linear in its size (but for addresses, `n log n`).
     ///
     /// # Errors
     /// A user's function that cannot be called inside the process; a kernel that breaks its rules.
     pub fn new(kernel: &Kernel) -> Result<Self, Diagnostic> {
-        Self::with_layout(kernel, Layout::new(kernel))
+        Self::with_layout(Layout::new(Arc::new(kernel.clone())))
     }
 
-    /// The same with a layout of this kernel that was made before, so that sizes fit all that share it.
+    /// The same for the kernel of a layout, so that sizes fit all that share it.
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub fn with_layout(kernel: &Kernel, layout: Arc<Layout>) -> Result<Self, Diagnostic> {
+    pub fn with_layout(layout: Arc<Layout>) -> Result<Self, Diagnostic> {
         layout.check_externals()?;
+        let kernel = layout.kernel();
         let compiled = Arc::new(compile(kernel)?);
         let max_arity = kernel.externals.iter().map(|e| e.arity).max().unwrap_or(0);
         Ok(Self { compiled, layout, max_arity })

@@ -10,6 +10,7 @@ use chainrule_kernel::{
     SizeSource, Stmt, verify,
 };
 use chainrule_ops::{Op, Type};
+use chainrule_runtime::Layout;
 use std::sync::Arc;
 use support::{Order, run, run_batch};
 
@@ -537,10 +538,12 @@ fn nesting_does_not_use_the_stack() {
     }
     inner.insert(0, start);
     m.0.body = inner;
-    let kernel: &'static Kernel = Box::leak(Box::new(m.0));
-    let compile = move || Program::new(kernel).unwrap();
+    let kernel = Arc::new(m.0);
+    std::mem::forget(kernel.clone());
+    let layout = Layout::new(kernel.clone());
+    let compile = move || Program::with_layout(layout).unwrap();
     let program = std::thread::Builder::new().stack_size(128 * 1024).spawn(compile).unwrap().join().unwrap();
-    assert_eq!(run(kernel, &program, &[]).unwrap(), [int(3)]);
+    assert_eq!(run(&kernel, &program, &[]).unwrap(), [int(3)]);
 }
 
 #[test]

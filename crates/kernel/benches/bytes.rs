@@ -32,8 +32,11 @@ fn main() {
     for n in [150, 1_500, 15_000, 150_000, 1_500_000] {
         let (graph, roots) = layered(Semantics::Strict, n, 30, (n / 100).max(1), 1);
         let inputs = graph.inputs().iter().map(|(_, id)| *id).collect::<Vec<_>>();
-        let port =
-            |name: &str, nodes: Vec<_>| GraphPort { name: Name::new(name), shape: vec![nodes.len() as i64], nodes };
+        let port = |name: &str, nodes: Vec<_>| GraphPort {
+            name: Name::new(name),
+            shape: vec![nodes.len()].into(),
+            nodes: nodes.into(),
+        };
         let kernel = lower_graph("f", &graph, &[port("x", inputs)], &[port("y", roots)]).unwrap();
         let n = kernel.regs.len();
         let bytes = to_bytes(&kernel).unwrap();

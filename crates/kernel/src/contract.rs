@@ -201,8 +201,8 @@ mod tests {
     fn kernel(graph: &Graph, inputs: &[NodeId], outputs: &[NodeId]) -> Kernel {
         let port = |name: &str, nodes: &[NodeId]| GraphPort {
             name: name.into(),
-            shape: vec![nodes.len() as i64],
-            nodes: nodes.to_vec(),
+            shape: vec![nodes.len()].into(),
+            nodes: nodes.to_vec().into(),
         };
         lower_graph("f", graph, &[port("in", inputs)], &[port("out", outputs)]).unwrap()
     }

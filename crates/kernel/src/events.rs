@@ -138,7 +138,7 @@ pub fn walk(body: &[Stmt]) -> Walk<'_> {
 /// The same with instructions in whole blocks, for those to whom a block is more than its instructions.
 #[must_use]
 pub fn parts(body: &[Stmt]) -> Parts<'_> {
-    Parts { tasks: vec![Task::Block(body.iter())] }
+    Parts { body: body.iter(), tasks: Vec::new() }
 }
 
 /// The events of `body`, each constant right before what reads it first in its block, or else where the block ends: for
@@ -189,6 +189,8 @@ pub struct Walk<'k> {
 /// The parts that are still to come. Made by [`parts`].
 #[derive(Clone, Debug)]
 pub struct Parts<'k> {
+    body: std::slice::Iter<'k, Stmt>,
+    /// What is open in it, and what comes then.
     tasks: Vec<Task<'k>>,
 }
 
@@ -227,16 +229,17 @@ impl<'k> Iterator for Parts<'k> {
 
     fn next(&mut self) -> Option<Part<'k>> {
         loop {
-            let block = match self.tasks.last_mut()? {
-                Task::Block(block) => block,
-                Task::Event(event) => {
+            let block = match self.tasks.last_mut() {
+                None => &mut self.body,
+                Some(Task::Block(block)) => block,
+                Some(Task::Event(event)) => {
                     let event = *event;
                     self.tasks.pop();
                     return Some(Part::Event(event));
                 }
             };
             let Some(stmt) = block.next() else {
-                self.tasks.pop();
+                self.tasks.pop()?;
                 continue;
             };
             let opens = match stmt {

@@ -30,16 +30,17 @@ use chainrule_ops::Op;
 use code::{Code, Load};
 use look::{Fetched, NONE, Seen, State, look, pairs};
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 
 /// Nodes that are one argument or one result of the kernel, as an array.
 #[derive(Clone, PartialEq, Debug)]
-pub struct GraphPort {
+pub struct GraphPort<'a> {
     /// Its name.
     pub name: Name,
     /// Its extents, outermost first; empty for a scalar.
-    pub shape: Vec<i64>,
+    pub shape: Cow<'a, [usize]>,
     /// Its elements in row-major order; as many as the extents say. For an input, inputs of the graph.
-    pub nodes: Vec<NodeId>,
+    pub nodes: Cow<'a, [NodeId]>,
 }
 
 /// The kernel named `name` (a C identifier) that computes `outputs` from `inputs`. Linear in the size
@@ -51,8 +52,8 @@ pub struct GraphPort {
 pub fn lower_graph(
     name: impl Into<Name>,
     graph: &Graph,
-    inputs: &[GraphPort],
-    outputs: &[GraphPort],
+    inputs: &[GraphPort<'_>],
+    outputs: &[GraphPort<'_>],
 ) -> Result<Kernel, Diagnostics> {
     lower(name.into(), graph, inputs, outputs, false)
 }
@@ -65,8 +66,8 @@ pub fn lower_graph(
 pub fn lower_graph_fused(
     name: impl Into<Name>,
     graph: &Graph,
-    inputs: &[GraphPort],
-    outputs: &[GraphPort],
+    inputs: &[GraphPort<'_>],
+    outputs: &[GraphPort<'_>],
 ) -> Result<Kernel, Diagnostics> {
     lower(name.into(), graph, inputs, outputs, true)
 }
@@ -74,14 +75,14 @@ pub fn lower_graph_fused(
 fn lower(
     name: Name,
     graph: &Graph,
-    inputs: &[GraphPort],
-    outputs: &[GraphPort],
+    inputs: &[GraphPort<'_>],
+    outputs: &[GraphPort<'_>],
     fuse: bool,
 ) -> Result<Kernel, Diagnostics> {
     let at_once = fuse && graph.len() <= fuse::MOST_NODES;
     let mut lowering = Lowering::new(graph, inputs, outputs, at_once)?;
     for port in outputs {
-        for node in &port.nodes {
+        for node in &*port.nodes {
             lowering.emit_tree(*node);
         }
     }
@@ -103,10 +104,11 @@ fn lower(
     Ok(kernel)
 }
 
-fn make_port(port: &GraphPort, place: Place, buffers: &mut Arena<BufferId, Buffer>) -> Port {
-    let len = Poly::constant(port.shape.iter().product());
+fn make_port(port: &GraphPort<'_>, place: Place, buffers: &mut Arena<BufferId, Buffer>) -> Port {
+    // As many elements as nodes, so extents fit.
+    let len = Poly::constant(port.nodes.len() as i64);
     let buffer = buffers.push(Buffer { class: Class::Real, len, place });
-    Port { name: port.name.clone(), shape: port.shape.iter().map(|n| Poly::constant(*n)).collect(), buffer }
+    Port { name: port.name.clone(), shape: port.shape.iter().map(|n| Poly::constant(*n as i64)).collect(), buffer }
 }
 
 /// Room for so many is made at once where it is not known how many there will be.
@@ -138,7 +140,12 @@ struct Lowering<'a> {
 }
 
 impl<'a> Lowering<'a> {
-    fn new(graph: &'a Graph, inputs: &[GraphPort], outputs: &[GraphPort], fuse: bool) -> Result<Self, Diagnostics> {
+    fn new(
+        graph: &'a Graph,
+        inputs: &[GraphPort<'_>],
+        outputs: &[GraphPort<'_>],
+        fuse: bool,
+    ) -> Result<Self, Diagnostics> {
         // What stays takes its memory first: what goes then leaves no hole below it.
         let n_stores = outputs.iter().map(|port| port.nodes.len()).sum::<usize>();
         let code = Code::with_room(graph.len(), n_stores);
@@ -160,7 +167,7 @@ impl<'a> Lowering<'a> {
         };
         for (idx, port) in inputs.iter().enumerate() {
             this.check_port(port);
-            for (at, node) in (0..).zip(&port.nodes) {
+            for (at, node) in (0..).zip(&*port.nodes) {
                 match (node.index() < graph.len()).then(|| graph.node(*node)) {
                     Some(Node::Input(input)) => this.loads[input.index()] = Some((BufferId::new(idx), at)),
                     _ => this.wrong(format!("element {at} of the argument `{}` is not an input", port.name)),
@@ -169,7 +176,7 @@ impl<'a> Lowering<'a> {
         }
         for (idx, port) in outputs.iter().enumerate() {
             this.check_port(port);
-            for (at, node) in (0..).zip(&port.nodes) {
+            for (at, node) in (0..).zip(&*port.nodes) {
                 if node.index() >= graph.len() {
                     this.wrong(format!("element {at} of the result `{}` is no node", port.name));
                     continue;
@@ -195,9 +202,8 @@ impl<'a> Lowering<'a> {
         self.errors.push(Diagnostic::bug("a scalar graph cannot be lowered").with_reason(what));
     }
 
-    fn check_port(&mut self, port: &GraphPort) {
-        let len = port.shape.iter().try_fold(1i64, |len, n| len.checked_mul(*n).filter(|_| *n >= 0));
-        if len != i64::try_from(port.nodes.len()).ok() {
+    fn check_port(&mut self, port: &GraphPort<'_>) {
+        if port.shape.iter().try_fold(1usize, |len, n| len.checked_mul(*n)) != Some(port.nodes.len()) {
             self.wrong(format!("`{}` has {} elements, which is not what its shape says", port.name, port.nodes.len()));
         }
     }
@@ -469,8 +475,8 @@ mod tests {
     use crate::verify;
     use chainrule_graph::Semantics;
 
-    fn port(name: &str, nodes: &[NodeId]) -> GraphPort {
-        GraphPort { name: name.into(), shape: vec![nodes.len() as i64], nodes: nodes.to_vec() }
+    fn port<'a>(name: &str, nodes: &'a [NodeId]) -> GraphPort<'a> {
+        GraphPort { name: name.into(), shape: vec![nodes.len()].into(), nodes: nodes.into() }
     }
 
     #[test]
@@ -570,7 +576,8 @@ mod tests {
         let sum = g.raw(Op::Add, &[x, y]);
         let errors = lower_graph("f", &g, &[port("in", &[x])], &[port("out", &[sum])]).unwrap_err();
         insta::assert_snapshot!(errors, @r"bug in Chainrule: a scalar graph cannot be lowered: the input `y` is needed, but no argument holds it");
-        let wrong = GraphPort { shape: vec![3], ..port("in", &[x, sum]) };
+        let nodes = [x, sum];
+        let wrong = GraphPort { shape: vec![3].into(), ..port("in", &nodes) };
         let errors = lower_graph("f", &g, &[wrong], &[port("out", &[NodeId::new(99)])]).unwrap_err();
         insta::assert_snapshot!(errors, @r"
         bug in Chainrule: a scalar graph cannot be lowered: `in` has 2 elements, which is not what its shape says

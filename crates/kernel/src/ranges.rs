@@ -11,7 +11,7 @@
 //! above 0, as it is inside of a loop of `q` iterations. It is at least 0 where `n` is, which `8 q > n - 8` does not say.
 
 use crate::events::Event;
-use crate::kernel::{Class, Instr, Kernel, Reg, SizeSource};
+use crate::kernel::{BufferId, Class, Instr, Kernel, Reg, SizeSource};
 use chainrule_base::{Id, Poly};
 use chainrule_ops::Op;
 use std::cell::{Cell, RefCell};
@@ -50,13 +50,13 @@ pub struct Ranges {
     /// By register, as far as something was ever known.
     of: Vec<Known>,
     n_met: u32,
-    /// Whether each buffer holds integers.
+    /// Whether each buffer holds integers; empty where none does.
     of_integers: Vec<bool>,
     /// Polynomials over sizes that are not negative.
     required: Vec<Poly<Reg>>,
     /// By what was defined last of a dividend, the quotients.
     quotients: BTreeMap<Reg, Vec<Reg>>,
-    /// The innermost last.
+    /// The innermost last; none around all, which never ends.
     open: Vec<Scope>,
     proofs: Proofs,
 }
@@ -107,8 +107,11 @@ impl Ranges {
     /// What is known before the first event.
     #[must_use]
     pub fn new(kernel: &Kernel) -> Self {
-        let of_integers = kernel.buffers.as_slice().iter().map(|buffer| buffer.class == Class::Int).collect();
-        let (required, open) = (Vec::new(), vec![Scope::default()]);
+        let buffers = kernel.buffers.as_slice().iter();
+        let of_integers = buffers.map(|buffer| buffer.class == Class::Int);
+        // Most kernels have none, and small ones are compiled often.
+        let of_integers = if of_integers.clone().any(|is_int| is_int) { of_integers.collect() } else { Vec::new() };
+        let (required, open) = (Vec::new(), Vec::new());
         let (quotients, proofs) = (BTreeMap::new(), Proofs::default());
         let mut this = Self { of: Vec::new(), n_met: 0, of_integers, required, quotients, open, proofs };
         for size in &kernel.sizes {
@@ -127,6 +130,10 @@ impl Ranges {
         }
         this.required = least.into_iter().map(|(size, c)| size.add(&Poly::constant(c))).collect();
         this
+    }
+
+    fn is_of_integers(&self, buffer: BufferId) -> bool {
+        self.of_integers.get(buffer.index()).is_some_and(|is_int| *is_int)
     }
 
     fn known(&self, r: Reg) -> Option<&Known> {
@@ -220,7 +227,7 @@ impl Ranges {
                 self.assume_non_negative(&rest);
             }
             // What is learnt of it later is over what came before.
-            Event::Instr(Instr::Load { dst, buffer, .. }) if self.of_integers[buffer.index()] => {
+            Event::Instr(Instr::Load { dst, buffer, .. }) if self.is_of_integers(*buffer) => {
                 self.define(*dst);
             }
             Event::Instr(_) | Event::Copy { .. } => {}

@@ -13,9 +13,9 @@ use proptest::test_runner::RngSeed;
 use std::fmt::Write;
 use support::{Array, Scalar, run};
 
-fn inputs(graph: &Graph) -> Vec<GraphPort> {
+fn inputs(graph: &Graph) -> Vec<GraphPort<'static>> {
     let nodes: Vec<NodeId> = graph.inputs().iter().map(|(_, node)| *node).collect();
-    vec![GraphPort { name: "x".into(), shape: vec![nodes.len() as i64], nodes }]
+    vec![GraphPort { name: "x".into(), shape: vec![nodes.len()].into(), nodes: nodes.into() }]
 }
 
 /// A listing with its registers numbered in the order in which they stand in it.
@@ -37,10 +37,14 @@ fn renumbered(kernel: &Kernel) -> String {
 
 fn lower(graph: &Graph, roots: &[NodeId]) -> Kernel {
     // The same roots twice: once one by one, once as a matrix with one row.
-    let row = GraphPort { name: "row".into(), shape: vec![1, roots.len() as i64], nodes: roots.to_vec() };
-    let mut outputs: Vec<GraphPort> = (0..)
+    let row = GraphPort { name: "row".into(), shape: vec![1, roots.len()].into(), nodes: roots.into() };
+    let mut outputs: Vec<GraphPort<'_>> = (0..)
         .zip(roots)
-        .map(|(idx, root)| GraphPort { name: format!("y{idx}").into(), shape: vec![], nodes: vec![*root] })
+        .map(|(idx, root)| GraphPort {
+            name: format!("y{idx}").into(),
+            shape: vec![].into(),
+            nodes: vec![*root].into(),
+        })
         .collect();
     outputs.push(row);
     let kernel = lower_graph("f", graph, &inputs(graph), &outputs).unwrap();
@@ -129,7 +133,7 @@ fn an_unresolved_derivative_is_a_bug_and_not_a_number() {
     let x = graph.input("x");
     let sine = graph.apply(Op::Sin, &[x]);
     let derivative = graph.derivative(sine, &[x]).unwrap();
-    let output = GraphPort { name: "y".into(), shape: vec![], nodes: vec![derivative] };
+    let output = GraphPort { name: "y".into(), shape: vec![].into(), nodes: vec![derivative].into() };
     let errors = lower_graph("f", &graph, &inputs(&graph), &[output]).unwrap_err();
     insta::assert_snapshot!(errors, @r"bug in Chainrule: a scalar graph cannot be lowered: a derivative in it was not worked out");
 }

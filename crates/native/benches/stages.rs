@@ -100,8 +100,8 @@ fn main() {
         let (graph, inputs, results) = program(n);
         let port = |name: &str, nodes: &[NodeId]| GraphPort {
             name: Name::new(name),
-            shape: vec![nodes.len() as i64],
-            nodes: nodes.to_vec(),
+            shape: vec![nodes.len()].into(),
+            nodes: nodes.to_vec().into(),
         };
         let (inputs, outputs) = ([port("x", &inputs)], [port("y", &results)]);
         let mut times: [Vec<Duration>; 6] = Default::default();
@@ -113,10 +113,10 @@ fn main() {
             let start = Instant::now();
             let kernel: Kernel = lower_graph_fused("f", &graph, &inputs, &outputs).unwrap();
             let lowered = Instant::now();
-            let layout = Layout::new(&kernel);
-            let laid_out = Instant::now();
             let kernel = Arc::new(kernel);
-            let made = Program::with_layout(kernel.clone(), layout, &Options::default()).unwrap();
+            let layout = Layout::new(kernel.clone());
+            let laid_out = Instant::now();
+            let made = Program::with_layout(layout, &Options::default()).unwrap();
             let compiled = Instant::now();
             instrs = kernel.regs.len();
             drop(black_box(made));

@@ -4,6 +4,7 @@
 //! [`Level`] that can run here, or a message that names what is missing.
 
 use chainrule_base::Diagnostic;
+use std::sync::LazyLock;
 
 /// A set of instructions that code may use. A later level has all of an earlier one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -50,7 +51,10 @@ impl Level {
     /// # Errors
     /// A limitation, when the machine has not even the lowest level.
     pub fn best() -> Result<Self, Diagnostic> {
-        match Self::ALL.into_iter().rev().find(|level| level.missing().is_empty()) {
+        // Asked for each function.
+        static BEST: LazyLock<Option<Level>> =
+            LazyLock::new(|| Level::ALL.into_iter().rev().find(|level| level.missing().is_empty()));
+        match *BEST {
             Some(level) => Ok(level),
             None => Err(Diagnostic::limitation("this processor is too old for native code")
                 .with_reason(lacks(&Self::Avx2.missing()))

@@ -72,7 +72,6 @@ pub struct Options {
 /// ```
 #[derive(Debug)]
 pub struct Program {
-    kernel: Arc<Kernel>,
     pub(crate) layout: Arc<Layout>,
     level: Level,
     options: Options,
@@ -237,25 +236,25 @@ impl Program {
     /// A level that this machine lacks, or a machine too old for any; executable memory that the system
     /// denies; a user's function that cannot be called inside the process; a kernel that breaks its rules.
     pub fn new(kernel: Arc<Kernel>, options: &Options) -> Result<Self, Diagnostic> {
-        let layout = Layout::new(&kernel);
-        Self::with_layout(kernel, layout, options)
+        Self::with_layout(Layout::new(kernel), options)
     }
 
-    /// The same with a layout of this kernel that was made before, so that sizes fit all that share it.
+    /// The same for the kernel of a layout, so that sizes fit all that share it.
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub fn with_layout(kernel: Arc<Kernel>, layout: Arc<Layout>, options: &Options) -> Result<Self, Diagnostic> {
+    pub fn with_layout(layout: Arc<Layout>, options: &Options) -> Result<Self, Diagnostic> {
         layout.check_externals()?;
+        let kernel = layout.kernel();
         // That no address is outside of its buffer is proven from what the verifier has seen.
-        verify(&kernel).map_err(|faults| {
+        verify(kernel).map_err(|faults| {
             let reason = faults.first().map_or_else(String::new, ToString::to_string);
             Diagnostic::bug(format!("kernel `{}` breaks its rules", kernel.name)).with_reason(reason)
         })?;
         let level = options.level.map_or_else(Level::best, Level::require)?;
-        let one = Machine::new(&kernel, level, Shape::One, options)?;
-        let plain = Ports::new(&kernel, &one);
-        Ok(Self { kernel, layout, level, options: *options, one, plain, many: OnceLock::new(), team: OnceLock::new() })
+        let one = Machine::new(kernel, level, Shape::One, options)?;
+        let plain = Ports::new(kernel, &one);
+        Ok(Self { layout, level, options: *options, one, plain, many: OnceLock::new(), team: OnceLock::new() })
     }
 
     /// What fits it.
@@ -264,16 +263,20 @@ impl Program {
         &self.layout
     }
 
+    fn kernel(&self) -> &Kernel {
+        self.layout.kernel()
+    }
+
     /// The kernel's name.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.kernel.name
+        &self.kernel().name
     }
 
     /// How many inputs and outputs it has.
     #[must_use]
     pub fn n_ports(&self) -> (usize, usize) {
-        (self.kernel.inputs.len(), self.kernel.outputs.len())
+        (self.kernel().inputs.len(), self.kernel().outputs.len())
     }
 
     /// The instructions that it uses.
@@ -324,8 +327,8 @@ impl Program {
         }
         let make = || {
             let shape = if self.level == Level::Avx512 { Shape::Eight } else { Shape::Four };
-            let chosen = with_choices(&self.kernel).filter(|kernel| verify(kernel).is_ok());
-            let kernel = chosen.map_or(Cow::Borrowed(&*self.kernel), Cow::Owned);
+            let chosen = with_choices(self.kernel()).filter(|kernel| verify(kernel).is_ok());
+            let kernel = chosen.map_or(Cow::Borrowed(self.kernel()), Cow::Owned);
             lower::fits_lanes(&kernel).then(|| Machine::new(&kernel, self.level, shape, &self.options))
         };
         self.many.get_or_init(make).as_ref().and_then(|made| made.as_ref().ok())
@@ -334,7 +337,7 @@ impl Program {
     /// The code for several threads. Compiles it, if that has not been done yet.
     pub(crate) fn team(&self) -> Option<&Team> {
         let make = || {
-            Team::new(&self.kernel, |piece| {
+            Team::new(self.kernel(), |piece| {
                 verify(piece).map_err(|_| Diagnostic::bug(format!("a piece of `{}` breaks its rules", piece.name)))?;
                 Machine::new(piece, self.level, Shape::One, &self.options)
             })
@@ -373,7 +376,7 @@ impl Program {
     ) -> Result<(), RunError> {
         self.check_made_here(sizes, workspace)?;
         self.layout.check_point(sizes, inputs, outputs)?;
-        let buffers = self.layout.kernel().buffers.as_slice();
+        let buffers = self.kernel().buffers.as_slice();
         let mut pointer = |b: usize| match &buffers[b].place {
             Place::Input(i) => Some(match inputs[*i] {
                 Slice::Real(data) => data.as_ptr() as u64,
@@ -409,7 +412,7 @@ impl Program {
         mut pointer: impl FnMut(usize) -> Option<u64>,
     ) {
         let Workspace { frame, reals, ints, calls, .. } = workspace;
-        let buffers = self.layout.kernel().buffers.as_slice();
+        let buffers = self.kernel().buffers.as_slice();
         for (i, (buffer, (offset, len))) in buffers.iter().zip(sizes.buffers()).enumerate() {
             let pointer = pointer(i).unwrap_or_else(|| in_workspace(buffer, (*offset, *len), reals, ints));
             self.one.tell_buffer(frame, Id::new(i), pointer, *len);
@@ -622,7 +625,7 @@ impl Program {
                 result = Err(error.at_point(first));
                 break;
             }
-            for (i, (port, output)) in self.layout.kernel().outputs.iter().zip(&mut share.outputs).enumerate() {
+            for (i, (port, output)) in self.kernel().outputs.iter().zip(&mut share.outputs).enumerate() {
                 let start = space.offsets[port.buffer.index()];
                 let tile = &space.tile.doubles()[start..start + sizes.output_len(i) * machine.lanes()];
                 match machine.shape {
@@ -644,7 +647,7 @@ impl Program {
         first: usize,
         n: usize,
     ) {
-        for (i, (port, input)) in self.layout.kernel().inputs.iter().zip(inputs).enumerate() {
+        for (i, (port, input)) in self.kernel().inputs.iter().zip(inputs).enumerate() {
             let Slice::Real(data) = input.data else { continue };
             let start = space.offsets[port.buffer.index()];
             let len = sizes.input_len(i);

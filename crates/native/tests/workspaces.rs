@@ -84,11 +84,10 @@ fn memory_of_another_program_is_refused() {
 
 #[test]
 fn programs_that_share_a_layout_share_workspaces_that_are_large_enough() {
-    let kernel = Arc::new(kernel(3));
-    let layout = Layout::new(&kernel);
+    let layout = Layout::new(Arc::new(kernel(3)));
     for level in Level::ALL.into_iter().filter(|level| level.missing().is_empty()) {
         let options = Options { level: Some(level), ..Options::default() };
-        let make = || Program::with_layout(kernel.clone(), layout.clone(), &options);
+        let make = || Program::with_layout(layout.clone(), &options);
         let (Ok(one), Ok(two)) = (make(), make()) else { return };
         let sizes = one.bind(&[&[]], &[]).unwrap();
         let mut workspace = Workspace::new(&one, &sizes);

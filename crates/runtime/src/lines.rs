@@ -79,22 +79,23 @@ impl DerefMut for Doubles {
 }
 
 /// A buffer of a kernel's workspace of which vectors begin with the element of this number, or some whole lines behind it:
-/// which of a line's elements the buffer's first one is to be, for that. `O(n)`, at once for straight lines.
+/// which of a line's elements the buffer's first one is to be, for that; nothing where there are straight lines only. `O(n)`.
 #[must_use]
 pub fn first_in_line(kernel: &Kernel) -> Vec<usize> {
+    if kernel.body.iter().all(|stmt| matches!(stmt, Stmt::Straight(_))) {
+        return Vec::new();
+    }
     let mut vectors = vec![[0u32; LINE]; kernel.buffers.len()];
-    if kernel.body.iter().any(|stmt| !matches!(stmt, Stmt::Straight(_))) {
-        let mut lane = None;
-        for event in walk(&kernel.body) {
-            match event {
-                Event::For { index, count, order: Order::Lanes, .. } if *count == Poly::constant(LINE as i64) => {
-                    lane = Some(index);
-                }
-                Event::EndFor { index, .. } if lane == Some(index) => lane = None,
-                Event::Instr(Instr::Load { buffer, at, .. }) => note(&mut vectors, *buffer, at, lane, OF_LOAD),
-                Event::Instr(Instr::Store { buffer, at, .. }) => note(&mut vectors, *buffer, at, lane, OF_STORE),
-                _ => {}
+    let mut lane = None;
+    for event in walk(&kernel.body) {
+        match event {
+            Event::For { index, count, order: Order::Lanes, .. } if *count == Poly::constant(LINE as i64) => {
+                lane = Some(index);
             }
+            Event::EndFor { index, .. } if lane == Some(index) => lane = None,
+            Event::Instr(Instr::Load { buffer, at, .. }) => note(&mut vectors, *buffer, at, lane, OF_LOAD),
+            Event::Instr(Instr::Store { buffer, at, .. }) => note(&mut vectors, *buffer, at, lane, OF_STORE),
+            _ => {}
         }
     }
     let first = |(vectors, buffer): (&[u32; LINE], &Buffer)| {

@@ -13,9 +13,8 @@ use std::sync::Arc;
 /// What running a kernel needs to know of it beside its code.
 #[derive(Debug)]
 pub struct Layout {
-    /// Without its body.
-    pub(crate) kernel: Kernel,
-    /// As [`first_in_line`].
+    pub(crate) kernel: Arc<Kernel>,
+    /// As [`first_in_line`] says, which says nothing of straight lines.
     first_in_line: Vec<usize>,
 }
 
@@ -125,11 +124,12 @@ impl fmt::Display for Named<'_> {
 impl Layout {
     /// The layout of `kernel`.
     #[must_use]
-    pub fn new(kernel: &Kernel) -> Arc<Self> {
-        Arc::new(Self { kernel: clone_without_body(kernel), first_in_line: first_in_line(kernel) })
+    pub fn new(kernel: Arc<Kernel>) -> Arc<Self> {
+        let first_in_line = first_in_line(&kernel);
+        Arc::new(Self { kernel, first_in_line })
     }
 
-    /// The kernel, without its body and its registers.
+    /// The kernel.
     #[must_use]
     pub fn kernel(&self) -> &Kernel {
         &self.kernel
@@ -138,7 +138,7 @@ impl Layout {
     /// Which element of a line of the cache a buffer is to begin with.
     #[must_use]
     pub fn first_in_line(&self, buffer: BufferId) -> usize {
-        self.first_in_line[buffer.index()]
+        self.first_in_line.get(buffer.index()).copied().unwrap_or(0)
     }
 
     /// The sizes for arguments of these shapes (outermost extent first; none for a scalar). `value`
@@ -195,7 +195,7 @@ impl Layout {
         let all = self.kernel.buffers.as_slice();
         let of_class: Vec<usize> = (0..buffers.len()).filter(|i| is_of(&all[*i])).collect();
         let ranges: Vec<(usize, usize)> = of_class.iter().map(|i| buffers[*i]).collect();
-        let (offsets, n) = in_lines(&ranges, |i| self.first_in_line[of_class[i]]);
+        let (offsets, n) = in_lines(&ranges, |i| self.first_in_line(BufferId::new(of_class[i])));
         of_class.into_iter().zip(offsets).for_each(|(i, offset)| buffers[i].0 = offset);
         n
     }
@@ -350,21 +350,4 @@ fn length(value: i64) -> Result<usize, RunError> {
 #[must_use]
 pub fn scalar(inputs: &[Slice<'_>], input: usize) -> Option<i64> {
     if let Some(Slice::Int([value])) = inputs.get(input) { Some(*value) } else { None }
-}
-
-fn clone_without_body(kernel: &Kernel) -> Kernel {
-    Kernel {
-        name: kernel.name.clone(),
-        regs: chainrule_base::Arena::new(),
-        sizes: kernel.sizes.clone(),
-        inputs: kernel.inputs.clone(),
-        outputs: kernel.outputs.clone(),
-        buffers: kernel.buffers.clone(),
-        requires: kernel.requires.clone(),
-        workspace_reals: kernel.workspace_reals.clone(),
-        workspace_ints: kernel.workspace_ints.clone(),
-        externals: kernel.externals.clone(),
-        failures: kernel.failures.clone(),
-        body: Vec::new(),
-    }
 }

@@ -42,15 +42,15 @@ fn texts(semantics: Semantics, seed: u64) -> Vec<Text> {
 /// A kernel that takes the arguments of straight-line code and has its results, and does nothing.
 fn signature(function: &Function) -> Kernel {
     let mut buffers = Arena::new();
-    let mut ports = |shapes: Vec<Shape>, place: fn(usize) -> Place| -> Vec<Port> {
-        let port = |(i, shape): (usize, Shape)| {
+    let mut ports = |shapes: &[Shape], place: fn(usize) -> Place| -> Vec<Port> {
+        let port = |(i, shape): (usize, &Shape)| {
             let extents = shape.extents.iter().map(|n| Poly::constant(n.unwrap() as i64));
             let shape_of: Vec<Poly<_>> = extents.collect();
             let len = shape_of.iter().fold(Poly::constant(1), |len, n| len.mul(n));
             let buffer = buffers.push(Buffer { class: Class::Real, len, place: place(i) });
-            Port { name: shape.name, shape: shape_of, buffer }
+            Port { name: shape.name.clone(), shape: shape_of, buffer }
         };
-        shapes.into_iter().enumerate().map(port).collect()
+        shapes.iter().enumerate().map(port).collect()
     };
     let inputs = ports(function.inputs(), Place::Input);
     let outputs = ports(function.outputs(), Place::Output);

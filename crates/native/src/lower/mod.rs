@@ -174,7 +174,6 @@ fn lower_boxed(kernel: &Kernel, level: Level, shape: Shape, in_range: Option<InR
         is_plain,
         is_line,
         literals: Vec::with_capacity(n_constants),
-        literal_offsets: Vec::with_capacity(n_constants),
         constants: HashMap::new(),
         origins: Vec::with_capacity(FEW),
         rows: Rows::default(),
@@ -229,6 +228,14 @@ enum Origin<'k> {
     Load(BufferId, &'k Poly<Reg>),
     /// Elements in lanes, with others of a row.
     Row(usize),
+}
+
+/// A constant of the kernel.
+#[derive(Clone, Copy)]
+struct Literal {
+    bits: u64,
+    /// Its place in the pool, or [`NOWHERE`].
+    offset: u32,
 }
 
 /// The place in the pool of a constant that was not asked for yet.
@@ -298,9 +305,8 @@ struct Writer<'k> {
     is_plain: bool,
     /// The same where there is one block, so that all addresses are known.
     is_line: bool,
-    /// By the number of a [`Copy::Constant`]: its bits, and where it is in the pool, or [`NOWHERE`].
-    literals: Vec<u64>,
-    literal_offsets: Vec<u32>,
+    /// By the number of a [`Copy::Constant`].
+    literals: Vec<Literal>,
     /// Integers that are known.
     constants: HashMap<Reg, i64>,
     /// By the number of a [`Copy::Load`].
@@ -349,7 +355,9 @@ impl<'k> Writer<'k> {
             self.asm.mov_rm(Gpr::RAX, mem);
             self.set_number(size.reg.index(), Gpr::RAX);
         }
-        self.take_pointers(0);
+        if self.plan.is_straight {
+            self.take_all_pointers();
+        }
         for i in self.plan.globals() {
             let r = Reg::new(i);
             match self.plan.home(i) {

@@ -82,7 +82,7 @@ impl Writer<'_> {
     fn plain_fetch(&mut self, r: Reg, next: u32) -> Result<Xmm> {
         let (number, _, is_constant) = self.registers.slot_or_constant(r);
         let literal = if is_constant { number } else { 0 };
-        let is_zero = is_constant & (self.literals.get(literal as usize) == Some(&0));
+        let is_zero = is_constant & self.literals.get(literal as usize).is_some_and(|literal| literal.bits == 0);
         if is_zero {
             return self.fetch(r, next);
         }
@@ -184,7 +184,7 @@ impl Writer<'_> {
             return self.pointers.of(buffer).map(|base| Scalar::at(base, disp));
         }
         let literal = if is_constant { number } else { 0 };
-        let mut offset = self.literal_offsets.get(literal as usize).copied().unwrap_or(0);
+        let mut offset = self.literals.get(literal as usize).map_or(0, |literal| literal.offset);
         if is_constant & (offset == NOWHERE) {
             offset = self.constant_of(literal);
         }

@@ -155,8 +155,8 @@ pub(super) struct Plan<'k> {
     pub accumulators: Accumulators,
     /// By number of the opening event.
     pub loops: BTreeMap<u32, LoopPlan>,
-    /// Pointers with places of their own, by number of the opening event of the loop in which they have them; 0 is
-    /// everywhere.
+    /// Pointers with places of their own, by number of the opening event of the loop in which they have them; in straight lines
+    /// all have places, everywhere.
     pub pointers: BTreeMap<u32, Vec<(BufferId, Number)>>,
     /// The general registers that values which outlive their block may have, and where they do.
     generals: &'static [Gpr],
@@ -261,21 +261,32 @@ pub(super) struct Facts {
     pub n_constants: usize,
     /// About how many next uses there are.
     n_next: usize,
-    /// How often each buffer is accessed.
-    pub accesses: Vec<u64>,
-    /// The first event that writes each buffer.
-    pub first_store: Vec<u32>,
+    pub of_buffers: Vec<OfBuffer>,
     /// Whether something is copied.
     has_copies: bool,
     /// Integers that are 0 or 1; empty where there are none.
     bits: Vec<bool>,
 }
 
+/// What is found of a buffer.
+#[derive(Clone, Copy)]
+pub(super) struct OfBuffer {
+    /// How often it is accessed.
+    pub accesses: u64,
+    /// The first event that writes it.
+    pub first_store: u32,
+}
+
 impl Facts {
     /// Nothing found yet.
     pub(super) fn new(kernel: &Kernel) -> Self {
-        let n = kernel.buffers.len();
-        Self { accesses: vec![0; n], first_store: vec![NEVER; n], ..Self::default() }
+        let nothing = OfBuffer { accesses: 0, first_store: NEVER };
+        Self { of_buffers: vec![nothing; kernel.buffers.len()], ..Self::default() }
+    }
+
+    fn stored(&mut self, buffer: BufferId, at: u32) {
+        let first = &mut self.of_buffers[buffer.index()].first_store;
+        *first = at.min(*first);
     }
 
     /// Whether an integer is 0 or 1.
@@ -337,12 +348,12 @@ fn kinds(kernel: &Kernel, stretches: &[Stretch<'_>]) -> (Vec<Kind>, Facts) {
                     match instr {
                         Instr::Const { .. } => facts.n_constants += 1,
                         Instr::Load { buffer, at, .. } => {
-                            facts.accesses[buffer.index()] += 1;
+                            facts.of_buffers[buffer.index()].accesses += 1;
                             numbers(&mut kinds, &[at]);
                         }
                         Instr::Store { buffer, at: address, value } => {
-                            facts.accesses[buffer.index()] += 1;
-                            facts.first_store[buffer.index()] = facts.first_store[buffer.index()].min(at);
+                            facts.of_buffers[buffer.index()].accesses += 1;
+                            facts.stored(*buffer, at);
                             numbers(&mut kinds, &[address]);
                             number(&mut kinds, *value);
                         }
@@ -365,7 +376,7 @@ fn kinds(kernel: &Kernel, stretches: &[Stretch<'_>]) -> (Vec<Kind>, Facts) {
                 Event::Copy { to, from, len } => {
                     facts.calls += u64::from(copies::is_call(to, from, len));
                     facts.has_copies = true;
-                    facts.first_store[to.0.index()] = facts.first_store[to.0.index()].min(*at);
+                    facts.stored(to.0, *at);
                     numbers(&mut kinds, &[&to.1, &from.1, *len]);
                 }
                 Event::For { count: poly, carried, .. } | Event::While { limit: poly, carried } => {
@@ -446,8 +457,7 @@ impl<'k> Plan<'k> {
         let mut pointers: BTreeMap<u32, Vec<(BufferId, Number)>> = BTreeMap::new();
         let (loops, first_home, assigned): (_, _, Assigned) = if is_straight {
             // Each address is known, so pointers are all there is.
-            pointers.insert(0, kernel.buffers.ids().zip(n_regs..).collect());
-            let homes = assign_pointers(&facts.accesses, n_events, facts.calls);
+            let homes = assign_pointers(&facts.of_buffers, n_events, facts.calls);
             let (generals, vectors, spans): (&[Gpr], _, _) = (&[], Vec::new(), None);
             (BTreeMap::new(), n_regs, Assigned { homes, n_slots: 0, generals, vectors, spans })
         } else {
@@ -518,17 +528,13 @@ fn is_straight(stretches: &[Stretch<'_>], kinds: &[Kind]) -> bool {
 /// For each buffer the first one that lies where it lies, nothing for inputs, where nothing is stored: those that take turns in
 /// one place of the workspace begin there all. A load that waits must not meet what is stored to another one, which lives when
 /// nothing reads this one any more.
-pub(super) fn places(kernel: &Kernel) -> Vec<Option<usize>> {
+pub(super) fn places(kernel: &Kernel) -> impl Iterator<Item = Option<usize>> {
     let mut first: BTreeMap<(bool, &Poly<Reg>), usize> = BTreeMap::new();
-    let mut all = Vec::with_capacity(kernel.buffers.len());
-    for (i, buffer) in kernel.buffers.as_slice().iter().enumerate() {
-        all.push(match &buffer.place {
-            Place::Input(_) => None,
-            Place::Workspace(at) => Some(*first.entry((buffer.class == Class::Real, at)).or_insert(i)),
-            Place::Output(_) => Some(i),
-        });
-    }
-    all
+    kernel.buffers.as_slice().iter().enumerate().map(move |(i, buffer)| match &buffer.place {
+        Place::Input(_) => None,
+        Place::Workspace(at) => Some(*first.entry((buffer.class == Class::Real, at)).or_insert(i)),
+        Place::Output(_) => Some(i),
+    })
 }
 
 /// See [`Plan::next`] and [`Plan::lazy`]. One walk backwards.
@@ -547,7 +553,7 @@ fn next_uses(
     // The end of the block, beyond which a use does not count.
     let mut end = NEVER;
     // Where the place of a buffer is written next.
-    let places = places(kernel);
+    let places: Vec<Option<usize>> = places(kernel).collect();
     let mut written = vec![NEVER; kernel.buffers.len()];
     let mut seen: Vec<Reg> = Vec::new();
     for stretch in stretches.iter().rev() {

@@ -151,13 +151,24 @@ impl Writer<'_> {
     pub(super) fn take_pointers(&mut self, at: u32) {
         self.pointers.begins.push(self.pointers.taken.len());
         for (buffer, number) in self.plan.pointers.remove(&at).into_iter().flatten() {
-            if let Home::Gpr(g) = self.plan.home(number)
-                && self.pointers.of(buffer).is_none()
-            {
-                self.load_pointer(buffer, g);
-                self.pointers.now[buffer.index()] = Some(g);
-                self.pointers.taken.push((buffer, g));
-            }
+            self.take_pointer(buffer, number);
+        }
+    }
+
+    /// All pointers of straight lines into the registers that are theirs.
+    pub(super) fn take_all_pointers(&mut self) {
+        for (buffer, number) in self.kernel.buffers.ids().zip(self.kernel.regs.len()..) {
+            self.take_pointer(buffer, number);
+        }
+    }
+
+    fn take_pointer(&mut self, buffer: BufferId, number: Number) {
+        if let Home::Gpr(g) = self.plan.home(number)
+            && self.pointers.of(buffer).is_none()
+        {
+            self.load_pointer(buffer, g);
+            self.pointers.now[buffer.index()] = Some(g);
+            self.pointers.taken.push((buffer, g));
         }
     }
 

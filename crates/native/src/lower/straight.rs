@@ -52,13 +52,12 @@ impl Straight {
     pub(super) fn new(kernel: &Kernel, first: u32, instrs: &[Instr]) -> Self {
         let mut facts = Facts::new(kernel);
         // What is too much of it is never written, and costs nothing.
-        let mut found: Vec<u32> = large::with_capacity(MOST * (instrs.len() + CHUNK));
+        let mut found: Vec<u32> = large::with_capacity(MOST * instrs.len());
         let mut n_found = 0;
         let mut lazy = Vec::new();
         let mut next = large::filled(kernel.regs.len(), NEVER);
         // Whether the place of a buffer is written further down.
-        let places = places(kernel);
-        let mut is_written = vec![false; kernel.buffers.len()];
+        let mut places: Vec<(Option<usize>, bool)> = places(kernel).map(|place| (place, false)).collect();
         let mut at = first + instrs.len() as u32;
         for chunk in instrs.rchunks(CHUNK) {
             found.resize(n_found + MOST * chunk.len(), NEVER);
@@ -92,22 +91,22 @@ impl Straight {
                         find(*dst);
                     }
                     Instr::Store { buffer, value, .. } => {
-                        facts.accesses[buffer.index()] += 1;
-                        facts.first_store[buffer.index()] = at;
-                        if let Some(place) = places[buffer.index()] {
-                            is_written[place] = true;
+                        let of_buffer = &mut facts.of_buffers[buffer.index()];
+                        (of_buffer.accesses, of_buffer.first_store) = (of_buffer.accesses + 1, at);
+                        if let Some(place) = places[buffer.index()].0 {
+                            places[place].1 = true;
                         }
                         find(*value);
                         next[value.index()] = at;
                     }
                     Instr::Load { dst, buffer, .. } => {
-                        facts.accesses[buffer.index()] += 1;
-                        if let Some(place) = places[buffer.index()] {
+                        facts.of_buffers[buffer.index()].accesses += 1;
+                        if let Some(place) = places[buffer.index()].0 {
                             if lazy.is_empty() {
                                 lazy = vec![false; first as usize + instrs.len()];
                             }
                             // Nothing after it, up to the end, writes there.
-                            lazy[at as usize] = !is_written[place];
+                            lazy[at as usize] = !places[place].1;
                         }
                         find(*dst);
                     }

@@ -4,7 +4,7 @@ use super::frame::lanes;
 use super::lanes::Across;
 use super::plan::{Home, NEVER};
 use super::registers::{Copy, Spill};
-use super::{NOWHERE, Origin, Result, SCRATCH, Writer, no_register};
+use super::{Literal, NOWHERE, Origin, Result, SCRATCH, Writer, no_register};
 use crate::asm::{Mem, Scalar, Shape, Source, Xmm};
 use crate::level::Level;
 use chainrule_base::{Id, Poly};
@@ -111,7 +111,7 @@ impl<'k> Writer<'k> {
 
     fn load_copy(&mut self, x: Xmm, copy: Copy) -> Result<()> {
         if let Copy::Constant(literal) = copy
-            && self.literals[literal as usize] == 0
+            && self.literals[literal as usize].bits == 0
         {
             self.asm.zero(x);
             return Ok(());
@@ -137,7 +137,7 @@ impl<'k> Writer<'k> {
             Copy::None => None,
             Copy::Slot(slot) | Copy::Home(slot) => Some(Source::Mem(self.frame.slot(slot))),
             Copy::Constant(at) => {
-                let mut offset = self.literal_offsets[at as usize];
+                let mut offset = self.literals[at as usize].offset;
                 if offset == NOWHERE {
                     offset = self.constant_of(at);
                 }
@@ -162,8 +162,8 @@ impl<'k> Writer<'k> {
 
     /// A place of the constant of this number, which was not asked for yet.
     pub(super) fn constant_of(&mut self, number: u32) -> u32 {
-        let offset = self.constant_offset(self.literals[number as usize]);
-        self.literal_offsets[number as usize] = offset;
+        let offset = self.constant_offset(self.literals[number as usize].bits);
+        self.literals[number as usize].offset = offset;
         offset
     }
 
@@ -276,8 +276,7 @@ impl<'k> Writer<'k> {
     pub(super) fn instr_const(&mut self, dst: Reg, value: f64) -> Result<()> {
         let next = self.next_use();
         let copy = Copy::Constant(self.literals.len() as u32);
-        self.literals.push(value.to_bits());
-        self.literal_offsets.push(NOWHERE);
+        self.literals.push(Literal { bits: value.to_bits(), offset: NOWHERE });
         if self.plan.home(dst.index()) == Home::Local {
             self.registers.set_copy(dst, copy);
             return Ok(());

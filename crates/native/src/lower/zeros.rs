@@ -48,7 +48,7 @@ impl Writer<'_> {
         elements.sort_unstable();
         elements.dedup();
         let x = self.in_register(value, next)?;
-        let untouched = self.loops.is_empty() && self.plan.facts.first_store[buffer.index()] == at;
+        let untouched = self.loops.is_empty() && self.plan.facts.of_buffers[buffer.index()].first_store == at;
         let len = self.kernel.buffers[buffer].len.as_constant().filter(|_| untouched);
         let wide = if self.level == Level::Avx512 { Shape::Eight } else { Shape::Four };
         let width = lanes(wide) as i64;
@@ -83,7 +83,7 @@ impl Writer<'_> {
         let Instr::Store { buffer, at, value } = instr else { return None };
         let Copy::Constant(literal) = self.registers.copy(*value) else { return None };
         at.as_constant()?;
-        let is_zero = self.literals[literal as usize] == 0 && self.plan.home(value.index()) == Home::Local;
+        let is_zero = self.literals[literal as usize].bits == 0 && self.plan.home(value.index()) == Home::Local;
         is_zero.then_some((*value, *buffer))
     }
 }

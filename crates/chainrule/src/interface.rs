@@ -1,0 +1,71 @@
+//! What a function takes and gives: names and types as its program writes them, and the arrays that these are in memory.
+//!
+//! Known from when the function is made, and shared by what is compiled of it.
+
+use crate::function::{ArrayBody, Port, ScalarBody};
+use crate::leaves::{Leaf, leaves};
+use chainrule_base::{Name, Poly};
+use chainrule_ir::{Size, Type, VarId};
+
+/// The arguments and the results as the program writes them.
+#[derive(Clone, Debug)]
+pub struct Signature {
+    /// Names and types of the arguments.
+    pub params: Vec<(Name, Type)>,
+    /// Names and types of the results; one called `result` for an F~ function.
+    pub results: Vec<(Name, Type)>,
+}
+
+/// The name and the extents of an argument or a result. An extent that is not fixed is `None`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Shape {
+    /// Its name; for a component of a tuple or record its path, such as `camera.focal`.
+    pub name: Name,
+    /// Extents, outermost first; none for a scalar.
+    pub extents: Vec<Option<usize>>,
+}
+
+/// Arguments and results.
+#[derive(Debug)]
+pub(crate) struct Interface {
+    pub(crate) signature: Signature,
+    /// One a leaf of the arguments.
+    pub(crate) inputs: Vec<Shape>,
+    /// One a leaf of the results.
+    pub(crate) outputs: Vec<Shape>,
+}
+
+impl From<Signature> for Interface {
+    fn from(signature: Signature) -> Self {
+        let shapes = |ports: &[(Name, Type)]| ports.iter().flat_map(|(name, ty)| shapes(ty, name)).collect();
+        Self { inputs: shapes(&signature.params), outputs: shapes(&signature.results), signature }
+    }
+}
+
+impl From<&ScalarBody> for Interface {
+    fn from(body: &ScalarBody) -> Self {
+        let entry = |port: &Port| {
+            let size = |n: &usize| Poly::constant(i64::try_from(*n).unwrap_or(i64::MAX));
+            let array = |ty: Type, n: &usize| Type::array(size(n), ty);
+            (port.name.clone(), port.shape.iter().rev().fold(Type::Double, array))
+        };
+        let entries = |ports: &[Port]| ports.iter().map(entry).collect();
+        Signature { params: entries(&body.inputs), results: entries(&body.outputs) }.into()
+    }
+}
+
+impl From<&ArrayBody> for Interface {
+    fn from(body: &ArrayBody) -> Self {
+        let f = &body.function;
+        let param = |p: &VarId| (f.vars[*p].name.clone().unwrap_or_else(|| Name::new("arg")), f.ty(*p).clone());
+        let results = vec![(Name::new("result"), f.result_type().clone())];
+        Signature { params: f.params.iter().map(param).collect(), results }.into()
+    }
+}
+
+/// The name and the extents of each leaf of a value; an extent that is not fixed is `None`.
+fn shapes(ty: &Type, name: &str) -> Vec<Shape> {
+    let fixed = |size: &Size| size.as_constant().and_then(|n| usize::try_from(n).ok());
+    let describe = |leaf: Leaf| Shape { name: leaf.name, extents: leaf.extents.iter().map(fixed).collect() };
+    leaves(ty, name).into_iter().map(describe).collect()
+}
