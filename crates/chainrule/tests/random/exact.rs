@@ -3,7 +3,7 @@
 use crate::values::doubles;
 use chainrule::Value;
 use chainrule_ir::{self as ir, evaluate};
-use chainrule_ops::{Algebra, F64, Op, Precise, Type};
+use chainrule_ops::{Algebra, Big, F64, Op, Precise, Type};
 
 /// Relative to the largest number: programs are tame.
 pub const TOLERANCE: f64 = 1e-9;
@@ -119,6 +119,30 @@ impl Shaken {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         x * (1.0 + NUDGE * ((self.0 >> 32) as f64 / 2f64.powi(31) - 1.0))
     }
+
+    /// The same of a constant: what is no integer may be the result of operations on numbers alone, made when the graph was.
+    fn moved_constant(&mut self, c: f64) -> f64 {
+        if c.fract() == 0.0 { c } else { self.moved(c) }
+    }
+}
+
+/// Extended precision in which constants that may have been rounded are off by a few roundings of doubles.
+pub struct RoundedConstants<'a>(pub &'a mut Precise, pub Shaken);
+
+impl Algebra for RoundedConstants<'_> {
+    type Value = Big;
+
+    fn constant(&mut self, c: f64) -> Big {
+        self.0.from_f64(self.1.moved_constant(c))
+    }
+
+    fn apply(&mut self, op: Op, args: &[Big]) -> Big {
+        self.0.apply(op, args)
+    }
+
+    fn to_f64(&self, value: &Big) -> Option<f64> {
+        self.0.to_f64(value)
+    }
 }
 
 /// What gives one of its arguments, an integer or a truth value does not round.
@@ -131,7 +155,7 @@ impl Algebra for Shaken {
     type Value = f64;
 
     fn constant(&mut self, c: f64) -> f64 {
-        c
+        self.moved_constant(c)
     }
 
     fn apply(&mut self, op: Op, args: &[f64]) -> f64 {

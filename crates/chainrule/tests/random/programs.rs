@@ -1,7 +1,8 @@
 //! Programs in F~: printed, read, differentiated with their loops, run.
 
+use crate::compare::Case;
 use crate::exact::{Exact, seen};
-use crate::support::{Program, doubles, fields, limited, matrix, program, run, same, slopes, with_doubles};
+use crate::support::{doubles, fields, limited, matrix, program, run, same, slopes, with_doubles};
 use chainrule::{Checks, CompileOptions, Error, Function, InRange, Rewrite, Value};
 use chainrule_autodiff::{Mode, Part, Request, derive};
 use chainrule_ir::evaluate;
@@ -57,7 +58,7 @@ fn code_runs_what_the_evaluator_means() {
 /// The Jacobian of a program in the interpreter, in the evaluator, and by differences in extended precision. The
 /// derived program, too, is evaluated in extended precision, so that rounding excuses nothing. Where the program is not
 /// `smooth`, differences tell nothing at kinks, and an infinite partial times zero is NaN.
-fn compare(p: &Program, precise: &mut Precise, smooth: bool) -> Result<bool, String> {
+fn compare(p: &Case, precise: &mut Precise, smooth: bool) -> Result<bool, String> {
     let value = match seen(&p.ir, &p.args) {
         Some((value, largest)) if p.ir.result_type().has_double() && (smooth || largest <= LARGEST) => value,
         _ => return Ok(false),
@@ -77,7 +78,7 @@ fn compare(p: &Program, precise: &mut Precise, smooth: bool) -> Result<bool, Str
     let found: Vec<f64> = doubles(&[found]).iter().map(|x| precise.as_f64(x)).collect();
     if smooth {
         // Compiled as one does who says nothing: optimised, with scalar regions, in lanes.
-        let compiled = derived(&p.function)?.compile().and_then(|f| f.call(&p.args)).map_err(|e| e.to_string())?;
+        let compiled = derived(&p.f)?.compile().and_then(|f| f.call(&p.args)).map_err(|e| e.to_string())?;
         match Exact::new(&ir, &p.args) {
             Some(exact) => exact.near(&compiled).map_err(|e| format!("as compiled: {e}\n{text}"))?,
             None => return Ok(false),

@@ -1,8 +1,9 @@
 //! Programs in F~ unrolled: every strategy of accumulation against forward mode with loops, products with vectors,
 //! Hessians, patterns.
 
+use crate::compare::Case;
 use crate::exact::Exact;
-use crate::support::{Program, columns, doubles, fields, limited, matrix, places, program, run, slopes};
+use crate::support::{columns, doubles, fields, limited, matrix, places, program, run, slopes};
 use chainrule::{Derivation, Function, Report, STRATEGIES, Type, Value};
 use chainrule_accumulate::check::Verdict;
 use chainrule_autodiff::{Mode, Part, Request, derive};
@@ -28,9 +29,9 @@ struct Straight {
 }
 
 /// `None` where the program cannot be unrolled: it has integer arrays, or results that are no doubles.
-fn straight(p: &Program, result: &Value<f64>) -> Result<Option<Straight>, String> {
+fn straight(p: &Case, result: &Value<f64>) -> Result<Option<Straight>, String> {
     let Some(sizes) = p.sizes() else { return Ok(None) };
-    let function = match p.function.unrolled(&sizes) {
+    let function = match p.f.unrolled(&sizes) {
         Ok(function) => function,
         Err(e) if e.to_string().contains("integers") || limited(&e) => return Ok(None),
         Err(e) => return Err(format!("does not unroll: {e}")),
@@ -143,13 +144,13 @@ fn transposed_times(matrix: &Matrix, w: &[f64], n: usize) -> Vec<f64> {
 }
 
 /// The Jacobian with loops, and everything that can be had without them.
-pub fn compare(p: &Program) -> Result<bool, String> {
+pub fn compare(p: &Case) -> Result<bool, String> {
     // Where a number on the way is infinite, a product of it with zero is what one takes it for.
     if Exact::new(&p.ir, &p.args).is_none() {
         return Ok(false);
     }
     // Loops that run too long for their bound have no value, sizes that depend on data cannot be lowered.
-    let Ok(value) = p.function.compile().and_then(|f| f.call(&p.args)) else { return Ok(false) };
+    let Ok(value) = p.f.compile().and_then(|f| f.call(&p.args)) else { return Ok(false) };
     let expected = doubles(&value);
     let n = doubles(&p.args).len();
     let Some(s) = straight(p, &value[0])? else { return Ok(false) };
@@ -157,7 +158,7 @@ pub fn compare(p: &Program) -> Result<bool, String> {
 
     let mut counts = Vec::new();
     p.ir.params.iter().zip(&p.args).for_each(|(param, arg)| fields(p.ir.ty(*param), arg, &mut counts));
-    let loops = match p.function.jacobian().compile().and_then(|f| f.call(&p.args)) {
+    let loops = match p.f.jacobian().compile().and_then(|f| f.call(&p.args)) {
         // An array of a size that depends on data may vanish from the value, and stay in its derivative.
         Err(e) if limited(&e) => return Ok(false),
         loops => loops.map_err(|e| e.to_string())?,
@@ -212,7 +213,7 @@ fn all_strategies_agree_with_forward_mode_in_any_program() {
 
 /// Second derivatives of a scalar result: with loops and without, by every strategy, along a direction, against
 /// differences of the gradient.
-fn compare_second(p: &Program, precise: &mut Precise) -> Result<bool, String> {
+fn compare_second(p: &Case, precise: &mut Precise) -> Result<bool, String> {
     let n = doubles(&p.args).len();
     if *p.ir.result_type() != Type::Double || n > 8 {
         return Ok(false);
@@ -227,7 +228,7 @@ fn compare_second(p: &Program, precise: &mut Precise) -> Result<bool, String> {
     let differences: Matrix = slopes.iter().map(|row| row.iter().map(|slope| slope.value).collect()).collect();
     let mut counts = Vec::new();
     p.ir.params.iter().zip(&p.args).for_each(|(param, arg)| fields(p.ir.ty(*param), arg, &mut counts));
-    let loops = p.function.hessian().compile().and_then(|f| f.call(&p.args)).map_err(|e| e.to_string())?;
+    let loops = p.f.hessian().compile().and_then(|f| f.call(&p.args)).map_err(|e| e.to_string())?;
     let mut flat = doubles(&loops).into_iter();
     let mut h = vec![Vec::new(); n];
     let mut first = 0;
@@ -240,7 +241,7 @@ fn compare_second(p: &Program, precise: &mut Precise) -> Result<bool, String> {
     close("the Hessian with loops", &h.concat(), &differences.concat())?;
 
     let diagonal: Vec<f64> = (0..n).map(|i| differences[i][i]).collect();
-    let loops = p.function.hessian_diagonal().compile().and_then(|f| f.call(&p.args)).map_err(|e| e.to_string())?;
+    let loops = p.f.hessian_diagonal().compile().and_then(|f| f.call(&p.args)).map_err(|e| e.to_string())?;
     close("the diagonal with loops", &doubles(&loops), &diagonal)?;
 
     let value = [Value::Real(0.0)];

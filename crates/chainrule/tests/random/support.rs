@@ -5,9 +5,10 @@ pub mod values;
 
 pub use values::*;
 
+use crate::compare::Case;
 use arbitrary::Unstructured;
-use chainrule::{Function, Module, Semantics, Type, Value};
-use chainrule_ir::generate::{Case, Options, expressible_case};
+use chainrule::{Type, Value};
+use chainrule_ir::generate::{self, Options, expressible_case};
 use chainrule_ir::{self as ir, print};
 use chainrule_ops::{Algebra, Big, Precise};
 use proptest::prelude::*;
@@ -44,36 +45,15 @@ pub fn run(seed: u64, cases: u32, useful: u32, len: usize, test: impl Fn(&[u8]) 
     assert!(told.get() >= useful * factor, "only {} of {} programs told anything", told.get(), cases * factor);
 }
 
-/// A program as its text says it.
-pub struct Program {
-    pub text: String,
-    pub function: Function,
-    /// Under strict semantics.
-    pub strict: Function,
-    pub ir: ir::Function,
-    pub args: Vec<Value<f64>>,
-}
-
 /// The program that `bytes` describe, printed and read.
-pub fn program(bytes: &[u8], options: Options) -> Result<Option<Program>, String> {
-    let Ok(Case { function, args }) = expressible_case(&mut Unstructured::new(bytes), options) else {
-        return Ok(None);
-    };
-    let text = print(&function);
-    let module = Module::from_text("<random>", &text).map_err(|e| format!("{e}\n{text}"))?;
-    let read = |module: Module| module.function(&function.name).map_err(|e| format!("{e}\n{text}"));
-    let strict = read(module.clone().with_semantics(Semantics::Strict))?;
-    let read = read(module)?;
-    let ir = reread(&text, &function.name)?;
-    Ok(Some(Program { text, function: read, strict, ir, args }))
+pub fn program(bytes: &[u8], options: Options) -> Result<Option<Case>, String> {
+    match expressible_case(&mut Unstructured::new(bytes), options) {
+        Ok(generate::Case { function, args }) => Case::read(&function.name, print(&function), args),
+        Err(_) => Ok(None),
+    }
 }
 
-impl Program {
-    /// A failure with the program that shows it.
-    pub fn fails(&self, what: impl std::fmt::Display) -> String {
-        format!("{what}\n{}\nat {:?}", self.text, self.args)
-    }
-
+impl Case {
     /// The numbers of its sizes and `Int` arguments, by name.
     pub fn sizes(&self) -> Option<Vec<(&str, i64)>> {
         let bound = ir::bind_sizes(&self.ir, &self.args).ok()?;

@@ -3,7 +3,7 @@
 
 use crate::compare::{Case, batches, first_derivatives, products, second_derivatives, sparse_derivatives, values};
 use crate::strategies;
-use crate::support::{Program, run};
+use crate::support::run;
 use arbitrary::Unstructured;
 use chainrule_ir::generate::written::{Options, program};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -75,10 +75,6 @@ fn batches_and_what_was_saved_are_the_same() {
 fn every_strategy_gives_the_derivatives_of_what_is_unrolled() {
     run(65, 40, 4, 400, |bytes| {
         let options = Options { longest: 4, fuel: 40, orders: 1, indices: false, ..Options::default() };
-        ask(bytes, options, |case| {
-            let Case { text, f, strict, ir, args } = case.clone();
-            let p = Program { text, function: f, strict, ir, args };
-            strategies::compare(&p).map_err(|e| p.fails(e))
-        })
+        ask(bytes, options, |case| strategies::compare(case).map_err(|e| case.fails(e)))
     });
 }
