@@ -130,6 +130,10 @@ pub fn values(case: &Case) -> Outcome<bool> {
     }
     verified(&expanded).map_err(fails)?;
     let Some(exact) = Exact::new(&case.ir, &case.args) else { return Ok(false) };
+    if !exact.smooth && expanded != case.ir {
+        // Derivatives in it are what the mode says: of the square root of an empty sum 0 or NaN.
+        return Ok(false);
+    }
     let Some(found) = on_all("default", &case.f, &CompileOptions::default(), &case.args).map_err(fails)? else {
         return Ok(false);
     };

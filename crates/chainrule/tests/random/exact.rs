@@ -3,7 +3,7 @@
 use crate::values::doubles;
 use chainrule::Value;
 use chainrule_ir::{self as ir, evaluate};
-use chainrule_ops::{Algebra, Big, F64, Op, Precise, Type};
+use chainrule_ops::{Algebra, Big, F64, Op, Precise, Type, partial};
 
 /// Relative to the largest number: programs are tame.
 pub const TOLERANCE: f64 = 1e-9;
@@ -24,14 +24,16 @@ pub struct Exact {
     function: ir::Function,
     args: Vec<Value<f64>>,
     pub value: Value<f64>,
+    /// Whether all operators came where their derivatives are finite.
+    pub smooth: bool,
 }
 
 impl Exact {
     /// `None` where there is no value, or some number on the way is not finite: then there is none as a program on real numbers,
     /// in which `x / x` is 1.
     pub fn new(function: &ir::Function, args: &[Value<f64>]) -> Option<Self> {
-        let (value, largest) = seen(function, args)?;
-        largest.is_finite().then(|| Self { function: function.clone(), args: args.to_vec(), value })
+        let (value, Watched { largest, smooth }) = seen(function, args)?;
+        largest.is_finite().then(|| Self { function: function.clone(), args: args.to_vec(), value, smooth })
     }
 
     /// Whether all numbers are those of the program, but for rounding. What is far from them is compared with those in extended
@@ -75,19 +77,24 @@ pub fn lost(values: &[f64], moved: &[f64], exact: &[f64]) -> f64 {
     off.fold(0.0, f64::max)
 }
 
-/// The value of a program in doubles, and the largest number on the way; a NaN is infinite.
-pub fn seen(function: &ir::Function, args: &[Value<f64>]) -> Option<(Value<f64>, f64)> {
-    let mut watched = Watched(0.0);
+/// The value of a program in doubles, and what was seen on the way.
+pub fn seen(function: &ir::Function, args: &[Value<f64>]) -> Option<(Value<f64>, Watched)> {
+    let mut watched = Watched { largest: 0.0, smooth: true };
     let value = evaluate(function, &mut watched, args).ok()?;
-    Some((value, watched.0))
+    Some((value, watched))
 }
 
-/// Doubles, with an eye on how large they become.
-struct Watched(f64);
+/// Doubles, with an eye on what comes by.
+pub struct Watched {
+    /// The largest number; a NaN is infinite.
+    pub largest: f64,
+    /// Whether all operators came where their derivatives are finite.
+    pub smooth: bool,
+}
 
 impl Watched {
     fn see(&mut self, x: f64) -> f64 {
-        self.0 = if x.is_nan() { f64::INFINITY } else { self.0.max(x.abs()) };
+        self.largest = if x.is_nan() { f64::INFINITY } else { self.largest.max(x.abs()) };
         x
     }
 }
@@ -100,7 +107,9 @@ impl Algebra for Watched {
     }
 
     fn apply(&mut self, op: Op, args: &[f64]) -> f64 {
-        self.see(F64.apply(op, args))
+        let value = F64.apply(op, args);
+        self.smooth &= (0..op.partials().len()).all(|i| partial(&mut F64, op, i, args, &value).is_finite());
+        self.see(value)
     }
 
     fn to_f64(&self, value: &f64) -> Option<f64> {

@@ -60,7 +60,7 @@ fn code_runs_what_the_evaluator_means() {
 /// `smooth`, differences tell nothing at kinks, and an infinite partial times zero is NaN.
 fn compare(p: &Case, precise: &mut Precise, smooth: bool) -> Result<bool, String> {
     let value = match seen(&p.ir, &p.args) {
-        Some((value, largest)) if p.ir.result_type().has_double() && (smooth || largest <= LARGEST) => value,
+        Some((value, seen)) if p.ir.result_type().has_double() && (smooth || seen.largest <= LARGEST) => value,
         _ => return Ok(false),
     };
     let derived = |f: &Function| f.jacobian().function().map_err(|e| e.to_string());
