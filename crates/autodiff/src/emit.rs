@@ -94,6 +94,12 @@ impl Emitter {
                 scope.entry(c.to_bits()).or_insert(var);
             }
         }
+        // A derivative that is differentiated again: what it was made up of may be something else now.
+        if self.masks.remove(&var).is_some()
+            && let Expr::Op(Op::Select, args) = &expr
+        {
+            self.note_mask(var, args[0], self.scalar(args[1]), self.scalar(args[2]));
+        }
         self.builder.push(Stmt { var, expr, span: self.span });
     }
 
@@ -147,6 +153,16 @@ impl Emitter {
             Scalar::Const(_) => None,
             Scalar::Var(var) => self.masks.get(&var).copied(),
         }
+    }
+
+    /// Notes how `var` is made up if it is 0 by a condition, where it is `select(condition, a, b)`.
+    fn note_mask(&mut self, var: VarId, condition: VarId, a: Scalar, b: Scalar) {
+        let mask = |holds, value| Mask { condition, holds, value };
+        match (a.is(0.0), b.is(0.0)) {
+            (false, true) => self.masks.insert(var, mask(true, a)),
+            (true, false) => self.masks.insert(var, mask(false, b)),
+            _ => None,
+        };
     }
 
     /// `value` under the condition of `mask`, else 0.
@@ -240,12 +256,7 @@ impl Algebra for Emitter {
         let ty = if row.result == OpType::Bool { Type::Bool } else { Type::Double };
         let var = self.builder.emit(Expr::Op(op, operands), ty);
         if let (Op::Select, [Scalar::Var(condition), a, b]) = (op, args) {
-            let mask = |holds, value| Mask { condition: *condition, holds, value };
-            match (a.is(0.0), b.is(0.0)) {
-                (false, true) => self.masks.insert(var, mask(true, *a)),
-                (true, false) => self.masks.insert(var, mask(false, *b)),
-                _ => None,
-            };
+            self.note_mask(var, *condition, *a, *b);
         }
         Scalar::Var(var)
     }

@@ -69,3 +69,26 @@ fn one_of_the_slopes_is_chosen_and_it_is_the_same_everywhere() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// A derivative that is 0 by conditions is differentiated again in a program whose variables are others by then.
+#[test]
+fn derivatives_that_are_zero_by_conditions_are_differentiated_again() {
+    const TEXT: &str = "let f = fun (x : [n]Double) ->
+      let sine = withDerivative (fun t -> sin t) (fun _ t _ t_tan -> cos t * t_tan) (fun _ t _ t_adj -> cos t * t_adj)
+      let all = vdiff (fun (t : Double) -> build n (fun i -> sine (clip (if mod i 2 == 0 then t else t) (-0.5) 0.5))) x[0]
+      build n (fun i -> snd all[i])";
+    let f = Module::from_text("f.ft", TEXT).unwrap().function("f").unwrap();
+    for (x, expected) in [(0.3f64, -0.3f64.sin()), (0.7, 0.0), (-0.7, 0.0)] {
+        let args = [Value::from(vec![x, 1.0, 2.0])];
+        for strategy in ["forward", "reverse"] {
+            let jacobian = f.jacobian().strategy(strategy).function().unwrap().compile().unwrap();
+            let found = jacobian.call(&args).unwrap();
+            let found: Vec<f64> = found.iter().flat_map(Value::reals).copied().collect();
+            for (k, element) in found.iter().enumerate() {
+                let expected = if k % 3 == 0 { expected } else { 0.0 };
+                assert!((element - expected).abs() < 1e-15, "{strategy} at {x}: {found:?}");
+            }
+            assert_eq!(found.len(), 9, "{strategy}: {found:?}");
+        }
+    }
+}

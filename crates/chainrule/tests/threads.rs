@@ -1,7 +1,7 @@
 //! One evaluation on threads: the same bits for any number of them and on every backend, and nearly those without the option.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
-use chainrule::{Backend, CompileOptions, Compiled, Function, Module, Value};
+use chainrule::{Backend, CompileOptions, Compiled, Error, Function, Level, Module, Value};
 
 const TEXT: &str = "let f = fun (a : [n][m]Double) (x : [m]Double) ->
   let y = build n (fun i -> sum m (fun j -> sin a[i][j] * x[j]))
@@ -169,4 +169,30 @@ fn a_saved_function_keeps_its_parts() {
     let loaded = Compiled::from_bytes_with(&bytes, &[], &options).unwrap();
     assert_eq!(loaded.listing(), one.listing());
     assert_eq!(loaded.call(&args).unwrap(), one.call(&args).unwrap());
+}
+
+/// A loop inside of one in lanes goes by an address of its own, and the last lane's place is tested: with vectors that take two rounds,
+/// too.
+#[test]
+fn products_whose_last_lanes_are_tested_run_with_all_vectors() {
+    const TEXT: &str = "let f = fun (y : [m]Double) (w : [m]Double) (a : Double) ->
+      let g = gradient (fun (u : [m][4]Double) -> u[argmin y][1]) (build m (fun i -> build 4 (fun j -> w[i])))
+      matrixTranspose (matrixMul g (matrixAdd (build 4 (fun i -> build m (fun j -> a))) (build 4 (fun i -> build m (fun j -> w[j])))))";
+    let f = Module::from_text("f.ft", TEXT).unwrap().function("f").unwrap();
+    for n in [1, 7, 8, 40, 150] {
+        let args = [numbers(n).into(), numbers(n).into(), Value::Real(0.25)];
+        let expected = compiled(&f, Backend::Interpreter, 2).call(&args).unwrap();
+        for level in [Level::Avx2, Level::Avx512] {
+            let options = CompileOptions {
+                threads: Some(2),
+                level: Some(level),
+                backend: Backend::Native,
+                ..CompileOptions::default()
+            };
+            match f.compile_with(&options) {
+                Ok(found) => assert_eq!(found.call(&args).unwrap(), expected, "{level:?} {n}"),
+                Err(why) => assert!(!matches!(why, Error::Bug(_)) && !why.to_string().contains("bug"), "{why}"),
+            }
+        }
+    }
 }

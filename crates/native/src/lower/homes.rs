@@ -171,7 +171,7 @@ impl<'a> Homes<'a> {
         lanes: Lanes<'_>,
     ) -> BTreeMap<u32, LoopPlan> {
         let mut plans = BTreeMap::new();
-        let AddressUses { in_loop: uses, computed } = address_uses(events, lanes.once, kept);
+        let AddressUses { in_loop: uses, computed } = address_uses(events, lanes, kept);
         self.computed_addresses = computed;
         for (at, event) in (1u32..).zip(events) {
             let (index, count) = match event {
@@ -293,17 +293,24 @@ impl Uses {
     }
 }
 
-/// The addresses in loops. Loops of `once` are none.
-fn address_uses(events: &[Event<'_>], once: &BTreeMap<u32, Reg>, kept: &BTreeMap<u32, Vec<Poly<Reg>>>) -> AddressUses {
+/// The addresses in loops. Loops in lanes that run in one round are none.
+fn address_uses(events: &[Event<'_>], lanes: Lanes<'_>, kept: &BTreeMap<u32, Vec<Poly<Reg>>>) -> AddressUses {
     let mut in_loop: BTreeMap<(u32, Poly<Reg>), Uses> = BTreeMap::new();
     let mut computed = vec![0];
     let mut n_computed = 0;
     let mut open: Vec<u32> = Vec::new();
+    // The index of the loop in lanes around; the same where it runs in one round.
+    let mut lane: Option<Reg> = None;
     let mut first: Option<Reg> = None;
     for (at, event) in (1u32..).zip(events) {
         computed.push(n_computed);
         match event {
-            Event::For { index, .. } if once.contains_key(&at) => first = Some(*index),
+            Event::For { index, .. } if lanes.all.contains_key(&at) => lane = Some(*index),
+            Event::EndFor { index, .. } if lane == Some(*index) => lane = None,
+            _ => {}
+        }
+        match event {
+            Event::For { index, .. } if lanes.once.contains_key(&at) => first = Some(*index),
             Event::EndFor { index, .. } if first == Some(*index) => first = None,
             Event::For { .. } | Event::While { .. } => open.push(at),
             Event::EndFor { .. } | Event::EndWhile { .. } => {
@@ -320,7 +327,7 @@ fn address_uses(events: &[Event<'_>], once: &BTreeMap<u32, Reg>, kept: &BTreeMap
                     let is_kept = kept.get(begin).is_some_and(|kept| kept.contains(&rest));
                     n_computed += u32::from(!is_kept && rest.as_var().is_none() && rest.as_constant().is_none());
                     // Others may be put together anew where they are tested.
-                    let slope = first.and_then(|first| address.split_linear(first)).map(|(slope, _)| slope);
+                    let slope = lane.and_then(|lane| address.split_linear(lane)).map(|(slope, _)| slope);
                     let is_plain = slope.is_none_or(|slope| slope.as_constant().is_some());
                     if is_plain && (-SMALL..SMALL).contains(&i64::from(offset)) {
                         in_loop.entry((*begin, rest)).or_default().add(*buffer);

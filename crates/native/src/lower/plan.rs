@@ -261,6 +261,7 @@ pub(super) struct Facts {
     pub n_constants: usize,
     /// About how many next uses there are.
     n_next: usize,
+    /// By buffer.
     pub of_buffers: Vec<OfBuffer>,
     /// Whether something is copied.
     has_copies: bool,
