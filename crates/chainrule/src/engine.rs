@@ -49,7 +49,8 @@ pub enum Rewrite {
 }
 
 impl Rewrite {
-    /// `function` with its derivatives worked out: those in scalar regions by accumulation, which changes brackets.
+    /// `function` with its derivatives worked out: those in scalar regions by accumulation, which changes brackets. What comes
+    /// out is verified: a variable that is not there would be another one to the passes that follow.
     pub(crate) fn expand(
         self,
         function: &chainrule_ir::Function,
@@ -57,7 +58,11 @@ impl Rewrite {
         semantics: Semantics,
     ) -> std::result::Result<chainrule_ir::Function, chainrule_base::Diagnostics> {
         let accumulated = self.accumulate(function, semantics).0;
-        chainrule_autodiff::expand_with(&accumulated, checkpoints)
+        let expanded = chainrule_autodiff::expand_with(&accumulated, checkpoints)?;
+        match chainrule_ir::verify(&expanded) {
+            Ok(()) => Ok(expanded),
+            Err(mut faults) => Err(faults.swap_remove(0).into()),
+        }
     }
 
     /// `function` with the derivatives in its scalar regions accumulated, and an account of them.
