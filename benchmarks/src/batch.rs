@@ -223,8 +223,8 @@ impl Ours {
             compiled,
             points,
             arguments,
-            widths: (widths(&function.inputs()), widths(&function.outputs())),
-            extents: of(&function.inputs()),
+            widths: (widths(function.inputs()), widths(function.outputs())),
+            extents: of(function.inputs()),
         })
     }
 

@@ -8,6 +8,8 @@ pub mod programs;
 pub mod saved;
 
 // What the library's random tests compare, and how.
+#[path = "../../crates/chainrule/tests/random/case.rs"]
+mod case;
 #[path = "../../crates/chainrule/tests/random/compare.rs"]
 mod compare;
 #[allow(dead_code)] // The tests use more of it.

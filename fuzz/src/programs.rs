@@ -1,6 +1,7 @@
 //! Programs as people write them, compiled and differentiated in every way there is to it, as the library's random tests do.
 
-use crate::compare::{Case, batches, first_derivatives, products, second_derivatives, sparse_derivatives, values};
+use crate::case::Case;
+use crate::compare::{batches, first_derivatives, products, second_derivatives, sparse_derivatives, values};
 use arbitrary::Unstructured;
 use chainrule_ir::generate::written::{Options, program};
 

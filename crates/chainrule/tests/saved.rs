@@ -15,7 +15,7 @@ use chainrule_kernel::bytes::{Content, frame, open, seal};
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestRunner};
 use std::cell::Cell;
-use support::{Program, limited, program, run, same};
+use support::{Case, limited, program, run, same};
 
 fn alike(a: &chainrule::Result<Vec<Value<f64>>>, b: &chainrule::Result<Vec<Value<f64>>>, messages: bool) -> bool {
     match (a, b) {
@@ -53,9 +53,9 @@ fn comes_back(function: &Function, args: &[Value<f64>]) -> Result<bool, String> 
 #[test]
 fn random_programs_and_their_jacobians_come_back() {
     run(41, 300, 180, 1200, |bytes| {
-        let Some(p): Option<Program> = program(bytes, Options::default())? else { return Ok(false) };
-        let ran = comes_back(&p.function, &p.args).map_err(|e| p.fails(e))?;
-        if let Ok(jacobian) = p.function.jacobian().function() {
+        let Some(p): Option<Case> = program(bytes, Options::default())? else { return Ok(false) };
+        let ran = comes_back(&p.f, &p.args).map_err(|e| p.fails(e))?;
+        if let Ok(jacobian) = p.f.jacobian().function() {
             comes_back(&jacobian, &p.args).map_err(|e| p.fails(format!("its Jacobian {e}")))?;
         }
         Ok(ran)

@@ -29,4 +29,4 @@ mod strategies;
 mod support;
 mod written;
 
-use support::values;
+use support::{case, values};

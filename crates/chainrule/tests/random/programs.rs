@@ -1,6 +1,6 @@
 //! Programs in F~: printed, read, differentiated with their loops, run.
 
-use crate::compare::Case;
+use crate::case::Case;
 use crate::exact::{Exact, seen};
 use crate::support::{doubles, fields, limited, matrix, program, run, same, slopes, with_doubles};
 use chainrule::{Checks, CompileOptions, Error, Function, InRange, Rewrite, Value};

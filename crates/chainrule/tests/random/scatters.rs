@@ -2,7 +2,8 @@
 //! indices that are data. Products of both modes are those of the evaluator, with the same bits on all backends, whether the loops
 //! run in lanes, in pieces, or in order.
 
-use crate::compare::{Case, products};
+use crate::case::Case;
+use crate::compare::products;
 use crate::support::run;
 use arbitrary::{Result, Unstructured};
 use chainrule::Value;

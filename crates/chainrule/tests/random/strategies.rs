@@ -1,7 +1,7 @@
 //! Programs in F~ unrolled: every strategy of accumulation against forward mode with loops, products with vectors,
 //! Hessians, patterns.
 
-use crate::compare::Case;
+use crate::case::Case;
 use crate::exact::Exact;
 use crate::support::{columns, doubles, fields, limited, matrix, places, program, run, slopes};
 use chainrule::{Derivation, Function, Report, STRATEGIES, Type, Value};

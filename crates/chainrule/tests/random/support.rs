@@ -1,11 +1,13 @@
 //! What the tests share: running them on random bytes, programs printed and read.
 
+#[path = "case.rs"]
+pub mod case;
 #[path = "values.rs"]
 pub mod values;
 
+pub use case::Case;
 pub use values::*;
 
-use crate::compare::Case;
 use arbitrary::Unstructured;
 use chainrule::{Type, Value};
 use chainrule_ir::generate::{self, Options, expressible_case};

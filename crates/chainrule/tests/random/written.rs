@@ -1,7 +1,8 @@
 //! Programs as people write them, compiled and differentiated in every way there is to it: values bit for bit where no bit may change,
 //! derivatives against forward mode in the reference evaluator.
 
-use crate::compare::{Case, batches, first_derivatives, products, second_derivatives, sparse_derivatives, values};
+use crate::case::Case;
+use crate::compare::{batches, first_derivatives, products, second_derivatives, sparse_derivatives, values};
 use crate::strategies;
 use crate::support::run;
 use arbitrary::Unstructured;
