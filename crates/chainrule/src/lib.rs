@@ -19,6 +19,7 @@
 //! | `build` | functions written in Rust: [`Expr`], [`Vector`], [`Matrix`], [`d`], [`UserFunction`] |
 //! | `module` | functions in F~ files |
 //! | `function` | [`Function`]: named arguments and results, a scalar graph or an array program |
+//! | `interface` | [`Signature`], [`Shape`]: what a function takes and gives |
 //! | `derive` | [`Derivation`]: derivatives asked for |
 //! | [`eliminate`], [`accumulate`] | linearised graphs that come without a function; all of accumulation |
 //! | `unroll`, `leaves` | from array programs to scalar graphs; types taken apart |
