@@ -78,10 +78,10 @@ fn derivatives_that_are_zero_by_conditions_are_differentiated_again() {
       let all = vdiff (fun (t : Double) -> build n (fun i -> sine (clip (if mod i 2 == 0 then t else t) (-0.5) 0.5))) x[0]
       build n (fun i -> snd all[i])";
     let f = Module::from_text("f.ft", TEXT).unwrap().function("f").unwrap();
-    for (x, expected) in [(0.3f64, -0.3f64.sin()), (0.7, 0.0), (-0.7, 0.0)] {
-        let args = [Value::from(vec![x, 1.0, 2.0])];
-        for strategy in ["forward", "reverse"] {
-            let jacobian = f.jacobian().strategy(strategy).function().unwrap().compile().unwrap();
+    for strategy in ["forward", "reverse"] {
+        let jacobian = f.jacobian().strategy(strategy).function().unwrap().compile().unwrap();
+        for (x, expected) in [(0.3f64, -0.3f64.sin()), (0.7, 0.0), (-0.7, 0.0)] {
+            let args = [Value::from(vec![x, 1.0, 2.0])];
             let found = jacobian.call(&args).unwrap();
             let found: Vec<f64> = found.iter().flat_map(Value::reals).copied().collect();
             for (k, element) in found.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! One evaluation on threads: the same bits for any number of them and on every backend, and nearly those without the option.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
-use chainrule::{Backend, CompileOptions, Compiled, Error, Function, Level, Module, Value};
+use chainrule::{Backend, CompileOptions, Compiled, Function, Level, Module, Value};
 
 const TEXT: &str = "let f = fun (a : [n][m]Double) (x : [m]Double) ->
   let y = build n (fun i -> sum m (fun j -> sin a[i][j] * x[j]))
@@ -179,20 +179,21 @@ fn products_whose_last_lanes_are_tested_run_with_all_vectors() {
       let g = gradient (fun (u : [m][4]Double) -> u[argmin y][1]) (build m (fun i -> build 4 (fun j -> w[i])))
       matrixTranspose (matrixMul g (matrixAdd (build 4 (fun i -> build m (fun j -> a))) (build 4 (fun i -> build m (fun j -> w[j])))))";
     let f = Module::from_text("f.ft", TEXT).unwrap().function("f").unwrap();
-    for n in [1, 7, 8, 40, 150] {
-        let args = [numbers(n).into(), numbers(n).into(), Value::Real(0.25)];
-        let expected = compiled(&f, Backend::Interpreter, 2).call(&args).unwrap();
-        for level in [Level::Avx2, Level::Avx512] {
-            let options = CompileOptions {
-                threads: Some(2),
-                level: Some(level),
-                backend: Backend::Native,
-                ..CompileOptions::default()
-            };
-            match f.compile_with(&options) {
-                Ok(found) => assert_eq!(found.call(&args).unwrap(), expected, "{level:?} {n}"),
-                Err(why) => assert!(!matches!(why, Error::Bug(_)) && !why.to_string().contains("bug"), "{why}"),
+    let interpreter = compiled(&f, Backend::Interpreter, 2);
+    for level in [Level::Avx2, Level::Avx512] {
+        let (threads, level, backend) = (Some(2), Some(level), Backend::Native);
+        let native = match f.compile_with(&CompileOptions { threads, level, backend, ..CompileOptions::default() }) {
+            Ok(native) => native,
+            Err(why) => {
+                let why = why.to_string();
+                // Another machine, or one that allows no executable memory.
+                assert!(why.contains("cannot run") || why.contains("imitation"), "{level:?}: {why}");
+                continue;
             }
+        };
+        for n in [1, 7, 8, 40, 150] {
+            let args = [numbers(n).into(), numbers(n).into(), Value::Real(0.25)];
+            assert_eq!(native.call(&args).unwrap(), interpreter.call(&args).unwrap(), "{level:?} {n}");
         }
     }
 }

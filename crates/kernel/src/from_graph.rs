@@ -105,7 +105,7 @@ fn lower(
 }
 
 fn make_port(port: &GraphPort<'_>, place: Place, buffers: &mut Arena<BufferId, Buffer>) -> Port {
-    // As many elements as nodes, so extents fit.
+    // Looked at before: they fit.
     let len = Poly::constant(port.nodes.len() as i64);
     let buffer = buffers.push(Buffer { class: Class::Real, len, place });
     Port { name: port.name.clone(), shape: port.shape.iter().map(|n| Poly::constant(*n as i64)).collect(), buffer }
@@ -203,7 +203,8 @@ impl<'a> Lowering<'a> {
     }
 
     fn check_port(&mut self, port: &GraphPort<'_>) {
-        if port.shape.iter().try_fold(1usize, |len, n| len.checked_mul(*n)) != Some(port.nodes.len()) {
+        let len = port.shape.iter().try_fold(1i64, |len, n| len.checked_mul(i64::try_from(*n).ok()?));
+        if len != i64::try_from(port.nodes.len()).ok() {
             self.wrong(format!("`{}` has {} elements, which is not what its shape says", port.name, port.nodes.len()));
         }
     }
@@ -584,6 +585,10 @@ mod tests {
         bug in Chainrule: a scalar graph cannot be lowered: element 1 of the argument `in` is not an input
         bug in Chainrule: a scalar graph cannot be lowered: element 0 of the result `out` is no node
         ");
+        // Without elements, but with an extent that is no integer of ours.
+        let huge = GraphPort { shape: vec![usize::MAX, 0].into(), ..port("in", &[]) };
+        let errors = lower_graph("f", &g, &[huge], &[]).unwrap_err();
+        insta::assert_snapshot!(errors, @"bug in Chainrule: a scalar graph cannot be lowered: `in` has 0 elements, which is not what its shape says");
     }
 
     #[test]

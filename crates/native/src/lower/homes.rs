@@ -305,14 +305,18 @@ fn address_uses(events: &[Event<'_>], lanes: Lanes<'_>, kept: &BTreeMap<u32, Vec
     for (at, event) in (1u32..).zip(events) {
         computed.push(n_computed);
         match event {
-            Event::For { index, .. } if lanes.all.contains_key(&at) => lane = Some(*index),
-            Event::EndFor { index, .. } if lane == Some(*index) => lane = None,
-            _ => {}
-        }
-        match event {
-            Event::For { index, .. } if lanes.once.contains_key(&at) => first = Some(*index),
-            Event::EndFor { index, .. } if first == Some(*index) => first = None,
+            Event::For { index, .. } if lanes.all.contains_key(&at) => {
+                lane = Some(*index);
+                first = lane.filter(|_| lanes.once.contains_key(&at));
+                open.extend(first.is_none().then_some(at));
+            }
             Event::For { .. } | Event::While { .. } => open.push(at),
+            Event::EndFor { index, .. } if lane == Some(*index) => {
+                lane = None;
+                if first.take().is_none() {
+                    open.pop();
+                }
+            }
             Event::EndFor { .. } | Event::EndWhile { .. } => {
                 open.pop();
             }
