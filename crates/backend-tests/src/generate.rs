@@ -85,8 +85,22 @@ pub fn graphs(n: usize, seed: u64, numbers: Numbers, steps: usize, change: Chang
 #[must_use]
 pub fn graph(u: &mut Unstructured<'_>, options: &Options, change: Change) -> Option<Case> {
     let recipe = Recipe::random(u, options).ok()?;
-    let (graph, roots) = recipe.raw(Semantics::Strict);
+    let (mut graph, mut roots) = recipe.raw(Semantics::Strict);
+    sprinkle_zeros(u, &mut graph, &mut roots);
     Some(Case { kernel: change(&lower(&graph, &roots)), inputs: vec![reals(&recipe.point)] })
+}
+
+/// Puts zeros between the roots of a graph, as sparse Jacobians have them: of half of the graphs, up to a hundred before each.
+pub fn sprinkle_zeros(u: &mut Unstructured<'_>, graph: &mut Graph, roots: &mut Vec<NodeId>) {
+    if !u.ratio(1, 2).unwrap_or(false) {
+        return;
+    }
+    let zero = graph.constant(0.0);
+    for root in std::mem::take(roots) {
+        let n = u.int_in_range(0..=100).unwrap_or(0);
+        roots.extend(std::iter::repeat_n(zero, n));
+        roots.push(root);
+    }
 }
 
 /// The case of a function, if it can be lowered and the interpreter takes the arguments.

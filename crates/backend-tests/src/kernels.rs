@@ -273,6 +273,7 @@ pub fn integer_operator(op: Op) -> Kernel {
         workspace_ints: Poly::zero(),
         externals: vec![],
         failures: vec![("no integer".to_owned(), None)],
+        zeros: vec![],
         body: vec![Stmt::Straight(code)],
     }
 }

@@ -9,12 +9,13 @@ use crate::precision::InC;
 use crate::reserved::is_reserved;
 use crate::{Options, Source, batch, lanes, literal};
 use chainrule_base::{Diagnostics, Poly};
-use chainrule_kernel::{Class, Kernel, Reg, events};
+use chainrule_kernel::{Class, Kernel, Reg, events, with_stored_zeros};
 use chainrule_text::describe::{self, size_names, workspaces};
 use chainrule_text::unit::Named;
 use chainrule_text::{
     Facts, MAX_EXTENT, Pieces, Precision, Scope, Unit, Writer, Written, external, facts, language, names, unit,
 };
+use std::borrow::Cow;
 use std::fmt::Write;
 
 /// The pair of files for `kernels`.
@@ -22,6 +23,8 @@ pub(crate) fn write(name: &str, kernels: &[&Kernel], options: &Options) -> Resul
     options.check()?;
     let externals = external::declared(kernels, "C", is_reserved, |e| e.c_name.as_ref())?;
     let mut errors = Diagnostics::new();
+    let stored: Vec<Cow<'_, Kernel>> = kernels.iter().map(|kernel| with_stored_zeros(kernel)).collect();
+    let kernels: Vec<&Kernel> = stored.iter().map(|kernel| &**kernel).collect();
     let cuts: Vec<Option<Cut>> =
         kernels.iter().map(|kernel| options.threads.then(|| Cut::new(kernel)).flatten()).collect();
     let wholes = kernels.iter().zip(&cuts).map(|(kernel, cut)| cut.as_ref().map_or(*kernel, |cut| &cut.whole));

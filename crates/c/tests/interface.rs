@@ -407,6 +407,7 @@ fn deep_nesting_does_not_overflow_the_stack() {
         workspace_ints: Poly::zero(),
         externals: vec![],
         failures: vec![],
+        zeros: vec![],
         body,
     };
     let source = emit(&kernel, &Options::default());

@@ -14,7 +14,7 @@
 use crate::code::bug;
 use crate::frame::Frame;
 use chainrule_base::{Diagnostic, Id, Poly};
-use chainrule_kernel::{BufferId, Carried, Class, Event, Instr, Kernel, Reg, with_late_constants};
+use chainrule_kernel::{BufferId, Carried, Class, Event, Instr, Kernel, Reg, with_late_constants, with_stored_zeros};
 use chainrule_ops::Op;
 use chainrule_runtime::InRange;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -69,6 +69,7 @@ pub(crate) fn lower(
     function: &mut Function,
     context: &mut FunctionBuilderContext,
 ) -> Result<Lowered> {
+    let kernel = &*with_stored_zeros(kernel);
     let frame = Frame::new(kernel);
     if frame.len > i32::MAX as usize / 8 {
         return Err(Diagnostic::limitation("the kernel has too many arguments and buffers for Cranelift"));

@@ -40,7 +40,7 @@ pub struct Options {
 /// let square = Kernel {
 ///     name: Name::new("square"), regs, sizes: vec![], inputs: vec![port("x", a)], outputs: vec![port("y", b)],
 ///     buffers, requires: vec![], workspace_reals: Poly::zero(), workspace_ints: Poly::zero(),
-///     externals: vec![], failures: vec![],
+///     externals: vec![], failures: vec![], zeros: vec![],
 ///     body: vec![Stmt::Straight(vec![
 ///         Instr::Load { dst: x, buffer: a, at: Poly::zero() },
 ///         Instr::Op { dst: y, op: Op::Mul, args: [x, x, x] },

@@ -12,7 +12,9 @@ use crate::bytecode::{Code, Slot, ZERO, varies};
 use chainrule_base::{Diagnostic, Id, Poly};
 use chainrule_kernel::addresses::{kept_addresses, split_constant};
 use chainrule_kernel::liveness::{Liveness, varying};
-use chainrule_kernel::{Carried, Class, Event, Instr, Kernel, Move, Reg, moves, with_late_constants};
+use chainrule_kernel::{
+    Carried, Class, Event, Instr, Kernel, Move, Reg, moves, with_late_constants, with_stored_zeros,
+};
 use chainrule_ops::{Op, Type};
 use std::collections::BTreeMap;
 
@@ -35,6 +37,7 @@ pub(crate) struct Compiled {
 
 /// Compiles `kernel`.
 pub(crate) fn compile(kernel: &Kernel) -> Result<Compiled, Diagnostic> {
+    let kernel = &*with_stored_zeros(kernel);
     let events = with_late_constants(&kernel.body, kernel.regs.len());
     if u32::try_from(events.len()).is_err() {
         return Err(Diagnostic::limitation("the kernel has more than 4294967295 statements"));

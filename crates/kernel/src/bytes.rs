@@ -31,7 +31,7 @@
 //! | users' functions | name, arity, flags, the name in C |
 //! | failures | message, span |
 //! | operators | their names |
-//! | the body | statements, each with its code; 0 ends a block |
+//! | the body | what is zero when it begins, statements, each with its code; 0 ends a block |
 //!
 //! # What is refused
 //!
@@ -146,6 +146,8 @@ mod code {
     pub const LANES: u8 = 6;
     /// As [`FOR`], of iterations that may run on threads.
     pub const PARTS: u8 = 7;
+    /// Before all statements: a buffer, the first element that is zero, which of those from it on are.
+    pub const ZEROS: u8 = 8;
 
     // Of instructions, in pairs: the odd one of a pair defines the register after the last one.
     /// A double.

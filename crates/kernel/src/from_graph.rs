@@ -7,7 +7,7 @@
 //! most registers comes first (Sethi and Ullman, 1970: optimal for trees, good for graphs). An input is
 //! loaded just before its first use, an output stored as soon as it is computed or, where that is soon, with the
 //! element beside it (`beside`), and the sine and the cosine of one argument stand side by side, so that a backend can
-//! compute both at once. Constants stand before everything else, but for those that outputs hold: who walks
+//! compute both at once. Outputs that are zero whatever the arguments are no instructions ([`Zeros`]). Constants stand before everything else, but for those that outputs hold: who walks
 //! through the code meets them one after the other, so that what comes next is less of a guess. Everything is linear in
 //! the graph, and nothing recurses.
 //!
@@ -24,6 +24,7 @@ mod look;
 use crate::contract::contract;
 use crate::kernel::{Buffer, BufferId, Class, External, Instr, Kernel, Place, Port, Reg, Stmt};
 use crate::verify::class_of;
+use crate::zeros::Zeros;
 use chainrule_base::{Arena, Diagnostic, Diagnostics, Id, Name, Poly};
 use chainrule_graph::{ExternalId, Graph, Node, NodeId};
 use chainrule_ops::Op;
@@ -88,8 +89,8 @@ fn lower(
     }
     lowering.errors.clone().into_result(())?;
     let (regs, code) = lowering.code.finish();
-    let (externals, body) = (lowering.externals, vec![Stmt::Straight(code)]);
-    let mut kernel = Kernel { regs, externals, body, ..Kernel::empty(name) };
+    let (externals, zeros, body) = (lowering.externals, lowering.zeros, vec![Stmt::Straight(code)]);
+    let mut kernel = Kernel { regs, externals, zeros, body, ..Kernel::empty(name) };
     for (idx, port) in inputs.iter().enumerate() {
         let port = make_port(port, Place::Input(idx), &mut kernel.buffers);
         kernel.inputs.push(port);
@@ -133,6 +134,8 @@ struct Lowering<'a> {
     /// See [`fuse`].
     sums: fuse::Sums,
     code: Code,
+    /// Elements of outputs that hold the constant +0.
+    zeros: Vec<Zeros>,
     /// The users' functions that are called, and the place of each function of the graph among them.
     externals: Vec<External>,
     external_idx: Vec<Option<usize>>,
@@ -161,6 +164,7 @@ impl<'a> Lowering<'a> {
             loads: vec![None; graph.inputs().len()],
             sums: fuse::Sums::default(),
             code,
+            zeros: Vec::new(),
             externals: Vec::new(),
             external_idx: vec![None; graph.external_functions().len()],
             errors: Diagnostics::new(),
@@ -181,9 +185,13 @@ impl<'a> Lowering<'a> {
                     this.wrong(format!("element {at} of the result `{}` is no node", port.name));
                     continue;
                 }
-                let state = &mut this.state[*node];
+                let (state, buffer) = (&mut this.state[*node], BufferId::new(inputs.len() + idx));
+                if state.as_const().is_some_and(|value| value.to_bits() == 0) {
+                    Zeros::add(&mut this.zeros, buffer, at);
+                    continue;
+                }
                 state.flags |= State::STORED;
-                state.real = this.code.note_store(BufferId::new(inputs.len() + idx), at, state.real);
+                state.real = this.code.note_store(buffer, at, state.real);
             }
         }
         std::mem::take(&mut this.errors).into_result(())?;

@@ -121,6 +121,7 @@ fn lower(function: &Function, reorder: bool) -> Result<Kernel, Diagnostics> {
         workspace_ints: l.b.memory.total(Class::Int),
         externals: Vec::new(),
         failures: l.b.failures,
+        zeros: Vec::new(),
         body,
     })
 }

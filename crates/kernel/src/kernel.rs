@@ -10,6 +10,7 @@
 //!
 //! Truth values live in `Int` registers, as 0 and 1.
 
+use crate::zeros::Zeros;
 use chainrule_base::{Arena, Name, Poly, Span, define_id};
 use chainrule_ops::{Op, ROWS};
 use std::sync::Arc;
@@ -41,7 +42,7 @@ pub struct Kernel {
     pub sizes: Vec<SizeParam>,
     /// What is read.
     pub inputs: Vec<Port>,
-    /// What is written. Outputs hold nothing defined before the body has written them.
+    /// What is written. Outputs hold nothing defined before the body has written them, but for `zeros`.
     pub outputs: Vec<Port>,
     /// All buffers, those of the ports included.
     pub buffers: Arena<BufferId, Buffer>,
@@ -55,6 +56,8 @@ pub struct Kernel {
     pub externals: Vec<External>,
     /// Messages of the checks that may fail while it runs, with the place in the program.
     pub failures: Vec<(String, Option<Span>)>,
+    /// What of the outputs is zero when the body begins, in ascending order.
+    pub zeros: Vec<Zeros>,
     /// What it does.
     pub body: Vec<Stmt>,
 }
@@ -75,6 +78,7 @@ impl Kernel {
             workspace_ints: Poly::zero(),
             externals: Vec::new(),
             failures: Vec::new(),
+            zeros: Vec::new(),
             body: Vec::new(),
         }
     }

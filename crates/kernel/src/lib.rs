@@ -6,6 +6,7 @@
 //! | module | owns |
 //! | --- | --- |
 //! | [`kernel`] | the IR itself |
+//! | [`zeros`] | results that are zero, whatever the arguments |
 //! | [`mod@events`] | a kernel as flat events, for backends |
 //! | [`mod@contract`] | products fused with the sums that take them |
 //! | [`addresses`] | what of an address stays the same in a loop, for backends |
@@ -50,6 +51,7 @@ pub mod ranges;
 mod rebuild;
 pub mod unchecked;
 pub mod verify;
+pub mod zeros;
 
 pub use check_layout::check_layout;
 pub use choices::with_choices;
@@ -70,3 +72,4 @@ pub use parts::parallelise;
 pub use ranges::Ranges;
 pub use unchecked::unchecked;
 pub use verify::verify;
+pub use zeros::{Zeros, with_stored_zeros};

@@ -42,6 +42,10 @@ impl Display for Kernel {
             let relation = if condition.exactly_zero { "==" } else { ">=" };
             writeln!(f, "require {} {relation} 0: {}", condition.size, condition.message)?;
         }
+        for zeros in &self.zeros {
+            let elements: Vec<String> = zeros.elements().map(|element| element.to_string()).collect();
+            writeln!(f, "zeros {}[{}]", zeros.buffer, elements.join(", "))?;
+        }
         self.body(f)
     }
 }

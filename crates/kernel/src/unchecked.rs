@@ -87,6 +87,7 @@ mod tests {
             workspace_ints: Poly::zero(),
             externals: vec![],
             failures: vec![("outside".to_owned(), None)],
+            zeros: vec![],
             body: vec![Stmt::Straight(code)],
         }
     }

@@ -13,6 +13,7 @@ use crate::events::{Event, Part, parts};
 use crate::kernel::{
     BufferId, Carried, Class, Computed, Instr, Kernel, LANES, MAX_BRANCHES, Order, PARTS, Place, Port, Reg, SizeSource,
 };
+use crate::zeros::Zeros;
 use chainrule_base::{Diagnostic, Id, Name, Poly};
 use chainrule_ops::{Op, Type};
 use std::collections::BTreeSet;
@@ -119,8 +120,31 @@ impl Verifier<'_> {
         for condition in &kernel.requires {
             self.poly(&condition.size, format_args!("the condition `{}`", condition.message));
         }
+        for zeros in &kernel.zeros {
+            self.zeros(*zeros);
+        }
+        let end = |zeros: &Zeros| (zeros.buffer, zeros.last());
+        if !kernel.zeros.is_sorted_by(|before, after| end(before) < (after.buffer, Some(after.first))) {
+            self.wrong("its zeros are not in order");
+        }
         self.poly(&kernel.workspace_reals, "the workspace of doubles");
         self.poly(&kernel.workspace_ints, "the workspace of integers");
+    }
+
+    fn zeros(&mut self, zeros: Zeros) {
+        let id = zeros.buffer;
+        let Some(buffer) = self.kernel.buffers.get(id) else {
+            return self.wrong(format_args!("{id}, in which there are zeros, does not exist"));
+        };
+        let len = buffer.len.as_constant();
+        if buffer.class != Class::Real || !matches!(buffer.place, Place::Output(_)) {
+            self.wrong(format_args!("{id}, in which there are zeros, is no output of doubles"));
+        } else if zeros.which & 1 == 0
+            || zeros.first < 0
+            || zeros.last().is_none_or(|last| len.is_none_or(|len| last >= len))
+        {
+            self.wrong(format_args!("zeros of {id} from element {} on are not inside", zeros.first));
+        }
     }
 
     fn size_source(&mut self, name: &Name, reg: Reg, source: SizeSource) {

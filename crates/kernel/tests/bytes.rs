@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 use arbitrary::Unstructured;
-use chainrule_backend_tests::generate::{lower, random};
+use chainrule_backend_tests::generate::{lower, random, sprinkle_zeros};
 use chainrule_base::{FileId, Id, Name, Poly, Span};
 use chainrule_graph::generate::{Numbers, Options as GraphOptions, Recipe, layered};
 use chainrule_graph::{Graph, NodeId, Semantics};
@@ -20,7 +20,8 @@ fn none(_: &str, _: usize) -> Option<ExternalFn> {
 
 fn random_graph(u: &mut Unstructured<'_>, numbers: Numbers) -> Option<Kernel> {
     let options = GraphOptions { numbers, in_domain: false, max_roots: 6, ..GraphOptions::new(80) };
-    let (graph, roots) = Recipe::random(u, &options).ok()?.raw(Semantics::Strict);
+    let (mut graph, mut roots) = Recipe::random(u, &options).ok()?.raw(Semantics::Strict);
+    sprinkle_zeros(u, &mut graph, &mut roots);
     let mut kernel = lower(&graph, &roots);
     if u.arbitrary().ok()? {
         contract(&mut kernel);

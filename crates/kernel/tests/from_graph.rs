@@ -4,9 +4,13 @@
 mod support;
 
 use arbitrary::{Result, Unstructured};
+use chainrule_backend_tests::generate::sprinkle_zeros;
+use chainrule_base::Id;
 use chainrule_graph::generate::{Numbers, Options, Recipe, chain, layered};
 use chainrule_graph::{ExternalFunction, Graph, NodeId, Semantics};
-use chainrule_kernel::{GraphPort, Kernel, Stmt, contract, counts, lower_graph, lower_graph_fused, verify};
+use chainrule_kernel::{
+    GraphPort, Instr, Kernel, Stmt, Zeros, contract, counts, lower_graph, lower_graph_fused, verify,
+};
 use chainrule_ops::Op;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -71,8 +75,10 @@ fn check(graph: &Graph, roots: &[NodeId], point: &[f64]) -> Kernel {
 
 fn random(bytes: &[u8], numbers: Numbers, semantics: Semantics, raw: bool) -> Result<()> {
     let options = Options { numbers, in_domain: numbers == Numbers::Tame, ..Options::new(60) };
-    let recipe = Recipe::random(&mut Unstructured::new(bytes), &options)?;
-    let (graph, roots) = if raw { recipe.raw(semantics) } else { recipe.simplified(semantics) };
+    let mut u = Unstructured::new(bytes);
+    let recipe = Recipe::random(&mut u, &options)?;
+    let (mut graph, mut roots) = if raw { recipe.raw(semantics) } else { recipe.simplified(semantics) };
+    sprinkle_zeros(&mut u, &mut graph, &mut roots);
     let kernel = check(&graph, &roots, &recipe.point);
     assert_eq!(lower(&graph, &roots).to_string(), kernel.to_string(), "lowering is deterministic");
     // Conversions of truth values add comparisons; nothing else is done that the graph does not ask for.
@@ -125,6 +131,24 @@ fn inputs_constants_and_repeated_results_are_stored_directly() {
     let sum = graph.add(x, c);
     check(&graph, &[x, c, x, c, sum, sum], &[0.25]);
     check(&graph, &[], &[0.25]);
+}
+
+#[test]
+fn results_that_are_zero_are_no_instructions() {
+    let mut graph = Graph::new(Semantics::Strict);
+    let (x, zero, negative) = (graph.input("x"), graph.constant(0.0), graph.constant(-0.0));
+    let root = graph.raw(Op::Sub, &[zero, x]);
+    let mut roots = vec![zero; 100];
+    (roots[1], roots[7], roots[70]) = (root, negative, x);
+    let kernel = check(&graph, &roots, &[0.25]);
+    let [Stmt::Straight(code)] = kernel.body.as_slice() else { panic!("one block: {kernel}") };
+    let stores = code.iter().filter(|instr| matches!(instr, Instr::Store { .. })).count();
+    assert_eq!(stores, 2 * 3, "of each of the others, alone and in the row: {kernel}");
+    let (alone, in_row): (Vec<Zeros>, Vec<Zeros>) = kernel.zeros.iter().partition(|zeros| zeros.buffer.index() <= 100);
+    assert!(alone.iter().all(|zeros| (zeros.first, zeros.which) == (0, 1)), "{kernel}");
+    let elements: Vec<i64> = in_row.iter().flat_map(|zeros| zeros.elements()).collect();
+    let expected: Vec<i64> = (0..100).filter(|i| ![1, 7, 70].contains(i)).collect();
+    assert_eq!((alone.len(), in_row.len(), elements), (97, 2, expected));
 }
 
 #[test]

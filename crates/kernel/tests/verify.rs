@@ -4,7 +4,7 @@
 use chainrule_base::{Arena, Id, Poly};
 use chainrule_kernel::{
     Buffer, BufferId, Carried, Choice, Class, Condition, Instr, Kernel, Order, Place, Port, Reg, SizeParam, SizeSource,
-    Stmt, check_layout, verify,
+    Stmt, Zeros, check_layout, verify,
 };
 use chainrule_ops::Op;
 
@@ -92,6 +92,7 @@ fn sound() -> Kernel {
         workspace_ints: Poly::zero(),
         externals: vec![],
         failures: vec![("out of range".to_owned(), None)],
+        zeros: vec![],
         body,
     }
 }
@@ -197,6 +198,11 @@ fn each_broken_invariant_is_found() {
             code(k, 4).push(Instr::Store { buffer: b(0), at: Poly::zero(), value: r(1) });
         }),
         ("names b9, which does not exist", |k| code(k, 2)[0] = Instr::Load { dst: r(4), buffer: b(9), at: at(3) }),
+        ("b9, in which there are zeros, does not exist", |k| k.zeros.push(Zeros { buffer: b(9), first: 0, which: 1 })),
+        ("b0, in which there are zeros, is no output", |k| k.zeros.push(Zeros { buffer: b(0), first: 0, which: 1 })),
+        ("b2, in which there are zeros, is no output", |k| k.zeros.push(Zeros { buffer: b(2), first: 0, which: 1 })),
+        // Its length is not known.
+        ("zeros of b1 from element 0 on are not inside", |k| k.zeros.push(Zeros { buffer: b(1), first: 0, which: 1 })),
         ("failure 7 has no message", |k| {
             code(k, 4)[0] = Instr::CheckIndex { index: r(6), len: at(N), failure: 7 };
         }),
@@ -260,4 +266,42 @@ fn overlapping_and_outlying_buffers_are_found() {
     fails(&kernel, 3, "live at one time");
     kernel.body = vec![repeat(vec![copy(3, 0), copy(1, 3), copy(2, 0)]), copy(1, 2)];
     fails(&kernel, 3, "live at one time");
+}
+
+#[test]
+fn zeros_lie_inside_of_their_output() {
+    let of = |len: i64, first: i64, which: u64| {
+        let mut kernel = Kernel::empty("f".into());
+        let buffer =
+            kernel.buffers.push(Buffer { class: Class::Real, len: Poly::constant(len), place: Place::Output(0) });
+        kernel.outputs.push(Port { name: "y".into(), shape: vec![Poly::constant(len)], buffer });
+        kernel.zeros.push(Zeros { buffer, first, which });
+        verify(&kernel).map_err(|faults| faults[0].to_string())
+    };
+    let in_order = |all: &[(usize, i64, u64)]| {
+        let mut kernel = Kernel::empty("f".into());
+        for (idx, name) in ["y", "z"].into_iter().enumerate() {
+            let (class, len) = (Class::Real, Poly::constant(200));
+            let buffer = kernel.buffers.push(Buffer { class, len: len.clone(), place: Place::Output(idx) });
+            kernel.outputs.push(Port { name: name.into(), shape: vec![len], buffer });
+        }
+        let zeros =
+            |(buffer, first, which): &(usize, i64, u64)| Zeros { buffer: b(*buffer), first: *first, which: *which };
+        kernel.zeros.extend(all.iter().map(zeros));
+        verify(&kernel).map_err(|faults| faults[0].to_string())
+    };
+    assert_eq!(in_order(&[(0, 0, 0b101), (0, 3, 1), (0, 100, u64::MAX), (1, 0, 1)]), Ok(()));
+    for wrong in [[(0, 5, 1), (0, 4, 1)], [(0, 4, 1), (0, 4, 1)], [(0, 4, 0b11), (0, 5, 1)], [(1, 4, 1), (0, 9, 1)]] {
+        let fault = in_order(&wrong).unwrap_err();
+        assert!(fault.contains("zeros are not in order"), "{wrong:?}: {fault}");
+    }
+    for (len, first, which) in [(1, 0, 1), (64, 0, u64::MAX), (70, 6, u64::MAX), (3, 2, 1), (4, 1, 0b101)] {
+        assert_eq!(of(len, first, which), Ok(()));
+    }
+    for (len, first, which) in
+        [(1, 0, 3), (63, 0, u64::MAX), (3, -1, 1), (3, 3, 1), (3, i64::MAX, 3), (3, 0, 0), (3, 0, 2)]
+    {
+        let fault = of(len, first, which).unwrap_err();
+        assert!(fault.contains("are not inside"), "{len} {first} {which:b}: {fault}");
+    }
 }

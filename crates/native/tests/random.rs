@@ -315,7 +315,7 @@ fn dozens_of_a_hundred_thousand_operations_and_one_of_a_million() {
 fn zeros_are_where_they_belong() {
     const GUARD: usize = 16;
     let mut mask = 0x9e37_79b9_7f4a_7c15_u64;
-    for n in 1..70 {
+    for n in (1..70).chain([127, 128, 129, 200]) {
         mask = mask.rotate_left(7).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mut graph = chainrule_graph::Graph::new(Semantics::Strict);
         let (x, zero, negative) = (graph.input("x"), graph.constant(0.0), graph.constant(-0.0));
@@ -379,6 +379,7 @@ fn copy_of_a_row() -> Kernel {
         workspace_ints: Poly::zero(),
         externals: vec![],
         failures: vec![],
+        zeros: vec![],
         body: vec![
             Stmt::Copy { to: (y, Poly::zero()), from: (z, Poly::zero()), len: len(k) },
             Stmt::Straight(vec![first(places, 0), first(places, 1)]),

@@ -34,6 +34,7 @@ fn kernel(arity: usize) -> Kernel {
             c_name: None,
         }],
         failures: vec![],
+        zeros: vec![],
         body: vec![Stmt::Straight(vec![
             Instr::Load { dst: x, buffer: a, at: Poly::zero() },
             Instr::External { dst: y, function: 0, args: vec![x; arity].into() },

@@ -6,17 +6,20 @@ use crate::literal;
 use crate::reserved::is_reserved;
 use crate::{Module, Options};
 use chainrule_base::{Diagnostics, Poly};
-use chainrule_kernel::{Class, Kernel, Reg, events};
+use chainrule_kernel::{Class, Kernel, Reg, events, with_stored_zeros};
 use chainrule_text::describe::{self, is_extent, size_names, workspaces};
 use chainrule_text::{
     Facts, MAX_EXTENT, Pieces, Precision, Scope, Unit, Writer, Written, external, facts, language, names, unit,
 };
+use std::borrow::Cow;
 use std::fmt::Write;
 
 /// The module for `kernels`.
 pub(crate) fn write(name: &str, kernels: &[&Kernel], options: &Options) -> Result<Module, Diagnostics> {
     let externals = external::declared(kernels, "Rust", is_reserved, |e| Some(crate::external_name(e)))?;
     let mut errors = Diagnostics::new();
+    let stored: Vec<Cow<'_, Kernel>> = kernels.iter().map(|kernel| with_stored_zeros(kernel)).collect();
+    let kernels: Vec<&Kernel> = stored.iter().map(|kernel| &**kernel).collect();
     let all_events: Vec<_> = kernels.iter().map(|kernel| events(&kernel.body)).collect();
     for (kernel, events) in kernels.iter().zip(&all_events) {
         if let Err(diagnostic) = facts::check(kernel, events) {

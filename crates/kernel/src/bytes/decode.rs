@@ -10,6 +10,7 @@ use crate::kernel::{
     Buffer, BufferId, Carried, Choice, Class, Condition, External, ExternalFn, Instr, Kernel, Order, Place, Port, Reg,
     SizeParam, SizeSource, Stmt,
 };
+use crate::zeros::Zeros;
 use chainrule_base::{Arena, Diagnostic, FileId, Id, Name, Poly, Span, count};
 use chainrule_ops::{Op, ROWS};
 use std::collections::BTreeMap;
@@ -36,7 +37,7 @@ pub fn kernel(reader: &mut Reader<'_>, functions: &Functions<'_>) -> Result<Kern
     let externals = d.externals(functions)?;
     let failures = d.list(2, Decoder::said)?;
     d.operators()?;
-    let body = d.body()?;
+    let (zeros, body) = d.body()?;
     if d.n_ops_met != d.ops.len() {
         return Err(damage("an operator in it is named and not used"));
     }
@@ -52,6 +53,7 @@ pub fn kernel(reader: &mut Reader<'_>, functions: &Functions<'_>) -> Result<Kern
         workspace_ints,
         externals,
         failures,
+        zeros,
         body,
     })
 }
@@ -209,14 +211,16 @@ impl Decoder<'_, '_> {
         Ok(())
     }
 
-    fn body(&mut self) -> Result<Vec<Stmt>> {
+    /// What is zero when it begins, and its statements.
+    fn body(&mut self) -> Result<(Vec<Zeros>, Vec<Stmt>)> {
+        let mut zeros = Vec::new();
         // Statements with the blocks that they stand in, outermost first.
         let mut open: Vec<(Open, Vec<Stmt>)> = Vec::new();
         let mut block: Vec<Stmt> = Vec::new();
         loop {
             let opened = match self.from.byte()? {
                 code::END => {
-                    let Some((statement, around)) = open.pop() else { return Ok(block) };
+                    let Some((statement, around)) = open.pop() else { return Ok((zeros, block)) };
                     let done = std::mem::replace(&mut block, around);
                     match self.close(statement, done)? {
                         Closed::Statement(stmt) => {
@@ -225,6 +229,11 @@ impl Decoder<'_, '_> {
                         }
                         Closed::Block(next) => next,
                     }
+                }
+                code::ZEROS if open.is_empty() && block.is_empty() => {
+                    let (buffer, first) = (self.buffer()?, self.from.integer()?);
+                    zeros.push(Zeros { buffer, first, which: self.from.natural()? });
+                    continue;
                 }
                 code::STRAIGHT => {
                     block.push(Stmt::Straight(self.straight()?));

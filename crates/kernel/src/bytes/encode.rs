@@ -126,6 +126,12 @@ impl Encoder {
     }
 
     fn body(&mut self, kernel: &Kernel) -> Result<(), Diagnostic> {
+        for zeros in &kernel.zeros {
+            self.out.byte(code::ZEROS);
+            self.out.count(zeros.buffer.index());
+            self.out.integer(zeros.first);
+            self.out.natural(zeros.which);
+        }
         let mut tasks = vec![Task::Block(kernel.body.iter())];
         let mut depth = 0;
         while let Some(task) = tasks.pop() {

@@ -24,6 +24,7 @@ use crate::kernel::{
 use crate::lanes::cost;
 use crate::parts::{in_branches, in_parts};
 use crate::rebuild::is_nothing;
+use crate::zeros::with_stored_zeros;
 use chainrule_base::{Id, Name, Poly};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -113,6 +114,7 @@ pub fn split(kernel: &Kernel) -> Option<Pieces> {
     if !in_parts(&kernel.body) {
         return None;
     }
+    let kernel = &*with_stored_zeros(kernel);
     let mut segments = Vec::new();
     self::segments(&kernel.body, &mut Vec::new(), &mut segments);
     let crossing = Crossing::new(kernel, &segments);

@@ -131,6 +131,14 @@ pub fn run(kernel: &Kernel, inputs: &[Array]) -> Result<Vec<Array>, String> {
             m.outputs.push(vec![None; len as usize]);
         }
     }
+    for zeros in &kernel.zeros {
+        let Place::Output(idx) = kernel.buffers[zeros.buffer].place else {
+            return Err("bug: zeros of no output".to_owned());
+        };
+        for bit in (0..64).filter(|bit| zeros.which >> bit & 1 == 1) {
+            m.outputs[idx][(zeros.first + bit) as usize] = Some(Scalar::Real(0.0));
+        }
+    }
     m.block(&kernel.body)?;
     let mut results = Vec::new();
     for (port, cells) in kernel.outputs.iter().zip(&m.outputs) {

@@ -8,7 +8,7 @@
 
 use super::frame::Words;
 use super::homes::{Homes, Wish};
-use super::plan::{Home, Kind, OfBuffer};
+use super::plan::{Home, Kind};
 use super::spans::Spans;
 use crate::asm::{Gpr, Xmm};
 use crate::level::Level;
@@ -105,17 +105,17 @@ struct Assignment<'a> {
 
 /// Places for the pointers of buffers, where no loop asks for one and nothing else for any: what
 /// [`Homes::assign`] hands out, for small code in a fraction of the time.
-pub(super) fn assign_pointers(buffers: &[OfBuffer], n_events: usize, calls: u64) -> Vec<Home> {
+pub(super) fn assign_pointers(accesses: &[u64], n_events: usize, calls: u64) -> Vec<Home> {
     let pool = general_pool(calls > 0, n_events);
     // From the begin to the end.
     let wish = |weight| Wish { from: 0, to: n_events as u32 + 1, weight, kind: Kind::Int, pointer: None };
-    let urgency = |(i, of): (usize, &OfBuffer)| Some((Reverse(wish(of.accesses).urgency()?), i));
-    let mut open: Vec<(Reverse<u64>, usize)> = buffers.iter().enumerate().filter_map(urgency).collect();
+    let urgency = |(i, accesses): (usize, &u64)| Some((Reverse(wish(*accesses).urgency()?), i));
+    let mut open: Vec<(Reverse<u64>, usize)> = accesses.iter().enumerate().filter_map(urgency).collect();
     open.sort_unstable();
-    let mut homes = vec![Home::Local; buffers.len()];
+    let mut homes = vec![Home::Local; accesses.len()];
     let mut is_free = [true; N_GENERALS];
     for (_, i) in open {
-        let survives = |g: Gpr| calls == 0 || survives_calls(g) || buffers[i].accesses > 2 * calls;
+        let survives = |g: Gpr| calls == 0 || survives_calls(g) || accesses[i] > 2 * calls;
         if let Some(found) = (0..pool.len()).find(|at| is_free[*at] && survives(pool[*at])) {
             is_free[found] = false;
             homes[i] = Home::Gpr(pool[found]);

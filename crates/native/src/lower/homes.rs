@@ -351,7 +351,6 @@ mod tests {
     use crate::level::Level;
     use crate::lower::assign::assign_pointers;
     use crate::lower::frame::Words;
-    use crate::lower::plan::{NEVER, OfBuffer};
     use chainrule_backend_tests::by_hand::ByHand;
 
     fn no_words() -> Words {
@@ -374,9 +373,7 @@ mod tests {
                         homes.pointer(0, n_events as u32 + 1, *weight, None);
                     }
                     let general = homes.assign(Level::Avx2, calls > 0, &mut no_words());
-                    let of = |accesses: &u64| OfBuffer { accesses: *accesses, first_store: NEVER };
-                    let buffers: Vec<OfBuffer> = accesses.iter().map(of).collect();
-                    assert_eq!(assign_pointers(&buffers, n_events, calls), general.homes);
+                    assert_eq!(assign_pointers(&accesses, n_events, calls), general.homes);
                     assert_eq!(general.n_slots, 0);
                 }
             }

@@ -26,7 +26,7 @@
 //! | `control` | loops and branches |
 //! | `copies` | copies of elements |
 //! | `call` | calls |
-//! | `zeros` | many zeros in few stores |
+//! | `zeros` | results that are zero, in few stores |
 //! | `pairs` | two numbers in one store |
 //!
 //! Two walks: one backwards for the next uses, one forwards that writes. Time is linear in the kernel's
@@ -369,6 +369,7 @@ impl<'k> Writer<'k> {
     }
 
     fn body(&mut self) -> Result<()> {
+        self.zeros()?;
         let mut i = 0;
         while let Some(stretch) = self.plan.stretches.get(i).copied() {
             i += 1;
@@ -457,7 +458,7 @@ impl<'k> Writer<'k> {
                 }
                 Instr::Store { .. } => {
                     let stored = match self.plain_stores(&instrs[done - 1..])? {
-                        0 => self.several_stores(at, &instrs[done - 1..])?,
+                        0 => self.several_stores(&instrs[done - 1..])?,
                         stored => stored,
                     };
                     if stored > 0 {
@@ -497,13 +498,8 @@ impl<'k> Writer<'k> {
         Ok(())
     }
 
-    /// Writes the stores that `instrs`, the first of which has number `at`, begin with, if some go together: how many they are,
-    /// or 0.
-    fn several_stores(&mut self, at: u32, instrs: &[Instr]) -> Result<usize> {
-        let zeros = self.zeros(at, instrs)?;
-        if zeros > 0 {
-            return Ok(zeros);
-        }
+    /// Writes the stores that `instrs` begin with, if some go together: how many they are, or 0.
+    fn several_stores(&mut self, instrs: &[Instr]) -> Result<usize> {
         let row = self.store_row(instrs)?;
         if row > 0 { Ok(row) } else { self.pair(instrs) }
     }

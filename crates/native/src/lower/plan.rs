@@ -261,33 +261,22 @@ pub(super) struct Facts {
     pub n_constants: usize,
     /// About how many next uses there are.
     n_next: usize,
-    /// By buffer.
-    pub of_buffers: Vec<OfBuffer>,
+    /// How often each buffer is accessed.
+    pub accesses: Vec<u64>,
     /// Whether something is copied.
     has_copies: bool,
     /// Integers that are 0 or 1; empty where there are none.
     bits: Vec<bool>,
 }
 
-/// What is found of a buffer.
-#[derive(Clone, Copy)]
-pub(super) struct OfBuffer {
-    /// How often it is accessed.
-    pub accesses: u64,
-    /// The first event that writes it.
-    pub first_store: u32,
-}
-
 impl Facts {
     /// Nothing found yet.
     pub(super) fn new(kernel: &Kernel) -> Self {
-        let nothing = OfBuffer { accesses: 0, first_store: NEVER };
-        Self { of_buffers: vec![nothing; kernel.buffers.len()], ..Self::default() }
-    }
-
-    fn stored(&mut self, buffer: BufferId, at: u32) {
-        let first = &mut self.of_buffers[buffer.index()].first_store;
-        *first = at.min(*first);
+        let mut accesses = vec![0; kernel.buffers.len()];
+        for zeros in &kernel.zeros {
+            accesses[zeros.buffer.index()] += u64::from(zeros.which.count_ones());
+        }
+        Self { accesses, ..Self::default() }
     }
 
     /// Whether an integer is 0 or 1.
@@ -322,9 +311,9 @@ fn kinds(kernel: &Kernel, stretches: &[Stretch<'_>]) -> (Vec<Kind>, Facts) {
     let mut before: &[Instr] = &[];
     for stretch in stretches {
         match stretch {
-            Stretch::Block(first, instrs) => {
+            Stretch::Block(_, instrs) => {
                 before = instrs;
-                for (at, instr) in (*first..).zip(*instrs) {
+                for instr in *instrs {
                     // A sum stands for what has no operator, for it is no call and gives a number.
                     let alike = match instr {
                         Instr::Op { dst, op, .. } => Some((dst, *op, op.arity() + 1)),
@@ -349,12 +338,11 @@ fn kinds(kernel: &Kernel, stretches: &[Stretch<'_>]) -> (Vec<Kind>, Facts) {
                     match instr {
                         Instr::Const { .. } => facts.n_constants += 1,
                         Instr::Load { buffer, at, .. } => {
-                            facts.of_buffers[buffer.index()].accesses += 1;
+                            facts.accesses[buffer.index()] += 1;
                             numbers(&mut kinds, &[at]);
                         }
                         Instr::Store { buffer, at: address, value } => {
-                            facts.of_buffers[buffer.index()].accesses += 1;
-                            facts.stored(*buffer, at);
+                            facts.accesses[buffer.index()] += 1;
                             numbers(&mut kinds, &[address]);
                             number(&mut kinds, *value);
                         }
@@ -370,14 +358,13 @@ fn kinds(kernel: &Kernel, stretches: &[Stretch<'_>]) -> (Vec<Kind>, Facts) {
                     }
                 }
             }
-            Stretch::Control(at, event) => match event {
+            Stretch::Control(_, event) => match event {
                 Event::Instr(_) => {}
                 // One of the block before is looked at where it is.
                 Event::If { condition } if is_defined_in(std::mem::take(&mut before), *condition) => {}
                 Event::Copy { to, from, len } => {
                     facts.calls += u64::from(copies::is_call(to, from, len));
                     facts.has_copies = true;
-                    facts.stored(to.0, *at);
                     numbers(&mut kinds, &[&to.1, &from.1, *len]);
                 }
                 Event::For { count: poly, carried, .. } | Event::While { limit: poly, carried } => {
@@ -458,7 +445,7 @@ impl<'k> Plan<'k> {
         let mut pointers: BTreeMap<u32, Vec<(BufferId, Number)>> = BTreeMap::new();
         let (loops, first_home, assigned): (_, _, Assigned) = if is_straight {
             // Each address is known, so pointers are all there is.
-            let homes = assign_pointers(&facts.of_buffers, n_events, facts.calls);
+            let homes = assign_pointers(&facts.accesses, n_events, facts.calls);
             let (generals, vectors, spans): (&[Gpr], _, _) = (&[], Vec::new(), None);
             (BTreeMap::new(), n_regs, Assigned { homes, n_slots: 0, generals, vectors, spans })
         } else {

@@ -91,8 +91,7 @@ impl Straight {
                         find(*dst);
                     }
                     Instr::Store { buffer, value, .. } => {
-                        let of_buffer = &mut facts.of_buffers[buffer.index()];
-                        (of_buffer.accesses, of_buffer.first_store) = (of_buffer.accesses + 1, at);
+                        facts.accesses[buffer.index()] += 1;
                         if let Some(place) = places[buffer.index()].0 {
                             places[place].1 = true;
                         }
@@ -100,7 +99,7 @@ impl Straight {
                         next[value.index()] = at;
                     }
                     Instr::Load { dst, buffer, .. } => {
-                        facts.of_buffers[buffer.index()].accesses += 1;
+                        facts.accesses[buffer.index()] += 1;
                         if let Some(place) = places[buffer.index()].0 {
                             if lazy.is_empty() {
                                 lazy = vec![false; first as usize + instrs.len()];

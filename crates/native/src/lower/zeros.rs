@@ -1,89 +1,69 @@
-//! Many zeros in few stores.
+//! Results that are zero, in few stores.
 //!
-//! A Jacobian often has more zeros than entries, and a schedule stores them one after the other. Of one point they go
-//! out four or eight in a store, which costs as much as one: it is code that large functions are bound by.
-//!
-//! A wide store may also cover what lies between zeros, where nothing of the buffer has been written yet: what it
-//! writes there is overwritten later, or was never to be defined. So it is done for the first stores to a buffer
-//! outside of loops; elsewhere only zeros that lie beside each other go together.
+//! A Jacobian often has more zeros than entries. Of one point they go out four or eight in a store, which costs as much as
+//! one: it is code that large functions are bound by. They come before anything else, so that a wide store may also cover
+//! what lies between them: what it writes there is overwritten later.
 
 use super::frame::lanes;
-use super::plan::{Home, NEVER};
-use super::registers::Copy;
-use super::{Result, Writer};
-use crate::asm::{Shape, Xmm};
+use super::{Result, Writer, bug};
+use crate::asm::{Mem, Shape, Xmm};
 use crate::level::Level;
-use chainrule_base::{Id, Poly};
-use chainrule_kernel::{BufferId, Instr, Reg};
-
-/// Fewer stores are not worth looking at.
-const FEW: usize = 4;
-
-/// Room for so many elements is made at once.
-const ROOM: usize = 64;
+use chainrule_base::Poly;
+use chainrule_kernel::BufferId;
 
 impl Writer<'_> {
-    /// Writes the stores of zero to known elements of one buffer that `instrs` begin with, the first of which has number
-    /// `at`; how many these are, or 0 where there is no such run.
-    pub(super) fn zeros(&mut self, at: u32, instrs: &[Instr]) -> Result<usize> {
-        if self.shape != Shape::One || self.points != Shape::One {
-            return Ok(0);
-        }
-        let Some((value, buffer)) = instrs.first().and_then(|instr| self.zero_store(instr)) else { return Ok(0) };
-        let element = |instr: &Instr| match instr {
-            Instr::Store { buffer: b, at, value: v } if *b == buffer && *v == value => at.as_constant(),
-            _ => None,
-        };
-        // Most runs are short: of these no list is made.
-        if instrs.iter().map_while(element).take(FEW).count() < FEW {
-            return Ok(0);
-        }
-        let mut elements: Vec<i64> = Vec::with_capacity(ROOM);
-        elements.extend(instrs.iter().map_while(element));
-        let done = elements.len();
-        let mut next = NEVER;
-        for _ in &elements {
-            next = self.next_use();
-        }
-        elements.sort_unstable();
-        elements.dedup();
-        let x = self.in_register(value, next)?;
-        let untouched = self.loops.is_empty() && self.plan.facts.of_buffers[buffer.index()].first_store == at;
-        let len = self.kernel.buffers[buffer].len.as_constant().filter(|_| untouched);
-        let wide = if self.level == Level::Avx512 { Shape::Eight } else { Shape::Four };
-        let width = lanes(wide) as i64;
-        let mut rest = elements.as_slice();
-        while let Some(first) = rest.first() {
-            // The register was made by `vxorps`, so its upper lanes are zero too.
-            let beside = rest.iter().zip(*first..).take_while(|(element, expected)| *element == expected).count();
-            let (start, shape) = match len {
+    /// Writes the stores of all zeros of the kernel.
+    pub(super) fn zeros(&mut self) -> Result<()> {
+        let kernel = self.kernel;
+        let Some(first) = kernel.zeros.first() else { return Ok(()) };
+        let x = self.temporary()?;
+        // All lanes, whatever is stored.
+        self.asm.zero(x);
+        // The elements of this buffer up to here are done.
+        let (mut buffer, mut done) = (first.buffer, 0);
+        for zeros in &kernel.zeros {
+            if zeros.buffer != buffer {
+                (buffer, done) = (zeros.buffer, 0);
+            }
+            let len = kernel.buffers[buffer].len.as_constant().unwrap_or(0);
+            let shape = self.widest(len);
+            let width = lanes(shape) as i64;
+            for element in zeros.elements() {
+                if element < done {
+                    continue;
+                }
                 // From where lines of the cache may begin: a store over two takes longer.
-                Some(len) if len >= width => ((*first / width * width).min(len - width), wide),
-                _ if beside >= lanes(wide) => (*first, wide),
-                _ => (*first, Shape::One),
-            };
-            let end = start + lanes(shape) as i64;
-            self.store_zero(buffer, start, end, shape, x)?;
-            rest = &rest[rest.partition_point(|element| *element < end)..];
+                let start =
+                    if self.points == Shape::One { (element / width * width).min(len - width) } else { element };
+                done = if self.points == Shape::One { start + width } else { element + 1 };
+                self.store_zero(buffer, [start, done - 1], len, shape, x)?;
+            }
         }
-        self.release(value, next);
-        Ok(done)
-    }
-
-    fn store_zero(&mut self, buffer: BufferId, start: i64, end: i64, shape: Shape, x: Xmm) -> Result<()> {
-        // Both ends are looked at, so that what lies between is inside too.
-        let _ = self.address(buffer, &Poly::constant(end - 1))?;
-        let mem = self.address(buffer, &Poly::constant(start))?;
-        self.asm.store(shape, mem, x);
+        self.registers.give_back(x);
+        self.registers.unlock(x);
         Ok(())
     }
 
-    /// The value and the buffer, when this stores +0 to a known element.
-    fn zero_store(&self, instr: &Instr) -> Option<(Reg, BufferId)> {
-        let Instr::Store { buffer, at, value } = instr else { return None };
-        let Copy::Constant(literal) = self.registers.copy(*value) else { return None };
-        at.as_constant()?;
-        let is_zero = self.literals[literal as usize].bits == 0 && self.plan.home(value.index()) == Home::Local;
-        is_zero.then_some((*value, *buffer))
+    /// What zeros of `len` elements are stored by.
+    fn widest(&self, len: i64) -> Shape {
+        match self.points {
+            Shape::One if len >= 8 && self.level == Level::Avx512 => Shape::Eight,
+            Shape::One if len >= 4 => Shape::Four,
+            points => points,
+        }
+    }
+
+    /// Stores zeros from element `first` to `last`, of a buffer with `len` elements.
+    fn store_zero(&mut self, buffer: BufferId, [first, last]: [i64; 2], len: i64, shape: Shape, x: Xmm) -> Result<()> {
+        if first < 0 || last >= len {
+            return Err(bug("a zero is outside of its buffer"));
+        }
+        let disp = first.checked_mul(self.element_bytes()).and_then(|disp| i32::try_from(disp).ok());
+        let mem = match self.pointers.of(buffer).zip(disp) {
+            Some((base, disp)) => Mem::At { base, disp },
+            None => self.address(buffer, &Poly::constant(first))?,
+        };
+        self.asm.store(shape, mem, x);
+        Ok(())
     }
 }
