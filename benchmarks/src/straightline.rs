@@ -262,7 +262,7 @@ fn measure(name: &str, function: &Function, options: &Options) -> Result<[Option
     let ops = function.counts().map_or(0, |c| (c.arithmetic() + c.call) as usize).max(1);
     memory::forget_peak();
     let mut compile_times: Vec<f64> = Vec::new();
-    while compile_times.len() < 5 || (compile_times.len() < 101 && compile_times.iter().sum::<f64>() < 0.1) {
+    while compile_times.len() < 5 || (compile_times.len() < 1001 && compile_times.iter().sum::<f64>() < 0.1) {
         let start = Instant::now();
         let compiled = black_box(function.compile_with(&native)?);
         // Until it can be called; that it goes again is not compiling, for the rivals neither.

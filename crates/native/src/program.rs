@@ -145,7 +145,23 @@ impl Entry {
     #[inline]
     pub(crate) unsafe fn enter(self, frame: &mut Lines) -> u64 {
         // SAFETY: the caller's promise.
-        unsafe { (self.run)(frame.pointer().wrapping_add(self.base)) }
+        unsafe { self.enter_at(self.place(frame)) }
+    }
+
+    /// Where the code wants a frame to be.
+    #[inline]
+    pub(crate) fn place(self, frame: &mut Lines) -> *mut u8 {
+        frame.pointer().wrapping_add(self.base)
+    }
+
+    /// As [`Self::enter`], with the [place](Self::place) of a frame.
+    ///
+    /// # Safety
+    /// As [`Self::enter`]; the frame has not moved.
+    #[inline]
+    pub(crate) unsafe fn enter_at(self, frame: *mut u8) -> u64 {
+        // SAFETY: the caller's promise.
+        unsafe { (self.run)(frame) }
     }
 }
 
