@@ -69,7 +69,7 @@ impl Program {
         mut workspace: Workspace,
     ) -> Result<Bound<'_>, RunError> {
         self.check_made_here(&sizes, &workspace)?;
-        let mut outputs = sizes.zero_outputs();
+        let mut outputs = sizes.zero_outputs_behind(workspace.frame.end());
         let slices: Vec<Slice<'_>> = inputs.iter().map(Elements::slice).collect();
         let into: Vec<SliceMut<'_>> = outputs.iter_mut().map(Elements::slice_mut).collect();
         self.layout.check_point(&sizes, &slices, &into)?;

@@ -30,6 +30,11 @@ impl Lines {
         self.0.as_mut_ptr().cast()
     }
 
+    /// The address behind them.
+    pub(crate) fn end(&self) -> usize {
+        self.0.as_ptr_range().end.addr()
+    }
+
     pub(crate) fn word(&self, word: usize) -> u64 {
         self.0[word / 8].0[word % 8]
     }

@@ -34,6 +34,20 @@ impl Doubles {
         Self { all, start }
     }
 
+    /// So many zeros, of which the first lies as far into a page as the line of the cache at or behind this address; at the begin of a page
+    /// where they would go over the end of it otherwise, or be as many as a page has.
+    #[must_use]
+    pub fn zeros_behind(n: usize, address: usize) -> Self {
+        let place = address.next_multiple_of(LINE_BYTES) % PAGE_BYTES;
+        let place = if place + n * size_of::<f64>() > PAGE_BYTES { 0 } else { place };
+        let mut all = vec![0.0; n + PAGE + LINE];
+        let first = all.as_ptr().align_offset(LINE_BYTES).min(LINE);
+        let behind = all.as_ptr().wrapping_add(first).addr();
+        let start = first + place.wrapping_sub(behind) % PAGE_BYTES / size_of::<f64>();
+        all.truncate(start + n);
+        Self { all, start }
+    }
+
     /// Adds one at the end. Takes constant time, on average over many.
     pub fn push(&mut self, x: f64) {
         if self.all.len() == self.all.capacity() {
@@ -180,6 +194,23 @@ mod tests {
             let zeros = Doubles::zeros(n);
             assert_eq!((zeros.len(), page_of(&zeros[0])), (n, page_of(&zeros[n - 1])));
             kept.push(zeros);
+        }
+    }
+
+    #[test]
+    fn numbers_lie_where_they_are_asked_to() {
+        for (n, address, place) in [
+            (1, 0x4d40, 0xd40),
+            (21, 0x7c41, 0xc80),
+            (88, 0xd40, 0xd40),
+            (89, 0xd40, 0),
+            (PAGE, 0x5000, 0),
+            (PAGE, 0x5001, 0),
+            (5000, 0x5240, 0),
+            (0, 0x5fff, 0),
+        ] {
+            let zeros = Doubles::zeros_behind(n, address);
+            assert_eq!((zeros.as_ptr().addr() % PAGE_BYTES, &*zeros), (place, &*vec![0.0; n]), "{n} {address:x}");
         }
     }
 
