@@ -106,6 +106,34 @@ fn a_rule_applies_its_own_function() {
 }
 
 #[test]
+fn the_point_of_a_rule_is_a_value_also_where_a_rule_has_made_it() {
+    let f = |rule: &str| {
+        let product = "vectorEMul v t";
+        let stated = |name: &str, rule: &str| {
+            let rule = format!("(fun _ v _ t -> {rule})");
+            format!("let {name} = fun (v : [n]Double) -> withDerivative (fun v -> v) {rule} {rule} v\n")
+        };
+        let text = stated("first", product)
+            + &stated("second", rule)
+            + "let f = fun (x : Double) ->
+  let g = fun v -> second (first v)
+  let again = fun v -> let u = first v in vectorEMul u (second u)
+  (jvp g [x, 2 * x] [1.0, 0.5], vjp g [x, 2 * x] [1.0, 0.5], jvp again [x, 2 * x] [1.0, 0.5])";
+        reals(&text, &[3.0.into()])
+    };
+    // Of u times u, where both have tangents: what the first rule says, and what both say.
+    let expected = [9.0, 18.0, 9.0, 18.0, 9.0 + 27.0, 18.0 + 108.0];
+    for rule in [
+        "vectorEMul [v][0] t",
+        "vectorEMul (if t[0] > 100 then t else v) t",
+        "vectorEMul (ifold (fun u i -> u) v 2) t",
+        "vectorEMul (fst (v, t)) t",
+    ] {
+        assert_eq!(f(rule), expected, "{rule}");
+    }
+}
+
+#[test]
 fn what_a_rule_cannot_say_is_an_error() {
     let text = "
 let scaled = fun (k : Double) (x : Double) ->

@@ -10,12 +10,14 @@
 //! | `arrays` | vectors, matrices, arrays of pairs, records |
 //! | `loops` | what loops carry and leave behind |
 //! | `derivatives` | derivatives inside of programs |
+//! | `stated` | functions that state their derivative |
 //!
 //! What is written is an atom, so that it can stand anywhere. When the source runs dry it is the simplest thing.
 
 mod arrays;
 mod derivatives;
 mod loops;
+mod stated;
 mod terms;
 
 use crate::Value;

@@ -120,7 +120,7 @@ impl Writer<'_, '_> {
                 }
                 _ => self.old_vector(n)?,
             },
-            _ => self.old_vector(n)?,
+            _ => self.stated_vector(n, depth.min(2))?,
         })
     }
 

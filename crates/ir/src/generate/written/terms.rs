@@ -161,9 +161,7 @@ impl Writer<'_, '_> {
             13 => format!("({} {x})", self.choose(&["atan", "erf", "asinh"])?),
             // With a derivative of its own, or without a part of it.
             14 if self.u.arbitrary()? => format!("({x} * constant {})", self.number(depth)?),
-            14 => format!(
-                "(withDerivative (fun t -> sin t) (fun _ t _ t_tan -> cos t * t_tan) (fun _ t _ t_adj -> cos t * t_adj) {x})"
-            ),
+            14 => self.stated_number(&x, depth.min(2))?,
             15 => format!("(abs {x})"),
             _ => format!("(clip {x} (-0.5) 0.5)"),
         })
@@ -202,8 +200,11 @@ impl Writer<'_, '_> {
         if !self.room(n.work()) {
             return self.leaf();
         }
-        let most = if self.options.smooth { 8 } else { 12 };
+        let most = if self.options.smooth { 9 } else { 13 };
         let which = self.u.int_in_range(0..=most)?;
+        if which == 9 {
+            return self.stated_sum(&n, depth);
+        }
         let v = self.vector(&n, depth)?;
         Ok(match which {
             0 | 1 => format!("(vectorSum {v})"),
@@ -213,9 +214,9 @@ impl Writer<'_, '_> {
             6 => format!("(vectorMean {v})"),
             7 => format!("(vectorVariance {v})"),
             8 => format!("({v}[{}])", self.index(&n)?),
-            9 => format!("(vectorMax {v})"),
-            10 => format!("(vectorMin {v})"),
-            11 => format!("(vectorNormInf {v} - vectorNorm1 {v})"),
+            10 => format!("(vectorMax {v})"),
+            11 => format!("(vectorMin {v})"),
+            12 => format!("(vectorNormInf {v} - vectorNorm1 {v})"),
             _ => format!("(vectorNorm {v})"),
         })
     }

@@ -1,0 +1,69 @@
+//! Functions that state their derivative.
+//!
+//! What they state is any linear map, the same in both modes, and seldom the derivative of the function: so whoever differentiates the
+//! function itself is found out.
+
+use super::{Extent, Kind, Writer, bare};
+use arbitrary::Result;
+
+impl Writer<'_, '_> {
+    /// What `make` writes where only these names are in scope: such functions may use no number from around them.
+    fn alone(&mut self, names: &[(&String, &Kind)], make: impl FnOnce(&mut Self) -> Result<String>) -> Result<String> {
+        let around =
+            std::mem::replace(&mut self.scope, names.iter().map(|(n, k)| ((*n).clone(), (*k).clone())).collect());
+        let made = make(self);
+        self.scope = around;
+        Ok(bare(&made?).to_owned())
+    }
+
+    /// A function from `from` to `to` that states its derivative, applied to `x`. `slope` writes what of the function, its
+    /// argument and its value the derivative is, `along` and `against` how it is applied to a direction.
+    fn stated(
+        &mut self,
+        [from, to]: [&Kind; 2],
+        x: &str,
+        depth: u32,
+        slope: impl FnOnce(&mut Self, &str, &str) -> Result<String>,
+        [along, against]: [fn(&str, &str) -> String; 2],
+    ) -> Result<String> {
+        let [f, t, y, d] = ["f", "t", "y", "d"].map(|letter| self.fresh(letter));
+        let value = self.alone(&[(&t, from)], |w| w.term(to, depth))?;
+        let slope = self.alone(&[(&t, from), (&y, to)], |w| slope(w, &f, &t))?;
+        let (along, against) = (along(&slope, &d), against(&slope, &d));
+        let function = format!("(fun ({t} : {}) -> {value})", from.ty());
+        Ok(format!(
+            "(withDerivative {function} (fun {f} {t} {y} {d} -> {along}) (fun {f} {t} {y} {d} -> {against}) {x})"
+        ))
+    }
+
+    /// Of a number.
+    pub(super) fn stated_number(&mut self, x: &str, depth: u32) -> Result<String> {
+        let slope = |w: &mut Self, f: &str, t: &str| {
+            let slope = w.number(depth)?;
+            // The function at another point, with its derivative.
+            Ok(if w.u.ratio(1, 4)? { format!("({slope} + 0.3 * tanh ({f} (0.5 * {t})))") } else { slope })
+        };
+        let product = |slope: &str, d: &str| format!("{d} * ({slope})");
+        self.stated([&Kind::Number, &Kind::Number], x, depth, slope, [product, product])
+    }
+
+    /// Of all elements of a vector.
+    pub(super) fn stated_sum(&mut self, n: &Extent, depth: u32) -> Result<String> {
+        let (kind, x) = (Kind::Vector(n.clone()), self.vector(n, depth)?);
+        let along = |slope: &str, d: &str| format!("vectorDot ({slope}) {d}");
+        let against = |slope: &str, d: &str| format!("vectorSMul ({slope}) {d}");
+        self.stated([&kind, &Kind::Number], &x, depth, |w, _, _| w.vector(n, depth), [along, against])
+    }
+
+    /// From vectors to vectors.
+    pub(super) fn stated_vector(&mut self, n: &Extent, depth: u32) -> Result<String> {
+        let (kind, x) = (Kind::Vector(n.clone()), self.vector(n, depth)?);
+        if self.room(2 * n.work()) && self.u.arbitrary()? {
+            let along = |slope: &str, d: &str| format!("matrixVectorMul ({slope}) {d}");
+            let against = |slope: &str, d: &str| format!("vectorMatrixMul {d} ({slope})");
+            return self.stated([&kind, &kind], &x, depth, |w, _, _| w.matrix(n, n, depth), [along, against]);
+        }
+        let product = |slope: &str, d: &str| format!("vectorEMul ({slope}) {d}");
+        self.stated([&kind, &kind], &x, depth, |w, _, _| w.vector(n, depth), [product, product])
+    }
+}
