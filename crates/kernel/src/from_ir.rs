@@ -253,6 +253,7 @@ impl<'f> Lowering<'f> {
                 return ports;
             }
             let shape: Vec<Poly<Reg>> = leaf.dims.iter().map(|size| self.size(size)).collect();
+            self.b.require_extents(&shape, span);
             let buffer = self.b.port_buffer(leaf.scalar.class(), &shape, Place::Output(idx));
             ports.push(Port { name: format!("result{}", leaf.path).into(), shape, buffer });
         }

@@ -458,6 +458,26 @@ fn integers_overflow_with_a_message() {
 }
 
 #[test]
+fn rows_of_a_result_have_a_negative_extent_where_there_are_none() {
+    let (mut b, n, m) = sized("differences");
+    let (x, y) = (b.param("x", vector(&n)), b.param("y", vector(&m)));
+    let before = n.sub(&Size::constant(1));
+    let result = b.build(m, |b, i| {
+        b.build(before.clone(), |b, j| {
+            let (x, y) = (b.get_proved(x, j), b.get_proved(y, i));
+            b.op(Op::Mul, &[x, y])
+        })
+    });
+    let f = b.finish(result);
+    let args = |n: usize, m: usize| [numbers(n, 0.0).into(), numbers(m, 1.0).into()];
+    let kernel = check(&f, &args(3, 2));
+    check_at(&f, &kernel, &args(1, 2));
+    check_at(&f, &kernel, &args(0, 0));
+    assert!(evaluate(&f, &mut F64, &args(0, 2)).is_err());
+    insta::assert_snapshot!(run_at(&f, &kernel, &args(0, 2)).unwrap_err(), @"an array would have a negative size");
+}
+
+#[test]
 fn integers_in_records_count_loops_and_size_arrays_inside() {
     let (mut b, n, _) = sized("counted");
     let x = b.param("x", vector(&n));

@@ -9,7 +9,7 @@ use super::layout::{Leaf, View, product};
 use crate::kernel::{Buffer, BufferId, Class, Condition, Instr, Place, Reg, Stmt};
 use crate::memory::Planner;
 use chainrule_base::{Arena, Diagnostic, Diagnostics, Poly, Span};
-use chainrule_ir::bound::{bound, range_of_index};
+use chainrule_ir::bound::{bound, range_of, range_of_index};
 use chainrule_ops::Op;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -303,6 +303,16 @@ impl Builder {
         view.offset.is_zero()
             && view.len() == *len
             && self.deaths[view.buffer].is_some_and(|(frame, _)| frame == innermost)
+    }
+
+    /// Requires that there can be an array of these extents: none is negative, unless one outside of it is 0.
+    pub fn require_extents(&mut self, shape: &[Poly<Reg>], span: Option<Span>) {
+        for (n, extent) in (1..).zip(shape) {
+            let is_required = self.requires.iter().any(|c| !c.exactly_zero && c.size == *extent);
+            if !is_required && !range_of(extent, |reg| self.range(reg)).non_negative {
+                self.require_non_negative(&product(&shape[..n]), span);
+            }
+        }
     }
 
     fn require_non_negative(&mut self, size: &Poly<Reg>, span: Option<Span>) {
