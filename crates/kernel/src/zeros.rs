@@ -25,7 +25,7 @@ impl Zeros {
         std::iter::from_fn(move || {
             let bit = which.trailing_zeros();
             which &= which.wrapping_sub(1);
-            (bit < u64::BITS).then(|| self.first + i64::from(bit))
+            (bit < u64::BITS).then(|| self.first.wrapping_add(i64::from(bit)))
         })
     }
 

@@ -62,14 +62,12 @@ impl Program {
     ///
     /// # Errors
     /// Sizes or a workspace of another program; arguments that do not fit the sizes.
-    pub fn bound(
-        &self,
-        sizes: Sizes,
-        mut inputs: Vec<Elements>,
-        mut workspace: Workspace,
-    ) -> Result<Bound<'_>, RunError> {
+    pub fn bound(&self, sizes: Sizes, inputs: Vec<Elements>, mut workspace: Workspace) -> Result<Bound<'_>, RunError> {
         self.check_made_here(&sizes, &workspace)?;
-        let mut outputs = sizes.zero_outputs_behind(workspace.frame.end());
+        // Code begins with loads of its frame.
+        let mut end = workspace.frame.end();
+        let [mut inputs, mut outputs] = [inputs, sizes.zero_outputs()]
+            .map(|all| all.into_iter().map(|elements| elements.behind(&mut end)).collect::<Vec<_>>());
         let slices: Vec<Slice<'_>> = inputs.iter().map(Elements::slice).collect();
         let into: Vec<SliceMut<'_>> = outputs.iter_mut().map(Elements::slice_mut).collect();
         self.layout.check_point(&sizes, &slices, &into)?;

@@ -74,6 +74,18 @@ impl Elements {
         }
     }
 
+    /// The same, doubles in other memory: where they lie in a page is behind `address`, which is the end of them then. Processors compare the
+    /// places of loads and stores in pages at first, and a load waits for the stores before it at the same place in another page; of what lies
+    /// behind each other so, in pages or not, none waits for another.
+    #[must_use]
+    pub fn behind(self, address: &mut usize) -> Self {
+        let Self::Real(data) = self else { return self };
+        let mut moved = Doubles::zeros_behind(data.len(), *address);
+        moved.copy_from_slice(&data);
+        *address = moved.as_ptr_range().end.addr();
+        Self::Real(moved)
+    }
+
     /// To be read.
     #[must_use]
     pub fn slice(&self) -> Slice<'_> {
@@ -134,4 +146,31 @@ pub struct StridedMut<'a> {
     pub point: usize,
     /// From one element to the next.
     pub element: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Elements;
+    use chainrule_kernel::Class;
+
+    #[test]
+    fn what_lies_behind_each_other_shares_no_place_in_a_page() {
+        const PAGE: usize = 4096;
+        let frame = Elements::zeros(Class::Real, 40);
+        let begin = frame.reals().as_ptr().addr();
+        let mut end = frame.reals().as_ptr_range().end.addr();
+        let mut inside = vec![(begin % PAGE, 40 * 8)];
+        for n in [3, 32, 21] {
+            let mut elements = Elements::zeros(Class::Real, n);
+            elements.reals_mut()[0] = 1.5;
+            let moved = elements.behind(&mut end);
+            assert_eq!((moved.reals().len(), moved.reals()[0]), (n, 1.5));
+            inside.push((moved.reals().as_ptr().addr() % PAGE, n * 8));
+            assert_eq!(end, moved.reals().as_ptr_range().end.addr());
+        }
+        inside.sort_unstable();
+        assert!(inside.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0), "{inside:?}");
+        let ints = Elements::Int(vec![7, 8]).behind(&mut end);
+        assert!(matches!(ints, Elements::Int(data) if data == [7, 8]));
+    }
 }

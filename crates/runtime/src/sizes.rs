@@ -4,7 +4,7 @@
 //! [`Sizes`], all that depends on them, computed once; or what does not fit, in words.
 
 use crate::lines::first_in_line;
-use crate::{Doubles, Elements, RunError, Slice, in_lines};
+use crate::{Elements, RunError, Slice, in_lines};
 use chainrule_base::{Id, Poly, count};
 use chainrule_kernel::{Buffer, BufferId, Class, Kernel, Place, Port, Reg, SizeSource};
 use std::fmt;
@@ -94,25 +94,6 @@ impl Sizes {
     #[must_use]
     pub fn zero_outputs(&self) -> Vec<Elements> {
         self.zeros(&self.layout.kernel.outputs)
-    }
-
-    /// The same for code that reads what ends at this address as soon as it is called: processors compare the places of loads and stores in pages
-    /// at first, and a load waits for the stores before it at the same place in another page. So doubles lie behind each other and behind the
-    /// address, as if all were in one page.
-    #[must_use]
-    pub fn zero_outputs_behind(&self, mut address: usize) -> Vec<Elements> {
-        let zeros = |port: &Port| {
-            let len = self.buffers[port.buffer.index()].1;
-            match self.layout.kernel.buffers[port.buffer].class {
-                Class::Real => {
-                    let zeros = Doubles::zeros_behind(len, address);
-                    address = zeros.as_ptr_range().end.addr();
-                    Elements::Real(zeros)
-                }
-                Class::Int => Elements::zeros(Class::Int, len),
-            }
-        };
-        self.layout.kernel.outputs.iter().map(zeros).collect()
     }
 
     fn zeros(&self, ports: &[Port]) -> Vec<Elements> {
