@@ -172,9 +172,9 @@ impl Forward {
         let along = dual::split(&mut self.out, &dual, &ty, Half::Tangent);
         let (args, builder) = ([at, var, along], &mut self.out.builder);
         let Some(rule) = custom::rule(builder, &custom, Direction::Forward, args, &mut Renaming::new()) else { return };
-        // The value first; what was replaced in its blocks and in the rule is replaced as everywhere.
         // The point may be a variable that has a tangent itself: here it is a value.
         let of_point = self.duals.get_mut(at.index()).and_then(Option::take);
+        // The value first; what was replaced in its blocks and in the rule is replaced as everywhere.
         self.inactive(var, Expr::Custom(Box::new(Custom { at, ..custom })));
         for stmt in rule.stmts {
             self.stmt(stmt);

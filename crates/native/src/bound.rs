@@ -49,6 +49,7 @@ pub struct Bound<'p> {
     /// Of the program's code for one point: what a call needs is here.
     entry: Entry,
     /// The frame of the workspace, where the code wants it; found once, for a call of small code takes about as long as a few loads.
+    /// Atomic so that threads may pass it on, as the workspace itself.
     frame: AtomicPtr<u8>,
     sizes: Sizes,
     workspace: Workspace,

@@ -74,16 +74,13 @@ impl Elements {
         }
     }
 
-    /// The same, doubles in other memory: where they lie in a page is behind `address`, which is the end of them then. Processors compare the
-    /// places of loads and stores in pages at first, and a load waits for the stores before it at the same place in another page; of what lies
-    /// behind each other so, in pages or not, none waits for another.
+    /// The same, doubles [behind](Doubles::behind) `address`, which is the end of them then.
     #[must_use]
     pub fn behind(self, address: &mut usize) -> Self {
-        let Self::Real(data) = self else { return self };
-        let mut moved = Doubles::zeros_behind(data.len(), *address);
-        moved.copy_from_slice(&data);
-        *address = moved.as_ptr_range().end.addr();
-        Self::Real(moved)
+        match self {
+            Self::Real(data) => Self::Real(data.behind(address)),
+            ints @ Self::Int(_) => ints,
+        }
     }
 
     /// To be read.

@@ -36,16 +36,27 @@ impl Doubles {
 
     /// So many zeros, of which the first lies as far into a page as the line of the cache at or behind this address; at the begin of a page
     /// where they would go over the end of it otherwise, or be as many as a page has.
-    #[must_use]
-    pub fn zeros_behind(n: usize, address: usize) -> Self {
+    fn zeros_behind(n: usize, address: usize) -> Self {
         let place = address.next_multiple_of(LINE_BYTES) % PAGE_BYTES;
         let place = if place + n * size_of::<f64>() > PAGE_BYTES { 0 } else { place };
-        let mut all = vec![0.0; n + PAGE + LINE];
-        let first = all.as_ptr().align_offset(LINE_BYTES).min(LINE);
-        let behind = all.as_ptr().wrapping_add(first).addr();
-        let start = first + place.wrapping_sub(behind) % PAGE_BYTES / size_of::<f64>();
+        let mut all = vec![0.0; n + PAGE];
+        let start = place.wrapping_sub(all.as_ptr().addr()) % PAGE_BYTES / size_of::<f64>();
         all.truncate(start + n);
         Self { all, start }
+    }
+
+    /// The same numbers in other memory: where they lie in a page is behind `address`, which is the end of them then. Processors compare the
+    /// places of loads and stores in pages at first, and a load waits for the stores before it at the same place in another page; of what lies
+    /// behind each other so, in pages or not, none waits for another. As many as a page has are everywhere in one, and stay.
+    #[must_use]
+    pub fn behind(self, address: &mut usize) -> Self {
+        if self.len() >= PAGE {
+            return self;
+        }
+        let mut moved = Self::zeros_behind(self.len(), *address);
+        moved.copy_from_slice(&self);
+        *address = moved.as_ptr_range().end.addr();
+        moved
     }
 
     /// Adds one at the end. Takes constant time, on average over many.

@@ -290,7 +290,13 @@ impl<'k> Writer<'k> {
     /// The place of an element that is known to be inside of its buffer, whose pointer is in a register.
     #[inline]
     pub(super) fn known_element(&self, buffer: BufferId, at: &Poly<Reg>) -> Option<Mem> {
-        let (element, len) = (at.as_constant()?, self.kernel.buffers[buffer].len.as_constant()?);
+        self.place_of(buffer, at.as_constant()?)
+    }
+
+    /// The same of an element by its number.
+    #[inline]
+    pub(super) fn place_of(&self, buffer: BufferId, element: i64) -> Option<Mem> {
+        let len = self.kernel.buffers[buffer].len.as_constant()?;
         let disp = i32::try_from(element.checked_mul(self.element_bytes())?).ok()?;
         let base = self.pointers.of(buffer)?;
         (0..len).contains(&element).then_some(Mem::At { base, disp })

@@ -6,10 +6,9 @@
 
 use super::frame::lanes;
 use super::{Result, Writer, bug};
-use crate::asm::{Mem, Shape, Xmm};
+use crate::asm::Shape;
 use crate::level::Level;
 use chainrule_base::Poly;
-use chainrule_kernel::BufferId;
 
 impl Writer<'_> {
     /// Writes the stores of all zeros of the kernel.
@@ -26,17 +25,23 @@ impl Writer<'_> {
                 (buffer, done) = (zeros.buffer, 0);
             }
             let len = kernel.buffers[buffer].len.as_constant().unwrap_or(0);
-            let shape = self.widest(len);
-            let width = lanes(shape) as i64;
+            let (shape, width) = self.widest(len);
             for element in zeros.elements() {
                 if element < done {
                     continue;
                 }
                 // From where lines of the cache may begin: a store over two takes longer.
-                let start =
-                    if self.points == Shape::One { (element / width * width).min(len - width) } else { element };
-                done = if self.points == Shape::One { start + width } else { element + 1 };
-                self.store_zero(buffer, [start, done - 1], len, shape, x)?;
+                // The width is a power of two.
+                let start = (element & -width).min(len - width);
+                done = start + width;
+                if start < 0 || element >= done {
+                    return Err(bug("a zero is outside of its buffer"));
+                }
+                let mem = match self.place_of(buffer, start) {
+                    Some(mem) => mem,
+                    None => self.address(buffer, &Poly::constant(start))?,
+                };
+                self.asm.store(shape, mem, x);
             }
         }
         self.registers.give_back(x);
@@ -44,26 +49,13 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// What zeros of `len` elements are stored by.
-    fn widest(&self, len: i64) -> Shape {
-        match self.points {
+    /// What zeros among `len` elements are stored by, and how many elements that covers: of several points one, of each.
+    fn widest(&self, len: i64) -> (Shape, i64) {
+        let shape = match self.points {
             Shape::One if len >= 8 && self.level == Level::Avx512 => Shape::Eight,
             Shape::One if len >= 4 => Shape::Four,
             points => points,
-        }
-    }
-
-    /// Stores zeros from element `first` to `last`, of a buffer with `len` elements.
-    fn store_zero(&mut self, buffer: BufferId, [first, last]: [i64; 2], len: i64, shape: Shape, x: Xmm) -> Result<()> {
-        if first < 0 || last >= len {
-            return Err(bug("a zero is outside of its buffer"));
-        }
-        let disp = first.checked_mul(self.element_bytes()).and_then(|disp| i32::try_from(disp).ok());
-        let mem = match self.pointers.of(buffer).zip(disp) {
-            Some((base, disp)) => Mem::At { base, disp },
-            None => self.address(buffer, &Poly::constant(first))?,
         };
-        self.asm.store(shape, mem, x);
-        Ok(())
+        (shape, if self.points == Shape::One { lanes(shape) as i64 } else { 1 })
     }
 }

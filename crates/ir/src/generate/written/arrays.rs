@@ -120,7 +120,11 @@ impl Writer<'_, '_> {
                 }
                 _ => self.old_vector(n)?,
             },
-            _ => self.stated_vector(n, depth.min(2))?,
+            _ => {
+                let depth = depth.min(2);
+                let v = self.vector(n, depth)?;
+                self.stated_vector(n, &v, depth)?
+            }
         })
     }
 

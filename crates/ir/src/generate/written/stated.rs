@@ -8,9 +8,9 @@ use arbitrary::Result;
 
 impl Writer<'_, '_> {
     /// What `make` writes where only these names are in scope: such functions may use no number from around them.
-    fn alone(&mut self, names: &[(&String, &Kind)], make: impl FnOnce(&mut Self) -> Result<String>) -> Result<String> {
-        let around =
-            std::mem::replace(&mut self.scope, names.iter().map(|(n, k)| ((*n).clone(), (*k).clone())).collect());
+    fn alone(&mut self, names: &[(&str, &Kind)], make: impl FnOnce(&mut Self) -> Result<String>) -> Result<String> {
+        let scope = names.iter().map(|(name, kind)| ((*name).to_owned(), (*kind).clone())).collect();
+        let around = std::mem::replace(&mut self.scope, scope);
         let made = make(self);
         self.scope = around;
         Ok(bare(&made?).to_owned())
@@ -48,22 +48,22 @@ impl Writer<'_, '_> {
     }
 
     /// Of all elements of a vector.
-    pub(super) fn stated_sum(&mut self, n: &Extent, depth: u32) -> Result<String> {
-        let (kind, x) = (Kind::Vector(n.clone()), self.vector(n, depth)?);
+    pub(super) fn stated_sum(&mut self, n: &Extent, x: &str, depth: u32) -> Result<String> {
+        let kind = Kind::Vector(n.clone());
         let along = |slope: &str, d: &str| format!("vectorDot ({slope}) {d}");
         let against = |slope: &str, d: &str| format!("vectorSMul ({slope}) {d}");
-        self.stated([&kind, &Kind::Number], &x, depth, |w, _, _| w.vector(n, depth), [along, against])
+        self.stated([&kind, &Kind::Number], x, depth, |w, _, _| w.vector(n, depth), [along, against])
     }
 
     /// From vectors to vectors.
-    pub(super) fn stated_vector(&mut self, n: &Extent, depth: u32) -> Result<String> {
-        let (kind, x) = (Kind::Vector(n.clone()), self.vector(n, depth)?);
+    pub(super) fn stated_vector(&mut self, n: &Extent, x: &str, depth: u32) -> Result<String> {
+        let kind = Kind::Vector(n.clone());
         if self.room(2 * n.work()) && self.u.arbitrary()? {
             let along = |slope: &str, d: &str| format!("matrixVectorMul ({slope}) {d}");
             let against = |slope: &str, d: &str| format!("vectorMatrixMul {d} ({slope})");
-            return self.stated([&kind, &kind], &x, depth, |w, _, _| w.matrix(n, n, depth), [along, against]);
+            return self.stated([&kind, &kind], x, depth, |w, _, _| w.matrix(n, n, depth), [along, against]);
         }
         let product = |slope: &str, d: &str| format!("vectorEMul ({slope}) {d}");
-        self.stated([&kind, &kind], &x, depth, |w, _, _| w.vector(n, depth), [product, product])
+        self.stated([&kind, &kind], x, depth, |w, _, _| w.vector(n, depth), [product, product])
     }
 }

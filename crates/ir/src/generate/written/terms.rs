@@ -202,9 +202,6 @@ impl Writer<'_, '_> {
         }
         let most = if self.options.smooth { 9 } else { 13 };
         let which = self.u.int_in_range(0..=most)?;
-        if which == 9 {
-            return self.stated_sum(&n, depth);
-        }
         let v = self.vector(&n, depth)?;
         Ok(match which {
             0 | 1 => format!("(vectorSum {v})"),
@@ -214,6 +211,7 @@ impl Writer<'_, '_> {
             6 => format!("(vectorMean {v})"),
             7 => format!("(vectorVariance {v})"),
             8 => format!("({v}[{}])", self.index(&n)?),
+            9 => self.stated_sum(&n, &v, depth)?,
             10 => format!("(vectorMax {v})"),
             11 => format!("(vectorMin {v})"),
             12 => format!("(vectorNormInf {v} - vectorNorm1 {v})"),
