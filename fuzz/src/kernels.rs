@@ -1,16 +1,17 @@
 //! Random kernels, straight lines and loops, as they are lowered or changed as they are before they are compiled: native code
-//! at all levels against the interpreter, bit for bit, one point by slices, bound and on threads, and batches; after the kernel
-//! was saved and loaded. Where no change reorders sums, the results are those from before the changes.
+//! at all levels against the interpreter, bit for bit, one point by slices, bound and on threads, and batches; lines also in
+//! pieces; after the kernel was saved and loaded. Where no change reorders sums, the results are those from before the changes.
 
 use arbitrary::Unstructured;
 use chainrule_backend_tests::generate::{deep_function, inputs, inputs_up_to, lower};
-use chainrule_backend_tests::native::{compare, compare_on_threads, reference};
+use chainrule_backend_tests::native::{compare, compare_on_threads, compare_programs, programs_in_pieces, reference};
 use chainrule_backend_tests::{Array, Data, around, reals};
 use chainrule_graph::Semantics;
 use chainrule_graph::generate::{Numbers, Options as GraphOptions, Recipe};
 use chainrule_ir::generate::{Options, arrays, case, comparisons, records, steps};
 use chainrule_kernel::bytes::{from_bytes, to_bytes};
 use chainrule_kernel::{Kernel, contract, hoist, lower_function, parallelise, streamline, vectorise, verify};
+use chainrule_ops::{Op, Type};
 
 /// What a source of bytes was made of.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -21,6 +22,8 @@ pub struct Ran {
     pub in_lanes: usize,
     /// Loops cut into parts.
     pub in_parts: usize,
+    /// Levels at which a line was cut into pieces.
+    pub in_pieces: usize,
 }
 
 /// See the module.
@@ -63,6 +66,11 @@ fn one(u: &mut Unstructured<'_>) -> arbitrary::Result<Ran> {
     }
     let n_points = u.int_in_range(1..=13)?;
     compare(&loaded, &around(&inputs, n_points)).unwrap_or_else(|why| panic!("{why}"));
+    let programs = programs_in_pieces(&loaded, u.int_in_range(1..=60)?);
+    ran.in_pieces = programs.iter().filter(|program| program.n_pieces() > 1).count();
+    if ran.in_pieces > 0 {
+        compare_programs(&loaded, &programs, &around(&inputs, n_points)).unwrap_or_else(|why| panic!("{why}"));
+    }
     if ran.in_parts > 0 {
         let mut fused = loaded.clone();
         contract(&mut fused);
@@ -105,7 +113,12 @@ fn straight_line(u: &mut Unstructured<'_>) -> arbitrary::Result<(Kernel, Vec<Arr
     let numbers = if u.arbitrary()? { Numbers::Special } else { Numbers::Tame };
     let reach = if u.arbitrary()? { usize::MAX } else { 20 };
     let all = u.arbitrary()?;
-    let options = GraphOptions { numbers, reach, in_domain: false, max_roots: 6, ..GraphOptions::new(200) };
+    let mut options = GraphOptions { numbers, reach, in_domain: false, max_roots: 6, ..GraphOptions::new(200) };
+    if u.arbitrary()? {
+        // Only lines of numbers are cut.
+        let is_truth = |op: Op| op.row().result == Type::Bool || op.row().args.contains(&Type::Bool);
+        options.operators.retain(|(op, _)| !is_truth(*op));
+    }
     let mut recipe = Recipe::random(u, &options)?;
     if all {
         recipe.roots = recipe.unused();

@@ -14,18 +14,19 @@ fn kernels(cases: u32, seed: u64) {
     use chainrule_fuzz::kernels;
     use std::cell::Cell;
 
-    let (all, in_lanes, in_parts) = (Cell::new(0), Cell::new(0), Cell::new(0));
+    let [all, in_lanes, in_parts, in_pieces] = [0; 4].map(Cell::new);
     random_bytes(cases, seed, 0..3000, |bytes| {
         let ran = kernels::run(bytes);
         all.set(all.get() + ran.kernels);
         in_lanes.set(in_lanes.get() + ran.in_lanes);
         in_parts.set(in_parts.get() + ran.in_parts);
+        in_pieces.set(in_pieces.get() + usize::from(ran.in_pieces > 0));
         Ok(())
     });
-    let (all, in_lanes, in_parts) = (all.get(), in_lanes.get(), in_parts.get());
-    println!("{all} kernels, {in_lanes} loops in lanes, {in_parts} in parts");
+    let [all, in_lanes, in_parts, in_pieces] = [all, in_lanes, in_parts, in_pieces].map(|n| n.get());
+    println!("{all} kernels, {in_lanes} loops in lanes, {in_parts} in parts, {in_pieces} lines in pieces");
     let n = cases as usize;
-    assert!(all > n / 2 && in_lanes > n / 20 && in_parts > n / 20, "{all} kernels, {in_lanes}, {in_parts}");
+    assert!(all > n / 2 && in_lanes > n / 20 && in_parts > n / 20 && in_pieces > n / 20);
 }
 
 #[cfg(all(target_arch = "x86_64", unix))]

@@ -19,9 +19,22 @@ use std::sync::Arc;
 /// When the kernel cannot be compiled.
 #[must_use]
 pub fn programs(kernel: &Kernel) -> Vec<Program> {
+    programs_with(kernel, Options::default())
+}
+
+/// The same, a straight line cut into pieces of at most so many instructions.
+///
+/// # Panics
+/// As [`programs`].
+#[must_use]
+pub fn programs_in_pieces(kernel: &Kernel, piece_len: usize) -> Vec<Program> {
+    programs_with(kernel, Options { piece_len: Some(piece_len), ..Options::default() })
+}
+
+fn programs_with(kernel: &Kernel, options: Options) -> Vec<Program> {
     let kernel = Arc::new(kernel.clone());
     let here = Level::ALL.into_iter().filter(|level| level.missing().is_empty());
-    let program = |level| Program::new(kernel.clone(), &Options { level: Some(level), ..Options::default() });
+    let program = |level| Program::new(kernel.clone(), &Options { level: Some(level), ..options });
     here.map(|level| program(level).expect("a kernel that can be compiled")).collect()
 }
 
@@ -210,21 +223,36 @@ pub fn compare(kernel: &Kernel, points: &[Vec<Array>]) -> Result<Compared, TestC
 /// # Panics
 /// When the kernel cannot be compiled, or memory of its own has other results than slices.
 pub fn compare_one(kernel: &Kernel, points: &[Vec<Array>]) -> Result<Compared, TestCaseError> {
+    compare_programs(kernel, &programs(kernel), points)
+}
+
+/// The same for these programs of a kernel.
+///
+/// # Errors
+/// Where they differ from the interpreter.
+///
+/// # Panics
+/// When memory of its own has other results than slices.
+pub fn compare_programs(
+    kernel: &Kernel,
+    programs: &[Program],
+    points: &[Vec<Array>],
+) -> Result<Compared, TestCaseError> {
     let interpreter = interpret::Program::new(kernel).unwrap();
     let expected: Vec<_> = points.iter().map(|point| reference(kernel, &interpreter, point)).collect();
     let first_failure = expected.iter().enumerate().find_map(|(p, result)| Some((p, result.as_ref().err()?)));
     let ran = expected.iter().filter(|result| result.is_ok()).count();
     let mut compared = Compared { ran, failed: points.len() - ran, ..Compared::default() };
-    for program in programs(kernel) {
+    for program in programs {
         let level = program.level().name();
         for (point, expected) in points.iter().zip(&expected) {
-            same(kernel, level, &run(kernel, &program, point), expected)?;
-            if let Some(found) = run_bound(kernel, &program, point) {
+            same(kernel, level, &run(kernel, program, point), expected)?;
+            if let Some(found) = run_bound(kernel, program, point) {
                 same(kernel, &format!("{level}, bound"), &found, expected)?;
             }
         }
         for (arrays, threads) in [(false, 1), (true, 1), (true, 2)] {
-            match (run_batch(kernel, &program, points, arrays, threads), first_failure) {
+            match (run_batch(kernel, program, points, arrays, threads), first_failure) {
                 (Ok((found, lanes)), None) => {
                     for (p, (found, expected)) in found.into_iter().zip(&expected).enumerate() {
                         same(kernel, &format!("{level}, point {p} of a batch"), &Ok(found), expected)?;

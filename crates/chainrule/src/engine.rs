@@ -165,6 +165,9 @@ pub struct CompileOptions {
     /// then added part by part: the order, and with it the last digits, may differ from those without this option, but
     /// results are the same bit for bit for any number of threads, `Some(1)` among them, and on every backend. For
     /// batches see [`crate::BatchOptions::threads`]; they share out points.
+    ///
+    /// Native code of straight lines of 32,768 instructions or more is written by two threads where nothing is said, and the
+    /// machine runs so many at once; otherwise by no more than this says. It is the same code.
     pub threads: Option<usize>,
     /// What the optimiser of array programs does, for functions that keep their loops.
     pub rewrite: Rewrite,
@@ -284,7 +287,9 @@ impl Engine {
             Level::Avx512 => native::Level::Avx512,
         });
         let CompileOptions { perf_map, deny_executable, .. } = *options;
-        let options = native::Options { level, perf_map, deny_executable, in_range: options.in_range() };
+        let (in_range, writers) = (options.in_range(), options.threads.map(|_| options.n_threads()));
+        let options =
+            native::Options { level, perf_map, deny_executable, in_range, writers, ..native::Options::default() };
         native::Program::with_layout(layout, &options).map(|p| Self::Native(Box::new(p)))
     }
 

@@ -161,6 +161,23 @@ impl Assembler {
         Ok(Code { room: self.code, len, instructions })
     }
 
+    /// Puts other code behind, with labels and constants of its own. Time linear in what it has.
+    pub(crate) fn append(&mut self, other: Self) {
+        let (begin, end) = (self.len, self.len + other.len);
+        if !other.code.is_there() {
+            // That is told at the end.
+            self.code = other.code;
+        } else if end <= self.code.ready() || self.code.grow(begin, end) {
+            self.code[begin..end].copy_from_slice(&other.code[..other.len]);
+        }
+        self.len = if self.code.is_there() { end } else { 0 };
+        let n_labels = self.labels.len() as u32;
+        self.labels.extend(other.labels.into_iter().map(|place| label::moved(place, begin)));
+        self.jumps.extend(other.jumps.into_iter().map(|jump| jump.moved(begin, n_labels)));
+        self.append_constants(other.constants, other.references, begin);
+        self.fault = self.fault.or(other.fault);
+    }
+
     /// Remembers the first wrong thing.
     #[cold]
     fn wrong(&mut self, fault: &'static str) {

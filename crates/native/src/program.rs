@@ -29,6 +29,11 @@ pub struct Options {
     pub perf_map: bool,
     /// For tests: do as if the system had denied executable memory.
     pub deny_executable: bool,
+    /// How many threads write the code at most; as many as there are processors where nothing is said. The code is the same on
+    /// any number. More than one write long straight lines only: from 32,768 instructions on, two.
+    pub writers: Option<usize>,
+    /// For tests: straight lines are cut into pieces of at most so many instructions each.
+    pub piece_len: Option<usize>,
     /// Addresses that are not proven to be inside of their buffers are not tested while running where somebody has promised
     /// that they need not be.
     pub in_range: Option<InRange>,
@@ -176,11 +181,12 @@ pub(crate) struct Machine {
     words: Words,
     sites: Vec<Site>,
     code_bytes: usize,
+    n_pieces: usize,
 }
 
 impl Machine {
     fn new(kernel: &Kernel, level: Level, shape: Shape, options: &Options) -> Result<Self, Diagnostic> {
-        let lowered = lower::lower(kernel, level, shape, options.in_range)?;
+        let lowered = lower::lower(kernel, level, shape, options)?;
         let policy = if options.deny_executable { Policy::Deny } else { Policy::Ask };
         let code_bytes = lowered.code.instructions;
         let mut executable = Executable::of(lowered.code, policy).map_err(|refusal| refusal.diagnostic())?;
@@ -192,14 +198,14 @@ impl Machine {
                     .with_help("compile without that option, or make the folder writable")
             })?;
         }
-        let lower::Lowered { words, frame, n_slots, sites, .. } = lowered;
+        let lower::Lowered { words, frame, n_slots, sites, n_pieces, .. } = lowered;
         let Some(entry) = executable.entry(0) else {
             return Err(Diagnostic::bug(format!("kernel `{}` has no code", kernel.name)));
         };
         // SAFETY: the code begins with a function of this type, see `lower`. It is called as long as `executable` is there.
         let run = unsafe { std::mem::transmute::<*const u8, unsafe extern "sysv64" fn(*mut u8) -> u64>(entry) };
         let (entry, frame_bytes) = (Entry { run, base: frame.base() }, frame.bytes(n_slots));
-        Ok(Self { executable, entry, shape, frame_bytes, words, sites, code_bytes })
+        Ok(Self { executable, entry, shape, frame_bytes, words, sites, code_bytes, n_pieces })
     }
 
     /// The word of the frame for a size, by its index.
@@ -305,6 +311,13 @@ impl Program {
     #[must_use]
     pub fn code_bytes(&self) -> usize {
         self.one.code_bytes
+    }
+
+    /// Into how many pieces the code for one point was cut, which threads may have written at the same time; 1 but for long straight
+    /// lines. It depends on the kernel alone.
+    #[must_use]
+    pub fn n_pieces(&self) -> usize {
+        self.one.n_pieces
     }
 
     /// The machine code for one point.

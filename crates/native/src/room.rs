@@ -33,6 +33,9 @@ pub(crate) struct Room {
     ready: usize,
 }
 
+// SAFETY: `start` points into `memory`, which the room owns alone and which may go from thread to thread.
+unsafe impl Send for Room {}
+
 #[derive(Debug)]
 enum Memory {
     Map(MmapMut),

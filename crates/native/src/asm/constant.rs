@@ -120,6 +120,29 @@ impl Assembler {
         offset
     }
 
+    /// Puts other constants behind, and references to them from code that begins at `begin` now.
+    pub(super) fn append_constants(&mut self, other: Constants, references: Vec<Reference>, begin: usize) {
+        // Blocks stay where multiples of their lengths are.
+        const LARGEST: usize = 8;
+        let words = &mut self.constants.words;
+        if !other.is_empty() {
+            words.resize(words.len().next_multiple_of(LARGEST), 0);
+        }
+        let first = words.len();
+        words.extend(other.words);
+        let moves =
+            Constants::offset(words.len()).and_then(|_| Some((u32::try_from(begin).ok()?, Constants::offset(first)?)));
+        let Some((begin, first)) = moves else { return self.wrong("more than 4 GiB of code or constants") };
+        let is_far = references.last().is_some_and(|last| last.at.checked_add(begin).is_none());
+        if is_far {
+            return self.wrong("a constant in code of more than 4 GiB");
+        }
+        self.references.extend(references.into_iter().map(|Reference { at, offset_and_rest }| Reference {
+            at: at + begin,
+            offset_and_rest: offset_and_rest + first,
+        }));
+    }
+
     fn offset_of(&mut self, index: usize) -> u32 {
         Constants::offset(index).unwrap_or_else(|| {
             self.wrong("more than 4 GiB of constants");

@@ -19,6 +19,18 @@ pub(super) struct Jump {
     label: Label,
 }
 
+impl Jump {
+    /// The same in code that is behind other code, which has so many bytes and labels.
+    pub(super) fn moved(self, bytes: usize, n_labels: u32) -> Self {
+        Self { at: self.at + bytes, label: Label(self.label.0 + n_labels) }
+    }
+}
+
+/// The place of a label in code that is behind so many other bytes.
+pub(super) fn moved(place: usize, bytes: usize) -> usize {
+    if place == UNBOUND { UNBOUND } else { place + bytes }
+}
+
 /// What a conditional jump, `setcc` or `cmovcc` asks of the flags; the value is the manual's `cc`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Condition {

@@ -1,5 +1,6 @@
 //! What the encoder is held against: `iced-x86`'s decoder, the processor, and lengths by hand.
 
+mod append;
 mod constants;
 mod decode;
 mod faults;

@@ -11,7 +11,7 @@ use crate::asm::{Alu, Condition};
 use chainrule_base::{Id, Poly};
 use chainrule_kernel::{Event, LANES, Move, Reg, moves};
 
-impl Writer<'_> {
+impl<'k> Writer<'k> {
     /// Returns whether what follows is only reached from what came before.
     pub(super) fn control(&mut self, at: u32, event: &Event<'_>) -> Result<bool> {
         let mut goes_on = false;
@@ -24,7 +24,7 @@ impl Writer<'_> {
             Event::For { index, count, carried, .. } => {
                 self.take_pointers(at);
                 self.moves(carried.iter().map(|c| (c.var, c.init)))?;
-                let mut plan = self.loop_plan(at)?;
+                let plan = self.loop_plan(at)?;
                 let (top, exit) = (self.asm.new_label(), self.asm.new_label());
                 let is_known = matches!(plan.known_count, Some(1..));
                 if !is_known {
@@ -52,9 +52,9 @@ impl Writer<'_> {
                 for (r, place) in &plan.spread {
                     self.spread(*r, *place)?;
                 }
-                let by = self.enter_lanes(plan.lanes.take(), plan.count)?;
-                self.set_kept(&plan, Some(*index), by)?;
-                self.set_end(&plan);
+                let by = self.enter_lanes(plan.lanes.as_ref())?;
+                self.set_kept(plan, Some(*index), by)?;
+                self.set_end(plan);
                 self.asm.bind(top);
                 goes_on = by == LANES;
                 self.open(plan, top, exit, goes_on);
@@ -69,8 +69,8 @@ impl Writer<'_> {
                     self.leave_pointers();
                     return Ok(matches!(open.plan.known_count, Some(1..)));
                 }
-                self.step_kept(&open.plan, by);
-                let goes_on = self.count(*index, by, &open.plan);
+                self.step_kept(open.plan, by);
+                let goes_on = self.count(*index, by, open.plan);
                 self.asm.jcc(goes_on, open.top);
                 self.asm.bind(open.exit);
                 self.leave_pointers();
@@ -84,7 +84,7 @@ impl Writer<'_> {
                 let [rax, ..] = SCRATCH;
                 self.asm.mov_ri(rax, 0);
                 self.set_number(plan.counter, rax);
-                self.set_kept(&plan, None, 1)?;
+                self.set_kept(plan, None, 1)?;
                 let (top, exit) = (self.asm.new_label(), self.asm.new_label());
                 self.asm.bind(top);
                 self.open(plan, top, exit, false);
@@ -108,7 +108,7 @@ impl Writer<'_> {
             Event::EndWhile { carried } => {
                 self.moves(carried.iter().map(|c| (c.var, c.next)))?;
                 let open = self.loops.pop().ok_or_else(unbalanced)?;
-                self.step_kept(&open.plan, 1);
+                self.step_kept(open.plan, 1);
                 self.asm.jmp(open.top);
                 self.asm.bind(open.exit);
                 self.leave_pointers();
@@ -247,11 +247,11 @@ impl Writer<'_> {
         Condition::Less
     }
 
-    fn loop_plan(&mut self, at: u32) -> Result<LoopPlan> {
-        self.plan.loops.remove(&at).ok_or_else(|| bug("a loop has no plan"))
+    fn loop_plan(&self, at: u32) -> Result<&'k LoopPlan> {
+        self.plan.loops.get(&at).ok_or_else(|| bug("a loop has no plan"))
     }
 
-    fn open(&mut self, plan: LoopPlan, top: crate::asm::Label, exit: crate::asm::Label, is_one_round: bool) {
+    fn open(&mut self, plan: &'k LoopPlan, top: crate::asm::Label, exit: crate::asm::Label, is_one_round: bool) {
         let kept = plan.kept.iter().map(|kept| (kept.address.clone(), kept.at)).collect();
         self.loops.push(OpenLoop { plan, kept, top, exit, is_one_round });
     }

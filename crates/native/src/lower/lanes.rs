@@ -154,6 +154,13 @@ impl LanePlan {
     pub(super) fn index(&self) -> Reg {
         self.index
     }
+
+    /// The place of the number of iterations, for those of which some lanes are not active.
+    pub(super) fn counted_by(&mut self, count: Number) {
+        if let Active::Counted(number) = &mut self.active {
+            *number = Some(count);
+        }
+    }
 }
 
 /// How often each occurs in a body.
@@ -273,13 +280,10 @@ fn plan(
     Some(LanePlan { index, uniform, steps, apart, active, last, fetched })
 }
 
-impl Writer<'_> {
-    /// Begins a loop of as many iterations as the number says: so many are done in a round.
-    pub(super) fn enter_lanes(&mut self, lanes: Option<LanePlan>, count: Number) -> Result<i64> {
-        let Some(mut lanes) = lanes else { return Ok(1) };
-        if let Active::Counted(number) = &mut lanes.active {
-            *number = Some(count);
-        }
+impl<'k> Writer<'k> {
+    /// Begins a loop: so many of its iterations are done in a round.
+    pub(super) fn enter_lanes(&mut self, lanes: Option<&'k LanePlan>) -> Result<i64> {
+        let Some(lanes) = lanes else { return Ok(1) };
         for (slope, number) in &lanes.apart {
             let from = self.poly(slope, 8, false)?;
             self.set_number(*number, from);

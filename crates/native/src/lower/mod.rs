@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | `plan` | what is decided before: kinds of values, when each is used next |
 //! | `straight` | the same for straight lines of numbers |
+//! | `pieces` | long ones of these in pieces, by several threads |
 //! | `survey` | what uses what, and how much |
 //! | `homes` | where values live that outlive their block |
 //! | `assign` | registers for them |
@@ -49,6 +50,7 @@ mod integers;
 mod lanes;
 mod masks;
 mod pairs;
+mod pieces;
 mod plain;
 mod plan;
 mod pointers;
@@ -66,18 +68,21 @@ pub(crate) use frame::{FrameLayout, Header, Words, lanes as n_lanes};
 
 use crate::asm::{Alu, Assembler, Code, Condition, Gpr, Label, Shape};
 use crate::level::Level;
+use crate::program::Options;
 use chainrule_base::{Diagnostic, Id, Poly};
 use chainrule_kernel::{BufferId, Class, Event, Instr, Kernel, Ranges, Reg};
 use chainrule_ops::Op;
 use chainrule_runtime::InRange;
 use lanes::Across;
 use masks::Masks;
+use pieces::Piece;
 use plan::{Home, KeptAt, Kind, LoopPlan, Number, Plan, Stretch};
 use pointers::Pointers;
 use registers::{Copy, Registers};
 use rows::Rows;
 use spares::Spares;
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 /// Boxed, so that what is asked for each operand comes back in registers.
 type Result<T> = std::result::Result<T, Box<Diagnostic>>;
@@ -99,6 +104,8 @@ pub(crate) struct Lowered {
     pub n_slots: u32,
     /// What a failure with this number, from 1, is.
     pub sites: Vec<Site>,
+    /// Into how many pieces it was cut.
+    pub n_pieces: usize,
 }
 
 /// Why code may stop.
@@ -126,7 +133,8 @@ pub(crate) fn fits_lanes(kernel: &Kernel) -> bool {
     plan::fits_lanes(kernel)
 }
 
-/// Code for `kernel`. `shape` is one point, or as many as a vector of this level has lanes.
+/// Code for `kernel`. `shape` is one point, or as many as a vector of this level has lanes; it need not be the level of the
+/// options.
 ///
 /// # Errors
 /// A kernel that breaks its rules; one that is too large for 32-bit displacements.
@@ -134,20 +142,76 @@ pub(crate) fn lower(
     kernel: &Kernel,
     level: Level,
     shape: Shape,
-    in_range: Option<InRange>,
+    options: &Options,
 ) -> std::result::Result<Lowered, Diagnostic> {
-    lower_boxed(kernel, level, shape, in_range).map_err(|why| *why)
-}
-
-fn lower_boxed(kernel: &Kernel, level: Level, shape: Shape, in_range: Option<InRange>) -> Result<Lowered> {
-    let plan = Plan::new(kernel, level, shape)?;
-    let n_registers = if level == Level::Avx512 { 32 } else { 16 };
-    let registers = Registers::new(kernel.regs.len(), n_registers, plan.pinned(), plan.n_slots);
+    let plan = Plan::new(kernel, level, shape, options.piece_len)?;
     let widest = if plan.has_lanes { lanes::shape(level) } else { shape };
     let frame = FrameLayout::new(widest, &plan.words, plan.has_calls);
+    let write = |piece| write(kernel, &plan, (level, shape), frame, options.in_range, piece).map_err(|why| *why);
+    let Written { asm, n_slots, sites } = match plan.pieces.len() {
+        0 => write(0)?,
+        n => match Written::of_pieces(pieces::write_all(n, options.writers, write))? {
+            Some(written) => written,
+            None => return lower(kernel, level, shape, &Options { piece_len: Some(usize::MAX), ..*options }),
+        },
+    };
+    if frame.bytes(n_slots) > i32::MAX as usize / 2 {
+        return Err(Diagnostic::limitation("the kernel keeps too many values at once for native code")
+            .with_reason(format!("{n_slots} places for intermediate values do not fit into 1 GiB"))
+            .with_help("take the interpreter, or cut the function into several"));
+    }
+    let n_pieces = plan.pieces.len().max(1);
+    Ok(Lowered { code: asm.finish()?, words: plan.words, frame, n_slots, sites, n_pieces })
+}
+
+/// The code of a piece.
+struct Written {
+    asm: Assembler,
+    n_slots: u32,
+    sites: Vec<Site>,
+}
+
+impl Written {
+    /// The code of all pieces, one behind the other; nothing where one of them may fail, since each numbers its sites alone.
+    fn of_pieces(pieces: Vec<std::result::Result<Self, Diagnostic>>) -> std::result::Result<Option<Self>, Diagnostic> {
+        let mut all: Option<Self> = None;
+        for piece in pieces {
+            let piece = piece?;
+            if !piece.sites.is_empty() {
+                return Ok(None);
+            }
+            match &mut all {
+                None => all = Some(piece),
+                Some(all) => {
+                    all.asm.append(piece.asm);
+                    all.n_slots = all.n_slots.max(piece.n_slots);
+                }
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// Writes a piece by its number; the only one is the kernel as a whole.
+fn write<'k>(
+    kernel: &'k Kernel,
+    plan: &'k Plan<'k>,
+    (level, shape): (Level, Shape),
+    frame: FrameLayout,
+    in_range: Option<InRange>,
+    piece: usize,
+) -> Result<Written> {
+    let n_registers = if level == Level::Avx512 { 32 } else { 16 };
+    let registers = Registers::new(kernel.regs.len(), n_registers, plan.pinned(), plan.taken_slots());
     let saved = SAVED.into_iter().filter(|g| *g == frame.register() || plan.uses(*g)).collect();
-    let asm = Assembler::with_room(level, CODE_BYTES * plan.n_events + 512, plan.facts.n_constants);
-    let (n_constants, left) = (plan.facts.n_constants, plan.next.len());
+    let of_piece = plan.pieces.get(piece);
+    let n_events = match of_piece {
+        // The others come behind it.
+        Some(Piece { stretch: Stretch::Block(_, instrs), .. }) if piece > 0 => instrs.len(),
+        _ => plan.n_events,
+    };
+    let n_constants = plan.facts.n_constants;
+    let asm = Assembler::with_room(level, CODE_BYTES * n_events + 512, n_constants);
     let is_plain = shape == Shape::One && !plan.has_globals();
     let is_line = is_plain && plan.is_straight;
     let mut writer = Writer {
@@ -170,7 +234,8 @@ fn lower_boxed(kernel: &Kernel, level: Level, shape: Shape, in_range: Option<InR
         fetched_parts: Vec::new(),
         instead: None,
         plan,
-        left,
+        next: &plan.next,
+        left: of_piece.map_or(plan.next.len(), |piece| piece.left),
         is_plain,
         is_line,
         literals: Vec::with_capacity(n_constants),
@@ -193,25 +258,27 @@ fn lower_boxed(kernel: &Kernel, level: Level, shape: Shape, in_range: Option<InR
         pending: None,
         fault: None,
     };
-    writer.entry();
-    writer.body()?;
-    writer.exit();
+    if piece == 0 {
+        writer.entry();
+        writer.zeros()?;
+    } else {
+        writer.resume(piece)?;
+    }
+    match of_piece {
+        Some(Piece { stretch: Stretch::Block(first, instrs), .. }) => writer.block(*first, instrs)?,
+        _ => writer.body()?,
+    }
+    if piece + 1 == plan.pieces.len().max(1) {
+        writer.exit();
+    }
     if let Some(fault) = writer.fault {
         return Err(bug(fault));
     }
-    let n_slots = writer.registers.n_slots();
-    if frame.bytes(n_slots) > i32::MAX as usize / 2 {
-        return Err(Diagnostic::limitation("the kernel keeps too many values at once for native code")
-            .with_reason(format!("{n_slots} places for intermediate values do not fit into 1 GiB"))
-            .with_help("take the interpreter, or cut the function into several")
-            .into());
-    }
-    let code = writer.asm.finish()?;
-    Ok(Lowered { code, words: writer.plan.words, frame, n_slots, sites: writer.sites })
+    Ok(Written { asm: writer.asm, n_slots: writer.registers.n_slots(), sites: writer.sites })
 }
 
-struct OpenLoop {
-    plan: LoopPlan,
+struct OpenLoop<'k> {
+    plan: &'k LoopPlan,
     kept: BTreeMap<Poly<Reg>, KeptAt>,
     top: Label,
     exit: Label,
@@ -272,7 +339,7 @@ enum Compared {
 
 struct Writer<'k> {
     kernel: &'k Kernel,
-    plan: Plan<'k>,
+    plan: &'k Plan<'k>,
     frame: FrameLayout,
     /// The caller's registers that are used, in the order in which they are pushed.
     saved: Vec<Gpr>,
@@ -292,14 +359,15 @@ struct Writer<'k> {
     /// The same, but in loops of one point that run in lanes.
     shape: Shape,
     /// The loop that runs in lanes.
-    lane: Option<lanes::LanePlan>,
+    lane: Option<&'k lanes::LanePlan>,
     /// The lane whose integers are looked at, of those that are fetched.
     fetching: u32,
     /// Parts of addresses whose words have been computed in this block.
     fetched_parts: Vec<Poly<Reg>>,
     /// A number that is read instead of another one.
     instead: Option<(Number, Number)>,
-    /// How many of [`Plan::next`] were not asked for yet.
+    /// See [`Plan::next`], and how many of these were not asked for yet.
+    next: &'k [u32],
     left: usize,
     /// Whether no value outlives its block, and all are scalars.
     is_plain: bool,
@@ -312,7 +380,7 @@ struct Writer<'k> {
     /// By the number of a [`Copy::Load`].
     origins: Vec<Origin<'k>>,
     rows: Rows<'k>,
-    loops: Vec<OpenLoop>,
+    loops: Vec<OpenLoop<'k>>,
     branches: Vec<Label>,
     /// What the branch that follows goes by.
     compared: Option<Compared>,
@@ -369,7 +437,6 @@ impl<'k> Writer<'k> {
     }
 
     fn body(&mut self) -> Result<()> {
-        self.zeros()?;
         let mut i = 0;
         while let Some(stretch) = self.plan.stretches.get(i).copied() {
             i += 1;
@@ -422,7 +489,23 @@ impl<'k> Writer<'k> {
         self.find_rows(first, instrs);
         self.kept = 0;
         let mut done = 0;
-        while let Some((instr, after)) = instrs[done..].split_first() {
+        for crossing in self.plan.crossings_of(first, last) {
+            if let Some(slot) = crossing.slot {
+                let defined = (crossing.at - first) as usize + 1;
+                self.instrs(first, instrs, done..defined)?;
+                self.cross(crossing.value, slot)?;
+                done = defined;
+            }
+        }
+        self.instrs(first, instrs, done..instrs.len())
+    }
+
+    /// Writes these instructions of a block. What the last one does ends with it: others that do the same, which go together, are
+    /// not behind it.
+    fn instrs(&mut self, first: u32, instrs: &'k [Instr], which: Range<usize>) -> Result<()> {
+        let mut done = which.start;
+        while done < which.end {
+            let Some((instr, after)) = instrs[done..].split_first() else { break };
             let at = first + done as u32;
             done += 1;
             self.spares.step();
@@ -449,8 +532,8 @@ impl<'k> Writer<'k> {
                     if self.kernel.regs[*dst] == Class::Int {
                         self.ranges.event(&Event::Instr(instr));
                     }
-                    if let Some(tree) = self.plan.accumulators.trees.remove(&at) {
-                        self.put_together(&tree)?;
+                    if let Some(tree) = self.plan.accumulators.trees.get(&at) {
+                        self.put_together(tree)?;
                         done += accumulators::TREE - 1;
                         self.registers.end();
                         continue;

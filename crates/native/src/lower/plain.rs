@@ -101,8 +101,8 @@ impl Writer<'_> {
         }
         let Some(Mem::At { disp, .. }) = self.known_element(buffer, address) else { return false };
         if self.next_use() != NEVER {
-            self.registers.set_copy(dst, Copy::Load(self.origins.len() as u32));
-            self.origins.push(Origin::Element(buffer, disp));
+            let copy = self.origin(Origin::Element(buffer, disp));
+            self.registers.set_copy(dst, copy);
         }
         true
     }

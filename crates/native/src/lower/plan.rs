@@ -19,6 +19,7 @@ use super::copies;
 use super::frame::Words;
 use super::homes::{Homes, Lanes};
 use super::lanes::{self, LanePlan, plan_lanes};
+use super::pieces::{self, Crossing, Piece};
 use super::spans::Spans;
 use super::straight::{Straight, has_only_numbers};
 use super::survey::Survey;
@@ -30,6 +31,7 @@ use chainrule_kernel::addresses::kept_addresses;
 use chainrule_kernel::{BufferId, Class, Event, Instr, Kernel, LANES, Liveness, Part, Place, Reg, events, parts};
 use chainrule_ops::Op;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 /// No use any more.
 pub(super) const NEVER: u32 = u32::MAX;
@@ -163,8 +165,8 @@ pub(super) struct Plan<'k> {
     spans: Option<Spans>,
     /// Where vector registers hold globals.
     vectors: Vec<(Xmm, Taken)>,
-    /// How many places for globals the frame has.
-    pub n_slots: u32,
+    /// How many slots have values of their own.
+    n_slots: u32,
     pub words: Words,
     /// Whether a function is called.
     pub has_calls: bool,
@@ -172,6 +174,10 @@ pub(super) struct Plan<'k> {
     pub has_lanes: bool,
     /// Whether there is neither control nor an integer.
     pub is_straight: bool,
+    /// The pieces of a line that is cut; otherwise none.
+    pub pieces: Vec<Piece<'k>>,
+    /// What goes from piece to piece, in the order in which it is defined.
+    pub crossings: Vec<Crossing>,
 }
 
 impl Plan<'_> {
@@ -185,6 +191,18 @@ impl Plan<'_> {
     #[inline]
     pub(super) fn has_globals(&self) -> bool {
         self.first_home == 0
+    }
+
+    /// The slots that have values of their own.
+    pub(super) fn taken_slots(&self) -> Range<u32> {
+        let first = if self.crossings.is_empty() { 0 } else { pieces::FIRST_SLOT };
+        first..first + self.n_slots
+    }
+
+    /// What these events define for later pieces.
+    pub(super) fn crossings_of(&self, first: u32, last: u32) -> &[Crossing] {
+        let [from, to] = [first, last + 1].map(|at| self.crossings.partition_point(|crossing| crossing.at < at));
+        &self.crossings[from..to]
     }
 
     /// Vector registers that hold globals somewhere, one bit each.
@@ -423,21 +441,27 @@ fn stretches(kernel: &Kernel) -> (Vec<Stretch<'_>>, usize) {
 }
 
 impl<'k> Plan<'k> {
-    pub(super) fn new(kernel: &'k Kernel, level: Level, shape: Shape) -> Result<Self, Diagnostic> {
+    pub(super) fn new(
+        kernel: &'k Kernel,
+        level: Level,
+        shape: Shape,
+        piece_len: Option<usize>,
+    ) -> Result<Self, Diagnostic> {
         let (stretches, n_events) = stretches(kernel);
         if n_events >= NEVER as usize {
             return Err(Diagnostic::limitation("the kernel has more than 4294967294 statements"));
         }
-        let (is_straight, kinds, Straight { facts, next, lazy }) = match stretches.as_slice() {
+        let (is_straight, kinds, straight) = match stretches.as_slice() {
             [Stretch::Block(first, instrs)] if has_only_numbers(kernel) => {
-                (true, vec![Kind::Real; kernel.regs.len()], Straight::new(kernel, *first, instrs))
+                (true, vec![Kind::Real; kernel.regs.len()], Straight::new(kernel, *first, instrs, piece_len))
             }
             _ => {
                 let (kinds, facts) = kinds(kernel, &stretches);
                 let (next, lazy) = next_uses(kernel, n_events, &stretches, &kinds, facts.n_next);
-                (is_straight(&stretches, &kinds), kinds, Straight { facts, next, lazy })
+                (is_straight(&stretches, &kinds), kinds, Straight { facts, next, lazy, ..Straight::default() })
             }
         };
+        let Straight { facts, next, lazy, pieces, crossings, n_slots } = straight;
         let mut words = Words::new(kernel);
         let has_calls = facts.calls > 0;
         let n_regs = kernel.regs.len();
@@ -447,7 +471,7 @@ impl<'k> Plan<'k> {
             // Each address is known, so pointers are all there is.
             let homes = assign_pointers(&facts.accesses, n_events, facts.calls);
             let (generals, vectors, spans): (&[Gpr], _, _) = (&[], Vec::new(), None);
-            (BTreeMap::new(), n_regs, Assigned { homes, n_slots: 0, generals, vectors, spans })
+            (BTreeMap::new(), n_regs, Assigned { homes, n_slots, generals, vectors, spans })
         } else {
             let events = events(&kernel.body);
             let lives = Liveness::new(n_regs, &events);
@@ -466,8 +490,9 @@ impl<'k> Plan<'k> {
             accumulators = accumulators::plan(kernel, &events, &once, &survey, &mut homes);
             let kept = kept_addresses(&events, &lives, true, &once);
             let mut loops = homes.loops(&events, &lives, &survey, &kept, Lanes { once: &once, all: &lanes });
-            for (at, plan) in lanes {
+            for (at, mut plan) in lanes {
                 if let Some(of_loop) = loops.get_mut(&at) {
+                    plan.counted_by(of_loop.count);
                     of_loop.lanes = Some(plan);
                 }
             }
@@ -503,6 +528,8 @@ impl<'k> Plan<'k> {
             has_calls,
             has_lanes,
             is_straight,
+            pieces,
+            crossings,
         })
     }
 }

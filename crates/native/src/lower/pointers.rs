@@ -150,25 +150,42 @@ impl Writer<'_> {
     /// Pointers into the registers that are theirs in the loop that this event opens, but for those that are in one already.
     pub(super) fn take_pointers(&mut self, at: u32) {
         self.pointers.begins.push(self.pointers.taken.len());
-        for (buffer, number) in self.plan.pointers.remove(&at).into_iter().flatten() {
-            self.take_pointer(buffer, number);
+        for (buffer, number) in self.plan.pointers.get(&at).into_iter().flatten() {
+            self.take_pointer(*buffer, *number);
         }
     }
 
     /// All pointers of straight lines into the registers that are theirs.
     pub(super) fn take_all_pointers(&mut self) {
+        self.know_all_pointers();
+        for i in 0..self.pointers.taken.len() {
+            let (buffer, g) = self.pointers.taken[i];
+            self.load_pointer(buffer, g);
+        }
+    }
+
+    /// All pointers of straight lines are in the registers that are theirs.
+    pub(super) fn know_all_pointers(&mut self) {
         for (buffer, number) in self.kernel.buffers.ids().zip(self.kernel.regs.len()..) {
-            self.take_pointer(buffer, number);
+            self.know_pointer(buffer, number);
         }
     }
 
     fn take_pointer(&mut self, buffer: BufferId, number: Number) {
-        if let Home::Gpr(g) = self.plan.home(number)
-            && self.pointers.of(buffer).is_none()
-        {
+        if let Some(g) = self.know_pointer(buffer, number) {
             self.load_pointer(buffer, g);
-            self.pointers.now[buffer.index()] = Some(g);
-            self.pointers.taken.push((buffer, g));
+        }
+    }
+
+    /// From now on a pointer is in the register that is its own, if it has one and is in none yet: that register.
+    fn know_pointer(&mut self, buffer: BufferId, number: Number) -> Option<Gpr> {
+        match self.plan.home(number) {
+            Home::Gpr(g) if self.pointers.of(buffer).is_none() => {
+                self.pointers.now[buffer.index()] = Some(g);
+                self.pointers.taken.push((buffer, g));
+                Some(g)
+            }
+            _ => None,
         }
     }
 

@@ -9,6 +9,7 @@ use super::plan::NEVER;
 use crate::asm::Xmm;
 use chainrule_base::{Id, large};
 use chainrule_kernel::Reg;
+use std::ops::Range;
 
 /// Where a value can be read but for a register.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -119,8 +120,8 @@ fn furthest_of(next: &[u32; 32], candidates: u32) -> u8 {
 pub(super) type Spill = Option<(Xmm, u32)>;
 
 impl Registers {
-    /// `pinned` are not handed out; the first `n_slots` slots are taken.
-    pub(super) fn new(n_regs: usize, n_registers: u32, pinned: u32, n_slots: u32) -> Self {
+    /// `pinned` are not handed out, nor are the slots `taken`.
+    pub(super) fn new(n_regs: usize, n_registers: u32, pinned: u32, taken: Range<u32>) -> Self {
         let all = if n_registers == 32 { u32::MAX } else { (1 << n_registers) - 1 };
         let pool = all & !pinned;
         Self {
@@ -130,9 +131,9 @@ impl Registers {
             pool,
             free: pool,
             locked: 0,
-            free_slots: Vec::new(),
-            n_free_slots: 0,
-            n_slots,
+            free_slots: (0..taken.start).rev().collect(),
+            n_free_slots: taken.start as usize,
+            n_slots: taken.end,
         }
     }
 

@@ -15,14 +15,14 @@ impl<'k> Writer<'k> {
     #[inline]
     pub(super) fn next_use(&mut self) -> u32 {
         self.left = self.left.wrapping_sub(1);
-        self.plan.next.get(self.left).copied().unwrap_or(NEVER)
+        self.next.get(self.left).copied().unwrap_or(NEVER)
     }
 
     /// The same for two operands.
     #[inline]
     pub(super) fn next_two(&mut self) -> (u32, u32) {
         self.left = self.left.wrapping_sub(2);
-        match self.plan.next.get(self.left..).and_then(<[u32]>::first_chunk) {
+        match self.next.get(self.left..).and_then(<[u32]>::first_chunk) {
             Some([second, first]) => (*first, *second),
             None => (NEVER, NEVER),
         }
@@ -244,8 +244,8 @@ impl<'k> Writer<'k> {
                     Some(disp) => Origin::Element(buffer, disp),
                     None => Origin::Load(buffer, address),
                 };
-                self.registers.set_copy(dst, Copy::Load(self.origins.len() as u32));
-                self.origins.push(origin);
+                let copy = self.origin(origin);
+                self.registers.set_copy(dst, copy);
                 return Ok(());
             }
         }
@@ -273,10 +273,22 @@ impl<'k> Writer<'k> {
         Ok(x)
     }
 
+    /// A constant, by a new number.
+    pub(super) fn literal(&mut self, value: f64) -> Copy {
+        self.literals.push(Literal { bits: value.to_bits(), offset: NOWHERE });
+        Copy::Constant(self.literals.len() as u32 - 1)
+    }
+
+    /// Where a value comes from, by a new number.
+    #[inline]
+    pub(super) fn origin(&mut self, origin: Origin<'k>) -> Copy {
+        self.origins.push(origin);
+        Copy::Load(self.origins.len() as u32 - 1)
+    }
+
     pub(super) fn instr_const(&mut self, dst: Reg, value: f64) -> Result<()> {
         let next = self.next_use();
-        let copy = Copy::Constant(self.literals.len() as u32);
-        self.literals.push(Literal { bits: value.to_bits(), offset: NOWHERE });
+        let copy = self.literal(value);
         if self.plan.home(dst.index()) == Home::Local {
             self.registers.set_copy(dst, copy);
             return Ok(());

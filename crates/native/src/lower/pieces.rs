@@ -1,0 +1,153 @@
+//! Long straight lines in pieces, which threads write at the same time.
+//!
+//! In: a line, which is one block of numbers. Out: its [`Piece`]s, each written by itself; their code stands one behind the
+//! other and runs from the first to the last.
+//!
+//! Invariant: between two pieces all values are in memory. What one piece defines and a later one reads, a [`Crossing`], is
+//! stored as soon as it is computed, to a slot of its own, unless it can be had again from where it came. So a piece begins
+//! with registers that hold nothing, and need not know how the one before ends.
+//!
+//! How a line is cut depends on its length alone, so that its code is the same on any number of processors.
+
+use super::plan::Stretch;
+use super::registers::Copy;
+use super::{Origin, Result, Writer, bug};
+use chainrule_kernel::{Instr, Reg};
+use std::panic::resume_unwind;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+/// A line of so many instructions for each piece is cut: to write as many takes five times as long as a thread does to begin.
+const LONG: usize = 1 << 14;
+
+/// Into so many pieces at most: each has registers for the values of all, and what it writes is copied.
+const MOST: usize = 2;
+
+/// The first slot of a crossing value. Those before, which instructions reach in fewer bytes, are for values that come and go.
+pub(super) const FIRST_SLOT: u32 = 32;
+
+/// A piece of a line.
+pub(super) struct Piece<'k> {
+    /// Its instructions.
+    pub stretch: Stretch<'k>,
+    /// How many of [`Plan::next`](super::plan::Plan::next) are its own and those of the pieces after it.
+    pub left: usize,
+}
+
+/// A value that a piece defines and a later one reads.
+#[derive(Clone, Copy)]
+pub(super) struct Crossing {
+    /// The event that defines it.
+    pub at: u32,
+    pub value: Reg,
+    /// Its slot, unless it can be had again from where it came: a constant, or an element that waits in memory.
+    pub slot: Option<u32>,
+}
+
+/// Into how many pieces a line of so many instructions is cut; of at most so many each, where that is said.
+pub(super) fn n_pieces(n_instrs: usize, piece_len: Option<usize>) -> usize {
+    match piece_len {
+        Some(len) => n_instrs.div_ceil(len.max(1)).max(1),
+        None => (n_instrs / LONG).clamp(1, MOST),
+    }
+}
+
+/// What `write` makes of each of `n` pieces, in order, by so many threads at most; by as many as there are processors where
+/// nothing is said.
+pub(super) fn write_all<T: Send>(n: usize, n_threads: Option<usize>, write: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let n_threads = n_threads.unwrap_or_else(n_processors);
+    let next = AtomicUsize::new(0);
+    let work = || -> Vec<(usize, T)> {
+        let mine = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed)).take_while(|i| *i < n);
+        mine.map(|i| (i, write(i))).collect()
+    };
+    let mut all = thread::scope(|scope| {
+        // Where the system gives no thread, the others do its part.
+        let helper = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
+        let helpers: Vec<_> = (1..n.min(n_threads)).filter_map(helper).collect();
+        let mut all = work();
+        for helper in helpers {
+            all.extend(helper.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        }
+        all
+    });
+    all.sort_unstable_by_key(|(i, _)| *i);
+    all.into_iter().map(|(_, written)| written).collect()
+}
+
+/// How many processors there are for this process. Asking the system takes as long as writing a thousand instructions.
+fn n_processors() -> usize {
+    static N: OnceLock<usize> = OnceLock::new();
+    *N.get_or_init(|| thread::available_parallelism().map_or(1, usize::from))
+}
+
+impl Writer<'_> {
+    /// Begins a piece of a line that comes after others.
+    pub(super) fn resume(&mut self, piece: usize) -> Result<()> {
+        let plan = self.plan;
+        self.know_all_pointers();
+        let ([Stretch::Block(begin, line)], Some(Piece { stretch: Stretch::Block(first, _), .. })) =
+            (plan.stretches.as_slice(), plan.pieces.get(piece))
+        else {
+            return Err(bug("a piece of what is no line"));
+        };
+        for Crossing { at, value, slot } in plan.crossings_of(*begin, first - 1) {
+            let copy = match (slot, &line[(at - begin) as usize]) {
+                (Some(slot), _) => Copy::Slot(*slot),
+                (None, Instr::Const { value, .. }) => self.literal(*value),
+                (None, Instr::Load { buffer, at, .. }) => {
+                    let origin = match self.element(*buffer, at)? {
+                        Some(disp) => Origin::Element(*buffer, disp),
+                        None => Origin::Load(*buffer, at),
+                    };
+                    self.origin(origin)
+                }
+                (None, _) => return Err(bug("a value has no place between two pieces")),
+            };
+            self.registers.set_copy(*value, copy);
+        }
+        Ok(())
+    }
+
+    /// Stores a value that was just computed for the pieces after this one.
+    pub(super) fn cross(&mut self, value: Reg, slot: u32) -> Result<()> {
+        let Some(x) = self.registers.register(value) else {
+            return Err(bug("a value is gone before the next piece"));
+        };
+        self.write_spill(Some((x, slot)));
+        self.registers.set_copy(value, Copy::Slot(slot));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LONG, MOST, n_pieces, write_all};
+
+    #[test]
+    fn short_lines_are_not_cut() {
+        for (n, expected) in [(0, 1), (1, 1), (2 * LONG - 1, 1), (2 * LONG, 2), (100 * LONG, MOST)] {
+            assert_eq!(n_pieces(n, None), expected);
+        }
+        for (n, len, expected) in [(0, 1, 1), (7, 1, 7), (7, 3, 3), (7, 0, 7), (7, 8, 1)] {
+            assert_eq!(n_pieces(n, Some(len)), expected);
+        }
+    }
+
+    #[test]
+    fn pieces_come_in_order() {
+        for (n, n_threads) in [0, 1, 2, 7, 1000]
+            .into_iter()
+            .flat_map(|n| [None, Some(0), Some(1), Some(2), Some(5)].map(|n_threads| (n, n_threads)))
+        {
+            assert_eq!(write_all(n, n_threads, |i| 3 * i), (0..n).map(|i| 3 * i).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "piece 5")]
+    fn a_panic_is_not_lost() {
+        write_all(7, Some(2), |i| assert_ne!(i, 5, "piece {i}"));
+    }
+}

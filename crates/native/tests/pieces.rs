@@ -1,0 +1,201 @@
+//! Straight lines in pieces against the interpreter, bit for bit: what one piece computes and another one reads.
+
+#![cfg(all(target_arch = "x86_64", unix))]
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+use arbitrary::Unstructured;
+use chainrule_backend_tests::by_hand::ByHand;
+use chainrule_backend_tests::generate::{lower, random, sprinkle_zeros};
+use chainrule_backend_tests::native::{compare_programs, programs, programs_in_pieces, run};
+use chainrule_backend_tests::{around, reals};
+use chainrule_base::Poly;
+use chainrule_graph::Semantics;
+use chainrule_graph::generate::{Numbers, Options as GraphOptions, Recipe, layered};
+use chainrule_kernel::kernel::Signs;
+use chainrule_kernel::{BufferId, Class, Instr, Kernel, Reg, Stmt, contract, verify};
+use chainrule_native::{Options, Program};
+use chainrule_ops::{Op, ROWS, Type};
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A whole block of eight lanes, or two of four, and a tail.
+const POINTS: usize = 9;
+
+/// The instructions of a straight line.
+fn line(kernel: &mut Kernel) -> &mut Vec<Instr> {
+    match kernel.body.as_mut_slice() {
+        [Stmt::Straight(instrs)] => instrs,
+        _ => panic!("no straight line"),
+    }
+}
+
+/// Some results are read again from where they were stored, some places are stored to again after that: a load must not wait
+/// until then.
+fn read_again(u: &mut Unstructured<'_>, kernel: &mut Kernel) {
+    let mut regs = std::mem::take(&mut kernel.regs);
+    let mut again: HashMap<Reg, Reg> = HashMap::new();
+    let mut places: Vec<(BufferId, Poly<Reg>)> = Vec::new();
+    let mut code: Vec<Instr> = Vec::new();
+    for mut instr in std::mem::take(line(kernel)) {
+        let rename = |r: &mut Reg| *r = again.get(r).copied().unwrap_or(*r);
+        match &mut instr {
+            Instr::Op { args, .. } | Instr::MulAdd { args, .. } => args.iter_mut().for_each(rename),
+            Instr::Store { value, .. } => rename(value),
+            _ => {}
+        }
+        code.push(instr.clone());
+        let Instr::Store { buffer, at, value } = instr else { continue };
+        if u.ratio(1, 2).unwrap_or(false) {
+            let dst = regs.push(Class::Real);
+            code.push(Instr::Load { dst, buffer, at: at.clone() });
+            again.insert(value, dst);
+        }
+        places.push((buffer, at));
+        if u.ratio(1, 4).unwrap_or(false) {
+            let (buffer, at) = places[u.choose_index(places.len()).unwrap_or(0)].clone();
+            code.push(Instr::Store { buffer, at, value });
+        }
+    }
+    kernel.regs = regs;
+    *line(kernel) = code;
+    assert_eq!(verify(kernel), Ok(()));
+}
+
+/// Random lines of at most `steps` operations on numbers, in pieces of at most `longest` instructions.
+fn lines(cases: u32, seed: u64, steps: usize, longest: usize) {
+    let is_truth = |op: Op| op.row().result == Type::Bool || op.row().args.contains(&Type::Bool);
+    let of_truths: Vec<Op> = ROWS.iter().map(|row| row.op).filter(|op| is_truth(*op)).collect();
+    let n_cut = Cell::new(0);
+    for (seed, numbers, in_domain) in [(seed, Numbers::Tame, true), (seed + 1, Numbers::Special, false)] {
+        let options =
+            GraphOptions { numbers, in_domain, max_roots: 12, ..GraphOptions::new(steps) }.without(&of_truths);
+        random(cases, seed, 40 * steps, |u| {
+            let Ok(recipe) = Recipe::random(u, &options) else { return Ok(()) };
+            let (mut graph, mut roots) = recipe.raw(Semantics::Strict);
+            sprinkle_zeros(u, &mut graph, &mut roots);
+            let mut kernel = lower(&graph, &roots);
+            if u.ratio(1, 2).unwrap_or(false) {
+                contract(&mut kernel);
+            }
+            read_again(u, &mut kernel);
+            let programs = programs_in_pieces(&kernel, u.int_in_range(1..=longest).unwrap_or(1));
+            compare_programs(&kernel, &programs, &around(&[reals(&recipe.point)], POINTS))?;
+            n_cut.set(n_cut.get() + programs.iter().map(|program| program.n_pieces() - 1).sum::<usize>());
+            Ok(())
+        });
+    }
+    assert!(n_cut.get() > 4 * cases as usize, "lines were cut {} times", n_cut.get());
+}
+
+#[test]
+fn random_lines_in_pieces_have_the_value_that_the_interpreter_gives_them() {
+    lines(400, 51, 60, 12);
+    // More values than registers, and than near slots.
+    lines(40, 53, 1000, 200);
+}
+
+/// Thousands of random lines: `cargo test --release -p chainrule-native --test pieces -- --ignored`, a minute.
+#[test]
+#[ignore = "a minute"]
+fn thousands_of_lines_in_pieces() {
+    lines(10_000, 1051, 60, 12);
+    lines(1000, 1053, 1000, 200);
+}
+
+/// All that a line has, as short as it can be: constants (a zero among them), arguments, a product in a sum, calls, a sine with
+/// its cosine, results that are read again before and after all of them are stored, one of them stored to again.
+fn a_little_of_all() -> Kernel {
+    let at = Poly::constant;
+    let mut k = ByHand::new("little");
+    let (x, y, z) = (k.input(Class::Real, &at(3)), k.output(&at(4)), k.output(&at(2)));
+    let constant = |k: &mut ByHand, value: f64| {
+        let dst = k.real();
+        k.code.push(Instr::Const { dst, value });
+        dst
+    };
+    let load = |k: &mut ByHand, buffer: BufferId, i: i64| {
+        let dst = k.real();
+        k.code.push(Instr::Load { dst, buffer, at: at(i) });
+        dst
+    };
+    let store =
+        |k: &mut ByHand, buffer: BufferId, i: i64, value: Reg| k.code.push(Instr::Store { buffer, at: at(i), value });
+    let (zero, third) = (constant(&mut k, 0.0), constant(&mut k, 1.0 / 3.0));
+    let [a, b, c] = [0, 1, 2].map(|i| load(&mut k, x, i));
+    let p = k.op(Op::Mul, a, third);
+    store(&mut k, y, 0, p);
+    let again = load(&mut k, y, 0);
+    let (s, cosine) = (k.real(), k.real());
+    k.code.push(Instr::Op { dst: s, op: Op::Sin, args: [p, p, p] });
+    k.code.push(Instr::Op { dst: cosine, op: Op::Cos, args: [p, p, p] });
+    let q = k.op(Op::Pow, s, b);
+    let sum = k.real();
+    k.code.push(Instr::MulAdd { dst: sum, signs: Signs::MinusProduct, args: [q, c, cosine] });
+    store(&mut k, y, 3, sum);
+    store(&mut k, y, 0, q);
+    let last = load(&mut k, y, 3);
+    let r = k.op(Op::Sub, zero, last);
+    let t = k.op(Op::Add, again, r);
+    let u = k.op(Op::Div, t, a);
+    store(&mut k, y, 1, u);
+    store(&mut k, y, 2, third);
+    let waits = load(&mut k, y, 1);
+    let v = k.op(Op::Mul, waits, sum);
+    let w = k.op(Op::Add, v, zero);
+    let w = k.op(Op::Add, w, b);
+    store(&mut k, z, 1, zero);
+    store(&mut k, z, 0, w);
+    let body = vec![k.straight()];
+    k.with_body(body)
+}
+
+#[test]
+fn wherever_a_line_is_cut_its_value_is_the_same() {
+    let mut kernel = a_little_of_all();
+    assert_eq!(verify(&kernel), Ok(()));
+    let n = line(&mut kernel).len();
+    for piece_len in 1..=n {
+        let programs = programs_in_pieces(&kernel, piece_len);
+        for program in &programs {
+            // The two constants in front are of the first piece, however long.
+            assert_eq!(program.n_pieces(), (n - 2).div_ceil(piece_len));
+        }
+        let points = around(&[reals(&[0.7, -1.3, f64::from(n as u32)])], POINTS);
+        let compared = compare_programs(&kernel, &programs, &points).unwrap();
+        assert_eq!(compared.ran, POINTS);
+    }
+}
+
+#[test]
+fn long_lines_are_cut_and_any_number_of_threads_writes_the_same_code() {
+    for (n, is_cut) in [(10_000, false), (80_000, true)] {
+        let (graph, roots) = layered(Semantics::Strict, n, 30, 500, 7);
+        let kernel = Arc::new(lower(&graph, &roots));
+        let program = |writers| Program::new(kernel.clone(), &Options { writers, ..Options::default() }).unwrap();
+        let first = program(None);
+        assert_eq!(first.n_pieces() > 1, is_cut);
+        for n in [1, 2, 3] {
+            assert_eq!(program(Some(n)).code(), first.code());
+        }
+    }
+}
+
+#[test]
+fn an_element_outside_of_its_buffer_is_told_in_pieces_too() {
+    let mut k = ByHand::new("outside");
+    let (x, y) = (k.input(Class::Real, &Poly::constant(2)), k.output(&Poly::constant(1)));
+    let (a, b) = (k.real(), k.real());
+    k.code.push(Instr::Load { dst: a, buffer: x, at: Poly::constant(0) });
+    k.code.push(Instr::Load { dst: b, buffer: x, at: Poly::constant(2) });
+    let sum = k.op(Op::Add, a, b);
+    k.code.push(Instr::Store { buffer: y, at: Poly::constant(0), value: sum });
+    let body = vec![k.straight()];
+    let kernel = k.with_body(body);
+    let inputs = [reals(&[1.0, 2.0])];
+    for (whole, cut) in programs(&kernel).iter().zip(&programs_in_pieces(&kernel, 1)) {
+        let failure = run(&kernel, whole, &inputs).unwrap_err();
+        assert_eq!(run(&kernel, cut, &inputs).unwrap_err(), failure);
+        assert_eq!(cut.n_pieces(), 1);
+    }
+}
