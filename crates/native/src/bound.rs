@@ -4,6 +4,7 @@
 //! Invariants: the words of the frame are those of the sizes, the arguments, the results and the workspace, none of which
 //! moves or changes its length; integers, which may be sizes, do not change either; nothing outside writes the frame.
 
+use crate::place::{Stretch, What, place};
 use crate::program::{Entry, Program};
 use crate::workspace::Workspace;
 use chainrule_kernel::Place;
@@ -65,10 +66,22 @@ impl Program {
     /// Sizes or a workspace of another program; arguments that do not fit the sizes.
     pub fn bound(&self, sizes: Sizes, inputs: Vec<Elements>, mut workspace: Workspace) -> Result<Bound<'_>, RunError> {
         self.check_made_here(&sizes, &workspace)?;
-        // Code begins with loads of its frame.
+        let outputs = sizes.zero_outputs();
+        let stretch = |elements: &Elements, what| match elements {
+            Elements::Real(data) => Stretch { bytes: size_of_val(&**data), what },
+            Elements::Int(_) => Stretch { bytes: 0, what },
+        };
+        let loaded = inputs.iter().map(|input| stretch(input, What::Loaded));
+        let stretches: Vec<_> = loaded.chain(outputs.iter().map(|output| stretch(output, What::Stored))).collect();
+        // Calls will come from about here.
+        let here = 0_u8;
+        let stack = std::hint::black_box(&raw const here).addr();
+        if let Some(place) = place(self.one.stretches(), &stretches, &self.one.constants(), stack) {
+            workspace.frame = workspace.frame.at(place);
+        }
         let mut end = workspace.frame.end();
-        let [mut inputs, mut outputs] = [inputs, sizes.zero_outputs()]
-            .map(|all| all.into_iter().map(|elements| elements.behind(&mut end)).collect::<Vec<_>>());
+        let [mut inputs, mut outputs] =
+            [inputs, outputs].map(|all| all.into_iter().map(|elements| elements.behind(&mut end)).collect::<Vec<_>>());
         let slices: Vec<Slice<'_>> = inputs.iter().map(Elements::slice).collect();
         let into: Vec<SliceMut<'_>> = outputs.iter_mut().map(Elements::slice_mut).collect();
         self.layout.check_point(&sizes, &slices, &into)?;

@@ -5,6 +5,7 @@
 //! | [`program`] | a kernel as machine code: compiling, running one point or a batch |
 //! | [`workspace`] | the memory of running code |
 //! | [`bound`] | a program with memory of its own for arguments and results |
+//! | `place` | where that memory lies in pages |
 //! | `batch` | points between the caller's strides and lanes |
 //! | `parallel` | one point on several threads |
 //! | `lower` | from a kernel to instructions |
@@ -30,6 +31,7 @@ pub mod level;
 mod lower;
 mod parallel;
 pub(crate) mod perf_map;
+mod place;
 mod pool;
 pub mod program;
 pub(crate) mod room;

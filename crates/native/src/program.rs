@@ -7,6 +7,7 @@ use crate::executable::{Executable, Policy};
 use crate::lower::{self, Header, Site, Words};
 use crate::parallel::Team;
 use crate::perf_map;
+use crate::place::{Stretch, What};
 use crate::support::Calls;
 use crate::workspace::{LaneSpace, Lines, Workspace};
 use chainrule_base::{Diagnostic, Id};
@@ -217,6 +218,19 @@ impl Machine {
     pub(crate) fn tell_buffer(&self, frame: &mut Lines, buffer: BufferId, pointer: u64, len: usize) {
         frame.set_word(self.words.pointer(buffer) as usize, pointer);
         frame.set_word(self.words.length(buffer) as usize, len as u64);
+    }
+
+    /// What lies in its frame: what code begins with, and what it puts there.
+    pub(crate) fn stretches(&self) -> [Stretch; 2] {
+        let words = (8 * self.words.len()).next_multiple_of(64).min(self.frame_bytes);
+        let stretch = |bytes, what| Stretch { bytes, what };
+        [stretch(words, What::First), stretch(self.frame_bytes - words, What::Stored)]
+    }
+
+    /// The addresses of its constants, of which there may be none.
+    pub(crate) fn constants(&self) -> Range<usize> {
+        let all = self.executable.bytes().as_ptr_range();
+        all.start.addr() + self.code_bytes..all.end.addr()
     }
 
     /// How many points run at once.

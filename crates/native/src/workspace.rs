@@ -1,6 +1,7 @@
 //! The memory of running code: frames, temporary buffers, the points of a block in lanes.
 
 use crate::parallel::{LEAST_WORK, TeamSpace};
+use crate::place::PAGE;
 use crate::program::{Machine, Program};
 use crate::support::Calls;
 use chainrule_kernel::{Class, Place};
@@ -13,45 +14,60 @@ struct Line([u64; 8]);
 
 /// Words, the first at the begin of a line.
 #[derive(Debug)]
-pub(crate) struct Lines(Vec<Line>);
+pub(crate) struct Lines {
+    all: Vec<Line>,
+    /// So many come before the first.
+    start: usize,
+}
 
 impl Lines {
     pub(crate) fn new(bytes: usize) -> Self {
-        Self(vec![Line([0; 8]); bytes.div_ceil(64)])
+        Self { all: vec![Line([0; 8]); bytes.div_ceil(64)], start: 0 }
+    }
+
+    /// The same words where the first is so far into a page, a multiple of a line.
+    pub(crate) fn at(&self, place: usize) -> Self {
+        let mut moved = Self::new(self.bytes() + PAGE);
+        moved.start = place.wrapping_sub(moved.all.as_ptr().addr()) % PAGE / 64;
+        moved.all.truncate(moved.start + self.all.len() - self.start);
+        moved.all[moved.start..].copy_from_slice(&self.all[self.start..]);
+        moved
     }
 
     #[inline]
     pub(crate) fn bytes(&self) -> usize {
-        64 * self.0.len()
+        64 * (self.all.len() - self.start)
     }
 
     #[inline]
     pub(crate) fn pointer(&mut self) -> *mut u8 {
-        self.0.as_mut_ptr().cast()
+        self.all[self.start..].as_mut_ptr().cast()
     }
 
     /// The address behind them.
     pub(crate) fn end(&self) -> usize {
-        self.0.as_ptr_range().end.addr()
+        self.all.as_ptr_range().end.addr()
     }
 
     pub(crate) fn word(&self, word: usize) -> u64 {
-        self.0[word / 8].0[word % 8]
+        self.all[self.start + word / 8].0[word % 8]
     }
 
     #[inline]
     pub(crate) fn set_word(&mut self, word: usize, value: u64) {
-        self.0[word / 8].0[word % 8] = value;
+        self.all[self.start + word / 8].0[word % 8] = value;
     }
 
     pub(crate) fn doubles(&self) -> &[f64] {
+        let lines = &self.all[self.start..];
         // SAFETY: a line is eight words, `repr(C)`, and any word is a double.
-        unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), 8 * self.0.len()) }
+        unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), 8 * lines.len()) }
     }
 
     pub(crate) fn doubles_mut(&mut self) -> &mut [f64] {
+        let lines = &mut self.all[self.start..];
         // SAFETY: as above, and `self` is borrowed mutably.
-        unsafe { std::slice::from_raw_parts_mut(self.0.as_mut_ptr().cast(), 8 * self.0.len()) }
+        unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), 8 * lines.len()) }
     }
 }
 

@@ -1,0 +1,162 @@
+//! Where the memory of a function that is called again and again lies in pages.
+//!
+//! Processors compare the last twelve bits of addresses at first: a load waits for a store before it at the same place in another page,
+//! for about as long as ten operations. A call of small code stores where to return to, on the stack; loads its frame, arguments and
+//! constants; and stores results, which the loads of the next call follow at once. What is loaded and what is stored is therefore apart,
+//! in pages, where all of it fits into one.
+//!
+//! In: what lies in the memory, in order, and where the others are. Out: where it is to begin. Everything else about it stays: this is a
+//! matter of time alone.
+
+use std::ops::Range;
+
+/// Bytes of a page.
+pub(crate) const PAGE: usize = 4096;
+
+/// Memory begins with a line of the cache.
+const LINE: usize = 64;
+
+/// A stretch of memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stretch {
+    pub bytes: usize,
+    pub what: What,
+}
+
+/// What is done with it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum What {
+    /// Loaded before anything else.
+    First,
+    /// Loaded.
+    Loaded,
+    /// Stored, and perhaps loaded too.
+    Stored,
+}
+
+/// The stack of who calls, from where it was when memory was made, in bytes to either side: it is not known how deep calls are, but mostly about
+/// as deep. Near it are the stores of calls, further away those of who calls.
+const NEAR: Range<isize> = -256..1536;
+const FAR: Range<isize> = -768..2560;
+
+/// Where in a page a frame is to begin, which has two stretches in one piece of memory, with others behind it, each with a line, and none over the end of a
+/// page: such that what is stored meets none of the `constants`, and what is loaded first, or else at all, nothing of the stack, which was at the
+/// address `stack`. Nothing where they are longer than a page. Takes the time of 64 looks at each.
+pub(crate) fn place(frame: [Stretch; 2], others: &[Stretch], constants: &Range<usize>, stack: usize) -> Option<usize> {
+    let all = || frame.iter().chain(others);
+    let lines =
+        |stretches: &[Stretch]| stretches.iter().map(|stretch| stretch.bytes.next_multiple_of(LINE)).sum::<usize>();
+    let last = PAGE.checked_sub(lines(&frame)).filter(|last| *last >= lines(others))?;
+    let constants = Arc { begin: constants.start, bytes: constants.len().min(PAGE) };
+    let [near, far] = [NEAR, FAR].map(|around| Arc {
+        begin: stack.wrapping_add_signed(around.start),
+        bytes: (around.end - around.start).unsigned_abs(),
+    });
+    let cost = |begin: usize| {
+        let mut at = begin;
+        let mut cost = 0;
+        for Stretch { bytes, what } in all() {
+            at = behind(at, *bytes);
+            let here = Arc { begin: at, bytes: *bytes };
+            cost += match what {
+                What::First => 64 * here.meets(near) + 8 * here.meets(far),
+                What::Loaded => here.meets(near),
+                What::Stored => 64 * here.meets(constants),
+            };
+            at += bytes;
+        }
+        cost
+    };
+    (0..=last).step_by(LINE).min_by_key(|begin| cost(*begin))
+}
+
+/// Where so many bytes lie that are put behind an address: at the next line, or where the next page begins if they went over its end
+/// otherwise.
+fn behind(address: usize, bytes: usize) -> usize {
+    let line = address.next_multiple_of(LINE);
+    if line % PAGE + bytes > PAGE { line.next_multiple_of(PAGE) } else { line }
+}
+
+/// Bytes of a page from one on, as if its end were followed by its begin.
+#[derive(Clone, Copy)]
+struct Arc {
+    begin: usize,
+    bytes: usize,
+}
+
+impl Arc {
+    /// How many bytes two have in common, each of at most a page.
+    fn meets(self, other: Self) -> usize {
+        let ahead = other.begin.wrapping_sub(self.begin) % PAGE;
+        let first = (self.bytes.saturating_sub(ahead)).min(other.bytes);
+        // The end of the other one, if that goes round to where this one begins.
+        let round = (ahead + other.bytes).saturating_sub(PAGE).min(self.bytes);
+        first + round
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Arc, NEAR, PAGE, Stretch, What, behind, place};
+
+    #[test]
+    fn what_two_arcs_have_in_common_is_counted_byte_by_byte() {
+        let bytes = |arc: Arc| {
+            (0..arc.bytes).map(|i| arc.begin.wrapping_add(i) % PAGE).collect::<std::collections::BTreeSet<_>>()
+        };
+        for (begin, n) in [(0, 0), (0, 1), (100, 50), (4000, 200), (4095, 4096), (8192 + 7, 4000)] {
+            for (other, m) in [(0, 1), (0, 4096), (120, 7), (149, 3), (150, 3), (4090, 20), (3999, 1), (4100, 300)] {
+                let (a, b) = (Arc { begin, bytes: n }, Arc { begin: other, bytes: m });
+                let common = bytes(a).intersection(&bytes(b)).count();
+                assert_eq!((a.meets(b), b.meets(a)), (common, common), "{begin} {n}, {other} {m}");
+            }
+        }
+    }
+
+    fn stretches(frame: usize, slots: usize, arguments: usize, results: usize) -> [Stretch; 4] {
+        let all = [(frame, What::First), (slots, What::Stored), (arguments, What::Loaded), (results, What::Stored)];
+        all.map(|(bytes, what)| Stretch { bytes, what })
+    }
+
+    #[test]
+    fn what_is_stored_meets_no_constant_and_the_frame_no_stack() {
+        for stack in (0x7fff_0000..0x7fff_1000).step_by(16) {
+            for (constants, parts) in [
+                (768..1072, stretches(128, 0, 256, 168)),
+                (3900..4500, stretches(192, 64, 24, 864)),
+                (0..0, stretches(64, 0, 1000, 900)),
+                (64..64, stretches(64, 0, 8, 8)),
+            ] {
+                let [frame, slots, others @ ..] = parts;
+                let begin = place([frame, slots], &others, &constants, stack).unwrap();
+                assert_eq!(begin % 64, 0);
+                let mut at = begin;
+                for Stretch { bytes, what } in parts {
+                    at = behind(at, bytes);
+                    assert!(at.is_multiple_of(64) && at % PAGE + bytes <= PAGE);
+                    let here = Arc { begin: at, bytes };
+                    let meets = |begin: usize, bytes: usize| here.meets(Arc { begin, bytes });
+                    match what {
+                        What::First => {
+                            let near = (NEAR.end - NEAR.start).unsigned_abs();
+                            assert_eq!(meets(stack.wrapping_add_signed(NEAR.start), near), 0, "{begin}, {stack:x}");
+                        }
+                        What::Stored => assert_eq!(meets(constants.start, constants.len()), 0, "{begin}, {stack:x}"),
+                        What::Loaded => {}
+                    }
+                    at += bytes;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn more_than_a_page_lies_anywhere() {
+        for (frame, slots, arguments) in [(64, 0, 4000), (64, 4096, 0), (5000, 0, 0)] {
+            let [frame, slots, others @ ..] = stretches(frame, slots, arguments, 64);
+            assert_eq!(place([frame, slots], &others, &(0..0), 0), None);
+        }
+        let [frame, slots, ..] = stretches(2048, 2048, 0, 0);
+        assert_eq!(place([frame, slots], &[], &(0..1 << 20), 7), Some(0));
+    }
+}
