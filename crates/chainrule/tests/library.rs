@@ -5,8 +5,8 @@
 #![allow(clippy::unwrap_used)]
 
 use chainrule::{
-    Error, Expr, Function, Matrix, Module, Scope, Semantics, Tensor, UserFunction, Value, Vector, check, d, matrix,
-    select, time_derivative, var, vars,
+    Backend, CompileOptions, Error, Expr, Function, Matrix, Module, Scope, Semantics, Tensor, UserFunction, Value,
+    Vector, check, d, matrix, select, time_derivative, var, vars,
 };
 
 fn close(a: f64, b: f64) {
@@ -396,4 +396,24 @@ fn operations_are_told_by_result_and_by_line() {
     let told: Vec<(usize, u64, u64)> = lines.iter().map(|l| (l.line, l.counts.mul, l.counts.add)).collect();
     assert_eq!(told, [(2, 3, 2), (3, 0, 1)]);
     assert_eq!(lines[0].text, "let s = sum n (fun i -> x[i] * x[i])");
+}
+
+#[test]
+fn cotangents_of_arrays_without_rows_may_have_rows_of_any_length() {
+    let text = "let f = fun (x : [n]Double) -> build n (fun i -> build (n - 1) (fun j -> x[i] * x[j]))";
+    let f = Module::from_text("f.ft", text).unwrap().function("f").unwrap();
+    let vjp = f.vjp().function().unwrap();
+    let none = || Value::Array(vec![]);
+    for backend in [Backend::Auto, Backend::Interpreter] {
+        let vjp = vjp.compile_with(&CompileOptions { backend, ..CompileOptions::default() }).unwrap();
+        assert_eq!(vjp.call(&[none(), none()]).unwrap(), [none()]);
+        // Of one row, it has none; otherwise as many as there are.
+        let one = vjp.call(&[vec![2.0].into(), Value::Array(vec![none()])]).unwrap();
+        assert_eq!(one, [vec![0.0].into()]);
+        let rows = Value::Array(vec![vec![1.0].into(), vec![10.0].into()]);
+        assert_eq!(vjp.call(&[vec![2.0, 3.0].into(), rows]).unwrap(), [vec![34.0, 20.0].into()]);
+        let wide = Value::Array(vec![vec![1.0, 1.0].into()]);
+        let refused = vjp.call(&[vec![2.0].into(), wide]).unwrap_err().to_string();
+        assert!(refused.contains("has extent 2 in dimension 2, but n - 1 = 0 is expected"), "{refused}");
+    }
 }

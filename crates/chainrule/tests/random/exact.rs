@@ -63,11 +63,13 @@ impl Exact {
         let exact = evaluate(&self.function, &mut precise, &args);
         let exact = exact.map_err(|e| format!("not in extended precision: {e}"))?;
         let exact: Vec<f64> = exact.reals().iter().map(|x| precise.as_f64(x)).collect();
-        let mut shaken = Shaken::default();
-        let moved: Vec<Value<f64>> = self.args.iter().map(|arg| arg.map(&mut |x: &f64| shaken.moved(*x))).collect();
-        let moved = evaluate(&self.function, &mut shaken, &moved).unwrap_or_else(|_| self.value.clone());
-        let lost = lost(&doubles(std::slice::from_ref(&self.value)), &doubles(&[moved]), &exact);
-        Ok((exact, lost))
+        let values = doubles(std::slice::from_ref(&self.value));
+        let lost = Shaken::several().map(|mut shaken| {
+            let moved: Vec<Value<f64>> = self.args.iter().map(|arg| arg.map(&mut |x: &f64| shaken.moved(*x))).collect();
+            let moved = evaluate(&self.function, &mut shaken, &moved).unwrap_or_else(|_| self.value.clone());
+            lost(&values, &doubles(&[moved]), &exact)
+        });
+        Ok((exact, lost.into_iter().fold(0.0, f64::max)))
     }
 }
 
@@ -118,10 +120,14 @@ impl Algebra for Watched {
 }
 
 /// Doubles in which whatever rounds is off by up to a few roundings more, up or down, by chance.
-#[derive(Default)]
 pub struct Shaken(u64);
 
 impl Shaken {
+    /// Several samples: one of them may happen to move next to nothing the one number that matters.
+    pub fn several() -> [Self; 4] {
+        [0, 1, 2, 3].map(Self)
+    }
+
     /// `x`, off by a few roundings.
     pub fn moved(&mut self, x: f64) -> f64 {
         // A linear congruential generator: Knuth's MMIX.

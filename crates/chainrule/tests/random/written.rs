@@ -46,6 +46,15 @@ fn derivatives_are_those_in_forward_mode() {
     });
 }
 
+/// Of programs with derivatives in them whose functions have derivatives in them.
+#[test]
+fn derivatives_of_programs_with_second_ones_are_those_in_forward_mode() {
+    run(70, 15, 10, 500, |bytes| {
+        let options = Options { longest: 6, fuel: 50, orders: 2, ..Options::default() };
+        ask(bytes, options, first_derivatives)
+    });
+}
+
 #[test]
 fn second_derivatives_are_those_in_forward_mode() {
     run(63, 15, 10, 500, |bytes| {

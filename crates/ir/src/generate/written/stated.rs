@@ -28,7 +28,11 @@ impl Writer<'_, '_> {
     ) -> Result<String> {
         let [f, t, y, d] = ["f", "t", "y", "d"].map(|letter| self.fresh(letter));
         let value = self.alone(&[(&t, from)], |w| w.term(to, depth))?;
-        let slope = self.alone(&[(&t, from), (&y, to)], |w| slope(w, &f, &t))?;
+        // Of smooth functions Hessians are asked for, which are symmetric: that of a function of vectors with a derivative that is none is not, unless
+        // it is constant.
+        let is_constant = self.options.smooth && *from != Kind::Number;
+        let of = if is_constant { vec![] } else { vec![(t.as_str(), from), (&y, to)] };
+        let slope = self.alone(&of, |w| slope(w, &f, &t))?;
         let (along, against) = (along(&slope, &d), against(&slope, &d));
         let function = format!("(fun ({t} : {}) -> {value})", from.ty());
         Ok(format!(
