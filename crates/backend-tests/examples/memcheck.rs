@@ -1,5 +1,5 @@
 //! What `cargo xtask memcheck` runs under valgrind: native code with AVX2 on hand-written and random kernels, as they are and
-//! with their loops made plain, in lanes and in parts; one point by slices, in memory of its own and on threads, and batches;
+//! with their loops made plain, in lanes and in parts; straight lines whole and in pieces; one point by slices, in memory of its own and on threads, and batches;
 //! each result compared with the interpreter's, but for products fused.
 //!
 //! Arguments and results are allocations of exactly their size, so that valgrind sees what is read or written beside
@@ -34,7 +34,8 @@ mod native {
         rotation,
     };
     use chainrule_backend_tests::native::{
-        Compared, compare_on_threads, compare_one, programs, run, run_batch, run_bound,
+        Compared, compare_on_threads, compare_one, compare_programs, programs, programs_in_pieces, run, run_batch,
+        run_bound,
     };
     use chainrule_backend_tests::{Array, Case, Data, around, int, ints, real, reals};
     use chainrule_graph::Semantics;
@@ -58,6 +59,8 @@ mod native {
         loops_in_lanes: usize,
         /// Loops cut into parts.
         loops_in_parts: usize,
+        /// Lines cut into pieces.
+        lines_in_pieces: usize,
         compared: Compared,
     }
 
@@ -65,13 +68,18 @@ mod native {
         pub(super) fn assert_wide(&self) {
             let Compared { ran, in_lanes, on_threads, .. } = self.compared;
             assert!(ran > 10_000 && in_lanes > 2000 && on_threads > 300 && self.fused > 200, "{self:?}");
-            assert!(self.loops_in_lanes > 300 && self.loops_in_parts > 200, "{self:?}");
+            assert!(self.loops_in_lanes > 300 && self.loops_in_parts > 200 && self.lines_in_pieces > 30, "{self:?}");
         }
 
         fn points(&mut self, kernel: &Kernel, inputs: &[Array]) {
             self.kernels += 1;
             let points = around(inputs, POINTS);
             self.compared += compare_one(kernel, &points).unwrap();
+            let programs_of_pieces = programs_in_pieces(kernel, 16);
+            if programs_of_pieces.iter().any(|program| program.n_pieces() > 1) {
+                self.lines_in_pieces += 1;
+                compare_programs(kernel, &programs_of_pieces, &points).unwrap();
+            }
             // Fused products of zeros have the wrong sign under valgrind 3.19: these are run, not compared.
             let mut fused = kernel.clone();
             if contract(&mut fused) > 0 {
