@@ -75,7 +75,6 @@ use chainrule_ops::Op;
 use chainrule_runtime::InRange;
 use lanes::Across;
 use masks::Masks;
-use pieces::Piece;
 use plan::{Home, KeptAt, Kind, LoopPlan, Number, Plan, Stretch};
 use pointers::Pointers;
 use registers::{Copy, Registers};
@@ -205,11 +204,8 @@ fn write<'k>(
     let registers = Registers::new(kernel.regs.len(), n_registers, plan.pinned(), plan.taken_slots());
     let saved = SAVED.into_iter().filter(|g| *g == frame.register() || plan.uses(*g)).collect();
     let of_piece = plan.pieces.get(piece);
-    let n_events = match of_piece {
-        // The others come behind it.
-        Some(Piece { stretch: Stretch::Block(_, instrs), .. }) if piece > 0 => instrs.len(),
-        _ => plan.n_events,
-    };
+    // The others come behind the first one.
+    let n_events = of_piece.filter(|_| piece > 0).map_or(plan.n_events, |piece| piece.instrs.len());
     let n_constants = plan.facts.n_constants;
     let asm = Assembler::with_room(level, CODE_BYTES * n_events + 512, n_constants);
     let is_plain = shape == Shape::One && !plan.has_globals();
@@ -265,8 +261,8 @@ fn write<'k>(
         writer.resume(piece)?;
     }
     match of_piece {
-        Some(Piece { stretch: Stretch::Block(first, instrs), .. }) => writer.block(*first, instrs)?,
-        _ => writer.body()?,
+        Some(piece) => writer.block(piece.first, piece.instrs)?,
+        None => writer.body()?,
     }
     if piece + 1 == plan.pieces.len().max(1) {
         writer.exit();

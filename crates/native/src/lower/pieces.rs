@@ -29,8 +29,9 @@ pub(super) const FIRST_SLOT: u32 = 32;
 
 /// A piece of a line.
 pub(super) struct Piece<'k> {
-    /// Its instructions.
-    pub stretch: Stretch<'k>,
+    /// The number of its first event.
+    pub first: u32,
+    pub instrs: &'k [Instr],
     /// How many of [`Plan::next`](super::plan::Plan::next) are its own and those of the pieces after it.
     pub left: usize,
 }
@@ -87,12 +88,10 @@ impl Writer<'_> {
     pub(super) fn resume(&mut self, piece: usize) -> Result<()> {
         let plan = self.plan;
         self.know_all_pointers();
-        let ([Stretch::Block(begin, line)], Some(Piece { stretch: Stretch::Block(first, _), .. })) =
-            (plan.stretches.as_slice(), plan.pieces.get(piece))
-        else {
+        let ([Stretch::Block(begin, line)], Some(piece)) = (plan.stretches.as_slice(), plan.pieces.get(piece)) else {
             return Err(bug("a piece of what is no line"));
         };
-        for Crossing { at, value, slot } in plan.crossings_of(*begin, first - 1) {
+        for Crossing { at, value, slot } in plan.crossings_of(*begin, piece.first - 1) {
             let copy = match (slot, &line[(at - begin) as usize]) {
                 (Some(slot), _) => Copy::Slot(*slot),
                 (None, Instr::Const { value, .. }) => self.literal(*value),

@@ -6,7 +6,7 @@
 
 use super::inline::is_inline;
 use super::pieces::{Crossing, FIRST_SLOT, Piece, n_pieces};
-use super::plan::{Facts, NEVER, Stretch, places};
+use super::plan::{Facts, NEVER, places};
 use chainrule_base::{Id, large};
 use chainrule_kernel::{Class, Computed, Instr, Kernel, Reg};
 
@@ -71,9 +71,9 @@ impl<'k> Straight<'k> {
                 if to < instrs.len() {
                     walk.begin_piece();
                 }
-                walk.piece(&instrs[from..to]);
-                let stretch = Stretch::Block(first + from as u32, &instrs[from..to]);
-                pieces.push(Piece { stretch, left: walk.n_found });
+                let (first, instrs) = (first + from as u32, &instrs[from..to]);
+                walk.piece(instrs);
+                pieces.push(Piece { first, instrs, left: walk.n_found });
             }
             pieces.reverse();
         }
