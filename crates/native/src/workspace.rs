@@ -41,7 +41,8 @@ impl Lines {
 
     #[inline]
     pub(crate) fn pointer(&mut self) -> *mut u8 {
-        self.all[self.start..].as_mut_ptr().cast()
+        // Inside of them: `start` is one of them, or their end.
+        self.all.as_mut_ptr().wrapping_add(self.start).cast()
     }
 
     /// The address behind them.
