@@ -4,14 +4,13 @@
 
 use arbitrary::Unstructured;
 use chainrule_backend_tests::generate::{deep_function, inputs, inputs_up_to, lower};
-use chainrule_backend_tests::native::{compare, compare_on_threads, compare_programs, programs_in_pieces, reference};
+use chainrule_backend_tests::native::{compare, compare_in_pieces, compare_on_threads, reference};
 use chainrule_backend_tests::{Array, Data, around, reals};
 use chainrule_graph::Semantics;
 use chainrule_graph::generate::{Numbers, Options as GraphOptions, Recipe};
 use chainrule_ir::generate::{Options, arrays, case, comparisons, records, steps};
 use chainrule_kernel::bytes::{from_bytes, to_bytes};
 use chainrule_kernel::{Kernel, contract, hoist, lower_function, parallelise, streamline, vectorise, verify};
-use chainrule_ops::{Op, Type};
 
 /// What a source of bytes was made of.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -22,8 +21,8 @@ pub struct Ran {
     pub in_lanes: usize,
     /// Loops cut into parts.
     pub in_parts: usize,
-    /// Levels at which a line was cut into pieces.
-    pub in_pieces: usize,
+    /// Whether it is a line that was cut into pieces.
+    pub in_pieces: bool,
 }
 
 /// See the module.
@@ -65,12 +64,10 @@ fn one(u: &mut Unstructured<'_>) -> arbitrary::Result<Ran> {
         }
     }
     let n_points = u.int_in_range(1..=13)?;
-    compare(&loaded, &around(&inputs, n_points)).unwrap_or_else(|why| panic!("{why}"));
-    let programs = programs_in_pieces(&loaded, u.int_in_range(1..=60)?);
-    ran.in_pieces = programs.iter().filter(|program| program.n_pieces() > 1).count();
-    if ran.in_pieces > 0 {
-        compare_programs(&loaded, &programs, &around(&inputs, n_points)).unwrap_or_else(|why| panic!("{why}"));
-    }
+    let points = around(&inputs, n_points);
+    compare(&loaded, &points).unwrap_or_else(|why| panic!("{why}"));
+    let piece_len = u.int_in_range(1..=60)?;
+    ran.in_pieces = compare_in_pieces(&loaded, piece_len, &points).unwrap_or_else(|why| panic!("{why}"));
     if ran.in_parts > 0 {
         let mut fused = loaded.clone();
         contract(&mut fused);
@@ -116,8 +113,7 @@ fn straight_line(u: &mut Unstructured<'_>) -> arbitrary::Result<(Kernel, Vec<Arr
     let mut options = GraphOptions { numbers, reach, in_domain: false, max_roots: 6, ..GraphOptions::new(200) };
     if u.arbitrary()? {
         // Only lines of numbers are cut.
-        let is_truth = |op: Op| op.row().result == Type::Bool || op.row().args.contains(&Type::Bool);
-        options.operators.retain(|(op, _)| !is_truth(*op));
+        options = options.of_numbers();
     }
     let mut recipe = Recipe::random(u, &options)?;
     if all {

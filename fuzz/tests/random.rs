@@ -20,7 +20,7 @@ fn kernels(cases: u32, seed: u64) {
         all.set(all.get() + ran.kernels);
         in_lanes.set(in_lanes.get() + ran.in_lanes);
         in_parts.set(in_parts.get() + ran.in_parts);
-        in_pieces.set(in_pieces.get() + usize::from(ran.in_pieces > 0));
+        in_pieces.set(in_pieces.get() + usize::from(ran.in_pieces));
         Ok(())
     });
     let [all, in_lanes, in_parts, in_pieces] = [all, in_lanes, in_parts, in_pieces].map(|n| n.get());

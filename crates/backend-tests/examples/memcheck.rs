@@ -1,6 +1,6 @@
 //! What `cargo xtask memcheck` runs under valgrind: native code with AVX2 on hand-written and random kernels, as they are and
-//! with their loops made plain, in lanes and in parts; straight lines whole and in pieces; one point by slices, in memory of its own and on threads, and batches;
-//! each result compared with the interpreter's, but for products fused.
+//! with their loops made plain, in lanes and in parts; straight lines whole and in pieces; one point by slices, in memory of its
+//! own and on threads, and batches; each result compared with the interpreter's, but for products fused.
 //!
 //! Arguments and results are allocations of exactly their size, so that valgrind sees what is read or written beside
 //! them. What it says of the generators of random functions is passed over, in `memcheck.supp`.
@@ -34,8 +34,7 @@ mod native {
         rotation,
     };
     use chainrule_backend_tests::native::{
-        Compared, compare_on_threads, compare_one, compare_programs, programs, programs_in_pieces, run, run_batch,
-        run_bound,
+        Compared, compare_in_pieces, compare_on_threads, compare_one, programs, run, run_batch, run_bound,
     };
     use chainrule_backend_tests::{Array, Case, Data, around, int, ints, real, reals};
     use chainrule_graph::Semantics;
@@ -75,11 +74,7 @@ mod native {
             self.kernels += 1;
             let points = around(inputs, POINTS);
             self.compared += compare_one(kernel, &points).unwrap();
-            let programs_of_pieces = programs_in_pieces(kernel, 16);
-            if programs_of_pieces.iter().any(|program| program.n_pieces() > 1) {
-                self.lines_in_pieces += 1;
-                compare_programs(kernel, &programs_of_pieces, &points).unwrap();
-            }
+            self.lines_in_pieces += usize::from(compare_in_pieces(kernel, 16, &points).unwrap());
             // Fused products of zeros have the wrong sign under valgrind 3.19: these are run, not compared.
             let mut fused = kernel.clone();
             if contract(&mut fused) > 0 {

@@ -226,6 +226,22 @@ pub fn compare_one(kernel: &Kernel, points: &[Vec<Array>]) -> Result<Compared, T
     compare_programs(kernel, &programs(kernel), points)
 }
 
+/// The same in pieces of at most so many instructions, where the kernel is a line that is cut so: whether it is.
+///
+/// # Errors
+/// Where they differ.
+///
+/// # Panics
+/// As [`compare_one`].
+pub fn compare_in_pieces(kernel: &Kernel, piece_len: usize, points: &[Vec<Array>]) -> Result<bool, TestCaseError> {
+    let programs = programs_in_pieces(kernel, piece_len);
+    let is_cut = programs.iter().any(|program| program.n_pieces() > 1);
+    if is_cut {
+        compare_programs(kernel, &programs, points)?;
+    }
+    Ok(is_cut)
+}
+
 /// The same for these programs of a kernel.
 ///
 /// # Errors

@@ -287,7 +287,7 @@ impl Engine {
             Level::Avx512 => native::Level::Avx512,
         });
         let CompileOptions { perf_map, deny_executable, .. } = *options;
-        let (in_range, writers) = (options.in_range(), options.threads.map(|_| options.n_threads()));
+        let (in_range, writers) = (options.in_range(), options.threads.map(crate::batch::n_threads));
         let options =
             native::Options { level, perf_map, deny_executable, in_range, writers, ..native::Options::default() };
         native::Program::with_layout(layout, &options).map(|p| Self::Native(Box::new(p)))

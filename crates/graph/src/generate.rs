@@ -92,6 +92,13 @@ impl Options {
         self.operators.retain(|(op, _)| !operators.contains(op));
         self
     }
+
+    /// Without operators that take or give truth values.
+    #[must_use]
+    pub fn of_numbers(mut self) -> Self {
+        self.operators.retain(|(op, _)| op.is_numeric());
+        self
+    }
 }
 
 /// One step of a [`Recipe`]; places count inputs first, then steps.

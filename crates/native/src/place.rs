@@ -8,10 +8,8 @@
 //! In: what lies in the memory, in order, and where the others are. Out: where it is to begin. Everything else about it stays: this is a
 //! matter of time alone.
 
+use chainrule_runtime::lines::{PAGE_BYTES, behind};
 use std::ops::Range;
-
-/// Bytes of a page.
-pub(crate) const PAGE: usize = 4096;
 
 /// Memory begins with a line of the cache.
 const LINE: usize = 64;
@@ -46,8 +44,8 @@ pub(crate) fn place(frame: [Stretch; 2], others: &[Stretch], constants: &Range<u
     let all = || frame.iter().chain(others);
     let lines =
         |stretches: &[Stretch]| stretches.iter().map(|stretch| stretch.bytes.next_multiple_of(LINE)).sum::<usize>();
-    let last = PAGE.checked_sub(lines(&frame)).filter(|last| *last >= lines(others))?;
-    let constants = Arc { begin: constants.start, bytes: constants.len().min(PAGE) };
+    let last = PAGE_BYTES.checked_sub(lines(&frame)).filter(|last| *last >= lines(others))?;
+    let constants = Arc { begin: constants.start, bytes: constants.len().min(PAGE_BYTES) };
     let [near, far] = [NEAR, FAR].map(|around| Arc {
         begin: stack.wrapping_add_signed(around.start),
         bytes: (around.end - around.start).unsigned_abs(),
@@ -70,13 +68,6 @@ pub(crate) fn place(frame: [Stretch; 2], others: &[Stretch], constants: &Range<u
     (0..=last).step_by(LINE).min_by_key(|begin| cost(*begin))
 }
 
-/// Where so many bytes lie that are put behind an address: at the next line, or where the next page begins if they went over its end
-/// otherwise.
-fn behind(address: usize, bytes: usize) -> usize {
-    let line = address.next_multiple_of(LINE);
-    if line % PAGE + bytes > PAGE { line.next_multiple_of(PAGE) } else { line }
-}
-
 /// Bytes of a page from one on, as if its end were followed by its begin.
 #[derive(Clone, Copy)]
 struct Arc {
@@ -87,22 +78,22 @@ struct Arc {
 impl Arc {
     /// How many bytes two have in common, each of at most a page.
     fn meets(self, other: Self) -> usize {
-        let ahead = other.begin.wrapping_sub(self.begin) % PAGE;
+        let ahead = other.begin.wrapping_sub(self.begin) % PAGE_BYTES;
         let first = (self.bytes.saturating_sub(ahead)).min(other.bytes);
         // The end of the other one, if that goes round to where this one begins.
-        let round = (ahead + other.bytes).saturating_sub(PAGE).min(self.bytes);
+        let round = (ahead + other.bytes).saturating_sub(PAGE_BYTES).min(self.bytes);
         first + round
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Arc, NEAR, PAGE, Stretch, What, behind, place};
+    use super::{Arc, NEAR, PAGE_BYTES, Stretch, What, behind, place};
 
     #[test]
     fn what_two_arcs_have_in_common_is_counted_byte_by_byte() {
         let bytes = |arc: Arc| {
-            (0..arc.bytes).map(|i| arc.begin.wrapping_add(i) % PAGE).collect::<std::collections::BTreeSet<_>>()
+            (0..arc.bytes).map(|i| arc.begin.wrapping_add(i) % PAGE_BYTES).collect::<std::collections::BTreeSet<_>>()
         };
         for (begin, n) in [(0, 0), (0, 1), (100, 50), (4000, 200), (4095, 4096), (8192 + 7, 4000)] {
             for (other, m) in [(0, 1), (0, 4096), (120, 7), (149, 3), (150, 3), (4090, 20), (3999, 1), (4100, 300)] {
@@ -133,7 +124,7 @@ mod tests {
                 let mut at = begin;
                 for Stretch { bytes, what } in parts {
                     at = behind(at, bytes);
-                    assert!(at.is_multiple_of(64) && at % PAGE + bytes <= PAGE);
+                    assert!(at.is_multiple_of(64) && at % PAGE_BYTES + bytes <= PAGE_BYTES);
                     let here = Arc { begin: at, bytes };
                     let meets = |begin: usize, bytes: usize| here.meets(Arc { begin, bytes });
                     match what {

@@ -222,7 +222,7 @@ impl Machine {
 
     /// What lies in its frame: what code begins with, and what it puts there.
     pub(crate) fn stretches(&self) -> [Stretch; 2] {
-        let words = (8 * self.words.len()).next_multiple_of(64).min(self.frame_bytes);
+        let words = self.words.bytes();
         let stretch = |bytes, what| Stretch { bytes, what };
         [stretch(words, What::First), stretch(self.frame_bytes - words, What::Stored)]
     }

@@ -7,6 +7,7 @@
 //! missed when it is first written, and a guess that is too large costs nothing.
 
 use crate::pool;
+use chainrule_runtime::lines::PAGE_BYTES;
 use memmap2::{Advice, MmapMut, MmapOptions};
 use std::io;
 use std::ops::{Deref, DerefMut};
@@ -16,9 +17,6 @@ const FIRST: usize = 64 << 10;
 
 /// So many bytes at a time later, unless one asks for more.
 const MORE: usize = 256 << 10;
-
-/// Bytes of a page.
-const PAGE: usize = 4096;
 
 /// From so many bytes on large pages are asked for, which take a fraction of the time to come and, as code, to run.
 const LARGE: usize = 4 << 20;
@@ -52,7 +50,7 @@ impl Room {
         if let Some((map, ready)) = pool::take(bytes) {
             return Self::of(Memory::Map(map), ready);
         }
-        let bytes = if bytes <= pool::LARGEST { bytes.next_multiple_of(PAGE) } else { bytes };
+        let bytes = if bytes <= pool::LARGEST { bytes.next_multiple_of(PAGE_BYTES) } else { bytes };
         let first = bytes.clamp(1, FIRST);
         let mut options = MmapOptions::new();
         options.len(bytes.max(1));

@@ -1,10 +1,10 @@
 //! The memory of running code: frames, temporary buffers, the points of a block in lanes.
 
 use crate::parallel::{LEAST_WORK, TeamSpace};
-use crate::place::PAGE;
 use crate::program::{Machine, Program};
 use crate::support::Calls;
 use chainrule_kernel::{Class, Place};
+use chainrule_runtime::lines::PAGE_BYTES;
 use chainrule_runtime::{Doubles, Sizes};
 
 /// Memory in lines of a cache, so that no vector lies in two.
@@ -27,8 +27,8 @@ impl Lines {
 
     /// The same words where the first is so far into a page, a multiple of a line.
     pub(crate) fn at(&self, place: usize) -> Self {
-        let mut moved = Self::new(self.bytes() + PAGE);
-        moved.start = place.wrapping_sub(moved.all.as_ptr().addr()) % PAGE / 64;
+        let mut moved = Self::new(self.bytes() + PAGE_BYTES);
+        moved.start = place.wrapping_sub(moved.all.as_ptr().addr()) % PAGE_BYTES / 64;
         moved.all.truncate(moved.start + self.all.len() - self.start);
         moved.all[moved.start..].copy_from_slice(&self.all[self.start..]);
         moved

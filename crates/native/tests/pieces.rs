@@ -14,7 +14,7 @@ use chainrule_graph::generate::{Numbers, Options as GraphOptions, Recipe, layere
 use chainrule_kernel::kernel::Signs;
 use chainrule_kernel::{BufferId, Class, Instr, Kernel, Reg, Stmt, contract, verify};
 use chainrule_native::{Options, Program};
-use chainrule_ops::{Op, ROWS, Type};
+use chainrule_ops::Op;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -64,12 +64,9 @@ fn read_again(u: &mut Unstructured<'_>, kernel: &mut Kernel) {
 
 /// Random lines of at most `steps` operations on numbers, in pieces of at most `longest` instructions.
 fn lines(cases: u32, seed: u64, steps: usize, longest: usize) {
-    let is_truth = |op: Op| op.row().result == Type::Bool || op.row().args.contains(&Type::Bool);
-    let of_truths: Vec<Op> = ROWS.iter().map(|row| row.op).filter(|op| is_truth(*op)).collect();
     let n_cut = Cell::new(0);
     for (seed, numbers, in_domain) in [(seed, Numbers::Tame, true), (seed + 1, Numbers::Special, false)] {
-        let options =
-            GraphOptions { numbers, in_domain, max_roots: 12, ..GraphOptions::new(steps) }.without(&of_truths);
+        let options = GraphOptions { numbers, in_domain, max_roots: 12, ..GraphOptions::new(steps) }.of_numbers();
         random(cases, seed, 40 * steps, |u| {
             let Ok(recipe) = Recipe::random(u, &options) else { return Ok(()) };
             let (mut graph, mut roots) = recipe.raw(Semantics::Strict);
@@ -126,9 +123,8 @@ fn a_little_of_all() -> Kernel {
     let p = k.op(Op::Mul, a, third);
     store(&mut k, y, 0, p);
     let again = load(&mut k, y, 0);
-    let (s, cosine) = (k.real(), k.real());
-    k.code.push(Instr::Op { dst: s, op: Op::Sin, args: [p, p, p] });
-    k.code.push(Instr::Op { dst: cosine, op: Op::Cos, args: [p, p, p] });
+    // Unused places repeat the argument.
+    let [s, cosine] = [Op::Sin, Op::Cos].map(|op| k.op(op, p, p));
     let q = k.op(Op::Pow, s, b);
     let sum = k.real();
     k.code.push(Instr::MulAdd { dst: sum, signs: Signs::MinusProduct, args: [q, c, cosine] });

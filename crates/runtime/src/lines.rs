@@ -11,9 +11,19 @@ const LINE: usize = 8;
 /// How many bytes.
 const LINE_BYTES: usize = 64;
 
-/// How many numbers a page has, and how many bytes.
+/// How many numbers a page has.
 const PAGE: usize = 512;
-const PAGE_BYTES: usize = 4096;
+
+/// How many bytes.
+pub const PAGE_BYTES: usize = 4096;
+
+/// Where so many bytes lie that are put behind an address: at the line of the cache there or next to it, or where the next page
+/// begins if they went over its end otherwise.
+#[must_use]
+pub fn behind(address: usize, bytes: usize) -> usize {
+    let line = address.next_multiple_of(LINE_BYTES);
+    if line % PAGE_BYTES + bytes > PAGE_BYTES { line.next_multiple_of(PAGE_BYTES) } else { line }
+}
 
 /// Numbers that begin with a line of a cache, where memory can be had so, and lie in one page where they fit into one.
 #[derive(Clone, Debug, Default)]
@@ -34,11 +44,9 @@ impl Doubles {
         Self { all, start }
     }
 
-    /// So many zeros, of which the first lies as far into a page as the line of the cache at or behind this address; at the begin of a page
-    /// where they would go over the end of it otherwise, or be as many as a page has.
+    /// So many zeros, of which the first lies as far into a page as if they were [`behind`] this address.
     fn zeros_behind(n: usize, address: usize) -> Self {
-        let place = address.next_multiple_of(LINE_BYTES) % PAGE_BYTES;
-        let place = if place + n * size_of::<f64>() > PAGE_BYTES { 0 } else { place };
+        let place = behind(address, n * size_of::<f64>());
         let mut all = vec![0.0; n + PAGE];
         let start = place.wrapping_sub(all.as_ptr().addr()) % PAGE_BYTES / size_of::<f64>();
         all.truncate(start + n);

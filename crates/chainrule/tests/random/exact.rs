@@ -64,12 +64,12 @@ impl Exact {
         let exact = exact.map_err(|e| format!("not in extended precision: {e}"))?;
         let exact: Vec<f64> = exact.reals().iter().map(|x| precise.as_f64(x)).collect();
         let values = doubles(std::slice::from_ref(&self.value));
-        let lost = Shaken::several().map(|mut shaken| {
+        let lost = Shaken::most(|mut shaken| {
             let moved: Vec<Value<f64>> = self.args.iter().map(|arg| arg.map(&mut |x: &f64| shaken.moved(*x))).collect();
             let moved = evaluate(&self.function, &mut shaken, &moved).unwrap_or_else(|_| self.value.clone());
-            lost(&values, &doubles(&[moved]), &exact)
-        });
-        Ok((exact, lost.into_iter().fold(0.0, f64::max)))
+            Ok(lost(&values, &doubles(&[moved]), &exact))
+        })?;
+        Ok((exact, lost))
     }
 }
 
@@ -123,9 +123,9 @@ impl Algebra for Watched {
 pub struct Shaken(u64);
 
 impl Shaken {
-    /// Several samples: one of them may happen to move next to nothing the one number that matters.
-    pub fn several() -> [Self; 4] {
-        [0, 1, 2, 3].map(Self)
+    /// The most that is lost in several samples: one of them may happen to move next to nothing the one number that matters.
+    pub fn most(mut lost: impl FnMut(Self) -> Result<f64, String>) -> Result<f64, String> {
+        (0..4).try_fold(0.0, |most: f64, sample| Ok(most.max(lost(Self(sample))?)))
     }
 
     /// `x`, off by a few roundings.

@@ -207,11 +207,10 @@ fn function(steps: &Steps) -> Result<Function, String> {
 fn may_lose(f: &Function, point: &[f64]) -> Result<f64, String> {
     let inputs = [point.to_vec()];
     let values = results_in(f, &mut F64, &inputs).map_err(|e| e.to_string())?.concat();
-    let mut most = 0.0f64;
-    for mut shaken in Shaken::several() {
+    let most = Shaken::most(|mut shaken| {
         let moved = results_in(f, &mut shaken, &inputs).map_err(|e| e.to_string())?.concat();
-        most = most.max(lost(&values, &moved, &values));
-    }
+        Ok(lost(&values, &moved, &values))
+    })?;
     Ok(ROUNDINGS * most)
 }
 
@@ -235,11 +234,10 @@ fn computes(way: &str, f: &Function, steps: &Steps, expected: &[f64], ctx: &mut 
     let found = results_in(f, ctx, &at).map_err(|e| e.to_string())?;
     let found = in_doubles(found, ctx);
     if exactly && far(&found, 1e-11 * scale) {
-        let mut most = 0.0f64;
-        for shaken in Shaken::several() {
+        let most = Shaken::most(|shaken| {
             let moved = results_in(f, &mut RoundedConstants(ctx, shaken), &at).map_err(|e| e.to_string())?;
-            most = most.max(lost(&found, &in_doubles(moved, ctx), &found));
-        }
+            Ok(lost(&found, &in_doubles(moved, ctx), &found))
+        })?;
         if far(&found, 1e-11 * scale + ROUNDINGS * most) {
             return differs("in 115 digits", &found);
         }

@@ -65,9 +65,9 @@ impl Words {
         self.n - n
     }
 
-    /// How many there are.
-    pub(crate) fn len(&self) -> usize {
-        self.n as usize
+    /// How many bytes of a frame they take: whole lines of the cache.
+    pub(crate) fn bytes(&self) -> usize {
+        (8 * self.n as usize).next_multiple_of(64)
     }
 }
 
@@ -85,7 +85,7 @@ impl FrameLayout {
     /// `shape`: of the widest values. `calls`: whether the code calls functions.
     pub(crate) fn new(shape: Shape, words: &Words, calls: bool) -> Self {
         let register = if calls { Gpr::RBP } else { Gpr::RDI };
-        Self { shape, register, words: (8 * words.len()).next_multiple_of(64) }
+        Self { shape, register, words: words.bytes() }
     }
 
     /// The register by which the frame is reached.

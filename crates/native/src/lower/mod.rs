@@ -132,8 +132,8 @@ pub(crate) fn fits_lanes(kernel: &Kernel) -> bool {
     plan::fits_lanes(kernel)
 }
 
-/// Code for `kernel`. `shape` is one point, or as many as a vector of this level has lanes; it need not be the level of the
-/// options.
+/// Code for `kernel` at a level, which is that of the options where they name one. `shape` is one point, or as many as a vector of
+/// this level has lanes.
 ///
 /// # Errors
 /// A kernel that breaks its rules; one that is too large for 32-bit displacements.

@@ -178,7 +178,6 @@ impl Walk {
 
     /// An instruction that is none of two or three numbers.
     fn other(&mut self, instr: &Instr) {
-        let before = self.n_found;
         match instr {
             Instr::Const { dst, .. } => {
                 self.facts.n_constants += 1;
@@ -208,6 +207,7 @@ impl Walk {
                 self.cross(*dst, waits);
             }
             Instr::External { dst, args, .. } => {
+                let before = self.n_found;
                 self.facts.calls += 1;
                 self.find(*dst);
                 args.iter().rev().for_each(|r| self.find(*r));
