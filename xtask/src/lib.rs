@@ -1,4 +1,6 @@
-//! What the chores do; a library so that `cargo test` runs the checks too.
+//! The chores as a library, so that `cargo test` runs the checks too.
 
+pub mod links;
 pub mod memcheck;
 pub mod tidy;
+pub mod words;

@@ -1,7 +1,8 @@
 //! Chores of the workspace: `cargo xtask <chore>`.
 
+use std::path::Path;
 use std::process::{Command, ExitCode};
-use xtask::{memcheck, tidy};
+use xtask::{links, memcheck, tidy, words};
 
 const HELP: &str = "\
 Chores of the Chainrule workspace.
@@ -10,7 +11,7 @@ Usage: cargo xtask <chore>
 
   check     cargo check of everything
   test      the whole test command of the README
-  tidy      the layering of the crates, the length of files
+  tidy      layers of the crates, length of files, links of the pages, wording
   lint      format, clippy and rustdoc, warnings as errors
   bench     operation counts of the benchmark problems
   memcheck  native code under valgrind, where that is installed
@@ -46,30 +47,35 @@ fn lint() -> bool {
         && doc()
 }
 
+/// Prints the wording of each folder and all faults; returns whether there are none.
+fn tidy_up() -> Result<bool, Box<dyn std::error::Error>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for (folder, report) in words::reports(&root)? {
+        println!("{}", report.rates(&folder));
+    }
+    let mut faults = tidy::check()?;
+    faults.extend(links::check(&root)?);
+    faults.extend(words::check(&root)?);
+    faults.iter().for_each(|fault| eprintln!("{fault}"));
+    Ok(faults.is_empty())
+}
+
+/// Returns the outcome of a chore; a chore that cannot run prints why and fails.
+fn reported(chore: &str, outcome: Result<bool, Box<dyn std::error::Error>>) -> bool {
+    outcome.unwrap_or_else(|error| {
+        eprintln!("{chore} cannot run: {error}");
+        false
+    })
+}
+
 fn main() -> ExitCode {
     let chore = std::env::args().nth(1).unwrap_or_default();
     let done = match chore.as_str() {
         "check" => cargo(&["check", "--workspace", "--all-targets"]),
         "test" => cargo(&["test", "--workspace"]),
-        "tidy" => match tidy::check() {
-            Ok(faults) if faults.is_empty() => true,
-            Ok(faults) => {
-                faults.iter().for_each(|fault| eprintln!("{fault}"));
-                false
-            }
-            Err(error) => {
-                eprintln!("tidy could not look: {error}");
-                false
-            }
-        },
+        "tidy" => reported("tidy", tidy_up()),
         "lint" => lint(),
-        "memcheck" => match memcheck::check() {
-            Ok(clean) => clean,
-            Err(error) => {
-                eprintln!("memcheck could not look: {error}");
-                false
-            }
-        },
+        "memcheck" => reported("memcheck", memcheck::check()),
         "bench" => cargo(&["run", "--release", "-p", "chainrule-bench", "--", "counts"]),
         "docs" => cargo(&["doc", "--workspace", "--no-deps", "--open"]),
         _ => {

@@ -1,13 +1,13 @@
-//! Native code under valgrind's memcheck: whether it reads what nobody wrote, or touches memory that is not its own.
+//! Native code under valgrind's memcheck: no read of uninitialised memory, no access outside of its own memory.
 
 use cargo_metadata::MetadataCommand;
 use std::process::Command;
 
-/// Builds and runs the example `memcheck` of `backend-tests` under valgrind; whether it found nothing. Where valgrind is
-/// not installed it says so, which counts as nothing found.
+/// Builds and runs the example `memcheck` of `backend-tests` under valgrind; returns whether valgrind found nothing.
+/// Without valgrind the check is skipped with a message, and passes.
 ///
 /// # Errors
-/// When the example does not build, or the workspace cannot be read.
+/// The example does not build, or the workspace cannot be read.
 pub fn check() -> Result<bool, Box<dyn std::error::Error>> {
     if Command::new("valgrind").arg("--version").output().is_err() {
         eprintln!("skipped: valgrind is not installed");

@@ -1,4 +1,4 @@
-//! The house's order: which crate may use which, and how long a file may be.
+//! Checks of the structure: dependencies among crates, length of files.
 
 use cargo_metadata::{DependencyKind, MetadataCommand};
 use std::path::Path;
@@ -85,24 +85,24 @@ pub const LAYERS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// What stands on the library, faces, examples and benchmarks, may use the library and the examples,
-/// nothing below; but benchmarks also measure a lower crate by itself.
+/// Returns whether a package on top of the library (interface, example, benchmark) may use `dependency`: the library
+/// and the examples, but no crate below; benchmarks also measure the crates in [`MEASURED`].
 fn allowed_on_top(package: &str, dependency: &str) -> bool {
     dependency == "chainrule"
         || dependency.starts_with("chainrule-example-")
         || (package == "chainrule-bench" && MEASURED.contains(&dependency))
 }
 
-/// What benchmarks measure by itself.
+/// Crates below the library that benchmarks measure on their own.
 const MEASURED: &[&str] = &["chainrule-mathfun"];
 
-/// A file longer than this says why in its module documentation, with the word `Long:`.
+/// Maximum length of a file in lines. A longer file gives the reason in its module documentation, after `Long:`.
 const LONG_FILE: usize = 800;
 
-/// All faults, each in one line; none when the house is in order.
+/// Returns all faults, one line each.
 ///
 /// # Errors
-/// When the workspace cannot be read.
+/// The workspace cannot be read.
 pub fn check() -> Result<Vec<String>, Box<dyn std::error::Error>> {
     let metadata = MetadataCommand::new().no_deps().exec()?;
     let ours: Vec<String> = metadata.packages.iter().map(|p| p.name.to_string()).collect();
