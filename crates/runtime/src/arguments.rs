@@ -1,4 +1,4 @@
-//! Arguments: slices of one point, or memory of its own; strided arrays of many.
+//! Arguments of a call: borrowed or owned elements of one point, strided arrays of many points.
 
 use crate::Doubles;
 use chainrule_kernel::Class;
@@ -22,19 +22,19 @@ pub enum SliceMut<'a> {
 }
 
 impl Slice<'_> {
-    /// What it holds.
+    /// Returns the class of the elements.
     #[must_use]
     pub fn class(&self) -> Class {
         if matches!(self, Self::Real(_)) { Class::Real } else { Class::Int }
     }
 
-    /// Whether it has no elements.
+    /// Returns whether there are no elements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many elements it has.
+    /// Returns the number of elements.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
@@ -45,7 +45,7 @@ impl Slice<'_> {
 }
 
 impl SliceMut<'_> {
-    /// The same, to be read.
+    /// Returns a shared view of the elements.
     #[must_use]
     pub fn as_slice(&self) -> Slice<'_> {
         match self {
@@ -55,7 +55,7 @@ impl SliceMut<'_> {
     }
 }
 
-/// An input or an output of one point with memory of its own, which stays where it is when this is moved.
+/// Owned elements of an input or an output of one point. Their address stays the same when the value is moved.
 #[derive(Clone, Debug)]
 pub enum Elements {
     /// Doubles.
@@ -65,7 +65,7 @@ pub enum Elements {
 }
 
 impl Elements {
-    /// So many zeros.
+    /// Returns `n` zeros.
     #[must_use]
     pub fn zeros(class: Class, n: usize) -> Self {
         match class {
@@ -74,7 +74,7 @@ impl Elements {
         }
     }
 
-    /// The same, doubles [behind](Doubles::behind) `address`, which is the end of them then.
+    /// Returns the same elements; doubles are moved [behind](Doubles::behind) `address`, which becomes their end.
     #[must_use]
     pub fn behind(self, address: &mut usize) -> Self {
         match self {
@@ -83,7 +83,7 @@ impl Elements {
         }
     }
 
-    /// To be read.
+    /// Returns a shared view of the elements.
     #[must_use]
     pub fn slice(&self) -> Slice<'_> {
         match self {
@@ -92,7 +92,7 @@ impl Elements {
         }
     }
 
-    /// To be written.
+    /// Returns a mutable view of the elements.
     pub fn slice_mut(&mut self) -> SliceMut<'_> {
         match self {
             Self::Real(data) => SliceMut::Real(data),
@@ -100,7 +100,7 @@ impl Elements {
         }
     }
 
-    /// The doubles; none where it is of integers.
+    /// Returns the doubles; empty for integers.
     #[must_use]
     #[inline]
     pub fn reals(&self) -> &[f64] {
@@ -110,7 +110,7 @@ impl Elements {
         }
     }
 
-    /// The same, to be written.
+    /// Returns the doubles for writing; empty for integers.
     #[inline]
     pub fn reals_mut(&mut self) -> &mut [f64] {
         match self {
@@ -123,25 +123,25 @@ impl Elements {
 /// An input of many points: element `k` of point `p` is `data[p*point + k*element]`.
 ///
 /// An array of structures of length `n` has `point = n, element = 1`; a structure of arrays of `p`
-/// points has `point = 1, element = p`; what all points share has `point = 0`.
+/// points has `point = 1, element = p`; an input that all points share has `point = 0`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Strided<'a> {
     /// The elements of all points.
     pub data: Slice<'a>,
-    /// From one point to the next.
+    /// Stride from one point to the next, in elements.
     pub point: usize,
-    /// From one element to the next.
+    /// Stride from one element to the next.
     pub element: usize,
 }
 
-/// An output of many points, laid out as in [`Strided`]; no two elements may lie at one place.
+/// An output of many points, laid out as in [`Strided`]. No two elements may have the same address.
 #[derive(PartialEq, Debug)]
 pub struct StridedMut<'a> {
     /// The elements of all points.
     pub data: SliceMut<'a>,
-    /// From one point to the next.
+    /// Stride from one point to the next, in elements.
     pub point: usize,
-    /// From one element to the next.
+    /// Stride from one element to the next.
     pub element: usize,
 }
 

@@ -1,11 +1,11 @@
-//! The points of a batch, checked once and shared out to threads.
+//! Batches: many points, checked once and divided among threads.
 //!
-//! In: strided arguments and results of many points. Out: a [`Batch`], in which all fits, whichever of its points run, and
-//! a [`Share`] of it for each thread.
+//! In: strided arguments and results of many points. Out: a [`Batch`], whose arguments fit at every point, and a
+//! [`Share`] of it for each thread.
 //!
-//! Threads write results of one array at the same time. That is sound because places are only given away by [`Batch::new`],
-//! after [`Layout::check_batch`] has seen that each element of each point has a place of its own inside of the array, and
-//! because a [`Part`] touches the elements of its own points only, which it looks at each time.
+//! Threads write results of one array at the same time. That is sound because only [`Batch::new`] makes parts, after
+//! [`Layout::check_batch`] has checked that each element of each point has an address of its own inside the array, and
+//! because a [`Part`] checks at each access that it touches elements of its own points only.
 
 #![allow(unsafe_code, reason = "several threads write one array")]
 
@@ -14,35 +14,35 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Arguments and results of many points, which fit each other and the program.
+/// Arguments and results of many points, checked against each other and the program.
 #[derive(Debug)]
 pub struct Batch<'a> {
     sizes: &'a Sizes,
     n_points: usize,
     inputs: &'a [Strided<'a>],
-    /// Of all points.
+    /// Outputs of all points.
     outputs: Vec<Part<'a>>,
 }
 
-/// Some points of a batch: what one thread computes.
+/// Points of a batch that one thread computes.
 #[derive(Debug)]
 pub struct Share<'a> {
-    /// The sizes of each point.
+    /// Sizes, the same for each point.
     pub sizes: &'a Sizes,
-    /// Its points.
+    /// Points of this share.
     pub points: Range<usize>,
-    /// The arguments of all points.
+    /// Arguments of all points.
     pub inputs: &'a [Strided<'a>],
-    /// The results of its points.
+    /// Results of the points of this share.
     pub outputs: Vec<Part<'a>>,
 }
 
-/// An output of some points: as [`StridedMut`], but no other point can be touched.
+/// An output of some points: like [`StridedMut`], but only these points can be accessed.
 #[derive(Debug)]
 pub struct Part<'a> {
     data: Pointer,
     points: Range<usize>,
-    /// How many elements each point has.
+    /// Number of elements of each point.
     len: usize,
     point: usize,
     element: usize,
@@ -55,17 +55,17 @@ enum Pointer {
     Int(*mut i64),
 }
 
-// SAFETY: it stands for a mutable borrow of the numbers of its points, and numbers may be sent and shared. That no two parts have
-// a place in common is said at the top.
+// SAFETY: a part stands for a mutable borrow of the numbers of its points, and numbers may be sent and shared. The
+// module's documentation says why no two parts share an address.
 unsafe impl Send for Part<'_> {}
-// SAFETY: as above; what is shared is only read.
+// SAFETY: as above; shared elements are only read.
 unsafe impl Sync for Part<'_> {}
 
 impl<'a> Batch<'a> {
-    /// The batch of these points, checked.
+    /// Checks the arguments and results of `n_points` points and returns them as a batch.
     ///
     /// # Errors
-    /// As [`Layout::check_batch`]; sizes of another program.
+    /// Those of [`Layout::check_batch`]; sizes of another program.
     pub fn new(
         layout: &Arc<Layout>,
         sizes: &'a Sizes,
@@ -89,20 +89,20 @@ impl<'a> Batch<'a> {
         Ok(Self { sizes, n_points, inputs, outputs: outputs.iter_mut().enumerate().map(part).collect() })
     }
 
-    /// The sizes of each point.
+    /// Returns the sizes of each point.
     #[must_use]
     pub fn sizes(&self) -> &'a Sizes {
         self.sizes
     }
 
-    /// Calls `run` with shares of `points`, one for each of `workers`, at the same time; a share is whole blocks of `block`
-    /// points, but for the last.
+    /// Calls `run` at the same time with one share of `points` for each of `workers`. Every share but the last is a
+    /// whole number of blocks of `block` points.
     ///
     /// # Errors
-    /// That of the first share that fails; no worker.
+    /// The error of the first share that fails; an empty list of workers.
     ///
     /// # Panics
-    /// When `run` does.
+    /// Panics if `run` does.
     pub fn share_out<W: Send>(
         &mut self,
         points: Range<usize>,
@@ -134,10 +134,10 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// The share of these points.
+    /// Returns the share of these points.
     ///
     /// # Safety
-    /// There are such points, and no two shares that are there at the same time have one in common.
+    /// The points exist, and no two shares that live at the same time have a point in common.
     unsafe fn share(&self, points: Range<usize>) -> Share<'_> {
         let part = |all: &Part<'_>| Part { points: points.clone(), borrowed: PhantomData, ..*all };
         let outputs = self.outputs.iter().map(part).collect();
@@ -146,10 +146,10 @@ impl<'a> Batch<'a> {
 }
 
 impl Share<'_> {
-    /// Calls `run` with the arguments and the results of one point after the other, in memory of one point.
+    /// Calls `run` for one point after the other, with arguments and results copied to and from memory of one point.
     ///
     /// # Errors
-    /// The first of `run`, with its point.
+    /// The first error of `run`, with its point.
     pub fn one_by_one(
         &mut self,
         mut run: impl FnMut(&[Slice<'_>], &mut [SliceMut<'_>]) -> Result<(), RunError>,
@@ -169,7 +169,7 @@ impl Share<'_> {
     }
 }
 
-/// The elements of point `p`; the classes were checked.
+/// Copies the elements of point `p`; the classes are checked before.
 fn gather(to: &mut Elements, all: &Strided<'_>, p: usize) {
     let at = |e: usize| p * all.point + e * all.element;
     match (to, all.data) {
@@ -180,37 +180,37 @@ fn gather(to: &mut Elements, all: &Strided<'_>, p: usize) {
 }
 
 impl Part<'_> {
-    /// From one point to the next.
+    /// Returns the stride from one point to the next.
     #[must_use]
     pub fn point(&self) -> usize {
         self.point
     }
 
-    /// From one element to the next.
+    /// Returns the stride from one element to the next.
     #[must_use]
     pub fn element(&self) -> usize {
         self.element
     }
 
-    /// Where the doubles of all points lie, by the strides; none unless points `first..first + n` are this part's, each with
-    /// `len` elements: then those may be written.
+    /// Returns the address of the doubles of all points if points `first..first + n` belong to this part and have `len`
+    /// elements each; these may be written.
     #[inline]
     pub fn doubles(&mut self, first: usize, n: usize, len: usize) -> Option<*mut f64> {
         let Pointer::Real(data) = self.data else { return None };
         self.place((first, n), (0, len)).map(|_| data)
     }
 
-    /// Element `at` of points `first..`, one for each place of `to`.
+    /// Reads element `at` of the points from `first` on, one for each element of `to`.
     #[inline]
     pub fn read_doubles(&self, first: usize, at: usize, to: &mut [f64]) -> Option<()> {
         let Pointer::Real(data) = self.data else { return None };
         let start = self.place((first, to.len()), (at, 1))?;
-        // SAFETY: they are this part's, as was just seen.
+        // SAFETY: the elements belong to this part, by the check above.
         unsafe { read(data.add(start), self.point, to) };
         Some(())
     }
 
-    /// The same for integers.
+    /// Reads element `at` of the points from `first` on, as [`Self::read_doubles`] does for doubles.
     #[inline]
     pub fn read_integers(&self, first: usize, at: usize, to: &mut [i64]) -> Option<()> {
         let Pointer::Int(data) = self.data else { return None };
@@ -220,17 +220,17 @@ impl Part<'_> {
         Some(())
     }
 
-    /// Writes element `at` of points `first..`.
+    /// Writes element `at` of the points from `first` on.
     #[inline]
     pub fn write_doubles(&mut self, first: usize, at: usize, from: &[f64]) -> Option<()> {
         let Pointer::Real(data) = self.data else { return None };
         let start = self.place((first, from.len()), (at, 1))?;
-        // SAFETY: they are this part's, as was just seen, and it is borrowed alone.
+        // SAFETY: the elements belong to this part, by the check above, and the part is borrowed mutably.
         unsafe { write(data.add(start), self.point, from) };
         Some(())
     }
 
-    /// The same for integers.
+    /// Writes element `at` of the points from `first` on, as [`Self::write_doubles`] does for doubles.
     #[inline]
     pub fn write_integers(&mut self, first: usize, at: usize, from: &[i64]) -> Option<()> {
         let Pointer::Int(data) = self.data else { return None };
@@ -240,10 +240,11 @@ impl Part<'_> {
         Some(())
     }
 
-    /// All elements of a point; nothing where the class is another, or there are more of them, which was checked.
+    /// Writes all elements of a point. Does nothing if the class or the number of elements differs, which `new`
+    /// excludes.
     fn write_point(&mut self, p: usize, from: &Elements) {
         let Some(start) = self.place((p, 1), (0, from.slice().len())) else { return };
-        // SAFETY: they are this part's, as was just seen, and it is borrowed alone.
+        // SAFETY: the elements belong to this part, by the check above, and the part is borrowed mutably.
         unsafe {
             match (from, self.data) {
                 (Elements::Real(from), Pointer::Real(data)) => write(data.add(start), self.element, from),
@@ -253,19 +254,21 @@ impl Part<'_> {
         }
     }
 
-    /// Where these points (the first, and how many) have these elements (the first, and how many), if they are this part's and
-    /// there are any.
+    /// Returns the offset of the first of these elements (first, count) of these points (first, count), if there are
+    /// any and all belong to this part.
     #[inline]
     fn place(&self, (first, n): (usize, usize), (at, n_at): (usize, usize)) -> Option<usize> {
         let points = self.points.start <= first && first < self.points.end && n <= self.points.end - first;
         let elements = at < self.len && n_at <= self.len - at;
-        // Neither product is too large: `check_batch` has computed larger ones.
+        // Neither product overflows: `check_batch` computes larger ones with a check.
         (points && elements).then(|| first * self.point + at * self.element)
     }
 }
 
+/// Reads elements at distance `stride`, one for each element of `to`.
+///
 /// # Safety
-/// All places from `data` on, `stride` apart, one for each of `to`, are there, and nobody writes them.
+/// All these elements from `data` on are valid for reads, and no other thread writes them.
 #[inline]
 unsafe fn read<T: Copy>(data: *const T, stride: usize, to: &mut [T]) {
     // SAFETY: the caller's promise.
@@ -277,8 +280,10 @@ unsafe fn read<T: Copy>(data: *const T, stride: usize, to: &mut [T]) {
     }
 }
 
+/// Writes elements at distance `stride`, one for each element of `from`.
+///
 /// # Safety
-/// All places from `data` on, `stride` apart, one for each of `from`, are there, and nobody else looks at them.
+/// All these elements from `data` on are valid for writes, and no other thread accesses them.
 #[inline]
 unsafe fn write<T: Copy>(data: *mut T, stride: usize, from: &[T]) {
     // SAFETY: the caller's promise.

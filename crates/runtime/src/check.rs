@@ -1,6 +1,7 @@
-//! The checks of arguments at entry, and failures in words.
+//! Checks of arguments at entry, and the messages of failures.
 //!
-//! In: sizes that were bound, and arguments. Out: nothing, or what does not fit; nothing is written before.
+//! In: bound sizes and arguments. Out: success, or an error that names the argument. Nothing is written before the
+//! checks.
 
 use crate::error::Reason;
 use crate::{Layout, RunError, Sizes, Slice, SliceMut, Strided, StridedMut};
@@ -9,17 +10,17 @@ use chainrule_kernel::{Class, SizeSource};
 use std::sync::Arc;
 
 impl Layout {
-    /// Whether `sizes` were made by this layout.
+    /// Returns whether this layout made `sizes`.
     #[must_use]
     #[inline]
     pub fn made(self: &Arc<Self>, sizes: &Sizes) -> bool {
         Arc::ptr_eq(&sizes.layout, self)
     }
 
-    /// The same with words.
+    /// Checks that this layout made `sizes`.
     ///
     /// # Errors
-    /// When they were not.
+    /// The sizes belong to another program.
     pub fn check_made_here(self: &Arc<Self>, sizes: &Sizes) -> Result<(), RunError> {
         if !self.made(sizes) {
             return Err(RunError::argument("the sizes were made by another program; make them with this one's `bind`"));
@@ -27,7 +28,7 @@ impl Layout {
         Ok(())
     }
 
-    /// Whether the arguments of one point fit.
+    /// Checks the arguments of one point.
     ///
     /// # Errors
     /// Too many or too few arguments, another class, another length, a size of another value.
@@ -62,11 +63,11 @@ impl Layout {
         Ok(())
     }
 
-    /// Whether the arguments of `n_points` points fit.
+    /// Checks the arguments of `n_points` points.
     ///
     /// # Errors
-    /// As [`check_point`](Self::check_point); further, outputs of two points or elements at one place,
-    /// and an integer scalar that is a size and differs from point to point.
+    /// Those of [`check_point`](Self::check_point); two output elements with the same address; an integer scalar that
+    /// is a size and differs from point to point.
     pub fn check_batch(
         &self,
         sizes: &Sizes,
@@ -90,7 +91,7 @@ impl Layout {
             let len = sizes.output_len(i);
             let shape = (len, n_points, output.point, output.element);
             check_strides("result", &port.name, output.data.as_slice(), class, shape)?;
-            // Both products were computed without overflow by the check of the strides.
+            // The check of the strides computes larger products without overflow.
             let one_dimension = len == 0 || n_points == 0 || (len == 1 && (n_points == 1 || output.point > 0));
             let apart = one_dimension
                 || (n_points == 1 && output.element > 0)
@@ -106,10 +107,10 @@ impl Layout {
         Ok(())
     }
 
-    /// Whether all users' functions can be called inside the process.
+    /// Checks that all external functions can be called inside the process.
     ///
     /// # Errors
-    /// The first that cannot.
+    /// The first external function without an address.
     pub fn check_externals(&self) -> Result<(), Diagnostic> {
         match self.kernel.externals.iter().find(|external| external.call.is_none()) {
             None => Ok(()),
@@ -119,7 +120,8 @@ impl Layout {
         }
     }
 
-    /// An address that is outside of its buffer: an index out of range where the checks were left out, else a bug.
+    /// Returns the error for an address outside its buffer: an index out of range in a program without checks,
+    /// otherwise a bug.
     #[must_use]
     pub fn outside(&self) -> RunError {
         match self.kernel.unchecked_failure() {
@@ -133,7 +135,7 @@ impl Layout {
         }
     }
 
-    /// The failure of this index of the kernel, by these numbers.
+    /// Returns the error for failure `idx` of the kernel, with the numbers that caused it.
     #[must_use]
     pub fn failure(&self, idx: usize, reason: &Reason<'_>) -> RunError {
         match self.kernel.failures.get(idx) {
@@ -177,7 +179,7 @@ fn check_class(what: &str, name: &str, slice: Slice<'_>, class: Class) -> Result
     Ok(())
 }
 
-/// `shape` is elements, points, stride of points, stride of elements.
+/// Checks strides; `shape` is elements, points, stride of points, stride of elements.
 fn check_strides(
     what: &str,
     name: &str,

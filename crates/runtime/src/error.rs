@@ -1,49 +1,49 @@
-//! What may go wrong between a compiled program and its results.
+//! Errors of running a compiled program.
 
 use chainrule_base::Span;
 use chainrule_base::diagnostic::{Diagnostic, Label};
 use chainrule_ops::Op;
 use std::fmt;
 
-/// A failure to run.
+/// An error of running a compiled program.
 #[derive(Clone, PartialEq, Debug)]
 pub enum RunError {
     /// The arguments do not fit the program. Found before anything is written.
     Argument {
-        /// What does not fit.
+        /// Argument and the mismatch.
         message: String,
-        /// What the sizes are that decide.
+        /// Sizes that decide.
         reason: Option<String>,
-        /// What in the program asks for it.
+        /// Part of the program that requires it.
         span: Option<Span>,
     },
     /// A check of the program failed while it ran: an index out of range, a loop without end, an
     /// integer too large. The outputs hold nothing defined.
     Failure {
-        /// What failed.
+        /// Check that failed.
         message: String,
-        /// By which numbers.
+        /// Numbers that made it fail.
         reason: Option<String>,
-        /// Where in the program.
+        /// Source position.
         span: Option<Span>,
-        /// The first point of a batch for which it may have failed.
+        /// First point of a batch for which the check may have failed.
         point: Option<usize>,
     },
     /// The kernel breaks its own rules: an address outside its buffer.
     Bug(String),
 }
 
-/// The numbers by which a check failed.
+/// Numbers that made a check fail.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Reason<'a> {
-    /// An index is not below a length, or negative.
+    /// An index that is negative or not below a length.
     Index {
         /// The index.
         index: i64,
         /// The length.
         len: i64,
     },
-    /// A loop ran more often than this.
+    /// A loop took more steps than this limit.
     Limit(i64),
     /// An integer operator has no result for these arguments.
     NoResult(Op, &'a [i64]),
@@ -69,19 +69,19 @@ impl fmt::Display for Reason<'_> {
 }
 
 impl RunError {
-    /// An argument that does not fit.
+    /// Returns the error for an argument that does not fit.
     pub fn argument(message: impl Into<String>) -> Self {
         Self::Argument { message: message.into(), reason: None, span: None }
     }
 
-    /// An integer was too large.
+    /// Returns the error for an integer that is too large.
     #[must_use]
     pub fn overflow() -> Self {
         let message = "an integer does not fit into 64 bits".to_owned();
         Self::Failure { message, reason: None, span: None, point: None }
     }
 
-    /// The same, at a point of a batch.
+    /// Returns the error with the point of a batch at which it occurred.
     #[must_use]
     pub fn at_point(self, index: usize) -> Self {
         match self {
@@ -96,7 +96,7 @@ impl RunError {
         if let Self::Failure { point, .. } = self { *point } else { None }
     }
 
-    /// The same as a message with its place.
+    /// Returns the error as a diagnostic with its source position.
     #[must_use]
     pub fn diagnostic(&self) -> Diagnostic {
         match self {

@@ -1,17 +1,17 @@
-//! What backends that run inside the process share: arguments, sizes, checks at entry, points for threads, failures.
+//! Common runtime of the backends that run inside the process: arguments, sizes, checks at entry, batches, errors.
 //!
-//! In: a [`Kernel`](chainrule_kernel::Kernel), and arguments. Out: a [`Layout`], which checks the
-//! arguments of a call, and the [`Sizes`] of one set of extents, by which any backend runs.
+//! In: a [`Kernel`](chainrule_kernel::Kernel) and arguments. Out: a [`Layout`], which checks the arguments of a call,
+//! and the [`Sizes`] of one set of extents, which every backend takes.
 //!
 //! | module | owns |
 //! | --- | --- |
-//! | [`arguments`] | slices of one point, or memory of its own; strided arrays of many |
+//! | [`arguments`] | borrowed or owned elements of one point, strided arrays of many points |
 //! | [`sizes`] | from shapes to sizes, lengths and offsets |
-//! | [`lines`] | memory in lines of a cache |
-//! | [`check`] | whether arguments fit |
-//! | [`batch`] | the points of a batch, checked once and shared out to threads |
-//! | [`error`] | what may go wrong while running |
-//! | [`promise`] | what a caller may promise, so that machine code need not look |
+//! | [`lines`] | alignment of memory to cache lines and pages |
+//! | [`check`] | checks of arguments at entry |
+//! | [`batch`] | many points, checked once and divided among threads |
+//! | [`error`] | errors of running |
+//! | [`promise`] | the caller's promise that lets machine code omit index checks |
 
 pub mod arguments;
 pub mod batch;

@@ -1,50 +1,53 @@
-//! Memory in lines of a cache: a vector that lies in two takes twice as long, and what was stored so is read back late. A store
-//! into two pages takes as long as thirty operations.
+//! Alignment of memory to cache lines and pages.
+//!
+//! A vector that crosses a cache line takes twice as long, and store forwarding from it is slow. A store across a page
+//! boundary takes as long as thirty operations.
 
 use chainrule_base::{Id, Poly};
 use chainrule_kernel::{Buffer, BufferId, Event, Instr, Kernel, Order, Place, Reg, Stmt, walk};
 use std::ops::{Deref, DerefMut};
 
-/// How many numbers a line of a cache has.
+/// Doubles in a cache line.
 const LINE: usize = 8;
 
-/// How many bytes.
+/// Bytes in a cache line.
 const LINE_BYTES: usize = 64;
 
-/// How many numbers a page has.
+/// Doubles in a page.
 const PAGE: usize = 512;
 
-/// How many bytes.
+/// Bytes in a page.
 pub const PAGE_BYTES: usize = 4096;
 
-/// Where so many bytes lie that are put behind an address: at the line of the cache there or next to it, or where the next page
-/// begins if they went over its end otherwise.
+/// Returns the address for `bytes` bytes behind `address`: its cache line or the next one, or the start of the next
+/// page if the bytes would otherwise cross a page boundary.
 #[must_use]
 pub fn behind(address: usize, bytes: usize) -> usize {
     let line = address.next_multiple_of(LINE_BYTES);
     if line % PAGE_BYTES + bytes > PAGE_BYTES { line.next_multiple_of(PAGE_BYTES) } else { line }
 }
 
-/// Numbers that begin with a line of a cache, where memory can be had so, and lie in one page where they fit into one.
+/// Doubles that begin at a cache line, where the allocator allows it, and do not cross a page boundary if they fit into
+/// one page.
 #[derive(Clone, Debug, Default)]
 pub struct Doubles {
     all: Vec<f64>,
-    /// So many come before the first.
+    /// Number of unused doubles before the first.
     start: usize,
 }
 
 impl Doubles {
-    /// So many zeros.
+    /// Returns `n` zeros.
     #[must_use]
     pub fn zeros(n: usize) -> Self {
-        // The system gives zeros for nothing until they are touched.
+        // The system maps zeros at no cost until they are touched.
         let mut all = vec![0.0; room(n)];
         let start = start(&all, n);
         all.truncate(start + n);
         Self { all, start }
     }
 
-    /// So many zeros, of which the first lies as far into a page as if they were [`behind`] this address.
+    /// Returns `n` zeros whose offset in their page is that of memory [`behind`] this address.
     fn zeros_behind(n: usize, address: usize) -> Self {
         let place = behind(address, n * size_of::<f64>());
         let mut all = vec![0.0; n + PAGE];
@@ -53,9 +56,11 @@ impl Doubles {
         Self { all, start }
     }
 
-    /// The same numbers in other memory: where they lie in a page is behind `address`, which is the end of them then. Processors compare the
-    /// places of loads and stores in pages at first, and a load waits for the stores before it at the same place in another page; of what lies
-    /// behind each other so, in pages or not, none waits for another. As many as a page has are everywhere in one, and stay.
+    /// Moves the numbers to memory whose offset in its page is behind `address`, and sets `address` to their end.
+    ///
+    /// Processors first compare the page offsets of loads and stores, so that a load waits for an earlier store with
+    /// the same offset in another page (4K aliasing). Buffers placed behind each other have different offsets. A buffer
+    /// that fills a page has every offset, and stays where it is.
     #[must_use]
     pub fn behind(self, address: &mut usize) -> Self {
         if self.len() >= PAGE {
@@ -67,7 +72,7 @@ impl Doubles {
         moved
     }
 
-    /// Adds one at the end. Takes constant time, on average over many.
+    /// Appends a number in amortised constant time.
     pub fn push(&mut self, x: f64) {
         if self.all.len() == self.all.capacity() {
             self.grow(2 * self.len() + LINE);
@@ -75,7 +80,7 @@ impl Doubles {
         self.all.push(x);
     }
 
-    /// Makes room for `n`.
+    /// Grows the capacity to `n` numbers.
     fn grow(&mut self, n: usize) {
         let mut all: Vec<f64> = Vec::with_capacity(room(n));
         let start = start(&all, n);
@@ -85,12 +90,13 @@ impl Doubles {
     }
 }
 
-/// In so many numbers `n` can lie as they should.
+/// Returns the capacity that `n` numbers need for their alignment.
 fn room(n: usize) -> usize {
     n + LINE + if n <= PAGE { n } else { 0 }
 }
 
-/// How many numbers come before the first of `n` that begin with a line and, if they fit into one, lie in one page.
+/// Returns the number of unused doubles before the first, so that `n` numbers begin at a cache line and, if they fit
+/// into one page, do not cross a page boundary.
 fn start(all: &[f64], n: usize) -> usize {
     let line = all.as_ptr().align_offset(LINE_BYTES).min(LINE);
     let left = (PAGE_BYTES - all.as_ptr().wrapping_add(line).addr() % PAGE_BYTES) / size_of::<f64>();
@@ -111,8 +117,8 @@ impl DerefMut for Doubles {
     }
 }
 
-/// A buffer of a kernel's workspace of which vectors begin with the element of this number, or some whole lines behind it:
-/// which of a line's elements the buffer's first one is to be, for that; nothing where there are straight lines only. `O(n)`.
+/// Returns, for each buffer of the workspace, the position in a cache line that its first element should have, so that
+/// vector accesses are aligned. Empty if the kernel is straight-line code. `O(n)`.
 #[must_use]
 pub fn first_in_line(kernel: &Kernel) -> Vec<usize> {
     if kernel.body.iter().all(|stmt| matches!(stmt, Stmt::Straight(_))) {
@@ -139,11 +145,13 @@ pub fn first_in_line(kernel: &Kernel) -> Vec<usize> {
     vectors.iter().zip(kernel.buffers.as_slice()).map(first).collect()
 }
 
-/// What a vector that is stored in two lines costs, beside one that is read.
+/// Relative cost of a vector store that crosses a cache line.
 const OF_STORE: u32 = 4;
+/// Relative cost of a vector load that crosses a cache line.
 const OF_LOAD: u32 = 1;
 
-/// Notes a vector of the elements from `at` on, one for each `lane`, where it is known which element of a line is the first.
+/// Counts a vector access to the elements from `at` on, one for each `lane`, if the position of the first one in its
+/// cache line is known.
 fn note(vectors: &mut [[u32; LINE]], buffer: BufferId, at: &Poly<Reg>, lane: Option<Reg>, cost: u32) {
     let Some((slope, rest)) = lane.and_then(|lane| at.split_linear(lane)) else { return };
     let (rest, first) = rest.split_constant();
@@ -152,15 +160,17 @@ fn note(vectors: &mut [[u32; LINE]], buffer: BufferId, at: &Poly<Reg>, lane: Opt
     }
 }
 
-/// Where ranges, of offset and length, come to be that are moved so that nothing lies between them but what fills lines of a
-/// cache; and how many numbers they take then. Those that overlap keep how they lie to each other: they are used in turn.
-/// All others begin with the element of a line that `first` says ([`first_in_line`]), or lie in one, so that few vectors lie in
-/// two. `O(n log n)`.
+/// Returns new offsets of ranges (offset, length) and their total length, such that ranges are adjacent but for padding
+/// to cache lines.
+///
+/// Overlapping ranges keep their relative offsets, since they share memory in turn. Every other range begins at the
+/// position in a cache line that `first` returns ([`first_in_line`]), or lies in one line, so that few vectors cross a
+/// line. `O(n log n)`.
 #[must_use]
 pub fn in_lines(ranges: &[(usize, usize)], first: impl Fn(usize) -> usize) -> (Vec<usize>, usize) {
     let mut order: Vec<usize> = (0..ranges.len()).filter(|i| ranges[*i].1 > 0).collect();
     order.sort_unstable_by_key(|i| (ranges[*i], *i));
-    // From where to where ranges overlap, and where in a line they begin.
+    // Overlapping ranges: start, end, position in a line.
     let mut islands: Vec<(usize, usize, usize)> = Vec::new();
     let mut island_of = vec![0; ranges.len()];
     for i in order {

@@ -1,19 +1,18 @@
-//! What a caller may promise of a program, so that machine code need not look while it runs.
+//! The caller's promise that lets machine code omit index checks.
 
-/// The promise that no index of a program is ever out of its range. Whoever has one has made it: it is made by
-/// [`Self::promised`] alone.
+/// Promise that no index of a program is ever out of range. Only [`Self::promised`] makes it.
 ///
-/// Machine code proves or tests that each address is inside of its buffer. With this promise it does not test.
+/// Machine code proves or tests that each address is inside its buffer. With this promise it does not test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct InRange(());
 
 impl InRange {
-    /// Promises it.
+    /// Makes the promise.
     ///
     /// # Safety
-    /// Whatever arguments the program that this is given for will run with: with its checks it would not fail at an index.
-    /// Otherwise memory is read or written that is not its own. Of a program that comes from bytes, it is promised too that
-    /// they are those that a Chainrule wrote.
+    /// The program must not fail at an index check for any arguments it will run with. Otherwise an index out of range
+    /// reads or writes arbitrary memory. For a program loaded from bytes, the bytes must have been written by
+    /// Chainrule.
     #[must_use]
     #[allow(unsafe_code, reason = "it is the caller who knows the program and its data")]
     pub const unsafe fn promised() -> Self {

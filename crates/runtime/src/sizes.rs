@@ -1,7 +1,7 @@
-//! From the shapes of the arguments to sizes, lengths and offsets.
+//! Sizes, lengths and offsets from the shapes of the arguments.
 //!
-//! In: the extents of each input, and the values of the integer scalars that are sizes. Out:
-//! [`Sizes`], all that depends on them, computed once; or what does not fit, in words.
+//! In: the extents of each input, and the values of the integer scalars that are sizes. Out: [`Sizes`], which holds
+//! everything that depends on them, computed once; or an error that names the mismatch.
 
 use crate::lines::first_in_line;
 use crate::{Elements, RunError, Slice, in_lines};
@@ -10,87 +10,87 @@ use chainrule_kernel::{Buffer, BufferId, Class, Kernel, Place, Port, Reg, SizeSo
 use std::fmt;
 use std::sync::Arc;
 
-/// What running a kernel needs to know of it beside its code.
+/// Interface and memory plan of a kernel, which running needs beside the code.
 #[derive(Debug)]
 pub struct Layout {
     pub(crate) kernel: Arc<Kernel>,
-    /// As [`first_in_line`] says, which says nothing of straight lines.
+    /// Result of [`first_in_line`]; empty for straight-line code.
     first_in_line: Vec<usize>,
 }
 
-/// The sizes of one call: valid for the program that made them.
+/// Sizes of one call, valid for the program that made them.
 #[derive(Clone, Debug)]
 pub struct Sizes {
     pub(crate) layout: Arc<Layout>,
-    /// One a size of the kernel.
+    /// Value of each size of the kernel.
     values: Vec<i64>,
-    /// Offset in its workspace (0 for arguments) and length of each buffer.
+    /// Offset in the workspace (0 for arguments) and length of each buffer.
     buffers: Vec<(usize, usize)>,
     reals: usize,
     ints: usize,
-    /// Without what fills lines of a cache.
+    /// Numbers of the workspace without padding.
     n_planned: usize,
     outputs: Vec<Vec<usize>>,
 }
 
 impl Sizes {
-    /// The extents of an output, outermost first; none for a scalar. Empty too for an output that is not there.
+    /// Returns the extents of an output, outermost first; empty for a scalar and for an unknown output.
     #[must_use]
     pub fn output_shape(&self, output: usize) -> &[usize] {
         self.outputs.get(output).map_or(&[], Vec::as_slice)
     }
 
-    /// How many elements an output has.
+    /// Returns the number of elements of an output.
     #[must_use]
     pub fn output_len(&self, output: usize) -> usize {
         self.output_shape(output).iter().product()
     }
 
-    /// Offset in its workspace (0 for arguments) and length of each buffer, in the order of the kernel's.
+    /// Returns the offset in the workspace (0 for arguments) and the length of each buffer, in the kernel's order.
     #[must_use]
     #[inline]
     pub fn buffers(&self) -> &[(usize, usize)] {
         &self.buffers
     }
 
-    /// How many doubles and how many integers of workspace the kernel's buffers take.
+    /// Returns the numbers of doubles and of integers in the workspace.
     #[must_use]
     pub fn workspace_len(&self) -> (usize, usize) {
         (self.reals, self.ints)
     }
 
-    /// How many numbers the kernel's memory plan has: its workspace without what fills lines of a cache.
+    /// Returns the number of elements in the kernel's memory plan: the workspace without padding.
     #[must_use]
     pub fn n_planned(&self) -> usize {
         self.n_planned
     }
 
-    /// Whether the workspace of one point is small enough that a block of points does not only thrash the caches.
+    /// Returns whether the workspace of one point is small enough that a block of points fits into the caches.
     #[must_use]
     pub fn allow_lanes(&self) -> bool {
         self.reals.max(self.ints) <= LANE_WORKSPACE_LIMIT
     }
 
-    /// The value of each size, in the order of the kernel's sizes.
+    /// Returns the value of each size, in the kernel's order.
     #[must_use]
     #[inline]
     pub fn values(&self) -> &[i64] {
         &self.values
     }
 
-    /// How many elements an input has.
+    /// Returns the number of elements of an input.
     #[must_use]
     pub fn input_len(&self, input: usize) -> usize {
         self.buffers[self.layout.kernel.inputs[input].buffer.index()].1
     }
 
-    /// Zeros for each input.
+    /// Returns zeros for each input.
     #[must_use]
     pub fn zero_inputs(&self) -> Vec<Elements> {
         self.zeros(&self.layout.kernel.inputs)
     }
 
-    /// Zeros for each output.
+    /// Returns zeros for each output.
     #[must_use]
     pub fn zero_outputs(&self) -> Vec<Elements> {
         self.zeros(&self.layout.kernel.outputs)
@@ -101,17 +101,17 @@ impl Sizes {
         ports.iter().map(|port| Elements::zeros(class(port), self.buffers[port.buffer.index()].1)).collect()
     }
 
-    /// Whether `value` is what these sizes were made for, where input `input` is a size.
+    /// Returns whether `value` is the value of input `input` for which these sizes were made, if that input is a size.
     pub(crate) fn agrees(&self, input: usize, value: i64) -> bool {
         let sizes = self.layout.kernel.sizes.iter().zip(&self.values);
         sizes.filter(|(s, _)| s.source == SizeSource::Value { input }).all(|(_, bound)| *bound == value)
     }
 }
 
-/// Numbers of workspace of one point, up to which a batch runs in blocks of points.
+/// Maximum workspace of one point, in numbers, for which a batch runs in blocks of points.
 pub const LANE_WORKSPACE_LIMIT: usize = 1 << 16;
 
-/// A size's name, to print polynomials with.
+/// Name of a size, for printing polynomials.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Named<'a>(&'a str);
 
@@ -122,27 +122,27 @@ impl fmt::Display for Named<'_> {
 }
 
 impl Layout {
-    /// The layout of `kernel`.
+    /// Returns the layout of `kernel`.
     #[must_use]
     pub fn new(kernel: Arc<Kernel>) -> Arc<Self> {
         let first_in_line = first_in_line(&kernel);
         Arc::new(Self { kernel, first_in_line })
     }
 
-    /// The kernel.
+    /// Returns the kernel.
     #[must_use]
     pub fn kernel(&self) -> &Kernel {
         &self.kernel
     }
 
-    /// Which element of a line of the cache a buffer is to begin with.
+    /// Returns the position in a cache line at which a buffer should begin.
     #[must_use]
     pub fn first_in_line(&self, buffer: BufferId) -> usize {
         self.first_in_line.get(buffer.index()).copied().unwrap_or(0)
     }
 
-    /// The sizes for arguments of these shapes (outermost extent first; none for a scalar). `value`
-    /// gives the integer scalars on which sizes depend, by the index of the input.
+    /// Returns the sizes for arguments of these shapes (outermost extent first; empty for a scalar). `value` returns
+    /// the integer scalars on which sizes depend, by the index of the input.
     ///
     /// # Errors
     /// Shapes that do not fit one another or the program, or sizes that break a condition at entry;
@@ -189,7 +189,7 @@ impl Layout {
         Ok(sizes)
     }
 
-    /// Moves the buffers of the workspace of a class to lines of a cache; how many numbers they take.
+    /// Aligns the workspace buffers of a class to cache lines; returns the number of elements that they take.
     fn place(&self, class: Class, buffers: &mut [(usize, usize)]) -> usize {
         let is_of = |b: &Buffer| b.class == class && matches!(b.place, Place::Workspace(_));
         let all = self.kernel.buffers.as_slice();
@@ -211,13 +211,13 @@ impl Layout {
         })
     }
 
-    /// `poly` with the names of sizes.
+    /// Formats `poly` with the names of sizes.
     fn formula(&self, poly: &Poly<Reg>) -> String {
         let name = |r: Reg| self.kernel.sizes.iter().find(|s| s.reg == r).map_or("?", |s| s.name.as_str());
         poly.substitute(|r| Poly::var(Named(name(r)))).to_string()
     }
 
-    /// ` (n = 4, the extent of dimension 1 of `x`)`; nothing for a constant.
+    /// Formats the sizes in `poly` as ` (n = 4, the extent of dimension 1 of `x`)`; empty for a constant.
     fn bindings(&self, poly: &Poly<Reg>, values: &[i64]) -> String {
         let mut parts = Vec::new();
         for r in poly.vars() {
@@ -258,7 +258,7 @@ impl Layout {
         Ok(())
     }
 
-    /// `[n][2*n + 1]`, or `a scalar`.
+    /// Formats a shape as `[n][2*n + 1]` or `a scalar`.
     fn shape(&self, port: &Port) -> String {
         if port.shape.is_empty() {
             return "a scalar".to_owned();
@@ -270,7 +270,7 @@ impl Layout {
         for (port, shape) in self.kernel.inputs.iter().zip(shapes) {
             for (dim, (expected, given)) in port.shape.iter().zip(*shape).enumerate() {
                 let value = self.eval(expected, values)?;
-                // Rows of less than no elements are none where there are no rows.
+                // A negative row length is allowed if there are no rows.
                 let is_empty = value < 0 && shape[..dim].contains(&0);
                 if extent(*given)? != if is_empty { 0 } else { value } {
                     let formula = match expected.as_constant() {
@@ -311,7 +311,7 @@ impl Layout {
         Ok(())
     }
 
-    /// Buffers lie inside the workspace, and ports are as long as their shapes say.
+    /// Checks that buffers lie inside the workspace and that ports have the length of their shapes.
     fn check_plan(&self, sizes: &Sizes, shapes: &[&[usize]]) -> Result<(), RunError> {
         let product = |shape: &[usize]| shape.iter().try_fold(1usize, |p, e| p.checked_mul(*e));
         for (buffer, (offset, len)) in self.kernel.buffers.as_slice().iter().zip(&sizes.buffers) {
@@ -339,7 +339,7 @@ fn extent(given: usize) -> Result<i64, RunError> {
     i64::try_from(given).map_err(|_| RunError::argument(format!("an extent of {given} is too large")))
 }
 
-/// A length as memory knows it. What would be negative is a loop that does not run: no elements.
+/// Returns a length in memory; 0 for a negative value, which belongs to a loop that does not run.
 fn length(value: i64) -> Result<usize, RunError> {
     const LIMIT: i64 = i64::MAX / 16;
     if value > LIMIT {
@@ -348,7 +348,7 @@ fn length(value: i64) -> Result<usize, RunError> {
     usize::try_from(value.max(0)).map_err(|_| RunError::argument(format!("{value} numbers do not fit into memory")))
 }
 
-/// The value of an integer scalar among the inputs, for [`Layout::bind`].
+/// Returns the value of an integer scalar among the inputs, for [`Layout::bind`].
 #[must_use]
 pub fn scalar(inputs: &[Slice<'_>], input: usize) -> Option<i64> {
     if let Some(Slice::Int([value])) = inputs.get(input) { Some(*value) } else { None }
