@@ -1,8 +1,7 @@
-//! What of an address stays the same in a loop, for backends.
+//! Strength reduction of addresses, for backends.
 //!
-//! The part of an address without its constant term that depends on nothing inside the innermost loop but
-//! the loop's index, and on that linearly, can be kept: it is set before the loop and stepped after each
-//! iteration.
+//! An address without its constant term that is linear in the index of the innermost loop, and depends on nothing else
+//! inside that loop, can be cached: it is set before the loop and incremented after each iteration.
 
 use crate::Instr;
 use crate::events::Event;
@@ -11,21 +10,21 @@ use crate::liveness::Liveness;
 use chainrule_base::{Id, Poly};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Splits off the constant term, when it fits into an instruction.
+/// Splits off the constant term if it fits into an instruction.
 #[must_use]
 pub fn split_constant(at: &Poly<Reg>) -> (Poly<Reg>, i32) {
     let (rest, constant) = at.split_constant();
     i32::try_from(constant).map_or_else(|_| (at.clone(), 0), |offset| (rest, offset))
 }
 
-/// The address where `index` is 0.
+/// Returns the address for `index` 0.
 #[must_use]
 pub fn at_first(at: &Poly<Reg>, index: Reg) -> Poly<Reg> {
     at.substitute(|r| if r == index { Poly::zero() } else { Poly::var(r) })
 }
 
-/// How far `poly` is from where it is in the next lane, where `step` says how far an integer of it is that is not the same in
-/// all of them. Nothing where it is not linear in those.
+/// Returns the difference of `poly` between neighbouring lanes, or `None` if it is not linear. `step` returns the
+/// difference of an integer register between neighbouring lanes, or `None` if the register is equal in all of them.
 #[must_use]
 pub fn slope(poly: &Poly<Reg>, step: impl Fn(Reg) -> Option<i64>) -> Option<Poly<Reg>> {
     let mut slope = Poly::zero();
@@ -42,9 +41,10 @@ pub fn slope(poly: &Poly<Reg>, step: impl Fn(Reg) -> Option<i64>) -> Option<Poly
     Some(slope)
 }
 
-/// For each opening event of a loop, by its number from 1, the addresses (without constant terms) to keep. `nested`: and
-/// where those of the loops inside begin. `once` are the opening events of loops that run in one round, with their indices:
-/// they are no loops, and their index is 0. `O(n log n)` but for the depth of loops.
+/// Returns the addresses (without constant terms) to cache, for each opening event of a loop by its number from 1.
+///
+/// With `nested`, the start addresses of inner loops are cached too. `once` holds the opening events of loops with one
+/// iteration and their indices; these are not loops, and their index is 0. `O(n log n)` times the depth of loops.
 #[must_use]
 pub fn kept_addresses(
     events: &[Event<'_>],
@@ -56,7 +56,7 @@ pub fn kept_addresses(
     let mut seen: BTreeSet<(u32, Poly<Reg>)> = BTreeSet::new();
     let mut open: Vec<(u32, Option<Reg>)> = Vec::new();
     let mut first: Option<Reg> = None;
-    // Of each loop its index, and the loop around it.
+    // Index of each loop, and the loop around it.
     let mut around = Vec::new();
     let fits = |rest: &Poly<Reg>, begin: u32, index: Option<Reg>| {
         rest.as_var().is_none()
@@ -101,7 +101,7 @@ pub fn kept_addresses(
             found.entry(*begin).or_default().push(rest);
         }
     }
-    // Inner loops before those around them.
+    // Inner loops before outer loops.
     for (at, index, (begin, outer)) in around.into_iter().rev().filter(|_| nested) {
         for address in found.get(&at).cloned().unwrap_or_default() {
             let base = index.and_then(|i| address.split_linear(i)).map_or(address, |(_, base)| base);

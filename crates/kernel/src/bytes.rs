@@ -1,43 +1,41 @@
-//! Kernels as bytes, and back: what a compiled function is saved as.
+//! Serialisation of kernels, for saved functions.
 //!
-//! In: a [`Kernel`]. Out: bytes in a [`frame`], which another machine reads back as the same kernel:
-//! the same registers, the same instructions in the same order, every double bit for bit. In again:
-//! any bytes at all. They are refused with an error that says why, or they are a kernel that
-//! [`verify`](crate::verify()) accepts.
+//! Writing takes a [`Kernel`] and returns bytes in a [`frame`]. Any machine reads them back as the same kernel: the
+//! same registers, the same instructions in the same order, every double bit for bit. Reading takes any bytes. It
+//! either returns a kernel that [`verify`](crate::verify()) accepts, or an error with the reason.
 //!
 //! | module | owns |
 //! | --- | --- |
-//! | [`frame`] | what stands around the content: version, length, checksum |
+//! | [`frame`] | the frame around the content: version, length, checksum |
 //! | [`wire`] | numbers and texts |
 //! | `encode` | from a kernel to bytes |
 //! | `decode` | from bytes to a kernel |
 //!
 //! # The format
 //!
-//! Operators are written by their names, in a table before the body, in the order in which the body
-//! first uses them; so operators can be added to Chainrule and old files stay readable. A register is
-//! written as its distance from the register that was defined last, a definition that follows the last
-//! one as one bit: most operations take three to five bytes.
+//! Operators are written by name, in a table before the body in the order of their first use, so that old files stay
+//! readable when operators are added. A register is written as its distance from the register defined last; a
+//! definition of the next register takes one bit. Most operations take three to five bytes.
 //!
 //! | kernel | is written as |
 //! | --- | --- |
 //! | its name | text |
-//! | registers | how many; a bit each, set where the class is `Int` |
+//! | registers | their number; a bit each, set if the class is `Int` |
 //! | sizes | name, register, 0 and input and dimension, or 1 and input |
 //! | inputs, then outputs | name, extents, buffer |
 //! | buffers | class and kind of place in a byte, length, place |
 //! | requirements | size, whether exactly zero, message, span |
 //! | workspaces | two sizes |
-//! | users' functions | name, arity, flags, the name in C |
+//! | external functions | name, arity, flags, the name in C |
 //! | failures | message, span |
 //! | operators | their names |
-//! | the body | what is zero when it begins, statements, each with its code; 0 ends a block |
+//! | the body | elements that are zero at its start; statements, each with its code; 0 ends a block |
 //!
-//! # What is refused
+//! # Rejected input
 //!
-//! Everything that [`to_bytes`] does not write: there is one form for each kernel, so what is read and
-//! written again is the same bytes. Lists are no longer than the bytes that are left, blocks nest
-//! [`MAX_NESTING`] deep at most, and time and memory are bounded by the length of the bytes.
+//! Reading rejects everything that [`to_bytes`] does not write. Each kernel has one form, so that reading and writing
+//! again returns the same bytes. Lists are no longer than the remaining bytes, blocks nest at most [`MAX_NESTING`]
+//! deep, and time and memory are bounded by the length of the bytes.
 
 mod decode;
 mod encode;
@@ -49,33 +47,33 @@ use chainrule_base::{Diagnostic, Span};
 pub use frame::{Content, is_sealed, open, seal};
 pub use wire::{Damage, Reader, Writer, damage};
 
-/// How deep blocks may nest. What drops or copies a kernel recurses on it.
+/// Maximum nesting of blocks. Dropping and copying a kernel recurse on it.
 pub const MAX_NESTING: usize = 2_000;
 
-/// What computes the user's function of this name and number of arguments.
+/// Lookup of an external function by name and number of arguments.
 pub type Functions<'a> = dyn Fn(&str, usize) -> Option<ExternalFn> + 'a;
 
-/// The form in which a message and its place are saved.
+/// Conversion of a message and its span into their saved form.
 pub type Say<'a> = dyn FnMut(&str, Option<Span>) -> (String, Option<Span>) + 'a;
 
-/// `kernel` as the bytes of a file. The same kernel gives the same bytes. Linear in its size.
+/// Writes `kernel` as the bytes of a file. The same kernel gives the same bytes. Linear in its size.
 ///
-/// Users' functions are written by name and number of arguments; what computes them is asked for when
-/// the bytes are read. Places in the program are written as they are, and say nothing without its text.
+/// External functions are written by name and number of arguments; the reader looks up their code. Spans are written
+/// unchanged; they need the program's text to be shown.
 ///
 /// # Errors
-/// Two users' functions of one name that are computed by different means; blocks that nest more than [`MAX_NESTING`] deep (a limitation).
+/// Two external functions with one name and different code; blocks that nest deeper than [`MAX_NESTING`] (a
+/// limitation).
 pub fn to_bytes(kernel: &Kernel) -> Result<Vec<u8>, Diagnostic> {
     let mut writer = Writer::new();
     write(kernel, &mut writer, &mut |message, span| (message.to_owned(), span))?;
     Ok(seal(Content::Kernel, &writer.into_bytes()))
 }
 
-/// The kernel that [`to_bytes`] wrote, verified. Linear in the length of `bytes`.
+/// Reads and verifies a kernel that [`to_bytes`] wrote. Linear in the length of `bytes`.
 ///
 /// # Errors
-/// No Chainrule file; one of a newer version, truncated or damaged; a user's function or an operator
-/// that is not there.
+/// A file that is not Chainrule's, of a newer version, truncated or damaged; an unknown external function or operator.
 pub fn from_bytes(bytes: &[u8], functions: &Functions<'_>) -> Result<Kernel, Diagnostic> {
     let mut reader = Reader::new(open(Content::Kernel, bytes)?);
     let kernel = read(&mut reader, functions)?;
@@ -83,11 +81,11 @@ pub fn from_bytes(bytes: &[u8], functions: &Functions<'_>) -> Result<Kernel, Dia
     Ok(kernel)
 }
 
-/// Writes `kernel` as a part of something larger. `say` gives the message and the place of a failure or a
-/// requirement the form that is saved.
+/// Writes `kernel` as part of a larger file. `say` converts messages and spans of failures and requirements into their
+/// saved form.
 ///
 /// # Errors
-/// As [`to_bytes`].
+/// Those of [`to_bytes`].
 pub fn write(kernel: &Kernel, writer: &mut Writer, say: &mut Say<'_>) -> Result<(), Diagnostic> {
     for (idx, external) in kernel.externals.iter().enumerate() {
         let is_same = |call: &Option<ExternalFn>| match (call, &external.call) {
@@ -105,10 +103,10 @@ pub fn write(kernel: &Kernel, writer: &mut Writer, say: &mut Say<'_>) -> Result<
     encode::kernel(kernel, writer, say)
 }
 
-/// Reads what [`write()`] wrote, and verifies it.
+/// Reads and verifies a kernel that [`write()`] wrote.
 ///
 /// # Errors
-/// As [`from_bytes`].
+/// Those of [`from_bytes`].
 pub fn read(reader: &mut Reader<'_>, functions: &Functions<'_>) -> Result<Kernel, Diagnostic> {
     let kernel = decode::kernel(reader, functions).map_err(|damage| *damage)?;
     crate::verify(&kernel).map_err(|faults| {
@@ -118,38 +116,38 @@ pub fn read(reader: &mut Reader<'_>, functions: &Functions<'_>) -> Result<Kernel
     Ok(kernel)
 }
 
-/// The integer that `x` is, where a double counts by ones.
+/// Returns the integer value of `x`, if `x` is an integer small enough that doubles represent its neighbours.
 fn whole(x: f64) -> Option<i64> {
     const LIMIT: f64 = (1u64 << 53) as f64;
     let i = x as i64;
     (x.abs() < LIMIT && (i as f64).to_bits() == x.to_bits()).then_some(i)
 }
 
-/// In the order of their codes.
+/// Signs in the order of their codes.
 const SIGNS: [Signs; 3] = [Signs::Plus, Signs::MinusSummand, Signs::MinusProduct];
 
-/// The codes of statements and instructions.
+/// Codes of statements and instructions.
 mod code {
-    /// The end of a block.
+    /// End of a block.
     pub const END: u8 = 0;
-    /// Instructions one after the other: how many, and each.
+    /// Straight-line code: number of instructions, then each.
     pub const STRAIGHT: u8 = 1;
-    /// `init` and `var` of what is carried, the count, the index; the body; `next` of what is carried.
+    /// `init` and `var` of the carried values, count, index; body; `next` of the carried values.
     pub const FOR: u8 = 2;
-    /// `init` and `var` of what is carried, the limit; the condition; `holds`, the failure; the body; `next`.
+    /// `init` and `var` of the carried values, limit; condition; `holds`, failure; body; `next`.
     pub const WHILE: u8 = 3;
-    /// The condition; both branches; the choices.
+    /// Condition; both branches; choices.
     pub const IF: u8 = 4;
-    /// Two buffers with places, the length.
+    /// Two buffers with offsets, length.
     pub const COPY: u8 = 5;
-    /// As [`FOR`], of iterations that may run at once.
+    /// Like [`FOR`], with iterations that may run in lanes.
     pub const LANES: u8 = 6;
-    /// As [`FOR`], of iterations that may run on threads.
+    /// Like [`FOR`], with iterations that may run on threads.
     pub const PARTS: u8 = 7;
-    /// Before all statements: a buffer, the first element that is zero, which of those from it on are.
+    /// Before all statements: buffer, first zero element, mask of zero elements from there on.
     pub const ZEROS: u8 = 8;
 
-    // Of instructions, in pairs: the odd one of a pair defines the register after the last one.
+    // Codes of instructions come in pairs: the odd one defines the register after the last one.
     /// A double.
     pub const CONST: u64 = 0;
     /// A double that is an integer.
@@ -161,9 +159,9 @@ mod code {
     pub const LOAD: u64 = 6;
     pub const STORE: u64 = 7;
     pub const CHECK_INDEX: u64 = 8;
-    /// With each of the signs, in the order of [`SIGNS`](super::SIGNS).
+    /// One code for each of [`SIGNS`](super::SIGNS), in order.
     pub const MUL_ADD: u64 = 9;
     pub const MUL_ADD_END: u64 = MUL_ADD + super::SIGNS.len() as u64;
-    /// The first operator of the table; its followers have the codes after it.
+    /// Code of the first operator of the table; the others follow.
     pub const OP: u64 = 16;
 }

@@ -1,26 +1,26 @@
-//! The memory plan of a kernel, checked for given sizes.
+//! Checker of a kernel's memory plan, for given sizes.
 //!
-//! In: a kernel, and values for its sizes. Out: nothing, or one bug diagnostic for each buffer that lies
-//! outside of its workspace, and for each two that are live at one time and overlap. It looks at the
-//! finished kernel only and knows nothing of how the plan was made.
+//! In: a kernel and values for its sizes. Out: success, or one bug diagnostic for each buffer outside its workspace and
+//! for each pair of buffers that are live at the same time and overlap. The checker reads the finished kernel only and
+//! is independent of the planner.
 
 use crate::events::{Event, events};
 use crate::kernel::{BufferId, Class, Instr, Kernel, Place, Reg};
 use chainrule_base::{Arena, Diagnostic};
 
-/// Checks the memory plan where the sizes (in the order of [`Kernel::sizes`]) have these values: every
-/// workspace buffer lies inside the workspace, and two that are live at one time do not overlap.
+/// Checks the memory plan for these values of the sizes (in the order of [`Kernel::sizes`]): every workspace buffer
+/// lies inside the workspace, and buffers that are live at the same time do not overlap.
 ///
-/// A buffer is live from its first mention to its last; mentioned in a loop and outside it, during the
-/// whole loop. (A kernel does not read in an iteration what an earlier one wrote into a buffer that
-/// is mentioned in that loop only: a carried buffer has its initial state written before the loop.)
+/// A buffer is live from its first mention to its last, and during the whole of a loop if it is mentioned both inside
+/// and outside the loop. (An iteration never reads data that an earlier iteration wrote into a buffer mentioned in that
+/// loop only: the initial state of a carried buffer is written before the loop.)
 ///
 /// # Errors
-/// One bug diagnostic for each buffer outside, for each pair that overlaps, and for two that begin at different places and
-/// overlap at any time.
+/// One bug diagnostic for each buffer outside, for each pair that overlaps, and for each pair that begins at different
+/// offsets and overlaps at any time.
 ///
 /// # Panics
-/// When there are fewer values than sizes.
+/// Panics if there are fewer values than sizes.
 pub fn check_layout(kernel: &Kernel, sizes: &[i64]) -> Result<(), Vec<Diagnostic>> {
     let value = |reg: Reg| kernel.sizes.iter().position(|s| s.reg == reg).map_or(0, |idx| sizes[idx]);
     let mut errors = Vec::new();
@@ -29,7 +29,7 @@ pub fn check_layout(kernel: &Kernel, sizes: &[i64]) -> Result<(), Vec<Diagnostic
     };
     let live = Liveness::ranges(kernel);
 
-    // Ranges of workspace by first mention: (class, start, end, first element, one past the last, id).
+    // Workspace ranges by first mention: (class, start, end, first element, one past the last, id).
     let mut placed: Vec<(Class, usize, usize, i64, i64, BufferId)> = Vec::new();
     for (id, buffer) in kernel.buffers.iter() {
         let Place::Workspace(offset) = &buffer.place else { continue };
@@ -45,7 +45,7 @@ pub fn check_layout(kernel: &Kernel, sizes: &[i64]) -> Result<(), Vec<Diagnostic
             placed.push((buffer.class, start, end, offset, offset + len, id));
         }
     }
-    // Who takes the place of another one begins where that does, so that nobody has to compare numbers to see it.
+    // A buffer that replaces another one begins at the same offset, so that overlap is visible without arithmetic.
     placed.sort_by_key(|p| (p.0 == Class::Real, p.3, p.5));
     let mut widest: Option<(Class, i64, BufferId)> = None;
     for (class, _, _, from, to, id) in &placed {
@@ -70,24 +70,24 @@ pub fn check_layout(kernel: &Kernel, sizes: &[i64]) -> Result<(), Vec<Diagnostic
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
-/// When each buffer is live, in positions of the kernel's text.
+/// Live ranges of all buffers, in positions of the kernel's events.
 #[derive(Default)]
 struct Liveness {
     now: usize,
     /// Loops by first and last position.
     loops: Vec<(usize, usize)>,
-    /// The loops around the current position, outermost first.
+    /// Loops around the current position, outermost first.
     stack: Vec<usize>,
 }
 
-/// When one buffer is live.
+/// Live range of one buffer.
 #[derive(Clone)]
 struct Live {
     start: usize,
     end: usize,
-    /// The loops around all mentions so far.
+    /// Loops around all mentions so far.
     around: Vec<usize>,
-    /// Loops that hold some mentions but not all: it lives until their ends.
+    /// Loops that contain some mentions but not all: the buffer lives until their ends.
     until: Vec<usize>,
 }
 

@@ -1,8 +1,9 @@
-//! Branches that go by data become both sides and a choice, so that they can run in lanes.
+//! If-conversion for lanes: a branch on data becomes the code of both sides and selects.
 //!
-//! A branch of few instructions is a choice in any case ([`loops`](crate::loops)). Others are so only where eight iterations, or
-//! points, run at once: both sides then take less time than one after the other. What is in the sides must do no harm where it was
-//! not meant to be computed: numbers, and elements that lie in their arrays whatever the data.
+//! A branch of few instructions is converted in any case ([`loops`](crate::loops)). Longer branches are converted only
+//! for code that runs eight iterations or points in lanes: both sides then take less time than separate branches. Code
+//! of either side must be safe to execute speculatively: arithmetic on doubles, and loads that are in range for any
+//! data.
 
 use crate::events::{Event, events};
 use crate::kernel::{Choice, Class, Instr, Kernel, Reg, Stmt};
@@ -12,23 +13,23 @@ use chainrule_base::Id;
 use chainrule_ops::Op;
 use std::collections::BTreeSet;
 
-/// Instructions of both sides together, with what is in branches inside.
+/// Maximum number of instructions of both sides, inner branches included.
 const MAX_CODE: usize = 256;
 
-/// A branch whose end has not been seen.
+/// Branch that is still open.
 struct Open {
     condition: Reg,
     is_harmless: bool,
     n_instrs: usize,
 }
 
-/// The conditions of branches that can become choices, all branches of each. Linear but for the depth of branches.
+/// Returns the conditions all of whose branches can be converted. Linear times the depth of branches.
 pub(crate) fn choosable(kernel: &Kernel, events: &[Event<'_>]) -> BTreeSet<Reg> {
     if !events.iter().any(|event| matches!(event, Event::If { .. })) {
         return BTreeSet::new();
     }
     let mut ranges = Ranges::new(kernel);
-    // Truth values that are made of doubles only: nothing is known of integers where they hold.
+    // Truth values computed from doubles only: they imply nothing about integers.
     let mut of_data = vec![false; kernel.regs.len()];
     let mut open: Vec<Open> = Vec::new();
     let (mut found, mut refused) = (BTreeSet::new(), BTreeSet::new());
@@ -67,7 +68,7 @@ pub(crate) fn choosable(kernel: &Kernel, events: &[Event<'_>]) -> BTreeSet<Reg> 
                     around.n_instrs += n_instrs;
                 }
             }
-            // Loops stay where they are.
+            // Loops cannot be speculated.
             _ => open.iter_mut().for_each(|open| open.is_harmless = false),
         }
     }
@@ -75,7 +76,7 @@ pub(crate) fn choosable(kernel: &Kernel, events: &[Event<'_>]) -> BTreeSet<Reg> 
     found
 }
 
-/// Whether an instruction may be computed where nobody has asked for it.
+/// Returns whether an instruction may be executed speculatively.
 pub(crate) fn is_harmless(kernel: &Kernel, ranges: &Ranges, instr: &Instr) -> bool {
     match instr {
         Instr::Const { .. } | Instr::MulAdd { .. } | Instr::Op { .. } => true,
@@ -86,12 +87,12 @@ pub(crate) fn is_harmless(kernel: &Kernel, ranges: &Ranges, instr: &Instr) -> bo
     }
 }
 
-/// What a branch results in, of what both sides have computed.
+/// Returns the select of a result that both sides compute.
 pub(crate) fn select(condition: Reg, choice: &Choice) -> Instr {
     Instr::Op { dst: choice.var, op: Op::Select, args: [condition, choice.then, choice.otherwise] }
 }
 
-/// Makes choices of the branches in `body` that go by these conditions.
+/// Converts the branches in `body` with these conditions into selects.
 pub(crate) fn choose(body: &mut Vec<Stmt>, conditions: &BTreeSet<Reg>) {
     each_statement(body, |stmt, done| {
         let stmt = match stmt {
@@ -109,7 +110,7 @@ pub(crate) fn choose(body: &mut Vec<Stmt>, conditions: &BTreeSet<Reg>) {
     });
 }
 
-/// Recursive in branches that stand in each other, which have at most [`MAX_CODE`] instructions.
+/// Flattens a branch; recursive on nested branches, which have at most [`MAX_CODE`] instructions.
 fn flatten(stmt: Stmt, code: &mut Vec<Instr>) {
     match stmt {
         Stmt::Straight(instrs) => code.extend(instrs),
@@ -117,13 +118,13 @@ fn flatten(stmt: Stmt, code: &mut Vec<Instr>) {
             then.into_iter().chain(otherwise).for_each(|stmt| flatten(stmt, code));
             code.extend(choices.iter().map(|c| select(condition, c)));
         }
-        // `choosable` has seen that there are no others.
+        // `choosable` excludes other statements.
         _ => {}
     }
 }
 
-/// The same kernel without the branches that can be choices, if there are any: for many points at once. Linear but for the
-/// depth of branches.
+/// Returns the kernel with its convertible branches converted, for batches in lanes; `None` if there are none. Linear
+/// times the depth of branches.
 #[must_use]
 pub fn with_choices(kernel: &Kernel) -> Option<Kernel> {
     let conditions = choosable(kernel, &events(&kernel.body));

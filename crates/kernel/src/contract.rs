@@ -1,20 +1,20 @@
-//! Products fused with the sums that take them: `a * b + c` rounded once.
+//! Contraction of products and sums into fused multiply-adds: `a * b + c` rounded once.
 //!
-//! In: a kernel. Out: the same kernel with [`Instr::MulAdd`] in place of products and sums. Values change in
-//! their last digits, for the better as a rule; so it is for callers who allow it (`algebraic`), and every
-//! backend computes the same fused values.
+//! In: a kernel. Out: the kernel with [`Instr::MulAdd`] in place of products and sums. Values change in their last
+//! digits, usually for the better, so the caller must allow it (`algebraic`). Every backend computes the same fused
+//! values.
 //!
-//! A product is fused where all that reads it are sums and differences in its own block, each of which
-//! takes one product: then the product itself is gone, and there is one operation less. Of two products in one
-//! sum the one that comes first is fused, the other one stays as the summand.
+//! A product is fused if all its uses are sums and differences in its own block, each of which takes one product. The
+//! product itself is then removed, which saves one operation. If both operands of a sum are products, the first is
+//! fused and the second stays as the summand.
 
 use crate::kernel::{Instr, Kernel, Reg, Signs, Stmt};
 use chainrule_base::Id;
 use chainrule_ops::Op;
 
-/// Fuses products in `kernel`; how many operations that saves. Linear in its size.
+/// Fuses products in `kernel` and returns the number of operations saved. Linear in its size.
 pub fn contract(kernel: &mut Kernel) -> usize {
-    // What is one block is read by its own instructions only, which are counted on the way.
+    // In a kernel of one block, only its own instructions use registers; these are counted on the way.
     let alone = matches!(kernel.body.as_slice(), [Stmt::Straight(_)]);
     let mut uses = Vec::new();
     if !alone {
@@ -38,7 +38,7 @@ pub fn contract(kernel: &mut Kernel) -> usize {
     saved
 }
 
-/// Only reals matter, which instructions and what loops and branches hand on read.
+/// Counts the uses of real registers, by instructions and by results of loops and branches.
 fn count_uses(body: &[Stmt], uses: &mut [u32]) {
     let mut open: Vec<&Stmt> = body.iter().collect();
     while let Some(stmt) = open.pop() {
@@ -65,25 +65,25 @@ fn count_uses(body: &[Stmt], uses: &mut [u32]) {
 }
 
 struct Pass {
-    /// By register: the product of this block that it is, by its place in [`Self::products`], or 0.
+    /// Index of each register's product in [`Self::products`], or 0.
     product: Vec<u32>,
-    /// By register how often it is read, where that has been counted.
+    /// Number of uses of each register, if counted.
     uses: Vec<u32>,
-    /// The products of the block, in order; the first stands for what is none.
+    /// Products of the block, in order; the first entry stands for no product.
     products: Vec<Product>,
-    /// The sums that read a product, each with one more than the place of another one, or 0.
+    /// Linked lists of sums that use a product: the sum, and one more than the index of the next entry, or 0.
     sums: Vec<(u32, u32)>,
 }
 
 #[derive(Clone, Copy)]
 struct Product {
-    /// Where it is in the block.
+    /// Position in the block.
     at: u32,
-    /// How often it is read, where that is counted on the way.
+    /// Number of uses, if counted on the way.
     uses: u32,
-    /// One more than the place of a sum that reads it in [`Pass::sums`], or 0.
+    /// One more than the index in [`Pass::sums`] of the first sum that uses the product, or 0.
     sum: u32,
-    /// How many sums read it.
+    /// Number of sums that use the product.
     n_sums: u32,
 }
 
@@ -94,16 +94,16 @@ impl Product {
 }
 
 impl Pass {
-    /// One block. `COUNT`: the uses have not been counted.
+    /// Fuses products in one block. `COUNT`: uses are counted here.
     fn block<const COUNT: bool>(&mut self, code: &mut Vec<Instr>) -> usize {
         self.look::<COUNT>(code);
-        // In order, so that a product is met before all that reads it.
+        // In order, so that a product comes before its uses.
         let mut gone: Vec<u32> = Vec::new();
         for product in &self.products[1..] {
             let Instr::Op { dst, args: [a, b, _], .. } = code[product.at as usize] else { continue };
             self.product[dst.index()] = 0;
             let uses = if COUNT { product.uses } else { self.uses[dst.index()] };
-            // One that nobody reads goes too, where there is one that may.
+            // Unused products are removed too.
             if !self.sums.is_empty()
                 && uses == product.n_sums
                 && (uses == 0 || fuse(code, &self.sums, dst, [a, b], product))
@@ -125,7 +125,7 @@ impl Pass {
         saved
     }
 
-    /// Finds the products of a block, and the sums that read them.
+    /// Finds the products of a block and the sums that use them.
     fn look<const COUNT: bool>(&mut self, code: &[Instr]) {
         let (product, products) = (self.product.as_mut_slice(), &mut self.products);
         products.clear();
@@ -144,7 +144,7 @@ impl Pass {
                         product[dst.index()] = products.len() as u32;
                         products.push(Product::new(at));
                     } else if p | q != 0 && a != b {
-                        // A product that is added to itself, or taken from itself, is read twice by one sum.
+                        // `p + p` and `p - p` use the product twice.
                         for p in [p, q].into_iter().filter(|p| *p != 0) {
                             let product = &mut products[p as usize];
                             self.sums.push((at, product.sum));
@@ -153,7 +153,7 @@ impl Pass {
                         }
                     }
                 }
-                // Nothing but reals is of interest, and what is read to know where something is, is none.
+                // Only real operands count; addresses have none.
                 Instr::Const { .. } | Instr::Load { .. } => {}
                 Instr::Store { value, .. } if COUNT => products[product[value.index()] as usize].uses += 1,
                 instr if COUNT => instr.for_each_use(|r| products[product[r.index()] as usize].uses += 1),
@@ -163,7 +163,8 @@ impl Pass {
     }
 }
 
-/// Puts the product `dst` into the sums that read it, if none of them has taken another one; they come after it.
+/// Fuses the product `dst` into the sums that use it, unless one of them has taken another product. The sums come
+/// later.
 fn fuse(code: &mut [Instr], sums: &[(u32, u32)], dst: Reg, [a, b]: [Reg; 2], product: &Product) -> bool {
     let free = |i: u32| matches!(code[i as usize], Instr::Op { op: Op::Add | Op::Sub, .. });
     if !sums_from(sums, product.sum).all(free) {
@@ -182,7 +183,7 @@ fn fuse(code: &mut [Instr], sums: &[(u32, u32)], dst: Reg, [a, b]: [Reg; 2], pro
     true
 }
 
-/// The sums of a list that begins with this one.
+/// Iterates over the list of sums that begins at `first`.
 fn sums_from(sums: &[(u32, u32)], first: u32) -> impl Iterator<Item = u32> {
     let mut next = first;
     std::iter::from_fn(move || {

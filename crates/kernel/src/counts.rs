@@ -1,27 +1,26 @@
-//! How many operations a kernel does, by reading it.
+//! Operation counts of a kernel, by reading it.
 //!
-//! Operations on doubles and calls of users' functions count, a fused product as two; integers, addresses, loads and stores do
-//! not. A user's function is a call that weighs as much as a sine, as in a scalar graph.
+//! Operations on doubles and calls of external functions count, a fused multiply-add as two. Integers, addresses, loads
+//! and stores do not count. A call of an external function weighs as much as a sine, as in a scalar graph.
 
 use crate::events::{Event, events};
 use crate::kernel::{Instr, Kernel, Reg};
 use chainrule_base::{Arena, Poly};
 use chainrule_ops::{Counts, Op};
 
-/// The operations of `kernel` where the sizes (in the order of [`Kernel::sizes`]) have these values:
-/// exact for a kernel without branches and loops that depend on data. Of a branch the side that weighs
-/// more counts; a `while`, and a loop whose length depends on data, count as one iteration.
+/// Returns the operations of `kernel` for these values of the sizes (in the order of [`Kernel::sizes`]).
 ///
-/// Linear in the kernel, but for loops whose inner loops' lengths depend on their index: those are
-/// walked through.
+/// Exact for a kernel without branches and loops that depend on data. Otherwise the heavier side of a branch counts,
+/// and a `while` or a loop whose trip count depends on data counts as one iteration. Linear in the kernel, except for
+/// loops whose index determines the trip count of an inner loop: their iterations are counted one by one.
 ///
 /// # Panics
-/// When there are fewer values than sizes.
+/// Panics if there are fewer values than sizes.
 #[must_use]
 pub fn counts(kernel: &Kernel, sizes: &[i64]) -> Counts {
     let events = events(&kernel.body);
     let walked = walked_loops(kernel, &events);
-    // The values of registers that do not depend on data.
+    // Values of registers that do not depend on data.
     let mut known: Arena<Reg, Option<i64>> = Arena::filled(kernel.regs.len(), None);
     for (idx, size) in kernel.sizes.iter().enumerate() {
         known[size.reg] = Some(sizes[idx]);
@@ -76,16 +75,16 @@ pub fn counts(kernel: &Kernel, sizes: &[i64]) -> Counts {
     open.first().map(|whole| whole.counts).unwrap_or_default()
 }
 
-/// A loop or branch that is being read.
+/// Open loop or branch.
 struct Open {
     kind: Kind,
     counts: Counts,
 }
 
 enum Kind {
-    /// Every iteration is like the first.
+    /// Every iteration counts as much as the first.
     Times(i64),
-    /// Iterations differ; events from `start` on are read once more for each that is left.
+    /// Iterations differ; events from `start` on are read again for each remaining one.
     Walk {
         index: Reg,
         left: i64,
@@ -105,10 +104,10 @@ fn eval(poly: &Poly<Reg>, known: &Arena<Reg, Option<i64>>) -> Option<i64> {
     if all_known { poly.eval(|reg| known[reg].unwrap_or(0)) } else { None }
 }
 
-/// By index: loops that hold a loop whose length depends on their index.
+/// Returns, by index register, the loops that contain a loop whose trip count depends on that index.
 fn walked_loops(kernel: &Kernel, events: &[Event<'_>]) -> Arena<Reg, bool> {
     let mut walked: Arena<Reg, bool> = Arena::filled(kernel.regs.len(), false);
-    // The indices that a register depends on.
+    // Indices that each register depends on.
     let mut indices: Arena<Reg, Vec<Reg>> = Arena::filled(kernel.regs.len(), Vec::new());
     let of = |poly: &Poly<Reg>, indices: &Arena<Reg, Vec<Reg>>| {
         let mut found: Vec<Reg> = poly.vars().into_iter().flat_map(|reg| indices[reg].iter().copied()).collect();

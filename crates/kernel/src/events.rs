@@ -1,8 +1,7 @@
-//! A kernel's statements as one flat list of events, in the order in which they are written.
+//! Flat list of events of a kernel's statements, in program order.
 //!
-//! In: the nested statements of a body. Out: [`Event`]s. Backends walk them with a plain loop, so that
-//! no backend recurses on a user's nesting. Every opening event has its closing one; between them lie
-//! the events of what is inside.
+//! In: the nested statements of a body. Out: [`Event`]s. Backends walk them with a loop, so that no backend recurses on
+//! a user's nesting. Every opening event has a closing event; between them are the events of the inner statements.
 
 use crate::kernel::{BufferId, Carried, Choice, Instr, Order, Reg, Stmt};
 use chainrule_base::{Id, Poly};
@@ -14,48 +13,48 @@ pub enum Event<'k> {
     Instr(&'k Instr),
     /// A copy of `len` scalars.
     Copy {
-        /// To, from this element on.
+    /// Destination, from this element on.
         to: &'k (BufferId, Poly<Reg>),
-        /// From, from this element on.
+        /// Source, from this element on.
         from: &'k (BufferId, Poly<Reg>),
-        /// How many.
+        /// Number of elements.
         len: &'k Poly<Reg>,
     },
     /// A counted loop opens.
     For {
         /// The index.
         index: Reg,
-        /// How many iterations.
+        /// Trip count.
         count: &'k Poly<Reg>,
-        /// What is carried.
+        /// Loop-carried values.
         carried: &'k [Carried],
-        /// Which iterations may run at once.
+        /// Order in which iterations may run.
         order: Order,
     },
     /// A counted loop closes.
     EndFor {
         /// The index.
         index: Reg,
-        /// What is carried.
+        /// Loop-carried values.
         carried: &'k [Carried],
     },
     /// A conditional loop opens; the events of its condition follow.
     While {
-        /// What is carried.
+        /// Loop-carried values.
         carried: &'k [Carried],
-        /// The largest number of iterations.
+        /// Maximum trip count.
         limit: &'k Poly<Reg>,
     },
     /// The condition of a loop is computed; the events of its body follow.
     Test {
-        /// Whether to run the body.
+        /// Whether to execute the body.
         holds: Reg,
         /// Index into the kernel's failures.
         failure: usize,
     },
     /// A conditional loop closes.
     EndWhile {
-        /// What is carried.
+        /// Loop-carried values.
         carried: &'k [Carried],
     },
     /// A branch opens; the events where the condition holds follow.
@@ -65,18 +64,18 @@ pub enum Event<'k> {
     },
     /// The events where the condition does not hold follow.
     Else {
-        /// What the branches result in.
+        /// Results of the branches.
         choices: &'k [Choice],
     },
     /// A branch closes.
     EndIf {
-        /// What the branches result in.
+        /// Results of the branches.
         choices: &'k [Choice],
     },
 }
 
 impl Event<'_> {
-    /// Calls `visit` for each register that it uses, those in its polynomials included.
+    /// Calls `visit` for each register that the event uses, registers in its polynomials included.
     pub fn for_each_use(&self, mut visit: impl FnMut(Reg)) {
         let poly = |p: &Poly<Reg>, visit: &mut dyn FnMut(Reg)| p.terms().flat_map(|(m, _)| m).for_each(|r| visit(*r));
         match self {
@@ -94,7 +93,7 @@ impl Event<'_> {
         }
     }
 
-    /// Calls `visit` for each buffer that it reads or writes, and whether it writes. What a copy reads comes first.
+    /// Calls `visit` for each buffer that the event accesses, with whether it writes. The source of a copy comes first.
     pub(crate) fn for_each_access(&self, mut visit: impl FnMut(BufferId, bool)) {
         match self {
             Self::Instr(Instr::Load { buffer, .. }) => visit(*buffer, false),
@@ -107,7 +106,7 @@ impl Event<'_> {
         }
     }
 
-    /// Calls `visit` for each register that it defines.
+    /// Calls `visit` for each register that the event defines.
     pub fn for_each_def(&self, mut visit: impl FnMut(Reg)) {
         match self {
             Self::Instr(instr) => instr.dst().into_iter().for_each(visit),
@@ -123,32 +122,33 @@ impl Event<'_> {
     }
 }
 
-/// The events of `body`. Linear in its size; the stack does not grow with its depth.
+/// Returns the events of `body`. Linear in its size; the stack does not grow with its depth.
 #[must_use]
 pub fn events(body: &[Stmt]) -> Vec<Event<'_>> {
     walk(body).collect()
 }
 
-/// The same one by one, for those who look at each once.
+/// Iterates over the events of `body`.
 #[must_use]
 pub fn walk(body: &[Stmt]) -> Walk<'_> {
     Walk { instrs: [].iter(), parts: parts(body) }
 }
 
-/// The same with instructions in whole blocks, for those to whom a block is more than its instructions.
+/// Iterates over the events of `body`, with the instructions of a block as one part.
 #[must_use]
 pub fn parts(body: &[Stmt]) -> Parts<'_> {
     Parts { body: body.iter(), tasks: Vec::new() }
 }
 
-/// The events of `body`, each constant right before what reads it first in its block, or else where the block ends: for
-/// backends in which a constant takes a register as long as it lives. `n_regs` is how many registers the kernel has. Linear
-/// in both.
+/// Returns the events of `body`, with each constant moved down to its first use in its block, or to the block's end.
+///
+/// For backends in which a constant occupies a register as long as it lives. `n_regs` is the number of registers of the
+/// kernel. Linear in both.
 #[must_use]
 pub fn with_late_constants(body: &[Stmt], n_regs: usize) -> Vec<Event<'_>> {
     let mut events = Vec::new();
     let mut waiting: Vec<Option<&Instr>> = vec![None; n_regs];
-    // The registers of those that have waited in this block, in order.
+    // Registers of the constants delayed in this block, in order.
     let mut constants: Vec<Reg> = Vec::new();
     for event in walk(body) {
         let take = |r: Reg| events.extend(waiting.get_mut(r.index()).and_then(Option::take).map(Event::Instr));
@@ -169,28 +169,28 @@ pub fn with_late_constants(body: &[Stmt], n_regs: usize) -> Vec<Event<'_>> {
     events
 }
 
-/// Instructions one after the other, or another event.
+/// Straight-line instructions, or another event.
 #[derive(Clone, Copy, Debug)]
 pub enum Part<'k> {
     /// Instructions, at least one.
     Block(&'k [Instr]),
-    /// What is not an instruction.
+    /// Any event but an instruction.
     Event(Event<'k>),
 }
 
-/// The events that are still to come. Made by [`walk`].
+/// Iterator over events. Made by [`walk`].
 #[derive(Clone, Debug)]
 pub struct Walk<'k> {
-    /// Of the block of instructions that was met last.
+    /// Remaining instructions of the current block.
     instrs: std::slice::Iter<'k, Instr>,
     parts: Parts<'k>,
 }
 
-/// The parts that are still to come. Made by [`parts`].
+/// Iterator over parts. Made by [`parts`].
 #[derive(Clone, Debug)]
 pub struct Parts<'k> {
     body: std::slice::Iter<'k, Stmt>,
-    /// What is open in it, and what comes then.
+    /// Open statements and pending work.
     tasks: Vec<Task<'k>>,
 }
 
@@ -298,7 +298,7 @@ mod tests {
         let expected: Vec<_> = expected.chain([product, d].map(Some)).chain([None, None]).collect();
         assert_eq!(defined(&late), expected);
         assert_eq!(late.len(), events(&body).len());
-        // A kernel that breaks its rules loses nothing.
+        // An invalid kernel keeps all its events.
         assert_eq!(with_late_constants(&body, 0).len(), late.len());
     }
 }

@@ -1,20 +1,20 @@
-//! Lowering a scalar graph: one straight-line block, scheduled.
+//! Lowering of a scalar graph to one scheduled straight-line block.
 //!
-//! In: a graph, and which of its nodes are the elements of which input and output. Out: a kernel
-//! without loops, sizes or workspace, that computes the nodes which the outputs need, and no others.
+//! In: a graph, and the nodes that are the elements of each input and output. Out: a kernel without loops, sizes or
+//! workspace that computes exactly the nodes which the outputs need.
 //!
-//! **Schedule.** Depth first from the outputs in order. Of several arguments, the one whose tree needs
-//! most registers comes first (Sethi and Ullman, 1970: optimal for trees, good for graphs). An input is
-//! loaded just before its first use, an output stored as soon as it is computed or, where that is soon, with the
-//! element beside it (`beside`), and the sine and the cosine of one argument stand side by side, so that a backend can
-//! compute both at once. Outputs that are zero whatever the arguments are no instructions ([`Zeros`]). Constants stand before everything else, but for those that outputs hold: who walks
-//! through the code meets them one after the other, so that what comes next is less of a guess. Everything is linear in
-//! the graph, and nothing recurses.
+//! **Schedule.** Depth first from the outputs in order. Of several arguments, the one whose tree needs most registers
+//! comes first (Sethi and Ullman, 1970: optimal for trees, good for graphs). An input is loaded just before its first
+//! use. An output is stored as soon as it is computed or, if that is soon, together with the adjacent element
+//! (`beside`). The sine and the cosine of one argument are adjacent, so that a backend can compute them together.
+//! Outputs that are structurally zero need no instructions ([`Zeros`]). Constants come before everything else, except
+//! those that are outputs, so that a walk through the code predicts its branches better. Everything is linear in the
+//! graph, and nothing recurses.
 //!
-//! **Products** go into the sums that take them at once, where that is asked for (`fuse`).
+//! **Products** are fused into sums during lowering, if requested (`fuse`).
 //!
-//! **Truth values.** What the operator table calls `Bool` lives in `Int` registers; a number where a
-//! truth value is asked for stands for `x != 0`, a truth value where a number is asked for for 0 or 1.
+//! **Truth values.** Values of type `Bool` of the operator table live in `Int` registers. A number used as a truth
+//! value means `x != 0`; a truth value used as a number is 0 or 1.
 
 mod beside;
 mod code;
@@ -33,7 +33,7 @@ use look::{Fetched, NONE, Seen, State, look, pairs};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
-/// Nodes that are one argument or one result of the kernel, as an array.
+/// Nodes that form one argument or one result of the kernel, as an array.
 #[derive(Clone, PartialEq, Debug)]
 pub struct GraphPort<'a> {
     /// Its name.
@@ -44,12 +44,11 @@ pub struct GraphPort<'a> {
     pub nodes: Cow<'a, [NodeId]>,
 }
 
-/// The kernel named `name` (a C identifier) that computes `outputs` from `inputs`. Linear in the size
-/// of the graph.
+/// Returns the kernel named `name` (a C identifier) that computes `outputs` from `inputs`. Linear in the size of the
+/// graph.
 ///
 /// # Errors
-/// Bug diagnostics, when the ports do not fit the graph, or a node that is needed has no meaning as a
-/// number yet.
+/// Bug diagnostics if the ports do not fit the graph, or a needed node has no value as a number.
 pub fn lower_graph(
     name: impl Into<Name>,
     graph: &Graph,
@@ -59,11 +58,11 @@ pub fn lower_graph(
     lower(name.into(), graph, inputs, outputs, false)
 }
 
-/// The same with products fused into the sums that take them: what [`contract`](crate::contract()) makes of it, but for the
-/// numbers of registers, in a third of the time.
+/// Lowers a graph with products fused into sums. The result is that of [`lower_graph`] followed by
+/// [`contract`](crate::contract()), up to the numbers of registers, in a third of the time.
 ///
 /// # Errors
-/// As [`lower_graph`].
+/// Those of [`lower_graph`].
 pub fn lower_graph_fused(
     name: impl Into<Name>,
     graph: &Graph,
@@ -106,37 +105,37 @@ fn lower(
 }
 
 fn make_port(port: &GraphPort<'_>, place: Place, buffers: &mut Arena<BufferId, Buffer>) -> Port {
-    // Looked at before: they fit.
+    // Checked above to fit.
     let len = Poly::constant(port.nodes.len() as i64);
     let buffer = buffers.push(Buffer { class: Class::Real, len, place });
     Port { name: port.name.clone(), shape: port.shape.iter().map(|n| Poly::constant(*n as i64)).collect(), buffer }
 }
 
-/// Room for so many is made at once where it is not known how many there will be.
+/// Initial capacity of lists of unknown length.
 const FEW: usize = 64;
 
 struct Lowering<'a> {
     graph: &'a Graph,
     state: Arena<NodeId, State>,
-    /// How many registers the tree of a node needs; 0 for inputs and constants, and for what was computed. By itself, for it
-    /// is asked of each argument before that is looked at.
+    /// Registers that the tree of each node needs (Sethi-Ullman number); 0 for inputs, constants and computed nodes.
+    /// Kept in an array of its own, since it is read for each argument before the argument's state.
     need: Arena<NodeId, u16>,
-    /// Which of these two have been fetched.
+    /// Parts of `state` and `need` that are prefetched.
     fetched: Fetched,
-    /// The registers of values as truth values.
+    /// Registers of values as truth values.
     truth: FxHashMap<NodeId, Reg>,
-    /// The sine and the cosine of one argument, where an output needs both: each by the other.
+    /// Sine and cosine of one argument, each mapped to the other, if an output needs both.
     partner: FxHashMap<NodeId, NodeId>,
-    /// Nodes whose computation waits.
+    /// Nodes whose arguments are being computed.
     stack: Vec<NodeId>,
-    /// For each input of the graph its buffer and element.
+    /// Buffer and element of each input of the graph.
     loads: Vec<Option<Load>>,
     /// See [`fuse`].
     sums: fuse::Sums,
     code: Code,
-    /// Elements of outputs that hold the constant +0.
+    /// Output elements that are the constant +0.
     zeros: Vec<Zeros>,
-    /// The users' functions that are called, and the place of each function of the graph among them.
+    /// External functions that are called, and the index of each function of the graph among them.
     externals: Vec<External>,
     external_idx: Vec<Option<usize>>,
     errors: Diagnostics,
@@ -149,7 +148,7 @@ impl<'a> Lowering<'a> {
         outputs: &[GraphPort<'_>],
         fuse: bool,
     ) -> Result<Self, Diagnostics> {
-        // What stays takes its memory first: what goes then leaves no hole below it.
+        // Allocate long-lived data first, so that freed data leaves no hole below it.
         let n_stores = outputs.iter().map(|port| port.nodes.len()).sum::<usize>();
         let code = Code::with_room(graph.len(), n_stores);
         let Seen { state, need, trigonometric } = look(graph, fuse);
@@ -217,13 +216,13 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Computes `root` and what it needs, arguments first.
+    /// Computes `root` and everything it needs, arguments first.
     fn emit_tree(&mut self, root: NodeId) {
         let mut next = Some(root);
         while let Some(id) = next.and_then(|id| self.emit_plain(id)) {
             let state = self.state[id];
             if state.is(State::BINARY) {
-                // Its arguments are computed but for those that need no register: when all are numbers it is plain.
+                // All arguments that need a register are computed; a node of two numbers is handled by `emit_plain`.
                 state.args.iter().for_each(|arg| self.emit_leaf(*arg));
                 for arg in state.args {
                     self.real(arg);
@@ -244,12 +243,13 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Computes and stores `id` and what waits on the stack as long as that are operators of two numbers, with arguments that are
-    /// computed when it is their turn, or inputs and constants that no output holds. Returns the first node that is none of
-    /// these; what needs registers for it, of two numbers, is computed.
+    /// Computes and stores `id` and the nodes on the stack as long as they are operators of two numbers whose arguments
+    /// are computed, or inputs and constants that are not outputs. Returns the first other node, whose binary arguments
+    /// are computed.
     ///
-    /// While the arguments of a node are computed it waits on the stack, above it all but the first of those that need a
-    /// register; which one comes first: what needs most registers, of equals the left one.
+    /// While the arguments of a node are computed, the node waits on the stack, below all but the first of its
+    /// arguments that need a register. The argument that needs most registers comes first; the left one if they are
+    /// equal.
     #[inline(never)]
     fn emit_plain(&mut self, mut id: NodeId) -> Option<NodeId> {
         let (state, need) = (self.state.as_mut_slice(), self.need.as_mut_slice());
@@ -307,8 +307,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Puts `id` on the stack and above it its arguments that need registers, but for the first, which is returned;
-    /// nothing where there is none.
+    /// Pushes `id` and then its arguments that need registers, except the first, which is returned; `None` if there is
+    /// none.
     fn push_args(&mut self, id: NodeId) -> Option<NodeId> {
         let waiting = self.stack.len() + 1;
         self.stack.push(id);
@@ -317,19 +317,19 @@ impl<'a> Lowering<'a> {
         if let several @ [_, _, ..] = &mut self.stack[waiting..] {
             several.sort_by_key(|arg| need[*arg]);
         }
-        // The first argument, or `id` where there is none.
+        // The first argument, or `id` if there is none.
         self.stack.pop().filter(|first| *first != id)
     }
 
-    /// Computes `arg` if it is not computed: an input or a constant, for others need a register.
+    /// Computes `arg`, an input or a constant, unless it is computed already.
     fn emit_leaf(&mut self, arg: NodeId) {
         if !self.state[arg].is(State::DONE) {
             self.emit_one(arg);
         }
     }
 
-    /// Computes `id`, whose arguments are computed but for those that need no register, and stores it where it is an
-    /// output; then the cosine of the same argument, if it is a sine, or the other way.
+    /// Computes `id`, whose arguments that need a register are computed, and stores it if it is an output. If `id` is a
+    /// sine, the cosine of the same argument follows, and vice versa.
     fn emit(&mut self, id: NodeId) {
         let graph = self.graph;
         graph.args(id).iter().for_each(|arg| self.emit_leaf(*arg));
@@ -341,7 +341,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Computes `id`, whose arguments are computed, and stores it where it is an output.
+    /// Computes `id`, whose arguments are computed, and stores it if it is an output.
     fn emit_one(&mut self, id: NodeId) {
         let state = &mut self.state[id];
         self.need[id] = 0;
@@ -350,7 +350,7 @@ impl<'a> Lowering<'a> {
             store = std::mem::replace(&mut state.real, NONE);
         }
         match self.graph.node(id) {
-            // A constant becomes what its first use asks for.
+            // The first use of a constant determines its class.
             Node::Const(_) => {}
             Node::Input(input) => {
                 if self.code.load(state, &self.loads) == NONE {
@@ -406,7 +406,7 @@ impl<'a> Lowering<'a> {
         self.state[id].flags |= State::DONE;
         if store != NONE {
             let value = self.real(id);
-            // Equal numbers stay together.
+            // Stores of a constant stay together.
             let moves = self.state[id].as_const().is_none();
             self.code.store(value, store, moves, self.sums.n_fused);
         }
@@ -416,7 +416,7 @@ impl<'a> Lowering<'a> {
         self.state[id].real = reg.index() as u32;
     }
 
-    /// The register that holds the computed `id` as a number.
+    /// Returns the register that holds the computed `id` as a number.
     #[inline]
     fn real(&mut self, id: NodeId) -> Reg {
         match self.state[id].real {
@@ -425,7 +425,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The place of a user's function among those that are called.
+    /// Returns the index of an external function among those that are called.
     fn external(&mut self, id: ExternalId) -> usize {
         let next = self.externals.len();
         let Some(function) = self.graph.external_function(id) else {
@@ -444,7 +444,7 @@ impl<'a> Lowering<'a> {
         idx
     }
 
-    /// The register that holds the computed `id` as `class`.
+    /// Returns the register that holds the computed `id` as `class`.
     fn value(&mut self, id: NodeId, class: Class) -> Reg {
         let real = Some(self.state[id].real).filter(|reg| *reg != NONE).map(|reg| Reg::new(reg as usize));
         let truth = self.truth.get(&id).copied();
@@ -526,7 +526,7 @@ mod tests {
         let of = |g: &mut Graph, op, x| g.raw(op, &[x]);
         let [sx, cx, sy, cy] =
             [(Op::Sin, x), (Op::Cos, x), (Op::Sin, y), (Op::Cos, y)].map(|(op, x)| of(&mut g, op, x));
-        // The first is needed by way of a sum, the second by nothing.
+        // A sum needs the first; nothing needs the second.
         let sum = g.raw(Op::Add, &[sx, sy]);
         let far = g.raw(Op::Mul, &[sum, cx]);
         let unused = g.raw(Op::Mul, &[sum, cy]);
@@ -593,7 +593,7 @@ mod tests {
         bug in Chainrule: a scalar graph cannot be lowered: element 1 of the argument `in` is not an input
         bug in Chainrule: a scalar graph cannot be lowered: element 0 of the result `out` is no node
         ");
-        // Without elements, but with an extent that is no integer of ours.
+        // No elements, but an extent beyond 63 bits.
         let huge = GraphPort { shape: vec![usize::MAX, 0].into(), ..port("in", &[]) };
         let errors = lower_graph("f", &g, &[huge], &[]).unwrap_err();
         insta::assert_snapshot!(errors, @"bug in Chainrule: a scalar graph cannot be lowered: `in` has 0 elements, which is not what its shape says");

@@ -1,8 +1,7 @@
-//! From bytes to a kernel; the mirror of [`encode`](super::encode).
+//! Decoder of kernels; the inverse of [`encode`](super::encode).
 //!
-//! What is checked here: that every number stands for something (a register, a code, an operator), that
-//! everything is written in its one form, and that lists, nesting and the shapes of arguments are no
-//! larger than the bytes allow. How the parts fit each other is the verifier's.
+//! The decoder checks that every number is a valid register, code or operator, that everything has its one form, and
+//! that lists, nesting and shapes of arguments are no larger than the bytes allow. The verifier checks the rest.
 
 use super::wire::{Damage, Reader, damage};
 use super::{Functions, MAX_NESTING, SIGNS, code, whole};
@@ -19,7 +18,7 @@ type Result<T> = std::result::Result<T, Damage>;
 
 /// Reads a kernel. Linear in the bytes.
 pub fn kernel(reader: &mut Reader<'_>, functions: &Functions<'_>) -> Result<Kernel> {
-    // The verifier multiplies the extents of a shape; what that may cost grows with the bytes only.
+    // The verifier multiplies the extents of a shape. The budget bounds that cost by the length of the bytes.
     let budget = 4096 + 16 * reader.left();
     let mut d = Decoder { from: reader, last: u32::MAX, n_regs: 0, ops: Vec::new(), n_ops_met: 0 };
     let name = d.from.name()?;
@@ -58,22 +57,22 @@ pub fn kernel(reader: &mut Reader<'_>, functions: &Functions<'_>) -> Result<Kern
     })
 }
 
-/// About how many steps the product of these extents takes: terms times their lengths.
+/// Estimates the steps that the product of these extents takes: terms times their lengths.
 fn product_cost(shape: &[Poly<Reg>]) -> usize {
     let terms = shape.iter().map(|extent| extent.terms().len().max(1)).fold(1, usize::saturating_mul);
     let degree = |extent: &Poly<Reg>| extent.terms().map(|(monomial, _)| monomial.len()).max().unwrap_or(0);
     let degrees = shape.iter().map(degree).fold(1, usize::saturating_add);
-    // Constants multiply in a step each.
+    // Constants take one step each.
     if terms == 1 && degrees == 1 { shape.len() } else { terms.saturating_mul(degrees).saturating_mul(shape.len()) }
 }
 
 struct Decoder<'r, 'a> {
     from: &'r mut Reader<'a>,
-    /// The register that was defined last; before the first one, the one before register 0.
+    /// Register defined last; initially the one before register 0.
     last: u32,
     n_regs: u32,
     ops: Vec<Op>,
-    /// Operators stand in the table in the order of their first use; so many were used.
+    /// Number of operators used so far; the table lists operators in the order of their first use.
     n_ops_met: usize,
 }
 
@@ -87,10 +86,10 @@ enum Open {
 }
 
 impl Decoder<'_, '_> {
-    /// A list of what `read` reads, each element at least `least` bytes long.
+    /// Reads a list with `read`; each element takes at least `least` bytes.
     fn list<T>(&mut self, least: usize, mut read: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
         let n = self.from.count(least)?;
-        // Elements are larger than their bytes; lists inside lists must not add that up.
+        // Elements in memory are larger than their bytes. Nested lists must not multiply that.
         let mut list = Vec::with_capacity(n.min(16));
         for _ in 0..n {
             list.push(read(self)?);
@@ -211,10 +210,10 @@ impl Decoder<'_, '_> {
         Ok(())
     }
 
-    /// What is zero when it begins, and its statements.
+    /// Reads the elements that are zero at the start, and the statements.
     fn body(&mut self) -> Result<(Vec<Zeros>, Vec<Stmt>)> {
         let mut zeros = Vec::new();
-        // Statements with the blocks that they stand in, outermost first.
+        // Open statements and the blocks around them, outermost first.
         let mut open: Vec<(Open, Vec<Stmt>)> = Vec::new();
         let mut block: Vec<Stmt> = Vec::new();
         loop {
@@ -263,7 +262,7 @@ impl Decoder<'_, '_> {
         }
     }
 
-    /// What follows when the block `done` of `statement` has ended.
+    /// Continues after the end of the block `done` of `statement`.
     fn close(&mut self, statement: Open, done: Vec<Stmt>) -> Result<Closed> {
         Ok(match statement {
             Open::For { index, count, mut carried, order } => {
@@ -377,7 +376,7 @@ impl Decoder<'_, '_> {
         })
     }
 
-    /// The operator of this place in the table, and its arguments.
+    /// Reads the arguments of the operator with this index in the table.
     fn applied(&mut self, idx: u64) -> Result<(Op, [Reg; 3])> {
         let op = usize::try_from(idx).ok().filter(|idx| *idx <= self.n_ops_met).and_then(|idx| {
             let op = self.ops.get(idx)?;
@@ -447,7 +446,7 @@ impl Decoder<'_, '_> {
     }
 }
 
-/// What the end of a block makes.
+/// Result of closing a block.
 enum Closed {
     /// The statement is complete.
     Statement(Stmt),

@@ -1,6 +1,6 @@
-//! From a kernel to bytes, in the format of [`crate::bytes`].
+//! Encoder of kernels, in the format of [`crate::bytes`].
 //!
-//! [`decode`](super::decode) is its mirror: a change here is a change there, and of the format's version.
+//! A change here needs the same change in [`decode`](super::decode), and possibly a new version of the format.
 
 use super::wire::Writer;
 use super::{MAX_NESTING, SIGNS, Say, code, whole};
@@ -23,15 +23,15 @@ pub fn kernel(kernel: &Kernel, out: &mut Writer, say: &mut Say<'_>) -> Result<()
 
 struct Encoder {
     out: Writer,
-    /// The register that was defined last; before the first one, the one before register 0.
+    /// Register defined last; initially the one before register 0.
     last: u32,
-    /// In the order of their first use.
+    /// Operators in the order of their first use.
     ops: Vec<Op>,
-    /// For each operator its place in `ops`.
+    /// Index of each operator in `ops`.
     op_idx: Vec<Option<u64>>,
 }
 
-/// What is still to be written.
+/// Work still to be written.
 enum Task<'k> {
     Block(std::slice::Iter<'k, Stmt>),
     Test { holds: Reg, failure: usize },
@@ -112,7 +112,7 @@ impl Encoder {
         }
     }
 
-    /// A message with its place: 0, or 1 more than the file, and where.
+    /// Writes a message with its span: 0, or 1 more than the file, start and end.
     fn said(&mut self, (message, span): (String, Option<Span>)) {
         self.out.text(&message);
         match span {
@@ -281,13 +281,13 @@ impl Encoder {
                 self.out.count(*failure);
             }
         }
-        // Arguments are written as distances from the register defined before.
+        // Arguments are distances from the register defined last.
         if let Some(dst) = instr.dst() {
             self.last = number(dst);
         }
     }
 
-    /// The code of an instruction, and what it defines.
+    /// Writes the code of an instruction and the register it defines.
     fn code(&mut self, code: u64, dst: Reg) {
         let ahead = number(dst).wrapping_sub(self.last).wrapping_sub(1);
         self.out.natural(code << 1 | u64::from(ahead == 0));
@@ -319,7 +319,7 @@ impl Encoder {
         self.poly(at);
     }
 
-    /// Twice a constant that is not negative, or 1 more than twice the number of terms, and the terms.
+    /// Writes twice a non-negative constant, or 1 more than twice the number of terms and then the terms.
     fn poly(&mut self, poly: &Poly<Reg>) {
         if let Some(c) = poly.as_constant().filter(|c| *c >= 0) {
             return self.out.natural((c as u64) << 1);

@@ -1,30 +1,29 @@
-//! What stands around the content of a Chainrule file: what it is, how long, and whether it is whole.
+//! Frame of a Chainrule file: kind, length and checksum of the content.
 //!
 //! | bytes | are |
 //! | --- | --- |
 //! | 0..12 | [`MAGIC`] |
 //! | 12..14 | the format's version, [`VERSION`] |
-//! | 14..16 | what the content is, [`Content`] |
-//! | 16..24 | how many bytes of content follow |
+//! | 14..16 | kind of the content, [`Content`] |
+//! | 16..24 | length of the content in bytes |
 //! | 24..32 | the checksum of bytes 12..24 and the content |
 //!
-//! Numbers have their lowest byte first. The checksum finds damage: any change inside eight bytes
-//! for certain, others but for one in 2^64. It does not keep anybody from making a file with bad
-//! intent; so the content is not trusted either.
+//! Numbers are little-endian. The checksum detects damage: any change within eight bytes for certain, other changes
+//! with a probability of 1 - 2^-64. It does not protect against malicious files, so the content is not trusted either.
 
 use chainrule_base::Diagnostic;
 
-/// How every Chainrule file starts. The first byte is no text, and the line end is changed by whatever
-/// takes the file for text all the same.
+/// First bytes of every Chainrule file. The first byte is not text, and the line end reveals a conversion of the file
+/// as text.
 pub const MAGIC: [u8; 12] = *b"\x89CHAINRULE\r\n";
 
-/// The version that is written, and the newest that is read.
+/// Version that is written, and the newest that is read.
 pub const VERSION: u16 = 5;
 
-/// The length of what stands before the content.
+/// Length of the frame before the content, in bytes.
 pub const HEADER: usize = 32;
 
-/// What a file holds.
+/// Kind of content of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Content {
     /// A kernel alone.
@@ -49,13 +48,13 @@ impl Content {
     }
 }
 
-/// Whether `bytes` start as a Chainrule file does.
+/// Returns whether `bytes` start like a Chainrule file.
 #[must_use]
 pub fn is_sealed(bytes: &[u8]) -> bool {
     bytes.starts_with(&MAGIC)
 }
 
-/// `payload` in a frame.
+/// Returns `payload` in a frame.
 #[must_use]
 pub fn seal(content: Content, payload: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(HEADER + payload.len());
@@ -69,11 +68,10 @@ pub fn seal(content: Content, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The content of a frame that `seal` has made, of the given kind.
+/// Returns the content of a frame that [`seal`] made, of the given kind.
 ///
 /// # Errors
-/// No Chainrule file, one of a newer version, one of something else, one that is not whole or not as
-/// it was written.
+/// A file that is not Chainrule's, of a newer version, of another kind, truncated or damaged.
 pub fn open(content: Content, bytes: &[u8]) -> Result<&[u8], Diagnostic> {
     let copy_again = "make the file anew, or copy it again from where it was made";
     let start = &bytes[..bytes.len().min(MAGIC.len())];
@@ -127,11 +125,10 @@ pub fn open(content: Content, bytes: &[u8]) -> Result<&[u8], Diagnostic> {
     Ok(payload)
 }
 
-/// The checksum of the bytes of both.
+/// Returns the checksum of `head` and `payload` together.
 ///
-/// Eight bytes at a time are mixed into the state by steps that lose nothing (exclusive or, a product with
-/// an odd number, a shift mixed in): two texts that differ in one step only have different states after
-/// it, and so at the end. The length comes last.
+/// Each step mixes eight bytes into the state by bijections (exclusive or, product with an odd number, xor-shift). Two
+/// texts that differ in one step only therefore have different states after it, and at the end. The length comes last.
 #[must_use]
 pub fn checksum(head: &[u8], payload: &[u8]) -> u64 {
     let mut state = 0x6368_6169_6e72_756c; // "chainrul"

@@ -1,4 +1,4 @@
-//! Numbers and texts as bytes.
+//! Encoding of numbers and texts.
 //!
 //! | written | as |
 //! | --- | --- |
@@ -8,15 +8,15 @@
 //! | text | its length in bytes, its bytes (UTF-8) |
 //! | list | its length, its elements |
 //!
-//! Each value has one form only: a number with more bytes than it needs is refused. So what is read
-//! and written again is the same bytes.
+//! Each value has one form: a number with more bytes than it needs is rejected. Reading and writing again therefore
+//! returns the same bytes.
 
 use chainrule_base::{Diagnostic, Name};
 
-/// Why bytes cannot be read. Boxed, so that results that carry numbers stay small.
+/// Reason why bytes cannot be read. Boxed, so that results that carry numbers stay small.
 pub type Damage = Box<Diagnostic>;
 
-/// Bytes whose checksum is right and whose content is not: no version of Chainrule has written them.
+/// Returns the error for bytes with a valid checksum and invalid content, which no version of Chainrule writes.
 #[cold]
 #[must_use]
 pub fn damage(what: impl Into<String>) -> Damage {
@@ -27,43 +27,43 @@ pub fn damage(what: impl Into<String>) -> Damage {
     )
 }
 
-/// Bytes that grow.
+/// Growing sequence of bytes.
 #[derive(Default, Debug)]
 pub struct Writer {
     bytes: Vec<u8>,
 }
 
 impl Writer {
-    /// No bytes yet.
+    /// Returns a writer without bytes.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What was written.
+    /// Returns the bytes written.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// How many bytes were written.
+    /// Returns the number of bytes written.
     #[must_use]
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Whether nothing was written.
+    /// Returns whether nothing was written.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// One byte.
+    /// Writes one byte.
     pub fn byte(&mut self, byte: u8) {
         self.bytes.push(byte);
     }
 
-    /// Bytes as they are.
+    /// Writes bytes unchanged.
     pub fn raw(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
@@ -78,7 +78,7 @@ impl Writer {
         self.bytes.push(n as u8);
     }
 
-    /// The length of a list, or an index.
+    /// Writes the length of a list, or an index.
     #[inline]
     pub fn count(&mut self, n: usize) {
         self.natural(n as u64);
@@ -90,49 +90,49 @@ impl Writer {
         self.natural(((i << 1) ^ (i >> 63)) as u64);
     }
 
-    /// A double, bit for bit.
+    /// Writes a double, bit for bit.
     pub fn double(&mut self, x: f64) {
         self.raw(&x.to_bits().to_le_bytes());
     }
 
-    /// A text.
+    /// Writes a text.
     pub fn text(&mut self, text: &str) {
         self.count(text.len());
         self.raw(text.as_bytes());
     }
 }
 
-/// Bytes that are read from their start to their end. Nothing that is read is trusted.
+/// Cursor over bytes that are not trusted.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     left: &'a [u8],
 }
 
 impl<'a> Reader<'a> {
-    /// All of `bytes` is to be read.
+    /// Returns a cursor at the start of `bytes`.
     #[must_use]
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self { left: bytes }
     }
 
-    /// How many bytes are left.
+    /// Returns the number of remaining bytes.
     #[must_use]
     pub const fn left(&self) -> usize {
         self.left.len()
     }
 
-    /// Nothing may be left.
+    /// Checks that no bytes remain.
     ///
     /// # Errors
-    /// When something is.
+    /// Remaining bytes.
     pub fn end(&self) -> Result<(), Damage> {
         if self.left.is_empty() { Ok(()) } else { Err(damage("there is more in it than belongs to it")) }
     }
 
-    /// One byte.
+    /// Reads one byte.
     ///
     /// # Errors
-    /// When none is left.
+    /// No remaining byte.
     #[inline]
     pub fn byte(&mut self) -> Result<u8, Damage> {
         let Some((first, rest)) = self.left.split_first() else { return Err(short()) };
@@ -140,20 +140,20 @@ impl<'a> Reader<'a> {
         Ok(*first)
     }
 
-    /// The next `n` bytes as they are.
+    /// Reads `n` bytes unchanged.
     ///
     /// # Errors
-    /// When fewer are left.
+    /// Fewer remaining bytes.
     pub fn raw(&mut self, n: usize) -> Result<&'a [u8], Damage> {
         let Some((raw, rest)) = self.left.split_at_checked(n) else { return Err(short()) };
         self.left = rest;
         Ok(raw)
     }
 
-    /// A natural number.
+    /// Reads a natural number.
     ///
     /// # Errors
-    /// When it does not end, does not fit into 64 bits, or has more bytes than it needs.
+    /// A number that does not end, does not fit into 64 bits, or has more bytes than it needs.
     #[inline]
     pub fn natural(&mut self) -> Result<u64, Damage> {
         match self.left {
@@ -185,28 +185,28 @@ impl<'a> Reader<'a> {
         Err(damage("a number in it is malformed"))
     }
 
-    /// A natural number below 2^32.
+    /// Reads a natural number below 2^32.
     ///
     /// # Errors
-    /// As [`natural`](Self::natural).
+    /// Those of [`natural`](Self::natural); a larger number.
     #[inline]
     pub fn natural32(&mut self) -> Result<u32, Damage> {
         u32::try_from(self.natural()?).map_err(|_| damage("a number in it is too large"))
     }
 
-    /// An index; whoever uses it checks that there is something of this index.
+    /// Reads an index. The caller checks its range.
     ///
     /// # Errors
-    /// As [`natural`](Self::natural).
+    /// Those of [`natural`](Self::natural).
     #[inline]
     pub fn index(&mut self) -> Result<usize, Damage> {
         self.natural32().map(|n| n as usize)
     }
 
-    /// The length of a list whose elements have `least` bytes at least; so it fits into what is left.
+    /// Reads the length of a list whose elements take at least `least` bytes each.
     ///
     /// # Errors
-    /// When it does not, and as [`natural`](Self::natural).
+    /// Those of [`natural`](Self::natural); a list longer than the remaining bytes.
     pub fn count(&mut self, least: usize) -> Result<usize, Damage> {
         let n = self.natural()?;
         match usize::try_from(n) {
@@ -215,30 +215,30 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// An integer.
+    /// Reads an integer.
     ///
     /// # Errors
-    /// As [`natural`](Self::natural).
+    /// Those of [`natural`](Self::natural).
     #[inline]
     pub fn integer(&mut self) -> Result<i64, Damage> {
         let n = self.natural()?;
         Ok((n >> 1) as i64 ^ -((n & 1) as i64))
     }
 
-    /// A double, bit for bit.
+    /// Reads a double, bit for bit.
     ///
     /// # Errors
-    /// When fewer than eight bytes are left.
+    /// Fewer than eight remaining bytes.
     pub fn double(&mut self) -> Result<f64, Damage> {
         let Some((bits, rest)) = self.left.split_first_chunk() else { return Err(short()) };
         self.left = rest;
         Ok(f64::from_bits(u64::from_le_bytes(*bits)))
     }
 
-    /// A truth value: a byte that is 0 or 1.
+    /// Reads a truth value: a byte that is 0 or 1.
     ///
     /// # Errors
-    /// When it is another byte.
+    /// Another byte; no remaining byte.
     pub fn truth(&mut self) -> Result<bool, Damage> {
         match self.byte()? {
             0 => Ok(false),
@@ -247,19 +247,19 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A text.
+    /// Reads a text.
     ///
     /// # Errors
-    /// When it is not UTF-8, or not whole.
+    /// A text that is not UTF-8, or truncated.
     pub fn text(&mut self) -> Result<&'a str, Damage> {
         let n = self.count(1)?;
         std::str::from_utf8(self.raw(n)?).map_err(|_| damage("a text in it is not UTF-8"))
     }
 
-    /// A name.
+    /// Reads a name.
     ///
     /// # Errors
-    /// As [`text`](Self::text).
+    /// Those of [`text`](Self::text).
     pub fn name(&mut self) -> Result<Name, Damage> {
         self.text().map(Name::new)
     }

@@ -1,18 +1,21 @@
-//! Stores of elements that lie beside each other, one right after the other.
+//! Store pairs: stores of adjacent elements are made adjacent in the code.
 //!
-//! A processor stores one number a step, or two that lie beside each other, and code for Jacobians is mostly stores. A
-//! number waits for the one beside it where that is computed soon, so that a backend can store both at once.
+//! A processor stores one number a cycle, or two adjacent ones, and code for Jacobians is mostly stores. A store is
+//! delayed until the adjacent element is computed, if that is soon, so that a backend can store both with one
+//! instruction.
 
 use crate::kernel::{BufferId, Instr};
 
-/// So many instructions a number waits at most, which takes a register as long.
+/// Maximum delay of a store in instructions; the number occupies a register meanwhile.
 const SOON: usize = 6;
 
-/// Moves stores down to right before a store of an element beside theirs, where that is not far. `stored` are the places of
-/// stores to known elements, each of another element, in order, with how many products before it were fused into sums, for
-/// these count as instructions; nothing in `code` loads these elements. Linear in the number of stores.
+/// Moves stores down to just before the store of an adjacent element, within [`SOON`] instructions.
+///
+/// `stored` lists the positions of stores to distinct known elements, in order, each with the number of products before
+/// it that are fused into sums, since these count as instructions. Nothing in `code` loads these elements. Linear in
+/// the number of stores.
 pub(super) fn put_beside(code: &mut [Instr], stored: &[(usize, usize)]) {
-    // Where stores are that wait for another one, how many products come before each, and their elements.
+    // Delayed stores: position, number of products before it, element.
     let mut waiting: Vec<(usize, usize, BufferId, i64)> = Vec::new();
     for (at, n_fused) in stored.iter().copied() {
         let Some(Instr::Store { buffer, at: element, .. }) = code.get(at) else { continue };
@@ -35,7 +38,7 @@ mod tests {
     use crate::kernel::{BufferId, Instr, Reg};
     use chainrule_base::{Id, Poly};
 
-    /// A constant for each register, each stored to its element as soon as it is there; `None` is one that is not stored.
+    /// Returns code with a constant for each register, stored to its element immediately; `None` for no store.
     fn code(elements: &[Option<i64>]) -> (Vec<Instr>, Vec<(usize, usize)>) {
         let (mut code, mut stored) = (Vec::new(), Vec::new());
         for (r, element) in elements.iter().enumerate() {
@@ -49,7 +52,7 @@ mod tests {
         (code, stored)
     }
 
-    /// What is stored, in order, and how many constants come before it.
+    /// Returns the stored elements in order, each with the number of constants before it.
     fn stores(code: &[Instr]) -> Vec<(i64, usize)> {
         let is_const = |i: &&Instr| matches!(i, Instr::Const { .. });
         let each = code.iter().enumerate().filter_map(|(at, instr)| match instr {
@@ -70,7 +73,7 @@ mod tests {
         let (mut far, stored) = code(&far);
         put_beside(&mut far, &stored);
         assert_eq!(stores(&far), [(1, 1), (2, SOON + 2)]);
-        // Each goes with one other.
+        // Each store has one partner.
         let (mut row, stored) = code(&[Some(0), Some(1), Some(2), Some(3)]);
         put_beside(&mut row, &stored);
         assert_eq!(stores(&row), [(0, 2), (1, 2), (2, 4), (3, 4)]);
@@ -89,7 +92,7 @@ mod tests {
             let n = number(60) as usize;
             let mut elements: Vec<Option<i64>> = (0..n as i64).map(Some).collect();
             for i in (1..n).rev() {
-                // Mostly with one nearby, so that there are pairs.
+                // Mostly nearby elements, so that there are pairs.
                 let near = if number(2) == 0 { 4 } else { i as u64 };
                 elements.swap(i, i.saturating_sub(number(near + 1) as usize));
             }

@@ -1,27 +1,27 @@
-//! The code that a graph is lowered to, in the making: instructions, the registers they define, and where numbers go.
+//! Code under construction: instructions, the registers they define, and pending stores.
 
 use super::beside::put_beside;
 use super::look::{NONE, State};
 use crate::kernel::{BufferId, Class, Instr, Reg};
 use chainrule_base::{Arena, Id, Poly, large};
 
-/// Where an input of the graph is: its buffer and element.
+/// Buffer and element of an input of the graph.
 pub(super) type Load = (BufferId, i64);
 
-/// Instructions so far, and where stores go that are still to come.
+/// Instructions so far, and the targets of pending stores.
 pub(super) struct Code {
     instrs: Vec<Instr>,
-    /// How many registers there are, and which of them are of class `Int`.
+    /// Number of registers, and those of class `Int`.
     n_regs: u32,
     ints: Vec<Reg>,
-    /// Where to store a node, and the next such place of the same node or [`NONE`].
+    /// Linked lists of store targets: buffer, element, and the index of the node's next target or [`NONE`].
     stores: Vec<(BufferId, i64, u32)>,
-    /// Where in the code numbers are stored that are computed, and how many products were fused before.
+    /// Positions of stores of computed numbers, each with the number of products fused before it.
     stored: Vec<(usize, usize)>,
 }
 
 impl Code {
-    /// None yet, for so many nodes and so many places of outputs.
+    /// Returns empty code with capacity for `n_nodes` nodes and `n_stores` stores.
     pub(super) fn with_room(n_nodes: usize, n_stores: usize) -> Self {
         Self {
             instrs: large::with_capacity(n_nodes + n_stores),
@@ -32,7 +32,7 @@ impl Code {
         }
     }
 
-    /// The classes of the registers, and the instructions, with stores beside each other where that is soon.
+    /// Returns the classes of the registers and the instructions, with adjacent elements stored in pairs.
     pub(super) fn finish(mut self) -> (Arena<Reg, Class>, Vec<Instr>) {
         put_beside(&mut self.instrs, &self.stored);
         let mut regs = Arena::filled(self.n_regs as usize, Class::Real);
@@ -40,14 +40,14 @@ impl Code {
         (regs, self.instrs)
     }
 
-    /// Writes an instruction where it stays. To `push` one means to put it together elsewhere, since it must be dropped if the
-    /// code cannot grow, and to move it as a whole then; what was just written in parts processors wait for.
+    /// Appends an instruction, constructed in its final location. `Vec::push` would construct it on the stack, since it
+    /// must be dropped if the vector cannot grow, and copy it; the copy waits for the parts just written.
     #[inline(always)]
     fn append(&mut self, make: impl FnOnce() -> Instr) {
         self.instrs.extend(std::iter::once_with(make));
     }
 
-    /// A new register.
+    /// Returns a new register.
     #[inline]
     pub(super) fn reg(&mut self, class: Class) -> Reg {
         let reg = Reg::new(self.n_regs as usize);
@@ -58,7 +58,7 @@ impl Code {
         reg
     }
 
-    /// Writes what defines a new number.
+    /// Appends the definition of a new number.
     #[inline(always)]
     pub(super) fn define(&mut self, make: impl FnOnce(Reg) -> Instr) -> Reg {
         let dst = self.reg(Class::Real);
@@ -66,15 +66,15 @@ impl Code {
         dst
     }
 
-    /// The same for a new truth value.
+    /// Appends the definition of a new truth value.
     pub(super) fn define_int(&mut self, make: impl FnOnce(Reg) -> Instr) -> Reg {
         let dst = self.reg(Class::Int);
         self.append(|| make(dst));
         dst
     }
 
-    /// Loads the input of the graph that `state` is of, which is done then: its register; [`NONE`] where it is no input, or no
-    /// argument holds it.
+    /// Loads the input of `state`, marks it as computed and returns its register; [`NONE`] if `state` is no input, or
+    /// the input is in no argument.
     pub(super) fn load(&mut self, state: &mut State, loads: &[Option<Load>]) -> u32 {
         let Some((buffer, at)) = state.as_input().and_then(|input| *loads.get(input)?) else { return NONE };
         let dst = self.define(|dst| Instr::Load { dst, buffer, at: Poly::constant(at) });
@@ -82,14 +82,14 @@ impl Code {
         state.real
     }
 
-    /// Notes where a node goes whose list of places begins with `next` so far; the list with this one.
+    /// Adds a store target to the list that begins at `next`; returns the start of the new list.
     pub(super) fn note_store(&mut self, buffer: BufferId, at: i64, next: u32) -> u32 {
         self.stores.push((buffer, at, next));
         self.stores.len() as u32 - 1
     }
 
-    /// Writes `value` to the places of a list that begins with `first`, after so many products were fused; where it `moves`, each
-    /// may wait for what is stored beside it.
+    /// Stores `value` to the targets of the list that begins at `first`, after `n_fused` products were fused. With
+    /// `moves`, each store may be delayed to pair it with the store of an adjacent element.
     pub(super) fn store(&mut self, value: Reg, first: u32, moves: bool, n_fused: usize) {
         let mut store = first;
         while store != NONE {

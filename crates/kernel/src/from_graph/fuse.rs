@@ -1,12 +1,12 @@
-//! Products go into the sums that take them while a graph is lowered: `a * b + c` rounded once.
+//! Contraction into fused multiply-adds while a graph is lowered: `a * b + c` rounded once.
 //!
-//! The rule is that of [`contract`](crate::contract()), which looks at code that is there already: a product is fused where all
-//! that reads it are sums and differences, each of which takes one product, the one that is computed first. Here the products
-//! are not written and taken out again, and what reads a product is known from the graph.
+//! The rule is that of [`contract`](crate::contract()), which works on existing code: a product is fused if all its
+//! uses are sums and differences, each of which takes one product, the one that is computed first. Here the products
+//! are never written, and their uses are known from the graph.
 //!
-//! One walk from the last node to the first ([`Lowering::find_needed`]) finds what outputs need, writes the constants among that
-//! and makes a list of the sums that read each product. When it is a product's turn to be computed, its arguments have been: it is
-//! fused if no sum of its list takes another one. A sum that takes a product comes later and reads the product's arguments.
+//! One walk from the last node to the first ([`Lowering::find_needed`]) finds the nodes that outputs need, writes the
+//! constants among them, and lists the sums that use each product. When a product is due, its arguments are computed:
+//! it is fused if no sum of its list has taken another product. The sum comes later and reads the product's arguments.
 
 use super::Lowering;
 use super::look::{NONE, State};
@@ -15,24 +15,25 @@ use chainrule_base::Id;
 use chainrule_graph::NodeId;
 use chainrule_ops::Op;
 
-/// The sums that read products.
+/// Sums that use products.
 #[derive(Default)]
 pub(super) struct Sums {
-    /// Lists of more than one sum: each sum, and what comes after it.
+    /// Lists of more than one sum: each sum, and the rest of its list.
     more: Vec<(u32, u32)>,
-    /// How many products were fused so far.
+    /// Number of products fused so far.
     pub n_fused: usize,
 }
 
-/// A list of sums is [`NONE`], the number of a node, or this with the place of its first one in [`Sums::more`].
+/// Flag of a list in [`Sums::more`]. A list of sums is [`NONE`], the number of a node, or this flag with an index.
 const MORE: u32 = 1 << 31;
 
-/// Of graphs of more nodes the numbers of nodes and the places of lists are not told apart.
+/// Maximum number of nodes: beyond it, numbers of nodes and indices of lists would be ambiguous.
 pub(super) const MOST_NODES: usize = MORE as usize / 2;
 
 impl Lowering<'_> {
-    /// Marks what outputs need, and what must be kept, and writes the constants that are needed and stored nowhere; where
-    /// products are fused, lists the sums that read them: a list begins in the product's [`State::real`].
+    /// Marks the nodes that outputs need and the products that must not be fused, and writes the needed constants that
+    /// are not outputs. With `fuse`, lists the sums that use each product; a list begins in the product's
+    /// [`State::real`].
     #[inline(never)]
     pub(super) fn find_needed(&mut self, fuse: bool) {
         let state = self.state.as_mut_slice();
@@ -55,12 +56,12 @@ impl Lowering<'_> {
             }
             let [a, b] = node.args;
             // A product that is added to itself, or taken from itself, is read twice by one sum.
-            // Without branches: what a node is, is hard to predict.
+            // Without branches, since the kind of a node is hard to predict.
             let is_sum = fuse & matches!(node.op, Op::Add | Op::Sub) & (a != b);
             let flags = if is_sum { State::NEEDED } else { State::NEEDED | State::KEPT };
             for arg in [a, b] {
                 let arg = &mut state[arg.index()];
-                // What is kept by a node that comes later needs no list.
+                // A product that is already excluded from fusion needs no list.
                 let is_listed = is_sum & (arg.op == Op::Mul) & (arg.flags & (State::STORED | State::KEPT) == 0);
                 arg.flags |= flags;
                 let (first, mut list) = (arg.real, i as u32);
@@ -77,8 +78,8 @@ impl Lowering<'_> {
 }
 
 impl Sums {
-    /// Puts the product `id`, which nothing reads but sums and no output holds, into them, if none of them takes another one:
-    /// whether it is gone.
+    /// Fuses the product `id`, which only sums use and which is no output, unless one of the sums takes another
+    /// product. Returns whether it was fused.
     #[inline]
     pub(super) fn fuse(&mut self, state: &mut [State], id: NodeId, product: State) -> bool {
         let takes = |sum: u32| state.get(sum as usize).is_some_and(|sum| sum.is(State::TAKES));
@@ -95,7 +96,7 @@ impl Sums {
         true
     }
 
-    /// The sums of a list.
+    /// Iterates over the sums of a list.
     #[inline]
     fn list(&self, mut list: u32) -> impl Iterator<Item = u32> + '_ {
         std::iter::from_fn(move || {
@@ -109,8 +110,8 @@ impl Sums {
     }
 }
 
-/// What computes `dst`, the node of two numbers, whose arguments have registers; in place of that of a fused product stands
-/// the product's number.
+/// Returns the instruction that computes `dst`, a binary node whose arguments have registers. A fused product has its
+/// node number in place of a register.
 #[inline(always)]
 pub(super) fn computed(state: &[State], dst: Reg, node: State, [x, y]: [Reg; 2]) -> Instr {
     if !node.is(State::TAKES) {

@@ -1,51 +1,51 @@
-//! What is known of a graph before anything is computed, and of each node while it is.
+//! Analysis of a graph before lowering, and the state of each node during it.
 //!
-//! In: a graph. Out: [`Seen`], found in one walk over its nodes.
+//! In: a graph. Out: [`Seen`], computed in one walk over its nodes.
 
 use chainrule_base::{Arena, Id, large};
 use chainrule_graph::{Graph, InputId, Node, NodeId};
 use chainrule_ops::Op;
 use rustc_hash::FxHashMap;
 
-/// What is known of a node, in 16 bytes: the passes over a large graph take as long as fetching it does. What most nodes
-/// are stands in it too, so that computing them fetches nothing else.
+/// State of a node, in 16 bytes, since passes over a large graph take as long as fetching it does. The state also holds
+/// the content of most kinds of nodes, so that computing them fetches nothing else.
 #[derive(Clone, Copy)]
 pub(super) struct State {
-    /// The register of its value as a number, or [`NONE`]; before it is computed its first place in the list of
-    /// [`stores`](super::code::Code::note_store), if it is stored, or the first sum that reads it, if it is a product that may be
-    /// fused (see [`fuse`](super::fuse)).
+    /// Register of the value as a number, or [`NONE`]. Before the node is computed: the start of its list of
+    /// [`stores`](super::code::Code::note_store) if it is an output, or of its list of sums if it is a product that may
+    /// be fused (see [`fuse`](super::fuse)).
     pub(super) real: u32,
     pub(super) flags: u8,
-    /// The operator and the arguments of a [`State::BINARY`] node; the bits of a constant ([`State::as_const`]); the number of
-    /// an input ([`State::as_input`]).
+    /// Operator and arguments of a [`State::BINARY`] node; bits of a constant ([`State::as_const`]); number of an input
+    /// ([`State::as_input`]).
     pub(super) op: Op,
     pub(super) args: [NodeId; 2],
 }
 
 const _: () = assert!(size_of::<State>() == 16);
 
-/// No register, no place, no node.
+/// Marker for no register, no list, no node.
 pub(super) const NONE: u32 = u32::MAX;
 
 impl State {
-    /// What an output needs reads it.
+    /// A needed node uses it.
     pub(super) const NEEDED: u8 = 1;
     /// Its arguments are being computed.
     pub(super) const OPEN: u8 = 2;
-    /// It was computed.
+    /// It is computed.
     pub(super) const DONE: u8 = 4;
     /// It is an element of an output.
     pub(super) const STORED: u8 = 8;
     /// It is an operator of two numbers, whose result is a number.
     pub(super) const BINARY: u8 = 16;
-    /// It is read by something that is no sum, or nothing is fused.
+    /// It must not be fused: it has a use that is no sum, or fusion is off.
     pub(super) const KEPT: u8 = 32;
     /// It is a sum, and takes a product.
     pub(super) const TAKES: u8 = 64;
-    /// It is a product that went into all sums that read it; in place of a register it has its own number.
+    /// It is a product fused into all its sums; in place of a register it has its own node number.
     pub(super) const FUSED: u8 = 128;
 
-    /// In place of the operator of a node that is no operator of two numbers: of constants, of inputs, and of the others.
+    /// Tags in place of the operator, for nodes that are not binary: constants, inputs, others.
     const CONSTANT: Op = Op::Add;
     const INPUT: Op = Op::Sub;
     pub(super) const OTHER: Op = Op::Sin;
@@ -67,14 +67,14 @@ impl State {
         Self { real: NONE, flags: 0, op: Self::CONSTANT, args: halves.map(|half| NodeId::new(half as usize)) }
     }
 
-    /// The number when it is one, so that nobody has to wait for the node itself.
+    /// Returns the value of a constant, without access to the node itself.
     #[inline]
     pub(super) fn as_const(self) -> Option<f64> {
         let [low, high] = self.args.map(|half| half.index() as u64);
         (!self.is(Self::BINARY) && self.op == Self::CONSTANT).then(|| f64::from_bits(low | high << 32))
     }
 
-    /// The index of the input when it is one.
+    /// Returns the index of an input.
     #[inline]
     pub(super) fn as_input(self) -> Option<usize> {
         (!self.is(Self::BINARY) & (self.op == Self::INPUT)).then(|| self.args[0].index())
@@ -86,7 +86,7 @@ impl State {
     }
 }
 
-/// What is known of a graph before anything is computed.
+/// Analysis of a graph before lowering.
 pub(super) struct Seen {
     pub(super) state: Arena<NodeId, State>,
     /// See [`Lowering::need`](super::Lowering).
@@ -95,8 +95,8 @@ pub(super) struct Seen {
     pub(super) trigonometric: Vec<(NodeId, NodeId)>,
 }
 
-/// Looks at each node once. How many registers its tree needs is counted as if the graph were a tree: with arguments in the
-/// order of falling need, the k-th waits while k registers are held.
+/// Analyses each node once. The registers that a node needs are counted as if the graph were a tree: with arguments in
+/// order of decreasing need, k registers are held while the k-th is computed.
 #[inline(never)]
 pub(super) fn look(graph: &Graph, fuse: bool) -> Seen {
     let flags = if fuse { State::BINARY } else { State::BINARY | State::KEPT };
@@ -128,14 +128,14 @@ pub(super) fn look(graph: &Graph, fuse: bool) -> Seen {
             }
         };
         let (x, y) = (need[a.index()], need[b.index()]);
-        // The one that needs more comes first and holds one register while the other one is computed.
+        // The argument that needs more comes first and holds one register while the other is computed.
         need[i] = x.max(y).saturating_add(u16::from(x == y));
         State { real: NONE, flags, op, args: [a, b] }
     }));
     Seen { state: state.into_iter().collect(), need: need.into_iter().collect(), trigonometric }
 }
 
-/// Those of these sines and cosines that have one argument: each with the one before.
+/// Returns pairs of these sines and cosines with the same argument, each with the previous one.
 pub(super) fn pairs(trigonometric: &[(NodeId, NodeId)]) -> Vec<(NodeId, NodeId)> {
     let mut first: FxHashMap<NodeId, NodeId> = FxHashMap::default();
     let mut pairs = Vec::new();
@@ -147,27 +147,27 @@ pub(super) fn pairs(trigonometric: &[(NodeId, NodeId)]) -> Vec<(NodeId, NodeId)>
     pairs
 }
 
-/// Which parts of a large graph's states and needs have been fetched. A walk from a node to its arguments comes to most of the
-/// nodes beside it soon, in an order of its own, in which it would wait for each line of memory by itself.
+/// Prefetched blocks of a large graph's states and needs. A walk from a node to its arguments soon visits most
+/// neighbouring nodes, in an order that the hardware cannot prefetch.
 pub(super) struct Fetched {
-    /// For each [`BLOCK`](Self::BLOCK) of nodes whether it has to be; empty where all is in a cache.
+    /// Whether each [`BLOCK`](Self::BLOCK) of nodes is still to be fetched; empty if all are in a cache.
     waiting: Vec<bool>,
 }
 
 impl Fetched {
-    /// So many nodes are fetched together.
+    /// Nodes fetched together.
     const BLOCK: usize = 256;
 
-    /// Of graphs of so many nodes the states do not stay in a processor's second cache from one pass to the next.
+    /// Number of nodes from which on the states do not stay in the second-level cache between passes.
     const FAR: usize = 1 << 16;
 
-    /// Of a graph of so many nodes nothing has been fetched.
+    /// Returns the state for a graph of `n_nodes` nodes, nothing fetched.
     pub(super) fn none(n_nodes: usize) -> Self {
         let n_blocks = if n_nodes < Self::FAR { 0 } else { n_nodes.div_ceil(Self::BLOCK) };
         Self { waiting: vec![true; n_blocks] }
     }
 
-    /// Fetches what stands beside `id`, unless that has been done.
+    /// Fetches the block of `id`, unless it is fetched already.
     #[inline]
     pub(super) fn fetch(&mut self, id: NodeId, state: &[State], need: &[u16]) {
         let block = id.index() / Self::BLOCK;

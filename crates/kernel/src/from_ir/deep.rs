@@ -1,17 +1,17 @@
-//! Blocks that nest deeper than a thread's stack.
+//! Stack space for deeply nested blocks.
 //!
-//! Lowering follows the nesting of blocks by recursion. Where a program nests deeper than people do by
-//! hand (generated code with a thousand branches in each other), it runs on a stack as large as needed.
+//! Lowering recurses on the nesting of blocks. A program that nests deeper than code written by hand, such as generated
+//! code with a thousand nested branches, is lowered on a stack as large as needed.
 
 use chainrule_base::Diagnostic;
 use chainrule_ir::Block;
 
-/// So deep is safe on any thread.
+/// Nesting that is safe on any thread.
 const SHALLOW: usize = 100;
-/// What one level may need: measured, with a wide margin.
+/// Stack space of one level, in bytes: measured, with a wide margin.
 const BYTES_PER_LEVEL: usize = 64 << 10;
 
-/// How deep blocks nest in `block`.
+/// Returns the maximum nesting of blocks in `block`.
 fn depth(block: &Block) -> usize {
     let mut deepest = 0;
     let mut open = vec![(block, 1)];
@@ -22,7 +22,7 @@ fn depth(block: &Block) -> usize {
     deepest
 }
 
-/// `work()` with room to recurse as deep as `block` nests.
+/// Runs `work` with stack space to recurse as deep as `block` nests.
 pub(super) fn with_room_for<T: Send>(block: &Block, work: impl FnOnce() -> T + Send) -> Result<T, Diagnostic> {
     let depth = depth(block);
     if depth <= SHALLOW {
