@@ -1,12 +1,12 @@
-//! The kernel IR itself: structured SSA over scalar registers, and buffers.
+//! The kernel IR: structured SSA over scalar registers, and buffers.
 //!
 //! Invariants (the verifier checks them):
-//! - a register is defined once, before its uses, in a scope around them; what a loop carries is
-//!   defined by the loop ([`Carried`]), what a branch results in by the branch ([`Choice`]);
-//! - a size or an address is a polynomial over `Int` registers in scope; the length and the offset of
-//!   a buffer, and what is required at entry, over size registers only;
-//! - inputs are never written; buffers that are live at one time do not overlap, and those that do begin at one place: their
-//!   offsets are the same polynomial.
+//! - a register is defined once, before its uses, in a scope around them; a loop defines its carried values
+//!   ([`Carried`]), a branch its results ([`Choice`]);
+//! - a size or an address is a polynomial over `Int` registers in scope; lengths and offsets of buffers, and conditions
+//!   at entry, are polynomials over size registers only;
+//! - inputs are never written; buffers that are live at the same time do not overlap; buffers that overlap have the
+//!   same polynomial as offset.
 //!
 //! Truth values live in `Int` registers, as 0 and 1.
 
@@ -22,7 +22,7 @@ define_id! {
     pub struct BufferId = "b";
 }
 
-/// What a register or the elements of a buffer are.
+/// Type of a register, or of the elements of a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
     /// Doubles.
@@ -34,36 +34,36 @@ pub enum Class {
 /// A function that a backend can run.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    /// Its name: a C identifier.
+    /// Name, a C identifier.
     pub name: Name,
-    /// All registers with their class.
+    /// Class of each register.
     pub regs: Arena<Reg, Class>,
-    /// Sizes, known when the arguments are; their registers are defined before the body.
+    /// Sizes, known from the arguments; their registers are defined before the body.
     pub sizes: Vec<SizeParam>,
-    /// What is read.
+    /// Arguments.
     pub inputs: Vec<Port>,
-    /// What is written. Outputs hold nothing defined before the body has written them, but for `zeros`.
+    /// Results. Their elements are undefined before the body writes them, except those in `zeros`.
     pub outputs: Vec<Port>,
-    /// All buffers, those of the ports included.
+    /// Buffers, those of the ports included.
     pub buffers: Arena<BufferId, Buffer>,
-    /// What must hold at entry.
+    /// Conditions at entry.
     pub requires: Vec<Condition>,
-    /// How many doubles of workspace it needs; over size registers.
+    /// Doubles of workspace, over size registers.
     pub workspace_reals: Poly<Reg>,
-    /// How many integers of workspace it needs; over size registers.
+    /// Integers of workspace, over size registers.
     pub workspace_ints: Poly<Reg>,
-    /// Users' functions that it calls.
+    /// External functions that it calls.
     pub externals: Vec<External>,
-    /// Messages of the checks that may fail while it runs, with the place in the program.
+    /// Messages of the checks that may fail at run time, with their source spans.
     pub failures: Vec<(String, Option<Span>)>,
-    /// What of the outputs is zero when the body begins, in ascending order.
+    /// Output elements that are zero when the body begins, in ascending order.
     pub zeros: Vec<Zeros>,
-    /// What it does.
+    /// Statements.
     pub body: Vec<Stmt>,
 }
 
 impl Kernel {
-    /// A kernel of no arguments that does nothing: for those who put one together.
+    /// Returns a kernel without arguments and statements.
     #[must_use]
     pub fn empty(name: Name) -> Self {
         Self {
@@ -83,12 +83,12 @@ impl Kernel {
         }
     }
 
-    /// Whether `r` is an extent of an argument.
+    /// Returns whether `r` is an extent of an argument.
     pub(crate) fn is_extent(&self, r: Reg) -> bool {
         self.sizes.iter().any(|size| size.reg == r && matches!(size.source, SizeSource::Extent { .. }))
     }
 
-    /// New memory in the workspace, in a place of its own, for `len` numbers.
+    /// Adds a buffer of `len` doubles at the end of the workspace.
     pub fn memory(&mut self, len: Poly<Reg>) -> BufferId {
         let at = self.workspace_reals.clone();
         self.workspace_reals = at.add(&len);
@@ -96,18 +96,18 @@ impl Kernel {
     }
 }
 
-/// A size: an integer that is known at entry.
+/// A size: an integer known at entry.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SizeParam {
-    /// Its name in signatures: unique, a C identifier.
+    /// Name in signatures: unique, a C identifier.
     pub name: Name,
-    /// Its register, of class `Int`.
+    /// Register, of class `Int`.
     pub reg: Reg,
-    /// Where it comes from.
+    /// Origin of its value.
     pub source: SizeSource,
 }
 
-/// Where a size comes from.
+/// Origin of a size's value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SizeSource {
     /// The extent of dimension `dim` of input `input`.
@@ -127,10 +127,9 @@ pub enum SizeSource {
 /// An argument: an array of scalars in row-major order, or one scalar (no dimensions).
 #[derive(Clone, PartialEq, Debug)]
 pub struct Port {
-    /// Its path in the program: `x`, `camera.rotation`, `result.0`.
+    /// Path in the program: `x`, `camera.rotation`, `result.0`.
     pub name: Name,
-    /// Its extents, outermost first; over size registers. Where an argument comes with extents of its
-    /// own, they are compared with these at entry.
+    /// Extents, outermost first, over size registers. The extents of an argument are compared with these at entry.
     pub shape: Vec<Poly<Reg>>,
     /// Its buffer.
     pub buffer: BufferId,
@@ -139,60 +138,60 @@ pub struct Port {
 /// Memory for scalars of one class.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Buffer {
-    /// What it holds.
+    /// Class of its elements.
     pub class: Class,
-    /// How many; over size registers.
+    /// Number of elements, over size registers.
     pub len: Poly<Reg>,
-    /// Where it is.
+    /// Location.
     pub place: Place,
 }
 
-/// Where a buffer is.
+/// Location of a buffer.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Place {
     /// The input of this index.
     Input(usize),
     /// The output of this index.
     Output(usize),
-    /// The workspace of its class, from this offset on; over size registers.
+    /// The workspace of its class, from this offset on, over size registers.
     Workspace(Poly<Reg>),
 }
 
 /// A condition at entry: `size == 0` or `size >= 0`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Condition {
-    /// Over size registers.
+    /// Polynomial over size registers.
     pub size: Poly<Reg>,
-    /// Whether it must be exactly zero; otherwise it must not be negative.
+    /// Whether `size` must be zero; otherwise it must not be negative.
     pub exactly_zero: bool,
-    /// What is wrong when it does not hold.
+    /// Message if the condition does not hold.
     pub message: String,
-    /// What in the program asks for it.
+    /// Part of the program that requires it.
     pub span: Option<Span>,
 }
 
-/// How many iterations a loop has at most that runs in lanes; of four lanes, as some processors have, it takes two rounds.
+/// Maximum trip count of a lane loop. A processor with four lanes runs it in two rounds.
 pub const LANES: i64 = 8;
 
-/// How many iterations a loop has that runs on threads: so many threads at most have something to do.
+/// Trip count of a parallel loop: the maximum number of threads that share its work.
 pub const PARTS: i64 = 16;
 
-/// Around a loop that runs in parts are so many branches at most, one in the other.
+/// Maximum number of nested branches around a parallel loop.
 pub const MAX_BRANCHES: usize = 4;
 
-/// What computes a user's scalar function.
+/// Code of an external scalar function.
 pub type ExternalFn = Arc<dyn Fn(&[f64]) -> f64 + Send + Sync>;
 
-/// A user's scalar function.
+/// An external scalar function.
 #[derive(Clone)]
 pub struct External {
     /// Its name.
     pub name: Name,
-    /// How many arguments it takes.
+    /// Number of arguments.
     pub arity: usize,
-    /// What computes it, for backends that run inside the process.
+    /// Code for backends that run inside the process.
     pub call: Option<ExternalFn>,
-    /// The C function of `arity` doubles that computes it, which the user of emitted code provides.
+    /// Name of the C function of `arity` doubles, which the user of emitted code provides.
     pub c_name: Option<Name>,
 }
 
@@ -205,32 +204,32 @@ impl std::fmt::Debug for External {
 /// A statement.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Stmt {
-    /// Instructions one after the other.
+    /// Straight-line code.
     Straight(Vec<Instr>),
     /// `for index in 0..count`, iterations in order; none when `count` is negative.
     For {
         /// Defined in `body`; class `Int`.
         index: Reg,
-        /// How many iterations.
+        /// Trip count.
         count: Poly<Reg>,
-        /// What is carried from one iteration to the next.
+        /// Loop-carried values.
         carried: Vec<Carried>,
-        /// Which iterations may run at once. Whoever runs them in order computes the same.
+        /// Order in which iterations may run. Running them in sequence always gives the same result.
         order: Order,
         /// One iteration.
         body: Vec<Stmt>,
     },
-    /// Runs `condition`; while `holds` is not 0, runs `body` and `condition` again. After `limit`
-    /// iterations with `holds` still not 0, fails with failure `failure`. What `condition` defines can be
-    /// used in `condition` only.
+    /// Runs `condition`; while `holds` is not 0, runs `body` and `condition` again. If `holds` is still not 0 after
+    /// `limit` iterations, fails with failure `failure`. Registers defined in `condition` can be used in `condition`
+    /// only.
     While {
-        /// The largest number of iterations.
+        /// Maximum trip count.
         limit: Poly<Reg>,
-        /// What is carried from one iteration to the next.
+        /// Loop-carried values.
         carried: Vec<Carried>,
         /// Computes `holds`.
         condition: Vec<Stmt>,
-        /// In scope at the end of `condition`: defined in it, or carried, or defined before the loop.
+        /// Register in scope at the end of `condition`: defined in it, carried, or defined before the loop.
         holds: Reg,
         /// One iteration.
         body: Vec<Stmt>,
@@ -241,26 +240,26 @@ pub enum Stmt {
     If {
         /// Class `Int`.
         condition: Reg,
-        /// Where it is not 0.
+        /// Branch for a condition that is not 0.
         then: Vec<Stmt>,
-        /// Where it is 0.
+        /// Branch for a condition that is 0.
         otherwise: Vec<Stmt>,
-        /// What the branches result in.
+        /// Results of the branches.
         choices: Vec<Choice>,
     },
     /// Copies `len` scalars; the ranges do not overlap.
     Copy {
-        /// To, from this element on.
+        /// Destination, from this element on.
         to: (BufferId, Poly<Reg>),
-        /// From, from this element on.
+        /// Source, from this element on.
         from: (BufferId, Poly<Reg>),
-        /// How many.
+        /// Number of elements.
         len: Poly<Reg>,
     },
 }
 
 impl Stmt {
-    /// The registers that a loop or a branch results in: those that what follows it can use.
+    /// Returns the registers that a loop or a branch defines for the code after it.
     pub(crate) fn results(&self) -> Vec<Reg> {
         match self {
             Self::For { carried, .. } | Self::While { carried, .. } => carried.iter().map(|c| c.var).collect(),
@@ -270,23 +269,23 @@ impl Stmt {
     }
 }
 
-/// Which iterations of a loop may run at once.
+/// Order in which the iterations of a loop may run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Order {
-    /// None: each looks at what those before have left.
+    /// In sequence: each iteration may depend on earlier ones.
     #[default]
     InOrder,
-    /// All, in the lanes of vectors: there are [`LANES`] at most, fewer where it is not known how many; nothing is carried,
-    /// and none touches what another one writes.
+    /// In lanes of vectors: at most [`LANES`] iterations, possibly fewer at run time. Nothing is carried, and no
+    /// iteration accesses elements that another one writes.
     Lanes,
-    /// All, on threads: there are [`PARTS`], nothing is carried, and none touches what another one writes, but for buffers
-    /// of the workspace that only this loop mentions: each thread has them for itself. In no other loop, and in few branches
-    /// ([`MAX_BRANCHES`]).
+    /// On threads: [`PARTS`] iterations. Nothing is carried, and no iteration accesses elements that another one
+    /// writes, except in workspace buffers that only this loop mentions: each thread has a copy of these. Inside no
+    /// other loop, and inside at most [`MAX_BRANCHES`] branches.
     Parts,
 }
 
-/// The signs of a product and of what is added to it, of which one at most is turned. Numbers behind those of operators, so
-/// that both are read alike ([`Instr::computes`]).
+/// Signs of a product and its summand, at most one of them negative. The discriminants follow those of operators, so
+/// that both index one table ([`Instr::computes`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Signs {
     /// `a * b + c`
@@ -298,7 +297,7 @@ pub enum Signs {
 }
 
 impl Signs {
-    /// The value, rounded once.
+    /// Returns the value, rounded once.
     #[must_use]
     pub fn value(self, a: f64, b: f64, c: f64) -> f64 {
         match self {
@@ -308,7 +307,7 @@ impl Signs {
         }
     }
 
-    /// Its name in listings.
+    /// Returns the name in listings.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -319,27 +318,27 @@ impl Signs {
     }
 }
 
-/// A register that a loop carries: `var` is `init` before the first iteration, `next` after each; it
-/// can be used in the loop and after it. All carried registers of a loop change at once: every `next`
-/// is taken before any `var` changes, so that `next` may be another's `var` (a swap).
+/// A loop-carried register: `var` is `init` before the first iteration and `next` after each. It can be used in the
+/// loop and after it. All carried registers of a loop change at once: every `next` is read before any `var` changes, so
+/// that `next` may be the `var` of another one (a swap).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Carried {
     /// Defined by the loop.
     pub var: Reg,
     /// Defined before the loop.
     pub init: Reg,
-    /// In scope at the end of the loop's body: defined in it, or carried, or defined before the loop.
+    /// Register in scope at the end of the loop's body: defined in it, carried, or defined before the loop.
     pub next: Reg,
 }
 
-/// A register that a branch defines: one of two, each in scope at the end of its branch.
+/// Result of a branch: one of two registers, each in scope at the end of its side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Choice {
-    /// Defined by the branch, for what comes after it.
+    /// Defined by the branch, for the code after it.
     pub var: Reg,
-    /// Its value where the condition holds.
+    /// Value if the condition holds.
     pub then: Reg,
-    /// Its value where it does not.
+    /// Value if the condition does not hold.
     pub otherwise: Reg,
 }
 
@@ -353,9 +352,9 @@ pub enum Instr {
         /// The number.
         value: f64,
     },
-    /// An integer: a polynomial of `Int` registers. Where it does not fit into 64 bits, the program fails, whatever it is used
-    /// for; lowering may put sums together so that one fits which the source would have overflowed in, never so that the
-    /// number is another one.
+    /// An integer: a polynomial over `Int` registers. The program fails if it does not fit into 64 bits, whatever its
+    /// use. Lowering may combine sums so that a result fits although the source would overflow, but never changes the
+    /// result.
     Int {
         /// Class `Int`.
         dst: Reg,
@@ -364,19 +363,19 @@ pub enum Instr {
     },
     /// A scalar operator on doubles. Booleans among the arguments and the result are class `Int`.
     Op {
-        /// Of the operator's result.
+        /// Class of the operator's result.
         dst: Reg,
         /// The operator.
         op: Op,
-        /// The arguments; unused places repeat the first.
+        /// Arguments; unused entries repeat the first.
         args: [Reg; 3],
     },
-    /// `a * b + c`, or with a sign turned, rounded once. [`contract`](crate::contract::contract) and
-    /// [`lower_graph_fused`](crate::from_graph::lower_graph_fused) make them.
+    /// `a * b + c`, possibly with one sign inverted, rounded once. Made by [`contract`](crate::contract::contract) and
+    /// [`lower_graph_fused`](crate::from_graph::lower_graph_fused).
     MulAdd {
         /// Class `Real`.
         dst: Reg,
-        /// Of the product and of what is added.
+        /// Signs of the product and the summand.
         signs: Signs,
         /// `a`, `b`, `c`; class `Real`.
         args: [Reg; 3],
@@ -387,7 +386,7 @@ pub enum Instr {
         dst: Reg,
         /// The operator; its row has an integer value.
         op: Op,
-        /// The arguments; unused places repeat the first.
+        /// Arguments; unused entries repeat the first.
         args: [Reg; 3],
         /// Index into [`Kernel::failures`].
         failure: usize,
@@ -399,7 +398,7 @@ pub enum Instr {
         /// Class `Int`.
         src: Reg,
     },
-    /// A call of a user's function.
+    /// A call of an external function.
     External {
         /// Class `Real`.
         dst: Reg,
@@ -410,20 +409,20 @@ pub enum Instr {
     },
     /// Reads an element.
     Load {
-        /// Of the buffer's class.
+        /// Class of the buffer.
         dst: Reg,
-        /// From.
+        /// Source.
         buffer: BufferId,
-        /// Which element.
+        /// Index of the element.
         at: Poly<Reg>,
     },
     /// Writes an element; defines nothing.
     Store {
-        /// To; not an input.
+        /// Destination; not an input.
         buffer: BufferId,
-        /// Which element.
+        /// Index of the element.
         at: Poly<Reg>,
-        /// Of the buffer's class.
+        /// Class of the buffer.
         value: Reg,
     },
     /// Fails with failure `failure` unless `0 <= index < len`; defines nothing.
@@ -437,25 +436,25 @@ pub enum Instr {
     },
 }
 
-// Large kernels take as long as fetching them does.
+// Passes over large kernels are bound by memory.
 const _: () = assert!(size_of::<Instr>() == 32);
 
-/// What an instruction of [`Instr::Op`] or [`Instr::MulAdd`] computes, in one number: for tables.
+/// Operation of an [`Instr::Op`] or [`Instr::MulAdd`] as one number, for tables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Computed(u8);
 
 impl Computed {
-    /// All are below.
+    /// Upper bound of all indices.
     pub const END: usize = 64 + 3;
 
-    /// As an index.
+    /// Returns the operation as an index.
     #[must_use]
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// What this is an index of: an operator, or a fused product.
+    /// Returns the operator with this index, or `None` for a fused multiply-add.
     #[must_use]
     pub const fn of_index(index: usize) -> Option<Op> {
         if index < ROWS.len() { Some(ROWS[index].op) } else { None }
@@ -465,8 +464,9 @@ impl Computed {
 const _: () = assert!(ROWS.len() <= 64);
 
 impl Instr {
-    /// What it defines and reads, unused places repeating the first, where it is an operator or a fused product. Most
-    /// instructions are; which of the two comes next is hard to predict, so walks over many look at both alike.
+    /// Returns the result, the arguments (unused entries repeat the first) and the operation of an operator or a fused
+    /// multiply-add. Most instructions are one of these, and which one is hard to predict, so that walks treat both
+    /// alike.
     #[must_use]
     #[inline]
     pub fn computes(&self) -> Option<(Reg, &[Reg; 3], Computed)> {
@@ -477,7 +477,7 @@ impl Instr {
         }
     }
 
-    /// The register that it defines.
+    /// Returns the register that the instruction defines.
     #[must_use]
     #[inline]
     pub fn dst(&self) -> Option<Reg> {
@@ -494,7 +494,7 @@ impl Instr {
         }
     }
 
-    /// Calls `visit` for each register that it uses, those in its polynomials included.
+    /// Calls `visit` for each register that the instruction uses, registers in its polynomials included.
     #[inline]
     pub fn for_each_use(&self, mut visit: impl FnMut(Reg)) {
         let poly = |p: &Poly<Reg>, visit: &mut dyn FnMut(Reg)| {

@@ -1,38 +1,40 @@
-//! Which arrays of a loop's state are overwritten while the next state is made.
+//! In-place updates of a loop's state: arrays of the state that the next state may overwrite.
 //!
-//! In: the body of a loop with a state. Out: for each array of the state, whether what makes the next one may write into
-//! the memory of the current one, what has to be saved before it does, and which builds touch one element only.
+//! In: the body of a loop with a state. Out: for each array of the state, whether the next array may be written into
+//! the memory of the current one, the parts of the current array to save before that, and the builds that change one
+//! element only.
 //!
-//! **When it is right.** Let `m` be the first statement of the body that writes to the array. Then
+//! **Conditions.** Let `m` be the first statement of the body that writes to the array. Then
 //!
-//! - no statement after `m` reads the current state, but what was saved of it;
-//! - statements before `m` read what they like: they are done;
-//! - what makes the array itself writes each place `p` once (`build`s and branches in each other), and whatever it reads of
-//!   the current state on the way to `p` lies at `p`. So it is read before it is overwritten, and in no other iteration;
-//! - where the new value of a place is the current one, nothing is written.
+//! - no statement after `m` reads the current state, except its saved parts;
+//! - statements before `m` may read anything: they are complete;
+//! - the producer of the array writes each element `p` once (nested `build`s and branches), and everything that it
+//!   reads of the current state in order to compute `p` lies at `p`. So it is read before it is overwritten, and in no
+//!   other iteration;
+//! - an element whose new value is the current one is not written.
 //!
-//! What cannot be shown by these rules is made in a second place, and copied.
+//! An array for which these rules cannot be shown is made in a second buffer, and copied.
 //!
-//! **What is saved.** A row of the current state that is read too late is copied before `m`: to where it is wanted in the
-//! end, if it is an element of the loop's result (a pivot row; in reverse mode all of a state that is kept), else to a place
-//! of its own, if it is smaller than the array.
+//! **Saved parts.** A row of the current state that is read too late is copied before `m`: directly to its destination,
+//! if it is an element of the loop's result (a pivot row; in reverse mode a whole saved state), else to a buffer of its
+//! own, if it is smaller than the array.
 //!
-//! **Steps.** Where an array is made of the state, and the next state of that array, both may be made in the place of the
-//! state, one after the other, if each may take the place of the one before by the rules above.
+//! **Steps.** If the next state is computed through intermediate arrays of the same type, each may be made in the
+//! memory of the state in turn, provided that each may overwrite the previous one by the rules above.
 //!
-//! **What stays.** Where a build leaves elements as they are whose index a condition names, as in
-//! `build n (fun i -> if i < k then s[i] else ...)`, these may be read at any time: nobody writes them.
+//! **Unchanged elements.** A build may leave elements unchanged whose index a condition names, as in
+//! `build n (fun i -> if i < k then s[i] else ...)`. These may be read at any time, since nothing writes them.
 //!
-//! **One element.** `build n (fun i -> if i == j then e else s[i])` changes element `j` alone. Such a build, and those that
-//! are nested for matrices, becomes the statements of one iteration.
+//! **One element.** `build n (fun i -> if i == j then e else s[i])` changes element `j` only. Such a build, also nested
+//! for matrices, becomes the statements of one iteration.
 //!
 //! | module | owns |
 //! | --- | --- |
-//! | `search` | what making one array in the place of another needs |
-//! | `kept` | which elements a build leaves as they are |
+//! | `search` | requirements for making one array in the memory of another |
+//! | `kept` | elements that a build leaves unchanged |
 //!
-//! Source: reuse of dead arrays in functional languages is old (Hudak and Bloss, *The aggregate update problem in functional
-//! programming systems*, 1985); the rules here are those of in-place updates in Futhark, found instead of written.
+//! Source: reuse of dead arrays in functional languages is old (Hudak and Bloss, *The aggregate update problem in
+//! functional programming systems*, 1985). The rules are those of in-place updates in Futhark, here inferred.
 
 mod kept;
 mod search;
@@ -47,33 +49,33 @@ use chainrule_ir::{Block, Expr, Function, Size, VarId};
 use search::{Search, argument_of};
 use std::collections::BTreeMap;
 
-/// Bodies with more statements, times the arrays of the state, are not looked at; for steps not with more than these.
+/// Maximum number of statements of a body times arrays of the state (or steps) for which the analysis runs.
 const MAX_WORK: usize = 2_000_000;
 const MAX_WORK_FOR_STEPS: usize = 100_000;
 
-/// So many arrays are made in the place of one state at most, and of so many each is looked for.
+/// Maximum number of arrays made in the memory of one state, and of candidates for each.
 const MAX_STEPS: usize = 8;
 const MAX_SOURCES: usize = 4;
 
-/// How an array of the state is updated in its place.
+/// In-place update of an array of the state.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Update {
-    /// What is saved.
+    /// Parts of the current state to save.
     pub saves: Vec<Save>,
-    /// What is made in that place, in turn; the last is what the next state is.
+    /// Arrays made in that memory in turn; the last one is the next state.
     pub steps: Vec<Step>,
 }
 
-/// An array that is made in the place of the state, or of the step before.
+/// An array made in the memory of the state, or of the previous step.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
-    /// What it is bound to, and which of its leaves.
+    /// Variable that it is bound to, and the leaf.
     pub made: (VarId, usize),
-    /// Builds that change one element of what is in their place.
+    /// Builds that change one element of the array whose memory they take.
     pub narrow: Vec<Narrow>,
 }
 
-/// A step on its way: where it is to be, and the builds of the step after it, which are narrow if it is there.
+/// A pending step: its destination, and the one-element builds of the following step.
 #[derive(Clone, Debug)]
 pub(super) struct Making {
     pub leaf: usize,
@@ -81,41 +83,42 @@ pub(super) struct Making {
     pub narrow: Vec<Narrow>,
 }
 
-/// Part of the current state that is read after it could have been overwritten.
+/// Part of the current state that is read after its memory may have been overwritten.
 #[derive(Clone, Debug)]
 pub(super) struct Save {
-    /// Before the statement that binds this.
+    /// The copy is made before the statement that binds this variable.
     pub before: VarId,
-    /// A variable, and which of its leaves.
+    /// Variable and leaf.
     pub what: (VarId, usize),
-    /// The leaf of the body's result which that is in the end.
+    /// Leaf of the body's result that equals it.
     pub wanted: Option<usize>,
-    /// Everything that is bound so far and lies inside of it, itself included.
+    /// Variables bound so far that lie inside of it, itself included.
     pub names: Vec<(VarId, usize)>,
 }
 
-/// A save with the place for it, where there is one.
+/// A save with its destination, if there is one.
 #[derive(Clone, Debug)]
 pub(super) struct Saving {
     pub save: Save,
     pub to: Option<View>,
 }
 
-/// A leaf of a build that is as it was where a condition does not hold, which says that the index is some number.
+/// Leaf of a build that changes only where a condition holds, which compares the index with a number.
 #[derive(Clone, Debug)]
 pub(super) struct Narrow {
-    /// What the build is bound to, and which of its leaves.
+    /// Variable that the build is bound to, and the leaf.
     pub leaf: (VarId, usize),
-    /// Holds for one index alone.
+    /// Condition that holds for one index only.
     pub condition: VarId,
     /// That index.
     pub at: Size,
-    /// Which part of the state it makes.
+    /// Part of the state that it makes.
     pub path: Vec<Size>,
 }
 
-/// For each leaf of `state`, whether the body of its loop may update it in place; `wanted` tells whether the consumer of a
-/// leaf of the body's result has a place for it. Linear in the body, for each array of the state and each step.
+/// Returns, for each leaf of `state`, its in-place update if the loop's body allows one. `wanted` returns whether the
+/// consumer of a leaf of the body's result has a destination for it. Linear in the body, for each array of the state
+/// and each step.
 pub(super) fn updates(
     function: &Function,
     live: &Live,
@@ -150,17 +153,17 @@ fn define<'f>(block: &'f Block, defs: &mut BTreeMap<VarId, (usize, &'f Expr)>) {
     }
 }
 
-/// The way from one state to the next.
+/// Search for the steps from one state to the next.
 struct Steps<'f> {
     function: &'f Function,
     live: &'f Live,
     body: &'f Block,
-    /// What is bound in the body, where in its block, and to what.
+    /// Definitions in the body and its blocks: position in the block, and expression.
     defs: &'f BTreeMap<VarId, (usize, &'f Expr)>,
-    /// What is bound in the body itself, and where.
+    /// Positions of the definitions in the body itself.
     top: &'f BTreeMap<VarId, usize>,
     wanted: &'f [bool],
-    /// The state, and which of its leaves, of this type.
+    /// State variable and leaf.
     state: (VarId, usize),
     ty: &'f LeafType,
 }
@@ -169,7 +172,7 @@ impl<'f> Steps<'f> {
     fn update(&self, most_steps: usize) -> Option<Update> {
         let next = (self.body.result, self.state.1);
         if self.from(self.state).is_all(next) {
-            // It stays what it is.
+            // The state is unchanged.
             return Some(Update::default());
         }
         self.way(self.maker(next), most_steps, &mut BTreeMap::new())
@@ -179,7 +182,7 @@ impl<'f> Steps<'f> {
         Search::new(self.function, self.live, self.defs, old)
     }
 
-    /// How `new` comes to be in the place of the state, by as many steps as there can be.
+    /// Finds the steps by which `new` is made in the memory of the state, as many as possible.
     fn way(
         &self,
         new: (VarId, usize),
@@ -209,7 +212,7 @@ impl<'f> Steps<'f> {
         found
     }
 
-    /// What an array of the body is bound to when it is made, and not another name of it.
+    /// Returns the variable that an array of the body is bound to when it is made, not an alias.
     fn maker(&self, (mut var, mut leaf): (VarId, usize)) -> (VarId, usize) {
         while let Some((_, Expr::Tuple(_) | Expr::Component(..))) = self.defs.get(&var)
             && let Some(next) = argument_of(self.function, self.defs, var, leaf)
@@ -219,7 +222,7 @@ impl<'f> Steps<'f> {
         (var, leaf)
     }
 
-    /// Whether what makes an array writes all of it, and no other statement parts of it, which then lie in it.
+    /// Returns whether one statement writes the whole array, with no part made by another statement.
     fn makes_whole(&self, var: VarId) -> bool {
         let expr = self.defs.get(&var).map(|(_, expr)| *expr);
         matches!(
@@ -235,7 +238,7 @@ impl<'f> Steps<'f> {
         )
     }
 
-    /// Arrays of the state's type that the body makes and that what makes `new` reads, last ones first.
+    /// Returns the arrays of the state's type that the body makes and the producer of `new` reads, last ones first.
     fn sources(&self, new: (VarId, usize)) -> Vec<(VarId, usize)> {
         let Some((_, expr)) = self.defs.get(&new.0) else { return Vec::new() };
         let mut found: Vec<(usize, (VarId, usize))> = Vec::new();
@@ -266,8 +269,8 @@ impl<'f> Steps<'f> {
 }
 
 impl Lowering<'_> {
-    /// Makes ready for an update of the state at `place`: offers that place to the steps on the way to the next one, and
-    /// notes what is to be saved; what makes the next state was offered `offers`.
+    /// Prepares an update of the state at `place`: offers that memory to the steps, and records the parts to save. The
+    /// producer of the next state was offered `offers`.
     pub(super) fn plan_update(&mut self, update: &Update, place: &View, offers: &Offers) {
         for save in &update.saves {
             let to = match save.wanted.and_then(|leaf| offers.get(leaf)) {
@@ -285,13 +288,13 @@ impl Lowering<'_> {
             let n_leaves = layout::count(self.function.ty(var));
             let offers = self.offers[var].get_or_insert_default();
             offers.resize(n_leaves.max(offers.len()), None);
-            // Somebody else may have a place for it already.
+            // Another consumer may have offered a destination already.
             offers[leaf].get_or_insert_with(|| Offer::Write(place.clone()));
             self.steps.entry(var).or_default().push(Making { leaf, place: place.clone(), narrow: next.narrow.clone() });
         }
     }
 
-    /// What is bound to `var` is made: the step after it knows where.
+    /// Records that `var` is made, so that the following step knows its memory.
     pub(super) fn made(&mut self, var: VarId) {
         for making in self.steps.remove(&var).unwrap_or_default() {
             let value = self.values[var].as_ref().and_then(|value| value.get(making.leaf));
@@ -307,7 +310,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The condition that holds for the only element that a build changes of what is in its place, and where that is.
+    /// Returns the condition and the index of the only element that a build changes.
     pub(super) fn only_element(&mut self, var: VarId, targets: &[Target]) -> Option<(VarId, Poly<Reg>)> {
         let mut found = None;
         for (leaf, target) in targets.iter().enumerate() {
@@ -323,8 +326,8 @@ impl Lowering<'_> {
         Some((condition, self.size(&at)))
     }
 
-    /// Copies what the statement that binds `var` overwrites too early; everything that lies in it lies in the copy from then
-    /// on.
+    /// Copies the parts that the statement binding `var` overwrites too early. Variables inside them refer to the copy
+    /// from here on.
     pub(super) fn save_before(&mut self, var: VarId) {
         self.savings.remove(&var).unwrap_or_default().iter().for_each(|saving| self.save(saving));
     }

@@ -8,7 +8,7 @@ use crate::kernel::{BufferId, Class, Reg};
 use chainrule_base::Poly;
 use chainrule_ir::{Function, Size, Type, VarId};
 
-/// What a leaf holds.
+/// Element type of a leaf.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Scalar {
     Double,
@@ -28,7 +28,7 @@ impl Scalar {
 /// A leaf of a type.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct LeafType {
-    /// Where it is in the type: `.rotation.0`; empty for a type that is one leaf.
+    /// Path in the type, such as `.rotation.0`; empty for a type that is one leaf.
     pub path: String,
     /// Its extents, outermost first.
     pub dims: Vec<Size>,
@@ -36,13 +36,13 @@ pub(super) struct LeafType {
 }
 
 impl LeafType {
-    /// Whether it takes the same memory as another one, whatever their places.
+    /// Returns whether it has the same element type and extents as another leaf.
     pub fn is_like(&self, other: &Self) -> bool {
         self.scalar == other.scalar && self.dims == other.dims
     }
 }
 
-/// The leaves of `ty` from left to right.
+/// Returns the leaves of `ty` from left to right.
 pub(super) fn leaves(ty: &Type) -> Vec<LeafType> {
     let mut found = Vec::new();
     collect(ty, &mut String::new(), &mut Vec::new(), &mut found);
@@ -75,7 +75,7 @@ fn collect(ty: &Type, path: &mut String, dims: &mut Vec<Size>, found: &mut Vec<L
     }
 }
 
-/// How many leaves `ty` has.
+/// Returns the number of leaves of `ty`.
 pub(super) fn count(ty: &Type) -> usize {
     match ty {
         Type::Double | Type::Int | Type::Bool => 1,
@@ -84,7 +84,7 @@ pub(super) fn count(ty: &Type) -> usize {
     }
 }
 
-/// The argument of a tuple that holds its leaf `leaf`, and which leaf that is of it.
+/// Returns the argument of a tuple that contains its leaf `leaf`, and the leaf's index in that argument.
 pub(super) fn argument(function: &Function, args: &[VarId], mut leaf: usize) -> Option<(VarId, usize)> {
     for arg in args {
         let n = count(function.ty(*arg));
@@ -96,7 +96,7 @@ pub(super) fn argument(function: &Function, args: &[VarId], mut leaf: usize) -> 
     None
 }
 
-/// Whether leaf `leaf` of `ty` is an array, and not a scalar.
+/// Returns whether leaf `leaf` of `ty` is an array rather than a scalar.
 pub(super) fn is_array(ty: &Type, mut leaf: usize) -> bool {
     let mut ty = ty;
     loop {
@@ -124,19 +124,19 @@ pub(super) fn is_array(ty: &Type, mut leaf: usize) -> bool {
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct View {
     pub buffer: BufferId,
-    /// Its first element; over registers in scope.
+    /// Offset of its first element, over registers in scope.
     pub offset: Poly<Reg>,
-    /// Outermost first; over registers in scope.
+    /// Extents, outermost first, over registers in scope.
     pub dims: Vec<Poly<Reg>>,
 }
 
 impl View {
-    /// How many scalars it holds.
+    /// Returns the number of scalars.
     pub fn len(&self) -> Poly<Reg> {
         product(&self.dims)
     }
 
-    /// Element `index` of the array.
+    /// Returns the view of element `index` of the array.
     pub fn row(&self, index: &Poly<Reg>) -> Self {
         let dims = self.dims.get(1..).unwrap_or_default().to_vec();
         let offset = self.offset.add(&index.mul(&product(&dims)));
@@ -144,7 +144,7 @@ impl View {
     }
 }
 
-/// The product of extents: 1 for none.
+/// Returns the product of extents: 1 for none.
 pub(super) fn product(dims: &[Poly<Reg>]) -> Poly<Reg> {
     dims.iter().fold(Poly::constant(1), |len, extent| len.mul(extent))
 }
@@ -158,7 +158,7 @@ pub(super) enum Leaf {
     Int(Poly<Reg>),
     /// An array. Nothing is written to it as long as the value can be used.
     Array(View),
-    /// What is not here any more: it was added where its only consumer wanted it.
+    /// No value of its own: it is already added to the destination of its only consumer.
     Delivered,
 }
 

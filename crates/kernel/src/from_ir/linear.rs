@@ -1,4 +1,4 @@
-//! Statements on values that can be added: zeros, one-hot arrays, sums of two.
+//! Lowering of statements on additive values: zeros, one-hot arrays, sums of two.
 
 use super::Lowering;
 use super::layout::{Leaf, LeafType, Value, View, leaves};
@@ -17,7 +17,7 @@ impl Lowering<'_> {
             .map(|target| match target {
                 Target::Write(view) => {
                     self.b.fill(view);
-                    // At an offered place something may be added to it later; an array of its own stays as it is.
+                    // An offered destination may be added to later; a new array stays zero.
                     if view.buffer.index() >= n_before {
                         self.b.zeros.insert(view.buffer);
                     }
@@ -78,11 +78,11 @@ impl Lowering<'_> {
             Target::Write(view) => {
                 let here = Leaf::Array(view.clone());
                 match (a, b) {
-                    // What was made later was added to what was made first.
+                    // The operand made later was added to the one made first.
                     (Leaf::Delivered, other) | (other, Leaf::Delivered) if *other == here => {}
                     (Leaf::Array(a), Leaf::Array(b)) if a != b && (*a == *view || *b == *view) => {
                         let other = if a == view { b } else { a };
-                        // Of zeros the sign of a zero is left, too.
+                        // Adding +0 changes the sign of -0.
                         match self.reorder {
                             true => self.b.deliver(&Leaf::Array(other.clone()), view),
                             false => self.b.elementwise(view, view, other),
@@ -102,7 +102,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The value of an index, checked against a size where that is asked for.
+    /// Returns the value of an index, checked against a size if requested.
     pub(super) fn index_value(&mut self, index: VarId, check: Option<(&Size, Option<Span>)>) -> Poly<Reg> {
         let at = match self.values[index].as_deref() {
             Some([Leaf::Int(at)]) => at.clone(),
@@ -119,14 +119,14 @@ impl Lowering<'_> {
 }
 
 impl super::builder::Builder {
-    /// A double.
+    /// Returns a register with a constant double.
     pub fn constant(&mut self, value: f64) -> Reg {
         let dst = self.reg(Class::Real);
         self.instr(Instr::Const { dst, value });
         dst
     }
 
-    /// Writes zeros all over `view`.
+    /// Fills `view` with zeros.
     pub fn fill(&mut self, view: &View) {
         let zero = self.constant(0.0);
         self.for_each(&view.len(), |b, at| {
@@ -134,7 +134,7 @@ impl super::builder::Builder {
         });
     }
 
-    /// Brings `leaf` to its target, unless it is there. A scalar stays where it is.
+    /// Moves `leaf` to its target, unless it is there already. A scalar stays in its register.
     pub fn bring(&mut self, leaf: &Leaf, target: &Target) {
         match target {
             Target::Write(view) => self.settle(leaf, view),
@@ -143,7 +143,7 @@ impl super::builder::Builder {
         }
     }
 
-    /// Adds `leaf` to what is in `to`, unless that has been done.
+    /// Adds `leaf` to `to`, unless it is delivered already.
     pub fn deliver(&mut self, leaf: &Leaf, to: &View) {
         match leaf {
             Leaf::Delivered => {}
@@ -158,7 +158,7 @@ impl super::builder::Builder {
         }
     }
 
-    /// Makes `to` the elementwise sum of `a` and `b`, of its extents.
+    /// Writes the elementwise sum of `a` and `b` to `to`; all have the same extents.
     pub fn elementwise(&mut self, to: &View, a: &View, b: &View) {
         self.for_each(&to.len(), |this, at| {
             let [x, y] = [a, b].map(|view| {
@@ -172,7 +172,7 @@ impl super::builder::Builder {
         });
     }
 
-    /// `body` for each of `count` elements; of one, without a loop.
+    /// Emits `body` for each of `count` elements; without a loop if there is one.
     fn for_each(&mut self, count: &Poly<Reg>, body: impl FnOnce(&mut Self, &Poly<Reg>)) {
         if count.as_constant() == Some(1) {
             body(self, &Poly::zero());

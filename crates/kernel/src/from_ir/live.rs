@@ -1,25 +1,26 @@
-//! What of a function its result needs, and where it is needed for the last time.
+//! Liveness of a function's variables: needed statements and last uses.
 //!
-//! Only needed statements are lowered; the memory of an array is free after the last one that can see it.
+//! Only statements that the result needs are lowered. The memory of an array is free after the last statement that can
+//! access it.
 
 use chainrule_base::{Arena, Id};
 use chainrule_ir::{Block, Expr, Function, VarId};
 use std::collections::BTreeMap;
 
-/// Needs of every variable.
+/// Liveness of every variable.
 pub(super) struct Live {
-    /// Whether the result of the function depends on it.
+    /// Whether the result of the function depends on the variable.
     pub needed: Arena<VarId, bool>,
-    /// The last statement that uses it, itself or in its blocks: an index into the block that binds it;
-    /// `usize::MAX` when it is the result of that block.
+    /// Last statement that uses the variable, directly or in its inner blocks: an index into the block that binds the
+    /// variable, or `usize::MAX` if the variable is the result of that block.
     last_use: Arena<VarId, usize>,
-    /// How many blocks lie around the one that binds it.
+    /// Number of blocks around the one that binds the variable.
     depth: Arena<VarId, usize>,
-    /// How often it is used.
+    /// Number of uses.
     uses: Arena<VarId, u32>,
-    /// How often it is used by what takes components of it, or elements of it of which others take components.
+    /// Number of uses by projections: components of the variable, or components of its elements.
     uses_of_parts: Arena<VarId, u32>,
-    /// For each component of it, or of its elements: how often it is used so, and the last time, as `last_use`.
+    /// Number of uses and last use of each component of a variable or of its elements.
     parts: BTreeMap<(VarId, usize), (u32, usize)>,
 }
 
@@ -39,23 +40,24 @@ impl Live {
         this
     }
 
-    /// The last statement that uses component `k` of it, or of its elements if it is an array, in itself or in its blocks: as in
-    /// the block that binds it, `usize::MAX` when the block's result has it. Nothing where none does.
+    /// Returns the last statement that uses component `k` of the variable, or of its elements if it is an array: an
+    /// index as in [`Self::last_use`] of whole variables, `usize::MAX` for the block's result, `None` if nothing uses
+    /// it.
     pub fn last_use(&self, var: VarId, k: usize) -> Option<usize> {
         if self.is_in_parts(var) { self.parts.get(&(var, k)).map(|(_, last)| *last) } else { Some(self.last_use[var]) }
     }
 
-    /// Whether nothing but components of it, or of its elements, are used.
+    /// Returns whether all uses are projections of the variable or of its elements.
     fn is_in_parts(&self, var: VarId) -> bool {
         self.uses_of_parts[var] == self.uses[var]
     }
 
-    /// Whether it is used in one place.
+    /// Returns whether the variable has a single use.
     pub fn used_once(&self, var: VarId) -> bool {
         self.uses[var] == 1
     }
 
-    /// Whether component `k` of `tuple` is taken in one place, and `tuple` is not used but for its components.
+    /// Returns whether component `k` of `tuple` has a single use, and all uses of `tuple` are projections.
     pub fn only_component(&self, tuple: VarId, k: usize) -> bool {
         self.is_in_parts(tuple) && self.parts.get(&(tuple, k)).is_some_and(|(uses, _)| *uses == 1)
     }
@@ -78,7 +80,7 @@ impl Live {
         }
     }
 
-    /// `at[d]` is the statement that is looked at in the block of depth `d`.
+    /// Records the uses in `block`; `at[d]` is the current statement of the block at depth `d`.
     fn mark(&mut self, function: &Function, block: &Block, at: &mut Vec<usize>) {
         at.push(usize::MAX);
         let here = at.len() - 1;
@@ -124,7 +126,7 @@ impl Live {
         }
     }
 
-    /// What is looked at, in the block that binds `var`.
+    /// Returns the current statement of the block that binds `var`.
     fn seen_from(&self, var: VarId, at: &[usize]) -> usize {
         at.get(self.depth[var]).copied().unwrap_or(usize::MAX)
     }

@@ -1,4 +1,4 @@
-//! Statements with blocks: build, fold, sum, loop, while, if.
+//! Lowering of statements with blocks: build, fold, sum, loop, while, if.
 
 use super::Lowering;
 use super::in_place::{self, Update};
@@ -9,10 +9,10 @@ use chainrule_base::{Poly, Span};
 use chainrule_ir::{Block, Expr, Size, Type, VarId};
 use chainrule_ops::Op;
 
-/// The state of a loop: for each leaf its place and the place of the next, or its carried register.
+/// State of a loop: for each leaf its memory and the memory of the next state, or its carried register.
 struct State {
     current: Places,
-    /// The same place for what is updated in place.
+    /// Memory of the next state; the same as the current one for leaves updated in place.
     next: Places,
     carried: Vec<Option<Carried>>,
     updates: Vec<Option<Update>>,
@@ -24,7 +24,7 @@ impl State {
     }
 }
 
-/// A sum on its way.
+/// Accumulator of a sum.
 enum Sum {
     /// Added to in place.
     Array(View),
@@ -33,7 +33,7 @@ enum Sum {
 }
 
 impl Sum {
-    /// What the makers of its terms are offered.
+    /// Returns the offer to the producers of its terms.
     fn offer(&self) -> Option<Offer> {
         match self {
             Self::Array(view) => Some(Offer::add(view.clone())),
@@ -42,7 +42,7 @@ impl Sum {
     }
 }
 
-/// A scalar in `reg`.
+/// Returns the leaf of a scalar in `reg`.
 fn scalar_leaf(ty: &LeafType, reg: Reg) -> Leaf {
     if ty.scalar == Scalar::Int { Leaf::Int(Poly::var(reg)) } else { Leaf::Reg(reg) }
 }
@@ -74,7 +74,7 @@ impl Lowering<'_> {
         targets.iter().filter_map(Target::leaf).collect()
     }
 
-    /// The code of the only element of a build of `count` that is not what it was before, if there is such an element.
+    /// Emits the code of the only element that a build of `count` elements changes, if there is such an element.
     fn one_element(
         &mut self,
         index: VarId,
@@ -91,14 +91,14 @@ impl Lowering<'_> {
         let failure = self.b.failure("an index lies outside of an array".to_owned(), span);
         let condition = self.b.is_inside(&at, count, failure);
         self.b.open_code();
-        // It holds; this says so to who proves addresses.
+        // The index is in range; the check states it for proofs about addresses.
         let at = self.b.checked(at, count.clone(), failure);
         self.element(index, &at, body, targets);
         let then = self.b.close_code();
         self.b.stmt(Stmt::If { condition, then, otherwise: Vec::new(), choices: Vec::new() });
     }
 
-    /// The code of the element `at` of a build.
+    /// Emits the code of element `at` of a build.
     fn element(&mut self, index: VarId, at: &Poly<Reg>, body: &Block, targets: &[Target]) {
         self.values[index] = Some(vec![Leaf::Int(at.clone())]);
         let rows: Vec<Target> = targets.iter().map(|target| target.row(at)).collect();
@@ -123,7 +123,7 @@ impl Lowering<'_> {
         self.close_sums(&sums, &targets)
     }
 
-    /// Zeros where a sum is to be.
+    /// Initialises the accumulators with zeros.
     fn open_sums(&mut self, targets: &[Target]) -> Vec<Sum> {
         let mut sums = Vec::with_capacity(targets.len());
         for target in targets {
@@ -133,7 +133,7 @@ impl Lowering<'_> {
                     self.b.fill(view);
                     Sum::Array(view.clone())
                 }
-                // Kept in a register, wherever it goes in the end.
+                // Accumulated in a register, whatever its destination.
                 Target::Add(_) | Target::Scalar => {
                     Sum::Scalar { init: self.b.constant(0.0), var: self.b.reg(Class::Real) }
                 }
@@ -142,7 +142,7 @@ impl Lowering<'_> {
         sums
     }
 
-    /// Adds the terms of one iteration; what is kept in registers is carried.
+    /// Adds the terms of one iteration; returns the accumulators in registers as carried values.
     fn add_terms(&mut self, sums: &[Sum], term: &[Leaf]) -> Vec<Carried> {
         let mut carried = Vec::new();
         for (sum, leaf) in sums.iter().zip(term) {
@@ -159,7 +159,7 @@ impl Lowering<'_> {
         carried
     }
 
-    /// What the sums are after the loop.
+    /// Returns the sums after the loop.
     fn close_sums(&mut self, sums: &[Sum], targets: &[Target]) -> Value {
         let mut value = Value::new();
         for (sum, target) in sums.iter().zip(targets) {
@@ -274,8 +274,8 @@ impl Lowering<'_> {
         value
     }
 
-    /// Offers the loop `var`, where nobody else has a place for a leaf of its state, the array that it begins with, if that
-    /// is seen by nobody else.
+    /// Offers the loop `var` the memory of its initial arrays, for leaves without another destination and initial
+    /// arrays without another use.
     fn take_over(&mut self, var: VarId, n_state: usize, init: VarId) {
         let mut offers = self.take_offers(var);
         for (leaf, offer) in offers.iter_mut().take(n_state).enumerate() {
@@ -289,7 +289,7 @@ impl Lowering<'_> {
         self.offers[var] = Some(offers);
     }
 
-    /// The array that leaf `leaf` of `var` is, if it was made in this block, in a place of its own, for its only use.
+    /// Returns the array of leaf `leaf` of `var`, if it was made in this block, in memory of its own, for its only use.
     fn own_array(&self, var: VarId, leaf: usize) -> Option<View> {
         let (mut maker, mut of) = (var, leaf);
         loop {
@@ -298,7 +298,7 @@ impl Lowering<'_> {
             }
             match self.defs[maker]? {
                 Expr::Tuple(args) => (maker, of) = layout::argument(self.function, args, of)?,
-                // What of these is another name, of something in their blocks, nobody sees any more.
+                // An alias inside their blocks is out of scope here.
                 Expr::Build { .. }
                 | Expr::Sum { .. }
                 | Expr::Fold { .. }
@@ -315,20 +315,19 @@ impl Lowering<'_> {
         }
     }
 
-    /// Where the state of a loop lies that is worth its last state.
+    /// Returns the targets for the state of a loop whose value is its last state.
     fn state_targets(&mut self, var: VarId, span: Option<Span>) -> Vec<Target> {
         self.places(var, span).into_iter().map(|place| place.map_or(Target::Scalar, Target::Write)).collect()
     }
 
-    /// What of the state of a loop without elements is updated in place.
+    /// Returns the in-place updates of the state of a loop without elements.
     fn updates(&self, state: VarId, body: &Block) -> Vec<Option<Update>> {
         let wanted = vec![true; layout::count(self.function.ty(state))];
         in_place::updates(self.function, &self.live, state, body, &wanted)
     }
 
-    /// Makes the state of a loop from its initial value, and binds `state` to it: in `targets`, or in a place of
-    /// its own where a leaf is to be added in the end. The second result is the value of `state` in the loop, and
-    /// after it.
+    /// Initialises the state of a loop and binds `state` to it: in `targets`, or in memory of its own for leaves that
+    /// are added in the end. The second result is the value of `state` in the loop and after it.
     fn open_state(
         &mut self,
         targets: &[Target],
@@ -378,8 +377,8 @@ impl Lowering<'_> {
         (State { current, next, carried, updates }, value)
     }
 
-    /// One iteration: lowers `body`, whose value is the next state and what `more` is offered for; the latter is
-    /// left to `rest`, as long as the current state is there. Then makes the next state the current one.
+    /// Lowers one iteration. The value of `body` is the next state, followed by values with the offers `more`, which
+    /// `rest` consumes while the current state still exists. Then the next state becomes the current one.
     fn step(&mut self, state: &mut State, body: &Block, more: Offers, rest: impl FnOnce(&mut Self, &[Leaf])) {
         let next = state.next.iter().map(|place| place.clone().map(Offer::Write));
         let offers: Offers = next.chain(more).collect();
@@ -395,7 +394,7 @@ impl Lowering<'_> {
                 carried.next = self.b.scalar(leaf);
             }
         }
-        // First everything that reads the current state, then everything that overwrites it.
+        // Read all of the current state before overwriting it.
         let of_current = |view: &View| state.current.iter().flatten().any(|current| current.buffer == view.buffer);
         let mut moves: Vec<(View, &View)> = Vec::new();
         for ((leaf, current), next) in value.iter().zip(&state.current).zip(&state.next) {
@@ -450,7 +449,7 @@ impl Lowering<'_> {
         value
     }
 
-    /// A branch that is always taken.
+    /// Lowers a branch that is always taken.
     fn known_branch(&mut self, block: &Block, targets: &[Target]) -> Value {
         let value = self.open_block(block, targets.iter().map(Target::offer).collect());
         let mut found = Value::new();
@@ -462,7 +461,7 @@ impl Lowering<'_> {
         found
     }
 
-    /// The code of a branch that brings its arrays to `targets`, and the registers of its scalars.
+    /// Returns the code of a branch that writes its arrays to `targets`, and the registers of its scalars.
     fn one_branch(&mut self, block: &Block, targets: &[Target]) -> (Vec<Stmt>, Vec<Option<Reg>>) {
         self.b.open_code();
         let value = self.open_block(block, targets.iter().map(Target::offer).collect());

@@ -1,14 +1,14 @@
-//! Offers: where the consumer of a value wants it, and how.
+//! Destination passing: the consumer of a value offers the memory where it wants it.
 //!
-//! An offer to *write* names a place that the value may be written to at once. An offer to *add* names an
-//! accumulator that is part of a sum: what makes the value may add its terms there as they arise, and then says
-//! that they are delivered ([`Leaf::Delivered`]). So a sum of one-hot arrays touches one element a term, and a zero
-//! nothing at all. An accumulator is seen by nobody before its sum is complete; and since what is added may not
-//! be seen either, an offer to add is made only to a variable that is used nowhere else.
+//! An offer to *write* names memory that the value may be written to directly. An offer to *add* names an accumulator
+//! of a sum: the producer may add its terms there as they arise, and returns that they are delivered
+//! ([`Leaf::Delivered`]). A sum of one-hot arrays thus touches one element a term, and a zero touches nothing. Nothing
+//! reads an accumulator before its sum is complete. Since a delivered value cannot be read either, an offer to add is
+//! made only to a variable without another use.
 //!
-//! Terms that are added as they arise are added in another order: `a + (b + c)` as `(a + b) + c`. Where that may not be, what
-//! is a sum itself is made somewhere ([`adds_several`]), and only sums of loops have accumulators: these are never -0.0, so
-//! that zeros need not be added.
+//! Terms added as they arise are added in another order: `a + (b + c)` as `(a + b) + c`. Where that is not allowed, an
+//! operand that is itself a sum is made in memory of its own ([`adds_several`]), and only sums of loops have
+//! accumulators: these are never -0.0, so that zeros need not be added.
 
 use super::Lowering;
 use super::layout::{self, Leaf, View};
@@ -17,22 +17,22 @@ use chainrule_base::{Poly, Span};
 use chainrule_ir::{Block, Expr, Size, VarId};
 use std::collections::BTreeMap;
 
-/// Where a leaf is wanted.
+/// Destination of a leaf.
 #[derive(Clone, Debug)]
 pub(super) enum Offer {
-    /// To be written.
+    /// Write here.
     Write(View),
-    /// To be added.
+    /// Add here.
     Add(Accumulator),
 }
 
-/// The offers for the leaves of a value.
+/// Offers for the leaves of a value.
 pub(super) type Offers = Vec<Option<Offer>>;
 
-/// The places of the leaves of a value; `None` for scalars.
+/// Memory of the leaves of a value; `None` for scalars.
 pub(super) type Places = Vec<Option<View>>;
 
-/// Part of an accumulator: some rows into a view.
+/// Part of an accumulator: a path of rows into a view.
 #[derive(Clone, Debug)]
 pub(super) struct Accumulator {
     view: View,
@@ -42,23 +42,23 @@ pub(super) struct Accumulator {
 /// An element of an array.
 #[derive(Clone, Debug)]
 enum Row {
-    /// This one.
+    /// The row with this index.
     At(i64),
-    /// The one that a one-hot array has; its index may be computed later.
+    /// The row of a one-hot array; its index may be computed later.
     Hot {
         index: VarId,
-        /// Where the index is to be checked: how long the array is, and what asks for it.
+        /// Check of the index: length of the array, and source of the check.
         check: Option<(Size, Option<Span>)>,
     },
 }
 
 impl Offer {
-    /// To add into `view`.
+    /// Returns the accumulator of the whole of `view`.
     pub fn add(view: View) -> Self {
         Self::Add(Accumulator { view, rows: Vec::new() })
     }
 
-    /// For the element `index` of what this is offered for.
+    /// Returns the accumulator of element `index`.
     fn at(&self, index: i64) -> Self {
         match self {
             Self::Write(view) => Self::Write(view.row(&Poly::constant(index))),
@@ -75,7 +75,7 @@ impl Accumulator {
     }
 }
 
-/// Whether what an expression makes lies at the place that is offered, once it is made.
+/// Returns whether an expression writes its value directly to an offered destination.
 fn writes_at_once(expr: &Expr) -> bool {
     matches!(
         expr,
@@ -89,28 +89,29 @@ fn writes_at_once(expr: &Expr) -> bool {
     )
 }
 
-/// Whether the arrays that an expression makes are its own, and not those of its operands under another name.
+/// Returns whether an expression makes new arrays rather than aliases of its operands.
 fn makes_anew(expr: &Expr) -> bool {
     writes_at_once(expr) || matches!(expr, Expr::Fold { .. } | Expr::Loop { .. } | Expr::While { .. })
 }
 
-/// Whether an expression adds its terms itself, and not what its operands are made by, which may be earlier.
+/// Returns whether an expression adds its terms itself, rather than the producers of its operands, which may run
+/// earlier.
 fn adds_late(expr: &Expr) -> bool {
     matches!(expr, Expr::Build { .. } | Expr::Sum { .. } | Expr::If { .. })
 }
 
-/// Without the offers to add.
+/// Removes the offers to add.
 fn written_only(offers: &mut Offers) {
     offers.iter_mut().for_each(|offer| *offer = offer.take().filter(|offer| matches!(offer, Offer::Write(_))));
 }
 
-/// Whether an expression would add several terms to one element of an accumulator.
+/// Returns whether an expression would add several terms to one element of an accumulator.
 fn adds_several(expr: &Expr) -> bool {
     matches!(expr, Expr::Plus(..) | Expr::Sum { .. } | Expr::Loop { .. })
 }
 
 impl Lowering<'_> {
-    /// Passes the offers for the block's result on to the statements that make it.
+    /// Propagates the offers for the block's result to the statements that make it.
     pub(super) fn spread(&mut self, block: &Block, offers: Offers) {
         if offers.iter().all(Option::is_none) {
             return;
@@ -165,15 +166,15 @@ impl Lowering<'_> {
                 Expr::Plus(a, b) if a != b => {
                     let (first, second) = if position.get(a) <= position.get(b) { (*a, *b) } else { (*b, *a) };
                     let maker = |var| position.get(&var).and_then(|idx| block.stmts.get(*idx)).map(|stmt| &stmt.expr);
-                    // What is added to changes: nobody else may see it, under whatever name.
+                    // An accumulator changes, so no other use may read it, under any alias.
                     let (mut made, mut depth) = (first, 0);
                     let mut alone = self.live.used_once(first);
                     while alone && let Some(Expr::Component(tuple, k)) = maker(made) {
                         alone = self.live.only_component(*tuple, *k);
                         (made, depth) = (*tuple, depth + 1);
                     }
-                    // Of a tuple in a tuple a sum alone, whose arrays would be cleared and added as a whole; states that
-                    // are put together anew are as fast.
+                    // In a tuple of tuples only a sum, whose arrays would otherwise be cleared and added as a whole;
+                    // newly assembled states are as fast.
                     let is_made = maker(made).is_some_and(|expr| match depth {
                         0 | 1 => makes_anew(expr),
                         _ => matches!(expr, Expr::Sum { .. }),
@@ -181,7 +182,7 @@ impl Lowering<'_> {
                     if alone && is_made {
                         self.offer(first, offers.clone());
                     }
-                    // What is written may be added to as soon as it is there.
+                    // A written array may be added to once it exists.
                     let onto = self.reorder
                         && self.live.used_once(first)
                         && maker(first).is_some_and(writes_at_once)
@@ -202,14 +203,14 @@ impl Lowering<'_> {
         }
     }
 
-    /// Offers places for the leaves of `var`.
+    /// Offers destinations for the leaves of `var`.
     fn offer(&mut self, var: VarId, offers: Offers) {
         self.offer_through(var, offers, self.live.used_once(var));
     }
 
-    /// As [`Self::offer`]; `alone` says whether nobody else can see what is offered for.
+    /// Offers destinations for the leaves of `var`; `alone` states that no other use can read them.
     fn offer_through(&mut self, var: VarId, mut offers: Offers, alone: bool) {
-        // What has a value already is bound around the block, and lies where it lies.
+        // A variable with a value is bound outside the block, and stays in its memory.
         if self.values[var].is_some() {
             return;
         }
@@ -228,7 +229,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The offers for `var`, one a leaf.
+    /// Takes the offers for `var`, one for each leaf.
     pub(super) fn take_offers(&mut self, var: VarId) -> Offers {
         let n = layout::count(self.function.ty(var));
         let mut offers = self.offers[var].take().unwrap_or_default();
@@ -236,7 +237,7 @@ impl Lowering<'_> {
         offers
     }
 
-    /// The accumulator as a view, when the indices on the way are known here; they are checked.
+    /// Returns the accumulator as a view, if the indices on its path are known here; they are checked.
     pub(super) fn resolve(&mut self, to: &Accumulator) -> Option<View> {
         let mut view = to.view.clone();
         for row in &to.rows {
@@ -252,8 +253,8 @@ impl Lowering<'_> {
         Some(view)
     }
 
-    /// Where the leaves of `var` go: a place for what is to be written, the accumulator for what is to be added.
-    /// An array that nobody has offered a place for gets a new one; a scalar has a place only where it is added.
+    /// Returns the targets of the leaves of `var`: memory to write, or an accumulator to add to. An array without an
+    /// offer gets new memory; a scalar has a target only if it is added.
     pub(super) fn targets(&mut self, var: VarId, span: Option<Span>) -> Vec<Target> {
         let offers = self.take_offers(var);
         let types = layout::leaves(self.function.ty(var));
@@ -282,9 +283,9 @@ impl Lowering<'_> {
         targets
     }
 
-    /// The place for each array among the leaves of `var`: the offered one, or a new one in the workspace.
+    /// Returns the memory for each array among the leaves of `var`: the offered one, or new memory in the workspace.
     pub(super) fn places(&mut self, var: VarId, span: Option<Span>) -> Places {
-        // What cannot be added as it arises is made somewhere, and added by who wants it.
+        // A value that cannot be added as it arises is made in memory of its own, and added by its consumer.
         if let Some(offers) = &mut self.offers[var] {
             written_only(offers);
         }
@@ -296,19 +297,19 @@ impl Lowering<'_> {
     }
 }
 
-/// Where a leaf goes.
+/// Target of a leaf.
 #[derive(Clone, Debug)]
 pub(super) enum Target {
-    /// An array, there.
+    /// Write the array here.
     Write(View),
-    /// Added there.
+    /// Add here.
     Add(View),
     /// A register.
     Scalar,
 }
 
 impl Target {
-    /// What its maker is offered for the leaf.
+    /// Returns the offer to the producer of the leaf.
     pub fn offer(&self) -> Option<Offer> {
         match self {
             Self::Write(view) => Some(Offer::Write(view.clone())),
@@ -317,7 +318,7 @@ impl Target {
         }
     }
 
-    /// Where the element `index` goes.
+    /// Returns the target of element `index`.
     pub fn row(&self, index: &Poly<Reg>) -> Self {
         match self {
             Self::Write(view) => Self::Write(view.row(index)),
@@ -326,7 +327,7 @@ impl Target {
         }
     }
 
-    /// The leaf that says that it is there. A scalar is none.
+    /// Returns the leaf at this target; `None` for a scalar.
     pub fn leaf(&self) -> Option<Leaf> {
         match self {
             Self::Write(view) => Some(Leaf::Array(view.clone())),

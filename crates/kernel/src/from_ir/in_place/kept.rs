@@ -1,7 +1,7 @@
-//! Which elements a build leaves as they are.
+//! Elements that a build leaves unchanged.
 //!
-//! In: a build in the place of what it changes, and a condition in it. Out: the one element that it changes ([`only_one`]), or
-//! which elements it does not ([`where_it_is`]).
+//! In: a build in the memory of the array that it changes, and a condition in it. Out: the only element that it changes
+//! ([`only_one`]), or the elements that it does not change ([`where_it_is`]).
 
 use super::Narrow;
 use super::search::{Path, Search};
@@ -13,17 +13,17 @@ use std::collections::BTreeSet;
 /// Elements of an array, or of its rows, that are not written.
 #[derive(Clone, Debug)]
 pub(super) struct Kept {
-    /// Of this row.
+    /// Row of the elements.
     row: Path,
-    /// Its index, as a variable, in [`Self::number`].
+    /// Variable for the index in [`Self::number`].
     index: VarId,
-    /// Where this is not 0, or not negative.
+    /// Elements where this is not 0, or not negative.
     number: Size,
     is_other_than_zero: bool,
 }
 
 impl Kept {
-    /// Whether what lies at `path` is one of them, as far as can be told; some integers are the same.
+    /// Returns whether the element at `path` is provably one of them, given pairs of equal integers.
     pub fn holds(&self, path: &[Size], same: &[(Size, Size)]) -> bool {
         let n = self.row.len();
         let Some(at) = path.get(n).filter(|_| path[..n] == self.row) else { return false };
@@ -41,8 +41,8 @@ impl Kept {
     }
 }
 
-/// The elements beside `at` for which `condition` holds, or does not: a comparison of the last index of `at`, which is that of
-/// a build, with what is the same for all its elements.
+/// Returns the elements for which `condition` does or does not hold: a comparison of the last index of `at`, which is
+/// the index of a build, with a number that is the same for all its elements.
 pub(super) fn where_it_is(search: &Search<'_>, condition: VarId, holds: bool, at: &[Size]) -> Option<Kept> {
     let (index, row) = at.split_last()?;
     let index = index.as_var()?;
@@ -70,7 +70,7 @@ pub(super) fn where_it_is(search: &Search<'_>, condition: VarId, holds: bool, at
     })
 }
 
-/// What a build changes, if it leaves all as it is but for one index.
+/// Returns the only element that a build changes, if there is one.
 pub(super) fn only_one(
     search: &Search<'_>,
     (var, leaf): (VarId, usize),
@@ -86,7 +86,7 @@ pub(super) fn only_one(
 }
 
 impl Search<'_> {
-    /// Whether a leaf of a variable of `block` is what is at `at` where `condition` does not hold.
+    /// Returns whether a leaf of a variable of `block` equals the element at `at` where `condition` does not hold.
     fn stays(&self, block: &Block, (var, leaf): (VarId, usize), at: &[Size], condition: VarId) -> bool {
         let (mut var, mut leaf) = (var, leaf);
         loop {
@@ -119,7 +119,7 @@ impl Search<'_> {
         }
     }
 
-    /// Whether `whole` holds only where `part` does.
+    /// Returns whether `whole` implies `part`.
     fn is_part(&self, part: VarId, whole: VarId) -> bool {
         let mut open = vec![whole];
         while let Some(var) = open.pop() {
@@ -134,7 +134,7 @@ impl Search<'_> {
     }
 }
 
-/// The conditions in the body of a loop that hold for one index alone, which is known before the loop.
+/// Returns the conditions in the body of a loop that hold for a single index known before the loop.
 fn equalities(function: &Function, index: VarId, body: &Block) -> Vec<(VarId, Size)> {
     let mut inner = BTreeSet::from([index]);
     bound_in(body, &mut inner);
@@ -167,7 +167,7 @@ fn equalities(function: &Function, index: VarId, body: &Block) -> Vec<(VarId, Si
     found
 }
 
-/// Adds all that `block` binds, in its blocks as well.
+/// Adds all variables bound in `block` and its inner blocks.
 pub(super) fn bound_in(block: &Block, found: &mut BTreeSet<VarId>) {
     for stmt in &block.stmts {
         found.insert(stmt.var);

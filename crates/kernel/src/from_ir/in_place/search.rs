@@ -1,8 +1,8 @@
-//! What making an array in the place of another needs.
+//! Requirements for making an array in the memory of another.
 //!
-//! In: the body of a loop, an array that is old (the state, or what was made of it), and one that is made later. Out: what of
-//! the old one has to be saved before, and the builds that change one element alone; or nothing, where the one cannot be
-//! made in the place of the other.
+//! In: the body of a loop, an old array (the state, or an array made from it), and an array that is made later. Out:
+//! the parts of the old array to save, and the builds that change one element only; or nothing, if the new array cannot
+//! be made in the memory of the old one.
 
 use super::super::layout;
 use super::super::live::Live;
@@ -12,39 +12,39 @@ use chainrule_ir::{Block, Expr, Function, Size, Stmt, VarId};
 use chainrule_ops::Op;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Sums of sums nest as deep as a program is long; so deep is looked.
+/// Maximum depth of nested sums that the search follows; sums of sums nest as deep as a program is long.
 const MAX_DEPTH: u32 = 32;
 
-/// So many rows are saved at most, each of which costs a copy.
+/// Maximum number of saved rows, each of which costs a copy.
 const MAX_SAVES: usize = 4;
 
-/// An array on the way through the body.
+/// Search through the body for one array.
 pub(super) struct Search<'f> {
     pub function: &'f Function,
     live: &'f Live,
-    /// What is bound in the body, where in its block, and to what.
+    /// Definitions in the body: position in the block, and expression.
     pub defs: &'f BTreeMap<VarId, (usize, &'f Expr)>,
-    /// The array whose place it is: a variable, and which of its leaves.
+    /// Array whose memory is taken: variable and leaf.
     old: (VarId, usize),
-    /// Integers that are equal where the search is.
+    /// Pairs of integers that are equal at the current position.
     pub same: Vec<(Size, Size)>,
-    /// What nobody writes where the search is.
+    /// Elements that nothing writes at the current position.
     kept: Vec<Kept>,
-    /// Whether the elements of the innermost build that do not come here stay as they are.
+    /// Whether elements of the innermost build that this branch does not write keep their old value.
     others_stay: bool,
-    /// The builds around, by their indices.
+    /// Builds around the current position, by their indices.
     builds: Vec<(VarId, &'f Block)>,
-    /// What of the old array is read too late or at another place: leaves of variables.
+    /// Parts of the old array that are read too late or at another element: leaves of variables.
     late: BTreeSet<(VarId, usize)>,
-    /// What is saved in branches.
+    /// Saves inside branches.
     saves: Vec<Save>,
     narrow: Vec<Narrow>,
 }
 
-/// Where in the old array: the indices on the way.
+/// Path into the old array: its indices.
 pub(super) type Path = Vec<Size>;
 
-/// Parts of the old array, the largest first, each with a name for it: a variable, and which of its leaves.
+/// Parts of the old array, the largest first, each with a variable and leaf that denote it.
 type Parts = BTreeMap<(usize, Path), (VarId, usize)>;
 
 impl<'f> Search<'f> {
@@ -59,12 +59,12 @@ impl<'f> Search<'f> {
         Self { function, live, defs, old, same, kept, others_stay: true, builds, late, saves, narrow }
     }
 
-    /// Whether this is the old array, under whatever name.
+    /// Returns whether this is the old array or an alias of it.
     pub fn is_all(&self, (var, leaf): (VarId, usize)) -> bool {
         self.old(var, leaf).is_some_and(|path| path.is_empty())
     }
 
-    /// What it takes to make `new`, which `body` binds, in the place of the old array.
+    /// Returns the requirements for making `new`, which `body` binds, in the memory of the old array.
     pub fn replace(
         mut self,
         body: &'f Block,
@@ -75,7 +75,7 @@ impl<'f> Search<'f> {
         let first = self.made(body, new, &[]);
         let before = body.stmts.get(first)?.var;
         let is_early = |var: VarId| var == self.old.0 || top.get(&var).is_some_and(|idx| *idx < first);
-        // For each late read the smallest part of the old array that has a name in time.
+        // For each late read, the smallest part of the old array that is bound early enough.
         let mut parts = Parts::new();
         for (var, leaf) in &self.late {
             let what = self.chain(*var, *leaf).into_iter().find(|(var, _)| is_early(*var))?;
@@ -103,8 +103,8 @@ impl<'f> Search<'f> {
         Some((saves, self.narrow))
     }
 
-    /// Looks at a branch that makes what is at `at`. If that is all, what of the old array has a name in the branch in time is
-    /// saved there.
+    /// Analyses a branch that makes the element at `at`. If that is the whole array, parts of the old array that are
+    /// bound early enough in the branch are saved there.
     fn part(&mut self, block: &'f Block, leaf: usize, at: &[Size]) {
         if !at.is_empty() {
             self.block(block, leaf, at);
@@ -136,7 +136,7 @@ impl<'f> Search<'f> {
         }
     }
 
-    /// The arrays among these variables that lie in the old one.
+    /// Returns the arrays among these variables that lie in the old array.
     fn names(&self, vars: impl Iterator<Item = VarId>) -> Vec<(VarId, usize)> {
         vars.flat_map(|var| (0..layout::count(self.function.ty(var))).map(move |leaf| (var, leaf)))
             .filter(|(var, leaf)| self.is_array(*var, *leaf) && self.old(*var, *leaf).is_some())
@@ -155,7 +155,7 @@ impl<'f> Search<'f> {
         Save { before, what, wanted, names: names.iter().filter(inside).copied().collect() }
     }
 
-    /// The names of a leaf of a variable and of what it is part of, from the inside.
+    /// Returns the aliases of a leaf and of the arrays that contain it, from the inside out.
     fn chain(&self, var: VarId, leaf: usize) -> Vec<(VarId, usize)> {
         let mut names = vec![(var, leaf)];
         let (mut var, mut leaf) = (var, leaf);
@@ -166,12 +166,12 @@ impl<'f> Search<'f> {
         names
     }
 
-    /// What a leaf of a variable is another name of, or part of.
+    /// Returns the variable and leaf that a leaf is an alias or a part of.
     pub fn inside(&self, var: VarId, leaf: usize) -> Option<(VarId, usize)> {
         argument_of(self.function, self.defs, var, leaf)
     }
 
-    /// Where in the old array a leaf of a variable lies, if it does.
+    /// Returns the path of a leaf in the old array, if it lies there.
     pub fn old(&self, mut var: VarId, mut leaf: usize) -> Option<Path> {
         let mut path = Path::new();
         while var != self.old.0 {
@@ -192,7 +192,7 @@ impl<'f> Search<'f> {
         layout::is_array(self.function.ty(var), leaf)
     }
 
-    /// Whether a variable has its value before the build of this index, which is around the search, begins.
+    /// Returns whether a variable is bound before the build with this index, which is around the current position.
     pub fn is_bound_before(&self, var: VarId, index: VarId) -> bool {
         let mut inner = BTreeSet::from([index]);
         let body = self.builds.iter().find(|(of, _)| *of == index).map(|(_, body)| *body);
@@ -202,12 +202,13 @@ impl<'f> Search<'f> {
         })
     }
 
-    /// Looks at a block whose result's leaf `leaf` goes to the place `at`. Returns the first statement that writes there.
+    /// Analyses a block whose result's leaf `leaf` goes to `at`. Returns the first statement that writes there.
     fn block(&mut self, block: &'f Block, leaf: usize, at: &[Size]) -> usize {
         self.made(block, (block.result, leaf), at)
     }
 
-    /// The same for an array that is made in a block and not the whole of its result.
+    /// Analyses an array that is made in a block and is only part of its result. Returns the first statement that
+    /// writes it.
     fn made(&mut self, block: &'f Block, new: (VarId, usize), at: &[Size]) -> usize {
         let mut makers = BTreeSet::new();
         let mut first = usize::MAX;
@@ -217,12 +218,12 @@ impl<'f> Search<'f> {
         for (idx, stmt) in block.stmts.iter().enumerate().filter(|(idx, _)| !makers.contains(idx)) {
             self.reads(stmt, (idx < first).then_some(at));
         }
-        // The rest of the result is looked at when this may be there.
+        // The rest of the result is read when the array may be written already.
         self.leaves_but(block.result, new);
         first
     }
 
-    /// Looks at what makes an array for the place `at`, in `block`, and notes the statements that it has looked at.
+    /// Analyses the producer of an array for `at`, in `block`, and records the statements that it analysed.
     fn value(
         &mut self,
         block: &'f Block,
@@ -297,8 +298,8 @@ impl<'f> Search<'f> {
                 if leaf + n_terms < layout::count(self.function.ty(stmt.var)) {
                     self.all_reads(*init, Some(at));
                     let (element, inner) = ((body.result, leaf), row(Size::var(*index)));
-                    // Of an element that is the state, or part of it, what the state is overwritten by may come later: it
-                    // is saved before, right there.
+                    // An element that is the state, or part of it, is saved right there, since the state may be
+                    // overwritten later.
                     if self.chain(body.result, leaf).last().is_some_and(|(root, _)| root == state) {
                         body.stmts.iter().for_each(|stmt| self.reads(stmt, None));
                         self.leaves_but(body.result, element);
@@ -310,7 +311,7 @@ impl<'f> Search<'f> {
                 }
             }
             Expr::Fold { init, .. } | Expr::Loop { init, .. } | Expr::While { init, .. } => {
-                // What the loop begins with is the current state as it is, or something else, which is copied.
+                // The initial value of the loop is the current state itself, or another array, which is copied.
                 if self.old(*init, leaf).is_none_or(|path| path != at) {
                     self.read((*init, leaf), None);
                 }
@@ -340,7 +341,7 @@ impl<'f> Search<'f> {
                 let is_there = |this: &Self, var: VarId| {
                     bound(this, var).is_none() && this.old(var, leaf).is_some_and(|path| path == at)
                 };
-                // Of two that the block makes, the first may be made there.
+                // If the block makes both, the first may be made there.
                 let (first, second) = match (is_there(self, *a), is_there(self, *b)) {
                     (true, _) => (*a, *b),
                     (_, true) => (*b, *a),
@@ -361,14 +362,14 @@ impl<'f> Search<'f> {
                 [first, second].into_iter().for_each(|var| self.leaves_but(var, (var, leaf)));
                 return idx.min(began).min(second_at);
             }
-            // It lies somewhere else, and is copied in the end.
+            // It lies in other memory, and is copied in the end.
             Expr::Get { .. } => return usize::MAX,
             _ => self.reads(stmt, None),
         }
         idx
     }
 
-    /// Notes what `stmt` reads of the current state, in its blocks as well, unless it lies inside of `at`.
+    /// Records the reads of the current state by `stmt` and its blocks, except those inside of `at`.
     fn reads(&mut self, stmt: &'f Stmt, at: Option<&[Size]>) {
         if !self.live.needed[stmt.var] {
             return;
@@ -376,7 +377,7 @@ impl<'f> Search<'f> {
         match &stmt.expr {
             Expr::Tuple(_) | Expr::Component(..) => return,
             Expr::Get { array, index, .. } => {
-                // Of an array that is another name; of a number it is read now.
+                // For an array this is an alias; a number is read now.
                 for leaf in 0..layout::count(self.function.ty(stmt.var)) {
                     if !self.is_array(stmt.var, leaf)
                         && let Some(mut path) = self.old(*array, leaf)
@@ -414,7 +415,7 @@ impl<'f> Search<'f> {
         }
     }
 
-    /// All of an array is read.
+    /// Records a read of a whole array.
     fn read(&mut self, (var, leaf): (VarId, usize), at: Option<&[Size]>) {
         if self.is_array(var, leaf)
             && let Some(path) = self.old(var, leaf)
@@ -423,13 +424,13 @@ impl<'f> Search<'f> {
         }
     }
 
-    /// The leaves of a variable that go another way than `this` are read when that may be there.
+    /// Records reads of the other leaves of a variable, which happen when `this` may be written already.
     fn leaves_but(&mut self, var: VarId, this: (VarId, usize)) {
         let leaves = (0..layout::count(self.function.ty(var))).map(|leaf| (var, leaf));
         leaves.filter(|leaf| *leaf != this).for_each(|leaf| self.read(leaf, None));
     }
 
-    /// What lies at `path` is read.
+    /// Records a read of the part at `path`.
     fn read_at(&mut self, what: (VarId, usize), path: &[Size], at: Option<&[Size]>) {
         if !at.is_some_and(|at| self.starts_with(path, at))
             && !self.kept.iter().any(|kept| kept.holds(path, &self.same))
@@ -444,7 +445,7 @@ impl<'f> Search<'f> {
         path.len() >= at.len() && path.iter().zip(at).all(|(a, b)| same(a, b))
     }
 
-    /// Learns what is equal where `condition` holds.
+    /// Adds the equalities that `condition` implies.
     fn assume(&mut self, condition: VarId) {
         let mut open = vec![condition];
         while let Some((_, Expr::Op(op, args))) = open.pop().and_then(|var| self.defs.get(&var)) {
@@ -459,12 +460,12 @@ impl<'f> Search<'f> {
     }
 }
 
-/// Whether what an expression makes is another name of its operands, or of parts of them.
+/// Returns whether the value of an expression is an alias of its operands, or of parts of them.
 fn is_name(expr: &Expr) -> bool {
     matches!(expr, Expr::Tuple(_) | Expr::Component(..) | Expr::Get { .. })
 }
 
-/// What leaf `leaf` of `var` is another name of, or part of, by what binds it.
+/// Returns the variable and leaf that leaf `leaf` of `var` is an alias or a part of, by its definition.
 pub(super) fn argument_of(
     function: &Function,
     defs: &BTreeMap<VarId, (usize, &Expr)>,
