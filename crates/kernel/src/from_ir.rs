@@ -66,8 +66,8 @@ pub fn lower_function(function: &Function) -> Result<Kernel, Diagnostics> {
     lower_function_with(function, true)
 }
 
-/// The same; `reorder`: whether sums of arrays may be added in another order. Otherwise the kernel computes what the reference
-/// evaluator does, bit for bit.
+/// The same; `reorder`: whether sums of arrays may be added in another order. Otherwise the kernel computes what the
+/// reference evaluator does, bit for bit.
 ///
 /// # Errors
 /// As [`lower_function`].
@@ -126,7 +126,7 @@ fn lower(function: &Function, reorder: bool) -> Result<Kernel, Diagnostics> {
     })
 }
 
-/// What binds each variable, if a statement does.
+/// Returns the expression that binds each variable, if a statement does.
 fn definitions(function: &Function) -> Arena<VarId, Option<&Expr>> {
     let mut defs = Arena::filled(function.vars.len(), None);
     let mut open = vec![&function.body];
@@ -145,7 +145,7 @@ struct Lowering<'f> {
     /// Whether sums of arrays may be added in another order.
     reorder: bool,
     live: Live,
-    /// What binds a variable, if a statement does.
+    /// Expression that binds each variable, if a statement does.
     defs: Arena<VarId, Option<&'f Expr>>,
     values: Arena<VarId, Option<Value>>,
     /// Where the consumer of a variable wants its leaves.
@@ -154,9 +154,9 @@ struct Lowering<'f> {
     known: BTreeMap<VarId, bool>,
     /// Leaves of builds that change one element of what is in their place, with the state that this is part of.
     narrow: BTreeMap<(VarId, usize), (Narrow, View)>,
-    /// What is to be made in the place of the state of a loop, before its next state is.
+    /// Steps to make in the memory of a loop's state, before its next state.
     steps: BTreeMap<VarId, Vec<Making>>,
-    /// What is saved before a statement, which overwrites it.
+    /// Parts to save before the statement that overwrites them.
     savings: BTreeMap<VarId, Vec<Saving>>,
     b: Builder,
 }
@@ -215,7 +215,7 @@ impl<'f> Lowering<'f> {
         (sizes, ports)
     }
 
-    /// What the function requires; learns which integers are never negative.
+    /// Adds the conditions that the function requires, and records the integers that are never negative.
     fn requirements(&mut self, sizes: &[SizeParam]) {
         for requirement in &self.function.requires {
             let size = self.size(&requirement.size);
@@ -234,7 +234,7 @@ impl<'f> Lowering<'f> {
         }
     }
 
-    /// Makes the output ports.
+    /// Returns the output ports.
     fn results(&mut self) -> Vec<Port> {
         let function = self.function;
         let mut ports = Vec::new();
@@ -260,7 +260,7 @@ impl<'f> Lowering<'f> {
         ports
     }
 
-    /// A size over registers.
+    /// Returns a size as a polynomial over registers.
     fn size(&mut self, size: &Size) -> Poly<Reg> {
         if let Some(c) = size.as_constant() {
             return Poly::constant(c);
@@ -279,7 +279,7 @@ impl<'f> Lowering<'f> {
         poly
     }
 
-    /// What the program calls `var`, which is a `kind`, for messages: ``the array `A` ``, or `an array`.
+    /// Returns the phrase for `var`, a `kind`, in messages: ``the array `A` ``, or `an array`.
     fn called(&self, var: VarId, kind: &str) -> String {
         match &self.function.vars[var].name {
             Some(name) => format!("the {kind} `{name}`"),
@@ -292,7 +292,7 @@ impl<'f> Lowering<'f> {
     }
 }
 
-/// `name`, or a variation on it that is not in `taken` yet.
+/// Returns `name`, or a variation on it that is not in `taken` yet.
 fn unique(taken: &mut BTreeSet<String>, name: &str) -> Name {
     let mut candidate = name.to_owned();
     let mut k = 2;
@@ -303,7 +303,7 @@ fn unique(taken: &mut BTreeSet<String>, name: &str) -> Name {
     candidate.into()
 }
 
-/// The C identifier that is nearest to `name`.
+/// Returns the C identifier nearest to `name`.
 fn identifier(name: &str) -> String {
     let mut text: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     if !text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {

@@ -1,30 +1,30 @@
-//! The kernel IR: what backends run. Loops, buffers, straight-line blocks of scalar instructions.
+//! The kernel IR, the input of all backends: loops, buffers, straight-line blocks of scalar instructions.
 //!
-//! In: a differentiated function of the array IR, or a scalar graph. Out: a [`Kernel`] whose memory is
-//! planned: every buffer is an argument or a place in the workspace, so running allocates nothing.
+//! In: a differentiated function of the array IR, or a scalar graph. Out: a [`Kernel`] with planned memory: every
+//! buffer is an argument or a region of the workspace, so that running allocates nothing.
 //!
 //! | module | owns |
 //! | --- | --- |
 //! | [`kernel`] | the IR itself |
-//! | [`zeros`] | results that are zero, whatever the arguments |
+//! | [`zeros`] | structurally zero results |
 //! | [`mod@events`] | a kernel as flat events, for backends |
-//! | [`mod@contract`] | products fused with the sums that take them |
-//! | [`addresses`] | what of an address stays the same in a loop, for backends |
-//! | [`liveness`] | lives of registers, for backends |
-//! | [`bytes`] | a kernel as bytes and back |
-//! | [`mod@moves`] | moves that happen all at once, for backends |
-//! | [`mod@verify`] | its invariants, checked |
-//! | [`mod@check_layout`] | its memory plan, checked for given sizes |
-//! | [`ranges`] | what is known of integers: whether addresses are inside |
-//! | `prune` | what is of no use |
-//! | [`mod@unchecked`] | a kernel without the checks of its indices |
-//! | `rebuild` | statements taken apart and put together, for passes |
-//! | [`loops`] | branches that the index decides, and what is known before running |
-//! | [`choices`] | branches that go by data: both sides, and a choice, where several run at once |
-//! | [`lanes`] | loops whose iterations run at once |
-//! | [`mod@parts`] | loops that run in parts, on threads |
-//! | [`mod@print`] | its listing |
-//! | [`mod@counts`] | how many operations it does |
+//! | [`mod@contract`] | contraction into fused multiply-adds |
+//! | [`addresses`] | strength reduction of addresses, for backends |
+//! | [`liveness`] | live intervals of registers, for backends |
+//! | [`bytes`] | serialisation |
+//! | [`mod@moves`] | parallel moves, for backends |
+//! | [`mod@verify`] | verifier of the invariants |
+//! | [`mod@check_layout`] | checker of the memory plan, for given sizes |
+//! | [`ranges`] | range analysis of integers: proofs that addresses are in bounds |
+//! | `prune` | dead code elimination |
+//! | [`mod@unchecked`] | removal of index checks |
+//! | `rebuild` | framework for passes over statements |
+//! | [`loops`] | loop canonicalisation: index set splitting, folding, collapsing, hoisting |
+//! | [`choices`] | if-conversion of branches on data, for lanes |
+//! | [`lanes`] | vectorisation |
+//! | [`mod@parts`] | parallel loops, for threads |
+//! | [`mod@print`] | listing |
+//! | [`mod@counts`] | operation counts |
 //! | [`from_graph`] | lowering a scalar graph: scheduling |
 //! | [`from_ir`] | lowering a function of the array IR |
 //! | `memory` | the memory plan: lengths and offsets over sizes |

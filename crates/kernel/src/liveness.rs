@@ -1,25 +1,25 @@
-//! Lives of registers, for backends: from where to where a register's slot is its own.
+//! Live intervals of registers, for backends.
 //!
-//! In: the events of a kernel, numbered from 1. Out: for each register the events of its definition
-//! and of its last use. What is defined outside a loop and used inside lives to the loop's end,
-//! because the next iteration uses it again.
+//! In: the events of a kernel, numbered from 1. Out: for each register the events of its definition and of its last
+//! use. A register defined outside a loop and used inside lives to the loop's end, because the next iteration uses it
+//! again.
 
 use crate::events::Event;
 use crate::kernel::{Instr, Reg};
 use chainrule_base::{Id, Poly};
 
-/// The life of each register, by index; a position is the number of an event, 0 is before the first.
+/// Live interval of each register, by index; a position is the number of an event, 0 is before the first.
 pub struct Liveness {
-    /// Where it is defined.
+    /// Position of the definition.
     pub def: Vec<u32>,
-    /// Where it is used last; not before `def`.
+    /// Position of the last use; not before `def`.
     pub last: Vec<u32>,
-    /// For the opening event of a loop, its closing event; 0 otherwise.
+    /// Closing event of the opening event of a loop; 0 for other events.
     pub end_of_loop: Vec<u32>,
 }
 
 impl Liveness {
-    /// The lives of registers `0..n_regs` in `events`. Linear but for the depth of loops.
+    /// Returns the live intervals of registers `0..n_regs` in `events`. Linear times the depth of loops.
     #[must_use]
     pub fn new(n_regs: usize, events: &[Event<'_>]) -> Self {
         let mut lives = Self { def: vec![0; n_regs], last: vec![0; n_regs], end_of_loop: vec![0; events.len() + 1] };
@@ -74,7 +74,8 @@ impl Liveness {
                 }
                 Event::Test { holds, .. } => lives.use_at(*holds, at, &open),
                 Event::If { condition } => lives.use_at(*condition, at, &open),
-                // The choice's slot is taken where the first branch ends, because both branches write it.
+                // The slot of a branch's result is occupied from the end of the first side on, because both sides write
+                // it.
                 Event::Else { choices } => {
                     for c in *choices {
                         lives.use_at(c.then, at, &open);
@@ -101,7 +102,7 @@ impl Liveness {
         poly.terms().flat_map(|(m, _)| m).for_each(|r| self.use_at(*r, at, open));
     }
 
-    /// A use at `at` inside the loops that open at `open`, ascending.
+    /// Records a use at `at` inside the loops that open at `open`, ascending.
     fn use_at(&mut self, r: Reg, at: u32, open: &[u32]) {
         let def = self.def[r.index()];
         let outermost = open.partition_point(|begin| *begin < def);
@@ -110,11 +111,11 @@ impl Liveness {
     }
 }
 
-/// Which registers may differ from point to point of a batch that shares sizes and integer scalars
-/// that are sizes; `None` when that does not settle in a few rounds.
+/// Returns the registers that may differ between the points of a batch, which share sizes; `None` if the analysis does
+/// not converge in a few rounds.
 ///
-/// Only integers matter: reals always may. Loads and truth values of reals do; what is computed from
-/// them does.
+/// Only integers matter, since reals always may differ. Loads, truth values of reals, and everything computed from
+/// these may differ.
 #[must_use]
 pub fn varying(n_regs: usize, events: &[Event<'_>]) -> Option<Vec<bool>> {
     const ROUNDS: usize = 16;

@@ -1,14 +1,13 @@
-//! The memory plan: where workspace buffers lie.
+//! Memory planning: offsets of workspace buffers.
 //!
-//! In: requests for buffers, whose lengths are over size registers, and their ends. Out: offsets over size registers only, and
-//! the total: everything is known at entry.
+//! In: requests for buffers, whose lengths are over size registers, and their ends. Out: offsets over size registers
+//! only, and the total: everything is known at entry.
 //!
 //! **Lengths.** A length over loop indices or computed integers is replaced by a bound over sizes
 //! ([`chainrule_ir::bound`]) before it comes here.
 //!
-//! **Offsets.** A buffer gets the place of a dead one with the same length, or a new place after all
-//! others. Places are handed out in the order of the kernel's text; since a buffer that is made in a loop
-//! dies in the same iteration, its place is used again by the next one.
+//! **Offsets.** A buffer gets the offset of a dead one with the same length, or a new offset after all others, in
+//! program order. A buffer made in a loop dies in the same iteration, so that the next iteration uses its memory again.
 
 use crate::kernel::{Class, Reg};
 use chainrule_base::Poly;
@@ -18,11 +17,11 @@ use std::collections::BTreeMap;
 #[derive(Clone, Default, Debug)]
 struct Space {
     total: Option<Poly<Reg>>,
-    /// Places of dead buffers by length; the last that died is the first used again.
+    /// Offsets of dead buffers by length; the last one freed is reused first.
     free: BTreeMap<Poly<Reg>, Vec<Poly<Reg>>>,
 }
 
-/// Hands out places in the workspace.
+/// Planner of the workspace.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Planner {
     reals: Space,
@@ -37,7 +36,7 @@ impl Planner {
         }
     }
 
-    /// The offset of a new buffer.
+    /// Returns the offset of a new buffer.
     pub fn place(&mut self, class: Class, len: &Poly<Reg>) -> Poly<Reg> {
         let space = self.space(class);
         if let Some(offset) = space.free.get_mut(len).and_then(Vec::pop) {
@@ -48,12 +47,12 @@ impl Planner {
         offset
     }
 
-    /// Says that the buffer at `offset` is dead.
+    /// Frees the buffer at `offset`.
     pub fn release(&mut self, class: Class, len: &Poly<Reg>, offset: Poly<Reg>) {
         self.space(class).free.entry(len.clone()).or_default().push(offset);
     }
 
-    /// How much workspace of the class is needed.
+    /// Returns the size of the workspace of a class.
     pub fn total(&self, class: Class) -> Poly<Reg> {
         let space = match class {
             Class::Real => &self.reals,

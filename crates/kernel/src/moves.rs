@@ -1,15 +1,15 @@
-//! Moves that happen all at once, put one after the other, for backends.
+//! Sequentialisation of parallel moves, for backends.
 //!
-//! What a loop carries changes at once, and so does what a branch results in: one value may be another's old
-//! one. In: pairs of places. Out: moves such that none overwrites what another still reads. Where places
-//! exchange their values in a cycle, one value is saved in a temporary, and restored before the next is saved.
+//! Carried values of a loop change simultaneously, as do results of a branch: a new value may be another's old one. In:
+//! pairs of locations. Out: moves such that none overwrites a location that is still read. A cycle saves one value in a
+//! temporary, which is restored before the next is saved.
 
 use std::collections::BTreeMap;
 
 /// One move.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Move<P> {
-    /// From one place to another.
+    /// From one location to another.
     Direct {
         /// To.
         to: P,
@@ -22,8 +22,8 @@ pub enum Move<P> {
     Restore(P),
 }
 
-/// The moves that give each first place of a pair what the second one has held before. No place is first
-/// twice. The order depends on the places only. `O(n log n)`.
+/// Returns moves that set the first location of each pair to the old value of the second. No location is first twice.
+/// The order depends on the locations only. `O(n log n)`.
 #[must_use]
 pub fn moves<P: Copy + Ord>(pairs: impl IntoIterator<Item = (P, P)>) -> Vec<Move<P>> {
     let mut source: BTreeMap<P, P> = BTreeMap::new();
@@ -50,7 +50,7 @@ pub fn moves<P: Copy + Ord>(pairs: impl IntoIterator<Item = (P, P)>) -> Vec<Move
                 }
             }
         }
-        // Only cycles are left, in which each place has one reader: it is walked from the saved one backwards.
+        // Only cycles are left, in which each location has one reader: walk backwards from the saved one.
         let Some(saved) = source.keys().next().copied() else { return moves };
         moves.push(Move::Save(saved));
         let mut to = saved;
@@ -70,7 +70,7 @@ pub fn moves<P: Copy + Ord>(pairs: impl IntoIterator<Item = (P, P)>) -> Vec<Move
 mod tests {
     use super::*;
 
-    /// What the places hold after the moves, where each held its own number before.
+    /// Returns the contents of the locations after the moves, each initially its own number.
     fn done(n: usize, moves: &[Move<usize>]) -> Vec<usize> {
         let mut held: Vec<usize> = (0..n).collect();
         let mut temporary = None;

@@ -1,33 +1,33 @@
-//! Drops what is of no use: instructions whose register nobody reads, stores and copies to where nobody reads, what loops
-//! carry for nobody, results of branches, branches and loops that do nothing.
+//! Dead code elimination: instructions, stores, copies, carried values, results of branches, branches and loops without
+//! a use.
 //!
-//! Passes from the end to the start find what is needed, until nothing more is: what a loop carries, and what it stores, is
-//! needed where its own body needs it. Checks stay, and so does what conditional loops carry. An operator that would fail
-//! goes with its result: what nobody needs is not computed.
+//! Backward passes find needed values until nothing changes: carried values and stores of a loop may be needed by its
+//! own body. Checks stay, and so do carried values of conditional loops. An operator that would fail is removed if its
+//! result is not needed.
 
 use crate::events::{Event, events};
 use crate::kernel::{Buffer, BufferId, Carried, Choice, Instr, Place, Reg, Stmt};
 use crate::rebuild::{Pass, rebuild};
 use chainrule_base::{Arena, Poly};
 
-/// Drops what is of no use in `body`, of a kernel with `n_regs` registers and these `buffers`. Linear in its size;
-/// the stack does not grow with its depth.
+/// Removes dead code from `body`, of a kernel with `n_regs` registers and these `buffers`. Linear in its size; the
+/// stack does not grow with its depth.
 pub(crate) fn prune(body: &mut Vec<Stmt>, n_regs: usize, buffers: &Arena<BufferId, Buffer>) {
     let mut pass = Prune { needed: Needed::new(body, n_regs, buffers) };
     *body = rebuild(std::mem::take(body), &mut pass);
 }
 
-/// How many passes there are, before all that a loop might need of itself is taken for needed.
+/// Maximum number of passes, after which all carried values and stores of loops count as needed.
 const MAX_PASSES: usize = 8;
 
-/// What something needs.
+/// Needed registers and buffers.
 struct Needed {
     regs: Arena<Reg, bool>,
-    /// Buffers that are read, or are results.
+    /// Buffers that are read or are results.
     buffers: Arena<BufferId, bool>,
-    /// Of the pass from the end to the start: buffers to which something was stored for nobody.
+    /// Buffers with a store that counted as dead in the current pass.
     in_vain: Arena<BufferId, bool>,
-    /// Whether something is needed that was taken for useless in this pass.
+    /// Whether a value that counted as dead in this pass is needed.
     again: bool,
 }
 
@@ -59,7 +59,7 @@ impl Needed {
         this
     }
 
-    /// What loops carry, and what is stored: then one more pass finds the rest.
+    /// Marks carried values and stores as needed; one more pass then finds the rest.
     fn take_all_for_needed(&mut self, events: &[Event<'_>]) {
         self.buffers = Arena::filled(self.buffers.len(), true);
         for event in events {
@@ -91,7 +91,7 @@ impl Needed {
             }
             Event::For { count, carried, .. } => {
                 self.number(count);
-                // What the body needs of what it carries is only known here.
+                // The needs of the body are only known here.
                 for c in *carried {
                     if self.regs[c.var] {
                         self.again |= !self.regs[c.next];

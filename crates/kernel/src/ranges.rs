@@ -1,14 +1,16 @@
-//! What is known of integers while a kernel is walked, for backends and passes: their values as polynomials, bounds, and
-//! what the branches and loops around say. It proves that addresses are inside of their buffers, that checks hold and how
-//! comparisons end.
+//! Range analysis of integers during a walk over a kernel, for backends and passes: symbolic values, bounds, and
+//! conditions of the branches and loops around. It proves that addresses are in bounds, that checks hold, and decides
+//! comparisons.
 //!
-//! In: the events of a kernel, one after the other. A bound of an integer is a polynomial over integers that were defined
-//! before it. To show that a polynomial is not negative, the integer defined last in it gives way to the bound that its
-//! coefficient asks for, then the one before, until what is left has no negative coefficient: Fourier and Motzkin's
-//! elimination where each step has a direction already. So `j <= n - 1 - i` and `i` cancel, which intervals would not see.
+//! In: the events of a kernel, one after the other. A bound of an integer is a polynomial over integers that were
+//! defined before it. To show that a polynomial is not negative, the integer defined last in it gives way to the bound
+//! that its coefficient asks for, then the one before, until what is left has no negative coefficient: Fourier and
+//! Motzkin's elimination where each step has a direction already. So `j <= n - 1 - i` and `i` cancel, which intervals
+//! would not see.
 //!
-//! **Quotients.** `q = max(n, 0) / 8` has no bound that is a polynomial, but `8 q` has: `max(n, 0)`, which is `n` where `q` is
-//! above 0, as it is inside of a loop of `q` iterations. It is at least 0 where `n` is, which `8 q > n - 8` does not say.
+//! **Quotients.** `q = max(n, 0) / 8` has no bound that is a polynomial, but `8 q` has: `max(n, 0)`, which is `n` where
+//! `q` is above 0, as it is inside of a loop of `q` iterations. It is at least 0 if `n` is, which `8 q > n - 8` does
+//! not imply.
 
 use crate::events::Event;
 use crate::kernel::{BufferId, Class, Instr, Kernel, Reg, SizeSource};
@@ -17,60 +19,59 @@ use chainrule_ops::Op;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
-/// How many integers a proof replaces at most.
+/// Maximum number of replacements in a proof.
 const STEPS: u32 = 48;
 
-/// Values of more terms are not remembered.
+/// Maximum number of terms of a recorded value.
 const MAX_TERMS: usize = 8;
 
-/// Larger coefficients are not believed: they may be what was left of an overflow.
+/// Maximum coefficient of a recorded value, far below overflow.
 const MAX_COEFFICIENT: i64 = 1 << 50;
 
-/// Conditions that are made of others are looked through so deep.
+/// Maximum depth to which compound conditions are followed.
 const MAX_CONNECTED: u32 = 8;
 
 #[derive(Clone, Default)]
 struct Known {
-    /// When it was met first.
+    /// Order of its first occurrence.
     order: u32,
     is_size: bool,
     non_negative: bool,
-    /// What it is, over other integers.
+    /// Its value over other integers.
     value: Option<Poly<Reg>>,
     lower: Vec<Poly<Reg>>,
     upper: Vec<Poly<Reg>>,
-    /// `(k, p)`: `k` times it is at most `p`, and more than `p - k`.
+    /// `(k, p)`: `k` times the integer is at most `p`, and more than `p - k`.
     scaled: Option<(i64, Poly<Reg>)>,
-    /// How it was made, where that says more than bounds do.
+    /// Its definition, if that implies more than its bounds.
     made: Option<(Op, [Reg; 3])>,
 }
 
-/// What is known at the current event.
+/// Facts at the current event.
 pub struct Ranges {
-    /// By register, as far as something was ever known.
+    /// Facts about each register.
     of: Vec<Known>,
     n_met: u32,
     /// Whether each buffer holds integers; empty where none does.
     of_integers: Vec<bool>,
     /// Polynomials over sizes that are not negative.
     required: Vec<Poly<Reg>>,
-    /// By what was defined last of a dividend, the quotients.
+    /// Quotients by the last defined register of their dividend.
     quotients: BTreeMap<Reg, Vec<Reg>>,
-    /// The innermost last; none around all, which never ends.
+    /// Open scopes, the innermost last.
     open: Vec<Scope>,
     proofs: Proofs,
 }
 
-/// Indices and lengths of which one was shown to be inside of the other, the last ones, while nothing is forgotten: a loop takes
-/// elements of many arrays at one index.
+/// Cache of the last proofs that an index is below a length: a loop reads many arrays at one index.
 #[derive(Default)]
 struct Proofs {
     all: RefCell<Vec<(Poly<Reg>, Poly<Reg>)>>,
-    /// Which one the next takes the place of.
+    /// Entry to replace next.
     next: Cell<usize>,
 }
 
-/// How many proofs are remembered.
+/// Number of cached proofs.
 const MAX_PROOFS: usize = 8;
 
 impl Proofs {
@@ -97,19 +98,19 @@ impl Proofs {
 /// An open branch or loop.
 #[derive(Default)]
 struct Scope {
-    /// What was known before of what was learnt in it.
+    /// Facts to restore at its end.
     before: Vec<(Reg, Known)>,
-    /// The condition of a branch.
+    /// Condition of a branch.
     condition: Option<Reg>,
 }
 
 impl Ranges {
-    /// What is known before the first event.
+    /// Returns the facts before the first event.
     #[must_use]
     pub fn new(kernel: &Kernel) -> Self {
         let buffers = kernel.buffers.as_slice().iter();
         let of_integers = buffers.map(|buffer| buffer.class == Class::Int);
-        // Most kernels have none, and small ones are compiled often.
+        // Most kernels have no integer buffers, and small kernels are compiled often.
         let of_integers = if of_integers.clone().any(|is_int| is_int) { of_integers.collect() } else { Vec::new() };
         let (required, open) = (Vec::new(), Vec::new());
         let (quotients, proofs) = (BTreeMap::new(), Proofs::default());
@@ -118,7 +119,7 @@ impl Ranges {
             let non_negative = matches!(size.source, SizeSource::Extent { .. });
             *this.place(size.reg) = Known { is_size: true, non_negative, ..Known::default() };
         }
-        // Of those that differ by a constant the least says all.
+        // Of conditions that differ by a constant, the strongest suffices.
         let mut least: BTreeMap<Poly<Reg>, i64> = BTreeMap::new();
         for condition in kernel.requires.iter().filter(|c| !c.exactly_zero) {
             if let Some(size) = condition.size.as_var() {
@@ -147,7 +148,7 @@ impl Ranges {
         &mut self.of[r.index()]
     }
 
-    /// What is known of `r`, to be added to until the branch or loop that is open now ends.
+    /// Returns the facts about `r` for additions that last until the current scope ends.
     fn learn(&mut self, r: Reg) -> &mut Known {
         let old = self.place(r).clone();
         if old.order == 0 && !old.is_size {
@@ -160,7 +161,7 @@ impl Ranges {
         &mut self.of[r.index()]
     }
 
-    /// What is known of `r`, which is defined now.
+    /// Returns the facts about `r`, which is defined now.
     fn define(&mut self, r: Reg) -> &mut Known {
         if self.known(r).is_some_and(|known| known.order > 0) {
             self.proofs.clear();
@@ -179,7 +180,7 @@ impl Ranges {
         }
     }
 
-    /// Learns from an event.
+    /// Updates the facts for an event.
     pub fn event(&mut self, event: &Event<'_>) {
         match event {
             Event::For { index, count, .. } => {
@@ -226,7 +227,7 @@ impl Ranges {
                 self.assume_non_negative(&index);
                 self.assume_non_negative(&rest);
             }
-            // What is learnt of it later is over what came before.
+            // Later facts about it refer to earlier registers.
             Event::Instr(Instr::Load { dst, buffer, .. }) if self.is_of_integers(*buffer) => {
                 self.define(*dst);
             }
@@ -261,7 +262,7 @@ impl Ranges {
                 [a, b].into_iter().for_each(|p| bound(&mut known.lower, p));
                 known.made = Some((op, args));
             }
-            // Rounded down, so the divisor times the quotient is at most the dividend.
+            // Floor division: the divisor times the quotient is at most the dividend.
             Op::Quot => {
                 if let Some(k @ 1..) = b.as_constant() {
                     known.non_negative = quotient_non_negative;
@@ -269,7 +270,7 @@ impl Ranges {
                     known.made = Some((op, args));
                 }
             }
-            // Rounded down, and a divisor that is 0 has failed.
+            // Floor division by a nonzero divisor.
             Op::Mod if b_non_negative => {
                 known.non_negative = true;
                 bound(&mut known.upper, b.sub(&Poly::constant(1)));
@@ -285,7 +286,7 @@ impl Ranges {
         }
     }
 
-    /// Learns that a condition holds, or that it does not.
+    /// Adds the fact that a condition holds or does not hold.
     fn assume(&mut self, condition: Reg, holds: bool, depth: u32) {
         let Some((op, [a, b, _])) = self.known(condition).and_then(|known| known.made) else { return };
         if depth == 0 {
@@ -316,7 +317,7 @@ impl Ranges {
         }
     }
 
-    /// Learns a bound of what was defined last in `p`.
+    /// Adds a bound of the last defined register in `p`.
     fn assume_non_negative(&mut self, p: &Poly<Reg>) {
         let Some(last) = self.last(p) else { return };
         let Some((slope, base)) = p.split_linear(last) else { return };
@@ -334,7 +335,7 @@ impl Ranges {
         }
     }
 
-    /// Learns of the quotients that are made of `r`, of which something was learnt.
+    /// Updates the quotients of `r`, about which a fact was added.
     fn learn_quotients(&mut self, r: Reg) {
         for quotient in self.quotients.get(&r).cloned().unwrap_or_default() {
             let is_more = self.known(quotient).is_some_and(|known| {
@@ -347,7 +348,7 @@ impl Ranges {
         }
     }
 
-    /// Learns that `r` is above 0, which says more of a quotient, and of what is at least 0.
+    /// Adds the fact that `r` is positive, which strengthens facts about quotients and maxima with 0.
     fn assume_positive(&mut self, r: Reg) {
         let mut next = Some(r);
         while let Some((op, [a, b, _])) = next.and_then(|r| self.known(r)).and_then(|known| known.made) {
@@ -366,7 +367,7 @@ impl Ranges {
         }
     }
 
-    /// Whether `0 <= at < len`.
+    /// Returns whether `0 <= at < len` is proved.
     #[must_use]
     pub fn is_inside(&self, at: &Poly<Reg>, len: &Poly<Reg>) -> bool {
         if self.proofs.has(at, len) {
@@ -381,13 +382,13 @@ impl Ranges {
         is_inside
     }
 
-    /// Whether `p` is at least 0.
+    /// Returns whether `p >= 0` is proved.
     #[must_use]
     pub fn is_at_least_zero(&self, p: &Poly<Reg>) -> bool {
         self.is_non_negative(&self.value(p))
     }
 
-    /// How a comparison of integers ends, if that is known.
+    /// Returns the result of a comparison of integers, if it is known.
     #[must_use]
     pub fn compare(&self, op: Op, a: Reg, b: Reg) -> Option<bool> {
         let by = self.value(&Poly::var(b)).sub(&self.value(&Poly::var(a)));
@@ -404,7 +405,7 @@ impl Ranges {
         (yes || no).then_some(yes)
     }
 
-    /// The same polynomial over integers that are not made of others, as far as that is known.
+    /// Returns the polynomial expanded over integers without a known value.
     #[must_use]
     pub fn value(&self, p: &Poly<Reg>) -> Poly<Reg> {
         let value = |r: Reg| self.known(r).and_then(|known| known.value.as_ref());
@@ -414,23 +415,23 @@ impl Ranges {
         p.substitute(|r| value(r).cloned().unwrap_or_else(|| Poly::var(r)))
     }
 
-    /// What was defined last of what `p` is made of; no size.
+    /// Returns the last defined register of `p` that is no size.
     fn last(&self, p: &Poly<Reg>) -> Option<Reg> {
         let regs = p.terms().flat_map(|(monomial, _)| monomial).copied();
         let order = |r: &Reg| self.known(*r).map_or(0, |known| known.order);
         regs.filter(|r| self.known(*r).is_none_or(|known| !known.is_size)).max_by_key(|r| (order(r), r.index()))
     }
 
-    /// Whether no term is negative.
+    /// Returns whether no term is negative.
     fn is_plain(&self, p: &Poly<Reg>) -> bool {
         p.terms().all(|(m, c)| c >= 0 && m.iter().all(|r| self.known(*r).is_some_and(|known| known.non_negative)))
     }
 
-    /// Whether `p`, in terms of what is not made of others, is shown to be at least 0.
+    /// Returns whether the expanded polynomial `p` is proved to be at least 0.
     fn is_non_negative(&self, p: &Poly<Reg>) -> bool {
         let mut left = STEPS;
         let mut open = vec![p.clone()];
-        // Each is enough.
+        // Any of the open polynomials suffices.
         while let Some(p) = open.pop() {
             if !is_small(&p) {
                 continue;
@@ -445,7 +446,7 @@ impl Ranges {
             let Some(last) = self.last(&p) else { continue };
             let (Some((slope, base)), Some(known)) = (p.split_linear(last), self.known(last)) else { continue };
             let with = |bound: &Poly<Reg>| slope.mul(bound).add(&base);
-            // With the bound of a quotient that is `above` its divisor times it.
+            // Replacement by the upper or lower bound of a quotient.
             let scaled = |above: bool| {
                 let (k, bound) = known.scaled.as_ref().filter(|(k, _)| slope.terms().all(|(_, c)| c % k == 0))?;
                 let bound = if above { bound.clone() } else { bound.sub(&Poly::constant(k - 1)) };

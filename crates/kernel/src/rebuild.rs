@@ -1,11 +1,10 @@
-//! The statements of a kernel taken apart and put together again, as a pass wants them. The stack does not grow with their
-//! depth.
+//! Framework for passes that rewrite the statements of a kernel. The stack does not grow with their depth.
 
 use crate::kernel::{BufferId, Carried, Choice, Instr, Order, Reg, Stmt};
 use chainrule_base::{Id, Poly};
 
-/// Writes each block of `body` anew, outer ones first, then what is inside of what was written: `write` puts what becomes of a
-/// statement at the end of the new block.
+/// Rewrites each block of `body`, outer blocks first, then the blocks of the result: `write` appends the replacement of
+/// a statement to the new block.
 pub(crate) fn each_statement(body: &mut Vec<Stmt>, mut write: impl FnMut(Stmt, &mut Vec<Stmt>)) {
     let mut open: Vec<&mut Vec<Stmt>> = vec![body];
     while let Some(block) = open.pop() {
@@ -23,7 +22,7 @@ pub(crate) fn each_statement(body: &mut Vec<Stmt>, mut write: impl FnMut(Stmt, &
     }
 }
 
-/// Shows `see` the buffer and the address of each load and store in `body`, to be changed.
+/// Calls `see` with the buffer and the address of each load and store in `body`, for modification.
 pub(crate) fn each_access(body: &mut Vec<Stmt>, mut see: impl FnMut(&mut BufferId, &mut Poly<Reg>)) {
     each_statement(body, |mut stmt, done| {
         if let Stmt::Straight(code) = &mut stmt {
@@ -37,28 +36,28 @@ pub(crate) fn each_access(body: &mut Vec<Stmt>, mut see: impl FnMut(&mut BufferI
     });
 }
 
-/// Whether it is a block without instructions.
+/// Returns whether a statement is a block without instructions.
 pub(crate) fn is_nothing(stmt: &Stmt) -> bool {
     matches!(stmt, Stmt::Straight(code) if code.is_empty())
 }
 
-/// How often the body of a loop is to be written.
+/// Treatment of a loop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Rounds {
     /// It stays a loop.
     Loop,
-    /// Its body runs once, and takes the place of the loop.
+    /// Its body runs once and replaces the loop.
     Once,
-    /// It goes.
+    /// It is removed.
     Never,
 }
 
-/// What is done with each statement, in the order of the program. All may change what they are given.
+/// Callbacks for each statement, in program order. All may modify their arguments.
 pub(crate) trait Pass {
-    /// A block of instructions.
+    /// Rewrites a block of instructions.
     fn code(&mut self, code: Vec<Instr>) -> Vec<Instr>;
 
-    /// A copy: to, from, how many; whether it stays.
+    /// Rewrites a copy (destination, source, length); returns whether it stays.
     fn copy(
         &mut self,
         _to: &mut (BufferId, Poly<Reg>),
@@ -68,12 +67,12 @@ pub(crate) trait Pass {
         true
     }
 
-    /// A counted loop begins.
+    /// Enters a counted loop.
     fn open_for(&mut self, _index: Reg, _count: &mut Poly<Reg>, _carried: &mut [Carried], _order: Order) -> Rounds {
         Rounds::Loop
     }
 
-    /// A counted loop ends; whether it stays. What is put into `before` comes before it.
+    /// Leaves a counted loop; returns whether it stays. Instructions in `before` are inserted before it.
     fn close_for(
         &mut self,
         _index: Reg,
@@ -84,32 +83,33 @@ pub(crate) trait Pass {
         true
     }
 
-    /// What was the body of a loop, and is no loop any more, begins.
+    /// Enters the body of a loop that runs once.
     fn open_once(&mut self, _index: Reg, _carried: &[Carried]) -> Vec<Instr> {
         Vec::new()
     }
 
-    /// It ends.
+    /// Leaves the body of a loop that runs once.
     fn close_once(&mut self, _carried: &[Carried]) {}
 
-    /// A conditional loop begins.
+    /// Enters a conditional loop.
     fn open_while(&mut self, _limit: &mut Poly<Reg>, _carried: &mut [Carried]) {}
 
-    /// Its condition is computed.
+    /// Reaches the test of a conditional loop.
     fn test(&mut self, _holds: &mut Reg, _failure: usize) {}
 
-    /// A conditional loop ends.
+    /// Leaves a conditional loop.
     fn close_while(&mut self, _carried: &mut [Carried]) {}
 
-    /// A branch begins; whether it is known how the condition ends.
+    /// Enters a branch; returns the value of the condition, if it is known.
     fn open_if(&mut self, _condition: &mut Reg) -> Option<bool> {
         None
     }
 
-    /// The statements where the condition holds are over.
+    /// Reaches the end of the first side of a branch.
     fn middle(&mut self, _choices: &mut [Choice]) {}
 
-    /// A branch ends, with what is left of its statements; whether it stays. What is put into `before` comes before it.
+    /// Leaves a branch, with its remaining statements; returns whether it stays. Instructions in `before` are inserted
+    /// before it.
     fn close_if(
         &mut self,
         _condition: Reg,
@@ -120,7 +120,7 @@ pub(crate) trait Pass {
         true
     }
 
-    /// The statements are over that are left of a branch.
+    /// Leaves the taken side of a branch with a known condition.
     fn close_taken(&mut self, _choices: &[Choice], _holds: bool) {}
 }
 
@@ -135,10 +135,10 @@ enum Task {
     EndTaken { choices: Vec<Choice>, holds: bool },
 }
 
-/// `body` as `pass` wants it. Linear in its size.
+/// Rewrites `body` by `pass`. Linear in its size.
 pub(crate) fn rebuild(body: Vec<Stmt>, pass: &mut impl Pass) -> Vec<Stmt> {
     let mut tasks = vec![Task::Block(body.into_iter())];
-    // The blocks that are being written, the innermost last.
+    // Blocks under construction, the innermost last.
     let mut open: Vec<Vec<Stmt>> = vec![Vec::new()];
     while let Some(task) = tasks.pop() {
         match task {
@@ -242,7 +242,7 @@ fn push(open: &mut [Vec<Stmt>], stmt: Stmt) {
     }
 }
 
-/// Instructions that follow one another are one block.
+/// Appends instructions, merged with a preceding block.
 fn push_code(open: &mut [Vec<Stmt>], code: Vec<Instr>) {
     let Some(block) = open.last_mut() else { return };
     match block.last_mut() {
@@ -252,17 +252,17 @@ fn push_code(open: &mut [Vec<Stmt>], code: Vec<Instr>) {
     }
 }
 
-/// Registers that stand for others.
+/// Registers replaced by others.
 #[derive(Default)]
 pub(crate) struct Aliases(Vec<Option<Reg>>);
 
 impl Aliases {
-    /// What `r` is.
+    /// Returns the register that replaces `r`, or `r`.
     pub(crate) fn of(&self, r: Reg) -> Reg {
         self.0.get(r.index()).copied().flatten().unwrap_or(r)
     }
 
-    /// `r` is `other`, which stands for itself.
+    /// Replaces `r` by `other`, which is not replaced itself.
     pub(crate) fn set(&mut self, r: Reg, other: Reg) {
         if self.0.len() <= r.index() {
             self.0.resize(r.index() + 1, None);

@@ -1,9 +1,9 @@
 //! The verifier: whether a kernel keeps the invariants of [`crate::kernel`].
 //!
-//! In: any kernel. Out: nothing, or one bug diagnostic for each broken invariant. [`verify`] looks at
-//! what holds for all sizes; [`check_layout`](crate::check_layout()) at the memory plan for given sizes. That loads and stores
-//! stay inside their buffers, and that nothing is read before it was written, is seen only while a
-//! kernel runs: checking it is the interpreter's.
+//! In: any kernel. Out: nothing, or one bug diagnostic for each broken invariant. [`verify`] looks at what holds for
+//! all sizes; [`check_layout`](crate::check_layout()) at the memory plan for given sizes. That loads and stores stay
+//! inside their buffers, and that nothing is read before it was written, is seen only while a kernel runs: checking it
+//! is the interpreter's.
 //!
 //! Scopes: a register can be used from its definition to the end of the block that defines it. What a
 //! loop carries, and what a branch chooses, belongs to the block around; the carried registers are also
@@ -66,8 +66,8 @@ static IS_NUMERIC: [bool; Computed::END] = {
 
 struct Verifier<'a> {
     kernel: &'a Kernel,
-    /// By register: whether it is defined, whether it is in scope, whether it is an integer ([`DEFINED`] and so on). A use
-    /// that is right is one comparison.
+    /// By register: whether it is defined, whether it is in scope, whether it is an integer ([`DEFINED`] and so on). A
+    /// use that is right is one comparison.
     known: Vec<u8>,
     errors: Vec<Diagnostic>,
 }

@@ -49,7 +49,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The value of `var`.
+    /// Returns the value of `var`.
     pub(super) fn value(&mut self, var: VarId) -> Value {
         if let Some(value) = &self.values[var] {
             return value.clone();
@@ -58,7 +58,7 @@ impl Lowering<'_> {
         Value::new()
     }
 
-    /// The register of a scalar variable.
+    /// Returns the register of a scalar variable.
     pub(super) fn scalar(&mut self, var: VarId) -> Reg {
         match self.values[var].as_deref() {
             Some([leaf]) => {
@@ -72,13 +72,13 @@ impl Lowering<'_> {
         }
     }
 
-    /// Component `idx` of a tuple.
+    /// Returns component `idx` of a tuple.
     pub(super) fn component(&mut self, tuple: VarId, idx: usize) -> Value {
         let leaves = self.component_leaves(tuple, idx);
         self.value(tuple).get(leaves).map(<[Leaf]>::to_vec).unwrap_or_default()
     }
 
-    /// Which leaves of a tuple are its component `idx`.
+    /// Returns the range of leaves of component `idx` of a tuple.
     pub(super) fn component_leaves(&mut self, tuple: VarId, idx: usize) -> std::ops::Range<usize> {
         let Type::Tuple(fields, _) = self.function.ty(tuple) else {
             self.b.bug("a component is taken of what is not a tuple");
@@ -151,7 +151,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// What a choice is whose condition is known.
+    /// Returns the taken operand of a select whose condition is known.
     fn chosen(&self, args: &[VarId]) -> Option<VarId> {
         let [condition, then, otherwise] = args else { return None };
         self.known.get(condition).map(|holds| if *holds { *then } else { *otherwise })
@@ -186,7 +186,7 @@ impl Lowering<'_> {
         Leaf::Reg(dst)
     }
 
-    /// The register for the result of an integer operator, with what is known of it.
+    /// Returns the register for the result of an integer operator, with its known range.
     fn integer_result(&mut self, op: Op, vars: &[VarId]) -> Reg {
         let operand = |var: &VarId| match self.values[*var].as_deref() {
             Some([Leaf::Int(poly)]) => Some(poly),

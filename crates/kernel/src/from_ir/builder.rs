@@ -1,4 +1,4 @@
-//! What lowering writes into: registers, code, buffers with their lives.
+//! Builder of a kernel: registers, code, buffers with their live ranges.
 //!
 //! **Lives.** A frame is a block that is being lowered. A buffer belongs to the frame that is innermost
 //! when it is made, and dies after the last statement of that block which can see a variable whose
@@ -13,16 +13,16 @@ use chainrule_ir::bound::{bound, range_of, range_of_index};
 use chainrule_ops::Op;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// So many indices of loops are looked at to show that a number is not negative.
+/// Maximum number of loop indices that a proof of non-negativity replaces.
 const MAX_INDICES: usize = 4;
 
-/// What is known of an `Int` register.
+/// Known range of an `Int` register.
 pub(super) type Range = chainrule_ir::bound::Range<Reg>;
 
-/// A block that is being lowered.
+/// Block that is being lowered.
 #[derive(Default)]
 struct Frame {
-    /// The statement that is being lowered.
+    /// Index of the current statement.
     stmt: usize,
     /// Buffers by the statement after which they may be dead; see [`Builder::deaths`].
     ends: BTreeMap<usize, Vec<BufferId>>,
@@ -37,10 +37,10 @@ pub(super) struct Builder {
     pub failures: Vec<(String, Option<Span>)>,
     pub errors: Diagnostics,
     pub memory: Planner,
-    /// Buffers that are zero from their making to their end: adding them is adding nothing.
+    /// Buffers that are zero throughout their life, so that adding them is a no-op.
     pub zeros: BTreeSet<BufferId>,
     ranges: Arena<Reg, Range>,
-    /// Indices of loops, with how many iterations these have.
+    /// Indices of loops, with their trip counts.
     indices: BTreeMap<Reg, Poly<Reg>>,
     code: Vec<Vec<Stmt>>,
     frames: Vec<Frame>,
@@ -53,7 +53,7 @@ impl Builder {
         self.push_reg(class, Range::default())
     }
 
-    /// An `Int` register of which something is known.
+    /// Returns a new `Int` register with a known range.
     pub fn ranged(&mut self, range: Range) -> Reg {
         self.push_reg(Class::Int, range)
     }
@@ -71,15 +71,16 @@ impl Builder {
         self.ranges[reg].non_negative = true;
     }
 
-    /// The index of a loop of `count` iterations.
+    /// Returns the index register of a loop of `count` iterations.
     pub fn index(&mut self, count: &Poly<Reg>) -> Reg {
         let index = self.ranged(range_of_index(count, |reg| self.range(reg)));
         self.indices.insert(index, count.clone());
         index
     }
 
-    /// Fails unless `0 <= at < len`; the index from then on. What steps evenly from iteration to iteration stays a polynomial,
-    /// for addresses to be kept; anything else is computed here, once, and known to be inside.
+    /// Emits a check of `0 <= at < len` and returns the index for later use. An index that is linear in loop indices
+    /// stays a polynomial, so that addresses can be strength-reduced. Any other index is computed here, once, with a
+    /// known range.
     pub fn checked(&mut self, at: Poly<Reg>, len: Poly<Reg>, failure: usize) -> Poly<Reg> {
         let index = self.int(&at);
         self.instr(Instr::CheckIndex { index, len, failure });
@@ -90,12 +91,13 @@ impl Builder {
         if is_even { at } else { Poly::var(index) }
     }
 
-    /// Whether `0 <= at < len` holds for all sizes, in every iteration of the loops around.
+    /// Returns whether `0 <= at < len` holds for all sizes, in every iteration of the loops around.
     pub fn is_surely_inside(&self, at: &Poly<Reg>, len: &Poly<Reg>) -> bool {
         self.is_never_negative(at) && self.is_never_negative(&len.sub(at).sub(&Poly::constant(1)))
     }
 
-    /// Indices that are subtracted are at their largest one less than the count of their loop, which has an iteration.
+    /// Returns whether `number` is provably not negative. A subtracted index is at most the trip count of its loop less
+    /// one.
     fn is_never_negative(&self, number: &Poly<Reg>) -> bool {
         let mut least = number.clone();
         for _ in 0..MAX_INDICES {
@@ -110,7 +112,7 @@ impl Builder {
         least.terms().all(|(monomial, c)| c > 0 && monomial.iter().all(|reg| self.ranges[*reg].non_negative))
     }
 
-    /// Whether `0 <= at < len`, as a truth value; `failure` is for operators, which here never fail.
+    /// Returns a register with the truth value of `0 <= at < len`; `failure` is for operators, which here never fail.
     pub fn is_inside(&mut self, at: &Poly<Reg>, len: &Poly<Reg>, failure: usize) -> Reg {
         let (at_reg, len) = (self.int(at), self.int(len));
         let is_below = self.reg(Class::Int);
@@ -151,7 +153,7 @@ impl Builder {
         self.failures.len() - 1
     }
 
-    /// The integer `value` in a register.
+    /// Returns a register that holds the integer `value`.
     pub fn int(&mut self, value: &Poly<Reg>) -> Reg {
         if let Some(reg) = value.as_var() {
             return reg;
@@ -161,7 +163,7 @@ impl Builder {
         dst
     }
 
-    /// A scalar leaf in a register; an array has none.
+    /// Returns the register of a scalar leaf.
     pub fn scalar(&mut self, leaf: &Leaf) -> Reg {
         match leaf {
             Leaf::Reg(reg) => *reg,
@@ -177,14 +179,14 @@ impl Builder {
         }
     }
 
-    /// The first element of `view`.
+    /// Loads the first element of `view`.
     pub fn load(&mut self, view: &View) -> Reg {
         let dst = self.reg(self.buffers[view.buffer].class);
         self.instr(Instr::Load { dst, buffer: view.buffer, at: view.offset.clone() });
         dst
     }
 
-    /// Makes `leaf` the contents of `to`, unless it is there already.
+    /// Copies `leaf` to `to`, unless it is there already.
     pub fn settle(&mut self, leaf: &Leaf, to: &View) {
         match leaf {
             Leaf::Array(from) if from == to => {}
@@ -209,7 +211,7 @@ impl Builder {
         self.frames.push(Frame::default());
     }
 
-    /// Ends the lives of all buffers of the innermost frame.
+    /// Ends the live ranges of all buffers of the innermost frame.
     pub fn close_frame(&mut self) {
         self.end_of_stmt(usize::MAX);
         self.frames.pop();
@@ -221,7 +223,7 @@ impl Builder {
         }
     }
 
-    /// Ends the lives of the buffers that nothing after statement `idx` can see.
+    /// Ends the live ranges of the buffers that nothing after statement `idx` can access.
     pub fn end_of_stmt(&mut self, idx: usize) {
         loop {
             let Some(entry) = self.frames.last_mut().and_then(|frame| frame.ends.first_entry()) else { return };
@@ -241,7 +243,7 @@ impl Builder {
         }
     }
 
-    /// Keeps the buffer, if it is of the innermost frame, alive until after statement `idx` of it.
+    /// Keeps a buffer of the innermost frame alive until after statement `idx`.
     pub fn keep(&mut self, id: BufferId, idx: usize) {
         let innermost = self.frames.len();
         if let (Some((frame, death)), Some(top)) = (&mut self.deaths[id], self.frames.last_mut())
@@ -253,13 +255,13 @@ impl Builder {
         }
     }
 
-    /// The buffer of an argument or a result.
+    /// Returns the buffer of an argument or a result.
     pub fn port_buffer(&mut self, class: Class, shape: &[Poly<Reg>], place: Place) -> BufferId {
         self.deaths.push(None);
         self.buffers.push(Buffer { class, len: product(shape), place })
     }
 
-    /// A new array in the workspace, alive until the end of the current statement.
+    /// Returns a new array in the workspace, live until the end of the current statement.
     pub fn array(&mut self, class: Class, dims: Vec<Poly<Reg>>, span: Option<Span>) -> View {
         let len = match bound(&product(&dims), |reg| self.range(reg)) {
             Some(b) => {
@@ -296,7 +298,7 @@ impl Builder {
         View { buffer, offset: Poly::zero(), dims }
     }
 
-    /// Whether `view` is a whole array of the workspace that was made in the innermost block.
+    /// Returns whether `view` is a whole array of the workspace, made in the innermost block.
     pub fn is_own(&self, view: &View) -> bool {
         let Buffer { len, place: Place::Workspace(_), .. } = &self.buffers[view.buffer] else { return false };
         let innermost = self.frames.len();

@@ -1,21 +1,22 @@
-//! One-hot arrays where they are added: one for each sum that takes it, right before it.
+//! Duplication of one-hot arrays: a copy for each sum that uses it, right before that sum.
 //!
-//! In: a function. Out: the same with one-hot arrays that several sums take, or those in loops that they stand around, made for each.
-//! What makes a one-hot array is told where it is wanted (`offers`), and then adds to one element and makes nothing; but only if
-//! nobody else sees it. The adjoint of `x[i] - x[i + 1]` is added to both rows: without this, as a row of zeros and one number.
+//! In: a function. Out: the function with a one-hot array duplicated for each sum that uses it, also for sums in inner
+//! loops. A one-hot array with a single use is offered its destination (`offers`), and then adds to one element instead
+//! of making an array. The adjoint of `x[i] - x[i + 1]`, for example, is added to both rows; without duplication as a
+//! row of zeros and one number.
 
 use chainrule_base::Arena;
 use chainrule_ir::{Block, Expr, Function, Stmt, Var, VarId};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// `function` with one-hot arrays apart. Linear, but for arrays of arrays: each is made as often as it is taken. Recursive, as
-/// deep as blocks nest.
+/// Returns `function` with one-hot arrays duplicated. Linear, except that an array of arrays is made as often as it is
+/// used. Recurses on the nesting of blocks.
 pub(super) fn apart(function: &Function) -> Cow<'_, Function> {
     let mut hot = BTreeMap::new();
     find(&function.body, &mut hot);
     if !hot.is_empty() {
-        // Those that something else sees as well stay as they are.
+        // One-hot arrays with other uses stay.
         let (mut uses, mut sums) = (BTreeMap::new(), BTreeMap::new());
         let mut see = |var| *uses.entry(var).or_insert(0usize) += 1;
         function.body.for_each_use(&mut see);
@@ -31,7 +32,7 @@ pub(super) fn apart(function: &Function) -> Cow<'_, Function> {
     Cow::Owned(function)
 }
 
-/// The one-hot arrays whose index need not be tested: a test stays where it is.
+/// Finds the one-hot arrays whose index needs no check; a check stays in its position.
 fn find(block: &Block, hot: &mut BTreeMap<VarId, Stmt>) {
     for stmt in &block.stmts {
         if let Expr::OneHot { proved: true, .. } = stmt.expr {
@@ -41,7 +42,7 @@ fn find(block: &Block, hot: &mut BTreeMap<VarId, Stmt>) {
     }
 }
 
-/// How often sums, one-hot arrays of arrays and results of blocks take each variable.
+/// Counts the uses of each variable by sums, one-hot arrays of arrays and results of blocks.
 fn count(block: &Block, sums: &mut BTreeMap<VarId, usize>) {
     for stmt in &block.stmts {
         match stmt.expr {
@@ -66,7 +67,7 @@ fn write(block: &mut Block, hot: &BTreeMap<VarId, Stmt>, vars: &mut Arena<VarId,
     block.stmts = done;
 }
 
-/// What stands for `var`: if it is a one-hot array, one of its own, behind what is done.
+/// Returns the variable to use in place of `var`: a new copy, appended to `done`, if it is a one-hot array.
 fn own(var: VarId, hot: &BTreeMap<VarId, Stmt>, vars: &mut Arena<VarId, Var>, done: &mut Vec<Stmt>) -> VarId {
     let Some(array) = hot.get(&var) else { return var };
     let copy = vars.push(vars[var].clone());
@@ -74,7 +75,7 @@ fn own(var: VarId, hot: &BTreeMap<VarId, Stmt>, vars: &mut Arena<VarId, Var>, do
     copy
 }
 
-/// Puts `stmt` behind what it takes of one-hot arrays.
+/// Appends `stmt` after copies of the one-hot arrays that it uses.
 fn put(mut stmt: Stmt, hot: &BTreeMap<VarId, Stmt>, vars: &mut Arena<VarId, Var>, done: &mut Vec<Stmt>) {
     let mut own = |var: &mut VarId| *var = own(*var, hot, vars, done);
     match &mut stmt.expr {

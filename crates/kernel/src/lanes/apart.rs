@@ -1,8 +1,8 @@
-//! Blocks in which iterations add to elements that others add to as well: a block is taken apart, and what is computed at once is
-//! added piece by piece.
+//! Conflict splitting: vectorisation of loops whose iterations add to the same elements. Values are computed in lanes
+//! and added piece by piece.
 //!
-//! In: a loop that is cut into blocks, and the buffers to which its iterations add, each where it likes
-//! ([`Plan::scattered`]). Out: one block, as loops over its iterations one after the other.
+//! In: a loop that is cut into blocks, and the buffers to whose elements its iterations add ([`Plan::scattered`]). Out:
+//! one block, as a sequence of loops over its iterations.
 //!
 //! ```text
 //! for i in 0..n                            for b in 0..n/8
@@ -14,20 +14,21 @@
 //!                                              e[at[8 b + l]] = e[at[8 b + l]] + place[l]
 //! ```
 //!
-//! **What may move**: nothing else looks at what is added to, so an iteration may add after all that it computes, up to the next
-//! loop in which it adds. Loops in which iterations add stand around such pieces (they are the same for all iterations); all
-//! others stay whole.
+//! **Motion of additions.** Nothing else reads the updated buffers, so an iteration may add after all its computations,
+//! up to the next loop in which it adds. Loops that contain additions are kept around such pieces (their trip counts
+//! are the same for all iterations); all other loops stay whole.
 //!
-//! **What a piece needs of one before it** is computed again where that is an integer, a constant or read from memory that stays,
-//! and kept in a place for each lane otherwise. So is what loops around pieces carry.
+//! **Values that a piece needs from an earlier one** are recomputed if they are integers, constants or loads from
+//! memory that is not written. Otherwise they are saved, one element for each lane, as are values carried by loops
+//! around pieces.
 //!
-//! **One element that all iterations add to** is added to once for all: the sums of lanes are put together first.
+//! **One element that all iterations add to** is updated once: the sums of the lanes are reduced first.
 //!
-//! **Several blocks** go from piece to piece together, as loops over blocks: where elements overlap, those that were just written
-//! are not read at once, which processors are slow at.
+//! **Several blocks** go through the pieces together, as loops over blocks. Elements that were just written are then
+//! not read immediately, which would defeat store forwarding.
 //!
-//! **In which order** elements are added to changes, as with sums: only who allows that gets it. It is an ordinary kernel, the same
-//! bits however its loops are run.
+//! **The order of additions** changes, as with sums, so the caller must allow it. The result is an ordinary kernel,
+//! with the same bits however its loops run.
 
 mod supply;
 mod write;
@@ -42,31 +43,31 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A part of an iteration.
 enum Piece {
-    /// For all iterations of the block, at once or one after the other.
+    /// Code for all iterations of the block, in lanes or in sequence.
     Run { body: Vec<Stmt>, at_once: bool },
-    /// A loop that is the same for all of them.
+    /// A loop with the same trip count for all iterations.
     Around { index: Reg, count: Poly<Reg>, carried: Vec<Carried>, body: Vec<Piece> },
-    /// What such loops have carried of sums over all iterations, put to these.
+    /// Adds the sums that such loops carried to the sums over all iterations.
     Sums,
-    /// An element that all iterations add to.
+    /// Update of an element that all iterations add to.
     Total(Addition),
 }
 
-/// An element that is added to: read, added to, written.
+/// Update of an element: load, addition, store.
 struct Addition {
     buffer: BufferId,
     at: Poly<Reg>,
-    /// What it was.
+    /// Old value.
     before: Reg,
-    /// What is added.
+    /// Code that computes the summand.
     code: Vec<Instr>,
-    /// What it is, so far.
+    /// New value so far.
     after: Reg,
     is_done: bool,
 }
 
 impl Addition {
-    /// All of it.
+    /// Returns its instructions.
     fn instrs(self) -> Vec<Instr> {
         let Self { buffer, at, before, mut code, after, .. } = self;
         code.insert(0, Instr::Load { dst: before, buffer, at: at.clone() });
@@ -75,13 +76,13 @@ impl Addition {
     }
 }
 
-/// Takes an iteration apart.
+/// Splits an iteration into pieces.
 struct Splitter<'p> {
     plan: &'p Plan,
     index: Reg,
-    /// Integers that differ from lane to lane.
+    /// Integers that differ between lanes.
     varying: BTreeSet<Reg>,
-    /// Those of them that are polynomials of the index and of integers that do not.
+    /// Those that are polynomials over the index and uniform integers.
     steps: BTreeMap<Reg, Poly<Reg>>,
 }
 
@@ -90,7 +91,7 @@ impl<'p> Splitter<'p> {
         Self { plan, index, varying: BTreeSet::from([index]), steps: BTreeMap::new() }
     }
 
-    /// An address over the index, as far as it is a polynomial of it.
+    /// Returns an address with integers replaced by polynomials over the index where possible.
     fn resolved(&self, at: &Poly<Reg>) -> Poly<Reg> {
         match at.vars().iter().any(|r| self.steps.contains_key(r)) {
             true => at.substitute(|r| self.steps.get(&r).cloned().unwrap_or_else(|| Poly::var(r))),
@@ -102,7 +103,7 @@ impl<'p> Splitter<'p> {
         poly.vars().iter().any(|r| self.varying.contains(r))
     }
 
-    /// Notes which integers of `body` differ. As deep as loops may nest that are cut.
+    /// Records the integers of `body` that differ between lanes. Recurses on the bounded nesting of loops that are cut.
     fn learn(&mut self, classes: &Arena<Reg, Class>, body: &[Stmt]) {
         for stmt in body {
             match stmt {
@@ -130,13 +131,13 @@ impl<'p> Splitter<'p> {
         }
     }
 
-    /// Whether no two iterations have the element at `at` in common.
+    /// Returns whether different iterations have different elements at `at`.
     fn is_own(&self, at: &Poly<Reg>) -> bool {
         at.split_linear(self.index)
             .is_some_and(|(slope, rest)| slope.as_constant().is_some_and(|slope| slope != 0) && !self.varies(&rest))
     }
 
-    /// Whether iterations add to elements in `stmt`. As deep as loops may nest that are cut.
+    /// Returns whether iterations update elements in `stmt`. Recurses on the bounded nesting of loops that are cut.
     fn adds(&self, stmt: &Stmt) -> bool {
         match stmt {
             Stmt::Straight(code) => code.iter().any(|instr| self.is_addition(instr)),
@@ -149,7 +150,7 @@ impl<'p> Splitter<'p> {
         matches!(instr, Instr::Load { buffer, .. } | Instr::Store { buffer, .. } if self.plan.scattered.contains(buffer))
     }
 
-    /// The pieces of `body`. As deep as loops may nest that are cut.
+    /// Returns the pieces of `body`. Recurses on the bounded nesting of loops that are cut.
     fn split(&self, body: &[Stmt]) -> Vec<Piece> {
         let mut pieces = Vec::new();
         let mut plain: Vec<Stmt> = Vec::new();
@@ -172,7 +173,7 @@ impl<'p> Splitter<'p> {
         pieces
     }
 
-    /// Whether `instr` belongs to an addition, where it is put.
+    /// Adds `instr` to the update that it belongs to; returns whether there is one.
     fn collect(&self, instr: &Instr, additions: &mut Vec<Addition>) -> bool {
         let mut open = additions.iter_mut().rev().filter(|addition| !addition.is_done);
         match instr {
@@ -205,10 +206,10 @@ impl<'p> Splitter<'p> {
         }
     }
 
-    /// What iterations compute, and what they add after it: elements of their own at once, one for each buffer, with what they
-    /// compute or after it; elements of all of them; and the others one by one.
+    /// Emits the computations of iterations and then their updates: updates of distinct elements in lanes, one for each
+    /// buffer; updates of a common element; all others in sequence.
     fn add(&self, mut plain: Vec<Stmt>, additions: Vec<Addition>, pieces: &mut Vec<Piece>) {
-        // With the element of each buffer.
+        // Groups of updates with distinct buffers.
         let mut at_once: Vec<(BTreeMap<_, _>, Vec<Instr>)> = Vec::new();
         let mut in_order: Vec<Instr> = Vec::new();
         let mut totals = Vec::new();
@@ -244,7 +245,7 @@ impl<'p> Splitter<'p> {
     }
 }
 
-/// Tells `see` the registers that `body` reads. As deep as loops may nest that are cut.
+/// Calls `see` with the registers that `body` reads. Recurses on the bounded nesting of loops that are cut.
 fn uses(body: &[Stmt], see: &mut impl FnMut(Reg)) {
     let poly = |poly: &Poly<Reg>, see: &mut dyn FnMut(Reg)| poly.vars().into_iter().for_each(see);
     for stmt in body {
@@ -273,7 +274,7 @@ fn uses(body: &[Stmt], see: &mut impl FnMut(Reg)) {
     }
 }
 
-/// The registers that `body` defines for what follows it.
+/// Returns the registers that `body` defines for later code.
 fn defined(body: &[Stmt]) -> impl Iterator<Item = Reg> + '_ {
     body.iter().flat_map(|stmt| match stmt {
         Stmt::Straight(code) => code.iter().filter_map(Instr::dst).collect(),
@@ -281,7 +282,7 @@ fn defined(body: &[Stmt]) -> impl Iterator<Item = Reg> + '_ {
     })
 }
 
-/// The buffers that `body` writes. As deep as loops may nest that are cut.
+/// Collects the buffers that `body` writes. Recurses on the bounded nesting of loops that are cut.
 fn writes(body: &[Stmt], written: &mut BTreeSet<BufferId>) {
     for stmt in body {
         match stmt {

@@ -1,13 +1,13 @@
-//! Whether the iterations of a loop can run in lanes: control is the same in all of them.
+//! Test whether the iterations of a loop can run in lanes: control flow must be uniform.
 //!
-//! In: the events of a loop's body. An integer is *uniform*, the same in all lanes, *steps* from lane to lane by a known
-//! constant, as the index does, or is *fetched* from memory for each lane. Reals differ as they like, and so do truth values
-//! that only scalar operators read. Loops and branches go by uniform integers, and loops inside carry such; addresses are linear in
-//! the index with uniform slopes, or, of what the loop only reads, linear in integers that step, or in integers that are
-//! fetched: numbers of others as well.
+//! In: the events of a loop's body. An integer is *uniform* (the same in all lanes), *steps* from lane to lane by a
+//! known constant, as the index does, or is *fetched* from memory for each lane. Reals may differ, and so may truth
+//! values that only scalar operators read. Loops and branches depend on uniform integers, and inner loops carry only
+//! such. Addresses are linear in the index with uniform slopes. Addresses of buffers that the loop only reads may also
+//! be linear in integers that step or are fetched.
 //!
-//! A check of an index that steps by one, or is fetched, is done for all lanes at once. Where several checks fail, which is told may
-//! differ from running one iteration after the other.
+//! The check of an index that steps by one, or is fetched, is done for all lanes together. If several checks fail, the
+//! reported one may differ from that of sequential execution.
 
 use crate::addresses::slope;
 use crate::events::Event;
@@ -15,38 +15,38 @@ use crate::kernel::{BufferId, Class, Instr, Kernel, Reg};
 use chainrule_base::{Id, Poly};
 use std::collections::BTreeSet;
 
-/// What is known of a register that is defined in the loop, or of its index.
+/// Variation of a register between lanes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lane {
-    /// An integer that grows by this from lane to lane.
+    /// An integer that increases by this from lane to lane.
     Step(i64),
-    /// An integer from memory, of which each lane has its own.
+    /// An integer loaded for each lane.
     Fetched,
-    /// A truth value in each lane.
+    /// A truth value of each lane.
     Truth,
 }
 
-/// Registers that differ from lane to lane, by index; others are uniform integers, or reals.
+/// Registers that differ between lanes, by index; all others are uniform integers, or reals.
 #[derive(Debug)]
 pub struct Lanes {
     of: super::Stamps<Lane>,
     set: Vec<Reg>,
     index: Reg,
-    /// What the loop writes.
+    /// Buffers that the loop writes.
     written: BTreeSet<BufferId>,
-    /// What iterations add to, one after the other if need be.
+    /// Buffers to which iterations add, in sequence if necessary.
     added: BTreeSet<BufferId>,
 }
 
 impl Lanes {
-    /// For kernels with `n_regs` registers.
+    /// Returns the analysis for kernels with `n_regs` registers.
     #[must_use]
     pub fn new(n_regs: usize) -> Self {
         let (written, added) = (BTreeSet::new(), BTreeSet::new());
         Self { of: vec![None; n_regs], set: Vec::new(), index: Reg::new(0), written, added }
     }
 
-    /// How `r` differs.
+    /// Returns the variation of `r`.
     #[must_use]
     pub fn of(&self, r: Reg) -> Option<Lane> {
         super::get(&self.of, r)
@@ -57,14 +57,14 @@ impl Lanes {
         self.set.push(r);
     }
 
-    /// Whether the loop over `index` with these events of its body can run in lanes, once branches that go by what is
-    /// `choosable` are choices. Linear in the body.
+    /// Returns whether the loop over `index` with these events can run in lanes, once branches on `choosable`
+    /// conditions are if-converted. Linear in the body.
     #[must_use]
     pub fn fits(&mut self, kernel: &Kernel, index: Reg, body: &[Event<'_>], choosable: &BTreeSet<Reg>) -> bool {
         self.fits_but(kernel, index, body, choosable, BTreeSet::new())
     }
 
-    /// As [`Self::fits`], where iterations add to buffers `added` wherever each likes.
+    /// Returns whether the loop can run in lanes like [`Self::fits`], with arbitrary updates of the buffers `added`.
     pub(super) fn fits_but(
         &mut self,
         kernel: &Kernel,
@@ -99,7 +99,7 @@ impl Lanes {
                     && self.is_address(&to.1)
                     && self.is_address(&from.1)
             }
-            // An integer that is carried is uniform, which is seen at the end.
+            // A carried integer is uniform; this is checked at the end.
             Event::For { count, carried, .. } => {
                 self.is_uniform(count) && carried.iter().all(|c| real(c.var) || self.of(c.init).is_none())
             }
@@ -152,7 +152,7 @@ impl Lanes {
         }
     }
 
-    /// Whether each lane finds its element by itself.
+    /// Returns whether lanes can gather their elements at this address.
     fn is_found(&self, at: &Poly<Reg>) -> bool {
         self.is_fetched(at) || self.slope(at).is_some()
     }
@@ -161,7 +161,7 @@ impl Lanes {
         poly.terms().flat_map(|(m, _)| m).all(|r| self.of(*r).is_none())
     }
 
-    /// Whether it is linear in the index, and all else in it is uniform.
+    /// Returns whether the polynomial is linear in the index and otherwise uniform.
     fn is_address(&self, poly: &Poly<Reg>) -> bool {
         poly.terms().all(|(monomial, _)| {
             monomial.iter().filter(|r| **r == self.index).count() <= 1
@@ -169,8 +169,8 @@ impl Lanes {
         })
     }
 
-    /// How far an element is from that of the next lane, where its address is linear in integers that step, and all else in
-    /// it is uniform.
+    /// Returns the distance between the elements of neighbouring lanes, if the address is linear in integers that step
+    /// and otherwise uniform.
     #[must_use]
     pub fn slope(&self, at: &Poly<Reg>) -> Option<Poly<Reg>> {
         let mut known = at.vars().into_iter().map(|r| self.of(r));
@@ -182,7 +182,7 @@ impl Lanes {
         is_known.then(|| slope(at, step)).flatten()
     }
 
-    /// Whether an address is linear in integers that are fetched, and all else in it is uniform.
+    /// Returns whether an address is linear in fetched integers and otherwise uniform.
     #[must_use]
     pub fn is_fetched(&self, poly: &Poly<Reg>) -> bool {
         let is_fetched = |r: &&Reg| self.of(**r) == Some(Lane::Fetched);

@@ -1,8 +1,9 @@
-//! Which loops of a nest run in lanes: an estimate of the time with each choice.
+//! Cost model for vectorisation: an estimate of the time for each choice of loops in a nest.
 //!
-//! Times are of one instruction that is not dear. A loop whose count is not known runs [`TRIPS`] times. In lanes an
-//! iteration stands for eight, so a loop that runs at once costs an eighth of its body, but that what is not next to each
-//! other is fetched one by one, or a row for each lane; each execution costs something to begin and to put the sums together.
+//! The unit is the time of one cheap instruction. A loop with an unknown trip count runs [`TRIPS`] times. An iteration
+//! of a lane loop stands for eight, so that a lane loop costs an eighth of its body, except for elements that are not
+//! adjacent, which are loaded one by one or in rows. Each execution has a fixed cost for its start and for the
+//! reduction of sums.
 
 use super::{Plan, Spans};
 use crate::addresses::{slope, split_constant};
@@ -12,55 +13,54 @@ use chainrule_base::{Arena, Poly};
 use chainrule_ops::Op;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Of a loop whose count is not known.
+/// Assumed trip count of a loop whose count is unknown.
 pub(crate) const TRIPS: f64 = 16.0;
 
-/// What cutting a loop costs at each execution.
+/// Cost of each execution of a lane loop.
 const BEGIN: f64 = 6.0;
 
-/// The same for each register that is carried, and for each buffer that is added to.
+/// Cost of each execution for each carried register and each accumulator buffer.
 const CARRIED: f64 = 12.0;
 
-/// What a block costs more for each buffer for which it is taken apart: loops to begin, places.
+/// Cost of each block for each buffer with conflict splitting: loop starts and slots.
 const APART: f64 = 16.0;
 
-/// An element that is neither next to the one of the lane before nor the same.
+/// Cost of an element that is neither adjacent to the previous lane's nor the same.
 const FAR: f64 = 1.5;
 
-/// What is done for each lane, one after the other, with an integer from memory: it is read, it is compared.
+/// Cost of a fetched integer for all lanes: load and comparison, lane by lane.
 const FETCH: f64 = 16.0;
 
-/// An element whose address is made of such an integer.
+/// Cost of an element whose address depends on a fetched integer.
 const FETCH_ELEMENT: f64 = 24.0;
 
-/// An element beside one that is apart from those of other lanes: they are read together, this many at most.
+/// Cost of an element next to a strided one, which is loaded with it.
 const BESIDE: f64 = 2.0;
 const ROW: i32 = 4;
 
-/// A function that is computed in lanes; of other functions each lane is called for.
+/// Cost of an elementary function in lanes; other functions are called for each lane.
 const FUNCTION: f64 = 20.0;
 
-/// How many blocks are computed at once, where that pays; more of them where they add to memory, which is read and written once
-/// for all.
+/// Blocks that unroll-and-jam combines; more if they add to memory, which is then read and written once for all.
 pub(super) const JAM: i64 = 4;
 const JAM_INTO_MEMORY: i64 = 8;
 
-/// Of so many groups of blocks at least there are that many blocks in a group.
+/// Minimum number of groups of blocks for which groups are enlarged.
 const FEWEST: i64 = 2;
 
-/// How many instructions may be written for each of several blocks.
+/// Maximum number of instructions that unroll-and-jam duplicates.
 const MAX_JAMMED: usize = 256;
 
-/// Which part of the time at least several blocks at once have to save on: one of so many.
+/// Unroll-and-jam pays if it saves at least 1/6 of the loop's time.
 const JAMMED_ALONE: f64 = 6.0;
 
-/// Of sums whose terms take no longer than this, fewer than a block are added one after the other.
+/// Maximum cost of a sum's term for which fewer iterations than a block run in sequence.
 const FEW_ALONE: f64 = 5.0;
 
-/// How long a sum waits for itself.
+/// Latency of an addition that depends on the previous one.
 const WAIT: f64 = 2.0;
 
-/// The time of a stretch without lanes, and with the best choice, and that choice.
+/// Cost of a range of events without lanes, with the best choice of lane loops, and that choice.
 #[derive(Default)]
 struct Estimate {
     plain: f64,
@@ -68,7 +68,7 @@ struct Estimate {
     chosen: Vec<usize>,
 }
 
-/// The loops to cut, by their indices.
+/// Returns the loops to cut, by their indices.
 pub(super) fn choose(
     classes: &Arena<Reg, Class>,
     events: &[Event<'_>],
@@ -123,7 +123,7 @@ pub(super) fn choose(
         let Some(mut plan) = legal.get(&begin).cloned() else { continue };
         let body = &events[begin + 1..end];
         let most = if is_into_memory(body, &plan) { JAM_INTO_MEMORY } else { JAM };
-        // Of few all are one group.
+        // Few blocks form one group.
         let blocks = match count.as_constant().map(|n| n / LANES) {
             Some(all) if all < FEWEST * most => all.min(JAM_INTO_MEMORY),
             _ => most,
@@ -142,7 +142,7 @@ pub(super) fn choose(
     plans
 }
 
-/// Whether more blocks at once are worth their registers: what is added to in memory is much, by loops in each other.
+/// Returns whether larger groups are worth their registers: nested loops add to much memory.
 fn is_into_memory(body: &[Event<'_>], plan: &Plan) -> bool {
     let mut depth = 0;
     body.iter().any(|event| {
@@ -156,8 +156,8 @@ fn is_into_memory(body: &[Event<'_>], plan: &Plan) -> bool {
     })
 }
 
-/// Whether several blocks at once save a part of the time: what is the same for all is read once then, what is added to is
-/// read and written once, and sums wait less for themselves.
+/// Returns whether unroll-and-jam pays: uniform values are read once, accumulators are read and written once, and
+/// dependent additions overlap.
 fn jam_pays(classes: &Arena<Reg, Class>, body: &[Event<'_>], index: Reg, plan: &Plan) -> bool {
     let mut varying = BTreeSet::from([index]);
     let (mut saved, mut all, mut n_instrs, mut has_loops) = (0.0, 0.0, 0, false);
@@ -184,7 +184,7 @@ fn jam_pays(classes: &Arena<Reg, Class>, body: &[Event<'_>], index: Reg, plan: &
                     }
                 };
                 if differs {
-                    // What is fetched for each lane is dear enough.
+                    // Fetched integers dominate the cost.
                     if matches!(instr, Instr::Load { dst, .. } if classes[*dst] == Class::Int) {
                         return false;
                     }
@@ -221,12 +221,12 @@ fn jam_pays(classes: &Arena<Reg, Class>, body: &[Event<'_>], index: Reg, plan: &
     has_loops && n_instrs <= MAX_JAMMED && saved * JAMMED_ALONE >= all
 }
 
-/// The time of one iteration without lanes.
+/// Returns the cost of one iteration without lanes.
 pub(crate) fn plain_time(classes: &Arena<Reg, Class>, body: &[Event<'_>]) -> f64 {
     time_of(classes, body, None)
 }
 
-/// The time of one block of iterations in lanes.
+/// Returns the cost of one block of iterations in lanes.
 fn body_time(classes: &Arena<Reg, Class>, body: &[Event<'_>], index: Reg) -> f64 {
     time_of(classes, body, Some(index))
 }
@@ -255,19 +255,19 @@ fn time_of(classes: &Arena<Reg, Class>, body: &[Event<'_>], index: Option<Reg>) 
     sums.pop().map_or(0.0, |(_, sum)| sum)
 }
 
-/// The time of what runs in the lanes of a loop, one instruction after the other.
+/// Running cost of the code in the lanes of a loop.
 struct LaneTime {
     index: Reg,
-    /// How far integers are from those of the next lane.
+    /// Step of integers between neighbouring lanes.
     steps: BTreeMap<Reg, i64>,
-    /// Integers that are fetched for each lane.
+    /// Integers loaded for each lane.
     fetched: BTreeSet<Reg>,
-    /// Elements that are apart, by buffer and address without its constant: of each row the first.
+    /// First elements of strided rows, by buffer and address without its constant.
     rows: BTreeMap<(BufferId, Poly<Reg>), Vec<i32>>,
 }
 
 impl LaneTime {
-    /// In the lanes of the loop over `index`.
+    /// Returns the cost state for the lanes of the loop over `index`.
     fn new(index: Reg) -> Self {
         Self { index, steps: BTreeMap::from([(index, 1)]), fetched: BTreeSet::new(), rows: BTreeMap::new() }
     }
@@ -314,7 +314,7 @@ impl LaneTime {
     }
 }
 
-/// The time of an access in lanes whose elements are so far from each other, where that is known.
+/// Returns the cost of a lane access with this stride, if known.
 fn access_time(slope: Option<i64>) -> f64 {
     match slope {
         Some(0 | 1) => 1.0,
@@ -322,7 +322,7 @@ fn access_time(slope: Option<i64>) -> f64 {
     }
 }
 
-/// The time of one instruction; in the lanes of a loop over `index`, of all of them.
+/// Returns the cost of one instruction; for all lanes of the loop over `index`, if given.
 pub(crate) fn instr_time(instr: &Instr, index: Option<Reg>) -> f64 {
     let lanes = LANES as f64;
     let access = |at: &Poly<Reg>| {

@@ -1,4 +1,4 @@
-//! Loops distributed: what iterations add to several arrays, to each by other indices, is done in a nest for each.
+//! Loop distribution: updates of several arrays with different indices get a nest each.
 //!
 //! ```text
 //! for i in 0..n                          for s in 0..(n + 31) / 32, i = 32 s + t
@@ -15,17 +15,19 @@
 //!                                              c'[l, j] = sum
 //! ```
 //!
-//! Gradients of products look like that: iterations of the loop over `i` add to the same elements of one array, those of the loop
-//! over `j` to the same of the other, so neither can run in lanes as it is. Apart from each other each is a product of
-//! matrices, whose sums stay in registers, in lanes and in tiles.
+//! Gradients of products have this form: iterations of the loop over `i` add to the same elements of one array,
+//! iterations of the loop over `j` to the same elements of the other, so that neither loop can run in lanes. After
+//! distribution each nest is a matrix product, whose sums stay in registers, in lanes and in tiles.
 //!
-//! **In stretches** of some iterations, so that what is kept between is little, however many there are.
+//! **Stretches** of a bounded number of iterations limit the memory for saved values.
 //!
-//! **What is kept** is what is computed outside of the loops that only add; what is computed in them, and what is read from memory
-//! that stays, is computed and read again. Memory that each iteration has for itself gets a place for each of a stretch.
+//! **Saved values** are those computed outside of the loops that only add. Values computed inside them, and loads from
+//! memory that is not written, are recomputed. Private memory of an iteration gets a copy for each iteration of a
+//! stretch.
 //!
-//! **Windows**: where several iterations add to one element, because its place is a sum of two indices, a nest goes over elements,
-//! and one of the two becomes a sum. It looks beyond what is kept at both ends, where zeros are.
+//! **Windows**: if several iterations add to one element because its index is a sum of two loop indices, the nest
+//! iterates over elements, and one of the two loops becomes a sum. It reads beyond the saved values at both ends, where
+//! zeros are.
 //!
 //! ```text
 //! for i in 0..n                          for p in 0..n + k - 1
@@ -34,10 +36,10 @@
 //!                                          a[p] = sum
 //! ```
 //!
-//! **Its order in memory** is that of the loops, or the stretch's index last, where that is the one along which all else of the nest is next
-//! to each other or the same.
+//! **Layout of saved values**: the order of the loops, or the stretch's index last if the other accesses of the nest
+//! are contiguous or uniform along it.
 //!
-//! Elements are added to in another order, as with sums: only who allows that gets it.
+//! The order of additions changes, as with sums, so the caller must allow it.
 
 mod find;
 mod write;
@@ -55,7 +57,7 @@ pub(super) fn distribute(kernel: &mut Kernel) {
     let flat = events(&kernel.body);
     let index = |begin: usize| if let Event::For { index, .. } = &flat[begin] { Some(*index) } else { None };
     let loops: BTreeSet<Reg> = Spans::of(&flat).loops().filter_map(|(begin, _)| index(begin)).collect();
-    // Of what only one loop accesses the numbers stay right: what leaves it for a nest reads copies.
+    // The counts stay valid for buffers that only one loop accesses: distributed nests read copies.
     let all = find::accesses(&flat);
     let mut body = std::mem::take(&mut kernel.body);
     let mut any = false;
@@ -74,7 +76,7 @@ pub(super) fn distribute(kernel: &mut Kernel) {
     });
     kernel.body = body;
     if any {
-        // What was computed for additions only.
+        // Remove code that only the moved additions used.
         prune(&mut kernel.body, kernel.regs.len(), &kernel.buffers);
     }
 }

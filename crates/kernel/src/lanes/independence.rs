@@ -1,19 +1,22 @@
-//! Which loops have iterations that do not look at each other.
+//! Dependence analysis: loops with independent iterations.
 //!
-//! A register that is carried has to be a sum, a product, a least or a greatest: it goes through operators of one kind only,
-//! with something else each time, and nothing else reads it. Of a buffer that the loop writes
+//! A carried register must be a reduction (sum, product, minimum or maximum): it goes through operators of one kind
+//! only, with another operand each time, and has no other use. A buffer that the loop writes must satisfy one of these
+//! conditions:
 //!
-//! - either all accesses in the kernel are in the loop, the first is a write, and, for lanes, none goes by the loop's index:
-//!   each iteration has it for itself. (Lowering makes no buffer that carries a value from one iteration to the next
-//!   without having been written before the loop.)
-//! - or all accesses of the loop to it read an element, add to it, and write it back, none by the loop's index, and the loop is
-//!   in no other: the iterations add to it;
-//! - or they do so by the loop's index, in no branch: iterations add to elements that others add to as well (`apart`);
-//! - or all go by the loop's index with one slope, and what is left of each address is shown to be between 0 and the slope;
-//! - or all go by the loop's index with one slope, and what is left is a multiple of a number that the slope times the index does
-//!   not reach (columns of few elements);
-//! - or all go by the loop's index with one slope that is a number, in each iteration, and what is left of two addresses is the
-//!   same, or further apart than the slope times the index (rows of one array).
+//! - all accesses in the kernel are in the loop, the first is a write, and, for lanes, no address depends on the loop's
+//!   index: the buffer is private to an iteration. (Lowering makes no buffer that carries a value between iterations
+//!   without a write before the loop.)
+//! - all accesses of the loop load an element, add to it and store it, independently of the loop's index, and the loop
+//!   is outermost: the buffer is an accumulator;
+//! - the same with addresses that depend on the loop's index, in no branch: iterations update common elements
+//!   (`apart`);
+//! - all addresses are linear in the loop's index with one slope, and the rest of each address is proved to be between
+//!   0 and the slope;
+//! - all addresses are linear in the loop's index with one slope, and the rest is a multiple of a number that the slope
+//!   times the index does not reach (columns of few elements);
+//! - all addresses are linear in the loop's index with one constant slope, in each iteration, and the rests of two
+//!   addresses are equal, or differ by more than the slope times the index (rows of one array).
 
 use super::body::Lanes;
 use super::{Plan, Spans};
@@ -25,10 +28,10 @@ use chainrule_base::{Id, Poly};
 use chainrule_ops::Op;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Fewer iterations are not worth a vector.
+/// Minimum trip count of a lane loop.
 const FEW: i64 = 3;
 
-/// How values are put together in any order.
+/// Associative operator of a reduction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Group {
     Sum,
@@ -38,7 +41,7 @@ pub(crate) enum Group {
 }
 
 impl Group {
-    /// By the operator, and whether the value so far is its first argument.
+    /// Returns the reduction of an operator; `first` states whether the accumulator is its first argument.
     fn of(op: Op, first: bool) -> Option<Self> {
         Some(match op {
             Op::Add => Self::Sum,
@@ -59,7 +62,7 @@ impl Group {
         }
     }
 
-    /// What changes nothing; of sums the zero that leaves even a negative zero as it is.
+    /// Returns the neutral element; for sums -0.0, which also preserves negative zeros.
     pub(crate) fn neutral(self) -> f64 {
         match self {
             Self::Sum => -0.0,
@@ -70,45 +73,46 @@ impl Group {
     }
 }
 
-/// An access to a buffer, as seen from the loops around it.
+/// An access to a buffer, with its address relative to the loops around it.
 struct Access<'k> {
     at: usize,
     buffer: BufferId,
     writes: bool,
     address: &'k Poly<Reg>,
-    /// The loop that it is in, with no branch or other loop between, by its opening event.
+    /// Opening event of the loop that directly contains it, without a branch or other loop between.
     inside: Option<usize>,
-    /// The loops around it by their opening events, innermost first, with the address as they see it.
+    /// Loops around it by their opening events, innermost first, with the address relative to each.
     around: Vec<(usize, Option<View>)>,
 }
 
-/// An address as a loop sees it: `slope * index + common + own`.
+/// An address relative to a loop: `slope * index + common + own`.
 struct View {
     slope: Poly<Reg>,
-    /// The same in all iterations, without the constant.
+    /// Part that is the same in all iterations, without the constant.
     common: Poly<Reg>,
-    /// The rest where it is a constant, of one element.
+    /// The rest if it is a constant, for a single element.
     constant: Option<i64>,
-    /// Whether the rest, over all elements of a copy, is between 0 and the slope.
+    /// Whether the rest is between 0 and the slope, for all elements of a copy.
     is_inside: bool,
-    /// What the rest is a multiple of, of one element, if the slope times the index is shown to be between 0 and that.
+    /// A divisor of the rest, for a single element, if the slope times the index is proved to be between 0 and it.
     beyond: Option<i64>,
-    /// Of accesses before it in each iteration what is left without the slope, where it is shown to differ from that of this
-    /// one by more than the slope times the index.
+    /// Rests of earlier accesses in each iteration that provably differ from this one's by more than the slope times
+    /// the index.
     far_from: Vec<Poly<Reg>>,
 }
 
 impl View {
-    /// What is left of the address of one element without the slope times the index, where that is the same in all iterations.
+    /// Returns the address of a single element without the slope times the index, if that is the same in all
+    /// iterations.
     fn base(&self) -> Option<Poly<Reg>> {
         self.constant.map(|c| self.common.add(&Poly::constant(c)))
     }
 }
 
-/// An access is compared with so many before it.
+/// Maximum number of earlier accesses that an access is compared with.
 const MAX_COMPARED: usize = 64;
 
-/// Whether no iteration accesses what another one does.
+/// Returns whether different iterations access different elements.
 fn are_apart(views: &[&View]) -> bool {
     let first = views[0];
     let one_element = first.constant.is_some() && first.slope.as_constant().is_some_and(|s| s != 0);
@@ -118,9 +122,11 @@ fn are_apart(views: &[&View]) -> bool {
             || (one_element && views.iter().all(|v| v.constant == first.constant)))
 }
 
-/// The same where addresses have several bases: of each two it is shown that they differ by more than the slope times the
-/// index, in an iteration as in any other. Of two iterations the indices differ by no more than the larger of them, so no
-/// access of one comes to where one of the other is. All accesses are done in all iterations.
+/// Returns whether different iterations access different elements, for addresses with several bases.
+///
+/// Each two bases are proved to differ by more than the slope times the index, in every iteration. The indices of two
+/// iterations differ by no more than the larger of them, so no access of one reaches an element of the other. All
+/// accesses are done in all iterations.
 fn are_far_apart(views: &[&View]) -> bool {
     let first = views[0];
     if first.slope.as_constant().is_none_or(|s| s == 0) || views.iter().any(|v| v.slope != first.slope) {
@@ -145,8 +151,8 @@ fn are_far_apart(views: &[&View]) -> bool {
     true
 }
 
-/// The loops that can run in lanes, once branches by what is `choosable` are choices, or in parts (`order`), by their opening
-/// events.
+/// Returns the loops that can run in lanes, once branches on `choosable` conditions are if-converted, or in parallel
+/// (`order`), by their opening events.
 pub(crate) fn legal(
     kernel: &Kernel,
     events: &[Event<'_>],
@@ -174,7 +180,8 @@ pub(crate) fn legal(
     for (begin, end) in spans.loops() {
         let Event::For { index, count, carried, order: Order::InOrder } = &events[begin] else { continue };
         let body = &events[begin + 1..end];
-        // A part has whole blocks of lanes, and one part alone is none. Partial results of a few iterations are dear.
+        // A chunk has whole blocks of lanes, and a single chunk is useless. Partial results of few iterations are
+        // costly.
         let (least, may_run) = match order {
             Order::Parts => (LANES + 1, spans.top.contains(&begin)),
             _ => {
@@ -200,7 +207,7 @@ pub(crate) fn legal(
             let mine = &all[all.partition_point(|i| *i < first)..all.partition_point(|i| *i < last)];
             mine.iter().map(|i| &accesses[*i]).collect()
         };
-        // The lengths of what iterations may add to, which gets eight places, too.
+        // Lengths of accumulators, which get eight copies too.
         let added: Vec<&Poly<Reg>> = (touched.iter())
             .filter(|buffer| mine(buffer).len() < of_buffer[buffer].len())
             .filter(|buffer| mine(buffer).iter().any(|a| a.writes && !a.address.vars().contains(index)))
@@ -213,13 +220,13 @@ pub(crate) fn legal(
                 return true;
             }
             let is_work = matches!(kernel.buffers[*buffer].place, Place::Workspace(_));
-            // What is computed of the index, or fetched by it, goes by it.
+            // Integers computed or fetched from the index depend on it.
             let differs = |r: &Reg| *r == *index || (order == Order::Lanes && lanes.of(*r).is_some());
             let by_index = |a: &&Access<'_>| a.address.vars().iter().any(differs);
-            // What is written by the index alone is looked at below.
+            // Buffers written by the index are handled below.
             if is_work && mine.len() == all.len() && (order == Order::Parts || !mine.iter().any(by_index)) {
                 plan.private.push(*buffer);
-                // Eight times as much memory, as far as that is little.
+                // Eight copies, if that is little memory.
                 let is_little = |m: &[Reg]| m.len() <= 1 || added.iter().any(|len| is_part_of(m, len));
                 let is_small = kernel.buffers[*buffer].len.terms().all(|(monomial, _)| is_little(monomial));
                 return mine[0].writes && (order == Order::Parts || is_small);
@@ -244,7 +251,7 @@ pub(crate) fn legal(
     found
 }
 
-/// The buffers to which the iterations of the loop that opens at `begin` add wherever they like, and do nothing else with.
+/// Returns the buffers that the loop opening at `begin` only updates by additions, at any elements.
 fn scattered(kernel: &Kernel, body: &[Event<'_>], begin: usize, accesses: &[Access<'_>]) -> BTreeSet<BufferId> {
     let first = accesses.partition_point(|a| a.at <= begin);
     let last = accesses.partition_point(|a| a.at <= begin + body.len());
@@ -256,8 +263,8 @@ fn scattered(kernel: &Kernel, body: &[Event<'_>], begin: usize, accesses: &[Acce
     of_buffer.into_keys().collect()
 }
 
-/// Whether all that the loop does with the buffer is to add to elements, in loops that carry numbers only and in no branch: then
-/// an iteration can be taken apart ([`super::apart`]). `first` is the number of the first event of `body`.
+/// Returns whether the loop only adds to elements of the buffer, in loops that carry numbers only and in no branch, so
+/// that an iteration can be split ([`super::apart`]). `first` is the number of the first event of `body`.
 fn adds_apart(kernel: &Kernel, body: &[Event<'_>], first: usize, buffer: BufferId, accesses: &[&Access<'_>]) -> bool {
     let is_real = |c: &Carried| kernel.regs[c.var] == Class::Real;
     let numbers = body.iter().all(|event| !matches!(event, Event::For { carried, .. } if !carried.iter().all(is_real)));
@@ -273,13 +280,13 @@ fn adds_apart(kernel: &Kernel, body: &[Event<'_>], first: usize, buffer: BufferI
     numbers && outside && adds_only(kernel, body, first, buffer, accesses)
 }
 
-/// Whether the factors of `monomial` are factors of a term of `len`, and as often.
+/// Returns whether `monomial` divides a term of `len`.
 fn is_part_of(monomial: &[Reg], len: &Poly<Reg>) -> bool {
     let often = |all: &[Reg], r: Reg| all.iter().filter(|other| **other == r).count();
     len.terms().any(|(term, _)| monomial.iter().all(|r| often(monomial, *r) <= often(term, *r)))
 }
 
-/// All accesses to real buffers that the kernel writes, copies as two.
+/// Returns all accesses to real buffers that the kernel writes; a copy is two accesses.
 fn accesses<'k>(
     kernel: &Kernel,
     events: &[Event<'k>],
@@ -289,7 +296,7 @@ fn accesses<'k>(
 ) -> Vec<Access<'k>> {
     let mut ranges = Ranges::new(kernel);
     let mut open: Vec<(usize, Reg)> = Vec::new();
-    // Loops and branches, a loop that is looked at by its opening event.
+    // Open loops and branches; an analysed loop by its opening event.
     let mut nest: Vec<Option<usize>> = Vec::new();
     let mut found: Vec<Access<'_>> = Vec::new();
     for (at, event) in events.iter().enumerate() {
@@ -340,7 +347,7 @@ fn accesses<'k>(
     found
 }
 
-/// Those of `others` that are shown to differ from the base of `view` by more than the slope times `index`.
+/// Returns those of `others` that provably differ from the base of `view` by more than the slope times `index`.
 fn far(ranges: &Ranges, view: &View, index: Reg, others: impl Iterator<Item = Poly<Reg>>) -> Vec<Poly<Reg>> {
     let (mut far, mut near): (Vec<Poly<Reg>>, Vec<Poly<Reg>>) = (Vec::new(), Vec::new());
     let (Some(base), Some(slope)) = (view.base(), view.slope.as_constant()) else { return far };
@@ -360,7 +367,7 @@ fn far(ranges: &Ranges, view: &View, index: Reg, others: impl Iterator<Item = Po
     far
 }
 
-/// The address as the loop over `index` sees it, which begins at `begin`; with `len` for all of so many elements.
+/// Returns the address relative to the loop over `index` that begins at `begin`; with `len`, for that many elements.
 fn view(
     ranges: &Ranges,
     lives: &Liveness,
@@ -410,7 +417,7 @@ fn gcd(a: i64, b: i64) -> i64 {
     a
 }
 
-/// How a carried register is put together from iteration to iteration, if it is.
+/// Returns the reduction of a carried register, if it is one.
 fn sum(kernel: &Kernel, carried: &Carried, body: &[Event<'_>]) -> Option<Group> {
     if kernel.regs[carried.var] != Class::Real || carried.next == carried.var {
         return None;
@@ -426,12 +433,12 @@ fn sum(kernel: &Kernel, carried: &Carried, body: &[Event<'_>]) -> Option<Group> 
                 value = dst;
                 Some(step)
             }
-            // A loop inside carries it on.
+            // An inner loop carries it.
             Use::Inside(inner) => {
                 let end = at + closing(&body[at..])?;
                 let step = if inner.next == inner.var { None } else { Some(sum(kernel, &inner, &body[at + 1..end])?) };
                 value = inner.var;
-                // Inside of the loop its uses were counted.
+                // Its uses inside the loop are counted already.
                 after = end;
                 step
             }
@@ -446,7 +453,7 @@ fn sum(kernel: &Kernel, carried: &Carried, body: &[Event<'_>]) -> Option<Group> 
             after = at + 1;
         }
     }
-    // Nothing else may read what it becomes; a loop inside that carries it on does.
+    // Its new value may have no other use than an inner loop that carries it.
     reads(&body[after..], carried.next).is_empty().then_some(group)?
 }
 
@@ -455,7 +462,7 @@ enum Use {
     Inside(Carried),
 }
 
-/// The one use of `value` in the events from `from` on, if it is the only one.
+/// Returns the only use of `value` in the events from `from` on.
 fn only_use(body: &[Event<'_>], from: usize, value: Reg) -> Option<(usize, Use)> {
     let all = reads(&body[from..], value);
     let [at] = all.as_slice() else { return None };
@@ -474,7 +481,7 @@ fn only_use(body: &[Event<'_>], from: usize, value: Reg) -> Option<(usize, Use)>
     }
 }
 
-/// The events that read `value`, one number for each.
+/// Returns the numbers of the events that read `value`.
 fn reads(body: &[Event<'_>], value: Reg) -> Vec<usize> {
     let reads_it = |event: &Event<'_>| match event {
         Event::Instr(instr) => {
@@ -491,7 +498,7 @@ fn reads(body: &[Event<'_>], value: Reg) -> Vec<usize> {
     (0..body.len()).filter(|i| reads_it(&body[*i])).collect()
 }
 
-/// The event that closes what `events` begins with.
+/// Returns the event that closes the first event.
 fn closing(events: &[Event<'_>]) -> Option<usize> {
     let mut depth = 0usize;
     for (i, event) in events.iter().enumerate() {
@@ -509,8 +516,8 @@ fn closing(events: &[Event<'_>]) -> Option<usize> {
     None
 }
 
-/// Whether all that the loop does with the buffer is to add to elements: read one, add, write it back, in one block.
-/// `first` is the number of the first event of `body`.
+/// Returns whether the loop only adds to elements of the buffer: load, addition and store in one block. `first` is the
+/// number of the first event of `body`.
 fn adds_only(kernel: &Kernel, body: &[Event<'_>], first: usize, buffer: BufferId, accesses: &[&Access<'_>]) -> bool {
     if kernel.buffers[buffer].class != Class::Real || accesses.len() % 2 == 1 {
         return false;

@@ -1,8 +1,8 @@
-//! Several blocks of a loop in lanes at once: unroll and jam.
+//! Unroll-and-jam of lane loops.
 //!
-//! In: a loop that is cut into blocks, in whose body are other loops. Out: one iteration for so many blocks, in which each
-//! loop of the body stands once. What is the same for all iterations is read once, what all iterations add to is read and
-//! written once, and sums that wait for themselves are as many as there are blocks.
+//! In: a loop that is cut into blocks and contains other loops. Out: one iteration for several blocks, with each inner
+//! loop once. Uniform values are loaded once, accumulators are loaded and stored once, and there are as many
+//! independent sums as blocks.
 //!
 //! ```text
 //! for b in 0..n/8                          for g in 0..n/8/4
@@ -12,8 +12,8 @@
 //!                                                d[j, l] = (((d[j, l] + q' * x[32 g + l]) + q' * x[32 g + 8 + l]) + ..
 //! ```
 //!
-//! Holds: an iteration computes what it computed before; what iterations have for themselves has as many places more, and
-//! so have partial results of sums. What is added to in memory is added to in the order of the blocks.
+//! Invariants: each iteration computes the same values; private memory and partial sums get a copy for each block;
+//! memory is added to in the order of the blocks.
 
 use super::Plan;
 use super::rewrite::{Copies, Cutter, Loop, reads};
@@ -22,31 +22,31 @@ use crate::rebuild::is_nothing;
 use chainrule_base::{Arena, Poly};
 use std::collections::BTreeMap;
 
-/// Where the partial result of a lane is: of sum `k`, in block `t` of as many as are computed at once.
+/// Returns the index of a lane's partial result of sum `k`, in block `t` of `blocks` jammed blocks.
 pub(super) fn partial_at(k: i64, t: i64, blocks: i64, lane: Reg) -> Poly<Reg> {
     Poly::var(lane).add(&Poly::constant((k * blocks + t) * LANES))
 }
 
-/// Groups of blocks that are computed at once.
+/// Groups of jammed blocks.
 pub(super) struct Groups {
-    /// How many blocks are one group: as many as the plan has places for, or fewer.
+    /// Number of blocks in a group: as many as the plan has space for, or fewer.
     pub of: i64,
-    /// The first block of the first group.
+    /// First block of the first group.
     pub first: Poly<Reg>,
-    /// How many groups there are.
+    /// Number of groups.
     pub count: Poly<Reg>,
 }
 
 impl Groups {
-    /// The first block behind all of these.
+    /// Returns the first block after all groups.
     pub(super) fn end(all: &[Self]) -> Poly<Reg> {
         all.last().map_or_else(Poly::zero, |last| last.first.add(&last.count.scale(last.of)))
     }
 }
 
 impl Cutter<'_> {
-    /// The loop over groups of blocks. `spread` gives buffers that have a place for each lane, of each block where they are
-    /// private.
+    /// Returns the loop over groups of blocks. `spread` maps buffers to copies with an element for each lane, and for
+    /// each block if they are private.
     pub(super) fn jammed(
         &mut self,
         plan: &Plan,
@@ -94,15 +94,16 @@ impl Cutter<'_> {
     }
 }
 
-/// Copies statements of an iteration for several blocks, or for several iterations. As deep as loops may nest that are cut.
+/// Copies statements of an iteration for several blocks or iterations. Recurses on the bounded nesting of loops that
+/// are cut.
 pub(super) struct Jam<'a> {
     regs: &'a mut Arena<Reg, Class>,
-    /// For each block new registers for old ones that differ from iteration to iteration.
+    /// New registers of each block, for old ones that differ between iterations.
     varying: Vec<BTreeMap<Reg, Reg>>,
     /// New registers for the others.
     uniform: BTreeMap<Reg, Reg>,
     index: Reg,
-    /// What the index is in each block.
+    /// Index of each block.
     by: Vec<Poly<Reg>>,
     lane: Poly<Reg>,
     spread: &'a BTreeMap<BufferId, BufferId>,
@@ -110,8 +111,8 @@ pub(super) struct Jam<'a> {
 }
 
 impl<'a> Jam<'a> {
-    /// For the blocks in which the index is what `by` says, and other registers are what `varying` says, in lane `lane`.
-    /// `spread` gives buffers that have a place for each lane.
+    /// Returns a copier for blocks with the indices `by` and the registers `varying`, in lane `lane`. `spread` maps
+    /// buffers to copies with an element for each lane.
     pub fn new(
         regs: &'a mut Arena<Reg, Class>,
         varying: Vec<BTreeMap<Reg, Reg>>,
@@ -123,7 +124,7 @@ impl<'a> Jam<'a> {
         Self { regs, varying, uniform: BTreeMap::new(), index, by, lane, spread, plan }
     }
 
-    /// What stands for `r` in block `t`.
+    /// Returns the register for `r` in block `t`.
     pub fn of(&self, r: Reg, t: usize) -> Reg {
         self.varying[t].get(&r).or_else(|| self.uniform.get(&r)).copied().unwrap_or(r)
     }
@@ -169,12 +170,12 @@ impl<'a> Jam<'a> {
         new
     }
 
-    /// The registers that are the same for all blocks, as they were and as they are.
+    /// Iterates over the uniform registers, old and new.
     pub fn uniform(&self) -> impl Iterator<Item = (Reg, Reg)> + '_ {
         self.uniform.iter().map(|(old, new)| (*old, *new))
     }
 
-    /// One block after the other, where each goes on with what the one before has carried, and reads what it has written.
+    /// Copies the blocks in sequence: each continues with the carried values and memory of the previous one.
     pub fn one_by_one(&mut self, body: &[Stmt], carried: &[Carried]) -> Vec<Instr> {
         let mut out = Vec::new();
         for t in 0..self.by.len() {
@@ -193,7 +194,7 @@ impl<'a> Jam<'a> {
         out
     }
 
-    /// The statements of all blocks.
+    /// Copies the statements of all blocks.
     pub fn block(&mut self, body: &[Stmt]) -> Vec<Stmt> {
         let mut out = Vec::with_capacity(body.len());
         let mut at = 0;
@@ -204,7 +205,7 @@ impl<'a> Jam<'a> {
                 at += 1;
                 continue;
             }
-            // What is added to is read and written in one stretch, however it is cut up.
+            // An update is loaded and stored in one straight-line sequence, even if it is split over blocks.
             let stretch: Vec<&Instr> = body[at..]
                 .iter()
                 .map_while(|stmt| if let Stmt::Straight(code) = stmt { Some(code) } else { None })
@@ -258,7 +259,7 @@ impl<'a> Jam<'a> {
                 let (count, body) = (self.poly(len, 0), vec![Stmt::Straight(code)]);
                 Stmt::For { index: k, count, carried: Vec::new(), order: Order::InOrder, body }
             }
-            // Nothing that runs in lanes has one; stretches are put together where they are found.
+            // Lane loops contain no `while`; straight-line code is merged above.
             Stmt::While { .. } | Stmt::Straight(_) => return None,
         })
     }
@@ -309,7 +310,7 @@ impl<'a> Jam<'a> {
         out
     }
 
-    /// What reads an element, adds to it, and writes it back: read once, and written once.
+    /// Copies an update for all blocks with one load and one store.
     fn chain(&mut self, chain: &[&Instr], out: &mut Vec<Instr>) {
         let [Instr::Load { dst, buffer, at }, steps @ .., Instr::Store { value, .. }] = chain else { return };
         let mut so_far = self.regs.push(Class::Real);
@@ -326,12 +327,12 @@ impl<'a> Jam<'a> {
         out.push(Instr::Store { buffer, at, value: so_far });
     }
 
-    /// Whether all iterations add to elements of `buffer`, so that each finds there what the one before has left.
+    /// Returns whether `buffer` is an accumulator, so that each iteration reads the previous one's result.
     fn is_added(&self, buffer: BufferId) -> bool {
         self.plan.accumulators.contains(&buffer)
     }
 
-    /// Whether `instr` gives or does something else in another iteration.
+    /// Returns whether `instr` differs between iterations.
     fn differs(&self, instr: &Instr) -> bool {
         match instr {
             Instr::Const { .. } => false,
@@ -350,20 +351,20 @@ impl<'a> Jam<'a> {
         }
     }
 
-    /// `instr` in block `t`, or for all of them.
+    /// Copies `instr` for block `t`, or once for all blocks.
     fn instr(&mut self, instr: &Instr, t: Option<usize>) -> Instr {
         InBlock { jam: self, t }.instr(instr)
     }
 }
 
-/// Copies what stands in one block, or once for all of them.
+/// Copier for one block, or once for all blocks.
 struct InBlock<'j, 'a> {
     jam: &'j mut Jam<'a>,
     t: Option<usize>,
 }
 
 impl InBlock<'_, '_> {
-    /// What is the same for all is what it is in the first.
+    /// Returns the block; uniform values are those of the first.
     fn block(&self) -> usize {
         self.t.unwrap_or(0)
     }
@@ -390,7 +391,7 @@ impl Copies for InBlock<'_, '_> {
     }
 }
 
-/// What the last instruction of what is added to an element gives; nothing once it is written.
+/// Returns the result of the last instruction of an incomplete update; `None` once it is stored.
 fn last(chain: &[&Instr]) -> Option<Reg> {
     match chain.last()? {
         Instr::Load { dst, .. } | Instr::Op { dst, .. } => Some(*dst),

@@ -1,4 +1,4 @@
-//! Rows that each iteration writes again and again, written once.
+//! Packing of output rows: a row that an iteration writes repeatedly is accumulated in private memory and copied once.
 //!
 //! ```text
 //! for i in 0..n                          for i in 0..n
@@ -10,11 +10,11 @@
 //!                                          copy d to y[d i] from row[0]
 //! ```
 //!
-//! As with rows that are read ([`stage`](super::stage)): in lanes, element `c` of eight rows is eight elements far from each other, and
-//! what an iteration has for itself has its eight places side by side.
+//! As for input rows ([`stage`](super::stage)): in lanes, element `c` of eight rows is strided, whereas private memory
+//! has the eight lanes adjacent.
 //!
-//! A row is filled first, by a loop that is always run, and all accesses of the iteration to the buffer are to elements of its
-//! row: so what is copied in the end is what was written, and nothing was there before.
+//! The row is first filled by a loop that always runs, and all accesses of the iteration to the buffer are in its row.
+//! The copy at the end therefore writes exactly the elements that the iteration wrote.
 
 use super::Spans;
 use crate::events::{Event, events};
@@ -23,15 +23,15 @@ use crate::rebuild::{each_access, each_statement};
 use chainrule_base::Poly;
 use std::collections::BTreeMap;
 
-/// So many rows are kept at most.
+/// Maximum number of packed rows.
 const MAX_ROWS: usize = 16;
 
-/// A row that is written in a loop.
+/// A row written in a loop.
 pub(super) struct Row {
-    /// The index of the loop whose iterations have a row each.
+    /// Index of the loop whose iterations have a row each.
     pub of: Reg,
     buffer: BufferId,
-    /// Where it begins.
+    /// Offset of the row.
     from: Poly<Reg>,
     len: Poly<Reg>,
 }
@@ -40,11 +40,11 @@ pub(super) struct Row {
 struct Access<'k> {
     at: usize,
     address: &'k Poly<Reg>,
-    /// How many loops are around it.
+    /// Number of loops around it.
     depth: usize,
 }
 
-/// A counted loop: its events, how often it runs, and how many loops are around it.
+/// A counted loop: its events, trip count, and the number of loops around it.
 struct Counted<'k> {
     begin: usize,
     end: usize,
@@ -52,14 +52,14 @@ struct Counted<'k> {
     depth: usize,
 }
 
-/// What is known of the loops and accesses of a kernel.
+/// Loops and accesses of a kernel.
 struct Walk<'k> {
     loops: BTreeMap<Reg, Counted<'k>>,
     /// Loads and stores of each buffer.
     accesses: BTreeMap<BufferId, Vec<Access<'k>>>,
-    /// Where buffers are copied.
+    /// Copies of buffers.
     copies: Vec<(usize, BufferId)>,
-    /// Loops right inside of another one, with that one, in no branch.
+    /// Pairs of a loop and one directly inside it, in no branch.
     pairs: Vec<(Reg, Reg)>,
 }
 
@@ -68,7 +68,7 @@ impl<'k> Walk<'k> {
         let spans = Spans::of(events);
         let mut this =
             Self { loops: BTreeMap::new(), accesses: BTreeMap::new(), copies: Vec::new(), pairs: Vec::new() };
-        // The index of each open loop; nothing for what else is open.
+        // Index of each open loop; `None` for other open statements.
         let mut open: Vec<Option<Reg>> = Vec::new();
         let mut depth = 0;
         for (at, event) in events.iter().enumerate() {
@@ -103,7 +103,7 @@ impl<'k> Walk<'k> {
         this
     }
 
-    /// The row that a loop fills which stands right in the one over `of`, if all else in that is as it has to be.
+    /// Returns the row that the loop over `fill`, directly inside the loop over `of`, fills, if all conditions hold.
     fn row(&self, kernel: &Kernel, events: &[Event<'_>], of: Reg, fill: Reg) -> Option<Row> {
         let (around, filling) = (self.loops.get(&of)?, self.loops.get(&fill)?);
         let [first @ .., Event::Instr(Instr::Store { buffer, at, .. })] = &events[filling.begin + 1..filling.end]
@@ -136,7 +136,7 @@ impl<'k> Walk<'k> {
     }
 }
 
-/// The rows that are worth keeping where the loops that have them run in lanes. Linear in `kernel` for each row.
+/// Returns the rows worth packing if their loops run in lanes. Linear in `kernel` for each row.
 pub(super) fn rows(kernel: &Kernel) -> Vec<Row> {
     let events = events(&kernel.body);
     let walk = Walk::new(&events);
@@ -144,7 +144,7 @@ pub(super) fn rows(kernel: &Kernel) -> Vec<Row> {
     rows.take(MAX_ROWS).collect()
 }
 
-/// Keeps each of `rows`, and copies it at the end of the iteration.
+/// Packs each of `rows` and copies it at the end of the iteration.
 pub(super) fn keep(kernel: &mut Kernel, rows: &[Row]) {
     let mut body = std::mem::take(&mut kernel.body);
     let places: Vec<BufferId> = rows.iter().map(|row| kernel.memory(row.len.clone())).collect();

@@ -1,8 +1,8 @@
-//! Loops whose iterations run at once, eight in the lanes of vectors.
+//! Vectorisation: loops whose iterations run in the lanes of vectors.
 //!
-//! In: a kernel. Out: the same kernel with some loops cut into blocks of eight iterations, each block a loop marked
-//! [`lanes`](crate::Stmt::For), and the rest, which is such a loop of fewer iterations. It is an ordinary kernel: what runs it one after the other computes the same
-//! bits as what runs it at once, so every backend agrees.
+//! In: a kernel. Out: the kernel with some loops cut into blocks of eight iterations, each a loop marked
+//! [`lanes`](crate::Stmt::For), and a remainder, which is such a loop of fewer iterations. The result is an ordinary
+//! kernel: sequential and vector execution compute the same bits, so that every backend agrees.
 //!
 //! ```text
 //! for i in 0..n, s = a then s + f(i)      partial[0..8] = -0.0
@@ -14,36 +14,34 @@
 //!                                         s = a + ((p0 + p4) + (p2 + p6)) + ((p1 + p5) + (p3 + p7))
 //! ```
 //!
-//! **What may run at once** (`body`): control and addresses are the same in all lanes but that addresses are linear in the
-//! index; so whole nests of loops run at once, not only the innermost ones, with other loops inside.
+//! **Uniform control** (`body`): control flow is the same in all lanes, and addresses are linear in the index. Whole
+//! nests of loops can therefore run in lanes, not only innermost loops.
 //!
-//! **What is independent** (`independence`): memory that each iteration has for itself gets eight places instead of one;
-//! memory to which iterations add gets eight partial sums, only where there is a whole block: then the last iterations run
-//! one after the other, backwards; other memory is written where no other iteration looks.
+//! **Independence** (`independence`): private memory of an iteration gets eight copies. Accumulators in memory get
+//! eight partial sums, if there is a whole block; the last iterations then run in sequence, backwards. Other memory is
+//! written where no other iteration accesses it.
 //!
-//! **Branches that go by data** become both sides and a choice in loops that are cut ([`choices`](crate::choices)), if they can.
+//! **If-conversion** ([`choices`](crate::choices)) of branches on data, in loops that are cut.
 //!
-//! **Sums of little** run one after the other where there is not one whole block: to put eight parts together takes as long.
+//! **Cheap sums** run in sequence if there is no whole block, since the reduction of eight lanes takes as long.
 //!
-//! **What iterations add to elements of each other** (`apart`) is added after what is computed at once: elements that differ from
-//! lane to lane at once, too, others one by one. Blocks are taken apart for it, and loops in them in which iterations add.
+//! **Conflict splitting** (`apart`) of updates to common elements: values are computed in lanes, distinct elements are
+//! updated in lanes, all others in sequence.
 //!
-//! **Loops that add to several arrays** by different indices (`distribute`) become a nest for each first.
+//! **Loop distribution** (`distribute`) of loops that add to several arrays with different indices.
 //!
-//! **Several blocks at once** (`jam`), where the body has loops of its own that read what is the same for all, or what all
-//! add to.
+//! **Unroll-and-jam** (`jam`) of blocks whose inner loops read uniform values or add to accumulators.
 //!
-//! **Several iterations at once** (`tile`) of another loop of the nest, where they read the same; of what is
-//! large they read panels (`panel`).
+//! **Register tiling** (`tile`) of another loop of the nest whose iterations read the same elements, with packed panels
+//! (`panel`) of large arrays.
 //!
-//! **Which loop** (`cost`): of a nest the one where the estimated time is least: an element next to the one before is
-//! cheap, an element far away is dear, one that is the same for all is cheap.
+//! **Loop selection** (`cost`): the loop of a nest with the least estimated cost. Contiguous and uniform elements are
+//! cheap, strided elements are costly.
 //!
-//! **What each iteration reads again and again** (`stage`) is copied where it has it for itself; what it writes again and again
-//! (`keep`) is copied from there.
+//! **Packing** of rows that an iteration reads (`stage`) or writes (`keep`) repeatedly.
 //!
-//! **Sums** change their order, and with it their last digits: only who allows that (`algebraic`) gets them; the order is
-//! fixed, whatever the machine.
+//! **Sums** change their order, and thereby their last digits, so the caller must allow it (`algebraic`). The order is
+//! fixed and independent of the machine.
 
 mod apart;
 pub mod body;
@@ -63,11 +61,11 @@ use crate::kernel::{Instr, Kernel, MAX_BRANCHES, Order, Reg};
 use chainrule_base::Id;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Loops that nest deeper than this in each other are not looked at.
+/// Maximum nesting of loops that are analysed.
 const MAX_HEIGHT: usize = 6;
 
-/// Cuts loops of `kernel` for lanes; how many. `reorder`: whether sums may be added in another order. `O(n d)` for loops that
-/// nest `d` deep.
+/// Cuts loops of `kernel` for lanes and returns their number. `reorder` allows sums in another order. `O(n d)` for
+/// loops nested `d` deep.
 pub fn vectorise(kernel: &mut Kernel, reorder: bool) -> usize {
     let has_loops = kernel.body.iter().any(|s| !matches!(s, crate::Stmt::Straight(_) | crate::Stmt::Copy { .. }));
     if !has_loops {
@@ -91,13 +89,13 @@ pub fn vectorise(kernel: &mut Kernel, reorder: bool) -> usize {
     rewrite::rewrite(kernel, chosen, tiles, &choosable)
 }
 
-/// What is to be done with a kernel.
+/// Vectorisation plan of a kernel.
 struct Plans {
-    /// The loops to cut, by their indices.
+    /// Loops to cut, by their indices.
     chosen: BTreeMap<Reg, Plan>,
-    /// The loops beside them to tile.
+    /// Loops to tile.
     tiles: tile::Tiles,
-    /// The branches in loops that are cut that become choices.
+    /// Conditions of the branches to if-convert.
     choosable: BTreeSet<Reg>,
 }
 
@@ -111,16 +109,16 @@ fn plans(kernel: &Kernel, reorder: bool) -> Plans {
     Plans { chosen, tiles, choosable }
 }
 
-/// Where loops begin and end.
+/// Extents of loops in the list of events.
 #[derive(Default)]
 pub(crate) struct Spans {
-    /// The closing event of each opening one of a counted loop, by number from 0.
+    /// Closing event of each opening event of a counted loop, by number from 0.
     end: BTreeMap<usize, usize>,
-    /// How many loops nest in a loop, itself included.
+    /// Nesting of loops inside a loop, itself included.
     height: BTreeMap<usize, usize>,
-    /// The loops that are in no other but one that runs in parts.
+    /// Loops inside no other loop but a parallel one.
     outermost: BTreeSet<usize>,
-    /// The loops that are in nothing but a few branches.
+    /// Loops inside nothing but a few branches.
     top: BTreeSet<usize>,
 }
 
@@ -129,7 +127,7 @@ impl Spans {
         let mut this = Self::default();
         let mut open: Vec<(usize, usize)> = Vec::new();
         let mut loops = 0;
-        // The depth of the one that runs in parts.
+        // Depth of the parallel loop.
         let mut parts = None;
         for (at, event) in events.iter().enumerate() {
             if matches!(event, Event::For { .. }) && loops == 0 {
@@ -163,31 +161,31 @@ impl Spans {
         this
     }
 
-    /// The closing event of the loop that opens at `begin`.
+    /// Returns the closing event of the loop that opens at `begin`.
     pub(crate) fn end(&self, begin: usize) -> Option<usize> {
         self.end.get(&begin).copied()
     }
 
-    /// The loops that are looked at, outer ones first.
+    /// Iterates over the analysed loops, outer ones first.
     fn loops(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         self.end.iter().filter(|(begin, _)| self.height[begin] <= MAX_HEIGHT).map(|(begin, end)| (*begin, *end))
     }
 }
 
-/// What is to be done with a loop.
+/// Vectorisation plan of a loop.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
-    /// How its carried registers are put together, in their order.
+    /// Reductions of its carried registers, in order.
     pub sums: Vec<independence::Group>,
-    /// Buffers that each iteration has for itself.
+    /// Private buffers of an iteration.
     pub private: Vec<crate::BufferId>,
-    /// Buffers to which the iterations add.
+    /// Accumulator buffers.
     pub accumulators: Vec<crate::BufferId>,
-    /// Buffers to elements of which the iterations add, each to its own or to those of others.
+    /// Buffers whose elements iterations update, with possible conflicts.
     pub scattered: BTreeSet<crate::BufferId>,
-    /// How many blocks are computed at once: 1, or more where that pays.
+    /// Number of jammed blocks; 1 for none.
     pub blocks: i64,
-    /// Whether fewer iterations than a block run one after the other.
+    /// Whether fewer iterations than a block run in sequence.
     pub few_alone: bool,
 }
 
@@ -198,7 +196,7 @@ impl Default for Plan {
     }
 }
 
-/// Whether `instr` reads `r` as a register, not in a polynomial.
+/// Returns whether `instr` reads `r` as a register, not in a polynomial.
 fn reads_directly(instr: &Instr, r: crate::Reg) -> bool {
     match instr {
         Instr::Op { op, args, .. } | Instr::IntOp { op, args, .. } => args[..op.arity()].contains(&r),
@@ -209,7 +207,7 @@ fn reads_directly(instr: &Instr, r: crate::Reg) -> bool {
     }
 }
 
-/// Stands for registers by their index.
+/// Table by register index.
 type Stamps<T> = Vec<Option<T>>;
 
 fn get<T: Copy>(stamps: &Stamps<T>, r: crate::Reg) -> Option<T> {

@@ -1,8 +1,8 @@
-//! Panels of what a loop in lanes reads, for all iterations of the tiled loop around it: cache tiling.
+//! Packed panels for cache tiling: elements that a lane loop reads in every iteration of the tiled loop around it.
 //!
-//! In: a loop that is tiled ([`super::tile`]) right around one that runs in lanes. Out: the loop in lanes cut into stretches of as
-//! many iterations as are computed at once, the stretches around the tiled loop; and before it, of each stretch, a copy of what
-//! all its iterations read.
+//! In: a tiled loop ([`super::tile`]) directly around a lane loop. Out: the lane loop cut into stretches as wide as a
+//! group of jammed blocks, the loop over stretches outside of the tiled loop, and before it a copy of the elements that
+//! the stretch reads.
 //!
 //! ```text
 //! for i in 0..n                            for p in 0..m/32
@@ -17,12 +17,12 @@
 //!                                              ..
 //! ```
 //!
-//! Each iteration of `i` goes through all of `b`, and of each of its rows it takes a few elements only at a time: where `b` is
-//! larger than the caches it comes from memory each time, a line here and a line there. A panel stays near, line after line.
+//! Each iteration of `i` reads all of `b`, a few elements of each row at a time. If `b` is larger than the caches, it
+//! is loaded from memory each time, in scattered lines. A panel is contiguous and stays in the cache.
 //!
-//! It is done where there are [`FEWEST`] iterations and [`LARGE`] elements at least, which is asked when it runs; else the
-//! nest is as it was. All iterations are apart, so that their order changes nothing, in strict code neither. What is copied is what
-//! the iterations read, without a check before that could fail.
+//! Panels are used if there are at least [`FEWEST`] iterations and [`LARGE`] elements, which is tested at run time;
+//! otherwise the nest runs unchanged. All iterations are independent, so that their order does not matter, in strict
+//! code either. The copied elements are those that the iterations read, with no check before them that could fail.
 
 use super::Plan;
 use super::rewrite::{Copier, Copies, Cutter, Loop, reads};
@@ -34,35 +34,35 @@ use chainrule_base::Poly;
 use chainrule_ops::Op;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A panel is read by so many iterations at least.
+/// Minimum number of iterations that read a panel.
 const FEWEST: i64 = 32;
 
-/// What panels are taken from has so many elements at least: more than the first cache holds.
+/// Minimum number of elements of a packed array: more than the first-level cache holds.
 const LARGE: i64 = 1 << 15;
 
-/// So many arrays have panels in one nest at most.
+/// Maximum number of packed arrays in a nest.
 const MAX_PANELS: usize = 2;
 
-/// What is read of a panel: elements of a buffer, by addresses in which the index of the loop in lanes stands alone.
+/// Elements of a buffer read from a panel; their addresses contain the lane loop's index with slope 1.
 #[derive(Clone, Debug)]
 struct Row {
     buffer: BufferId,
     at: Poly<Reg>,
 }
 
-/// The panels of a nest.
+/// Panels of a nest.
 #[derive(Clone, Debug)]
 pub(super) struct Panels {
-    /// The loop in lanes.
+    /// Index of the lane loop.
     cut: Reg,
-    /// The loop along the panels, and how often it runs.
+    /// Index of the loop along the panels, and its trip count.
     along: Reg,
     count: Poly<Reg>,
     rows: Vec<Row>,
 }
 
 impl Panels {
-    /// The panels that are worth it where `the` is tiled, `cut` runs in lanes, and `sum` is inside of both.
+    /// Returns the panels that pay if `the` is tiled, `cut` runs in lanes, and `sum` is inside of both.
     pub fn of(
         kernel: &Kernel,
         events: &[Event<'_>],
@@ -127,13 +127,13 @@ impl Panels {
     }
 }
 
-/// How many iterations of the loop in lanes are computed at once.
+/// Returns the number of iterations of the lane loop in a group of jammed blocks.
 fn width(plan: &Plan) -> i64 {
     LANES * plan.blocks
 }
 
 impl Cutter<'_> {
-    /// Puts panels around the loops that have them, and what is to be done with their copies to `plans` and `tiles`.
+    /// Inserts panels around their loops, and adds plans for the copies to `plans` and `tiles`.
     pub(super) fn panels(&mut self, body: &mut Vec<Stmt>, tiles: &mut Tiles, plans: &mut BTreeMap<Reg, Plan>) {
         each_statement(body, |stmt, done| match stmt {
             Stmt::For { index, count, carried, order: Order::InOrder, body } => {
@@ -168,7 +168,7 @@ impl Cutter<'_> {
         let mut code = Vec::new();
         let (panel, along) = (self.int(), self.int());
         let first = Poly::var(panel).scale(width);
-        // Read as rows of panels, then cut.
+        // Redirect loads to panels, then cut.
         let mut near = the.body.clone();
         for row in &panels.rows {
             let place = self.kernel.memory(panels.count.scale(width));
@@ -200,7 +200,7 @@ impl Cutter<'_> {
         let mut then = vec![Stmt::For { index: panel, count: stretches, carried, order, body: vec![copies, inside] }];
         let left = all.sub(&done);
         if left.as_constant() != Some(0) {
-            // Fewer blocks than are computed at once.
+            // Fewer blocks than a group.
             let plan = Plan { blocks: (plan.blocks / 2).max(1), ..plan };
             then.push(stretch(self, &the, (done, left), plan));
         }
@@ -214,14 +214,14 @@ impl Cutter<'_> {
         }
     }
 
-    /// Whether there are enough iterations that read panels, and panels are taken from enough; nothing where it is known.
+    /// Returns the condition that there are enough iterations and elements; `None` if that is known.
     fn pays(&mut self, panels: &Panels, the: &Loop, before: &mut Vec<Instr>) -> Option<Reg> {
         let mut asked = vec![(the.count.clone(), FEWEST)];
         asked.extend(panels.rows.iter().map(|row| (self.kernel.buffers[row.buffer].len.clone(), LARGE)));
         asked.retain(|(n, _)| n.as_constant().is_none());
         let mut holds: Option<Reg> = None;
         for (n, least) in asked {
-            // Not by what is left of `n`: of a number that somebody gave there need not be a difference.
+            // Not by a difference with `n`, which overflows for arbitrary arguments.
             let (less, n) = (self.int_of(before, Poly::constant(least - 1)), self.int_of(before, n));
             let enough = self.int_op(before, Op::Lt, less, n);
             holds = Some(match holds {
@@ -236,7 +236,7 @@ impl Cutter<'_> {
         holds
     }
 
-    /// So many iterations of the loop in lanes from the first on, for all iterations of the loop around.
+    /// Returns `count` iterations of the lane loop from `first` on, for all iterations of the loop around.
     fn stretch(&mut self, the: &Loop, (index, cut): (Reg, Reg), first: &Poly<Reg>, count: Poly<Reg>) -> Stmt {
         let Some((Stmt::For { index: old, body: inside, .. }, before)) = the.body.split_last() else {
             return Stmt::Straight(Vec::new());

@@ -1,4 +1,4 @@
-//! Loops cut into blocks that run at once, and the rest, which does so too.
+//! Emission of lane loops: blocks, and the remainder.
 
 use super::apart::{Apart, Round};
 use super::cost::JAM;
@@ -13,8 +13,8 @@ use chainrule_base::{Arena, Poly};
 use chainrule_ops::Op;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Cuts the loops over the given indices, in which branches by what is `choosable` become choices, after loops beside them in
-/// their nests are tiled; how many.
+/// Cuts the loops over the given indices and returns their number. Branches on `choosable` conditions are if-converted,
+/// and other loops of the nests are tiled first.
 pub(super) fn rewrite(
     kernel: &mut Kernel,
     mut plans: BTreeMap<Reg, Plan>,
@@ -29,7 +29,7 @@ pub(super) fn rewrite(
     let mut cutter = Cutter::new(kernel);
     cutter.panels(&mut body, &mut tiles, &mut plans);
     cutter.tile(&mut body, &tiles, &mut plans);
-    // What is cut already has no loops to cut inside.
+    // A lane loop contains no loops to cut.
     each_statement(&mut body, |stmt, done| match stmt {
         Stmt::For { index, count, carried, order: Order::InOrder, mut body } if plans.contains_key(&index) => {
             choose(&mut body, choosable);
@@ -50,19 +50,19 @@ pub(crate) struct Loop {
 }
 
 impl Loop {
-    /// The statement.
+    /// Returns the loop as a sequential statement.
     pub fn in_order(self) -> Stmt {
         let Self { index, count, carried, body } = self;
         Stmt::For { index, count, carried, order: Order::InOrder, body }
     }
 }
 
-/// What new statements are made with.
+/// Builder of new statements.
 pub(crate) struct Cutter<'k> {
     pub kernel: &'k mut Kernel,
-    /// For operators that cannot fail.
+    /// Failure index for operators that cannot fail.
     failure: usize,
-    /// New places in the workspace: how long, where. Only one loop that is cut runs at a time, so all use them.
+    /// New workspace regions: length and offset. Only one lane loop runs at a time, so all share them.
     places: Vec<(Poly<Reg>, Poly<Reg>)>,
 }
 
@@ -93,7 +93,7 @@ impl<'k> Cutter<'k> {
         dst
     }
 
-    /// A new buffer of the workspace; `taken` are the places that the loop has already.
+    /// Returns a new workspace buffer; `taken` holds the regions that the loop uses already.
     pub fn buffer(&mut self, len: Poly<Reg>, taken: &mut Vec<Poly<Reg>>) -> BufferId {
         let free = self.places.iter().find(|(l, at)| *l == len && !taken.contains(at)).map(|(_, at)| at.clone());
         let at = free.unwrap_or_else(|| {
@@ -106,13 +106,13 @@ impl<'k> Cutter<'k> {
         self.kernel.buffers.push(Buffer { class: Class::Real, len, place: Place::Workspace(at) })
     }
 
-    /// Writes the loop to `out`.
+    /// Emits the loop to `out`.
     fn cut(&mut self, plan: &Plan, the: Loop, out: &mut Vec<Stmt>) {
         let mut before = Vec::new();
         let (blocks, done) = self.blocks(&the.count, LANES, &mut before);
         let mut taken = Vec::new();
         let mut spread: BTreeMap<BufferId, BufferId> = BTreeMap::new();
-        // Buffers that take turns in one place take turns in eight.
+        // Buffers that share memory share their eight copies.
         let mut moved: BTreeMap<(Poly<Reg>, Poly<Reg>), Place> = BTreeMap::new();
         for buffer in &plan.private {
             let Buffer { class, len, place } = self.kernel.buffers[*buffer].clone();
@@ -165,7 +165,7 @@ impl<'k> Cutter<'k> {
             out.push(Stmt::If { condition, then, otherwise: vec![alone], choices });
             return;
         }
-        // What is added to is made, cleared and put together only where there is a block.
+        // Accumulators are cleared and reduced only if there is a block.
         let mut then = self.neutral(plan, &spread, partial);
         then.extend(self.rounds(plan, &the, apart.as_ref(), (&blocks, &groups), &spread, partial));
         let sums: Vec<Reg> = the.carried.iter().map(|_| self.real()).collect();
@@ -184,7 +184,7 @@ impl<'k> Cutter<'k> {
         out.push(self.rest(rest, &done));
     }
 
-    /// How many blocks of `of` iterations there are, and how many iterations they are.
+    /// Returns the number of blocks of `of` iterations, and of their iterations.
     pub fn blocks(&mut self, count: &Poly<Reg>, of: i64, before: &mut Vec<Instr>) -> (Poly<Reg>, Poly<Reg>) {
         if let Some(n) = count.as_constant() {
             let blocks = n.max(0) / of;
@@ -201,14 +201,14 @@ impl<'k> Cutter<'k> {
         (blocks, done)
     }
 
-    /// Whether there are any.
+    /// Returns a register that tells whether `count` is positive.
     pub fn is_some(&mut self, count: &Poly<Reg>, before: &mut Vec<Instr>) -> Reg {
         let zero = self.int_of(before, Poly::zero());
         let some = self.int_of(before, count.clone());
         self.int_op(before, Op::Lt, zero, some)
     }
 
-    /// The loop as it was, with registers of its own; what is carried in the end.
+    /// Returns a copy of the loop with new registers, and its carried values at the end.
     fn alone(&mut self, the: &Loop) -> (Stmt, Vec<Reg>) {
         let index = self.int();
         let few: Vec<Reg> = the.carried.iter().map(|_| self.real()).collect();
@@ -236,7 +236,8 @@ impl<'k> Cutter<'k> {
         Poly::var(self.int_op(before, Op::Quot, n, by))
     }
 
-    /// As many blocks at once as the plan says, and of those that are left half as many where that is [`JAM`] or more.
+    /// Returns the groups of jammed blocks of the plan, and groups of half the size for the rest if that is at least
+    /// [`JAM`].
     fn groups(&mut self, plan: &Plan, blocks: &Poly<Reg>, before: &mut Vec<Instr>) -> Vec<Groups> {
         let (mut groups, mut of) = (Vec::new(), plan.blocks);
         while of >= JAM || (of > 1 && groups.is_empty()) {
@@ -248,7 +249,7 @@ impl<'k> Cutter<'k> {
         groups
     }
 
-    /// The loops over blocks: over several at once, and over those that are left; or in pieces.
+    /// Emits the loops over groups and over remaining blocks, or over pieces.
     fn rounds(
         &mut self,
         plan: &Plan,
@@ -276,7 +277,7 @@ impl<'k> Cutter<'k> {
         out
     }
 
-    /// The iterations from the first on, so many, at once.
+    /// Emits `count` iterations from `first` on in lanes.
     fn in_lanes(
         &mut self,
         plan: &Plan,
@@ -313,7 +314,7 @@ impl<'k> Cutter<'k> {
         Stmt::For { index: lane, count, carried: Vec::new(), order: Order::Lanes, body }
     }
 
-    /// Makes all partial results neutral.
+    /// Initialises all partial results with the neutral element.
     fn neutral(&mut self, plan: &Plan, spread: &BTreeMap<BufferId, BufferId>, partial: Option<BufferId>) -> Vec<Stmt> {
         let mut out = Vec::new();
         if let Some(buffer) = partial {
@@ -341,7 +342,7 @@ impl<'k> Cutter<'k> {
         out
     }
 
-    /// Puts partial results together, after all iterations in lanes; what is carried goes to `sums`.
+    /// Reduces the partial results after all lane iterations; carried values go to `sums`.
     fn together(
         &mut self,
         plan: &Plan,
@@ -393,8 +394,7 @@ impl<'k> Cutter<'k> {
         dst
     }
 
-    /// `((p0 + p4) + (p2 + p6)) + ((p1 + p5) + (p3 + p7))`: halves of a vector, then of what is left. There are a power of
-    /// two of them.
+    /// Reduces a power of two of values by halves: `((p0 + p4) + (p2 + p6)) + ((p1 + p5) + (p3 + p7))`.
     pub fn tree(
         &mut self,
         group: Group,
@@ -415,7 +415,7 @@ impl<'k> Cutter<'k> {
         parts[0]
     }
 
-    /// The last iterations, backwards.
+    /// Emits the last iterations, backwards.
     fn rest(&mut self, the: Loop, done: &Poly<Reg>) -> Stmt {
         let Loop { index, count, carried, body } = the;
         let back = self.int();
@@ -432,13 +432,13 @@ impl<'k> Cutter<'k> {
     }
 }
 
-/// A loop over a block.
+/// Returns a lane loop over a block.
 pub(super) fn at_once(lane: Reg, code: Vec<Instr>) -> Stmt {
     let body = vec![Stmt::Straight(code)];
     Stmt::For { index: lane, count: Poly::constant(LANES), carried: Vec::new(), order: Order::Lanes, body }
 }
 
-/// Whether an instruction reads `r` as a register. As deep as loops may nest that are cut.
+/// Returns whether an instruction reads `r` as a register. Recurses on the bounded nesting of loops that are cut.
 pub(crate) fn reads(body: &[Stmt], r: Reg) -> bool {
     body.iter().any(|stmt| match stmt {
         Stmt::Straight(code) => code.iter().any(|instr| reads_directly(instr, r)),
@@ -448,34 +448,34 @@ pub(crate) fn reads(body: &[Stmt], r: Reg) -> bool {
     })
 }
 
-/// Copies statements with another index. As deep as loops may nest that are cut.
+/// Copies statements with another index. Recurses on the bounded nesting of loops that are cut.
 pub(crate) struct Copier<'a> {
     pub regs: &'a mut Arena<Reg, Class>,
     /// New registers for old ones.
     pub map: BTreeMap<Reg, Reg>,
     pub index: Reg,
     pub by: Poly<Reg>,
-    /// Whether all registers are new: the copy stands beside what it is made from.
+    /// Whether all registers are new because the original stays.
     pub fresh: bool,
-    /// In lanes: the lane.
+    /// Lane, for code in lanes.
     pub lane: Option<Reg>,
-    /// New buffers for old ones; in lanes with eight places for one.
+    /// New buffers for old ones; in lanes with eight elements for one.
     pub buffers: &'a BTreeMap<BufferId, BufferId>,
 }
 
-/// What becomes of the parts of an instruction that is copied.
+/// Substitution of the registers of copied instructions.
 pub(crate) trait Copies {
-    /// The register that stands for `r`.
+    /// Returns the register that replaces `r`.
     fn of(&self, r: Reg) -> Reg;
 
-    /// The register that is defined where `r` was.
+    /// Returns the register to define in place of `r`.
     fn define(&mut self, r: Reg) -> Reg;
 
     fn poly(&self, poly: &Poly<Reg>) -> Poly<Reg>;
 
     fn element(&self, buffer: BufferId, at: &Poly<Reg>) -> (BufferId, Poly<Reg>);
 
-    /// The copy of an instruction.
+    /// Returns the copy of an instruction.
     fn instr(&mut self, instr: &Instr) -> Instr {
         match instr {
             Instr::Const { dst, value } => Instr::Const { dst: self.define(*dst), value: *value },

@@ -1,4 +1,4 @@
-//! Rows that each iteration reads again and again, read once.
+//! Packing of input rows: a row that an iteration reads repeatedly is copied to private memory once.
 //!
 //! ```text
 //! for i in 0..n                          for i in 0..n
@@ -8,11 +8,11 @@
 //!                                              ... row[c] ...
 //! ```
 //!
-//! In lanes, element `c` of eight rows is eight elements far from each other, fetched one by one each time. What an
-//! iteration has for itself has its eight places side by side: after the copy they are one vector.
+//! In lanes, element `c` of eight rows is strided and gathered each time. Private memory has the eight lanes adjacent:
+//! after the copy they are one vector.
 //!
-//! Of inputs only, which nothing overwrites; what is copied lies inside of the input whether the loop inside runs or not. It is
-//! a copy in vain where the loop does not run in lanes, so who calls this keeps it only where it does.
+//! Only rows of inputs are packed, since nothing overwrites these. The copied row lies inside of the input whether the
+//! inner loop runs or not. The copy is useless unless the loop runs in lanes, so the caller discards it otherwise.
 
 use crate::events::{Event, events};
 use crate::kernel::{BufferId, Class, Instr, Kernel, Order, Place, Reg, Stmt};
@@ -21,35 +21,34 @@ use crate::rebuild::{each_access, each_statement};
 use chainrule_base::Poly;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// So many rows are copied at most.
+/// Maximum number of packed rows.
 const MAX_ROWS: usize = 16;
 
-/// The index of a loop, and how often it runs.
+/// Index of a loop, and its trip count.
 type Counted<'k> = (Reg, &'k Poly<Reg>);
 
-/// A row that is read in a loop.
+/// A row read in a loop.
 pub(super) struct Row {
-    /// The index of the loop whose iterations have a row each.
+    /// Index of the loop whose iterations have a row each.
     pub of: Reg,
-    /// The index of the loop in it that reads the row in each iteration.
+    /// Index of the inner loop that reads the row in each iteration.
     again: Reg,
     buffer: BufferId,
-    /// Where it begins.
+    /// Offset of the row.
     from: Poly<Reg>,
     len: Poly<Reg>,
-    /// The addresses of its elements in the loop, with the index that they go by.
+    /// Addresses of its elements in the loop, with the index that runs along the row.
     elements: BTreeMap<Poly<Reg>, Reg>,
 }
 
-/// The rows that are worth a copy where the loops that have them run in lanes. Linear in `kernel`, but for what [`Ranges`] has
-/// to prove.
+/// Returns the rows worth packing if their loops run in lanes. Linear in `kernel`, except for the proofs of [`Ranges`].
 pub(super) fn rows(kernel: &Kernel) -> Vec<Row> {
     let events = events(&kernel.body);
     let mut rows = found(kernel, &events);
     if rows.is_empty() {
         return rows;
     }
-    // What is known before the loop that reads it.
+    // Facts before the loop that reads the row.
     let mut ranges = Ranges::new(kernel);
     let mut inside = BTreeSet::new();
     for event in &events {
@@ -73,7 +72,7 @@ pub(super) fn rows(kernel: &Kernel) -> Vec<Row> {
 
 fn found(kernel: &Kernel, events: &[Event<'_>]) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
-    // The index and count of each open loop; nothing for what else is open.
+    // Index and count of each open loop; `None` for other open statements.
     let mut open: Vec<Option<Counted<'_>>> = Vec::new();
     for event in events {
         match event {
@@ -115,8 +114,8 @@ fn found(kernel: &Kernel, events: &[Event<'_>]) -> Vec<Row> {
     rows
 }
 
-/// Of the loops that are open where `at` is read: the one that has a row there in each iteration, the one in it that reads it
-/// in each of its own, and the one that goes along it with how often.
+/// Returns, for a load at `at` inside the `open` loops: the loop whose iterations have a row each, the inner loop that
+/// rereads the row, and the loop along the row with its trip count.
 fn row_of<'k>(kernel: &Kernel, open: &[Option<Counted<'k>>], at: &Poly<Reg>) -> Option<(Reg, Reg, Counted<'k>)> {
     let vars = at.vars();
     let slope = |index: Reg| at.split_linear(index).map(|(slope, _)| slope);
@@ -131,14 +130,14 @@ fn row_of<'k>(kernel: &Kernel, open: &[Option<Counted<'k>>], at: &Poly<Reg>) -> 
         if again == along.0 || of == along.0 || slope(of)?.as_constant().is_some() {
             return None;
         }
-        // The same in all iterations of the loop inside.
+        // Invariant in the inner loop.
         let outer: Vec<Reg> = open[..=depth].iter().flatten().map(|(index, _)| *index).collect();
         let is_same = |r: &Reg| *r == along.0 || kernel.is_extent(*r) || outer.contains(r);
         vars.iter().all(is_same).then_some((of, again, along))
     })
 }
 
-/// Copies each of `rows` before the loop that reads it.
+/// Packs each of `rows` before the loop that reads it.
 pub(super) fn stage(kernel: &mut Kernel, rows: &[Row]) {
     let mut body = std::mem::take(&mut kernel.body);
     let places: Vec<BufferId> = rows.iter().map(|row| kernel.memory(row.len.clone())).collect();

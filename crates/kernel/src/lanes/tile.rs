@@ -1,7 +1,7 @@
-//! Several iterations at once of loops around those that run in lanes, or inside of them: register tiling.
+//! Register tiling: unroll-and-jam of loops around lane loops, or inside of them.
 //!
-//! In: a nest with a sum inside, one loop of which runs in lanes. Out: another loop of it, unrolled and jammed: each
-//! iteration does what several did, and loops inside stand once.
+//! In: a nest with a sum inside, one loop of which runs in lanes. Out: another loop of the nest unrolled and jammed, so
+//! that an iteration does the work of several, with each inner loop once.
 //!
 //! ```text
 //! for i in 0..n                            r = n - 4 (n/4)
@@ -15,18 +15,19 @@
 //!                                              c[r + 4 g, j] = s0; c[r + 4 g + 1, j] = s1; ..
 //! ```
 //!
-//! What does not go by the loop's index is read once for all of them: with four blocks of lanes, sixteen sums grow by four
-//! elements of one matrix and four of the other.
+//! Values that do not depend on the loop's index are loaded once for all: with four blocks of lanes, sixteen sums use
+//! four elements of one matrix and four of the other.
 //!
-//! Where all iterations add to the same elements, those are read once, added to by each, and written once, as blocks of lanes do
+//! Elements that all iterations add to are loaded once, added to by each, and stored once, as in blocks of lanes
 //! ([`super::jam`]).
 //!
-//! **What may be tiled**: a loop whose iterations do not look at each other ([`super::independence`]) but to add, with nothing but
-//! instructions and loops inside, innermost ones of which in lanes or around them; what it carries is read after those only.
+//! **Conditions**: the iterations of the loop are independent ([`super::independence`]) except for additions. It
+//! contains only instructions and loops, with lane loops innermost or around the innermost, and its carried values are
+//! used after these only.
 //!
-//! Holds: each iteration computes what it computed before, and sums are added in the order in which they were. What is shown of
-//! the loop in lanes stays true: its iterations were apart within each iteration of the tiled loop, and those of the tiled
-//! loop are apart from each other.
+//! Invariants: each iteration computes the same values, and sums keep their order. The lane loop stays legal: its
+//! iterations are independent within each iteration of the tiled loop, and iterations of the tiled loop are independent
+//! of each other.
 
 mod choose;
 
@@ -41,18 +42,18 @@ use crate::rebuild::{each_statement, is_nothing};
 use chainrule_base::Poly;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is to be done with a loop that is tiled.
+/// Tiling of a loop.
 #[derive(Clone, Debug)]
 pub(super) struct Tile {
-    /// How many iterations are one.
+    /// Number of iterations in a tile.
     pub of: i64,
-    /// What all of them add to.
+    /// Buffers that all of them add to.
     pub added: BTreeSet<BufferId>,
-    /// What the loop in it reads from nearby.
+    /// Panels that the inner loop reads.
     pub panels: Option<Panels>,
 }
 
-/// The loops to tile, by their indices.
+/// Loops to tile, by their indices.
 pub(super) type Tiles = BTreeMap<Reg, Tile>;
 
 /// A counted loop, by its opening and its closing event.
@@ -64,7 +65,7 @@ pub(super) struct Nested {
 }
 
 impl Cutter<'_> {
-    /// Tiles loops in `body`, and puts what is to be done with loops that are copied to `plans`.
+    /// Tiles loops in `body`, and adds plans for copied loops to `plans`.
     pub(super) fn tile(&mut self, body: &mut Vec<Stmt>, tiles: &Tiles, plans: &mut BTreeMap<Reg, Plan>) {
         each_statement(body, |stmt, done| match stmt {
             Stmt::For { index, count, carried, order: Order::InOrder, body } if tiles.contains_key(&index) => {
@@ -88,7 +89,7 @@ impl Cutter<'_> {
         out.extend((!before.is_empty()).then_some(Stmt::Straight(before)));
         let mut carried = the.carried.clone();
         if first.as_constant() != Some(0) {
-            // What is not enough for a group comes first, with the index that it had.
+            // The remainder comes first, with its original indices.
             for c in &mut carried {
                 c.init = self.real();
             }
@@ -125,7 +126,7 @@ impl Cutter<'_> {
         out.push(Stmt::For { index: group, count: groups, carried, order: Order::InOrder, body });
     }
 
-    /// `count` iterations from the first on, as they were; what they have carried is where `then` goes on.
+    /// Returns the first `count` iterations unchanged; their carried values are the initial values of `then`.
     fn alone_first(&mut self, the: &Loop, count: Poly<Reg>, then: &[Carried]) -> Stmt {
         let map = the.carried.iter().zip(then).map(|(c, then)| (c.var, then.init)).collect();
         let (regs, buffers, by) = (&mut self.kernel.regs, BTreeMap::new(), Poly::var(the.index));

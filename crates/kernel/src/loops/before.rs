@@ -1,4 +1,5 @@
-//! Comparisons that nobody reads but a branch come right before it, so that code goes by the flags that they set.
+//! Placement of comparisons: a comparison used only by a branch is moved right before it, so that backends use the
+//! flags.
 
 use crate::kernel::{Instr, Kernel, Reg, Stmt};
 use crate::rebuild::each_statement;

@@ -1,16 +1,15 @@
-//! Branches with little in them become both sides and a choice: cheaper than a branch that cannot be foreseen, and it runs in
-//! lanes.
+//! If-conversion of short branches: cheaper than an unpredictable branch, and possible in lanes.
 
 use crate::choices::{is_harmless, select};
 use crate::kernel::{Choice, Class, Instr, Kernel, Reg, Stmt};
 use crate::ranges::Ranges;
 use chainrule_ops::Op;
 
-/// Instructions of both sides together.
+/// Maximum number of instructions of both sides.
 const MAX_CODE: usize = 6;
 
-/// Takes what is in the arms of a branch out of it, into `before`, where that is cheap and cannot fail, and chooses between
-/// reals there. What is known of integers is what is known outside of the branch. Whether there is a branch left.
+/// Moves the code of both sides to `before` if it is cheap and cannot fail, and replaces real results by selects.
+/// Ranges are those that hold outside of the branch. Returns whether a branch is left.
 pub(super) fn as_choice(
     kernel: &Kernel,
     ranges: &Ranges,
@@ -46,7 +45,7 @@ pub(super) fn as_choice(
     !choices.is_empty()
 }
 
-/// Operators that processors have.
+/// Returns whether processors have an instruction for the operator.
 fn is_one_instruction(op: Op) -> bool {
     use Op::{Abs, Add, And, Eq, Le, Lt, Max, Min, Mul, Neg, Not, Or, Select, Sub};
     matches!(op, Add | Sub | Mul | Neg | Abs | Min | Max | Lt | Le | Eq | And | Or | Not | Select)

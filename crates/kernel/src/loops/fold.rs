@@ -1,8 +1,8 @@
-//! What is known before running: integers that are constant, comparisons whose end is known, checks that hold, loops of one
-//! iteration or none. And integers that are there already, under another name or computed twice, which go.
+//! Constant folding and local value numbering of integers: constant integers, decided comparisons, checks that hold,
+//! loops of at most one iteration; aliases and recomputed integers are removed.
 //!
-//! Addresses are written over indices and sizes where that is what they are made of, so that those who look at them see how
-//! they go with each index.
+//! Addresses are expanded over indices and sizes where possible, so that later analyses see how they depend on each
+//! index.
 
 use super::choose::as_choice;
 use crate::events::Event;
@@ -14,15 +14,15 @@ use chainrule_base::{Id, Poly};
 use chainrule_ops::Op;
 use std::collections::BTreeMap;
 
-/// Addresses of more terms are not written out.
+/// Maximum number of terms of an expanded address.
 const MAX_TERMS: usize = 6;
 
-/// Folds what is known in `kernel`. Linear in its size, but for what [`Ranges`] has to prove.
+/// Folds `kernel`. Linear in its size, except for the proofs of [`Ranges`].
 pub(super) fn fold(kernel: &mut Kernel) {
     fold_where(kernel, Aliases::default(), false);
 }
 
-/// The same where some registers that loops carry stand for others, and what is computed with these twice is computed once.
+/// Folds `kernel` with carried registers replaced by congruent ones, and code computed twice from these merged.
 pub(super) fn fold_aliases(kernel: &mut Kernel, aliases: Aliases) {
     fold_where(kernel, aliases, true);
 }
@@ -45,29 +45,29 @@ struct Fold<'k> {
     /// Indices of loops and sizes, by register.
     is_index: Vec<bool>,
     seen: Seen,
-    /// Whether numbers that were computed are looked up, too.
+    /// Whether real values are numbered too.
     numbers: bool,
-    /// Which double is compared to which, and may be less.
+    /// Operands of `<` comparisons of doubles, by result.
     less: BTreeMap<Reg, [Reg; 2]>,
 }
 
-/// What something is computed as.
+/// Value number key.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Computed {
     Value(Poly<Reg>),
     Op(Op, [Reg; 3]),
 }
 
-/// What was computed, where it can be seen.
+/// Computed values in scope.
 #[derive(Default)]
 struct Seen {
     all: BTreeMap<Computed, Reg>,
-    /// What was computed in each open loop and branch.
+    /// Values computed in each open loop and branch.
     inside: Vec<Vec<Computed>>,
 }
 
 impl Seen {
-    /// The register that holds the same already; `dst` from now on where there is none.
+    /// Returns the register that already holds this value; otherwise records `dst` for it.
     fn same(&mut self, what: Computed, dst: Reg) -> Option<Reg> {
         if let Some(same) = self.all.get(&what) {
             return Some(*same);
@@ -90,17 +90,17 @@ impl Seen {
     }
 }
 
-/// What was read in a block, and is still there.
+/// Loads in a block that are still valid.
 #[derive(Default)]
 struct There {
-    /// From where, and how often the buffer had been written then.
+    /// Source of each load, and the number of writes to the buffer before it.
     read: BTreeMap<Reg, (BufferId, Poly<Reg>, usize)>,
-    /// How often each buffer has been written.
+    /// Number of writes to each buffer.
     n_written: BTreeMap<BufferId, usize>,
 }
 
 impl There {
-    /// Whether an instruction does anything: it does not write back what was read from the same place.
+    /// Returns whether an instruction has an effect; a store of the value just loaded from the same element has none.
     fn changes(&mut self, instr: &Instr) -> bool {
         match instr {
             Instr::Load { dst, buffer, at } => {
@@ -131,7 +131,7 @@ impl Fold<'_> {
         self.ranges.value(&Poly::var(r)).as_constant()
     }
 
-    /// The polynomial over registers that are left, over indices and sizes if it can be.
+    /// Returns the polynomial over remaining registers, expanded over indices and sizes if possible.
     fn poly(&self, poly: &Poly<Reg>) -> Poly<Reg> {
         if poly.as_constant().is_some() {
             return poly.clone();
@@ -143,7 +143,7 @@ impl Fold<'_> {
         if value.terms().len() <= MAX_TERMS && is_of_indices(&value) {
             return value;
         }
-        // As much of it as is: addresses that differ in what is known can be seen to.
+        // Expand as much as possible, so that different addresses can be distinguished.
         let part =
             |r: Reg| Some(self.ranges.value(&Poly::var(r))).filter(is_of_indices).unwrap_or_else(|| Poly::var(r));
         let value = poly.substitute(part);
@@ -153,7 +153,8 @@ impl Fold<'_> {
         poly.substitute(|r| self.constant(r).map_or_else(|| Poly::var(r), Poly::constant))
     }
 
-    /// The same of an address. One that is outside of its buffer stays as it is, behind the check that fails before it.
+    /// Returns an address expanded like [`Self::poly`]. An address outside its buffer stays unchanged, after the check
+    /// that fails before it.
     fn address(&self, buffer: BufferId, at: &Poly<Reg>) -> Poly<Reg> {
         let value = self.poly(at);
         let len = &self.kernel.buffers[buffer].len;
@@ -168,7 +169,7 @@ impl Fold<'_> {
         }
     }
 
-    /// What is left of an instruction.
+    /// Returns the remaining instruction, if any.
     fn instr(&mut self, instr: Instr) -> Option<Instr> {
         let instr = self.known(instr)?;
         let computed = match &instr {
@@ -186,7 +187,7 @@ impl Fold<'_> {
         Some(instr)
     }
 
-    /// What an instruction is after what is known; nothing where its register stands for another one.
+    /// Returns the folded instruction; `None` if its register becomes an alias.
     fn known(&mut self, instr: Instr) -> Option<Instr> {
         Some(match instr {
             Instr::Const { .. } => instr,
@@ -225,7 +226,7 @@ impl Fold<'_> {
         })
     }
 
-    /// `dst` is `same`.
+    /// Makes `dst` an alias of `same`.
     fn is(&mut self, dst: Reg, same: Reg) -> Option<Instr> {
         self.aliases.set(dst, same);
         None
@@ -236,7 +237,7 @@ impl Fold<'_> {
         let truth = |r: Reg| self.constant(r).map(|value| value != 0);
         match op {
             Op::And | Op::Or => {
-                // Of these one decides alone, the other says nothing.
+                // One truth value decides the result, the other has no effect.
                 let decides = op == Op::Or;
                 match (truth(a), truth(b)) {
                     (Some(x), _) | (_, Some(x)) if x == decides => {
@@ -266,8 +267,8 @@ impl Fold<'_> {
         Some(Instr::Op { dst, op, args })
     }
 
-    /// A choice between doubles; the lesser or the larger of two that were compared, which gives the same bits also of what
-    /// is no number.
+    /// Returns a select of doubles, as minimum or maximum if it selects between the compared operands, with the same
+    /// bits also for NaN.
     fn select(&self, dst: Reg, args: [Reg; 3]) -> Instr {
         let [condition, then, otherwise] = args;
         let op = match self.less.get(&condition) {
@@ -375,7 +376,7 @@ impl Pass for Fold<'_> {
 
     fn test(&mut self, holds: &mut Reg, failure: usize) {
         *holds = self.of(*holds);
-        // What the condition computes is seen in the condition only.
+        // Values computed in the condition are in scope there only.
         self.seen.close();
         self.seen.open();
         self.ranges.event(&Event::Test { holds: *holds, failure });

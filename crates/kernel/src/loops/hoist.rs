@@ -1,20 +1,20 @@
-//! Integers that are the same in all iterations are computed before the loop, and those of branches before the branch, so
-//! that they may go on; how often an inner loop runs, too. Only such as cannot fail, since a loop without iterations must not
-//! fail, and are not dear: sums and products of what is known to be small enough.
+//! Invariant hoisting of integers: invariant integers move before the loop, and out of branches so that they can move
+//! further; trip counts of inner loops too. Only cheap integers that cannot fail move, since a loop without iterations
+//! must not fail: sums and products of operands known to be small enough.
 
 use crate::kernel::{Carried, Class, Instr, Kernel, Order, Reg, SizeSource, Stmt};
 use crate::rebuild::{Pass, Rounds, is_nothing, rebuild};
 use chainrule_base::{Arena, Id, Poly};
 use chainrule_ops::Op;
 
-/// The least and the largest number that something can be.
+/// Minimum and maximum.
 type Range = (i128, i128);
 
-/// Extents fit into 64 bits; nothing else is known of them.
+/// Range of an extent.
 const EXTENT: Range = (0, i64::MAX as i128);
 
-/// Moves integers of `kernel` out of the counted loops in which they stay the same, where each is then computed once. Linear
-/// in its size but for the depth of loops and branches.
+/// Moves integers of `kernel` out of the counted loops in which they are invariant, and computes each once. Linear in
+/// its size times the depth of loops and branches.
 pub fn hoist(kernel: &mut Kernel) {
     if !super::has_control(kernel) {
         return;
@@ -30,12 +30,12 @@ pub fn hoist(kernel: &mut Kernel) {
     super::fold::fold(kernel);
 }
 
-/// What is known of a register.
+/// Facts about a register.
 #[derive(Clone, Copy, Default)]
 struct Known {
-    /// In how many loops and branches it is defined.
+    /// Number of loops and branches around its definition.
     of: u32,
-    /// The same once all that may move has moved.
+    /// Number of loops and branches around its definition after all motion.
     least: u32,
     range: Option<Range>,
     constant: Option<i64>,
@@ -43,19 +43,19 @@ struct Known {
 
 struct Hoist<'k> {
     regs: &'k mut Arena<Reg, Class>,
-    /// How many loops and branches are open.
+    /// Number of open loops and branches.
     depth: u32,
     known: Vec<Known>,
-    /// How deep the loop is that runs in parts; 0 where none is open.
+    /// Depth of the open parallel loop; 0 if there is none.
     in_parts: u32,
-    /// How many loops and branches are open in each conditional loop that is, itself included. Nothing is taken out of one.
+    /// Depth of each open conditional loop. Nothing moves out of one.
     conditional: Vec<u32>,
-    /// How often loops run that are closed or open, to be computed in so many loops and branches.
+    /// Trip counts to compute, with the depth at which to compute them.
     counts: Vec<(u32, Instr)>,
 }
 
 impl Hoist<'_> {
-    /// Whether an instruction cannot fail, has no effect, and is worth a place of its own.
+    /// Returns whether an instruction cannot fail, has no effect, and is worth a register.
     fn may_move(&self, instr: &Instr) -> bool {
         match instr {
             Instr::Int { value, .. } => {
@@ -69,7 +69,7 @@ impl Hoist<'_> {
         }
     }
 
-    /// What a polynomial can be, if it fits into 64 bits, and so does all that it is put together from, in any order.
+    /// Returns the range of a polynomial, if it and all its partial sums, in any order, fit into 64 bits.
     fn range(&self, value: &Poly<Reg>) -> Option<Range> {
         let fits = |(low, high): Range| low >= i128::from(i64::MIN) && high <= i128::from(i64::MAX);
         let ((mut low, mut high), mut parts) = ((0, 0), (0, 0));
@@ -90,7 +90,7 @@ impl Hoist<'_> {
         fits(parts).then_some((low, high))
     }
 
-    /// What an instruction makes.
+    /// Returns the facts about an instruction's result.
     fn made(&self, instr: &Instr) -> Known {
         let mut least = self.depth;
         if self.may_move(instr) {
@@ -120,7 +120,7 @@ impl Hoist<'_> {
         known
     }
 
-    /// Moves what may move and is the same out of `body`, which closes.
+    /// Moves invariant instructions out of `body`, which closes.
     fn take(&mut self, body: &mut Vec<Stmt>, before: &mut Vec<Instr>) {
         for stmt in body.iter_mut() {
             let Stmt::Straight(code) = stmt else { continue };
@@ -144,7 +144,7 @@ impl Hoist<'_> {
         same
     }
 
-    /// What is known of what is defined here and stays.
+    /// Returns the facts about a register that is defined here and does not move.
     fn here(&self) -> Known {
         Known { of: self.depth, least: self.depth, ..Known::default() }
     }
@@ -153,19 +153,19 @@ impl Hoist<'_> {
         carried.iter().for_each(|c| self.known[c.var.index()] = self.here());
     }
 
-    /// The counts of loops that are computed right before what closes.
+    /// Takes the trip counts to compute right before the closing statement.
     fn take_counts(&mut self, before: &mut Vec<Instr>) {
         let of = self.depth - 1;
         before.extend(self.counts.extract_if(.., |(other, _)| *other == of).map(|(_, instr)| instr));
     }
 
-    /// In how many loops and branches what is computed here stays, whatever it is: nothing is taken out of conditional loops,
-    /// and what threads run has its integers for itself.
+    /// Returns the minimum depth of code from here: nothing moves out of conditional loops, and parallel loops keep
+    /// their own integers.
     fn fixed(&self) -> u32 {
         self.in_parts.max(self.conditional.last().copied().unwrap_or(0))
     }
 
-    /// How often a loop runs as a register that is computed outside of the loops in which it stays the same.
+    /// Replaces a trip count by a register computed outside of the loops in which it is invariant.
     fn count(&mut self, count: &mut Poly<Reg>) {
         if count.as_constant().is_some() || count.as_var().is_some() {
             return;
@@ -214,7 +214,7 @@ impl Pass for Hoist<'_> {
         body: &mut Vec<Stmt>,
         before: &mut Vec<Instr>,
     ) -> bool {
-        // What threads run has its integers for itself.
+        // Parallel loops keep their own integers.
         if self.in_parts == self.depth {
             self.in_parts = 0;
         } else {

@@ -1,4 +1,4 @@
-//! Nested loops that go through memory as one loop would become one.
+//! Loop collapsing: nested loops that access memory like a single loop become one.
 //!
 //! ```text
 //! for i in 0..5                          for k in 0..60
@@ -6,9 +6,9 @@
 //!     y[60 n + 12 i + j] = - x[12 i + j + 7]
 //! ```
 //!
-//! A loop of `a` iterations with nothing in it but a loop of `b` is one of `a b` where both indices stand in addresses and
-//! other integers only as `c (b i + j)`. Iterations keep their order. Long loops fill the lanes of vectors where short ones
-//! leave rests. A loop of copies that follow each other becomes one copy.
+//! A loop of `a` iterations that contains only a loop of `b` iterations becomes one of `a b` if both indices occur in
+//! addresses and other integers only as `c (b i + j)`. Iterations keep their order. Long loops fill the lanes of
+//! vectors where short ones leave remainders. A loop of adjacent copies becomes one copy.
 
 use crate::events::{Event, walk};
 use crate::kernel::{Instr, Kernel, Order, Reg, Stmt};
@@ -17,7 +17,7 @@ use crate::rebuild::each_statement;
 use chainrule_base::Poly;
 use std::collections::BTreeMap;
 
-/// Joins the nested loops of `kernel` where that can be. `O(n d)` for loops that nest `d` deep.
+/// Collapses nested loops of `kernel` where possible. `O(n d)` for loops nested `d` deep.
 pub(super) fn join(kernel: &mut Kernel) {
     let mut body = std::mem::take(&mut kernel.body);
     each_statement(&mut body, |mut stmt, done| {
@@ -32,7 +32,7 @@ pub(super) fn join(kernel: &mut Kernel) {
     kernel.body = body;
 }
 
-/// One loop for the two that `stmt` is, after constants that stood between them; or one copy.
+/// Returns one loop or copy for the two loops of `stmt`, after the constants between them.
 fn joined(kernel: &mut Kernel, stmt: &Stmt) -> Option<(Vec<Instr>, Stmt)> {
     let Stmt::For { index: i, count: a, carried, order: Order::InOrder, body } = stmt else { return None };
     let (constants, inside) = match body.as_slice() {
@@ -76,7 +76,8 @@ struct Nest<'k> {
 }
 
 impl Nest<'_> {
-    /// How many iterations both have together where `i` has `a`, if that is known to fit, and to be none where one has none.
+    /// Returns the trip count of the collapsed loop, if it is known to fit, and to be zero if either count is not
+    /// positive.
     fn count(&self, kernel: &Kernel, a: &Poly<Reg>, body: &[Stmt]) -> Option<Poly<Reg>> {
         if self.b.vars().contains(&self.i) {
             return None;
@@ -89,7 +90,7 @@ impl Nest<'_> {
         })
     }
 
-    /// Whether the indices stand in an event only as they may.
+    /// Returns whether the indices occur in an event only in the permitted form.
     fn allows(&self, event: &Event<'_>) -> bool {
         let free = |r: &Reg| *r != self.i && *r != self.j;
         match event {
@@ -109,7 +110,7 @@ impl Nest<'_> {
         }
     }
 
-    /// Whether `p` is `c (b i + j)` and something without `i` and `j`.
+    /// Returns whether `p` is `c (b i + j)` plus terms without `i` and `j`.
     fn is_linear(&self, p: &Poly<Reg>) -> bool {
         if p.as_constant().is_some() {
             return true;
@@ -119,7 +120,7 @@ impl Nest<'_> {
     }
 }
 
-/// `a b`, if one of them is a number above 0, or both are sizes and so many elements are in a buffer of `len`.
+/// Returns `a b` if one of them is a positive number, or both are sizes and a buffer of `len` has that many elements.
 fn product(kernel: &Kernel, a: &Poly<Reg>, b: &Poly<Reg>, len: &Poly<Reg>) -> Option<Poly<Reg>> {
     let product = a.mul(b);
     let is_number = |p: &Poly<Reg>| p.as_constant().is_some_and(|n| n > 0);

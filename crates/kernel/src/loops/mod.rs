@@ -1,8 +1,8 @@
-//! Loops made plain: branches that go by the index are taken out of them, what is known before running is not asked, and
-//! what is the same in all iterations is done once.
+//! Loop canonicalisation: branches on the index are split off, known comparisons and checks are removed, and invariant
+//! code is hoisted.
 //!
-//! In: a kernel as lowering makes it. Out: one that computes the same bits with fewer branches and checks in its loops. It
-//! comes before [`lanes`](crate::lanes), which want bodies without branches.
+//! In: a kernel as lowering makes it. Out: a kernel that computes the same bits with fewer branches and checks in its
+//! loops. It comes before [`lanes`](crate::lanes), which needs bodies without branches.
 //!
 //! ```text
 //! for i in 0..n                     store y[0] = x[0]          (where 0 < n)
@@ -16,13 +16,13 @@
 //!
 //! | module | owns |
 //! | --- | --- |
-//! | `split` | loops cut where a comparison with the index changes (index set splitting) |
-//! | `fold` | what is known before running: constants, comparisons, checks, loops of one iteration |
-//! | `same` | numbers that loops carry twice |
-//! | `join` | nested loops that are one |
-//! | `choose` | branches with little in them: both sides, and a choice |
-//! | `before` | comparisons right before the branches that go by them |
-//! | `hoist` | integers that are the same in all iterations |
+//! | `split` | index set splitting |
+//! | `fold` | constant folding of integers, comparisons, checks, loops of one iteration |
+//! | `same` | congruent loop-carried values |
+//! | `join` | loop collapsing |
+//! | `choose` | if-conversion of short branches |
+//! | `before` | placement of comparisons before their branches |
+//! | `hoist` | invariant hoisting of integers |
 
 mod before;
 mod choose;
@@ -36,10 +36,11 @@ use crate::kernel::{Kernel, Stmt};
 
 pub use hoist::hoist;
 
-/// Loops are cut so often at most, one in the other.
+/// Maximum number of rounds of index set splitting.
 const ROUNDS: usize = 6;
 
-/// Makes the loops of `kernel` plain. `O(n d)` for loops that nest `d` deep; what is cut grows by a constant factor at most.
+/// Canonicalises the loops of `kernel`. `O(n d)` for loops nested `d` deep; splitting grows code by at most a constant
+/// factor.
 pub fn streamline(kernel: &mut Kernel) {
     if !has_control(kernel) {
         return;

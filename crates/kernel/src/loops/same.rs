@@ -1,4 +1,4 @@
-//! Numbers that loops carry twice.
+//! Congruent loop-carried values.
 //!
 //! ```text
 //! for i in 0..n, s = a then s2, t = b then t2      for i in 0..n, s = a then s2
@@ -6,10 +6,10 @@
 //!   t2 = t + x
 //! ```
 //!
-//! where `a` and `b` are the same. Loops that became one have such sums.
+//! if `a` and `b` are the same. Fused loops have such sums.
 //!
-//! Which are the same is first assumed, of all that begin with the same, and taken back as long as something shows that they
-//! are not: what is assumed of a sum is then known of the sums of sums around it.
+//! The analysis is optimistic: values with equal initial values are assumed congruent, and assumptions are withdrawn
+//! until none is contradicted. This finds congruent sums of congruent sums.
 
 use crate::events::{Event, events};
 use crate::kernel::{BufferId, Class, Instr, Kernel, Place, Reg};
@@ -18,13 +18,13 @@ use chainrule_base::{Id, Poly};
 use chainrule_ops::Op;
 use std::collections::BTreeMap;
 
-/// Assumptions are taken back so often at most; then nothing is said to be the same.
+/// Maximum number of rounds; without convergence nothing is congruent.
 const ROUNDS: usize = 8;
 
-/// What is computed: an operator, and of its arguments which they are the same as.
+/// An operator and the representatives of its arguments.
 type Computed = (Op, [Reg; 3]);
 
-/// What loops carry that is the same as what they carry before it. Linear in `kernel` for each round.
+/// Returns the carried values that are congruent to an earlier one. Linear in `kernel` for each round.
 pub(super) fn same(kernel: &Kernel) -> Option<Aliases> {
     let events = events(&kernel.body);
     let mut same = Same { kernel, of: kernel.regs.iter().map(|(r, _)| r).collect(), apart: BTreeMap::new() };
@@ -38,14 +38,14 @@ pub(super) fn same(kernel: &Kernel) -> Option<Aliases> {
 
 struct Same<'k> {
     kernel: &'k Kernel,
-    /// What each register is the same as, the first of those that are.
+    /// Representative of each register, the first of its class.
     of: Vec<Reg>,
-    /// What carried registers become, as far as that was seen to differ from what others become.
+    /// New values of carried registers that were seen to differ.
     apart: BTreeMap<Reg, Vec<Reg>>,
 }
 
 impl Same<'_> {
-    /// Looks at all once; whether nothing had to be taken back.
+    /// Runs one round; returns whether no assumption was withdrawn.
     fn round(&mut self, events: &[Event<'_>]) -> bool {
         let mut constants: BTreeMap<u64, Reg> = BTreeMap::new();
         let mut computed: BTreeMap<Computed, Reg> = BTreeMap::new();
@@ -64,7 +64,7 @@ impl Same<'_> {
                     }
                     self.of[dst.index()] = *computed.entry((*op, args)).or_insert(*dst);
                 }
-                // Nothing writes to inputs.
+                // Inputs are never written.
                 Event::Instr(Instr::Load { dst, buffer, at })
                     if matches!(self.kernel.buffers[*buffer].place, Place::Input(_)) =>
                 {
@@ -95,7 +95,7 @@ impl Same<'_> {
         holds
     }
 
-    /// Those that are the same as another.
+    /// Returns the registers that are congruent to another.
     fn aliases(&self, events: &[Event<'_>]) -> Option<Aliases> {
         let mut aliases = Aliases::default();
         let mut any = false;

@@ -1,17 +1,18 @@
-//! Loops cut where a comparison with the index changes: index set splitting. In each piece the comparison is a constant.
+//! Index set splitting: loops are cut where a comparison with the index changes. In each piece the comparison is
+//! constant.
 //!
-//! A comparison in the body, however deep, whose sides differ by `± i + base` with a base that stays the same in the loop:
+//! It handles comparisons in the body, at any depth, whose sides differ by `± i + base` with an invariant base:
 //!
 //! | comparison | pieces |
 //! | --- | --- |
 //! | changes at `t` | `0..min(t, n)`, `max(t, 0)..n` |
 //! | holds at `p` only | `0..min(p, n)`, `max(p, 0)..min(p + 1, n)`, `max(p + 1, 0)..n` |
 //!
-//! Where it changes is computed from indices and extents, which are far from where integers overflow, or is an integer as it
-//! is: nothing fails that did not before.
+//! The bounds are computed from indices and extents, which are far from overflow, or are single integers, so that no
+//! new failure is possible.
 //!
-//! Pieces that turn out to be empty, and those of one iteration, go when the kernel is [folded](super::fold). Iterations run
-//! in the same order as before, so what fails first is the same.
+//! Empty pieces and pieces of one iteration disappear when the kernel is [folded](super::fold). Iterations keep their
+//! order, so that the same check fails first.
 
 use crate::events::{Event, events};
 use crate::kernel::{Carried, Class, Instr, Kernel, Order, Reg, SizeParam, SizeSource, Stmt};
@@ -21,26 +22,26 @@ use chainrule_base::Poly;
 use chainrule_ops::Op;
 use std::collections::BTreeMap;
 
-/// Bodies with more events are not copied.
+/// Maximum number of events of a body that is copied.
 const MAX_BODY: usize = 400;
 
-/// Loops that nest deeper than this are not copied.
+/// Maximum nesting of a loop that is copied.
 const MAX_HEIGHT: usize = 8;
 
-/// Sums of more terms, or of larger multiples of them, are not believed to bound what is in them.
+/// Maximum number of terms, and maximum coefficient, of a sum that bounds its terms.
 const MAX_TERMS: usize = 8;
 const MAX_SLOPE: i64 = 1 << 10;
 
-/// How many events may be added to `kernel`.
+/// Returns the number of events that may be added to `kernel`.
 pub(super) fn room(kernel: &Kernel) -> usize {
     2 * events(&kernel.body).len() + 400
 }
 
-/// Where a comparison changes, over what stays the same in the loop.
+/// Position where a comparison changes, over invariant registers.
 enum Change {
-    /// From here on it holds, or it does not.
+    /// From here on it holds, or does not hold.
     From(Poly<Reg>, bool),
-    /// It holds here only.
+    /// It holds only here.
     At(Poly<Reg>),
 }
 
@@ -49,7 +50,7 @@ struct Cut {
     change: Change,
 }
 
-/// Cuts each loop of `kernel` at one comparison at most, outer ones first; whether there was one.
+/// Cuts each loop of `kernel` at one comparison at most, outer loops first; returns whether there was one.
 pub(super) fn split(kernel: &mut Kernel, room: &mut usize) -> bool {
     let mut cuts = find(kernel, &events(&kernel.body), room);
     if cuts.is_empty() {
@@ -69,7 +70,7 @@ pub(super) fn split(kernel: &mut Kernel, room: &mut usize) -> bool {
     true
 }
 
-/// An open loop on the way through the events.
+/// Open loop during the walk over the events.
 struct Open {
     index: Option<Reg>,
     begin: usize,
@@ -85,17 +86,17 @@ impl Open {
     }
 }
 
-/// The loops to cut, by index. Of nested ones the outer one: its body is copied as it is.
+/// Returns the loops to cut, by index. Of nested loops the outer one, since its body is copied unchanged.
 fn find(kernel: &Kernel, events: &[Event<'_>], room: &mut usize) -> BTreeMap<Reg, Cut> {
-    // Indices of loops, of arrays once they are checked, and extents: since which event.
+    // Bounded integers (loop indices, checked array indices, extents), with the event from which on they are bounded.
     let is_extent = |s: &&SizeParam| matches!(s.source, SizeSource::Extent { .. });
     let mut bounded: BTreeMap<Reg, usize> = kernel.sizes.iter().filter(is_extent).map(|s| (s.reg, 0)).collect();
-    // What was checked in each open loop and branch.
+    // Indices checked in each open loop and branch.
     let mut checked: Vec<Vec<Reg>> = vec![Vec::new()];
-    // By where the loop begins, in the order in which loops end: those inside of one are the last ones when it ends.
+    // By the start of the loop, in the order of loop ends: inner loops are the last entries when a loop ends.
     let mut cuts: Vec<(usize, usize, Reg, Cut)> = Vec::new();
     let mut open: Vec<Open> = Vec::new();
-    // Integers over what they are made of, and where each register is defined.
+    // Integers as polynomials, and the position of each definition.
     let mut values: BTreeMap<Reg, Poly<Reg>> = BTreeMap::new();
     let mut defined: BTreeMap<Reg, usize> = BTreeMap::new();
     let value = |values: &BTreeMap<Reg, Poly<Reg>>, p: &Poly<Reg>| {
@@ -146,7 +147,7 @@ fn find(kernel: &Kernel, events: &[Event<'_>], room: &mut usize) -> BTreeMap<Reg
                     && ended.height <= MAX_HEIGHT
                     && !ended.has_while
                 {
-                    // What is in it is looked at again when it is cut.
+                    // Inner loops are analysed again after the cut.
                     while let Some((_, inner, ..)) = cuts.pop_if(|(begin, ..)| *begin > ended.begin) {
                         *room += 2 * inner;
                     }
@@ -190,7 +191,7 @@ fn find(kernel: &Kernel, events: &[Event<'_>], room: &mut usize) -> BTreeMap<Reg
     cuts.into_iter().map(|(_, _, index, cut)| (index, cut)).collect()
 }
 
-/// What is bounded when the sum `p` is, of which all else is.
+/// Returns the register that is bounded if the sum `p` is, since all its other terms are.
 fn bounded_with(p: &Poly<Reg>, is_bounded: impl Fn(Reg) -> bool) -> Option<Reg> {
     let is_sum = p.terms().all(|(monomial, c)| monomial.len() <= 1 && (-MAX_SLOPE..=MAX_SLOPE).contains(&c));
     let mut others = p.vars().into_iter().filter(|r| !is_bounded(*r));
@@ -198,12 +199,12 @@ fn bounded_with(p: &Poly<Reg>, is_bounded: impl Fn(Reg) -> bool) -> Option<Reg> 
     (p.terms().len() <= MAX_TERMS).then_some(r)
 }
 
-/// Whether nothing but `index` in `p` is defined in the loop that begins at `begin`. Sizes are defined nowhere.
+/// Returns whether `index` is the only register in `p` that is defined in the loop beginning at `begin`.
 fn is_same_but(p: &Poly<Reg>, index: Reg, begin: usize, defined: &BTreeMap<Reg, usize>) -> bool {
     p.vars().iter().all(|r| *r == index || defined.get(r).is_none_or(|at| *at < begin))
 }
 
-/// Where `op` of two sides changes, the second of which is `by` more than the first.
+/// Returns where the comparison `op` changes, if its second side is `by` more than the first.
 fn change(op: Op, by: &Poly<Reg>, index: Reg) -> Option<Change> {
     let (slope, base) = by.split_linear(index)?;
     let least = Poly::constant(i64::from(op == Op::Lt));
@@ -223,7 +224,7 @@ struct Loop {
     body: Vec<Stmt>,
 }
 
-/// The pieces of a loop, to `out`.
+/// Emits the pieces of a loop to `out`.
 fn pieces(kernel: &mut Kernel, failure: usize, cut: &Cut, the: &Loop, out: &mut Vec<Stmt>) {
     let mut before = Vec::new();
     let int = |kernel: &mut Kernel, before: &mut Vec<Instr>, value: Poly<Reg>| {
@@ -233,7 +234,7 @@ fn pieces(kernel: &mut Kernel, failure: usize, cut: &Cut, the: &Loop, out: &mut 
     };
     let zero = int(kernel, &mut before, Poly::zero());
     let count = int(kernel, &mut before, the.count.clone());
-    // Where a piece begins that is to begin at `p`, and where one ends.
+    // Start of a piece that should begin at `p`, and end of one.
     let limit = |kernel: &mut Kernel, before: &mut Vec<Instr>, op: Op, other: Reg, p: &Poly<Reg>| {
         let p = int(kernel, before, p.clone());
         let dst = kernel.regs.push(Class::Int);
@@ -242,7 +243,7 @@ fn pieces(kernel: &mut Kernel, failure: usize, cut: &Cut, the: &Loop, out: &mut 
     };
     let begin = |kernel: &mut Kernel, before: &mut Vec<Instr>, p| limit(kernel, before, Op::Max, zero, p);
     let after = |p: &Poly<Reg>| p.add(&Poly::constant(1));
-    // First, one past the last, what the comparison is.
+    // First, one past the last, value of the comparison.
     let mut pieces: Vec<(Poly<Reg>, Poly<Reg>, bool)> = Vec::new();
     match &cut.change {
         Change::From(t, holds) => {
@@ -253,7 +254,7 @@ fn pieces(kernel: &mut Kernel, failure: usize, cut: &Cut, the: &Loop, out: &mut 
         }
         Change::At(p) => {
             let at = begin(kernel, &mut before, p);
-            // As far as the end at most, after which there is a number more.
+            // At most the end, so that adding one cannot overflow.
             let to = limit(kernel, &mut before, Op::Min, count, p);
             let next = begin(kernel, &mut before, &after(&to));
             let past = limit(kernel, &mut before, Op::Min, count, &after(&to));
@@ -290,7 +291,7 @@ fn pieces(kernel: &mut Kernel, failure: usize, cut: &Cut, the: &Loop, out: &mut 
     }
 }
 
-/// `condition` is known in `body`.
+/// Replaces `condition` in `body` by its known value.
 fn decide(body: &mut [Stmt], condition: Reg, holds: bool) {
     let mut open: Vec<&mut Stmt> = body.iter_mut().collect();
     while let Some(stmt) = open.pop() {

@@ -1,4 +1,4 @@
-//! Loops cut into parts, and their sums put together.
+//! Emission of parallel loops: chunks, and the reduction of their sums.
 
 use crate::events::walk;
 use crate::kernel::{BufferId, Carried, Instr, Kernel, LANES, MAX_BRANCHES, Order, PARTS, Reg, Stmt};
@@ -9,10 +9,10 @@ use chainrule_base::Poly;
 use chainrule_ops::Op;
 use std::collections::BTreeMap;
 
-/// So many iterations a part has at least that adds to arrays, since these are cleared and put together once a part.
+/// Minimum number of iterations of a chunk that adds to arrays, since these are cleared and reduced once a chunk.
 const LEAST_ADDING: i64 = 256;
 
-/// Cuts the loops over the given indices, which are statements of the outermost block or of branches in it; how many.
+/// Cuts the loops over the given indices, which are in the outermost block or in branches there; returns their number.
 pub(super) fn cut(kernel: &mut Kernel, mut plans: BTreeMap<Reg, Plan>) -> usize {
     let n = plans.len();
     if n == 0 {
@@ -23,7 +23,7 @@ pub(super) fn cut(kernel: &mut Kernel, mut plans: BTreeMap<Reg, Plan>) -> usize 
     n
 }
 
-/// The statements with their loops cut, and those of branches, so many one in the other.
+/// Cuts the loops of a block and of its branches, down to a bounded nesting.
 fn cut_block(
     cutter: &mut Cutter<'_>,
     plans: &mut BTreeMap<Reg, Plan>,
@@ -47,12 +47,12 @@ fn cut_block(
     done
 }
 
-/// An array to which iterations add.
+/// An accumulator array.
 struct Added {
     to: BufferId,
-    /// Of one part.
+    /// Buffer of one chunk.
     own: BufferId,
-    /// Of all parts, one after the other.
+    /// Buffers of all chunks, one after the other.
     all: BufferId,
     len: Poly<Reg>,
 }
@@ -86,7 +86,7 @@ fn cut_one(cutter: &mut Cutter<'_>, plan: &Plan, the: &Loop, out: &mut Vec<Stmt>
     together(cutter, plan, &the.carried, &added, partial, out);
 }
 
-/// How many iterations a part has: whole blocks of lanes, and no fewer than `least`.
+/// Returns the number of iterations of a chunk: whole blocks of lanes, at least `least`.
 fn share(cutter: &mut Cutter<'_>, count: &Poly<Reg>, least: i64, zero: Reg, before: &mut Vec<Instr>) -> Poly<Reg> {
     let blocks = LANES * PARTS;
     if let Some(n) = count.as_constant() {
@@ -108,8 +108,8 @@ fn share(cutter: &mut Cutter<'_>, count: &Poly<Reg>, least: i64, zero: Reg, befo
     Poly::var(share).scale(LANES)
 }
 
-/// The iterations `start..count - left`. That these are in range is seen because both numbers are the larger of something
-/// and 0 (see [`ranges`](crate::ranges)).
+/// Emits the iterations `start..count - left`. Both numbers are maxima with 0, so that [`ranges`](crate::ranges) can
+/// prove these in range.
 fn one_part(
     cutter: &mut Cutter<'_>,
     plan: &Plan,
@@ -149,7 +149,7 @@ fn one_part(
     let regs = &mut cutter.kernel.regs;
     let mut inside =
         Copier { regs, map, index: the.index, by, fresh: false, lane: None, buffers: &buffers }.block(&the.body);
-    // Polynomials hold it no longer; what reads the register itself does.
+    // Polynomials are substituted; direct uses of the register remain.
     let mut is_read = false;
     walk(&inside).for_each(|event| event.for_each_use(|r| is_read |= r == the.index));
     if is_read {
@@ -172,7 +172,7 @@ fn one_part(
     body
 }
 
-/// Puts the results of the parts together.
+/// Reduces the results of the chunks.
 fn together(
     cutter: &mut Cutter<'_>,
     plan: &Plan,

@@ -1,9 +1,9 @@
-//! Loops that run in parts, on threads.
+//! Parallel loops, for threads.
 //!
-//! In: a kernel. Out: the same kernel with some of its outermost loops, those in a few branches included, cut into
-//! [`PARTS`](crate::kernel::PARTS) parts, stretches of iterations one after the other, that a loop marked [`Order::Parts`] runs. It
-//! is an ordinary kernel: what runs the parts one after the other computes the same bits as what runs them on any number of
-//! threads, so every backend agrees.
+//! In: a kernel. Out: the kernel with some of its outermost loops, possibly in a few branches, cut into
+//! [`PARTS`](crate::kernel::PARTS) chunks of consecutive iterations, in a loop marked [`Order::Parts`]. The result is
+//! an ordinary kernel: sequential execution and any number of threads compute the same bits, so that every backend
+//! agrees.
 //!
 //! ```text
 //! for i in 0..n, s = a then s + f(i)      share = 8 * (n + 127) / 128
@@ -15,20 +15,20 @@
 //!                                         s = a + sum of partial
 //! ```
 //!
-//! **What may run at once** is what [`lanes::independence`](crate::lanes) finds: iterations that do not look at each other, or
-//! only add. Control and addresses may differ as they like.
+//! **Independence** is that of [`lanes::independence`](crate::lanes): iterations are independent or only add. Control
+//! flow and addresses may differ.
 //!
-//! **Sums** have one partial result a part: a fixed number, whatever the number of threads. What each iteration writes before
-//! it reads, and nobody else looks at, is left as it is: whoever runs parts at once gives each thread its own
-//! ([`split()`] tells which buffers those are). An array to which iterations add gets a private one, which is put away after
-//! the part. They change the order of additions: only who allows that gets them.
+//! **Sums** have one partial result a chunk: a fixed number, whatever the number of threads. Buffers private to an
+//! iteration stay unchanged; a backend with threads gives each thread a copy ([`split()`] lists them). An accumulator
+//! array gets a private copy, which is saved after the chunk. The order of additions changes, so the caller must allow
+//! it.
 //!
-//! A part begins at a multiple of eight iterations, so that its loops in lanes have no rests but the last one's.
+//! A chunk begins at a multiple of eight iterations, so that only the last chunk has a remainder in lanes.
 //!
 //! | module | owns |
 //! | --- | --- |
-//! | `cut` | loops cut into parts |
-//! | [`split`](mod@split) | a kernel as a list of kernels, those that run in parts on their own |
+//! | `cut` | emission of parallel loops |
+//! | [`split`](mod@split) | a kernel as a list of kernels, parallel loops on their own |
 
 mod cut;
 pub mod split;
@@ -40,13 +40,14 @@ use crate::kernel::{Kernel, MAX_BRANCHES, Order, Stmt};
 use crate::lanes::{Spans, cost, independence};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// So many loops of a kernel run in parts at most: those whose iterations take longest.
+/// Maximum number of parallel loops of a kernel: those with the costliest iterations.
 pub const MAX_LOOPS: usize = 32;
 
-/// A loop of a known number of iterations that takes less, in instructions, is not worth a second thread.
+/// Minimum cost of a loop with a known trip count that is worth a second thread, in instructions.
 const LEAST_WORK: f64 = 4096.0;
 
-/// Whether anything of `body`, a kernel's, runs in parts. Linear in its outermost statements and those of branches in it.
+/// Returns whether a kernel's `body` has parallel loops. Linear in its outermost statements and those of branches
+/// there.
 #[must_use]
 pub fn in_parts(body: &[Stmt]) -> bool {
     in_branches(body, MAX_BRANCHES)
@@ -62,8 +63,8 @@ fn in_branches(body: &[Stmt], n_branches: usize) -> bool {
     })
 }
 
-/// Cuts loops of `kernel` into parts; how many. `reorder`: whether sums may be added in another order. `O(n d)` for loops that
-/// nest `d` deep. Before [`vectorise`](crate::vectorise()), which then cuts the loops of the parts for lanes.
+/// Makes loops of `kernel` parallel and returns their number. `reorder` allows sums in another order. `O(n d)` for
+/// loops nested `d` deep. Runs before [`vectorise`](crate::vectorise()), which cuts the loops of the chunks for lanes.
 pub fn parallelise(kernel: &mut Kernel, reorder: bool) -> usize {
     let plans = {
         let events = events(&kernel.body);
@@ -78,7 +79,7 @@ pub fn parallelise(kernel: &mut Kernel, reorder: bool) -> usize {
                 is_worth.then_some((time, *index, plan))
             })
             .collect();
-        // Stable: of those that take as long the first ones.
+        // A stable sort keeps the first of equally costly loops.
         found.sort_by(|a, b| b.0.total_cmp(&a.0));
         found.truncate(MAX_LOOPS);
         found.into_iter().map(|(_, index, plan)| (index, plan)).collect::<BTreeMap<_, _>>()

@@ -1,20 +1,19 @@
-//! A kernel as a list of kernels that run one after the other, those that run in parts on their own: for backends that run
-//! parts on threads.
+//! Split of a kernel into a sequence of kernels with parallel loops on their own, for backends with threads.
 //!
-//! In: a kernel with loops marked [`Order::Parts`]. Out: [`Pieces`]. All pieces have the sizes, the ports and the buffers of the
-//! kernel, under the same numbers, and three buffers more:
+//! In: a kernel with loops marked [`Order::Parts`]. Out: [`Pieces`]. All pieces have the sizes, the ports and the
+//! buffers of the kernel, under the same numbers, and three more buffers:
 //!
-//! - [`Pieces::part`], an input: the number of the part, which is the last size;
-//! - [`Pieces::reals`] and [`Pieces::ints`]: cells, where registers lie that one piece defines and another one uses. What is
-//!   computed from sizes and constants alone is computed again instead, so that bounds are seen that depend on it.
+//! - [`Pieces::part`], an input: the number of the chunk, which is the last size;
+//! - [`Pieces::reals`] and [`Pieces::ints`]: cells for registers that one piece defines and another one uses. Registers
+//!   computed from sizes and constants only are recomputed instead, so that bounds depending on them can be proved.
 //!
-//! **Branches** around a loop in parts are cut as well: each piece is in branches of its own, by the same conditions, and
-//! tells those that lie in cells ([`Piece::when`]), so that nobody need call it in vain. What a branch results in
-//! goes through a cell that both sides write.
+//! **Branches** around a parallel loop are split too: each piece repeats the branches with the same conditions, and
+//! lists the conditions in cells ([`Piece::when`]), so that a piece without effect need not be called. Results of a
+//! branch go through a cell that both sides write.
 //!
-//! **What a thread needs for itself**: the buffers of the workspace that only one piece, which runs in parts, mentions
-//! ([`Piece::private`]); no iteration reads there what another one wrote (see [`Order::Parts`]). The memory plan may have put
-//! them where other buffers were that are dead by then.
+//! **Private buffers** of a thread are the workspace buffers that only one parallel piece mentions
+//! ([`Piece::private`]). No iteration reads data of another one there (see [`Order::Parts`]). The memory plan may have
+//! placed them where dead buffers were.
 
 use crate::events::{Event, events, walk};
 use crate::kernel::{
@@ -28,48 +27,48 @@ use crate::zeros::with_stored_zeros;
 use chainrule_base::{Id, Name, Poly};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A kernel in pieces.
+/// A kernel split into pieces.
 #[derive(Clone, Debug)]
 pub struct Pieces {
-    /// In the order in which they run.
+    /// Pieces in the order in which they run.
     pub pieces: Vec<Piece>,
-    /// The number of the part, one integer.
+    /// Number of the chunk, one integer.
     pub part: BufferId,
     /// Cells of doubles.
     pub reals: BufferId,
-    /// How many.
+    /// Number of cells of doubles.
     pub n_reals: usize,
     /// Cells of integers.
     pub ints: BufferId,
-    /// How many.
+    /// Number of cells of integers.
     pub n_ints: usize,
 }
 
 /// One piece.
 #[derive(Clone, Debug)]
 pub struct Piece {
-    /// What it does; the value of its last size is the number of the part.
+    /// Kernel of the piece; the value of its last size is the number of the chunk.
     pub kernel: Kernel,
-    /// Whether it runs in [`PARTS`] parts, in any order or at once; otherwise once.
+    /// Whether it runs as [`PARTS`] chunks, in any order or concurrently; otherwise once.
     pub in_parts: bool,
-    /// The buffers that each thread needs for itself, in ascending order.
+    /// Buffers private to each thread, in ascending order.
     pub private: Vec<BufferId>,
-    /// It does something only where each of these cells of [`Pieces::ints`], in this order, is not 0, or is 0: what is behind
-    /// one that says otherwise may not have been written.
+    /// Guards: the piece has an effect only if each of these cells of [`Pieces::ints`], in this order, is nonzero
+    /// (`true`) or zero (`false`). Cells after one that decides otherwise may be undefined.
     pub when: Vec<(usize, bool)>,
 }
 
-/// Statements of the kernel that become a piece.
+/// Consecutive statements of the kernel that become a piece.
 struct Segment<'k> {
     body: &'k [Stmt],
     in_parts: bool,
-    /// The branches that it is in, outermost first: the condition, and whether it is the side where that holds.
+    /// Branches around it, outermost first: condition, and whether it is the taken side.
     branches: Vec<(Reg, bool)>,
-    /// Where it is the end of a side of a branch, what that results in.
+    /// Results of the branch, if it is the end of a side.
     results: Vec<(Reg, Reg)>,
 }
 
-/// The segments of `body`, in branches, in order.
+/// Collects the segments of `body`, inside `branches`, in order.
 fn segments<'k>(body: &'k [Stmt], branches: &mut Vec<(Reg, bool)>, out: &mut Vec<Segment<'k>>) {
     let segment = |body: &'k [Stmt], in_parts: bool, branches: &[(Reg, bool)]| Segment {
         body,
@@ -107,8 +106,8 @@ fn segments<'k>(body: &'k [Stmt], branches: &mut Vec<(Reg, bool)>, out: &mut Vec
     }
 }
 
-/// The pieces of `kernel`; `None` where nothing runs in parts. `O(n log n)`, but for the tables of registers and buffers, which
-/// each piece has.
+/// Splits `kernel` into pieces; returns `None` if it has no parallel loop. `O(n log n)`, plus the tables of registers
+/// and buffers of each piece.
 #[must_use]
 pub fn split(kernel: &Kernel) -> Option<Pieces> {
     if !in_parts(&kernel.body) {
@@ -165,21 +164,21 @@ fn space(class: Class) -> usize {
 
 /// Registers that one piece defines and another one uses.
 struct Crossing<'k> {
-    /// By piece: the registers of others that it uses, ascending by where they are defined.
+    /// Registers of other pieces that each piece uses, ascending by their definitions.
     used: Vec<Vec<Reg>>,
-    /// By register: what computes it anew, where that is sizes and constants alone.
+    /// Instruction that recomputes a register from sizes and constants.
     again: BTreeMap<Reg, &'k Instr>,
-    /// The cells of the others, in the space of their class.
+    /// Cells of all other registers, numbered by class.
     cell: BTreeMap<Reg, usize>,
     n_cells: [usize; 2],
-    /// By piece: what it has to put into cells.
+    /// Registers that each piece stores to cells.
     put: Vec<Vec<Reg>>,
 }
 
 impl<'k> Crossing<'k> {
     fn new(kernel: &'k Kernel, segments: &[Segment<'k>]) -> Self {
         const NOWHERE: u32 = u32::MAX;
-        // By register: the piece that defines it, and when.
+        // Piece and position of each definition.
         let mut defined = vec![(NOWHERE, 0u32); kernel.regs.len()];
         let mut again: BTreeMap<Reg, &Instr> = BTreeMap::new();
         let is_size: BTreeSet<Reg> = kernel.sizes.iter().map(|size| size.reg).collect();
@@ -217,7 +216,7 @@ impl<'k> Crossing<'k> {
             here.extend(conditions.chain(values).filter_map(|r| of_another(&defined, r)));
             now += 1;
             segment.results.iter().for_each(|(result, _)| defined[result.index()] = (p, now));
-            // What is computed anew is so from what it was made of.
+            // A recomputed register needs its operands.
             let made = here.iter().map(|(_, r)| *r).collect();
             made_of(&again, made, |r| {
                 let (piece, at) = defined[r.index()];
@@ -236,7 +235,7 @@ impl<'k> Crossing<'k> {
         let results: BTreeSet<Reg> = segments.iter().flat_map(|s| &s.results).map(|(r, _)| *r).collect();
         for here in used {
             for (_, r) in &here {
-                // Who runs the pieces looks at conditions as well.
+                // The caller of the pieces reads conditions from cells.
                 let is_made_again = this.again.contains_key(r) && !conditions.contains(r);
                 if is_made_again || this.cell.contains_key(r) {
                     continue;
@@ -255,7 +254,7 @@ impl<'k> Crossing<'k> {
 }
 
 impl Crossing<'_> {
-    /// `r`, and what it is made of where it is computed again.
+    /// Returns `r`, and its operands if it is recomputed.
     fn needs(&self, r: Reg) -> BTreeSet<Reg> {
         let mut needed = BTreeSet::from([r]);
         made_of(&self.again, vec![r], |r| needed.insert(r));
@@ -263,7 +262,7 @@ impl Crossing<'_> {
     }
 }
 
-/// Goes from registers to what computes them `again`, and from there on as long as a register `is_new`.
+/// Visits the operands of recomputed registers transitively, as long as a register `is_new`.
 fn made_of(again: &BTreeMap<Reg, &Instr>, mut open: Vec<Reg>, mut is_new: impl FnMut(Reg) -> bool) {
     while let Some(r) = open.pop() {
         let Some(instr) = again.get(&r) else { continue };
@@ -275,13 +274,13 @@ fn made_of(again: &BTreeMap<Reg, &Instr>, mut open: Vec<Reg>, mut is_new: impl F
     }
 }
 
-/// What all pieces have.
+/// Common header of all pieces.
 struct Header {
-    /// Without a body.
+    /// Kernel without a body.
     kernel: Kernel,
     part_buffer: BufferId,
     cells: [BufferId; 2],
-    /// The size that is the number of the part.
+    /// Size that is the number of the chunk.
     part: Reg,
 }
 
@@ -320,8 +319,8 @@ impl Header {
             let at = Poly::constant(*crossing.cell.get(&r)? as i64);
             Some((self.cells[space(self.kernel.regs[r])], at))
         };
-        // What each branch looks at comes right before it, all else in them all: where a branch is not taken, what the kernel computes
-        // there may fail.
+        // The operands of each condition come right before its branch, all other code inside all branches, since code
+        // of a branch that is not taken may fail.
         let mut made = BTreeSet::new();
         let mut blocks: Vec<Vec<Instr>> = Vec::new();
         let needs = segment.branches.iter().map(|(condition, _)| crossing.needs(*condition));
@@ -339,7 +338,7 @@ impl Header {
         }
         let mut body: Vec<Stmt> = match segment.body {
             [Stmt::For { index, order: Order::Parts, body, .. }] => {
-                // That the number is in range is seen by the check.
+                // The check states the range of the number.
                 let failure = kernel.failures.len();
                 kernel.failures.push(("a part that is not there".to_owned(), None));
                 let number = Instr::Int { dst: *index, value: Poly::var(self.part) };
@@ -369,8 +368,8 @@ impl Header {
 }
 
 impl Piece {
-    /// An estimate of the time that part number `part` takes where the kernel's sizes have these values, in instructions;
-    /// loops whose counts depend on data count for a few iterations. Linear in the piece.
+    /// Estimates the cost of chunk `part` for these values of the kernel's sizes, in instructions. Loops whose trip
+    /// counts depend on data count for a few iterations. Linear in the piece.
     #[must_use]
     pub fn work(&self, sizes: &[i64], part: i64) -> f64 {
         let mut known: BTreeMap<Reg, i64> = BTreeMap::new();
@@ -404,7 +403,7 @@ impl Piece {
                         *sum += count(len, &known);
                     }
                 }
-                // All at once, in the time of one.
+                // All lanes take the time of one.
                 Event::For { order: Order::Lanes, .. } => sums.push((1.0, 0.0)),
                 Event::For { count: n, .. } => sums.push((count(n, &known), 0.0)),
                 Event::While { .. } => sums.push((cost::TRIPS, 0.0)),
@@ -421,7 +420,7 @@ impl Piece {
     }
 }
 
-/// How many iterations; a few where that is not known.
+/// Returns the trip count; a small number if it is unknown.
 fn count(n: &Poly<Reg>, known: &BTreeMap<Reg, i64>) -> f64 {
     if !n.vars().iter().all(|r| known.contains_key(r)) {
         return cost::TRIPS;

@@ -1,26 +1,26 @@
-//! What pieces of an iteration need of each other: what is computed again, and what is kept in places.
+//! Values that pieces of an iteration need from each other: recomputed, or saved for each lane.
 
 use super::{Addition, Piece, defined, uses};
 use crate::kernel::{BufferId, Instr, Reg, Stmt};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How pieces get what others have computed.
+/// Values that pieces get from other pieces.
 #[derive(Default)]
 pub(super) struct Supply {
-    /// What is computed again, in the order of the program.
+    /// Instructions to recompute, in program order.
     pub(super) again: Vec<Instr>,
-    /// By register, which of `again` makes it.
+    /// Index in `again` of the instruction that defines a register.
     made: BTreeMap<Reg, usize>,
-    /// The places of the others that a piece needs of another one.
+    /// Slots of the registers that are saved.
     pub(super) places: BTreeMap<Reg, i64>,
-    /// Numbers that pieces define, and the piece; loops around define what they carry, in none.
+    /// Piece that defines each number; `None` for values carried by loops around pieces.
     home: BTreeMap<Reg, Option<usize>>,
-    /// How many runs there are.
+    /// Number of runs.
     runs: usize,
 }
 
 impl Supply {
-    /// Learns what the pieces define. `stays`: whether a buffer is not written in the loop.
+    /// Records the definitions of the pieces. `stays` returns whether a buffer is not written in the loop.
     pub(super) fn define(&mut self, pieces: &[Piece], real: &impl Fn(Reg) -> bool, stays: &impl Fn(BufferId) -> bool) {
         for piece in pieces {
             match piece {
@@ -56,8 +56,8 @@ impl Supply {
         }
     }
 
-    /// What has to be computed again, in order, and the numbers that have to be kept for what is in `wanted`, where `has` tells
-    /// what is there.
+    /// Returns the instructions to recompute, in order, and the numbers to save for `wanted`. `has` returns whether a
+    /// register is available.
     pub(super) fn needs(&self, wanted: Vec<Reg>, has: impl Fn(Reg) -> bool) -> (BTreeSet<usize>, BTreeSet<Reg>) {
         let (mut again, mut kept, mut todo) = (BTreeSet::new(), BTreeSet::new(), wanted);
         while let Some(r) = todo.pop() {
@@ -80,26 +80,26 @@ impl Supply {
         (again, kept)
     }
 
-    /// Whether a loop around pieces carries `r`.
+    /// Returns whether a loop around pieces carries `r`.
     pub(super) fn is_carried(&self, r: Reg) -> bool {
         self.home.get(&r).is_some_and(Option::is_none)
     }
 
-    /// What a run needs.
+    /// Returns the needs of a run.
     pub(super) fn of_run(&self, run: usize, body: &[Stmt]) -> (BTreeSet<usize>, BTreeSet<Reg>) {
         let mut wanted = Vec::new();
         uses(body, &mut |r| wanted.push(r));
         self.needs(wanted, |r| self.home.get(&r) == Some(&Some(run)))
     }
 
-    /// What an addition to an element of all iterations needs.
+    /// Returns the needs of an update of a common element.
     pub(super) fn of_total(&self, addition: &Addition) -> (BTreeSet<usize>, BTreeSet<Reg>) {
         let mut wanted = Vec::new();
         addition.code.iter().for_each(|instr| instr.for_each_use(|r| wanted.push(r)));
         self.needs(wanted, |_| false)
     }
 
-    /// Gives places to what is kept.
+    /// Assigns slots to the saved numbers.
     pub(super) fn place(&mut self, pieces: &[Piece], run: &mut usize) {
         let mut kept = BTreeSet::new();
         for piece in pieces {

@@ -1,4 +1,4 @@
-//! Pieces as loops over the iterations of a round.
+//! Emission of pieces as loops over the iterations of a round.
 
 use super::supply::Supply;
 use super::{Addition, Piece, Splitter, defined, uses, writes};
@@ -12,54 +12,53 @@ use chainrule_base::Poly;
 use chainrule_ops::Op;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How many blocks go from piece to piece together at most.
+/// Maximum number of blocks that go through the pieces together.
 const BLOCKS: i64 = 16;
 
-/// Where a number goes.
+/// Destination of a number.
 enum Target {
-    /// The place of this register.
+    /// Slot of this register.
     Place(Reg),
-    /// The partial sum of this number.
+    /// Partial sum with this index.
     Sum(usize),
 }
 
-/// An iteration that is taken apart.
+/// An iteration split into pieces.
 pub(in crate::lanes) struct Apart {
     pieces: Vec<Piece>,
     supply: Supply,
     sums: Vec<Group>,
-    /// Where what is kept is.
+    /// Buffer of the saved numbers.
     places: BufferId,
-    /// How many blocks it has room for.
+    /// Number of blocks that it has space for.
     blocks: i64,
 }
 
-/// Iterations that go from piece to piece together.
+/// Iterations that go through the pieces together.
 pub(in crate::lanes) struct Round {
-    /// The index of the first one.
+    /// Index of the first iteration.
     pub first: Poly<Reg>,
-    /// How many there are in a block.
+    /// Number of iterations in a block.
     pub lanes: Poly<Reg>,
-    /// How many blocks there are, if not one.
+    /// Number of blocks, if not one.
     pub blocks: Option<Poly<Reg>>,
 }
 
-/// A round that is being written.
+/// Round under construction.
 struct Block<'a> {
     the: &'a Loop,
     apart: &'a Apart,
     round: &'a Round,
     spread: &'a BTreeMap<BufferId, BufferId>,
-    /// Where partial sums are.
+    /// Buffer of the partial sums.
     partial: Option<BufferId>,
-    /// The indices of loops around pieces.
+    /// Indices of loops around pieces.
     around: BTreeMap<Reg, Reg>,
     run: usize,
 }
 
 impl Cutter<'_> {
-    /// An iteration of `the` loop taken apart, where iterations add to elements that others add to; `taken` as in
-    /// [`Self::buffer`].
+    /// Splits an iteration of `the` loop, if iterations add to common elements; `taken` as in [`Self::buffer`].
     pub(in crate::lanes) fn taken_apart(
         &mut self,
         plan: &Plan,
@@ -81,7 +80,7 @@ impl Cutter<'_> {
             pieces.push(Piece::Sums);
         }
         supply.place(&pieces, &mut 0);
-        // What iterations have for themselves has room for one block.
+        // Private buffers have space for one block.
         let most = the.count.as_constant().map_or(BLOCKS, |n| (n / LANES).clamp(1, BLOCKS));
         let blocks = if plan.private.is_empty() { most } else { 1 };
         // One more for the sums of lanes.
@@ -89,7 +88,7 @@ impl Cutter<'_> {
         Some(Apart { pieces, supply, sums: plan.sums.clone(), places, blocks })
     }
 
-    /// All `blocks`, in pieces.
+    /// Emits all `blocks` in pieces.
     pub(in crate::lanes) fn blocks_in_pieces(
         &mut self,
         apart: &Apart,
@@ -126,8 +125,9 @@ impl Cutter<'_> {
         [Stmt::Straight(before), rounds].into_iter().filter(|stmt| !is_nothing(stmt)).collect()
     }
 
-    /// The iterations of `round` in pieces. Where it is not known whether there are any, it is asked: what is done once for all
-    /// iterations, an element that they add to for instance, would be done for none as well, and there need not be one.
+    /// Emits the iterations of `round` in pieces. If the number of iterations may be zero, a branch guards them: code
+    /// that runs once for all iterations, such as the update of a common element, must not run for none, since the
+    /// element may not exist.
     pub(in crate::lanes) fn in_pieces(
         &mut self,
         apart: &Apart,
@@ -184,14 +184,13 @@ impl Cutter<'_> {
         out
     }
 
-    /// In each lane, from registers to where they go, all at once.
+    /// Emits a lane loop that moves registers to their destinations.
     fn moves(&mut self, block: &Block<'_>, moves: Vec<(Reg, Target)>) -> Stmt {
         let needs = block.apart.supply.needs(moves.iter().map(|(from, _)| *from).collect(), |_| false);
         self.run(block, &[], needs, moves, true)
     }
 
-    /// A polynomial of integers that are the same for all iterations, outside of all lanes; what those are made of goes to
-    /// `out`.
+    /// Returns a polynomial over uniform integers, valid outside of the lanes; code that computes these goes to `out`.
     fn same_for_all(&mut self, block: &Block<'_>, poly: &Poly<Reg>, out: &mut Vec<Stmt>) -> Poly<Reg> {
         let (again, _) = block.apart.supply.needs(poly.vars().into_vec(), |_| false);
         let code = Stmt::Straight(again.iter().map(|at| block.apart.supply.again[*at].clone()).collect());
@@ -200,7 +199,7 @@ impl Cutter<'_> {
         copier.poly(poly)
     }
 
-    /// A run: what it needs, what it does, what is kept of it, and `moves`.
+    /// Emits a run: its needs, its code, its saves, and `moves`.
     fn run(
         &mut self,
         block: &Block<'_>,
@@ -218,8 +217,8 @@ impl Cutter<'_> {
         uses(body, &mut |r| {
             read.insert(r);
         });
-        // Where a run begins a sum that another one ends, blocks would all begin with what there is before the first of them:
-        // they begin with nothing, and are put to it.
+        // If a run begins a sum that another run ends, every block would begin with the initial value. Blocks begin
+        // with zero instead, and are added to it.
         let ends: BTreeSet<Reg> = defined(body).collect();
         for (((k, c), group), buffer) in (0..).zip(&the.carried).zip(sums).zip(partial.iter().cycle()) {
             if read.contains(&c.var) {
@@ -265,7 +264,7 @@ impl Cutter<'_> {
         }
     }
 
-    /// Adds to an element of all iterations: the sum of each lane over all blocks, then that of the lanes.
+    /// Emits the update of a common element: sums of each lane over all blocks, then the sum of the lanes.
     fn total(&mut self, block: &Block<'_>, addition: &Addition, out: &mut Vec<Stmt>) {
         let Block { round, apart: Apart { supply, places, .. }, .. } = block;
         let here = self.here(block);
@@ -293,7 +292,7 @@ impl Cutter<'_> {
             }
             _ => lanes.extend(inside),
         }
-        // Behind all blocks: the place of the first one.
+        // The slot of the first block behind all blocks.
         let at = partial_at(supply.places.len() as i64, 0, block.apart.blocks, here.lane);
         lanes.push(Stmt::Straight(vec![Instr::Store { buffer: *places, at, value }]));
         let (count, carried) = (round.lanes.clone(), Vec::new());
@@ -309,14 +308,14 @@ impl Cutter<'_> {
         out.push(Stmt::Straight(code));
     }
 
-    /// New indices for a piece.
+    /// Returns new indices for a piece.
     fn here(&mut self, block: &Block<'_>) -> Here {
         let lane = self.int();
         Here { lane, nth: block.round.blocks.as_ref().map(|_| self.int()), blocks: block.apart.blocks }
     }
 
-    /// What a piece needs, and what it does, in the lane that is `here`; the new registers for those of the iteration. `first`
-    /// makes some that are in `map`.
+    /// Returns the code of a piece and its needs in the lane of `here`, with new registers. `first` defines those in
+    /// `map`.
     fn supplied(
         &mut self,
         block: &Block<'_>,
@@ -351,17 +350,17 @@ impl Cutter<'_> {
     }
 }
 
-/// The indices of a piece.
+/// Indices of a piece.
 struct Here {
     lane: Reg,
-    /// Of the loop over blocks.
+    /// Index of the loop over blocks.
     nth: Option<Reg>,
-    /// How many blocks a place has room for.
+    /// Number of blocks that a slot has space for.
     blocks: i64,
 }
 
 impl Here {
-    /// How many iterations there are in blocks before this one.
+    /// Returns the number of iterations in earlier blocks.
     fn done(&self) -> Poly<Reg> {
         self.nth.map_or_else(Poly::zero, |nth| Poly::var(nth).scale(LANES))
     }
@@ -372,7 +371,7 @@ impl Here {
 }
 
 impl Block<'_> {
-    /// What copies statements for the lane, where the index is `by`, or outside of all lanes.
+    /// Returns the copier of statements for the lane, with index `by`, or for code outside of the lanes.
     fn copier<'c>(&'c self, cutter: &'c mut Cutter<'_>, by: Poly<Reg>, lane: Option<Reg>) -> Copier<'c> {
         let (regs, map) = (&mut cutter.kernel.regs, self.around.clone());
         Copier { regs, map, index: self.the.index, by, fresh: true, lane, buffers: self.spread }

@@ -1,7 +1,7 @@
-//! Which loops are worth distributing, and what becomes of them.
+//! Analysis for loop distribution: loops worth distributing, and their nests.
 //!
-//! An addition may leave the loop it is in where nothing else is done with its array in all of the loop, in no branch, and where
-//! what is added can be computed again, or kept from loops around.
+//! An addition may leave its loop if the loop accesses its array in no other way, it is in no branch, and its summand
+//! can be recomputed or saved from the loops around.
 
 use crate::events::{Event, walk};
 use crate::kernel::{BufferId, Class, Instr, Kernel, LANES, Place, Reg, Stmt};
@@ -12,76 +12,76 @@ use chainrule_ops::Op;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// So many iterations are computed before what they add is added.
+/// Iterations of a stretch.
 const STRETCH: i64 = 32;
 
-/// The same where one number or a few are all that is kept of an iteration.
+/// Iterations of a stretch if only a few numbers of each are saved.
 const LONG_STRETCH: i64 = 256;
 
-/// So many numbers are kept of an iteration at most.
+/// Maximum number of saved numbers of an iteration.
 const MAX_KEPT: usize = 8;
 
-/// A loop has so many additions at most.
+/// Maximum number of additions of a loop.
 const MAX_ADDITIONS: usize = 32;
 
-/// A loop that is distributed, or one in it, by a number: the loop itself is the first.
+/// Number of a distributed loop or one inside it; the loop itself is the first.
 pub(super) type Inner = usize;
 
-/// A loop in the one that is distributed.
+/// A loop inside the distributed loop.
 pub(super) struct Around {
     pub index: Reg,
     pub count: Poly<Reg>,
-    /// The loop it stands in; nothing for the first.
+    /// Enclosing loop; `None` for the first.
     parent: Option<Inner>,
 }
 
-/// What becomes of a loop.
+/// Distribution of a loop.
 pub(super) struct Distribution {
     pub loops: Vec<Around>,
-    /// What leaves it, each to a nest of its own.
+    /// Additions that leave the loop, each for a nest of its own.
     pub additions: Vec<Addition>,
-    /// What is kept for these, with the loop in which it is computed.
+    /// Saved registers, with the loop in which each is computed.
     pub kept: BTreeMap<Reg, Inner>,
-    /// What instructions define that leave it.
+    /// Registers whose definitions leave the loop.
     pub gone: BTreeSet<Reg>,
-    /// Memory that each iteration has for itself, and that is read by what leaves.
+    /// Private buffers of an iteration that the moved additions read.
     pub private: BTreeSet<BufferId>,
-    /// How many iterations are computed before what they add is added.
+    /// Iterations of a stretch.
     pub stretch: i64,
 }
 
-/// An element that is added to.
+/// An update of an element.
 pub(super) struct Addition {
     pub buffer: BufferId,
-    /// Over indices of loops, and what stays the same.
+    /// Address over loop indices and invariant registers.
     pub at: Poly<Reg>,
-    /// What it was.
+    /// Old value.
     pub before: Reg,
-    /// What is added.
+    /// Code that computes the new value.
     pub ops: Vec<Instr>,
-    /// The loops around it, in the order in which they will stand: those whose iterations have elements of their own come first.
+    /// Loops around it in the order of the new nest: loops whose iterations have distinct elements come first.
     pub loops: Vec<Inner>,
-    /// How many these are.
+    /// Number of loops with distinct elements.
     pub n_own: usize,
-    /// Loops of which several iterations add to one element, with the loop in each by which they do, which is a sum then. In
-    /// place of the one around there stands a loop over elements.
+    /// Loops several of whose iterations add to one element, with the inner loop that becomes a sum. A loop over
+    /// elements replaces the outer one.
     pub windows: BTreeMap<Inner, Window>,
-    /// Whether a sum stands around another one, so that it runs in lanes.
+    /// Whether a sum loop is moved around another one, so that it can run in lanes.
     is_turned: bool,
-    /// What is computed again, in order, and what is kept.
+    /// Instructions to recompute, in order.
     pub again: Vec<Instr>,
     pub kept: BTreeSet<Reg>,
 }
 
-/// A loop by which several iterations of one around it add to one element.
+/// A loop through which several iterations of an outer loop add to one element.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Window {
     pub inner: Inner,
-    /// Whether the place of an element goes by the difference of both indices, and not by their sum.
+    /// Whether the address depends on the difference of both indices rather than on their sum.
     pub is_backwards: bool,
 }
 
-/// How often each buffer is accessed in a kernel.
+/// Number of accesses to each buffer.
 pub(super) type Accesses = BTreeMap<BufferId, usize>;
 
 /// Counts loads, stores and copies.
@@ -94,7 +94,7 @@ pub(super) fn accesses(events: &[Event<'_>]) -> Accesses {
 }
 
 impl Around {
-    /// Places for all iterations, of which there may be a negative number: what is taken away is left out.
+    /// Returns the number of slots for all iterations; subtracted terms are dropped, since the count may be negative.
     pub fn places(&self) -> Poly<Reg> {
         let product = |(factors, c): (&[Reg], i64)| {
             factors.iter().fold(Poly::constant(c), |product, factor| product.mul(&Poly::var(*factor)))
@@ -105,20 +105,20 @@ impl Around {
 }
 
 impl Addition {
-    /// Whether iterations of a loop have elements of their own.
+    /// Returns whether iterations of a loop have distinct elements.
     fn is_own(&self, inner: Inner) -> bool {
         self.loops[..self.n_own].contains(&inner)
     }
 }
 
 impl Distribution {
-    /// The loops around `inner`, and it; the outermost first.
+    /// Returns the loops around `inner` and itself, outermost first.
     pub fn path(&self, inner: Inner) -> Vec<Inner> {
         path(&self.loops, inner)
     }
 }
 
-/// Whether nothing is added where what is kept is zero.
+/// Returns whether the summand is zero if the saved values are zero.
 fn are_multiples(found: &Found<'_>, again: &[Instr], kept: &BTreeSet<Reg>) -> bool {
     let mut zero = kept.clone();
     for instr in again {
@@ -141,7 +141,7 @@ fn are_multiples(found: &Found<'_>, again: &[Instr], kept: &BTreeSet<Reg>) -> bo
     })
 }
 
-/// Whether iterations of a loop go from an element to the next one, or stay, in what is added to and in what is read.
+/// Returns whether all accesses of the update are contiguous or uniform along a loop.
 pub(super) fn is_along(index: Reg, at: &Poly<Reg>, again: &[Instr]) -> bool {
     let is_near = |at: &Poly<Reg>| matches!(at.split_linear(index), Some((slope, _)) if matches!(slope.as_constant(), Some(0 | 1)));
     is_near(at) && again.iter().all(|instr| !matches!(instr, Instr::Load { at, .. } if !is_near(at)))
@@ -153,8 +153,8 @@ fn path(loops: &[Around], inner: Inner) -> Vec<Inner> {
     path
 }
 
-/// What becomes of `the` loop, if it is worth it, in a kernel with so many accesses. Linear in its size, but for what additions
-/// have in common.
+/// Returns the distribution of `the` loop, if it pays, in a kernel with these accesses. Linear in its size times the
+/// shared parts of additions.
 pub(super) fn distribution(kernel: &Kernel, all: &Accesses, the: &Loop) -> Option<Distribution> {
     let survey = Survey::of(kernel, all, the)?;
     let additions: Vec<Addition> = survey.additions.iter().filter_map(|found| survey.leaving(found)).collect();
@@ -167,8 +167,8 @@ pub(super) fn distribution(kernel: &Kernel, all: &Accesses, the: &Loop) -> Optio
     let first = additions.first()?;
     let is_better = |addition: &Addition| !addition.windows.is_empty() || addition.is_turned;
     let differ = additions.iter().any(|addition| is_better(addition) || sums(addition) != sums(first));
-    // A loop in which all is computed, and whose iterations have elements of their own, runs in lanes as it is; not well, if
-    // there is nothing in it but additions that are sums.
+    // A loop whose iterations have distinct elements runs in lanes without distribution; but not well if it contains
+    // only updates that are sums.
     let all_are_sums = additions.iter().all(|addition| addition.n_own < addition.loops.len());
     let is_fine = |inner: Inner| {
         additions.iter().all(|addition| addition.is_own(inner) && !addition.windows.contains_key(&inner))
@@ -190,19 +190,19 @@ pub(super) fn distribution(kernel: &Kernel, all: &Accesses, the: &Loop) -> Optio
     Some(Distribution { gone: gone.collect(), loops: survey.loops, additions, kept, private, stretch })
 }
 
-/// What defines a register.
+/// Definition of a register.
 #[derive(Clone, Copy)]
 enum What<'k> {
     Index,
-    /// The number of an instruction.
+    /// An instruction in a loop, with its position.
     Instr(usize, Position, &'k Instr),
-    /// A loop carries it: in that loop it is another number each time.
+    /// A value carried by this loop.
     Carried(Inner),
-    /// A branch or a conditional loop results in it.
+    /// A result of a branch or a conditional loop.
     Result,
 }
 
-/// An addition as it stands.
+/// A candidate update.
 struct Found<'k> {
     inside: Inner,
     buffer: BufferId,
@@ -211,27 +211,27 @@ struct Found<'k> {
     ops: Vec<&'k Instr>,
 }
 
-/// What is known of a loop.
+/// Facts about a loop.
 struct Survey<'k> {
     kernel: &'k Kernel,
     loops: Vec<Around>,
-    /// Where each register is defined, by the innermost loop.
+    /// Definition of each register, with its innermost loop.
     definitions: BTreeMap<Reg, (Inner, What<'k>)>,
-    /// What is written, and where last.
+    /// Last position of a write to each buffer.
     written: BTreeMap<BufferId, Position>,
-    /// What is read before it is written.
+    /// Buffers that are read before they are written.
     read_first: BTreeSet<BufferId>,
-    /// Loads, stores and copies of each buffer, here and in all.
+    /// Loads, stores and copies of each buffer, in this loop and in the kernel.
     accesses: Accesses,
     all: &'k Accesses,
     additions: Vec<Found<'k>>,
 }
 
-/// Where something is done in an iteration: the event by which the statement begins, of those that are in no other.
+/// Position in an iteration: the first event of a top-level statement.
 type Position = usize;
 
 impl<'k> Survey<'k> {
-    /// Nothing where it is seen that there is nothing to distribute.
+    /// Returns the facts, or `None` if there is nothing to distribute.
     fn of(kernel: &'k Kernel, all: &'k Accesses, the: &'k Loop) -> Option<Self> {
         let first = Around { index: the.index, count: the.count.clone(), parent: None };
         let mut this = Self {
@@ -261,12 +261,12 @@ impl<'k> Survey<'k> {
 
     fn walk(&mut self, body: &'k [Stmt], uses: &BTreeMap<Reg, usize>) {
         let mut inside: Inner = 0;
-        // In how many branches and conditional loops.
+        // Number of open branches and conditional loops.
         let mut branches = 0;
-        // Those that are not at their end, by what they are so far; the last one of each buffer.
+        // Incomplete updates by their current value; the last one of each buffer.
         let mut open: BTreeMap<Reg, Found<'k>> = BTreeMap::new();
         let mut last: BTreeMap<BufferId, Reg> = BTreeMap::new();
-        // How many statements are open, and the position of the outermost.
+        // Number of open statements, and the position of the outermost.
         let (mut depth, mut position) = (0, 0);
         let is_used_once = |r: Reg| uses.get(&r) == Some(&1);
         for (at, event) in walk(body).enumerate() {
@@ -347,12 +347,12 @@ impl<'k> Survey<'k> {
         }
     }
 
-    /// The loop in which a number is computed that can be kept there.
+    /// Returns the loop in which a number is computed, if it can be saved there.
     fn result_of(&self, r: Reg) -> Option<Inner> {
         self.definitions.get(&r).map(|(inside, _)| *inside)
     }
 
-    /// How it leaves the loop, if it may.
+    /// Returns the update as it leaves the loop, if it may.
     fn leaving(&self, found: &Found<'_>) -> Option<Addition> {
         let n_additions = self.additions.iter().filter(|other| other.buffer == found.buffer).count();
         if self.accesses.get(&found.buffer) != Some(&(2 * n_additions)) {
@@ -371,7 +371,7 @@ impl<'k> Survey<'k> {
                 constant => own.push((slope.terms().map(|(factors, _)| factors.len()).max(), constant, *inner)),
             }
         }
-        // In the order of memory: it is seen then that iterations do not meet.
+        // In memory order, so that the independence of iterations can be proved.
         own.sort_by_key(|(n_factors, constant, _)| Reverse((*n_factors, constant.map(i64::abs))));
         let mut own: Vec<Inner> = own.into_iter().map(|(.., inner)| inner).collect();
         let (again, kept) = self.needed(found, &around)?;
@@ -389,8 +389,8 @@ impl<'k> Survey<'k> {
         Some(Addition { buffer: found.buffer, at, before, ops, loops, n_own, windows, is_turned, again, kept })
     }
 
-    /// Puts a sum that can run in lanes around the others, where no loop whose iterations have elements of their own can:
-    /// whether there is one.
+    /// Moves a sum loop that can run in lanes around the others, if no loop with distinct elements can. Returns whether
+    /// there is one.
     fn for_lanes(
         &self,
         own: &[Inner],
@@ -414,15 +414,16 @@ impl<'k> Survey<'k> {
         found.map(|found| sums[..=found].rotate_right(1)).is_some()
     }
 
-    /// The loops of which several iterations add to one element, each with the loop in it by which they do: an address goes by
-    /// the sum of both indices, or by their difference, and but for it only what is kept goes by the first.
+    /// Returns the loops several of whose iterations add to one element, each with the inner loop of the window: the
+    /// address depends on the sum or the difference of both indices, and otherwise only saved values depend on the
+    /// first.
     fn windows(&self, at: &Poly<Reg>, own: &[Inner], again: &[Instr], kept: &BTreeSet<Reg>) -> BTreeMap<Inner, Window> {
         let slope = |inner: Inner| at.split_linear(self.loops[inner].index).map(|(slope, _)| slope);
         let paths = || kept.iter().filter_map(|r| self.result_of(*r)).map(|inside| path(&self.loops, inside));
         let is_by = |inner: Inner| {
             let index = self.loops[inner].index;
             again.iter().any(|instr| {
-                // Memory that an iteration has for itself is one of those of a stretch.
+                // Private memory has a copy for each iteration of a stretch.
                 let mut any = matches!(instr, Instr::Load { buffer, .. } if self.written.contains_key(buffer));
                 instr.for_each_use(|r| any |= r == index);
                 any
@@ -447,12 +448,12 @@ impl<'k> Survey<'k> {
         windows
     }
 
-    /// Whether a loop runs equally often in all iterations of the first.
+    /// Returns whether the trip count of a loop is the same in all iterations of the first.
     fn is_even(&self, inner: Inner) -> bool {
         inner == 0 || self.loops[inner].count.vars().iter().all(|r| !self.definitions.contains_key(r))
     }
 
-    /// Whether what loops in the first one compute can be kept: how often they run is known at entry.
+    /// Returns whether values computed in these loops can be saved: their trip counts are known at entry.
     fn has_places(&self, around: &[Inner]) -> bool {
         around[1..].iter().all(|inner| {
             let is_extent = |r: &Reg| self.kernel.is_extent(*r);
@@ -460,8 +461,8 @@ impl<'k> Survey<'k> {
         })
     }
 
-    /// Whether what is read of `buffer` at `position` is still there in the end: nothing writes it, or the iteration has it for
-    /// itself and does not write it any more.
+    /// Returns whether a load from `buffer` at `position` gives the same value at the end of the iteration: nothing
+    /// writes the buffer, or it is private and not written after `position`.
     fn stays(&self, buffer: BufferId, position: Position) -> bool {
         let Some(last) = self.written.get(&buffer) else { return true };
         *last < position
@@ -471,7 +472,7 @@ impl<'k> Survey<'k> {
             && self.all.get(&buffer) == self.accesses.get(&buffer)
     }
 
-    /// An address over indices of loops and what stays the same in the first, if it is made of these.
+    /// Returns an address over loop indices and registers invariant in the first loop, if it has this form.
     fn over_indices(&self, at: &Poly<Reg>) -> Option<Poly<Reg>> {
         let mut at = at.clone();
         loop {
@@ -485,7 +486,7 @@ impl<'k> Survey<'k> {
         }
     }
 
-    /// What an addition needs: what is computed again, in order, and what is kept.
+    /// Returns the instructions that an update recomputes, in order, and the registers that it needs saved.
     fn needed(&self, found: &Found<'_>, around: &[Inner]) -> Option<(Vec<Instr>, BTreeSet<Reg>)> {
         let (mut again, mut kept) = (BTreeMap::new(), BTreeSet::new());
         let chain: BTreeSet<Reg> = found.ops.iter().filter_map(|op| op.dst()).chain([found.before]).collect();

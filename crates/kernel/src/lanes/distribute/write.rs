@@ -1,4 +1,4 @@
-//! A loop that is distributed, written: stretches in which all is computed, and then added, nest by nest.
+//! Emission of a distributed loop: stretches that compute, followed by a nest for each update.
 
 use super::find::{Addition, Distribution, Inner, Window, is_along};
 use crate::kernel::{BufferId, Carried, Instr, Order, Reg, Stmt};
@@ -8,25 +8,25 @@ use chainrule_base::Poly;
 use chainrule_ops::Op;
 use std::collections::BTreeMap;
 
-/// In which order numbers are kept, by the indices of the loops in which they are computed.
+/// Layout of saved numbers over the indices of the loops in which they are computed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Layout {
-    /// The inner index last.
+    /// Inner index last.
     Rows,
-    /// That of the stretch last.
+    /// Stretch index last.
     Columns,
-    /// As rows, with zeros before and behind as far as the windows of the addition of this number look.
+    /// Rows with margins of zeros, as wide as the windows of the update with this number.
     Margins(usize),
 }
 
 /// One stretch.
 struct Stretch {
-    /// Where it begins.
+    /// First iteration.
     first: Poly<Reg>,
     count: Poly<Reg>,
 }
 
-/// Where numbers are kept, and memory that each iteration has for itself, one iteration after the other.
+/// Buffers of saved numbers, and of private memory of all iterations of a stretch.
 #[derive(Default)]
 struct Places {
     kept: BTreeMap<(Reg, Layout), BufferId>,
@@ -34,7 +34,7 @@ struct Places {
 }
 
 impl Places {
-    /// Zeros wherever there are margins: the last stretch may be shorter than the one before.
+    /// Returns code that zeroes the margins. The last stretch may be shorter than the previous one.
     fn margins(&self, cutter: &mut Cutter<'_>) -> Vec<Stmt> {
         let wide = self.kept.iter().filter(|((_, layout), _)| matches!(layout, Layout::Margins(_)));
         wide.flat_map(|(_, buffer)| {
@@ -50,7 +50,7 @@ impl Places {
         .collect()
     }
 
-    /// The element in iteration `step` of a stretch.
+    /// Redirects an access to the copy of iteration `step` of a stretch.
     fn element(&self, buffer: &mut BufferId, at: &mut Poly<Reg>, step: Reg) {
         if let Some((place, len)) = self.private.get(buffer) {
             (*buffer, *at) = (*place, at.add(&len.mul(&Poly::var(step))));
@@ -58,7 +58,7 @@ impl Places {
     }
 }
 
-/// Writes `the` loop to `out`, distributed as `found`.
+/// Emits `the` loop to `out`, distributed as `found`.
 pub(super) fn write(cutter: &mut Cutter<'_>, the: Loop, found: &Distribution, out: &mut Vec<Stmt>) {
     let layouts: Vec<Layout> = (0..found.additions.len()).map(|number| layout(found, number)).collect();
     let mut places = Places::default();
@@ -96,7 +96,7 @@ pub(super) fn write(cutter: &mut Cutter<'_>, the: Loop, found: &Distribution, ou
     out.push(Stmt::For { index: number, count: n_stretches, carried, order: Order::InOrder, body });
 }
 
-/// The nest where there is something to add: of an element to which nothing is added nobody knows that it is there.
+/// Guards a nest by the condition that it adds something: an element to which nothing is added may not exist.
 fn where_it_adds(cutter: &mut Cutter<'_>, found: &Distribution, addition: &Addition, nest: Vec<Stmt>) -> Vec<Stmt> {
     let all = addition.loops[addition.n_own..].iter().chain(addition.windows.keys()).filter(|inner| **inner != 0);
     let counts = all.map(|inner| &found.loops[*inner].count).filter(|count| count.as_constant().is_none_or(|n| n < 1));
@@ -111,8 +111,8 @@ fn where_it_adds(cutter: &mut Cutter<'_>, found: &Distribution, addition: &Addit
     vec![Stmt::Straight(before), branch]
 }
 
-/// How what the addition of this number needs is kept: along the stretch, where no other loop goes from element to element of all
-/// else; with margins where it looks through windows.
+/// Returns the layout of the values saved for the update with this number: along the stretch if no other loop is
+/// contiguous in all other accesses; with margins if it has windows.
 fn layout(found: &Distribution, number: usize) -> Layout {
     let addition = &found.additions[number];
     if !addition.windows.is_empty() {
@@ -127,13 +127,13 @@ fn layout(found: &Distribution, number: usize) -> Layout {
     if columns {
         return Layout::Columns;
     }
-    // What is there with margins need not be there without.
+    // Elements within the margins need not exist without them.
     let wide =
         found.additions.iter().position(|other| !other.windows.is_empty() && addition.kept.is_subset(&other.kept));
     wide.map_or(Layout::Rows, Layout::Margins)
 }
 
-/// How many zeros come before, and behind, by iterations of `inner`: of a window one less, but where it may have none.
+/// Returns the width of each margin along `inner`: one less than the window, but not below 0.
 fn margin(found: &Distribution, layout: Layout, inner: Inner) -> Poly<Reg> {
     let Layout::Margins(number) = layout else { return Poly::zero() };
     let Some(window) = found.additions[number].windows.get(&inner) else { return Poly::zero() };
@@ -141,13 +141,13 @@ fn margin(found: &Distribution, layout: Layout, inner: Inner) -> Poly<Reg> {
     count.as_constant().map_or(count, |n| Poly::constant((n - 1).max(0)))
 }
 
-/// How many places there are by iterations of `inner`.
+/// Returns the number of slots along `inner`.
 fn extent(found: &Distribution, layout: Layout, inner: Inner) -> Poly<Reg> {
     let count = if inner == 0 { Poly::constant(found.stretch) } else { found.loops[inner].places() };
     count.add(&margin(found, layout, inner).scale(2))
 }
 
-/// Where in its places a number is that is computed in the loops of `path`, by their indices.
+/// Returns the slot of a number computed in the loops of `path`, for these indices.
 fn element(found: &Distribution, path: &[Inner], layout: Layout, index: impl Fn(Inner) -> Poly<Reg>) -> Poly<Reg> {
     let add = |at: Poly<Reg>, inner: &Inner| {
         at.mul(&extent(found, layout, *inner)).add(&index(*inner)).add(&margin(found, layout, *inner))
@@ -158,7 +158,7 @@ fn element(found: &Distribution, path: &[Inner], layout: Layout, index: impl Fn(
     }
 }
 
-/// The loop without what leaves it, over one stretch, and what it has carried in the end.
+/// Emits the loop without the moved updates, over one stretch; returns its carried values at the end.
 fn compute(
     cutter: &mut Cutter<'_>,
     the: Loop,
@@ -208,7 +208,7 @@ fn compute(
         let kept: Vec<Instr> = results.into_iter().flat_map(stores).collect();
         done.extend((!kept.is_empty()).then_some(Stmt::Straight(kept)));
     });
-    // Where it is read as it is.
+    // For direct uses of the index register.
     let code = vec![Instr::Int { dst: the.index, value: by.clone() }];
     let classes = the.carried.iter().map(|c| cutter.kernel.regs[c.var]).collect::<Vec<_>>();
     let vars: Vec<Reg> = classes.into_iter().map(|class| cutter.kernel.regs.push(class)).collect();
@@ -223,12 +223,12 @@ fn compute(
     (Stmt::For { index: step, count, carried, order: Order::InOrder, body: inside }, vars)
 }
 
-/// The nest of one addition.
+/// Nest of one update.
 struct Nest<'n, 'k> {
     cutter: &'n mut Cutter<'k>,
     found: &'n Distribution,
     addition: &'n Addition,
-    /// The new index of each loop.
+    /// New index of each loop.
     indices: BTreeMap<Inner, Reg>,
     first: Poly<Reg>,
     count: Poly<Reg>,
@@ -241,10 +241,10 @@ impl<'n, 'k> Nest<'n, 'k> {
         Self { cutter, found, addition, indices, first: first.clone(), count: count.clone() }
     }
 
-    /// The iteration of a loop whose numbers are read, of the first one that of the stretch.
+    /// Returns the iteration of a loop whose saved numbers are read; for the first loop, within the stretch.
     fn step(&self, inner: Inner) -> Poly<Reg> {
         let index = Poly::var(self.indices[&inner]);
-        // In place of a loop that is looked at through a window stands one over elements.
+        // A loop over elements replaces a loop with a window.
         let Some(Window { inner: window, is_backwards }) = self.addition.windows.get(&inner) else { return index };
         let in_window = Poly::var(self.indices[window]);
         match is_backwards {
@@ -253,12 +253,12 @@ impl<'n, 'k> Nest<'n, 'k> {
         }
     }
 
-    /// The same, of the first one that of all.
+    /// Returns the iteration of a loop; for the first loop, counted from the start.
     fn iteration(&self, inner: Inner) -> Poly<Reg> {
         if inner == 0 { self.first.add(&self.step(0)) } else { self.step(inner) }
     }
 
-    /// All of it. What does not go by a loop is computed around that.
+    /// Emits the nest. Instructions that do not depend on a loop are placed outside it.
     fn write(self, layout: Layout, places: &Places) -> Vec<Stmt> {
         let Addition { buffer, at, before, ops, loops, n_own, windows, again, kept, .. } = self.addition;
         let at = at.substitute(|r| {
@@ -266,7 +266,7 @@ impl<'n, 'k> Nest<'n, 'k> {
             by.map_or_else(|| Poly::var(r), |inner| self.iteration(*inner))
         });
         let mut blocks: Vec<Vec<Instr>> = vec![Vec::new(); loops.len() + 1];
-        // In how many of the loops registers are defined.
+        // Depth at which each register is defined.
         let mut depths: BTreeMap<Reg, usize> = BTreeMap::new();
         for (depth, inner) in (1..).zip(loops) {
             depths.insert(self.found.loops[*inner].index, depth);
@@ -320,7 +320,7 @@ impl<'n, 'k> Nest<'n, 'k> {
         blocks[n].extend(ops.iter().map(|op| copier.instr(op)));
         let after = copier.of(ops.last().and_then(Instr::dst).unwrap_or(*before));
         let mut value = after;
-        // From the inside to the outside.
+        // From the inside out.
         let mut inside: Vec<Stmt> = Vec::new();
         for depth in (0..=n).rev() {
             let mut body = vec![Stmt::Straight(std::mem::take(&mut blocks[depth]))];

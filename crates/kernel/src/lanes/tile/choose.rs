@@ -1,4 +1,4 @@
-//! Which loops are worth tiling: those that let much be read, or added to, once for several iterations.
+//! Selection of loops to tile: those for which many loads or updates are shared by several iterations.
 
 use super::{Nested, Tile, Tiles};
 use crate::events::Event;
@@ -9,20 +9,20 @@ use crate::lanes::{Plan, Spans};
 use chainrule_ops::Op;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// So many iterations at once at most.
+/// Maximum number of iterations in a tile.
 const MOST: i64 = 4;
 
-/// So many sums at once at most: they stay in registers, of which processors with long vectors have twice as many.
+/// Maximum number of concurrent sums. They stay in registers, of which processors with AVX-512 have twice as many.
 const MAX_SUMS: i64 = 16;
 
-/// So many instructions are written at most for what is one iteration then.
+/// Maximum number of instructions of a tile.
 const MAX_TILED: i64 = 512;
 
-/// Which part of the time tiling has to leave at most.
+/// Tiling pays if at most this fraction of the time remains.
 const WORTH: f64 = 0.75;
 
-/// The loops of `kernel` to tile where loops are cut as `chosen`; `legal` are those whose iterations do not look at each other.
-/// Linear in `events` for each loop that nests around others.
+/// Returns the loops of `kernel` to tile if loops are cut as `chosen`; `legal` holds the loops with independent
+/// iterations. Linear in `events` for each loop that contains others.
 pub(in crate::lanes) fn choose(
     kernel: &Kernel,
     events: &[Event<'_>],
@@ -48,7 +48,7 @@ pub(in crate::lanes) fn choose(
             _ => {}
         }
     }
-    // Of loops in each other the best.
+    // The best of nested loops.
     found.sort_by(|(a, ..), (b, ..)| a.total_cmp(b));
     let mut taken: Vec<Nested> = Vec::new();
     let mut tiles = Tiles::new();
@@ -70,19 +70,19 @@ struct Candidate<'c, 'k> {
     plan: &'c Plan,
 }
 
-/// A loop inside, with nothing but instructions in it.
+/// An innermost loop.
 struct Inner<'p> {
     the: Nested,
-    /// The loop of those around it, or it itself, that is cut.
+    /// The lane loop: an enclosing loop, or itself.
     cut: Nested,
     plan: &'p Plan,
-    /// How often it runs for one iteration of the candidate.
+    /// Number of executions for one iteration of the candidate.
     times: f64,
 }
 
 impl Candidate<'_, '_> {
-    /// How it is tiled, with the part of the time that is left, if it may be and is worth it. `open` are the loops around
-    /// it, and it.
+    /// Returns its tiling and the remaining fraction of the time, if tiling is legal and pays. `open` holds the loops
+    /// around it and itself.
     fn tile(&self, open: &[Nested], chosen: &BTreeMap<Reg, Plan>) -> Option<(f64, Nested, Tile)> {
         let Plan { private, accumulators, .. } = self.plan;
         if !private.is_empty() || !accumulators.is_empty() || !self.ends_with_sums() {
@@ -122,7 +122,7 @@ impl Candidate<'_, '_> {
         &self.events[self.the.begin + 1..self.the.end]
     }
 
-    /// Whether what it carries is read after all loops in it only.
+    /// Returns whether its carried values are used only after all inner loops.
     fn ends_with_sums(&self) -> bool {
         let Event::For { carried, .. } = &self.events[self.the.begin] else { return false };
         let last = self.body().iter().rposition(|event| matches!(event, Event::EndFor { .. })).unwrap_or(0);
@@ -133,7 +133,8 @@ impl Candidate<'_, '_> {
         !reads
     }
 
-    /// The innermost loops, if nothing else but loops around them and instructions is inside, and of each a loop is cut.
+    /// Returns the innermost loops, if the candidate contains only loops and instructions, and each innermost loop has
+    /// a lane loop.
     fn inner<'p>(&self, open: &[Nested], chosen: &'p BTreeMap<Reg, Plan>) -> Option<Vec<Inner<'p>>> {
         let mut inner = Vec::new();
         let mut around: Vec<Nested> = open.to_vec();
@@ -174,7 +175,7 @@ impl Candidate<'_, '_> {
         (!inner.is_empty()).then_some(inner)
     }
 
-    /// How many sums grow at once in an innermost loop.
+    /// Returns the number of concurrent sums in an innermost loop.
     fn n_sums(&self, inner: &Nested) -> i64 {
         match &self.events[inner.begin] {
             Event::For { carried, .. } => carried.len().max(1) as i64,
@@ -182,7 +183,8 @@ impl Candidate<'_, '_> {
         }
     }
 
-    /// Whether all that iterations add to are the same elements in each; `by_tile` is what differs from one to the other.
+    /// Returns whether all iterations add to the same elements; `by_tile` holds the registers that differ between
+    /// iterations.
     fn adds_evenly(&self, by_tile: &BTreeSet<Reg>) -> bool {
         self.body().iter().all(|event| match event {
             Event::Instr(Instr::Load { buffer, at, .. } | Instr::Store { buffer, at, .. }) => {
@@ -192,7 +194,7 @@ impl Candidate<'_, '_> {
         })
     }
 
-    /// How long `inner` takes for `of` iterations, one after the other and at once.
+    /// Returns the cost of `inner` for `of` iterations, in sequence and tiled.
     fn times(&self, inner: &Inner<'_>, of: i64, by_tile: &BTreeSet<Reg>) -> (f64, f64) {
         let Inner { the, cut, plan, times } = inner;
         let by_cut = self.varying(cut.begin, the.end, cut.index);
@@ -200,7 +202,7 @@ impl Candidate<'_, '_> {
         let (mut before, mut after) = (0.0, 0.0);
         let body = self.events[the.begin + 1..the.end].iter();
         let instrs = body.filter_map(|event| if let Event::Instr(instr) = event { Some(*instr) } else { None });
-        // Fused with a product, or as long as one.
+        // Fused with a product, or as costly as one.
         let is_added = |product: Reg| {
             instrs.clone().any(
                 |instr| matches!(instr, Instr::Op { op: Op::Add | Op::Sub, args, .. } if args[..2].contains(&product)),
@@ -226,8 +228,8 @@ impl Candidate<'_, '_> {
         (before, after)
     }
 
-    /// What differs with `index`, of what is defined from one event to another. Not how often loops run, which is the same, so
-    /// that of what they carry nothing makes addresses differ.
+    /// Returns the registers defined between two events that depend on `index`. Trip counts do not depend on it, so
+    /// carried values of loops do not make addresses differ.
     fn varying(&self, from: usize, to: usize, index: Reg) -> BTreeSet<Reg> {
         let mut varying = BTreeSet::from([index]);
         for event in &self.events[from..to] {
