@@ -1,4 +1,4 @@
-//! What saving and loading kernels costs: `cargo bench -p chainrule-kernel --bench bytes`.
+//! Benchmark of saving and loading kernels: `cargo bench -p chainrule-kernel --bench bytes`.
 //!
 //! Random straight lines of 100 to 1,000,000 operations. Each time is the least of many runs; loading is
 //! reading and verifying.

@@ -12,10 +12,10 @@ use crate::kernel::{Instr, Kernel};
 use crate::prune::prune;
 use crate::rebuild::{Pass, rebuild};
 
-/// The failure of an address outside of its buffer where checks were dropped.
+/// Message for an address outside of its buffer in a kernel without checks.
 pub const UNCHECKED: &str = "an index lies outside of its array";
 
-/// Why it says no more.
+/// Reason why the message names no index.
 const REASON: &str = "which one is not known, for checks of indices were left out";
 
 impl Kernel {

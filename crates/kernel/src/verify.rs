@@ -19,7 +19,7 @@ use chainrule_ops::{Op, Type};
 use std::collections::BTreeSet;
 use std::fmt::Display;
 
-/// So many broken invariants are told; a kernel that breaks more is no better understood by them.
+/// Maximum number of reported invariants.
 const MAX_ERRORS: usize = 100;
 
 /// Checks every invariant that does not depend on the values of the sizes. Linear in the kernel.
@@ -38,19 +38,19 @@ const DEFINED: u8 = 1;
 const IN_SCOPE: u8 = 2;
 const INT: u8 = 4;
 
-/// What is known of a register of this class that is not defined.
+/// Returns the state of an undefined register of this class.
 #[inline]
 fn undefined(class: Class) -> u8 {
     if class == Class::Int { INT } else { 0 }
 }
 
-/// What is known of a register that can be used as `class`.
+/// Returns the state of a register that can be used as `class`.
 #[inline]
 fn usable(class: Class) -> u8 {
     DEFINED | IN_SCOPE | undefined(class)
 }
 
-/// Whether all that it reads and defines are numbers.
+/// Whether all operands and the result of an operation are numbers.
 static IS_NUMERIC: [bool; Computed::END] = {
     let mut table = [true; Computed::END];
     let mut i = 0;
@@ -180,7 +180,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// Defines `reg`; says so when it is there already, or is of another class.
+    /// Defines `reg`; reports a second definition or another class.
     #[inline]
     fn define(&mut self, reg: Reg, class: Option<Class>) {
         match self.known.get_mut(reg.index()) {
@@ -270,8 +270,8 @@ impl Verifier<'_> {
         self.kernel.regs.get(reg).copied()
     }
 
-    /// The body. What a block defines ends with it: `scopes` holds it for each open block but the outermost, whose
-    /// registers stay to the end.
+    /// Verifies the body. `scopes` holds the registers defined in each open block but the outermost, for their removal
+    /// at the block's end.
     fn body(&mut self) {
         let mut scopes: Vec<Vec<Reg>> = Vec::new();
         let mut loops = 0;
@@ -294,7 +294,7 @@ impl Verifier<'_> {
                     self.poly(count, "a loop's count");
                     let can = match order {
                         Order::InOrder => true,
-                        // Whether a count that is not known is small enough, is looked at where it matters.
+                        // The interpreter checks unknown trip counts.
                         Order::Lanes => carried.is_empty() && count.as_constant().is_none_or(|n| n <= LANES),
                         Order::Parts => {
                             let may = loops == 0 && scopes.len() <= MAX_BRANCHES;
@@ -417,7 +417,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// What straight lines of numbers have few of.
+    /// Verifies an instruction that is rare in straight-line code.
     #[inline(never)]
     fn rare_instr(&mut self, instr: &Instr) {
         match instr {
@@ -478,7 +478,7 @@ impl Verifier<'_> {
     }
 }
 
-/// An operator's name, looked up when it is shown.
+/// Name of an operator, looked up when it is displayed.
 struct Called(Op);
 
 impl Display for Called {
@@ -487,7 +487,7 @@ impl Display for Called {
     }
 }
 
-/// The class of registers that hold what the operator table calls `ty`.
+/// Returns the class of registers for values of type `ty` of the operator table.
 #[must_use]
 pub fn class_of(ty: Type) -> Class {
     match ty {

@@ -1,25 +1,25 @@
-//! Elements of results that are zero, whatever the arguments.
+//! Structurally zero elements of results.
 //!
-//! A sparse Jacobian that is written as a whole has more zeros than entries. As instructions they would be most of its
-//! kernel; here 64 of them that lie beside each other are one [`Zeros`].
+//! A sparse Jacobian stored as a dense array has more zeros than entries. As instructions they would be most of its
+//! kernel; here up to 64 neighbouring elements are one [`Zeros`].
 
 use crate::kernel::{BufferId, Class, Instr, Kernel, Stmt};
 use chainrule_base::Poly;
 use std::borrow::Cow;
 
-/// Elements of a result, not far from each other, that are +0 before the body of a kernel begins.
+/// Elements of a result within a range of 64 that are +0 before the body of a kernel begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Zeros {
-    /// Of an output of doubles whose length is known.
+    /// Buffer of an output of doubles with a known length.
     pub buffer: BufferId,
-    /// The first of them.
+    /// First of the elements.
     pub first: i64,
-    /// Bit `i` is set when element `first + i` is one of them; the lowest is.
+    /// Bit `i` is set if element `first + i` is one of them; the lowest bit is set.
     pub which: u64,
 }
 
 impl Zeros {
-    /// The elements, ascending.
+    /// Returns the elements, ascending.
     pub fn elements(self) -> impl Iterator<Item = i64> {
         let mut which = self.which;
         std::iter::from_fn(move || {
@@ -29,12 +29,12 @@ impl Zeros {
         })
     }
 
-    /// The last of them.
+    /// Returns the last element.
     pub(crate) fn last(self) -> Option<i64> {
         self.first.checked_add(i64::from(self.which.checked_ilog2()?))
     }
 
-    /// Adds an element to `all`, which holds none of its buffer that comes after it.
+    /// Adds an element to `all`, which contains no later element of its buffer.
     #[inline]
     pub(crate) fn add(all: &mut Vec<Self>, buffer: BufferId, element: i64) {
         match all.last_mut().filter(|zeros| zeros.buffer == buffer && element - zeros.first < i64::from(u64::BITS)) {
@@ -75,7 +75,7 @@ mod tests {
         BufferId::new(n)
     }
 
-    /// Of elements that ascend within each buffer.
+    /// Returns the zeros for elements that ascend within each buffer.
     fn of(elements: &[(usize, i64)]) -> Vec<Zeros> {
         let mut all = Vec::new();
         elements.iter().for_each(|(b, element)| Zeros::add(&mut all, buffer(*b), *element));

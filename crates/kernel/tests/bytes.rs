@@ -210,7 +210,7 @@ fn changed(u: &mut Unstructured<'_>, mut payload: Vec<u8>) -> arbitrary::Result<
     Ok(payload)
 }
 
-/// What [`from_bytes`] makes of any content: an error that says something, or a sound kernel of these bytes.
+/// Checks that [`from_bytes`] returns an error with a message, or a valid kernel with the same bytes.
 fn is_refused_or_sound(payload: &[u8]) -> Result<bool, TestCaseError> {
     let sealed = bytes::seal(Content::Kernel, payload);
     match from_bytes(&sealed, &table) {

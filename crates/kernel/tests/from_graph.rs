@@ -162,7 +162,7 @@ fn an_unresolved_derivative_is_a_bug_and_not_a_number() {
     insta::assert_snapshot!(errors, @r"bug in Chainrule: a scalar graph cannot be lowered: a derivative in it was not worked out");
 }
 
-/// How many registers are alive at most, where each dies at its last use.
+/// Returns the register pressure: the maximum number of registers live at one time.
 fn pressure(kernel: &Kernel) -> usize {
     let [Stmt::Straight(code)] = kernel.body.as_slice() else { return 0 };
     let mut last = vec![0; kernel.regs.len()];

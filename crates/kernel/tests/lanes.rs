@@ -1,4 +1,5 @@
-//! Loops cut for lanes: the same values, bit for bit where no sum is reordered, with the lanes of each block run backwards.
+//! Vectorised kernels compute the same values, bit for bit unless sums are reordered, with the lanes of each block run
+//! backwards.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 mod support;
@@ -12,8 +13,7 @@ use std::cell::Cell;
 use support::program;
 use support::reference::{compare_within, lower, lower_with};
 
-/// How many functions were compared, how many loops were cut in them, and how many functions had loops of several blocks at
-/// once.
+/// Compares random functions; returns the number compared, of loops cut, and of functions with jammed blocks.
 fn many(cases: u32, seed: u64, options: Options, reorder: bool) -> (usize, usize, usize) {
     let (compared, cut, jammed) = (Cell::new(0), Cell::new(0), Cell::new(0));
     let close = if reorder { 1e-9 } else { 0.0 };

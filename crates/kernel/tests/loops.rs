@@ -249,8 +249,8 @@ fn what_is_read_is_not_written_back() {
 
 #[test]
 fn rows_are_told_apart_by_a_place_that_was_checked() {
-    // The row before the one at a place that is read: those before it, it, and those after it. Where the place is read only
-    // when it comes, it may be any number.
+    // The row before the one at a place that is read: those before it, it, and those after it. Where the place is read
+    // only when it comes, it may be any number.
     let program = |first: &str, row: &str| {
         format!(
             "let f = fun (x : [n][m]Double) (at : [k]Int) -> build k (fun j -> let p = at[j] in {first}

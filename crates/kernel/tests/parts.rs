@@ -1,5 +1,5 @@
-//! Loops cut into parts: the same values, bit for bit where no sum is reordered, with the parts run backwards; and the pieces
-//! of such kernels keep the rules.
+//! Kernels with parallel loops compute the same values, bit for bit unless sums are reordered, with the chunks run
+//! backwards; and the pieces of such kernels are valid.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 mod support;
@@ -12,7 +12,7 @@ use std::cell::Cell;
 
 use support::reference::{compare_within, lower_with};
 
-/// How many functions were compared, and how many loops were cut in them.
+/// Compares random functions; returns the number compared, and of loops cut.
 fn many(cases: u32, seed: u64, options: Options, reorder: bool) -> (usize, usize) {
     let (compared, cut) = (Cell::new(0), Cell::new(0));
     let close = if reorder { 1e-9 } else { 0.0 };

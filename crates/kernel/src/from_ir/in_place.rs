@@ -110,7 +110,7 @@ pub(super) struct Narrow {
     pub leaf: (VarId, usize),
     /// Condition that holds for one index only.
     pub condition: VarId,
-    /// That index.
+    /// The index.
     pub at: Size,
     /// Part of the state that it makes.
     pub path: Vec<Size>,

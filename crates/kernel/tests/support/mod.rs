@@ -158,7 +158,7 @@ struct Machine<'k> {
     buffers: Vec<(i64, i64)>,
 }
 
-/// What an integer is that does not fit: a failure of the program, not of the kernel.
+/// Message of an integer overflow, which is a failure of the program, not of the kernel.
 pub const OVERFLOW: &str = "an integer does not fit into 64 bits";
 
 impl Machine<'_> {

@@ -20,7 +20,7 @@ pub fn lower_with(function: &Function, reorder: bool) -> Result<Kernel, Diagnost
     Ok(kernel)
 }
 
-/// Whether the arguments fit; where they do, the results must be the same bit for bit.
+/// Compares results bit for bit; returns whether the arguments fit.
 pub fn compare(function: &Function, kernel: &Kernel, args: &[Value<f64>]) -> bool {
     compare_within(function, kernel, args, 0.0)
 }
