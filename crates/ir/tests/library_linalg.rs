@@ -100,6 +100,16 @@ fn vectors() {
 }
 
 #[test]
+fn tests_of_numbers() {
+    for x in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX, -0.0] {
+        check("isNaN", &[real(x)], &Value::Bool(x.is_nan()));
+        check("isFinite", &[real(x)], &Value::Bool(x.is_finite()));
+    }
+    let constants = f("let f = fun (x : Double) -> (inf - x, -inf < x, isNaN nan)", &[real(1.0)]);
+    assert_eq!(constants, Value::Tuple(vec![real(f64::INFINITY), Value::Bool(true), Value::Bool(true)]));
+}
+
+#[test]
 fn functions_of_functions() {
     let a = numbers(4, 3);
     let squares = v(&a.iter().map(|x| x * x).collect::<Vec<_>>());

@@ -113,6 +113,27 @@ impl Expr {
     pub fn equals(&self, other: impl IntoExpr) -> Cond {
         Cond(Self::apply(Op::Eq, &[self, &other.into_expr(self)]))
     }
+
+    /// Whether the number is NaN.
+    ///
+    /// ```
+    /// use chainrule::{Function, select, var};
+    /// let x = var("x");
+    /// let f = select(&x.log().is_nan(), 0.0, &x * &x);
+    /// let f = Function::new("f", &x, &f)?.compile()?;
+    /// assert_eq!((f.eval(&[&[-1.0]])?, f.eval(&[&[3.0]])?), (vec![vec![0.0]], vec![vec![9.0]]));
+    /// # Ok::<(), chainrule::Error>(())
+    /// ```
+    #[must_use]
+    pub fn is_nan(&self) -> Cond {
+        self.equals(self).negate()
+    }
+
+    /// Whether the number is neither NaN nor infinite.
+    #[must_use]
+    pub fn is_finite(&self) -> Cond {
+        self.abs().less(f64::INFINITY)
+    }
 }
 
 macro_rules! functions {

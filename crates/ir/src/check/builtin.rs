@@ -112,7 +112,21 @@ const NAMED: &[(&str, Builtin, usize)] = &[
 
 /// All names that the language itself gives a meaning, for suggestions.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    NAMED.iter().map(|row| row.0).chain(Op::all().map(Op::name)).chain(["pi", "deriv", "forward"])
+    NAMED
+        .iter()
+        .map(|row| row.0)
+        .chain(Op::all().map(Op::name))
+        .chain(CONSTANTS.iter().map(|row| row.0))
+        .chain(["deriv", "forward"])
+}
+
+/// Names of numbers.
+const CONSTANTS: &[(&str, f64)] = &[("pi", std::f64::consts::PI), ("inf", f64::INFINITY), ("nan", f64::NAN)];
+
+/// The number called `name`.
+#[must_use]
+pub fn constant(name: &str) -> Option<f64> {
+    CONSTANTS.iter().find(|row| row.0 == name).map(|row| row.1)
 }
 
 impl Builtin {

@@ -402,8 +402,8 @@ impl Checker {
         if let Some(builtin) = Builtin::by_name(name) {
             return self.builtin(builtin, span);
         }
-        if &**name == "pi" {
-            return Core { kind: CoreKind::Real(std::f64::consts::PI), ty: self.table.double, span };
+        if let Some(c) = builtin::constant(name) {
+            return Core { kind: CoreKind::Real(c), ty: self.table.double, span };
         }
         if let Some(form) = Form::by_name(name) {
             self.diagnostics.push(messages::form_alone(name, form, span));
