@@ -45,7 +45,7 @@
 //! | min, max | `min(x, x) -> x` | yes |
 //! | | `min(-x, -y) -> -max(x, y)` | no: signs of zeros |
 //! | `<`, `<=`, `==` | `x < x -> false`, `-x < -y -> y < x`, `-x < c -> -c < x` | yes |
-//! | | `x <= x -> true`, `x == x -> true` | no: NaN |
+//! | | `x <= x -> true`, `x == x -> true` for truth values; numbers may be NaN, which is for the program to find out | yes |
 //! | not, and, or | `not(not(x)) -> x` for truth values, constants, `x && x`, `x && not(x)` | yes |
 //! | select | constant condition, equal branches, negated condition, a branch that selects by the same condition | yes |
 //! | | `select(c, k*x, k*y) -> k*select(c, x, y)` | no |

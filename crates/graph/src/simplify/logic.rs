@@ -6,7 +6,8 @@ use chainrule_ops::{Op, Type};
 impl Graph {
     /// `a < b`, `a <= b` or `a == b`.
     pub(super) fn comparison(&mut self, op: Op, a: NodeId, b: NodeId) -> NodeId {
-        if a == b && (op == Op::Lt || self.is_algebraic()) {
+        // `x == x` and `x <= x` are tests for NaN, in either semantics.
+        if a == b && (op == Op::Lt || self.is_truth(a)) {
             return self.constant(op.value(&[0.0, 0.0]));
         }
         match (self.negated(a), self.negated(b)) {
