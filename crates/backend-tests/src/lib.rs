@@ -23,6 +23,7 @@ pub mod data;
 pub mod exact;
 pub mod generate;
 pub mod kernels;
+pub mod names;
 #[cfg(all(target_arch = "x86_64", unix))]
 pub mod native;
 pub mod rust;

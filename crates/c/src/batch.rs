@@ -257,33 +257,33 @@ impl<'a> Writing<'a> {
         let _ = writeln!(text, "        {target} = cr_len(cr_total);\n    }}");
     }
 
-    /// What packs or spreads a field's elements: `lanes` points from point `p` on.
+    /// What packs or spreads a field's elements: `lanes` points from point `cr_p` on.
     fn transfer(&self, text: &mut String, field: &str, port: &Port, gathers: bool, lanes: &str) {
         let suffix = if port.class == Class::Int { "_ints" } else { "" };
         let function = if gathers { "cr_gather" } else { "cr_scatter" };
-        let far = format!("a->{field} + p * a->{field}_point");
+        let far = format!("cr_a->{field} + cr_p * cr_a->{field}_point");
         let _ = writeln!(
             text,
-            "    {function}{suffix}({field}, {far}, a->{field}_point, a->{field}_element, a->{field}_len, {lanes});"
+            "    {function}{suffix}(cr_{field}, {far}, cr_a->{field}_point, cr_a->{field}_element, cr_a->{field}_len, {lanes});"
         );
     }
 
     /// Declares the place of a field's packed elements, after those before it.
     fn place(text: &mut String, field: &str, port: &Port, lanes: &str) {
-        let work = if port.class == Class::Real { "work" } else { "iwork" };
+        let work = if port.class == Class::Real { "cr_work" } else { "cr_iwork" };
         let step = if lanes == "1" { String::new() } else { format!(" * {lanes}") };
-        let _ = writeln!(text, "    {} *const {field} = {work};\n    {work} += a->{field}_len{step};", port.ty);
+        let _ = writeln!(text, "    {} *const cr_{field} = {work};\n    {work} += cr_a->{field}_len{step};", port.ty);
     }
 
     fn head(&self, function: &str) -> String {
         let real = self.precision.c_type();
         format!(
-            "static int cr_{0}_{function}(const struct cr_{0} *a, int64_t p, {real} *work, int64_t *iwork)\n{{\n",
+            "static int cr_{0}_{function}(const struct cr_{0} *cr_a, int64_t cr_p, {real} *cr_work, int64_t *cr_iwork)\n{{\n",
             self.name
         )
     }
 
-    /// The function that runs point `p`.
+    /// The function that runs point `cr_p`.
     fn one_point(&self) -> String {
         let mut text = self.head("point");
         let mut arguments = Vec::new();
@@ -294,26 +294,30 @@ impl<'a> Writing<'a> {
         }
         for param in self.unit.params() {
             arguments.push(match param {
-                Param::Size(i) => format!("a->size_{}", self.unit.sizes[i]),
+                Param::Size(i) => format!("cr_a->size_{}", self.unit.sizes[i]),
                 Param::Input(i) => match &self.inputs[i] {
-                    None => format!("a->size_{}", self.unit.inputs[i]),
-                    Some(port) if port.element.is_some() => format!("in{i}"),
-                    Some(_) => format!("a->in{i}[p * a->in{i}_point]"),
+                    None => format!("cr_a->size_{}", self.unit.inputs[i]),
+                    Some(port) if port.element.is_some() => format!("cr_in{i}"),
+                    Some(_) => format!("cr_a->in{i}[cr_p * cr_a->in{i}_point]"),
                 },
-                Param::Output(i) if self.outputs[i].element.is_some() => format!("out{i}"),
-                Param::Output(i) => format!("a->out{i} + p * a->out{i}_point"),
-                Param::Work => "work".to_owned(),
-                Param::IntWork => "iwork".to_owned(),
+                Param::Output(i) if self.outputs[i].element.is_some() => format!("cr_out{i}"),
+                Param::Output(i) => format!("cr_a->out{i} + cr_p * cr_a->out{i}_point"),
+                Param::Work => "cr_work".to_owned(),
+                Param::IntWork => "cr_iwork".to_owned(),
             });
         }
-        text.push_str("    int code;\n    (void)p;\n    (void)work;\n    (void)iwork;\n");
+        text.push_str("    int cr_code;\n    (void)cr_p;\n    (void)cr_work;\n    (void)cr_iwork;\n");
         for (field, port) in
             self.fields().into_iter().filter(|(field, p)| field.starts_with("in") && p.element.is_some())
         {
             self.transfer(&mut text, &field, port, true, "1");
         }
-        let _ =
-            writeln!(text, "    code = {}({});\n    if (code != 0) return code;", self.unit.name, arguments.join(", "));
+        let _ = writeln!(
+            text,
+            "    cr_code = {}({});\n    if (cr_code != 0) return cr_code;",
+            self.unit.name,
+            arguments.join(", ")
+        );
         for (field, port) in
             self.fields().into_iter().filter(|(field, p)| field.starts_with("out") && p.element.is_some())
         {
@@ -323,14 +327,14 @@ impl<'a> Writing<'a> {
         text
     }
 
-    /// The function that runs the points from `p` on that fill the lanes.
+    /// The function that runs the points from `cr_p` on that fill the lanes.
     fn one_block(&self) -> String {
         let Some((block, workspaces)) = &self.block else { return String::new() };
         let mut text = format!("#ifdef __GNUC__\n{}", self.head("lanes"));
         for (field, port) in self.fields() {
             Self::place(&mut text, &field, port, "CR_LANES");
         }
-        text.push_str("    int code;\n    (void)p;\n    (void)work;\n    (void)iwork;\n");
+        text.push_str("    int cr_code;\n    (void)cr_p;\n    (void)cr_work;\n    (void)cr_iwork;\n");
         let mut arguments = Vec::new();
         let cast = |port: &Port, qualifier: &str, field: String| match port.class {
             Class::Real => format!("({qualifier}cr_v *){field}"),
@@ -338,26 +342,27 @@ impl<'a> Writing<'a> {
         };
         for i in 0..self.unit.kernel.sizes.len() {
             if let SizeSource::Extent { .. } = self.unit.kernel.sizes[i].source {
-                arguments.push(format!("a->size_{}", self.unit.sizes[i]));
+                arguments.push(format!("cr_a->size_{}", self.unit.sizes[i]));
             }
         }
         for (i, port) in self.inputs.iter().enumerate() {
             arguments.push(match port {
-                None => format!("a->size_{}", self.unit.inputs[i]),
-                Some(port) => cast(port, "const ", format!("in{i}")),
+                None => format!("cr_a->size_{}", self.unit.inputs[i]),
+                Some(port) => cast(port, "const ", format!("cr_in{i}")),
             });
         }
-        arguments.extend(self.outputs.iter().enumerate().map(|(i, port)| cast(port, "", format!("out{i}"))));
+        arguments.extend(self.outputs.iter().enumerate().map(|(i, port)| cast(port, "", format!("cr_out{i}"))));
         if !workspaces[0].is_zero() {
-            arguments.push("(cr_v *)work".to_owned());
+            arguments.push("(cr_v *)cr_work".to_owned());
         }
         if !workspaces[1].is_zero() {
-            arguments.push("iwork".to_owned());
+            arguments.push("cr_iwork".to_owned());
         }
         for (field, port) in self.fields().into_iter().filter(|(field, _)| field.starts_with("in")) {
             self.transfer(&mut text, &field, port, true, "CR_LANES");
         }
-        let _ = writeln!(text, "    code = {block}({});\n    if (code != 0) return code;", arguments.join(", "));
+        let _ =
+            writeln!(text, "    cr_code = {block}({});\n    if (cr_code != 0) return cr_code;", arguments.join(", "));
         for (field, port) in self.fields().into_iter().filter(|(field, _)| field.starts_with("out")) {
             self.transfer(&mut text, &field, port, false, "CR_LANES");
         }

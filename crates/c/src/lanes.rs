@@ -188,8 +188,8 @@ impl Language for Lanes<'_> {
         C::family(name)
     }
 
-    fn may_be_param(function: &str, name: &str) -> bool {
-        C::may_be_param(function, name)
+    fn may_stand_beside(function: &str, name: &str) -> bool {
+        C::may_stand_beside(function, name)
     }
 
     fn real(&mut self, value: f64) -> String {

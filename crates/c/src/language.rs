@@ -202,7 +202,7 @@ impl Language for C<'_> {
         ]
     }
 
-    fn may_be_param(function: &str, name: &str) -> bool {
+    fn may_stand_beside(function: &str, name: &str) -> bool {
         !name.starts_with(&format!("{function}_part"))
             && !name.starts_with(&format!("{}_E_", function.to_ascii_uppercase()))
     }

@@ -28,6 +28,31 @@ const RESERVED: &str = "\
     typename typeof typeof_unqual union unix unsigned using virtual void volatile wchar_t while xor xor_eq y0 y1 \
     yn";
 
+/// Functions and macros that math.h and string.h have beyond C11: those of C23, of GNU and of BSD. Those for types of numbers
+/// other than double have a suffix ([`without_suffix`]).
+const EXTENSIONS: &str = "\
+    DOMAIN HUGE MAXFLOAT OVERFLOW PLOSS SING SNAN TLOSS UNDERFLOW acospi asinpi atan2pi atanpi basename bcmp bcopy bzero \
+    canonicalize compoundn cospi dadd ddiv dfma dmul dsqrt dsub exp10m1 exp2m1 explicit_bzero f32add f32div f32fma f32mul \
+    f32sqrt f32sub f32xadd f32xdiv f32xfma f32xmul f32xsqrt f32xsub f64add f64div f64fma f64mul f64sqrt f64sub f64xadd f64xdiv \
+    f64xfma f64xmul f64xsqrt f64xsub fadd fdiv ffma ffs ffsl ffsll fmaximum fmaximum_mag fmaximum_mag_num fmaximum_num fmaxmag \
+    fminimum fminimum_mag fminimum_mag_num fminimum_num fminmag fmul fromfp fromfpx fsqrt fsub getpayload i386 iscanonical \
+    iseqsig issignaling issubnormal iszero llogb log10p1 log2p1 logp1 memccpy memfrob memmem mempcpy memrchr nextdown nextup \
+    pown powr rawmemchr rootn roundeven rsqrt setpayload setpayloadsig sincos sinpi stpcpy stpncpy strcasecmp strcasestr \
+    strchrnul strdupa strfry strncasecmp strndup strndupa strnlen strsep strsignal strverscmp tanpi totalorder totalordermag \
+    ufromfp ufromfpx";
+
+/// `name` without what math.h adds for another type of numbers, and for a state of its own: `lgammaf_r`, `fmaf64x`.
+fn without_suffix(name: &str) -> &str {
+    let name = name.strip_suffix("_r").unwrap_or(name);
+    let suffixes = ["f16", "f32", "f32x", "f64", "f64x", "f128", "f", "l"];
+    suffixes.into_iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name)
+}
+
+/// Whether a header declares `name`.
+fn is_declared(name: &str) -> bool {
+    [RESERVED, EXTENSIONS].iter().any(|words| words.split_ascii_whitespace().any(|word| word == name))
+}
+
 /// Functions of the C library and of POSIX whose names a person may give to a function: whoever links that function would
 /// call it where the library's own is meant, or the other way round.
 const LINKED: &str = "\
@@ -51,10 +76,13 @@ pub(crate) fn is_linked(name: &str) -> bool {
 /// gives to registers (`r_7`), buffers and helpers (`cr_sign`).
 pub(crate) fn is_reserved(name: &str) -> bool {
     let upper_second = |c: char| c == '_' || c.is_ascii_uppercase();
-    RESERVED.split_ascii_whitespace().any(|word| word == name)
+    is_declared(name)
+        || is_declared(without_suffix(name))
         || name.starts_with("INT") && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
         || name.starts_with("UINT") && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
-        || ["SIZE_", "PTRDIFF_", "M_", "FP_", "MATH_", "WCHAR_", "WINT_", "SIG_"].iter().any(|p| name.starts_with(p))
+        || ["SIZE_", "PTRDIFF_", "M_", "FP_", "MATH_", "math_", "WCHAR_", "WINT_", "SIG_"]
+            .iter()
+            .any(|p| name.starts_with(p))
         || ["int", "uint"].iter().any(|p| name.starts_with(p) && name.ends_with("_t"))
         || name.strip_prefix('_').is_some_and(|rest| rest.starts_with(upper_second))
         || is_internal(name)

@@ -303,9 +303,17 @@ fn unique(taken: &mut BTreeSet<String>, name: &str) -> Name {
     candidate.into()
 }
 
-/// Returns the C identifier nearest to `name`.
+/// Returns the C identifier nearest to `name`. Letters outside ASCII become `u` and their code, so that names of one such
+/// letter differ.
 fn identifier(name: &str) -> String {
-    let mut text: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    let mut text = String::new();
+    for c in name.chars() {
+        match c {
+            _ if c.is_ascii_alphanumeric() => text.push(c),
+            _ if c.is_ascii() => text.push('_'),
+            _ => text.push_str(&format!("u{:x}", u32::from(c))),
+        }
+    }
     if !text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
         text.insert(0, '_');
     }

@@ -253,7 +253,7 @@ impl Language for Rust<'_> {
         vec![name.to_owned(), format!("{name}_work_len"), format!("{name}_iwork_len")]
     }
 
-    fn may_be_param(function: &str, name: &str) -> bool {
+    fn may_stand_beside(function: &str, name: &str) -> bool {
         !name.starts_with(&format!("{function}_part"))
     }
 

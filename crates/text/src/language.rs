@@ -63,9 +63,9 @@ pub trait Language {
     /// The names that the function `name` brings with it at file scope, its own first.
     fn family(name: &str) -> Vec<String>;
 
-    /// Whether a parameter of the function `function` may be called `name`, as far as names go that are
-    /// made later, such as those of pieces.
-    fn may_be_param(function: &str, name: &str) -> bool;
+    /// Whether a parameter or another function may be called `name` in a file with the function `function`, as far as names
+    /// go that are made later, such as those of pieces.
+    fn may_stand_beside(function: &str, name: &str) -> bool;
 
     /// A number. It may stand wherever an argument of an operator stands.
     fn real(&mut self, value: f64) -> String;

@@ -36,7 +36,7 @@ pub fn spell(name: &str, reserved: fn(&str) -> bool) -> String {
         }
     }
     if !text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
-        text.insert_str(0, "x_");
+        text.insert_str(0, ESCAPE);
     }
     if text.starts_with('_') && reserved(&text) {
         text.insert(0, 'x');
@@ -44,10 +44,18 @@ pub fn spell(name: &str, reserved: fn(&str) -> bool) -> String {
     text
 }
 
+/// Prefix of names that mean nothing in any language.
+const ESCAPE: &str = "x_";
+
+/// First number at which a name gets a prefix. A name whose variants are all reserved is refused with every number.
+const FIRST_ESCAPED: u64 = 9;
+
 /// Identifiers that are taken.
 #[derive(Clone)]
 pub struct Scope {
     taken: BTreeSet<String>,
+    /// Functions of the file, whose names other names may be derived from.
+    functions: Vec<String>,
     reserved: fn(&str) -> bool,
 }
 
@@ -55,7 +63,18 @@ impl Scope {
     /// Nothing is taken, but what is `reserved` never can be.
     #[must_use]
     pub fn new(reserved: fn(&str) -> bool) -> Self {
-        Self { taken: BTreeSet::new(), reserved }
+        Self { taken: BTreeSet::new(), functions: Vec::new(), reserved }
+    }
+
+    /// Notes that the file defines the function `name`.
+    pub fn add_function(&mut self, name: impl Into<String>) {
+        self.functions.push(name.into());
+    }
+
+    /// Functions of the file.
+    #[must_use]
+    pub fn functions(&self) -> &[String] {
+        &self.functions
     }
 
     /// Takes `name` whatever it is.
@@ -69,14 +88,19 @@ impl Scope {
         !(self.reserved)(name) && !self.taken.contains(name)
     }
 
-    /// The first that `fits` of: `name` as it is spelt, with `suffix`, with `_2`, `_3`, ...
+    /// The first that `fits` of: `name` as it is spelt, with `suffix`, with `_2`, `_3`, and so on; from `_9` on with `x_`, `x10_`,
+    /// `x11_`, ... before it in turn.
+    ///
+    /// Ends if `fits` refuses only names that are reserved, names that are taken, and names that begin with such a name: all
+    /// names that begin as `name` does may be among them (`intN_t`), of those with the prefixes `x10_`, `x11_`, ... only finitely
+    /// many are.
     pub fn pick(&self, name: &str, suffix: &str, fits: impl Fn(&Self, &str) -> bool) -> String {
         let mut base = spell(name, self.reserved);
         if (self.reserved)(&base) {
             base.push('_');
         }
         if (self.reserved)(&base) {
-            base.insert_str(0, "x_");
+            base.insert_str(0, ESCAPE);
         }
         let with_suffix = format!("{base}{suffix}");
         if let Some(found) = [&base, &with_suffix].into_iter().find(|candidate| fits(self, candidate)) {
@@ -86,9 +110,14 @@ impl Scope {
         loop {
             // `r_2` is a register's name, `r__2` is free.
             let between = if is_internal(&format!("{base}_{k}")) { "__" } else { "_" };
-            let candidate = format!("{base}{between}{k}");
-            if fits(self, &candidate) {
-                return candidate;
+            let numbered = format!("{base}{between}{k}");
+            if fits(self, &numbered) {
+                return numbered;
+            }
+            let prefix = if k == FIRST_ESCAPED { ESCAPE.to_owned() } else { format!("x{k}_") };
+            let escaped = format!("{prefix}{}", base.trim_start_matches('_'));
+            if k >= FIRST_ESCAPED && fits(self, &escaped) {
+                return escaped;
             }
             k += 1;
         }

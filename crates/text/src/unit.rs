@@ -93,9 +93,12 @@ pub fn take_name<L: Language>(kernel: &Kernel, file: &mut Scope) -> String {
         !L::is_reserved(candidate)
             && !L::is_linked(candidate)
             && L::family(candidate).iter().all(|name| scope.is_free(name))
+            && scope.functions().iter().all(|other| L::may_stand_beside(candidate, other))
+            && is_underived::<L>(scope, candidate)
     };
     let name = file.pick(&kernel.name, "", fits);
     L::family(&name).into_iter().for_each(|name| file.reserve(name));
+    file.add_function(name.clone());
     name
 }
 
@@ -113,17 +116,17 @@ impl<'k> Unit<'k> {
         let mut names = vec![String::new(); kernel.sizes.len()];
         for (size, slot) in kernel.sizes.iter().zip(&mut names) {
             if let SizeSource::Extent { .. } = size.source {
-                *slot = take::<L>(&mut scope, &size.name, "", &name);
+                *slot = take::<L>(&mut scope, &size.name, "");
             }
         }
-        let inputs: Vec<String> = kernel.inputs.iter().map(|p| take::<L>(&mut scope, &p.name, "", &name)).collect();
-        let outputs = kernel.outputs.iter().map(|p| take::<L>(&mut scope, &p.name, "_out", &name)).collect();
+        let inputs: Vec<String> = kernel.inputs.iter().map(|p| take::<L>(&mut scope, &p.name, "")).collect();
+        let outputs = kernel.outputs.iter().map(|p| take::<L>(&mut scope, &p.name, "_out")).collect();
         for (size, slot) in kernel.sizes.iter().zip(&mut names) {
             if let SizeSource::Value { input } = size.source {
                 slot.clone_from(&inputs[input]);
             }
         }
-        let (work, iwork) = (take::<L>(&mut scope, "work", "", &name), take::<L>(&mut scope, "iwork", "", &name));
+        let (work, iwork) = (take::<L>(&mut scope, "work", ""), take::<L>(&mut scope, "iwork", ""));
         let mut this = Self {
             kernel,
             name,
@@ -238,10 +241,15 @@ impl<'k> Unit<'k> {
     }
 }
 
-fn take<L: Language>(scope: &mut Scope, name: &str, suffix: &str, function: &str) -> String {
-    let fits = |scope: &Scope, candidate: &str| scope.is_free(candidate) && L::may_be_param(function, candidate);
+/// Whether no function of the file has a name from which the name `candidate` is derived.
+fn is_underived<L: Language>(scope: &Scope, candidate: &str) -> bool {
+    scope.functions().iter().all(|function| L::may_stand_beside(function, candidate))
+}
+
+fn take<L: Language>(scope: &mut Scope, name: &str, suffix: &str) -> String {
+    let fits = |scope: &Scope, candidate: &str| scope.is_free(candidate) && is_underived::<L>(scope, candidate);
     let mut name = name.to_owned();
-    if !L::may_be_param(function, &name) {
+    if !is_underived::<L>(scope, &name) {
         name.insert_str(0, "x_");
     }
     let identifier = scope.pick(&name, suffix, fits);

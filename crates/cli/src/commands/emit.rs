@@ -138,7 +138,7 @@ fn c(options: &C) -> Outcome {
     };
     let write = || chainrule::emit_c_with(&file, &functions, &settings);
     let c = progress::during("writing", write).map_err(|e| explain(&e))?;
-    check_name(&options.common, &c.functions, "C")?;
+    check_names(&options.common, &derived, &c.functions, "C")?;
     let Some(out) = &options.out else {
         return print(&format!("{}\n{}", c.header, c.source));
     };
@@ -165,7 +165,7 @@ fn rust(options: &Rust) -> Outcome {
     };
     let write = || chainrule::emit_rust(&file, &functions, &settings);
     let rust = progress::during("writing", write).map_err(|e| explain(&e))?;
-    check_name(&options.common, &rust.functions, "Rust")?;
+    check_names(&options.common, &derived, &rust.functions, "Rust")?;
     match &options.out {
         Some(out) => save(out, "rs", &rust.text),
         None => print(&rust.text),
@@ -218,13 +218,21 @@ fn derive(options: &Common, out: Option<&PathBuf>) -> Result<(String, Vec<chainr
     Ok((file, derived))
 }
 
-/// The name that was asked for is the name that was made.
-fn check_name(options: &Common, made: &[String], language: &str) -> Outcome {
-    if let (Some(name), [made]) = (&options.name, made)
-        && name != made
+/// Fails where a function does not get the name of `--name`; warns where another function does not get its own.
+fn check_names(options: &Common, functions: &[chainrule::Function], made: &[String], language: &str) -> Outcome {
+    for (function, made) in
+        functions.iter().zip(made).filter(|(function, made)| function.name().as_str() != made.as_str())
     {
-        let help = format!("name it --name {made}, or by other letters, digits and underscores");
-        return Err(format!("error: `{name}` cannot be the name of a {language} function\n  help: {help}"));
+        let name = function.name();
+        if options.name.as_deref() == Some(name.as_str()) {
+            let help = format!("name it --name {made}, or by other letters, digits and underscores");
+            return Err(format!("error: `{name}` cannot be the name of a {language} function\n  help: {help}"));
+        }
+        let other = if functions.len() == 1 { "--name gives it another name" } else { "rename it in the program" };
+        crate::tell(&format!(
+            "warning: `{name}` is called `{made}` in {language}, where that name, or one made from it, is reserved, taken or no \
+             identifier\n  help: {other}"
+        ));
     }
     Ok(())
 }
