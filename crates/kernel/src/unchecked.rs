@@ -1,12 +1,12 @@
-//! A kernel without the checks of its indices, for whoever knows that they hold.
+//! Removal of index checks, for callers who know that they hold.
 //!
-//! In: a kernel as it is to run, loops cut and hoisted, so that what its checks tell of integers has served. Out: one
-//! that computes the same where no check would fail, without [`Instr::CheckIndex`] and without integers that only
-//! checks read. Overflow of integers, divisions by zero and loops without end are still found.
+//! In: a kernel after all loop passes, which use the facts that its checks imply. Out: a kernel without
+//! [`Instr::CheckIndex`] and without integers that only checks read. It computes the same if no check would fail.
+//! Integer overflow, division by zero and loops beyond their limit are still detected.
 //!
-//! Where a check would have failed, an address may be outside of its buffer. Backends go on touching no other memory:
-//! the interpreter looks at every address, machine code at those that it cannot prove, unless it is promised that there
-//! is none. What they report then is [`UNCHECKED`], not a bug of the kernel.
+//! If a check would have failed, an address may be outside of its buffer. Backends still access no other memory: the
+//! interpreter tests every address, machine code those that it cannot prove, unless the caller promises that all are
+//! in range. They then report [`UNCHECKED`], not a bug of the kernel.
 
 use crate::kernel::{Instr, Kernel};
 use crate::prune::prune;
@@ -19,8 +19,8 @@ pub const UNCHECKED: &str = "an index lies outside of its array";
 const REASON: &str = "which one is not known, for checks of indices were left out";
 
 impl Kernel {
-    /// What [`unchecked`] has left to say of an index out of range, with the reason that it says no more; `None` where
-    /// the checks are there.
+    /// Returns the message for an index out of range and its reason, if [`unchecked`] removed the checks; otherwise
+    /// `None`.
     #[must_use]
     pub fn unchecked_failure(&self) -> Option<(&str, &'static str)> {
         let found = self.failures.iter().find(|(message, _)| message == UNCHECKED)?;
@@ -28,8 +28,8 @@ impl Kernel {
     }
 }
 
-/// Drops the checks of indices of `kernel`, and what becomes of no use with them. Does nothing to a kernel without
-/// checks. Linear in its size.
+/// Removes the index checks of `kernel`, and code that becomes dead. Does nothing to a kernel without checks. Linear in
+/// its size.
 pub fn unchecked(kernel: &mut Kernel) {
     let mut pass = Drop { found: false };
     kernel.body = rebuild(std::mem::take(&mut kernel.body), &mut pass);

@@ -1,13 +1,12 @@
-//! The verifier: whether a kernel keeps the invariants of [`crate::kernel`].
+//! Verifier of the invariants of [`crate::kernel`].
 //!
-//! In: any kernel. Out: nothing, or one bug diagnostic for each broken invariant. [`verify`] looks at what holds for
-//! all sizes; [`check_layout`](crate::check_layout()) at the memory plan for given sizes. That loads and stores stay
-//! inside their buffers, and that nothing is read before it was written, is seen only while a kernel runs: checking it
-//! is the interpreter's.
+//! In: any kernel. Out: success, or one bug diagnostic for each broken invariant. [`verify`] checks the invariants that
+//! hold for all sizes; [`check_layout`](crate::check_layout()) checks the memory plan for given sizes. Bounds of loads
+//! and stores, and reads of undefined elements, can be checked only at run time: the interpreter does so.
 //!
-//! Scopes: a register can be used from its definition to the end of the block that defines it. What a
-//! loop carries, and what a branch chooses, belongs to the block around; the carried registers are also
-//! in scope in the loop's blocks. What the condition of a `while` defines ends with the condition.
+//! Scopes: a register can be used from its definition to the end of the block that defines it. Carried values of a loop
+//! and results of a branch belong to the enclosing block; carried registers are also in scope in the loop's blocks.
+//! Registers defined in the condition of a `while` are in scope in the condition only.
 
 use crate::events::{Event, Part, parts};
 use crate::kernel::{
@@ -66,8 +65,7 @@ static IS_NUMERIC: [bool; Computed::END] = {
 
 struct Verifier<'a> {
     kernel: &'a Kernel,
-    /// By register: whether it is defined, whether it is in scope, whether it is an integer ([`DEFINED`] and so on). A
-    /// use that is right is one comparison.
+    /// State of each register: defined, in scope, integer ([`DEFINED`] and so on). A valid use takes one comparison.
     known: Vec<u8>,
     errors: Vec<Diagnostic>,
 }

@@ -44,8 +44,8 @@ impl Zeros {
     }
 }
 
-/// `kernel` with its zeros stored one by one at its begin: for those that look at instructions alone. Linear in the
-/// kernel where there are any.
+/// Returns `kernel` with its zeros stored by instructions at its start, for backends without [`Zeros`]. Linear in the
+/// kernel if there are any.
 #[must_use]
 pub fn with_stored_zeros(kernel: &Kernel) -> Cow<'_, Kernel> {
     if kernel.zeros.is_empty() {
