@@ -13,7 +13,7 @@ pub enum Event<'k> {
     Instr(&'k Instr),
     /// A copy of `len` scalars.
     Copy {
-    /// Destination, from this element on.
+        /// Destination, from this element on.
         to: &'k (BufferId, Poly<Reg>),
         /// Source, from this element on.
         from: &'k (BufferId, Poly<Reg>),

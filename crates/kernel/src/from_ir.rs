@@ -303,8 +303,8 @@ fn unique(taken: &mut BTreeSet<String>, name: &str) -> Name {
     candidate.into()
 }
 
-/// Returns the C identifier nearest to `name`. Letters outside ASCII become `u` and their code, so that names of one such
-/// letter differ.
+/// Returns the C identifier nearest to `name`. Letters outside ASCII become `u` and their code, so that names of one
+/// such letter differ.
 fn identifier(name: &str) -> String {
     let mut text = String::new();
     for c in name.chars() {
