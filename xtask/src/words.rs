@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 /// Folders, relative to the workspace, whose comments must follow the rules.
-pub const CHECKED: &[&str] = &["crates/kernel", "crates/runtime", "xtask"];
+pub const CHECKED: &[&str] = &["crates/kernel", "crates/runtime", "crates/syntax", "xtask"];
 
 /// Beginnings of documentation that are neither a noun phrase nor a verb.
 const OPENERS: &[&str] = &["What ", "That ", "Of ", "How many "];

@@ -1,16 +1,16 @@
 //! Syntax tree to text: the formatter for files, and printers for trees without a text.
 //!
-//! What holds:
+//! Invariants:
 //!
-//! - `parse(format(x))` is `parse(x)` up to places, and `format(format(x))` is `format(x)`.
-//! - Every comment stays, in its order, before the token before which it stood (or a later one). At most one empty
-//!   line in a row stays, between items, between `let`s and before comments.
-//! - Lines are at most 100 wide where that can be; indentation is 2. Whoever ended a line after `->`, after `then`
-//!   or after a binding keeps that line end, even where all would fit on one line.
-//! - A `let` chain over several lines starts at a line's start and does without `in`: everything bound stands further
-//!   right, the next `let` and the result at the column of the `let`, as the offside rule wants it.
-//! - Operators get their first spelling (`*` for `×`, `==` for `=`), types theirs (`[]T` for `Array<T>`). Parentheses
-//!   that are not needed stay around operands of operators, where people put them for the reader, and go elsewhere.
+//! - `parse(format(x))` is `parse(x)` up to spans, and `format(format(x))` is `format(x)`.
+//! - Comments keep their order, and stay before the same token or a later one. At most one consecutive empty line is
+//!   kept, between items, between `let`s and before comments.
+//! - Lines are at most 100 wide where possible; indentation is 2. A line end after `->`, after `then` or after a
+//!   binding is kept, even if everything fits on one line.
+//! - A `let` chain over several lines starts at the start of a line and omits `in`: bound text is indented further, the
+//!   next `let` and the result are at the column of the `let`, by the offside rule.
+//! - Operators get their first spelling (`*` for `×`, `==` for `=`), as do types (`[]T` for `Array<T>`). Redundant
+//!   parentheses are kept around operands of operators and removed elsewhere.
 
 mod comments;
 mod expressions;
@@ -24,10 +24,10 @@ use chainrule_base::{Diagnostics, FileId, Sources};
 use comments::Text;
 use layout::{Event, layout};
 
-/// The text of `file`, laid out anew.
+/// Returns the formatted text of `file`.
 ///
 /// # Errors
-/// What is wrong in the text; only what parses is formatted.
+/// Syntax errors; only text that parses is formatted.
 pub fn format(sources: &Sources, file: FileId) -> Result<String, Diagnostics> {
     let (module, diagnostics) = parse(sources, file);
     if diagnostics.has_errors() {
@@ -38,7 +38,7 @@ pub fn format(sources: &Sources, file: FileId) -> Result<String, Diagnostics> {
     Ok(printer.finish())
 }
 
-/// `module` as text that parses to it.
+/// Returns text that parses to `module`.
 #[must_use]
 pub fn print_module(module: &Module) -> String {
     let mut printer = Printer { events: Vec::new(), text: None };
@@ -46,7 +46,7 @@ pub fn print_module(module: &Module) -> String {
     printer.finish()
 }
 
-/// `expr` as text that parses to it, without a line end after it.
+/// Returns text that parses to `expr`, without a final line end.
 #[must_use]
 pub fn print_expr(expr: &Expr) -> String {
     let mut printer = Printer { events: Vec::new(), text: None };
@@ -54,7 +54,7 @@ pub fn print_expr(expr: &Expr) -> String {
     printer.finish().trim_end().to_owned()
 }
 
-/// `ty` as text that parses to it, without a line end after it.
+/// Returns text that parses to `ty`, without a final line end.
 #[must_use]
 pub fn print_type(ty: &Type) -> String {
     let mut printer = Printer { events: Vec::new(), text: None };
@@ -62,10 +62,10 @@ pub fn print_type(ty: &Type) -> String {
     printer.finish().trim_end().to_owned()
 }
 
-/// Makes events from a tree, in the order of the text.
+/// Writer of layout events from a tree, in the order of the text.
 struct Printer<'t> {
     events: Vec<Event>,
-    /// The text that the tree was parsed from, where there is one.
+    /// Text that the tree was parsed from, if any.
     text: Option<Text<'t>>,
 }
 
@@ -82,21 +82,21 @@ impl Printer<'_> {
         self.events.push(event);
     }
 
-    /// What `content` prints, indented.
+    /// Prints `content` indented.
     fn indented(&mut self, content: impl FnOnce(&mut Self)) {
         self.event(Event::Indent);
         content(self);
         self.event(Event::Dedent);
     }
 
-    /// What `content` prints, in a group.
+    /// Prints `content` in a group.
     fn group(&mut self, content: impl FnOnce(&mut Self)) {
         self.event(Event::Open);
         content(self);
         self.event(Event::Close);
     }
 
-    /// `open content close` in a group; `end` is where the comments before `close` end.
+    /// Prints `open content close` in a group; `end` is the end of the comments before `close`.
     fn bracketed(&mut self, open: &str, close: &str, line: &Event, end: u32, content: impl FnOnce(&mut Self)) {
         self.group(|p| {
             p.push(open);

@@ -9,10 +9,10 @@ use crate::tree::{
 use arbitrary::{Result, Unstructured};
 use chainrule_base::{FileId, Id, Name, Span};
 
-/// How deep generated trees nest at most.
+/// Maximum nesting of generated trees.
 const MAX_HEIGHT: usize = 12;
 
-/// How many parts something with a variable number of parts has at most, above its least number.
+/// Maximum number of optional parts.
 const MAX_MORE: usize = 3;
 
 const NAMES: &[&str] = &["x", "y'", "build", "i", "vectorMap2", "_t", "x₁", "a_long_name_for_wide_lines", "rec", "fn"];

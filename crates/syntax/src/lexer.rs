@@ -1,8 +1,8 @@
-//! Cuts a text into tokens and comments.
+//! Lexer: text to tokens and comments.
 //!
-//! In: any text. Out: [`Lexed`], which always ends in [`TokenKind::End`], and what was wrong. Characters
-//! that begin no token are reported and left out; a malformed number is reported and stays a number, so
-//! that the parser can go on as if nothing had happened. One pass, linear.
+//! In: any text. Out: [`Lexed`], which always ends in [`TokenKind::End`], and diagnostics. Characters that begin no
+//! token are reported and skipped. A malformed number is reported and stays a number, so that the parser can continue.
+//! One pass, linear.
 //!
 //! A point followed by digits is a tuple's component (`p.0`, `p.0.1`) right after a name, a bracket or another
 //! component, and a malformed number (`.5`) elsewhere.
@@ -10,10 +10,10 @@
 use crate::token::{Comment, Lexed, Token, TokenKind};
 use chainrule_base::{Diagnostic, FileId, Span};
 
-/// How far a tab in the indentation moves, once it has been reported.
+/// Columns of a tab in the indentation, which is also reported.
 const TAB_WIDTH: u32 = 4;
 
-/// Tokens and comments of `text`, with what was wrong.
+/// Returns the tokens and comments of `text`, with diagnostics.
 #[must_use]
 pub fn lex(text: &str, file: FileId) -> (Lexed, Vec<Diagnostic>) {
     let mut lexer = Lexer {
@@ -140,13 +140,13 @@ impl Lexer<'_> {
         true
     }
 
-    /// Whether a number without digits before its point starts here.
+    /// Returns whether a number without digits before its point starts here.
     fn at_bare_fraction(&self) -> bool {
         let fraction = self.rest().strip_prefix('.');
         fraction.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) && !self.after_operand()
     }
 
-    /// Whether the character here follows, with nothing between, something that has components.
+    /// Returns whether the character here follows, with nothing between, something that has components.
     fn after_operand(&self) -> bool {
         use TokenKind::{Integer, Name, RightBrace, RightBracket, RightParen};
         self.out.tokens.last().is_some_and(|t| {
@@ -156,7 +156,7 @@ impl Lexer<'_> {
         })
     }
 
-    /// Whether token `idx` follows a point with nothing between.
+    /// Returns whether token `idx` follows a point with nothing between.
     fn is_component(&self, idx: usize) -> bool {
         let tokens = &self.out.tokens;
         idx > 0 && tokens[idx - 1].kind == TokenKind::Dot && tokens[idx - 1].end == tokens[idx].start
@@ -390,12 +390,12 @@ fn is_name_continue(c: char) -> bool {
     is_name_start(c) || c.is_ascii_digit() || ('₀'..='₉').contains(&c)
 }
 
-/// Whether a message can show the character itself.
+/// Returns whether a message can show the character itself.
 fn is_visible(c: char) -> bool {
     c.is_ascii() || c.is_alphanumeric() || !replacement(c).1.is_empty()
 }
 
-/// What was meant by a stray character: the token to go on with, and what to write instead.
+/// Returns the intended token for a stray character, and the suggested text.
 fn replacement(c: char) -> (Option<TokenKind>, &'static str) {
     match c {
         '−' | '–' | '—' | '‐' | '‒' => (Some(TokenKind::Minus), "write the minus of the keyboard, `-`"),

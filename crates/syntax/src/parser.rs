@@ -59,11 +59,11 @@ use crate::token::{Comment, Token, TokenKind};
 use crate::tree::{Expr, ExprKind, MAX_DEPTH, Module};
 use chainrule_base::{Diagnostic, Diagnostics, FileId, Sources, Span};
 
-/// How deep the parser recurses. A little above [`MAX_DEPTH`], because parentheses nest here and not in the tree. A
-/// level takes up to 6 KiB of stack in a build without optimisation, and a thread may have no more than 2 MiB.
+/// Maximum recursion of the parser. Slightly above [`MAX_DEPTH`], because parentheses nest here and not in the tree. A
+/// level takes up to 6 KiB of stack in a build without optimisation, and a thread may have only 2 MiB.
 const MAX_NESTING: usize = MAX_DEPTH + 64;
 
-/// How many messages one file gets; garbage should not print a book.
+/// Maximum number of messages for one file.
 const MAX_MESSAGES: usize = 100;
 
 /// The tree of `file`, with everything that is wrong in it, in the order of the text.
@@ -102,7 +102,7 @@ struct Parser<'t> {
     item_column: u32,
     /// The closing brackets that are awaited, outermost first.
     awaited: Vec<TokenKind>,
-    /// How deep the parser has recursed.
+    /// Current recursion depth.
     nesting: usize,
     /// Whether this item was reported as too deep.
     too_deep: bool,
@@ -150,7 +150,7 @@ impl<'t> Parser<'t> {
         self.tokens[self.idx]
     }
 
-    /// What comes next, under the offside rule.
+    /// Returns the kind of the next token, under the offside rule.
     fn kind(&self) -> TokenKind {
         let token = self.raw();
         if token.first && token.kind != TokenKind::End && (token.column <= self.border || self.starts_item(token)) {
@@ -159,14 +159,14 @@ impl<'t> Parser<'t> {
         token.kind
     }
 
-    /// Whether `token` starts a further item, whatever brackets are open (rule 3).
+    /// Returns whether `token` starts a further item, whatever brackets are open (rule 3).
     fn starts_item(&self, token: Token) -> bool {
         token.first
             && token.column <= self.item_column
             && matches!(token.kind, TokenKind::Let | TokenKind::Type | TokenKind::Import)
     }
 
-    /// What comes after the next token.
+    /// Returns the kind of the token after the next one.
     fn second(&self) -> TokenKind {
         self.tokens.get(self.idx + 1).map_or(TokenKind::End, |t| t.kind)
     }
@@ -238,7 +238,7 @@ impl<'t> Parser<'t> {
         Self::error(self.span(end, end))
     }
 
-    /// Whether the parser may go one deeper; when it may not, says so and goes past the whole item.
+    /// Returns whether the parser may go one deeper; when it may not, says so and goes past the whole item.
     fn enter(&mut self) -> bool {
         if self.nesting < MAX_NESTING {
             self.nesting += 1;

@@ -1,8 +1,8 @@
-//! How tightly operators bind and how they are spelt: what parser and formatter must agree on.
+//! Precedence and spelling of operators, shared by parser and formatter.
 
 use crate::tree::Infix;
 
-/// How tightly something binds, loosest first.
+/// Precedence levels, loosest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Level {
     /// `fun`, `let`, `if`: up to the end of whatever they stand in.
@@ -15,12 +15,12 @@ pub(crate) enum Level {
     Negation,
     Power,
     Application,
-    /// What can be an argument.
+    /// Expressions that can be arguments.
     Postfix,
 }
 
 impl Infix {
-    /// How tightly it binds.
+    /// Returns the precedence level.
     pub(crate) fn level(self) -> Level {
         match self {
             Self::Or => Level::Or,

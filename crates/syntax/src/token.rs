@@ -3,7 +3,7 @@
 //! Tokens carry places, not texts: a text is looked up in its source. Comments lie beside the tokens, so
 //! that the parser never meets them and the formatter finds them by place.
 
-/// What a token is.
+/// Kind of a token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TokenKind {
     /// Letters, digits, `_`, primes at the end.
@@ -98,7 +98,7 @@ pub enum TokenKind {
     Bang,
     /// `\`, never right
     Backslash,
-    /// What the parser sees in place of a token that the offside rule keeps from it.
+    /// Stands for a token that the offside rule hides.
     Offside,
     /// The end of the text.
     End,
@@ -123,7 +123,7 @@ impl TokenKind {
         })
     }
 
-    /// Whether it is a word that cannot be a name.
+    /// Returns whether it is a word that cannot be a name.
     #[must_use]
     pub fn is_keyword(self) -> bool {
         matches!(
@@ -141,13 +141,13 @@ impl TokenKind {
         )
     }
 
-    /// Whether it opens a bracket.
+    /// Returns whether it opens a bracket.
     #[must_use]
     pub fn is_opener(self) -> bool {
         matches!(self, Self::LeftParen | Self::LeftBracket | Self::LeftBrace)
     }
 
-    /// Whether it closes a bracket.
+    /// Returns whether it closes a bracket.
     #[must_use]
     pub fn is_closer(self) -> bool {
         matches!(self, Self::RightParen | Self::RightBracket | Self::RightBrace)
@@ -157,7 +157,7 @@ impl TokenKind {
 /// One token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Token {
-    /// What it is.
+    /// Kind.
     pub kind: TokenKind,
     /// Its first byte.
     pub start: u32,

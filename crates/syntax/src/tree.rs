@@ -1,14 +1,13 @@
 //! The syntax tree of F~ (figure 3 of the dF~ paper and what stands on top of it).
 //!
-//! Whatever people write in long rows is flat, so that no stage recurses on its length: a chain of
-//! `let`s, `a + b - c + ...`, `f x y z`, `m[i][j]`, `if .. else if ..`. What nests is bounded by
-//! [`MAX_DEPTH`], which the parser enforces.
+//! Long sequences are flat, so that no stage recurses on their length: a chain of `let`s, `a + b - c + ...`, `f x y z`,
+//! `m[i][j]`, `if .. else if ..`. Nesting is bounded by [`MAX_DEPTH`], which the parser enforces.
 //!
 //! Every expression has its span: the text from its first to its last character, parentheses included.
 
 use chainrule_base::{Name, Span};
 
-/// How deep expressions and types may nest before the parser reports a limitation.
+/// Maximum nesting of expressions and types; the parser reports deeper ones as a limitation.
 pub const MAX_DEPTH: usize = 256;
 
 /// One file.
@@ -20,19 +19,19 @@ pub struct Module {
     pub span: Span,
 }
 
-/// A name with its place.
+/// A name with its source span.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ident {
     /// The name.
     pub name: Name,
-    /// Its place.
+    /// Source span.
     pub span: Span,
 }
 
 /// Something at the top of a file.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Item {
-    /// What it is.
+    /// Kind.
     pub kind: ItemKind,
     /// From its keyword to its end.
     pub span: Span,
@@ -40,7 +39,7 @@ pub struct Item {
     pub docs: Vec<String>,
 }
 
-/// What stands at the top of a file.
+/// Kind of an item.
 #[derive(Clone, PartialEq, Debug)]
 pub enum ItemKind {
     /// `import "path/file.ft"` (relative to the importing file) or `import linalg` (a library module).
@@ -49,14 +48,14 @@ pub enum ItemKind {
         path: String,
         /// Whether it was written as a bare name: a library module.
         library: bool,
-        /// Its place.
+        /// Source span.
         path_span: Span,
     },
     /// `type Camera = { rotation : [3]Double, focal : Double }`.
     TypeAlias {
         /// Its name.
         name: Ident,
-        /// What it stands for.
+        /// Aliased type.
         ty: Type,
     },
     /// `let f = fun x -> e`, `let pi = 3.14`, and the sugar `let f (x : Double) y = e` for the first.
@@ -66,7 +65,7 @@ pub enum ItemKind {
 /// `name : type = value`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Binding {
-    /// What is bound.
+    /// Bound pattern.
     pub pattern: Pattern,
     /// The annotation after the name.
     pub ty: Option<Type>,
@@ -74,7 +73,7 @@ pub struct Binding {
     pub value: Expr,
 }
 
-/// What a parameter or a `let` binds.
+/// Pattern of a parameter or a `let`.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Pattern {
     /// One name.
@@ -86,7 +85,7 @@ pub enum Pattern {
 }
 
 impl Pattern {
-    /// Its place.
+    /// Source span.
     #[must_use]
     pub fn span(&self) -> Span {
         match self {
@@ -99,7 +98,7 @@ impl Pattern {
 /// A parameter: `x` or `(x : [n]Double)`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Param {
-    /// What it binds.
+    /// Bound pattern.
     pub pattern: Pattern,
     /// Its annotation.
     pub ty: Option<Type>,
@@ -108,13 +107,13 @@ pub struct Param {
 /// An expression.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Expr {
-    /// What it is.
+    /// Kind.
     pub kind: ExprKind,
-    /// Its place.
+    /// Source span.
     pub span: Span,
 }
 
-/// What an expression is.
+/// Kind of an expression.
 #[derive(Clone, PartialEq, Debug)]
 pub enum ExprKind {
     /// A number without point or exponent: a double, an index or a cardinality, as the context asks.
@@ -154,7 +153,7 @@ pub enum ExprKind {
     If {
         /// Conditions with what follows them, at least one.
         arms: Vec<(Expr, Expr)>,
-        /// What follows the last `else`.
+        /// Result after the last `else`.
         otherwise: Box<Expr>,
     },
     /// `a + b - c`: operators of one precedence, applied from left to right.
@@ -200,7 +199,7 @@ pub enum ExprKind {
         /// Its type.
         ty: Type,
     },
-    /// What stood here was wrong, and was reported.
+    /// Invalid text, already reported.
     Error,
 }
 
@@ -238,13 +237,13 @@ pub enum Infix {
 /// A type as written.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Type {
-    /// What it is.
+    /// Kind.
     pub kind: TypeKind,
-    /// Its place.
+    /// Source span.
     pub span: Span,
 }
 
-/// What a type is.
+/// Kind of a type.
 #[derive(Clone, PartialEq, Debug)]
 pub enum TypeKind {
     /// `Double`, `Index`, `Card`, `Int`, `Bool`, `Vector`, `Matrix`, `DoubleD`, `VectorD`, `MatrixD`, or an alias;
@@ -254,7 +253,7 @@ pub enum TypeKind {
     Array {
         /// Its size.
         size: Option<Size>,
-        /// Of its elements.
+        /// Type of the elements.
         element: Box<Type>,
     },
     /// `(A, B)` or `A * B` or `A × B`.
@@ -263,20 +262,20 @@ pub enum TypeKind {
     Record(Vec<(Ident, Type)>),
     /// `A => B`, also spelt `A -> B`, right-associative.
     Function(Box<Type>, Box<Type>),
-    /// What stood here was wrong, and was reported.
+    /// Invalid text, already reported.
     Error,
 }
 
 /// The size of an array type: sums and products of numbers and names, `2*n + 1`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Size {
-    /// What it is.
+    /// Kind.
     pub kind: SizeKind,
-    /// Its place.
+    /// Source span.
     pub span: Span,
 }
 
-/// What a size is.
+/// Kind of a size.
 #[derive(Clone, PartialEq, Debug)]
 pub enum SizeKind {
     /// A number.

@@ -1,4 +1,4 @@
-//! What is said about wrong programs: the programs under their snapshots, one after the other in one file.
+//! Messages about invalid programs: the programs with their snapshots, in one file.
 
 mod support;
 

@@ -1,5 +1,4 @@
-//! What the formatter takes from the text besides the tree: comments, line ends that stay, spellings of numbers,
-//! parentheses.
+//! Parts of the text that the tree does not hold: comments, kept line ends, spellings of numbers, parentheses.
 
 use super::Printer;
 use super::layout::{Event, Place};
@@ -45,7 +44,7 @@ impl<'t> Text<'t> {
         found.copied().unwrap_or_else(|| self.token_at(pos))
     }
 
-    /// Whether an empty line stands right before `pos`.
+    /// Returns whether an empty line stands right before `pos`.
     fn blank_before(&self, pos: u32) -> bool {
         let before = self.text.get(..pos as usize).unwrap_or("");
         let blanks = &before[before.trim_end().len()..];
@@ -81,7 +80,8 @@ impl Printer<'_> {
         }
     }
 
-    /// Prints the comments before `pos`, where what follows must start its line: a comment before it would move its column.
+    /// Prints the comments before `pos`, where what follows must start its line: a comment before it would move its
+    /// column.
     pub(super) fn comments_above(&mut self, pos: u32) {
         self.comments_placed(pos, |place| if place == Place::Inline { Place::OwnLine } else { place });
     }
@@ -94,7 +94,7 @@ impl Printer<'_> {
         }
         let batch = &text.comments[first..text.next];
         let places: Vec<Place> = batch.iter().map(|comment| placed(text.place(*comment))).collect();
-        // What stood before code and comes before a line end now.
+        // Comments before code that now precede a line end.
         let code_after = places.iter().rposition(|place| *place != Place::Inline).map_or(0, |last| last + 1);
         for (i, (comment, place)) in batch.iter().zip(places).enumerate() {
             let place = match place {
@@ -154,7 +154,7 @@ impl Printer<'_> {
         self.text.as_ref().and_then(|text| text.token_before(pos)).map_or(pos, |token| token.start)
     }
 
-    /// What stands before `pos`.
+    /// Returns the kind of the token before `pos`.
     pub(super) fn kind_before(&self, pos: u32) -> Option<TokenKind> {
         self.text.as_ref().and_then(|text| text.token_before(pos)).map(|token| token.kind)
     }

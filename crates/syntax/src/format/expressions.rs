@@ -7,12 +7,12 @@ use crate::token::TokenKind;
 use crate::tree::{Binding, Expr, ExprKind, Infix, Param, Pattern, Type};
 use chainrule_base::Span;
 
-/// What an expression stands in.
+/// Context of an expression.
 #[derive(Clone, Copy)]
 pub(super) struct Slot {
-    /// What binds looser than this needs parentheses.
+    /// Expressions that bind looser than this need parentheses.
     loosest: Level,
-    /// Whether nothing follows that a `fun` or `if` here could take for its own.
+    /// Whether no text follows that a `fun` or `if` here could absorb.
     last: bool,
 }
 
@@ -26,7 +26,7 @@ impl Slot {
     }
 }
 
-/// How tightly the outermost construct of `expr` binds.
+/// Returns the precedence of the outermost construct of `expr`.
 fn level(expr: &Expr) -> Level {
     match &expr.kind {
         ExprKind::Fun { .. } | ExprKind::Let { .. } | ExprKind::If { .. } => Level::Open,
@@ -54,7 +54,7 @@ fn tighter(level: Level) -> Level {
     }
 }
 
-/// Whether `expr` has no parts.
+/// Returns whether `expr` has no parts.
 fn is_atom(expr: &Expr) -> bool {
     matches!(
         expr.kind,
@@ -85,7 +85,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Whether the text has parentheses around `expr`.
+    /// Returns whether the text has parentheses around `expr`.
     fn is_parenthesised(&self, expr: &Expr) -> bool {
         match &expr.kind {
             ExprKind::Infix { first, .. } => first.span.start > expr.span.start,
@@ -208,7 +208,7 @@ impl Printer<'_> {
         self.atom(expr, &text);
     }
 
-    /// What `[i]`, `.0` or `.name` follows; `1.0` and `true.0` would be read otherwise.
+    /// Prints the base of `[i]`, `.0` or `.name`; without parentheses `1.0` and `true.0` would be read otherwise.
     fn postfix_base(&mut self, base: &Expr, parens: bool) {
         if parens || matches!(base.kind, ExprKind::Integer(_) | ExprKind::Real(_) | ExprKind::Bool(_)) {
             self.parens(base);
@@ -459,7 +459,7 @@ impl Printer<'_> {
         sugar.then_some((params.as_slice(), result.as_ref(), body))
     }
 
-    /// What follows the `=` of a `let`, at the binding's indentation, which ends here.
+    /// Prints the value after the `=` of a `let`, and ends the binding's indentation.
     fn value(&mut self, value: &Expr) {
         let header = match &value.kind {
             ExprKind::Tuple(_) | ExprKind::Array(_) | ExprKind::Record(_) => Some(value.span.start),

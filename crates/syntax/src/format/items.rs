@@ -1,4 +1,4 @@
-//! Files and what stands at their top.
+//! Files and their items.
 
 use super::Printer;
 use super::layout::Event;

@@ -1,4 +1,4 @@
-//! Where lines break. In: a flat row of events with groups. Out: text.
+//! Line breaking. In: a flat list of events with groups. Out: text.
 //!
 //! A group is printed on one line if it fits, otherwise all its own lines break. Whether it fits is known from
 //! prefix sums of widths, so layout is linear in the number of events, however deep groups nest.
@@ -6,13 +6,13 @@
 //! Line ends are written late: not when a line breaks but when the next text comes. So a comment at the end of a
 //! line finds its line still open, and no line ends in blanks.
 
-/// How wide a line may be, in characters.
+/// Maximum width of a line, in characters.
 pub(super) const WIDTH: usize = 100;
 
-/// How far a level indents.
+/// Indentation of a level.
 const INDENT: usize = 2;
 
-/// Where a comment stands.
+/// Position of a comment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Place {
     /// Before code on its line.
@@ -82,15 +82,15 @@ pub(super) fn layout(events: &[Event]) -> String {
     writer.out
 }
 
-/// What is known before anything is written.
+/// Widths, computed before layout.
 struct Widths {
     /// The width of all events before, on one line.
     before: Vec<usize>,
-    /// How many events before force a line end.
+    /// Number of earlier events that force a line end.
     hard_before: Vec<usize>,
     /// For an `Open`, its `Close`.
     close: Vec<usize>,
-    /// The width of what follows up to the next possible line end.
+    /// Width of the text up to the next possible line end.
     tail: Vec<usize>,
 }
 
@@ -132,7 +132,7 @@ impl Widths {
         widths
     }
 
-    /// Whether the group that starts at `open` fits on the line from `column` on, with what follows it.
+    /// Returns whether the group that starts at `open` fits on the line from `column` on, with what follows it.
     fn fits(&self, open: usize, column: usize) -> bool {
         let close = self.close[open];
         self.hard_before[close] == self.hard_before[open]

@@ -18,7 +18,7 @@ pub(super) fn starts_expr(kind: TokenKind) -> bool {
 }
 
 impl Parser<'_> {
-    /// What stands between infix operators.
+    /// Parses an operand of infix operators.
     pub(super) fn operand(&mut self) -> Node {
         match self.kind() {
             TokenKind::Fun => self.fun(),
@@ -37,7 +37,7 @@ impl Parser<'_> {
         if self.at_argument() { self.arguments(function) } else { function }
     }
 
-    /// Whether an argument comes next, with or without the parentheses that it needs.
+    /// Returns whether an argument comes next, with or without the parentheses that it needs.
     fn at_argument(&self) -> bool {
         match self.kind() {
             TokenKind::Bang => true,
@@ -80,7 +80,7 @@ impl Parser<'_> {
         if matches!(self.kind(), TokenKind::LeftBracket | TokenKind::Dot) { self.postfix_of(node) } else { node }
     }
 
-    /// What follows `node` without being its argument.
+    /// Parses the postfix operators after `node`.
     fn postfix_of(&mut self, mut node: Node) -> Node {
         loop {
             match self.kind() {
@@ -167,7 +167,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether `return` comes next, with something to return.
+    /// Returns whether `return` comes next, with something to return.
     fn at_return(&self) -> bool {
         self.kind() == TokenKind::Name && self.token_text(self.raw()) == "return" && starts_argument(self.second())
     }
@@ -177,7 +177,7 @@ impl Parser<'_> {
         let text = self.token_text(token);
         let kind = match self.kind() {
             TokenKind::Name => ExprKind::Name(Name::new(text)),
-            // What is no number was reported by the lexer.
+            // The lexer reported an invalid number.
             TokenKind::Integer => text.replace('_', "").parse().map_or(ExprKind::Error, ExprKind::Integer),
             TokenKind::Real => match text.replace('_', "").parse::<f64>() {
                 Ok(value) if value.is_finite() => ExprKind::Real(value),
@@ -263,7 +263,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What stands in parentheses: an expression, one with its type, or a tuple.
+    /// Parses the content of parentheses: an expression, an annotated expression, or a tuple.
     fn paren_content(&mut self) -> Node {
         let first = self.expr();
         match self.kind() {
@@ -488,7 +488,7 @@ impl Parser<'_> {
         Self::error(node.expr.span.to(rest.expr.span))
     }
 
-    /// Whether `lambda x` is followed by something that is no type.
+    /// Returns whether `lambda x` is followed by something that is no type.
     fn is_python_lambda(&self, expr: &Expr) -> bool {
         let ExprKind::Apply { function, .. } = &expr.kind else { return false };
         let lambda = matches!(&function.kind, ExprKind::Name(name) if name.as_str() == "lambda");
@@ -497,7 +497,7 @@ impl Parser<'_> {
         lambda && !named_type && !self.second().is_opener()
     }
 
-    /// Whether `elif` or its like comes next.
+    /// Returns whether `elif` or its like comes next.
     fn at_elif(&self) -> bool {
         self.kind() == TokenKind::Name && matches!(self.token_text(self.raw()), "elif" | "elseif" | "elsif")
     }

@@ -1,4 +1,4 @@
-//! What stands at the top of a file: imports, types, definitions.
+//! Items of a file: imports, types, definitions.
 
 use super::{Parser, messages};
 use crate::token::{Token, TokenKind};

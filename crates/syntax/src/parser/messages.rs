@@ -1,10 +1,9 @@
-//! What the parser says. One function per message, each with title, place, reason where the title does not say it,
-//! and what to write instead.
+//! Messages of the parser. One function for each message, with title, span, reason and remedy.
 
 use crate::tree::{Expr, MAX_DEPTH};
 use chainrule_base::{Diagnostic, Span};
 
-/// How much of the text a title quotes.
+/// Maximum length of quoted text in a title.
 const MAX_QUOTED: usize = 40;
 
 /// `text` in backquotes, cut when it is long; in words when it is the end.

@@ -27,7 +27,7 @@ pub(super) fn infix(kind: TokenKind) -> Option<Infix> {
     })
 }
 
-/// What waits for the operand on its right.
+/// Operators that wait for their right operand.
 enum Waiting {
     /// `-`, at its place.
     Negation(u32),

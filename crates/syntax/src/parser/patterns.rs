@@ -1,4 +1,4 @@
-//! What `fun` and `let` bind.
+//! Patterns bound by `fun` and `let`.
 
 use super::{Parser, messages};
 use crate::token::TokenKind;
@@ -37,19 +37,19 @@ impl Parser<'_> {
         (params, height)
     }
 
-    /// Whether what comes next stands where a parameter should, by what follows it.
+    /// Returns whether what comes next stands where a parameter should, by what follows it.
     fn before_end_of_params(&self) -> bool {
         matches!(self.second(), TokenKind::Arrow | TokenKind::Equals | TokenKind::Comma)
     }
 
-    /// Whether the keyword that comes next stands where a name should, by what follows it.
+    /// Returns whether the keyword that comes next stands where a name should, by what follows it.
     fn keyword_as_name(&self) -> bool {
         use TokenKind as K;
         matches!(self.second(), K::Arrow | K::Equals | K::Name | K::LeftParen | K::Colon | K::Comma | K::RightParen)
             && !self.raw().first
     }
 
-    /// What a `let` binds, before its parameters.
+    /// Parses the pattern of a `let`, before its parameters.
     pub(super) fn let_pattern(&mut self) -> (Pattern, Option<Type>, usize) {
         let token = self.raw();
         let (span, text) = (self.token_span(token), self.token_text(token));

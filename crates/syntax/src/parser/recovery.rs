@@ -1,4 +1,4 @@
-//! Where the text is wrong: what is said, and where the parser goes on.
+//! Error recovery: reports, and the position where the parser continues.
 
 use super::expressions::starts_expr;
 use super::operators::infix;

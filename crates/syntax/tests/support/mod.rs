@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Helpers shared by the tests.
 #![allow(dead_code)]
 
 use chainrule_base::{Diagnostics, FileId, Sources};
