@@ -228,16 +228,25 @@ fn is_same(ty: &Type, one: &Sources, other: &Sources) -> bool {
     }
 }
 
-/// Tells `whole` what is used in `stmt` other than by taking an element or a field of it.
-fn used_whole(stmt: &Stmt, whole: &mut FxHashSet<VarId>) {
-    if !matches!(stmt.expr, Expr::Get { .. } | Expr::Component(..)) {
-        stmt.expr.for_each_operand(&mut |var| {
-            whole.insert(var);
-        });
-    }
-    for block in stmt.expr.blocks() {
-        block.stmts.iter().for_each(|stmt| used_whole(stmt, whole));
-        whole.insert(block.result);
+/// Adds to `whole` the variables used in `stmts` other than by taking an element or a field of them, and those that such a
+/// variable is an element or a field of.
+// Uses come after what they use, so they are visited first.
+fn used_whole(function: &Function, stmts: &[Stmt], whole: &mut FxHashSet<VarId>) {
+    for stmt in stmts.iter().rev() {
+        for block in stmt.expr.blocks() {
+            whole.insert(block.result);
+            used_whole(function, &block.stmts, whole);
+        }
+        match &stmt.expr {
+            Expr::Get { array: from, .. } | Expr::Component(from, _) => {
+                if whole.contains(&stmt.var) && *function.ty(stmt.var) != Type::Double {
+                    whole.insert(*from);
+                }
+            }
+            other => other.for_each_operand(&mut |var| {
+                whole.insert(var);
+            }),
+        }
     }
 }
 
@@ -532,8 +541,8 @@ impl<'f> Turn<'f> {
     /// Writes here `stmts`, which are what was left for later of what `vars` need, for direction `d`, and with variables
     /// replaced as `renaming` says; what became of `vars`.
     fn write(&mut self, mut stmts: Vec<Stmt>, vars: &[VarId], d: VarId, mut renaming: Renaming) -> Vec<VarId> {
-        let mut whole = FxHashSet::default();
-        stmts.iter().for_each(|stmt| used_whole(stmt, &mut whole));
+        let mut whole: FxHashSet<VarId> = vars.iter().copied().collect();
+        used_whole(self.function, &stmts, &mut whole);
         self.take_directly(&mut stmts, &mut self.each.clone(), &whole, d);
         // What is still wanted as a whole, for the one direction.
         let block = Block { stmts, result: d };
