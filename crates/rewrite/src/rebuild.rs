@@ -418,7 +418,7 @@ impl Rebuild<'_> {
         self.worked(1);
         let value = if let Expr::Size(size) = &expr { Some(size.clone()) } else { None };
         if let (None, Type::Int, Expr::Op(op, args)) = (&value, &ty, &expr) {
-            self.integer(self.vars.next_id(), *op, args);
+            self.integer(self.vars.next_id(), *op, args, level);
         }
         let element_cost = match &expr {
             Expr::Build { body, .. } => {

@@ -55,6 +55,36 @@ fn an_index_that_is_checked_stays_in_a_loop_that_may_not_run() {
 }
 
 #[test]
+fn a_remainder_that_has_a_value_proves_no_index() {
+    let f = program(|p| {
+        let (v, n) = (p.v, p.n.clone());
+        let last = |b: &mut Builder| b.size(n.sub(&Size::constant(1)));
+        // In range because the loop runs.
+        let array = p.b.build(n.clone(), |b, _| {
+            let last = last(b);
+            b.get_proved(v, last)
+        });
+        let three = p.b.build(Size::constant(3), |b, i| {
+            let length = b.size(n.clone());
+            let at = b.op(Op::Mod, &[i, length]);
+            b.get_proved(array, at)
+        });
+        p.b.build(n.clone(), |b, _| {
+            let one = b.int(1);
+            b.get_proved(three, one)
+        })
+    });
+    // A remainder by 0; that nobody wants its value may let it go, but nothing else fails before it.
+    let (optimised, _) = optimise(&f, &Options::default());
+    let args = [Value::Array(vec![]), Value::Int(0), Value::Bool(true)];
+    match evaluate(&optimised, &mut F64, &args) {
+        Ok(value) => assert_eq!(value, Value::Array(vec![])),
+        Err(failure) => assert!(failure.to_string().contains("`mod` by zero"), "{failure}\n{}", print(&optimised)),
+    }
+    assert_eq!(agree(&f, 2, 0, true), Ok(vec![1.5; 2].into()));
+}
+
+#[test]
 fn an_index_that_a_loop_proves_stays_inside_it() {
     let f = program(|p| {
         let (v, n) = (p.v, p.n.clone());

@@ -169,14 +169,19 @@ impl Rebuild<'_> {
         args.get(1).and_then(|v| self.size_of(*v).as_constant()).filter(|c| *c > 0)
     }
 
-    /// Learns what is known of the `Int` `var` that is bound to `op` of integers; wherever it is moved to, so whichever loops
-    /// run.
-    pub(super) fn integer(&mut self, var: VarId, op: ops::Op, args: &[VarId]) {
+    /// Learns the range of the `Int` `var`, bound to `op` of integers in the open block `level`.
+    pub(super) fn integer(&mut self, var: VarId, op: ops::Op, args: &[VarId], level: usize) {
         let is_natural = |arg: &VarId| self.ranges.not_negative_outside(&self.size_of(*arg), 0, &[]);
+        let is_positive = |arg: &VarId| {
+            let loops = self.open.iter().take(level + 1).filter(|open| open.is_loop()).count();
+            let less = self.size_of(*arg).sub(&Size::constant(1));
+            self.ranges.not_negative_outside(&less, loops, &[])
+        };
         match (op, self.divisor(args)) {
             (ops::Op::Mod, Some(c)) => self.ranges.natural(var, Some(Size::constant(c))),
-            // By 0 there is none.
-            (ops::Op::Mod, None) if args.get(1).is_some_and(is_natural) => {
+            // A remainder by 0 fails. That it has not failed must prove nothing: what is proved by it may then be computed
+            // before it, or without it.
+            (ops::Op::Mod, None) if args.get(1).is_some_and(is_positive) => {
                 self.ranges.natural(var, args.get(1).map(|divisor| self.size_of(*divisor)));
             }
             (ops::Op::Quot, Some(_)) if args.first().is_some_and(is_natural) => self.ranges.natural(var, None),
