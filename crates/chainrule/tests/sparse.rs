@@ -50,6 +50,39 @@ fn a_block_that_is_read_twice_in_a_row_is_one_entry() {
 }
 
 #[test]
+fn an_index_that_a_loop_guards_is_read_where_it_runs() {
+    let first = jacobian("let f = fun (v : [n]Double) (at : [k]Int) -> sum k (fun i -> v[at[0]])", &[]);
+    let v = || -> Value<f64> { vec![1.0, 2.0].into() };
+    assert_eq!(run(&first, &[v(), ints(&[])]), []);
+    assert_eq!(run(&first, &[Value::Array(vec![]), ints(&[])]), []);
+    assert_eq!(run(&first, &[v(), ints(&[1, 0])]), [(0, 1, 2.0)]);
+    let failure = first.prepare(&[v(), ints(&[2])]).map(|_| ()).unwrap_err().to_string();
+    assert!(failure.contains("out of range"), "{failure}");
+    let last = jacobian(
+        "let f = fun (v : [n]Double) (at : [k]Int) ->
+        build n (fun j -> v[j] * sum k (fun i -> if at[k - 1] == j then v[at[k - 1]] else v[at[i]]))",
+        &[],
+    );
+    assert_eq!(run(&last, &[v(), ints(&[])]), [(0, 0, 0.0), (1, 1, 0.0)]);
+    assert_eq!(run(&last, &[v(), ints(&[1])]), [(0, 0, 2.0), (0, 1, 1.0), (1, 1, 4.0)]);
+    let squared = hessian("let f = fun (v : [n]Double) (at : [k]Int) -> sum k (fun i -> v[at[0]] * v[at[i]])");
+    assert_eq!(run(&squared, &[v(), ints(&[])]), []);
+    assert_eq!(run(&squared, &[v(), ints(&[1, 0])]), [(0, 0, 0.0), (0, 1, 1.0), (1, 0, 1.0), (1, 1, 2.0)]);
+}
+
+#[test]
+fn loops_that_never_run_have_no_entries() {
+    for body in ["sum 0 (fun i -> v[i])", "ifold (fun s i -> s * v[i]) 0.3 0", "build 0 (fun i -> v[i])"] {
+        let text = format!("let f = fun (v : [n]Double) -> {body}");
+        for n in 0..3 {
+            assert_eq!(run(&jacobian(&text, &[]), &[vec![1.0; n].into()]), [], "{body}");
+        }
+    }
+    let of_none = "let f = fun (v : [n][0]Double) -> sum n (fun i -> sum 0 (fun j -> v[i][j] ** 2))";
+    assert_eq!(run(&hessian(of_none), &[Value::Array(vec![Value::Array(vec![]), Value::Array(vec![])])]), []);
+}
+
+#[test]
 fn what_a_branch_of_integers_guards_is_not_in_the_pattern() {
     let sparse = jacobian(
         "let f = fun (x : [n]Double) ->

@@ -22,6 +22,7 @@
 //! | [`print`](mod@print) | functions as F~ text |
 //! | [`alpha`] | functions equal up to names |
 //! | [`dce`] | leaving out what nothing uses |
+//! | [`range`] | proofs that a size is not negative |
 //! | [`rows`] | which way a Jacobian is cheaper |
 //! | [`generate`] | random functions with arguments |
 
@@ -41,6 +42,7 @@ pub mod function;
 pub mod generate;
 pub mod library;
 pub mod print;
+pub mod range;
 pub mod rows;
 pub mod types;
 pub mod typing;

@@ -64,6 +64,8 @@ pub(crate) enum Guard {
 struct Alias {
     param: VarId,
     path: Vec<Step>,
+    /// Counters of loops around indices in `path` that might fail outside of these loops.
+    needs: Vec<VarId>,
 }
 
 /// A build that is read through.
@@ -121,7 +123,7 @@ pub(crate) struct Gathering<'a> {
 
 impl<'a> Gathering<'a> {
     pub(crate) fn new(out: &'a mut Builder, indices: &'a mut Indices, extents: &'a Extents, by: &[VarId]) -> Self {
-        let alias = |param: &VarId| (*param, Alias { param: *param, path: Vec::new() });
+        let alias = |param: &VarId| (*param, Alias { param: *param, path: Vec::new(), needs: Vec::new() });
         Self {
             out,
             indices,
@@ -237,9 +239,14 @@ impl<'a> Gathering<'a> {
                 }
             }
             if let Some(alias) = self.aliases.get(&from).filter(|_| !is_small(self.out.ty(from))) {
-                if matches!(step, Step::Field(_)) || matches!(step, Step::Index(i) if self.is_known(i)) {
+                let needs = match &step {
+                    Step::Field(_) => Some(Vec::new()),
+                    Step::Index(index) => self.needs(*index),
+                };
+                if let Some(more) = needs {
                     let path = alias.path.iter().cloned().chain([step]).collect();
-                    let alias = Alias { param: alias.param, path };
+                    let needs = alias.needs.iter().copied().chain(more).collect();
+                    let alias = Alias { param: alias.param, path, needs };
                     expr.map_operands(&|v| self.renamed(v), &Size::clone);
                     return self.alias(var, alias, expr, stmts);
                 }
@@ -270,15 +277,21 @@ impl<'a> Gathering<'a> {
         stmts.push(stmt);
     }
 
-    /// Whether `index` can be computed before: from integers, and without failing where this place is not reached.
-    fn is_known(&self, index: VarId) -> bool {
-        let Some(deps) = self.indices.deps(index) else { return false };
-        let is_counter = |var: &VarId| deps.contains(var) || !self.counters.iter().any(|dim| dim.counter == *var);
-        let is_certain = |guard: &Guard| match guard {
-            Guard::If(condition, _) => self.indices.deps(*condition).is_some_and(|deps| deps.iter().all(is_counter)),
-            Guard::Loop(counter) => counter.is_some_and(|counter| deps.contains(&counter)),
-        };
-        self.guards.iter().all(is_certain) || self.indices.is_total(index)
+    /// The counters of the loops in which `index` can be computed beforehand, besides those that it depends on; `None` if it is
+    /// not computed from integers alone, or might fail and stands under what integers alone do not decide.
+    fn needs(&self, index: VarId) -> Option<Vec<VarId>> {
+        self.indices.deps(index)?;
+        if self.indices.is_total(self.out, index) {
+            return Some(Vec::new());
+        }
+        let mut needs = Vec::new();
+        for guard in &self.guards {
+            match guard {
+                Guard::If(condition, _) => needs.extend(self.indices.deps(*condition)?),
+                Guard::Loop(counter) => needs.push((*counter)?),
+            }
+        }
+        Some(needs)
     }
 
     fn is_lazy(&self, var: VarId) -> bool {
@@ -308,7 +321,7 @@ impl<'a> Gathering<'a> {
                 let extent = self.extents.of(size);
                 let runs = size.as_constant().is_some_and(|n| n > 0);
                 if let Some((extent, is_exact)) = extent.clone() {
-                    self.indices.counter(*index);
+                    self.indices.counter(*index, size);
                     let count = if is_exact { None } else { Some(size.clone()) };
                     self.counters.push(Dim { counter: *index, extent, count });
                 }
@@ -460,9 +473,9 @@ impl<'a> Gathering<'a> {
 
     /// The gather of what `alias` says, new unless there is one already.
     fn gather(&mut self, alias: Alias, ty: &Type, whole: Option<&'static str>) -> usize {
-        let Alias { param, path } = alias;
+        let Alias { param, path, needs } = alias;
         let depends = |counter: VarId| {
-            path.iter().any(|step| matches!(step, Step::Index(i) if self.indices.deps(*i).is_some_and(|deps| deps.contains(&counter))))
+            needs.contains(&counter) || path.iter().any(|step| matches!(step, Step::Index(i) if self.indices.deps(*i).is_some_and(|deps| deps.contains(&counter))))
         };
         let dims: Vec<Dim> = self.counters.iter().filter(|dim| depends(dim.counter)).cloned().collect();
         let is_dim = |counter: &VarId| dims.iter().any(|dim| dim.counter == *counter);

@@ -7,7 +7,8 @@
 //! Holds: no such variable depends on a double, whatever branch is taken. An element or a component is such if its
 //! array and its index are; that it may be a double does not matter until something computes with it.
 
-use chainrule_ir::{Block, Builder, Expr, Renaming, Size, Stmt, VarId};
+use chainrule_ir::range::{Facts, Loop};
+use chainrule_ir::{Block, Builder, Expr, Function, Renaming, Size, Stmt, VarId};
 use chainrule_ops::{self as ops, Op};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -30,18 +31,38 @@ pub(crate) struct Indices {
     /// For each form the first variable of it, and for variables the first that is equal to them.
     first: FxHashMap<Form, VarId>,
     equal: FxHashMap<VarId, VarId>,
+    /// Loops of counters, in the order of [`Self::counter`].
+    loops: Vec<Loop>,
+    /// Variables that are never negative: size parameters.
+    natural: FxHashSet<VarId>,
+    /// Polynomials over arguments that the function requires not to be negative.
+    required: Vec<Size>,
 }
 
 impl Indices {
+    /// What holds before all statements of `function`.
+    pub(crate) fn of(function: &Function) -> Self {
+        let mut indices = Self { natural: function.sizes.iter().copied().collect(), ..Self::default() };
+        for requirement in &function.requires {
+            indices.required.push(requirement.size.clone());
+            if requirement.exactly_zero {
+                indices.required.push(requirement.size.neg());
+            }
+        }
+        function.sizes.iter().chain(&function.params).for_each(|var| indices.known(*var));
+        indices
+    }
+
     /// `var` is there before all statements: a size, an argument.
-    pub(crate) fn known(&mut self, var: VarId) {
+    fn known(&mut self, var: VarId) {
         self.deps.insert(var, Vec::new());
         self.defs.remove(&var);
     }
 
-    /// `var` counts the iterations of a loop.
-    pub(crate) fn counter(&mut self, var: VarId) {
+    /// `var` counts the iterations of a loop, `count` of them.
+    pub(crate) fn counter(&mut self, var: VarId, count: &Size) {
         self.deps.insert(var, vec![var]);
+        self.loops.push(Loop { index: var, count: count.clone() });
     }
 
     /// The counters that `var` depends on; `None` if it is not computed from integers alone.
@@ -131,8 +152,16 @@ impl Indices {
         self.equal.get(&var).copied().unwrap_or(var)
     }
 
-    /// Whether computing `var` cannot fail, wherever it is done.
-    pub(crate) fn is_total(&self, var: VarId) -> bool {
+    /// Returns whether computing `var` cannot fail inside of the loops that count what it depends on. No other loop is known
+    /// to run: an index that the function proves by one is not proved here.
+    pub(crate) fn is_total(&self, out: &Builder, var: VarId) -> bool {
+        let deps = self.deps(var).unwrap_or(&[]);
+        let loops: Vec<Loop> = self.loops.iter().filter(|l| deps.contains(&l.index)).cloned().collect();
+        let facts = Facts { loops: &loops, natural: &self.natural, known: &self.required };
+        let in_range = |array: VarId, index: VarId| {
+            let (at, len) = (out.size_of(index), out.length(array));
+            facts.holds(&at) && facts.holds(&len.sub(&at).sub(&Size::constant(1)))
+        };
         let (mut open, mut seen) = (vec![var], FxHashSet::default());
         while let Some(var) = open.pop() {
             let Some(stmt) = self.defs.get(&var) else { continue };
@@ -141,7 +170,7 @@ impl Indices {
             }
             let total = match &stmt.expr {
                 Expr::Size(_) | Expr::Bool(_) | Expr::Component(..) | Expr::Tuple(_) | Expr::Array(_) => true,
-                Expr::Get { proved, .. } => *proved,
+                Expr::Get { array, index, .. } => in_range(*array, *index),
                 Expr::Op(op, _) => op.row().result == ops::Type::Bool || matches!(op, Op::Min | Op::Max | Op::Select),
                 _ => false,
             };

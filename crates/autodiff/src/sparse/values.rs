@@ -35,14 +35,12 @@ struct Prepared {
 /// The sparse derivative `part` of `function` by `by`.
 pub(crate) fn sparsity(function: &Function, by: &[VarId], mode: Mode, part: Part) -> Result<Sparsity, Diagnostics> {
     let mut asked = Asked::new(function, mode);
-    let (mut indices, mut extents) = (Indices::default(), Extents::default());
+    let (mut indices, mut extents) = (Indices::of(function), Extents::default());
     for size in &function.sizes {
-        indices.known(*size);
         extents.known.insert(*size);
         extents.naturals.insert(*size);
     }
     for param in &function.params {
-        indices.known(*param);
         if *function.ty(*param) == Type::Int {
             extents.known.insert(*param);
         }
@@ -65,7 +63,6 @@ pub(crate) fn sparsity(function: &Function, by: &[VarId], mode: Mode, part: Part
         let mut renaming = chainrule_ir::Renaming::new();
         for (counter, size) in term.loops.iter().rev() {
             let fresh = out.fresh(Type::Int);
-            indices.counter(fresh);
             renaming.insert(*counter, fresh);
             let extent = match (part, extents.of(size)) {
                 // A build's extent is not negative.
@@ -77,6 +74,7 @@ pub(crate) fn sparsity(function: &Function, by: &[VarId], mode: Mode, part: Part
                     extent
                 }
             };
+            indices.counter(fresh, &extent);
             loops.insert(0, (fresh, extent));
         }
         let block = out.copy_block(&term.block, &mut renaming);
@@ -199,11 +197,11 @@ impl<'f> Shapes<'f> {
                 }
             }
         }
-        let gathers = term.gathers.iter().map(|gather| self.gather(indices, &term.loops, gather)).collect();
+        let gathers = term.gathers.iter().map(|gather| self.gather(out, indices, &term.loops, gather)).collect();
         TermShape { loops: self.sizes.numbers(&loops), rows, gathers, form }
     }
 
-    fn gather(&mut self, indices: &Indices, loops: &[(VarId, Size)], gather: &Gather) -> GatherShape {
+    fn gather(&mut self, out: &Builder, indices: &Indices, loops: &[(VarId, Size)], gather: &Gather) -> GatherShape {
         if let Some(why) = gather.whole {
             let note = format!("`{}` {why}", crate::request::param_name(self.function, gather.param));
             if !self.notes.contains(&note) {
@@ -225,7 +223,7 @@ impl<'f> Shapes<'f> {
             dims: self.sizes.numbers(&dims),
             n_indices: gather.path.iter().filter(|step| matches!(step, Step::Index(_))).count(),
             output: None,
-            certain: guards(indices, loops, gather).1,
+            certain: guards(out, indices, loops, gather).1,
             leaves,
         }
     }
@@ -233,7 +231,7 @@ impl<'f> Shapes<'f> {
 
 /// The conditions under which the indices of `gather` are computed, in terms of its counters, and whether they are
 /// all there are.
-fn guards(indices: &Indices, loops: &[(VarId, Size)], gather: &Gather) -> (Vec<(VarId, bool)>, bool) {
+fn guards(out: &Builder, indices: &Indices, loops: &[(VarId, Size)], gather: &Gather) -> (Vec<(VarId, bool)>, bool) {
     let counters = || loops.iter().map(|(counter, _)| *counter).chain(gather.dims.iter().map(|dim| dim.counter));
     let is_counter = |var: &VarId| counters().any(|counter| counter == *var);
     let (mut kept, mut certain) = (Vec::new(), true);
@@ -241,7 +239,7 @@ fn guards(indices: &Indices, loops: &[(VarId, Size)], gather: &Gather) -> (Vec<(
         match guard {
             Guard::If(condition, holds)
                 if indices.deps(*condition).is_some_and(|deps| deps.iter().all(is_counter))
-                    && (certain || indices.is_total(*condition)) =>
+                    && (certain || indices.is_total(out, *condition)) =>
             {
                 kept.push((*condition, *holds));
             }
@@ -269,7 +267,8 @@ fn index_array(out: &mut Builder, indices: &Indices, loops: &[(VarId, Size)], ga
             conditions.push((Condition::Ready(out.op(Op::Lt, &[counter, count])), true));
         }
     }
-    conditions.extend(guards(indices, loops, gather).0.into_iter().map(|(var, holds)| (Condition::Copied(var), holds)));
+    conditions
+        .extend(guards(out, indices, loops, gather).0.into_iter().map(|(var, holds)| (Condition::Copied(var), holds)));
     let mut result = cell(out, indices, &mut copies, &conditions, gather);
     for (index, size) in open.into_iter().rev() {
         let body = out.pop_block(result);
@@ -391,7 +390,7 @@ fn together_by(asked: &mut Asked, block: &Block, params: &[VarId], by_rows: bool
                 let part = asked.out.component(whole, k);
                 elements(asked, part, &mut row);
             }
-            asked.out.builder.array(&row)
+            written_row(asked, &row)
         });
     }
     let parts = jacobians(asked, block, &ty, params);
@@ -401,8 +400,16 @@ fn together_by(asked: &mut Asked, block: &Block, params: &[VarId], by_rows: bool
             let part = asked.at(*part, steps);
             elements(asked, part, &mut row);
         }
-        asked.out.builder.array(&row)
+        written_row(asked, &row)
     })
+}
+
+/// The array of the doubles `row`, of which there may be none: where an extent is the literal 0.
+fn written_row(asked: &mut Asked, row: &[VarId]) -> VarId {
+    match row {
+        [] => asked.zero(&Type::array(Size::zero(), Type::Double)),
+        _ => asked.out.builder.array(row),
+    }
 }
 
 /// For each of `params` the Jacobian of the block by it.

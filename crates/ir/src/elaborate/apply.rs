@@ -1,9 +1,9 @@
 //! The language's own functions, applied to all their arguments.
 
-use super::range::Loop;
 use super::values::Value;
 use super::{Elaborator, Stop};
 use crate::check::builtin::Builtin;
+use crate::range::Loop;
 use crate::{Block, Expr, Size, Type, VarId};
 use chainrule_base::Span;
 

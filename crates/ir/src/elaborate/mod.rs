@@ -12,7 +12,6 @@
 //! | `differentiate` | derivatives: one-hot directions, `Jvp` |
 //! | `custom` | functions that state their own derivative |
 //! | `sizes` | sizes that must be equal, indices that must be in range |
-//! | `range` | what is known of sizes |
 //! | `values` | functions and data at compile time |
 
 mod apply;
@@ -20,15 +19,14 @@ mod custom;
 mod differentiate;
 mod entry;
 mod eval;
-mod range;
 mod sizes;
 mod values;
 
-use self::range::Loop;
 use self::values::{Env, Frame, Value};
 use crate::check::Program;
 use crate::check::core::DefId;
 use crate::check::table::{Table, TyId};
+use crate::range::Loop;
 use crate::{Builder, Function, Size, Stmt, VarId};
 use chainrule_base::{Diagnostic, Diagnostics, Name, Sources, Span};
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -1,10 +1,10 @@
 //! Sizes that must be equal and indices that must be in range: proved, refuted, required at entry, or
 //! left to be checked when the program runs.
 
-use super::range::Facts;
 use super::values::{Env, Value};
 use super::{Elaborator, Stop};
 use crate::check::core::{CoreFun, CoreSize, CoreSizeKind, CoreType};
+use crate::range::Facts;
 use crate::value::{named, named_type};
 use crate::{Expr, Requirement, Size, Type, VarId};
 use chainrule_base::{Diagnostic, Id, Span, count};

@@ -308,6 +308,11 @@ impl<'a, 'u> Generator<'a, 'u> {
                     self.b.component(pair, 2)
                 }
                 _ if self.u.ratio(1, 10)? => self.b.get(self.into_n, p),
+                // In range because the loop over `p` runs.
+                _ if self.u.ratio(1, 4)? => {
+                    let end = self.end_of_p()?;
+                    self.b.get_proved(self.into_n, end)
+                }
                 _ => self.b.get_proved(self.into_n, p),
             });
         }
@@ -322,6 +327,10 @@ impl<'a, 'u> Generator<'a, 'u> {
                 let both = self.b.component(pair, 1);
                 let k = self.b.int(1);
                 self.b.get_proved(both, k)
+            }
+            (4 | 5, _, Some(_)) if self.u.ratio(1, 6)? => {
+                let end = self.end_of_p()?;
+                self.b.get_proved(self.w, end)
             }
             (4 | 5, _, Some(p)) => match self.arrays.last() {
                 Some(array) if self.u.arbitrary()? => self.b.get_proved(*array, p),
@@ -338,5 +347,11 @@ impl<'a, 'u> Generator<'a, 'u> {
                 self.b.real(value)
             }
         })
+    }
+
+    /// The first or the last index below `p`; there is one in a loop over `p` only.
+    fn end_of_p(&mut self) -> Result<VarId> {
+        let last = self.extent(Range::P).sub(&Size::constant(1));
+        Ok(if self.u.arbitrary()? { self.b.int(0) } else { self.b.size(last) })
     }
 }

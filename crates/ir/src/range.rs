@@ -6,23 +6,23 @@
 use crate::{Size, VarId};
 use rustc_hash::FxHashSet;
 
-/// A loop around the place at hand.
+/// A loop around a statement.
 #[derive(Clone, Debug)]
-pub(super) struct Loop {
-    /// Its index.
-    pub(super) index: VarId,
-    /// How often it runs.
-    pub(super) count: Size,
+pub struct Loop {
+    /// Index of the loop.
+    pub index: VarId,
+    /// Trip count of the loop.
+    pub count: Size,
 }
 
-/// What is known at a place.
-pub(super) struct Facts<'a> {
-    /// Loops, outermost first.
-    pub(super) loops: &'a [Loop],
+/// Facts that hold at a statement.
+pub struct Facts<'a> {
+    /// Loops around the statement, outermost first.
+    pub loops: &'a [Loop],
     /// Variables that are not negative.
-    pub(super) natural: &'a FxHashSet<VarId>,
+    pub natural: &'a FxHashSet<VarId>,
     /// Polynomials that are not negative.
-    pub(super) known: &'a [Size],
+    pub known: &'a [Size],
 }
 
 /// How many facts are added up at most to prove something.
@@ -31,13 +31,15 @@ const MAX_STEPS: u32 = 3;
 const MAX_FACTS: usize = 24;
 
 impl Facts<'_> {
-    /// Whether `size >= 0` for all values of the indices.
-    pub(super) fn holds(&self, size: &Size) -> bool {
+    /// Returns whether `size >= 0` is proved for all values of the indices.
+    #[must_use]
+    pub fn holds(&self, size: &Size) -> bool {
         self.holds_given(size, &[])
     }
 
-    /// As [`Self::holds`], where each of `given` is not negative too.
-    pub(super) fn holds_given(&self, size: &Size, given: &[Size]) -> bool {
+    /// As [`Self::holds`], given that no polynomial in `given` is negative.
+    #[must_use]
+    pub fn holds_given(&self, size: &Size, given: &[Size]) -> bool {
         let (least, _) = self.minimum(size);
         let mut facts: Vec<Size> = given.to_vec();
         let ones = self.loops.iter().map(|l| l.count.sub(&Size::constant(1)));
@@ -47,7 +49,8 @@ impl Facts<'_> {
 
     /// `size` at the values of the indices that make it least, with these values, innermost loop
     /// first. An index in which `size` is not plainly monotonic stays.
-    pub(super) fn minimum(&self, size: &Size) -> (Size, Vec<(VarId, Size)>) {
+    #[must_use]
+    pub fn minimum(&self, size: &Size) -> (Size, Vec<(VarId, Size)>) {
         let mut least = size.clone();
         let mut corner = Vec::new();
         for l in self.loops.iter().rev() {
