@@ -34,8 +34,9 @@ impl Elaborator<'_> {
         named(size, &self.b.vars)
     }
 
-    /// Whether `size >= 0` wherever the place at hand is reached.
-    fn judge(&self, size: &Size) -> Verdict {
+    /// Whether `size >= 0` wherever the place at hand is reached; `is_extent`: an array's type says so, whether or not its
+    /// elements are reached.
+    fn judge(&self, size: &Size, is_extent: bool) -> Verdict {
         let facts = self.facts();
         if facts.holds(size) {
             return Verdict::Proved;
@@ -71,8 +72,13 @@ impl Elaborator<'_> {
         // Where a loop does not run, nothing is needed: then the requirement must hold by itself.
         for count in &counts {
             let harmless = runs(count) || outside.holds_given(&least, &[count.neg()]);
-            // Shapes must agree even where a dimension is 0: `m2` has the columns of `m1`.
-            let shape = count.as_var().is_some_and(|v| self.compares_shapes(&least, v));
+            // Shapes must agree even where a dimension is 0: `m2` has the columns of `m1`. An integer argument is no shape,
+            // and what an array has no elements for because the loop does not run is not read.
+            let is_shape = |v: VarId| {
+                let vars = least.vars();
+                is_extent || (vars.iter().all(|v| self.natural.contains(v)) && !vars.contains(&v))
+            };
+            let shape = count.as_var().is_some_and(|v| is_shape(v) && self.compares_shapes(&least, v));
             if !harmless && !shape {
                 return Verdict::Unknown;
             }
@@ -125,9 +131,9 @@ impl Elaborator<'_> {
         };
         let at = self.b.size_of(index);
         let what = self.describe(array);
-        let first = self.judge(&at);
+        let first = self.judge(&at, false);
         let room = size.sub(&Size::constant(1)).sub(&at);
-        let last = self.judge(&room);
+        let last = self.judge(&room, false);
         if let Verdict::Refuted(least) = &first {
             let message = Diagnostic::error(OUT_OF_RANGE)
                 .with_reason(format!("indices start at 0; this one reaches {}", self.show_size(least)));
@@ -201,7 +207,7 @@ impl Elaborator<'_> {
 
     /// Asks that an array can have `size` elements.
     pub(super) fn natural_size(&mut self, size: &Size, span: Span) {
-        match self.judge(size) {
+        match self.judge(size, true) {
             Verdict::Proved | Verdict::Unknown => {}
             Verdict::Refuted(least) => {
                 let message = Diagnostic::error("an array with a negative size")
