@@ -56,6 +56,8 @@ pub struct Graph {
     semantics: Semantics,
     nodes: Vec<Node>,
     table: HashTable<NodeId>,
+    /// Whether a node was made whose operator stands for several.
+    has_steps: bool,
     inputs: Vec<(Name, NodeId)>,
     /// Arguments of the nodes that have a list of them.
     lists: Vec<SmallVec<[NodeId; 4]>>,
@@ -73,6 +75,12 @@ impl Graph {
     #[must_use]
     pub fn new(semantics: Semantics) -> Self {
         Self { semantics, ..Self::default() }
+    }
+
+    /// Whether a node was made whose operator stands for several ([`Op::has_steps`]).
+    #[must_use]
+    pub fn has_steps(&self) -> bool {
+        self.has_steps
     }
 
     /// Which rewrites are allowed.
@@ -181,6 +189,7 @@ impl Graph {
             return id;
         }
         let id = self.insert(Node::Apply(op, padded(args)));
+        self.has_steps |= op.has_steps();
         self.note_mask(id);
         id
     }

@@ -270,7 +270,8 @@ fn while_and_if_follow_the_data() {
 #[test]
 fn every_operator_computes_what_its_row_says() {
     let grid = [f64::NAN, f64::NEG_INFINITY, -2.5, -1.0, -0.0, 0.0, 0.3, 1.0, 3.0, f64::INFINITY];
-    for row in chainrule_ops::ROWS {
+    // Kernels hold the steps of operators that have some.
+    for row in chainrule_ops::ROWS.iter().filter(|row| row.steps.is_none()) {
         let mut m = Make::new();
         let (mut code, mut args) = (vec![], vec![]);
         for (i, ty) in row.args.iter().enumerate() {

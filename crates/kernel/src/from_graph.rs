@@ -23,6 +23,7 @@ mod look;
 
 use crate::contract::contract;
 use crate::kernel::{Buffer, BufferId, Class, External, Instr, Kernel, Place, Port, Reg, Stmt};
+use crate::steps;
 use crate::verify::class_of;
 use crate::zeros::Zeros;
 use chainrule_base::{Arena, Diagnostic, Diagnostics, Id, Name, Poly};
@@ -79,7 +80,8 @@ fn lower(
     outputs: &[GraphPort<'_>],
     fuse: bool,
 ) -> Result<Kernel, Diagnostics> {
-    let at_once = fuse && graph.len() <= fuse::MOST_NODES;
+    // Steps of operators are written out before products are fused.
+    let at_once = fuse && graph.len() <= fuse::MOST_NODES && !graph.has_steps();
     let mut lowering = Lowering::new(graph, inputs, outputs, at_once)?;
     for port in outputs {
         for node in &*port.nodes {
@@ -97,6 +99,9 @@ fn lower(
     for (idx, port) in outputs.iter().enumerate() {
         let port = make_port(port, Place::Output(idx), &mut kernel.buffers);
         kernel.outputs.push(port);
+    }
+    if graph.has_steps() {
+        steps::write_out(&mut kernel);
     }
     if fuse && !at_once {
         contract(&mut kernel);

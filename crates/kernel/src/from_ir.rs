@@ -47,6 +47,7 @@ mod offers;
 
 use crate::kernel::{Class, Condition, Kernel, Place, Port, Reg, SizeParam, SizeSource};
 use crate::prune::prune;
+use crate::steps;
 use builder::{Builder, Range};
 use chainrule_base::{Arena, Diagnostic, Diagnostics, Name, Poly, Span};
 use chainrule_ir::{Expr, Function, Size, VarId};
@@ -109,7 +110,7 @@ fn lower(function: &Function, reorder: bool) -> Result<Kernel, Diagnostics> {
     let mut body = l.b.close_code();
     l.b.errors.into_result(())?;
     prune(&mut body, l.b.regs.len(), &l.b.buffers);
-    Ok(Kernel {
+    let mut kernel = Kernel {
         name: identifier(&function.name).into(),
         regs: l.b.regs,
         sizes,
@@ -123,7 +124,9 @@ fn lower(function: &Function, reorder: bool) -> Result<Kernel, Diagnostics> {
         failures: l.b.failures,
         zeros: Vec::new(),
         body,
-    })
+    };
+    steps::write_out(&mut kernel);
+    Ok(kernel)
 }
 
 /// Returns the expression that binds each variable, if a statement does.

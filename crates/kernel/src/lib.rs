@@ -49,6 +49,7 @@ pub mod print;
 mod prune;
 pub mod ranges;
 mod rebuild;
+mod steps;
 pub mod unchecked;
 pub mod verify;
 pub mod zeros;

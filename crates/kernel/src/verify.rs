@@ -55,7 +55,7 @@ static IS_NUMERIC: [bool; Computed::END] = {
     let mut i = 0;
     while i < 64 {
         table[i] = match Computed::of_index(i) {
-            Some(op) => op.is_numeric(),
+            Some(op) => op.is_numeric() && !op.has_steps(),
             None => false,
         };
         i += 1;
@@ -423,6 +423,9 @@ impl Verifier<'_> {
             Instr::Int { dst, value } => {
                 self.poly(value, "an integer");
                 self.define(*dst, Some(Class::Int));
+            }
+            Instr::Op { op, .. } if op.has_steps() => {
+                self.wrong(format_args!("{} stands for several operators, which are not written out", op.name()));
             }
             Instr::Op { dst, op, args } if op.is_numeric() => {
                 for arg in &args[..op.arity()] {

@@ -28,7 +28,12 @@ pub fn partial<A: Algebra>(algebra: &mut A, op: Op, idx: usize, args: &[A::Value
 }
 
 // Recursive on the depth of a formula of the table, never on a user's data.
-fn evaluate<A: Algebra>(algebra: &mut A, formula: &Formula, args: &[A::Value], value: &A::Value) -> A::Value {
+pub(crate) fn evaluate<A: Algebra>(
+    algebra: &mut A,
+    formula: &Formula,
+    args: &[A::Value],
+    value: &A::Value,
+) -> A::Value {
     match *formula {
         Formula::Arg(i) => args[i].clone(),
         Formula::Value => value.clone(),

@@ -41,7 +41,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Counts one application of `op`.
+    /// Counts one application of `op`: of each of its steps, where it has several.
     pub fn record(&mut self, op: Op) {
         self.record_many(op, 1);
     }
@@ -49,6 +49,11 @@ impl Counts {
     /// Counts `n` applications of `op`.
     pub fn record_many(&mut self, op: Op, n: u64) {
         let row = op.row();
+        if let Some(steps) = row.steps {
+            // These have no steps of their own.
+            steps.operators().into_iter().for_each(|op| self.record_many(op, n));
+            return;
+        }
         let class = match row.cost {
             CostClass::Add => &mut self.add,
             CostClass::Mul => &mut self.mul,

@@ -20,4 +20,22 @@ impl Formula {
     pub const ZERO: Self = Self::Const(0.0);
     /// The partial derivative that is one everywhere.
     pub const ONE: Self = Self::Const(1.0);
+
+    /// Its operators, each computed once for equal arguments, arguments first.
+    #[must_use]
+    pub fn operators(&self) -> Vec<Op> {
+        let mut known = Vec::new();
+        self.note(&mut known);
+        known.into_iter().filter_map(|f| if let Self::Apply(op, _) = f { Some(op) } else { None }).collect()
+    }
+
+    // Recursive on the depth of a formula of the table.
+    fn note(&self, known: &mut Vec<Self>) {
+        if let Self::Apply(_, inner) = self
+            && !known.contains(self)
+        {
+            inner.iter().for_each(|f| f.note(known));
+            known.push(*self);
+        }
+    }
 }

@@ -21,6 +21,7 @@ mod formula;
 mod power;
 mod precise;
 mod special;
+mod steps;
 mod table;
 
 pub use special::polygamma;

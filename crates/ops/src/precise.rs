@@ -2,6 +2,7 @@
 
 use crate::{Algebra, Op};
 use astro_float::{BigFloat, Consts, RoundingMode, Sign};
+use std::rc::Rc;
 
 /// A number in extended precision.
 pub type Big = BigFloat;
@@ -14,6 +15,8 @@ const ROUND: RoundingMode = RoundingMode::None;
 pub struct Precise {
     bits: usize,
     consts: Consts,
+    /// Bernoulli numbers, once they have been used (`special`).
+    pub(crate) bernoulli: Rc<[Big]>,
 }
 
 impl Precise {
@@ -26,7 +29,7 @@ impl Precise {
     /// When memory runs out.
     #[must_use]
     pub fn new() -> Self {
-        Self { bits: Self::BITS, consts: Consts::new().expect("memory for a few constants") }
+        Self { bits: Self::BITS, consts: Consts::new().expect("memory for a few constants"), bernoulli: Rc::new([]) }
     }
 
     /// The number `c`, exactly.
@@ -152,10 +155,19 @@ impl Precise {
         }
     }
 
+    pub(crate) fn sum_of_squares(&self, a: &Big, b: &Big) -> Big {
+        self.add(&self.mul(a, a), &self.mul(b, b))
+    }
+
     pub(crate) fn hypot(&mut self, a: &Big, b: &Big) -> Big {
-        let (a2, b2) = (self.mul(a, a), self.mul(b, b));
-        let sum = self.add(&a2, &b2);
+        let sum = self.sum_of_squares(a, b);
         self.sqrt(&sum)
+    }
+
+    pub(crate) fn cube_of_hypot(&mut self, a: &Big, b: &Big) -> Big {
+        let sum = self.sum_of_squares(a, b);
+        let root = self.sqrt(&sum);
+        self.mul(&sum, &root)
     }
 
     // exp(x) - 1 and log(1 + x) lose at most the digits that x has in front of 1; the argument is at

@@ -1,70 +1,41 @@
-//! Functions that neither `libm` nor `astro-float` has: polygamma in doubles; erf, lgamma and
+//! Functions that neither `libm` nor `astro-float` has: polygamma in doubles (`polygamma.rs`); erf, lgamma and
 //! polygamma in extended precision.
 //!
-//! Polygamma and lgamma: the argument is raised past a threshold by the recurrence, then the
+//! Polygamma and lgamma in extended precision: the argument is raised past a threshold by the recurrence, then the
 //! asymptotic series with Bernoulli numbers is summed (Abramowitz and Stegun, 6.1.41 and 6.4.11).
 
 use crate::precise::{Big, Precise};
+use std::rc::Rc;
 
-/// B(2), B(4), ..., B(24).
-const BERNOULLI: [f64; 12] = [
-    1.0 / 6.0,
-    -1.0 / 30.0,
-    1.0 / 42.0,
-    -1.0 / 30.0,
-    5.0 / 66.0,
-    -691.0 / 2730.0,
-    7.0 / 6.0,
-    -3617.0 / 510.0,
-    43867.0 / 798.0,
-    -174_611.0 / 330.0,
-    854_513.0 / 138.0,
-    -236_364_091.0 / 2730.0,
-];
-
-/// The largest order of polygamma that is computed; beyond it the value is NaN.
-const MAX_ORDER: f64 = 60.0;
-
-/// The n-th derivative of digamma at `x`; NaN for an `order` that is not a small natural number and
-/// at the poles `x = 0, -1, -2, ...`. Linear in `-x` for negative `x`.
-pub fn polygamma(order: f64, x: f64) -> f64 {
-    if !(0.0..=MAX_ORDER).contains(&order) || order.fract() != 0.0 || x.is_nan() || (x <= 0.0 && x.fract() == 0.0) {
-        return f64::NAN;
+/// The largest power of two that is not above |x|, from 2^-1022 on; 1 where x is 0, infinite or NaN.
+pub fn binade(x: f64) -> f64 {
+    let size = x.abs();
+    if size == 0.0 || !size.is_finite() {
+        return 1.0;
     }
-    if x < -1e6 {
-        return f64::NAN;
-    }
-    let n = order;
-    let sign = if n % 2.0 == 0.0 { -1.0 } else { 1.0 };
-    let factorial = libm::tgamma(n + 1.0);
-    // psi_n(x) = psi_n(x + 1) - (-1)^n n! / x^(n+1)
-    let mut shifted = x;
-    let mut correction = 0.0;
-    while shifted < 16.0 + n {
-        correction += factorial / libm::pow(shifted, n + 1.0);
-        shifted += 1.0;
-    }
-    let z = shifted;
-    if n == 0.0 {
-        let mut sum = libm::log(z) - 0.5 / z;
-        for (k, b) in BERNOULLI.iter().enumerate() {
-            let two_k = 2.0 * (k as f64 + 1.0);
-            sum -= b / (two_k * libm::pow(z, two_k));
-        }
-        return sum - correction;
-    }
-    // psi_n(z) ~ (-1)^(n+1) [ (n-1)!/z^n + n!/(2 z^(n+1)) + sum B_2k (2k+n-1)! / ((2k)! z^(2k+n)) ]
-    let mut sum = factorial / n / libm::pow(z, n) + factorial / (2.0 * libm::pow(z, n + 1.0));
-    for (k, b) in BERNOULLI.iter().enumerate() {
-        let two_k = 2.0 * (k as f64 + 1.0);
-        let ratio = libm::exp(libm::lgamma(two_k + n) - libm::lgamma(two_k + 1.0));
-        sum += b * ratio / libm::pow(z, two_k + n);
-    }
-    sign * (sum + correction)
+    // The exponent alone.
+    f64::from_bits(size.max(f64::MIN_POSITIVE).to_bits() & 0x7ff0_0000_0000_0000)
 }
 
-/// Bernoulli numbers B(2), B(4), ..., B(2 count), by the recurrence of A&S 23.1.1.
-fn bernoulli(ctx: &mut Precise, count: usize) -> Vec<Big> {
+// Emitted Rust has the same text.
+include!("polygamma.rs");
+
+/// Largest order of polygamma that is computed; beyond it the value is NaN.
+const MAX_ORDER: f64 = 60.0;
+
+/// The n-th derivative of digamma at `x`; NaN for an `order` that is not a natural number up to 60 and at the poles
+/// `x = 0, -1, -2, ...`.
+#[must_use]
+pub fn polygamma(order: f64, x: f64) -> f64 {
+    cr_polygamma(order, x)
+}
+
+/// Bernoulli numbers B(2), B(4), ..., B(2 [`PRECISE_TERMS`]), by the recurrence of A&S 23.1.1.
+fn bernoulli(ctx: &mut Precise) -> Rc<[Big]> {
+    if !ctx.bernoulli.is_empty() {
+        return Rc::clone(&ctx.bernoulli);
+    }
+    let count = PRECISE_TERMS;
     let n = 2 * count;
     let mut b: Vec<Big> = vec![ctx.from_f64(1.0), ctx.from_f64(-0.5)];
     for m in 2..=n {
@@ -85,7 +56,8 @@ fn bernoulli(ctx: &mut Precise, count: usize) -> Vec<Big> {
         let divisor = ctx.from_f64(-((m + 1) as f64));
         b.push(ctx.div(&sum, &divisor));
     }
-    (1..=count).map(|k| b[2 * k].clone()).collect()
+    ctx.bernoulli = (1..=count).map(|k| b[2 * k].clone()).collect();
+    Rc::clone(&ctx.bernoulli)
 }
 
 const PRECISE_TERMS: usize = 40;
@@ -116,7 +88,7 @@ pub fn lgamma_precise(ctx: &mut Precise, x: &Big) -> Big {
     sum = ctx.add(&sum, &c);
     let z2 = ctx.mul(&z, &z);
     let mut power = z.clone();
-    for (i, b) in bernoulli(ctx, PRECISE_TERMS).iter().enumerate() {
+    for (i, b) in bernoulli(ctx).iter().enumerate() {
         let k = 2.0 * (i as f64 + 1.0);
         let d = ctx.from_f64(k * (k - 1.0));
         let d = ctx.mul(&d, &power);
@@ -151,7 +123,7 @@ pub fn polygamma_precise(ctx: &mut Precise, order: &Big, x: &Big) -> Big {
         z = ctx.add(&z, &one);
     }
     let two = ctx.from_f64(2.0);
-    let numbers = bernoulli(ctx, PRECISE_TERMS);
+    let numbers = bernoulli(ctx);
     if n == 0 {
         let mut sum = ctx.ln(&z);
         let two_z = ctx.mul(&two, &z);

@@ -11,7 +11,7 @@
 
 use crate::formula::Formula::{self, Apply, Arg, Const, Value};
 use crate::precise::{Big, Precise};
-use crate::{CostClass, special};
+use crate::{CostClass, special, steps};
 use chainrule_mathfun::{self as mathfun, Function};
 
 /// What an argument or a result is.
@@ -72,9 +72,12 @@ pub struct Row {
     pub partials: &'static [Formula],
     /// Where it is defined and differentiable.
     pub domain: Domain,
+    /// The operators that it is computed by, where it stands for several: then no backend knows it, for kernels hold what is
+    /// here. Simplification sees the operator as a whole, so the order of computation, which accuracy depends on, stays.
+    pub steps: Option<Formula>,
     /// How it is counted.
     pub cost: CostClass,
-    /// What it weighs in the one sum that orders programs; an addition weighs 1.
+    /// Weight in the one sum that orders programs; an addition weighs 1, an operator of several steps as much as these.
     pub weight: u32,
     /// C99, on doubles. Comparisons and connectives give an `int` that is 0 or 1.
     pub c: Spelling,
@@ -115,80 +118,8 @@ fn floor_mod(a: i64, b: i64) -> Option<i64> {
     Some(if remainder != 0 && (remainder < 0) != (b < 0) { remainder + b } else { remainder })
 }
 
-const POLYGAMMA_C: &str = "\
-static double cr_polygamma(double order, double x) {
-    static const double bernoulli[12] = {1.0 / 6.0, -1.0 / 30.0, 1.0 / 42.0, -1.0 / 30.0, 5.0 / 66.0,
-        -691.0 / 2730.0, 7.0 / 6.0, -3617.0 / 510.0, 43867.0 / 798.0, -174611.0 / 330.0,
-        854513.0 / 138.0, -236364091.0 / 2730.0};
-    const double n = order;
-    double sum, correction = 0.0, z = x, factorial;
-    int k;
-    if (!(n >= 0.0 && n <= 60.0) || n != floor(n) || x != x || (x <= 0.0 && x == floor(x)) || x < -1e6) return NAN;
-    factorial = tgamma(n + 1.0);
-    while (z < 16.0 + n) {
-        correction += factorial / pow(z, n + 1.0);
-        z += 1.0;
-    }
-    if (n == 0.0) {
-        sum = log(z) - 0.5 / z;
-        for (k = 0; k < 12; k++) sum -= bernoulli[k] / (2.0 * (k + 1) * pow(z, 2.0 * (k + 1)));
-        return sum - correction;
-    }
-    sum = factorial / n / pow(z, n) + factorial / (2.0 * pow(z, n + 1.0));
-    for (k = 0; k < 12; k++) {
-        const double two_k = 2.0 * (k + 1);
-        sum += bernoulli[k] * exp(lgamma(two_k + n) - lgamma(two_k + 1.0)) / pow(z, two_k + n);
-    }
-    return (fmod(n, 2.0) == 0.0 ? -1.0 : 1.0) * (sum + correction);
-}
-";
-
-const POLYGAMMA_RUST: &str = "\
-fn cr_polygamma(order: f64, x: f64) -> f64 {
-    const BERNOULLI: [f64; 12] = [
-        1.0 / 6.0,
-        -1.0 / 30.0,
-        1.0 / 42.0,
-        -1.0 / 30.0,
-        5.0 / 66.0,
-        -691.0 / 2730.0,
-        7.0 / 6.0,
-        -3617.0 / 510.0,
-        43867.0 / 798.0,
-        -174611.0 / 330.0,
-        854513.0 / 138.0,
-        -236364091.0 / 2730.0,
-    ];
-    let n = order;
-    let is_order = (0.0..=60.0).contains(&n) && n == libm::floor(n);
-    if !is_order || x.is_nan() || (x <= 0.0 && x == libm::floor(x)) || x < -1e6 {
-        return f64::NAN;
-    }
-    let factorial = libm::tgamma(n + 1.0);
-    let mut correction = 0.0;
-    let mut z = x;
-    while z < 16.0 + n {
-        correction += factorial / libm::pow(z, n + 1.0);
-        z += 1.0;
-    }
-    let mut two_k = 0.0;
-    if n == 0.0 {
-        let mut sum = libm::log(z) - 0.5 / z;
-        for b in BERNOULLI {
-            two_k += 2.0;
-            sum -= b / (two_k * libm::pow(z, two_k));
-        }
-        return sum - correction;
-    }
-    let mut sum = factorial / n / libm::pow(z, n) + factorial / (2.0 * libm::pow(z, n + 1.0));
-    for b in BERNOULLI {
-        two_k += 2.0;
-        let ratio = libm::exp(libm::lgamma(two_k + n) - libm::lgamma(two_k + 1.0));
-        sum += b * ratio / libm::pow(z, two_k + n);
-    }
-    (if n % 2.0 == 0.0 { -1.0 } else { 1.0 }) * (sum + correction)
-}
-";
+const POLYGAMMA_C: &str = include_str!("polygamma.c");
+const POLYGAMMA_RUST: &str = include_str!("polygamma.rs");
 
 const FLOOR_DIV_RUST: &str = "\
 fn cr_floor_div(a: i64, b: i64) -> Option<i64> {
@@ -201,6 +132,25 @@ const FLOOR_MOD_RUST: &str = "\
 fn cr_floor_mod(a: i64, b: i64) -> Option<i64> {
     let remainder = a.checked_rem(b)?;
     Some(if remainder != 0 && (remainder < 0) != (b < 0) { remainder + b } else { remainder })
+}
+";
+
+const BINADE_C: &str = "\
+static double cr_binade(double x) {
+    const double size = fabs(x), least = ldexp(1.0, -1022);
+    if (size == 0.0 || size * 0.5 == size || x != x) return 1.0;
+    return size < least ? least : ldexp(1.0, ilogb(size));
+}
+";
+
+const BINADE_RUST: &str = "\
+fn cr_binade(x: f64) -> f64 {
+    let size = libm::fabs(x);
+    let least = f64::MIN_POSITIVE;
+    if size == 0.0 || size > f64::MAX || x.is_nan() {
+        return 1.0;
+    }
+    if size < least { least } else { libm::ldexp(1.0, libm::ilogb(size)) }
 }
 ";
 
@@ -225,7 +175,9 @@ static int64_t cr_floor_mod(int64_t a, int64_t b) {
 ";
 
 use Op::{
-    Add, Cos, Cosh, Digamma, Div, Exp, Floor, Log, Lt, Mul, Neg, Polygamma, Pow, Select, Sign, Sin, Sinh, Sqrt, Sub,
+    Add, AngleBend, AngleRate, Cos, Cosh, Digamma, DirectionCosine, Div, Exp, Floor, Gaussian, HypotBend, HypotTwist,
+    Log, Lorentzian, LorentzianMoment, Lt, Mul, Neg, OneMinusSquare, Polygamma, Pow, SechSquare, Select, Sign, Sin,
+    Sinh, Sqrt, Sub, Tanh,
 };
 
 const A0: Formula = Arg(0);
@@ -247,6 +199,7 @@ const DEFAULT: Row = Row {
     precise: |ctx, _| ctx.nan(),
     partials: &[],
     domain: EVERYWHERE,
+    steps: None,
     cost: CostClass::Call,
     weight: 20,
     c: plain(""),
@@ -354,10 +307,20 @@ operators! {
         name: "pow", symbol: Some("**"), args: &[N, N],
         value: |a| mathfun::pow(a[0], a[1]), elementary: Some(Function::Pow), precise: |p, a| p.pow(&a[0], &a[1]),
         partials: &[
+            // b - 1 is exact from 1/2 on. Below, its rounding error would be multiplied by the logarithm of the base,
+            // and a ** b is neither too large nor too small to be divided by the base.
             Apply(Select, &[
                 Apply(Op::Eq, &[A1, Const(0.0)]),
                 Const(0.0),
-                Apply(Mul, &[A1, Apply(Pow, &[A0, Apply(Sub, &[A1, Const(1.0)])])]),
+                Apply(Select, &[
+                    Apply(Lt, &[A1, Const(0.5)]),
+                    Apply(Select, &[
+                        Apply(Op::Eq, &[A0, Const(0.0)]),
+                        Apply(Mul, &[A1, Const(f64::INFINITY)]),
+                        Apply(Div, &[Apply(Mul, &[A1, Value]), A0]),
+                    ]),
+                    Apply(Mul, &[A1, Apply(Pow, &[A0, Apply(Sub, &[A1, Const(1.0)])])]),
+                ]),
             ]),
             Apply(Select, &[Apply(Lt, &[Const(0.0), A0]), Apply(Mul, &[Value, Apply(Log, &[A0])]), Const(0.0)]),
         ],
@@ -394,7 +357,7 @@ operators! {
     Expm1 {
         name: "expm1",
         value: |a| mathfun::expm1(a[0]), elementary: Some(Function::Expm1), precise: |p, a| p.expm1(&a[0]),
-        partials: &[Apply(Add, &[Value, Const(1.0)])],
+        partials: &[Apply(Exp, &[A0])],
         c: plain("expm1({0})"), rust: plain("{0}.exp_m1()")
     }
     /// Natural logarithm.
@@ -439,7 +402,7 @@ operators! {
     Asin {
         name: "asin",
         value: |a| libm::asin(a[0]), precise: |p, a| p.asin(&a[0]),
-        partials: &[Apply(Div, &[Const(1.0), Apply(Sqrt, &[Apply(Sub, &[Const(1.0), Apply(Mul, &[A0, A0])])])])],
+        partials: &[Apply(Div, &[Const(1.0), Apply(Sqrt, &[Apply(OneMinusSquare, &[A0])])])],
         domain: Domain { text: "-1 < x < 1", contains: |a| a[0].abs() < 1.0 },
         c: plain("asin({0})"), rust: plain("{0}.asin()")
     }
@@ -447,7 +410,7 @@ operators! {
     Acos {
         name: "acos",
         value: |a| libm::acos(a[0]), precise: |p, a| p.acos(&a[0]),
-        partials: &[Apply(Div, &[Const(-1.0), Apply(Sqrt, &[Apply(Sub, &[Const(1.0), Apply(Mul, &[A0, A0])])])])],
+        partials: &[Apply(Div, &[Const(-1.0), Apply(Sqrt, &[Apply(OneMinusSquare, &[A0])])])],
         domain: Domain { text: "-1 < x < 1", contains: |a| a[0].abs() < 1.0 },
         c: plain("acos({0})"), rust: plain("{0}.acos()")
     }
@@ -455,7 +418,7 @@ operators! {
     Atan {
         name: "atan",
         value: |a| mathfun::atan(a[0]), elementary: Some(Function::Atan), precise: |p, a| p.atan(&a[0]),
-        partials: &[Apply(Div, &[Const(1.0), Apply(Add, &[Const(1.0), Apply(Mul, &[A0, A0])])])],
+        partials: &[Apply(Lorentzian, &[A0])],
         c: plain("atan({0})"), rust: plain("{0}.atan()")
     }
     /// The angle of the point (x, y), arguments in the order y, x.
@@ -463,8 +426,8 @@ operators! {
         name: "atan2", args: &[N, N],
         value: |a| mathfun::atan2(a[0], a[1]), elementary: Some(Function::Atan2), precise: |p, a| p.atan2(&a[0], &a[1]),
         partials: &[
-            Apply(Div, &[A1, Apply(Add, &[Apply(Mul, &[A0, A0]), Apply(Mul, &[A1, A1])])]),
-            Apply(Neg, &[Apply(Div, &[A0, Apply(Add, &[Apply(Mul, &[A0, A0]), Apply(Mul, &[A1, A1])])])]),
+            Apply(AngleRate, &[A0, A1]),
+            Apply(Neg, &[Apply(AngleRate, &[A1, A0])]),
         ],
         domain: Domain { text: "a point off the negative axis", contains: |a| a[0] != 0.0 || a[1] > 0.0 },
         c: plain("atan2({0}, {1})"), rust: plain("{0}.atan2({1})")
@@ -487,21 +450,25 @@ operators! {
     Tanh {
         name: "tanh",
         value: |a| mathfun::tanh(a[0]), elementary: Some(Function::Tanh), precise: |p, a| p.tanh(&a[0]),
-        partials: &[Apply(Sub, &[Const(1.0), Apply(Mul, &[Value, Value])])],
+        partials: &[Apply(SechSquare, &[A0])],
         c: plain("tanh({0})"), rust: plain("{0}.tanh()")
     }
     /// Inverse hyperbolic sine.
     Asinh {
         name: "asinh",
         value: |a| libm::asinh(a[0]), precise: |p, a| p.asinh(&a[0]),
-        partials: &[Apply(Div, &[Const(1.0), Apply(Sqrt, &[Apply(Add, &[Apply(Mul, &[A0, A0]), Const(1.0)])])])],
+        partials: &[Apply(DirectionCosine, &[Const(1.0), A0])],
         c: plain("asinh({0})"), rust: plain("{0}.asinh()")
     }
     /// Inverse hyperbolic cosine.
     Acosh {
         name: "acosh",
         value: |a| libm::acosh(a[0]), precise: |p, a| p.acosh(&a[0]),
-        partials: &[Apply(Div, &[Const(1.0), Apply(Sqrt, &[Apply(Sub, &[Apply(Mul, &[A0, A0]), Const(1.0)])])])],
+        // Not of x^2 - 1, which overflows, and cancels near 1.
+        partials: &[Apply(Div, &[Const(1.0), Apply(Mul, &[
+            Apply(Sqrt, &[Apply(Sub, &[A0, Const(1.0)])]),
+            Apply(Sqrt, &[Apply(Add, &[A0, Const(1.0)])]),
+        ])])],
         domain: Domain { text: "x > 1", contains: |a| a[0] > 1.0 },
         c: plain("acosh({0})"), rust: plain("{0}.acosh()")
     }
@@ -509,7 +476,7 @@ operators! {
     Atanh {
         name: "atanh",
         value: |a| libm::atanh(a[0]), precise: |p, a| p.atanh(&a[0]),
-        partials: &[Apply(Div, &[Const(1.0), Apply(Sub, &[Const(1.0), Apply(Mul, &[A0, A0])])])],
+        partials: &[Apply(Div, &[Const(1.0), Apply(OneMinusSquare, &[A0])])],
         domain: Domain { text: "-1 < x < 1", contains: |a| a[0].abs() < 1.0 },
         c: plain("atanh({0})"), rust: plain("{0}.atanh()")
     }
@@ -517,7 +484,7 @@ operators! {
     Hypot {
         name: "hypot", args: &[N, N], commutative: true,
         value: |a| libm::hypot(a[0], a[1]), precise: |p, a| p.hypot(&a[0], &a[1]),
-        partials: &[Apply(Div, &[A0, Value]), Apply(Div, &[A1, Value])],
+        partials: &[Apply(DirectionCosine, &[A0, A1]), Apply(DirectionCosine, &[A1, A0])],
         domain: Domain { text: "arguments not both 0", contains: |a| a[0] != 0.0 || a[1] != 0.0 },
         c: plain("hypot({0}, {1})"), rust: plain("{0}.hypot({1})")
     }
@@ -600,7 +567,7 @@ operators! {
         value: |a| libm::erf(a[0]), precise: |p, a| special::erf_precise(p, &a[0]),
         partials: &[Apply(Mul, &[
             Const(std::f64::consts::FRAC_2_SQRT_PI),
-            Apply(Exp, &[Apply(Neg, &[Apply(Mul, &[A0, A0])])]),
+            Apply(Gaussian, &[A0]),
         ])],
         c: plain("erf({0})"),
         rust: plain("libm::erf({0})")
@@ -631,6 +598,170 @@ operators! {
         domain: Domain { text: "a natural order and x > 0", contains: |a| a[0] >= 0.0 && a[0] < 8.0 && a[0].fract() == 0.0 && a[1] > 0.0 },
         weight: 100,
         c: helper("cr_polygamma({0}, {1})", POLYGAMMA_C), rust: helper("cr_polygamma({0}, {1})", POLYGAMMA_RUST)
+    }
+    /// The largest power of two that is not above |x|, from 2^-1022 on; 1 where x is 0, infinite or no number: what numbers of
+    /// that size are scaled by, without rounding.
+    Binade {
+        name: "binade",
+        value: |a| special::binade(a[0]),
+        precise: |p, a| { let x = p.as_f64(&a[0]); p.from_f64(special::binade(x)) },
+        partials: &[Formula::ZERO],
+        domain: Domain { text: "x that is no power of two", contains: |a| a[0] != 0.0 && a[0].abs() != special::binade(a[0]) },
+        c: helper("cr_binade({0})", BINADE_C), rust: helper("cr_binade({0})", BINADE_RUST)
+    }
+    /// x / s for a scale s: never multiplied out with other quotients, as a quotient may be.
+    Rescale {
+        name: "rescale", args: &[N, N],
+        value: |a| steps::value(&steps::RESCALE, a), steps: Some(steps::RESCALE),
+        precise: |p, a| p.div(&a[0], &a[1]),
+        partials: &[Apply(Div, &[Const(1.0), A1]), Apply(Neg, &[Apply(Div, &[Value, A1])])],
+        domain: Domain { text: "a scale that is not 0", contains: |a| a[1] != 0.0 },
+        cost: CostClass::Div, weight: 5
+    }
+    /// (1 - x) (1 + x), without the rounding error of x^2 that is left of 1 - x^2 near 1.
+    OneMinusSquare {
+        name: "oneMinusSquare",
+        value: |a| steps::value(&steps::ONE_MINUS_SQUARE, a), steps: Some(steps::ONE_MINUS_SQUARE),
+        precise: |p, a| { let one = p.from_f64(1.0); let square = p.mul(&a[0], &a[0]); p.sub(&one, &square) },
+        partials: &[Apply(Mul, &[Const(-2.0), A0])],
+        cost: CostClass::Mul, weight: 3
+    }
+    /// 1 / cosh(x)^2, the slope of tanh.
+    SechSquare {
+        name: "sechSquare",
+        value: |a| steps::value(&steps::SECH_SQUARE, a), steps: Some(steps::SECH_SQUARE),
+        precise: |p, a| { let one = p.from_f64(1.0); let c = p.cosh(&a[0]); let square = p.mul(&c, &c); p.div(&one, &square) },
+        partials: &[Apply(Mul, &[Const(-2.0), Apply(Mul, &[Value, Apply(Tanh, &[A0])])])],
+        weight: 30
+    }
+    /// exp(-x^2), without the rounding error of x^2 as a relative error of the result.
+    Gaussian {
+        name: "gaussian",
+        value: |a| steps::value(&steps::GAUSSIAN, a), steps: Some(steps::GAUSSIAN),
+        precise: |p, a| { let square = p.mul(&a[0], &a[0]); let minus = p.neg(&square); p.exp(&minus) },
+        partials: &[Apply(Mul, &[Const(-2.0), Apply(Mul, &[A0, Value])])],
+        weight: 38
+    }
+    /// 1 / (1 + x^2), the slope of atan.
+    Lorentzian {
+        name: "lorentzian",
+        value: |a| steps::value(&steps::LORENTZIAN, a), steps: Some(steps::LORENTZIAN),
+        precise: |p, a| { let one = p.from_f64(1.0); let s = p.mul(&a[0], &a[0]); let s = p.add(&one, &s); p.div(&one, &s) },
+        partials: &[Apply(Mul, &[Const(-2.0), Apply(Mul, &[Value, Apply(LorentzianMoment, &[A0])])])],
+        cost: CostClass::Div, weight: 7
+    }
+    /// x / (1 + x^2).
+    LorentzianMoment {
+        name: "lorentzianMoment",
+        value: |a| steps::value(&steps::LORENTZIAN_MOMENT, a), steps: Some(steps::LORENTZIAN_MOMENT),
+        precise: |p, a| { let one = p.from_f64(1.0); let s = p.mul(&a[0], &a[0]); let s = p.add(&one, &s); p.div(&a[0], &s) },
+        partials: &[Apply(Mul, &[
+            Apply(Mul, &[Apply(Sub, &[Const(1.0), A0]), Apply(Lorentzian, &[A0])]),
+            Apply(Mul, &[Apply(Add, &[Const(1.0), A0]), Apply(Lorentzian, &[A0])]),
+        ])],
+        cost: CostClass::Div, weight: 11
+    }
+    /// x / (x^2 + y^2), arguments in the order y, x: the slope of atan2 by y, and by x with the arguments swapped, but for the
+    /// sign. With both divided by the larger one no square over- or underflows.
+    AngleRate {
+        name: "angleRate", args: &[N, N],
+        value: |a| steps::value(&steps::ANGLE_RATE, a), steps: Some(steps::ANGLE_RATE),
+        precise: |p, a| { let s = p.sum_of_squares(&a[0], &a[1]); p.div(&a[1], &s) },
+        partials: &[
+            Apply(Mul, &[Const(-2.0), Apply(Mul, &[Value, Apply(AngleRate, &[A1, A0])])]),
+            Apply(AngleBend, &[A0, A1]),
+        ],
+        domain: Domain { text: "arguments not both 0", contains: |a| a[0] != 0.0 || a[1] != 0.0 },
+        cost: CostClass::Div, weight: 26
+    }
+    /// (y^2 - x^2) / (x^2 + y^2)^2, arguments in the order y, x: the slope of [`Op::AngleRate`] by x.
+    AngleBend {
+        name: "angleBend", args: &[N, N],
+        value: |a| steps::value(&steps::ANGLE_BEND, a), steps: Some(steps::ANGLE_BEND),
+        precise: |p, a| {
+            let s = p.sum_of_squares(&a[0], &a[1]);
+            let (less, more) = (p.sub(&a[0], &a[1]), p.add(&a[0], &a[1]));
+            let product = p.mul(&less, &more);
+            let square = p.mul(&s, &s);
+            p.div(&product, &square)
+        },
+        // With r = AngleRate: its slope by y is -2 r(x, y) (this - 2 r(y, x)^2), by x -2 r(y, x) (this + 2 r(x, y)^2).
+        partials: &[
+            Apply(Mul, &[Const(-2.0), Apply(Mul, &[Apply(AngleRate, &[A1, A0]), Apply(Sub, &[
+                Value,
+                Apply(Mul, &[Const(2.0), Apply(Mul, &[Apply(AngleRate, &[A0, A1]), Apply(AngleRate, &[A0, A1])])]),
+            ])])]),
+            Apply(Mul, &[Const(-2.0), Apply(Mul, &[Apply(AngleRate, &[A0, A1]), Apply(Add, &[
+                Value,
+                Apply(Mul, &[Const(2.0), Apply(Mul, &[Apply(AngleRate, &[A1, A0]), Apply(AngleRate, &[A1, A0])])]),
+            ])])]),
+        ],
+        domain: Domain { text: "arguments not both 0", contains: |a| a[0] != 0.0 || a[1] != 0.0 },
+        cost: CostClass::Div, weight: 48
+    }
+    /// x / sqrt(x^2 + y^2): the slope of hypot, also where its value overflows.
+    DirectionCosine {
+        name: "directionCosine", args: &[N, N],
+        value: |a| steps::value(&steps::DIRECTION_COSINE, a), steps: Some(steps::DIRECTION_COSINE),
+        precise: |p, a| { let h = p.hypot(&a[0], &a[1]); p.div(&a[0], &h) },
+        partials: &[Apply(HypotBend, &[A0, A1]), Apply(Neg, &[Apply(HypotTwist, &[A0, A1])])],
+        domain: Domain { text: "arguments not both 0", contains: |a| a[0] != 0.0 || a[1] != 0.0 },
+        cost: CostClass::Div, weight: 26
+    }
+    /// y^2 / (x^2 + y^2)^(3/2): the second slope of hypot by x.
+    HypotBend {
+        name: "hypotBend", args: &[N, N],
+        value: |a| steps::value(&steps::HYPOT_BEND, a), steps: Some(steps::HYPOT_BEND),
+        precise: |p, a| {
+            let cube = p.cube_of_hypot(&a[0], &a[1]);
+            let square = p.mul(&a[1], &a[1]);
+            p.div(&square, &cube)
+        },
+        // With c = DirectionCosine: -3 (this / h) c(x, y), and (2 c(x, y)^2 - c(y, x)^2) c(y, x) / h / h.
+        partials: &[
+            Apply(Mul, &[Const(-3.0), Apply(Mul, &[
+                Apply(Div, &[Value, Apply(Op::Hypot, &[A0, A1])]),
+                Apply(DirectionCosine, &[A0, A1]),
+            ])]),
+            Apply(Mul, &[
+                Apply(Sub, &[
+                    Apply(Mul, &[Const(2.0), Apply(Mul, &[Apply(DirectionCosine, &[A0, A1]), Apply(DirectionCosine, &[A0, A1])])]),
+                    Apply(Mul, &[Apply(DirectionCosine, &[A1, A0]), Apply(DirectionCosine, &[A1, A0])]),
+                ]),
+                Apply(Div, &[Apply(Div, &[Apply(DirectionCosine, &[A1, A0]), Apply(Op::Hypot, &[A0, A1])]), Apply(Op::Hypot, &[A0, A1])]),
+            ]),
+        ],
+        domain: Domain { text: "arguments not both 0", contains: |a| a[0] != 0.0 || a[1] != 0.0 },
+        cost: CostClass::Div, weight: 33
+    }
+    /// x y / (x^2 + y^2)^(3/2): the mixed second slope of hypot, but for the sign.
+    HypotTwist {
+        name: "hypotTwist", args: &[N, N], commutative: true,
+        value: |a| steps::value(&steps::HYPOT_TWIST, a), steps: Some(steps::HYPOT_TWIST),
+        precise: |p, a| {
+            let cube = p.cube_of_hypot(&a[0], &a[1]);
+            let product = p.mul(&a[0], &a[1]);
+            p.div(&product, &cube)
+        },
+        // With c = DirectionCosine: (c(y, x)^2 - 2 c(x, y)^2) c(y, x) / h / h, and the same with x and y swapped.
+        partials: &[
+            Apply(Mul, &[
+                Apply(Sub, &[
+                    Apply(Mul, &[Apply(DirectionCosine, &[A1, A0]), Apply(DirectionCosine, &[A1, A0])]),
+                    Apply(Mul, &[Const(2.0), Apply(Mul, &[Apply(DirectionCosine, &[A0, A1]), Apply(DirectionCosine, &[A0, A1])])]),
+                ]),
+                Apply(Div, &[Apply(Div, &[Apply(DirectionCosine, &[A1, A0]), Apply(Op::Hypot, &[A0, A1])]), Apply(Op::Hypot, &[A0, A1])]),
+            ]),
+            Apply(Mul, &[
+                Apply(Sub, &[
+                    Apply(Mul, &[Apply(DirectionCosine, &[A0, A1]), Apply(DirectionCosine, &[A0, A1])]),
+                    Apply(Mul, &[Const(2.0), Apply(Mul, &[Apply(DirectionCosine, &[A1, A0]), Apply(DirectionCosine, &[A1, A0])])]),
+                ]),
+                Apply(Div, &[Apply(Div, &[Apply(DirectionCosine, &[A0, A1]), Apply(Op::Hypot, &[A0, A1])]), Apply(Op::Hypot, &[A0, A1])]),
+            ]),
+        ],
+        domain: Domain { text: "arguments not both 0", contains: |a| a[0] != 0.0 || a[1] != 0.0 },
+        cost: CostClass::Div, weight: 33
     }
     /// Less than.
     Lt {
@@ -709,7 +840,7 @@ operators! {
 }
 
 /// What is asked of rows most, in one line of a cache: how many arguments there are in the two lowest bits, above them a
-/// bit for each that is a truth value, then one for the result.
+/// bit for each that is a truth value, then one for the result, and one for an operator of several steps.
 static TYPES: [u8; ROWS.len()] = {
     let mut types = [0; ROWS.len()];
     let mut i = 0;
@@ -723,6 +854,7 @@ static TYPES: [u8; ROWS.len()] = {
             k += 1;
         }
         types[i] |= (matches!(ROWS[i].result, Type::Bool) as u8) << 5;
+        types[i] |= (ROWS[i].steps.is_some() as u8) << 6;
         i += 1;
     }
     types
@@ -753,7 +885,14 @@ impl Op {
     #[must_use]
     #[inline]
     pub const fn is_numeric(self) -> bool {
-        TYPES[self as usize] < 4
+        TYPES[self as usize] & 0b11_1100 == 0
+    }
+
+    /// Whether it stands for several operators, which are what kernels hold.
+    #[must_use]
+    #[inline]
+    pub const fn has_steps(self) -> bool {
+        TYPES[self as usize] & 0b100_0000 != 0
     }
 
     /// Whether its result is a truth value.

@@ -5,6 +5,7 @@
 
 use super::Expr;
 use chainrule_base::Name;
+use chainrule_ops::Op;
 use std::ops::{Add, Div, Index, Mul, Neg, Sub};
 
 /// What can be an argument or a result of a function: a scalar, a vector, a matrix.
@@ -106,7 +107,12 @@ impl Vector {
     /// When the vector is empty.
     #[must_use]
     pub fn norm(&self) -> Expr {
-        self.dot(self).sqrt()
+        // As the library's `vectorNorm`.
+        let larger = |largest: Expr, x: &Expr| Expr::apply(Op::Max, &[&largest, &Expr::apply(Op::Abs, &[x])]);
+        let largest = self.elements[1..].iter().fold(Expr::apply(Op::Abs, &[&self.elements[0]]), larger);
+        let scale = Expr::apply(Op::Binade, &[&largest]);
+        let scaled = Self::new(self.elements.iter().map(|x| Expr::apply(Op::Rescale, &[x, &scale])).collect());
+        &scale * scaled.dot(&scaled).sqrt()
     }
 }
 

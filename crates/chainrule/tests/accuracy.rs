@@ -1,0 +1,90 @@
+//! Values, first and second partial derivatives of all operators, as compiled code computes them, against extended precision:
+//! in straight lines and in loops, native and interpreted. `chainrule-bench accuracy` takes more points.
+
+// A test that cannot go on should stop.
+#![allow(clippy::unwrap_used)]
+
+#[path = "accuracy/measure.rs"]
+mod measure;
+#[path = "../../ops/tests/support/sweep.rs"]
+mod sweep;
+
+use chainrule::{Function, Module, Value, vars};
+use chainrule_ops::{Op, Precise};
+use measure::{Subject, computed, subjects, ways};
+
+/// Points of an operator.
+const POINTS: usize = 60;
+
+#[test]
+fn compiled_operators_are_accurate_over_all_exponents() {
+    let mut precise = Precise::new();
+    let mut n_checked = 0;
+    for subject in subjects() {
+        let points = subject.points(POINTS);
+        for of in subject.results() {
+            let exact: Vec<_> = points.iter().map(|point| sweep::exact(&mut precise, subject.op, of, point)).collect();
+            if exact.iter().all(Option::is_none) {
+                continue;
+            }
+            for way in ways() {
+                let found =
+                    computed(subject, of, way, &points).unwrap_or_else(|e| panic!("{subject:?} {of:?} {way:?}: {e}"));
+                for ((point, exact), found) in points.iter().zip(&exact).zip(found) {
+                    let Some(exact) = exact.as_ref().filter(|_| !sweep::is_beyond(subject.op, of, point)) else {
+                        continue;
+                    };
+                    let near = precise.as_f64(exact);
+                    let error = sweep::ulps(&precise, found, exact) / sweep::conditioning(subject.op, of, point, near);
+                    let bar = sweep::bar(subject.op, of);
+                    if std::env::var("SHOW").is_ok() {
+                        if !(error <= bar) {
+                            println!(
+                                "{}: {of:?} of {subject:?} at {point:?}: {found:e} is not {near:e}: {error} ulp",
+                                way.name
+                            );
+                        }
+                        n_checked += 1;
+                        continue;
+                    }
+                    assert!(
+                        error <= bar,
+                        "{}: {of:?} of {subject:?} at {point:?}: {found:e} is not {near:e}: {error} ulp",
+                        way.name
+                    );
+                    n_checked += 1;
+                }
+            }
+        }
+    }
+    assert!(n_checked > 20_000, "{n_checked}");
+}
+
+/// The norm of (3, 4) times a scale, its gradient and its Hessian.
+#[test]
+fn norms_of_all_sizes() {
+    let module = Module::from_text("norm.ft", "let f = fun (v : [n]Double) -> vectorNorm v").unwrap();
+    let kept = module.function("f").unwrap();
+    let v = vars("v", 2);
+    let built = Function::new("f", &v, &v.norm()).unwrap();
+    let straight = kept.unrolled(&[("n", 2)]).unwrap();
+    for f in [kept, built, straight] {
+        for scale in [1e-160, 1e-104, 1e-3, 1.0, 1e108, 1e150] {
+            let at = [Value::Array(vec![Value::Real(3.0 * scale), Value::Real(4.0 * scale)])];
+            let results =
+                |f: Function| f.compile().unwrap().call(&at).unwrap()[0].reals().into_iter().copied().collect();
+            let near = |found: Vec<f64>, expected: &[f64]| {
+                for (found, expected) in found.iter().zip(expected) {
+                    assert!(
+                        (found - expected).abs() <= 2e-15 * expected.abs(),
+                        "{found:e} is not {expected:e} at {scale:e}"
+                    );
+                }
+            };
+            near(results(f.clone()), &[5.0 * scale]);
+            near(results(f.gradient().function().unwrap()), &[0.6, 0.8]);
+            let [xx, xy, yy] = [0.128 / scale, -0.096 / scale, 0.072 / scale];
+            near(results(f.hessian().function().unwrap()), &[xx, xy, xy, yy]);
+        }
+    }
+}
