@@ -1,5 +1,6 @@
 //! Chainrule's benchmarks. Counts before times: what the derivatives of the benchmark problems cost.
 
+mod accuracy;
 mod arrays;
 mod batch;
 mod counts;
@@ -51,10 +52,13 @@ enum Command {
     Batch(batch::Options),
     /// Errors in ulp and ns per value of the elementary functions, beside the system's and the libm crate's.
     Mathfun(mathfun::Options),
+    /// Errors in ulp of values, first and second partial derivatives of all operators, as compiled code computes them.
+    Accuracy(accuracy::Options),
 }
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
+        Command::Accuracy(options) => accuracy::run(&options),
         Command::Counts(options) => counts::run(&options),
         Command::Elimination(options) => elimination::run(&options),
         Command::Scale(options) => scale::run(&options),

@@ -56,7 +56,7 @@ pub struct Graph {
     semantics: Semantics,
     nodes: Vec<Node>,
     table: HashTable<NodeId>,
-    /// Whether a node was made whose operator stands for several.
+    /// Whether a node was made whose operator is composite.
     has_steps: bool,
     inputs: Vec<(Name, NodeId)>,
     /// Arguments of the nodes that have a list of them.
@@ -77,7 +77,7 @@ impl Graph {
         Self { semantics, ..Self::default() }
     }
 
-    /// Whether a node was made whose operator stands for several ([`Op::has_steps`]).
+    /// Returns whether a node was made whose operator is composite ([`Op::has_steps`]).
     #[must_use]
     pub fn has_steps(&self) -> bool {
         self.has_steps

@@ -207,11 +207,13 @@ proptest! {
 /// also used with its sign); many together must cost less.
 #[test]
 fn simplification_saves_operations_on_the_whole() {
+    // No rule is about what slopes and scales are made of.
+    let left = Op::all().filter(|op| op.has_steps() || *op == Op::Binade).collect::<Vec<_>>();
     for semantics in [Semantics::Strict, Semantics::Algebraic] {
         let (before, after) = (Cell::new(0), Cell::new(0));
         let mut runner = proptest::test_runner::TestRunner::new(config(1000, 3));
         let result = runner.run(&bytes(), |bytes| {
-            let recipe = Recipe::random(&mut Unstructured::new(&bytes), &Options::new(40)).unwrap();
+            let recipe = Recipe::random(&mut Unstructured::new(&bytes), &Options::new(40).without(&left)).unwrap();
             let (raw, raw_roots) = recipe.raw(semantics);
             let (simple, roots) = recipe.simplified(semantics);
             before.set(before.get() + chainrule_graph::counts(&raw, &raw_roots).weight);

@@ -80,7 +80,7 @@ fn lower(
     outputs: &[GraphPort<'_>],
     fuse: bool,
 ) -> Result<Kernel, Diagnostics> {
-    // Steps of operators are written out before products are fused.
+    // Composite operators are expanded before products are fused.
     let at_once = fuse && graph.len() <= fuse::MOST_NODES && !graph.has_steps();
     let mut lowering = Lowering::new(graph, inputs, outputs, at_once)?;
     for port in outputs {
@@ -101,7 +101,7 @@ fn lower(
         kernel.outputs.push(port);
     }
     if graph.has_steps() {
-        steps::write_out(&mut kernel);
+        steps::expand(&mut kernel);
     }
     if fuse && !at_once {
         contract(&mut kernel);

@@ -125,7 +125,7 @@ fn lower(function: &Function, reorder: bool) -> Result<Kernel, Diagnostics> {
         zeros: Vec::new(),
         body,
     };
-    steps::write_out(&mut kernel);
+    steps::expand(&mut kernel);
     Ok(kernel)
 }
 

@@ -1,15 +1,15 @@
-//! Operators that stand for several ([`Row::steps`](chainrule_ops::Row)) written out.
+//! Expansion of composite operators ([`Row::steps`](chainrule_ops::Row)) into their steps.
 //!
-//! In: a kernel as lowering makes it. Out: the same kernel without such operators: backends know none of them. What two of them in
-//! one block have in common is computed once.
+//! In: a kernel as lowering makes it. Out: the same kernel without composite operators, which no backend knows. Steps
+//! that composite operators of one block share are computed once.
 
 use crate::kernel::{Class, Instr, Kernel, Reg, Stmt};
 use chainrule_base::{Arena, Id};
 use chainrule_ops::{Formula, Op};
 use rustc_hash::FxHashMap;
 
-/// Writes the steps of operators in `kernel` out. Linear in its size.
-pub(crate) fn write_out(kernel: &mut Kernel) {
+/// Replaces composite operators in `kernel` by their steps. Linear in its size.
+pub(crate) fn expand(kernel: &mut Kernel) {
     let mut open: Vec<&mut Stmt> = kernel.body.iter_mut().collect();
     while let Some(stmt) = open.pop() {
         match stmt {

@@ -425,7 +425,7 @@ impl Verifier<'_> {
                 self.define(*dst, Some(Class::Int));
             }
             Instr::Op { op, .. } if op.has_steps() => {
-                self.wrong(format_args!("{} stands for several operators, which are not written out", op.name()));
+                self.wrong(format_args!("the composite operator {} is not expanded", op.name()));
             }
             Instr::Op { dst, op, args } if op.is_numeric() => {
                 for arg in &args[..op.arity()] {

@@ -41,7 +41,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Counts one application of `op`: of each of its steps, where it has several.
+    /// Counts one application of `op`: of a composite operator, of each of its steps.
     pub fn record(&mut self, op: Op) {
         self.record_many(op, 1);
     }

@@ -1,5 +1,5 @@
-//! How operators that stand for several are computed: in an order that loses no accuracy, and without results on the way that
-//! over- or underflow where the last one does not.
+//! Steps of composite operators: in an order that loses no accuracy, without intermediate results that over- or underflow
+//! where the result does not.
 //!
 //! Two arguments are divided by the larger one first: then one of them is 1 or -1, and the sum of their squares lies between
 //! 1 and 2.

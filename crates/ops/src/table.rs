@@ -1,5 +1,7 @@
 //! The rows.
 //!
+//! Long: one table, a row for each operator.
+//!
 //! Conventions, which every backend follows:
 //! - Booleans are 1 and 0 where they are numbers; any other number than 0 counts as true.
 //! - `min(a, b)` is `b < a ? b : a` and `max(a, b)` is `a < b ? b : a`, so an argument that is NaN in
@@ -72,12 +74,12 @@ pub struct Row {
     pub partials: &'static [Formula],
     /// Where it is defined and differentiable.
     pub domain: Domain,
-    /// The operators that it is computed by, where it stands for several: then no backend knows it, for kernels hold what is
-    /// here. Simplification sees the operator as a whole, so the order of computation, which accuracy depends on, stays.
+    /// Steps of a composite operator: the operators that compute it, which kernels hold in its place. Simplification
+    /// sees the composite operator only, so that the order of the steps, on which accuracy depends, stays.
     pub steps: Option<Formula>,
     /// How it is counted.
     pub cost: CostClass,
-    /// Weight in the one sum that orders programs; an addition weighs 1, an operator of several steps as much as these.
+    /// Weight in the one sum that orders programs; an addition weighs 1, a composite operator as much as its steps.
     pub weight: u32,
     /// C99, on doubles. Comparisons and connectives give an `int` that is 0 or 1.
     pub c: Spelling,
@@ -175,13 +177,14 @@ static int64_t cr_floor_mod(int64_t a, int64_t b) {
 ";
 
 use Op::{
-    Add, AngleBend, AngleRate, Cos, Cosh, Digamma, DirectionCosine, Div, Exp, Floor, Gaussian, HypotBend, HypotTwist,
-    Log, Lorentzian, LorentzianMoment, Lt, Mul, Neg, OneMinusSquare, Polygamma, Pow, SechSquare, Select, Sign, Sin,
-    Sinh, Sqrt, Sub, Tanh,
+    Add, And, AngleBend, AngleRate, Cos, Cosh, Digamma, DirectionCosine, Div, Exp, Floor, Gaussian, HypotBend,
+    HypotTwist, Log, Lorentzian, LorentzianMoment, Lt, Mul, Neg, Not, OneMinusSquare, Polygamma, Pow, SechSquare,
+    Select, Sign, Sin, Sinh, Sqrt, Sub, Tanh,
 };
 
 const A0: Formula = Arg(0);
 const A1: Formula = Arg(1);
+const TWICE_A1: Formula = Apply(Mul, &[Const(2.0), A1]);
 const N: Type = Type::Num;
 const B: Type = Type::Bool;
 
@@ -307,13 +310,16 @@ operators! {
         name: "pow", symbol: Some("**"), args: &[N, N],
         value: |a| mathfun::pow(a[0], a[1]), elementary: Some(Function::Pow), precise: |p, a| p.pow(&a[0], &a[1]),
         partials: &[
-            // b - 1 is exact from 1/2 on. Below, its rounding error would be multiplied by the logarithm of the base,
-            // and a ** b is neither too large nor too small to be divided by the base.
+            // b - 1 is exact from 1/2 on, and for multiples of 1/2. Elsewhere its rounding error would be multiplied by the
+            // logarithm of the base; there a ** b is neither too large nor too small to be divided by the base.
             Apply(Select, &[
                 Apply(Op::Eq, &[A1, Const(0.0)]),
                 Const(0.0),
                 Apply(Select, &[
-                    Apply(Lt, &[A1, Const(0.5)]),
+                    Apply(And, &[
+                        Apply(Lt, &[A1, Const(0.5)]),
+                        Apply(Not, &[Apply(Op::Eq, &[Apply(Floor, &[TWICE_A1]), TWICE_A1])]),
+                    ]),
                     Apply(Select, &[
                         Apply(Op::Eq, &[A0, Const(0.0)]),
                         Apply(Mul, &[A1, Const(f64::INFINITY)]),
@@ -840,7 +846,7 @@ operators! {
 }
 
 /// What is asked of rows most, in one line of a cache: how many arguments there are in the two lowest bits, above them a
-/// bit for each that is a truth value, then one for the result, and one for an operator of several steps.
+/// bit for each that is a truth value, then one for the result, and one for a composite operator.
 static TYPES: [u8; ROWS.len()] = {
     let mut types = [0; ROWS.len()];
     let mut i = 0;
@@ -888,7 +894,7 @@ impl Op {
         TYPES[self as usize] & 0b11_1100 == 0
     }
 
-    /// Whether it stands for several operators, which are what kernels hold.
+    /// Returns whether it is composite: kernels hold its [`Row::steps`].
     #[must_use]
     #[inline]
     pub const fn has_steps(self) -> bool {

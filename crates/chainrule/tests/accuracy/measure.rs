@@ -152,10 +152,10 @@ fn in_loops(subject: Subject, of: Of, way: Way, points: &[Vec<f64>]) -> Result<V
     let function = Module::from_text("sweep.ft", &text)?.with_semantics(way.semantics).function("f")?;
     let column = |i: usize| Value::Array(points.iter().map(|p| Value::Real(*p.get(i).unwrap_or(&0.0))).collect());
     let args = [column(0), column(1)];
-    let (function, at) = match of {
-        Of::First(i) => (function.gradient().function()?, i),
-        _ => (function, 0),
+    let function = match of {
+        Of::First(i) => function.gradient().by(&[["x", "y"][i]]).function()?,
+        _ => function,
     };
     let found = function.compile_with(&way.options)?.call(&args)?;
-    Ok(found[at].reals().into_iter().copied().collect())
+    Ok(found[0].reals().into_iter().copied().collect())
 }

@@ -83,6 +83,9 @@ pub(super) fn order(network: &Network) -> Option<(Vec<Literal>, Arena<Literal, u
     (!cyclic).then_some((order, n_divided))
 }
 
+/// Largest power whose factors are multiplied one by one: a larger one takes fewer products as a chain of squares.
+const MOST_TURNS: u32 = 3;
+
 struct Emitter {
     out: Graph,
     /// By literal: the node that has its value.
@@ -196,9 +199,11 @@ impl Emitter {
         self.out.apply(op, &[a, b])
     }
 
-    /// A cube without its coefficient.
+    /// A cube without its coefficient. Factors and reciprocals take turns: of `a * r * r` for `a / b**2`, `r * r` may over-
+    /// or underflow where the product does not.
     fn product(&mut self, cube: &Cube) -> NodeId {
-        let (mut above, mut below) = (None, None);
+        let takes_turns = |e: i32| cube.powers.iter().any(|p| (p.1 < 0) != (e < 0)) && e.unsigned_abs() <= MOST_TURNS;
+        let (mut factors, mut reciprocals, mut below) = (Vec::new(), Vec::new(), None);
         for (literal, e) in &cube.powers {
             let mut base = self.node(*literal);
             let divides = *e == -1 && self.n_divided[*literal] == 1;
@@ -206,12 +211,20 @@ impl Emitter {
                 let one = self.out.constant(1.0);
                 base = self.out.div(one, base);
             }
-            let power = self.power(base, e.unsigned_abs());
-            let side = if divides { &mut below } else { &mut above };
-            *side = Some(match *side {
-                None => power,
-                Some(product) => self.made(Op::Mul, product, power),
-            });
+            if divides {
+                below = Some(below.map_or(base, |product| self.made(Op::Mul, product, base)));
+                continue;
+            }
+            let turns = if takes_turns(*e) { e.unsigned_abs() } else { 1 };
+            let factor = self.power(base, e.unsigned_abs() / turns);
+            let side = if *e < 0 { &mut reciprocals } else { &mut factors };
+            side.extend(std::iter::repeat_n(factor, turns as usize));
+        }
+        let mut above = None;
+        for i in 0..factors.len().max(reciprocals.len()) {
+            for factor in [factors.get(i), reciprocals.get(i)].into_iter().flatten() {
+                above = Some(above.map_or(*factor, |product| self.made(Op::Mul, product, *factor)));
+            }
         }
         match (above, below) {
             (None, None) => self.out.constant(1.0),

@@ -203,13 +203,19 @@ pub fn is_beyond(op: Op, of: Of, point: &[f64]) -> bool {
     let lost = |x: f64| !x.is_normal();
     match op {
         // The quotient is divided once more.
-        Op::Div | Op::Rescale => of != Of::Value && lost(value),
+        // And where factoring shares the square of the reciprocal.
+        Op::Div | Op::Rescale => {
+            let square = (1.0 / point[1]) / point[1];
+            of != Of::Value && (lost(value) || (matches!(of, Of::Second(..)) && lost(square)))
+        }
         // As much as is lost of a / m, m the larger argument: below 2^-1022.
         Op::Atan2 | Op::AngleRate => {
             let larger = point[0].abs().max(point[1].abs());
             of != Of::Value && point.iter().any(|x| lost(x / larger))
         }
         // Powers that the derivatives are multiples of.
+        // Of a negative base the exponent is a constant.
+        Op::Pow if point[0] < 0.0 && !matches!(of, Of::Value | Of::First(0) | Of::Second(0, 0)) => true,
         Op::Pow => of != Of::Value && (0..3).any(|k| lost(Op::Pow.value(&[point[0], point[1] - f64::from(k)]))),
         _ => false,
     }
