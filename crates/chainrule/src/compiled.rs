@@ -9,7 +9,7 @@ use crate::{Backend, CompileOptions, Error, Function, Result};
 use chainrule_base::{Diagnostic, count};
 use chainrule_ir::{Size, Value};
 use chainrule_kernel::Kernel;
-use chainrule_runtime::{Elements, Sizes, Slice};
+use chainrule_runtime::{Elements, Sizes, Slice, SliceMut};
 use std::sync::Arc;
 
 /// A function that runs: as native code where the machine has it, else in the interpreter, with the same
@@ -47,6 +47,14 @@ pub struct Workspace {
     pub(crate) memory: Memory,
     /// Made by the first batch.
     pub(crate) batch: Option<BatchMemory>,
+}
+
+impl Workspace {
+    /// The extents of a result leaf at these sizes, outermost first; none for a scalar.
+    #[must_use]
+    pub fn output_shape(&self, output: usize) -> &[usize] {
+        self.sizes.output_shape(output)
+    }
 }
 
 impl Compiled {
@@ -124,6 +132,44 @@ impl Compiled {
         self.check_memory(&sizes)?;
         let memory = self.memory(&sizes);
         Ok(Workspace { sizes, memory, batch: None })
+    }
+
+    /// Memory for evaluations with arguments of these extents, one list an argument leaf, at the integers in `inputs`: for
+    /// functions with a size that is the value of an argument. [`Self::run_into`] takes it.
+    ///
+    /// # Errors
+    /// When the extents do not fit the function or each other.
+    ///
+    /// ```
+    /// use chainrule::{Module, Slice, SliceMut};
+    /// let module = Module::from_text("f.ft", "let f = fun (n : Int) (x : Double) -> build n (fun i -> x ** i)")?;
+    /// let f = module.function("f")?.compile()?;
+    /// let inputs = [Slice::Int(&[3]), Slice::Real(&[2.0])];
+    /// let mut workspace = f.workspace_for(&[&[], &[]], &inputs)?;
+    /// assert_eq!(workspace.output_shape(0), [3]);
+    /// let mut powers = [0.0; 3];
+    /// f.run_into(&inputs, &mut [SliceMut::Real(&mut powers)], &mut workspace)?;
+    /// assert_eq!(powers, [1.0, 2.0, 4.0]);
+    /// # Ok::<(), chainrule::Error>(())
+    /// ```
+    pub fn workspace_for(&self, extents: &[&[usize]], inputs: &[Slice<'_>]) -> Result<Workspace> {
+        let sizes = self.engine.bind(extents, inputs).map_err(|e| self.failed(e))?;
+        self.check_memory(&sizes)?;
+        let memory = self.memory(&sizes);
+        Ok(Workspace { sizes, memory, batch: None })
+    }
+
+    /// As [`Self::eval_into`], for arguments and results of doubles and integers, one an argument leaf.
+    ///
+    /// # Errors
+    /// As [`Self::eval_into`].
+    pub fn run_into(
+        &self,
+        inputs: &[Slice<'_>],
+        outputs: &mut [SliceMut<'_>],
+        workspace: &mut Workspace,
+    ) -> Result<()> {
+        self.engine.run(&workspace.sizes, inputs, outputs, &mut workspace.memory).map_err(|e| self.failed(e))
     }
 
     /// The results at `inputs`, each in row-major order. Extents that are not fixed are found from

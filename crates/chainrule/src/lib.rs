@@ -17,6 +17,7 @@
 //! | module | owns |
 //! | --- | --- |
 //! | `build` | functions written in Rust: [`Expr`], [`Vector`], [`Matrix`], [`d`], [`UserFunction`] |
+//! | [`array`] | array programs written in Rust: loops are kept |
 //! | `module` | functions in F~ files |
 //! | `function` | [`Function`]: named arguments and results, a scalar graph or an array program |
 //! | `interface` | [`Signature`], [`Shape`]: what a function takes and gives |
@@ -38,6 +39,7 @@
 //! | [`check`] | derivatives compared with forward mode and differences in extended precision |
 //! | [`report`] | diagnostics drawn beside their source |
 
+pub mod array;
 mod batch;
 mod bound;
 mod build;
@@ -73,7 +75,7 @@ pub use chainrule_accumulate as accumulate;
 pub use chainrule_accumulate::Pattern;
 pub use chainrule_accumulate::strategy::{Report, STRATEGIES, Strategy};
 pub use chainrule_autodiff::sparse::DenseBlock;
-pub use chainrule_base::{Diagnostic, Diagnostics, Name, Sources};
+pub use chainrule_base::{Diagnostic, Diagnostics, Kind, Name, Sources};
 pub use chainrule_graph::Semantics;
 pub use chainrule_ir::{Type, Value};
 pub use chainrule_ops::{Counts, Op};

@@ -100,6 +100,24 @@ impl Program {
         Ok(Self { warnings, ..program })
     }
 
+    /// Checks a tree that was not read from a text, with what `mentioned` names of the library: names with other signs
+    /// between them. Its spans lie in `sources`, its items in `root`; it imports nothing.
+    ///
+    /// # Errors
+    /// All messages, when one of them is not a warning.
+    pub fn from_tree(sources: &mut Sources, root: FileId, tree: &Module, mentioned: &str) -> Result<Self, Diagnostics> {
+        let mut checker = Checker::new();
+        let mut library = Library::default();
+        library.serve(&mut checker, sources, mentioned);
+        checker.globals = library.exports.globals.into_iter().collect();
+        checker.aliases = library.exports.aliases.into_iter().collect();
+        check_items(&mut checker, tree);
+        let Checker { table, defs, diagnostics, globals, aliases, .. } = checker;
+        let warnings = diagnostics.clone();
+        diagnostics.into_result(())?;
+        Ok(Self { table, defs, globals, aliases, root, warnings })
+    }
+
     /// What of the library this program has read.
     fn library_read(&self, sources: &Sources) -> Library {
         let mut library = Library::default();

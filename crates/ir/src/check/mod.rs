@@ -46,6 +46,7 @@ use self::table::{Class, Table, TypeNames};
 use chainrule_base::{Arena, Diagnostics, FileId, Name, Span};
 use rustc_hash::FxHashMap;
 
+pub use self::builtin::names;
 pub use self::load::Loader;
 
 /// A checked program: the definitions of a file, of the files it imports, and of the library.

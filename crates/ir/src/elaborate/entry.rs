@@ -52,7 +52,18 @@ impl<'p> Elaborator<'p> {
             value = self.call(value, args, definition.span)?;
             done += n;
         }
-        self.as_data(&value, definition.span)
+        let result = self.as_data(&value, definition.span)?;
+        let sizes = self.b.ty(result).sizes();
+        let is_computed = |size: &Size| size.vars().iter().any(|var| !self.at_entry.contains(var));
+        if sizes.iter().any(is_computed) {
+            let message = Diagnostic::limitation("the size of a result is computed from others")
+                .with_reason(
+                    "callers make memory for results: sizes of results are sums and products of those of arguments",
+                )
+                .with_help("return an array of the largest size that it can have, or take the size as an argument");
+            return self.stop(definition.span, "of the function defined here", message);
+        }
+        Ok(result)
     }
 
     /// The types at which `def` is made: what its constraints leave open is `Double`.
