@@ -1,5 +1,6 @@
 //! Text made from functions: C, Rust; and F~ made tidy.
 
+use crate::error::caught;
 use crate::function::Body;
 use crate::passes::Passes;
 use crate::{Error, Function, Result};
@@ -55,10 +56,12 @@ pub fn emit_c(file: &str, functions: &[&Function]) -> Result<CSource> {
 /// # Errors
 /// As [`emit_c`], and when no vector has so many lanes.
 pub fn emit_c_with(file: &str, functions: &[&Function], options: &COptions) -> Result<CSource> {
-    let kernels = kernels(functions, Passes::from(options))?;
-    let kernels: Vec<&Kernel> = kernels.iter().collect();
-    let c = chainrule_c::emit_many(file, &kernels, options).map_err(|d| Error::program(d, &Arc::default()))?;
-    Ok(CSource { functions: c.functions, header: c.header, source: c.source })
+    caught(|| {
+        let kernels = kernels(functions, Passes::from(options))?;
+        let kernels: Vec<&Kernel> = kernels.iter().collect();
+        let c = chainrule_c::emit_many(file, &kernels, options).map_err(|d| Error::program(d, &Arc::default()))?;
+        Ok(CSource { functions: c.functions, header: c.header, source: c.source })
+    })
 }
 
 /// A Rust module.
@@ -91,11 +94,14 @@ pub struct RustSource {
 /// # Errors
 /// When a function cannot be lowered, or calls a user's function whose name cannot be one in Rust.
 pub fn emit_rust(file: &str, functions: &[&Function], options: &RustOptions) -> Result<RustSource> {
-    let kernels = kernels(functions, Passes::from(options))?;
-    let kernels: Vec<&Kernel> = kernels.iter().collect();
-    let module = chainrule_rust::emit_many(file, &kernels, options).map_err(|d| Error::program(d, &Arc::default()))?;
-    let chainrule_rust::Module { functions, text, needs_std, needs_libm, .. } = module;
-    Ok(RustSource { functions, text, needs_std, needs_libm })
+    caught(|| {
+        let kernels = kernels(functions, Passes::from(options))?;
+        let kernels: Vec<&Kernel> = kernels.iter().collect();
+        let module =
+            chainrule_rust::emit_many(file, &kernels, options).map_err(|d| Error::program(d, &Arc::default()))?;
+        let chainrule_rust::Module { functions, text, needs_std, needs_libm, .. } = module;
+        Ok(RustSource { functions, text, needs_std, needs_libm })
+    })
 }
 
 fn kernels(functions: &[&Function], passes: Passes) -> Result<Vec<Kernel>> {

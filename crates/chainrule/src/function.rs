@@ -2,6 +2,7 @@
 
 use crate::build::{Expr, Tensor, input_name};
 use crate::derive::{Derivation, What};
+use crate::error::caught;
 use crate::interface::{Interface, Shape, Signature};
 use crate::leaves::{assemble, leaves, take_apart};
 use crate::passes::lower_array;
@@ -542,7 +543,7 @@ impl Function {
     /// # Errors
     /// As [`compile`](Self::compile); further, a backend or instructions that this machine does not have.
     pub fn compile_with(&self, options: &CompileOptions) -> Result<Compiled> {
-        Compiled::new(self, options)
+        caught(|| Compiled::new(self, options))
     }
 }
 

@@ -1,5 +1,6 @@
 //! F~ files.
 
+use crate::error::caught;
 use crate::{Error, Function, Result};
 use chainrule_base::{Diagnostics, Sources};
 use chainrule_graph::Semantics;
@@ -62,12 +63,12 @@ impl Module {
             let text = std::fs::read_to_string(&path).map_err(|e| unreadable(&path, &e))?;
             Ok((path.display().to_string(), text))
         };
-        match Program::load(&mut sources, root, read) {
+        caught(|| match Program::load(&mut sources, root, read) {
             Ok(program) => {
                 Ok(Self { program: Arc::new(program), sources: Arc::new(sources), semantics: Semantics::default() })
             }
             Err(diagnostics) => Err(Error::program(diagnostics, &Arc::new(sources))),
-        }
+        })
     }
 
     /// The same program under these semantics, which its functions have and what is derived from them:
@@ -131,7 +132,7 @@ impl Module {
     /// When there is none, or it cannot be compiled as it stands: its shapes do not fit, it takes
     /// functions as arguments, ...
     pub fn function(&self, name: &str) -> Result<Function> {
-        let function = self.program.elaborate(name).map_err(|d| Error::program(d, &self.sources))?;
+        let function = caught(|| self.program.elaborate(name).map_err(|d| Error::program(d, &self.sources)))?;
         Ok(Function::from_array(function, self.sources.clone(), self.semantics))
     }
 }

@@ -13,6 +13,7 @@
 //! entries in order, each once, it writes them where they are read.
 
 use crate::engine::Memory;
+use crate::error::caught;
 use crate::function::{ArrayBody, Body};
 use crate::leaves::leaves;
 use crate::prepared::Flat;
@@ -122,7 +123,8 @@ impl Sparse {
             ));
         };
         let by: Vec<Name> = by.iter().map(|name| Name::new(name)).collect();
-        let sparsity = derive(&body.function, &by, Mode::Auto).map_err(|d| Error::program(d, &body.sources))?;
+        let sparsity =
+            caught(|| derive(&body.function, &by, Mode::Auto).map_err(|d| Error::program(d, &body.sources)))?;
         let (pattern, values) = compiled(&sparsity, body, &CompileOptions::default())?;
         Ok(Self { sparsity, of: Arc::clone(body), pattern, values })
     }

@@ -11,6 +11,7 @@
 mod arguments;
 mod commands;
 mod data;
+mod panics;
 mod progress;
 mod request;
 
@@ -54,7 +55,8 @@ enum Command {
 type Outcome = Result<(), String>;
 
 fn main() -> ExitCode {
-    let outcome = match Cli::parse().command {
+    let command = Cli::parse().command;
+    let outcome = panics::caught(|| match command {
         Command::Check(options) => check::run(&options),
         Command::Fmt(options) => fmt::run(&options),
         Command::Run(options) => run::run(&options),
@@ -63,7 +65,7 @@ fn main() -> ExitCode {
         Command::Eliminate(options) => eliminate::run(&options),
         Command::Emit(options) => emit::run(&options),
         Command::Test(options) => test::run(&options),
-    };
+    });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {

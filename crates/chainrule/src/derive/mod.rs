@@ -4,6 +4,7 @@ mod array;
 mod scalar;
 mod select;
 
+use crate::error::caught;
 use crate::function::Body;
 use crate::{Compiled, Error, Function, Result};
 use chainrule_accumulate::strategy::Report;
@@ -218,10 +219,10 @@ impl Derivation {
     }
 
     fn derive(&self, tells_lines: bool) -> Result<Derived> {
-        match &self.function.body {
+        caught(|| match &self.function.body {
             Body::Scalar(body) => self.derive_scalar(body, tells_lines),
             Body::Array(body) => self.derive_array(body),
-        }
+        })
     }
 
     /// Running code for it.
