@@ -5,14 +5,21 @@
 //! list of variables (with repetition for powers). Equal polynomials are therefore equal values,
 //! which is what makes `1 + n` and `n + 1` one size.
 //!
-//! Coefficients wrap never: arithmetic that would overflow an `i64` saturates, and a saturated
-//! size can only make a check fail, not pass unseen, because no real array is that long.
+//! Arithmetic is exact. A polynomial with a coefficient beyond an `i64` is [`Poly::too_large`]: it has no value at any
+//! point, every sum and product with it is too large as well, and nothing is proved of it. So is a product of more than
+//! [`MAX_DEGREE`] factors, or with more than [`MAX_PRODUCTS`] terms to collect: squares of squares, `(a + 1)(b + 1)(c + 1)...`.
 
 use smallvec::SmallVec;
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+
+/// Maximum degree of a product; arrays have fewer dimensions.
+pub const MAX_DEGREE: usize = 1024;
+
+/// Maximum number of products of terms that one multiplication collects.
+pub const MAX_PRODUCTS: usize = 1 << 14;
 
 /// A monomial: variables ascending, repeated for powers. Empty for the constant term.
 type Monomial<V> = SmallVec<[V; 4]>;
@@ -36,6 +43,8 @@ enum Repr<V> {
     },
     /// Ascending by monomial, no zero coefficient; neither of the above.
     Terms(Arc<SmallVec<[Term<V>; 2]>>),
+    /// A coefficient does not fit.
+    TooLarge,
 }
 
 /// The terms of a polynomial. Made by [`Poly::terms`].
@@ -77,6 +86,21 @@ impl<V: Ord + Copy> Poly<V> {
     #[inline]
     pub const fn zero() -> Self {
         Self(Repr::Constant(0))
+    }
+
+    /// A polynomial with a coefficient that does not fit into 64 bits: the result of arithmetic that overflows. Its only
+    /// term is the least constant, of which no bound and no sign can be shown.
+    #[must_use]
+    #[inline]
+    pub const fn too_large() -> Self {
+        Self(Repr::TooLarge)
+    }
+
+    /// Whether a coefficient does not fit into 64 bits.
+    #[must_use]
+    #[inline]
+    pub const fn is_too_large(&self) -> bool {
+        matches!(self.0, Repr::TooLarge)
     }
 
     /// The constant `c`.
@@ -149,7 +173,7 @@ impl<V: Ord + Copy> Poly<V> {
     pub const fn as_constant(&self) -> Option<i64> {
         match self.0 {
             Repr::Constant(c) => Some(c),
-            Repr::Linear { .. } | Repr::Terms(_) => None,
+            Repr::Linear { .. } | Repr::Terms(_) | Repr::TooLarge => None,
         }
     }
 
@@ -179,6 +203,17 @@ impl<V: Ord + Copy> Poly<V> {
                 Terms { constant: i64::from(*offset), linear: Some((var, *slope)), rest: [].iter() }
             }
             Repr::Terms(terms) => Terms { constant: 0, linear: None, rest: terms.iter() },
+            Repr::TooLarge => Terms { constant: i64::MIN, linear: None, rest: [].iter() },
+        }
+    }
+
+    /// The number of factors of the longest monomial.
+    #[must_use]
+    pub fn degree(&self) -> usize {
+        match &self.0 {
+            Repr::Constant(_) | Repr::TooLarge => 0,
+            Repr::Linear { .. } => 1,
+            Repr::Terms(terms) => terms.iter().map(|(monomial, _)| monomial.len()).max().unwrap_or(0),
         }
     }
 
@@ -191,18 +226,25 @@ impl<V: Ord + Copy> Poly<V> {
         vars
     }
 
-    /// `self + k * other`.
+    /// `self + k * other`, `k` being 1 or -1.
     fn add_scaled(&self, other: &Self, k: i64) -> Self {
+        self.checked_add_scaled(other, k).unwrap_or(Self::too_large())
+    }
+
+    fn checked_add_scaled(&self, other: &Self, k: i64) -> Option<Self> {
+        let sum = |a: i64, b: i64| if k == 1 { a.checked_add(b) } else { a.checked_sub(b) };
         if let (Repr::Constant(a), Repr::Constant(b)) = (&self.0, &other.0) {
-            return Self::constant(a.saturating_add(b.saturating_mul(k)));
+            return Some(Self::constant(sum(*a, *b)?));
+        }
+        if self.is_too_large() || other.is_too_large() {
+            return None;
         }
         if let (Some((v, slope, offset)), Some((w, by, more))) = (self.as_linear(other), other.as_linear(self))
             && v == w
         {
-            let sum = |a: i64, b: i64| a.saturating_add(b.saturating_mul(k));
-            return Self::linear(v, sum(slope, by), sum(offset, more));
+            return Some(Self::linear(v, sum(slope, by)?, sum(offset, more)?));
         }
-        let mut sum = SmallVec::new();
+        let mut all = SmallVec::new();
         let (mut left, mut right) = (self.terms().peekable(), other.terms().peekable());
         loop {
             let first = match (left.peek(), right.peek()) {
@@ -215,12 +257,12 @@ impl<V: Ord + Copy> Poly<V> {
             let b = if first.is_ge() { right.next() } else { None };
             let Some((monomial, _)) = a.or(b) else { break };
             let of = |term: Option<(&[V], i64)>| term.map_or(0, |(_, c)| c);
-            let c = of(a).saturating_add(of(b).saturating_mul(k));
+            let c = sum(of(a), of(b))?;
             if c != 0 {
-                sum.push((Monomial::from_slice(monomial), c));
+                all.push((Monomial::from_slice(monomial), c));
             }
         }
-        Self::new(sum)
+        Some(Self::new(all))
     }
 
     /// `self + other`.
@@ -244,15 +286,23 @@ impl<V: Ord + Copy> Poly<V> {
     /// `k * self`.
     #[must_use]
     pub fn scale(&self, k: i64) -> Self {
-        match (&self.0, k) {
+        self.checked_scale(k).unwrap_or(Self::too_large())
+    }
+
+    fn checked_scale(&self, k: i64) -> Option<Self> {
+        Some(match (&self.0, k) {
             (_, 1) => self.clone(),
             (_, 0) => Self::zero(),
-            (Repr::Constant(c), _) => Self::constant(c.saturating_mul(k)),
+            (Repr::TooLarge, _) => return None,
+            (Repr::Constant(c), _) => Self::constant(c.checked_mul(k)?),
             (Repr::Linear { var: [v], slope, offset }, _) => {
-                Self::linear(*v, i64::from(*slope).saturating_mul(k), i64::from(*offset).saturating_mul(k))
+                Self::linear(*v, i64::from(*slope).checked_mul(k)?, i64::from(*offset).checked_mul(k)?)
             }
-            _ => Self::new(self.terms().map(|(m, c)| (Monomial::from_slice(m), c.saturating_mul(k))).collect()),
-        }
+            (Repr::Terms(terms), _) => {
+                let scaled = terms.iter().map(|(m, c)| Some((m.clone(), c.checked_mul(k)?)));
+                Self::new(scaled.collect::<Option<_>>()?)
+            }
+        })
     }
 
     /// `self * other`. Quadratic in the number of terms.
@@ -264,33 +314,45 @@ impl<V: Ord + Copy> Poly<V> {
         if let Some(k) = other.as_constant() {
             return self.scale(k);
         }
+        self.checked_mul(other).unwrap_or(Self::too_large())
+    }
+
+    fn checked_mul(&self, other: &Self) -> Option<Self> {
+        let n_products = self.terms().len() * other.terms().len();
+        let is_long = n_products > MAX_PRODUCTS || self.degree() + other.degree() > MAX_DEGREE;
+        if is_long || self.is_too_large() || other.is_too_large() {
+            return None;
+        }
         let mut all: SmallVec<[Term<V>; 4]> = SmallVec::new();
         for (m1, c1) in self.terms() {
             for (m2, c2) in other.terms() {
                 let mut m: Monomial<V> = m1.iter().chain(m2).copied().collect();
                 m.sort_unstable();
-                all.push((m, c1.saturating_mul(c2)));
+                all.push((m, c1.checked_mul(c2)?));
             }
         }
         Self::collected(all)
     }
 
-    /// The sum of these terms, in any order.
-    fn collected(mut all: SmallVec<[Term<V>; 4]>) -> Self {
+    /// The sum of these terms, in any order; `None` where a coefficient does not fit.
+    fn collected(mut all: SmallVec<[Term<V>; 4]>) -> Option<Self> {
         all.sort_by(|(a, _), (b, _)| a.cmp(b));
         let mut terms: SmallVec<[Term<V>; 2]> = SmallVec::new();
         for (m, c) in all {
             match terms.last_mut() {
-                Some((last, sum)) if *last == m => *sum = sum.saturating_add(c),
+                Some((last, sum)) if *last == m => *sum = sum.checked_add(c)?,
                 _ => terms.push((m, c)),
             }
         }
         terms.retain(|(_, c)| *c != 0);
-        Self::new(terms)
+        Some(Self::new(terms))
     }
 
     /// Its value where `value` gives each variable's; `None` on overflow.
     pub fn eval(&self, mut value: impl FnMut(V) -> i64) -> Option<i64> {
+        if self.is_too_large() {
+            return None;
+        }
         let mut sum = 0i64;
         for (m, c) in self.terms() {
             let mut product = c;
@@ -306,6 +368,7 @@ impl<V: Ord + Copy> Poly<V> {
     pub fn substitute<W: Ord + Copy>(&self, mut by: impl FnMut(V) -> Poly<W>) -> Poly<W> {
         match &self.0 {
             Repr::Constant(c) => Poly::constant(*c),
+            Repr::TooLarge => Poly::too_large(),
             Repr::Linear { var: [v], slope, offset } => {
                 let scaled = by(*v).scale(i64::from(*slope));
                 if *offset == 0 { scaled } else { scaled.add(&Poly::constant(i64::from(*offset))) }
@@ -326,6 +389,7 @@ impl<V: Ord + Copy> Poly<V> {
     pub fn split_constant(&self) -> (Self, i64) {
         match &self.0 {
             Repr::Constant(c) => (Self::zero(), *c),
+            Repr::TooLarge => (self.clone(), 0),
             Repr::Linear { var, slope, offset } => {
                 (Self(Repr::Linear { var: *var, slope: *slope, offset: 0 }), i64::from(*offset))
             }
@@ -337,13 +401,15 @@ impl<V: Ord + Copy> Poly<V> {
         }
     }
 
-    /// `(a, b)` with `self = a*v + b` and `v` in neither; `None` when `v` occurs squared or higher.
+    /// `(a, b)` with `self = a*v + b` and `v` in neither; `None` when `v` occurs squared or higher, or a coefficient
+    /// does not fit.
     #[must_use]
     pub fn split_linear(&self, v: V) -> Option<(Self, Self)> {
         let terms = match &self.0 {
             Repr::Linear { var: [w], slope, offset } if *w == v => {
                 return Some((Self::constant(i64::from(*slope)), Self::constant(i64::from(*offset))));
             }
+            Repr::TooLarge => return None,
             Repr::Constant(_) | Repr::Linear { .. } => return Some((Self::zero(), self.clone())),
             Repr::Terms(terms) => terms,
         };
@@ -356,11 +422,11 @@ impl<V: Ord + Copy> Poly<V> {
             }
         }
         // Without `v` they may stand in another order.
-        Some((Self::collected(a), Self::new(b)))
+        Some((Self::collected(a)?, Self::new(b)))
     }
 }
 
-// By their terms, in their order.
+// By their terms, in their order; those that are too large are one.
 impl<V: Ord + Copy> PartialEq for Poly<V> {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
@@ -372,7 +438,7 @@ impl<V: Ord + Copy> Eq for Poly<V> {}
 
 impl<V: Ord + Copy> Ord for Poly<V> {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.terms().cmp(other.terms())
+        self.terms().cmp(other.terms()).then(self.is_too_large().cmp(&other.is_too_large()))
     }
 }
 
@@ -400,6 +466,9 @@ impl<V: Ord + Copy + fmt::Display> fmt::Display for Poly<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_zero() {
             return f.write_str("0");
+        }
+        if self.is_too_large() {
+            return f.write_str("a number beyond 64 bits");
         }
         let constant_last = self.terms().filter(|t| !t.0.is_empty()).chain(self.terms().filter(|t| t.0.is_empty()));
         for (i, (m, c)) in constant_last.enumerate() {
@@ -491,6 +560,9 @@ mod tests {
             let terms = [(vec![], offset), (vec![v], slope)].into_iter().filter(|(_, c)| *c != 0).collect();
             Poly::from_terms(terms).unwrap_or_else(Poly::zero)
         };
+        let by_checked = |v: char, slope: Option<i64>, offset: Option<i64>| {
+            slope.zip(offset).map_or(Poly::too_large(), |(slope, offset)| by_terms(v, slope, offset))
+        };
         for slope in numbers {
             for offset in numbers {
                 let p = by_terms('n', slope, offset);
@@ -503,24 +575,61 @@ mod tests {
                 assert_eq!(p.as_constant(), (slope == 0).then_some(offset));
                 assert_eq!(p.substitute(|_| m.clone()), by_terms('m', slope, offset));
                 for k in [0, 1, -1, 3, i64::MAX] {
-                    let scaled = by_terms('n', slope.saturating_mul(k), offset.saturating_mul(k));
+                    let scaled = by_checked('n', slope.checked_mul(k), offset.checked_mul(k));
                     assert_eq!(p.scale(k), scaled);
                     assert_eq!(m.mul(&m).add(&p.scale(k)).sub(&m.mul(&m)), scaled);
                 }
                 for other in numbers {
-                    let (sum, shifted) = (slope.saturating_add(other), offset.saturating_add(other));
-                    assert_eq!(p.add(&Poly::linear('n', other, other)), by_terms('n', sum, shifted));
-                    assert_eq!(p.add(&Poly::constant(other)), by_terms('n', slope, shifted));
-                    assert_eq!(Poly::constant(other).add(&p), by_terms('n', slope, shifted));
+                    let (sum, shifted) = (slope.checked_add(other), offset.checked_add(other));
+                    assert_eq!(p.add(&Poly::linear('n', other, other)), by_checked('n', sum, shifted));
+                    assert_eq!(p.add(&Poly::constant(other)), by_checked('n', Some(slope), shifted));
+                    assert_eq!(Poly::constant(other).add(&p), by_checked('n', Some(slope), shifted));
                     let both = p.add(&by_terms('m', other, 0));
-                    // The least number has no opposite.
-                    if slope.min(offset) > i64::MIN {
-                        assert_eq!(both.sub(&p), by_terms('m', other, 0));
-                    }
+                    assert_eq!(both.sub(&p), by_terms('m', other, 0));
                     assert_eq!(both.terms().len(), [offset, slope, other].into_iter().filter(|c| *c != 0).count());
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_coefficient_beyond_64_bits_makes_no_other_number() {
+        let (n, most) = (Poly::var('n'), Poly::constant(i64::MAX));
+        let large = [
+            most.add(&Poly::constant(1)),
+            most.neg().sub(&Poly::constant(2)),
+            Poly::constant(i64::MIN).neg(),
+            n.scale(i64::MAX).add(&n),
+            n.scale(i64::MAX).mul(&n.scale(2)),
+            n.add(&most).mul(&n.add(&most)),
+            n.mul(&n).scale(3).substitute(|_| most.clone()),
+            n.scale(i64::MIN).add(&n.mul(&n)).neg(),
+        ];
+        for p in large {
+            assert!(p.is_too_large(), "{p}");
+            assert_eq!((p.as_constant(), p.as_var(), p.eval(|_| 0)), (None, None, None));
+            assert_ne!(p, Poly::constant(i64::MIN));
+            for sticky in [p.sub(&p), p.add(&n), n.sub(&p), p.mul(&n), p.neg(), p.substitute(Poly::var)] {
+                assert!(sticky.is_too_large());
+            }
+            assert!(p.scale(0).is_zero());
+            assert_eq!(p.split_linear('n'), None);
+        }
+    }
+
+    #[test]
+    fn products_stay_short() {
+        let mut power = Poly::var(0);
+        for _ in 0..40 {
+            power = power.mul(&power);
+            assert!(power.degree() <= MAX_DEGREE);
+        }
+        assert!(power.is_too_large());
+        let sums = (0..40).map(|v| Poly::var(v).add(&Poly::constant(1)));
+        let product = sums.fold(Poly::constant(1), |product, sum| product.mul(&sum));
+        assert!(product.is_too_large());
+        let extents = (0..40).fold(Poly::constant(1), |product, v| product.mul(&Poly::var(v)));
+        assert_eq!((extents.degree(), extents.terms().len()), (40, 1));
     }
 
     #[test]

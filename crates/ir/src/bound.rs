@@ -45,6 +45,9 @@ pub struct Bound<V: Ord + Copy> {
 
 /// The smallest bound of `len` over sizes that the module's rules find; `None` when `len` depends on data.
 pub fn bound<V: Ord + Copy>(len: &Poly<V>, range: impl Fn(V) -> Range<V>) -> Option<Bound<V>> {
+    if len.is_too_large() {
+        return None;
+    }
     let (mut sum, mut assuming) = (Poly::zero(), Vec::new());
     for (monomial, c) in len.terms() {
         let ranges: Vec<(V, Range<V>)> = monomial.iter().map(|var| (*var, range(*var))).collect();
@@ -63,6 +66,9 @@ pub fn bound<V: Ord + Copy>(len: &Poly<V>, range: impl Fn(V) -> Range<V>) -> Opt
             join(&mut assuming, r.assuming);
         }
         sum = sum.add(&product);
+    }
+    if sum.is_too_large() {
+        return None;
     }
     let mut positive = Poly::zero();
     let mut non_negative = true;

@@ -456,6 +456,20 @@ impl Builder {
         size.substitute(|v| self.size_of(renaming.get(v)))
     }
 
+    /// `size` with its variables replaced, computed term by term: as an operation that fails when it runs where a number
+    /// does not fit.
+    fn by_operations(&mut self, size: &Size, renaming: &Renaming) -> Size {
+        let mut sum = None;
+        for (monomial, c) in size.terms() {
+            let mut product = self.int(c);
+            for var in monomial {
+                product = self.op(Op::Mul, &[product, renaming.get(*var)]);
+            }
+            sum = Some(sum.map_or(product, |sum| self.op(Op::Add, &[sum, product])));
+        }
+        sum.map_or(Size::zero(), |sum| self.size_of(sum))
+    }
+
     fn copy(&mut self, source: Source<'_>, block: &Block, renaming: &mut Renaming) -> Block {
         self.push_block();
         let result = self.copy_stmts(source, block, renaming);
@@ -492,7 +506,11 @@ impl Builder {
         match expr {
             Expr::Real(value) => Expr::Real(*value),
             Expr::Bool(value) => Expr::Bool(*value),
-            Expr::Size(size) => Expr::Size(self.rename_size(size, renaming)),
+            Expr::Size(old) => {
+                let size = self.rename_size(old, renaming);
+                let size = if size.is_too_large() { self.by_operations(old, renaming) } else { size };
+                Expr::Size(size)
+            }
             Expr::Op(op, args) => Expr::Op(*op, args.iter().map(|v| renaming.get(*v)).collect()),
             Expr::ToReal(arg) => Expr::ToReal(renaming.get(*arg)),
             Expr::Build { size, index, body } => {

@@ -45,7 +45,8 @@ mod live;
 mod loops;
 mod offers;
 
-use crate::kernel::{Class, Condition, Kernel, Place, Port, Reg, SizeParam, SizeSource};
+use crate::events::{Event, walk};
+use crate::kernel::{Class, Condition, Instr, Kernel, Place, Port, Reg, SizeParam, SizeSource};
 use crate::prune::prune;
 use crate::steps;
 use builder::{Builder, Range};
@@ -125,8 +126,32 @@ fn lower(function: &Function, reorder: bool) -> Result<Kernel, Diagnostics> {
         zeros: Vec::new(),
         body,
     };
+    if is_too_large(&kernel) {
+        return Err(Diagnostic::limitation("an array has more elements than 64 bits can count")
+            .with_reason("where elements lie in memory is computed in 64-bit integers")
+            .with_help("make its extents smaller")
+            .into());
+    }
     steps::expand(&mut kernel);
     Ok(kernel)
+}
+
+/// Whether a length or an address does not fit into 64 bits.
+fn is_too_large(kernel: &Kernel) -> bool {
+    let buffers = kernel.buffers.as_slice().iter();
+    let lengths = buffers.map(|buffer| &buffer.len).chain([&kernel.workspace_reals, &kernel.workspace_ints]);
+    let conditions = kernel.requires.iter().map(|condition| &condition.size);
+    lengths.chain(conditions).any(Poly::is_too_large)
+        || walk(&kernel.body).any(|event| match event {
+            Event::Instr(
+                Instr::Load { at: poly, .. } | Instr::Store { at: poly, .. } | Instr::Int { value: poly, .. },
+            )
+            | Event::Instr(Instr::CheckIndex { len: poly, .. })
+            | Event::For { count: poly, .. }
+            | Event::While { limit: poly, .. } => poly.is_too_large(),
+            Event::Copy { to, from, len } => [&to.1, &from.1, len].into_iter().any(Poly::is_too_large),
+            _ => false,
+        })
 }
 
 /// Returns the expression that binds each variable, if a statement does.
@@ -278,6 +303,10 @@ impl<'f> Lowering<'f> {
         });
         if missing {
             self.b.bug("a size uses what is not an integer in scope");
+        }
+        if poly.is_too_large() {
+            // Its integers are computed, each of which fits or fails.
+            return size.substitute(|var| Poly::var(self.scalar(var)));
         }
         poly
     }

@@ -25,6 +25,9 @@ const STEPS: u32 = 48;
 /// Maximum number of terms of a recorded value.
 const MAX_TERMS: usize = 8;
 
+/// Maximum degree of a recorded value.
+const MAX_DEGREE: usize = 8;
+
 /// Maximum coefficient of a recorded value, far below overflow.
 const MAX_COEFFICIENT: i64 = 1 << 50;
 
@@ -475,12 +478,13 @@ fn bound(bounds: &mut Vec<Poly<Reg>>, p: Poly<Reg>) {
     }
 }
 
-fn is_small(p: &Poly<Reg>) -> bool {
+/// Whether every coefficient is at most [`MAX_COEFFICIENT`].
+pub(crate) fn is_small(p: &Poly<Reg>) -> bool {
     p.terms().all(|(_, c)| (-MAX_COEFFICIENT..=MAX_COEFFICIENT).contains(&c))
 }
 
 fn is_short(p: &Poly<Reg>) -> bool {
-    p.terms().len() <= MAX_TERMS && is_small(p)
+    p.terms().len() <= MAX_TERMS && p.degree() <= MAX_DEGREE && is_small(p)
 }
 
 #[cfg(test)]

@@ -233,6 +233,9 @@ impl Verifier<'_> {
     #[inline]
     fn poly(&mut self, poly: &Poly<Reg>, place: impl Display) {
         if poly.as_constant().is_none() {
+            if poly.is_too_large() {
+                self.wrong(format_args!("{place} has a number that does not fit into 64 bits"));
+            }
             self.variables(poly, &place);
         }
     }

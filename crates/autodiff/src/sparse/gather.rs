@@ -89,7 +89,7 @@ impl Extents {
     /// than iterations; `None` if that is not known outside. A count may be negative, an extent may not: where there is
     /// something to subtract, it is left out.
     pub(crate) fn of(&self, count: &Size) -> Option<(Size, bool)> {
-        if !count.vars().iter().all(|var| self.naturals.contains(var)) {
+        if count.is_too_large() || !count.vars().iter().all(|var| self.naturals.contains(var)) {
             return None;
         }
         let positive: Vec<(Vec<VarId>, i64)> =

@@ -153,7 +153,7 @@ impl<'p> Elaborator<'p> {
     fn run(mut self, def: DefId) -> Result<Function, Diagnostics> {
         let name = self.program.defs[def].name.clone();
         self.b = Builder::new(&name);
-        let result = self.entry(def);
+        let result = self.entry(def).and_then(|result| self.sizes_are_known(def, result).map(|()| result));
         let diagnostics = std::mem::take(&mut self.diagnostics);
         match result {
             Ok(result) => {

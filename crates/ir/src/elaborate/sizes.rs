@@ -3,10 +3,10 @@
 
 use super::values::{Env, Value};
 use super::{Elaborator, Stop};
-use crate::check::core::{CoreFun, CoreSize, CoreSizeKind, CoreType};
+use crate::check::core::{CoreFun, CoreSize, CoreSizeKind, CoreType, DefId};
 use crate::range::Facts;
 use crate::value::{named, named_type};
-use crate::{Expr, Requirement, Size, Type, VarId};
+use crate::{Expr, Requirement, Size, Type, Var, VarId};
 use chainrule_base::{Diagnostic, Id, Span, count};
 use chainrule_syntax::tree::Infix;
 
@@ -288,7 +288,7 @@ impl Elaborator<'_> {
                 .with_reason(format!("{what} is {}, {other} is {}", types.0, types.1));
             return self.stop(span, what, message);
         }
-        let certain = difference.vars().iter().all(|v| self.at_entry.contains(v));
+        let certain = !difference.is_too_large() && difference.vars().iter().all(|v| self.at_entry.contains(v));
         if !certain {
             let (a, b) = (self.show_size(a), self.show_size(b));
             let message = Diagnostic::limitation("cannot see whether sizes agree")
@@ -334,6 +334,26 @@ impl Elaborator<'_> {
                 .with_help("compute the size outside, by `let`, before the loop or the `if`")
         };
         self.stop(span, "an array of such a size leaves this place", message)
+    }
+
+    /// Asks that every size fits into 64 bits, and that the sizes of the function's result are known at entry.
+    pub(super) fn sizes_are_known(&mut self, def: DefId, result: VarId) -> Result<(), Stop> {
+        let too_large = |var: &Var| var.ty.sizes().iter().any(Size::is_too_large);
+        if let Some(var) = self.b.vars.as_slice().iter().find(|var| too_large(var)) {
+            let span = var.span.unwrap_or(self.program.defs[def].span);
+            let message = Diagnostic::limitation("the size of an array does not fit into 64 bits")
+                .with_help("make the array smaller, or give its size as an argument");
+            return self.stop(span, "an array of such a size", message);
+        }
+        let ty = self.b.ty(result);
+        if ty.sizes().iter().flat_map(Size::vars).all(|var| self.at_entry.contains(&var)) {
+            return Ok(());
+        }
+        let span = self.b.vars[result].span.unwrap_or(self.program.defs[def].span);
+        let message = Diagnostic::limitation("the size of the result is computed while the function runs")
+            .with_reason("whoever calls the function provides the memory for its result beforehand")
+            .with_help("make the result as long as it can become, a size known from the arguments");
+        self.stop(span, "how long this is cannot be known at entry", message)
     }
 
     // Annotations.

@@ -16,6 +16,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Maximum number of loop indices that a proof of non-negativity replaces.
 const MAX_INDICES: usize = 4;
 
+/// Maximum coefficient of an index in an address: times the length of a row it fits into 64 bits.
+const MAX_STRIDE: u64 = 1 << 31;
+
 /// Known range of an `Int` register.
 pub(super) type Range = chainrule_ir::bound::Range<Reg>;
 
@@ -84,7 +87,10 @@ impl Builder {
     pub fn checked(&mut self, at: Poly<Reg>, len: Poly<Reg>, failure: usize) -> Poly<Reg> {
         let index = self.int(&at);
         self.instr(Instr::CheckIndex { index, len, failure });
-        let is_even = at.terms().all(|(monomial, _)| {
+        let is_even = at.terms().all(|(monomial, c)| {
+            if c.unsigned_abs() > MAX_STRIDE {
+                return false;
+            }
             let mut others = monomial.iter().filter(|r| !self.ranges[**r].is_size);
             others.next().is_none_or(|r| self.indices.contains_key(r)) && others.next().is_none()
         });

@@ -8,7 +8,7 @@ use super::choose::as_choice;
 use crate::events::Event;
 use crate::kernel::{BufferId, Carried, Choice, Instr, Kernel, Order, Reg, Stmt};
 use crate::prune::prune;
-use crate::ranges::Ranges;
+use crate::ranges::{Ranges, is_small};
 use crate::rebuild::{Aliases, Pass, Rounds, rebuild};
 use chainrule_base::{Id, Poly};
 use chainrule_ops::Op;
@@ -56,6 +56,12 @@ struct Fold<'k> {
 enum Computed {
     Value(Poly<Reg>),
     Op(Op, [Reg; 3]),
+}
+
+/// Whether `value` may take the place of integers: it is short, and its coefficients leave room for what later passes
+/// multiply them with.
+fn is_short(value: &Poly<Reg>) -> bool {
+    value.as_constant().is_some() || (value.terms().len() <= MAX_TERMS && is_small(value))
 }
 
 /// Computed values in scope.
@@ -140,17 +146,18 @@ impl Fold<'_> {
         let is_of_indices =
             |value: &Poly<Reg>| value.terms().flat_map(|(monomial, _)| monomial).all(|r| self.is_index[r.index()]);
         let value = self.ranges.value(&poly);
-        if value.terms().len() <= MAX_TERMS && is_of_indices(&value) {
+        if is_short(&value) && is_of_indices(&value) {
             return value;
         }
         // Expand as much as possible, so that different addresses can be distinguished.
         let part =
             |r: Reg| Some(self.ranges.value(&Poly::var(r))).filter(is_of_indices).unwrap_or_else(|| Poly::var(r));
         let value = poly.substitute(part);
-        if value.terms().len() <= MAX_TERMS {
+        if is_short(&value) {
             return value;
         }
-        poly.substitute(|r| self.constant(r).map_or_else(|| Poly::var(r), Poly::constant))
+        let value = poly.substitute(|r| self.constant(r).map_or_else(|| Poly::var(r), Poly::constant));
+        if value.is_too_large() { poly } else { value }
     }
 
     /// Returns an address expanded like [`Self::poly`]. An address outside its buffer stays unchanged, after the check

@@ -5,6 +5,7 @@ use crate::rules;
 use crate::walk;
 use chainrule_base::Id;
 use chainrule_ir::{Block, Custom, Expr, Rule, RuleBlock, Size, Stmt, Type, VarId, size_of};
+use chainrule_ops::Op;
 use rustc_hash::FxHashSet;
 use std::ptr::from_ref;
 
@@ -15,6 +16,20 @@ impl Rebuild<'_> {
 
     pub(crate) fn rename_type(&self, ty: &Type, env: &Env<'_>) -> Type {
         ty.map_sizes(&mut |size| self.rename_size(size, env))
+    }
+
+    /// `size` with its variables replaced, computed term by term: as an operation that fails when it runs where a number
+    /// does not fit.
+    fn by_operations(&mut self, size: &Size, env: &Env<'_>) -> VarId {
+        let mut sum = None;
+        for (monomial, c) in size.terms() {
+            let mut product = self.int(Size::constant(c));
+            for var in monomial {
+                product = self.op(Op::Mul, &[product, env.get(*var)]);
+            }
+            sum = Some(sum.map_or(product, |sum| self.op(Op::Add, &[sum, product])));
+        }
+        sum.unwrap_or_else(|| self.int(Size::zero()))
     }
 
     /// The value of `wanted` in `block`, a block of the new function, with variables replaced as `env` says.
@@ -302,10 +317,13 @@ impl Rebuild<'_> {
             }
             Expr::Again { me, at } => Expr::Again { me: env.get(*me), at: env.get(*at) },
             Expr::Size(size) => {
-                let size = self.rename_size(size, env);
-                match size.as_var() {
+                let new = self.rename_size(size, env);
+                if new.is_too_large() {
+                    return self.by_operations(size, env);
+                }
+                match new.as_var() {
                     Some(var) => return var,
-                    None => Expr::Size(size),
+                    None => Expr::Size(new),
                 }
             }
             leaf => {

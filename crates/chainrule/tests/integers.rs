@@ -1,0 +1,176 @@
+//! Integer arithmetic is exact or fails: no way to run a program gives another number.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use chainrule::{Backend, CompileOptions, Compiled, Error, Module, Semantics, Value};
+
+/// Every way to run `f` of the program.
+fn ways(text: &str) -> Vec<(String, Compiled)> {
+    let mut ways = Vec::new();
+    for semantics in [Semantics::Algebraic, Semantics::Strict] {
+        let module = Module::from_text("f.ft", text).unwrap().with_semantics(semantics);
+        let f = module.function("f").unwrap();
+        for backend in [Backend::Auto, Backend::Interpreter] {
+            let compiled = f.compile_with(&CompileOptions { backend, ..CompileOptions::default() }).unwrap();
+            ways.push((format!("{semantics:?} {backend:?}"), compiled));
+        }
+    }
+    ways
+}
+
+/// What `f` is at `args` where it is not an error: the same in every way.
+#[track_caller]
+fn exact_or_error(text: &str, args: &[i64], exact: i128) {
+    let values: Vec<Value<f64>> = args.iter().map(|i| Value::Int(*i)).collect();
+    for (way, f) in ways(text) {
+        match f.call(&values) {
+            Ok(results) => {
+                let [Value::Int(found)] = results[..] else { panic!("{text}: {results:?}") };
+                assert_eq!(i128::from(found), exact, "{way}: {text} at {args:?}");
+            }
+            Err(error) => {
+                assert!(!matches!(error, Error::Bug(_)), "{way}: {text} at {args:?}: {error}");
+                let message = error.to_string();
+                assert!(message.contains("64 bits"), "{way}: {text} at {args:?}: {message}");
+            }
+        }
+    }
+}
+
+/// As [`exact_or_error`], where it must be the number.
+#[track_caller]
+fn exact(text: &str, args: &[i64], exact: i64) {
+    let values: Vec<Value<f64>> = args.iter().map(|i| Value::Int(*i)).collect();
+    for (way, f) in ways(text) {
+        assert_eq!(f.call(&values).unwrap(), [Value::Int(exact)], "{way}: {text} at {args:?}");
+    }
+}
+
+#[test]
+fn constants_at_the_ends_of_the_range_do_not_saturate() {
+    let text = "let f = fun (i : Int) -> 0 - 9223372036854775807 - 1000 + i";
+    exact_or_error(text, &[1000], -i128::from(i64::MAX));
+    exact_or_error(text, &[0], -i128::from(i64::MAX) - 1000);
+    let text = "let f = fun (i : Int) -> (0-9223372036854775807)*i - i - i - i - i + 9223372036854775807*i";
+    for i in [0, 1, -1, 2, 1 << 40] {
+        exact_or_error(text, &[i], -4 * i128::from(i));
+    }
+    exact("let f = fun (i : Int) -> 9223372036854775807 - i", &[7], i64::MAX - 7);
+    exact("let f = fun (i : Int) -> 0 - 9223372036854775807 - 1 + i", &[7], i64::MIN + 7);
+    exact("let f = fun (i : Int) -> 4611686018427387904 * i + 1", &[-2], i64::MIN + 1);
+}
+
+#[test]
+fn numbers_that_turn_out_constant_do_not_saturate() {
+    let text = "let f = fun (i : Int) -> let at = build 2 (fun k -> if k < 1 then i - i + 9223372036854775807 else 5 + i - i) in 3 * at[0] - at[1] + i";
+    exact_or_error(text, &[0], 3 * i128::from(i64::MAX) - 5);
+    let text = "let f = fun (i : Int) -> let at = build 2 (fun k -> if k < 1 then i - i + 4294967296 else 5 + i - i) in at[0] * at[0] * at[1] + i";
+    exact_or_error(text, &[0], 5 << 64);
+    let text = "let f = fun (i : Int) -> let at = build 2 (fun k -> if k < 1 then i - i + 1048576 else 5 + i - i) in at[0] * at[0] * at[1] + i";
+    exact(text, &[-1], (5 << 40) - 1);
+    let text = "let f = fun (i : Int) -> fst (scan (fun s k -> (s * 3037000500, s)) i 3)";
+    exact_or_error(text, &[1], 3_037_000_500i128.pow(3));
+    exact(text, &[0], 0);
+}
+
+#[test]
+fn a_high_power_is_an_operation_like_others() {
+    let power = "let f = fun (m : Int) (x : Double) -> x * real (m*m*m*m*m*m*m)";
+    let sum = "let f = fun (m : Int) (x : Double) -> sum (m*m*m*m*m*m*m) (fun _ -> x)";
+    for text in [power, sum] {
+        for (way, f) in ways(text) {
+            assert_eq!(f.call(&[Value::Int(2), Value::Real(0.5)]).unwrap(), [Value::Real(64.0)], "{way}");
+            let error = f.call(&[Value::Int(1 << 10), Value::Real(0.5)]).unwrap_err().to_string();
+            assert!(error.contains("64 bits"), "{way}: {error}");
+        }
+    }
+}
+
+#[test]
+fn the_size_of_a_result_that_is_not_known_at_entry_is_a_limitation() {
+    for size in ["m*m*m*m*m*m*m", "mod m 5", "m + 4294967296"] {
+        let text = format!("let f = fun (m : Int) (v : [n]Double) -> build ({size}) (fun i -> v[0])");
+        let module = Module::from_text("f.ft", &text).unwrap();
+        let error = module.function("f").unwrap_err();
+        assert!(matches!(error, Error::Program { .. }), "{error}");
+        let message = error.to_string();
+        assert!(message.contains("the size of the result is computed while the function runs"), "{message}");
+        // Inside it is a count like others.
+        let text = format!("let f = fun (m : Int) (v : [n]Double) -> sum (mod ({size}) 7) (fun i -> v[0])");
+        let f = Module::from_text("f.ft", &text).unwrap().function("f").unwrap().compile().unwrap();
+        let m = 3i64;
+        let count = [m.pow(7), m % 5, m + (1 << 32)].map(|n| (n % 7) as f64);
+        let known = ["m*m*m*m*m*m*m", "mod m 5", "m + 4294967296"].iter().position(|s| *s == size).unwrap();
+        assert_eq!(f.call(&[Value::Int(m), vec![1.0].into()]).unwrap(), [Value::Real(count[known])]);
+    }
+}
+
+#[test]
+fn extents_beyond_64_bits_are_a_limitation() {
+    let text = "let f = fun (v : [4294967296][4294967296]Double) -> v[0][0]";
+    let error = Module::from_text("f.ft", text).unwrap().function("f").and_then(|f| f.compile().map(drop)).unwrap_err();
+    let message = error.to_string();
+    assert!(message.contains("more elements than 64 bits can count"), "{message}");
+}
+
+/// Random sums, differences and products of arguments and constants, with an exact reference.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % n
+    }
+
+    fn number(&mut self) -> i64 {
+        let near = self.below(3) as i64 - 1;
+        match self.below(7) {
+            0 => i64::MAX - 1 + near,
+            1 => i64::MAX / 2 + near,
+            2 => (1 << 31) + near,
+            3 => (1 << 32) + near,
+            4 => 3_037_000_499 + near,
+            _ => self.below(5) as i64,
+        }
+    }
+
+    /// The text and the exact value modulo 2^64; and the value itself, `None` where 128 bits are not enough to find it.
+    fn expr(&mut self, depth: u32, i: i64, j: i64) -> (String, i64, Option<i128>) {
+        if depth == 0 || self.below(6) == 0 {
+            let (text, value) = match self.below(4) {
+                0 => ("i".to_owned(), i),
+                1 => ("j".to_owned(), j),
+                _ => {
+                    let number = self.number();
+                    (number.to_string(), number)
+                }
+            };
+            return (text, value, Some(value.into()));
+        }
+        let (a, u, x) = self.expr(depth - 1, i, j);
+        let (b, v, y) = self.expr(depth - 1, i, j);
+        let both = x.zip(y);
+        match self.below(4) {
+            0 => (format!("({a} - {b})"), u.wrapping_sub(v), both.and_then(|(x, y)| x.checked_sub(y))),
+            1 => (format!("({a} * {b})"), u.wrapping_mul(v), both.and_then(|(x, y)| x.checked_mul(y))),
+            2 => (format!("(let k = {a} in k + {b} - k)"), v, y),
+            _ => (format!("({a} + {b})"), u.wrapping_add(v), both.and_then(|(x, y)| x.checked_add(y))),
+        }
+    }
+}
+
+#[test]
+fn random_arithmetic_on_large_numbers_is_exact_or_fails() {
+    let mut random = Random(1);
+    for _ in 0..120 {
+        let (i, j) = (random.number(), random.number());
+        let (text, low, value) = random.expr(4, i, j);
+        // Whole arguments of which nothing is known, and the same from an array, where they are data.
+        let direct = format!("let f = fun (i : Int) (j : Int) -> i - i + j - j + {text}");
+        let looped =
+            format!("let f = fun (i : Int) (j : Int) -> fst (scan (fun s k -> ({text} + k * s, s)) (i - i) 1)");
+        for program in [direct, looped] {
+            exact_or_error(&program, &[i, j], value.unwrap_or(low.into()));
+        }
+    }
+}
