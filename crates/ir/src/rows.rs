@@ -52,8 +52,15 @@ pub fn cheaper(inputs: &Size, outputs: &Size) -> Way {
     }
 }
 
+/// Maximum degree of a polynomial that is written out at sizes of two and more: of degree `k` that has `2^k` terms.
+const MAX_DEGREE: usize = 8;
+
 /// Whether it is seen that `size` is not negative where all sizes are two at least.
 fn is_natural(size: &Size) -> bool {
+    let is_positive = |c: i64| c > 0;
+    if size.terms().all(|(_, c)| is_positive(c)) || size.degree() > MAX_DEGREE {
+        return size.terms().all(|(_, c)| is_positive(c));
+    }
     let above = size.substitute(|var| Size::var(var).add(&Size::constant(2)));
     above.terms().all(|(_, c)| c > 0)
 }

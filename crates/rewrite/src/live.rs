@@ -12,8 +12,9 @@ use crate::rebuild::Plan;
 use crate::walk;
 use chainrule_base::Id;
 use chainrule_ir::{Block, Expr, Function, Type, VarId};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
+use std::ptr::from_ref;
 
 /// Which fields of a tuple.
 type Fields = SmallVec<[bool; 16]>;
@@ -30,13 +31,17 @@ enum Need {
 struct Live<'a> {
     function: &'a Function,
     needs: Vec<Need>,
+    /// The need that each block was walked with last, by its address. What a block binds is used in it alone, so that another
+    /// walk with the same need would find the same.
+    walked: FxHashMap<*const Block, Need>,
     /// Inside how many derivatives this is: their bodies stay as they are.
     opaque: u32,
 }
 
 /// Puts into `plan` what is dead in `function`, and which fields are used.
 pub(crate) fn analyse(function: &Function, plan: &mut Plan<'_>) {
-    let mut live = Live { function, needs: vec![Need::Nothing; function.vars.len()], opaque: 0 };
+    let mut live =
+        Live { function, needs: vec![Need::Nothing; function.vars.len()], walked: FxHashMap::default(), opaque: 0 };
     live.block(&function.body, &Need::Whole);
     live.report(&function.body, plan, &mut FxHashSet::default());
 }
@@ -45,11 +50,11 @@ pub(crate) fn analyse(function: &Function, plan: &mut Plan<'_>) {
 pub(crate) fn swept(mut function: Function) -> Function {
     let needs = vec![Need::Nothing; function.vars.len()];
     // As in a derivative, everything is used whole.
-    let mut live = Live { function: &function, needs, opaque: 1 };
+    let mut live = Live { function: &function, needs, walked: FxHashMap::default(), opaque: 1 };
     live.block(&function.body, &Need::Whole);
     let needs = std::mem::take(&mut live.needs);
     let mut body = std::mem::replace(&mut function.body, Block { stmts: Vec::new(), result: VarId::new(0) });
-    Live { function: &function, needs, opaque: 1 }.sweep(&mut body);
+    Live { function: &function, needs, walked: FxHashMap::default(), opaque: 1 }.sweep(&mut body);
     Function { body, ..function }
 }
 
@@ -117,6 +122,10 @@ impl Live<'_> {
     }
 
     fn block(&mut self, block: &Block, need: &Need) {
+        if self.walked.get(&from_ref(block)) == Some(need) {
+            return;
+        }
+        self.walked.insert(from_ref(block), need.clone());
         self.need(block.result, need);
         for stmt in block.stmts.iter().rev() {
             let need = match &self.needs[stmt.var.index()] {

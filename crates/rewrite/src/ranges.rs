@@ -10,6 +10,9 @@ use chainrule_ir::{Size, VarId};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
+/// Maximum degree of a polynomial that is written out at sizes of one and more: of degree `k` that has `2^k` terms.
+const MAX_DEGREE: usize = 8;
+
 /// How many variables one question replaces at most.
 const MAX_REPLACED: usize = 8;
 
@@ -75,6 +78,9 @@ impl Ranges {
             }
             let Some(next) = self.replaced(&size) else { break };
             size = next;
+        }
+        if size.degree() > MAX_DEGREE {
+            return false;
         }
         let shifted = size.substitute(|v| {
             let v_size = Size::var(v);
