@@ -12,6 +12,7 @@ use super::{builtin, messages};
 use chainrule_base::{Diagnostic, Name, Span};
 use chainrule_syntax::tree::{Infix, Param, Pattern, Size, SizeKind, Type, TypeKind};
 use rustc_hash::FxHashSet;
+use std::sync::Arc;
 
 /// What a name of a type stands for.
 #[derive(Clone)]
@@ -32,11 +33,11 @@ impl Checker {
             TypeKind::Array { size, element } => {
                 let size = size.as_ref().and_then(|size| self.size(size));
                 let (element, sizes) = self.element(element);
-                (self.table.array(element), CoreType::Array(size, Box::new(sizes)))
+                (self.table.array(element), CoreType::Array(size, Arc::new(sizes)))
             }
             TypeKind::Tuple(parts) => {
-                let (types, sizes) = parts.iter().map(|part| self.element(part)).unzip();
-                (self.table.tuple(types, None), CoreType::Tuple(sizes))
+                let (types, sizes): (_, Vec<_>) = parts.iter().map(|part| self.element(part)).unzip();
+                (self.table.tuple(types, None), CoreType::Tuple(sizes.into()))
             }
             TypeKind::Record(fields) => {
                 for (k, (ident, _)) in fields.iter().enumerate() {
@@ -46,7 +47,7 @@ impl Checker {
                 }
                 let (types, sizes): (Vec<_>, Vec<_>) = fields.iter().map(|(_, part)| self.element(part)).unzip();
                 let names = fields.iter().map(|(ident, _)| ident.name.clone()).collect();
-                (self.table.tuple(types, Some(names)), CoreType::Tuple(sizes))
+                (self.table.tuple(types, Some(names)), CoreType::Tuple(sizes.into()))
             }
             TypeKind::Function(param, result) => {
                 // Sizes inside the types of functions say nothing that elaboration would not see anyway.
@@ -89,7 +90,7 @@ impl Checker {
             return (alias.ty, alias.sizes.clone());
         }
         let (double, int) = (self.table.double, self.table.int);
-        let any_size = |sizes: CoreType| CoreType::Array(None, Box::new(sizes));
+        let any_size = |sizes: CoreType| CoreType::Array(None, Arc::new(sizes));
         match &**name {
             "Double" => (double, CoreType::Other),
             "Int" | "Index" | "Card" => (int, CoreType::Other),
@@ -229,6 +230,11 @@ impl Checker {
             return;
         }
         let (id, sizes) = self.annotation(ty);
+        if self.table.vars_of(id).is_none() {
+            self.diagnostics.push(messages::type_too_large(ty.span, name));
+            self.aliases.insert(name.clone(), Alias { ty: self.table.error, sizes: CoreType::Other });
+            return;
+        }
         self.aliases.insert(name.clone(), Alias { ty: id, sizes });
     }
 }

@@ -143,9 +143,9 @@ pub enum CoreType {
     /// Nothing in it has a size to be checked.
     Other,
     /// An array, with its size where it is written.
-    Array(Option<CoreSize>, Box<CoreType>),
+    Array(Option<CoreSize>, Arc<CoreType>),
     /// A tuple or record.
-    Tuple(Vec<CoreType>),
+    Tuple(Arc<[CoreType]>),
 }
 
 impl CoreType {

@@ -16,6 +16,9 @@ use chainrule_base::{Arena, Diagnostic, Diagnostics, Name, Span};
 use chainrule_syntax::tree::{Binding, Expr, ExprKind, Infix, Param, Pattern};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+/// Maximum number of unknown names for which a similar one is looked for, among all that are in scope.
+const MAX_SUGGESTIONS: usize = 100;
+
 /// A local variable while it is in scope.
 pub(super) struct Local {
     pub(super) name: Name,
@@ -55,6 +58,8 @@ pub(super) struct Checker {
     pub(super) aliases: FxHashMap<Name, super::annotation::Alias>,
     /// Whether the file at hand is the library's: no warnings.
     pub(super) library: bool,
+    /// How many names were unknown.
+    n_unknown: usize,
     /// Whether names are missing because an import failed: then unknown names are not told.
     pub(super) incomplete: bool,
     /// How many messages were not told for that reason.
@@ -80,6 +85,7 @@ impl Checker {
             current: None,
             aliases: FxHashMap::default(),
             library: false,
+            n_unknown: 0,
             incomplete: false,
             silenced: 0,
             pending: Pending::default(),
@@ -423,7 +429,7 @@ impl Checker {
         }
     }
 
-    fn unknown(&self, name: &Name, span: Span) -> Diagnostic {
+    fn unknown(&mut self, name: &Name, span: Span) -> Diagnostic {
         if let Some((current, at)) = &self.current
             && current == name
         {
@@ -431,6 +437,10 @@ impl Checker {
         }
         if let Some(at) = self.later.get(name) {
             return messages::used_before(name, span, *at);
+        }
+        self.n_unknown += 1;
+        if self.n_unknown > MAX_SUGGESTIONS {
+            return messages::unknown_name(name, span, &[]);
         }
         // Sorted, so that the suggestion is the same on every run.
         let mut known: Vec<&str> = builtin::names().collect();

@@ -12,6 +12,7 @@ use crate::library;
 use chainrule_base::{Diagnostic, Diagnostics, FileId, Name, Sources, Span};
 use chainrule_syntax::tree::{Binding, Ident, Item, ItemKind, Module, Pattern};
 use rustc_hash::FxHashMap;
+use std::sync::Mutex;
 
 /// Gets the text of an imported file: from the path as written and the name of the file that imports it,
 /// the name by which the file is known (the same for the same file) and its text, or why there is none.
@@ -94,7 +95,8 @@ impl Program {
         loading.files.insert(name, State::Open);
         let _ = loading.file(root);
         let Checker { table, defs, diagnostics, globals, aliases, .. } = loading.checker;
-        let program = Self { table, defs, globals, aliases, root, warnings: Diagnostics::new() };
+        let program =
+            Self { table, spare: Mutex::default(), defs, globals, aliases, root, warnings: Diagnostics::new() };
         let warnings = diagnostics.clone();
         diagnostics.into_result(())?;
         Ok(Self { warnings, ..program })
@@ -115,7 +117,7 @@ impl Program {
         let Checker { table, defs, diagnostics, globals, aliases, .. } = checker;
         let warnings = diagnostics.clone();
         diagnostics.into_result(())?;
-        Ok(Self { table, defs, globals, aliases, root, warnings })
+        Ok(Self { table, spare: Mutex::default(), defs, globals, aliases, root, warnings })
     }
 
     /// What of the library this program has read.
@@ -159,7 +161,15 @@ impl Program {
         diagnostics.extend(checker.diagnostics);
         diagnostics.into_result(())?;
         let Checker { table, defs, globals, aliases, .. } = checker;
-        Ok(Self { table, defs, globals, aliases, root: self.root, warnings: Diagnostics::new() })
+        Ok(Self {
+            table,
+            spare: Mutex::default(),
+            defs,
+            globals,
+            aliases,
+            root: self.root,
+            warnings: Diagnostics::new(),
+        })
     }
 }
 

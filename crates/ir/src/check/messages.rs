@@ -295,11 +295,17 @@ fn quoted(names: &[&str]) -> String {
     names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// The name in `known` that `name` was probably meant to be; the first of the nearest.
+/// Maximum length of a name that is compared with others: it takes the product of their lengths.
+const MAX_COMPARED: usize = 64;
+
+/// The name in `known` that `name` was probably meant to be; the first of the nearest. None for a long name.
 pub(crate) fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    if name.len() > MAX_COMPARED {
+        return None;
+    }
     let limit = (name.chars().count() / 3).max(1);
     let mut best: Option<(usize, &str)> = None;
-    for candidate in known {
+    for candidate in known.iter().filter(|known| known.len() <= 2 * MAX_COMPARED) {
         let distance = distance(name, candidate);
         // One letter for another is no likeness of names of one letter.
         if distance <= limit && distance < name.chars().count() && best.is_none_or(|(d, _)| distance < d) {

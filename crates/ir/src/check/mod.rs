@@ -45,6 +45,7 @@ use self::pending::{Pending, Scheme};
 use self::table::{Class, Table, TypeNames};
 use chainrule_base::{Arena, Diagnostics, FileId, Name, Span};
 use rustc_hash::FxHashMap;
+use std::sync::Mutex;
 
 pub use self::builtin::names;
 pub use self::load::Loader;
@@ -52,6 +53,8 @@ pub use self::load::Loader;
 /// A checked program: the definitions of a file, of the files it imports, and of the library.
 pub struct Program {
     pub(crate) table: Table,
+    /// A copy of the types that elaboration has added to.
+    pub(crate) spare: Mutex<Option<Table>>,
     pub(crate) defs: Arena<DefId, Definition>,
     /// What an expression after the last line of the root file sees.
     pub(crate) globals: FxHashMap<Name, DefId>,

@@ -127,6 +127,12 @@ impl Default for Table {
 }
 
 impl Table {
+    /// The number of nodes.
+    #[must_use]
+    pub fn n_nodes(&self) -> usize {
+        self.nodes.len()
+    }
+
     /// A new variable.
     pub fn var(&mut self, class: Class) -> TyId {
         self.var_of(class, Literal::No)

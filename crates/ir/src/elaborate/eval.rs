@@ -1,7 +1,7 @@
 //! Expressions.
 
 use super::values::{Env, Fun, Value};
-use super::{Elaborator, MAX_CALLS, MAX_DEPTH, MAX_VARIABLES, Stop};
+use super::{Elaborator, MAX_CALLS, MAX_DEPTH, MAX_PARTS, MAX_VARIABLES, Stop};
 use crate::check::builtin::{self, Builtin};
 use crate::check::core::{Core, CoreFun, CoreKind, CorePattern, DefId, LocalRef};
 use crate::check::table::TyId;
@@ -100,6 +100,7 @@ impl<'p> Elaborator<'p> {
             }
             CoreKind::Tuple(parts, names) => {
                 let fields = parts.iter().map(|p| self.data(p, env)).collect::<Result<Vec<_>, _>>()?;
+                self.spend_parts(&fields, span)?;
                 self.tuple(fields, names.clone())
             }
             CoreKind::Component(tuple, index) => {
@@ -328,6 +329,28 @@ impl<'p> Elaborator<'p> {
         let var = self.b.bool(value);
         self.decided.insert(var, value);
         var
+    }
+
+    /// Takes the parts of a tuple of `fields` off what all tuples together may have.
+    fn spend_parts(&mut self, fields: &[VarId], span: Span) -> Result<(), Stop> {
+        let mut open: Vec<&Type> = fields.iter().map(|field| self.b.ty(*field)).collect();
+        let mut n_parts = self.n_parts;
+        while let Some(ty) = open.pop() {
+            n_parts += 1;
+            if n_parts > MAX_PARTS {
+                let message = Diagnostic::limitation("the tuples of the program have too many components")
+                    .with_reason(format!("with those inside of others, all together may have {MAX_PARTS}"))
+                    .with_help("keep what repeats in an array: its type has one part, however long it is");
+                return self.stop(span, "reached here", message);
+            }
+            match ty {
+                Type::Array(_, element) => open.push(element),
+                Type::Tuple(fields, _) => open.extend(fields),
+                Type::Double | Type::Int | Type::Bool => {}
+            }
+        }
+        self.n_parts = n_parts;
+        Ok(())
     }
 
     pub(super) fn tuple(&mut self, fields: Vec<VarId>, names: Option<std::sync::Arc<[chainrule_base::Name]>>) -> VarId {

@@ -33,6 +33,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The most variables that a function may have before inlining is stopped.
 pub const MAX_VARIABLES: usize = 1_000_000;
+/// The most components that the tuples of a function may have, with those of tuples inside of others.
+pub const MAX_PARTS: usize = 1_000_000;
 /// How many calls may be inlined inside each other.
 pub const MAX_CALLS: usize = 200;
 /// How deep expressions and calls together may nest.
@@ -74,11 +76,26 @@ impl Program {
         program.elaborate(&name)
     }
 
+    /// `work` on a copy of the types, to which it adds. It is kept for the next one while it is not much larger: to elaborate
+    /// all definitions of a program takes time in proportion to them.
+    fn with_table<T>(&self, work: impl FnOnce(&mut Table) -> T) -> T {
+        let kept = self.spare.lock().ok().and_then(|mut spare| spare.take());
+        let mut table = kept.unwrap_or_else(|| self.table.clone());
+        let result = work(&mut table);
+        table.woken.clear();
+        if table.n_nodes() <= 2 * self.table.n_nodes()
+            && let Ok(mut spare) = self.spare.lock()
+        {
+            *spare = Some(table);
+        }
+        result
+    }
+
     fn elaborate_definition(&self, def: DefId) -> Result<Function, Diagnostics> {
         // A stack of its own: calls nest as deep as the program nests them.
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
-            let spawned = thread.spawn_scoped(scope, || Elaborator::new(self).run(def));
+            let spawned = thread.spawn_scoped(scope, || self.with_table(|table| Elaborator::new(self, table).run(def)));
             match spawned.map(std::thread::ScopedJoinHandle::join) {
                 Ok(Ok(result)) => result,
                 Ok(Err(_)) => Err(Diagnostic::bug("elaboration broke off").into()),
@@ -93,7 +110,7 @@ impl Program {
 /// The state of elaboration.
 struct Elaborator<'p> {
     program: &'p Program,
-    table: Table,
+    table: &'p mut Table,
     b: Builder,
     frames: Vec<Frame<'p>>,
     /// What type variables are, with the frame to look in next.
@@ -106,6 +123,8 @@ struct Elaborator<'p> {
     /// The calls that are being inlined, outermost first: what is called, and where.
     calls: Vec<(Option<Name>, Span)>,
     depth: usize,
+    /// How many components tuples have so far.
+    n_parts: usize,
     /// Constants that were computed, and the statements that do so.
     constants: FxHashMap<(DefId, Vec<TyId>), VarId>,
     prelude: Vec<Stmt>,
@@ -126,10 +145,10 @@ struct Elaborator<'p> {
 }
 
 impl<'p> Elaborator<'p> {
-    fn new(program: &'p Program) -> Self {
+    fn new(program: &'p Program, table: &'p mut Table) -> Self {
         Self {
             program,
-            table: program.table.clone(),
+            table,
             b: Builder::new(""),
             frames: Vec::new(),
             types: Vec::new(),
@@ -138,6 +157,7 @@ impl<'p> Elaborator<'p> {
             conditional: 0,
             calls: Vec::new(),
             depth: 0,
+            n_parts: 0,
             constants: FxHashMap::default(),
             prelude: Vec::new(),
             tuples: FxHashMap::default(),
