@@ -87,6 +87,9 @@ pub(crate) fn eliminate<'a>(
 ) -> Result<(Elimination<'a>, Vec<VertexId>), StopReason> {
     let linear = elimination.linear();
     let scope = options.score.scope();
+    if options.score.preparation(linear) > budget.scores {
+        return Err(StopReason::ScoreBudget);
+    }
     let mut scores = Scores::new(&elimination, options);
     let mut order = Vec::with_capacity(linear.intermediates().len());
     while let Some(v) = scores.queue.pop() {
@@ -203,6 +206,25 @@ mod tests {
             }
         }
         LinearGraph::from_edges(n_inputs, n_intermediates, n_outputs, &edges).unwrap()
+    }
+
+    /// What depends on the product of sources and vertices is not begun where it takes more than the budget.
+    #[test]
+    fn relative_degrees_meet_the_budget() {
+        let stops = |n: usize| {
+            let mut edges: Vec<_> =
+                (0..n).flat_map(|i| [(i, n + i, Label::Var), (0, n + i, Label::Var)]).skip(1).collect();
+            edges.extend((0..n).map(|i| (n + i, 2 * n, Label::One)));
+            let linear = LinearGraph::from_edges(n, n, 1, &edges).unwrap();
+            let budget = Budget { scores: 100_000, ..Budget::default() };
+            let options = Options::new(Score::RelativeMarkowitz);
+            let work = Score::RelativeMarkowitz.preparation(&linear);
+            (order(&linear, &budget, &options).err(), work)
+        };
+        let (small, large) = (stops(200), stops(3200));
+        assert_eq!(small.0, None);
+        assert_eq!(large.0, Some(StopReason::ScoreBudget));
+        assert!(large.1 > 100 * small.1);
     }
 
     /// A queue with local updates takes the vertices that a search through all of them takes.
