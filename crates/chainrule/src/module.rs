@@ -5,6 +5,7 @@ use crate::{Error, Function, Result};
 use chainrule_base::{Diagnostics, Sources};
 use chainrule_graph::Semantics;
 use chainrule_ir::Program;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -46,7 +47,7 @@ impl Module {
     /// When a file cannot be read, or the program is wrong: all that is wrong, with places.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let text = std::fs::read_to_string(path)
+        let text = read_source(path)
             .map_err(|source| Error::Io { path: path.display().to_string(), source: Arc::new(source) })?;
         Self::from_text(&path.display().to_string(), &text)
     }
@@ -60,7 +61,7 @@ impl Module {
         let root = sources.add(name, text);
         let read = |path: &str, importer: &str| -> std::result::Result<(String, String), String> {
             let path: PathBuf = Path::new(importer).parent().unwrap_or(Path::new("")).join(path);
-            let text = std::fs::read_to_string(&path).map_err(|e| unreadable(&path, &e))?;
+            let text = read_source(&path).map_err(|e| unreadable(&path, &e))?;
             Ok((path.display().to_string(), text))
         };
         caught(|| match Program::load(&mut sources, root, read) {
@@ -135,6 +136,20 @@ impl Module {
         let function = caught(|| self.program.elaborate(name).map_err(|d| Error::program(d, &self.sources)))?;
         Ok(Function::from_array(function, self.sources.clone(), self.semantics))
     }
+}
+
+/// Maximum length of a program's file, in bytes: no device that never ends is read for ever.
+const MAX_SOURCE: u64 = 64 << 20;
+
+/// The text of a program's file.
+fn read_source(path: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    let file = std::fs::File::open(path)?;
+    if file.take(MAX_SOURCE + 1).read_to_string(&mut text)? as u64 > MAX_SOURCE {
+        let why = format!("it has more than {} MiB, the most that a file of a program may have", MAX_SOURCE >> 20);
+        return Err(std::io::Error::new(std::io::ErrorKind::FileTooLarge, why));
+    }
+    Ok(text)
 }
 
 /// Why `path` could not be read, in words that do not depend on the system.

@@ -157,22 +157,56 @@ fn place(name: &str, ty: &Type, numbers: &Numbers, dim: usize, position: usize) 
     }
 }
 
-/// A value of type `ty` in JSON, to show how one is written.
+/// Maximum length of an example value in a message, in bytes.
+const MAX_EXAMPLE: usize = 160;
+
+/// A value of type `ty` in JSON, to show how one is written; `...` stands for what makes it long.
 pub fn example(ty: &Type) -> String {
-    match ty {
-        Type::Double => "1.5".into(),
-        Type::Int => "3".into(),
-        Type::Bool => "true".into(),
-        Type::Array(_, element) => match **element {
-            Type::Double | Type::Int => "[1, 2]".into(),
-            _ => format!("[{}]", [example(element), example(element)].join(", ")),
-        },
-        Type::Tuple(fields, None) => format!("[{}]", fields.iter().map(example).collect::<Vec<_>>().join(", ")),
-        Type::Tuple(fields, Some(names)) => {
-            let field = |(name, ty): (&chainrule::Name, &Type)| format!("\"{name}\": {}", example(ty));
-            format!("{{{}}}", names.iter().zip(fields).map(field).collect::<Vec<_>>().join(", "))
-        }
+    let mut text = String::new();
+    write_example(ty, &mut text);
+    text
+}
+
+/// Recursive on the nesting of types; what is beyond the limit is not visited.
+fn write_example(ty: &Type, text: &mut String) {
+    if text.len() > MAX_EXAMPLE {
+        text.push_str("...");
+        return;
     }
+    match ty {
+        Type::Double => text.push_str("1.5"),
+        Type::Int => text.push('3'),
+        Type::Bool => text.push_str("true"),
+        Type::Array(_, element) => match **element {
+            Type::Double | Type::Int => text.push_str("[1, 2]"),
+            _ => write_examples("[]", [(None, &**element), (None, element)].into_iter(), text),
+        },
+        Type::Tuple(fields, None) => write_examples("[]", fields.iter().map(|field| (None, field)), text),
+        Type::Tuple(fields, Some(names)) => write_examples("{}", names.iter().map(Some).zip(fields), text),
+    }
+}
+
+fn write_examples<'a>(
+    brackets: &str,
+    parts: impl Iterator<Item = (Option<&'a chainrule::Name>, &'a Type)>,
+    text: &mut String,
+) {
+    let (open, close) = brackets.split_at(1);
+    text.push_str(open);
+    for (k, (name, ty)) in parts.enumerate() {
+        if k > 0 {
+            text.push_str(", ");
+        }
+        if text.len() > MAX_EXAMPLE {
+            text.push_str("...");
+            break;
+        }
+        if let Some(name) = name {
+            text.push_str(&format!("\"{name}\": "));
+        }
+        write_example(ty, text);
+    }
+    text.push_str(close);
 }
 
 /// The type `ty` in words: `an array of numbers`.
