@@ -51,6 +51,9 @@ pub(crate) struct ScalarBody {
     pub(crate) graph: Graph,
     pub(crate) inputs: Vec<Port>,
     pub(crate) outputs: Vec<Port>,
+    /// Arguments and results as the program has them, for a function that was unrolled from one: the ports are their leaves,
+    /// in order. Otherwise each port is an argument or a result.
+    pub(crate) program: Option<Signature>,
     /// Where the nodes come from, for a function unrolled from a program.
     pub(crate) origins: Option<Arc<Origins>>,
 }
@@ -193,7 +196,10 @@ impl Function {
                 Port { name, shape: tensor.shape(), nodes: roots.by_ref().take(nodes.len()).collect(), pattern: None }
             })
             .collect();
-        Self::from_scalar(name, ScalarBody { graph: own, inputs: input_ports, outputs: output_ports, origins: None })
+        Self::from_scalar(
+            name,
+            ScalarBody { graph: own, inputs: input_ports, outputs: output_ports, program: None, origins: None },
+        )
     }
 
     pub(crate) fn from_scalar(name: &str, body: ScalarBody) -> Result<Self> {
@@ -339,8 +345,9 @@ impl Function {
         }
     }
 
-    /// Straight-line code for given sizes: `sizes` names size parameters and `Int` arguments. A function
-    /// that is straight-line code already is given back as it is.
+    /// Straight-line code for given sizes: `sizes` names size parameters and `Int` arguments. The other arguments and the
+    /// result are those of the function, and so are those of its derivatives. A function that is straight-line code already is
+    /// given back as it is.
     ///
     /// # Errors
     /// When a size is missing or unknown, or loops cannot be unrolled because they depend on data.
@@ -391,6 +398,9 @@ impl Function {
             size.eval(|v| known.get(&v).copied().unwrap_or(-1)).and_then(|n| usize::try_from(n).ok()).unwrap_or(0)
         };
         let mut graph = Graph::new(body.semantics);
+        let fixed =
+            |ty: &Type| ty.map_sizes(&mut |size| Size::constant(i64::try_from(extent(size)).unwrap_or(i64::MAX)));
+        let mut params = Vec::new();
         let mut inputs = Vec::new();
         let mut args = Vec::new();
         for param in &f.params {
@@ -423,6 +433,7 @@ impl Function {
                 nodes.push(elements.clone());
                 inputs.push(Port { name: leaf.name, shape, nodes: elements, pattern: None });
             }
+            params.push((Name::new(name), fixed(ty)));
             args.push(assemble(ty, &nodes, &extent));
         }
         let (result, spans) =
@@ -444,7 +455,8 @@ impl Function {
                 pattern: None,
             })
             .collect();
-        Self::from_scalar(&self.name, ScalarBody { graph, inputs, outputs, origins })
+        let program = Some(Signature { params, results: vec![(Name::new("result"), fixed(f.result_type()))] });
+        Self::from_scalar(&self.name, ScalarBody { graph, inputs, outputs, program, origins })
     }
 
     fn derive(&self, what: What) -> Derivation {

@@ -4,7 +4,7 @@
 
 use crate::function::{ArrayBody, Port, ScalarBody};
 use crate::leaves::{Leaf, leaves};
-use chainrule_base::{Name, Poly};
+use chainrule_base::Name;
 use chainrule_ir::{Size, Type, VarId};
 
 /// The arguments and the results as the program writes them.
@@ -44,14 +44,22 @@ impl From<Signature> for Interface {
 
 impl From<&ScalarBody> for Interface {
     fn from(body: &ScalarBody) -> Self {
-        let entry = |port: &Port| {
-            let size = |n: &usize| Poly::constant(i64::try_from(*n).unwrap_or(i64::MAX));
-            let array = |ty: Type, n: &usize| Type::array(size(n), ty);
-            (port.name.clone(), port.shape.iter().rev().fold(Type::Double, array))
-        };
-        let entries = |ports: &[Port]| ports.iter().map(entry).collect();
-        Signature { params: entries(&body.inputs), results: entries(&body.outputs) }.into()
+        match &body.program {
+            Some(signature) => signature.clone().into(),
+            None => Signature { params: entries(&body.inputs), results: entries(&body.outputs) }.into(),
+        }
     }
+}
+
+/// Each port as an argument or a result.
+pub(crate) fn entries(ports: &[Port]) -> Vec<(Name, Type)> {
+    ports.iter().map(|port| (port.name.clone(), array_of(&port.shape))).collect()
+}
+
+/// The type of an array of doubles of these extents; a double for none.
+pub(crate) fn array_of(shape: &[usize]) -> Type {
+    let size = |n: &usize| Size::constant(i64::try_from(*n).unwrap_or(i64::MAX));
+    shape.iter().rev().fold(Type::Double, |ty, n| Type::array(size(n), ty))
 }
 
 impl From<&ArrayBody> for Interface {

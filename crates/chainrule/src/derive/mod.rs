@@ -3,6 +3,7 @@
 mod array;
 mod scalar;
 mod select;
+mod whole;
 
 use crate::error::caught;
 use crate::function::Body;
@@ -44,7 +45,8 @@ impl What {
 
 /// A request for derivatives of a function. Nothing that is not asked for is computed.
 ///
-/// Results are named after what they are: the Jacobian of `f` by `x` is `df_dx`, a Hessian `d2f_dx_dy`, its diagonal
+/// A function of a program, with its loops or unrolled, has one `result`: the derivative, or a record of several, of the types
+/// that [`chainrule_autodiff::request`] lists. Other results are named after what they are: the Jacobian of `f` by `x` is `df_dx`, a Hessian `d2f_dx_dy`, its diagonal
 /// `d2f_dx2`, the derivative along a direction `f_tan`, the derivative against one `x_adj`, a Hessian times a
 /// direction `x_hvp`. Shapes are those of the result followed by those of the arguments.
 ///
@@ -76,7 +78,8 @@ pub struct Derived {
     /// One report for each accumulation; none for an array program.
     pub reports: Vec<Report>,
     /// Where each result stands in the record that an array program would have for it: the gradient by `x`
-    /// at `gradient`, `x`, where there are other parts and other arguments. None for an array program.
+    /// at `gradient`, `x`, where there are other parts and other arguments. None where it has that record as its result: for an array
+    /// program, and one that was unrolled, but for elements and leaves of arguments, sparse derivatives and those of any order.
     pub paths: Vec<Vec<Name>>,
     /// What value numbering and factoring saved in the end; `None` for an array program.
     pub improvement: Option<Improvement>,
@@ -89,6 +92,7 @@ impl Derived {
     #[must_use]
     pub fn itself(function: &Function) -> Self {
         let paths = match &function.body {
+            Body::Scalar(body) if body.program.is_some() => Vec::new(),
             Body::Scalar(body) => match body.outputs.as_slice() {
                 [_] => vec![Vec::new()],
                 several => several.iter().map(|port| scalar::result_path(&port.name)).collect(),

@@ -1,15 +1,20 @@
 //! Derivatives of straight-line code, by accumulation on the linearised graph.
 
 use super::select::{Selected, select};
+use super::whole::Whole;
 use super::{Derivation, Derived, What, not_scalar};
 use crate::function::{Port, ScalarBody};
+use crate::interface::{Signature, array_of, entries};
+use crate::leaves::leaves;
 use crate::{Error, Function, Result};
 use chainrule_accumulate::derive::{Options, jacobian, jacobian_vector, vector_jacobian};
 use chainrule_accumulate::strategy::Report;
 use chainrule_accumulate::{Effort, Pattern};
 use chainrule_base::Name;
 use chainrule_graph::{Graph, NodeId};
+use chainrule_ir::Type;
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What is being made.
@@ -22,6 +27,10 @@ struct Work<'a> {
     outputs: Vec<Port>,
     /// Where each output stands among what is asked for.
     paths: Vec<Vec<Name>>,
+    /// Whole arguments and results, where the function is a program's and nothing less is asked for.
+    whole: Option<Whole>,
+    /// Arguments as the program has them, then directions.
+    params: Vec<(Name, Type)>,
     reports: Vec<Report>,
     of: Vec<Selected>,
     by: Vec<Selected>,
@@ -33,6 +42,7 @@ impl Derivation {
     /// Source lines of what is made are told only where somebody asks for an account.
     pub(super) fn derive_scalar(&self, body: &ScalarBody, tells_lines: bool) -> Result<Derived> {
         let name = self.function.name();
+        let (params, results) = (&self.function.signature().params, &self.function.signature().results);
         let mut work = Work {
             request: self,
             options: Options { optimise: self.optimise, ..Options::named(&self.strategy).map_err(Error::lone)? },
@@ -40,9 +50,11 @@ impl Derivation {
             inputs: body.inputs.clone(),
             outputs: Vec::new(),
             paths: Vec::new(),
+            whole: self.whole(body),
+            params: params.clone(),
             reports: Vec::new(),
-            of: select(&body.outputs, self.of.as_deref(), name, "result")?,
-            by: select(&body.inputs, self.by.as_deref(), name, "argument")?,
+            of: select(&body.outputs, results, self.of.as_deref(), name, "result")?,
+            by: select(&body.inputs, params, self.by.as_deref(), name, "argument")?,
             improved: FxHashMap::default(),
         };
         if !tells_lines {
@@ -81,7 +93,15 @@ impl Derivation {
             port.nodes = port.nodes.iter().map(kept).collect();
         }
         let origins = body.origins.clone().filter(|_| tells_lines);
-        let body = ScalarBody { graph, inputs: work.inputs, outputs: work.outputs, origins };
+        let results = match &work.whole {
+            Some(whole) => {
+                work.paths.clear();
+                whole.results(&self.what, &mut work.outputs)
+            }
+            None => entries(&work.outputs),
+        };
+        let program = body.program.is_some().then_some(Signature { params: work.params, results });
+        let body = ScalarBody { graph, inputs: work.inputs, outputs: work.outputs, program, origins };
         let function = Function::from_scalar(&self.derived_name(), body)?;
         Ok(Derived {
             function,
@@ -107,19 +127,17 @@ impl Derivation {
     /// The elements of the Jacobian that this asks for, in the order of its results.
     pub(crate) fn elements(&self, body: &ScalarBody) -> Result<Elements> {
         let name = self.function.name();
-        let of = select(&body.outputs, self.of.as_deref(), name, "result")?;
-        let by = select(&body.inputs, self.by.as_deref(), name, "argument")?;
+        let (params, results) = (&self.function.signature().params, &self.function.signature().results);
+        let of = select(&body.outputs, results, self.of.as_deref(), name, "result")?;
+        let by = select(&body.inputs, params, self.by.as_deref(), name, "argument")?;
+        let blocks = match self.whole(body) {
+            Some(whole) => whole.jacobian().1,
+            None => (0..of.len()).flat_map(|f| (0..by.len()).map(move |x| (f, x))).collect(),
+        };
+        let (rows, columns) = (ranges(&of), ranges(&by));
         let mut order = Vec::new();
-        let mut first_row = 0;
-        for f in &of {
-            let mut first_column = 0;
-            for x in &by {
-                for row in 0..f.nodes.len() {
-                    order.extend((0..x.nodes.len()).map(|column| (first_row + row, first_column + column)));
-                }
-                first_column += x.nodes.len();
-            }
-            first_row += f.nodes.len();
+        for (f, x) in blocks {
+            order.extend(rows[f].clone().flat_map(|row| columns[x].clone().map(move |column| (row, column))));
         }
         let columns = nodes(&by).into_iter().map(|node| input_index(&body.graph, node)).collect();
         Ok(Elements { rows: nodes(&of), columns, order })
@@ -131,6 +149,15 @@ fn input_index(graph: &Graph, id: NodeId) -> usize {
         chainrule_graph::Node::Input(input) => chainrule_base::Id::index(input),
         _ => usize::MAX,
     }
+}
+
+/// The places of the nodes of each among those of all.
+fn ranges(selected: &[Selected]) -> Vec<Range<usize>> {
+    let place = |first: &mut usize, s: &Selected| {
+        let start = std::mem::replace(first, *first + s.nodes.len());
+        Some(start..*first)
+    };
+    selected.iter().scan(0, place).collect()
 }
 
 fn nodes(selected: &[Selected]) -> Vec<NodeId> {
@@ -306,11 +333,23 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// New arguments `name` + `suffix`, like `like` in shape.
-    fn direction(&mut self, like: &[Selected], suffix: &str) -> Vec<NodeId> {
+    /// New arguments `name` + `suffix`, like `like` in shape: the leaves of `whole`, where that is given.
+    fn direction(&mut self, like: &[Selected], whole: Option<Vec<(Name, Type)>>, suffix: &str) -> Result<Vec<NodeId>> {
+        let renamed = |name: &Name| Name::from(format!("{name}{suffix}"));
+        let params: Vec<(Name, Type)> = match whole {
+            Some(whole) => whole.into_iter().map(|(name, ty)| (renamed(&name), ty)).collect(),
+            None => like.iter().map(|s| (renamed(&s.name), array_of(&s.shape))).collect(),
+        };
+        let leaves = params.iter().flat_map(|(name, ty)| leaves(ty, name));
         let mut all = Vec::new();
-        for s in like {
-            let name = Name::from(format!("{}{suffix}", s.name));
+        for (s, leaf) in like.iter().zip(leaves) {
+            let name = leaf.name;
+            if self.request.function.inputs().iter().any(|own| own.name == name) {
+                return Err(Error::request(
+                    format!("`{}` has an argument `{name}` already", self.request.function.name()),
+                    "that is the name of a direction: give the argument another name",
+                ));
+            }
             // Two requests in one share a direction.
             let port = match self.inputs.iter().find(|port| port.name == name) {
                 Some(port) => port.clone(),
@@ -324,12 +363,18 @@ impl Work<'_> {
             };
             all.extend(port.nodes);
         }
-        all
+        for param in params {
+            if !self.params.contains(&param) {
+                self.params.push(param);
+            }
+        }
+        Ok(all)
     }
 
     fn tangents(&mut self, rows: &[NodeId]) -> Result<Vec<NodeId>> {
         let by = self.by.clone();
-        let direction = self.direction(&by, "_tan");
+        let whole = self.whole.as_ref().map(|whole| whole.by.clone());
+        let direction = self.direction(&by, whole, "_tan")?;
         let seeds: Vec<(NodeId, NodeId)> = nodes(&by).into_iter().zip(direction).collect();
         let derived = jacobian_vector(&mut self.graph, rows, &seeds, &self.options).map_err(Error::lone)?;
         let mut tangents = vec![self.graph.constant(0.0); rows.len()];
@@ -359,7 +404,8 @@ impl Work<'_> {
 
     fn vjp(&mut self) -> Result<()> {
         let (of, by) = (self.of.clone(), self.by.clone());
-        let cotangents = self.direction(&of, "_adj");
+        let whole = self.whole.as_ref().map(|whole| whole.of.clone());
+        let cotangents = self.direction(&of, whole, "_adj")?;
         let columns = nodes(&by);
         let seeds: Vec<(NodeId, NodeId)> = nodes(&of).into_iter().zip(cotangents).collect();
         let derived = vector_jacobian(&mut self.graph, &seeds, &columns, &self.options).map_err(Error::lone)?;

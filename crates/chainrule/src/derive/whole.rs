@@ -1,0 +1,119 @@
+//! Types of the derivatives of straight-line code that was unrolled from a program: those that they have where its loops are kept.
+//!
+//! In: what is asked for, and the leaves of it as they were accumulated, rows outside. Out: the type of the one result, and its
+//! leaves in its order. [`chainrule_autodiff::request`] lists the types.
+
+use super::select::whole_entries;
+use super::{Derivation, What};
+use crate::function::{Port, ScalarBody};
+use crate::leaves::leaves;
+use chainrule_base::Name;
+use chainrule_ir::Type;
+
+/// Arguments and results of a program, of which derivatives have the types that they have where loops are kept; see
+/// [`chainrule_autodiff::request`].
+pub(super) struct Whole {
+    /// By these arguments.
+    pub(super) by: Vec<(Name, Type)>,
+    /// Of these results.
+    pub(super) of: Vec<(Name, Type)>,
+}
+
+impl Derivation {
+    /// Whole arguments and results that this asks for; `None` for elements and leaves of them, sparse derivatives and those of
+    /// any order, whose results have names of their own, and where each port is an argument or a result.
+    pub(super) fn whole(&self, body: &ScalarBody) -> Option<Whole> {
+        let has_own_names = self.sparse || self.what.iter().any(|what| matches!(what, What::Order(_)));
+        let program = body.program.as_ref().filter(|_| !has_own_names)?;
+        let by = whole_entries(&program.params, self.by.as_deref())?;
+        let of = whole_entries(&program.results, self.of.as_deref())?;
+        Some(Whole { by, of })
+    }
+}
+
+/// One bare, several as a record.
+fn record(entries: &[(Name, Type)]) -> Type {
+    match entries {
+        [(_, ty)] => ty.clone(),
+        several => Type::Tuple(
+            several.iter().map(|(_, ty)| ty.clone()).collect(),
+            Some(several.iter().map(|(name, _)| name.clone()).collect()),
+        ),
+    }
+}
+
+/// `ty` with `by` for each double in it.
+fn with_doubles(ty: &Type, by: &Type) -> Type {
+    match ty {
+        Type::Double => by.clone(),
+        Type::Int | Type::Bool => ty.clone(),
+        Type::Array(size, element) => Type::array(size.clone(), with_doubles(element, by)),
+        Type::Tuple(fields, names) => {
+            Type::Tuple(fields.iter().map(|field| with_doubles(field, by)).collect(), names.clone())
+        }
+    }
+}
+
+/// The type of a matrix of derivatives, and for each leaf of it in turn the leaf of its rows and the leaf of its columns.
+type Matrix = (Type, Vec<(usize, usize)>);
+
+/// `one` for each component of components of `ty` that is no tuple, with the leaves before it, in the tuples of `ty`.
+fn by_components(ty: &Type, first: usize, one: &impl Fn(&Type, usize) -> Matrix) -> Matrix {
+    let Type::Tuple(fields, names) = ty else { return one(ty, first) };
+    let (mut types, mut blocks, mut first) = (Vec::new(), Vec::new(), first);
+    for field in fields {
+        let (ty, more) = by_components(field, first, one);
+        types.push(ty);
+        blocks.extend(more);
+        first += leaves(field, "").len();
+    }
+    (Type::Tuple(types, names.clone()), blocks)
+}
+
+/// The Jacobian of a value of type `of`, whose first leaf is `row`, by one of type `by`.
+fn jacobian_of(of: &Type, row: usize, by: &Type) -> Matrix {
+    let rows = row..row + leaves(of, "").len();
+    by_components(by, 0, &|component, column| {
+        let columns = column..column + leaves(component, "").len();
+        let blocks = rows.clone().flat_map(|row| columns.clone().map(move |column| (row, column)));
+        (with_doubles(of, component), blocks.collect())
+    })
+}
+
+impl Whole {
+    /// The Jacobian.
+    pub(super) fn jacobian(&self) -> Matrix {
+        jacobian_of(&record(&self.of), 0, &record(&self.by))
+    }
+
+    /// The one result that all of `what` is, of which `outputs` are the leaves: they get their names and their order.
+    pub(super) fn results(&self, what: &[What], outputs: &mut Vec<Port>) -> Vec<(Name, Type)> {
+        let (by, of) = (record(&self.by), record(&self.of));
+        let n_columns = leaves(&by, "").len();
+        let mut made = std::mem::take(outputs).into_iter();
+        let with_blocks = |(ty, blocks): Matrix| (ty, Some(blocks));
+        let mut parts = Vec::new();
+        for what in what {
+            let (ty, blocks) = match what {
+                What::Value | What::Jvp | What::Order(_) => (of.clone(), None),
+                What::Vjp | What::Hvp | What::HessianDiagonal => (by.clone(), None),
+                What::Jacobian | What::Gradient => with_blocks(self.jacobian()),
+                What::Hessian => with_blocks(by_components(&by, 0, &|rows, first| jacobian_of(rows, first, &by))),
+            };
+            let ports: Vec<Port> = made.by_ref().take(leaves(&ty, "").len()).collect();
+            match blocks {
+                None => outputs.extend(ports),
+                Some(blocks) => {
+                    let port = |(row, column): (usize, usize)| ports.get(row * n_columns + column).cloned();
+                    outputs.extend(blocks.into_iter().filter_map(port));
+                }
+            }
+            parts.push((Name::from(what.suffix()), ty));
+        }
+        let result = (Name::new("result"), record(&parts));
+        for (port, leaf) in outputs.iter_mut().zip(leaves(&result.1, &result.0)) {
+            port.name = leaf.name;
+        }
+        vec![result]
+    }
+}
