@@ -1,0 +1,90 @@
+//! Failures of the library as exceptions of `chainrule.errors`.
+
+use chainrule::{Diagnostic, Error, Sources};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// The stage of the work that fails, by which the exception is chosen.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// A program is made, derived or compiled.
+    Program,
+    /// Arguments are taken.
+    Entry,
+    /// Code runs.
+    Run,
+}
+
+/// The result of `work`, which runs without the interpreter's lock; failures and panics as exceptions.
+pub(crate) fn detached<T: Send>(
+    py: Python<'_>,
+    stage: Stage,
+    work: impl FnOnce() -> Result<T, Error> + Send,
+) -> PyResult<T> {
+    let done = py.detach(|| catch_unwind(AssertUnwindSafe(work)));
+    let error = match done {
+        Ok(Ok(value)) => return Ok(value),
+        Ok(Err(error)) => error,
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+            Error::Bug(text.unwrap_or("a panic").to_string())
+        }
+    };
+    Err(exception(py, stage, &error).unwrap_or_else(|failed| failed))
+}
+
+/// The exception that `chainrule.errors.from_core` makes of the parts of a failure.
+fn exception(py: Python<'_>, stage: Stage, error: &Error) -> PyResult<PyErr> {
+    let parts = PyDict::new(py);
+    let name = match stage {
+        Stage::Program => "program",
+        Stage::Entry => "entry",
+        Stage::Run => "run",
+    };
+    parts.set_item("stage", name)?;
+    match error {
+        Error::Program { diagnostics, sources } => {
+            parts.set_item("kind", if error.is_limitation() { "limitation" } else { "program" })?;
+            if let Some(first) = diagnostics.iter().find(|d| d.kind != chainrule::Kind::Warning) {
+                if first.kind == chainrule::Kind::Bug {
+                    parts.set_item("kind", "bug")?;
+                }
+                describe(&parts, first, sources)?;
+            }
+        }
+        Error::Request { message, help } => {
+            parts.set_item("kind", "request")?;
+            parts.set_item("title", message)?;
+            parts.set_item("help", help)?;
+        }
+        Error::Bug(message) => {
+            parts.set_item("kind", "bug")?;
+            parts.set_item("title", message)?;
+        }
+        other => {
+            parts.set_item("kind", "request")?;
+            parts.set_item("title", other.to_string())?;
+        }
+    }
+    let made = py.import("chainrule.errors")?.getattr("from_core")?.call1((parts,))?;
+    Ok(PyErr::from_value(made))
+}
+
+fn describe(parts: &Bound<'_, PyDict>, diagnostic: &Diagnostic, sources: &Sources) -> PyResult<()> {
+    parts.set_item("title", &diagnostic.title)?;
+    parts.set_item("reason", diagnostic.reason.as_deref())?;
+    parts.set_item("help", diagnostic.help.as_deref())?;
+    if let Some(label) = diagnostic.labels.first() {
+        let span = label.span;
+        let (line, column) = sources.line_column(span);
+        parts.set_item("label", &label.text)?;
+        parts.set_item("file", &sources.file(span.file).name)?;
+        parts.set_item("line", line)?;
+        parts.set_item("column", column)?;
+        parts.set_item("text", sources.line(span.file, line))?;
+        parts.set_item("width", sources.snippet(span).chars().count())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,23 @@
+//! The extension module `chainrule._core` of the Python package: programs written by source capture, functions, running code.
+//!
+//! In: calls of the package's Python code. Out: values, or exceptions of `chainrule.errors`. There is no algorithm here:
+//! capture, broadcasting and derivatives by argument are Python (`python/chainrule`), everything else is the library. The
+//! interpreter's lock is released while functions are derived, compiled and run; a panic becomes `chainrule.Bug`.
+
+// Methods called from Python take lists as values.
+#![allow(clippy::needless_pass_by_value)]
+
+mod arrays;
+mod errors;
+mod function;
+mod program;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use crate::function::{Compiled, Function, Workspace, module};
+    #[pymodule_export]
+    use crate::program::{Lambda, Program, Suspended, Term};
+}

@@ -1,0 +1,35 @@
+"""Chainrule for Python: ordinary NumPy code in, native functions and derivatives out.
+
+>>> import numpy as np, chainrule as cr
+>>> @cr.function
+... def energy(x, k=1.0):
+...     return 0.5 * k * np.sum((x[1:] - x[:-1]) ** 2)
+>>> cr.gradient(energy)(np.array([0.0, 1.0, 3.0]))
+array([-1., -1.,  2.])
+"""
+
+from .arguments import ConversionWarning
+from .capture.calls import supported
+from .errors import Bug, CaptureError, Error, Limitation, ShapeError, TypeError_
+from .function import (
+    Derivative,
+    Function,
+    function,
+    grad,
+    gradient,
+    hessian,
+    hessian_diagonal,
+    hvp,
+    jacobian,
+    jvp,
+    module,
+    value_and_grad,
+    value_and_gradient,
+    vjp,
+)
+
+__all__ = [
+    "Bug", "CaptureError", "ConversionWarning", "Derivative", "Error", "Function", "Limitation", "ShapeError", "TypeError_",
+    "function", "grad", "gradient", "hessian", "hessian_diagonal", "hvp", "jacobian", "jvp", "module", "supported",
+    "value_and_grad", "value_and_gradient", "vjp",
+]

@@ -1,0 +1,127 @@
+"""Arguments of calls: from Python objects to arrays that running code takes, and the key of the compiled function.
+
+The key has ranks, dtypes and which extents are 1, never sizes.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from .errors import TypeError_
+
+#: How deep tuples of arguments may nest.
+MAX_DEPTH = 20
+
+
+class ConversionWarning(UserWarning):
+    """An argument was copied, because it is not an array of float64 or int64 in C order."""
+
+
+class Static:
+    """A known argument in a key: told apart by type, too."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value):
+        self.value = value
+
+    def __eq__(self, other):
+        return isinstance(other, Static) and type(self.value) is type(other.value) and self.value == other.value
+
+    def __hash__(self):
+        return hash((type(self.value), self.value))
+
+
+def kind_of_array(array, name):
+    """The kind of an array, or an error where its dtype is not supported."""
+    if type(array) is not np.ndarray and not isinstance(array, np.generic):
+        if isinstance(array, np.ma.MaskedArray):
+            raise TypeError_(f"`{name}` is a masked array", remedy="fill it first: `a.filled(0.0)`")
+        if isinstance(array, np.matrix):
+            raise TypeError_(f"`{name}` is a np.matrix, whose `*` is another one", remedy="make it an array: `np.asarray(a)`")
+    kind = array.dtype.kind
+    if kind == "f" and array.dtype.itemsize <= 8:
+        return "f"
+    if kind in "iu" and not (kind == "u" and array.dtype.itemsize == 8):
+        return "i"
+    if kind == "b":
+        return "b"
+    raise TypeError_(
+        f"`{name}` has the dtype {array.dtype}", remedy="pass arrays of float64, int64 or bool: `a.astype(np.float64)`"
+    )
+
+
+def ready(array, kind, name):
+    """The array as running code takes it: itself where it is float64 or int64 in C order."""
+    dtype = np.float64 if kind == "f" else np.int64
+    if array.dtype == dtype and array.dtype.isnative and array.flags.c_contiguous and array.flags.aligned:
+        return array
+    if array.ndim and array.size > 1000:
+        layout = "" if array.flags.c_contiguous else ", not in C order"
+        warnings.warn(
+            f"`{name}` is copied at each call: it is {array.dtype}{layout}; pass a C-contiguous array of {np.dtype(dtype)}",
+            ConversionWarning, stacklevel=5,
+        )
+    return np.ascontiguousarray(array, dtype=dtype).reshape(array.shape)
+
+
+def spec_of(value, name, leaves, depth=0):
+    """What the key says of an argument; its arrays are added to `leaves`."""
+    kind = type(value)
+    if kind is float:
+        leaves.append(np.array(value))
+        return ("num", "f", ())
+    if kind is int:
+        if not -(2**63) <= value < 2**63:
+            raise TypeError_(f"`{name}` is {value}, which does not fit into 64 bits", remedy="pass it as a float")
+        leaves.append(np.array(value, dtype=np.int64))
+        return ("num", "i", ())
+    if kind is bool or value is None or kind is str or callable(value):
+        return ("known", Static(value))
+    if isinstance(value, (np.ndarray, np.generic)):
+        found = kind_of_array(value, name)
+        array = np.asarray(value)
+        leaves.append(ready(array, found, name))
+        return ("num", found, tuple([n == 1 for n in array.shape]))
+    if isinstance(value, tuple):
+        if depth > MAX_DEPTH:
+            raise TypeError_(f"`{name}` nests more than {MAX_DEPTH} tuples")
+        return ("row", tuple(spec_of(part, f"{name}[{k}]", leaves, depth + 1) for k, part in enumerate(value)), False)
+    if is_object(value):
+        return ("known", Static(value))
+    if isinstance(value, list) or hasattr(value, "__array__"):
+        try:
+            array = np.asarray(value)
+        except ValueError:
+            raise TypeError_(f"`{name}` is a ragged list", remedy="give all rows one length") from None
+        return spec_of(array if array.size or array.dtype.kind != "O" else array.astype(float), name, leaves, depth)
+    raise TypeError_(f"`{name}` is a {kind.__name__}", remedy="pass numbers, arrays, or tuples of them")
+
+
+def is_object(value):
+    """Whether an argument is known by what it is, as `self` of a method: captured code reads its attributes."""
+    return hasattr(value, "__dict__") and type(value).__hash__ is object.__hash__ and not hasattr(value, "__array__")
+
+
+def count_leaves(value):
+    """How many numbers and arrays an argument has."""
+    if isinstance(value, tuple):
+        return sum(map(count_leaves, value))
+    return 0 if isinstance(value, (bool, str)) or value is None or callable(value) or is_object(value) else 1
+
+
+def to_floats(value):
+    """The argument with floats for ints: what is differentiated by."""
+    if isinstance(value, bool) or value is None or isinstance(value, str):
+        return value
+    if isinstance(value, int):
+        return float(value)
+    if isinstance(value, tuple):
+        return tuple(map(to_floats, value))
+    if isinstance(value, list):
+        value = np.asarray(value)
+    if isinstance(value, (np.ndarray, np.generic)) and np.asarray(value).dtype.kind in "iu":
+        return np.asarray(value).astype(np.float64)
+    return value

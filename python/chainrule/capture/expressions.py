@@ -1,0 +1,394 @@
+"""Expressions of Python."""
+
+from __future__ import annotations
+
+import ast
+import types
+
+from . import calls, indexing, loops, reductions
+from .frame import Frame
+from .operators import ARITHMETIC, COMPARISONS, binary, invert, negative, truth
+from .source import is_python_function, of_function
+from .values import Bound, Gone, Known, Local, Loop, Num, Row, describe, is_number, storages
+
+#: How many calls of Python functions may stand in each other.
+MAX_DEPTH = 40
+
+
+class Expressions:
+    """Evaluates expressions in `self.frame`, writing to `self.w`."""
+
+    def value(self, node):
+        before = self.w.at(self.frame.source, node)
+        method = getattr(self, f"expr_{type(node).__name__}", None)
+        if method is None:
+            self.w.fail(f"{phrase(node)} cannot be compiled", REMEDIES.get(type(node)))
+        result = method(node)
+        self.w.at(*before)
+        return result
+
+    # Literals and names.
+
+    def expr_Constant(self, node):
+        value = node.value
+        if isinstance(value, complex):
+            self.w.fail("complex numbers cannot be compiled", "compute with real and imaginary parts")
+        return Known(value)
+
+    def expr_Name(self, node):
+        found = self.frame.lookup(node.id)
+        if found is None:
+            self.w.fail(f"name '{node.id}' is not defined")
+        if isinstance(found, Gone):
+            self.w.fail(found.why, found.remedy)
+        return found
+
+    def expr_Tuple(self, node):
+        return Row(self.items(node.elts))
+
+    def expr_List(self, node):
+        return Row(self.items(node.elts), is_list=True)
+
+    def items(self, nodes):
+        found = []
+        for node in nodes:
+            if isinstance(node, ast.Starred):
+                inner = loops.loop_of(self.w, self.value(node.value))
+                if not isinstance(inner, list):
+                    self.w.fail("`*` of something of unknown length", "pass the array itself")
+                found += inner
+            else:
+                found.append(self.value(node))
+        return found
+
+    def expr_NamedExpr(self, node):
+        value = self.value(node.value)
+        self.frame.env[node.target.id] = value
+        return value
+
+    # Operators.
+
+    def expr_BinOp(self, node):
+        left, right = self.value(node.left), self.value(node.right)
+        self.w.at(self.frame.source, node)
+        if isinstance(node.op, ast.MatMult):
+            return reductions.matmul(self.w, left, right)
+        if type(node.op) not in ARITHMETIC:
+            self.w.fail(f"{phrase(node.op)} cannot be compiled", "multiply and divide by powers of 2")
+        return binary(self.w, ARITHMETIC[type(node.op)][0], left, right)
+
+    def expr_UnaryOp(self, node):
+        value = self.value(node.operand)
+        self.w.at(self.frame.source, node)
+        if isinstance(node.op, ast.USub):
+            return negative(self.w, value)
+        if isinstance(node.op, ast.UAdd):
+            return value
+        if isinstance(node.op, ast.Not):
+            known = truth(self.w, value)
+            return Known(not known) if isinstance(known, bool) else invert(self.w, known)
+        if isinstance(value, Known) and is_number(value.value):
+            return Known(~value.value)
+        return invert(self.w, value)
+
+    def expr_Compare(self, node):
+        left = self.value(node.left)
+        result = None
+        for op, part in zip(node.ops, node.comparators):
+            right = self.value(part)
+            self.w.at(self.frame.source, node)
+            one = self.compare(op, left, right)
+            result = one if result is None else self.both(result, one)
+            left = right
+        return result
+
+    def compare(self, op, left, right):
+        if isinstance(op, (ast.Is, ast.IsNot)):
+            for side in (left, right):
+                if not isinstance(side, Known):
+                    other = right if side is left else left
+                    if isinstance(other, Known) and other.value is None:
+                        return Known(isinstance(op, ast.IsNot))
+                    self.w.fail("`is` compares numbers", "write `==`")
+            return Known((left.value is right.value) == isinstance(op, ast.Is))
+        if isinstance(op, (ast.In, ast.NotIn)):
+            if isinstance(left, Known) and isinstance(right, Known):
+                return Known((left.value in right.value) == isinstance(op, ast.In))
+            if isinstance(left, Known) and isinstance(right, Row) and all(isinstance(x, Known) for x in right.items):
+                return Known((left.value in [x.value for x in right.items]) == isinstance(op, ast.In))
+            self.w.fail("`in` looks for a number that is not known", "compare with each element")
+        return binary(self.w, COMPARISONS[type(op)][0], left, right)
+
+    def both(self, first, second):
+        if isinstance(first, Known):
+            return second if first.value else first
+        return binary(self.w, "&", first, self.w.cast(self.w.num(second), "b"))
+
+    def expr_BoolOp(self, node):
+        is_and = isinstance(node.op, ast.And)
+        return self.chain(node, node.values, is_and)
+
+    def chain(self, node, parts, is_and):
+        """`a and b and ...`, from the left, lazily."""
+        first = self.value(parts[0])
+        if len(parts) == 1:
+            return first
+        known = truth(self.w, first)
+        if isinstance(known, bool):
+            return self.chain(node, parts[1:], is_and) if known == is_and else first
+        rest = lambda: self.as_truth(self.chain(node, parts[1:], is_and))
+        other = lambda: self.w.constant(not is_and)
+        return self.w.choose(known, *((rest, other) if is_and else (other, rest)))
+
+    def as_truth(self, value):
+        known = truth(self.w, value)
+        return self.w.constant(known) if isinstance(known, bool) else known
+
+    def expr_IfExp(self, node):
+        condition = truth(self.w, self.value(node.test))
+        if isinstance(condition, bool):
+            return self.value(node.body if condition else node.orelse)
+        return self.choose_values(condition, lambda: self.value(node.body), lambda: self.value(node.orelse))
+
+    # Elements and attributes.
+
+    def expr_Subscript(self, node):
+        array = self.value(node.value)
+        index = self.index_value(node.slice)
+        self.w.at(self.frame.source, node)
+        if isinstance(array, Row):
+            return self.item(array, index)
+        if isinstance(array, Known):
+            if not isinstance(index, Known):
+                self.w.fail(f"{describe(array)} is indexed by {describe(index)}", "index arrays: `np.array(...)`")
+            try:
+                return self.capture.lift(array.value[index.value])
+            except Exception as error:
+                self.w.fail(f"{type(error).__name__}: {error}")
+        if not isinstance(array, Num) or not array.rank:
+            self.w.fail(f"{describe(array)} is indexed", "index arrays and tuples")
+        return indexing.get(self.w, array, index)
+
+    def item(self, row, index):
+        if isinstance(index, indexing.Slice):
+            bounds = [None if b is None else b.value if isinstance(b, Known) else self.w.fail("a bound is not known")
+                      for b in (index.start, index.stop, index.step)]
+            return Row(row.items[slice(*bounds)], row.is_list)
+        if isinstance(index, Known):
+            try:
+                return row.items[index.value]
+            except (IndexError, TypeError) as error:
+                self.w.fail(str(error))
+        return indexing.get(self.w, self.w.num(row), index)
+
+    def index_value(self, node):
+        if isinstance(node, ast.Slice):
+            parts = (None if part is None else self.value(part) for part in (node.lower, node.upper, node.step))
+            return indexing.Slice(*parts)
+        if isinstance(node, ast.Tuple):
+            return Row([self.index_value(part) for part in node.elts])
+        return self.value(node)
+
+    def expr_Attribute(self, node):
+        value = self.value(node.value)
+        if isinstance(value, Num) or isinstance(value, Row):
+            if isinstance(value, Num) and node.attr in calls.ATTRIBUTES:
+                return calls.ATTRIBUTES[node.attr](self.w, value)
+            if isinstance(value, Num) and node.attr in calls.METHODS:
+                return Bound(value, node.attr)
+            names = sorted(calls.ATTRIBUTES) + sorted(calls.METHODS)
+            self.w.fail(f"`.{node.attr}` of {describe(value)} cannot be compiled", f"supported are {', '.join(names)}")
+        if isinstance(value, Known):
+            found = self.capture.attribute(value.value, node.attr)
+            if found is None:
+                self.w.fail(f"{describe(value)} has no attribute '{node.attr}'")
+            return found
+        return self.w.fail(f"`.{node.attr}` of {describe(value)} cannot be compiled")
+
+    # Functions.
+
+    def expr_Lambda(self, node):
+        return Local(node, self.frame, "<lambda>")
+
+    def expr_Call(self, node):
+        function = self.value(node.func)
+        args = []
+        for part in node.args:
+            if isinstance(part, ast.GeneratorExp):
+                if isinstance(function, Known) and function.value is sum:
+                    part = nested_sum(node, part)
+                args.append(self.generator(part))
+            else:
+                args += self.items([part])
+        kwargs = {}
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                self.w.fail("`**` in a call cannot be compiled", "write the arguments out")
+            kwargs[keyword.arg] = self.value(keyword.value)
+        self.w.at(self.frame.source, node)
+        return self.call(node, function, args, kwargs)
+
+    def call(self, node, function, args, kwargs):
+        if isinstance(function, Bound):
+            handler = calls.METHODS[function.name]
+            if function.name == "transpose" and args:
+                self.w.fail("`.transpose` with axes", "write `.T`")
+            return calls.apply(self.w, handler, f".{function.name}", [function.value, *args], kwargs)
+        if isinstance(function, Local):
+            return self.inline(function.node, function.frame, args, kwargs, function.name)
+        if not isinstance(function, Known):
+            self.w.fail(f"{describe(function)} is called")
+        target = function.value
+        found = calls.known_call(self.w, target, args, kwargs)
+        if found is not None:
+            return found
+        target = getattr(target, "__wrapped_python__", target)
+        if isinstance(target, types.MethodType) and is_python_function(target.__func__):
+            return self.inline_object(target.__func__, [Known(target.__self__), *args], kwargs)
+        if is_python_function(target):
+            return self.inline_object(target, args, kwargs)
+        return self.w.fail(f"`{calls.name_of(target)}` cannot be compiled", nearest(calls.name_of(target)))
+
+    def inline_object(self, function, args, kwargs):
+        """Calls a Python function by capturing it in place."""
+        source, node = of_function(function)
+        closure = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
+        outer = Frame(self.capture, source, function.__globals__, closure, name=function.__name__)
+        defaults = [self.capture.lift(value) for value in function.__defaults__ or ()]
+        keywords = {name: self.capture.lift(value) for name, value in (function.__kwdefaults__ or {}).items()}
+        return self.inline(node, outer, args, kwargs, function.__name__, defaults, keywords)
+
+    def inline(self, node, outer, args, kwargs, name, defaults=None, keywords=None):
+        if self.depth >= MAX_DEPTH:
+            self.w.fail(f"`{name}` calls itself, or calls nest more than {MAX_DEPTH} deep",
+                        "write recursion as a loop: its depth would depend on data")
+        frame = Frame(self.capture, outer.source, outer.module, outer.closure, parent=outer, name=name)
+        self.bind(node, frame, args, kwargs, name, defaults, keywords)
+        before, place = self.frame, (self.w.source, self.w.node)
+        self.frame, self.depth = frame, self.depth + 1
+        result = self.value(node.body) if isinstance(node, ast.Lambda) else self.body(node)
+        self.frame, self.depth = before, self.depth - 1
+        self.w.at(*place)
+        return result
+
+    def bind(self, node, frame, args, kwargs, name, defaults, keywords):
+        """The parameters of a function as variables of its frame."""
+        spec = node.args
+        names = [part.arg for part in [*spec.posonlyargs, *spec.args]]
+        kwargs = dict(kwargs)
+        if len(args) > len(names) and spec.vararg is None:
+            self.w.fail(f"{name}() takes {len(names)} positional arguments but {len(args)} were given")
+        env = dict(zip(names, args))
+        if spec.vararg is not None:
+            env[spec.vararg.arg] = Row(args[len(names):])
+        if spec.kwarg is not None:
+            self.w.fail(f"`**{spec.kwarg.arg}` cannot be compiled", "name the arguments")
+        only = [part.arg for part in spec.kwonlyargs]
+        for key, value in kwargs.items():
+            if key in env or key not in names + only:
+                self.w.fail(f"{name}() got an unexpected argument '{key}'")
+            env[key] = value
+        if defaults is None:
+            outside, self.frame = self.frame, frame.parent
+            defaults = [self.value(part) for part in spec.defaults]
+            keywords = {key: self.value(part) for key, part in zip(only, spec.kw_defaults) if part is not None}
+            self.frame = outside
+        for key, value in [*zip(names[len(names) - len(defaults):], defaults), *keywords.items()]:
+            env.setdefault(key, value)
+        missing = [key for key in names + only if key not in env]
+        if missing:
+            self.w.fail(f"{name}() is missing the argument '{missing[0]}'")
+        frame.env.update(env)
+        frame.foreign = {root for value in env.values() for storage in storages(value) for root in storage.roots}
+
+    # Comprehensions.
+
+    def expr_ListComp(self, node):
+        made = self.generator(node)
+        if isinstance(made, Row):
+            return Row(made.items, is_list=True)
+        return self.w.build((made.count,), lambda i: self.w.num(made.element(i[0])), is_list=True)
+
+    def expr_GeneratorExp(self, node):
+        return self.generator(node)
+
+    def generator(self, node):
+        """A comprehension as a loop, or as the items where their number is known."""
+        first, *others = node.generators
+        if first.ifs or any(part.ifs for part in others):
+            self.w.fail("a comprehension with a condition cannot be compiled",
+                        "its length would depend on data: sum `x if c else 0.0` instead", node=first.ifs[0] if first.ifs else node)
+        inner = loops.loop_of(self.w, self.value(first.iter))
+
+        def element(item):
+            frame = Frame(self.capture, self.frame.source, self.frame.module, self.frame.closure, parent=self.frame)
+            before, self.frame = self.frame, frame
+            place = (self.w.source, self.w.node)
+            self.assign(first.target, item)
+            if others:
+                value = self.generator(type(node)(elt=node.elt, generators=others, **positions(node)))
+            else:
+                value = self.value(node.elt)
+            self.frame = before
+            self.w.at(*place)
+            return value
+
+        if isinstance(inner, list):
+            items = [element(item) for item in inner]
+            if others:
+                if not all(isinstance(item, Row) for item in items):
+                    self.w.fail("a comprehension over two loops cannot be compiled", "nest two comprehensions, or two sums")
+                items = [part for item in items for part in item.items]
+            return Row(items)
+        if others:
+            self.w.fail("a comprehension over two loops cannot be compiled", "nest two comprehensions, or two sums")
+        return Loop(inner.count, lambda i: element(inner.element(i)))
+
+    def expr_JoinedStr(self, node):
+        return Known("")
+
+
+def nested_sum(call, node):
+    """A sum over several loops as a sum of sums, and of what holds under conditions as a choice."""
+    first, *others = node.generators
+    element = node.elt
+    if others:
+        inner = nested_sum(call, ast.GeneratorExp(elt=element, generators=others, **positions(node)))
+        element = ast.Call(func=call.func, args=[inner], keywords=[], **positions(node))
+    for condition in first.ifs:
+        zero = ast.Constant(value=0, **positions(node))
+        element = ast.IfExp(test=condition, body=element, orelse=zero, **positions(node))
+    loop = ast.comprehension(target=first.target, iter=first.iter, ifs=[], is_async=0)
+    return ast.GeneratorExp(elt=element, generators=[loop], **positions(node))
+
+
+def positions(node):
+    return {key: getattr(node, key) for key in ("lineno", "col_offset", "end_lineno", "end_col_offset")}
+
+
+REMEDIES = {
+    ast.Dict: "use a tuple, or pass numbers as arguments",
+    ast.DictComp: "use an array",
+    ast.Set: "use a tuple",
+    ast.SetComp: "use an array",
+    ast.Await: "captured functions compute numbers only",
+    ast.Yield: "return an array",
+    ast.YieldFrom: "return an array",
+}
+
+
+def phrase(node):
+    names = {
+        ast.Dict: "a dict", ast.DictComp: "a dict comprehension", ast.Set: "a set", ast.SetComp: "a set comprehension",
+        ast.Await: "`await`", ast.Yield: "`yield`", ast.YieldFrom: "`yield from`", ast.LShift: "`<<`", ast.RShift: "`>>`",
+        ast.Try: "`try`", ast.With: "`with`", ast.Raise: "`raise`", ast.ClassDef: "`class`", ast.Global: "`global`",
+        ast.Nonlocal: "`nonlocal`", ast.Delete: "`del`", ast.Import: "`import`", ast.ImportFrom: "`import`", ast.Match: "`match`",
+    }
+    return names.get(type(node), f"`{type(node).__name__}`")
+
+
+def nearest(name):
+    import difflib
+    found = difflib.get_close_matches(name, calls.supported(), n=1, cutoff=0.5)
+    near = f"the nearest supported one is `{found[0]}`; " if found else ""
+    return f"{near}`chainrule.supported()` lists all"

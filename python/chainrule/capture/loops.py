@@ -1,0 +1,86 @@
+"""What is iterated over: ranges, arrays, `enumerate`, `zip`, tuples of known length."""
+
+from __future__ import annotations
+
+from .indexing import divided_up
+from .operators import scalar
+from .values import Dim, Known, Loop, Num, Row, describe
+
+
+def counted(w, start, stop, step):
+    """How many steps a range has, and its element at an index."""
+    if isinstance(step, Known) and isinstance(step.value, int):
+        by = step.value
+    else:
+        w.fail("the step of a range is not known", "write a number as the step")
+    if by == 0:
+        w.fail("range() arg 3 must not be zero")
+    first, last = w.dim(start, "a bound of a range"), w.dim(stop, "a bound of a range")
+    length = last - first if by > 0 else first - last
+    count = divided_up(w, length, abs(by))
+
+    def at(index):
+        k = index if abs(by) == 1 else scalar(w, "*", index, w.constant(abs(by)))
+        if by > 0:
+            return k if first == Dim(0) else scalar(w, "+", w.size(first), k)
+        return scalar(w, "-", w.size(first), k)
+
+    return count, at
+
+
+def range_(w, *bounds):
+    if len(bounds) == 1:
+        bounds = (Known(0), *bounds)
+    start, stop, step = (*bounds, Known(1))[:3]
+    count, at = counted(w, start, stop, step)
+    return Loop(count, at)
+
+
+def loop_of(w, value):
+    """A value as something that is iterated over: a `Loop`, or the list of its items where their number is known."""
+    if isinstance(value, Loop):
+        return value
+    if isinstance(value, Row):
+        return value.items
+    if isinstance(value, Known) and isinstance(value.value, range):
+        r = value.value
+        return range_(w, Known(r.start), Known(r.stop), Known(r.step))
+    if isinstance(value, Known) and isinstance(value.value, (tuple, list)):
+        return [Known(item) for item in value.value]
+    if isinstance(value, Num) and value.rank:
+        return Loop(value.dims[0], lambda i: w.element(value, [i]))
+    return w.fail(f"{describe(value)} is iterated over", "iterate over a range, an array, `enumerate`, `zip` or a tuple")
+
+
+def enumerate_(w, iterable, start=Known(0)):
+    inner = loop_of(w, iterable)
+    if isinstance(inner, list):
+        return Row([Row([Known(k + start.value), item]) for k, item in enumerate(inner)])
+    number = lambda i: i if getattr(start, "value", None) == 0 else scalar(w, "+", i, w.num(start))
+    return Loop(inner.count, lambda i: Row([number(i), inner.element(i)]))
+
+
+def zip_(w, *iterables):
+    inner = [loop_of(w, iterable) for iterable in iterables]
+    if all(isinstance(one, list) for one in inner):
+        return Row([Row(items) for items in zip(*inner)])
+    loops = [Loop(Dim(len(one)), of_items(w, one)) if isinstance(one, list) else one for one in inner]
+    count = loops[0].count
+    for one in loops[1:]:
+        if one.count != count:
+            # NumPy's users zip arrays of one length; Python would stop at the shorter one.
+            w.require_equal(count, one.count, "`zip` takes arrays of one length")
+    return Loop(count, lambda i: Row([one.element(i) for one in loops]))
+
+
+def of_items(w, items):
+    table = w.stack([w.num(item) for item in items])
+    return lambda i: w.element(table, [i])
+
+
+def reversed_(w, iterable):
+    inner = loop_of(w, iterable)
+    if isinstance(inner, list):
+        return Row(inner[::-1])
+    last = w.size(inner.count - 1)
+    return Loop(inner.count, lambda i: inner.element(scalar(w, "-", last, i)))

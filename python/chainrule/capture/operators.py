@@ -1,0 +1,159 @@
+"""Operators of Python on numbers and arrays, with NumPy's kinds."""
+
+from __future__ import annotations
+
+import ast
+import operator
+
+from .values import Known, Num, Row, describe, is_number
+
+ARITHMETIC = {
+    ast.Add: ("+", operator.add),
+    ast.Sub: ("-", operator.sub),
+    ast.Mult: ("*", operator.mul),
+    ast.Div: ("/", operator.truediv),
+    ast.FloorDiv: ("//", operator.floordiv),
+    ast.Mod: ("%", operator.mod),
+    ast.Pow: ("**", operator.pow),
+    ast.BitAnd: ("&", operator.and_),
+    ast.BitOr: ("|", operator.or_),
+    ast.BitXor: ("^", operator.xor),
+}
+
+COMPARISONS = {
+    ast.Lt: ("<", operator.lt),
+    ast.LtE: ("<=", operator.le),
+    ast.Gt: (">", operator.gt),
+    ast.GtE: (">=", operator.ge),
+    ast.Eq: ("==", operator.eq),
+    ast.NotEq: ("<>", operator.ne),
+}
+
+FOLDED = {sign: function for sign, function in [*ARITHMETIC.values(), *COMPARISONS.values()]}
+
+
+def call(w, name, *numbers):
+    """A function of F~ of floats."""
+    return Num(w.program.apply(name, [w.cast(x, "f").term for x in numbers]), "f")
+
+
+def scalar(w, sign, a, b):
+    """`a sign b` of two numbers."""
+    if sign in ("&", "|", "^"):
+        if a.kind != "b" or b.kind != "b":
+            w.fail(f"`{sign}` is for truth values here", "combine comparisons: `(x > 0) & (x < 1)`")
+        return Num(w.program.infix({"&": "&&", "|": "||", "^": "<>"}[sign], *both(w, sign, a, b)), "b")
+    if sign in ("<", "<=", ">", ">=", "==", "<>"):
+        kind = w.common(a, b)
+        return Num(w.program.infix(sign, w.cast(a, kind).term, w.cast(b, kind).term), "b")
+    if sign == "**":
+        return power(w, a, b)
+    kind = "f" if sign == "/" else w.common(a, b)
+    a, b = w.cast(a, kind), w.cast(b, kind)
+    if sign in ("//", "%"):
+        if kind == "i":
+            return Num(w.program.apply("div" if sign == "//" else "mod", [a.term, b.term]), "i")
+        whole = call(w, "floor", scalar(w, "/", a, b))
+        return whole if sign == "//" else scalar(w, "-", a, scalar(w, "*", b, whole))
+    return Num(w.program.infix(sign, a.term, b.term), kind, dim=form(sign, a.dim, b.dim))
+
+
+def both(w, sign, a, b):
+    if sign == "^":
+        return w.cast(a, "i").term, w.cast(b, "i").term
+    return a.term, b.term
+
+
+def form(sign, a, b):
+    """The linear form of a sum, a difference, a product with a number."""
+    if a is None or b is None:
+        return None
+    if sign == "+":
+        return a + b
+    if sign == "-":
+        return a - b
+    if a.known is not None:
+        return b * a.known
+    return a * b.known if b.known is not None else None
+
+
+def power(w, a, b):
+    known = b.dim.known if b.dim is not None else None
+    if b.kind == "b":
+        b = w.cast(b, "i")
+    if b.kind == "i":
+        if a.kind != "f" and known is not None and 0 <= known <= 64:
+            result = w.constant(1)
+            for _ in range(known):
+                result = scalar(w, "*", result, a)
+            return result
+        if a.kind != "f" and known is None:
+            w.fail("an int is raised to a power that is not known", "make it a float: `float(n) ** k`")
+        return Num(w.program.infix("**", w.cast(a, "f").term, b.term), "f")
+    return Num(w.program.infix("**", w.cast(a, "f").term, b.term), "f")
+
+
+def binary(w, sign, a, b):
+    """`a sign b` of two values."""
+    if isinstance(a, Known) and isinstance(b, Known) and (sign in ("==", "<>") or is_number(a.value) and is_number(b.value)
+                                                           or isinstance(a.value, str)):
+        try:
+            return Known(FOLDED[sign](a.value, b.value))
+        except Exception as error:  # What Python says of these objects.
+            return w.fail(str(error))
+    if isinstance(a, Row) and isinstance(b, Row) and a.is_list == b.is_list and sign == "+":
+        return Row(a.items + b.items, a.is_list)
+    if isinstance(a, Row) and isinstance(b, Known) and sign == "*" and isinstance(b.value, int):
+        return Row(a.items * b.value, a.is_list)
+    for value in (a, b):
+        other = b if value is a else a
+        lone = isinstance(value, Row) and not (isinstance(other, Num) and other.rank and not other.is_list)
+        if lone or isinstance(value, Num) and value.is_list:
+            w.fail(f"`{sign}` is used with a {'list' if isinstance(value, Num) else describe(value)[2:]}",
+                   "make it an array: `np.array(...)`")
+    # A whole number as an exponent stays one, so that it becomes products.
+    if sign == "**" and isinstance(b, Known) and isinstance(b.value, float) and b.value.is_integer() and abs(b.value) < 1e6:
+        a = w.num(a)
+        return binary(w, sign, w.cast(a, "f"), Known(int(b.value)))
+    a, b = w.num(a), w.num(b)
+    if a.kind == b.kind == "b" and a.rank + b.rank and sign in ("+", "*", "-"):
+        w.fail(f"`{sign}` is used with arrays of bool", "combine them by `&` and `|`, or make them floats: `np.where(c, 1.0, 0.0)`")
+    return w.map(lambda x, y: scalar(w, sign, x, y), a, b)
+
+
+def negative(w, value):
+    if isinstance(value, Known) and is_number(value.value):
+        return Known(-value.value)
+    value = w.num(value)
+    if value.kind == "b" and value.rank:
+        w.fail("`-` is used with an array of bool", "write `~`")
+    return w.map(lambda x: negative_scalar(w, x), value)
+
+
+def negative_scalar(w, x):
+    x = w.cast(x, "i") if x.kind == "b" else x
+    return Num(w.program.neg(x.term), x.kind, dim=None if x.dim is None else x.dim * -1)
+
+
+def invert(w, value):
+    """`~` and `not` of truth values."""
+    value = w.num(value)
+    if value.kind != "b":
+        w.fail("`~` is used with numbers", "it is for truth values")
+    return w.map(lambda x: Num(w.program.apply("not", [x.term]), "b"), value)
+
+
+def truth(w, value):
+    """A value as a condition: a Python bool where it is known, else a number of kind `b`."""
+    if isinstance(value, Known):
+        try:
+            return bool(value.value)
+        except Exception as error:
+            return w.fail(str(error))
+    if isinstance(value, Row):
+        return bool(value.items)
+    if isinstance(value, Num):
+        if value.rank:
+            w.fail("an array is used as a condition", "use `np.where` for a choice by element, or reduce it by `np.any`, `np.all`")
+        return w.cast(value, "b")
+    return True

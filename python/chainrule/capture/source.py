@@ -1,0 +1,99 @@
+"""Source of Python functions: syntax trees with places in the user's file."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import linecache
+import types
+
+from ..errors import CaptureError
+
+
+class Source:
+    """One file: its name and text, and the byte at which each line starts."""
+
+    def __init__(self, name, text):
+        self.name = name
+        self.text = text
+        self.lines = text.splitlines(keepends=True)
+        self.starts = [0]
+        for line in self.lines:
+            self.starts.append(self.starts[-1] + len(line.encode()))
+
+    def span(self, node):
+        """First byte and one past the last byte of a node."""
+        start = self.starts[node.lineno - 1] + node.col_offset
+        end_line = node.end_lineno if node.end_lineno is not None else node.lineno
+        end = self.starts[end_line - 1] + (node.end_col_offset or 0)
+        return start, max(start, end)
+
+    def place(self, node):
+        """What an exception says of a node: file, line, column, the line's text, the width."""
+        line = self.lines[node.lineno - 1] if node.lineno <= len(self.lines) else ""
+        column = len(line.encode()[: node.col_offset].decode(errors="replace"))
+        width = 1
+        if node.end_lineno == node.lineno and node.end_col_offset is not None:
+            width = node.end_col_offset - node.col_offset
+        return self.name, node.lineno, column + 1, line, width
+
+
+@functools.lru_cache(maxsize=256)
+def _parse(name, text):
+    return Source(name, text), ast.parse(text)
+
+
+def of_function(function):
+    """The source and the syntax tree of a Python function, a lambda included."""
+    code = function.__code__
+    name = inspect.getsourcefile(function) or code.co_filename
+    linecache.checkcache(name)
+    lines = linecache.getlines(name, getattr(function, "__globals__", None))
+    if not lines:
+        raise CaptureError(
+            f"the source of `{function.__qualname__}` is not there",
+            reason=f"it was made by {code.co_filename}, which is no file",
+            remedy="define the function in a file or a notebook cell",
+        )
+    try:
+        source, tree = _parse(name, "".join(lines))
+    except SyntaxError:
+        # A notebook cell or a file that has changed since: the function's own lines.
+        raise CaptureError(f"the source of `{function.__qualname__}` in {name} cannot be read") from None
+    found = [node for node in ast.walk(tree) if _is_function(node, code)]
+    if len(found) > 1:
+        found = [node for node in found if _same_body(node, code)] or found
+    if not found:
+        raise CaptureError(
+            f"the source of `{function.__qualname__}` is not in {name} any more",
+            remedy="import the module again: the file has changed",
+        )
+    return source, found[0]
+
+
+def _is_function(node, code):
+    if isinstance(node, ast.Lambda):
+        return code.co_name == "<lambda>" and node.lineno == code.co_firstlineno
+    if isinstance(node, ast.FunctionDef):
+        first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+        return node.name == code.co_name and code.co_firstlineno in (first, node.lineno)
+    return False
+
+
+def _same_body(node, code):
+    """Whether a lambda, of several on one line, is where the instructions of the code are."""
+    if not isinstance(node, ast.Lambda):
+        return True
+    body = node.body
+    first, last = (body.lineno, body.col_offset), (body.end_lineno, body.end_col_offset)
+    places = [
+        ((line, column), (end_line, end_column))
+        for line, end_line, column, end_column in code.co_positions()
+        if None not in (line, end_line, column, end_column) and (line, column) != (code.co_firstlineno, 0)
+    ]
+    return any(place == (first, last) for place in places)
+
+
+def is_python_function(value):
+    return isinstance(value, types.FunctionType)

@@ -1,0 +1,208 @@
+"""Elementwise functions: the table of what is supported, from NumPy, `math` and `scipy.special`.
+
+A row is what it computes of numbers, and arguments at which it is tested against the function itself.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .operators import call, negative_scalar, scalar
+from .values import Num
+
+try:
+    import scipy.special as special
+except ImportError:  # SciPy is optional.
+    special = None
+
+
+class Row:
+    """A supported function. `samples` are arguments inside of its domain; `smooth` says it has a derivative there."""
+
+    __slots__ = ("names", "compute", "samples", "smooth", "objects")
+
+    def __init__(self, names, compute, samples, smooth=True):
+        self.names = names.split()
+        self.compute = compute
+        self.samples = samples
+        self.smooth = smooth
+        self.objects = [found for found in map(_resolve, self.names) if found is not None]
+
+
+def _resolve(name):
+    module, _, attribute = name.rpartition(".")
+    return getattr({"np": np, "math": math, "special": special}[module], attribute, None)
+
+
+def _plain(name):
+    return lambda w, x: call(w, name, x)
+
+
+def _two(name):
+    return lambda w, x, y: call(w, name, x, y)
+
+
+def _infix(sign):
+    return lambda w, x, y: scalar(w, sign, x, y)
+
+
+def _extreme(name):
+    def compute(w, x, y):
+        kind = w.common(x, y)
+        return Num(w.program.apply(name, [w.cast(x, kind).term, w.cast(y, kind).term]), kind)
+    return compute
+
+
+def _kept(name):
+    """A function that gives an int for an int."""
+    def compute(w, x):
+        x = w.cast(x, "i") if x.kind == "b" else x
+        if x.kind == "f":
+            return call(w, name, x)
+        if name in ("floor", "ceil"):
+            return w.cast(x, "f")
+        return Num(w.program.apply(name, [x.term]), "i")
+    return compute
+
+
+def _times(factor, name=None, by=None):
+    def compute(w, x):
+        x = x if name is None else call(w, name, x)
+        return scalar(w, "*", w.cast(x, "f"), w.constant(factor))
+    return compute
+
+
+def _square(w, x):
+    return scalar(w, "*", x, x)
+
+
+def _sigmoid(w, x):
+    # exp of what is not positive, on either side: nothing overflows.
+    x = w.cast(x, "f")
+    one = w.constant(1.0)
+    def right():
+        return scalar(w, "/", one, scalar(w, "+", one, call(w, "exp", negative_scalar(w, x))))
+    def left():
+        e = call(w, "exp", x)
+        return scalar(w, "/", e, scalar(w, "+", one, e))
+    return w.choose(scalar(w, ">=", x, w.constant(0.0)), right, left)
+
+
+def _logaddexp(w, x, y):
+    x, y = w.cast(x, "f"), w.cast(y, "f")
+    def side(large, small):
+        difference = scalar(w, "-", small, large)
+        return scalar(w, "+", large, call(w, "log1p", call(w, "exp", difference)))
+    return w.choose(scalar(w, ">=", x, y), lambda: side(x, y), lambda: side(y, x))
+
+
+def _log_expit(w, x):
+    zero = w.constant(0.0)
+    return negative_scalar(w, _logaddexp(w, zero, negative_scalar(w, w.cast(x, "f"))))
+
+
+def _xlogy(w, x, y):
+    x = w.cast(x, "f")
+    zero = w.constant(0.0)
+    return w.choose(scalar(w, "==", x, zero), lambda: zero, lambda: scalar(w, "*", x, call(w, "log", y)))
+
+
+def _clip(w, x, low, high):
+    return _extreme("min")(w, _extreme("max")(w, x, low), high)
+
+
+def _logical(sign):
+    return lambda w, x, y: Num(w.program.infix(sign, w.cast(x, "b").term, w.cast(y, "b").term), "b")
+
+
+def _not(w, x):
+    return Num(w.program.apply("not", [w.cast(x, "b").term]), "b")
+
+
+def _power(w, x, y):
+    return scalar(w, "**", x, y)
+
+
+def _heaviside(w, x, y):
+    x, zero = w.cast(x, "f"), w.constant(0.0)
+    above = lambda: w.choose(scalar(w, ">", x, zero), lambda: w.constant(1.0), lambda: zero)
+    return w.choose(scalar(w, "==", x, zero), lambda: w.cast(y, "f"), above)
+
+
+R = [-1.3, -0.4, 0.25, 1.7]
+POSITIVE = [0.3, 0.9, 1.6, 4.2]
+UNIT = [-0.8, -0.3, 0.2, 0.7]
+PAIRS = ([0.3, -1.3, 2.0, 0.7], [1.1, 0.4, -0.6, 0.9])
+
+ROWS = [
+    Row("np.sin math.sin", _plain("sin"), [R]),
+    Row("np.cos math.cos", _plain("cos"), [R]),
+    Row("np.tan math.tan", _plain("tan"), [R]),
+    Row("np.arcsin np.asin math.asin", _plain("asin"), [UNIT]),
+    Row("np.arccos np.acos math.acos", _plain("acos"), [UNIT]),
+    Row("np.arctan np.atan math.atan", _plain("atan"), [R]),
+    Row("np.arctan2 np.atan2 math.atan2", _two("atan2"), PAIRS),
+    Row("np.hypot math.hypot", _two("hypot"), PAIRS),
+    Row("np.sinh math.sinh", _plain("sinh"), [R]),
+    Row("np.cosh math.cosh", _plain("cosh"), [R]),
+    Row("np.tanh math.tanh", _plain("tanh"), [R]),
+    Row("np.arcsinh np.asinh math.asinh", _plain("asinh"), [R]),
+    Row("np.arccosh np.acosh math.acosh", _plain("acosh"), [[1.2, 2.0, 3.5, 7.0]]),
+    Row("np.arctanh np.atanh math.atanh", _plain("atanh"), [UNIT]),
+    Row("np.exp math.exp", _plain("exp"), [R]),
+    Row("np.expm1 math.expm1", _plain("expm1"), [R]),
+    Row("np.exp2 math.exp2", lambda w, x: call(w, "exp", _times(math.log(2.0))(w, x)), [R]),
+    Row("np.log math.log", _plain("log"), [POSITIVE]),
+    Row("np.log1p math.log1p", _plain("log1p"), [POSITIVE]),
+    Row("np.log2 math.log2", _times(1.0 / math.log(2.0), "log"), [POSITIVE]),
+    Row("np.log10 math.log10", _times(1.0 / math.log(10.0), "log"), [POSITIVE]),
+    Row("np.logaddexp", _logaddexp, PAIRS),
+    Row("np.sqrt math.sqrt", _plain("sqrt"), [POSITIVE]),
+    Row("np.cbrt math.cbrt", _plain("cbrt"), [R]),
+    Row("np.square", _square, [R]),
+    Row("np.reciprocal", lambda w, x: scalar(w, "/", w.constant(1.0), w.cast(x, "f")), [R]),
+    Row("np.power np.pow", _power, [POSITIVE, PAIRS[1]]),
+    Row("np.float_power math.pow", lambda w, x, y: _power(w, w.cast(x, "f"), w.cast(y, "f")), [POSITIVE, PAIRS[1]]),
+    Row("np.absolute np.abs", _kept("abs"), [R]),
+    Row("np.fabs math.fabs", _plain("abs"), [R]),
+    Row("np.sign", _kept("sign"), [R], smooth=False),
+    Row("np.floor", _kept("floor"), [R], smooth=False),
+    Row("np.ceil", _kept("ceil"), [R], smooth=False),
+    Row("np.heaviside", _heaviside, [R, POSITIVE], smooth=False),
+    Row("np.negative", negative_scalar, [R]),
+    Row("np.positive", lambda w, x: x, [R]),
+    Row("np.add", _infix("+"), PAIRS),
+    Row("np.subtract", _infix("-"), PAIRS),
+    Row("np.multiply", _infix("*"), PAIRS),
+    Row("np.divide np.true_divide", _infix("/"), PAIRS),
+    Row("np.floor_divide", _infix("//"), PAIRS, smooth=False),
+    Row("np.mod np.remainder", _infix("%"), PAIRS),
+    Row("np.maximum np.fmax", _extreme("max"), PAIRS),
+    Row("np.minimum np.fmin", _extreme("min"), PAIRS),
+    Row("np.clip", _clip, ([0.3, -1.2, 2.0, 0.7], [-0.5] * 4, [1.0] * 4)),
+    Row("np.deg2rad np.radians math.radians", _times(math.pi / 180.0), [R]),
+    Row("np.rad2deg np.degrees math.degrees", _times(180.0 / math.pi), [R]),
+    Row("np.less", _infix("<"), PAIRS, smooth=False),
+    Row("np.less_equal", _infix("<="), PAIRS, smooth=False),
+    Row("np.greater", _infix(">"), PAIRS, smooth=False),
+    Row("np.greater_equal", _infix(">="), PAIRS, smooth=False),
+    Row("np.equal", _infix("=="), PAIRS, smooth=False),
+    Row("np.not_equal", _infix("<>"), PAIRS, smooth=False),
+    Row("np.logical_and", _logical("&&"), PAIRS, smooth=False),
+    Row("np.logical_or", _logical("||"), PAIRS, smooth=False),
+    Row("np.logical_not", _not, [R], smooth=False),
+    Row("special.expit", _sigmoid, [R]),
+    Row("special.log_expit", _log_expit, [R]),
+    Row("special.erf math.erf", _plain("erf"), [R]),
+    Row("special.erfc math.erfc", lambda w, x: scalar(w, "-", w.constant(1.0), call(w, "erf", x)), [R]),
+    Row("special.gammaln math.lgamma", _plain("lgamma"), [POSITIVE]),
+    Row("special.digamma special.psi", _plain("digamma"), [POSITIVE]),
+    Row("special.xlogy", _xlogy, [POSITIVE, POSITIVE]),
+]
+
+BY_OBJECT = {}
+for _row in ROWS:
+    for _object in _row.objects:
+        BY_OBJECT[_object] = _row

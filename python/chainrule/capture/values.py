@@ -1,0 +1,177 @@
+"""Values of a program that is being captured, and extents of arrays.
+
+An extent is a linear form over sizes and integers of the program, so that extents that are equal are known to be equal.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+class Dim:
+    """A linear form: `const` and the integer factors of names of the program."""
+
+    __slots__ = ("coef", "const")
+
+    def __init__(self, const=0, coef=None):
+        self.const = const
+        self.coef = {name: k for name, k in (coef or {}).items() if k}
+
+    @property
+    def known(self):
+        """The number, where the form has no names."""
+        return None if self.coef else self.const
+
+    def __add__(self, other):
+        if isinstance(other, int):
+            return Dim(self.const + other, self.coef)
+        coef = dict(self.coef)
+        for name, k in other.coef.items():
+            coef[name] = coef.get(name, 0) + k
+        return Dim(self.const + other.const, coef)
+
+    def __mul__(self, factor):
+        return Dim(self.const * factor, {name: k * factor for name, k in self.coef.items()})
+
+    def __sub__(self, other):
+        return self + (-other if isinstance(other, int) else other * -1)
+
+    def __eq__(self, other):
+        return isinstance(other, Dim) and self.const == other.const and self.coef == other.coef
+
+    def __hash__(self):
+        return hash((self.const, tuple(sorted(self.coef.items()))))
+
+    def __repr__(self):
+        return " + ".join([f"{k}*{name}" for name, k in self.coef.items()] + [str(self.const)])
+
+
+class Storage:
+    """What elements of an array are written to. Arrays that share a root may be views of each other."""
+
+    __slots__ = ("argument", "roots")
+
+    def __init__(self, argument=None, roots=None):
+        self.argument = argument
+        self.roots = frozenset((self,)) if roots is None else roots
+
+    def shares(self, other):
+        return not self.roots.isdisjoint(other.roots)
+
+    def union(self, other):
+        """The storage of an array that is one of two."""
+        if self.roots == other.roots:
+            return self
+        return Storage(self.argument or other.argument, self.roots | other.roots)
+
+
+def storages(value):
+    """The storages of the arrays in a value."""
+    if isinstance(value, Row):
+        return [storage for item in value.items for storage in storages(item)]
+    return [value.storage] if isinstance(value, Num) and value.rank else []
+
+
+class Num:
+    """A number or an array: a term of the program, its kind (`f`, `i`, `b`), its extents.
+
+    `dim` is the linear form of an integer; `storage` is where the elements of an array are; `is_list` says that it stands
+    for a Python list.
+    """
+
+    __slots__ = ("term", "kind", "dims", "dim", "storage", "is_list")
+
+    def __init__(self, term, kind, dims=(), dim=None, storage=None, is_list=False):
+        self.term = term
+        self.kind = kind
+        self.dims = tuple(dims)
+        self.dim = dim
+        self.storage = storage or (Storage() if dims else None)
+        self.is_list = is_list
+
+    @property
+    def rank(self):
+        return len(self.dims)
+
+
+class Known:
+    """A Python object that is known while the function is captured."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value):
+        self.value = value
+
+
+class Row:
+    """A tuple or list of known length."""
+
+    __slots__ = ("items", "is_list")
+
+    def __init__(self, items, is_list=False):
+        self.items = list(items)
+        self.is_list = is_list
+
+
+class Local:
+    """A function defined inside a captured function: its node and the frame that it sees."""
+
+    __slots__ = ("node", "frame", "name")
+
+    def __init__(self, node, frame, name):
+        self.node = node
+        self.frame = frame
+        self.name = name
+
+
+class Bound:
+    """A method of a value."""
+
+    __slots__ = ("value", "name")
+
+    def __init__(self, value, name):
+        self.value = value
+        self.name = name
+
+
+class Gone:
+    """A name that has no value here, and why."""
+
+    __slots__ = ("why", "remedy")
+
+    def __init__(self, why, remedy):
+        self.why = why
+        self.remedy = remedy
+
+
+class Loop:
+    """Something that is iterated over: `count` (a value), `element(index)`."""
+
+    __slots__ = ("count", "element")
+
+    def __init__(self, count, element):
+        self.count = count
+        self.element = element
+
+
+KINDS = {"f": "float64", "i": "int64", "b": "bool"}
+
+
+def is_number(value):
+    """Whether a known object is a number of Python or NumPy."""
+    return isinstance(value, (bool, int, float, np.bool_, np.integer, np.floating))
+
+
+def describe(value):
+    """A value in words, for messages."""
+    if isinstance(value, Num):
+        if value.rank == 0:
+            return {"f": "a float", "i": "an int", "b": "a bool"}[value.kind]
+        return f"an array of {value.rank} dimension{'s' if value.rank > 1 else ''} of {KINDS[value.kind]}"
+    if isinstance(value, Known):
+        return f"`{value.value!r}`" if is_number(value.value) or value.value is None else f"a {type(value.value).__name__}"
+    if isinstance(value, Row):
+        return f"a {'list' if value.is_list else 'tuple'} of {len(value.items)}"
+    if isinstance(value, Gone):
+        return "nothing"
+    return "a function"

@@ -1,0 +1,278 @@
+"""The writer of a program: terms of numbers and arrays, extents, conditions, errors at the current place."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import _core
+from ..errors import CaptureError
+from .values import Dim, Known, Num, Row, describe, is_number
+
+
+class Writer:
+    """Writes one program. `node` and `source` are the place that is being captured."""
+
+    def __init__(self, name):
+        self.program = _core.Program(name)
+        self.names = {}  # of sizes and integers in linear forms: their terms
+        self.not_negative = set()  # those of them that are not
+        self.required = set()  # conditions that are stated already
+        self.quotients = {}  # names of quotients of linear forms, so that equal ones are one
+        self.files = {}
+        self.source = None
+        self.node = None
+
+    # Places and errors.
+
+    def at(self, source, node):
+        """Sets the place; the one before is given back."""
+        before = self.source, self.node
+        self.source, self.node = source, node
+        if source is not None and hasattr(node, "lineno"):
+            if source.name not in self.files:
+                self.files[source.name] = self.program.source(source.name, source.text)
+            start, end = source.span(node)
+            self.program.locate(self.files[source.name], start, end)
+        return before
+
+    def fail(self, title, remedy=None, reason=None, node=None):
+        node = self.node if node is None else node
+        place = self.source.place(node) if self.source is not None and hasattr(node, "lineno") else None
+        raise CaptureError(title, place=place, reason=reason, remedy=remedy)
+
+    # Numbers.
+
+    def constant(self, value):
+        """The number of a known object."""
+        if isinstance(value, (bool, np.bool_)):
+            return Num(self.program.boolean(bool(value)), "b")
+        if isinstance(value, (int, np.integer)):
+            value = int(value)
+            if not -(2**63) <= value < 2**63:
+                self.fail(f"the integer {value} is too large", "write it as a float: integers have 64 bits")
+            return Num(self.program.integer(value), "i", dim=Dim(value))
+        return Num(self.program.real(float(value)), "f")
+
+    def num(self, value):
+        """A value as a number or an array."""
+        if isinstance(value, Num):
+            return value
+        if isinstance(value, Known) and is_number(value.value):
+            return self.constant(value.value)
+        if isinstance(value, Row):
+            return self.stack([self.num(item) for item in value.items])
+        return self.fail(f"{describe(value)} is used as a number", "pass numbers and arrays of numbers")
+
+    def scalar(self, value, what="a number"):
+        value = self.num(value)
+        if value.rank:
+            self.fail(f"{describe(value)} is used as {what}", "take an element of it, or reduce it by `np.sum`")
+        return value
+
+    def cast(self, value, kind):
+        """A number or an array of another kind, elementwise."""
+        value = self.num(value)
+        if value.kind == kind:
+            return value
+        if value.rank:
+            return self.map(lambda x: self.cast(x, kind), value)
+        if kind == "b":
+            zero = self.constant(0 if value.kind == "i" else 0.0)
+            return Num(self.program.infix("<>", value.term, zero.term), "b")
+        if value.kind == "b":
+            one, zero = (self.constant(k if kind == "i" else float(k)) for k in (1, 0))
+            self.program.open([])
+            then = self.program.close(one.term)
+            self.program.open([])
+            return Num(self.program.choose(value.term, then, self.program.close(zero.term)), kind)
+        if kind == "f":
+            return Num(self.program.apply("real", [value.term]), "f")
+        return self.fail("a float is used as an int", "compute indices and sizes with integers: `//` instead of `/`")
+
+    def common(self, *values):
+        """The kind of arithmetic with these numbers."""
+        kinds = {value.kind for value in values}
+        return "f" if "f" in kinds else "i"
+
+    def integer(self, value, what):
+        value = self.scalar(value, what)
+        if value.kind == "b":
+            value = self.cast(value, "i")
+        if value.kind != "i":
+            self.fail(f"a float is used as {what}", "write an int, or `//` instead of `/`")
+        return value
+
+    # Extents.
+
+    def dim(self, value, what="a size"):
+        """The linear form of an integer."""
+        if isinstance(value, Dim):
+            return value
+        number = self.integer(value, what)
+        if number.dim is not None:
+            return number.dim
+        name = number.term.name
+        self.names[name] = number.term
+        return Dim(0, {name: 1})
+
+    def size(self, dim):
+        """The integer of a linear form."""
+        total = None
+        for name, k in sorted(dim.coef.items(), key=lambda item: item[1] < 0):
+            term = self.names[name]
+            if k not in (1, -1) or (k == -1 and total is None):
+                term, k = self.program.infix("*", self.program.integer(k), term), 1
+            if total is None:
+                total = term
+            else:
+                total = self.program.infix("+" if k == 1 else "-", total, term)
+        if total is None:
+            return Num(self.program.integer(dim.const), "i", dim=dim)
+        if dim.const:
+            sign = "+" if dim.const > 0 else "-"
+            total = self.program.infix(sign, total, self.program.integer(abs(dim.const)))
+        return Num(total, "i", dim=dim)
+
+    def is_not_negative(self, dim):
+        return dim.const >= 0 and all(k > 0 and name in self.not_negative for name, k in dim.coef.items())
+
+    def require_equal(self, first, second, what):
+        """States that two extents are equal; an error where they are known not to be."""
+        if first == second:
+            return
+        if first.known is not None and second.known is not None:
+            self.fail(f"shapes do not agree: {what}", reason=f"the extents are {first.known} and {second.known}")
+        pair = frozenset((first, second))
+        if pair in self.required:
+            return
+        self.required.add(pair)
+        zeros = [self.build((dim,), lambda _: self.constant(0.0)).term for dim in (first, second)]
+        self.program.apply("vectorZip", zeros)
+
+    def require_not_negative(self, dim):
+        """States that an integer is not negative."""
+        if self.is_not_negative(dim) or dim in self.required:
+            return
+        self.required.add(dim)
+        zeros = self.build((dim + 1,), lambda _: self.constant(0.0))
+        self.program.get(zeros.term, [self.size(dim).term])
+
+    # Arrays.
+
+    def index(self, hint="i"):
+        """Opens a block with an index."""
+        term = self.program.open([hint])[0]
+        self.names[term.name] = term
+        self.not_negative.add(term.name)
+        return Num(term, "i", dim=Dim(0, {term.name: 1}))
+
+    def build(self, dims, element, is_list=False):
+        """The array of these extents: `element` of a list of indices is a number or an array."""
+        counts = [self.size(dim).term for dim in dims]
+        indices = [self.index() for _ in dims]
+        inner = element(indices)
+        term = inner.term
+        for count in reversed(counts):
+            term = self.program.apply("build", [count, self.program.close(term)])
+        return Num(term, inner.kind, (*dims, *inner.dims), is_list=is_list)
+
+    def element(self, array, indices):
+        """The element, or the part, at these first indices."""
+        if not indices:
+            return array
+        term = self.program.get(array.term, [index.term for index in indices])
+        return Num(term, array.kind, array.dims[len(indices):], storage=array.storage)
+
+    def broadcast(self, *arrays):
+        """The common extents of arrays."""
+        rank = max(array.rank for array in arrays)
+        dims = []
+        for k in range(rank):
+            chosen = None
+            for array in arrays:
+                axis = k - (rank - array.rank)
+                if axis < 0 or array.dims[axis].known == 1:
+                    continue
+                if chosen is None:
+                    chosen = array.dims[axis]
+                elif chosen != array.dims[axis]:
+                    if chosen.known is None and array.dims[axis].known is not None:
+                        chosen, other = array.dims[axis], chosen
+                    else:
+                        other = array.dims[axis]
+                    self.require_equal(chosen, other, "arrays are combined elementwise")
+            dims.append(Dim(1) if chosen is None else chosen)
+        return tuple(dims)
+
+    def spread(self, array, indices):
+        """The element of an array at indices of the broadcast extents."""
+        own = indices[len(indices) - array.rank:] if array.rank else []
+        zero = self.constant(0) if any(dim.known == 1 for dim in array.dims) else None
+        return self.element(array, [zero if dim.known == 1 else i for dim, i in zip(array.dims, own)])
+
+    def map(self, function, *arrays):
+        """A function of numbers, elementwise with broadcasting."""
+        arrays = [self.num(array) for array in arrays]
+        dims = self.broadcast(*arrays)
+        if not dims:
+            return function(*arrays)
+        return self.build(dims, lambda indices: function(*(self.spread(array, indices) for array in arrays)))
+
+    def broadcast_to(self, array, dims):
+        """The array with more extents, its elements repeated."""
+        if array.rank == len(dims) and all(a == b for a, b in zip(array.dims, dims)):
+            return array
+        if self.broadcast(array, Num(array.term, array.kind, dims)) != tuple(dims):
+            self.fail(f"{describe(array)} has a shape that does not fit")
+        return self.build(dims, lambda indices: self.spread(array, indices))
+
+    def stack(self, parts, is_list=False):
+        """The array of these numbers or arrays of one shape."""
+        if not parts:
+            self.fail("an array without elements is written", "use `np.zeros(0)`")
+        kind = "b" if all(part.kind == "b" for part in parts) else self.common(*parts)
+        parts = [self.cast(part, kind) for part in parts]
+        for part in parts[1:]:
+            if part.rank != parts[0].rank:
+                self.fail("the elements of an array have different dimensions")
+            for first, other in zip(parts[0].dims, part.dims):
+                self.require_equal(first, other, "they are put into one array")
+        term = self.program.array([part.term for part in parts])
+        return Num(term, kind, (Dim(len(parts)), *parts[0].dims), is_list=is_list)
+
+    # Loops.
+
+    def reduce(self, count, start, step):
+        """The fold of `step(state, index)` from a number or an array."""
+        term = self.size(count).term
+        state, index = self.program.open(["s", "i"])
+        self.names[index.name] = index
+        self.not_negative.add(index.name)
+        after = step(Num(state, start.kind, start.dims), Num(index, "i", dim=Dim(0, {index.name: 1})))
+        lambda_ = self.program.close(after.term)
+        return Num(self.program.apply("ifold", [lambda_, start.term, term]), start.kind, start.dims)
+
+    def total(self, dims, element):
+        """The sum over indices of these extents of a float."""
+        counts = [self.size(dim).term for dim in dims]
+        indices = [self.index() for _ in dims]
+        term = element(indices).term
+        for count in reversed(counts):
+            term = self.program.apply("sum", [count, self.program.close(term)])
+        return Num(term, "f")
+
+    def choose(self, condition, then, otherwise):
+        """One of two numbers of a kind, lazily; `then` and `otherwise` write them."""
+        self.program.open([])
+        first = then()
+        first_block = self.program.suspend()
+        self.program.open([])
+        second = otherwise()
+        second_block = self.program.suspend()
+        kind = first.kind if first.kind == second.kind else self.common(first, second)
+        self.program.resume(first_block)
+        first_lambda = self.program.close(self.cast(first, kind).term)
+        self.program.resume(second_block)
+        second_lambda = self.program.close(self.cast(second, kind).term)
+        term = self.program.choose(condition.term, first_lambda, second_lambda)
+        return Num(term, kind, first.dims)

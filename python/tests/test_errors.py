@@ -1,0 +1,306 @@
+"""What cannot be compiled, or does not fit: exceptions with file, line, column and remedy."""
+
+import numpy as np
+import pytest
+
+import chainrule as cr
+
+V = np.arange(4.0)
+
+
+def error(f, *args, kind=cr.CaptureError):
+    with pytest.raises(kind) as caught:
+        cr.function(f)(*args)
+    return caught.value
+
+
+def line_of(f, offset):
+    return f.__code__.co_firstlineno + offset
+
+
+def test_a_place_has_file_line_column_and_caret():
+    def f(x):
+        y = x + 1
+        return np.fft.fft(y)
+
+    e = error(f, V)
+    assert (e.filename, e.lineno, e.offset) == (__file__, line_of(f, 2), 16)
+    assert e.text.strip() == "return np.fft.fft(y)"
+    lines = str(e).split("\n")
+    assert lines[1] == f'  File "{__file__}", line {e.lineno}, column 16'
+    assert lines[3].index("^") - lines[2].index("np") == 0 and lines[3].count("^") == len("np.fft.fft(y)")
+    assert "`chainrule.supported()` lists all" in lines[-1]
+
+
+def test_the_nearest_supported_call_is_named():
+    assert "the nearest supported one is `np.cumsum`" in str(error(lambda x: np.nancumsum(x), V))
+
+
+def unknown_name(x):
+    return x + unheard_of  # noqa: F821
+
+
+def a_dict(x):
+    return {"a": x}
+
+
+def printing(x):
+    print(x)
+    return x
+
+
+def appending(x):
+    out = []
+    for v in x:
+        out.append(v)
+    return out
+
+
+def trying(x):
+    try:
+        return x
+    except ValueError:
+        return x
+
+
+def writes_argument(x):
+    x[0] = 1.0
+    return x
+
+
+def adds_to_argument(x):
+    x += 1.0
+    return x
+
+
+def stale_view(x):
+    a = x.copy()
+    b = a[1:]
+    a[1] = 5.0
+    return b
+
+
+def stale_alias(x):
+    a = x * 2
+    b = a
+    a[0] = 1.0
+    return b.sum()
+
+
+def helper_writes(a):
+    a[0] = 1.0
+    return a
+
+
+def writes_by_helper(x):
+    a = x.copy()
+    helper_writes(a)
+    return a
+
+
+def alias_of_a_side(x):
+    a = x * 2
+    b = a if x[0] > 5 else x * 3
+    a[0] = 1.0
+    return b.sum()
+
+
+def alias_in_a_loop(x):
+    u, v, s = x * 1, x * 2, 0.0
+    for _ in range(3):
+        u[0] = u[0] + 1
+        s += v[0]
+        v = u
+    return s
+
+
+def alias_from_outside(x):
+    w, u = x * 1, x * 2
+    for _ in range(3):
+        u[0] = u[0] + 1
+        u = w
+    return w.sum()
+
+
+def stale_tuple(x):
+    a = x * 2
+    t = (a, 1.0)
+    a[0] = 5.0
+    return t[0]
+
+
+def list_elements(x):
+    out = [x, x]
+    out[0][1] = 5.0
+    return out
+
+
+def one_side(x):
+    if x[0] > 0:
+        y = 1.0
+    return y
+
+
+def one_path(x):
+    if x[0] > 0:
+        return 1.0
+
+
+def in_a_loop(x):
+    for v in x:
+        y = v
+    return y
+
+
+def returns_in_loop(x):
+    for v in x:
+        if v > 0:
+            return v
+    return 0.0
+
+
+def grows(x):
+    s = 0.0
+    for v in x:
+        s = s + x
+    return s
+
+
+def recursive(x):
+    return x[0] if x[0] < 1 else recursive(x - 1)
+
+
+def array_condition(x):
+    if x > 0:
+        return x
+    return -x
+
+
+def boolean_index(x):
+    return x[x > 0]
+
+
+def out_of_range(x):
+    s = 0.0
+    for i in range(len(x)):
+        s += x[i + 1]
+    return s
+
+
+def returns_text(x):
+    return "energy"
+
+
+def int_array(x):
+    k = np.zeros(3, dtype=int)
+    k[0] = x[0]
+    return k
+
+
+WRONG = [
+    (unknown_name, 1, "name 'unheard_of' is not defined"),
+    (a_dict, 1, "a dict cannot be compiled"),
+    (printing, 1, "`print` cannot be compiled"),
+    (appending, 3, "`.append` cannot be compiled"),
+    (trying, 1, "`try` cannot be compiled"),
+    (writes_argument, 1, "`x` shares memory with the argument `x`"),
+    (adds_to_argument, 1, "`x` shares memory with the argument `x`"),
+    (stale_view, 4, "`b` is a view of `a`, which was written to since"),
+    (stale_alias, 4, "`b` is a view of `a`, which was written to since"),
+    (writes_by_helper, -4, "`a` is an array of the caller"),
+    (alias_of_a_side, 4, "`b` is a view of `a`"),
+    (alias_in_a_loop, 4, "`v` is a view of `u`"),
+    (alias_from_outside, 4, "`w` is a view of `u`"),
+    (stale_tuple, 4, "`t` is a view of `a`"),
+    (list_elements, 2, "elements of a list of 2 are written"),
+    (one_side, 3, "`y` is assigned on one side of an `if` only"),
+    (one_path, 1, "the function returns here on one path only"),
+    (in_a_loop, 3, "`y` is assigned in a loop that may take no steps"),
+    (returns_in_loop, 2, "the function returns here on one path only"),
+    (grows, 2, "`s` is a float before the loop and becomes an array of 1 dimension of float64"),
+    (recursive, 1, "`recursive` calls itself, or calls nest more than"),
+    (array_condition, 1, "an array is used as a condition"),
+    (boolean_index, 1, "an array is indexed by truth values"),
+    (out_of_range, 3, "index out of range"),
+    (returns_text, 0, "the function returns a str"),
+    (int_array, 2, "a float is written into an array of 1 dimension of int64"),
+]
+
+
+@pytest.mark.parametrize("f, line, words", WRONG, ids=[f.__name__ for f, *_ in WRONG])
+def test_mistakes_are_told_at_their_line(f, line, words):
+    e = error(f, V)
+    assert words in str(e), str(e)
+    assert (e.filename, e.lineno) == (__file__, line_of(f, line)), str(e)
+
+
+def test_shapes_that_do_not_agree():
+    f = cr.function(lambda x, y: x + y)
+    f(V, V)
+    e = error(lambda x, y: np.sum(x * y), V, np.arange(3.0), kind=cr.ShapeError)
+    assert e.filename == __file__ and "3" in str(e) and "4" in str(e)
+    with pytest.raises(cr.ShapeError):
+        f(V, np.arange(5.0))
+    with pytest.raises(cr.ShapeError):
+        f(np.arange(5.0), V)
+    e = error(lambda x: x @ np.ones((3, 2)), np.ones((2, 4)), kind=cr.ShapeError)
+    assert "must be 0" in str(e) and e.text.strip().startswith("e = error(")
+    e = error(lambda x: np.zeros((2, 3)) + np.zeros((2, 4)), V)
+    assert "shapes do not agree" in str(e)
+
+
+def test_an_index_from_data_out_of_range():
+    f = cr.function(lambda x, k: x[k])
+    assert f(V, np.array([3, 0])).tolist() == [3.0, 0.0]
+    with pytest.raises(cr.Error, match="lies outside of the array"):
+        f(V, np.array([4]))
+
+
+@pytest.mark.parametrize("value, words", [
+    (np.array([1j]), "dtype complex128"), (np.array(["a"]), "dtype <U1"), (np.array([None]), "dtype object"),
+    (np.ma.array([1.0], mask=[True]), "masked array"), (np.matrix([[1.0]]), "np.matrix"), ({1}, "is a set"),
+    ([[1.0], [1.0, 2.0]], "ragged"), (2**70, "does not fit into 64 bits"),
+])
+def test_arguments_of_other_types(value, words):
+    with pytest.raises(cr.TypeError_, match=words):
+        cr.function(lambda x: np.sum(x))(value)
+
+
+def test_arrays_of_other_dtypes_and_layouts_are_taken():
+    f = cr.function(lambda x: np.sum(x * 2))
+    big = np.arange(4000.0).reshape(2, 2000)
+    with pytest.warns(cr.ConversionWarning, match="`x` is copied at each call"):
+        assert f(big.T) == f(big)
+    for made in (V.astype(np.float32), V[::-1], V.astype(">f8"), [0.0, 1.0, 2.0, 3.0], V.astype(np.int32)):
+        assert f(made) == 12
+    read_only = V.copy()
+    read_only.flags.writeable = False
+    assert f(read_only) == 12
+    assert f(np.float64(3)) == 6 and f(np.array(3.0)) == 6
+
+
+def test_out_is_written_or_refused():
+    f = cr.function(lambda x: x * 2)
+    out = np.zeros(4)
+    assert f(V, out=out) is out and out.tolist() == [0, 2, 4, 6]
+    gradient, slope = cr.gradient(lambda x: np.sum(x ** 2)), np.zeros(4)
+    gradient(V, out=slope)
+    assert slope.tolist() == [0, 2, 4, 6]
+    for bad in (np.zeros(3), np.zeros(4, dtype=int), np.zeros(8)[::2], V):
+        with pytest.raises((cr.ShapeError, cr.TypeError_)):
+            f(V, out=bad)
+
+
+def test_nothing_is_differentiated_by_what_has_no_numbers():
+    with pytest.raises(cr.TypeError_, match="without numbers"):
+        cr.gradient(lambda name, x: x, 0)("a", 1.0)
+    with pytest.raises(cr.Error, match="has no argument `z`"):
+        cr.gradient(lambda x: x, "z")
+    with pytest.raises(cr.Error, match="result of type Double"):
+        cr.gradient(lambda x: x * 2)(V)
+
+
+def test_source_that_is_not_there():
+    made = eval("lambda x: x")
+    with pytest.raises(cr.CaptureError, match="the source of `<lambda>` is not there"):
+        cr.function(made)(1.0)
