@@ -2,5 +2,6 @@
 
 pub mod links;
 pub mod memcheck;
+pub mod python;
 pub mod tidy;
 pub mod words;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
-use xtask::{links, memcheck, tidy, words};
+use xtask::{links, memcheck, python, tidy, words};
 
 const HELP: &str = "\
 Chores of the Chainrule workspace.
@@ -10,7 +10,8 @@ Chores of the Chainrule workspace.
 Usage: cargo xtask <chore>
 
   check     cargo check of everything
-  test      the whole test command of the README
+  test      all tests, those of the Python package included where Python is there
+  python    tests of the Python package, in a virtual environment under target/
   tidy      layers of the crates, length of files, links of the pages, wording
   lint      format, clippy and rustdoc, warnings as errors
   bench     operation counts of the benchmark problems
@@ -70,9 +71,11 @@ fn reported(chore: &str, outcome: Result<bool, Box<dyn std::error::Error>>) -> b
 
 fn main() -> ExitCode {
     let chore = std::env::args().nth(1).unwrap_or_default();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let done = match chore.as_str() {
         "check" => cargo(&["check", "--workspace", "--all-targets"]),
-        "test" => cargo(&["test", "--workspace"]),
+        "test" => cargo(&["test", "--workspace"]) && python::test(&root),
+        "python" => python::test(&root),
         "tidy" => reported("tidy", tidy_up()),
         "lint" => lint(),
         "memcheck" => reported("memcheck", memcheck::check()),

@@ -137,6 +137,8 @@ fn every_block_is_checked_by_something() {
                     assert!(library.contains(&path), "{place}: {path} is not among the doc tests of lib.rs");
                 }
                 "json" | "csv" => assert!(block.file.is_some(), "{place}: a file without a name"),
+                // The tests of the Python package run them.
+                "python" => assert!(path.ends_with("python.md") || path == "README.md", "{place}: Python elsewhere"),
                 "console" | "sh" | "text" => {}
                 tag => panic!("{place}: nothing checks blocks `{tag}`"),
             }

@@ -40,10 +40,13 @@ fn words(line: &str) -> Vec<String> {
 const FROM_SOURCE: &str = "cargo run --release -p chainrule-cli -- ";
 
 /// Commands of `sh` blocks that make a place to work in; a test cannot run them.
-const SET_UP: [&str; 3] = [
+const SET_UP: [&str; 6] = [
     "alias chainrule='cargo run --quiet --release -p chainrule-cli --'",
     "cargo install --path crates/cli",
     "cargo test --workspace",
+    "cargo xtask test",
+    "pip install ./python",
+    "python -m chainrule.demo",
 ];
 
 /// Output and errors of `line`, `[exit code n]` where it failed.

@@ -7,6 +7,7 @@
 //! | `error`, `warning` | what the program above is answered with, exactly | `guide.rs` |
 //! | `console` | `$ chainrule ...` lines, each with its output | `guide_console.rs` of the command line |
 //! | `console` | `$ cargo run ... -p chainrule-example-NAME` with its output | `guide.rs` of that example |
+//! | `python` of `python.md` and the README | programs, run in one process, each page by itself | the Python package's tests |
 //! | `rust`, `rust,should_panic` | a program without errors, one that panics | doc tests of `lib.rs` |
 //! | `sh` | commands that succeed; those that install or test are only known ones | `guide_console.rs` |
 //! | `json`, `csv`, `text` with `file=name` | a file for console blocks | |

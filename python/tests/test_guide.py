@@ -1,0 +1,42 @@
+"""The Python of the guide and of the README runs, and the guide's table of calls is that of the package."""
+
+import linecache
+import os
+import pathlib
+import re
+import textwrap
+
+import pytest
+
+import chainrule as cr
+
+ROOT = pathlib.Path(__file__).parents[2]
+PAGES = [ROOT / "docs/guide/python.md", ROOT / "README.md"]
+
+
+def blocks(page):
+    """The Python blocks of a page, each with the line where it starts."""
+    text = page.read_text()
+    return [(text[: found.start(1)].count("\n"), found.group(1)) for found in re.finditer(r"^```python\n(.*?)^```", text, re.M | re.S)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
+def test_blocks_run(page):
+    found, names = blocks(page), {}
+    assert found
+    for line, code in found:
+        # Captured functions are read from their file: here the page with everything but the block left out.
+        name = f"<{page.name}:{line}>"
+        source = "\n" * line + code
+        linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+        exec(compile(source, name, "exec"), names)
+
+
+def test_the_table_of_calls_is_that_of_the_package():
+    page = PAGES[0]
+    table = textwrap.fill(" ".join(f"`{name}`" for name in cr.supported()), 120, break_on_hyphens=False)
+    text = page.read_text()
+    made = re.sub(r"<!-- supported -->.*?<!-- end -->", lambda _: f"<!-- supported -->\n{table}\n<!-- end -->", text, flags=re.S)
+    if os.environ.get("UPDATE_GUIDE"):
+        page.write_text(made)
+    assert made == text or os.environ.get("UPDATE_GUIDE"), "run with UPDATE_GUIDE=1"
