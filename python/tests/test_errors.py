@@ -122,6 +122,24 @@ def alias_from_outside(x):
     return w.sum()
 
 
+previous = 7.0
+
+
+def before_it_is_assigned(x):
+    s = 0.0
+    for v in x:
+        s += previous
+        previous = v  # noqa: F841
+    return s
+
+
+def writes_what_it_iterates(x):
+    a = x * 1
+    for i, v in enumerate(a[:-1]):
+        a[i + 1] += v
+    return a
+
+
 def stale_tuple(x):
     a = x * 2
     t = (a, 1.0)
@@ -211,6 +229,8 @@ WRONG = [
     (alias_of_a_side, 4, "`b` is a view of `a`"),
     (alias_in_a_loop, 4, "`v` is a view of `u`"),
     (alias_from_outside, 4, "`w` is a view of `u`"),
+    (before_it_is_assigned, 3, "`previous` is read before it is assigned"),
+    (writes_what_it_iterates, 2, "`a` is written while it is iterated over"),
     (stale_tuple, 4, "`t` is a view of `a`"),
     (list_elements, 2, "elements of a list of 2 are written"),
     (one_side, 3, "`y` is assigned on one side of an `if` only"),

@@ -17,7 +17,7 @@
 //! | module | owns |
 //! | --- | --- |
 //! | `build` | functions written in Rust: [`Expr`], [`Vector`], [`Matrix`], [`d`], [`UserFunction`] |
-//! | [`array`] | array programs written in Rust: loops are kept |
+//! | [`mod@array`] | array programs written in Rust: loops are kept |
 //! | `module` | functions in F~ files |
 //! | `function` | [`Function`]: named arguments and results, a scalar graph or an array program |
 //! | `interface` | [`Signature`], [`Shape`]: what a function takes and gives |

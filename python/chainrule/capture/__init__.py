@@ -14,7 +14,7 @@
 
 from __future__ import annotations
 
-import inspect
+import ast
 
 from ..errors import CaptureError
 from .expressions import Expressions
@@ -69,11 +69,11 @@ class Capture(Expressions, Statements):
         closure = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
         outer = Frame(self.capture, source, function.__globals__, closure, name=function.__name__)
         self.frame = Frame(self.capture, source, outer.module, closure, parent=outer, name=function.__name__)
+        self.frame.own = self.own_names(node)
         self.w.at(source, node)
         names = []
         for name, spec in self.specs:
             self.frame.env[name] = self.parameter(name, spec, names)
-        import ast
         result = self.value(node.body) if isinstance(node, ast.Lambda) else self.body(node)
         self.w.at(source, node)
         leaves, structure = [], self.structure(result)
@@ -119,4 +119,4 @@ def capture(function, specs):
     return Capture(function, specs).run()
 
 
-__all__ = ["capture", "inspect"]
+__all__ = ["capture"]

@@ -264,6 +264,7 @@ class Expressions:
                         "write recursion as a loop: its depth would depend on data")
         frame = Frame(self.capture, outer.source, outer.module, outer.closure, parent=outer, name=name)
         self.bind(node, frame, args, kwargs, name, defaults, keywords)
+        frame.own = self.own_names(node)
         before, place = self.frame, (self.w.source, self.w.node)
         self.frame, self.depth = frame, self.depth + 1
         result = self.value(node.body) if isinstance(node, ast.Lambda) else self.body(node)

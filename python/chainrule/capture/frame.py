@@ -51,12 +51,15 @@ class Frame:
         self.name = name
         self.env = {}
         self.foreign = set()  # roots of arrays of the caller
+        self.own = frozenset()  # names that the function assigns: they are never those of the module
 
     def lookup(self, name):
         frame = self
         while frame is not None:
             if name in frame.env:
                 return frame.env[name]
+            if name in frame.own:
+                return Gone(f"`{name}` is read before it is assigned", "assign it before")
             if frame.parent is None:
                 break
             frame = frame.parent

@@ -48,7 +48,7 @@ def loop_of(w, value):
     if isinstance(value, Known) and isinstance(value.value, (tuple, list)):
         return [Known(item) for item in value.value]
     if isinstance(value, Num) and value.rank:
-        return Loop(value.dims[0], lambda i: w.element(value, [i]))
+        return Loop(value.dims[0], lambda i: w.element(value, [i]), [value.storage])
     return w.fail(f"{describe(value)} is iterated over", "iterate over a range, an array, `enumerate`, `zip` or a tuple")
 
 
@@ -57,7 +57,7 @@ def enumerate_(w, iterable, start=Known(0)):
     if isinstance(inner, list):
         return Row([Row([Known(k + start.value), item]) for k, item in enumerate(inner)])
     number = lambda i: i if getattr(start, "value", None) == 0 else scalar(w, "+", i, w.num(start))
-    return Loop(inner.count, lambda i: Row([number(i), inner.element(i)]))
+    return Loop(inner.count, lambda i: Row([number(i), inner.element(i)]), inner.storages)
 
 
 def zip_(w, *iterables):
@@ -70,7 +70,7 @@ def zip_(w, *iterables):
         if one.count != count:
             # NumPy's users zip arrays of one length; Python would stop at the shorter one.
             w.require_equal(count, one.count, "`zip` takes arrays of one length")
-    return Loop(count, lambda i: Row([one.element(i) for one in loops]))
+    return Loop(count, lambda i: Row([one.element(i) for one in loops]), [s for one in loops for s in one.storages])
 
 
 def of_items(w, items):
@@ -83,4 +83,4 @@ def reversed_(w, iterable):
     if isinstance(inner, list):
         return Row(inner[::-1])
     last = w.size(inner.count - 1)
-    return Loop(inner.count, lambda i: inner.element(scalar(w, "-", last, i)))
+    return Loop(inner.count, lambda i: inner.element(scalar(w, "-", last, i)), inner.storages)

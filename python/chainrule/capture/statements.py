@@ -31,6 +31,10 @@ class Statements:
             return Known(None)
         return self.frame.env.pop(RESULT)
 
+    def own_names(self, node):
+        """The names that a function assigns."""
+        return frozenset() if isinstance(node, ast.Lambda) else frozenset(written_names(node.body))
+
     def block(self, statements):
         for k, node in enumerate(statements):
             before = self.w.at(self.frame.source, node)
@@ -312,6 +316,9 @@ class Statements:
             return self.unrolled(node, inner)
         breaks = leaves_loop(node.body)
         names = self.carried(node)
+        for name in stored_names(node.body):
+            if any(one.shares(other) for one in storages(self.frame.env.get(name)) for other in inner.storages):
+                self.w.fail(f"`{name}` is written while it is iterated over", f"iterate over `range(len({name}))` or a copy")
 
         def step(index):
             self.assign(node.target, inner.element(index))

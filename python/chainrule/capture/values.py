@@ -145,13 +145,14 @@ class Gone:
 
 
 class Loop:
-    """Something that is iterated over: `count` (a value), `element(index)`."""
+    """Something that is iterated over: `count` (an extent), `element(index)`, the storages of arrays that it reads."""
 
-    __slots__ = ("count", "element")
+    __slots__ = ("count", "element", "storages")
 
-    def __init__(self, count, element):
+    def __init__(self, count, element, storages=()):
         self.count = count
         self.element = element
+        self.storages = storages
 
 
 KINDS = {"f": "float64", "i": "int64", "b": "bool"}
