@@ -58,7 +58,6 @@ class Capture(Expressions, Statements):
         self.capture = Constants(self.w)
         self.frame = None
         self.depth = 0
-        self.inner = set()  # names that the innermost loop assigns
         self.function = function
         self.specs = specs
 

@@ -373,19 +373,19 @@ class Statements:
             if isinstance(value, Known) and not is_number(value.value):
                 self.w.fail(f"`{name}` is {describe(value)} before the loop, and is assigned in it", "start with a number")
             start[name] = value
-        inner = self.inner
         for _ in range(3 + 4 * len(names)):
             shapes = {name: self.shape(value) for name, value in start.items()}
             frame.env = dict(before)
-            self.inner = written_names(node.body) | (targets([node.target]) if isinstance(node, ast.For) else set())
-            result, wider = self.run_loop(node, start, shapes, n, step, breaks, test)
+            result, wider = self.run_loop(node, start, shapes, n, step, breaks, test, before)
+            lost = {} if wider is not None else self.lost(node, names, before)
             self.w.at(*place)
             if wider is None:
                 break
             start = {name: self.widen(start[name], wider[name]) for name in names}
-        self.inner = inner
+        else:
+            self.w.fail("the variables of this loop change their kinds at each step", "start with floats and arrays of floats", node=node)
         new = {name for name in frame.env if name not in before}
-        frame.env = dict(before)
+        frame.env = dict(before) | lost
         for name in new | {name for name in written_names(node.body) if name not in before}:
             frame.env[name] = Gone(f"`{name}` is assigned in a loop that may take no steps", "assign it before the loop")
         for name, value in result.items():
@@ -405,7 +405,7 @@ class Statements:
         cast = self.w.cast(value, shape[1])
         return Num(cast.term, cast.kind, cast.dims, storage=shape[3] if cast.rank else None)
 
-    def run_loop(self, node, start, shapes, n, step, breaks, test):
+    def run_loop(self, node, start, shapes, n, step, breaks, test, before):
         """The values after the loop, or the shapes that its variables have to have."""
         program, frame = self.w.program, self.frame
         names = list(start)
@@ -435,7 +435,7 @@ class Statements:
         def leave():
             """The leaves of the variables after a step, or the shapes that they need."""
             wider = {name: self.wider(name, shapes[name], frame.env[name]) for name in names}
-            self.alias(names, shapes, wider)
+            self.alias(names, shapes, wider, before)
             if any(wider[name] != shapes[name] for name in names):
                 return None, wider
             return [leaf for name in names for leaf in self.flatten(frame.env[name], shapes[name])], None
@@ -495,11 +495,21 @@ class Statements:
                 value.storage = value.storage.union(Storage(end.storage.argument, value.storage.roots | end.storage.roots & roots))
         return result, None
 
-    def alias(self, names, shapes, wider):
+    def lost(self, node, names, before):
+        """The arrays outside of a loop that a step writes to under another name."""
+        found = {}
+        for name, value in before.items():
+            gone = self.frame.env.get(name)
+            if name not in names and storages(value) and isinstance(gone, Gone):
+                if any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node)):
+                    self.w.fail(gone.why, gone.remedy)
+                found[name] = gone
+        return found
+
+    def alias(self, names, shapes, wider, before):
         """Arrays of which a step makes one memory, or that of an array outside, have one at the start, too."""
         arrays = [name for name in names if shapes[name][0] == "num" and shapes[name][2] and isinstance(self.frame.env[name], Num)]
-        outside = {root for name, value in self.frame.env.items() if name not in names and name not in self.inner
-                   for one in storages(value) for root in one.roots}
+        outside = {root for name, value in before.items() if name not in names for one in storages(value) for root in one.roots}
 
         def join(name, other):
             kind, number, dims, storage, is_list = wider[name]

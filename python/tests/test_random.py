@@ -1,0 +1,95 @@
+"""Random programs with arrays, aliases, loops and branches: the numbers of Python, or an error; never other numbers."""
+
+import linecache
+import random
+
+import numpy as np
+
+import chainrule as cr
+
+ARRAYS, NUMBERS = ["x", "y", "a", "b", "c"], ["s", "t"]
+
+
+class Writer:
+    """Writes one program of a seed."""
+
+    def __init__(self, seed):
+        self.r = random.Random(seed)
+
+    def text(self):
+        lines = ["def f(x, y):", "    a = x * 2; b = y.copy(); c = x + y; s = 0.5; t = 1.0"]
+        return "\n".join([*lines, *self.block(4, 0), *self.block(4, 0), "    return a, b, c, s, t"]) + "\n"
+
+    def number(self, depth=0):
+        choice, r = self.r.choice, self.r
+        forms = [
+            lambda: choice(NUMBERS), lambda: f"{choice(ARRAYS[2:])}[{r.randrange(4)}]", lambda: choice(["0.5", "2", "1.5", "-1"]),
+            lambda: f"np.sum({choice(ARRAYS)})", lambda: f"x[{r.randrange(-4, 4)}]",
+        ]
+        if depth < 2:
+            forms.append(lambda: f"({self.number(depth + 1)} {choice('+-*')} {self.number(depth + 1)})")
+            forms.append(lambda: f"np.sin({self.number(depth + 1)})")
+        return choice(forms)()
+
+    def array(self, depth=0):
+        choice = self.r.choice
+        forms = [
+            lambda: choice(ARRAYS), lambda: choice(ARRAYS), lambda: f"{choice(ARRAYS)}.copy()", lambda: f"{choice(ARRAYS)}[::-1]",
+            lambda: f"{choice(ARRAYS)} * {self.number(1)}",
+        ]
+        if depth < 2:
+            forms.append(lambda: f"({self.array(depth + 1)} {choice('+-*')} {self.array(depth + 1)})")
+            forms.append(lambda: f"np.where({self.array(depth + 1)} > {self.number()}, {self.array(depth + 1)}, {self.array(depth + 1)})")
+            forms.append(lambda: f"np.cos({self.array(depth + 1)})")
+        return choice(forms)()
+
+    def block(self, indent, depth, index=None):
+        """A few statements; `index` is the variable of the loop around them."""
+        r, choice, pad, lines = self.r, self.r.choice, " " * indent, []
+        for _ in range(r.randrange(1, 4)):
+            local, kind = choice(ARRAYS[2:]), r.randrange(10)
+            if kind == 7 and depth < 3:
+                name = "ijk"[depth]
+                lines += [f"{pad}for {name} in range({r.randrange(1, 4)}):", *self.block(indent + 4, depth + 1, name)]
+                if r.random() < 0.3:
+                    lines.append(f"{pad}    if {self.number()} > 1: {choice(['break', 'continue'])}")
+                    lines += self.block(indent + 4, 3, name)
+            elif kind == 8 and depth < 3:
+                lines += [f"{pad}if {self.number()} > {self.number()}:", *self.block(indent + 4, depth + 1, index)]
+                if r.random() < 0.6:
+                    lines += [f"{pad}else:", *self.block(indent + 4, depth + 1, index)]
+            else:
+                lines.append(pad + [
+                    f"{local} = {self.array()}", f"{choice(NUMBERS)} = {self.number()}",
+                    f"{local}[{index or r.randrange(4)}] {choice(['=', '+=', '*='])} {self.number()}",
+                    f"{local} {choice(['+=', '*='])} {self.array()}", f"{choice(NUMBERS)} += {self.number()}",
+                    f"{local}[{choice(['1:3', ':2', '2:'])}] = {self.number()}",
+                    f"{local}, {choice(NUMBERS)} = {self.array()}, {self.number()}", "a, b = b, a", "b = a", "c = b[::-1]",
+                ][kind])
+        return lines
+
+
+def run(seed):
+    """Whether program `seed` was compiled, after a comparison; `None` where Python's numbers are too large to compare."""
+    text, name = Writer(seed).text(), f"<random program {seed}>"
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    names = {"np": np}
+    exec(compile(text, name, "exec"), names)
+    x, y = np.array([0.3, -0.7, 1.1, 0.2]), np.array([-0.5, 0.9, 0.4, -1.3])
+    with np.errstate(all="ignore"):
+        want = names["f"](x.copy(), y.copy())
+    if not all(np.all(np.isfinite(w)) and np.max(np.abs(w)) < 1e6 for w in want):
+        return None
+    try:
+        got = cr.function(names["f"])(x, y)
+    except cr.CaptureError as error:
+        assert "view of" in str(error) or "shares memory" in str(error), f"{error}\n{text}"
+        return False
+    for g, w in zip(got, want):
+        np.testing.assert_allclose(g, w, rtol=1e-9, atol=1e-9, err_msg=text)
+    return True
+
+
+def test_random_programs_give_the_numbers_of_python():
+    done = [run(seed) for seed in range(80)]
+    assert done.count(True) >= 40, done
