@@ -165,3 +165,23 @@ fn gradients_are_those_of_loops_in_order() {
     // A loop of `channels` has elements of its own in all of them.
     assert_eq!(distributed, expected);
 }
+
+/// A nest of additions reads elements that are there because an inner loop runs.
+#[test]
+fn a_nest_whose_inner_loop_does_not_run_reads_nothing() {
+    let text = "let f = fun (v : [n]Double) (at : [k]Int) ->
+      sum k (fun i -> sum n (fun j -> v[n - 1] * v[j] * v[at[i]]))";
+    let f = Module::from_text("f.ft", text).unwrap().function("f").unwrap();
+    let hvp = f.hvp().function().unwrap();
+    for backend in [Backend::Native, Backend::Interpreter] {
+        let hvp = hvp.compile_with(&CompileOptions { backend, ..CompileOptions::default() }).unwrap();
+        let at = |n_at: usize| Value::Array(vec![Value::Int(0); n_at]);
+        for n_at in [0, 1, 3, 40] {
+            let found = hvp.call(&[Value::Array(vec![]), at(n_at), Value::Array(vec![])]).unwrap();
+            assert_eq!(found, [Value::Array(vec![])], "{n_at}");
+            // v ** 3 for each index.
+            let found = hvp.call(&[vec![2.0].into(), at(n_at), vec![0.5].into()]).unwrap();
+            assert_eq!(found, [vec![6.0 * n_at as f64].into()], "{n_at}");
+        }
+    }
+}

@@ -88,17 +88,26 @@ pub(super) fn write(cutter: &mut Cutter<'_>, the: Loop, found: &Distribution, ou
     let (computed, next) = compute(cutter, the, found, &stretch, &places);
     body.push(computed);
     for (addition, layout) in found.additions.iter().zip(layouts) {
-        let nest = Nest::new(cutter, found, addition, &stretch).write(layout, &places);
-        body.extend(where_it_adds(cutter, found, addition, nest));
+        let (nest, depth) = Nest::new(cutter, found, addition, &stretch).write(layout, &places);
+        body.extend(where_it_adds(cutter, found, addition, nest, depth));
     }
     let carried = carried.iter().zip(next).map(|(c, next)| Carried { next, ..*c }).collect();
     out.extend((!before.is_empty()).then_some(Stmt::Straight(before)));
     out.push(Stmt::For { index: number, count: n_stretches, carried, order: Order::InOrder, body });
 }
 
-/// Guards a nest by the condition that it adds something: an element to which nothing is added may not exist.
-fn where_it_adds(cutter: &mut Cutter<'_>, found: &Distribution, addition: &Addition, nest: Vec<Stmt>) -> Vec<Stmt> {
-    let all = addition.loops[addition.n_own..].iter().chain(addition.windows.keys()).filter(|inner| **inner != 0);
+/// Guards a nest by the condition that it adds something: an element to which nothing is added may not exist, and
+/// elements that are read around the loops beyond `depth` may exist only if these run.
+fn where_it_adds(
+    cutter: &mut Cutter<'_>,
+    found: &Distribution,
+    addition: &Addition,
+    nest: Vec<Stmt>,
+    depth: usize,
+) -> Vec<Stmt> {
+    let all = addition.loops[addition.n_own.min(depth)..].iter().chain(addition.windows.keys());
+    // A stretch has iterations.
+    let all = all.filter(|inner| **inner != 0);
     let counts = all.map(|inner| &found.loops[*inner].count).filter(|count| count.as_constant().is_none_or(|n| n < 1));
     let (mut before, mut least) = (Vec::new(), None);
     for count in counts {
@@ -258,8 +267,9 @@ impl<'n, 'k> Nest<'n, 'k> {
         if inner == 0 { self.first.add(&self.step(0)) } else { self.step(inner) }
     }
 
-    /// Emits the nest. Instructions that do not depend on a loop are placed outside it.
-    fn write(self, layout: Layout, places: &Places) -> Vec<Stmt> {
+    /// Emits the nest. Instructions that do not depend on a loop are placed outside it. Returns also the least number of
+    /// loops around any instruction that reads memory or may fail.
+    fn write(self, layout: Layout, places: &Places) -> (Vec<Stmt>, usize) {
         let Addition { buffer, at, before, ops, loops, n_own, windows, again, kept, .. } = self.addition;
         let at = at.substitute(|r| {
             let by = loops.iter().find(|inner| self.found.loops[**inner].index == r);
@@ -297,6 +307,7 @@ impl<'n, 'k> Nest<'n, 'k> {
         let sums: Vec<Reg> = (*n_own..n).map(|_| self.cutter.real()).collect();
         let regs = &mut self.cutter.kernel.regs;
         let mut copier = Copier { regs, map, index: strip, by, fresh: true, lane: None, buffers: &buffers };
+        let mut least = n;
         for instr in again {
             let mut depth = 0;
             instr.for_each_use(|r| depth = depth.max(depths.get(&r).copied().unwrap_or(0)));
@@ -305,6 +316,9 @@ impl<'n, 'k> Nest<'n, 'k> {
             }
             if let Some(dst) = instr.dst() {
                 depths.insert(dst, depth);
+            }
+            if matches!(instr, Instr::Load { .. } | Instr::IntOp { .. }) {
+                least = least.min(depth);
             }
             let mut instr = copier.instr(instr);
             if let (Instr::Load { buffer, at, .. }, Some(step)) = (&mut instr, self.indices.get(&0)) {
@@ -329,7 +343,7 @@ impl<'n, 'k> Nest<'n, 'k> {
                 body.push(Stmt::Straight(vec![Instr::Store { buffer: *buffer, at: at.clone(), value }]));
             }
             body.retain(|stmt| !is_nothing(stmt));
-            let Some(inner) = depth.checked_sub(1).map(|at| loops[at]) else { return body };
+            let Some(inner) = depth.checked_sub(1).map(|at| loops[at]) else { return (body, least) };
             let mut carried = Vec::new();
             if depth > *n_own {
                 let var = sums[depth - 1 - n_own];
@@ -344,6 +358,6 @@ impl<'n, 'k> Nest<'n, 'k> {
             let index = self.indices[&inner];
             inside.push(Stmt::For { index, count, carried, order: Order::InOrder, body });
         }
-        inside
+        (inside, least)
     }
 }
