@@ -22,6 +22,20 @@ pub fn compiler() -> Option<&'static str> {
     found
 }
 
+/// Flags with which a program ends at the first access outside of memory and at undefined behaviour.
+pub const SANITIZED: [&str; 4] = ["-std=c99", "-O0", "-fsanitize=undefined,address", "-fno-sanitize-recover=all"];
+
+/// The C compiler, if it has the sanitizers of [`SANITIZED`], or a notice that it has not.
+#[must_use]
+pub fn sanitizing_compiler() -> Option<&'static str> {
+    let found = compiler()?;
+    if !supports(found, &SANITIZED) {
+        println!("skipped: the C compiler has no sanitizers");
+        return None;
+    }
+    Some(found)
+}
+
 /// Whether programs can be compiled with these flags and run.
 ///
 /// # Panics
@@ -185,6 +199,16 @@ static void die(int kernel, const char *why)
     exit(1);
 }
 
+#ifdef __SANITIZE_ADDRESS__
+/* The sanitizer sees what is read beside n elements only where these are all of the block. */
+static void *fresh(size_t n, size_t size)
+{
+    unsigned char *block = malloc(n * size);
+    for (size_t i = 0; i < n * size; i++) block[i] = 0x7f;
+    blocks[n_blocks++] = (uint64_t *)block;
+    return block;
+}
+#else
 /* Memory of n elements between guards, full of what is neither a good number nor a good index. */
 static void *fresh(size_t n, size_t size)
 {
@@ -195,6 +219,7 @@ static void *fresh(size_t n, size_t size)
     lengths[n_blocks++] = n;
     return block + 1;
 }
+#endif
 
 static double number(uint64_t bits)
 {
@@ -207,9 +232,11 @@ static void release(int kernel)
 {
     while (n_blocks > 0) {
         uint64_t *block = blocks[--n_blocks];
+#ifndef __SANITIZE_ADDRESS__
         size_t n = lengths[n_blocks];
         if (block[0] != UINT64_C(0x7ff4dead7fa00000) || block[n + 1] != UINT64_C(0x7ff4dead7fa00000) + n + 1)
             die(kernel, "memory outside was written");
+#endif
         free(block);
     }
 }

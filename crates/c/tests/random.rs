@@ -4,7 +4,7 @@
 
 mod support;
 
-use chainrule_backend_tests::c::{FLAGS, compiler, supports};
+use chainrule_backend_tests::c::{FLAGS, SANITIZED, compiler, sanitizing_compiler};
 use chainrule_backend_tests::case::assert_same;
 use chainrule_backend_tests::generate::{array_functions, deep_functions, functions, graphs};
 use chainrule_backend_tests::{Case, Data, exact, exact_at_once, exact_plain, fused, interpret};
@@ -65,19 +65,14 @@ fn cuts_change_nothing() {
 
 #[test]
 fn nothing_undefined_happens() {
-    let Some(cc) = compiler() else { return };
-    let flags = ["-std=c99", "-O0", "-fsanitize=undefined,address", "-fno-sanitize-recover=all"];
-    if !supports(cc, &flags) {
-        println!("skipped: the C compiler has no sanitizers");
-        return;
-    }
+    let Some(cc) = sanitizing_compiler() else { return };
     let mut cases = functions(100, 6, false, exact);
     cases.extend(functions(50, 38, false, exact_plain));
     cases.extend(deep_functions(30, 39, exact_plain));
     cases.extend(array_functions(70, 16, exact));
     cases.extend(array_functions(30, 40, exact_plain));
     cases.extend(graphs(30, 7, Numbers::Special, 60, exact));
-    assert_same(&cases, &run_c(cc, &flags, &cases, &Options { chunk: 20, ..Options::default() }));
+    assert_same(&cases, &run_c(cc, &SANITIZED, &cases, &Options { chunk: 20, ..Options::default() }));
 }
 
 /// Functions of `math.h` may differ in their last places from those of the interpreter. In smooth functions, whose

@@ -8,8 +8,14 @@ use chainrule_autodiff::{Mode, Part, Request, derive, expand};
 use chainrule_ir::{self as ir, Size, bind_sizes, evaluate};
 use chainrule_ops::F64;
 use chainrule_rewrite::{Options, optimise, optimise_watched};
+use chainrule_runtime::RunError;
 
 type Outcome<T = ()> = Result<T, String>;
+
+/// Whether Chainrule is wrong, not the program.
+fn is_bug(e: &Error) -> bool {
+    matches!(e, Error::Bug(_) | Error::Run(RunError::Bug(_)))
+}
 
 /// Whether a program has a value, and all numbers on the way are finite.
 fn has_value(case: &Case) -> bool {
@@ -72,7 +78,7 @@ pub fn values(case: &Case) -> Outcome<bool> {
         let options = CompileOptions { rewrite: Rewrite::Off, ..bit_for_bit() };
         let exact = Options { strict: true, ..Options::default() };
         return match case.strict.compile_with(&options).and_then(|f| f.call(&case.args)) {
-            Err(Error::Bug(_)) => Err(fails("a bug".to_owned())),
+            Err(e) if is_bug(&e) => Err(fails(format!("{e}"))),
             Err(_) => Ok(false),
             // What nobody needs is not computed, and so does not fail.
             Ok(found) => match evaluate(&optimise(&expanded, &exact).0, &mut F64, &case.args) {
@@ -110,6 +116,36 @@ pub fn values(case: &Case) -> Outcome<bool> {
         exact.near(&found).map_err(|e| fails(format!("{way}: {e}")))?;
     }
     Ok(true)
+}
+
+/// A program and its derivatives, dense and sparse, have a value or fail by one of their checks: no backend finds an address
+/// outside of its buffer. A value is compared as [`values`] does.
+pub fn failures(case: &Case) -> Outcome<bool> {
+    let mut functions = vec![("value", case.f.clone()), ("strict", case.strict.clone())];
+    for mode in ["forward", "reverse"] {
+        for derivation in [case.f.jacobian(), case.f.hessian()] {
+            match derivation.strategy(mode).function() {
+                Err(e) if is_bug(&e) => return Err(case.fails(e)),
+                derived => functions.extend(derived.ok().map(|f| (mode, f))),
+            }
+        }
+    }
+    for (way, f) in &functions {
+        for options in [CompileOptions::default(), bit_for_bit()] {
+            let options = CompileOptions { backend: Backend::Interpreter, ..options };
+            match f.compile_with(&options).and_then(|f| f.call(&case.args)) {
+                Err(e) if is_bug(&e) => return Err(case.fails(format!("{way}: {e}"))),
+                _ => {}
+            }
+        }
+    }
+    for sparse in [case.f.sparse_jacobian(&[]), case.f.sparse_hessian(&[])] {
+        match sparse.and_then(|sparse| sparse.prepare(&case.args)?.run()) {
+            Err(e) if is_bug(&e) => return Err(case.fails(format!("sparse: {e}"))),
+            _ => {}
+        }
+    }
+    if evaluate(&case.ir, &mut F64, &case.args).is_ok() { values(case) } else { Ok(true) }
 }
 
 /// By all arguments where none is said.

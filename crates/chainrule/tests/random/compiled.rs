@@ -5,13 +5,14 @@ use crate::support::program;
 use arbitrary::Unstructured;
 use chainrule::Value;
 use chainrule_autodiff::{Mode, Part, Request, derive, expand};
-use chainrule_backend_tests::c::{FLAGS, compiler};
+use chainrule_backend_tests::c::{FLAGS, SANITIZED, compiler, sanitizing_compiler};
 use chainrule_backend_tests::case::assert_same;
-use chainrule_backend_tests::{Case, exact, flatten, interpret};
+use chainrule_backend_tests::{Case, exact, exact_at_once, exact_plain, flatten, interpret};
 use chainrule_ir::generate::{self, written};
 use chainrule_ir::{Function, bind_sizes};
-use chainrule_kernel::lower_function;
+use chainrule_kernel::{Kernel, lower_function};
 use chainrule_rewrite::{Options, optimise};
+use chainrule_runtime::RunError;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{RngSeed, TestRunner};
@@ -22,14 +23,18 @@ mod c;
 #[path = "../../../rust/tests/support/mod.rs"]
 mod rust;
 
-/// The case of `function`, if it can be lowered and the interpreter takes the arguments.
-fn case(function: &Function, args: &[Value<f64>]) -> Option<Case> {
-    let kernel = exact(&lower_function(function).ok()?);
+/// The case of `function`, if it can be lowered and the interpreter takes the arguments; its kernel as `changed`.
+fn case(function: &Function, args: &[Value<f64>], changed: fn(&Kernel) -> Kernel) -> Option<Case> {
+    let kernel = changed(&lower_function(function).ok()?);
     let sizes = bind_sizes(function, args).ok()?;
     let size = |s: &chainrule_ir::Size| usize::try_from(sizes.eval(s).unwrap_or(0)).unwrap_or(0);
     let inputs = function.params.iter().zip(args).flat_map(|(p, arg)| flatten(function.ty(*p), arg, &size));
     let case = Case { kernel, inputs: inputs.collect() };
-    interpret(&case).is_ok().then_some(case)
+    match interpret(&case) {
+        Ok(_) => Some(case),
+        Err(RunError::Argument { .. }) => None,
+        Err(bug) => panic!("{bug}\n{}", case.kernel),
+    }
 }
 
 /// The program and its Jacobian, without the derivatives in them.
@@ -58,7 +63,7 @@ fn c_computes_what_the_interpreter_computes_bit_for_bit() {
     for (k, bytes) in bytes(31, 30).iter().enumerate() {
         let options = if k % 2 == 0 { generate::Options::smooth() } else { generate::Options::default() };
         if let Some(p) = program(bytes, options).unwrap() {
-            all.extend(functions(&p.ir).iter().filter_map(|f| case(f, &p.args)));
+            all.extend(functions(&p.ir).iter().filter_map(|f| case(f, &p.args, exact)));
         }
     }
     assert_same(&all, &c::run_c(cc, &FLAGS, &all, &chainrule_c::Options::default()));
@@ -74,7 +79,7 @@ fn optimised_programs_compute_the_same_in_c_and_in_rust() {
         let function = crate::values::reread(&written.text, "f").unwrap();
         for function in functions(&function) {
             let (optimised, _) = optimise(&function, &Options::default());
-            all.extend(case(&optimised, &written.args));
+            all.extend(case(&optimised, &written.args, exact));
         }
     }
     assert!(all.len() > 15, "{}", all.len());
@@ -82,4 +87,30 @@ fn optimised_programs_compute_the_same_in_c_and_in_rust() {
     if let Some(cc) = compiler() {
         assert_same(&all, &c::run_c(cc, &FLAGS, &all, &chainrule_c::Options::default()));
     }
+}
+
+/// With arrays that have no element, so that loops do not run around what they guard.
+#[test]
+fn optimised_programs_in_c_touch_no_other_memory() {
+    let Some(cc) = sanitizing_compiler() else { return };
+    let mut all = Vec::new();
+    for (k, bytes) in bytes(33, 30).iter().enumerate() {
+        let scalar = k % 2 == 0;
+        let options =
+            written::Options { longest: 3, orders: 1, fuel: 40, work: 4, scalar, empty: true, ..Default::default() };
+        let Ok(written) = written::program(&mut Unstructured::new(bytes), options) else { continue };
+        let Ok(function) = crate::values::reread(&written.text, "f") else { continue };
+        let mut both = functions(&function);
+        if let Ok(sparse) = chainrule_autodiff::sparse::jacobian(&function, &[], Mode::Auto) {
+            both.push(sparse.pattern);
+            both.extend(expand(&sparse.values));
+        }
+        for function in both {
+            let (optimised, _) = optimise(&function, &Options::default());
+            let changed = if k % 3 == 0 { exact_at_once } else { exact_plain };
+            all.extend(case(&optimised, &written.args, changed));
+        }
+    }
+    assert!(all.len() > 30, "{}", all.len());
+    assert_same(&all, &c::run_c(cc, &SANITIZED, &all, &chainrule_c::Options::default()));
 }

@@ -2,7 +2,7 @@
 //! derivatives against forward mode in the reference evaluator.
 
 use crate::case::Case;
-use crate::compare::{batches, first_derivatives, products, second_derivatives, sparse_derivatives, values};
+use crate::compare::{batches, failures, first_derivatives, products, second_derivatives, sparse_derivatives, values};
 use crate::strategies;
 use crate::support::run;
 use arbitrary::Unstructured;
@@ -26,7 +26,7 @@ fn values_are_those_of_the_evaluator() {
 
 /// Several groups of blocks of lanes, and what is left over.
 const LONG: Options =
-    Options { longest: 150, work: 4, scalar: false, smooth: false, indices: true, orders: 1, fuel: 60 };
+    Options { longest: 150, work: 4, scalar: false, smooth: false, indices: true, orders: 1, fuel: 60, empty: false };
 
 #[test]
 fn values_of_long_arrays_are_those_of_the_evaluator() {
@@ -69,6 +69,17 @@ fn sparse_derivatives_are_dense_ones_without_their_zeros() {
         run(if scalar { 67 } else { 66 }, 30, 10, 500, |bytes| {
             let options = Options { longest: 9, fuel: 40, orders: 1, scalar, smooth: scalar, ..Options::default() };
             ask(bytes, options, sparse_derivatives)
+        });
+    }
+}
+
+/// Loops that do not run around reads, remainders and checks.
+#[test]
+fn nothing_is_read_beside_arrays_without_elements() {
+    for scalar in [false, true] {
+        run(if scalar { 72 } else { 71 }, 40, 20, 500, |bytes| {
+            let options = Options { longest: 4, fuel: 40, orders: 1, scalar, empty: true, ..Options::default() };
+            ask(bytes, options, failures)
         });
     }
 }

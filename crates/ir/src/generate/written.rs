@@ -41,11 +41,13 @@ pub struct Options {
     pub fuel: u32,
     /// The most work that loops in each other may be: 1 for one over a few elements, 2 for one over a size.
     pub work: u32,
+    /// Whether every other size is 0: then many programs have no value, and loops that do not run stand around reads.
+    pub empty: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { longest: 19, scalar: false, smooth: false, indices: true, orders: 2, fuel: 90, work: 6 }
+        Self { longest: 19, scalar: false, smooth: false, indices: true, orders: 2, fuel: 90, work: 6, empty: false }
     }
 }
 
@@ -436,7 +438,11 @@ impl Writer<'_, '_> {
     fn arguments(&mut self, params: &[(String, Kind)]) -> Result<Vec<Value<f64>>> {
         let longest = self.options.longest;
         // None, one, and as many as lanes have or not are tried more often than others.
+        let is_empty = self.options.empty;
         let mut size = |least: i64| {
+            if is_empty && self.u.arbitrary()? {
+                return Ok(0);
+            }
             let size =
                 if self.u.ratio(1, 3)? { self.u.int_in_range(0..=5)? } else { self.u.int_in_range(0..=longest)? };
             Ok(if size == 0 && self.u.ratio(2, 3)? { 3.min(longest) } else { size.clamp(least, longest) })

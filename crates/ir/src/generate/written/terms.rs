@@ -90,7 +90,9 @@ impl Writer<'_, '_> {
             }
         }
         let given = !found.is_empty();
-        if given && self.u.ratio(5, 6)? {
+        // The last element, or the first, is there where the loops around run.
+        let is_end = self.options.empty && self.u.ratio(1, 3)?;
+        if given && !is_end && self.u.ratio(5, 6)? {
             return self.choose(&found);
         }
         // One that is given, or where something is greatest.
@@ -100,7 +102,7 @@ impl Writer<'_, '_> {
             _ => false,
         };
         let fitting: Vec<_> = self.scope.iter().filter(fits).cloned().collect();
-        if !fitting.is_empty() && self.u.arbitrary()? {
+        if !is_end && !fitting.is_empty() && self.u.arbitrary()? {
             return Ok(match self.choose(&fitting)? {
                 (name, Kind::Indices(n, _)) => format!("{name}[{}]", self.index(&n)?),
                 (name, _) => format!("({} {name})", self.choose(&["argmax", "argmin"])?),
