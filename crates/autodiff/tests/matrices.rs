@@ -488,18 +488,20 @@ fn determinants_have_a_gradient_everywhere() {
     let gradient = "let f = fun (a : [n][n]Double) -> gradient det a";
     let hessian =
         |n: usize| format!("let f = fun (v : [{}]Double) -> hessian (fun v -> det (reshape {n} {n} v)) v", n * n);
-    let ranks: [(&[&[f64]], bool); 9] = [
-        (&[&[3.0]], true),
-        (&[&[0.0]], true),
-        (&[&[1.0, 2.0], &[2.0, 4.0]], true),
-        (&[&[0.0, 1.0], &[0.0, 0.0]], true),
-        (&[&[0.0, 0.0], &[0.0, 0.0]], false),
-        (&[&[1.0, 2.0, 4.0], &[2.0, 4.0, 8.0], &[0.0, 0.0, 3.0]], true),
-        (&[&[0.0, 2.0, 4.0], &[0.0, 4.0, 0.0], &[0.0, 1.0, 2.0]], true),
-        (&[&[1.0, 2.0, 4.0], &[2.0, 4.0, 8.0], &[0.5, 1.0, 2.0]], false),
-        (&[&[0.0, 0.0, 0.0], &[0.0, 0.0, 0.0], &[0.0, 0.0, 0.0]], false),
+    let ranks: [&[&[f64]]; 11] = [
+        &[&[3.0]],
+        &[&[0.0]],
+        &[&[1.0, 2.0], &[2.0, 4.0]],
+        &[&[0.0, 1.0], &[0.0, 0.0]],
+        &[&[0.0, 0.0], &[0.0, 0.0]],
+        &[&[1.0, 2.0, 4.0], &[2.0, 4.0, 8.0], &[0.0, 0.0, 3.0]],
+        &[&[0.0, 2.0, 4.0], &[0.0, 4.0, 0.0], &[0.0, 1.0, 2.0]],
+        &[&[1.0, 2.0, 4.0], &[2.0, 4.0, 8.0], &[0.5, 1.0, 2.0]],
+        &[&[0.0, 0.0, 0.0], &[0.0, 0.0, 0.0], &[0.0, 0.0, 0.0]],
+        &[&[0.1, 0.2], &[0.3, 0.6]],
+        &[&[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0], &[7.0, 8.0, 9.0]],
     ];
-    for (rows, smooth) in ranks {
+    for rows in ranks {
         let a: Matrix = rows.iter().map(|row| row.to_vec()).collect();
         let n = a.len();
         near(&by_rule(gradient, &[a.clone().into()]), &cofactors(&a), "gradient");
@@ -513,11 +515,141 @@ fn determinants_have_a_gradient_everywhere() {
             };
             let differences: Vec<f64> = moved(1.0).iter().zip(moved(-1.0)).map(|(x, y)| (x - y) / 2.0).collect();
             let row = &found[k * n * n..(k + 1) * n * n];
-            if smooth {
-                near(row, &differences, "hessian");
+            near(row, &differences, "hessian");
+        }
+    }
+}
+
+/// The minor of `a` without these rows and columns, in integers.
+fn minor(a: &[Vec<i64>], rows: &[usize], columns: &[usize]) -> i64 {
+    fn expanded(a: &[Vec<i64>]) -> i64 {
+        let Some((first, rest)) = a.split_first() else { return 1 };
+        let without = |j: usize| -> Vec<Vec<i64>> {
+            rest.iter().map(|row| row.iter().enumerate().filter(|(k, _)| *k != j).map(|(_, x)| *x).collect()).collect()
+        };
+        let sign = |j: usize| if j.is_multiple_of(2) { 1 } else { -1 };
+        first.iter().enumerate().map(|(j, x)| if *x == 0 { 0 } else { sign(j) * x * expanded(&without(j)) }).sum()
+    }
+    let kept = |all: usize, out: &[usize]| (0..all).filter(|i| !out.contains(i)).collect::<Vec<_>>();
+    let (r, c) = (kept(a.len(), rows), kept(a.len(), columns));
+    expanded(&r.iter().map(|i| c.iter().map(|j| a[*i][*j]).collect()).collect::<Vec<_>>())
+}
+
+#[test]
+fn determinants_of_whole_numbers_and_of_any_rank() {
+    let value_of = "let f = fun (a : [n][n]Double) -> det a";
+    let gradient = "let f = fun (a : [n][n]Double) -> gradient det a";
+    let second = "let f = fun (a : [n][n]Double) (d : [n][n]Double) -> hvp det a d";
+    let functions = [value_of, gradient, second].map(|text| expand(&function(text)).unwrap());
+    let numbers = &mut Numbers(60);
+    for n in 1..=6 {
+        for rank in 0..=n {
+            let mut whole = |r: usize, c: usize| -> Vec<Vec<i64>> {
+                #[allow(clippy::cast_possible_truncation)]
+                let next = |x: f64| (x * 4.0).round() as i64;
+                (0..r).map(|_| (0..c).map(|_| next(numbers.next())).collect()).collect()
+            };
+            let (left, right) = (whole(n, rank), whole(rank, n));
+            let a: Vec<Vec<i64>> = if rank == n {
+                whole(n, n)
             } else {
-                assert!(row.iter().all(|x| x.is_nan()), "{found:?}");
+                (0..n).map(|i| (0..n).map(|j| (0..rank).map(|k| left[i][k] * right[k][j]).sum()).collect()).collect()
+            };
+            let d = whole(n, n);
+            let double = |m: &[Vec<i64>]| -> Value<f64> {
+                #[allow(clippy::cast_precision_loss)]
+                let rows: Matrix = m.iter().map(|row| row.iter().map(|x| *x as f64).collect()).collect();
+                rows.into()
+            };
+            let sign = |i: usize, j: usize| if (i + j).is_multiple_of(2) { 1 } else { -1 };
+            let mut first = Vec::new();
+            let mut along = Vec::new();
+            for (i, j) in (0..n * n).map(|k| (k / n, k % n)) {
+                first.push(sign(i, j) * minor(&a, &[i], &[j]));
+                let others = (0..n * n).map(|k| (k / n, k % n)).filter(|(k, l)| *k != i && *l != j);
+                along.push(
+                    others
+                        .map(|(k, l)| {
+                            let sign = sign(i + k + usize::from(k > i), j + l + usize::from(l > j));
+                            sign * d[k][l] * minor(&a, &[i, k], &[j, l])
+                        })
+                        .sum(),
+                );
             }
+            let expected = [vec![minor(&a, &[], &[])], first, along];
+            let args = [double(&a), double(&d)];
+            for (f, expected) in functions.iter().zip(&expected) {
+                let found = vector(&evaluate(f, &mut F64, &args[..f.params.len()]).unwrap());
+                #[allow(clippy::cast_precision_loss)]
+                let expected: Vec<f64> = expected.iter().map(|x| *x as f64).collect();
+                if n <= 4 {
+                    assert_eq!(found, expected, "{a:?}");
+                } else {
+                    // Relative to products of as many elements.
+                    let size = 20.0_f64.powi(i32::try_from(n).unwrap() - 2);
+                    let near = found.iter().zip(&expected).all(|(x, y)| (x - y).abs() <= 1e-13 * size.max(y.abs()));
+                    assert!(near, "{a:?}: {found:?} instead of {expected:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn determinants_overflow_at_their_end_only() {
+    let diagonal = |d: &[f64]| -> Value<f64> {
+        let rows: Matrix =
+            (0..d.len()).map(|i| (0..d.len()).map(|j| if i == j { d[i] } else { 0.0 }).collect()).collect();
+        rows.into()
+    };
+    let text = "let f = fun (a : [n][n]Double) -> (det a, matrixDiag (gradient det a), matrixDiag (hvp det a a))";
+    let close = |x: f64, y: f64| x == y || (x - y).abs() <= 1e-14 * y.abs();
+    for d in [
+        [1e200, 1e-200, 1e200, 1e-200],
+        [1e300, 1e300, 1e-300, 1e-300],
+        [1e-300, 1e-300, 1e300, 1e300],
+        [1e200, 1e150, 1e-150, 0.0],
+    ] {
+        let found = by_rule(text, &[diagonal(&d)]);
+        let product = |skip: usize| -> f64 {
+            let mut rest: Vec<f64> = (0..4).filter(|i| *i != skip).map(|i| d[i]).collect();
+            rest.sort_by(f64::total_cmp);
+            // The smallest and the largest first.
+            if rest.len() == 4 { (rest[0] * rest[3]) * (rest[1] * rest[2]) } else { rest[0] * rest[2] * rest[1] }
+        };
+        assert!(close(found[0], product(4)), "{found:?}");
+        for i in 0..4 {
+            assert!(close(found[1 + i], product(i)), "{i}: {found:?}");
+            assert!(close(found[5 + i], 3.0 * product(i)), "{i}: {found:?}");
+        }
+    }
+    let equal: Value<f64> = vec![vec![1e200; 3]; 3].into();
+    assert_eq!(by_rule(text, &[equal]), [0.0; 7]);
+    assert_eq!(by_rule("let f = fun (a : [n][n]Double) -> det a", &[diagonal(&[1e200, 1e200])]), [f64::INFINITY]);
+}
+
+#[test]
+fn third_derivatives_of_determinants() {
+    // Of a diagonal matrix: the products of all elements but three.
+    let text = "
+        let third = fun (a : [n][n]Double) (d : [n][n]Double) ->
+          derivative (derivative (derivative (fun t -> det (matrixAdd a (matrixSMul d t))))) 0
+        let f = fun (a : [n]Double) (d : [n]Double) -> third (diag a) (diag d)";
+    for n in 1..=5 {
+        let numbers = &mut Numbers(61);
+        let (a, d) = (numbers.vector(n), numbers.vector(n));
+        let mut expected = 0.0;
+        for (i, j, k) in (0..n * n * n).map(|t| (t / n / n, t / n % n, t % n)) {
+            if i < j && j < k {
+                let others: f64 = (0..n).filter(|l| ![i, j, k].contains(l)).map(|l| a[l]).product();
+                expected += 6.0 * d[i] * d[j] * d[k] * others;
+            }
+        }
+        near(&by_rule(text, &[a.into(), d.clone().into()]), &[expected], "third");
+        if n <= 4 {
+            // At rank 0, only three elements of three rows are left.
+            let product = if n == 3 { 6.0 * d[0] * d[1] * d[2] } else { 0.0 };
+            near(&by_rule(text, &[vec![0.0; n].into(), d.into()]), &[product], "third at rank 0");
         }
     }
 }
