@@ -655,6 +655,25 @@ fn third_derivatives_of_determinants() {
 }
 
 #[test]
+fn shares_keep_the_digits_of_small_ones() {
+    // The second derivative of log (exp 0 + exp x) at x = -100 is that of its logistic function.
+    let small = (-100.0_f64).exp();
+    let v: Value<f64> = vec![0.0, -100.0].into();
+    let text = "let f = fun (v : [n]Double) -> hessian logSumExp v";
+    near_each(&by_rule(text, &[v.clone()]), &[small, -small, -small, small]);
+    let text = "let f = fun (v : [n]Double) -> jacobian softmax v";
+    near_each(&by_rule(text, &[v.clone()]), &[small, -small, -small, small]);
+    let text = "let f = fun (v : [n]Double) -> (vjp softmax v [1.0, 0.0], jvp softmax v [0.0, 1.0])";
+    near_each(&by_rule(text, &[v]), &[small, -small, -small, small]);
+}
+
+/// As `near`, relative to each number.
+fn near_each(found: &[f64], expected: &[f64]) {
+    assert_eq!(found.len(), expected.len());
+    assert!(found.iter().zip(expected).all(|(x, y)| (x - y).abs() <= 1e-14 * y.abs()), "{found:?} {expected:?}");
+}
+
+#[test]
 fn large_and_infinite_exponents() {
     let (inf, none) = (f64::INFINITY, f64::NEG_INFINITY);
     let at = |text: &str, v: &[f64]| vector(&value(text, &[v.to_vec().into()]));
