@@ -10,8 +10,8 @@ mod measure;
 mod sweep;
 
 use chainrule::{Function, Module, Value, vars};
-use chainrule_ops::{Op, Precise};
-use measure::{Subject, computed, subjects, ways};
+use chainrule_ops::Precise;
+use measure::{computed, subjects, ways};
 
 /// Points of an operator.
 const POINTS: usize = 60;
