@@ -11,7 +11,9 @@ static LAST: Mutex<Option<(String, String)>> = Mutex::new(None);
 /// of Chainrule's source.
 pub fn caught(command: impl FnOnce() -> Outcome) -> Outcome {
     set_hook(Box::new(|info| {
-        let words = info.payload_as_str().unwrap_or("a panic").to_owned();
+        let payload = info.payload();
+        let words = payload.downcast_ref::<String>().map(String::as_str);
+        let words = words.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("a panic").to_owned();
         let place = info.location().map(ToString::to_string).unwrap_or_default();
         if let Ok(mut last) = LAST.lock() {
             *last = Some((words, place));
