@@ -78,7 +78,11 @@ impl Writer<'_> {
                 })
             }
             Formula::Apply(op, inner) => {
-                let operands = self.operands(inner, args);
+                let mut operands = self.operands(inner, args);
+                // Where the larger of two is asked for and one is NaN, so is the result of the composite operator.
+                if (op.is_commutative() || op == Op::Max) && operands[1] < operands[0] {
+                    operands = [operands[1], operands[0], operands[1]];
+                }
                 if let Some(known) = self.known.get(&(op, operands)) {
                     return *known;
                 }
