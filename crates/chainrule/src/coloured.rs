@@ -9,13 +9,15 @@
 //! [`Function::sparse_jacobian`] is better where the indices tell the pattern: it computes each number once, and its
 //! pattern holds whatever branches are taken.
 
-use crate::function::Body;
+use crate::function::{ArrayBody, Body};
 use crate::leaves::leaves;
 use crate::sparse::{SparseForm, results};
 use crate::{Backend, CompileOptions, Compiled, Error, Function, Pattern, Prepared, Result};
 use chainrule_accumulate::colouring;
-use chainrule_autodiff::sparse::dependence::dependence;
-use chainrule_base::{Diagnostic, Name};
+use chainrule_autodiff::own_derivative;
+use chainrule_autodiff::sparse::dependence::{Dependence, dependence};
+use chainrule_autodiff::sparse::interaction::interaction;
+use chainrule_base::{Diagnostic, Diagnostics, Name};
 use chainrule_ir::{Type, Value};
 
 /// A sparse derivative by directions; made by [`Function::coloured_jacobian`] and [`Function::coloured_hessian`].
@@ -24,8 +26,8 @@ pub struct Coloured {
     /// Whose Jacobian it is.
     function: Function,
     by: Vec<Name>,
-    /// Whether it is the gradient of another function, so that its Jacobian is symmetric.
-    is_gradient: bool,
+    /// The scalar function that it is the gradient of, if it is one: its Jacobian is symmetric.
+    scalar: Option<Function>,
     /// The derivative along a direction.
     jvp: Compiled,
     /// The leaves of the direction among the arguments of `jvp`, in the order of the columns.
@@ -69,7 +71,7 @@ impl Function {
     /// # Ok::<(), chainrule::Error>(())
     /// ```
     pub fn coloured_jacobian(&self, by: &[&str]) -> Result<Coloured> {
-        Coloured::new(self, by, false)
+        Coloured::new(self, by, None)
     }
 
     /// The sparse Hessian of a scalar function: the Jacobian of its gradient, as [`Self::coloured_jacobian`], but with fewer
@@ -90,7 +92,7 @@ impl Function {
     /// As [`Self::coloured_jacobian`]; a result that is not a scalar.
     pub fn coloured_hessian(&self, by: &[&str]) -> Result<Coloured> {
         let Body::Array(_) = &self.body else { return Err(straight(self)) };
-        Coloured::new(&self.gradient().by(by).function()?, by, true)
+        Coloured::new(&self.gradient().by(by).function()?, by, Some(self.clone()))
     }
 }
 
@@ -106,7 +108,7 @@ fn is_of_doubles(ty: &Type) -> bool {
 }
 
 impl Coloured {
-    fn new(function: &Function, by: &[&str], is_gradient: bool) -> Result<Self> {
+    fn new(function: &Function, by: &[&str], scalar: Option<Function>) -> Result<Self> {
         let Body::Array(_) = &function.body else { return Err(straight(function)) };
         let params = &function.signature().params;
         let mut names: Vec<Name> = by.iter().map(|name| Name::new(name)).collect();
@@ -134,7 +136,7 @@ impl Coloured {
                 at += n;
             }
         }
-        Ok(Self { function: function.clone(), by: names, is_gradient, jvp, directions })
+        Ok(Self { function: function.clone(), by: names, scalar, jvp, directions })
     }
 
     /// What runs it: never [`Backend::Auto`].
@@ -159,6 +161,17 @@ impl Coloured {
         Ok(self)
     }
 
+    /// What each double depends on.
+    fn followed(&self, body: &ArrayBody, args: &[Value<f64>]) -> Result<Dependence> {
+        let error = |d: Diagnostics| Error::program(d, &body.sources);
+        match self.scalar.as_ref().map(|scalar| &scalar.body) {
+            Some(Body::Array(scalar)) if own_derivative(&scalar.function).is_none() => {
+                interaction(&scalar.function, &self.by, args).map_err(error)
+            }
+            _ => dependence(&body.function, &self.by, args).map_err(error),
+        }
+    }
+
     /// Finds the pattern at these arguments, of which only sizes and integers matter, and makes memory for the values.
     ///
     /// # Errors
@@ -172,10 +185,10 @@ impl Coloured {
             all.extend(args.get(k).map(|arg| arg.map(&mut |_| 0.0)));
         }
         let mut prepared = self.jvp.prepare(&all)?;
-        let found = dependence(&body.function, &self.by, args).map_err(|d| Error::program(d, &body.sources))?;
+        let found = self.followed(body, args)?;
         let pattern = Pattern::new(found.n_rows, found.n_columns, found.at);
         let (mut colours, mut n_colours) = colouring::columns(&pattern);
-        if self.is_gradient
+        if self.scalar.is_some()
             && let Some((star, n_star)) = colouring::star::columns(&pattern)
             && n_star < n_colours
         {

@@ -11,7 +11,7 @@ use super::check::numbers;
 use super::prepared;
 use crate::request::{self, Part};
 use chainrule_base::{Diagnostic, Diagnostics, Name};
-use chainrule_ir::{Function, Value, evaluate};
+use chainrule_ir::{Function, Value, VarId, evaluate};
 use chainrule_ops::{Algebra, Op};
 use std::rc::Rc;
 
@@ -28,16 +28,39 @@ pub struct Dependence {
 
 /// What a number is computed from.
 #[derive(Clone, Debug)]
-struct Origin {
+pub(crate) struct Origin {
     /// What it is, if it is computed from constants alone.
     constant: Option<f64>,
     /// Columns, ascending.
-    columns: Rc<[usize]>,
+    pub(crate) columns: Rc<[usize]>,
 }
 
 /// The algebra of sets.
-struct Sets {
+pub(crate) struct Sets {
     none: Rc<[usize]>,
+}
+
+impl Default for Sets {
+    fn default() -> Self {
+        Self { none: Rc::from([]) }
+    }
+}
+
+impl Sets {
+    /// A number that is no constant and depends on no column.
+    pub(crate) fn other(&self) -> Origin {
+        Origin { constant: None, columns: Rc::clone(&self.none) }
+    }
+
+    /// `origin` as if it depended on no column.
+    pub(crate) fn without_columns(&self, origin: &Origin) -> Origin {
+        Origin { constant: origin.constant, columns: Rc::clone(&self.none) }
+    }
+
+    /// The number of column `column`.
+    pub(crate) fn column(column: usize) -> Origin {
+        Origin { constant: None, columns: Rc::from([column]) }
+    }
 }
 
 impl Algebra for Sets {
@@ -95,30 +118,11 @@ fn union(a: Rc<[usize]>, b: &Rc<[usize]>) -> Rc<[usize]> {
 /// what the function itself fails with.
 pub fn dependence(function: &Function, by: &[Name], args: &[Value<f64>]) -> Result<Dependence, Diagnostics> {
     let by = request::check(function, &[Part::Jacobian], by)?;
-    if crate::own_derivative(function).is_some() {
-        return Err(Diagnostic::limitation(format!("what `{}` depends on cannot be followed", function.name))
-            .with_reason("it states a derivative of its own, which may depend on more than its value does")
-            .into());
-    }
-    let function = prepared(function)?;
-    let none: Rc<[usize]> = Rc::from([]);
-    let mut sets: Vec<Value<Origin>> =
-        args.iter().map(|arg| arg.map(&mut |_| Origin { constant: None, columns: Rc::clone(&none) })).collect();
-    let mut n_columns = 0;
-    for param in &by {
-        let Some(k) = function.params.iter().position(|p| p == param) else { continue };
-        let Some(arg) = args.get(k) else { continue };
-        let numbers = numbers(function.ty(*param), arg);
-        let mut next = numbers.iter();
-        let start = n_columns;
-        n_columns += numbers.len();
-        sets[k] = arg.map(&mut |_| {
-            let column = start + next.next().copied().unwrap_or(0);
-            Origin { constant: None, columns: Rc::from([column]) }
-        });
-    }
-    let result = evaluate(&function, &mut Sets { none }, &sets)
-        .map_err(|failure| Diagnostics::from(Diagnostic::from(failure)))?;
+    let function = followed(function)?;
+    let mut sets = Sets::default();
+    let (args, n_columns) = columns(&function, &by, args, &sets.other(), &mut Sets::column);
+    let result =
+        evaluate(&function, &mut sets, &args).map_err(|failure| Diagnostics::from(Diagnostic::from(failure)))?;
     let rows = numbers(function.result_type(), &result.map(&mut |_| 0.0));
     let mut at = Vec::new();
     let mut next = rows.iter();
@@ -129,4 +133,36 @@ pub fn dependence(function: &Function, by: &[Name], args: &[Value<f64>]) -> Resu
     }));
     at.sort_unstable();
     Ok(Dependence { n_rows: rows.len(), n_columns, at })
+}
+
+/// `function` with the derivatives in it worked out, unless it states one of its own.
+pub(crate) fn followed(function: &Function) -> Result<Function, Diagnostics> {
+    if crate::own_derivative(function).is_some() {
+        return Err(Diagnostic::limitation(format!("what `{}` depends on cannot be followed", function.name))
+            .with_reason("it states a derivative of its own, which may depend on more than its value does")
+            .into());
+    }
+    prepared(function)
+}
+
+/// The arguments with each double of `by` as its column and each other as `other`, and the number of columns.
+pub(crate) fn columns<T: Clone>(
+    function: &Function,
+    by: &[VarId],
+    args: &[Value<f64>],
+    other: &T,
+    column: &mut dyn FnMut(usize) -> T,
+) -> (Vec<Value<T>>, usize) {
+    let mut all: Vec<Value<T>> = args.iter().map(|arg| arg.map(&mut |_| other.clone())).collect();
+    let mut n_columns = 0;
+    for param in by {
+        let Some(k) = function.params.iter().position(|p| p == param) else { continue };
+        let Some(arg) = args.get(k) else { continue };
+        let numbers = numbers(function.ty(*param), arg);
+        let mut next = numbers.iter();
+        let start = n_columns;
+        n_columns += numbers.len();
+        all[k] = arg.map(&mut |_| column(start + next.next().copied().unwrap_or(0)));
+    }
+    (all, n_columns)
 }

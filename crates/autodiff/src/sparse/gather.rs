@@ -13,16 +13,12 @@
 //! does so through a gather. A gather's indices are computed from integers and counters whose loops have extents known
 //! outside.
 
+use super::budget::{Budget, MAX_LEVEL};
 use super::indices::Indices;
 use super::{Step, is_small};
 use chainrule_ir::{Block, Builder, Expr, Renaming, Size, Stmt, Type, VarId};
 use chainrule_ops::Op;
 use rustc_hash::{FxHashMap, FxHashSet};
-
-/// Builds that read builds are read through so deep; the others are made as they stand.
-const MAX_LEVEL: usize = 16;
-/// About how many statements reading through may add to a term.
-const MAX_ADDED: usize = 50_000;
 
 /// A block of an argument.
 #[derive(Clone, Debug)]
@@ -118,11 +114,17 @@ pub(crate) struct Gathering<'a> {
     guards: Vec<Guard>,
     /// What was read through at which index, in each open block.
     read: Vec<FxHashMap<(VarId, VarId), VarId>>,
-    added: usize,
+    budget: Budget,
 }
 
 impl<'a> Gathering<'a> {
-    pub(crate) fn new(out: &'a mut Builder, indices: &'a mut Indices, extents: &'a Extents, by: &[VarId]) -> Self {
+    pub(crate) fn new(
+        out: &'a mut Builder,
+        indices: &'a mut Indices,
+        extents: &'a Extents,
+        by: &[VarId],
+        budget: Budget,
+    ) -> Self {
         let alias = |param: &VarId| (*param, Alias { param: *param, path: Vec::new(), needs: Vec::new() });
         Self {
             out,
@@ -139,14 +141,40 @@ impl<'a> Gathering<'a> {
             counters: Vec::new(),
             guards: Vec::new(),
             read: Vec::new(),
-            added: 0,
+            budget,
         }
     }
 
-    /// The block with perturbations.
-    pub(crate) fn term(&mut self, block: Block) -> Block {
+    /// The block with perturbations; `None` if that exceeds the budget.
+    pub(crate) fn term(&mut self, block: Block) -> Option<Block> {
         self.scan(&block, true);
-        self.block(block)
+        for stmt in &block.stmts {
+            let is_lazy = matches!(stmt.expr, Expr::Build { .. }) && self.is_lazy(stmt.var);
+            self.budget.expect(&stmt.expr, is_lazy);
+        }
+        let block = self.block(block);
+        (!self.budget.is_exceeded(self.gathers.len())).then_some(block)
+    }
+
+    /// The block with all of each of `by` perturbed that it reads, and no build read through; `why` is what a note says of that.
+    pub(crate) fn whole(&mut self, block: &Block, by: &[VarId], why: Option<&'static str>) -> Block {
+        let mut used = vec![block.result];
+        block.stmts.iter().for_each(|stmt| super::terms::uses(self.out, stmt, &mut used));
+        let used = FxHashSet::from_iter(used);
+        let (mut stmts, mut renaming) = (Vec::new(), Renaming::new());
+        for param in by.iter().filter(|param| used.contains(param)) {
+            let alias = Alias { param: *param, path: Vec::new(), needs: Vec::new() };
+            let why = why.filter(|_| !is_small(self.out.ty(*param)));
+            renaming.insert(*param, self.perturbed(*param, alias, why, &mut stmts));
+        }
+        let copy = self.out.copy_block(block, &mut renaming);
+        stmts.extend(copy.stmts);
+        Block { stmts, result: copy.result }
+    }
+
+    /// What the terms so far have spent.
+    pub(crate) fn spent(&self) -> u64 {
+        self.budget.spent(self.gathers.len())
     }
 
     /// Finds out what depends on the variables, what is used as a whole, and how deep builds read builds. Whether
@@ -212,6 +240,7 @@ impl<'a> Gathering<'a> {
     // Recursive on the nesting of loops, and on builds read through, whose depth is bounded.
     fn stmt(&mut self, stmt: Stmt, stmts: &mut Vec<Stmt>) {
         let Stmt { var, mut expr, span } = stmt;
+        self.budget.statement();
         let read = match &expr {
             Expr::Get { array, index, .. } => Some((self.renamed(*array), Step::Index(*index))),
             Expr::Component(tuple, k) => Some((self.renamed(*tuple), Step::Field(*k))),
@@ -296,12 +325,7 @@ impl<'a> Gathering<'a> {
 
     fn is_lazy(&self, var: VarId) -> bool {
         let Type::Array(_, element) = self.out.ty(var) else { return false };
-        self.active.contains(&var)
-            && !self.whole.contains(&var)
-            && element.is_linear()
-            && !is_small(self.out.ty(var))
-            && self.levels.get(&var).is_none_or(|level| *level <= MAX_LEVEL)
-            && self.added <= MAX_ADDED
+        self.active.contains(&var) && !self.whole.contains(&var) && element.is_linear() && !is_small(self.out.ty(var))
     }
 
     /// The blocks of `expr`, under what guards them.
@@ -325,8 +349,10 @@ impl<'a> Gathering<'a> {
                     let count = if is_exact { None } else { Some(size.clone()) };
                     self.counters.push(Dim { counter: *index, extent, count });
                 }
+                let outer = self.budget.open(size);
                 self.guards.extend((!runs).then_some(Guard::Loop(extent.is_some().then_some(*index))));
                 self.inner(body);
+                self.budget.close(outer);
                 if !runs {
                     self.guards.pop();
                 }
@@ -385,13 +411,15 @@ impl<'a> Gathering<'a> {
             return perturbed;
         }
         if let Some(lazy) = self.lazies.get(&var).cloned() {
+            if self.is_over(var) {
+                return var;
+            }
             // It was not seen to be used so: it is made here.
             let Type::Array(size, _) = self.out.ty(var).clone() else { return var };
             let ty = self.out.ty(var).clone();
             let (copy, index) = (self.out.fresh(ty), self.out.fresh(Type::Int));
             let mut renaming = Renaming::from_iter([(lazy.index, index)]);
             let body = self.out.copy_block(&lazy.body, &mut renaming);
-            self.added += body.stmts.len();
             self.scan(&body, true);
             let mut expr = Expr::Build { size, index, body };
             self.blocks(&mut expr);
@@ -401,6 +429,14 @@ impl<'a> Gathering<'a> {
         var
     }
 
+    /// Whether the budget does not allow for another copy of the build `lazy`. What has been made of the term is then discarded.
+    fn is_over(&mut self, lazy: VarId) -> bool {
+        if self.levels.get(&lazy).is_some_and(|level| *level > MAX_LEVEL) {
+            self.budget.exceed();
+        }
+        self.budget.is_exceeded(self.gathers.len())
+    }
+
     fn read_through(&mut self, var: VarId, from: VarId, lazy: &Lazy, index: VarId, stmts: &mut Vec<Stmt>) {
         let at = (from, self.indices.equal(index));
         if let Some(known) = self.read.iter().rev().find_map(|read| read.get(&at)) {
@@ -408,9 +444,11 @@ impl<'a> Gathering<'a> {
             self.same.insert(var, known);
             return;
         }
+        if self.is_over(from) {
+            return;
+        }
         let mut renaming = Renaming::from_iter([(lazy.index, index)]);
         let body = self.out.copy_block(&lazy.body, &mut renaming);
-        self.added += body.stmts.len();
         let is_whole = self.whole.contains(&var);
         self.scan(&body, is_whole);
         for stmt in body.stmts {

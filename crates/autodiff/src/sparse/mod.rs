@@ -8,9 +8,12 @@
 //! | --- | --- |
 //! | term (`terms`) | a part of the result under loops: rows of a Jacobian, a summand of a separable sum |
 //! | gather (`gather`) | a read of a block of an argument in a term, at indices of integers and counters |
+//! | budget (`budget`) | what following chains of arrays may cost before a result is differentiated densely |
+//! | degree (`degree`) | whether one number of doubles grows faster than another |
 //! | indices (`indices`) | what of a term can be computed from integers alone, and the pattern program |
 //! | places (`places`) | the row and the column of each double of the values program |
 //! | [`dependence`] | the pattern where the indices do not tell it, by following numbers |
+//! | [`interaction`] | the same for Hessians, by following the function itself |
 //! | [`check`] | whether a sparse derivative is the dense one |
 //! | `values` | both programs |
 //!
@@ -21,10 +24,13 @@
 //! Holds: the pattern contains each place where the derivative is other than zero by structure; doubles whose places
 //! are the same are to be added. The pattern depends on no double.
 
+mod budget;
 pub mod check;
+mod degree;
 pub mod dependence;
 mod gather;
 mod indices;
+pub mod interaction;
 mod places;
 mod terms;
 mod values;

@@ -23,18 +23,34 @@ pub(crate) struct Term {
     pub(crate) fields: Vec<usize>,
     /// All that computes it, in the scope of its counters and what stands before the terms.
     pub(crate) block: Block,
+    /// The number of the root that it is a part of.
+    pub(crate) root: usize,
+}
+
+/// A part of the result in no loop, which one or several terms make up.
+pub(crate) struct Root<'f> {
+    var: VarId,
+    place: Place<'f>,
+}
+
+impl Root<'_> {
+    /// All of it as one term.
+    pub(crate) fn whole(&self, out: &Builder, root: usize) -> Term {
+        self.place.term(out, self.var, root)
+    }
 }
 
 /// How many terms a scalar is taken apart into at most; the last then holds the rest.
 const MAX_TERMS: usize = BLOCK as usize;
 
 /// Takes results apart.
-pub(crate) struct Terms<'f> {
-    pub(crate) out: &'f mut Builder,
+pub(crate) struct Terms<'o, 'f> {
+    pub(crate) out: &'o mut Builder,
     pub(crate) function: &'f Function,
     /// Each statement by what it binds.
     pub(crate) stmts: FxHashMap<VarId, &'f Stmt>,
     pub(crate) terms: Vec<Term>,
+    roots: Vec<Root<'f>>,
 }
 
 /// Where a term stands: the statements around it.
@@ -55,10 +71,29 @@ impl Place<'_> {
         place.wraps.push((op, operands));
         place
     }
+
+    /// The term of rows `var`, a part of `root`.
+    fn term(&self, out: &Builder, var: VarId, root: usize) -> Term {
+        let all: Vec<&Stmt> = self.scopes.iter().flat_map(|scope| scope.iter()).chain(&self.more).collect();
+        let mut used = vec![false; out.vars.len()];
+        used[var.index()] = true;
+        let mut stmts = Vec::new();
+        for stmt in all.into_iter().rev() {
+            if used[stmt.var.index()] {
+                let mut operands = Vec::new();
+                uses(out, stmt, &mut operands);
+                operands.into_iter().for_each(|operand| used[operand.index()] = true);
+                stmts.push(stmt.clone());
+            }
+        }
+        stmts.reverse();
+        let block = Block { stmts, result: var };
+        Term { loops: self.loops.clone(), fields: self.fields.clone(), block, root }
+    }
 }
 
-impl<'f> Terms<'f> {
-    pub(crate) fn new(out: &'f mut Builder, function: &'f Function) -> Self {
+impl<'o, 'f> Terms<'o, 'f> {
+    pub(crate) fn new(out: &'o mut Builder, function: &'f Function) -> Self {
         fn collect<'f>(block: &'f Block, stmts: &mut FxHashMap<VarId, &'f Stmt>) {
             for stmt in &block.stmts {
                 stmts.insert(stmt.var, stmt);
@@ -67,7 +102,7 @@ impl<'f> Terms<'f> {
         }
         let mut stmts = FxHashMap::default();
         collect(&function.body, &mut stmts);
-        Self { out, function, stmts, terms: Vec::new() }
+        Self { out, function, stmts, terms: Vec::new(), roots: Vec::new() }
     }
 
     fn place(&self) -> Place<'f> {
@@ -75,18 +110,23 @@ impl<'f> Terms<'f> {
         Place { loops: Vec::new(), fields: Vec::new(), scopes, more: Vec::new(), wraps: Vec::new() }
     }
 
-    /// The terms of a Jacobian's result.
-    pub(crate) fn of_result(mut self) -> Vec<Term> {
+    /// The terms of a Jacobian's result, and their roots.
+    pub(crate) fn of_result(mut self) -> (Vec<Term>, Vec<Root<'f>>) {
         let place = self.place();
         self.rows(self.function.body.result, place);
-        self.terms
+        (self.terms, self.roots)
     }
 
-    /// The terms of a scalar that may depend on the variables by more than a linear function.
-    pub(crate) fn of_scalar(mut self, is_active: &dyn Fn(VarId) -> bool, extents: &Extents) -> Vec<Term> {
-        let place = self.place();
-        self.summands(self.function.body.result, place, is_active, extents);
-        self.terms
+    /// The terms of a scalar that may depend on the variables by more than a linear function, and the scalar as their only root.
+    pub(crate) fn of_scalar(
+        mut self,
+        is_active: &dyn Fn(VarId) -> bool,
+        extents: &Extents,
+    ) -> (Vec<Term>, Vec<Root<'f>>) {
+        let (var, place) = (self.function.body.result, self.place());
+        self.roots.push(Root { var, place: place.clone() });
+        self.summands(var, place, is_active, extents);
+        (self.terms, self.roots)
     }
 
     fn expr(&self, var: VarId) -> Option<&'f Expr> {
@@ -109,6 +149,9 @@ impl<'f> Terms<'f> {
         let ty = self.out.ty(var).clone();
         if !ty.has_double() {
             return;
+        }
+        if place.loops.is_empty() {
+            self.roots.push(Root { var, place: place.clone() });
         }
         if is_small(&ty) {
             return self.term(var, &place);
@@ -200,24 +243,9 @@ impl<'f> Terms<'f> {
         }
     }
 
-    /// The term of rows `var`.
     fn term(&mut self, var: VarId, place: &Place<'f>) {
-        let all = place.scopes.iter().flat_map(|scope| scope.iter()).chain(&place.more);
-        let all: Vec<&Stmt> = all.collect();
-        let mut used = vec![false; self.out.vars.len()];
-        used[var.index()] = true;
-        let mut stmts = Vec::new();
-        for stmt in all.into_iter().rev() {
-            if used[stmt.var.index()] {
-                let mut operands = Vec::new();
-                uses(self.out, stmt, &mut operands);
-                operands.into_iter().for_each(|operand| used[operand.index()] = true);
-                stmts.push(stmt.clone());
-            }
-        }
-        stmts.reverse();
-        let block = Block { stmts, result: var };
-        self.terms.push(Term { loops: place.loops.clone(), fields: place.fields.clone(), block });
+        let root = self.roots.len().saturating_sub(1);
+        self.terms.push(place.term(self.out, var, root));
     }
 }
 

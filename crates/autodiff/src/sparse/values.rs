@@ -6,9 +6,11 @@
 //! a Jacobian by forward or reverse mode, as the numbers of rows and columns ask for, or a Hessian. What both programs
 //! compute before their terms are integers that extents are made of.
 
+use super::budget::{Budget, MAX_GATHERS, REASON};
+use super::degree;
 use super::gather::{Extents, Gather, Gathering, Guard};
 use super::indices::{Copies, Indices};
-use super::terms::Terms;
+use super::terms::{Term, Terms};
 use super::{BLOCK, Form, GatherShape, LeafShape, SizeTable, Sparsity, Step, TermShape, double_leaves, limited};
 use crate::activity::{Activities, Activity};
 use crate::asked::{self, Asked, By, Leaf, doubles};
@@ -30,6 +32,7 @@ struct Prepared {
     fields: Vec<usize>,
     block: Block,
     gathers: Vec<Gather>,
+    root: usize,
 }
 
 /// The sparse derivative `part` of `function` by `by`.
@@ -55,39 +58,113 @@ pub(crate) fn sparsity(function: &Function, by: &[VarId], mode: Mode, part: Part
     lost.into_result(())?;
     let out = &mut asked.out.builder;
     let terms = Terms::new(out, function);
-    let terms = if part == Part::Hessian { terms.of_scalar(&is_active, &extents) } else { terms.of_result() };
-    let mut prepared = Vec::with_capacity(terms.len());
-    for mut term in terms {
-        tidy::Tidier::default().block(&out.vars, &mut term.block);
+    let (terms, roots) = if part == Part::Hessian { terms.of_scalar(&is_active, &extents) } else { terms.of_result() };
+    let mut search = Search { out, indices: &mut indices, extents: &extents, by, part, spent: 0 };
+    let mut prepared: Vec<Prepared> = Vec::with_capacity(terms.len());
+    let mut is_whole = vec![false; roots.len()];
+    for term in terms {
+        let root = term.root;
+        if is_whole[root] {
+            continue;
+        }
+        match search.term(term) {
+            Ok(term) => prepared.push(term),
+            Err(Whole(why)) => {
+                is_whole[root] = true;
+                prepared.retain(|term| term.root != root);
+                prepared.push(search.whole(roots[root].whole(search.out, root), why));
+            }
+        }
+    }
+    prepared.retain(|term| !term.gathers.is_empty());
+    let shapes = Shapes::new(function, by, &extents);
+    shapes.sparsity(asked, &indices, &prepared, part)
+}
+
+/// The root of a term is to be differentiated as a whole, and why, unless the derivative is dense anyway.
+struct Whole(Option<&'static str>);
+
+/// The search for the gathers of all terms.
+struct Search<'a> {
+    out: &'a mut Builder,
+    indices: &'a mut Indices,
+    extents: &'a Extents,
+    by: &'a [VarId],
+    part: Part,
+    /// What the terms so far have spent of their budget.
+    spent: u64,
+}
+
+impl Search<'_> {
+    /// The term with its gathers.
+    fn term(&mut self, mut term: Term) -> Result<Prepared, Whole> {
+        tidy::Tidier::default().block(&self.out.vars, &mut term.block);
         let mut loops = Vec::with_capacity(term.loops.len());
         let mut renaming = chainrule_ir::Renaming::new();
         for (counter, size) in term.loops.iter().rev() {
-            let fresh = out.fresh(Type::Int);
+            let fresh = self.out.fresh(Type::Int);
             renaming.insert(*counter, fresh);
-            let extent = match (part, extents.of(size)) {
+            let extent = match (self.part, self.extents.of(size)) {
                 // A build's extent is not negative.
                 (Part::Jacobian, _) | (_, None) => size.clone(),
                 (_, Some((extent, is_exact))) => {
                     if !is_exact {
-                        guard(out, *counter, size, &mut term.block);
+                        guard(self.out, *counter, size, &mut term.block);
                     }
                     extent
                 }
             };
-            indices.counter(fresh, &extent);
+            self.indices.counter(fresh, &extent);
             loops.insert(0, (fresh, extent));
         }
-        let block = out.copy_block(&term.block, &mut renaming);
-        let mut gathering = Gathering::new(out, &mut indices, &extents, by);
-        let block = gathering.term(block);
-        let mut gathers = gathering.gathers;
-        gathers.sort_by_key(|gather| by.iter().position(|param| *param == gather.param));
-        if !gathers.is_empty() {
-            prepared.push(Prepared { loops, fields: term.fields, block, gathers });
+        let budget = Budget::new(loops.iter().map(|(_, size)| size), self.spent);
+        let block = self.out.copy_block(&term.block, &mut renaming);
+        let mut gathering = Gathering::new(self.out, self.indices, self.extents, self.by, budget);
+        let block = gathering.term(block).ok_or(Whole(Some(REASON)))?;
+        let (spent, gathers) = (gathering.spent(), gathering.gathers);
+        if self.part == Part::Hessian {
+            self.not_dense(&loops, &gathers)?;
         }
+        self.spent = spent;
+        Ok(self.prepared(loops, term.fields, block, gathers, term.root))
     }
-    let shapes = Shapes::new(function, by, &extents);
-    shapes.sparsity(asked, &indices, &prepared, part)
+
+    /// Refuses a term in these loops whose Hessians are together larger than the dense one, or whose code is too large.
+    fn not_dense(&self, loops: &[(VarId, Size)], gathers: &[Gather]) -> Result<(), Whole> {
+        if gathers.len() > MAX_GATHERS {
+            return Err(Whole(Some(REASON)));
+        }
+        let blocks = degree::union(gathers.iter().map(|gather| doubles(self.out.ty(gather.perturbation))));
+        let all = degree::union(self.by.iter().map(|param| doubles(self.out.ty(*param))));
+        let extents = loops.iter().map(|(_, size)| degree::monomials(size));
+        let sparse =
+            extents.chain([blocks.clone(), blocks]).fold(degree::one(), |all, next| degree::product(&all, &next));
+        if degree::is_below(&degree::product(&all, &all), &sparse) {
+            return Err(Whole(gathers.iter().find_map(|gather| gather.whole)));
+        }
+        Ok(())
+    }
+
+    /// The term with all of the arguments as its gathers.
+    fn whole(&mut self, mut term: Term, why: Option<&'static str>) -> Prepared {
+        tidy::Tidier::default().block(&self.out.vars, &mut term.block);
+        let mut gathering = Gathering::new(self.out, self.indices, self.extents, self.by, Budget::default());
+        let block = gathering.whole(&term.block, self.by, why);
+        let gathers = gathering.gathers;
+        self.prepared(Vec::new(), term.fields, block, gathers, term.root)
+    }
+
+    fn prepared(
+        &self,
+        loops: Vec<(VarId, Size)>,
+        fields: Vec<usize>,
+        block: Block,
+        mut gathers: Vec<Gather>,
+        root: usize,
+    ) -> Prepared {
+        gathers.sort_by_key(|gather| self.by.iter().position(|param| *param == gather.param));
+        Prepared { loops, fields, block, gathers, root }
+    }
 }
 
 /// `block` is computed where `counter < count`, and zero elsewhere.

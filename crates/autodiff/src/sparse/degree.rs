@@ -1,0 +1,71 @@
+//! Growth of polynomials in sizes, by their monomials.
+//!
+//! In: sizes. Out: whether one grows faster than another whatever the sizes are.
+
+use chainrule_ir::{Size, VarId};
+
+/// Variables of a monomial, ascending, each as often as its power.
+pub(crate) type Monomial = Vec<VarId>;
+
+/// Maximum number of monomials that are compared; a longer list is cut, which makes nothing grow faster.
+const MAX_MONOMIALS: usize = 64;
+
+/// The monomial of constants.
+pub(crate) fn one() -> Vec<Monomial> {
+    vec![Vec::new()]
+}
+
+pub(crate) fn monomials(size: &Size) -> Vec<Monomial> {
+    distinct(size.terms().map(|(vars, _)| vars.to_vec()).collect())
+}
+
+/// The monomials of a sum of sizes that are not negative.
+pub(crate) fn union(sizes: impl Iterator<Item = Size>) -> Vec<Monomial> {
+    distinct(sizes.flat_map(|size| monomials(&size)).collect())
+}
+
+pub(crate) fn product(a: &[Monomial], b: &[Monomial]) -> Vec<Monomial> {
+    let times = |(a, b): (&Monomial, &Monomial)| {
+        let mut all = [a.as_slice(), b].concat();
+        all.sort_unstable();
+        all
+    };
+    distinct(a.iter().flat_map(|a| b.iter().map(move |b| (a, b))).map(times).collect())
+}
+
+fn distinct(mut monomials: Vec<Monomial>) -> Vec<Monomial> {
+    monomials.sort_unstable();
+    monomials.dedup();
+    monomials.truncate(MAX_MONOMIALS);
+    monomials
+}
+
+/// Returns whether each monomial of `a` other than a constant divides a greater one of `b`, and there is one.
+pub(crate) fn is_below(a: &[Monomial], b: &[Monomial]) -> bool {
+    let divides = |a: &Monomial, b: &Monomial| {
+        let mut rest = b.iter();
+        a.len() < b.len() && a.iter().all(|var| rest.any(|other| other == var))
+    };
+    let mut growing = a.iter().filter(|a| !a.is_empty()).peekable();
+    a.len() < MAX_MONOMIALS && growing.peek().is_some() && growing.all(|a| b.iter().any(|b| divides(a, b)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chainrule_base::Id;
+
+    #[test]
+    fn what_grows_faster_is_above_and_what_cannot_be_compared_is_not() {
+        let (n, m) = (VarId::new(0), VarId::new(1));
+        let dense = |sizes: &[Vec<VarId>]| product(sizes, sizes);
+        let all = dense(&[vec![n]]);
+        assert!(is_below(&all, &product(&[vec![n]], &dense(&[vec![n], vec![]]))));
+        // Neighbours: n rows of m each.
+        assert!(!is_below(&all, &product(&[vec![n]], &dense(&[vec![m]]))));
+        // An arrow: each of n meets the same m.
+        assert!(!is_below(&dense(&[vec![n], vec![m]]), &product(&[vec![n]], &dense(&[vec![m], vec![]]))));
+        assert!(!is_below(&all, &all));
+        assert!(!is_below(&one(), &all));
+    }
+}
