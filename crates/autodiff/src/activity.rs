@@ -137,7 +137,8 @@ impl Activities {
         }
     }
 
-    fn raise(&mut self, var: VarId, by: &Activity) -> bool {
+    /// Raises the activity of `var`; returns whether it grew.
+    pub(crate) fn raise(&mut self, var: VarId, by: &Activity) -> bool {
         self.of[var.index()].join(by)
     }
 

@@ -37,6 +37,7 @@ use crate::chain;
 use crate::custom::{self, Direction};
 use crate::dual::{self, Dual, Half};
 use crate::emit::{Emitter, Scalar};
+use crate::lift;
 use crate::reverse::{self, MadeAgain};
 use crate::tidy::{self, Tidier};
 use chainrule_base::{Diagnostic, Diagnostics, Id, Name, Span};
@@ -44,6 +45,7 @@ use chainrule_ir::{
     Block, Builder, Custom, Expr, Function, Operands, Renaming, Rule, RuleBlock, Size, Stmt, Type, VarId,
 };
 use chainrule_ops::Op;
+use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 
 /// `function` with every derivative in it expanded. Linear in its size for each level of nesting.
@@ -88,6 +90,7 @@ fn derivatives_told(function: &Function, checkpoints: Option<u32>) -> Result<(Fu
         duals: Vec::new(),
         activities: Activities::default(),
         size_of: BTreeMap::new(),
+        zeros: FxHashSet::default(),
         tidier: Tidier::default(),
         diagnostics: Diagnostics::new(),
     };
@@ -108,6 +111,8 @@ struct Forward {
     activities: Activities,
     /// Integers that are replaced, with what they are as sizes.
     size_of: BTreeMap<VarId, Size>,
+    /// Variables that are zero by structure.
+    zeros: FxHashSet<VarId>,
     tidier: Tidier,
     diagnostics: Diagnostics,
 }
@@ -204,6 +209,7 @@ impl Forward {
         self.tidier.block(&self.out.builder.vars, &mut body);
         self.activities.analyse(&self.out.builder.vars, params, &body);
         self.check_captured(&body);
+        lift::lift(&mut self.activities, &self.out.builder.vars, &body);
         self.out.set_span(span);
         for ((param, at), along) in params.iter().zip(at).zip(along) {
             let (at, along) = (self.plain(*at), self.plain(*along));
@@ -353,6 +359,9 @@ impl Forward {
         };
         self.out.set_span(span);
         self.keep(var);
+        if matches!(expr, Expr::Zero) {
+            self.zeros.insert(var);
+        }
         self.out.bind(var, expr);
     }
 
@@ -495,6 +504,11 @@ impl Forward {
 
     fn pack(&mut self, var: VarId, to: &Activity) -> VarId {
         let (dual, ty) = (self.dual(var), self.ty(var));
+        let dual_ty = to.dual_type(&ty);
+        // Pairs of zeros are zero by structure too.
+        if matches!(&dual, Dual::Plain(value) if self.zeros.contains(value)) && dual_ty.is_linear() {
+            return if dual_ty == ty { var } else { self.out.builder.zero(dual_ty) };
+        }
         dual::pack(&mut self.out, &dual, &ty, to)
     }
 

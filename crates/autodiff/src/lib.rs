@@ -10,7 +10,7 @@
 //!
 //! Inside: `activity` (what depends on what is differentiated by), `dual` (dual numbers in code), `cotangent`
 //! (cotangents in code), `custom` (functions that state their own derivative), `asked` (what was asked for, in `Jvp`s and `Vjp`s), `diagonal` (the diagonal of a Hessian), `bounds` (integers that are bounded at entry), `chain` (the chain rule for one
-//! operator), `emit` (writing statements).
+//! operator), `emit` (writing statements), `lift` (arrays that are dual numbers before they have a tangent).
 
 mod activity;
 mod asked;
@@ -23,6 +23,7 @@ mod diagonal;
 mod dual;
 mod emit;
 pub mod forward;
+mod lift;
 pub mod request;
 mod reverse;
 pub mod sparse;
