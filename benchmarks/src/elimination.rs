@@ -196,12 +196,13 @@ impl Work<'_> {
     /// they prove tells of the strategies.
     fn searches(&mut self) -> Result<(), Box<dyn std::error::Error>> {
         let graph = &self.document.graph;
-        let budget = Budget { evaluations: self.options.moves, ..Budget::default() };
+        // Records are of moves, however long they take.
+        let budget = Budget { evaluations: self.options.moves, work: u64::MAX, ..Budget::default() };
         for (counting, _) in self.countings() {
             let start = Instant::now();
             let mut order = Vec::new();
             if self.begins("annealed") || self.asks("exact") {
-                order = eliminate::annealed(graph, &budget, counting);
+                order = eliminate::annealed(graph, &budget, counting).0;
             }
             if self.asks("annealed") {
                 let program = by_order("annealed", graph, &order)?;
@@ -246,7 +247,8 @@ impl Work<'_> {
     }
 
     fn strategies(&mut self) -> Result<(), Box<dyn std::error::Error>> {
-        let budget = Budget { evaluations: self.options.moves, ..Budget::default() };
+        // Records are of moves, however long they take.
+        let budget = Budget { evaluations: self.options.moves, work: u64::MAX, ..Budget::default() };
         for strategy in STRATEGIES {
             if !self.begins(strategy.name) {
                 continue;

@@ -6,7 +6,7 @@
 //! to another place of the order; only the places between are evaluated anew (`order_cost.rs`). Half of
 //! the moves take a vertex next to one that it has an edge to, or a neighbour in common with: others
 //! rarely change anything. The temperature falls geometrically in each of several rounds, every one
-//! from the best order so far; all is counted in evaluated moves, never in time.
+//! from the best order so far; all is counted in evaluated moves and in their work, never in time.
 
 use crate::greedy::{self, Ties};
 use crate::order_cost::{Objective, OrderCost, order_cost};
@@ -112,15 +112,24 @@ pub(crate) fn search(linear: &LinearGraph, sizes: Option<&[u64]>, budget: &Budge
     let first = linear.sources().len();
     let named = |order: &[u32]| order.iter().map(|v| VertexId::new(first + *v as usize)).collect();
     let Some(mut evaluator) = order_cost(linear, sizes, options.counting, options.objective) else {
-        let order = greedy_order(linear, sizes, budget, &START_OF_LARGE_GRAPHS).unwrap_or_default();
+        let order = greedy_order(linear, sizes, budget, &START_OF_LARGE_GRAPHS, &mut 0).unwrap_or_default();
         return Search { order: named(&order), cost: None, start_cost: None, n_evaluations: 0, stop: StopReason::Done };
     };
     let (mut best, start_cost) = start(linear, sizes, budget, options, evaluator.as_mut());
+    // A move evaluates part of the order, and stores it anew if it is taken: about as much as one order in all.
+    evaluator.start(&best);
+    let before = evaluator.work();
+    evaluator.start(&best);
+    let affordable = budget.work / 2 / (evaluator.work() - before).max(1);
     let n = best.len() as u64;
     // A walk of this length has seen what there is to see in a small graph.
     let enough = ENOUGH + n * n * n / 2;
-    let stop = if enough <= budget.evaluations { StopReason::Done } else { StopReason::EvaluationBudget };
-    let n_evaluations = if n > 1 { enough.min(budget.evaluations) } else { 0 };
+    let stop = match enough {
+        _ if enough <= budget.evaluations.min(affordable) => StopReason::Done,
+        _ if budget.evaluations <= affordable => StopReason::EvaluationBudget,
+        _ => StopReason::WorkBudget,
+    };
+    let n_evaluations = if n > 1 { enough.min(budget.evaluations).min(affordable) } else { 0 };
     let mut cost = start_cost;
     let mut walk = Walk::new(linear, evaluator, options.seed);
     for round in 0..N_ROUNDS {
@@ -152,11 +161,16 @@ fn start(
     evaluator: &mut dyn OrderCost,
 ) -> (Vec<u32>, u64) {
     let mut best: Option<(u64, Vec<u32>)> = None;
+    let mut work = 0;
     for score in Score::ALL {
         for ties in [Ties::Lowest, Ties::Highest, Ties::Forward, Ties::Backward] {
             for degree_one_first in [true, false] {
                 let options = greedy::Options { score, ties, counting: options.counting, degree_one_first };
-                let Some(order) = greedy_order(linear, sizes, budget, &options) else { continue };
+                // Half of the work is for moves; some order there is in any case.
+                if best.is_some() && work + evaluator.work() > budget.work / 2 {
+                    continue;
+                }
+                let Some(order) = greedy_order(linear, sizes, budget, &options, &mut work) else { continue };
                 evaluator.seek(&order, 0);
                 let limit = best.as_ref().map_or(u64::MAX, |(least, _)| least - 1);
                 if let Some(cost) = evaluator.eliminate(&order, &mut Vec::new(), limit) {
@@ -183,10 +197,11 @@ fn greedy_order(
     sizes: Option<&[u64]>,
     budget: &Budget,
     options: &greedy::Options,
+    work: &mut u64,
 ) -> Option<Vec<u32>> {
     let first = linear.sources().len();
     let elimination = sizes.map_or_else(|| Elimination::new(linear), |sizes| Elimination::with_sizes(linear, sizes));
-    let (_, order) = greedy::eliminate(elimination, budget, options).ok()?;
+    let (_, order) = greedy::eliminate_counted(elimination, budget, options, work).ok()?;
     Some(order.iter().map(|v| (v.index() - first) as u32).collect())
 }
 

@@ -17,6 +17,8 @@ pub struct Budget {
     /// How much effort the portfolio may spend on methods that are not always tried, in microseconds as
     /// estimated from the number of edges.
     pub effort: u64,
+    /// How much a search may do in all, in operations on 64-bit words; about [`Budget::WORK_PER_SECOND`] take a second.
+    pub work: u64,
 }
 
 impl Budget {
@@ -30,6 +32,10 @@ impl Budget {
     pub const EVALUATIONS: u64 = 100_000;
     /// The default for [`Budget::effort`]: about a second on the largest graphs that it is spent on.
     pub const EFFORT: u64 = 1_000_000;
+    /// Assumed operations of searches in a second. Budgets are counted in work, so that results do not depend on the machine.
+    pub const WORK_PER_SECOND: u64 = 400_000_000;
+    /// The default for [`Budget::work`]: ten seconds.
+    pub const WORK: u64 = 10 * Self::WORK_PER_SECOND;
 }
 
 impl Default for Budget {
@@ -40,6 +46,7 @@ impl Default for Budget {
             scores: Self::SCORES,
             evaluations: Self::EVALUATIONS,
             effort: Self::EFFORT,
+            work: Self::WORK,
         }
     }
 }
@@ -60,6 +67,8 @@ pub enum StopReason {
     SeparationBudget,
     /// [`Budget::evaluations`] are used up. A search has a program nevertheless, the best one found.
     EvaluationBudget,
+    /// [`Budget::work`] is used up. A search has a program nevertheless, the best one found.
+    WorkBudget,
 }
 
 /// What a strategy returns.

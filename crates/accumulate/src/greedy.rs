@@ -81,10 +81,24 @@ pub fn order(linear: &LinearGraph, budget: &Budget, options: &Options) -> Result
 
 /// Eliminates what is there in greedy order; returns the elimination and the order.
 pub(crate) fn eliminate<'a>(
-    mut elimination: Elimination<'a>,
+    elimination: Elimination<'a>,
     budget: &Budget,
     options: &Options,
 ) -> Result<(Elimination<'a>, Vec<VertexId>), StopReason> {
+    eliminate_counted(elimination, budget, options, &mut 0)
+}
+
+/// Operations on words that a look at a pair of neighbours counts for.
+const WORK_OF_SCORE: u64 = 32;
+
+/// As [`eliminate`]; adds to `work` as [`Budget::work`] counts it.
+pub(crate) fn eliminate_counted<'a>(
+    mut elimination: Elimination<'a>,
+    budget: &Budget,
+    options: &Options,
+    work: &mut u64,
+) -> Result<(Elimination<'a>, Vec<VertexId>), StopReason> {
+    let (before_all, mut scored) = (*work, 0);
     let linear = elimination.linear();
     let scope = options.score.scope();
     if options.score.preparation(linear) > budget.scores {
@@ -104,6 +118,7 @@ pub(crate) fn eliminate<'a>(
             scores.work += linear.n_edges() as u64;
         }
         for u in changed(scope, &elimination, linear, &before, &behind) {
+            scored += 1;
             scores.update(&elimination, u);
         }
         if scope == Scope::None && options.degree_one_first {
@@ -111,6 +126,8 @@ pub(crate) fn eliminate<'a>(
                 scores.update(&elimination, u);
             }
         }
+        *work =
+            before_all.saturating_add((scores.work + scored + elimination.n_products()).saturating_mul(WORK_OF_SCORE));
         if !matches!(scope, Scope::None | Scope::Neighbours) && scores.work > budget.scores {
             return Err(StopReason::ScoreBudget);
         }

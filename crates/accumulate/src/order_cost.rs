@@ -34,6 +34,8 @@ pub(crate) trait OrderCost {
     fn eliminate(&mut self, vertices: &[u32], costs: &mut Vec<u64>, limit: u64) -> Option<u64>;
     /// Takes up a change of the order between two places, the second exclusive.
     fn accept(&mut self, order: &[u32], first: usize, end: usize);
+    /// Operations on words so far.
+    fn work(&self) -> u64;
 }
 
 /// The most columns that bit sets are made for: intermediates and sources, or intermediates and sinks.
@@ -97,6 +99,7 @@ struct Stages<const W: usize, const F: usize> {
     now: Stage<W, F>,
     /// Stage c is the one where the first `c * STRIDE` vertices of the order are gone.
     stored: Vec<Stage<W, F>>,
+    work: u64,
 }
 
 impl<const W: usize, const F: usize> Stages<W, F> {
@@ -142,12 +145,15 @@ impl<const W: usize, const F: usize> Stages<W, F> {
             mask_behind,
             stored: vec![now.clone(); n_intermediates.div_ceil(STRIDE)],
             now,
+            work: 0,
         }
     }
 
     /// Eliminates one vertex; what it costs.
     fn step(&mut self, v: usize) -> u64 {
         let (before, behind) = (self.now.before[v], self.now.behind[v]);
+        let touched = 1 + bits(behind[0]).count() + bits(before[0]).count();
+        self.work += (touched * 4 * W * F) as u64;
         let masked = !self.mask_before.is_empty();
         let operations = self.objective == Objective::Operations;
         // Each entry of a product of matrices is as many multiplications, and one addition less.
@@ -183,6 +189,11 @@ impl<const W: usize, const F: usize> Stages<W, F> {
         cost
     }
 
+    /// The work of copying a stage: several words are copied in the time of an operation.
+    fn copied(&self) -> u64 {
+        ((self.now.before.len() + self.now.behind.len()) * W * F / 4) as u64
+    }
+
     fn store(&mut self, order: &[u32], first: usize, end: usize) {
         let mut place = first / STRIDE * STRIDE;
         self.seek(order, place);
@@ -192,6 +203,7 @@ impl<const W: usize, const F: usize> Stages<W, F> {
             }
             place += STRIDE;
             self.stored[place / STRIDE].clone_from(&self.now);
+            self.work += self.copied();
         }
     }
 }
@@ -204,6 +216,7 @@ impl<const W: usize, const F: usize> OrderCost for Stages<W, F> {
     fn seek(&mut self, order: &[u32], place: usize) {
         let Some(stage) = self.stored.get(place / STRIDE) else { return };
         self.now.clone_from(stage);
+        self.work += self.copied();
         for v in &order[place / STRIDE * STRIDE..place] {
             self.step(*v as usize);
         }
@@ -225,5 +238,9 @@ impl<const W: usize, const F: usize> OrderCost for Stages<W, F> {
 
     fn accept(&mut self, order: &[u32], first: usize, end: usize) {
         self.store(order, first, end);
+    }
+
+    fn work(&self) -> u64 {
+        self.work
     }
 }

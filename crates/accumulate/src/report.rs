@@ -123,10 +123,11 @@ impl fmt::Display for Report {
                 StopReason::Done => write!(f, "{} (plain: {})", attempt.folded, attempt.plain)?,
                 StopReason::PathBudget => f.write_str("stopped: too many paths")?,
                 StopReason::ProductBudget => f.write_str("stopped: too many products")?,
-                StopReason::EvaluationBudget if attempt.has_program => {
+                StopReason::EvaluationBudget | StopReason::WorkBudget if attempt.has_program => {
                     write!(f, "{} (plain: {}), the budget used up", attempt.folded, attempt.plain)?;
                 }
                 StopReason::EvaluationBudget => f.write_str("stopped: too many candidates")?,
+                StopReason::WorkBudget => f.write_str("stopped: too much work")?,
                 StopReason::SeparationBudget => f.write_str("stopped: derivative graphs too large")?,
                 StopReason::ScoreBudget => f.write_str("stopped: scores too dear")?,
             }

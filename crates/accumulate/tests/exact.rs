@@ -77,7 +77,7 @@ proptest! {
     fn bounds_hold_whatever_the_budget(bytes in prop::collection::vec(any::<u8>(), 0..200), evaluations in 0_u64..6) {
         let linear = linear(&mut Unstructured::new(&bytes)).unwrap();
         prop_assume!(linear.intermediates().len() <= 6);
-        let budget = Budget { evaluations, ..Budget::default() };
+        let budget = Budget { evaluations, work: u64::MAX, ..Budget::default() };
         for counting in [Counting::Plain, Counting::UnitFree] {
             let best = vertex_order(&linear, &budget, &Options { counting, cluster: 1 }, &[]);
             let least = by_all_orders(&linear, counting);
@@ -154,7 +154,7 @@ fn annealed_orders_that_are_proved() {
 
 fn search_longer(linear: &LinearGraph, cluster: usize, evaluations: u64, beat: &[VertexId]) -> Optimum {
     let start = std::time::Instant::now();
-    let budget = Budget { evaluations, ..Budget::default() };
+    let budget = Budget { evaluations, work: u64::MAX, ..Budget::default() };
     let best = vertex_order(linear, &budget, &Options { counting: Counting::Plain, cluster }, beat);
     println!(
         "cluster {cluster}: {} to {}, {} hard, {} sets, {:.1?}",

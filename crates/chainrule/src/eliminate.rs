@@ -93,17 +93,18 @@ pub fn accept(name: &str, graph: &LinearGraph, program: &Program) -> Result<(), 
     }
 }
 
-/// The best order that greedy orders and annealing find.
+/// The best order that greedy orders and annealing find, and why the search stopped.
 #[must_use]
-pub fn annealed(graph: &LinearGraph, budget: &Budget, counting: Counting) -> Vec<VertexId> {
+pub fn annealed(graph: &LinearGraph, budget: &Budget, counting: Counting) -> (Vec<VertexId>, StopReason) {
     let options = annealing::Options { objective: Objective::Multiplications, counting, seed: SEED };
-    annealing::order(graph, budget, &options).order
+    let search = annealing::order(graph, budget, &options);
+    (search.order, search.stop)
 }
 
 /// The vertex order of fewest multiplications, or what is known of it; starts from the annealed order.
 /// `sets` bounds how many sets of vertices the search looks at.
 #[must_use]
 pub fn fewest(graph: &LinearGraph, budget: &Budget, sets: u64, options: &exact::Options) -> exact::Optimum {
-    let order = annealed(graph, budget, options.counting);
+    let (order, _) = annealed(graph, budget, options.counting);
     exact::vertex_order(graph, &Budget { evaluations: sets, ..*budget }, options, &order)
 }

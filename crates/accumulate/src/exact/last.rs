@@ -48,11 +48,22 @@ pub(super) struct Search<'a, const W: usize> {
     known: FxHashMap<Mask<W>, Known>,
     pub(super) evaluations: u64,
     limit: u64,
+    /// The search ends when the graph's work exceeds this.
+    end: u64,
 }
 
 impl<'a, const W: usize> Search<'a, W> {
-    pub(super) fn new(graph: &'a Graph<W>, patterns: Patterns<W>, given: &'a [usize], limit: u64) -> Self {
-        Self { graph, patterns, given, known: FxHashMap::default(), evaluations: 0, limit }
+    pub(super) fn new(graph: &'a Graph<W>, patterns: Patterns<W>, given: &'a [usize], limit: u64, end: u64) -> Self {
+        Self { graph, patterns, given, known: FxHashMap::default(), evaluations: 0, limit, end }
+    }
+
+    /// Whether the work is used up.
+    pub(super) fn is_over(&self) -> bool {
+        self.graph.work.get() > self.end
+    }
+
+    fn has_stopped(&self) -> bool {
+        self.evaluations >= self.limit || self.is_over()
     }
 
     /// What eliminating all costs at least, raised step by step until it is reached or the limit is.
@@ -60,7 +71,7 @@ impl<'a, const W: usize> Search<'a, W> {
         let (mut total, mut order) = (0, Some(Vec::new()));
         for part in self.graph.parts(self.graph.inner) {
             let mut known = self.look_up(part);
-            while known.way.is_none() && self.evaluations < self.limit {
+            while known.way.is_none() && !self.has_stopped() {
                 let goal = known.bound + 1;
                 known = self.solve(part, goal);
             }
@@ -94,6 +105,9 @@ impl<'a, const W: usize> Search<'a, W> {
         if let Some(known) = self.known.get(&set) {
             return *known;
         }
+        if self.is_over() {
+            return Known { bound: self.patterns.bound(set, |_| 0), way: None };
+        }
         let singles: Vec<(usize, u64)> = set.iter().map(|v| (v, self.graph.bound(v, set.without(v)))).collect();
         let single = |v: usize| singles.binary_search_by_key(&v, |s| s.0).map_or(0, |idx| singles[idx].1);
         let bound = self.patterns.bound(set, single);
@@ -118,7 +132,7 @@ impl<'a, const W: usize> Search<'a, W> {
     /// Recursive in the number of vertices, which [`super::MAX_VERTICES`] bounds.
     fn solve(&mut self, set: Mask<W>, below: u64) -> Known {
         let mut known = self.look_up(set);
-        if known.way.is_some() || known.bound >= below || self.evaluations >= self.limit {
+        if known.way.is_some() || known.bound >= below || self.has_stopped() {
             return known;
         }
         self.evaluations += 1;

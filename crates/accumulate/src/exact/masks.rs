@@ -3,6 +3,8 @@
 use super::state::State;
 use fixedbitset::FixedBitSet;
 use rustc_hash::FxHashMap;
+use std::cell::Cell;
+use std::rc::Rc;
 
 /// A set of at most 64 W vertices.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -87,6 +89,8 @@ pub(super) struct Graph<const W: usize> {
     pub(super) sides: [Vec<Row<W>>; 2],
     /// The vertices that may be eliminated.
     pub(super) inner: Mask<W>,
+    /// Operations on words that looking for cuts has taken so far, in this graph and all copies of it.
+    pub(super) work: Rc<Cell<u64>>,
 }
 
 /// What is before a vertex, and what is behind it: indices of [`Graph::sides`].
@@ -106,7 +110,7 @@ impl<const W: usize> Graph<W> {
         let row = |side: &super::state::Side| Row { all: place(&side.all), unit: place(&side.unit) };
         let sides = [&state.before, &state.behind].map(|sides| names.iter().map(|v| row(&sides[*v])).collect());
         let inner = rest.iter().fold(Mask::EMPTY, |mask, v| mask.with(places[v]));
-        (Self { sides, inner }, names)
+        (Self { sides, inner, work: Rc::default() }, names)
     }
 
     /// How many multiplications `v` takes after all other vertices of `eliminated`.
@@ -151,6 +155,7 @@ impl<const W: usize> Graph<W> {
     /// A maximum flow by augmenting paths in which each vertex passes one unit.
     fn disjoint_paths(&self, side: usize, v: usize, free: Mask<W>) -> u64 {
         const NONE: u16 = u16::MAX;
+        self.work.set(self.work.get() + 8 * W as u64);
         let rows = &self.sides[side];
         let left_out = self.units(side, v, free).with(v);
         let direct = rows[v].all.minus(left_out).minus(free);
@@ -167,9 +172,10 @@ impl<const W: usize> Graph<W> {
             queue.clear();
             queue.push((2 * v + 1) as u16);
             let mut end = None;
-            let mut next = 0;
+            let (mut next, mut visited) = (0, 0_u64);
             'search: while let Some(&node) = queue.get(next) {
                 next += 1;
+                visited += 1;
                 let x = usize::from(node / 2);
                 if node % 2 == 1 {
                     if x != v && flowing.contains(x) && !reached[0].contains(x) {
@@ -198,6 +204,7 @@ impl<const W: usize> Graph<W> {
                     }
                 }
             }
+            self.work.set(self.work.get() + visited * 4 * W as u64);
             let Some(end) = end else { return paths };
             paths += 1;
             let mut node = 2 * end;

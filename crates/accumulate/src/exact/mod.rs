@@ -13,7 +13,7 @@ mod patterns;
 mod reduce;
 mod state;
 
-use crate::{Budget, Counting, LinearGraph, VertexId};
+use crate::{Budget, Counting, LinearGraph, StopReason, VertexId};
 use chainrule_base::Id;
 use fixedbitset::FixedBitSet;
 use last::Search;
@@ -24,7 +24,8 @@ use state::State;
 /// How many intermediates may be left after safe eliminations for a search; for more there are bounds only.
 pub const MAX_VERTICES: usize = 512;
 
-/// How many sets of vertices are looked at where nothing else is said: tens of seconds on the hardest graphs.
+/// How many sets of vertices are looked at where nothing else is said: tens of seconds on the hardest graphs
+/// if [`Budget::work`] allows for it.
 pub const SETS: u64 = 200_000;
 
 /// How to search.
@@ -60,6 +61,8 @@ pub struct Optimum {
     pub hard: usize,
     /// How many sets were looked at.
     pub evaluations: u64,
+    /// Why the search stopped: it was done if the order is proved, and if there are too many intermediates for a search.
+    pub stop: StopReason,
 }
 
 impl Optimum {
@@ -71,7 +74,7 @@ impl Optimum {
 }
 
 /// The best order, starting from one to be beaten; intermediates that it leaves out follow in ascending
-/// order. [`Budget::evaluations`] bounds the search: when it is used up, the order to be beaten stands.
+/// order. [`Budget::evaluations`] and [`Budget::work`] bound the search: when they are used up, the order to be beaten stands.
 /// Exponential in the number of intermediates at worst.
 ///
 /// ```
@@ -99,11 +102,11 @@ pub fn vertex_order(linear: &LinearGraph, budget: &Budget, options: &Options, be
     }
     let hard = rest.count_ones(..);
     let simple: u64 = rest.ones().map(|v| cuts::bound(&state, v)).sum();
-    let mut optimum = Optimum { order, cost, bound: spent + simple, hard, evaluations: 0 };
+    let mut optimum = Optimum { order, cost, bound: spent + simple, hard, evaluations: 0, stop: StopReason::Done };
     // Of the order to be beaten, what is left by safe eliminations: it may be better behind them.
     let given: Vec<usize> = optimum.order.iter().map(|v| v.index()).filter(|v| rest.contains(*v)).collect();
     let n_left = hard + (0..linear.n_vertices()).filter(|v| !state.is_intermediate(*v)).count();
-    let search = Searched { state: &state, given: &given, options, limit: budget.evaluations };
+    let search = Searched { state: &state, given: &given, options, budget };
     let (least, found) = match n_left {
         _ if hard > MAX_VERTICES => return optimum,
         0..=64 => search.run::<1>(&mut optimum),
@@ -129,7 +132,7 @@ struct Searched<'a> {
     /// What is left, in the order to be beaten.
     given: &'a [usize],
     options: &'a Options,
-    limit: u64,
+    budget: &'a Budget,
 }
 
 impl Searched<'_> {
@@ -137,10 +140,16 @@ impl Searched<'_> {
     fn run<const W: usize>(&self, optimum: &mut Optimum) -> (u64, Vec<usize>) {
         let (graph, names) = Graph::<W>::new(self.state, self.given);
         let given: Vec<usize> = self.given.iter().filter_map(|v| names.binary_search(v).ok()).collect();
-        let patterns = Patterns::new(&graph, self.options.cluster.clamp(1, 24));
-        let mut search = Search::new(&graph, patterns, &given, self.limit);
+        // Half of the work is for clusters: they decide how many sets are looked at.
+        let patterns = Patterns::new(&graph, self.options.cluster.clamp(1, 24), self.budget.work / 2);
+        let mut search = Search::new(&graph, patterns, &given, self.budget.evaluations, self.budget.work);
         let (least, order) = search.run();
         optimum.evaluations = search.evaluations;
+        optimum.stop = match order {
+            Some(_) => StopReason::Done,
+            None if search.is_over() => StopReason::WorkBudget,
+            None => StopReason::EvaluationBudget,
+        };
         let order = order.map(|order| order.into_iter().map(|v| names[v]).collect());
         (least, order.unwrap_or_else(|| self.given.to_vec()))
     }

@@ -25,19 +25,31 @@ struct Cluster<const W: usize> {
 const STARTS: [(usize, usize); 4] = [(0, 1), (1, 1), (1, 2), (1, 4)];
 
 impl<const W: usize> Patterns<W> {
-    /// Clusters of at most `size` vertices, grown along edges. O(size 2^size) cuts for each.
-    pub(super) fn new(graph: &Graph<W>, size: usize) -> Self {
+    /// Clusters of at most `size` vertices, grown along edges. O(size 2^size) cuts for each. The clusters are smaller where those take
+    /// more than `work`, and there are fewer partitions.
+    pub(super) fn new(graph: &Graph<W>, size: usize, work: u64) -> Self {
+        let end = graph.work.get().saturating_add(work);
         let all: Vec<usize> = graph.inner.iter().collect();
-        let mut sets: Vec<Vec<Mask<W>>> = Vec::new();
+        let (mut sets, mut partitions): (Vec<Vec<Mask<W>>>, Vec<_>) = (Vec::new(), Vec::new());
+        let mut size = size.max(1);
         for (part, of) in STARTS {
             let Some(start) = all.get((all.len().saturating_sub(1)) * part / of) else { continue };
             let clusters = grown(graph, size, *start);
-            if !sets.contains(&clusters) {
-                sets.push(clusters);
+            if sets.contains(&clusters) {
+                continue;
             }
+            // Each attempt has a share of what is left; one with clusters of half the size takes far less.
+            let share = |end: u64| graph.work.get() + end.saturating_sub(graph.work.get()) / 2;
+            let mut made = Cluster::all(graph, &clusters, share(end));
+            sets.push(clusters);
+            while made.is_none() && partitions.is_empty() && size > 1 {
+                size /= 2;
+                made = Cluster::all(graph, &grown(graph, size, *start), share(end));
+            }
+            let Some(made) = made else { break };
+            partitions.push(made);
         }
-        let cluster = |set: &Mask<W>| Cluster::new(graph, *set);
-        Self { partitions: sets.iter().map(|clusters| clusters.iter().map(cluster).collect()).collect() }
+        Self { partitions }
     }
 
     /// A lower bound of what `set` costs when nothing else is eliminated before its last vertex; `least` bounds
@@ -83,12 +95,17 @@ fn grown<const W: usize>(graph: &Graph<W>, size: usize, start: usize) -> Vec<Mas
 }
 
 impl<const W: usize> Cluster<W> {
-    fn new(graph: &Graph<W>, set: Mask<W>) -> Self {
+    /// The clusters of a partition; `None` where the graph's work exceeds `end`.
+    fn all(graph: &Graph<W>, sets: &[Mask<W>], end: u64) -> Option<Vec<Self>> {
+        sets.iter().map(|set| Self::new(graph, *set, end)).collect()
+    }
+
+    fn new(graph: &Graph<W>, set: Mask<W>, end: u64) -> Option<Self> {
         let members: Vec<usize> = set.iter().collect();
         let mut cluster = Self { table: vec![u32::MAX; 1 << members.len()], members, set };
         cluster.table[0] = 0;
-        cluster.fill(graph, cluster.members.len(), 0);
-        cluster
+        cluster.fill(graph, cluster.members.len(), 0, end);
+        (graph.work.get() <= end).then_some(cluster)
     }
 
     fn index(&self, part: Mask<W>) -> usize {
@@ -97,7 +114,10 @@ impl<const W: usize> Cluster<W> {
 
     /// Goes on from all sets of which the members from `bit` on are decided, ascending; recursive in the size
     /// of the cluster.
-    fn fill(&mut self, graph: &Graph<W>, bit: usize, eliminated: usize) {
+    fn fill(&mut self, graph: &Graph<W>, bit: usize, eliminated: usize, end: u64) {
+        if graph.work.get() > end {
+            return;
+        }
         let Some(bit) = bit.checked_sub(1) else {
             let kept = self.members.iter().enumerate().filter(|(bit, _)| eliminated >> bit & 1 == 0);
             let kept: Vec<(usize, usize)> = kept.map(|(bit, v)| (bit, *v)).collect();
@@ -113,9 +133,11 @@ impl<const W: usize> Cluster<W> {
             }
             return;
         };
-        self.fill(graph, bit, eliminated);
+        self.fill(graph, bit, eliminated, end);
         let mut now = graph.clone();
+        let copied = now.sides[BEFORE].len() * 2 * W;
+        now.work.set(now.work.get() + copied as u64);
         now.eliminate(self.members[bit]);
-        self.fill(&now, bit, eliminated | 1 << bit);
+        self.fill(&now, bit, eliminated | 1 << bit, end);
     }
 }

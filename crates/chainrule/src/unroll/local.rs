@@ -28,7 +28,7 @@ use std::collections::BTreeSet;
 
 /// What the search for the best way may take for the derivatives at one point: methods that are not always tried, in about
 /// microseconds; products.
-const BUDGET: Budget = Budget { paths: 0, products: 100_000, scores: 100_000, evaluations: 0, effort: 2_000 };
+const BUDGET: Budget = Budget { paths: 0, products: 100_000, scores: 100_000, evaluations: 0, effort: 2_000, work: 0 };
 
 /// How many times factoring may look at each node of a small graph,
 const FACTORING_LOOKS: u64 = 50;

@@ -46,6 +46,10 @@ pub struct Options {
     /// With --prove, for how many sets of vertices the search goes on.
     #[arg(long, value_name = "NUMBER", default_value_t = exact::SETS)]
     sets: u64,
+    /// With --prove and --method annealed: how long each search may take, about; counted in work, so that results do not depend on
+    /// the machine.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    seconds: u64,
     /// What to print besides the counts.
     #[arg(long, value_enum)]
     show: Option<Show>,
@@ -134,9 +138,8 @@ pub fn run(options: &Options) -> Outcome {
     if options.prove {
         let start = Instant::now();
         let exact_options = exact::Options::new(options.counting.counting());
-        let best = progress::during("searching", || {
-            eliminate::fewest(graph, &Budget::default(), options.sets, &exact_options)
-        });
+        let best =
+            progress::during("searching", || eliminate::fewest(graph, &budget(options), options.sets, &exact_options));
         text.push_str(&proof(options, &title, &document, &best, start.elapsed().as_secs_f64()));
     }
     if options.show == Some(Show::Program) {
@@ -146,6 +149,11 @@ pub fn run(options: &Options) -> Outcome {
         text.push_str(&program.to_string());
     }
     print(&text)
+}
+
+/// What searches may do.
+fn budget(options: &Options) -> Budget {
+    Budget { work: options.seconds.saturating_mul(Budget::WORK_PER_SECOND), ..Budget::default() }
 }
 
 /// A name for people, and the text.
@@ -167,7 +175,7 @@ fn rows(options: &Options, document: &Document) -> Result<Vec<Row>, String> {
     let (graph, counting) = (&document.graph, options.counting.counting());
     if !options.order.is_empty() {
         let order = order(document, &options.order)?;
-        return Ok(vec![by_order("order", graph, || order)?]);
+        return Ok(vec![by_order("order", graph, || (order, StopReason::Done))?]);
     }
     let by_strategy = |strategy: &'static Strategy| -> Result<Row, String> {
         let start = Instant::now();
@@ -185,7 +193,7 @@ fn rows(options: &Options, document: &Document) -> Result<Vec<Row>, String> {
         };
         Ok(Row::new(method, made.program, start, status))
     };
-    let annealed = || by_order("annealed", graph, || eliminate::annealed(graph, &Budget::default(), counting));
+    let annealed = || by_order("annealed", graph, || eliminate::annealed(graph, &budget(options), counting));
     match options.method.as_str() {
         "all" => {
             let mut rows = STRATEGIES.iter().map(by_strategy).collect::<Result<Vec<Row>, String>>()?;
@@ -203,13 +211,22 @@ fn rows(options: &Options, document: &Document) -> Result<Vec<Row>, String> {
     }
 }
 
-fn by_order(method: &str, graph: &LinearGraph, order: impl FnOnce() -> Vec<VertexId>) -> Result<Row, String> {
+fn by_order(
+    method: &str,
+    graph: &LinearGraph,
+    order: impl FnOnce() -> (Vec<VertexId>, StopReason),
+) -> Result<Row, String> {
     let start = Instant::now();
-    let outcome = vertex::run(graph, &Budget::default(), &progress::during(method, order));
+    let (order, stop) = progress::during(method, order);
+    let outcome = vertex::run(graph, &Budget::default(), &order);
     if let Some(program) = &outcome.program {
         eliminate::accept(method, graph, program).map_err(explain)?;
     }
-    let status = if outcome.program.is_some() { "done" } else { "over budget" };
+    let status = match stop {
+        _ if outcome.program.is_none() => "over budget",
+        StopReason::WorkBudget => "time used up: more --seconds may find a better order",
+        _ => "done",
+    };
     Ok(Row::new(method.into(), outcome.program, start, status))
 }
 
@@ -308,7 +325,12 @@ fn proof(options: &Options, title: &str, document: &Document, best: &exact::Opti
     let known = if best.is_proved() {
         format!("{}, proved", best.cost)
     } else {
-        format!("between {} and {}, not proved: more --sets may tell", best.bound, best.cost)
+        let why = match best.stop {
+            StopReason::WorkBudget => "time used up: more --seconds may tell".to_owned(),
+            StopReason::EvaluationBudget => "more --sets may tell".to_owned(),
+            _ => format!("searched are graphs of at most {} such vertices", exact::MAX_VERTICES),
+        };
+        format!("between {} and {}, not proved: {why}", best.bound, best.cost)
     };
     format!(
         "fewest multiplications of vertex orders ({name}): {known}\n  {} vertices after safe eliminations, {} sets, {seconds:.3} s\n  \
