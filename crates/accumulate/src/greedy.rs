@@ -225,7 +225,7 @@ mod tests {
         LinearGraph::from_edges(n_inputs, n_intermediates, n_outputs, &edges).unwrap()
     }
 
-    /// What depends on the product of sources and vertices is not begun where it takes more than the budget.
+    /// Degrees that take the product of sources and vertices are not begun beyond the budget.
     #[test]
     fn relative_degrees_meet_the_budget() {
         let stops = |n: usize| {

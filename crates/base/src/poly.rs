@@ -96,7 +96,7 @@ impl<V: Ord + Copy> Poly<V> {
         Self(Repr::TooLarge)
     }
 
-    /// Whether a coefficient does not fit into 64 bits.
+    /// Returns whether a coefficient does not fit into 64 bits.
     #[must_use]
     #[inline]
     pub const fn is_too_large(&self) -> bool {

@@ -11,7 +11,7 @@ fn compiled(text: &str) -> Result<Compiled, Error> {
     Module::from_text("f.ft", text)?.function("f")?.compile()
 }
 
-/// What comes of the programs of these sizes: a result at 1.5, or a limitation.
+/// Returns the outcome of the program at each size: its result at 1.5, or the title of a limitation.
 fn outcomes(program: impl Fn(usize) -> String) -> Vec<Result<f64, String>> {
     let one = |size: &usize| {
         let result = compiled(&program(*size)).and_then(|f| f.call(&[Value::Real(1.5)]));

@@ -18,7 +18,7 @@ fn ways(text: &str) -> Vec<(String, Compiled)> {
     ways
 }
 
-/// What `f` is at `args` where it is not an error: the same in every way.
+/// Checks that every way to run `f` at `args` gives `exact`, or an overflow error.
 #[track_caller]
 fn exact_or_error(text: &str, args: &[i64], exact: i128) {
     let values: Vec<Value<f64>> = args.iter().map(|i| Value::Int(*i)).collect();

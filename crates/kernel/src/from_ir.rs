@@ -136,7 +136,7 @@ fn lower(function: &Function, reorder: bool) -> Result<Kernel, Diagnostics> {
     Ok(kernel)
 }
 
-/// Whether a length or an address does not fit into 64 bits.
+/// Returns whether a length or an address does not fit into 64 bits.
 fn is_too_large(kernel: &Kernel) -> bool {
     let buffers = kernel.buffers.as_slice().iter();
     let lengths = buffers.map(|buffer| &buffer.len).chain([&kernel.workspace_reals, &kernel.workspace_ints]);

@@ -478,7 +478,7 @@ fn bound(bounds: &mut Vec<Poly<Reg>>, p: Poly<Reg>) {
     }
 }
 
-/// Whether every coefficient is at most [`MAX_COEFFICIENT`].
+/// Returns whether every coefficient is at most [`MAX_COEFFICIENT`].
 pub(crate) fn is_small(p: &Poly<Reg>) -> bool {
     p.terms().all(|(_, c)| (-MAX_COEFFICIENT..=MAX_COEFFICIENT).contains(&c))
 }

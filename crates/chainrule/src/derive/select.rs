@@ -15,7 +15,7 @@ pub(crate) struct Selected {
     pub(crate) nodes: Vec<NodeId>,
 }
 
-/// What `names` choose among `entries`, with their types, where each is a whole one of them; all that hold numbers without names.
+/// Returns the entries that `names` choose, where each name is an entry's; without names all entries that hold numbers.
 pub(crate) fn whole_entries(entries: &[(Name, Type)], names: Option<&[String]>) -> Option<Vec<(Name, Type)>> {
     let Some(names) = names else {
         return Some(entries.iter().filter(|(_, ty)| ty.has_double()).cloned().collect());

@@ -13,9 +13,9 @@ use chainrule_ir::Type;
 /// Arguments and results of a program, of which derivatives have the types that they have where loops are kept; see
 /// [`chainrule_autodiff::request`].
 pub(super) struct Whole {
-    /// By these arguments.
+    /// Arguments to differentiate by.
     pub(super) by: Vec<(Name, Type)>,
-    /// Of these results.
+    /// Results that are differentiated.
     pub(super) of: Vec<(Name, Type)>,
 }
 

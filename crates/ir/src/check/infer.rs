@@ -58,7 +58,7 @@ pub(super) struct Checker {
     pub(super) aliases: FxHashMap<Name, super::annotation::Alias>,
     /// Whether the file at hand is the library's: no warnings.
     pub(super) library: bool,
-    /// How many names were unknown.
+    /// Number of unknown names so far.
     n_unknown: usize,
     /// Whether names are missing because an import failed: then unknown names are not told.
     pub(super) incomplete: bool,

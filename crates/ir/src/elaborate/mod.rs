@@ -123,7 +123,7 @@ struct Elaborator<'p> {
     /// The calls that are being inlined, outermost first: what is called, and where.
     calls: Vec<(Option<Name>, Span)>,
     depth: usize,
-    /// How many components tuples have so far.
+    /// Number of components of all tuples so far.
     n_parts: usize,
     /// Constants that were computed, and the statements that do so.
     constants: FxHashMap<(DefId, Vec<TyId>), VarId>,

@@ -58,8 +58,8 @@ enum Computed {
     Op(Op, [Reg; 3]),
 }
 
-/// Whether `value` may take the place of integers: it is short, and its coefficients leave room for what later passes
-/// multiply them with.
+/// Returns whether `value` may replace integers: it is short, and its coefficients leave room for the factors of later
+/// passes.
 fn is_short(value: &Poly<Reg>) -> bool {
     value.as_constant().is_some() || (value.terms().len() <= MAX_TERMS && is_small(value))
 }
