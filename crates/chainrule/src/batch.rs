@@ -11,7 +11,7 @@ pub type Observer<'a> = &'a dyn Fn(usize) -> ControlFlow<()>;
 /// How a batch runs.
 #[derive(Clone, Copy)]
 pub struct BatchOptions<'a> {
-    /// On how many threads; 0 for as many as the machine runs at once. Results are the same bit for bit.
+    /// Number of threads, at most 1024; 0 for as many as the machine runs at once. Results are the same bit for bit.
     pub threads: usize,
     /// Called with the number of points that are done, every [`Self::every`] points; where it answers `Break`,
     /// the batch ends there.
@@ -26,11 +26,14 @@ impl Default for BatchOptions<'_> {
     }
 }
 
-/// So many threads; for 0 as many as the machine runs at once.
-pub(crate) fn n_threads(asked: usize) -> usize {
-    match asked {
+/// Maximum number of threads. Each has memory of its own.
+const MAX_THREADS: usize = 1024;
+
+/// Number of threads for a request; for 0 as many as the machine runs at once.
+pub(crate) fn n_threads(requested: usize) -> usize {
+    match requested {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
-        threads => threads,
+        threads => threads.min(MAX_THREADS),
     }
 }
 

@@ -66,11 +66,19 @@ impl fmt::Display for Agreement {
     }
 }
 
+/// Maximum of [`Settings::points`].
+pub const MAX_POINTS: usize = 1_000_000;
+
 /// Compares the Jacobian (or gradient) that `derivation` asks for of `function` at random points.
 ///
 /// # Errors
-/// When the derivation fails, asks for anything but a dense Jacobian or gradient, or keeps loops.
+/// When the derivation fails, asks for anything but a dense Jacobian or gradient, or keeps loops; for more than
+/// [`MAX_POINTS`] points.
 pub fn compare(function: &Function, derivation: &Derivation, settings: &Settings) -> Result<Agreement> {
+    if settings.points > MAX_POINTS {
+        let (n, help) = (settings.points, format!("take {MAX_POINTS} at most"));
+        return Err(Error::request(format!("a comparison at {n} points does not end"), help));
+    }
     let derived = derivation.function()?;
     let body = scalar(function)?;
     let lengths: Vec<usize> = body.inputs.iter().map(|port| port.nodes.len()).collect();

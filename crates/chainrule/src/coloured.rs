@@ -71,7 +71,15 @@ impl Function {
     /// # Ok::<(), chainrule::Error>(())
     /// ```
     pub fn coloured_jacobian(&self, by: &[&str]) -> Result<Coloured> {
-        Coloured::new(self, by, None)
+        self.coloured_jacobian_with(by, &CompileOptions::default())
+    }
+
+    /// [`Self::coloured_jacobian`] compiled with other options.
+    ///
+    /// # Errors
+    /// As [`Self::coloured_jacobian`] and [`Function::compile_with`].
+    pub fn coloured_jacobian_with(&self, by: &[&str], options: &CompileOptions) -> Result<Coloured> {
+        Coloured::new(self, by, None, options)
     }
 
     /// The sparse Hessian of a scalar function: the Jacobian of its gradient, as [`Self::coloured_jacobian`], but with fewer
@@ -91,8 +99,16 @@ impl Function {
     /// # Errors
     /// As [`Self::coloured_jacobian`]; a result that is not a scalar.
     pub fn coloured_hessian(&self, by: &[&str]) -> Result<Coloured> {
+        self.coloured_hessian_with(by, &CompileOptions::default())
+    }
+
+    /// [`Self::coloured_hessian`] compiled with other options.
+    ///
+    /// # Errors
+    /// As [`Self::coloured_hessian`] and [`Function::compile_with`].
+    pub fn coloured_hessian_with(&self, by: &[&str], options: &CompileOptions) -> Result<Coloured> {
         let Body::Array(_) = &self.body else { return Err(straight(self)) };
-        Coloured::new(&self.gradient().by(by).function()?, by, Some(self.clone()))
+        Coloured::new(&self.gradient().by(by).function()?, by, Some(self.clone()), options)
     }
 }
 
@@ -108,7 +124,7 @@ fn is_of_doubles(ty: &Type) -> bool {
 }
 
 impl Coloured {
-    fn new(function: &Function, by: &[&str], scalar: Option<Function>) -> Result<Self> {
+    fn new(function: &Function, by: &[&str], scalar: Option<Function>, options: &CompileOptions) -> Result<Self> {
         let Body::Array(_) = &function.body else { return Err(straight(function)) };
         let params = &function.signature().params;
         let mut names: Vec<Name> = by.iter().map(|name| Name::new(name)).collect();
@@ -117,7 +133,7 @@ impl Coloured {
             names = params.iter().filter(|(_, ty)| holds_double(ty)).map(|(name, _)| name.clone()).collect();
         }
         let named: Vec<&str> = names.iter().map(Name::as_str).collect();
-        let jvp = function.jvp().by(&named).function()?.compile()?;
+        let jvp = function.jvp().by(&named).function()?.compile_with(options)?;
         if let Some((name, _)) = params.iter().find(|(name, ty)| names.contains(name) && !is_of_doubles(ty)) {
             return Err(Error::request(
                 format!("the argument `{name}` holds integers besides doubles"),

@@ -40,6 +40,9 @@ pub struct Compiled {
     threads: usize,
 }
 
+/// Memory that a number of a result takes as a [`Value`], in bytes: the value, and its share of the list that it is in.
+const BYTES_PER_RESULT: usize = 2 * size_of::<Value<f64>>();
+
 /// Sizes and memory for evaluations at one set of extents. Made by [`Compiled::workspace`].
 #[derive(Debug)]
 pub struct Workspace {
@@ -211,6 +214,7 @@ impl Compiled {
     /// When a value does not have the type or the extents of its argument, or the program fails.
     pub fn call(&self, args: &[Value<f64>]) -> Result<Vec<Value<f64>>> {
         let mut prepared = self.prepare(args)?;
+        self.check_bytes(prepared.sizes(), BYTES_PER_RESULT)?;
         prepared.run()?;
         Ok(prepared.results())
     }
@@ -268,10 +272,17 @@ impl Compiled {
     /// Asks for the memory of the workspace and the results and gives it back: what is not there is told
     /// before anything is written.
     fn check_memory(&self, sizes: &Sizes) -> Result<()> {
+        self.check_bytes(sizes, 0)
+    }
+
+    /// The same with more bytes for each number of the results.
+    fn check_bytes(&self, sizes: &Sizes, per_result: usize) -> Result<()> {
         let (reals, ints) = sizes.workspace_len();
         let results = (0..self.interface.outputs.len()).map(|i| sizes.output_len(i));
-        let numbers = results.fold(reals.saturating_add(ints), usize::saturating_add);
-        Vec::<f64>::new().try_reserve_exact(numbers).map_err(|_| {
+        let results = results.fold(0, usize::saturating_add);
+        let numbers = reals.saturating_add(ints).saturating_add(results);
+        let bytes = numbers.saturating_mul(size_of::<f64>()).saturating_add(results.saturating_mul(per_result));
+        Vec::<u8>::new().try_reserve_exact(bytes).map_err(|_| {
             Error::request(
                 format!("there is not enough memory: `{}` needs {numbers} numbers at these sizes", self.kernel().name),
                 "make the arguments smaller, run it in parts, or in reverse mode have checkpoints of loops: \
@@ -339,6 +350,7 @@ impl Compiled {
 
     #[cold]
     pub(crate) fn failed(&self, error: chainrule_runtime::RunError) -> Error {
+        let error = self.explained(error);
         match error.diagnostic().span() {
             Some(_) => {
                 let sources = self.body.as_ref().map_or_else(Arc::default, |body| body.sources.clone());
@@ -346,6 +358,16 @@ impl Compiled {
             }
             None => Error::Run(error),
         }
+    }
+
+    /// `error` with a reason, where an integer is too large: kernels do not tell which.
+    fn explained(&self, error: chainrule_runtime::RunError) -> chainrule_runtime::RunError {
+        use chainrule_runtime::RunError;
+        let RunError::Failure { message, reason: None, span, point } = error else { return error };
+        let is_overflow = matches!(RunError::overflow(), RunError::Failure { message: known, .. } if known == message);
+        let name = &self.engine.layout().kernel().name;
+        let why = format!("a size or an index of `{name}`, computed from its integer arguments; give smaller ones");
+        RunError::Failure { message, reason: is_overflow.then_some(why), span, point }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Text made from functions: C, Rust; and F~ made tidy.
 
-use crate::error::caught;
 use crate::function::Body;
+use crate::guard::{guard, guard_on_own_stack};
 use crate::passes::Passes;
 use crate::{Error, Function, Result};
 use chainrule_base::Sources;
@@ -56,7 +56,7 @@ pub fn emit_c(file: &str, functions: &[&Function]) -> Result<CSource> {
 /// # Errors
 /// As [`emit_c`], and when no vector has so many lanes.
 pub fn emit_c_with(file: &str, functions: &[&Function], options: &COptions) -> Result<CSource> {
-    caught(|| {
+    guard(|| {
         let kernels = kernels(functions, Passes::from(options))?;
         let kernels: Vec<&Kernel> = kernels.iter().collect();
         let c = chainrule_c::emit_many(file, &kernels, options).map_err(|d| Error::program(d, &Arc::default()))?;
@@ -94,7 +94,7 @@ pub struct RustSource {
 /// # Errors
 /// When a function cannot be lowered, or calls a user's function whose name cannot be one in Rust.
 pub fn emit_rust(file: &str, functions: &[&Function], options: &RustOptions) -> Result<RustSource> {
-    caught(|| {
+    guard(|| {
         let kernels = kernels(functions, Passes::from(options))?;
         let kernels: Vec<&Kernel> = kernels.iter().collect();
         let module =
@@ -143,7 +143,9 @@ impl Function {
 /// # Errors
 /// When it does not parse.
 pub fn format_source(name: &str, text: &str) -> Result<String> {
-    let mut sources = Sources::new();
-    let file = sources.add(name, text);
-    chainrule_syntax::format(&sources, file).map_err(|d| Error::program(d, &Arc::new(sources)))
+    guard_on_own_stack(|| {
+        let mut sources = Sources::new();
+        let file = sources.add(name, text);
+        chainrule_syntax::format(&sources, file).map_err(|d| Error::program(d, &Arc::new(sources)))
+    })
 }

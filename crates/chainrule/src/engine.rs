@@ -36,6 +36,9 @@ pub enum Level {
     Avx512,
 }
 
+/// Name of the step that accumulates derivatives of scalar regions.
+const REGIONS: &str = "regions";
+
 /// What the optimiser of array programs does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Rewrite {
@@ -44,11 +47,27 @@ pub enum Rewrite {
     All,
     /// Nothing.
     Off,
-    /// All but the pass, rule or step of this name.
+    /// All but the pass, rule or step of this name: one of [`chainrule_rewrite::engine::names`], or `regions`, which accumulates
+    /// derivatives of small regions. Compiling fails with any other name.
     Without(&'static str),
 }
 
 impl Rewrite {
+    /// Fails for [`Self::Without`] with a name that nothing has.
+    pub(crate) fn check(self) -> Result<()> {
+        let Self::Without(name) = self else { return Ok(()) };
+        let known: Vec<&str> =
+            chainrule_rewrite::engine::names().into_iter().map(|(name, _)| name).chain([REGIONS]).collect();
+        if known.contains(&name) {
+            return Ok(());
+        }
+        let help = match chainrule_ir::nearest(name, &known) {
+            Some(best) => format!("did you mean `{best}`?"),
+            None => format!("take one of {}", known.join(", ")),
+        };
+        Err(Error::request(format!("the optimiser has no pass, rule or step `{name}`"), help))
+    }
+
     /// `function` with its derivatives worked out: those in scalar regions by accumulation, which changes brackets. What comes
     /// out is verified: a variable that is not there would be another one to the passes that follow.
     pub(crate) fn expand(
@@ -79,7 +98,7 @@ impl Rewrite {
 
     // Scalar graphs say what masks make of products, whatever the semantics.
     fn has_regions(self, semantics: Semantics) -> bool {
-        semantics == Semantics::Algebraic && !matches!(self, Self::Off | Self::Without("regions"))
+        semantics == Semantics::Algebraic && !matches!(self, Self::Off | Self::Without(REGIONS))
     }
 
     /// The function that is lowered instead of `function`, whose derivatives are worked out.

@@ -2,7 +2,6 @@
 
 use crate::report;
 use chainrule_base::{Diagnostic, Diagnostics, Kind, Sources};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// What can go wrong between a function and its running code.
@@ -46,7 +45,7 @@ pub enum Error {
         source: Arc<std::io::Error>,
     },
     /// Chainrule is wrong. Please report it with the program that shows it.
-    #[error("a bug in Chainrule: {0}")]
+    #[error("a bug in Chainrule {version}: {0}\n  help: {report}", version = report::VERSION, report = report::REPORT)]
     Bug(String),
 }
 
@@ -71,7 +70,7 @@ impl Error {
     pub fn render(&self, color: bool) -> String {
         match self {
             Self::Program { diagnostics, sources } => report::render(diagnostics, sources, color),
-            other => other.to_string(),
+            other => report::printable(&other.to_string()),
         }
     }
 
@@ -80,31 +79,5 @@ impl Error {
     }
 }
 
-/// Runs `work`, which is Chainrule's own: a panic in it is a bug, and becomes an error. What the caller gave `work` to look
-/// at may be half written then; callers that are given an error keep nothing of it.
-pub(crate) fn caught<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
-        let words = panic.downcast_ref::<String>().map(String::as_str);
-        let words = words.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic");
-        Err(Error::Bug(format!("{words}\n  help: report it with the program and the request that show it")))
-    })
-}
-
 /// A result with [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_panic_is_a_bug_with_what_to_send() {
-        let at = |i: usize| caught(|| Ok([1, 2][i]));
-        assert_eq!(at(1).ok(), Some(2));
-        let Err(bug) = at(2) else { panic!("there is no such element") };
-        assert!(matches!(bug, Error::Bug(_)), "{bug}");
-        let text = bug.to_string();
-        assert!(text.starts_with("a bug in Chainrule: index out of bounds"), "{text}");
-        assert!(text.ends_with("report it with the program and the request that show it"), "{text}");
-    }
-}

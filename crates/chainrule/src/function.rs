@@ -2,7 +2,7 @@
 
 use crate::build::{Expr, Tensor, input_name};
 use crate::derive::{Derivation, What};
-use crate::error::caught;
+use crate::guard::guard;
 use crate::interface::{Interface, Shape, Signature};
 use crate::leaves::{assemble, leaves, take_apart};
 use crate::passes::lower_array;
@@ -321,7 +321,8 @@ impl Function {
             Body::Scalar(body) => return Ok(counts(&body.graph, &body.roots())),
             Body::Array(body) => body,
         };
-        let kernel = lower_array(body, rewrite, None)?;
+        rewrite.check()?;
+        let kernel = guard(|| lower_array(body, rewrite, None))?;
         let value = |name: &str| sizes.iter().find(|(known, _)| *known == name).map_or(1, |(_, size)| *size);
         let sizes: Vec<i64> = kernel.sizes.iter().map(|size| value(&size.name)).collect();
         Ok(chainrule_kernel::counts(&kernel, &sizes))
@@ -352,6 +353,10 @@ impl Function {
     /// # Errors
     /// When a size is missing or unknown, or loops cannot be unrolled because they depend on data.
     pub fn unrolled(&self, sizes: &[(&str, i64)]) -> Result<Self> {
+        guard(|| self.unroll(sizes))
+    }
+
+    fn unroll(&self, sizes: &[(&str, i64)]) -> Result<Self> {
         let Body::Array(body) = &self.body else { return Ok(self.clone()) };
         if let Some(span) = chainrule_autodiff::own_derivative(&body.function) {
             let message = Diagnostic::limitation(format!("the loops of `{}` cannot be unrolled", self.name))
@@ -536,10 +541,11 @@ impl Function {
     /// When derivatives in it cannot be worked out.
     pub fn with_checkpoints(&self, n: u32) -> Result<Self> {
         let Body::Array(body) = &self.body else { return Ok(self.clone()) };
-        let expanded = Rewrite::All
-            .expand(&body.function, Some(n), body.semantics)
-            .map_err(|d| Error::program(d, &body.sources))?;
-        Ok(body.with(expanded))
+        let expanded = guard(|| {
+            let expanded = Rewrite::All.expand(&body.function, Some(n), body.semantics);
+            expanded.map_err(|d| Error::program(d, &body.sources))
+        });
+        Ok(body.with(expanded?))
     }
 
     /// Running code for the function itself.
@@ -555,7 +561,8 @@ impl Function {
     /// # Errors
     /// As [`compile`](Self::compile); further, a backend or instructions that this machine does not have.
     pub fn compile_with(&self, options: &CompileOptions) -> Result<Compiled> {
-        caught(|| Compiled::new(self, options))
+        options.rewrite.check()?;
+        guard(|| Compiled::new(self, options))
     }
 }
 

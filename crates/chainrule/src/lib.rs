@@ -20,6 +20,8 @@
 //! | [`mod@array`] | array programs written in Rust: loops are kept |
 //! | `module` | functions in F~ files |
 //! | `function` | [`Function`]: named arguments and results, a scalar graph or an array program |
+//! | [`files`] | files that are replaced as a whole |
+//! | [`guard`] | panics as errors of kind bug |
 //! | `interface` | [`Signature`], [`Shape`]: what a function takes and gives |
 //! | `derive` | [`Derivation`]: derivatives asked for |
 //! | [`eliminate`], [`accumulate`] | linearised graphs that come without a function; all of accumulation |
@@ -51,7 +53,9 @@ pub mod eliminate;
 mod emit;
 mod engine;
 mod error;
+pub mod files;
 mod function;
+pub mod guard;
 mod interface;
 mod leaves;
 mod module;
@@ -97,7 +101,7 @@ pub use optimisation::{AppliedRule, CheckpointedLoop, Optimisation, OptimiserPas
 pub use prepared::Prepared;
 pub use regions::Accumulated;
 pub use saved::is_saved;
-pub use sparse::{PreparedSparse, Sparse, SparseForm, results as sparse_results};
+pub use sparse::{PreparedSparse, Sparse, SparseForm, SparsePrograms, results as sparse_results};
 pub use unroll::UNROLL_BUDGET;
 pub use where_spent::{LineOperations, OperationsByLine, ResultOperations};
 pub use within::Within;

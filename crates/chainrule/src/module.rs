@@ -1,8 +1,8 @@
 //! F~ files.
 
-use crate::error::caught;
+use crate::guard::{guard, guard_on_own_stack};
 use crate::{Error, Function, Result};
-use chainrule_base::{Diagnostics, Sources};
+use chainrule_base::{Diagnostics, FileId, Sources};
 use chainrule_graph::Semantics;
 use chainrule_ir::Program;
 use std::io::Read;
@@ -21,6 +21,8 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Module {
     program: Arc<Program>,
+    /// The module's own text, not one that it imports.
+    root: FileId,
     sources: Arc<Sources>,
     semantics: Semantics,
 }
@@ -57,6 +59,10 @@ impl Module {
     /// # Errors
     /// When the program is wrong, or an import cannot be read.
     pub fn from_text(name: &str, text: &str) -> Result<Self> {
+        guard_on_own_stack(|| Self::check(name, text))
+    }
+
+    fn check(name: &str, text: &str) -> Result<Self> {
         let mut sources = Sources::new();
         let root = sources.add(name, text);
         let read = |path: &str, importer: &str| -> std::result::Result<(String, String), String> {
@@ -64,12 +70,13 @@ impl Module {
             let text = read_source(&path).map_err(|e| unreadable(&path, &e))?;
             Ok((path.display().to_string(), text))
         };
-        caught(|| match Program::load(&mut sources, root, read) {
+        match Program::load(&mut sources, root, read) {
             Ok(program) => {
-                Ok(Self { program: Arc::new(program), sources: Arc::new(sources), semantics: Semantics::default() })
+                let (program, sources) = (Arc::new(program), Arc::new(sources));
+                Ok(Self { program, root, sources, semantics: Semantics::default() })
             }
             Err(diagnostics) => Err(Error::program(diagnostics, &Arc::new(sources))),
-        })
+        }
     }
 
     /// The same program under these semantics, which its functions have and what is derived from them:
@@ -103,8 +110,8 @@ impl Module {
             name: d.name.to_string(),
             ty: d.ty.clone(),
             docs: d.docs.clone(),
-            is_function: d.ty.contains("=>"),
-            is_first_order: !takes_functions(&d.ty),
+            is_function: d.is_function,
+            is_first_order: d.is_first_order,
         };
         self.program.definitions().map(define).collect()
     }
@@ -115,10 +122,12 @@ impl Module {
         self.program.warnings()
     }
 
-    /// What the checker warned of, drawn beside the source; empty when there is nothing.
+    /// Draws the warnings about the module's own text beside it; empty if there are none. Warnings about imported texts are
+    /// shown where those are checked themselves.
     #[must_use]
     pub fn render_warnings(&self) -> String {
-        crate::report::render(self.warnings(), &self.sources, false)
+        let own = self.warnings().iter().filter(|warning| warning.span().is_none_or(|span| span.file == self.root));
+        crate::report::render_some(own, &self.sources, false)
     }
 
     /// The texts that messages speak of.
@@ -133,8 +142,10 @@ impl Module {
     /// When there is none, or it cannot be compiled as it stands: its shapes do not fit, it takes
     /// functions as arguments, ...
     pub fn function(&self, name: &str) -> Result<Function> {
-        let function = caught(|| self.program.elaborate(name).map_err(|d| Error::program(d, &self.sources)))?;
-        Ok(Function::from_array(function, self.sources.clone(), self.semantics))
+        guard(|| {
+            let function = self.program.elaborate(name).map_err(|d| Error::program(d, &self.sources))?;
+            Ok(Function::from_array(function, self.sources.clone(), self.semantics))
+        })
     }
 }
 
@@ -161,19 +172,6 @@ fn unreadable(path: &Path, error: &std::io::Error) -> String {
         std::io::ErrorKind::InvalidData => format!("{path} is not text: it has bytes that are not UTF-8"),
         _ => format!("{path} cannot be read: {error}"),
     }
-}
-
-/// Whether a function stands inside parentheses in a type: among the arguments.
-fn takes_functions(ty: &str) -> bool {
-    let mut depth = 0;
-    ty.char_indices().any(|(i, c)| {
-        match c {
-            '(' | '[' | '{' => depth += 1,
-            ')' | ']' | '}' => depth -= 1,
-            _ => {}
-        }
-        depth > 0 && ty[i..].starts_with("=>")
-    })
 }
 
 impl std::fmt::Debug for Module {

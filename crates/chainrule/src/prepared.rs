@@ -74,6 +74,10 @@ impl<'f> Prepared<'f> {
         sizes.filter(|(size, _)| is_extent(size.source)).map(|(_, value)| *value).collect()
     }
 
+    pub(crate) fn sizes(&self) -> &Sizes {
+        self.engine.sizes()
+    }
+
     /// How many numbers the workspace has, but for what fills lines of a cache between arrays: at most seven an array.
     #[must_use]
     pub fn workspace_len(&self) -> usize {

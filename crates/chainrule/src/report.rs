@@ -1,9 +1,22 @@
 //! Draws diagnostics beside their source.
 
+mod shown;
+
 use ariadne::{CharSet, Color, Config, IndexType, Label, Report, ReportKind, Source};
+use chainrule_base::source::FileId;
 use chainrule_base::{Diagnostic, Diagnostics, Kind, Sources, Span};
+use shown::View;
+use std::collections::BTreeMap;
 
 pub use chainrule_base::count;
+pub use shown::printable;
+
+/// Version of Chainrule, for messages about its bugs.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// What to do about a bug of Chainrule.
+pub(crate) const REPORT: &str =
+    "please report it, with this message, the program, the command or the calls, and the sizes or arguments";
 
 fn kind_and_color(kind: Kind) -> (ReportKind<'static>, Color) {
     match kind {
@@ -14,23 +27,48 @@ fn kind_and_color(kind: Kind) -> (ReportKind<'static>, Color) {
     }
 }
 
-/// How many messages are drawn; those after them are counted. Mistakes that follow from others come last.
+/// Maximum number of messages that are drawn; those after them are counted. Mistakes that follow from others come last.
 pub const MESSAGES_SHOWN: usize = 20;
 
-/// The first messages with the lines of source that they speak of, in the order in which they were found,
-/// and how many there are besides. Linear in the texts and the messages shown.
+/// Draws the first messages with the lines of source that they speak of, in the order in which they were found, and says how
+/// many there are besides. Control characters are escaped, and long lines cut. Linear in the texts and the messages shown.
 #[must_use]
 pub fn render(diagnostics: &Diagnostics, sources: &Sources, color: bool) -> String {
-    let mut cache = Cache { sources, texts: sources.iter().map(|(_, file)| Source::from(file.text.clone())).collect() };
+    render_some(diagnostics.iter(), sources, color)
+}
+
+/// [`render`] for some messages.
+pub(crate) fn render_some<'a>(
+    diagnostics: impl Iterator<Item = &'a Diagnostic>,
+    sources: &Sources,
+    color: bool,
+) -> String {
     let mut text = String::new();
-    for diagnostic in diagnostics.iter().take(MESSAGES_SHOWN) {
-        text.push_str(&render_one(diagnostic, &mut cache, color));
+    let mut more = 0;
+    for (k, diagnostic) in diagnostics.enumerate() {
+        if k < MESSAGES_SHOWN {
+            text.push_str(&render_one(&showable(diagnostic), sources, color));
+        } else {
+            more += 1;
+        }
     }
-    match diagnostics.iter().count().saturating_sub(MESSAGES_SHOWN) {
-        0 => {}
-        more => text.push_str(&format!("... and {}\n", count(more, "more message"))),
+    if more > 0 {
+        text.push_str(&format!("... and {}\n", count(more, "more message")));
     }
     text.trim_end().to_string()
+}
+
+/// `diagnostic` with texts that can be shown; a bug with what to do about it.
+fn showable(diagnostic: &Diagnostic) -> Diagnostic {
+    let mut shown = diagnostic.clone();
+    shown.title = shown::message(&shown.title);
+    shown.labels.iter_mut().for_each(|label| label.text = shown::message(&label.text));
+    shown.reason = shown.reason.map(|reason| shown::message(&reason));
+    shown.help = shown.help.map(|help| shown::message(&help));
+    if shown.kind == Kind::Bug && shown.help.is_none() {
+        shown.help = Some(format!("{REPORT}; this is version {VERSION}"));
+    }
+    shown
 }
 
 /// A message about no place in a text.
@@ -40,10 +78,11 @@ fn lone(diagnostic: &Diagnostic) -> String {
     format!("{bare}{help}\n")
 }
 
-fn render_one(diagnostic: &Diagnostic, cache: &mut Cache<'_>, color: bool) -> String {
+fn render_one(diagnostic: &Diagnostic, sources: &Sources, color: bool) -> String {
     let Some(main) = diagnostic.span() else { return lone(diagnostic) };
     let (kind, ink) = kind_and_color(diagnostic.kind);
-    let place = |span: Span| (span.file, span.range());
+    let mut cache = Cache::new(diagnostic, sources);
+    let place = |span: Span| (span.file, cache.views[&span.file].1.place(span.range()));
     let config = Config::new().with_color(color).with_char_set(CharSet::Unicode).with_index_type(IndexType::Byte);
     let mut report = Report::build(kind, place(main)).with_config(config).with_message(&diagnostic.title);
     for label in &diagnostic.labels {
@@ -55,16 +94,33 @@ fn render_one(diagnostic: &Diagnostic, cache: &mut Cache<'_>, color: bool) -> St
     if let Some(help) = &diagnostic.help {
         report = report.with_help(help);
     }
+    let columns = columns(diagnostic, sources, &cache);
     let mut bytes = Vec::new();
-    match report.finish().write(cache, &mut bytes) {
+    match report.finish().write(&mut cache, &mut bytes) {
         Ok(()) => {
             let text = String::from_utf8_lossy(&bytes);
             // A kind of our own keeps its colour whatever the configuration says.
             let text = if color { text.into_owned() } else { without_escapes(&text) };
+            let text = columns.iter().fold(text, |text, (shown, true_one)| text.replacen(shown, true_one, 1));
             text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
         }
         Err(_) => lone(diagnostic),
     }
+}
+
+/// The places of `diagnostic` as they would be written, and as they are, where a line was cut or escaped.
+fn columns(diagnostic: &Diagnostic, sources: &Sources, cache: &Cache<'_>) -> Vec<(String, String)> {
+    let column = |label: &chainrule_base::diagnostic::Label| {
+        let span = label.span;
+        let (line, column) = sources.line_column(span);
+        let (_, view) = &cache.views[&span.file];
+        let before = &view.text[..view.place(span.range()).start];
+        let shown = before.rsplit('\n').next().unwrap_or(before).chars().count() + 1;
+        let name = printable(&sources.file(span.file).name);
+        let written = |column: usize| format!("{name}:{line}:{column} ");
+        (shown != column).then(|| (written(shown), written(column)))
+    };
+    diagnostic.labels.iter().filter_map(column).collect()
 }
 
 /// `text` without sequences `ESC [ ... m`.
@@ -74,17 +130,32 @@ fn without_escapes(text: &str) -> String {
     parts.fold(first, |plain, part| plain + part.split_once('m').map_or(part, |(_, rest)| rest))
 }
 
+/// The texts of one message, as they are shown.
 struct Cache<'a> {
     sources: &'a Sources,
-    texts: Vec<Source<String>>,
+    views: BTreeMap<FileId, (Source<String>, View)>,
 }
 
-impl ariadne::Cache<chainrule_base::FileId> for Cache<'_> {
-    type Storage = String;
-    fn fetch(&mut self, id: &chainrule_base::FileId) -> Result<&Source<String>, impl std::fmt::Debug> {
-        self.texts.get(chainrule_base::Id::index(*id)).ok_or("no such text")
+impl<'a> Cache<'a> {
+    fn new(diagnostic: &Diagnostic, sources: &'a Sources) -> Self {
+        let mut places: BTreeMap<FileId, Vec<std::ops::Range<usize>>> = BTreeMap::new();
+        for label in &diagnostic.labels {
+            places.entry(label.span.file).or_default().push(label.span.range());
+        }
+        let view = |(file, places): (FileId, Vec<_>)| {
+            let view = View::new(&sources.file(file).text, &places);
+            (file, (Source::from(view.text.clone()), view))
+        };
+        Self { sources, views: places.into_iter().map(view).collect() }
     }
-    fn display<'a>(&self, id: &'a chainrule_base::FileId) -> Option<impl std::fmt::Display + 'a> {
-        Some(self.sources.file(*id).name.clone())
+}
+
+impl ariadne::Cache<FileId> for Cache<'_> {
+    type Storage = String;
+    fn fetch(&mut self, id: &FileId) -> Result<&Source<String>, impl std::fmt::Debug> {
+        self.views.get(id).map(|(source, _)| source).ok_or("no such text")
+    }
+    fn display<'a>(&self, id: &'a FileId) -> Option<impl std::fmt::Display + 'a> {
+        Some(printable(&self.sources.file(*id).name))
     }
 }

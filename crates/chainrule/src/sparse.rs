@@ -13,8 +13,8 @@
 //! entries in order, each once, it writes them where they are read.
 
 use crate::engine::Memory;
-use crate::error::caught;
 use crate::function::{ArrayBody, Body};
+use crate::guard::guard;
 use crate::leaves::leaves;
 use crate::prepared::Flat;
 use crate::{Backend, Checks, CompileOptions, Compiled, Error, Function, Pattern, Result};
@@ -25,12 +25,19 @@ use chainrule_ir::{Type, Value};
 use chainrule_runtime::{Doubles, Elements, Sizes, Slice, SliceMut};
 use std::sync::Arc;
 
-/// A sparse derivative, compiled; made by [`Function::sparse_jacobian`] and [`Function::sparse_hessian`].
+/// The two programs of a sparse derivative, not compiled; made by [`Function::sparse_jacobian_programs`] and
+/// [`Function::sparse_hessian_programs`].
 #[derive(Debug)]
-pub struct Sparse {
+pub struct SparsePrograms {
     sparsity: Sparsity,
     /// Whose derivative it is.
     of: Arc<ArrayBody>,
+}
+
+/// A sparse derivative, compiled; made by [`Function::sparse_jacobian`] and [`Function::sparse_hessian`].
+#[derive(Debug)]
+pub struct Sparse {
+    programs: SparsePrograms,
     pattern: Compiled,
     values: Compiled,
 }
@@ -92,7 +99,7 @@ impl Function {
     /// # Ok::<(), chainrule::Error>(())
     /// ```
     pub fn sparse_jacobian(&self, by: &[&str]) -> Result<Sparse> {
-        Sparse::new(self, by, sparse::jacobian)
+        self.sparse_jacobian_programs(by)?.compile_with(&CompileOptions::default())
     }
 
     /// The sparse Hessian of a scalar function: of a sum, the sum of the Hessians of its terms. All of it, not a triangle.
@@ -100,21 +107,41 @@ impl Function {
     /// # Errors
     /// As [`Self::sparse_jacobian`]; a result that is not a scalar.
     pub fn sparse_hessian(&self, by: &[&str]) -> Result<Sparse> {
-        Sparse::new(self, by, sparse::hessian)
+        self.sparse_hessian_programs(by)?.compile_with(&CompileOptions::default())
     }
-}
 
-/// The programs for the pattern and for the values.
-fn compiled(sparsity: &Sparsity, of: &ArrayBody, options: &CompileOptions) -> Result<(Compiled, Compiled)> {
-    let function = |f: &chainrule_ir::Function| of.with(f.clone());
-    let checked = CompileOptions { checks: Checks::All, ..*options };
-    let pattern = function(&sparsity.pattern).compile_with(&checked)?;
-    Ok((pattern, function(&sparsity.values).compile_with(options)?))
+    /// The programs of [`Self::sparse_jacobian`], to be compiled once with other options, or emitted.
+    ///
+    /// # Errors
+    /// As [`Self::sparse_jacobian`].
+    ///
+    /// ```
+    /// use chainrule::{CompileOptions, Module};
+    /// let module = Module::from_text("f.ft", "let f = fun (x : [n]Double) -> build n (fun i -> sin x[i])")?;
+    /// let programs = module.function("f")?.sparse_jacobian_programs(&["x"])?;
+    /// assert!(programs.notes().is_empty());
+    /// let sparse = programs.compile_with(&CompileOptions { threads: Some(2), ..CompileOptions::default() })?;
+    /// let mut jacobian = sparse.prepare(&[vec![0.0; 4].into()])?;
+    /// jacobian.run()?;
+    /// assert_eq!(jacobian.values(), [1.0; 4]);
+    /// # Ok::<(), chainrule::Error>(())
+    /// ```
+    pub fn sparse_jacobian_programs(&self, by: &[&str]) -> Result<SparsePrograms> {
+        guard(|| SparsePrograms::new(self, by, sparse::jacobian))
+    }
+
+    /// The programs of [`Self::sparse_hessian`], to be compiled once with other options, or emitted.
+    ///
+    /// # Errors
+    /// As [`Self::sparse_hessian`].
+    pub fn sparse_hessian_programs(&self, by: &[&str]) -> Result<SparsePrograms> {
+        guard(|| SparsePrograms::new(self, by, sparse::hessian))
+    }
 }
 
 type Derive = fn(&chainrule_ir::Function, &[Name], Mode) -> std::result::Result<Sparsity, Diagnostics>;
 
-impl Sparse {
+impl SparsePrograms {
     fn new(function: &Function, by: &[&str], derive: Derive) -> Result<Self> {
         let Body::Array(body) = &function.body else {
             return Err(Error::request(
@@ -123,12 +150,50 @@ impl Sparse {
             ));
         };
         let by: Vec<Name> = by.iter().map(|name| Name::new(name)).collect();
-        let sparsity =
-            caught(|| derive(&body.function, &by, Mode::Auto).map_err(|d| Error::program(d, &body.sources)))?;
-        let (pattern, values) = compiled(&sparsity, body, &CompileOptions::default())?;
-        Ok(Self { sparsity, of: Arc::clone(body), pattern, values })
+        let sparsity = derive(&body.function, &by, Mode::Auto).map_err(|d| Error::program(d, &body.sources))?;
+        Ok(Self { sparsity, of: Arc::clone(body) })
     }
 
+    /// Running code for both. The program that computes the pattern keeps its checks: places of entries are made of its
+    /// indices.
+    ///
+    /// # Errors
+    /// As [`Function::compile_with`].
+    pub fn compile_with(self, options: &CompileOptions) -> Result<Sparse> {
+        let (pattern, values) = self.compiled(options)?;
+        Ok(Sparse { programs: self, pattern, values })
+    }
+
+    fn compiled(&self, options: &CompileOptions) -> Result<(Compiled, Compiled)> {
+        let function = |f: &chainrule_ir::Function| self.of.with(f.clone());
+        let checked = CompileOptions { checks: Checks::All, ..*options };
+        let pattern = function(&self.sparsity.pattern).compile_with(&checked)?;
+        Ok((pattern, function(&self.sparsity.values).compile_with(options)?))
+    }
+
+    /// What the indices do not tell: arguments that are used as a whole, and why. Their columns are dense.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        self.sparsity.notes()
+    }
+
+    /// The program that computes the doubles, as a function: its derivatives worked out, as it is compiled.
+    #[must_use]
+    pub fn values_program(&self) -> Function {
+        let values = &self.sparsity.values;
+        // Whoever compiles or emits what cannot be expanded learns why.
+        let expanded = crate::Rewrite::All.expand(values, None, self.of.semantics).unwrap_or_else(|_| values.clone());
+        self.of.with(expanded)
+    }
+
+    /// The program that computes the indices, as a function.
+    #[must_use]
+    pub fn pattern_program(&self) -> Function {
+        self.of.with(self.sparsity.pattern.clone())
+    }
+}
+
+impl Sparse {
     /// The same, compiled with other options. The program that computes the pattern keeps its checks: places of entries are made of
     /// its indices.
     ///
@@ -146,7 +211,7 @@ impl Sparse {
     /// # Ok::<(), chainrule::Error>(())
     /// ```
     pub fn with_options(mut self, options: &CompileOptions) -> Result<Self> {
-        (self.pattern, self.values) = compiled(&self.sparsity, &self.of, options)?;
+        (self.pattern, self.values) = self.programs.compiled(options)?;
         Ok(self)
     }
 
@@ -165,22 +230,19 @@ impl Sparse {
     /// What the indices do not tell: arguments that are used as a whole, and why. Their columns are dense.
     #[must_use]
     pub fn notes(&self) -> &[String] {
-        self.sparsity.notes()
+        self.programs.notes()
     }
 
-    /// The program that computes the doubles, as a function: its derivatives worked out, as it is compiled.
+    /// As [`SparsePrograms::values_program`].
     #[must_use]
     pub fn values_program(&self) -> Function {
-        let values = &self.sparsity.values;
-        // It was compiled, so it can be expanded.
-        let expanded = crate::Rewrite::All.expand(values, None, self.of.semantics).unwrap_or_else(|_| values.clone());
-        self.of.with(expanded)
+        self.programs.values_program()
     }
 
-    /// The program that computes the indices, as a function.
+    /// As [`SparsePrograms::pattern_program`].
     #[must_use]
     pub fn pattern_program(&self) -> Function {
-        self.of.with(self.sparsity.pattern.clone())
+        self.programs.pattern_program()
     }
 
     /// Evaluates the pattern at these arguments, of which only sizes and integers matter, and makes memory for the values.
@@ -190,7 +252,8 @@ impl Sparse {
     pub fn prepare(&self, args: &[Value<f64>]) -> Result<PreparedSparse<'_>> {
         let indices = self.pattern.call(args)?;
         let indices = indices.first().map(ints).unwrap_or_default();
-        let places = self.sparsity.places(&indices).map_err(|d| Error::program(d, &self.of.sources))?;
+        let SparsePrograms { sparsity, of } = &self.programs;
+        let places = sparsity.places(&indices).map_err(|d| Error::program(d, &of.sources))?;
         let (flat, sizes) = self.values.flatten(args)?;
         PreparedSparse::new(self, &places, indices, flat, sizes)
     }
@@ -314,8 +377,8 @@ impl<'s> PreparedSparse<'s> {
     /// # Errors
     /// Never, as the pattern was there before.
     pub fn blocks(&self) -> Result<Vec<DenseBlock>> {
-        let sparse = self.sparse;
-        sparse.sparsity.blocks(&self.indices).map_err(|d| Error::program(d, &sparse.of.sources))
+        let SparsePrograms { sparsity, of } = &self.sparse.programs;
+        sparsity.blocks(&self.indices).map_err(|d| Error::program(d, &of.sources))
     }
 
     /// The doubles of the blocks, as the last run computed them.

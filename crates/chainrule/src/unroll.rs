@@ -103,7 +103,10 @@ impl Unroller<'_> {
     fn block(&mut self, block: &Block) -> Unrolled<Tree> {
         self.steps += 1;
         for stmt in &block.stmts {
-            let value = self.stmt(stmt)?;
+            let value = self.stmt(stmt).map_err(|found| match found.span() {
+                Some(_) => found,
+                None => at(found, stmt.span, "here"),
+            })?;
             // What statements inside of this one have made is theirs already.
             self.origins.resize(self.graph.len(), stmt.span);
             self.env[stmt.var] = Some(value);
@@ -135,7 +138,11 @@ impl Unroller<'_> {
         if let Some(v) = missing {
             return Err(Diagnostic::bug(format!("the size {size} needs {v}, which is no known integer")));
         }
-        value.ok_or_else(|| Diagnostic::error("a size is too large for a 64-bit integer"))
+        value.ok_or_else(|| {
+            Diagnostic::error("a size is too large for a 64-bit integer")
+                .with_reason(format!("it is {size}"))
+                .with_help("make the sizes, or the integers that it is made of, smaller")
+        })
     }
 
     fn stmt(&mut self, stmt: &Stmt) -> Unrolled<Tree> {

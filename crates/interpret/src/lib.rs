@@ -1,7 +1,8 @@
 //! The interpreter: a backend that runs any kernel.
 //!
 //! In: a [`Kernel`](chainrule_kernel::Kernel). Out: a [`Program`], flat bytecode over slots, which runs
-//! one point ([`Program::run`]) or many ([`Program::run_batch`]) without allocating.
+//! one point ([`Program::run`]) or many ([`Program::run_batch`]). Running allocates lists of the buffers, no buffers; a batch
+//! that runs point by point, copies of one point's arguments and results.
 //!
 //! | module | owns |
 //! | --- | --- |

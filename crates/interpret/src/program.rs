@@ -131,7 +131,7 @@ impl Program {
         self.compiled.lanes && sizes.allow_lanes()
     }
 
-    /// Runs one point. Nothing is allocated, unless it fails.
+    /// Runs one point. Allocates no more than lists of the kernel's buffers, unless it fails.
     ///
     /// # Errors
     /// Arguments or a workspace that do not fit `sizes` (then nothing was written), or a check of the

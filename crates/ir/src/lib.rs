@@ -51,6 +51,7 @@ pub mod verify;
 
 pub use alpha::alpha_equal;
 pub use builder::{Builder, Renaming, size_of};
+pub use check::messages::nearest;
 pub use check::{Definition, Loader, Program};
 pub use custom::{Custom, Rule, RuleBlock};
 pub use evaluate::{Failure, evaluate};

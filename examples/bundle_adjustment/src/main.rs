@@ -27,7 +27,7 @@ fn run(args: &[String]) -> Result<(), libmv::ReadError> {
     println!("{} steps in {time:.2?}", refined.iterations.len() - 1);
     if let Some(path) = args.get(1) {
         let svg = picture::draw(&refined.before, &refined.after);
-        std::fs::write(path, svg).map_err(|e| format!("cannot write {path}: {e}"))?;
+        chainrule::files::replace(path, svg.as_bytes()).map_err(|e| format!("cannot write {path}: {e}"))?;
     }
     Ok(())
 }

@@ -5,8 +5,8 @@ mod scalar;
 mod select;
 mod whole;
 
-use crate::error::caught;
 use crate::function::Body;
+use crate::guard::guard;
 use crate::{Compiled, Error, Function, Result};
 use chainrule_accumulate::strategy::Report;
 use chainrule_accumulate::{Improvement, Optimise};
@@ -223,7 +223,7 @@ impl Derivation {
     }
 
     fn derive(&self, tells_lines: bool) -> Result<Derived> {
-        caught(|| match &self.function.body {
+        guard(|| match &self.function.body {
             Body::Scalar(body) => self.derive_scalar(body, tells_lines),
             Body::Array(body) => self.derive_array(body),
         })

@@ -155,7 +155,7 @@ pub fn compare(page: &Page, found: &[(usize, String)]) -> Vec<String> {
             let (from, n) = (block.line - 1, block.text.lines().count());
             lines.splice(from..from + n, text.trim_end().lines().map(str::to_string));
         }
-        std::fs::write(&page.path, lines.join("\n") + "\n").unwrap();
+        chainrule::files::replace(&page.path, (lines.join("\n") + "\n").as_bytes()).unwrap();
         return Vec::new();
     }
     let show = |(index, text): &&(usize, String)| {

@@ -365,6 +365,7 @@ fn add(
     (core, scheme, n_slots, ok): (Core, Scheme, u32, bool),
 ) -> DefId {
     let ty = if ok { show_scheme(&mut checker.table, &scheme) } else { "?".to_owned() };
+    let (is_function, is_first_order) = (checker.table.is_function(scheme.ty), checker.table.is_first_order(scheme.ty));
     let core = if ok { core } else { Core { kind: CoreKind::Error, ty: checker.table.error, span: ident.span } };
     let scheme = if ok { scheme } else { Scheme::mono(checker.table.error) };
     let def = checker.defs.push(Definition {
@@ -372,6 +373,8 @@ fn add(
         span: ident.span,
         docs: item.docs.clone(),
         ty,
+        is_function,
+        is_first_order,
         library: checker.library,
         core,
         scheme,

@@ -299,7 +299,8 @@ fn quoted(names: &[&str]) -> String {
 const MAX_COMPARED: usize = 64;
 
 /// The name in `known` that `name` was probably meant to be; the first of the nearest. None for a long name.
-pub(crate) fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+#[must_use]
+pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     if name.len() > MAX_COMPARED {
         return None;
     }

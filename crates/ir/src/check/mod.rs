@@ -74,6 +74,10 @@ pub struct Definition {
     pub docs: Vec<String>,
     /// Its type in the syntax of F~, without sizes.
     pub ty: String,
+    /// Whether it is a function, not a constant.
+    pub is_function: bool,
+    /// Whether no function is among its arguments or in its data.
+    pub is_first_order: bool,
     /// Whether it belongs to the library.
     pub library: bool,
     pub(crate) core: Core,

@@ -6,7 +6,7 @@
 //! [`MAX_TYPE_NODES`] and [`MAX_TYPE_DEPTH`], for shared parts can stand for exponentially large types.
 
 use chainrule_base::{Arena, Name, define_id};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -412,6 +412,36 @@ impl Table {
             }
             _ => Ok(ty),
         }
+    }
+
+    /// Whether `ty` is a function.
+    #[must_use]
+    pub fn is_function(&self, ty: TyId) -> bool {
+        matches!(self.nodes[self.root(ty)], Node::Fun(..))
+    }
+
+    /// Whether no function is among the arguments of `ty`, or in its data.
+    #[must_use]
+    pub fn is_first_order(&self, mut ty: TyId) -> bool {
+        let mut stack = Vec::new();
+        while let Node::Fun(param, result) = &self.nodes[self.root(ty)] {
+            stack.push(*param);
+            ty = *result;
+        }
+        stack.push(ty);
+        // Types share their parts.
+        let mut seen = FxHashSet::default();
+        while let Some(ty) = stack.pop() {
+            let root = self.root(ty);
+            match &self.nodes[root] {
+                Node::Fun(..) => return false,
+                _ if !seen.insert(root) => {}
+                Node::Array(element) => stack.push(*element),
+                Node::Tuple(fields, _) => stack.extend(fields.iter()),
+                _ => {}
+            }
+        }
+        true
     }
 
     /// The type in the syntax of F~; variables are called `a`, `b`, ... in the order of `names`.

@@ -94,11 +94,12 @@ impl Program {
     fn elaborate_definition(&self, def: DefId) -> Result<Function, Diagnostics> {
         // A stack of its own: calls nest as deep as the program nests them.
         std::thread::scope(|scope| {
-            let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
+            let thread = std::thread::Builder::new().name("chainrule".to_owned()).stack_size(STACK_BYTES);
             let spawned = thread.spawn_scoped(scope, || self.with_table(|table| Elaborator::new(self, table).run(def)));
             match spawned.map(std::thread::ScopedJoinHandle::join) {
                 Ok(Ok(result)) => result,
-                Ok(Err(_)) => Err(Diagnostic::bug("elaboration broke off").into()),
+                // A panic goes on in the thread that waits, where somebody may turn it into a message.
+                Ok(Err(panic)) => std::panic::resume_unwind(panic),
                 Err(why) => Err(Diagnostic::limitation("there is no room for the stack that elaboration needs")
                     .with_reason(why.to_string())
                     .into()),

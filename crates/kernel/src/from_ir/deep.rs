@@ -29,10 +29,12 @@ pub(super) fn with_room_for<T: Send>(block: &Block, work: impl FnOnce() -> T + S
         return Ok(work());
     }
     std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(depth.saturating_mul(BYTES_PER_LEVEL));
+        let thread =
+            std::thread::Builder::new().name("chainrule".to_owned()).stack_size(depth.saturating_mul(BYTES_PER_LEVEL));
         match thread.spawn_scoped(scope, work).map(std::thread::ScopedJoinHandle::join) {
             Ok(Ok(result)) => Ok(result),
-            Ok(Err(_)) => Err(Diagnostic::bug("lowering broke off")),
+            // A panic goes on in the thread that waits, where somebody may turn it into a message.
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
             Err(why) => Err(Diagnostic::limitation(format!("blocks nest {depth} deep, and there is no room for that"))
                 .with_reason(why.to_string())
                 .with_help("nest branches and loops less deep")),
