@@ -47,10 +47,15 @@ fn main() -> ExitCode {
         // Nobody reads the answers any more.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error}");
+            tell(&format!("error: {error}"));
             ExitCode::FAILURE
         }
     }
+}
+
+/// Writes a line to standard error, if that is open.
+fn tell(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{}", chainrule::report::printable(text));
 }
 
 /// Answers all messages. Whether each could be read.
@@ -67,13 +72,17 @@ fn serve(mut input: impl BufRead, mut output: impl Write) -> std::io::Result<boo
         if message.is_empty() {
             continue;
         }
-        match session.answer(message) {
+        let answer = match chainrule::guard::guard(|| Ok(session.answer(message))) {
+            Ok(answer) => answer,
+            Err(bug) => Err(bug.to_string()),
+        };
+        match answer {
             Ok(answer) => {
                 writeln!(output, "{answer}")?;
                 output.flush()?;
             }
             Err(message) => {
-                eprintln!("error: line {number}: {message}");
+                tell(&format!("error: line {number}: {message}"));
                 all_read = false;
             }
         }

@@ -1,6 +1,7 @@
 //! `--arg` and `--args`: at which arguments a function runs.
 
 use crate::data;
+use chainrule::report::printable;
 use chainrule::{Name, Type, Value};
 use clap::Args;
 use std::path::PathBuf;
@@ -33,6 +34,7 @@ impl Arguments {
             None => serde_json::Map::new(),
         };
         if let Some(name) = object.keys().find(|key| !params.iter().any(|(name, _)| **name == ***key)) {
+            let name = printable(name);
             return Err(format!("error: there is no argument `{name}`\n  help: the arguments are {}", listed()));
         }
         let mut inline = Vec::new();
@@ -42,6 +44,7 @@ impl Arguments {
             })?;
             let name = name.trim();
             if !params.iter().any(|(param, _)| **param == *name) {
+                let name = printable(name);
                 return Err(format!("error: there is no argument `{name}`\n  help: the arguments are {}", listed()));
             }
             if inline.iter().any(|(other, _)| *other == name) {

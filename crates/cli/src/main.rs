@@ -11,10 +11,10 @@
 mod arguments;
 mod commands;
 mod data;
-mod panics;
 mod progress;
 mod request;
 
+use chainrule::report::printable;
 use clap::{Parser, Subcommand};
 use commands::{check, compile, derive, eliminate, emit, fmt, run, test};
 use std::io::IsTerminal;
@@ -55,23 +55,28 @@ enum Command {
 type Outcome = Result<(), String>;
 
 fn main() -> ExitCode {
-    let command = Cli::parse().command;
-    let outcome = panics::caught(|| match command {
-        Command::Check(options) => check::run(&options),
-        Command::Fmt(options) => fmt::run(&options),
-        Command::Run(options) => run::run(&options),
-        Command::Derive(options) => derive::run(&options),
-        Command::Compile(options) => compile::run(&options),
-        Command::Eliminate(options) => eliminate::run(&options),
-        Command::Emit(options) => emit::run(&options),
-        Command::Test(options) => test::run(&options),
-    });
-    match outcome {
+    // A panic is a bug of Chainrule, which is told as one.
+    std::panic::set_hook(Box::new(|_| {}));
+    let outcome = chainrule::guard::guard_on_own_stack(|| Ok(run_command(&Cli::parse().command)));
+    match outcome.unwrap_or_else(|bug| Err(explain(&bug))) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             tell(&message);
             ExitCode::FAILURE
         }
+    }
+}
+
+fn run_command(command: &Command) -> Outcome {
+    match command {
+        Command::Check(options) => check::run(options),
+        Command::Fmt(options) => fmt::run(options),
+        Command::Run(options) => run::run(options),
+        Command::Derive(options) => derive::run(options),
+        Command::Compile(options) => compile::run(options),
+        Command::Eliminate(options) => eliminate::run(options),
+        Command::Emit(options) => emit::run(options),
+        Command::Test(options) => test::run(options),
     }
 }
 
@@ -81,6 +86,7 @@ fn explain(error: &chainrule::Error) -> String {
     match error {
         chainrule::Error::Program { .. } => error.render(std::io::stderr().is_terminal()),
         chainrule::Error::Io { path, source } => data::unreadable(std::path::Path::new(path), source),
+        bug @ chainrule::Error::Bug(_) => printable(&bug.to_string()),
         other => {
             let mut text = format!("error: {other}");
             let mut source = other.source();
@@ -88,16 +94,32 @@ fn explain(error: &chainrule::Error) -> String {
                 text.push_str(&format!(": {cause}"));
                 source = cause.source();
             }
-            text
+            printable(&text)
         }
     }
 }
 
-/// Writes a line to standard error, where somebody listens.
+/// Writes a line to standard error, if that is open. Control characters are escaped; on a terminal, colours are left.
 fn tell(text: &str) {
     use std::io::Write;
+    let text = if std::io::stderr().is_terminal() { colored(text) } else { printable(text) };
     // Nothing is left to tell it to when this fails.
     let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// `text` with control characters escaped, except sequences that choose a colour.
+fn colored(text: &str) -> String {
+    let mut parts = text.split("\u{1b}[");
+    let mut shown = printable(parts.next().unwrap_or_default());
+    for part in parts {
+        match part.split_once('m') {
+            Some((color, rest)) if color.bytes().all(|b| b.is_ascii_digit() || b == b';') => {
+                shown.push_str(&format!("\u{1b}[{color}m{}", printable(rest)));
+            }
+            _ => shown.push_str(&printable(&format!("\u{1b}[{part}"))),
+        }
+    }
+    shown
 }
 
 /// Writes to standard output; a reader that has gone away is no error.

@@ -1,7 +1,8 @@
 //! What several commands share: which function of which file, which derivative of it.
 
+use crate::data::{Program, read_program, shown};
 use crate::explain;
-use chainrule::{CompileOptions, Derivation, Derived, Function, Module, Semantics, Sparse};
+use chainrule::{CompileOptions, Derivation, Derived, Function, Module, Semantics, SparsePrograms};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -103,13 +104,18 @@ fn size(text: &str) -> Result<(String, i64), String> {
 
 /// The checked file; warnings are told.
 pub fn load(file: &std::path::Path) -> Result<Module, String> {
-    if crate::data::is_saved(file) {
-        return Err(format!(
+    match read_program(file)? {
+        Program::Text(text) => check(file, &text),
+        Program::Saved(_) => Err(format!(
             "error: {} is compiled already\n  help: run it with chainrule run, or give the F~ file that it was made from",
-            file.display()
-        ));
+            shown(file)
+        )),
     }
-    let module = Module::load(file).map_err(|e| explain(&e))?;
+}
+
+/// Checks the text of `file`.
+fn check(file: &std::path::Path, text: &str) -> Result<Module, String> {
+    let module = Module::from_text(&file.display().to_string(), text).map_err(|e| explain(&e))?;
     let warnings = module.render_warnings();
     if !warnings.is_empty() {
         crate::tell(&warnings);
@@ -120,14 +126,23 @@ pub fn load(file: &std::path::Path) -> Result<Module, String> {
 impl Which {
     /// The function, as straight-line code when sizes are given.
     pub fn load(&self) -> Result<Function, String> {
+        self.choose(load(&self.file)?)
+    }
+
+    /// The function in the text of its file.
+    pub fn load_text(&self, text: &str) -> Result<Function, String> {
+        self.choose(check(&self.file, text)?)
+    }
+
+    fn choose(&self, module: Module) -> Result<Function, String> {
         let semantics = if self.strict { Semantics::Strict } else { Semantics::default() };
-        let module = load(&self.file)?.with_semantics(semantics);
+        let module = module.with_semantics(semantics);
         let name = match &self.function {
             Some(name) => name.clone(),
             None => {
                 module.definitions().into_iter().rev().find(|d| d.is_function).map(|d| d.name).ok_or_else(|| {
                     let help = "define one, such as let f = fun (x : Double) -> x * x";
-                    format!("error: {} defines no function\n  help: {help}", self.file.display())
+                    format!("error: {} defines no function\n  help: {help}", shown(&self.file))
                 })?
             }
         };
@@ -183,7 +198,7 @@ impl Derivative {
 
     /// The sparse derivative of a function that keeps its loops; `None` where none is asked for, and of straight-line code,
     /// also such as has no size that is open.
-    pub fn sparse_loops(&self, function: &Function) -> Result<Option<Sparse>, String> {
+    pub fn sparse_loops(&self, function: &Function) -> Result<Option<SparsePrograms>, String> {
         if !self.sparse || function.unrolled(&[]).is_ok() {
             return Ok(None);
         }
@@ -196,8 +211,8 @@ impl Derivative {
         let made = match self.what.as_slice() {
             _ if !self.of.is_empty() => return refuse("`--sparse` has all results", "leave out --of"),
             _ if self.strategy != "auto" => return refuse("`--sparse` chooses the strategy", "leave out --strategy"),
-            [What::Jacobian] => function.sparse_jacobian(&by),
-            [What::Hessian] => function.sparse_hessian(&by),
+            [What::Jacobian] => function.sparse_jacobian_programs(&by),
+            [What::Hessian] => function.sparse_hessian_programs(&by),
             _ => {
                 let help = "ask for one of them alone, as in --what jacobian";
                 return refuse("`--sparse` is for a Jacobian or a Hessian", help);

@@ -330,13 +330,23 @@ fn checks_of_indices_are_left_out_where_that_is_asked() {
     // What is loaded touches no other memory, unless that is promised.
     assert_eq!(place.run(&["compile", "gather.ft", "--no-checks", "--out", "g.chainrule"]).code, Some(0));
     assert_eq!(prints(&place, &[&["run", "g.chainrule"][..], &inside].concat()), checked);
-    assert_eq!(prints(&place, &[&["run", "g.chainrule", "--no-checks"][..], &inside].concat()), checked);
-    let outside = place.run(&["run", "g.chainrule", "--arg", "x=[1, 2]", "--arg", "at=[1, 7]"]);
-    let says = "an index lies outside of its array";
-    assert!(outside.code == Some(1) && outside.stderr.contains(says), "{}", outside.stderr);
+    for promise in ["--no-checks", "--promise-in-range"] {
+        assert_eq!(prints(&place, &[&["run", "gather.ft", promise][..], &inside].concat()), checked);
+        assert_eq!(prints(&place, &[&["run", "g.chainrule", promise][..], &inside].concat()), checked);
+    }
+    for args in
+        [&["run", "g.chainrule"][..], &["run", "gather.ft", "--no-checks"], &["run", "g.chainrule", "--no-checks"]]
+    {
+        let outside = place.run(&[args, &["--arg", "x=[1, 2]", "--arg", "at=[1, 7]"]].concat());
+        let says = "an index lies outside of its array";
+        assert!(outside.code == Some(1) && outside.stderr.contains(says), "{args:?}: {}", outside.stderr);
+    }
     for language in ["c", "rust"] {
         let text = |options: &[&str]| prints(&place, &[&["emit", language, "gather.ft"][..], options].concat());
-        assert!(text(&[]).contains("lies outside") && !text(&["--no-checks"]).contains("lies outside"), "{language}");
+        assert!(
+            text(&[]).contains("lies outside") && !text(&["--promise-in-range"]).contains("lies outside"),
+            "{language}"
+        );
     }
 }
 

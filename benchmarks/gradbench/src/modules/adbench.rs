@@ -89,15 +89,26 @@ fn shortened<T>(parts: [&[T]; 2], json: impl Fn(&T) -> Result<Json, Failure>) ->
     all().take(30).chain(all().last()).map(json).collect()
 }
 
+/// Memory for a number of an argument, in bytes: the number, its value of 32 bytes in a list, and its place among the arguments.
+const BYTES_PER_NUMBER: usize = 64;
+
 /// One camera, point, weight and feature, repeated.
 fn bundle(input: &Input<'_>) -> Result<ba::Problem, Failure> {
     let count = |name| input.size(name, 1, 1 << 32).map(|n| n as usize);
     let (n, m, p) = (count("n")?, count("m")?, count("p")?);
+    let (camera, point, weight, seen) =
+        (input.vector("cam")?, input.vector("x")?, input.real("w")?, input.vector("feat")?);
+    // An observation has a weight, a camera and a point besides.
+    let parts = [(n, camera.len()), (m, point.len()), (p, seen.len().saturating_add(3))];
+    let numbers = parts.iter().fold(0, |sum: usize, (n, len)| sum.saturating_add(n.saturating_mul(len + 1)));
+    // What is not there is told before anything is written.
+    let room = Vec::<[u8; BYTES_PER_NUMBER]>::new().try_reserve_exact(numbers);
+    room.map_err(|_| format!("there is not enough memory for {numbers} numbers; `n`, `m` and `p` are too large"))?;
     Ok(ba::Problem {
-        cameras: vec![input.vector("cam")?; n],
-        points: vec![input.vector("x")?; m],
-        weights: vec![input.real("w")?; p],
-        seen: vec![input.vector("feat")?; p],
+        cameras: vec![camera; n],
+        points: vec![point; m],
+        weights: vec![weight; p],
+        seen: vec![seen; p],
         observations: (0..p).map(|i| (i % n, i % m)).collect(),
     })
 }

@@ -25,8 +25,8 @@ pub struct Options {
     /// Where to write.
     #[arg(long, short)]
     out: PathBuf,
-    /// Leave out the checks of indices, faster. Of an index out of range one learns no more than that there is
-    /// one, or gets another element of its array; chainrule run --no-checks makes the rest of it faster.
+    /// Leave out the checks of indices, faster: an index out of range is an error, or reads another element of its array.
+    /// chainrule run --promise-in-range leaves out the rest.
     #[arg(long)]
     no_checks: bool,
     /// Save the source as well, so that failures show the line.
@@ -53,7 +53,7 @@ pub fn run(options: &Options) -> Outcome {
     let compiled = progress::during("compiling", || derived.compile_with(&settings)).map_err(|e| explain(&e))?;
     let bytes = if options.sources { compiled.to_bytes_with_sources() } else { compiled.to_bytes() };
     let bytes = bytes.map_err(|e| explain(&e))?;
-    std::fs::write(&options.out, &bytes).map_err(|e| data::unwritable(&options.out, &e))?;
+    data::write_file(&options.out, &bytes)?;
     tell(&format!("wrote {}", options.out.display()));
     Ok(())
 }

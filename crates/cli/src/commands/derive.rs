@@ -5,7 +5,7 @@ use crate::arguments::Arguments;
 use crate::data::{self, Format};
 use crate::request::{Arithmetic, Derivative, Which};
 use crate::{Outcome, explain, print, progress};
-use chainrule::{Compiled, Counts, Derived, Function, OperationsByLine, Sparse};
+use chainrule::{Compiled, Counts, Derived, Function, OperationsByLine, SparsePrograms};
 use clap::{Args, ValueEnum};
 
 /// Derive, and print operation counts and the program.
@@ -119,7 +119,7 @@ fn kernel(options: &Options, function: &Function) -> Result<String, String> {
 }
 
 /// The two programs of a sparse derivative.
-fn show_sparse(options: &Options, sparse: &Sparse) -> Outcome {
+fn show_sparse(options: &Options, sparse: &SparsePrograms) -> Outcome {
     let programs = [
         ("extents, and the indices of the blocks, from sizes and integers", sparse.pattern_program()),
         ("the numbers of the blocks", sparse.values_program()),
@@ -180,6 +180,7 @@ fn by_line(name: &str, operations: &OperationsByLine) -> String {
     let counts = width(&mut rows.iter().map(|row| row.1.to_string().len()));
     let mut text = format!("operations of `{name}` by source line:\n");
     for (place, operations, source) in rows {
+        let source = chainrule::report::printable(source);
         let row = format!("  {place:<places$} {:<counts$} | {source}", operations.to_string());
         text.push_str(row.trim_end_matches([' ', '|']));
         text.push('\n');

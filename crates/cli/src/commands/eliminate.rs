@@ -1,6 +1,6 @@
 //! `chainrule eliminate`.
 
-use crate::data::{unreadable, unwritable};
+use crate::data;
 use crate::{Outcome, print, progress};
 use chainrule::accumulate::draw::Picture;
 use chainrule::accumulate::exchange::{self, Document};
@@ -112,11 +112,12 @@ pub fn run(options: &Options) -> Outcome {
     let (name, text) = read(&options.file)?;
     let document = exchange::from_json(&text)
         .map_err(|error| explain(Diagnostic { title: format!("{name}: {}", error.title), ..error }))?;
+    data::check_keys(&text, &name)?;
     let graph = &document.graph;
-    let title = if document.name.is_empty() { name } else { document.name.clone() };
+    let title = if document.name.is_empty() { name } else { report::printable(&document.name) };
     if let Some(path) = &options.svg {
         let picture = Picture { title: title.clone(), ..Picture::of(graph) };
-        std::fs::write(path, picture.svg()).map_err(|e| unwritable(path, &e))?;
+        data::write_file(path, picture.svg().as_bytes())?;
         crate::tell(&format!("wrote {}", path.display()));
     }
     if let Some(sizes) = &document.sizes {
@@ -158,13 +159,7 @@ fn budget(options: &Options) -> Budget {
 
 /// A name for people, and the text.
 fn read(path: &Path) -> Result<(String, String), String> {
-    if path == Path::new("-") {
-        let text =
-            std::io::read_to_string(std::io::stdin()).map_err(|e| unreadable(Path::new("standard input"), &e))?;
-        return Ok(("standard input".into(), text));
-    }
-    let text = std::fs::read_to_string(path).map_err(|e| unreadable(path, &e))?;
-    Ok((path.display().to_string(), text))
+    Ok((data::shown(path), data::read_source(path)?))
 }
 
 fn explain(diagnostic: Diagnostic) -> String {

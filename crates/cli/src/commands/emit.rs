@@ -48,10 +48,10 @@ struct Common {
     /// Run loops in blocks of eight iterations that compilers may put into the lanes of vectors, and add sums in eight parts.
     #[arg(long)]
     lanes: bool,
-    /// Leave out the checks of indices, faster. You promise that no index is out of range: otherwise the
-    /// code may touch any memory in C, and panic in Rust.
-    #[arg(long)]
-    no_checks: bool,
+    /// Leave out the checks of indices, faster. You promise that no index is out of range: such an index reads or writes
+    /// arbitrary memory in C, and panics in Rust.
+    #[arg(long, alias = "no-checks")]
+    promise_in_range: bool,
     /// Numbers of 32 bits: constants are rounded to them, and so is each operation.
     #[arg(long)]
     f32: bool,
@@ -132,7 +132,7 @@ fn c(options: &C) -> Outcome {
         precision: precision(&options.common),
         batch: options.batch.map(|lanes| CBatch { lanes, threads: options.threads }),
         inline_math: options.inline_math,
-        unchecked: options.common.no_checks,
+        unchecked: options.common.promise_in_range,
         threads: options.threads && options.batch.is_none(),
         ..COptions::default()
     };
@@ -160,7 +160,7 @@ fn rust(options: &Rust) -> Outcome {
         sequential: !options.common.lanes,
         precision: precision(&options.common),
         library,
-        unchecked: options.common.no_checks,
+        unchecked: options.common.promise_in_range,
         ..RustOptions::default()
     };
     let write = || chainrule::emit_rust(&file, &functions, &settings);
@@ -241,7 +241,7 @@ fn save(out: &std::path::Path, extension: &str, text: &str) -> Outcome {
     let mut path = out.as_os_str().to_owned();
     path.push(format!(".{extension}"));
     let path = PathBuf::from(path);
-    std::fs::write(&path, text).map_err(|e| crate::data::unwritable(&path, &e))?;
+    crate::data::write_file(&path, text.as_bytes())?;
     crate::tell(&format!("wrote {}", path.display()));
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! `chainrule fmt`.
 
-use crate::{Outcome, explain, print};
+use crate::{Outcome, data, explain, print};
 use clap::Args;
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -32,11 +32,10 @@ pub fn run(options: &Options) -> Outcome {
     for file in files {
         let from_input = file.as_os_str() == "-";
         let name = if from_input { "<stdin>".to_string() } else { file.display().to_string() };
-        let text = if from_input { std::io::read_to_string(std::io::stdin()) } else { std::fs::read_to_string(file) };
-        let text = match text {
+        let text = match data::read_source(file) {
             Ok(text) => text,
-            Err(error) => {
-                wrong.push(crate::data::unreadable(file, &error));
+            Err(message) => {
+                wrong.push(message);
                 continue;
             }
         };
@@ -49,9 +48,7 @@ pub fn run(options: &Options) -> Outcome {
                 wrong.push(format!("error: {name} is not formatted\n  help: run chainrule fmt {file}"));
             }
             Ok(formatted) => {
-                if let Err(error) = std::fs::write(file, formatted) {
-                    wrong.push(crate::data::unwritable(file, &error));
-                }
+                wrong.extend(data::write_file(file, formatted.as_bytes()).err());
             }
         }
     }

@@ -1,12 +1,12 @@
 //! `chainrule run`.
 
 use crate::arguments::Arguments;
-use crate::data::{self, Format};
+use crate::data::{self, Format, Program};
 use crate::request::{Arithmetic, Derivative, What, Which};
 use crate::{Outcome, explain, print, progress, tell};
 use chainrule::{
-    Backend, Checks, CompileOptions, Compiled, Derived, Diagnostic, Function, InRange, Name, Sparse, SparseForm, Type,
-    Value,
+    Backend, Checks, CompileOptions, Compiled, Derived, Diagnostic, Function, InRange, Name, SparseForm,
+    SparsePrograms, Type, Value,
 };
 use clap::{Args, ValueEnum};
 use std::ops::Deref;
@@ -44,10 +44,12 @@ pub struct Options {
     /// On how many threads; 0 for as many as the machine runs at once. Results are the same for any number.
     #[arg(long, value_name = "NUMBER")]
     threads: Option<usize>,
-    /// Leave out the checks of indices, faster. You promise that no index is out of range: otherwise
-    /// memory is read or written that is none of the program's.
+    /// Leave out the checks of indices, faster: an index out of range is an error, or reads another element of its array.
     #[arg(long)]
     no_checks: bool,
+    /// Promise that no index is out of range, which is faster still: such an index then reads or writes arbitrary memory.
+    #[arg(long, conflicts_with = "no_checks")]
+    promise_in_range: bool,
     /// How a sparse matrix is told.
     #[arg(long, value_enum, requires = "sparse")]
     form: Option<Form>,
@@ -74,10 +76,10 @@ enum Form {
 
 /// Runs the function.
 pub fn run(options: &Options) -> Outcome {
-    let (compiled, derived) = match saved(options)? {
-        Some(compiled) => (compiled, None),
-        None => {
-            let function = options.which.load()?;
+    let (compiled, derived) = match data::read_program(&options.which.file)? {
+        Program::Saved(bytes) => (saved(options, &bytes)?, None),
+        Program::Text(text) => {
+            let function = options.which.load_text(&text)?;
             if let Some(sparse) = progress::during("deriving", || options.derivative.sparse_loops(&function))? {
                 return run_sparse(options, &function, sparse);
             }
@@ -162,7 +164,7 @@ impl Form {
 fn write(options: &Options, results: &[(&str, &Type, &Value<f64>)]) -> Outcome {
     let bytes = data::write(results, options.format)?;
     match &options.out {
-        Some(path) => std::fs::write(path, bytes).map_err(|e| data::unwritable(path, &e)),
+        Some(path) => data::write_file(path, &bytes),
         None => match String::from_utf8(bytes) {
             Ok(text) => print(&text),
             Err(_) => Err("error: NPY is not text\n  help: name a file with --out".into()),
@@ -171,7 +173,7 @@ fn write(options: &Options, results: &[(&str, &Type, &Value<f64>)]) -> Outcome {
 }
 
 /// Runs a sparse derivative: its shape, and row, column and value of each entry.
-fn run_sparse(options: &Options, function: &Function, sparse: Sparse) -> Outcome {
+fn run_sparse(options: &Options, function: &Function, sparse: SparsePrograms) -> Outcome {
     let args = options.arguments.read(&function.signature().params)?;
     let form = options.form.unwrap_or(Form::Coo).entries();
     if !sparse.notes().is_empty()
@@ -181,7 +183,7 @@ fn run_sparse(options: &Options, function: &Function, sparse: Sparse) -> Outcome
         return write(options, &leaves(&results));
     }
     sparse.notes().iter().for_each(|note| tell(&format!("note: dense columns: {note}")));
-    let sparse = progress::during("compiling", || sparse.with_options(&settings(options))).map_err(|e| explain(&e))?;
+    let sparse = progress::during("compiling", || sparse.compile_with(&settings(options))).map_err(|e| explain(&e))?;
     tell_refusal(sparse.backend(), sparse.refusal());
     let run = || {
         let mut prepared = sparse.prepare(&args)?;
@@ -198,6 +200,12 @@ fn run_sparse(options: &Options, function: &Function, sparse: Sparse) -> Outcome
 /// A result with its name.
 type Entry = (Name, Type, Value<f64>);
 
+/// Whether an error says that no few directions can be found for a function; any other is one of the program, the arguments or
+/// Chainrule.
+fn is_refusal(error: &chainrule::Error) -> bool {
+    error.is_limitation() || matches!(error, chainrule::Error::Request { .. })
+}
+
 /// The same by a few directions, for what the indices do not tell; `None` where what depends on what cannot be followed.
 fn coloured(
     options: &Options,
@@ -207,24 +215,24 @@ fn coloured(
 ) -> Result<Option<Vec<Entry>>, String> {
     let by: Vec<&str> = options.derivative.by.iter().map(String::as_str).collect();
     let made = match options.derivative.what.as_slice() {
-        [What::Hessian] => function.coloured_hessian(&by),
-        _ => function.coloured_jacobian(&by),
+        [What::Hessian] => function.coloured_hessian_with(&by, &settings(options)),
+        _ => function.coloured_jacobian_with(&by, &settings(options)),
     };
-    let Ok(made) = made else { return Ok(None) };
-    let made = made.with_options(&settings(options)).map_err(|e| explain(&e))?;
-    let Ok(mut prepared) = made.prepare(args) else { return Ok(None) };
+    let made = match made {
+        Err(error) if is_refusal(&error) => return Ok(None),
+        made => made.map_err(|e| explain(&e))?,
+    };
+    let mut prepared = match made.prepare(args) {
+        Err(error) if is_refusal(&error) => return Ok(None),
+        prepared => prepared.map_err(|e| explain(&e))?,
+    };
     tell_refusal(made.backend(), made.refusal());
     prepared.run().map_err(|e| explain(&e))?;
     Ok(Some(prepared.results(form)))
 }
 
-/// The function that the file holds, where it is one that `chainrule compile` has written.
-fn saved(options: &Options) -> Result<Option<Compiled>, String> {
-    let path = &options.which.file;
-    // What cannot be read is told by whoever reads it as text.
-    if !data::is_saved(path) {
-        return Ok(None);
-    }
+/// The function that `chainrule compile` has written as `bytes`.
+fn saved(options: &Options, bytes: &[u8]) -> Result<Compiled, String> {
     let derivative = &options.derivative;
     let asked = [
         ("--function", options.which.function.is_some()),
@@ -241,29 +249,32 @@ fn saved(options: &Options) -> Result<Option<Compiled>, String> {
         ("--checkpoint-memory", options.checkpoint_memory.is_some()),
     ];
     if let Some((option, _)) = asked.into_iter().chain(options.arithmetic.given()).find(|(_, given)| *given) {
-        let file = path.display();
+        let file = data::shown(&options.which.file);
         return Err(format!(
             "error: {file} is compiled: {option} comes too late\n  \
              help: leave {option} out, or give it to chainrule compile, with the program"
         ));
     }
-    let bytes = std::fs::read(path).map_err(|e| data::unreadable(path, &e))?;
-    Compiled::from_bytes_with(&bytes, &[], &settings(options)).map(Some).map_err(|e| explain(&e))
+    Compiled::from_bytes_with(bytes, &[], &settings(options)).map_err(|e| explain(&e))
 }
 
 fn settings(options: &Options) -> CompileOptions {
     CompileOptions {
         threads: options.threads,
         checkpoints: options.derivative.checkpoints,
-        checks: if options.no_checks { unchecked() } else { Checks::All },
+        checks: match (options.promise_in_range, options.no_checks) {
+            (true, _) => unchecked(),
+            (false, true) => Checks::Memory,
+            (false, false) => Checks::All,
+        },
         ..options.arithmetic.settings()
     }
 }
 
 /// No checks of indices at all.
-#[allow(unsafe_code, reason = "the promise is that of the person who types `--no-checks`")]
+#[allow(unsafe_code, reason = "the promise is that of the person who types `--promise-in-range`")]
 fn unchecked() -> Checks {
-    // SAFETY: that is what `--no-checks` promises, as its help says.
+    // SAFETY: the caller promises it with `--promise-in-range`, as its help says.
     Checks::None(unsafe { InRange::promised() })
 }
 

@@ -23,7 +23,7 @@ pub struct Options {
     #[arg(long, default_value_t = 5, value_parser = points)]
     points: usize,
     /// Where the points lie, in every coordinate.
-    #[arg(long, default_value = "0.1..1.5", value_parser = range)]
+    #[arg(long, default_value = "0.1..1.5", value_parser = range, allow_hyphen_values = true)]
     range: (f64, f64),
     /// Which points: another number, other points.
     #[arg(long, default_value_t = 0)]
@@ -34,7 +34,8 @@ pub struct Options {
 }
 
 fn points(text: &str) -> Result<usize, String> {
-    text.trim().parse().ok().filter(|n| *n > 0).ok_or_else(|| "write a number from 1, such as 5".into())
+    let number = text.trim().parse().ok().filter(|n| (1..=chainrule::check::MAX_POINTS).contains(n));
+    number.ok_or_else(|| format!("write a number from 1 to {}, such as 5", chainrule::check::MAX_POINTS))
 }
 
 fn tolerance(text: &str) -> Result<f64, String> {

@@ -1,5 +1,7 @@
 //! JSON.
 
+use super::duplicates::duplicate_key;
+use chainrule::report::printable;
 use chainrule::{Type, Value};
 use serde_json::Value as Json;
 use std::path::Path;
@@ -16,7 +18,16 @@ pub fn parse(name: &str, ty: &Type, text: &str, file: Option<&str>) -> Result<Va
         };
         format!("error: {what} is not JSON: {}\n  help: {}", explain(&e), remedy(text, &e).unwrap_or(help))
     })?;
+    check_keys(text, &file.map_or_else(|| format!("the value of `{name}`"), str::to_owned))?;
     from_json(name, ty, &json)
+}
+
+/// Refuses objects of `text`, which is JSON, that have a key twice.
+pub fn check_keys(text: &str, what: &str) -> Result<(), String> {
+    duplicate_key(text).map_or(Ok(()), |(key, line)| {
+        let key = printable(&key);
+        Err(format!("error: {what} has `{key}` twice in one object, in line {line}\n  help: give it once"))
+    })
 }
 
 /// The parser's reason without jargon.
@@ -41,15 +52,15 @@ fn remedy(text: &str, error: &serde_json::Error) -> Option<String> {
 
 /// The object in the file `path`.
 pub fn read_object(path: &Path) -> Result<serde_json::Map<String, Json>, String> {
-    let text = std::fs::read_to_string(path).map_err(|e| super::unreadable(path, &e))?;
+    let text = super::files::read_data(path)?;
     match serde_json::from_str(&text) {
-        Ok(Json::Object(object)) => Ok(object),
+        Ok(Json::Object(object)) => check_keys(&text, &super::shown(path)).map(|()| object),
         Ok(_) => {
-            Err(format!("error: {} is not a JSON object\n  help: write {{\"x\": ..., \"y\": ...}}", path.display()))
+            Err(format!("error: {} is not a JSON object\n  help: write {{\"x\": ..., \"y\": ...}}", super::shown(path)))
         }
         Err(e) => {
             let help = remedy(&text, &e).unwrap_or_else(|| "write {\"x\": ..., \"y\": ...}".into());
-            Err(format!("error: {} is not JSON: {}\n  help: {help}", path.display(), explain(&e)))
+            Err(format!("error: {} is not JSON: {}\n  help: {help}", super::shown(path), explain(&e)))
         }
     }
 }
@@ -84,6 +95,7 @@ pub fn from_json(path: &str, ty: &Type, json: &Json) -> Result<Value<f64>, Strin
         Type::Tuple(fields, names) => match (json, names) {
             (Json::Object(object), Some(names)) => {
                 if let Some(key) = object.keys().find(|key| !names.iter().any(|n| **n == ***key)) {
+                    let key = printable(key);
                     return Err(format!("error: `{path}` has no field `{key}`\n  help: it is {}", super::describe(ty)));
                 }
                 let field = |(ty, name): (&Type, &chainrule::Name)| match object.get(name.as_str()) {

@@ -1,11 +1,14 @@
 //! Values from and to files: JSON, NPY, CSV and plain numbers; tables for people.
 
+mod duplicates;
+mod files;
 mod json;
 mod npy;
 mod table;
 mod text;
 
-pub use json::{from_json, read_object};
+pub use files::{Program, read_program, read_source, shown, write as write_file};
+pub use json::{check_keys, from_json, read_object};
 
 use chainrule::report::count;
 use chainrule::{Type, Value};
@@ -29,7 +32,15 @@ pub struct Numbers {
     /// Outermost first.
     pub extents: Vec<usize>,
     /// Row-major.
-    pub elements: Vec<f64>,
+    pub elements: Elements,
+}
+
+/// Numbers as a file has them.
+pub enum Elements {
+    /// Doubles.
+    Reals(Vec<f64>),
+    /// Integers.
+    Ints(Vec<i64>),
 }
 
 /// The value of an argument as it stands on the command line: JSON, or `@` and a file.
@@ -39,29 +50,21 @@ pub fn read_argument(name: &str, ty: &Type, text: &str) -> Result<Value<f64>, St
     };
     let path = Path::new(path);
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
-    let read = || std::fs::read_to_string(path).map_err(|e| unreadable(path, &e));
-    let file = path.display().to_string();
+    let read = || files::read_data(path);
+    let file = shown(path);
     match extension.as_str() {
         "json" => json::parse(name, ty, &read()?, Some(&file)),
         "npy" => from_numbers(name, ty, &npy::read(path)?),
         _ => {
             only_numbers(name, ty)?;
-            from_numbers(name, ty, &text::read(&read()?, &file, extension == "csv", depth(ty))?)
+            from_numbers(name, ty, &text::read(&read()?, &file, extension == "csv", depth(ty), is_of_integers(ty))?)
         }
     }
 }
 
-/// Whether `path` is a file that `chainrule compile` has written; not where it cannot be read.
-pub fn is_saved(path: &Path) -> bool {
-    use std::io::Read;
-    let mut start = Vec::new();
-    let read = std::fs::File::open(path).and_then(|file| file.take(64).read_to_end(&mut start));
-    read.is_ok() && chainrule::is_saved(&start)
-}
-
 /// Says why `path` cannot be read, and what helps.
 pub fn unreadable(path: &Path, error: &std::io::Error) -> String {
-    let path = path.display();
+    let path = shown(path);
     match error.kind() {
         ErrorKind::NotFound => {
             format!("error: there is no file {path}\n  help: paths start at the folder in which the command runs")
@@ -77,7 +80,7 @@ pub fn unreadable(path: &Path, error: &std::io::Error) -> String {
 
 /// Says why `path` cannot be written, and what helps.
 pub fn unwritable(path: &Path, error: &std::io::Error) -> String {
-    let path = path.display();
+    let path = shown(path);
     match error.kind() {
         ErrorKind::NotFound => {
             format!("error: cannot write {path}: its folder does not exist\n  help: make the folder first")
@@ -103,6 +106,13 @@ fn only_numbers(name: &str, ty: &Type) -> Result<(), String> {
             describe(ty),
             example(ty)
         )),
+    }
+}
+
+fn is_of_integers(ty: &Type) -> bool {
+    match ty {
+        Type::Array(_, element) => is_of_integers(element),
+        _ => *ty == Type::Int,
     }
 }
 
@@ -137,20 +147,36 @@ fn place(name: &str, ty: &Type, numbers: &Numbers, dim: usize, position: usize) 
                 .collect::<Result<_, _>>()
                 .map(Value::Array)
         }
-        Type::Double => Ok(Value::Real(numbers.elements[position])),
-        Type::Int => {
-            let x = numbers.elements[position];
-            if x.fract() == 0.0 && x.abs() <= 9_007_199_254_740_992.0 {
-                Ok(Value::Int(x as i64))
-            } else {
+        Type::Double => match &numbers.elements {
+            Elements::Reals(elements) => Ok(Value::Real(elements[position])),
+            Elements::Ints(elements) => {
+                let i = elements[position];
+                let x = i as f64;
+                // 2^63 is a double, and no integer of 64 bits.
+                if x as i128 == i128::from(i) {
+                    return Ok(Value::Real(x));
+                }
+                Err(format!(
+                    "error: the integer {i} in the argument `{name}` is no double\n  help: doubles hold integers up to 2^53; \
+                     save the file as float64, if it is to be rounded"
+                ))
+            }
+        },
+        Type::Int => match &numbers.elements {
+            Elements::Ints(elements) => Ok(Value::Int(elements[position])),
+            Elements::Reals(elements) => {
+                let x = elements[position];
+                if x.fract() == 0.0 && x.abs() <= 9_007_199_254_740_992.0 {
+                    return Ok(Value::Int(x as i64));
+                }
                 // A person wrote 1e300 and wants to find it.
                 let x = if x.abs() >= 1e16 { format!("{x:e}") } else { x.to_string() };
                 Err(format!(
-                    "error: {x} in the argument `{name}` is not an integer\n  help: files of numbers hold integers up to 2^53; \
-                     JSON holds those of 64 bits"
+                    "error: {x} in the argument `{name}` is not an integer\n  help: doubles hold integers up to 2^53; save \
+                     the file as int64"
                 ))
             }
-        }
+        },
         Type::Bool | Type::Tuple(..) => {
             Err(format!("error: the argument `{name}` is not an array of numbers\n  help: give it as JSON"))
         }

@@ -1,32 +1,46 @@
 //! NumPy's format.
 
-use super::Numbers;
+use super::{Elements, Numbers};
 use chainrule::{Type, Value};
 use npyz::{NpyFile, Order, WriterBuilder};
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
-/// How many rows of nothing there may be.
+/// Maximum extent of an array without elements.
 const MOST_EMPTY: usize = 1 << 20;
+
+/// Maximum length of a header in bytes, NumPy's own.
+const MOST_HEADER: usize = 10_000;
+
+/// Maximum number of opening brackets in a header. A record, a shape and a type of numbers have two.
+const MOST_BRACKETS: usize = 16;
+
+/// Maximum length of what stands before a header, in bytes.
+const PREFIX: usize = 12;
 
 /// The numbers in the file `path`; `f8`, `f4`, `i8`, `i4` and the like.
 pub fn read(path: &Path) -> Result<Numbers, String> {
-    let name = path.display();
+    let name = super::shown(path);
     let too_short = || format!("error: {name} ends before its data does\n  help: save it again, with numpy.save");
     let wrong = |e: std::io::Error| match e.kind() {
         std::io::ErrorKind::UnexpectedEof => too_short(),
         _ => format!("error: {name} is not an NPY file: {e}\n  help: write it with numpy.save"),
     };
-    let bytes = std::fs::read(path).map_err(|e| super::unreadable(path, &e))?;
+    // The start, which is more than a header has.
+    let mut input = File::open(path).map_err(|e| super::unreadable(path, &e))?;
+    let mut bytes = Vec::new();
+    let start = input.by_ref().take((MOST_HEADER + PREFIX) as u64).read_to_end(&mut bytes);
+    start.map_err(|e| super::unreadable(path, &e))?;
+    let impossible = |why: &str| format!("error: {name} is not an NPY file: {why}\n  help: write it with numpy.save");
+    check_header(&bytes).map_err(|why| impossible(&why))?;
     if has_impossible_shape(&bytes) {
         return Err(too_short());
     }
     let file = NpyFile::new(&bytes[..]).map_err(wrong)?;
     let extents: Vec<usize> = file.shape().iter().map(|n| usize::try_from(*n).unwrap_or(usize::MAX)).collect();
     if file.order() == Order::Fortran && extents.len() > 1 {
-        return Err(format!(
-            "error: {} is in column-major order\n  help: save it with numpy.ascontiguousarray",
-            path.display()
-        ));
+        return Err(format!("error: {} is in column-major order\n  help: save it with numpy.ascontiguousarray", name));
     }
     let Some(len) = extents.iter().try_fold(1_usize, |len, n| len.checked_mul(*n)) else { return Err(too_short()) };
     // A shape says more than a file holds only where nothing is in it.
@@ -34,25 +48,55 @@ pub fn read(path: &Path) -> Result<Numbers, String> {
         let shape: String = extents.iter().map(|n| format!("[{n}]")).collect();
         return Err(format!("error: {name} holds nothing in a shape of {shape}\n  help: give it a shape for its data"));
     }
-    let read = elements(&bytes, |x: f64| x)
-        .or_else(|| elements(&bytes, |x: f32| f64::from(x)))
-        .or_else(|| elements(&bytes, |x: i64| x as f64))
-        .or_else(|| elements(&bytes, |x: i32| f64::from(x)));
+    let dtype = file.dtype().descr();
+    // What the shape says, and a byte to see whether the file goes on.
+    let rest = input.take((len as u64).saturating_mul(8).saturating_add(1)).read_to_end(&mut bytes);
+    rest.map_err(|e| super::unreadable(path, &e))?;
+    let reals = elements(&bytes, |x: f64| x).or_else(|| elements(&bytes, |x: f32| f64::from(x)));
+    let integers = || elements(&bytes, |x: i64| x).or_else(|| elements(&bytes, |x: i32| i64::from(x)));
+    let read = match reals {
+        Some(read) => Some(read.map(|(numbers, left)| (Elements::Reals(numbers), left))),
+        None => integers().map(|read| read.map(|(numbers, left)| (Elements::Ints(numbers), left))),
+    };
     let Some(read) = read else {
         return Err(format!(
             "error: {name} holds {}, not numbers that can be read\n  help: save it as float64 or int64: \
              numpy.save(file, array.astype(float))",
-            file.dtype().descr()
+            dtype
         ));
     };
     let (elements, left) = read.map_err(wrong)?;
-    if elements.len() != len {
+    let found = match &elements {
+        Elements::Reals(x) => x.len(),
+        Elements::Ints(x) => x.len(),
+    };
+    if found != len {
         return Err(too_short());
     }
     if left > 0 {
         return Err(format!("error: {name} goes on after its data\n  help: save one array a file, with numpy.save"));
     }
     Ok(Numbers { extents, elements })
+}
+
+/// Refuses headers that the reader would take memory or time for without bound.
+fn check_header(bytes: &[u8]) -> Result<(), String> {
+    if !bytes.starts_with(b"\x93NUMPY") {
+        return Err("it does not begin as one".to_owned());
+    }
+    let (start, length) = match (bytes.get(6), bytes.get(8..12)) {
+        (Some(1), Some(length)) => (10, usize::from(u16::from_le_bytes([length[0], length[1]]))),
+        (Some(_), Some(length)) => (PREFIX, u32::from_le_bytes([length[0], length[1], length[2], length[3]]) as usize),
+        _ => return Err("it ends within its header".to_owned()),
+    };
+    if length > MOST_HEADER {
+        return Err(format!("its header has {length} bytes, more than {MOST_HEADER}"));
+    }
+    let brackets = bytes.iter().skip(start).take(length).filter(|byte| b"([{".contains(byte)).count();
+    if brackets > MOST_BRACKETS {
+        return Err(format!("its header has {brackets} opening brackets, more than {MOST_BRACKETS}"));
+    }
+    Ok(())
 }
 
 /// Whether the shape has more elements than 64 bits count. The reader of headers multiplies unchecked.
@@ -67,13 +111,13 @@ fn has_impossible_shape(bytes: &[u8]) -> bool {
 
 /// The elements of a file that holds `T`s, and how many bytes are left after them; `None` when it holds
 /// something else.
-fn elements<T: npyz::Deserialize>(
+fn elements<T: npyz::Deserialize, U>(
     bytes: &[u8],
-    convert: impl Fn(T) -> f64,
-) -> Option<std::io::Result<(Vec<f64>, usize)>> {
+    convert: impl Fn(T) -> U,
+) -> Option<std::io::Result<(Vec<U>, usize)>> {
     let mut rest = bytes;
     let data = NpyFile::new(&mut rest).ok()?.data::<T>().ok()?;
-    let numbers = data.map(|x| x.map(&convert)).collect::<std::io::Result<Vec<f64>>>();
+    let numbers = data.map(|x| x.map(&convert)).collect::<std::io::Result<Vec<U>>>();
     Some(numbers.map(|numbers| (numbers, rest.len())))
 }
 
