@@ -240,7 +240,7 @@ fn results_of_a_computed_size_are_a_limitation() {
     let every_other = p.build(&half, |i| x.at(2 * i));
     let error = p.function(&every_other).expect_err("its size is no polynomial of sizes");
     assert!(error.is_limitation(), "{error}");
-    assert!(error.to_string().contains("the size of a result is computed from others"), "{error}");
+    assert!(error.to_string().contains("the size of the result is computed while the function runs"), "{error}");
     let total = p.sum(&half, |i| every_other.at(i));
     let text = "let f = fun (x : [n]Double) -> sum (div (n + 1) 2) (fun i -> x[2 * i])";
     agree(&function(&p, &total), text, &[vec![1.0, 2.0, 4.0].into()], &["x"]);

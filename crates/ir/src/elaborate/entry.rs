@@ -24,7 +24,7 @@ impl<'p> Elaborator<'p> {
             rest = result;
         }
         if let Some(k) = params.iter().position(|p| matches!(self.table.node(*p), Node::Fun(..))) {
-            let shown = show(&self.table, params[k]);
+            let shown = show(self.table, params[k]);
             let message = Diagnostic::error(format!("`{}` takes a function", definition.name))
                 .with_reason(format!("argument {} is `{shown}`; only data can be passed from outside", k + 1))
                 .with_help("define a function that calls it with the function that you mean");
@@ -52,33 +52,22 @@ impl<'p> Elaborator<'p> {
             value = self.call(value, args, definition.span)?;
             done += n;
         }
-        let result = self.as_data(&value, definition.span)?;
-        let sizes = self.b.ty(result).sizes();
-        let is_computed = |size: &Size| size.vars().iter().any(|var| !self.at_entry.contains(var));
-        if sizes.iter().any(is_computed) {
-            let message = Diagnostic::limitation("the size of a result is computed from others")
-                .with_reason(
-                    "callers make memory for results: sizes of results are sums and products of those of arguments",
-                )
-                .with_help("return an array of the largest size that it can have, or take the size as an argument");
-            return self.stop(definition.span, "of the function defined here", message);
-        }
-        Ok(result)
+        self.as_data(&value, definition.span)
     }
 
     /// The types at which `def` is made: what its constraints leave open is `Double`.
     fn settle(&mut self, def: DefId) -> Result<(Box<[TyId]>, TyId), Stop> {
         let definition = &self.program.defs[def];
         let too_large = || Diagnostic::limitation(format!("the type of `{}` is too large", definition.name));
-        let Ok((inst, ty, constraints)) = definition.scheme.instantiate(&mut self.table) else {
+        let Ok((inst, ty, constraints)) = definition.scheme.instantiate(self.table) else {
             return self.stop(definition.span, "defined here", too_large());
         };
         let mut pending = Pending::default();
         let mut failures = Vec::new();
         for asked in constraints {
-            failures.extend(pending.add(&mut self.table, asked));
+            failures.extend(pending.add(self.table, asked));
         }
-        failures.extend(pending.assume(&mut self.table, 0, true));
+        failures.extend(pending.assume(self.table, 0, true));
         let waiting: Vec<_> = pending.since(0).map(|(_, asked)| (asked.by.clone(), asked.span)).collect();
         if let Some((by, span)) = waiting.first()
             && failures.is_empty()
@@ -97,11 +86,11 @@ impl<'p> Elaborator<'p> {
             };
             for var in vars {
                 let _ = self.table.unify(var, double);
-                failures.extend(pending.wake(&mut self.table));
+                failures.extend(pending.wake(self.table));
             }
         }
         for (asked, failure) in failures {
-            let message = crate::check::messages::failure(&self.table, &asked, &failure);
+            let message = crate::check::messages::failure(self.table, &asked, &failure);
             self.diagnostics.push(message);
         }
         if self.diagnostics.has_errors() { Err(Stop) } else { Ok((inst, ty)) }

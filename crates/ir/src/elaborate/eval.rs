@@ -158,7 +158,7 @@ impl<'p> Elaborator<'p> {
     pub(super) fn global(&mut self, def: DefId, inst: &[TyId], env: Env) -> Result<Value<'p>, Stop> {
         let program = self.program;
         let definition = &program.defs[def];
-        let is_function = crate::check::pending::is_function(&self.table, definition.scheme.ty);
+        let is_function = crate::check::pending::is_function(self.table, definition.scheme.ty);
         let types = self.type_frame(&definition.scheme.vars, inst, env, None);
         let frame = self.frame(usize::MAX, 0, definition.n_slots);
         let env = Env { frame, types };
