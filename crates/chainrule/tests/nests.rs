@@ -151,7 +151,8 @@ fn gradients_are_those_of_loops_in_order() {
         }
     }
     let expected = [
-        ("batch", &[] as &[&str]),
+        ("layer", &[] as &[&str]),
+        ("batch", &[]),
         ("covariance", &[]),
         ("attention", &[]),
         ("convolution", &[]),

@@ -19,6 +19,10 @@ type Matrix = Vec<Vec<f64>>;
 /// An unrolled program.
 struct Straight {
     function: Function,
+    /// The arguments that are left.
+    args: Vec<Value<f64>>,
+    /// Numbers of doubles of each field of the arguments, in their order.
+    counts: Vec<usize>,
     /// One list an argument.
     inputs: Vec<Vec<f64>>,
     /// The places of its arguments' and results' elements in those of the program.
@@ -37,12 +41,15 @@ fn straight(p: &Case, result: &Value<f64>) -> Result<Option<Straight>, String> {
         Err(e) => return Err(format!("does not unroll: {e}")),
     };
     let types: Vec<Type> = p.ir.params.iter().map(|param| p.ir.ty(*param).clone()).collect();
-    let not_int = types.iter().zip(&p.args).filter(|(ty, _)| **ty != Type::Int);
-    let inputs: Vec<Vec<f64>> = not_int.flat_map(|(ty, arg)| columns(ty, arg)).collect();
+    let left = || types.iter().zip(&p.args).filter(|(ty, _)| **ty != Type::Int);
+    let inputs: Vec<Vec<f64>> = left().flat_map(|(ty, arg)| columns(ty, arg)).collect();
+    let args = left().map(|(_, arg)| arg.clone()).collect();
+    let mut counts = Vec::new();
+    left().for_each(|(ty, arg)| fields(ty, arg, &mut counts));
     let result_type = p.ir.result_type().clone();
     let results = columns(&result_type, result).iter().map(Vec::len).collect();
     let rows = places(&[result_type], std::slice::from_ref(result));
-    Ok(Some(Straight { function, inputs, columns: places(&types, &p.args), rows, results }))
+    Ok(Some(Straight { function, args, counts, inputs, columns: places(&types, &p.args), rows, results }))
 }
 
 fn eval(function: &Function, inputs: &[Vec<f64>]) -> Result<Vec<Vec<f64>>, String> {
@@ -68,20 +75,12 @@ impl Straight {
         if let Some(report) = derived.reports.iter().find(|report| rejected(report)) {
             return Err(format!("a program was rejected: {report}"));
         }
-        let found = eval(&derived.function, &self.inputs)?;
-        let mut matrix = vec![vec![f64::NAN; self.columns.len()]; self.rows.len()];
-        let blocks = self.blocks();
-        if blocks.len() != found.len() {
-            return Err(format!("{} blocks, not {}", found.len(), blocks.len()));
-        }
-        for ((rows, columns), block) in blocks.iter().zip(found) {
-            let elements = rows.iter().flat_map(|r| columns.iter().map(move |c| (*r, *c)));
-            if elements.clone().count() != block.len() {
-                return Err("a block has another shape".into());
-            }
-            elements.zip(block).for_each(|((r, c), x)| matrix[r][c] = x);
-        }
-        Ok(matrix)
+        let found = self.call(&derived.function)?;
+        matrix(&doubles(&found), self.rows.len(), &self.counts).ok_or_else(|| "the Jacobian has another size".into())
+    }
+
+    fn call(&self, function: &Function) -> Result<Vec<Value<f64>>, String> {
+        function.compile().and_then(|f| f.call(&self.args)).map_err(|e| e.to_string())
     }
 
     /// The sparse Jacobian, zeros filled in.
@@ -211,6 +210,20 @@ fn all_strategies_agree_with_forward_mode_in_any_program() {
     });
 }
 
+/// A Hessian by all arguments, whose fields have these numbers of doubles, `n` in all.
+fn symmetric(hessian: &[Value<f64>], counts: &[usize], n: usize) -> Matrix {
+    let mut flat = doubles(hessian).into_iter();
+    let mut h = vec![Vec::new(); n];
+    let mut first = 0;
+    for rows in counts {
+        for columns in counts {
+            h[first..first + rows].iter_mut().for_each(|row| row.extend(flat.by_ref().take(*columns)));
+        }
+        first += rows;
+    }
+    h
+}
+
 /// Second derivatives of a scalar result: with loops and without, by every strategy, along a direction, against
 /// differences of the gradient.
 fn compare_second(p: &Case, precise: &mut Precise) -> Result<bool, String> {
@@ -229,15 +242,7 @@ fn compare_second(p: &Case, precise: &mut Precise) -> Result<bool, String> {
     let mut counts = Vec::new();
     p.ir.params.iter().zip(&p.args).for_each(|(param, arg)| fields(p.ir.ty(*param), arg, &mut counts));
     let loops = p.f.hessian().compile().and_then(|f| f.call(&p.args)).map_err(|e| e.to_string())?;
-    let mut flat = doubles(&loops).into_iter();
-    let mut h = vec![Vec::new(); n];
-    let mut first = 0;
-    for rows in &counts {
-        for columns in &counts {
-            h[first..first + rows].iter_mut().for_each(|row| row.extend(flat.by_ref().take(*columns)));
-        }
-        first += rows;
-    }
+    let h = symmetric(&loops, &counts, n);
     close("the Hessian with loops", &h.concat(), &differences.concat())?;
 
     let diagonal: Vec<f64> = (0..n).map(|i| differences[i][i]).collect();
@@ -246,25 +251,12 @@ fn compare_second(p: &Case, precise: &mut Precise) -> Result<bool, String> {
 
     let value = [Value::Real(0.0)];
     let Some(s) = straight(p, &value[0])? else { return Ok(true) };
-    let blocks: Vec<Vec<usize>> =
-        cut(&(0..n).map(|i| i as f64).collect::<Vec<_>>(), &s.columns, s.inputs.iter().map(Vec::len))
-            .into_iter()
-            .map(|block| block.into_iter().map(|i| i as usize).collect())
-            .collect();
     for strategy in STRATEGIES {
         let derived = match s.function.hessian().strategy(strategy.name).explain() {
             Err(e) if strategy.name == "oracle" && limited(&e) => continue,
             derived => derived.map_err(|e| format!("{}: {e}", strategy.name))?,
         };
-        let mut found = vec![vec![f64::NAN; n]; n];
-        let mut parts = eval(&derived.function, &s.inputs)?.into_iter();
-        for rows in &blocks {
-            for columns in &blocks {
-                let part = parts.next().ok_or("a block is missing")?;
-                let elements = rows.iter().flat_map(|r| columns.iter().map(move |c| (*r, *c)));
-                elements.zip(part).for_each(|((r, c), x)| found[r][c] = x);
-            }
-        }
+        let found = symmetric(&s.call(&derived.function)?, &s.counts, n);
         close(&format!("the Hessian by {}", strategy.name), &found.concat(), &differences.concat())?;
     }
     let straight = s.function.hessian_diagonal().function().map_err(|e| e.to_string())?;
