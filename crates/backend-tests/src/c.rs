@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// The flags that emitted code must pass without a word.
-pub const FLAGS: [&str; 6] = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror", "-O1"];
+pub const FLAGS: [&str; 7] = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror", "-O1", "-fno-builtin"];
 
 /// The C compiler, or a notice that there is none.
 #[must_use]

@@ -1,4 +1,4 @@
-/* Digamma right of 0. Between 1 and 3 its distance from its zero, which is a sum of two doubles, times a polynomial over x. */
+/* Digamma for positive x. Between 1 and 3: the distance from its zero, a sum of two numbers, times a polynomial, over x. */
 static double cr_digamma(double x) {
     static const double polynomial[23] = {
         -8.421727789790498e-12, 2.5277193345902156e-11, -2.7454834591163855e-11, 8.248895838712431e-11,
