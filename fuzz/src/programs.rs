@@ -1,7 +1,7 @@
 //! Programs as people write them, compiled and differentiated in every way there is to it, as the library's random tests do.
 
 use crate::case::Case;
-use crate::compare::{batches, first_derivatives, products, second_derivatives, sparse_derivatives, values};
+use crate::compare::{batches, failures, first_derivatives, products, second_derivatives, sparse_derivatives, values};
 use arbitrary::Unstructured;
 use chainrule_ir::generate::written::{Options, program};
 
@@ -12,13 +12,14 @@ use chainrule_ir::generate::written::{Options, program};
 pub fn run(data: &[u8]) -> bool {
     let Some((how, rest)) = data.split_first() else { return false };
     let small = Options { longest: 6, fuel: 40, orders: 1, ..Options::default() };
-    let how = how % 6;
+    let how = how % 7;
     let options = match how {
         0 => Options::default(),
         1 => Options { longest: 11, fuel: 60, ..small },
         2 => Options { scalar: true, smooth: true, ..small },
         3 => small,
         4 => Options { longest: 90, fuel: 60, work: 4, ..small },
+        5 => Options { empty: true, ..small },
         _ => Options { longest: 19, indices: false, ..small },
     };
     let Ok(written) = program(&mut Unstructured::new(rest), options) else { return false };
@@ -28,6 +29,7 @@ pub fn run(data: &[u8]) -> bool {
         2 => second_derivatives,
         3 => sparse_derivatives,
         4 => products,
+        5 => failures,
         _ => batches,
     };
     let told = Case::new(written).and_then(|case| case.as_ref().map_or(Ok(false), what));

@@ -79,6 +79,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
             "chainrule-graph",
             "chainrule-kernel",
             "chainrule-interpret",
+            "chainrule-runtime",
             "chainrule-backend-tests",
             "chainrule",
         ],
