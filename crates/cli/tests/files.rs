@@ -138,8 +138,10 @@ fn programs_come_through_pipes_whole() {
     assert_eq!(child.wait_with_output().unwrap().stdout, b"9.0\n");
 }
 
-/// Arguments of `f`, and the result or part of the message.
-const DATA: &[(&str, &str, &[u8], Result<&str, &str>)] = &[
+/// A file's name, the type of the argument, the file's bytes, and the result or part of the message.
+type Case = (&'static str, &'static str, &'static [u8], Result<&'static str, &'static str>);
+
+const DATA: &[Case] = &[
     ("one.csv", "[n]Double", b"1,2,3\n", Ok("[1.0,2.0,3.0]")),
     ("header.csv", "[n]Double", b"a,b (m),\xce\xbb\n1,2,3\n", Ok("[1.0,2.0,3.0]")),
     ("index.csv", "[n]Double", b",a,b\n0,1,2\n", Ok("[0.0,1.0,2.0]")),

@@ -40,7 +40,7 @@ pub fn read(path: &Path) -> Result<Numbers, String> {
     let file = NpyFile::new(&bytes[..]).map_err(wrong)?;
     let extents: Vec<usize> = file.shape().iter().map(|n| usize::try_from(*n).unwrap_or(usize::MAX)).collect();
     if file.order() == Order::Fortran && extents.len() > 1 {
-        return Err(format!("error: {} is in column-major order\n  help: save it with numpy.ascontiguousarray", name));
+        return Err(format!("error: {name} is in column-major order\n  help: save it with numpy.ascontiguousarray"));
     }
     let Some(len) = extents.iter().try_fold(1_usize, |len, n| len.checked_mul(*n)) else { return Err(too_short()) };
     // A shape says more than a file holds only where nothing is in it.
@@ -60,9 +60,8 @@ pub fn read(path: &Path) -> Result<Numbers, String> {
     };
     let Some(read) = read else {
         return Err(format!(
-            "error: {name} holds {}, not numbers that can be read\n  help: save it as float64 or int64: \
-             numpy.save(file, array.astype(float))",
-            dtype
+            "error: {name} holds {dtype}, not numbers that can be read\n  help: save it as float64 or int64: \
+             numpy.save(file, array.astype(float))"
         ));
     };
     let (elements, left) = read.map_err(wrong)?;

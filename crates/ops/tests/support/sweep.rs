@@ -109,13 +109,13 @@ pub fn points(op: Op, many: usize) -> Vec<Vec<f64>> {
             Op::Polygamma => {
                 point[0] = (random.bits() % 6) as f64;
                 // Half the arguments left of 0, near half integers too.
-                if point[1] < 0.0 && random.bits() % 2 == 0 {
+                if point[1] < 0.0 && random.bits().is_multiple_of(2) {
                     point[1] = -((random.bits() % 30) as f64) - 0.5 + random.between(-0.5, 0.5);
                 }
             }
             Op::Pow => {
                 // Results that are no double tell little.
-                if random.bits() % 2 == 0 {
+                if random.bits().is_multiple_of(2) {
                     point[0] = point[0].abs();
                     point[1] = random.between(-740.0, 740.0) / point[0].ln();
                 } else if point[0] < 0.0 {
@@ -314,7 +314,7 @@ impl<A: Algebra> Algebra for Dual<'_, A> {
 /// The exact result at a point, where it is a normal double.
 pub fn exact(precise: &mut Precise, op: Op, of: Of, point: &[f64]) -> Option<Big> {
     let args: Vec<Big> = point.iter().map(|x| precise.from_f64(*x)).collect();
-    let exact = result(precise, op, of, &args, |x| x.is_zero());
+    let exact = result(precise, op, of, &args, Big::is_zero);
     precise.as_f64(&exact).is_normal().then_some(exact)
 }
 
