@@ -1,11 +1,13 @@
 //! Tests for NaN that a program makes: comparisons keep the meaning of IEEE 754 in either semantics, on every backend, for one
 //! point and for points in lanes, in values and in derivatives. `tests/programs/nan.ft` holds more, by every strategy.
-#![allow(clippy::unwrap_used)] // helpers of tests
+#![allow(clippy::unwrap_used, clippy::neg_cmp_op_on_partial_ord, reason = "tests of comparisons with NaN")]
 
 use chainrule::{Backend, CompileOptions, Compiled, Function, Module, Semantics};
 
-/// Conditions in `a` and `b`, each beside its value by IEEE 754.
-const CONDITIONS: &[(&str, fn(f64, f64) -> bool)] = &[
+/// A condition in `a` and `b`, and its value by IEEE 754.
+type Condition = (&'static str, fn(f64, f64) -> bool);
+
+const CONDITIONS: &[Condition] = &[
     ("a <> a", |a, _| a.is_nan()),
     ("a == a", |a, _| !a.is_nan()),
     ("a / b <> a / b", |a, b| (a / b).is_nan()),

@@ -138,7 +138,7 @@ mod tests {
     fn short_lines_are_shown_as_they_are() {
         let text = "let a = 1\nlet b = λ + a\nlet c = 2";
         let at = text.find('λ').unwrap();
-        let view = View::new(text, &[at..at + 2]);
+        let view = View::new(text, std::slice::from_ref(&(at..at + 2)));
         assert_eq!(view.text, "\nlet b = λ + a\n");
         assert_eq!(&view.text[view.place(at..at + 2)], "λ");
     }
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn places_at_the_end_stay_there() {
         for text in ["", "\n", "ab", "ab\n", "ab\r\n"] {
-            let view = View::new(text, &[text.len()..text.len()]);
+            let view = View::new(text, std::slice::from_ref(&(text.len()..text.len())));
             assert_eq!(view.place(text.len()..text.len()).end, view.text.len(), "{text:?}");
         }
         assert_eq!(message(&"n".repeat(1_000_000)).chars().count(), LONG_TEXT + 3);
