@@ -39,8 +39,8 @@ fn plain_loops_and_loops_at_once_compute_what_the_interpreter_computes_bit_for_b
     cases.extend(array_functions(40, 32, exact_plain));
     cases.extend(deep_functions(40, 33, exact_plain));
     let n_plain = cases.len();
-    cases.extend(functions(100, 34, false, exact_at_once).into_iter().filter(Case::has_lanes));
-    cases.extend(deep_functions(200, 36, exact_at_once).into_iter().filter(Case::has_lanes));
+    cases.extend(functions(130, 34, false, exact_at_once).into_iter().filter(Case::has_lanes));
+    cases.extend(deep_functions(260, 36, exact_at_once).into_iter().filter(Case::has_lanes));
     let n_in_lanes = cases.len() - n_plain;
     println!("{n_plain} plain functions, {n_in_lanes} with loops at once");
     assert!(n_plain > 100 && n_in_lanes > 30, "{n_plain} {n_in_lanes}");

@@ -267,8 +267,8 @@ impl<'n, 'k> Nest<'n, 'k> {
         if inner == 0 { self.first.add(&self.step(0)) } else { self.step(inner) }
     }
 
-    /// Emits the nest. Instructions that do not depend on a loop are placed outside it. Returns also the least number of
-    /// loops around any instruction that reads memory or may fail.
+    /// Emits the nest. Instructions that do not depend on a loop are placed outside it. Returns also the least number
+    /// of loops around any instruction that reads memory or may fail.
     fn write(self, layout: Layout, places: &Places) -> (Vec<Stmt>, usize) {
         let Addition { buffer, at, before, ops, loops, n_own, windows, again, kept, .. } = self.addition;
         let at = at.substitute(|r| {
