@@ -4,4 +4,5 @@ pub mod links;
 pub mod memcheck;
 pub mod python;
 pub mod tidy;
+mod walk;
 pub mod words;

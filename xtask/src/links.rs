@@ -1,6 +1,7 @@
 //! Checks of the Markdown pages: relative links lead to a file, anchors to a heading, and no page shows a command that
 //! cannot work.
 
+use crate::walk::files;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -10,16 +11,16 @@ const IMPOSSIBLE: &[(&str, &str)] = &[
     ("cargo install chainrule", "no package of that name is published: give a path or a git address"),
 ];
 
-/// Folders without pages of ours.
-const SKIPPED: &[&str] = &[".git", "target", "node_modules"];
-
 /// Returns all faults of the Markdown pages below `root`, one line each. Linear in the size of the pages.
 ///
 /// # Errors
 /// A folder or a page that cannot be read.
 pub fn check(root: &Path) -> std::io::Result<Vec<String>> {
     let mut pages = BTreeMap::new();
-    collect(root, &mut pages)?;
+    for page in files(root, "md")? {
+        let text = std::fs::read_to_string(&page)?;
+        pages.insert(page, text);
+    }
     let mut faults = Vec::new();
     for (path, text) in &pages {
         for (line, target) in links(text) {
@@ -34,21 +35,6 @@ pub fn check(root: &Path) -> std::io::Result<Vec<String>> {
         }
     }
     Ok(faults)
-}
-
-fn collect(folder: &Path, pages: &mut BTreeMap<PathBuf, String>) -> std::io::Result<()> {
-    for entry in std::fs::read_dir(folder)? {
-        let entry = entry?;
-        let (path, kind) = (entry.path(), entry.file_type()?);
-        if kind.is_dir() {
-            if !SKIPPED.iter().any(|skipped| entry.file_name() == *skipped) {
-                collect(&path, pages)?;
-            }
-        } else if kind.is_file() && path.extension().is_some_and(|e| e == "md") {
-            pages.insert(path.clone(), std::fs::read_to_string(&path)?);
-        }
-    }
-    Ok(())
 }
 
 /// Lines outside of fenced blocks, with their numbers from 1.

@@ -1,5 +1,6 @@
 //! Checks of the structure: dependencies among crates, length of files.
 
+use crate::walk::files;
 use cargo_metadata::{DependencyKind, MetadataCommand};
 use std::path::Path;
 
@@ -136,18 +137,11 @@ pub fn check() -> Result<Vec<String>, Box<dyn std::error::Error>> {
 }
 
 fn long_files(folder: &Path, faults: &mut Vec<String>) -> std::io::Result<()> {
-    let mut entries: Vec<_> = std::fs::read_dir(folder)?.collect::<Result<_, _>>()?;
-    entries.sort_by_key(std::fs::DirEntry::path);
-    for entry in entries {
-        let path = entry.path();
-        if path.is_dir() {
-            long_files(&path, faults)?;
-        } else if path.extension().is_some_and(|e| e == "rs") {
-            let text = std::fs::read_to_string(&path)?;
-            let says_why = text.lines().take_while(|l| l.starts_with("//!")).any(|l| l.contains("Long:"));
-            if text.lines().count() > LONG_FILE && !says_why {
-                faults.push(format!("{} is longer than {LONG_FILE} lines and does not say why", path.display()));
-            }
+    for path in files(folder, "rs")? {
+        let text = std::fs::read_to_string(&path)?;
+        let says_why = text.lines().take_while(|l| l.starts_with("//!")).any(|l| l.contains("Long:"));
+        if text.lines().count() > LONG_FILE && !says_why {
+            faults.push(format!("{} is longer than {LONG_FILE} lines and does not say why", path.display()));
         }
     }
     Ok(())

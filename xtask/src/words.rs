@@ -4,7 +4,8 @@
 //! Folders in [`CHECKED`] must have no fault. A folder is added once its comments follow the rules; its faults are then
 //! errors. Rates are reported for every folder.
 
-use std::path::{Path, PathBuf};
+use crate::walk::files;
+use std::path::Path;
 
 /// Folders, relative to the workspace, whose comments must follow the rules.
 pub const CHECKED: &[&str] = &["crates/kernel", "crates/runtime", "crates/syntax", "xtask"];
@@ -115,29 +116,14 @@ pub fn reports(root: &Path) -> std::io::Result<Vec<(String, Report)>> {
     folders.sort();
     let mut reports = Vec::new();
     for folder in folders {
-        let (mut report, mut files) = (Report::default(), Vec::new());
-        collect(&root.join(&folder), &mut files)?;
-        files.sort();
-        for file in files {
+        let mut report = Report::default();
+        for file in files(&root.join(&folder), "rs")? {
             let text = std::fs::read_to_string(&file)?;
             report.file(file.strip_prefix(root).unwrap_or(&file), &text);
         }
         reports.push((folder, report));
     }
     Ok(reports)
-}
-
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
-    for entry in std::fs::read_dir(folder)? {
-        let entry = entry?;
-        let (path, kind) = (entry.path(), entry.file_type()?);
-        if kind.is_dir() && entry.file_name() != "target" {
-            collect(&path, files)?;
-        } else if kind.is_file() && path.extension().is_some_and(|e| e == "rs") {
-            files.push(path);
-        }
-    }
-    Ok(())
 }
 
 /// Returns the faults of the folders in [`CHECKED`].
