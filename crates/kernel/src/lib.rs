@@ -23,7 +23,9 @@
 //! | [`choices`] | if-conversion of branches on data, for lanes |
 //! | [`lanes`] | vectorisation |
 //! | [`mod@parts`] | parallel loops, for threads |
+//! | [`passes`] | the list of passes, in order |
 //! | [`mod@print`] | listing |
+//! | [`mod@parse`] | parser of listings |
 //! | [`mod@counts`] | operation counts |
 //! | [`from_graph`] | lowering a scalar graph: scheduling |
 //! | [`from_ir`] | lowering a function of the array IR |
@@ -44,7 +46,9 @@ pub mod liveness;
 pub mod loops;
 mod memory;
 pub mod moves;
+pub mod parse;
 pub mod parts;
+pub mod passes;
 pub mod print;
 mod prune;
 pub mod ranges;
@@ -69,6 +73,7 @@ pub use lanes::vectorise;
 pub use liveness::Liveness;
 pub use loops::{hoist, streamline};
 pub use moves::{Move, moves};
+pub use parse::{ParseError, parse};
 pub use parts::parallelise;
 pub use ranges::Ranges;
 pub use unchecked::unchecked;

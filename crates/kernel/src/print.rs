@@ -1,7 +1,7 @@
 //! A readable listing of a kernel: one line a statement, loops and branches indented. What a branch
 //! chooses stands after it: `r3 = r1 | r2`.
 //!
-//! The same kernel always prints the same bytes. Nothing parses a listing back.
+//! The same kernel always prints the same bytes. [`parse`](crate::parse()) reads a listing.
 
 use crate::events::{Event, events};
 use crate::kernel::{Buffer, BufferId, Carried, Class, Instr, Kernel, Order, Place, Port, Reg, SizeSource};

@@ -58,35 +58,61 @@ mod tile;
 use crate::choices::choosable;
 use crate::events::{Event, events};
 use crate::kernel::{Instr, Kernel, MAX_BRANCHES, Order, Reg};
+use crate::passes::{Stage, run_stage};
 use chainrule_base::Id;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum nesting of loops that are analysed.
 const MAX_HEIGHT: usize = 6;
 
-/// Cuts loops of `kernel` for lanes and returns their number. `reorder` allows sums in another order. `O(n d)` for
-/// loops nested `d` deep.
+/// Vectorises loops of `kernel` and returns the number of lane loops made. `reorder` allows sums in another order.
+/// `O(n d)` for loops nested `d` deep.
 pub fn vectorise(kernel: &mut Kernel, reorder: bool) -> usize {
-    let has_loops = kernel.body.iter().any(|s| !matches!(s, crate::Stmt::Straight(_) | crate::Stmt::Copy { .. }));
-    if !has_loops {
-        return 0;
-    }
-    if reorder {
+    let before = n_lane_loops(kernel);
+    run_stage(kernel, Stage::Lanes, reorder);
+    n_lane_loops(kernel).saturating_sub(before)
+}
+
+fn n_lane_loops(kernel: &Kernel) -> usize {
+    events(&kernel.body).iter().filter(|event| matches!(event, Event::For { order: Order::Lanes, .. })).count()
+}
+
+fn has_loops(kernel: &Kernel) -> bool {
+    kernel.body.iter().any(|s| !matches!(s, crate::Stmt::Straight(_) | crate::Stmt::Copy { .. }))
+}
+
+/// Distributes loops that add to several arrays with different indices. Sums are reordered.
+pub(crate) fn distribute(kernel: &mut Kernel) {
+    if has_loops(kernel) {
         distribute::distribute(kernel);
     }
-    let (mut read, mut written) = (stage::rows(kernel), keep::rows(kernel));
-    if !read.is_empty() || !written.is_empty() {
-        let mut near = kernel.clone();
-        keep::keep(&mut near, &written);
-        stage::stage(&mut near, &read);
-        let Plans { chosen, .. } = plans(&near, reorder);
-        read.retain(|row| chosen.contains_key(&row.of));
-        written.retain(|row| chosen.contains_key(&row.of));
-        keep::keep(kernel, &written);
-        stage::stage(kernel, &read);
+}
+
+/// Packs rows that loops to be vectorised access repeatedly.
+pub(crate) fn pack(kernel: &mut Kernel, reorder: bool) {
+    if !has_loops(kernel) {
+        return;
     }
-    let Plans { chosen, tiles, choosable } = plans(kernel, reorder);
-    rewrite::rewrite(kernel, chosen, tiles, &choosable)
+    let (mut read, mut written) = (stage::rows(kernel), keep::rows(kernel));
+    if read.is_empty() && written.is_empty() {
+        return;
+    }
+    let mut near = kernel.clone();
+    keep::keep(&mut near, &written);
+    stage::stage(&mut near, &read);
+    let Plans { chosen, .. } = plans(&near, reorder);
+    read.retain(|row| chosen.contains_key(&row.of));
+    written.retain(|row| chosen.contains_key(&row.of));
+    keep::keep(kernel, &written);
+    stage::stage(kernel, &read);
+}
+
+/// Cuts loops for lanes.
+pub(crate) fn cut(kernel: &mut Kernel, reorder: bool) {
+    if has_loops(kernel) {
+        let Plans { chosen, tiles, choosable } = plans(kernel, reorder);
+        rewrite::rewrite(kernel, chosen, tiles, &choosable);
+    }
 }
 
 /// Vectorisation plan of a kernel.

@@ -13,17 +13,16 @@ use chainrule_base::{Arena, Poly};
 use chainrule_ops::Op;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Cuts the loops over the given indices and returns their number. Branches on `choosable` conditions are if-converted,
+/// Cuts the loops over the given indices. Branches on `choosable` conditions are if-converted,
 /// and other loops of the nests are tiled first.
 pub(super) fn rewrite(
     kernel: &mut Kernel,
     mut plans: BTreeMap<Reg, Plan>,
     mut tiles: Tiles,
     choosable: &BTreeSet<Reg>,
-) -> usize {
-    let n = plans.len();
-    if n == 0 {
-        return 0;
+) {
+    if plans.is_empty() {
+        return;
     }
     let mut body = std::mem::take(&mut kernel.body);
     let mut cutter = Cutter::new(kernel);
@@ -39,7 +38,6 @@ pub(super) fn rewrite(
         stmt => done.push(stmt),
     });
     kernel.body = body;
-    n
 }
 
 pub(crate) struct Loop {

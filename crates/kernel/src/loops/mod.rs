@@ -33,6 +33,7 @@ mod same;
 mod split;
 
 use crate::kernel::{Kernel, Stmt};
+use crate::passes::{Stage, run_stage};
 
 pub use hoist::hoist;
 
@@ -42,12 +43,27 @@ const ROUNDS: usize = 6;
 /// Canonicalises the loops of `kernel`. `O(n d)` for loops nested `d` deep; splitting grows code by at most a constant
 /// factor.
 pub fn streamline(kernel: &mut Kernel) {
+    run_stage(kernel, Stage::Loops, false);
+}
+
+/// Folds integers, comparisons and checks, and unrolls loops of one iteration.
+pub(crate) fn fold(kernel: &mut Kernel) {
+    if has_control(kernel) {
+        fold::fold(kernel);
+    }
+}
+
+/// Replaces loop-carried values by congruent ones.
+pub(crate) fn merge_congruent(kernel: &mut Kernel) {
+    if let Some(aliases) = has_control(kernel).then(|| same::same(kernel)).flatten() {
+        fold::fold_aliases(kernel, aliases);
+    }
+}
+
+/// Cuts loops where comparisons of their indices change, and folds what then is known, until nothing changes.
+pub(crate) fn split_index_sets(kernel: &mut Kernel) {
     if !has_control(kernel) {
         return;
-    }
-    fold::fold(kernel);
-    if let Some(aliases) = same::same(kernel) {
-        fold::fold_aliases(kernel, aliases);
     }
     let mut room = split::room(kernel);
     for _ in 0..ROUNDS {
@@ -56,8 +72,20 @@ pub fn streamline(kernel: &mut Kernel) {
         }
         fold::fold(kernel);
     }
-    join::join(kernel);
-    before::move_comparisons(kernel);
+}
+
+/// Collapses nests of loops that go through memory in one row.
+pub(crate) fn collapse(kernel: &mut Kernel) {
+    if has_control(kernel) {
+        join::join(kernel);
+    }
+}
+
+/// Moves comparisons next to their branches.
+pub(crate) fn sink_comparisons(kernel: &mut Kernel) {
+    if has_control(kernel) {
+        before::move_comparisons(kernel);
+    }
 }
 
 fn has_control(kernel: &Kernel) -> bool {

@@ -1,0 +1,187 @@
+//! The passes of kernels, in the order in which they run.
+//!
+//! [`PASSES`] is the only list. [`streamline`](crate::streamline()) and [`vectorise`](crate::vectorise()) run the passes
+//! of one stage, [`run`] those of several. Every pass takes a valid kernel and leaves one, so that any of them can be
+//! left out; builds with debug assertions verify the kernel after each.
+
+use crate::kernel::Kernel;
+use crate::{contract, lanes, loops, parts, verify};
+
+/// A pass.
+pub struct Pass {
+    /// Name, unique.
+    pub name: &'static str,
+    /// Description, one line.
+    pub does: &'static str,
+    /// Stage that it belongs to.
+    pub stage: Stage,
+    /// Effect on the order of additions and on rounding.
+    pub rounding: Rounding,
+    /// Code; the flag allows sums in another order.
+    run: fn(&mut Kernel, bool),
+}
+
+/// Group of passes that a caller requests together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stage {
+    /// Loop canonicalisation.
+    Loops,
+    /// Parallel loops, for threads.
+    Threads,
+    /// Vectorisation.
+    Lanes,
+    /// Invariant hoisting.
+    Hoisting,
+    /// Contraction into fused multiply-adds.
+    Fusion,
+}
+
+/// Effect of a pass on results.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rounding {
+    /// Results keep their bits.
+    Exact,
+    /// Results keep their bits unless sums may be reordered; then their last digits may change.
+    Reorders,
+    /// Last digits may change; the pass runs only if sums may be reordered.
+    Inexact,
+    /// Last digits may change. Requesting the stage permits it.
+    Fuses,
+}
+
+/// All passes, in order.
+pub static PASSES: &[Pass] = &[
+    Pass {
+        name: "fold",
+        does: "integers, comparisons and checks known at compile time are folded; loops of one iteration are unrolled",
+        stage: Stage::Loops,
+        rounding: Rounding::Exact,
+        run: |kernel, _| loops::fold(kernel),
+    },
+    Pass {
+        name: "congruent",
+        does: "loop-carried values that are always equal become one",
+        stage: Stage::Loops,
+        rounding: Rounding::Exact,
+        run: |kernel, _| loops::merge_congruent(kernel),
+    },
+    Pass {
+        name: "split",
+        does: "index set splitting: loops are cut where a comparison of their index changes",
+        stage: Stage::Loops,
+        rounding: Rounding::Exact,
+        run: |kernel, _| loops::split_index_sets(kernel),
+    },
+    Pass {
+        name: "collapse",
+        does: "nests that go through memory in one row become one loop",
+        stage: Stage::Loops,
+        rounding: Rounding::Exact,
+        run: |kernel, _| loops::collapse(kernel),
+    },
+    Pass {
+        name: "sink-comparisons",
+        does: "comparisons move next to the branches that use them",
+        stage: Stage::Loops,
+        rounding: Rounding::Exact,
+        run: |kernel, _| loops::sink_comparisons(kernel),
+    },
+    Pass {
+        name: "parallelise",
+        does: "outermost loops are cut into chunks for threads",
+        stage: Stage::Threads,
+        rounding: Rounding::Reorders,
+        run: |kernel, reorder| {
+            parts::parallelise(kernel, reorder);
+        },
+    },
+    Pass {
+        name: "distribute",
+        does: "loops that add to several arrays with different indices are distributed",
+        stage: Stage::Lanes,
+        rounding: Rounding::Inexact,
+        run: |kernel, _| lanes::distribute(kernel),
+    },
+    Pass {
+        name: "pack",
+        does: "rows that a vectorised nest accesses repeatedly are packed",
+        stage: Stage::Lanes,
+        rounding: Rounding::Reorders,
+        run: lanes::pack,
+    },
+    Pass {
+        name: "vectorise",
+        does: "loops run in lanes, with if-conversion, conflict splitting, unroll-and-jam and register tiling",
+        stage: Stage::Lanes,
+        rounding: Rounding::Reorders,
+        run: lanes::cut,
+    },
+    Pass {
+        name: "hoist",
+        does: "invariant integers and trip counts move out of loops",
+        stage: Stage::Hoisting,
+        rounding: Rounding::Exact,
+        run: |kernel, _| loops::hoist(kernel),
+    },
+    Pass {
+        name: "contract",
+        does: "products and sums become fused multiply-adds",
+        stage: Stage::Fusion,
+        rounding: Rounding::Fuses,
+        run: |kernel, _| {
+            contract(kernel);
+        },
+    },
+];
+
+impl Pass {
+    /// Returns the pass of this name.
+    #[must_use]
+    pub fn by_name(name: &str) -> Option<&'static Self> {
+        PASSES.iter().find(|pass| pass.name == name)
+    }
+
+    /// Runs the pass alone. `reorder` allows sums in another order.
+    pub fn apply(&self, kernel: &mut Kernel, reorder: bool) {
+        (self.run)(kernel, reorder);
+    }
+}
+
+/// Callback that sees the kernel after each pass.
+pub type Watch<'a> = &'a mut dyn FnMut(&Pass, &Kernel);
+
+/// Selection of passes.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan<'a> {
+    /// Stages to run.
+    pub stages: &'a [Stage],
+    /// Whether sums may be reordered.
+    pub reorder: bool,
+    /// Names of passes to leave out.
+    pub disabled: &'a [String],
+}
+
+/// Runs the passes that `plan` selects, in the order of [`PASSES`].
+///
+/// # Panics
+/// With debug assertions, if a pass breaks an invariant of a valid kernel.
+pub fn run(kernel: &mut Kernel, plan: &Plan<'_>, watch: Watch<'_>) {
+    let was_valid = cfg!(debug_assertions) && verify(kernel).is_ok();
+    for pass in PASSES {
+        let is_allowed = plan.reorder || pass.rounding != Rounding::Inexact;
+        let is_disabled = plan.disabled.iter().any(|name| name == pass.name);
+        if !plan.stages.contains(&pass.stage) || !is_allowed || is_disabled {
+            continue;
+        }
+        pass.apply(kernel, plan.reorder);
+        if was_valid {
+            debug_assert_eq!(verify(kernel), Ok(()), "{} broke the kernel:\n{kernel}", pass.name);
+        }
+        watch(pass, kernel);
+    }
+}
+
+/// Runs the passes of one stage.
+pub(crate) fn run_stage(kernel: &mut Kernel, stage: Stage, reorder: bool) {
+    run(kernel, &Plan { stages: &[stage], reorder, disabled: &[] }, &mut |_, _| {});
+}

@@ -1,0 +1,142 @@
+//! Passes tested as text: one file a case in `filetests/`.
+//!
+//! ```text
+//! ; pass: split
+//! ; Why the case exists.
+//! kernel f
+//! ...
+//! ; expected
+//! kernel f
+//! ...
+//! ```
+//!
+//! The first line names the passes to run, in order. `; reorder` allows sums in another order. A case holds if the
+//! passes turn the first listing into the second, both are valid, and both compute the same from random arguments,
+//! bit for bit unless sums are reordered or fused. `UPDATE_FILETESTS=1` writes the second listing anew.
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+mod support;
+
+use chainrule_kernel::passes::Pass;
+use chainrule_kernel::{Class, Kernel, Port, SizeSource, parse, verify};
+use std::path::{Path, PathBuf};
+use support::{Array, Scalar, run};
+
+const EXPECTED: &str = "; expected\n";
+
+/// A case.
+struct Case {
+    /// The lines that begin with a semicolon.
+    comments: String,
+    passes: Vec<&'static Pass>,
+    reorder: bool,
+    before: Kernel,
+    expected: String,
+}
+
+fn read(path: &Path) -> Result<Case, String> {
+    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+    let (input, expected) = text.split_once(EXPECTED).unwrap_or((&text, ""));
+    let (comments, listing): (Vec<&str>, Vec<&str>) = input.lines().partition(|line| line.starts_with(';'));
+    let names = comments.iter().find_map(|line| line.strip_prefix("; pass: ")).ok_or("there is no line `; pass: `")?;
+    let pass = |name: &str| Pass::by_name(name.trim()).ok_or_else(|| format!("there is no pass `{name}`"));
+    Ok(Case {
+        passes: names.split(',').map(pass).collect::<Result<_, _>>()?,
+        reorder: comments.contains(&"; reorder"),
+        before: parse(&listing.join("\n")).map_err(|error| format!("in the listing, {error}"))?,
+        expected: expected.to_owned(),
+        comments: comments.join("\n"),
+    })
+}
+
+/// Random arguments whose extents are at most `longest`.
+fn arguments(kernel: &Kernel, longest: u64, seed: u64) -> Vec<Array> {
+    let mut state = seed;
+    let mut random = move |n: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % n
+    };
+    let sizes: Vec<i64> = kernel.sizes.iter().map(|_| random(longest + 1) as i64).collect();
+    let value = |reg| sizes[kernel.sizes.iter().position(|size| size.reg == reg).unwrap()];
+    let given = |input: usize| {
+        let is_source = |source: SizeSource| source == SizeSource::Value { input };
+        kernel.sizes.iter().position(|size| is_source(size.source)).map(|at| sizes[at])
+    };
+    let mut array = |(input, port): (usize, &Port)| {
+        let shape: Vec<i64> = port.shape.iter().map(|extent| extent.eval(value).unwrap()).collect();
+        let n: i64 = shape.iter().map(|extent| (*extent).max(0)).product();
+        let mut scalar = || match kernel.buffers[port.buffer].class {
+            Class::Real => Scalar::Real(random(2000) as f64 / 256.0 - 4.0),
+            Class::Int => Scalar::Int(given(input).unwrap_or_else(|| random(longest + 2) as i64 - 1)),
+        };
+        Array { shape, data: (0..n).map(|_| scalar()).collect() }
+    };
+    kernel.inputs.iter().enumerate().map(&mut array).collect()
+}
+
+fn close(a: &Scalar, b: &Scalar, exact: bool) -> bool {
+    match (a, b) {
+        (Scalar::Real(x), Scalar::Real(y)) if !exact => a == b || (x - y).abs() <= 1e-11 * (1.0 + x.abs()),
+        _ => a == b,
+    }
+}
+
+/// Compares both kernels on random arguments; returns how many arguments both accept.
+fn compare(before: &Kernel, after: &Kernel, exact: bool) -> Result<usize, String> {
+    let mut n_accepted = 0;
+    for seed in 0..60 {
+        let args = arguments(before, [3, 9, 20, 40][seed as usize % 4], seed);
+        match (run(before, &args), run(after, &args)) {
+            (Ok(expected), Ok(found)) => {
+                let data = |arrays: &[Array]| arrays.iter().flat_map(|a| a.data.clone()).collect::<Vec<_>>();
+                let (expected, found) = (data(&expected), data(&found));
+                let same = expected.iter().zip(&found).all(|(a, b)| close(a, b, exact));
+                if !same || expected.len() != found.len() {
+                    return Err(format!("results differ at {args:?}: {expected:?} and {found:?}"));
+                }
+                n_accepted += 1;
+            }
+            (Err(expected), Err(found)) if expected == found && !expected.starts_with("bug") => {}
+            (expected, found) => return Err(format!("at {args:?}: {expected:?}, then {found:?}")),
+        }
+    }
+    Ok(n_accepted)
+}
+
+fn check(path: &Path, update: bool) -> Result<(), String> {
+    let Case { comments, passes, reorder, before, expected } = read(path)?;
+    let valid = |kernel: &Kernel| verify(kernel).map_err(|errors| format!("{}\n{kernel}", errors[0]));
+    valid(&before)?;
+    let mut after = before.clone();
+    for pass in &passes {
+        pass.apply(&mut after, reorder);
+        valid(&after)?;
+    }
+    let exact = !reorder && passes.iter().all(|pass| pass.name != "contract");
+    if compare(&before, &after, exact)? == 0 {
+        return Err("no random arguments are accepted".to_owned());
+    }
+    let found = after.to_string();
+    if update {
+        let text = format!("{comments}\n{before}{EXPECTED}{found}");
+        return std::fs::write(path, text).map_err(|error| error.to_string());
+    }
+    match expected == found {
+        true => Ok(()),
+        false => Err(format!("expected\n{expected}found\n{found}(`UPDATE_FILETESTS=1` accepts it)")),
+    }
+}
+
+#[test]
+fn passes_turn_listings_into_listings() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("filetests");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let update = std::env::var_os("UPDATE_FILETESTS").is_some();
+    let fails: Vec<String> =
+        files.iter().filter_map(|path| Some(format!("{}: {}", path.display(), check(path, update).err()?))).collect();
+    assert!(fails.is_empty(), "{}", fails.join("\n\n"));
+    let covered = |pass: &Pass| files.iter().any(|path| read(path).unwrap().passes.iter().any(|p| p.name == pass.name));
+    let missing: Vec<&str> = chainrule_kernel::passes::PASSES.iter().filter(|p| !covered(p)).map(|p| p.name).collect();
+    assert!(missing.is_empty(), "no case for the passes {missing:?}");
+}

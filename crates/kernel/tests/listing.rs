@@ -1,0 +1,85 @@
+//! Listings of kernels are parsed back.
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+mod support;
+
+use arbitrary::Unstructured;
+use chainrule_backend_tests::generate::{lower, sprinkle_zeros};
+use chainrule_graph::Semantics;
+use chainrule_graph::generate::{Numbers, Options as GraphOptions, Recipe};
+use chainrule_ir::generate::{Case, Options, case};
+use chainrule_kernel::passes::{self, Plan, Stage};
+use chainrule_kernel::{Kernel, parse, verify};
+use std::cell::Cell;
+
+use support::reference::{compare_within, lower_with};
+
+const STAGES: &[Stage] = &[Stage::Loops, Stage::Threads, Stage::Lanes, Stage::Hoisting, Stage::Fusion];
+
+/// Parses the listing of `kernel`: the result is valid and has the same listing.
+fn round_trip(kernel: &Kernel) -> Kernel {
+    let listing = kernel.to_string();
+    let parsed = parse(&listing).unwrap_or_else(|error| panic!("{error}\n{listing}"));
+    assert_eq!(parsed.to_string(), listing);
+    assert_eq!(verify(&parsed), Ok(()), "{listing}");
+    parsed
+}
+
+#[test]
+fn listings_after_every_pass_are_parsed_back() {
+    let (compared, parsed) = (Cell::new(0), Cell::new(0));
+    support::random(800, 71, 0..3000, |bytes| {
+        let options = Options { depth: 4, fuel: 80, derivatives: false, transposed: false, ..Options::default() };
+        let Ok(Case { function, args }) = case(&mut Unstructured::new(bytes), options) else { return };
+        let Ok(mut kernel) = lower_with(&function, true) else { return };
+        round_trip(&kernel);
+        passes::run(&mut kernel, &Plan { stages: STAGES, reorder: false, disabled: &[] }, &mut |_, kernel| {
+            round_trip(kernel);
+            parsed.set(parsed.get() + 1);
+        });
+        let fitted = compare_within(&function, &round_trip(&kernel), &args, 1e-9);
+        compared.set(compared.get() + usize::from(fitted));
+    });
+    let (compared, parsed) = (compared.get(), parsed.get());
+    assert!(compared > 500 && parsed > 5000, "{compared} functions compared, {parsed} listings parsed");
+}
+
+#[test]
+fn listings_of_straight_line_code_are_parsed_back() {
+    let with_zeros = Cell::new(0);
+    support::random(300, 72, 0..3000, |bytes| {
+        let mut u = Unstructured::new(bytes);
+        let options =
+            GraphOptions { numbers: Numbers::Special, in_domain: false, max_roots: 6, ..GraphOptions::new(80) };
+        let Ok(recipe) = Recipe::random(&mut u, &options) else { return };
+        let (mut graph, mut roots) = recipe.raw(Semantics::Strict);
+        sprinkle_zeros(&mut u, &mut graph, &mut roots);
+        let mut kernel = lower(&graph, &roots);
+        round_trip(&kernel);
+        with_zeros.set(with_zeros.get() + usize::from(!kernel.zeros.is_empty()));
+        passes::run(&mut kernel, &Plan { stages: STAGES, reorder: true, disabled: &[] }, &mut |_, kernel| {
+            round_trip(kernel);
+        });
+    });
+    assert!(with_zeros.get() > 20, "{} kernels have zeros", with_zeros.get());
+}
+
+#[test]
+fn passes_can_be_left_out() {
+    let names: Vec<String> = passes::PASSES.iter().map(|pass| pass.name.to_owned()).collect();
+    let distinct: std::collections::BTreeSet<&String> = names.iter().collect();
+    assert_eq!(distinct.len(), names.len(), "names are unique");
+    let compared = Cell::new(0);
+    support::random(300, 73, 0..3000, |bytes| {
+        let mut u = Unstructured::new(bytes);
+        let options = Options { depth: 4, fuel: 80, derivatives: false, transposed: false, ..Options::default() };
+        let Ok(Case { function, args }) = case(&mut u, options) else { return };
+        let Ok(mut kernel) = lower_with(&function, false) else { return };
+        let disabled: Vec<String> = names.iter().filter(|_| u.arbitrary().unwrap_or(true)).cloned().collect();
+        passes::run(&mut kernel, &Plan { stages: STAGES, reorder: false, disabled: &disabled }, &mut |pass, _| {
+            assert!(!disabled.iter().any(|name| name == pass.name));
+        });
+        compared.set(compared.get() + usize::from(compare_within(&function, &kernel, &args, 1e-9)));
+    });
+    assert!(compared.get() > 150, "{} functions compared", compared.get());
+}
