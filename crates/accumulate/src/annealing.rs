@@ -1,12 +1,12 @@
 //! Simulated annealing over vertex orders.
 //!
-//! In: a linearised graph, what to make small, a seed. Out: the best order found, or its program.
+//! In: a linearised graph, an objective, a seed. Out: the best order found, or its program.
 //!
-//! It starts from the best of the greedy orders (`greedy.rs`). A move takes a vertex, or a block of them,
-//! to another place of the order; only the places between are evaluated anew (`order_cost.rs`). Half of
-//! the moves take a vertex next to one that it has an edge to, or a neighbour in common with: others
-//! rarely change anything. The temperature falls geometrically in each of several rounds, every one
-//! from the best order so far; all is counted in evaluated moves and in their work, never in time.
+//! The search starts from the best of the greedy orders (`greedy.rs`). A move shifts a vertex, or a block of vertices,
+//! to another position; only the positions between are evaluated again (`order_cost.rs`). Half of the moves shift a
+//! vertex next to one that shares an edge or a neighbour with it; other moves rarely change the cost. The temperature
+//! falls geometrically in each of several rounds, and each round starts from the best order so far. Effort is counted
+//! in evaluated moves and their work, never in time.
 
 use crate::greedy::{self, Ties};
 use crate::order_cost::{Objective, OrderCost, order_cost};
@@ -15,72 +15,72 @@ use crate::vertex::Elimination;
 use crate::{Budget, Counting, LinearGraph, Outcome, Score, StopReason, VertexId, vertex};
 use chainrule_base::Id;
 
-/// What is searched for, and how.
+/// Options of the search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// What is made small.
+    /// Objective.
     pub objective: Objective,
-    /// How multiplications count.
+    /// Counting rule.
     pub counting: Counting,
-    /// The seed.
+    /// Seed.
     pub seed: u64,
 }
 
 impl Options {
-    /// Multiplications, all of them counted: the literature's problem.
+    /// Returns options that minimise the number of all multiplications, the literature's problem.
     #[must_use]
     pub fn plain(seed: u64) -> Self {
         Self { objective: Objective::Multiplications, counting: Counting::Plain, seed }
     }
 }
 
-/// What generated code pays.
+/// Minimises the operations of generated code.
 impl Default for Options {
     fn default() -> Self {
         Self { objective: Objective::Operations, counting: Counting::Folded, seed: 1 }
     }
 }
 
-/// How often the temperature is halved in a round.
+/// Number of halvings of the temperature in a round.
 const N_HALVINGS: f64 = 6.0;
 
-/// The first temperature of a round: a move that costs so much more is taken with probability 1/e.
+/// First temperature of a round: a move of this additional cost is accepted with probability 1/e.
 const FIRST_TEMPERATURE: f64 = 4.0;
 
-/// How many rounds share the budget.
+/// Number of rounds that share the budget.
 const N_ROUNDS: u64 = 4;
 
-/// How many moves are enough for any graph; there are half as many as triples of vertices besides.
+/// Sufficient number of moves for any graph; half the number of triples of vertices is added.
 pub(crate) const ENOUGH: u64 = 500;
 
-/// The order that is taken as it is where bit sets would be too large.
+/// Order of graphs that are too large for bit sets.
 const START_OF_LARGE_GRAPHS: greedy::Options =
     greedy::Options { score: Score::Markowitz, ties: Ties::Lowest, counting: Counting::Folded, degree_one_first: true };
 
-/// A search's result.
+/// Result of a search.
 #[derive(Clone, Debug)]
 pub struct Search {
-    /// The best order found.
+    /// Best order found.
     pub order: Vec<VertexId>,
-    /// What it costs, in the objective; sums of parallel edges not included. `None` for graphs that are too
-    /// large for bit sets, for which the order is a greedy one.
+    /// Cost of the order in the objective, without sums of parallel edges. `None` for graphs that are too large for bit
+    /// sets; the order is then a greedy one.
     pub cost: Option<u64>,
-    /// What the best of the greedy orders costs.
+    /// Cost of the best greedy order.
     pub start_cost: Option<u64>,
-    /// How many moves were evaluated.
+    /// Number of evaluated moves.
     pub n_evaluations: u64,
-    /// Why it stopped.
+    /// Reason why the search stopped.
     pub stop: StopReason,
 }
 
-/// Elimination in the best order found.
+/// Eliminates in the best order found.
 #[must_use]
 pub fn run(linear: &LinearGraph, budget: &Budget, options: &Options) -> Outcome {
     let search = search(linear, None, budget, options);
     vertex::run(linear, budget, &search.order).found_by(search.stop)
 }
 
-/// The best order found.
+/// Returns the best order found.
 ///
 /// ```
 /// use chainrule_accumulate::annealing::{self, Options};
@@ -96,8 +96,8 @@ pub fn order(linear: &LinearGraph, budget: &Budget, options: &Options) -> Search
     search(linear, None, budget, options)
 }
 
-/// What an order of all intermediates costs; `None` for graphs that are too large for the bit sets of the
-/// search. Sums of parallel edges are not included.
+/// Returns the cost of an order of all intermediates, without sums of parallel edges; `None` for graphs that are too
+/// large for the bit sets of the search.
 #[must_use]
 pub fn cost(linear: &LinearGraph, order: &[VertexId], counting: Counting, objective: Objective) -> Option<u64> {
     let first = linear.sources().len();
@@ -107,7 +107,7 @@ pub fn cost(linear: &LinearGraph, order: &[VertexId], counting: Counting, object
     evaluator.eliminate(&order, &mut Vec::new(), u64::MAX)
 }
 
-/// The best order found; `sizes` are those of a vector graph.
+/// Returns the best order found; `sizes` are those of a vector graph.
 pub(crate) fn search(linear: &LinearGraph, sizes: Option<&[u64]>, budget: &Budget, options: &Options) -> Search {
     let first = linear.sources().len();
     let named = |order: &[u32]| order.iter().map(|v| VertexId::new(first + *v as usize)).collect();
@@ -116,13 +116,13 @@ pub(crate) fn search(linear: &LinearGraph, sizes: Option<&[u64]>, budget: &Budge
         return Search { order: named(&order), cost: None, start_cost: None, n_evaluations: 0, stop: StopReason::Done };
     };
     let (mut best, start_cost) = start(linear, sizes, budget, options, evaluator.as_mut());
-    // A move evaluates part of the order, and stores it anew if it is taken: about as much as one order in all.
+    // A move evaluates a part of the order, and stores it if it is accepted: about as much work as one order in total.
     evaluator.start(&best);
     let before = evaluator.work();
     evaluator.start(&best);
     let affordable = budget.work / 2 / (evaluator.work() - before).max(1);
     let n = best.len() as u64;
-    // A walk of this length has seen what there is to see in a small graph.
+    // Longer walks find nothing more in a small graph.
     let enough = ENOUGH + n * n * n / 2;
     let stop = match enough {
         _ if enough <= budget.evaluations.min(affordable) => StopReason::Done,
@@ -145,14 +145,14 @@ pub(crate) fn search(linear: &LinearGraph, sizes: Option<&[u64]>, budget: &Budge
     Search { order: named(&best), cost: Some(cost), start_cost: Some(start_cost), n_evaluations, stop }
 }
 
-/// The temperature at a move of a round: from `first` halved at even distances, straight between, so that no
-/// logarithm is needed; those differ between machines.
+/// Returns the temperature at a move of a round: `first`, halved at equal intervals and linear in between. Logarithms
+/// would differ between machines.
 pub(crate) fn temperature(first: f64, idx: u64, n_moves: u64) -> f64 {
     let halvings = N_HALVINGS * idx as f64 / n_moves as f64;
     first / (1u64 << halvings as u32) as f64 * (1.0 - 0.5 * halvings.fract())
 }
 
-/// The best greedy order and its cost.
+/// Returns the best greedy order and its cost.
 fn start(
     linear: &LinearGraph,
     sizes: Option<&[u64]>,
@@ -166,7 +166,7 @@ fn start(
         for ties in [Ties::Lowest, Ties::Highest, Ties::Forward, Ties::Backward] {
             for degree_one_first in [true, false] {
                 let options = greedy::Options { score, ties, counting: options.counting, degree_one_first };
-                // Half of the work is for moves; some order there is in any case.
+                // Half of the work is for moves, but some order is needed in any case.
                 if best.is_some() && work + evaluator.work() > budget.work / 2 {
                     continue;
                 }
@@ -191,7 +191,7 @@ fn start(
     (order, cost)
 }
 
-/// A greedy order, numbered from the first intermediate.
+/// Returns a greedy order, numbered from the first intermediate.
 fn greedy_order(
     linear: &LinearGraph,
     sizes: Option<&[u64]>,
@@ -205,19 +205,19 @@ fn greedy_order(
     Some(order.iter().map(|v| (v.index() - first) as u32).collect())
 }
 
-/// A walk through the orders.
+/// State of the random walk through orders.
 struct Walk {
     evaluator: Box<dyn OrderCost>,
     random: Random,
-    /// By vertex, those with an edge to or from it, or a neighbour in common.
+    /// For each vertex, those that share an edge or a neighbour with it.
     related: Vec<Vec<u32>>,
     order: Vec<u32>,
-    /// By vertex, where it is in the order.
+    /// Position of each vertex in the order.
     places: Vec<u32>,
-    /// By place, what the vertex there costs.
+    /// Cost of the vertex at each position.
     costs: Vec<u64>,
     cost: u64,
-    /// The move that is tried: what comes in the places from `first`.
+    /// Candidate move: the new content of the positions from `first` on.
     candidate: Vec<u32>,
     candidate_costs: Vec<u64>,
 }
@@ -247,7 +247,7 @@ impl Walk {
         self.cost = self.evaluator.eliminate(order, &mut self.costs, u64::MAX).unwrap_or(u64::MAX);
     }
 
-    /// Tries one move; whether it was taken.
+    /// Tries one move; returns whether it was accepted.
     fn try_move(&mut self, temperature: f64) -> bool {
         let first = self.propose();
         let end = first + self.candidate.len();
@@ -269,7 +269,7 @@ impl Walk {
         true
     }
 
-    /// Writes a new content of some places into `candidate`; the first place.
+    /// Writes the new content of some positions into `candidate`; returns the first position.
     fn propose(&mut self) -> usize {
         let n = self.order.len();
         let kind = self.random.below(8);
@@ -305,7 +305,7 @@ impl Walk {
         }
     }
 
-    /// The block of `n_block` places from `from` comes to start at `to`.
+    /// Moves the block of `n_block` positions from `from` to start at `to`.
     fn shift(&mut self, from: usize, n_block: usize, to: usize) -> usize {
         let first = from.min(to);
         let end = from.max(to) + n_block;
@@ -320,7 +320,7 @@ impl Walk {
     }
 }
 
-/// By intermediate, those with an edge to or from it, or a neighbour in common.
+/// Returns, for each intermediate, those that share an edge or a neighbour with it.
 fn related(linear: &LinearGraph) -> Vec<Vec<u32>> {
     let first = linear.sources().len();
     let mut related: Vec<Vec<u32>> = Vec::new();
@@ -330,7 +330,7 @@ fn related(linear: &LinearGraph) -> Vec<Vec<u32>> {
         let neighbours: Vec<VertexId> = before.chain(behind).collect();
         let mut near: Vec<VertexId> = neighbours.clone();
         for u in neighbours {
-            // Ends of the graph may have edges to everything.
+            // Sources and sinks may have edges to every vertex.
             near.extend(linear.in_edges(u).take(32).map(|e| linear.edge(e).source));
             near.extend(linear.out_edges(u).iter().take(32).map(|e| linear.edge(*e).target));
         }

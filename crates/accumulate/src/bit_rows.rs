@@ -1,17 +1,17 @@
-//! Rows of bits: the neighbours of a vertex on one side, 64 of them in a word, with what is known of the
-//! labels. What `order_cost.rs` and `edge_cost.rs` are made of.
+//! Rows of bits: the neighbours of a vertex on one side, 64 in a word, with the kinds of labels. Used by
+//! `order_cost.rs` and `edge_cost.rs`.
 
 use crate::VertexId;
 
-/// One side of a vertex: all neighbours; for F > 1 those by labels that are no units; for F > 2 those by
-/// labels that depend on the point.
+/// One side of a vertex: all neighbours; for F > 1, the neighbours by labels other than 1 and -1; for F > 2, the
+/// neighbours by labels that depend on the point.
 pub(crate) type Row<const W: usize, const F: usize> = [[u64; W]; F];
 
 pub(crate) fn size(sizes: &[u64], column: usize) -> u64 {
     sizes.get(column).copied().unwrap_or(1)
 }
 
-/// The columns of a set, ascending.
+/// Iterates over the columns of a set, ascending.
 pub(crate) fn bits<const W: usize>(words: [u64; W]) -> impl Iterator<Item = usize> {
     words.into_iter().enumerate().flat_map(|(idx, mut word)| {
         std::iter::from_fn(move || {
@@ -30,7 +30,7 @@ pub(crate) fn contains<const W: usize>(words: &[u64; W], column: usize) -> bool 
 
 pub(crate) fn insert<const W: usize, const F: usize>(row: &mut Row<W, F>, column: usize, paid: bool, var: bool) {
     let (word, bit) = (column / 64, 1 << (column % 64));
-    // The sum of parallel edges is any number.
+    // The sum of parallel edges may be any number.
     let paid = paid || row[0][word] & bit != 0;
     for (flag, set) in [true, paid, var].into_iter().take(F).enumerate() {
         if set {
@@ -47,8 +47,8 @@ pub(crate) fn restrict<const W: usize, const F: usize>(row: &mut Row<W, F>, mask
     }
 }
 
-/// Puts the edges `new` in the place of the edge to or from `v`. Their labels are products with the label of
-/// column `other` in `side`. Returns the edges to which something is added, other than constants to constants.
+/// Replaces the edge to or from `v` by the edges `new`. Their labels are products with the label of column `other` in
+/// `side`. Returns the edges to which a product is added, except constants to constants.
 #[inline]
 pub(crate) fn absorb<const W: usize, const F: usize>(
     row: &mut Row<W, F>,
@@ -95,12 +95,12 @@ pub(crate) fn weights<const W: usize, const F: usize>(row: &Row<W, F>, sizes: &[
     std::array::from_fn(|flag| weight(&row[flag], sizes))
 }
 
-/// The weights of one column by itself.
+/// Returns the weights of a single column.
 pub(crate) fn single<const W: usize, const F: usize>(row: &Row<W, F>, column: usize, size: u64) -> [u64; F] {
     std::array::from_fn(|flag| size * u64::from(contains(&row[flag], column)))
 }
 
-/// The multiplications of all labels of one side with all of the other.
+/// Returns the multiplications of all labels of one side with all of the other.
 #[inline]
 pub(crate) fn products<const F: usize>(before: &[u64; F], behind: &[u64; F]) -> u64 {
     let last = F.min(2) - 1;
@@ -108,7 +108,7 @@ pub(crate) fn products<const F: usize>(before: &[u64; F], behind: &[u64; F]) -> 
     if F > 2 { all - (before[1] - before[2]) * (behind[1] - behind[2]) } else { all }
 }
 
-/// The columns for which an edge would be kept.
+/// Returns the columns for which an edge would be kept.
 pub(crate) fn mask<const W: usize>(columns: &[VertexId], serves: impl Fn(VertexId) -> bool) -> [u64; W] {
     let mut mask = [0; W];
     for (column, _) in columns.iter().enumerate().filter(|(_, v)| serves(**v)) {

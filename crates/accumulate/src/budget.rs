@@ -1,38 +1,36 @@
-//! Budgets of the strategies, and why a strategy stopped.
+//! Budgets of strategies, and the reasons why a strategy stops.
 
 use crate::{Counting, Program};
 
-/// How much a strategy may do.
+/// Limits of a strategy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Budget {
-    /// How many paths the oracle may walk.
+    /// Maximum number of paths that the oracle walks.
     pub paths: u64,
-    /// How many products a program may have; for the oracle, factors.
+    /// Maximum number of products of a program; of factors for the oracle.
     pub products: u64,
-    /// How much the scores of a greedy order may take that are more than a look-up, in pairs of
-    /// neighbours looked at.
+    /// Maximum work of scores that are more than a look-up, in pairs of neighbours visited.
     pub scores: u64,
-    /// How many candidates a search may try.
+    /// Maximum number of candidates of a search.
     pub evaluations: u64,
-    /// How much effort the portfolio may spend on methods that are not always tried, in microseconds as
-    /// estimated from the number of edges.
+    /// Maximum effort of the portfolio on optional methods, in microseconds estimated from the number of edges.
     pub effort: u64,
-    /// How much a search may do in all, in operations on 64-bit words; about [`Budget::WORK_PER_SECOND`] take a second.
+    /// Maximum work of a search, in operations on 64-bit words; about [`Budget::WORK_PER_SECOND`] take a second.
     pub work: u64,
 }
 
 impl Budget {
     /// The default for [`Budget::paths`].
     pub const PATHS: u64 = 1_000_000;
-    /// The default for [`Budget::products`]: a few GB of memory while it is tidied.
+    /// The default for [`Budget::products`]: a few GB of memory during clean-up.
     pub const PRODUCTS: u64 = 20_000_000;
     /// The default for [`Budget::scores`]: a second or two.
     pub const SCORES: u64 = 20_000_000;
-    /// The default for [`Budget::evaluations`]: a fifth of a second on graphs of a hundred vertices.
+    /// The default for [`Budget::evaluations`]: 0.2 seconds on graphs of a hundred vertices.
     pub const EVALUATIONS: u64 = 100_000;
-    /// The default for [`Budget::effort`]: about a second on the largest graphs that it is spent on.
+    /// The default for [`Budget::effort`]: about a second on the largest graphs with optional methods.
     pub const EFFORT: u64 = 1_000_000;
-    /// Assumed operations of searches in a second. Budgets are counted in work, so that results do not depend on the machine.
+    /// Assumed operations of searches in a second. Budgets count work, so that results do not depend on the machine.
     pub const WORK_PER_SECOND: u64 = 400_000_000;
     /// The default for [`Budget::work`]: ten seconds.
     pub const WORK: u64 = 10 * Self::WORK_PER_SECOND;
@@ -51,50 +49,50 @@ impl Default for Budget {
     }
 }
 
-/// Why a strategy stopped.
+/// Reason why a strategy stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StopReason {
-    /// It was done.
+    /// The strategy is complete.
     Done,
     /// There are more paths than [`Budget::paths`].
     PathBudget,
     /// The program would have more products than [`Budget::products`].
     ProductBudget,
-    /// [`Budget::scores`] are used up.
+    /// [`Budget::scores`] is used up.
     ScoreBudget,
-    /// The derivative graphs of all pairs have more edges together than D* takes on
-    /// ([`crate::dstar::Options::memberships`]), or factoring them takes far more than is usual.
+    /// The derivative graphs of all pairs have more edges in total than D* accepts
+    /// ([`crate::dstar::Options::memberships`]), or factoring them takes far more than usual.
     SeparationBudget,
-    /// [`Budget::evaluations`] are used up. A search has a program nevertheless, the best one found.
+    /// [`Budget::evaluations`] is used up. The search still returns the best program found.
     EvaluationBudget,
-    /// [`Budget::work`] is used up. A search has a program nevertheless, the best one found.
+    /// [`Budget::work`] is used up. The search still returns the best program found.
     WorkBudget,
 }
 
-/// What a strategy returns.
+/// Result of a strategy.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The program; always there when [`Outcome::stop`] is [`StopReason::Done`].
+    /// Program; present if [`Outcome::stop`] is [`StopReason::Done`].
     pub program: Option<Program>,
-    /// Why the strategy stopped.
+    /// Reason why the strategy stopped.
     pub stop: StopReason,
 }
 
 impl Outcome {
-    /// A strategy that was done.
+    /// Returns the outcome of a complete strategy.
     #[must_use]
     pub fn done(program: Program) -> Self {
         Self { program: Some(program), stop: StopReason::Done }
     }
 
-    /// A strategy that stopped without a program.
+    /// Returns the outcome of a strategy that stopped without a program.
     #[must_use]
     pub fn stopped(stop: StopReason) -> Self {
         Self { program: None, stop }
     }
 
-    /// The outcome of lowest weight where arithmetic on constants is free, tidied for the comparison; the first
-    /// of them on ties. Without any program, the last outcome.
+    /// Returns the outcome of least weight with free arithmetic on constants, cleaned up for the comparison; the first
+    /// one on ties. Without any program, returns the last outcome.
     #[must_use]
     pub(crate) fn cheapest(outcomes: impl IntoIterator<Item = Self>) -> Self {
         let mut best: Option<(u64, Program)> = None;
@@ -112,7 +110,7 @@ impl Outcome {
         best.map_or_else(|| Self::stopped(stop), |(_, program)| Self::done(program))
     }
 
-    /// The same program, found by a search that stopped for this reason.
+    /// Returns the outcome with the stop reason of the search that found it.
     #[must_use]
     pub(crate) fn found_by(self, search: StopReason) -> Self {
         match self.stop {

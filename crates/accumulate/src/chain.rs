@@ -1,9 +1,9 @@
-//! Chains and blocks: simple ones are replaced by reference edges before anything else; what is left is
-//! accumulated level by level, or page by page, or vertex by vertex, whichever is cheapest.
+//! Chains and blocks: simple ones are first replaced by reference edges. The rest is accumulated level by level, page
+//! by page, or vertex by vertex, whichever is cheapest.
 //!
-//! Source: Y. Zhou, Notes on computational graph and Jacobian accumulation (2020). The notes' graphs run
-//! from roots (dependent variables) to terminals (independent ones); here paths run from sources to sinks,
-//! and a source stands where the notes have a root. The two are mirror images.
+//! Source: Y. Zhou, Notes on computational graph and Jacobian accumulation (2020). The notes' graphs lead from roots
+//! (dependent variables) to terminals (independent ones). Here paths lead from sources to sinks, and a source takes the
+//! role of a root; the two are mirror images.
 //!
 //! | module | owns | the notes |
 //! | --- | --- | --- |
@@ -14,7 +14,7 @@
 //! | [`pages`] | several sources and sinks, page by page | section 5 |
 //! | [`relations`] | direct and indirect relations, circular dependencies | section 5, proposition 1 |
 //!
-//! In: a linearised graph. Out: a program, or the reason why not.
+//! In: a linearised graph. Out: a program, or the reason for its absence.
 
 pub mod expression;
 pub mod factorise;
@@ -26,11 +26,11 @@ mod web;
 pub use factorise::Direction;
 pub use levels::{Cost, Levels, Segment, Side, bracketing};
 
-use crate::serving::Serving;
+use crate::reachability::Reachability;
 use crate::{Budget, Builder, LinearGraph, Outcome, StopReason};
 use web::Web;
 
-/// How the graph without simple chains and blocks is accumulated.
+/// Accumulation of the graph without simple chains and blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rest {
     /// Vertex by vertex, by lowest Markowitz degree.
@@ -41,7 +41,7 @@ pub enum Rest {
     Pages,
 }
 
-/// The ways that [`run`] tries.
+/// Alternatives that [`run`] tries.
 pub const RESTS: &[Rest] = &[
     Rest::Vertices,
     by_levels(Side::Sources, Segment::Tail, Cost::Free),
@@ -60,23 +60,23 @@ const fn by_levels(side: Side, segment: Segment, cost: Cost) -> Rest {
     Rest::Levels(levels::Options { side, segment, cost })
 }
 
-/// How many edges a graph may have for [`run`] to try all of [`RESTS`].
+/// Maximum number of edges for which [`run`] tries all of [`RESTS`].
 pub const MANY: usize = 1000;
 
-/// The cheapest program of all ways to accumulate the rest; the first of them on ties. On graphs of more
-/// than [`MANY`] edges only the first two are tried.
+/// Returns the cheapest program of [`RESTS`]; the first of them on ties. On graphs of more than [`MANY`] edges only the
+/// first two are tried.
 #[must_use]
 pub fn run(linear: &LinearGraph, budget: &Budget) -> Outcome {
     let rests = if linear.n_edges() > MANY { &RESTS[..2] } else { RESTS };
     Outcome::cheapest(rests.iter().map(|rest| run_with(linear, budget, *rest)))
 }
 
-/// Simple chains and blocks first, then the rest in one way.
+/// Accumulates simple chains and blocks first, then the rest in the given way.
 #[must_use]
 pub fn run_with(linear: &LinearGraph, budget: &Budget, rest: Rest) -> Outcome {
-    let serving = Serving::new(linear);
+    let reachability = Reachability::new(linear);
     let mut builder = Builder::new(linear);
-    let mut web = Web::new(linear, serving.as_ref(), &mut builder);
+    let mut web = Web::new(linear, reachability.as_ref(), &mut builder);
     web.reduce(&mut builder);
     let ends = match rest {
         Rest::Vertices => web.finish(&mut builder, budget.products).map(|()| web.ends()),

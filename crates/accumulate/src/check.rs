@@ -1,14 +1,13 @@
-//! The checkers, independent of every strategy.
+//! Checkers, independent of every strategy.
 //!
-//! [`program`] asks whether a program computes the sums over all paths. Labels are drawn at random
-//! from the field of integers modulo the prime 2^61 - 1, equal nodes giving equal labels, and the
-//! program is compared with one sweep over the edges. Both sides are polynomials in the labels, of a
-//! degree d at most the longest path; where they differ, a draw shows it with probability at least
-//! 1 - d/2^61 (Schwartz and Zippel), and there is no rounding. All pairs at once: the columns are
-//! weighted at random too (Freivalds).
+//! [`program`] checks whether a program computes the sums over all paths. Labels are drawn at random from the field of
+//! integers modulo the prime 2^61 - 1, with equal labels for equal nodes, and the program is compared with one sweep
+//! over the edges. Both sides are polynomials in the labels, of a degree d of at most the longest path. If they differ,
+//! a draw shows it with probability at least 1 - d/2^61 (Schwartz and Zippel); there is no rounding. All pairs are
+//! checked together: the columns get random weights too (Freivalds).
 //!
-//! [`derivative`](fn@derivative) asks whether nodes of a scalar graph are the derivatives of others, by
-//! dual numbers on the graph itself at points inside every domain (`check/duals.rs`).
+//! [`derivative`](fn@derivative) checks whether nodes of a scalar graph are the derivatives of others, by dual numbers
+//! on the graph itself at points inside every domain (`check/duals.rs`).
 
 mod duals;
 
@@ -19,19 +18,19 @@ use crate::{Entry, Label, LinearGraph, Program, VertexId};
 use chainrule_base::Id;
 use chainrule_ops::{Algebra, Op};
 
-/// What a checker found.
+/// Verdict of a checker.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Verdict {
-    /// No difference at this many random points.
+    /// No difference at random points.
     Agrees {
-        /// How many points were tried.
+        /// Number of points.
         points: usize,
     },
     /// A difference: the derivative is wrong.
     Differs(Mismatch),
-    /// Nothing could be compared.
+    /// No comparison was possible.
     Unknown {
-        /// Why.
+        /// Reason.
         reason: String,
     },
 }
@@ -43,27 +42,27 @@ pub struct Mismatch {
     pub row: usize,
     /// The column; `None` for a row multiplied by random weights of all columns.
     pub column: Option<usize>,
-    /// What it should be.
+    /// Expected value.
     pub expected: f64,
-    /// What it is.
+    /// Value found.
     pub found: f64,
-    /// How far they might be apart.
+    /// Allowed difference.
     pub bound: f64,
 }
 
 impl Verdict {
-    /// Whether the checker agrees.
+    /// Returns whether the verdict is [`Verdict::Agrees`].
     #[must_use]
     pub fn agrees(&self) -> bool {
         matches!(self, Self::Agrees { .. })
     }
 }
 
-/// How many draws [`program`] makes.
+/// Number of draws of [`program`].
 pub const DRAWS: usize = 2;
 
-/// Checks a program against the sum over all paths, in a prime field. Linear in graph and program for
-/// each draw; times the number of columns when only some pairs are asked for.
+/// Checks a program against the sum over all paths, in a prime field. Each draw is linear in graph and program, times
+/// the number of columns if only some pairs are requested.
 #[must_use]
 pub fn program(linear: &LinearGraph, program: &Program, seed: u64) -> Verdict {
     if let Err(bug) = program.verify() {
@@ -96,7 +95,7 @@ pub fn program(linear: &LinearGraph, program: &Program, seed: u64) -> Verdict {
     Verdict::Agrees { points: DRAWS }
 }
 
-/// The Jacobian times a random vector.
+/// Checks the Jacobian times a random vector.
 fn all_at_once(
     linear: &LinearGraph,
     results: &[Entry],
@@ -117,7 +116,7 @@ fn all_at_once(
     (0..found.len()).find_map(|row| mismatch(row, None, tangents[linear.rows()[row].index()], found[row]))
 }
 
-/// Each pair by itself, one sweep for each source.
+/// Checks each pair, with one sweep for each source.
 fn one_by_one(
     linear: &LinearGraph,
     pairs: &[(usize, usize)],
@@ -148,7 +147,7 @@ fn mismatch(row: usize, column: Option<usize>, expected: u64, found: u64) -> Opt
     (expected != found).then_some(Mismatch { row, column, expected: expected as f64, found: found as f64, bound: 0.0 })
 }
 
-/// Tangents from seeds: edges ascend by target, so a tangent is complete before it is used.
+/// Propagates tangents from seeds. Edges ascend by target, so a tangent is complete before its use.
 fn sweep(linear: &LinearGraph, labels: &[u64], mut tangents: Vec<u64>) -> Vec<u64> {
     for (e, edge) in linear.edges() {
         let term = mul(labels[e.index()], tangents[edge.source.index()]);
@@ -167,7 +166,7 @@ fn mul(a: u64, b: u64) -> u64 {
     (u128::from(a) * u128::from(b) % u128::from(PRIME)) as u64
 }
 
-/// The field, as far as programs need it.
+/// The prime field, with the operations of programs.
 struct Field;
 
 impl Algebra for Field {
@@ -187,7 +186,7 @@ impl Algebra for Field {
 }
 
 impl Random {
-    /// An element of the field other than 0.
+    /// Returns a nonzero element of the field.
     fn element(&mut self) -> u64 {
         1 + self.next() % (PRIME - 1)
     }

@@ -1,19 +1,19 @@
-//! Columns of a matrix that can be computed together, because no two of them have an entry in one row.
+//! Column colouring: columns that one product computes together, because no two of them have an entry in the same row.
 //!
-//! In: a [`Pattern`]. Out: a colour for each column; columns of one colour share no row, so that the product of the matrix
-//! with the sum of their unit vectors has each of their entries by itself. (Curtis, Powell and Reid's grouping of columns: a
-//! colouring at distance one of the graph in which columns that meet in a row are neighbours. Of a symmetric matrix it is
-//! a colouring at distance two of its own graph; [`star`] has fewer colours there, for it reads each entry at one of two
-//! places. [`reads`] says where, for any colouring.)
+//! In: a [`Pattern`]. Out: a colour for each column. Columns of one colour share no row, so the product of the matrix
+//! with the sum of their unit vectors contains each of their entries separately. This is Curtis, Powell and Reid's
+//! grouping of columns: a distance-1 colouring of the column intersection graph. For a symmetric matrix it is a
+//! distance-2 colouring of its own graph; [`star`] needs fewer colours there, because it reads each entry at one of two
+//! positions. [`reads`] returns these positions for any colouring.
 //!
-//! Greedy, columns with many neighbours first: never more colours than the largest number of neighbours plus one, and no
-//! fewer than the longest row has entries.
+//! Greedy, with columns of many neighbours first. The number of colours is at most the largest number of neighbours
+//! plus one, and at least the number of entries of the longest row.
 
 pub mod star;
 
 use crate::Pattern;
 
-/// The colour of each column, from 0; and how many colours there are. `O(sum of squares of the rows' lengths)`.
+/// Returns the colour of each column, from 0, and the number of colours. `O(sum of squares of the rows' lengths)`.
 #[must_use]
 pub fn columns(pattern: &Pattern) -> (Vec<usize>, usize) {
     const NONE: usize = usize::MAX;
@@ -21,13 +21,13 @@ pub fn columns(pattern: &Pattern) -> (Vec<usize>, usize) {
     let (rows, columns) = (pattern.csr(), pattern.csc());
     let row = |r: usize| &rows.indices[rows.starts[r]..rows.starts[r + 1]];
     let column = |c: usize| &columns.indices[columns.starts[c]..columns.starts[c + 1]];
-    // An upper bound of the number of neighbours says enough to order by.
+    // An upper bound of the number of neighbours suffices for the order.
     let weight = |c: usize| column(c).iter().map(|r| row(*r).len()).sum::<usize>();
     let mut order: Vec<usize> = (0..n_columns).collect();
     order.sort_by_key(|c| (std::cmp::Reverse(weight(*c)), *c));
     let mut colours = vec![NONE; n_columns];
     let mut n_colours = 0;
-    // By colour: the last column that had a neighbour of it.
+    // For each colour, the last column that had a neighbour of this colour.
     let mut taken: Vec<usize> = Vec::new();
     for c in order {
         for neighbour in column(c).iter().flat_map(|r| row(*r)) {
@@ -45,11 +45,12 @@ pub fn columns(pattern: &Pattern) -> (Vec<usize>, usize) {
     (colours, n_colours)
 }
 
-/// For each entry of the pattern the row and the colour in whose product it stands alone: in its own row, or where the matrix
-/// is symmetric in that of its column. `None` where one stands alone in neither: then the colouring is not one. Linear.
+/// Returns, for each entry of the pattern, the row and the colour whose product contains only this entry: in its own
+/// row, or, if the matrix is symmetric, in the row of its column. `None` if neither exists; the colouring is then
+/// invalid. Linear.
 #[must_use]
 pub fn reads(pattern: &Pattern, colours: &[usize]) -> Option<Vec<(usize, usize)>> {
-    // By colour: the last row that had an entry of it; by entry: whether there was another of its colour in the row.
+    // By colour: the last row with an entry of it; by entry: whether another entry of the row has its colour.
     let mut last = vec![(usize::MAX, 0); colours.iter().max().map_or(0, |most| most + 1)];
     let mut alone = vec![true; pattern.n_entries()];
     for (place, (row, column)) in pattern.coo().iter().enumerate() {
@@ -105,7 +106,7 @@ mod tests {
     fn nothing_takes_no_colour_twice() {
         assert_eq!(check(&Pattern::new(3, 0, vec![])), 0);
         assert_eq!(check(&Pattern::new(0, 4, vec![])), 1);
-        // Pseudo-random ones.
+        // Pseudo-random patterns.
         let mut state = 7u64;
         let mut next = |n: usize| {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);

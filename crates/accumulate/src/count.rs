@@ -1,23 +1,22 @@
-//! Counting the operations of a program without making an expression.
+//! Operation counts of programs, without building expressions.
 
 use crate::program::{Product, Program, is_unit};
 use crate::{Label, LabelId};
 use chainrule_ops::{Counts, Op};
 
-/// What counts as an operation.
+/// Operations that count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Counting {
-    /// Every product of two labels is a multiplication, whatever the labels: the literature's way.
+    /// Every product of two labels is a multiplication, as in the literature.
     Plain,
     /// Multiplications by 1 and -1 are free.
     UnitFree,
-    /// Arithmetic on constants alone is free as well: what generated code pays.
+    /// Arithmetic on constants is free as well, as in generated code.
     Folded,
 }
 
 impl Program {
-    /// How many operations the program takes, those that make the labels of edges not included.
-    /// Linear in the program.
+    /// Returns the operation counts, without those that compute the labels of edges. Linear in the program.
     #[must_use]
     pub fn count(&self, counting: Counting) -> Counts {
         let mut counts = Counts::default();
@@ -51,7 +50,7 @@ impl Program {
         }
     }
 
-    /// How many factors have to be multiplied.
+    /// Returns the number of factors that cost a multiplication.
     fn paid_factors(&self, product: &Product<'_>, counting: Counting) -> u64 {
         let is_const = |f: &&LabelId| self.kind(**f) == Label::Const;
         let n = match counting {

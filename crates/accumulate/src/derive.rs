@@ -1,7 +1,7 @@
 //! Derivatives of the scalar graph: Jacobian, gradient, Hessian, any order, and products with vectors.
 //!
-//! In: a graph, roots, inputs, [`Options`]. Out: nodes of the same graph, only for what may be other
-//! than zero, with the pattern and a report of how they were made.
+//! In: a graph, roots, inputs, [`Options`]. Out: nodes of the same graph for the structurally nonzero derivatives, with
+//! the pattern and a report.
 
 use crate::strategy::{Report, Strategy};
 use crate::{Budget, Column, Effort, LinearGraph, Optimise, Pattern, Program, Row};
@@ -9,22 +9,22 @@ use chainrule_base::Diagnostic;
 use chainrule_graph::{Graph, NodeId, counts};
 use rustc_hash::FxHashMap;
 
-/// How derivatives are made.
+/// Options of differentiation.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// The strategy.
+    /// Strategy of accumulation.
     pub strategy: &'static Strategy,
-    /// Its budget.
+    /// Budget of the strategy.
     pub budget: Budget,
-    /// Whether what is differentiated, and what comes out, is improved.
+    /// Whether the function and its derivatives are optimised.
     pub optimise: Optimise,
 }
 
 impl Options {
-    /// The strategy of this name, with the default budget.
+    /// Returns options with the strategy `name` and the default budget.
     ///
     /// # Errors
-    /// When there is no such strategy.
+    /// Fails if there is no such strategy.
     pub fn named(name: &str) -> Result<Self, Diagnostic> {
         Ok(Self { strategy: Strategy::named(name)?, ..Self::default() })
     }
@@ -40,24 +40,24 @@ impl Default for Options {
 /// A matrix of derivatives.
 #[derive(Clone, Debug)]
 pub struct Derived {
-    /// Where it may be other than zero (and was asked for).
+    /// Structurally nonzero entries that are requested.
     pub pattern: Pattern,
     /// The derivatives, in the order of [`Pattern::coo`].
     pub nodes: Vec<NodeId>,
-    /// What was differentiated: the roots of the rows, or cheaper ones with the same values.
+    /// Differentiated roots: the roots of the rows, or cheaper ones with the same values.
     pub roots: Vec<NodeId>,
-    /// How they were made.
+    /// Report of the strategies tried.
     pub report: Report,
 }
 
 impl Derived {
-    /// The derivative at (row, column); `None` where it is zero or was not asked for.
+    /// Returns the derivative at (row, column); `None` if it is zero or was not requested.
     #[must_use]
     pub fn get(&self, row: usize, column: usize) -> Option<NodeId> {
         self.pattern.place(row, column).map(|place| self.nodes[place])
     }
 
-    /// All rows in full, with the number 0 where nothing is.
+    /// Returns all rows in full, with the constant 0 for structural zeros.
     #[must_use]
     pub fn dense(&self, graph: &mut Graph) -> Vec<Vec<NodeId>> {
         let (n_rows, n_columns) = self.pattern.shape();
@@ -68,13 +68,13 @@ impl Derived {
         rows
     }
 
-    /// Row, column and node of each derivative.
+    /// Returns row, column and node of each derivative.
     pub fn entries(&self) -> impl Iterator<Item = (usize, usize, NodeId)> {
         self.pattern.coo().iter().zip(&self.nodes).map(|((row, column), node)| (*row, *column, *node))
     }
 }
 
-/// The derivatives of any rows by any columns; `pairs` of (row, column) restricts what is made.
+/// Returns the derivatives of any rows by any columns. `pairs` of (row, column) restricts them.
 ///
 /// # Errors
 /// As [`LinearGraph::build`], [`LinearGraph::ask_only`] and [`Strategy::run`].
@@ -86,7 +86,7 @@ pub fn derive(
     options: &Options,
 ) -> Result<Derived, Diagnostic> {
     let Accumulated { program, report, roots, nodes } = accumulate(graph, rows, columns, pairs, options)?;
-    // What the graph knows to be zero only now, such as a sum that cancels, is left out too.
+    // Entries that only the graph finds to be zero, such as sums that cancel, are dropped too.
     let kept = |node: &NodeId| graph.as_const(*node) != Some(0.0);
     let (n_rows, n_columns) = program.shape();
     let (places, nodes): (Vec<(usize, usize)>, Vec<NodeId>) = program
@@ -99,7 +99,7 @@ pub fn derive(
     Ok(Derived { pattern: Pattern::new(n_rows, n_columns, places), nodes, roots, report })
 }
 
-/// A program, what it differentiates, and what it becomes.
+/// A program, the roots that it differentiates, and the nodes of its results.
 struct Accumulated {
     program: Program,
     report: Report,
@@ -107,8 +107,8 @@ struct Accumulated {
     nodes: Vec<NodeId>,
 }
 
-/// The program that the strategy chooses, and its results as improved nodes. What is differentiated is
-/// taken as it is and improved, whichever gives less; improved only when that made it much smaller.
+/// Returns the program chosen by the strategy, with its results as optimised nodes. Both the given and the optimised
+/// function are differentiated and the lighter result is taken; only the optimised one if it is much lighter.
 fn accumulate(
     graph: &mut Graph,
     rows: &[Row],
@@ -130,7 +130,7 @@ fn accumulate(
     let Ok(improved) = accumulate_from(graph, &replaced(rows, &better), columns, pairs, options) else {
         return Ok(plain);
     };
-    // Nobody knows here whether the function is wanted besides, so both count.
+    // The caller may also need the function, so both count.
     let mut weight = |roots: &[NodeId], nodes: &[NodeId]| {
         options.optimise.quickly(graph, &[roots, nodes].concat()).1 + counts(graph, nodes).weight
     };
@@ -138,12 +138,12 @@ fn accumulate(
     Ok(if is_better { improved } else { plain })
 }
 
-/// In tenths of what it weighed.
+/// Threshold of "much lighter", in tenths of the original weight.
 const MUCH_SMALLER: u64 = 8;
-/// Derivatives with more nodes than this are not made a second time from the improved function.
+/// Maximum number of derivative nodes for which the optimised function is differentiated too.
 const MAX_TRIED_TWICE: usize = 20_000;
 
-/// The rows with these roots instead of theirs.
+/// Returns the rows with other roots.
 fn replaced(rows: &[Row], roots: &[NodeId]) -> Vec<Row> {
     let mut roots = roots.iter().copied();
     let mut next = |old: NodeId| roots.next().unwrap_or(old);
@@ -166,11 +166,11 @@ fn accumulate_from(
     if let Some(pairs) = pairs {
         linear = linear.ask_only(pairs)?;
     }
-    // Programs are compared as the code that they become, together with the function: what it shares
-    // with the derivative is free.
+    // Programs are compared by their generated code together with the function: subexpressions shared with the function
+    // are free.
     let roots: Vec<NodeId> = rows.iter().flat_map(Row::roots).collect();
     let mut least = u64::MAX;
-    // What programs become: theirs, the improved nodes, their weight. Different programs may become the same.
+    // Program results, optimised nodes, and their weight. Different programs may yield the same nodes.
     let mut known: Vec<(Vec<NodeId>, Vec<NodeId>, u64)> = Vec::new();
     let cost = |program: &Program| {
         let Ok(nodes) = program.replay(&linear, graph) else { return u64::MAX };
@@ -179,7 +179,7 @@ fn accumulate_from(
         }
         let all = [&roots[..], &nodes].concat();
         let plain = counts(graph, &all).weight;
-        // Improving is dear, and does not make up for much.
+        // Optimisation is expensive and does not make up for a large difference.
         if plain / 3 > least / 2 {
             return plain;
         }
@@ -198,7 +198,7 @@ fn accumulate_from(
     Ok(Accumulated { program, report, roots, nodes })
 }
 
-/// The Jacobian of `roots` by `inputs`.
+/// Returns the Jacobian of `roots` by `inputs`.
 ///
 /// # Errors
 /// As [`derive()`].
@@ -224,7 +224,7 @@ pub fn jacobian(
     derive(graph, &roots_as_rows(roots), &inputs_as_columns(inputs), pairs, options)
 }
 
-/// The gradient of `root` by `inputs`: a matrix of one row.
+/// Returns the gradient of `root` by `inputs`: a matrix of one row.
 ///
 /// # Errors
 /// As [`derive()`].
@@ -232,7 +232,7 @@ pub fn gradient(graph: &mut Graph, root: NodeId, inputs: &[NodeId], options: &Op
     jacobian(graph, &[root], inputs, None, options)
 }
 
-/// The Jacobian times a vector, given as (input, component): a matrix of one column.
+/// Returns the Jacobian times a vector, given as (input, component): a matrix of one column.
 ///
 /// # Errors
 /// As [`derive()`].
@@ -245,7 +245,7 @@ pub fn jacobian_vector(
     derive(graph, &roots_as_rows(roots), &[Column::Direction(direction.to_vec())], None, options)
 }
 
-/// A vector, given as (root, component), times the Jacobian: a matrix of one row.
+/// Returns a vector, given as (root, component), times the Jacobian: a matrix of one row.
 ///
 /// # Errors
 /// As [`derive()`].
@@ -258,15 +258,14 @@ pub fn vector_jacobian(
     derive(graph, &[Row::Weighted(weights.to_vec())], &inputs_as_columns(inputs), None, options)
 }
 
-/// The Hessian of `root` by `inputs`. The Jacobian of the gradient, of which the lower triangle is
-/// accumulated and mirrored.
+/// Returns the Hessian of `root` by `inputs`: the lower triangle of the Jacobian of the gradient, mirrored.
 ///
 /// # Errors
 /// As [`derive()`].
 pub fn hessian(graph: &mut Graph, root: NodeId, inputs: &[NodeId], options: &Options) -> Result<Derived, Diagnostic> {
     let gradient = gradient(graph, root, inputs, options)?.dense(graph).swap_remove(0);
     let (rows, columns) = (roots_as_rows(&gradient), inputs_as_columns(inputs));
-    // Only pairs that are connected are asked for, so that a large sparse Hessian has no dense list.
+    // Only connected pairs are requested, so that a large sparse Hessian has no dense list.
     let lower: Vec<(usize, usize)> = (0..inputs.len())
         .zip(graph.depends_on(&gradient, inputs))
         .flat_map(|(row, depends)| depends.into_iter().filter(move |c| *c <= row).map(move |c| (row, c)))
@@ -287,8 +286,8 @@ pub fn hessian(graph: &mut Graph, root: NodeId, inputs: &[NodeId], options: &Opt
     Ok(Derived { pattern, nodes: entries.into_iter().map(|e| e.2).collect(), roots, report })
 }
 
-/// The Hessian of `root` by `inputs` times a vector, given as (input, component): a matrix of one
-/// column, a row for each of `inputs`.
+/// Returns the Hessian of `root` by `inputs` times a vector, given as (input, component): a matrix of one column, with
+/// a row for each of `inputs`.
 ///
 /// # Errors
 /// As [`derive()`].
@@ -306,14 +305,14 @@ pub fn hessian_vector(
 /// All derivatives of one order.
 #[derive(Clone, Debug)]
 pub struct Tensor {
-    /// Those that may be other than zero: positions of inputs, descending, and the node. Ascending by positions.
+    /// Structurally nonzero derivatives: descending positions of inputs, and the node. Ascending by positions.
     pub entries: Vec<(Vec<usize>, NodeId)>,
-    /// How each order was made, from the first on.
+    /// Report of each order, from the first.
     pub reports: Vec<Report>,
 }
 
 impl Tensor {
-    /// The derivative by the inputs at these positions, in any order; `None` where it is zero.
+    /// Returns the derivative by the inputs at these positions, in any order; `None` if it is zero.
     #[must_use]
     pub fn get(&self, positions: &[usize]) -> Option<NodeId> {
         let mut sorted = positions.to_vec();
@@ -323,7 +322,7 @@ impl Tensor {
     }
 }
 
-/// The derivatives of `root` of this order, each once whatever the order of its variables.
+/// Returns the derivatives of `root` of this order, one for each set of variables.
 ///
 /// # Errors
 /// As [`derive()`].
@@ -355,8 +354,8 @@ pub fn higher(
     Ok(tensor)
 }
 
-/// The roots with every derivative that stands in them made (D*, section 2), from the leaves up.
-/// Derivatives that share variables share the work.
+/// Returns the roots with every derivative node in them replaced by its expression (D*, section 2), from the leaves up.
+/// Derivatives by common variables share work.
 ///
 /// # Errors
 /// As [`derive()`].
@@ -372,7 +371,7 @@ pub fn resolve(graph: &mut Graph, roots: &[NodeId], options: &Options) -> Result
     }
 }
 
-/// What each of these derivatives is.
+/// Returns the expression of each of these derivative nodes.
 fn make_leaves(
     graph: &mut Graph,
     leaves: &[NodeId],

@@ -1,29 +1,29 @@
-//! Pictures of small graphs as SVG: for the guide, for reports, for looking at what a method did.
+//! Pictures of small graphs as SVG, for the guide, for reports and for debugging.
 //!
-//! In: vertices and arrows with labels and tones ([`Picture`]); [`Picture::of`] makes one from a
-//! linearised graph. Out: the text of an SVG file, the same bytes for the same picture.
+//! In: vertices and arrows with labels and tones ([`Picture`]); [`Picture::of`] makes one from a linearised graph. Out:
+//! the text of an SVG file, with the same bytes for the same picture.
 //!
-//! Layered drawing after Sugiyama, Tagawa and Toda ("Methods for visual understanding of hierarchical
-//! system structures", 1981): a vertex stands in the layer of its longest path from a vertex without
-//! in-arrows, arrows that pass layers get bends there, and each layer is ordered by the barycentres of
-//! its neighbours, in sweeps to and fro. Inputs are on the left. Cost: a sweep is linear in the arrows
-//! and the layers that they pass; meant for hundreds of vertices.
+//! Layered drawing after Sugiyama, Tagawa and Toda ("Methods for visual understanding of hierarchical system
+//! structures", 1981): the layer of a vertex is its longest path from a vertex without in-arrows, arrows that cross
+//! layers get bends there, and each layer is ordered by the barycentres of its neighbours, in alternating sweeps.
+//! Inputs are on the left. A sweep is linear in the arrows and the layers that they cross; meant for hundreds of
+//! vertices.
 
 use crate::LinearGraph;
 use chainrule_base::Id;
 use std::fmt::Write;
 
-/// How something stands out.
+/// Emphasis of a vertex or arrow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Tone {
-    /// Not at all.
+    /// No emphasis.
     #[default]
     Plain,
-    /// What is being done now.
+    /// Subject of the current step.
     Active,
-    /// What was made by it.
+    /// Result of the current step.
     New,
-    /// What is gone or going: a vertex without arrows is left out.
+    /// Removed or to be removed; a faded vertex without arrows is not drawn.
     Faded,
 }
 
@@ -41,29 +41,29 @@ impl Tone {
 /// A vertex of a picture.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mark {
-    /// What stands in it.
+    /// Text in the vertex.
     pub label: String,
-    /// How it stands out.
+    /// Emphasis.
     pub tone: Tone,
 }
 
 /// An arrow of a picture.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Arrow {
-    /// The index of the vertex where it starts.
+    /// Index of the start vertex.
     pub from: usize,
-    /// The index of the vertex where it ends.
+    /// Index of the end vertex.
     pub to: usize,
-    /// What stands at it; may be empty.
+    /// Text at the arrow; may be empty.
     pub label: String,
-    /// How it stands out.
+    /// Emphasis.
     pub tone: Tone,
 }
 
-/// An acyclic graph to be drawn. Arrows to or from vertices that are not there are left out.
+/// An acyclic graph to be drawn. Arrows with a missing end are not drawn.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Picture {
-    /// What stands above it; may be empty.
+    /// Title above the picture; may be empty.
     pub title: String,
     /// The vertices, in a topological order.
     pub marks: Vec<Mark>,
@@ -71,17 +71,17 @@ pub struct Picture {
     pub arrows: Vec<Arrow>,
 }
 
-/// Between layers, and between places of a layer.
+/// Distance of layers, and distance within a layer.
 const STEP: (f64, f64) = (110.0, 64.0);
 const RADIUS: f64 = 15.0;
 const MARGIN: f64 = 34.0;
 const TITLE: f64 = 28.0;
-/// How wide a character of a title is, about.
+/// Approximate width of a character of a title.
 const CHARACTER: f64 = 7.5;
 const SWEEPS: usize = 12;
 
 impl Picture {
-    /// The linearised graph: vertices by their numbers, edges by theirs.
+    /// Returns the picture of a linearised graph, with vertices and edges labelled by their numbers.
     #[must_use]
     pub fn of(linear: &LinearGraph) -> Self {
         let marks = (0..linear.n_vertices()).map(|v| Mark { label: v.to_string(), tone: Tone::Plain }).collect();
@@ -97,7 +97,7 @@ impl Picture {
         Self { title: String::new(), marks, arrows }
     }
 
-    /// The text of an SVG file.
+    /// Returns the text of an SVG file.
     #[must_use]
     pub fn svg(&self) -> String {
         let layout = Layout::new(self);
@@ -148,7 +148,7 @@ impl Picture {
         svg
     }
 
-    /// How many arrows with the same ends come before this one, and how many there are.
+    /// Returns the number of preceding arrows with the same ends, and of all arrows with these ends.
     fn parallel(&self, idx: usize) -> (usize, usize) {
         let ends = |arrow: &Arrow| (arrow.from, arrow.to);
         let same = |arrow: &&Arrow| ends(arrow) == ends(&self.arrows[idx]);
@@ -156,17 +156,17 @@ impl Picture {
     }
 }
 
-/// Where something stands: its layer, and how far down.
+/// Position of a point: its layer, and its height in the layer.
 type Place = (usize, f64);
 
-/// Places of all vertices, and of the bends of all arrows.
+/// Positions of all vertices, and of the bends of all arrows.
 struct Layout {
-    /// `None` for what is left out.
+    /// `None` for vertices that are not drawn.
     places: Vec<Option<Place>>,
-    /// For each arrow that can be drawn, its index and all its points.
+    /// Index and points of each arrow to be drawn.
     paths: Vec<(usize, Vec<Place>)>,
     n_layers: usize,
-    /// How many places the largest layer has.
+    /// Number of positions of the largest layer.
     breadth: usize,
 }
 
@@ -184,7 +184,7 @@ impl Layout {
             layer[*to] = layer[*to].max(layer[*from] + 1);
         }
         let n_layers = layer.iter().max().map_or(0, |l| l + 1);
-        // What nothing follows stands on the right.
+        // Vertices without successors are on the right.
         let mut leads_on = vec![false; n];
         for idx in &drawn {
             leads_on[picture.arrows[*idx].from] = true;
@@ -237,7 +237,7 @@ impl Layout {
         (MARGIN + STEP.0 * layer as f64, MARGIN + STEP.1 * height)
     }
 
-    /// An arrow through its points; arrows with the same ends are bent apart.
+    /// Draws an arrow through its points; arrows with the same ends are separated by bending.
     fn arrow(&self, svg: &mut String, arrow: &Arrow, bends: &[Place], (idx, n): (usize, usize)) {
         let mut points: Vec<(f64, f64)> = bends.iter().map(|place| self.at(*place)).collect();
         let apart = 26.0 * (idx as f64 - (n - 1) as f64 / 2.0);
@@ -251,7 +251,7 @@ impl Layout {
         }
         points[0] = towards(points[0], points[1], RADIUS);
         points[last] = towards(points[last], points[last - 1], RADIUS + 1.0);
-        // A quadratic curve through the middles of the legs, with the bends as control points.
+        // A quadratic curve through the midpoints of the segments, with the bends as control points.
         let mut path = format!("M{:.1},{:.1}", points[0].0, points[0].1);
         for i in 1..last {
             let end = if i + 1 == last {
@@ -269,7 +269,7 @@ impl Layout {
             arrow.tone
         );
         if !arrow.label.is_empty() {
-            // The middle of the curve's leg around the middle bend.
+            // The midpoint of the curve segment around the middle bend.
             let i = last / 2;
             let end = |a: (f64, f64), b: (f64, f64), at_end: bool| {
                 if at_end { a } else { (f64::midpoint(a.0, b.0), f64::midpoint(a.1, b.1)) }
@@ -290,7 +290,7 @@ impl Layout {
     }
 }
 
-/// How far down each point stands in its layer, and the number of places of the largest layer.
+/// Returns the height of each point in its layer, and the number of positions of the largest layer.
 fn ordered(mut layers: Vec<Vec<usize>>, links: &[(usize, usize)], n_points: usize) -> (Vec<f64>, usize) {
     let n_layers = layers.len();
     let breadth = layers.iter().map(Vec::len).max().unwrap_or(0);
@@ -330,7 +330,7 @@ fn ordered(mut layers: Vec<Vec<usize>>, links: &[(usize, usize)], n_points: usiz
     (heights, breadth)
 }
 
-/// The point `length` from `a` on the way to `b`.
+/// Returns the point at distance `length` from `a` towards `b`.
 fn towards(a: (f64, f64), b: (f64, f64), length: f64) -> (f64, f64) {
     let (dx, dy) = (b.0 - a.0, b.1 - a.1);
     let distance = (dx * dx + dy * dy).sqrt().max(1.0);

@@ -1,8 +1,8 @@
-//! D*: the derivative graph is factored by dominance, then common subproducts are shared.
+//! D*: factoring of derivative graphs by dominance, then sharing of common subproducts.
 //!
-//! Source: Guenter, "Efficient symbolic differentiation for graphics applications" (2007), sections 3
-//! and 4. In the paper's drawings the root is at the top and the variables are at the bottom; `up` and
-//! `down` are used in that sense, so that "up" goes from a source to a sink of the linearised graph.
+//! Source: Guenter, "Efficient symbolic differentiation for graphics applications" (2007), sections 3 and 4. In the
+//! paper's drawings the root is at the top and the variables are at the bottom. `up` and `down` follow that convention,
+//! so "up" leads from a source to a sink of the linearised graph.
 //!
 //! | D* 2007 | here |
 //! | --- | --- |
@@ -21,14 +21,14 @@
 //!                                                                      ──subproducts──▶ program
 //! ```
 //!
-//! In: a linearised graph. Out: a program for the pairs asked for.
+//! In: a linearised graph. Out: a program for the requested pairs.
 //!
-//! **Why it is right.** An edge serves exactly the pairs in whose derivative graphs it stands. A
-//! factorisation is done in each derivative graph by itself, where it keeps the sum over all paths (see
-//! `contract`). A new edge is shared between derivative graphs only where it replaces the same set of
-//! edges, so that it has the same value in all of them; edges with equal ends that replace different
-//! sets stay different edges. Merging by the ends alone is what makes other versions of D* wrong: after
-//! an edge out of a region was kept for some pairs only, the "same" region holds other paths for them.
+//! **Correctness.** An edge serves exactly the pairs whose derivative graphs contain it. Each derivative graph is
+//! factored separately, which preserves its sum over all paths (see `contract`). A new edge is shared between
+//! derivative graphs only if it replaces the same set of edges, so that it has the same value in all of them; edges
+//! with equal ends that replace different sets stay different edges. Merging by the ends alone is the fault of other
+//! versions of D*: once an edge out of a region was kept for some pairs only, the "same" region contains other paths
+//! for them.
 
 mod derivative_graph;
 mod dominance;
@@ -48,39 +48,38 @@ pub use pictures::pictures;
 
 use crate::{Budget, LinearGraph, Outcome, StopReason};
 
-/// The default for [`Options::memberships`]: about 100 bytes and a microsecond for each.
+/// The default for [`Options::memberships`]; each takes about 100 bytes and a microsecond.
 pub const MEMBERSHIPS: u64 = 6_000_000;
 
-/// How many edges may be looked at while factoring, for each edge of a derivative graph.
+/// Maximum number of edge visits while factoring, for each edge of a derivative graph.
 const VISITS: u64 = 100;
 
-/// Which of several equally frequent factor subgraphs is next.
+/// Tie-breaking rule among equally frequent factor subgraphs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ties {
-    /// The one whose ends are nearest to each other (then the lowest), so that what lies inside another
-    /// comes before it.
+    /// The subgraph whose ends are nearest to each other (then the lowest), so that inner subgraphs precede outer ones.
     Nearest,
-    /// The one whose lower end is nearest to the roots (then the smaller one).
+    /// The subgraph whose lower end is nearest to the roots (then the smaller one).
     Highest,
 }
 
-/// What becomes of labels that are 1 and -1.
+/// Treatment of labels that are 1 and -1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Units {
-    /// They are left out of products: the program takes fewer multiplications in any counting.
+    /// Omitted from products: the program takes fewer multiplications in any counting.
     LeftOut,
-    /// They are factors like others, so that [`crate::Counting::Plain`] counts what the literature counts.
+    /// Factors like others, so that [`crate::Counting::Plain`] agrees with the literature's counts.
     Kept,
 }
 
-/// How D* goes about it.
+/// Options of D*.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// Between equally frequent factor subgraphs.
+    /// Tie-breaking rule among equally frequent factor subgraphs.
     pub ties: Ties,
-    /// Labels of 1 and -1.
+    /// Treatment of labels that are 1 and -1.
     pub units: Units,
-    /// How many edges all derivative graphs may have together.
+    /// Maximum total number of edges of the derivative graphs.
     pub memberships: u64,
 }
 
@@ -93,14 +92,14 @@ impl Default for Options {
     }
 }
 
-/// D* by [`Options::default`].
+/// Runs D* with [`Options::default`].
 #[must_use]
 pub fn run(linear: &LinearGraph, budget: &Budget) -> Outcome {
     run_with(linear, budget, &Options::default())
 }
 
-/// D*. Memory is linear in the edges of all derivative graphs together ([`memberships`]), which are counted
-/// before they are made; time is in practice nearly so.
+/// Runs D*. Memory is linear in the total number of edges of the derivative graphs ([`memberships`]), which are counted
+/// before they are made; in practice time is nearly linear too.
 #[must_use]
 pub fn run_with(linear: &LinearGraph, budget: &Budget, options: &Options) -> Outcome {
     let Some(n) = memberships(linear, options.memberships) else {
@@ -112,14 +111,14 @@ pub fn run_with(linear: &LinearGraph, budget: &Budget, options: &Options) -> Out
     }
 }
 
-/// How many edges all derivative graphs have together; `None` when more than `most`. Takes a small part of
-/// the time of [`run`], so that a caller can decide whether it is worth it.
+/// Returns the total number of edges of the derivative graphs; `None` if it exceeds `most`. Takes a small part of the
+/// time of [`run`], so that a caller can decide whether to run it.
 #[must_use]
 pub fn memberships(linear: &LinearGraph, most: u64) -> Option<u64> {
     separate::memberships(linear, most)
 }
 
-/// Everything up to the sums of products; nothing when it took more visits than is usual.
+/// Returns the sums of products; `None` if it took more visits than usual.
 fn sums(linear: &LinearGraph, memberships: u64, options: &Options) -> Option<(separate::Separated, isolate::Sums)> {
     let mut separated = separate::separate(linear, memberships)?;
     let visits = VISITS * (memberships + 1000);

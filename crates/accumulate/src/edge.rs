@@ -1,48 +1,48 @@
-//! Edge elimination: an edge is taken out by connecting what is around it, until only edges from sources
-//! to sinks remain. Finer than vertex elimination, and cheaper on some graphs.
+//! Edge elimination: an edge is removed by connecting its neighbourhood, until only edges from sources to sinks remain.
+//! Finer than vertex elimination, and cheaper on some graphs.
 //!
 //! | Naumann 1999 | here |
 //! | --- | --- |
-//! | forward elimination of (i,j): c(j,l) += c(j,i) c(i,l) for all predecessors l of i (section 2.1) | [`Direction::Front`] |
-//! | backward elimination of (i,j): c(k,i) += c(k,j) c(j,i) for all successors k of j (section 2.2) | [`Direction::Back`] |
+//! | forward elimination of (i,j): c(j,l) += c(j,i) c(i,l), l in P(i) (section 2.1) | [`Direction::Front`] |
+//! | backward elimination of (i,j): c(k,i) += c(k,j) c(j,i), k in S(j) (section 2.2) | [`Direction::Back`] |
 //! | forward, backward Markowitz degree of an edge, OPS_F, OPS_B (section 2.5) | [`EdgeElimination::cost`] |
-//! | elimination of v(j): all its out-edges forward, or all its in-edges backward | [`EdgeElimination::eliminate_vertex`] |
+//! | elimination of v(j): all out-edges forward, or all in-edges backward | [`EdgeElimination::eliminate_vertex`] |
 //!
-//! In: a linearised graph, a history of steps. Out: a program. Greedy histories are made by
-//! `edge_greedy.rs`, better ones by `edge_annealing.rs`.
+//! In: a linearised graph, a history of steps. Out: a program. Greedy histories come from `edge_greedy.rs`, annealed
+//! ones from `edge_annealing.rs`.
 //!
-//! Correct in any order: each path through (i,j) goes on through the edge that replaces it and its
-//! predecessor (front) or successor (back), and each such path is one product of that edge's label. An
-//! intermediate that loses its last out-edge is on no path any more, and goes with its in-edges; so does
-//! one that loses its last in-edge. Every step shortens a path or joins two, so there is an end (section 2.3).
-//! Edges with equal ends are merged because they serve the same pairs, as in `vertex.rs`.
+//! Correct in any order: each path through (i,j) continues through the edge that replaces it and its predecessor
+//! (front) or successor (back), and each such path is one product of that edge's label. An intermediate that loses its
+//! last out-edge lies on no path any more and is removed with its in-edges, and conversely. Every step shortens a path
+//! or joins two, so elimination terminates (section 2.3). Edges with equal ends are merged because they serve the same
+//! pairs, as in `vertex.rs`.
 
-use crate::serving::Serving;
+use crate::reachability::Reachability;
 use crate::vertex::Degree;
 use crate::{Budget, Builder, Counting, Label, LabelId, LinearGraph, Outcome, Program, StopReason, VertexId};
 use chainrule_base::Id;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Which way an edge is eliminated.
+/// Direction of an edge elimination.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Direction {
-    /// Forward: its source is an intermediate, whose predecessors are connected with its target.
+    /// Forward: the source is an intermediate; its predecessors are connected with the target.
     Front,
-    /// Backward: its target is an intermediate, with whose successors its source is connected.
+    /// Backward: the target is an intermediate; the source is connected with its successors.
     Back,
 }
 
-/// One step of a history.
+/// A step of a history.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Step {
-    /// An edge, by its source and target, is eliminated this way.
+    /// Eliminates an edge, given by source and target, in this direction.
     Edge(VertexId, VertexId, Direction),
-    /// All out-edges of an intermediate are eliminated forward.
+    /// Eliminates all out-edges of an intermediate forward.
     Vertex(VertexId),
 }
 
-/// Eliminates in the order given. A step that cannot be done when its turn comes is passed over;
-/// intermediates that are left follow in ascending order.
+/// Eliminates in the given order. Steps that are impossible at their turn are skipped; remaining intermediates follow
+/// in ascending order.
 #[must_use]
 pub fn run(linear: &LinearGraph, budget: &Budget, history: &[Step]) -> Outcome {
     let mut elimination = EdgeElimination::new(linear);
@@ -55,34 +55,34 @@ pub fn run(linear: &LinearGraph, budget: &Budget, history: &[Step]) -> Outcome {
     Outcome::done(elimination.finish())
 }
 
-/// A graph of which some edges are eliminated.
+/// A partially eliminated graph.
 #[derive(Clone, Debug)]
 pub struct EdgeElimination<'a> {
     linear: &'a LinearGraph,
     builder: Builder,
     sizes: Option<&'a [u64]>,
-    serving: Option<Serving>,
-    /// By vertex, the edges out of it: target and label.
+    reachability: Option<Reachability>,
+    /// Out-edges of each vertex: target and label.
     successors: Vec<BTreeMap<VertexId, LabelId>>,
-    /// By vertex, the sources of the edges into it.
+    /// Sources of the in-edges of each vertex.
     predecessors: Vec<BTreeSet<VertexId>>,
     in_degrees: Vec<Degree>,
     out_degrees: Vec<Degree>,
-    /// The ends of edges that were made, changed or taken out, where somebody wants to know.
+    /// Ends of edges that were made, changed or removed; `None` until [`Self::take_touched`] is called.
     touched: Option<Vec<VertexId>>,
 }
 
 impl<'a> EdgeElimination<'a> {
-    /// Nothing eliminated yet. Parallel edges are added up.
+    /// Returns the graph before any elimination, with parallel edges added up.
     #[must_use]
     pub fn new(linear: &'a LinearGraph) -> Self {
         Self::start(linear, None)
     }
 
-    /// The same for a vector graph; `sizes` are those of the vertices.
+    /// As [`Self::new`], for a vector graph whose vertices have these `sizes`.
     ///
     /// # Panics
-    /// When there are fewer sizes than vertices.
+    /// Panics if there are fewer sizes than vertices.
     #[must_use]
     pub fn with_sizes(linear: &'a LinearGraph, sizes: &'a [u64]) -> Self {
         assert!(sizes.len() >= linear.n_vertices(), "a size for each vertex");
@@ -95,7 +95,7 @@ impl<'a> EdgeElimination<'a> {
             linear,
             builder: Builder::new(linear),
             sizes,
-            serving: Serving::new(linear),
+            reachability: Reachability::new(linear),
             successors: vec![BTreeMap::new(); n],
             predecessors: vec![BTreeSet::new(); n],
             in_degrees: vec![Degree::default(); n],
@@ -109,35 +109,35 @@ impl<'a> EdgeElimination<'a> {
         elimination
     }
 
-    /// The graph that it started from.
+    /// Returns the graph before any elimination.
     #[must_use]
     pub fn linear(&self) -> &'a LinearGraph {
         self.linear
     }
 
-    /// How many scalars `v` stands for: 1 but in vector graphs.
+    /// Returns the number of scalars that `v` stands for: 1 except in vector graphs.
     #[must_use]
     pub fn size(&self, v: VertexId) -> u64 {
         self.sizes.map_or(1, |sizes| sizes[v.index()])
     }
 
-    /// The vertices with an edge to `v`, ascending.
+    /// Returns the vertices with an edge to `v`, ascending.
     pub fn predecessors(&self, v: VertexId) -> impl Iterator<Item = VertexId> {
         self.predecessors[v.index()].iter().copied()
     }
 
-    /// The vertices with an edge from `v`, ascending.
+    /// Returns the vertices with an edge from `v`, ascending.
     pub fn successors(&self, v: VertexId) -> impl Iterator<Item = VertexId> {
         self.successors[v.index()].keys().copied()
     }
 
-    /// What is known of the label of the edge from `i` to `k`; `None` where there is no edge.
+    /// Returns the kind of the label of the edge from `i` to `k`; `None` if there is no edge.
     #[must_use]
     pub fn label(&self, i: VertexId, k: VertexId) -> Option<Label> {
         self.successors.get(i.index())?.get(&k).map(|label| self.builder.kind(*label))
     }
 
-    /// Whether there is an edge from `i` to `j` that can be eliminated this way.
+    /// Returns whether there is an edge from `i` to `j` that can be eliminated in this direction.
     #[must_use]
     pub fn can_eliminate(&self, i: VertexId, j: VertexId, direction: Direction) -> bool {
         let through = match direction {
@@ -150,9 +150,9 @@ impl<'a> EdgeElimination<'a> {
             && !self.linear.is_sink(through)
     }
 
-    /// The Markowitz degree of an edge: how many multiplications its elimination takes. In a scalar graph,
-    /// all of them counted, the predecessors of its source or the successors of its target; 0 where there is
-    /// no edge.
+    /// Returns the Markowitz degree of an edge: the number of multiplications for its elimination. In a scalar graph
+    /// that counts all products, it is the number of predecessors of the source or of successors of the target; 0 if
+    /// there is no edge.
     #[must_use]
     pub fn cost(&self, i: VertexId, j: VertexId, direction: Direction, counting: Counting) -> u64 {
         let Some(label) = self.label(i, j) else { return 0 };
@@ -163,19 +163,19 @@ impl<'a> EdgeElimination<'a> {
         self.size(through) * Degree::of(label, self.size(end)).products(other_side, counting)
     }
 
-    /// How many multiplications the elimination of a vertex takes.
+    /// Returns the number of multiplications for the elimination of a vertex.
     #[must_use]
     pub fn vertex_cost(&self, v: VertexId, counting: Counting) -> u64 {
         self.size(v) * self.in_degrees[v.index()].products(self.out_degrees[v.index()], counting)
     }
 
-    /// How many products there are by now.
+    /// Returns the number of products so far.
     #[must_use]
     pub fn n_products(&self) -> u64 {
         self.builder.n_products()
     }
 
-    /// Takes a step; whether it could be done.
+    /// Performs a step; returns whether it was possible.
     pub fn step(&mut self, step: Step) -> bool {
         match step {
             Step::Edge(i, j, direction) => self.eliminate(i, j, direction),
@@ -183,7 +183,7 @@ impl<'a> EdgeElimination<'a> {
         }
     }
 
-    /// Eliminates an edge; whether it could be done. O((Markowitz degree + edges that go) log degree).
+    /// Eliminates an edge; returns whether it was possible. O((Markowitz degree + removed edges) log degree).
     pub fn eliminate(&mut self, i: VertexId, j: VertexId, direction: Direction) -> bool {
         if !self.can_eliminate(i, j, direction) {
             return false;
@@ -205,7 +205,7 @@ impl<'a> EdgeElimination<'a> {
         true
     }
 
-    /// Eliminates an intermediate: all of its out-edges forward. Whether it was there.
+    /// Eliminates all out-edges of an intermediate forward; returns whether the intermediate existed.
     pub fn eliminate_vertex(&mut self, v: VertexId) -> bool {
         if v.index() >= self.successors.len() || self.linear.is_source(v) || self.linear.is_sink(v) {
             return false;
@@ -217,8 +217,8 @@ impl<'a> EdgeElimination<'a> {
         !targets.is_empty()
     }
 
-    /// The ends of edges that were made, changed or taken out since the last call, ascending; the first call
-    /// says that they are wanted.
+    /// Returns the ends of edges that were made, changed or removed since the last call, ascending. The first call
+    /// starts the recording.
     pub(crate) fn take_touched(&mut self) -> Vec<VertexId> {
         let mut touched = self.touched.replace(Vec::new()).unwrap_or_default();
         touched.sort_unstable();
@@ -226,12 +226,12 @@ impl<'a> EdgeElimination<'a> {
         touched
     }
 
-    /// Whether an edge from `i` to `k` would be kept, were it made.
+    /// Returns whether an edge from `i` to `k` would be kept.
     pub(crate) fn serves(&self, i: VertexId, k: VertexId) -> bool {
-        self.serving.as_ref().is_none_or(|serving| serving.serves(i, k))
+        self.reachability.as_ref().is_none_or(|reachability| reachability.serves(i, k))
     }
 
-    /// Ends the elimination; intermediates that are left are eliminated in ascending order.
+    /// Eliminates remaining intermediates in ascending order and returns the program.
     #[must_use]
     pub fn finish(mut self) -> Program {
         for v in self.linear.intermediates() {
@@ -244,7 +244,7 @@ impl<'a> EdgeElimination<'a> {
         self.builder.finish(self.linear, &ends)
     }
 
-    /// Adds a product to the edge from `i` to `k`, which is made if it is not there.
+    /// Adds a product to the edge from `i` to `k`; makes the edge if it does not exist.
     fn absorb(&mut self, i: VertexId, k: VertexId, product: &[LabelId]) {
         if !self.serves(i, k) {
             return;
@@ -278,7 +278,7 @@ impl<'a> EdgeElimination<'a> {
         Some(label)
     }
 
-    /// Takes out what is on no path any more once the edge from `i` to `j` is gone.
+    /// Removes vertices and edges that lie on no path once the edge from `i` to `j` is removed.
     fn clear_from(&mut self, i: VertexId, j: VertexId) {
         let mut outless = vec![i];
         while let Some(v) = outless.pop() {

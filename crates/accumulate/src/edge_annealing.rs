@@ -1,12 +1,11 @@
 //! Simulated annealing over edge histories.
 //!
-//! In: a linearised graph, what to make small, a seed. Out: the best history found, or its program.
+//! In: a linearised graph, an objective, a seed. Out: the best history found, or its program.
 //!
-//! A history is a list of steps, each an edge or a whole vertex (`edge.rs`); every intermediate has a step of
-//! its own somewhere, so that every list is whole: steps that cannot be done are passed over. The search
-//! starts from the best vertex order that half of the budget finds (`annealing.rs`), or a greedy history
-//! if that is better. A move takes a step elsewhere, puts in an edge that is there at that stage, or takes one
-//! out. Schedule and acceptance are those of vertex orders.
+//! A history is a list of steps, each an edge or a whole vertex (`edge.rs`). Every intermediate has a step of its own,
+//! so that every list is a complete elimination; impossible steps are skipped. The search starts from the best vertex
+//! order that half of the budget finds (`annealing.rs`), or from a greedy history if that is better. A move shifts a
+//! step, inserts an edge that exists at that stage, or removes one. Schedule and acceptance are those of vertex orders.
 
 use crate::annealing::{self, ENOUGH, Options, temperature};
 use crate::edge::{self, Direction, Step};
@@ -17,30 +16,30 @@ use crate::random::Random;
 use crate::{Budget, LinearGraph, Outcome, StopReason, VertexId};
 use chainrule_base::Id;
 
-/// A search's result.
+/// Result of a search.
 #[derive(Clone, Debug)]
 pub struct Search {
-    /// The best history found, with steps that do nothing left out.
+    /// Best history found, without steps that do nothing.
     pub history: Vec<Step>,
-    /// What it costs, in the objective; sums of parallel edges not included. `None` for graphs that are too
-    /// large for bit sets, for which the history is that of vertices.
+    /// Cost of the history in the objective, without sums of parallel edges. `None` for graphs that are too large for
+    /// bit sets; the history is then a vertex order.
     pub cost: Option<u64>,
-    /// What the vertex order or greedy history costs that it started from.
+    /// Cost of the vertex order or greedy history that the search started from.
     pub start_cost: Option<u64>,
-    /// How many moves were evaluated.
+    /// Number of evaluated moves.
     pub n_evaluations: u64,
-    /// Why it stopped.
+    /// Reason why the search stopped.
     pub stop: StopReason,
 }
 
-/// Elimination along the best history found.
+/// Eliminates along the best history found.
 #[must_use]
 pub fn run(linear: &LinearGraph, budget: &Budget, options: &Options) -> Outcome {
     let search = history(linear, budget, options);
     edge::run(linear, budget, &search.history).found_by(search.stop)
 }
 
-/// The best history found.
+/// Returns the best history found.
 ///
 /// ```
 /// use chainrule_accumulate::annealing::Options;
@@ -69,7 +68,7 @@ pub fn history(linear: &LinearGraph, budget: &Budget, options: &Options) -> Sear
     let (mut best, start_cost) = start(&mut walk, linear, budget, options, &vertex_history);
     let n = linear.n_edges() as u64;
     let n_left = budget.evaluations - half.evaluations;
-    // As for vertices, of which there are about half as many as edges.
+    // As for vertex orders; there are about twice as many edges as vertices.
     let enough = ENOUGH + n * n * n / 16;
     let n_evaluations = if linear.intermediates().len() > 1 && start_cost > 0 { enough.min(n_left) } else { 0 };
     let mut cost = start_cost;
@@ -94,14 +93,13 @@ pub fn history(linear: &LinearGraph, budget: &Budget, options: &Options) -> Sear
     }
 }
 
-/// The first temperature of a round: lower than for vertices, so that the order that it starts from is kept
-/// in the main.
+/// First temperature of a round. It is lower than for vertex orders, so that the initial order mostly survives.
 const FIRST_TEMPERATURE: f64 = 1.5;
 
-/// How many rounds share the budget.
+/// Number of rounds that share the budget.
 const N_ROUNDS: u64 = 2;
 
-/// The best of the vertex order and the greedy histories, and its cost.
+/// Returns the best of the vertex order and the greedy histories, and its cost.
 fn start(
     walk: &mut Walk,
     linear: &LinearGraph,
@@ -128,13 +126,13 @@ fn start(
     (best, cost)
 }
 
-/// A walk through the histories.
+/// State of the random walk through histories.
 struct Walk {
     evaluator: Box<dyn EdgeCost>,
     random: Random,
     is_end: Vec<bool>,
     history: Vec<Step>,
-    /// By step, what it costs.
+    /// Cost of each step.
     costs: Vec<u64>,
     cost: u64,
     candidate: Vec<Step>,
@@ -158,7 +156,7 @@ impl Walk {
         }
     }
 
-    /// Takes up a history, without the edges that cannot be eliminated when their turn comes.
+    /// Sets a history, without edges that cannot be eliminated at their turn.
     fn start(&mut self, history: &[Step]) {
         self.history.clear();
         self.costs.clear();
@@ -174,18 +172,18 @@ impl Walk {
         self.evaluator.accept(&self.history, 0);
     }
 
-    /// The steps of a history that can be done when their turn comes.
+    /// Returns the steps of a history that are possible at their turn.
     fn done(&mut self, history: &[Step]) -> Vec<Step> {
         self.evaluator.seek(&[], 0);
         history.iter().copied().filter(|step| self.evaluator.step(*step).is_some()).collect()
     }
 
-    /// Tries one move; whether it was taken.
+    /// Tries one move; returns whether it was accepted.
     fn try_move(&mut self, temperature: f64) -> bool {
         let Some(first) = self.propose() else { return false };
         let limit = self.cost + (temperature * self.random.exponential()) as u64;
         let mut cost: u64 = self.costs[..first].iter().sum();
-        // Behind the change steps are the same but for their place.
+        // Behind the change, steps are equal except for their position.
         let n_same = self.history.iter().rev().zip(self.candidate.iter().rev()).take_while(|(a, b)| a == b).count();
         let end = self.candidate.len() - n_same.min(self.candidate.len() - first);
         self.candidate_costs.truncate(0);
@@ -215,7 +213,7 @@ impl Walk {
         true
     }
 
-    /// Writes a changed history into `candidate`; the first place that is new.
+    /// Writes a changed history into `candidate`; returns the first changed position.
     fn propose(&mut self) -> Option<usize> {
         let n = self.history.len();
         let place = self.random.below(n);
@@ -228,7 +226,7 @@ impl Walk {
                 (place != to).then_some(place.min(to))
             }
             3..5 => {
-                // Not far: what is near in the history is often near in the graph.
+                // Nearby: steps that are close in the history are often close in the graph.
                 let to = (place + self.random.below(17)).checked_sub(8).filter(|to| *to < n && *to != place)?;
                 self.copy_history();
                 let step = self.candidate.remove(place);
@@ -259,7 +257,7 @@ impl Walk {
         self.candidate.clone_from(&self.history);
     }
 
-    /// An edge that can be eliminated after the first `place` steps, around a vertex of a step soon behind.
+    /// Returns an edge that can be eliminated after the first `place` steps, near a vertex of one of the next steps.
     fn edge_at(&mut self, place: usize) -> Option<Step> {
         let near = (place + self.random.below(12)).min(self.history.len() - 1);
         let v = match self.history[near] {
@@ -273,7 +271,7 @@ impl Walk {
         self.evaluator.seek(&self.history, place);
         self.evaluator.neighbours(v, direction == Direction::Back, &mut self.neighbours);
         if self.neighbours.len() < 2 {
-            // The only one: that is to eliminate the vertex.
+            // The only edge: eliminating it eliminates the vertex.
             return None;
         }
         let u = self.neighbours[self.random.below(self.neighbours.len())];

@@ -1,40 +1,40 @@
-//! What a history of edge eliminations costs, without a program: `order_cost.rs` for edges.
+//! Costs of edge histories without a program: the counterpart of `order_cost.rs` for edges.
 //!
-//! In: a linearised graph, what counts, a history (`edge.rs`). Out: what each step costs.
+//! In: a linearised graph, a counting rule, a history (`edge.rs`). Out: the cost of each step.
 //!
-//! Unlike with vertices, what is left depends on the order of the steps. But two histories that have come to
-//! the same graph with the same labels cost the same from there: a changed history is evaluated until it
-//! is at a stage of the old one ([`EdgeCost::is_stored`]).
+//! Unlike for vertices, the remaining graph depends on the order of the steps. But two histories that reach the same
+//! graph with the same labels cost the same from there on, so a changed history is evaluated until it reaches a stage
+//! of the old one ([`EdgeCost::is_stored`]).
 
 use crate::bit_rows::{Row, absorb, bits, contains, insert, mask, products, restrict, single, weight, weights};
 use crate::edge::{Direction, Step};
 use crate::order_cost::Objective;
-use crate::serving::Serving;
+use crate::reachability::Reachability;
 use crate::{Counting, Label, LinearGraph, VertexId};
 use chainrule_base::Id;
 use smallvec::SmallVec;
 
-/// A stage is stored every so many steps.
+/// Distance of stored stages, in steps.
 pub(crate) const STRIDE: usize = 8;
 
-/// Evaluates histories.
+/// Evaluator of histories.
 pub(crate) trait EdgeCost {
-    /// Goes to the stage after the first `place` steps.
+    /// Moves to the stage after the first `place` steps.
     fn seek(&mut self, history: &[Step], place: usize);
-    /// Takes a step; what it costs. `None` when it cannot be done.
+    /// Performs a step and returns its cost; `None` if it is impossible.
     fn step(&mut self, step: Step) -> Option<u64>;
-    /// Whether this is the stage that is stored after `place` steps, a multiple of [`STRIDE`].
+    /// Returns whether the current stage equals the one stored after `place` steps, a multiple of [`STRIDE`].
     fn is_stored(&self, place: usize) -> bool;
-    /// Takes up a history that is new from a place on.
+    /// Replaces the stored history by one that differs from position `first` on.
     fn accept(&mut self, history: &[Step], first: usize);
-    /// Writes down the vertices before (true) or behind another one.
+    /// Stores the predecessors (`before`) or successors of a vertex into `neighbours`.
     fn neighbours(&self, v: VertexId, before: bool, neighbours: &mut Vec<VertexId>);
 }
 
-/// The most vertices that bit sets are made for.
+/// Maximum number of vertices for bit sets.
 const MAX_VERTICES: usize = 64 * 8;
 
-/// An evaluator for a graph; `None` for graphs that are too large.
+/// Returns an evaluator for a graph; `None` for graphs that are too large.
 pub(crate) fn edge_cost(linear: &LinearGraph, counting: Counting, objective: Objective) -> Option<Box<dyn EdgeCost>> {
     if linear.n_vertices() > MAX_VERTICES {
         return None;
@@ -54,7 +54,7 @@ fn with_flags<const F: usize>(linear: &LinearGraph, objective: Objective) -> Box
     }
 }
 
-/// What is left of the graph: by vertex its two sides. Columns are vertices.
+/// The remaining graph: two sides for each vertex. Columns are vertices.
 #[derive(Clone, PartialEq)]
 struct Stage<const W: usize, const F: usize> {
     before: Vec<Row<W, F>>,
@@ -64,21 +64,21 @@ struct Stage<const W: usize, const F: usize> {
 struct Stages<const W: usize, const F: usize> {
     linear: LinearGraph,
     objective: Objective,
-    /// By vertex, the columns that an edge may come from, and lead to; empty when all may.
+    /// For each vertex, the columns that in-edges may come from and out-edges may lead to; empty if all may.
     mask_before: Vec<[u64; W]>,
     mask_behind: Vec<[u64; W]>,
     now: Stage<W, F>,
-    /// Stage c is the one after the first `c * STRIDE` steps; those of a shorter history are left over.
+    /// Stage c is the one after the first `c * STRIDE` steps. Stages beyond the end of the history are stale.
     stored: Vec<Stage<W, F>>,
 }
 
 impl<const W: usize, const F: usize> Stages<W, F> {
     fn new(linear: &LinearGraph, objective: Objective) -> Self {
         let n = linear.n_vertices();
-        let serving = Serving::new(linear);
+        let reachability = Reachability::new(linear);
         let mut now = Stage { before: vec![[[0; W]; F]; n], behind: vec![[[0; W]; F]; n] };
         for (_, edge) in linear.edges() {
-            if serving.as_ref().is_some_and(|serving| !serving.serves(edge.source, edge.target)) {
+            if reachability.as_ref().is_some_and(|reachability| !reachability.serves(edge.source, edge.target)) {
                 continue;
             }
             let paid = !matches!(edge.label, Label::One | Label::MinusOne);
@@ -88,9 +88,9 @@ impl<const W: usize, const F: usize> Stages<W, F> {
         }
         let all: Vec<VertexId> = (0..n).map(VertexId::new).collect();
         let (mut mask_before, mut mask_behind) = (Vec::new(), Vec::new());
-        if let Some(serving) = &serving {
-            mask_before = all.iter().map(|k| mask(&all, |i| serving.serves(i, *k))).collect();
-            mask_behind = all.iter().map(|i| mask(&all, |k| serving.serves(*i, k))).collect();
+        if let Some(reachability) = &reachability {
+            mask_before = all.iter().map(|k| mask(&all, |i| reachability.serves(i, *k))).collect();
+            mask_behind = all.iter().map(|i| mask(&all, |k| reachability.serves(*i, k))).collect();
         }
         let stored = vec![now.clone()];
         Self { linear: linear.clone(), objective, mask_before, mask_behind, now, stored }
@@ -101,7 +101,7 @@ impl<const W: usize, const F: usize> Stages<W, F> {
         self.linear.is_source(v) || self.linear.is_sink(v)
     }
 
-    /// The label from `i` to `j` times all labels into `i` is added to the edges into `j`.
+    /// Adds the label from `i` to `j` times all labels into `i` to the edges into `j`.
     fn front(&mut self, i: usize, j: usize) -> Option<u64> {
         if self.is_end(i) || !contains(&self.now.behind[i][0], j) {
             return None;
@@ -124,7 +124,7 @@ impl<const W: usize, const F: usize> Stages<W, F> {
         Some(cost)
     }
 
-    /// The label from `i` to `j` times all labels out of `j` is added to the edges out of `i`.
+    /// Adds the label from `i` to `j` times all labels out of `j` to the edges out of `i`.
     fn back(&mut self, i: usize, j: usize) -> Option<u64> {
         if self.is_end(j) || !contains(&self.now.before[j][0], i) {
             return None;
@@ -147,7 +147,7 @@ impl<const W: usize, const F: usize> Stages<W, F> {
         Some(cost)
     }
 
-    /// Takes out what is on no path any more once the edge from `i` to `j` is gone.
+    /// Removes vertices and edges that lie on no path once the edge from `i` to `j` is removed.
     fn clear_from(&mut self, i: usize, j: usize) {
         let empty = [[0; W]; F];
         let mut gone: SmallVec<[(usize, usize); 8]> = SmallVec::from_slice(&[(i, j)]);
@@ -221,7 +221,7 @@ impl<const W: usize, const F: usize> EdgeCost for Stages<W, F> {
     }
 }
 
-/// Gives column `to` of a row what another row has in column `from`.
+/// Copies column `from` of another row into column `to` of a row.
 fn copy<const W: usize, const F: usize>(row: &mut Row<W, F>, to: usize, other: &Row<W, F>, from: usize) {
     for (flag, other) in row.iter_mut().zip(other) {
         let bit = 1 << (to % 64);

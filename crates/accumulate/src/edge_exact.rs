@@ -1,13 +1,14 @@
-//! Fewest multiplications by edge elimination, searched best first: the metagraph's shortest path without the metagraph.
+//! Exact edge elimination: the shortest path through the metagraph, by best-first search without building the
+//! metagraph.
 //!
-//! In: a small linearised graph, a number to be beaten. Out: the least number, or that it cannot be beaten, or
-//! what every history takes at least when the budget is used up.
+//! In: a small linearised graph, an upper bound. Out: the minimum number of multiplications; the upper bound if no
+//! history is below it; or a lower bound if the budget is used up.
 //!
-//! A stage is the set of edges that are left (`metagraph.rs` says what leads from one to the other; parallel edges are
-//! one, every product counts). Stages are taken up in the order of what was done plus a bound of what is to do
-//! (Hart, Nilsson, Raphael 1968): a pair of a source and a sink that a path of several edges connects needs at least one
-//! product that makes the edge between them. That bound falls by no more than a step costs, because a product
-//! serves one pair, so a stage is final when its turn comes.
+//! A stage is the set of remaining edges (see `metagraph.rs` for the transitions; parallel edges are merged, every
+//! product counts). Stages are expanded in the order of the cost so far plus a lower bound of the remaining cost (Hart,
+//! Nilsson, Raphael 1968): a pair of a source and a sink that a path of several edges connects needs at least one
+//! product that makes the edge between them. A product serves one pair, so the bound decreases by at most the cost of a
+//! step, and a stage is final when it is expanded.
 
 use crate::{Budget, LinearGraph};
 use chainrule_base::Id;
@@ -15,14 +16,15 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The most vertices of a graph that is searched.
+/// Maximum number of vertices of a graph to be searched.
 pub const MAX_VERTICES: usize = 16;
 
-/// What is left of the graph: by vertex those behind it, as bits.
+/// The remaining graph: the successors of each vertex, as bits.
 type Stage = [u16; MAX_VERTICES];
 
-/// What every history takes at least, up to `beat`: where that is the answer, no history takes fewer. `None` for graphs of
-/// more than [`MAX_VERTICES`] vertices. [`Budget::evaluations`] bounds the stages taken up. Exponential.
+/// Returns a lower bound of all histories, at most `beat`; if it equals `beat`, no history takes fewer multiplications.
+/// `None` for graphs of more than [`MAX_VERTICES`] vertices. [`Budget::evaluations`] limits the number of expanded
+/// stages. Exponential.
 ///
 /// ```
 /// use chainrule_accumulate::{Budget, Label::Var, LinearGraph, edge_exact};
@@ -67,7 +69,7 @@ pub fn least(linear: &LinearGraph, budget: &Budget, beat: u64) -> Option<u64> {
     Some(beat)
 }
 
-/// Which vertices are sources and sinks.
+/// Sources and sinks, as bits.
 struct Ends {
     n: usize,
     n_sources: usize,
@@ -79,7 +81,7 @@ impl Ends {
         stage[self.n_sources..self.first_sink].iter().all(|behind| *behind == 0)
     }
 
-    /// How many pairs of a source and a sink have a path of several edges.
+    /// Returns the number of pairs of a source and a sink with a path of several edges.
     fn bound(&self, stage: &Stage) -> u64 {
         let inner = ((1_u32 << self.first_sink) - (1_u32 << self.n_sources)) as u16;
         let mut reached = *stage;
@@ -90,7 +92,7 @@ impl Ends {
         (0..self.n_sources).map(|v| u64::from(pairs(v).count_ones())).sum()
     }
 
-    /// All stages that an edge's elimination leads to, and what it costs.
+    /// Visits all stages that one edge elimination leads to, with its cost.
     fn each_step(&self, stage: &Stage, mut visit: impl FnMut(&Stage, u64)) {
         let mut before = [0_u16; MAX_VERTICES];
         for (i, behind) in stage[..self.n].iter().enumerate() {
@@ -115,7 +117,7 @@ impl Ends {
         }
     }
 
-    /// Keeps the edges on paths from a source to a sink.
+    /// Removes edges that lie on no path from a source to a sink.
     fn retain_paths(&self, stage: &mut Stage) {
         let mut above = ((1_u32 << self.n_sources) - 1) as u16;
         for (i, behind) in stage[..self.first_sink].iter_mut().enumerate() {

@@ -1,11 +1,11 @@
-//! Greedy edge elimination: the next edge is the one of the lowest score.
+//! Greedy edge elimination: the edge of the lowest score is eliminated next.
 //!
-//! In: a linearised graph, which ways edges may be eliminated, a score, what decides ties, how
-//! multiplications count. Out: a program ([`run`]) or the history alone ([`history`]).
+//! In: a linearised graph, the directions of elimination, a score, a tie-breaking rule, a counting rule. Out: a program
+//! ([`run`]) or only the history ([`history`]).
 //!
 //! | in the field (Naumann 1999) | here |
 //! | --- | --- |
-//! | OPS_F, OPS_B, OPS_\[F,B\] (definition 3.1) | [`Score::Markowitz`] with [`Ways::Front`], [`Ways::Back`], [`Ways::Mixed`] |
+//! | OPS_F, OPS_B, OPS_\[F,B\] (definition 3.1) | [`Score::Markowitz`]; [`Ways::Front`], `Back`, `Mixed` |
 
 use crate::edge::{Direction, EdgeElimination, Step};
 use crate::greedy::{Ties, ranks};
@@ -13,43 +13,43 @@ use crate::queue::Queue;
 use crate::{Budget, Counting, LinearGraph, Outcome, StopReason, VertexId};
 use chainrule_base::Id;
 
-/// Which ways edges may be eliminated.
+/// Directions in which edges may be eliminated.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Ways {
-    /// Forward only.
+    /// Forward.
     Front,
-    /// Backward only.
+    /// Backward.
     Back,
-    /// Either way, each edge the cheaper one.
+    /// Both; for each edge the cheaper one.
     Mixed,
 }
 
-/// Which edge is next.
+/// Score that selects the next edge.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Score {
-    /// The fewest multiplications.
+    /// Fewest multiplications.
     Markowitz,
-    /// The fewest new edges; of those, the fewest multiplications.
+    /// Least fill-in; among equals, fewest multiplications.
     FillIn,
-    /// Edges through the intermediate that takes the fewest multiplications as a whole; of those, the fewest
+    /// Edges through the intermediate whose elimination takes the fewest multiplications; among equals, fewest
     /// multiplications.
     Vertex,
 }
 
-/// How to choose.
+/// Options of greedy edge elimination.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// Which ways.
+    /// Directions.
     pub ways: Ways,
-    /// Which edge is next.
+    /// Score.
     pub score: Score,
-    /// Which of several: ranks of the vertex in the middle, then of the other end.
+    /// Tie-breaking rule: ranks of the vertex in the middle, then of the other end.
     pub ties: Ties,
-    /// How multiplications count in the score.
+    /// Counting rule of the score.
     pub counting: Counting,
 }
 
-/// Elimination in greedy order. Each step scores anew the edges around those that it changes; bounded by
+/// Eliminates in greedy order. Each step updates the scores of the edges around those that it changes; bounded by
 /// [`Budget::scores`].
 ///
 /// ```
@@ -70,18 +70,18 @@ pub fn run(linear: &LinearGraph, budget: &Budget, options: &Options) -> Outcome 
     }
 }
 
-/// The history that [`run`] takes.
+/// Returns the history of [`run`].
 ///
 /// # Errors
-/// The budget that is too small.
+/// The exhausted budget.
 pub fn history(linear: &LinearGraph, budget: &Budget, options: &Options) -> Result<Vec<Step>, StopReason> {
     eliminate(EdgeElimination::new(linear), budget, options).map(|(_, history)| history)
 }
 
-/// Score, the second score, ranks.
+/// Score, second score, ranks.
 type Key = (u64, u64, u32, u32);
 
-/// Eliminates what is there in greedy order; returns the elimination and the history.
+/// Eliminates remaining edges in greedy order; returns the elimination and the history.
 pub(crate) fn eliminate<'a>(
     mut elimination: EdgeElimination<'a>,
     budget: &Budget,
@@ -105,7 +105,7 @@ pub(crate) fn eliminate<'a>(
             return Err(StopReason::ProductBudget);
         }
         for v in elimination.take_touched() {
-            // What is around an end of the graph depends on its other edges for fill-in only.
+            // At a source or sink, only fill-in depends on the other edges.
             let end = linear.is_source(v) || linear.is_sink(v);
             if !end || options.score == Score::FillIn {
                 update_around(&mut queue, &elimination, v, options, &ranks, &mut work);
@@ -118,10 +118,10 @@ pub(crate) fn eliminate<'a>(
     Ok((elimination, history))
 }
 
-/// An edge by its ends, and a way.
+/// An edge by its ends, and a direction.
 type Edge = (VertexId, VertexId, Direction);
 
-/// Scores the edges around a vertex anew.
+/// Updates the scores of the edges around a vertex.
 fn update_around(
     queue: &mut Queue<Edge, Key>,
     elimination: &EdgeElimination<'_>,
@@ -156,7 +156,7 @@ fn update_around(
     }
 }
 
-/// How many entries of labels an elimination makes anew.
+/// Returns the number of new label entries of an elimination.
 fn fill_in(elimination: &EdgeElimination<'_>, i: VertexId, j: VertexId, direction: Direction) -> u64 {
     let new = |l: VertexId, k: VertexId| {
         let is_new = elimination.label(l, k).is_none() && elimination.serves(l, k);

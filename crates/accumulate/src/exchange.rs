@@ -1,48 +1,48 @@
-//! Linearised graphs as JSON text, to be exchanged with other programs and kept in files.
+//! Linearised graphs as JSON text, for exchange with other programs and for files.
 //!
 //! | field | is |
 //! | --- | --- |
-//! | `n_inputs`, `n_intermediates`, `n_outputs` | how many vertices; numbered in this order, from 0 |
+//! | `n_inputs`, `n_intermediates`, `n_outputs` | numbers of vertices, which are numbered in this order from 0 |
 //! | `edges` | `[[argument, function], ...]`, each from a smaller to a larger number |
-//! | `edge_kind` | for each edge `one`, `copy` (also 1), `neg1`, `const` or `var`; all `var` where it is missing |
-//! | `sizes` | in a vector graph, how many scalars each vertex stands for |
-//! | `pairs` | `[[output, input], ...]`, both from 0: the derivatives asked for; all where it is missing |
-//! | `name` | for people |
+//! | `edge_kind` | for each edge `one`, `copy` (also 1), `neg1`, `const` or `var`; default: all `var` |
+//! | `sizes` | number of scalars of each vertex of a vector graph |
+//! | `pairs` | `[[output, input], ...]`, both from 0: the requested derivatives; default: all |
+//! | `name` | name for people |
 //!
-//! In: text ([`from_json`]). Out: a [`Document`], or what is wrong with the text, never a panic. Fields of
-//! other names are passed over: what other programs keep beside a graph is theirs.
+//! In: text ([`from_json`]). Out: a [`Document`], or an error that explains the fault in the text, never a panic.
+//! Unknown fields are ignored; other programs may store their data there.
 //!
-//! Invariant: [`to_json`] of what [`from_json`] returns is read as the same graph.
+//! Invariant: [`from_json`] reads the output of [`to_json`] as the same graph.
 
 use crate::vector::MAX_SIZE;
 use crate::{Label, LinearGraph, VertexId};
 use chainrule_base::{Diagnostic, Id};
 use serde_json::{Map, Value, json};
 
-/// How many vertices a text may claim to have: it could claim any number in a few bytes.
+/// Maximum number of vertices of a text, which could claim any number in a few bytes.
 pub const MAX_VERTICES: usize = 4_000_000;
 
-/// A graph as it was read.
+/// A graph read from text.
 #[derive(Clone, Debug)]
 pub struct Document {
-    /// Its name; empty where there is none.
+    /// Name of the graph; may be empty.
     pub name: String,
-    /// The graph, without the intermediates that lie on no path from an input to an output.
+    /// Graph without the intermediates that lie on no path from an input to an output.
     pub graph: LinearGraph,
-    /// By the number of a vertex in the text, what it is in the graph; `None` for those left out.
+    /// Id of each vertex of the text; `None` for dropped vertices.
     pub vertices: Vec<Option<VertexId>>,
-    /// By vertex of the graph, how many scalars it stands for; `None` for one each.
+    /// Number of scalars of each vertex of the graph; `None` for one each.
     pub sizes: Option<Vec<u64>>,
 }
 
-/// A small graph that a message can show.
+/// Small graph shown in error messages.
 const EXAMPLE: &str = r#"{"n_inputs": 1, "n_intermediates": 1, "n_outputs": 1, "edges": [[0, 1], [1, 2]]}"#;
 
 /// Reads a graph. Linear in the text.
 ///
 /// # Errors
-/// When the text is no JSON, a field is missing or not what it should be, or an edge cannot be; a
-/// limitation where there are more than [`MAX_VERTICES`] vertices or [`MAX_SIZE`] scalars.
+/// Fails if the text is not JSON, a field is missing or has a wrong form, or an edge is impossible. More than
+/// [`MAX_VERTICES`] vertices or [`MAX_SIZE`] scalars are a limitation.
 ///
 /// ```
 /// use chainrule_accumulate::exchange;
@@ -93,8 +93,8 @@ pub fn from_json(text: &str) -> Result<Document, Diagnostic> {
     Ok(Document { name, graph, vertices, sizes })
 }
 
-/// Writes a graph as text of one line; `sizes` are those of a vector graph. Outputs and inputs are the
-/// graph's sinks and sources, each once, however many rows and columns they serve. Linear in the graph.
+/// Returns a graph as one line of text; `sizes` are those of a vector graph. Outputs and inputs are the graph's sinks
+/// and sources, each once, even if they serve several rows and columns. Linear in the graph.
 #[must_use]
 pub fn to_json(name: &str, graph: &LinearGraph, sizes: Option<&[u64]>) -> String {
     let mut fields = Map::new();
@@ -142,11 +142,11 @@ fn number(fields: &Map<String, Value>, name: &str) -> Result<usize, Diagnostic> 
     whole(value).ok_or_else(|| wrong(name, "a whole number, 0 or more", value))
 }
 
-/// A number as an index; whole numbers above all indices are taken for the largest.
+/// Returns a number as an index; larger whole numbers become the largest index.
 fn whole(value: &Value) -> Option<usize> {
     match (value.as_u64(), value.as_f64()) {
         (Some(number), _) => Some(usize::try_from(number).unwrap_or(usize::MAX)),
-        // JSON's numbers above 64 bits are read as doubles.
+        // JSON numbers above 64 bits are read as doubles.
         (None, Some(number)) if number >= 18_446_744_073_709_551_615.0 => Some(usize::MAX),
         _ => None,
     }
@@ -156,7 +156,7 @@ fn list<'a>(value: &'a Value, name: &str, of: &str) -> Result<&'a [Value], Diagn
     value.as_array().map(Vec::as_slice).ok_or_else(|| wrong(name, &format!("a list of {of}"), value))
 }
 
-/// Two whole numbers.
+/// Returns two whole numbers.
 fn pair(value: &Value, what: &str, idx: usize) -> Result<(usize, usize), Diagnostic> {
     let two = match value.as_array().map(Vec::as_slice) {
         Some([first, second]) => whole(first).zip(whole(second)),
@@ -236,7 +236,7 @@ fn wrong(name: &str, expected: &str, found: &Value) -> Diagnostic {
         .with_help(format!("write it as in {EXAMPLE}"))
 }
 
-/// What stands there, in a few words.
+/// Returns a short description of a JSON value.
 fn described(value: &Value) -> String {
     match value {
         Value::Null => "null".into(),

@@ -1,8 +1,8 @@
-//! Face elimination: the faces of the line graph are eliminated one by one, each with one multiplication.
+//! Face elimination: the faces of the line graph are eliminated one by one, each by one multiplication.
 //!
-//! A face is a pair of edges that follow one another. To eliminate a vertex is to eliminate all faces
-//! at it, to eliminate an edge all faces at one of its ends; faces taken one by one reach every count that
-//! those reach, and lower ones (on the lion, 11 multiplications against 12 by vertices).
+//! A face is a pair of consecutive edges. Eliminating a vertex eliminates all faces at it, eliminating an edge all
+//! faces at one of its ends. Face elimination reaches every count that those reach, and lower ones (on the lion, 11
+//! multiplications against 12 by vertices).
 //!
 //! Source: U. Naumann, Optimal accumulation of Jacobian matrices by elimination methods on the dual
 //! computational graph (2004), section 2, for the rules; Y. Zhou, Notes on computational graph and
@@ -11,21 +11,21 @@
 //! | module | owns |
 //! | --- | --- |
 //! | [`line_graph`] | the line graph and the rules |
-//! | `asked` | which pairs a line serves |
-//! | `labels` | labels of a program, or their kinds alone |
+//! | `requested` | requested pairs that a line serves |
+//! | `labels` | labels of a program, or only their kinds |
 //! | [`greedy`] | greedy orders |
 //! | [`exact`] | exact search |
-//! | `bound`, `canonical` | its lower bound, and one key for equal states |
+//! | `bound`, `canonical` | its lower bound, and a canonical key of states |
 //!
-//! In: a linearised graph. Out: a program, or the reason why not.
+//! In: a linearised graph. Out: a program, or the reason for its absence.
 
-mod asked;
 mod bound;
 mod canonical;
 pub mod exact;
 pub mod greedy;
 mod labels;
 pub mod line_graph;
+mod requested;
 
 pub use greedy::{Absorbed, Free, Options, Order};
 pub use labels::{Kinds, Labels, Recorder, is_free};
@@ -34,8 +34,8 @@ pub use line_graph::{LineGraph, LineId, Rules};
 use crate::greedy::Ties;
 use crate::{Budget, LinearGraph, Outcome};
 
-/// The cheapest program of the greedy orders that are worth it ([`ORDERS`]), with ties decided both ways;
-/// the first of them on ties.
+/// Returns the cheapest program of the greedy orders in [`ORDERS`], with both tie-breaking rules; the first of them on
+/// ties.
 ///
 /// On graphs of more than [`MANY`] edges only the first order is tried.
 #[must_use]
@@ -49,7 +49,7 @@ pub fn run(linear: &LinearGraph, budget: &Budget) -> Outcome {
     }))
 }
 
-/// The orders that [`run`] tries: on graphs of the literature no other was the best one.
+/// Orders that [`run`] tries: on graphs of the literature no other order was best.
 pub const ORDERS: &[(Order, Absorbed)] = &[
     (Order::Markowitz, Absorbed::Alike),
     (Order::Markowitz, Absorbed::First),
@@ -57,5 +57,5 @@ pub const ORDERS: &[(Order, Absorbed)] = &[
     (Order::Distance, Absorbed::First),
 ];
 
-/// How many edges a graph may have for [`run`] to try all orders.
+/// Maximum number of edges for which [`run`] tries all orders.
 pub const MANY: usize = 1000;

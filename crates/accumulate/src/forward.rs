@@ -1,16 +1,17 @@
 //! Forward mode: for each column a tangent at every vertex that depends on the column,
 //! `v_tan = sum over edges u -> v of label * u_tan`.
 //!
-//! Vector mode with sparsity: only pairs that are connected are computed; the tangent of a source by
-//! itself is 1 and never multiplied. Columns are independent steps; [`crate::Program::tidied`] shares
-//! what is equal between them. The plain count is that of forward vertex elimination.
+//! Vector mode with sparsity: only connected pairs are computed. The tangent of a source with respect to itself is 1
+//! and never multiplied. Columns are independent steps; [`crate::Program::tidied`] shares equal steps between them.
+//! Counted with [`crate::Counting::Plain`], it takes as many operations as forward vertex elimination.
 //!
 //! In: a linearised graph. Out: a program.
 
 use crate::{Budget, Builder, LabelId, LinearGraph, Outcome, StopReason, VertexId};
 use chainrule_base::Id;
 
-/// Forward accumulation. Takes O(n log n + e) for each column, n and e counting what depends on it.
+/// Forward accumulation. Takes O(n log n + e) for each column, where n and e count the vertices and edges that depend
+/// on it.
 #[must_use]
 pub fn run(linear: &LinearGraph, budget: &Budget) -> Outcome {
     let wanted = linear.wanted().sinks_by_source(linear.sources().len());
@@ -45,7 +46,7 @@ pub fn run(linear: &LinearGraph, budget: &Budget) -> Outcome {
     Outcome::done(builder.finish(linear, &ends))
 }
 
-/// What depends on `source`, itself left out, ascending; marked in `reached_by`. Only what is `allowed`.
+/// Returns the `allowed` vertices that depend on `source`, without itself, ascending; marks them in `reached_by`.
 fn above(
     linear: &LinearGraph,
     source: VertexId,
@@ -68,7 +69,7 @@ fn above(
     reached
 }
 
-/// By vertex, whether one of `sinks` depends on it or it is one.
+/// Returns, for each vertex, whether it is one of `sinks` or one of them depends on it.
 fn below(linear: &LinearGraph, sinks: &[VertexId]) -> Vec<bool> {
     let mut marks = vec![false; linear.n_vertices()];
     for sink in sinks {

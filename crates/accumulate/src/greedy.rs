@@ -1,10 +1,10 @@
-//! Greedy vertex orders: the next vertex is the one of the lowest score (`score.rs`).
+//! Greedy vertex orders: the vertex of the lowest score (`score.rs`) is eliminated next.
 //!
-//! In: a linearised graph, a score, what decides ties, and how multiplications count. Out: a program
-//! ([`run`]) or the order alone ([`order`]).
+//! In: a linearised graph, a score, a tie-breaking rule, a counting rule. Out: a program ([`run`]) or only the order
+//! ([`order`]).
 //!
-//! One mechanism for all scores: a priority queue (`queue.rs`) in which a step enters the vertices anew
-//! whose scores it may have changed.
+//! All scores share one mechanism: a priority queue (`queue.rs`) in which a step updates the vertices whose scores it
+//! may have changed.
 
 use crate::queue::Queue;
 use crate::random::Random;
@@ -14,46 +14,47 @@ use crate::{Budget, Counting, LinearGraph, Outcome, Score, StopReason, VertexId}
 use chainrule_base::Id;
 use std::cmp::Reverse;
 
-/// Which of several vertices of the lowest score is next. Ties decide much: they move Markowitz on a
-/// robot arm from 288 multiplications to 248.
+/// Tie-breaking rule among vertices of the lowest score. Ties matter: on a robot arm, Markowitz takes between 248 and
+/// 288 multiplications.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ties {
-    /// The one with the lowest number.
+    /// Lowest number.
     Lowest,
-    /// The one with the highest number.
+    /// Highest number.
     Highest,
-    /// The one with the shortest way from the inputs, counted along the longest path; then the lowest number.
+    /// Shortest distance from the inputs along the longest path; then the lowest number.
     Forward,
-    /// The one with the shortest way to the outputs, counted along the longest path; then the highest number.
+    /// Shortest distance to the outputs along the longest path; then the highest number.
     Backward,
-    /// One at random, by this seed.
+    /// Random order with this seed.
     Seeded(u64),
 }
 
-/// How to order.
+/// Options of a greedy order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// Which vertex is next.
+    /// Score.
     pub score: Score,
-    /// Which of several.
+    /// Tie-breaking rule.
     pub ties: Ties,
-    /// How multiplications count in the score.
+    /// Counting rule of the score.
     pub counting: Counting,
-    /// Whether vertices with one predecessor or one successor go before all others.
+    /// Whether vertices with one predecessor or one successor precede all others.
     pub degree_one_first: bool,
 }
 
 impl Options {
-    /// This score, the lowest number on ties, all multiplications counted, degree one not first.
+    /// Returns options with this score, lowest numbers on ties, all multiplications counted, and no precedence of
+    /// degree one.
     #[must_use]
     pub fn new(score: Score) -> Self {
         Self { score, ties: Ties::Lowest, counting: Counting::Plain, degree_one_first: false }
     }
 }
 
-/// Elimination in greedy order. With p counting the products: O(p log p) for the scores on degrees; a
-/// factor of the degrees more for fill-in, damage and reduction; each step a sweep over the graph for path
-/// lengths. Scores that are more than a number to look up are bounded by [`Budget::scores`].
+/// Eliminates in greedy order. With p products, scores of degrees take O(p log p); fill-in, damage and reduction a
+/// factor of the degrees more; path lengths a sweep over the graph for each step. [`Budget::scores`] bounds the scores
+/// that are more than a look-up.
 ///
 /// ```
 /// use chainrule_accumulate::greedy::{self, Options};
@@ -71,15 +72,15 @@ pub fn run(linear: &LinearGraph, budget: &Budget, options: &Options) -> Outcome 
     }
 }
 
-/// The order in which [`run`] eliminates.
+/// Returns the order of [`run`].
 ///
 /// # Errors
-/// The budget that is too small.
+/// The exhausted budget.
 pub fn order(linear: &LinearGraph, budget: &Budget, options: &Options) -> Result<Vec<VertexId>, StopReason> {
     eliminate(Elimination::new(linear), budget, options).map(|(_, order)| order)
 }
 
-/// Eliminates what is there in greedy order; returns the elimination and the order.
+/// Eliminates remaining vertices in greedy order; returns the elimination and the order.
 pub(crate) fn eliminate<'a>(
     elimination: Elimination<'a>,
     budget: &Budget,
@@ -88,10 +89,10 @@ pub(crate) fn eliminate<'a>(
     eliminate_counted(elimination, budget, options, &mut 0)
 }
 
-/// Operations on words that a look at a pair of neighbours counts for.
+/// Word operations charged for a visited pair of neighbours.
 const WORK_OF_SCORE: u64 = 32;
 
-/// As [`eliminate`]; adds to `work` as [`Budget::work`] counts it.
+/// As [`eliminate`]; adds to `work` in the unit of [`Budget::work`].
 pub(crate) fn eliminate_counted<'a>(
     mut elimination: Elimination<'a>,
     budget: &Budget,
@@ -135,17 +136,17 @@ pub(crate) fn eliminate_counted<'a>(
     Ok((elimination, order))
 }
 
-/// What orders vertices: after those of degree one, score, rank.
+/// Key of a vertex: whether its degree is above one, score, rank.
 type Key = (bool, Value, u32);
 
-/// The scores of all vertices that are left.
+/// Scores of all remaining vertices.
 struct Scores {
     queue: Queue<VertexId, Key>,
     evaluator: Evaluator,
     degree_one_first: bool,
-    /// By vertex, its place among equals.
+    /// Tie-breaking rank of each vertex.
     ranks: Vec<u32>,
-    /// Pairs of neighbours looked at.
+    /// Number of visited pairs of neighbours.
     work: u64,
 }
 
@@ -176,7 +177,7 @@ impl Scores {
     }
 }
 
-/// By vertex, its place among vertices of equal score.
+/// Returns the tie-breaking rank of each vertex.
 pub(crate) fn ranks(linear: &LinearGraph, ties: Ties) -> Vec<u32> {
     let n = linear.n_vertices();
     let mut vertices: Vec<VertexId> = (0..n).map(VertexId::new).collect();
@@ -211,7 +212,7 @@ mod tests {
     use super::*;
     use crate::Label;
 
-    /// Layers of random edges.
+    /// Returns a graph of layers of random edges.
     fn random_graph(random: &mut Random) -> LinearGraph {
         let (n_inputs, n_intermediates, n_outputs) = (1 + random.below(3), random.below(14), 1 + random.below(3));
         let first_output = n_inputs + n_intermediates;
@@ -225,7 +226,7 @@ mod tests {
         LinearGraph::from_edges(n_inputs, n_intermediates, n_outputs, &edges).unwrap()
     }
 
-    /// Degrees that take the product of sources and vertices are not begun beyond the budget.
+    /// Degrees whose work is sources times vertices are not computed beyond the budget.
     #[test]
     fn relative_degrees_meet_the_budget() {
         let stops = |n: usize| {
@@ -244,7 +245,7 @@ mod tests {
         assert!(large.1 > 100 * small.1);
     }
 
-    /// A queue with local updates takes the vertices that a search through all of them takes.
+    /// A queue with local updates selects the same vertices as a search over all of them.
     #[test]
     fn updates_reach_every_score_that_changes() {
         let mut random = Random::new(1);

@@ -7,33 +7,33 @@
 //! | module | owns |
 //! | --- | --- |
 //! | `linear` | the linearised graph |
-//! | `linearise` | making it from a scalar graph: rows, columns, seeds |
-//! | `lazy` | masks for labels inside of branches |
-//! | `program`, `count`, `tidy`, `listing` | accumulation programs: steps, counting, sharing, as text |
-//! | `origin` | which place of the function each operation is done for |
+//! | `linearise` | linearisation of a scalar graph: rows, columns, seeds |
+//! | `branch_masks` | masks of labels inside branches |
+//! | `program`, `count`, `cleanup`, `listing` | accumulation programs: steps, operation counts, clean-up, listing |
+//! | `origin` | origin of each operation in the source function |
 //! | `pattern` | sparsity patterns |
-//! | [`colouring`] | columns that are computed together |
-//! | [`oracle`] | the sum over all paths |
-//! | [`forward`], [`reverse`] | the two modes, scalar and vector |
+//! | [`colouring`] | columns that one product computes together |
+//! | [`oracle`] | sum over all paths |
+//! | [`forward`], [`reverse`] | forward and reverse mode, scalar and vector |
 //! | [`vertex`] | vertex elimination in a given order |
-//! | [`greedy`], `score`, `queue`, [`markowitz`] | greedy vertex orders: the mechanism, the heuristics, the best known one |
-//! | [`edge`], [`edge_greedy`] | edge elimination along a given history, and greedy |
-//! | [`metagraph`] | all stages of edge elimination, and the shortest way through them |
-//! | [`edge_exact`] | fewest multiplications by edge elimination, proved |
-//! | [`annealing`], `order_cost`, `bit_rows` | simulated annealing over vertex orders, by bit sets |
-//! | [`edge_annealing`], `edge_cost` | simulated annealing over edge histories |
+//! | [`greedy`], `score`, `queue`, [`markowitz`] | greedy vertex orders: queue, heuristics, lowest Markowitz degree |
+//! | [`edge`], [`edge_greedy`] | edge elimination along a given history, and greedy histories |
+//! | [`metagraph`] | all stages of edge elimination, and the shortest path through them |
+//! | [`edge_exact`] | minimum multiplications of edge elimination, with proof |
+//! | [`annealing`], `order_cost`, `bit_rows` | simulated annealing of vertex orders, on bit sets |
+//! | [`edge_annealing`], `edge_cost` | simulated annealing of edge histories |
 //! | [`vector`] | graphs whose vertices have sizes |
-//! | `serving` | which edges serve a pair asked for |
-//! | [`chain`] | simple chains and blocks first, local Jacobians by levels |
+//! | `reachability` | reachability of requested pairs |
+//! | [`chain`] | simple chains and blocks first, then local Jacobians by levels |
 //! | [`face`] | face elimination on the line graph |
 //! | [`dstar`] | D*: factoring by dominance, common subproducts |
 //! | [`strategy`] | the table of strategies; running and checking them |
-//! | `portfolio` | several of them, of which the cheapest program is taken |
-//! | `report` | what was tried |
+//! | `portfolio` | several strategies, of which the cheapest program is taken |
+//! | `report` | report of the strategies tried |
 //! | [`mod@derive`] | Jacobian, gradient, Hessian, higher orders, products with vectors |
-//! | `improve` | fewer operations before, between and after: [`Optimise`] |
+//! | `post_optimisation` | optimisation before, between and after differentiations: [`Optimise`] |
 //! | [`check`] | the checkers |
-//! | [`exact`] | fewest multiplications by vertex elimination, proved |
+//! | [`exact`] | minimum multiplications of vertex elimination, with proof |
 //! | [`draw`] | pictures of small graphs |
 //! | [`exchange`] | linearised graphs as JSON text |
 //! | `budget` | budgets and stop reasons |
@@ -41,9 +41,11 @@
 
 pub mod annealing;
 mod bit_rows;
+mod branch_masks;
 mod budget;
 pub mod chain;
 pub mod check;
+mod cleanup;
 pub mod colouring;
 mod count;
 pub mod derive;
@@ -59,8 +61,6 @@ pub mod exchange;
 pub mod face;
 pub mod forward;
 pub mod greedy;
-mod improve;
-mod lazy;
 mod linear;
 mod linearise;
 mod listing;
@@ -71,15 +71,15 @@ mod order_cost;
 mod origin;
 mod pattern;
 mod portfolio;
+mod post_optimisation;
 mod program;
 mod queue;
 mod random;
+mod reachability;
 mod report;
 pub mod reverse;
 mod score;
-mod serving;
 pub mod strategy;
-mod tidy;
 pub mod vector;
 pub mod vertex;
 
@@ -87,11 +87,11 @@ pub use chainrule_base::Id;
 
 pub use budget::{Budget, Outcome, StopReason};
 pub use count::Counting;
-pub use improve::{Effort, Improvement, Optimise};
 pub use linear::{Edge, EdgeId, Label, LinearGraph, VertexId, Wanted};
 pub use linearise::{Column, Row};
 pub use order_cost::Objective;
 pub use pattern::{Compressed, Pattern};
+pub use post_optimisation::{Effort, Improvement, Optimise};
 pub use program::{Builder, Entry, LabelId, Product, Program};
 pub use score::Score;
 pub use strategy::{STRATEGIES, Strategy};

@@ -1,4 +1,4 @@
-//! The linearised graph: which vertex depends on which, with partial derivatives as edge labels.
+//! The linearised graph: dependencies between vertices, with partial derivatives as edge labels.
 //!
 //! | Naumann 1999, section 1.4 | here |
 //! | --- | --- |
@@ -7,15 +7,15 @@
 //! | dependent vertices V' | sinks |
 //! | local partial c(j,i) | label of the edge from i to j |
 //!
-//! In: edges with the kind of their label ([`LinearGraph::from_edges`]), or a scalar graph with the rows
-//! and columns asked for (`linearise.rs`). Out: flat arrays that every strategy reads.
+//! In: edges with the kind of their label ([`LinearGraph::from_edges`]), or a scalar graph with the requested rows and
+//! columns (`linearise.rs`). Out: flat arrays that every strategy reads.
 //!
 //! Invariants:
-//! - Vertices are numbered sources first, then intermediates, then sinks; an edge goes from a smaller
-//!   to a larger number. Sources have no in-edges, sinks no out-edges; no vertex is both.
-//! - Every intermediate lies on a path from a source to a sink, and so does every edge.
-//!   A source or a sink alone stands for a column or row that is zero.
-//! - An edge has an identity: edges with equal ends stay apart.
+//! - Vertices are numbered sources first, then intermediates, then sinks. An edge leads from a smaller to a larger
+//!   number. Sources have no in-edges, sinks no out-edges; no vertex is both.
+//! - Every intermediate lies on a path from a source to a sink, and so does every edge. A source or a sink without
+//!   edges stands for a column or row that is zero.
+//! - Edges have identities: parallel edges are not merged.
 
 use chainrule_base::{Arena, Diagnostic, Id, define_id};
 use chainrule_graph::{NodeId, Origin};
@@ -27,31 +27,31 @@ define_id! {
     pub struct EdgeId = "e";
 }
 
-/// What is known of the value of a label.
+/// Kind of a label: the knowledge about its value at every point.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Label {
-    /// It is 1.
+    /// Always 1.
     One,
-    /// It is -1.
+    /// Always -1.
     MinusOne,
-    /// It is a number, the same at every point.
+    /// A number that is the same at every point.
     Const,
-    /// It depends on the point.
+    /// A value that depends on the point.
     Var,
 }
 
-/// One edge.
+/// An edge of a [`LinearGraph`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Edge {
-    /// The argument.
+    /// Argument of the differentiated operation.
     pub source: VertexId,
-    /// The function of it.
+    /// Result of the differentiated operation.
     pub target: VertexId,
-    /// What is known of the partial derivative.
+    /// Kind of the partial derivative.
     pub label: Label,
-    /// The partial derivative in the scalar graph; `None` in a graph made by [`LinearGraph::from_edges`].
+    /// Partial derivative in the scalar graph; `None` in a graph made by [`LinearGraph::from_edges`].
     pub node: Option<NodeId>,
-    /// Where the function comes from: what is done with the label is done for that place.
+    /// Origin of the target. Operations on the label get this origin.
     pub origin: Origin,
 }
 
@@ -61,30 +61,31 @@ pub struct LinearGraph {
     n_vertices: usize,
     n_sources: usize,
     n_sinks: usize,
-    /// Ascending by target; with equal targets in the order in which they were given.
+    /// Ascending by target; edges with equal targets in the order given.
     edges: Arena<EdgeId, Edge>,
     /// The in-edges of vertex v are edges `in_starts[v]..in_starts[v + 1]`.
     in_starts: Vec<usize>,
     /// The out-edges of vertex v are `out_edges[out_starts[v]..out_starts[v + 1]]`, ascending.
     out_starts: Vec<usize>,
     out_edges: Vec<EdgeId>,
-    /// The sink of each row asked for; a sink may serve several rows.
+    /// Sink of each requested row; several rows may share a sink.
     rows: Vec<VertexId>,
-    /// The source of each column asked for; a source may serve several columns.
+    /// Source of each requested column; several columns may share a source.
     columns: Vec<VertexId>,
-    /// The pairs asked for as (row, column), ascending, each once; `None` for all.
+    /// Requested (row, column) pairs, ascending and distinct; `None` for all.
     pairs: Option<Vec<(usize, usize)>>,
-    /// How many nodes the scalar graph had when all labels were made.
+    /// Number of nodes of the scalar graph once all labels exist.
     pub(crate) n_nodes: usize,
 }
 
 impl LinearGraph {
-    /// A graph given by its edges. Vertices are numbered inputs, intermediates, outputs, from 0; an edge
-    /// is (argument, function, label). Intermediates that lie on no path from an input to an output
-    /// are left out, with their edges. Rows are the outputs, columns the inputs.
+    /// Returns a graph given by its edges. Vertices are numbered from 0: inputs, intermediates, outputs. An edge is
+    /// (argument, function, label). Intermediates on no path from an input to an output are dropped with their edges.
+    /// Rows are the outputs, columns the inputs.
     ///
     /// # Errors
-    /// When an edge ends at an input, starts at an output, does not go upwards, or names no vertex.
+    /// Fails if an edge ends at an input, starts at an output, does not lead to a larger number, or has an unknown
+    /// vertex.
     ///
     /// ```
     /// use chainrule_accumulate::{Label, LinearGraph};
@@ -101,7 +102,7 @@ impl LinearGraph {
         Self::from_edges_numbered(n_inputs, n_intermediates, n_outputs, edges).map(|(linear, _)| linear)
     }
 
-    /// The same, with what each of the given vertices is called in the graph; `None` for those left out.
+    /// As [`Self::from_edges`], with the new id of each given vertex; `None` for dropped vertices.
     pub(crate) fn from_edges_numbered(
         n_inputs: usize,
         n_intermediates: usize,
@@ -141,7 +142,7 @@ impl LinearGraph {
         Ok(Self::assemble_numbered(n_inputs, n_intermediates, n_outputs, edges, rows, columns))
     }
 
-    /// Prunes and sorts. `rows` counts from the first sink, `columns` from the first source.
+    /// Prunes and sorts. `rows` are counted from the first sink, `columns` from the first source.
     pub(crate) fn assemble(
         n_sources: usize,
         n_intermediates: usize,
@@ -153,7 +154,7 @@ impl LinearGraph {
         Self::assemble_numbered(n_sources, n_intermediates, n_sinks, edges, rows, columns).0
     }
 
-    /// The same, with what each of the given vertices is called; `None` for those left out.
+    /// As [`Self::assemble`], with the new id of each given vertex; `None` for dropped vertices.
     fn assemble_numbered(
         n_sources: usize,
         n_intermediates: usize,
@@ -164,7 +165,7 @@ impl LinearGraph {
     ) -> (Self, Vec<Option<VertexId>>) {
         let n_given = n_sources + n_intermediates + n_sinks;
         let first_sink = n_sources + n_intermediates;
-        // Edges ascending by target: one pass forward and one backward decide what lies on a path.
+        // Edges ascend by target, so one forward and one backward sweep find the edges on paths.
         edges.sort_by_key(|edge| edge.target);
         let mut from_source: Vec<bool> = (0..n_given).map(|v| v < n_sources).collect();
         for edge in &edges {
@@ -215,10 +216,10 @@ impl LinearGraph {
         (linear, kept)
     }
 
-    /// Asks only for these (row, column) pairs: nothing is computed for others.
+    /// Restricts the requested pairs to these (row, column) pairs; nothing is computed for others.
     ///
     /// # Errors
-    /// When there is no such row or column.
+    /// Fails if a row or column does not exist.
     pub fn ask_only(mut self, pairs: &[(usize, usize)]) -> Result<Self, Diagnostic> {
         if let Some((row, column)) = pairs.iter().find(|(r, c)| *r >= self.rows.len() || *c >= self.columns.len()) {
             return Err(Diagnostic::error(format!("there is no pair ({row}, {column})")).with_reason(format!(
@@ -234,87 +235,87 @@ impl LinearGraph {
         Ok(self)
     }
 
-    /// The pairs asked for as (row, column), ascending; `None` when all are.
+    /// Returns the requested (row, column) pairs, ascending; `None` for all.
     #[must_use]
     pub fn pairs(&self) -> Option<&[(usize, usize)]> {
         self.pairs.as_deref()
     }
 
-    /// The sink of each row.
+    /// Returns the sink of each row.
     #[must_use]
     pub fn rows(&self) -> &[VertexId] {
         &self.rows
     }
 
-    /// The source of each column.
+    /// Returns the source of each column.
     #[must_use]
     pub fn columns(&self) -> &[VertexId] {
         &self.columns
     }
 
-    /// How many vertices there are.
+    /// Returns the number of vertices.
     #[must_use]
     pub fn n_vertices(&self) -> usize {
         self.n_vertices
     }
 
-    /// How many edges there are.
+    /// Returns the number of edges.
     #[must_use]
     pub fn n_edges(&self) -> usize {
         self.edges.len()
     }
 
-    /// All sources, ascending.
+    /// Returns all sources, ascending.
     pub fn sources(&self) -> impl DoubleEndedIterator<Item = VertexId> + ExactSizeIterator + use<> {
         (0..self.n_sources).map(VertexId::new)
     }
 
-    /// All intermediates, ascending: a topological order.
+    /// Returns all intermediates, ascending: a topological order.
     pub fn intermediates(&self) -> impl DoubleEndedIterator<Item = VertexId> + ExactSizeIterator + use<> {
         (self.n_sources..self.n_vertices - self.n_sinks).map(VertexId::new)
     }
 
-    /// All sinks, ascending.
+    /// Returns all sinks, ascending.
     pub fn sinks(&self) -> impl DoubleEndedIterator<Item = VertexId> + ExactSizeIterator + use<> {
         (self.n_vertices - self.n_sinks..self.n_vertices).map(VertexId::new)
     }
 
-    /// Whether `v` is a source.
+    /// Returns whether `v` is a source.
     #[must_use]
     pub fn is_source(&self, v: VertexId) -> bool {
         v.index() < self.n_sources
     }
 
-    /// Whether `v` is a sink.
+    /// Returns whether `v` is a sink.
     #[must_use]
     pub fn is_sink(&self, v: VertexId) -> bool {
         v.index() >= self.n_vertices - self.n_sinks
     }
 
-    /// All edges, ascending by target: sweeping over them forwards meets every edge into a vertex
-    /// before any edge out of it.
+    /// Returns all edges, ascending by target: a forward sweep visits every edge into a vertex before any edge out of
+    /// it.
     pub fn edges(&self) -> impl DoubleEndedIterator<Item = (EdgeId, &Edge)> + ExactSizeIterator {
         self.edges.iter()
     }
 
-    /// The edge of this id.
+    /// Returns the edge of this id.
     #[must_use]
     pub fn edge(&self, e: EdgeId) -> &Edge {
         &self.edges[e]
     }
 
-    /// The edges into `v`.
+    /// Returns the edges into `v`.
     pub fn in_edges(&self, v: VertexId) -> impl DoubleEndedIterator<Item = EdgeId> + ExactSizeIterator + use<> {
         (self.in_starts[v.index()]..self.in_starts[v.index() + 1]).map(EdgeId::new)
     }
 
-    /// The edges out of `v`.
+    /// Returns the edges out of `v`.
     #[must_use]
     pub fn out_edges(&self, v: VertexId) -> &[EdgeId] {
         &self.out_edges[self.out_starts[v.index()]..self.out_starts[v.index() + 1]]
     }
 
-    /// Which pairs of a sink and a source are asked for.
+    /// Returns the requested pairs of a sink and a source.
     #[must_use]
     pub fn wanted(&self) -> Wanted {
         let pairs = self.pairs.as_ref().map(|pairs| {
@@ -328,7 +329,7 @@ impl LinearGraph {
     }
 }
 
-/// Which pairs of a sink and a source are asked for.
+/// The requested pairs of a sink and a source.
 #[derive(Clone, Debug)]
 pub struct Wanted {
     /// Ascending; `None` for all.
@@ -336,7 +337,7 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// The sources asked for with `sink`; `None` for all.
+    /// Returns the sources requested with `sink`; `None` for all.
     #[must_use]
     pub fn sources(&self, sink: VertexId) -> Option<Vec<VertexId>> {
         let pairs = self.pairs.as_ref()?;
@@ -344,7 +345,7 @@ impl Wanted {
         Some(pairs[start..].iter().take_while(|p| p.0 == sink).map(|p| p.1).collect())
     }
 
-    /// The sinks asked for with each source, or `None` for all.
+    /// Returns the sinks requested with each source; `None` for all.
     #[must_use]
     pub fn sinks_by_source(&self, n_sources: usize) -> Option<Vec<Vec<VertexId>>> {
         let pairs = self.pairs.as_ref()?;
@@ -356,7 +357,7 @@ impl Wanted {
     }
 }
 
-/// Where each of `n` groups starts when `keys` are sorted; one more entry than groups.
+/// Returns the start of each of `n` groups of sorted `keys`, with one more entry than groups.
 fn starts(n: usize, keys: impl Iterator<Item = usize>) -> Vec<usize> {
     let mut starts = vec![0; n + 1];
     for key in keys {
@@ -375,7 +376,7 @@ mod tests {
     #[test]
     fn vertices_off_every_path_are_left_out() {
         let v = Label::Var;
-        // 2 and 3 are intermediates; 3 leads nowhere; input 1 reaches nothing.
+        // 2 and 3 are intermediates; no output depends on 3, and none on input 1.
         let g = LinearGraph::from_edges(2, 2, 1, &[(0, 2, v), (2, 4, v), (1, 3, v), (0, 3, v)]).unwrap();
         assert_eq!((g.n_vertices(), g.n_edges()), (4, 2));
         assert_eq!(g.intermediates().collect::<Vec<_>>(), [VertexId::new(2)]);

@@ -1,34 +1,33 @@
-//! From the scalar graph to the linearised graph: what is differentiated by what.
+//! Linearisation: the linearised graph of given rows and columns of a scalar graph.
 //!
-//! In: a scalar graph, rows and columns. Out: a [`LinearGraph`] whose labels are nodes of the same
-//! graph, which grows by them.
+//! In: a scalar graph, rows and columns. Out: a [`LinearGraph`] whose labels are nodes added to the same graph.
 //!
-//! Rows are roots or weighted sums of roots, columns are inputs or directions, so one mechanism gives
-//! the Jacobian, its product with a vector from either side, and the gradient:
+//! Rows are roots or weighted sums of roots, columns are inputs or directions. One mechanism therefore yields the
+//! Jacobian, its product with a vector from either side, and the gradient:
 //!
-//! | asked | rows | columns |
+//! | requested | rows | columns |
 //! | --- | --- | --- |
 //! | J | roots | inputs |
 //! | J v | roots | one direction: a source with an edge labelled v(i) to each input |
 //! | uT J | one weighted sum: a sink with an edge labelled u(i) from each root | inputs |
 //!
-//! A root that others depend on, that is an input, or that is weighted too is an intermediate, and
-//! gets a sink of its own by an edge of label 1; likewise an input that lies in a direction.
+//! A root that other nodes depend on, that is an input, or that is also weighted, is an intermediate with an edge of
+//! label 1 to a sink of its own. The same holds for an input that occurs in a direction.
 //!
-//! Edges of one argument that stands several times (`x*x`) are made one edge whose label is the sum,
-//! here and nowhere else: at this stage they serve the same (root, variable) pairs, and the sum costs
-//! an addition where a product for each would cost a multiplication more.
+//! If an argument occurs several times (`x*x`), its edges are merged into one edge whose label is the sum, here and
+//! nowhere else. At this stage they serve the same (root, variable) pairs, and the sum costs an addition where separate
+//! products would cost a multiplication more.
 //!
-//! Labels inside of branches are masked (`lazy.rs`).
+//! Labels inside branches are masked (`branch_masks.rs`).
 
-use crate::lazy;
+use crate::branch_masks;
 use crate::linear::{Edge, Label, LinearGraph, VertexId};
 use chainrule_base::{Diagnostic, Id};
 use chainrule_graph::{Graph, Node, NodeId, NodeSet, Origin, partial};
 use chainrule_ops::Formula;
 use rustc_hash::FxHashMap;
 
-/// A row of what is asked for.
+/// A requested row.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Row {
     /// A root.
@@ -37,20 +36,20 @@ pub enum Row {
     Weighted(Vec<(NodeId, NodeId)>),
 }
 
-/// A column of what is asked for.
+/// A requested column.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Column {
-    /// By an input.
+    /// Derivative by an input.
     Input(NodeId),
-    /// By t, where each input moves as input + t * weight for its (input, weight). Weights are held fixed.
+    /// Derivative by t, where each (input, weight) moves the input to input + t * weight. Weights are held fixed.
     Direction(Vec<(NodeId, NodeId)>),
 }
 
 impl LinearGraph {
-    /// The linearised graph of `roots` by `inputs`. The same root or input may stand several times.
+    /// Returns the linearised graph of `roots` by `inputs`. A root or an input may occur several times.
     ///
     /// # Errors
-    /// When one of `inputs` is not an input of the graph, or a function on the way has no derivative.
+    /// Fails if one of `inputs` is not an input of the graph, or an operator on a path has no derivative.
     ///
     /// ```
     /// use chainrule_accumulate::{Budget, LinearGraph, reverse};
@@ -69,7 +68,7 @@ impl LinearGraph {
         Self::build(graph, &rows, &columns)
     }
 
-    /// The linearised graph of any rows by any columns. Linear in the nodes below the rows.
+    /// Returns the linearised graph of any rows by any columns. Linear in the nodes below the rows.
     ///
     /// # Errors
     /// As [`LinearGraph::new`].
@@ -86,7 +85,7 @@ impl LinearGraph {
         graph.settle_origins(&roots);
         let active = active(graph, &roots, &inputs);
         let mut arcs = partials(graph, &active)?;
-        lazy::mask(graph, &active, &mut arcs, &roots);
+        branch_masks::mask(graph, &active, &mut arcs, &roots);
         arcs.retain(|arc| graph.as_const(arc.2) != Some(0.0));
         let ends = Ends::new(graph, rows, columns, &active, &arcs);
         let mut linear = ends.assemble(graph, &active, &arcs);
@@ -116,12 +115,12 @@ impl Column {
 /// An edge between nodes: argument, function, label.
 pub(crate) type Arc = (NodeId, NodeId, NodeId);
 
-/// Whether the partial by this argument is zero by the operator's row: a condition, the argument of `floor`.
+/// Returns whether the operator's partial by this argument is zero: a condition, the argument of `floor`.
 fn is_inert(graph: &Graph, id: NodeId, idx: usize) -> bool {
     matches!(graph.node(id), Node::Apply(op, _) if op.partials()[idx] == Formula::ZERO)
 }
 
-/// The nodes on a path from an input to a root by arguments that matter.
+/// Returns the nodes on a path from an input to a root through arguments with a nonzero partial.
 fn active(graph: &Graph, roots: &[NodeId], inputs: &[NodeId]) -> NodeSet {
     let inputs: NodeSet = inputs.iter().copied().collect();
     let mut varied = NodeSet::default();
@@ -146,7 +145,7 @@ fn active(graph: &Graph, roots: &[NodeId], inputs: &[NodeId]) -> NodeSet {
     active
 }
 
-/// The edges between active nodes, ascending by function.
+/// Returns the edges between active nodes, ascending by function.
 fn partials(graph: &mut Graph, active: &NodeSet) -> Result<Vec<Arc>, Diagnostic> {
     let mut arcs: Vec<Arc> = Vec::new();
     for id in active.iter() {
@@ -168,7 +167,7 @@ fn partials(graph: &mut Graph, active: &NodeSet) -> Result<Vec<Arc>, Diagnostic>
     Ok(arcs)
 }
 
-/// Sources and sinks, and which nodes they are.
+/// Sources and sinks, with their nodes.
 struct Ends<'a> {
     columns: &'a [Column],
     rows: &'a [Row],
@@ -230,7 +229,7 @@ impl<'a> Ends<'a> {
         Self { columns, rows, source_of, sink_of, n_sources, n_sinks, source_nodes, sink_nodes }
     }
 
-    /// The vertices are the sources, the active nodes that are neither source nor sink, the sinks.
+    /// Returns the graph: its vertices are the sources, the active nodes that are neither source nor sink, the sinks.
     fn assemble(self, graph: &mut Graph, active: &NodeSet, arcs: &[Arc]) -> LinearGraph {
         let n_intermediates = active.len() - self.source_nodes.len() - self.sink_nodes.len();
         let first_sink = self.n_sources + n_intermediates;
@@ -277,14 +276,14 @@ impl<'a> Ends<'a> {
                 }
             }
         }
-        // The same root or input asked for again gives the same edge again.
+        // A root or input that is requested twice repeats its edge.
         edges.sort_by_key(|e| (e.target, e.source));
         edges.dedup();
         LinearGraph::assemble(self.n_sources, n_intermediates, self.n_sinks, edges, self.sink_of, self.source_of)
     }
 }
 
-/// The edge with what is known of its label, done for where `of` comes from; none when the label is zero.
+/// Returns the edge with the kind of its label and the origin of `of`; `None` if the label is zero.
 fn edge(graph: &Graph, source: usize, target: usize, node: NodeId, of: NodeId) -> Option<Edge> {
     let label = match graph.as_const(node) {
         Some(0.0) => return None,
@@ -297,7 +296,7 @@ fn edge(graph: &Graph, source: usize, target: usize, node: NodeId, of: NodeId) -
     Some(Edge { source, target, label, node: Some(node), origin })
 }
 
-/// Weights of the same node added up.
+/// Returns the terms with the weights of equal nodes added up.
 fn summed(graph: &mut Graph, terms: &[(NodeId, NodeId)]) -> Vec<(NodeId, NodeId)> {
     let mut sums: Vec<(NodeId, NodeId)> = Vec::with_capacity(terms.len());
     let mut sorted = terms.to_vec();

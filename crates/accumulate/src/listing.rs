@@ -1,13 +1,13 @@
-//! Accumulation programs as text: a line for each step, one for each derivative.
+//! Listing of accumulation programs: a line for each step, and one for each derivative.
 //!
-//! `e3` is the label of edge 3, as in the pictures of `draw.rs`; `t5` is made by step 5; `d(1, 0)` is the
+//! `e3` is the label of edge 3, as in the pictures of `draw.rs`; `t5` is the label of step 5; `d(1, 0)` is the
 //! derivative of row 1 by column 0.
 
 use crate::{LabelId, Program};
 use chainrule_base::Id;
 use std::fmt;
 
-/// Linear in the program.
+/// Prints the listing. Linear in the program.
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = |label: LabelId| match label.index().checked_sub(self.n_edges()) {

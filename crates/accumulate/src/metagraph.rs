@@ -1,5 +1,5 @@
-//! The metagraph: all graphs that edge elimination can lead to, and what it takes to get from one to the
-//! other; its shortest path is the fewest multiplications that edge elimination needs.
+//! The metagraph: all graphs that edge elimination can reach, with the cost of each transition. Its shortest path is
+//! the minimum number of multiplications of edge elimination.
 //!
 //! | Naumann 1999, section 3 | here |
 //! | --- | --- |
@@ -8,9 +8,9 @@
 //! | restrictions F, B, V (section 3.1) | [`Restriction`] |
 //! | Cost{J}, Cost_F{J}, Cost_B{J}, Cost_V{J} | [`Metagraph::cost`] |
 //!
-//! In: a small linearised graph. Out: the metagraph, exponentially large, bounded by
-//! [`Budget::evaluations`] stages. A stage is a set of edges: all multiplications count, whatever the labels,
-//! and all pairs of a row and a column are asked for.
+//! In: a small linearised graph. Out: the metagraph, of exponential size, bounded by [`Budget::evaluations`] stages. A
+//! stage is a set of edges: all multiplications count, whatever the labels, and all pairs of a row and a column are
+//! requested.
 
 use crate::edge::{Direction, Step};
 use crate::{Budget, LinearGraph, VertexId};
@@ -19,10 +19,10 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What may be eliminated.
+/// Permitted eliminations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Restriction {
-    /// Edges, both ways.
+    /// Edges, in both directions.
     Edges,
     /// F: edges, forward only.
     Front,
@@ -32,32 +32,31 @@ pub enum Restriction {
     Vertices,
 }
 
-/// A graph on the way: its edges, ascending.
+/// An intermediate graph: its edges, ascending.
 pub type Stage = Vec<(VertexId, VertexId)>;
 
-/// A way from one stage to another.
+/// A transition from one stage to another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transition {
-    /// The index of the stage that it leads to.
+    /// Index of the target stage.
     pub to: usize,
-    /// What is done.
+    /// Elimination step.
     pub step: Step,
-    /// How many multiplications it takes.
+    /// Number of multiplications.
     pub cost: u64,
 }
 
 /// The metagraph.
 #[derive(Clone, Debug)]
 pub struct Metagraph {
-    /// The stages, in the order in which they are found; the given graph is the first.
+    /// Stages in the order of discovery; the given graph is the first.
     pub stages: Vec<Stage>,
-    /// By stage, what leads on. Several steps may lead to the same stage.
+    /// Outgoing transitions of each stage. Several steps may lead to the same stage.
     pub transitions: Vec<Vec<Transition>>,
 }
 
 impl Metagraph {
-    /// All stages that can be reached; `None` when there are more than [`Budget::evaluations`].
-    /// Parallel edges are one.
+    /// Returns all reachable stages; `None` if there are more than [`Budget::evaluations`]. Parallel edges are merged.
     ///
     /// ```
     /// use chainrule_accumulate::metagraph::{Metagraph, Restriction};
@@ -94,13 +93,13 @@ impl Metagraph {
         Some(metagraph)
     }
 
-    /// The fewest multiplications that lead to the Jacobian.
+    /// Returns the minimum number of multiplications for the Jacobian.
     #[must_use]
     pub fn cost(&self) -> u64 {
         self.shortest_path().1
     }
 
-    /// A history of fewest multiplications, and how many these are. O(transitions log transitions), Dijkstra.
+    /// Returns a history of fewest multiplications, and their number. O(transitions log transitions), Dijkstra.
     #[must_use]
     pub fn shortest_path(&self) -> (Vec<Step>, u64) {
         let mut reached: Vec<Option<(u64, usize, Step)>> = vec![None; self.stages.len()];
@@ -125,7 +124,7 @@ impl Metagraph {
         (Vec::new(), 0)
     }
 
-    /// The steps that lead to a stage.
+    /// Returns the steps that lead to a stage.
     fn history(&self, reached: &[Option<(u64, usize, Step)>], mut stage: usize) -> Vec<Step> {
         let mut history = Vec::new();
         while stage != 0
@@ -139,7 +138,7 @@ impl Metagraph {
     }
 }
 
-/// What can be done at a stage.
+/// Returns the possible steps at a stage.
 fn steps(linear: &LinearGraph, stage: &Stage, restriction: Restriction) -> Vec<Step> {
     let front = stage.iter().filter(|(i, _)| !linear.is_source(*i)).map(|(i, j)| Step::Edge(*i, *j, Direction::Front));
     let back = stage.iter().filter(|(_, j)| !linear.is_sink(*j)).map(|(i, j)| Step::Edge(*i, *j, Direction::Back));
@@ -154,7 +153,7 @@ fn steps(linear: &LinearGraph, stage: &Stage, restriction: Restriction) -> Vec<S
     }
 }
 
-/// The stage after a step, and its multiplications.
+/// Returns the stage after a step, and the multiplications of the step.
 fn eliminate(linear: &LinearGraph, stage: &Stage, step: Step) -> (Stage, u64) {
     let before = |v: VertexId| stage.iter().filter(move |(_, k)| *k == v).map(|(i, _)| *i);
     let behind = |v: VertexId| stage.iter().filter(move |(i, _)| *i == v).map(|(_, k)| *k);
@@ -176,13 +175,13 @@ fn eliminate(linear: &LinearGraph, stage: &Stage, step: Step) -> (Stage, u64) {
     (next, cost)
 }
 
-/// Keeps the edges on paths from a source to a sink.
+/// Removes edges that lie on no path from a source to a sink.
 fn retain_paths(linear: &LinearGraph, stage: &mut Stage) {
     let mut above: Vec<bool> = vec![false; linear.n_vertices()];
     let mut below = above.clone();
     linear.sources().for_each(|v| above[v.index()] = true);
     linear.sinks().for_each(|v| below[v.index()] = true);
-    // Ascending by source, so what is before an edge is known when its turn comes, and the other way round.
+    // Edges ascend by source, so the predecessors of an edge are known at its turn; conversely for the successors.
     for (i, k) in stage.iter() {
         above[k.index()] |= above[i.index()];
     }

@@ -1,14 +1,14 @@
 //! The oracle: each derivative is the sum over all paths of the products of the labels on them.
 //!
-//! D*, section 3: this is the chain rule itself, which every other strategy only factors. It is
-//! exponential, so the number of paths is counted before any is walked.
+//! This is the chain rule itself (D*, section 3), which all other strategies factor. It is exponential, so the paths
+//! are counted before they are walked.
 //!
-//! In: a linearised graph. Out: a program with one step for each pair, or the reason why not.
+//! In: a linearised graph. Out: a program with one step for each pair, or the reason for its absence.
 
 use crate::{Budget, Builder, EdgeId, LabelId, LinearGraph, Outcome, StopReason, VertexId};
 use chainrule_base::Id;
 
-/// The sum over all paths. Linear in the total length of the paths.
+/// Returns the program of the sum over all paths. Linear in the total length of the paths.
 #[must_use]
 pub fn run(linear: &LinearGraph, budget: &Budget) -> Outcome {
     let (n_paths, length) = paths(linear);
@@ -43,7 +43,7 @@ pub fn run(linear: &LinearGraph, budget: &Budget) -> Outcome {
     Outcome::done(builder.finish(linear, &ends))
 }
 
-/// How many paths there are from sources to sinks, and how long they are together; both saturate.
+/// Returns the number of paths from sources to sinks and their total length; both saturate.
 #[must_use]
 pub fn paths(linear: &LinearGraph) -> (u64, u64) {
     let mut count = vec![0u64; linear.n_vertices()];
@@ -61,8 +61,7 @@ pub fn paths(linear: &LinearGraph) -> (u64, u64) {
 
 /// Calls `found` with the source and the edges, from source to sink, of every path to `sink`.
 fn walk(linear: &LinearGraph, sink: VertexId, mut found: impl FnMut(VertexId, &[EdgeId])) {
-    // The edges of the path so far from the sink downwards, and for each of its vertices the in-edges
-    // that are still to be taken.
+    // Edges of the current path from the sink down, and the remaining in-edges of each of its vertices.
     let mut path: Vec<EdgeId> = Vec::new();
     let mut open: Vec<Vec<EdgeId>> = vec![linear.in_edges(sink).rev().collect()];
     while let Some(edges) = open.last_mut() {

@@ -1,47 +1,47 @@
-//! What a vertex order costs, without a program: bit sets for the neighbours, a word operation for 64 of
-//! them. What searches evaluate a hundred thousand times a second.
+//! Costs of vertex orders without a program, on bit sets of neighbours: a word operation handles 64 of them. Searches
+//! evaluate a hundred thousand orders a second.
 //!
-//! In: a linearised graph, what counts, an order. Out: the multiplications and additions of each vertex.
+//! In: a linearised graph, a counting rule, an order. Out: the multiplications and additions of each vertex.
 //!
-//! The graph that is left depends on the set of eliminated vertices only, not on their order: an edge
-//! i -> k is there when a path from i to k leads through that set (or along an edge of the graph); its
-//! label is 1 or -1 when there is just one such path and all labels on it are so; it depends on the point
-//! when a label on one of the paths does. So a change of the order between two places changes no cost
-//! elsewhere, and stages stored along the order are good for all orders with the same beginning.
+//! The remaining graph only depends on the set of eliminated vertices, not on their order. An edge i -> k exists if a
+//! path from i to k leads through that set (or is an edge of the graph). Its label is 1 or -1 if there is exactly one
+//! such path and all its labels are; it depends on the point if a label on one of the paths does. So a change of the
+//! order between two positions changes no cost elsewhere, and stages stored along the order are valid for all orders
+//! with the same prefix.
 
 use crate::bit_rows::{Row, absorb, bits, insert, mask, products, restrict, single, size, weight, weights};
-use crate::serving::Serving;
+use crate::reachability::Reachability;
 use crate::{Counting, Label, LinearGraph, VertexId};
 use chainrule_base::Id;
 
-/// What a search makes small.
+/// Objective of a search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Objective {
-    /// Multiplications: the literature's.
+    /// Multiplications, as in the literature.
     Multiplications,
-    /// Multiplications and additions: what generated code pays.
+    /// Multiplications and additions, as generated code takes.
     Operations,
 }
 
-/// Evaluates orders. Vertices are numbered from 0, the first intermediate.
+/// Evaluator of orders. Vertices are numbered from 0, the first intermediate.
 pub(crate) trait OrderCost {
-    /// Takes up an order; all that follows speaks of it until the next.
+    /// Sets the current order.
     fn start(&mut self, order: &[u32]);
-    /// Goes to the stage where the first `place` vertices of the order are gone.
+    /// Moves to the stage in which the first `place` vertices of the order are eliminated.
     fn seek(&mut self, order: &[u32], place: usize);
-    /// Eliminates these vertices, one after the other, and stores what each costs; `None` as soon as the
-    /// sum is more than `limit`.
+    /// Eliminates these vertices in sequence and stores the cost of each. Returns their sum; `None` as soon as it
+    /// exceeds `limit`.
     fn eliminate(&mut self, vertices: &[u32], costs: &mut Vec<u64>, limit: u64) -> Option<u64>;
-    /// Takes up a change of the order between two places, the second exclusive.
+    /// Replaces the current order by one that differs in positions `first..end`.
     fn accept(&mut self, order: &[u32], first: usize, end: usize);
-    /// Operations on words so far.
+    /// Returns the number of word operations so far.
     fn work(&self) -> u64;
 }
 
-/// The most columns that bit sets are made for: intermediates and sources, or intermediates and sinks.
+/// Maximum number of columns of bit sets: intermediates and sources, or intermediates and sinks.
 const MAX_COLUMNS: usize = 64 * 32;
 
-/// An evaluator for a graph; `None` for graphs that are too large. `sizes` are those of a vector graph.
+/// Returns an evaluator for a graph; `None` for graphs that are too large. `sizes` are those of a vector graph.
 pub(crate) fn order_cost(
     linear: &LinearGraph,
     sizes: Option<&[u64]>,
@@ -74,30 +74,30 @@ fn with_flags<const F: usize>(
     }
 }
 
-/// What is left of the graph. Columns are intermediates, then sources (before) or sinks (behind).
+/// The remaining graph. Columns are intermediates, then sources (before) or sinks (behind).
 #[derive(Clone)]
 struct Stage<const W: usize, const F: usize> {
-    /// By intermediate, then by sink.
+    /// Rows of intermediates, then of sinks.
     before: Vec<Row<W, F>>,
-    /// By intermediate.
+    /// Rows of intermediates.
     behind: Vec<Row<W, F>>,
 }
 
-/// A stage is stored every so many places.
+/// Distance of stored stages, in positions.
 const STRIDE: usize = 8;
 
 struct Stages<const W: usize, const F: usize> {
     n_intermediates: usize,
     objective: Objective,
-    /// By column, the sizes of vertices; empty when all are 1.
+    /// Sizes of the vertices, by column; empty if all are 1.
     sizes_before: Vec<u64>,
     sizes_behind: Vec<u64>,
-    /// By intermediate, then by sink: the columns that an edge may come from; empty when all may.
+    /// For each intermediate, then for each sink, the columns that an edge may come from; empty if all may.
     mask_before: Vec<[u64; W]>,
-    /// By intermediate: the columns that an edge may lead to; empty when all may.
+    /// For each intermediate, the columns that an edge may lead to; empty if all may.
     mask_behind: Vec<[u64; W]>,
     now: Stage<W, F>,
-    /// Stage c is the one where the first `c * STRIDE` vertices of the order are gone.
+    /// Stage c is the one in which the first `c * STRIDE` vertices of the order are eliminated.
     stored: Vec<Stage<W, F>>,
     work: u64,
 }
@@ -106,8 +106,8 @@ impl<const W: usize, const F: usize> Stages<W, F> {
     fn new(linear: &LinearGraph, sizes: Option<&[u64]>, objective: Objective) -> Self {
         let (n_sources, n_sinks) = (linear.sources().len(), linear.sinks().len());
         let n_intermediates = linear.intermediates().len();
-        let serving = Serving::new(linear);
-        // Columns and rows of the two sides: intermediates first, then the ends.
+        let reachability = Reachability::new(linear);
+        // Columns and rows of the two sides: intermediates first, then sources or sinks.
         let number = |v: VertexId| match v.index() {
             v if v < n_sources => n_intermediates + v,
             v => v - n_sources,
@@ -115,7 +115,7 @@ impl<const W: usize, const F: usize> Stages<W, F> {
         let mut now =
             Stage { before: vec![[[0; W]; F]; n_intermediates + n_sinks], behind: vec![[[0; W]; F]; n_intermediates] };
         for (_, edge) in linear.edges() {
-            if serving.as_ref().is_some_and(|serving| !serving.serves(edge.source, edge.target)) {
+            if reachability.as_ref().is_some_and(|reachability| !reachability.serves(edge.source, edge.target)) {
                 continue;
             }
             let (i, k) = (number(edge.source), number(edge.target));
@@ -129,9 +129,9 @@ impl<const W: usize, const F: usize> Stages<W, F> {
         let behind_all: Vec<VertexId> = linear.intermediates().chain(linear.sinks()).collect();
         let before_all: Vec<VertexId> = linear.intermediates().chain(linear.sources()).collect();
         let (mut mask_before, mut mask_behind) = (Vec::new(), Vec::new());
-        if let Some(serving) = &serving {
-            mask_before = behind_all.iter().map(|k| mask(&before_all, |i| serving.serves(i, *k))).collect();
-            mask_behind = linear.intermediates().map(|i| mask(&behind_all, |k| serving.serves(i, k))).collect();
+        if let Some(reachability) = &reachability {
+            mask_before = behind_all.iter().map(|k| mask(&before_all, |i| reachability.serves(i, *k))).collect();
+            mask_behind = linear.intermediates().map(|i| mask(&behind_all, |k| reachability.serves(i, k))).collect();
         }
         let sizes_of = |columns: &[VertexId]| {
             sizes.map_or(Vec::new(), |sizes| columns.iter().map(|v| sizes[v.index()]).collect::<Vec<u64>>())
@@ -149,14 +149,14 @@ impl<const W: usize, const F: usize> Stages<W, F> {
         }
     }
 
-    /// Eliminates one vertex; what it costs.
+    /// Eliminates one vertex and returns its cost.
     fn step(&mut self, v: usize) -> u64 {
         let (before, behind) = (self.now.before[v], self.now.behind[v]);
         let touched = 1 + bits(behind[0]).count() + bits(before[0]).count();
         self.work += (touched * 4 * W * F) as u64;
         let masked = !self.mask_before.is_empty();
         let operations = self.objective == Objective::Operations;
-        // Each entry of a product of matrices is as many multiplications, and one addition less.
+        // Each entry of a matrix product takes this many multiplications, and one addition less.
         let size = match self.objective {
             Objective::Multiplications => size(&self.sizes_behind, v),
             Objective::Operations => 2 * size(&self.sizes_behind, v) - 1,
@@ -165,7 +165,7 @@ impl<const W: usize, const F: usize> Stages<W, F> {
         if !masked {
             cost = size * products(&weights(&before, &self.sizes_before), &weights(&behind, &self.sizes_behind));
         }
-        // What comes to the sinks is of interest for additions only, and where not all of it is made.
+        // Edges into sinks matter only for additions, and if not all of them are made.
         let n_rows = if masked || operations { self.now.before.len() } else { self.n_intermediates };
         for k in bits(behind[0]).take_while(|k| *k < n_rows) {
             let mut new = before;
@@ -189,7 +189,7 @@ impl<const W: usize, const F: usize> Stages<W, F> {
         cost
     }
 
-    /// The work of copying a stage: several words are copied in the time of an operation.
+    /// Returns the work of copying a stage: several words are copied in the time of an operation.
     fn copied(&self) -> u64 {
         ((self.now.before.len() + self.now.behind.len()) * W * F / 4) as u64
     }

@@ -1,21 +1,21 @@
-//! Where the operations of a derivative come from: which place of the function each is done for.
+//! Origins of the operations of a derivative: the place in the function that each operation belongs to.
 //!
-//! In: a program and a scalar graph that tracks origins. Out: its results in the graph, operations marked.
+//! In: a program and a scalar graph that tracks origins. Out: the results in the graph, with marked operations.
 //!
-//! A label c(k,i) belongs to a path from i to k, an edge of the graph to the place that computes k. A
-//! product c(k,j) c(j,i), with the addition that it enters, is done for
+//! A label c(k,i) belongs to a path from i to k, an edge of the graph to the place that computes k. A product c(k,j)
+//! c(j,i), with the addition that it enters, gets the origin of:
 //!
-//! | c(k,j) | c(j,i) | the place of | because |
+//! | c(k,j) | c(j,i) | origin of | reason |
 //! | --- | --- | --- | --- |
 //! | edge | path | k | forward mode: the tangent of k from that of j |
 //! | path | edge | j | reverse mode: the cotangent of i from that of j |
-//! | edge | edge | k, but j if k is a result and i no argument | as in forward mode; there a cotangent starts |
+//! | edge | edge | k, but j if k is a result and i no argument | as in forward mode; a cotangent starts at a result |
 //! | path | path | k, the end of the path | as in forward mode |
 //!
-//! and so are products of more factors: of their edges the one that leads farthest, or the next.
+//! Products of more factors get the origin of the edge that leads farthest, or of the next one.
 //!
-//! The graph may have a node already because another program was tried before: then it is marked anew.
-//! Nodes older than the labels, the function's own, keep their origins.
+//! The graph may already have a node of an earlier program; it is marked again. Nodes older than the labels belong to
+//! the function and keep their origins.
 
 use crate::program::{LabelId, Product};
 use crate::{EdgeId, LinearGraph, Program, VertexId};
@@ -23,14 +23,14 @@ use chainrule_base::Id;
 use chainrule_graph::{Graph, NodeId, NodeSet, Origin};
 use chainrule_ops::{Algebra, Op};
 
-/// A label's end: the last vertex of its paths, and where that comes from.
+/// End of a label: the last vertex of its paths, and the vertex's origin.
 #[derive(Clone, Copy, PartialEq)]
 struct End {
     vertex: Option<VertexId>,
     origin: Origin,
 }
 
-/// The results of `program`. Linear in it.
+/// Returns the results of `program`. Linear in the program.
 pub(crate) fn replay(program: &Program, linear: &LinearGraph, graph: &mut Graph, labels: &[NodeId]) -> Vec<NodeId> {
     let edge_end = |e: &crate::Edge| End { vertex: Some(e.target), origin: e.origin };
     let mut ends: Vec<End> = linear.edges().map(|(_, edge)| edge_end(edge)).collect();
@@ -56,17 +56,17 @@ pub(crate) fn replay(program: &Program, linear: &LinearGraph, graph: &mut Graph,
     };
     graph.next_origin_round();
     let mut marking = Marking { first_new: linear.n_nodes, marked: NodeSet::default(), origin: Origin::Nowhere, graph };
-    let results = program.evaluate_told(labels, &mut marking, |marking, product| marking.origin = place(product));
+    let results = program.evaluate_observed(labels, &mut marking, |marking, product| marking.origin = place(product));
     marking.graph.make_for(Origin::Nowhere);
     results
 }
 
-/// Makes nodes and marks them.
+/// Marker of new nodes.
 struct Marking<'a> {
     graph: &'a mut Graph,
-    /// Nodes before this one keep their marks.
+    /// First node of the derivative; older nodes keep their origins.
     first_new: usize,
-    /// Those that this program has marked: who makes a node first has it.
+    /// Nodes marked by this program; the first maker of a node marks it.
     marked: NodeSet,
     origin: Origin,
 }

@@ -1,6 +1,6 @@
-//! Sparsity patterns: where a Jacobian may be other than zero, in the three usual forms.
+//! Sparsity patterns: structurally nonzero entries of a Jacobian, in the three usual formats.
 
-/// The places of a matrix that may be other than zero.
+/// Structurally nonzero entries of a matrix.
 ///
 /// Invariant: entries are ascending by (row, column), each once, inside the shape.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -13,19 +13,19 @@ pub struct Pattern {
 /// Compressed rows or columns: the entries of line i are `indices[starts[i]..starts[i + 1]]`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Compressed {
-    /// Where each line starts; one more than there are lines.
+    /// Start of each line, with one more entry than lines.
     pub starts: Vec<usize>,
     /// The column of each entry in compressed rows, the row in compressed columns.
     pub indices: Vec<usize>,
-    /// For each entry its place in [`Pattern::coo`].
+    /// Index of each entry in [`Pattern::coo`].
     pub places: Vec<usize>,
 }
 
 impl Pattern {
-    /// The pattern with these (row, column) entries; in any order, repetitions allowed.
+    /// Returns the pattern with these (row, column) entries, in any order and with repetitions.
     ///
     /// # Panics
-    /// When an entry lies outside.
+    /// Panics if an entry is outside the shape.
     #[must_use]
     pub fn new(n_rows: usize, n_columns: usize, mut entries: Vec<(usize, usize)>) -> Self {
         assert!(entries.iter().all(|&(r, c)| r < n_rows && c < n_columns), "entries lie inside {n_rows} x {n_columns}");
@@ -34,43 +34,43 @@ impl Pattern {
         Self { n_rows, n_columns, entries }
     }
 
-    /// Rows and columns.
+    /// Returns the numbers of rows and columns.
     #[must_use]
     pub fn shape(&self) -> (usize, usize) {
         (self.n_rows, self.n_columns)
     }
 
-    /// How many places may be other than zero.
+    /// Returns the number of structurally nonzero entries.
     #[must_use]
     pub fn n_entries(&self) -> usize {
         self.entries.len()
     }
 
-    /// Coordinates: (row, column), ascending.
+    /// Returns coordinates: (row, column), ascending.
     #[must_use]
     pub fn coo(&self) -> &[(usize, usize)] {
         &self.entries
     }
 
-    /// The place of (row, column) in [`Pattern::coo`]; `None` where the matrix is zero.
+    /// Returns the index of (row, column) in [`Pattern::coo`]; `None` if the entry is zero.
     #[must_use]
     pub fn place(&self, row: usize, column: usize) -> Option<usize> {
         self.entries.binary_search(&(row, column)).ok()
     }
 
-    /// Compressed rows; columns ascending in each.
+    /// Returns compressed rows, with columns ascending in each.
     #[must_use]
     pub fn csr(&self) -> Compressed {
         self.compress(self.n_rows, |&(r, c)| (r, c))
     }
 
-    /// Compressed columns; rows ascending in each.
+    /// Returns compressed columns, with rows ascending in each.
     #[must_use]
     pub fn csc(&self) -> Compressed {
         self.compress(self.n_columns, |&(r, c)| (c, r))
     }
 
-    /// `split` gives line and index. Entries come in ascending order, so indices ascend in each line.
+    /// Compresses; `split` returns line and index. Entries ascend, so indices ascend in each line.
     fn compress(&self, n_lines: usize, split: impl Fn(&(usize, usize)) -> (usize, usize)) -> Compressed {
         let mut starts = vec![0; n_lines + 1];
         for entry in &self.entries {

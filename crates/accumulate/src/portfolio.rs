@@ -1,13 +1,12 @@
 //! The portfolio: several methods on one graph, of which the cheapest program is taken.
 //!
-//! In: a linearised graph, a budget, what a program costs. Out: the programs worth checking, the cheapest
-//! first, and an account of what was tried.
+//! In: a linearised graph, a budget, the cost of a program. Out: the programs worth checking, cheapest first, and a
+//! report of the attempts.
 //!
-//! Forward and reverse mode and the orders that are found in n log n are tried always. Dearer methods
-//! have an estimate of their effort from the graph; they are tried in the order of the table as long as
-//! [`Budget::effort`] lasts. Nothing reads a clock: what is tried depends on the graph and the budget alone.
-//! Programs are counted; the best few are then compared by the cost that the caller gives, which makes
-//! real code of them.
+//! Forward and reverse mode and the O(n log n) orders are always tried. Costlier methods have an effort estimated from
+//! the graph; they are tried in the order of the table as long as [`Budget::effort`] lasts. No clock is read: the
+//! methods tried depend only on the graph and the budget. Programs are counted; the best few are then compared by the
+//! cost that the caller gives, which generates their code.
 
 use crate::strategy::{Algorithm, Attempt, Method, Report, STRATEGIES};
 use crate::{Budget, LinearGraph, Program, StopReason, chain, dstar};
@@ -18,12 +17,12 @@ use std::sync::{Mutex, PoisonError};
 /// A method of the portfolio.
 struct Member {
     name: &'static str,
-    /// What it takes, in about microseconds; 0 for what is always tried.
+    /// Estimated effort in microseconds; 0 for methods that are always tried.
     effort: fn(&LinearGraph) -> u64,
 }
 
-/// In the order in which they are tried, what saves most for its effort first. Of forward and reverse, the
-/// one with fewer sweeps is first.
+/// Methods in the order of trial, the largest saving for its effort first. Of forward and reverse, the one with fewer
+/// sweeps comes first.
 const MEMBERS: &[Member] = &[
     Member { name: "reverse", effort: |_| 0 },
     Member { name: "forward", effort: |_| 0 },
@@ -40,15 +39,15 @@ const MEMBERS: &[Member] = &[
     Member { name: "chains", effort: chains_effort },
 ];
 
-/// Methods that are hardly ever best are tried where they take little: their effort counts so many times.
+/// Weight of the effort of methods that are rarely best.
 const RARE: u64 = 30;
 
 fn edges(linear: &LinearGraph) -> u64 {
     linear.n_edges() as u64
 }
 
-/// D* takes about half a microsecond for each edge of a derivative graph. What has more of them than the
-/// default budget pays for is not counted to the end.
+/// Returns the effort of D*: about half a microsecond for each edge of a derivative graph. The count stops at more
+/// edges than the default budget pays for.
 fn dstar_effort(linear: &LinearGraph) -> u64 {
     dstar::memberships(linear, 2 * Budget::EFFORT).map_or(u64::MAX, |n| n / 2)
 }
@@ -58,14 +57,14 @@ fn chains_effort(linear: &LinearGraph) -> u64 {
     RARE * if edges > chain::MANY as u64 { 200 * edges } else { edges * edges }
 }
 
-/// How many programs are made into code for comparison,
+/// Maximum number of programs compared as generated code.
 const COMPARED: usize = 4;
-/// by how many percent they may be dearer than the cheapest,
+/// Maximum excess over the cheapest program for the comparison, in percent.
 const MARGIN: u64 = 6;
-/// and how many products they may have together.
+/// Maximum total number of products of compared programs.
 const COMPARED_PRODUCTS: u64 = 4_000_000;
 
-/// Tries the methods; the programs as (index of the attempt, program), those to be preferred first.
+/// Tries the methods; returns programs as (index of the attempt, program), preferred ones first.
 pub(crate) fn programs(
     linear: &LinearGraph,
     budget: &Budget,
@@ -104,23 +103,24 @@ pub(crate) fn programs(
     programs
 }
 
-/// How many products the next program may have: one with many times the products of the best one is not going to be
-/// cheaper.
+/// Returns the maximum number of products of the next program: one with many times the products of the best is not
+/// going to be cheaper.
 fn most_products<'a>(budget: &Budget, programs: impl Iterator<Item = &'a Program>) -> u64 {
     programs.map(Program::n_products).min().map_or(budget.products, |n| budget.products.min(2 * n + 1000))
 }
 
-/// Smaller graphs are done before a thread begins; programs for larger ones are not to be in memory together.
+/// Numbers of vertices for which threads are used. Smaller graphs are done before a thread starts; larger programs must
+/// not be in memory at the same time.
 const FOR_THREADS: RangeInclusive<usize> = 400..=50_000;
 
-/// A method that was tried.
+/// Result of a method.
 struct Try {
-    /// How many products it was allowed.
+    /// Maximum number of products allowed.
     products: u64,
-    /// How many its program had; `None` where something was left out of it afterwards.
+    /// Number of products; `None` if some were removed afterwards.
     n_products: Option<u64>,
     attempt: Attempt,
-    /// The program, tidied.
+    /// Cleaned-up program.
     program: Option<Program>,
 }
 
@@ -133,16 +133,16 @@ impl Try {
         Self { products, n_products, attempt, program }
     }
 
-    /// Whether it would have been the same with no more than `products`: the number of products only grows while a program
-    /// is made, and nothing else is asked about it.
+    /// Returns whether the result would be the same with a limit of `products`. The number of products only grows while
+    /// a program is built, and the limit affects nothing else.
     fn is_as_within(&self, products: u64) -> bool {
         let has_too_many = self.attempt.stop == StopReason::ProductBudget && products <= self.products;
         products == self.products || has_too_many || self.n_products.is_some_and(|n| n <= products)
     }
 }
 
-/// The methods on two threads, each with as many products as those before it that are done allow: at least as many as if it
-/// had waited for all.
+/// Runs the methods on two threads. The limit of each is at least the limit of the sequential run: finished earlier
+/// methods lower it.
 fn tried_at_once(linear: &LinearGraph, budget: &Budget, methods: &[(&'static str, Algorithm)]) -> Vec<Option<Try>> {
     let tries: Vec<Mutex<Option<Try>>> = methods.iter().map(|_| Mutex::new(None)).collect();
     let get = |i: usize| tries[i].lock().unwrap_or_else(PoisonError::into_inner);
@@ -164,7 +164,7 @@ fn tried_at_once(linear: &LinearGraph, budget: &Budget, methods: &[(&'static str
     tries.into_iter().map(|tried| tried.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
 }
 
-/// What is tried on this graph within this budget.
+/// Returns the methods to try on this graph within this budget.
 fn methods(linear: &LinearGraph, budget: &Budget) -> Vec<(&'static str, Algorithm)> {
     let mut members: Vec<(u64, &str)> = MEMBERS.iter().map(|m| ((m.effort)(linear), m.name)).collect();
     if linear.columns().len() < linear.rows().len() {
@@ -207,9 +207,9 @@ mod tests {
     fn the_budget_decides_what_is_tried() {
         let cheap = ["reverse", "forward", "markowitz", "markowitz-highest", "relative-markowitz"];
         assert_eq!(names(&path(100), 0), cheap);
-        // On a path D* has as many edges as the graph: 50 microseconds each way.
+        // On a path D* has as many edges as the graph: 50 microseconds each direction.
         assert_eq!(names(&path(100), 100), [&cheap[..], &["dstar", "dstar-highest"]].concat());
-        // What does not fit is passed over.
+        // Methods that do not fit are skipped.
         assert_eq!(names(&path(100), 99), [&cheap[..], &["dstar"]].concat());
         assert_eq!(names(&path(100), 1200), [&cheap[..], &["dstar", "dstar-highest", "fill-in"]].concat());
     }

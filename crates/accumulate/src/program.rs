@@ -1,15 +1,15 @@
-//! Accumulation programs: what every strategy returns.
+//! Accumulation programs, the result of every strategy.
 //!
-//! A program computes derivatives from the labels of a linearised graph in steps
-//! `new label = sum of signed products of labels`. It can be counted without making an expression
-//! (`count.rs`), checked numerically (`check.rs`), and evaluated in any algebra; in the algebra of a
-//! scalar graph that is the derivative itself.
+//! A program computes derivatives from the labels of a linearised graph in steps `new label = sum of signed products of
+//! labels`. Its operations can be counted without building expressions (`count.rs`), it can be checked numerically
+//! (`check.rs`), and it can be evaluated in any algebra. In the algebra of a scalar graph, evaluation yields the
+//! expressions of the derivatives.
 //!
 //! Invariants, which [`Program::verify`] checks:
 //! - Labels 0..`n_edges` are those of the edges, in order; each step makes the next label.
-//! - A step uses labels made before it only, and has at least one product.
-//! - Results are ascending by (row, column), each pair once. A pair that is not there is zero at
-//!   every point (a structural zero), or was not asked for.
+//! - A step only uses labels made before it, and has at least one product.
+//! - Results are ascending by (row, column), each pair once. An absent pair is zero at every point (a structural zero)
+//!   or was not requested.
 
 use crate::{EdgeId, Label, LinearGraph, Pattern, VertexId, origin};
 use chainrule_base::{Arena, Diagnostic, Id, define_id};
@@ -17,7 +17,7 @@ use chainrule_graph::{Graph, NodeId};
 use chainrule_ops::{Algebra, Op};
 
 define_id! {
-    /// A label of a [`Program`]: of an edge, or made by a step.
+    /// A label of a [`Program`]: an edge's, or one made by a step.
     pub struct LabelId = "l";
 }
 
@@ -28,14 +28,14 @@ pub struct Entry {
     pub row: usize,
     /// The column.
     pub column: usize,
-    /// The label that is the derivative.
+    /// The label of the derivative.
     pub label: LabelId,
 }
 
 /// A product of labels; the empty product is 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Product<'a> {
-    /// Whether it is subtracted.
+    /// Whether the product is subtracted.
     pub negative: bool,
     /// The factors.
     pub factors: &'a [LabelId],
@@ -47,7 +47,7 @@ pub struct Program {
     n_edges: usize,
     n_rows: usize,
     n_columns: usize,
-    /// What is known of each label.
+    /// Kind of each label.
     kinds: Arena<LabelId, Label>,
     /// The products of step s are `products[step_ends[s - 1]..step_ends[s]]`, from 0 for the first.
     step_ends: Vec<usize>,
@@ -58,69 +58,69 @@ pub struct Program {
 }
 
 impl Program {
-    /// How many labels are those of edges.
+    /// Returns the number of labels of edges.
     #[must_use]
     pub fn n_edges(&self) -> usize {
         self.n_edges
     }
 
-    /// How many labels there are: of edges and of steps.
+    /// Returns the number of labels of edges and steps.
     #[must_use]
     pub fn n_labels(&self) -> usize {
         self.kinds.len()
     }
 
-    /// How many rows and columns were asked for.
+    /// Returns the numbers of requested rows and columns.
     #[must_use]
     pub fn shape(&self) -> (usize, usize) {
         (self.n_rows, self.n_columns)
     }
 
-    /// What is known of a label.
+    /// Returns the kind of a label.
     #[must_use]
     pub fn kind(&self, label: LabelId) -> Label {
         self.kinds[label]
     }
 
-    /// The derivatives, ascending by row, then column.
+    /// Returns the derivatives, ascending by row, then column.
     #[must_use]
     pub fn results(&self) -> &[Entry] {
         &self.results
     }
 
-    /// The derivative of this pair; `None` when it is zero at every point or was not asked for.
+    /// Returns the derivative of this pair; `None` if it is zero at every point or was not requested.
     #[must_use]
     pub fn result(&self, row: usize, column: usize) -> Option<LabelId> {
         let idx = self.results.binary_search_by_key(&(row, column), |entry| (entry.row, entry.column)).ok()?;
         Some(self.results[idx].label)
     }
 
-    /// Where the derivatives are.
+    /// Returns the sparsity pattern of the derivatives.
     #[must_use]
     pub fn pattern(&self) -> Pattern {
         let entries = self.results.iter().map(|entry| (entry.row, entry.column)).collect();
         Pattern::new(self.n_rows, self.n_columns, entries)
     }
 
-    /// How many steps there are.
+    /// Returns the number of steps.
     #[must_use]
     pub fn n_steps(&self) -> usize {
         self.step_ends.len()
     }
 
-    /// How many products there are, in all steps.
+    /// Returns the number of products in all steps.
     #[must_use]
     pub fn n_products(&self) -> u64 {
         self.products.len() as u64
     }
 
-    /// The label that step `idx` makes.
+    /// Returns the label that step `idx` makes.
     #[must_use]
     pub fn step_label(&self, idx: usize) -> LabelId {
         LabelId::new(self.n_edges + idx)
     }
 
-    /// The products that step `idx` adds up.
+    /// Returns the products that step `idx` adds up.
     pub fn step(&self, idx: usize) -> impl ExactSizeIterator<Item = Product<'_>> {
         let first = if idx == 0 { 0 } else { self.step_ends[idx - 1] };
         (first..self.step_ends[idx]).map(|p| self.product(p))
@@ -135,7 +135,7 @@ impl Program {
     /// Checks the invariants.
     ///
     /// # Errors
-    /// A bug of Chainrule: what does not hold.
+    /// A bug of Chainrule: the invariant that does not hold.
     pub fn verify(&self) -> Result<(), Diagnostic> {
         let bug = |what: String| Err(Diagnostic::bug(format!("a malformed accumulation program: {what}")));
         if self.kinds.len() != self.n_edges + self.n_steps() {
@@ -163,20 +163,20 @@ impl Program {
         Ok(())
     }
 
-    /// The results in an algebra, in the order of [`Program::results`]; `labels` are the edges'.
-    /// Uses the constants 0, 1 and -1 and the operators +, -, * and negation only. Linear in the program.
+    /// Returns the results in an algebra, in the order of [`Program::results`]; `labels` are those of the edges. Uses
+    /// only the constants 0, 1 and -1, addition, subtraction, multiplication and negation. Linear in the program.
     ///
-    /// In an algebra of numbers a label of 0 does not hide one that is NaN: where branches matter,
-    /// [`Program::replay`] and evaluate the graph.
+    /// In an algebra of numbers a label of 0 does not mask a NaN. For functions with branches, use [`Program::replay`]
+    /// and evaluate the graph.
     ///
     /// # Panics
-    /// When there are fewer labels than edges.
+    /// Panics if there are fewer labels than edges.
     pub fn evaluate<A: Algebra>(&self, labels: &[A::Value], algebra: &mut A) -> Vec<A::Value> {
-        self.evaluate_told(labels, algebra, |_, _| ())
+        self.evaluate_observed(labels, algebra, |_, _| ())
     }
 
-    /// The same; the algebra is told of each product before it is multiplied and added.
-    pub(crate) fn evaluate_told<A: Algebra>(
+    /// As [`Self::evaluate`]; notifies the algebra of each product before it is multiplied and added.
+    pub(crate) fn evaluate_observed<A: Algebra>(
         &self,
         labels: &[A::Value],
         algebra: &mut A,
@@ -195,7 +195,7 @@ impl Program {
         self.results.iter().map(|entry| values[entry.label.index()].clone()).collect()
     }
 
-    /// Positive products first, so that a negation remains only where all are negative.
+    /// Adds positive products first, so that a negation remains only if all are negative.
     fn sum<A: Algebra>(
         &self,
         idx: usize,
@@ -228,7 +228,7 @@ impl Program {
         }
     }
 
-    /// The product of the factors that are neither 1 nor -1.
+    /// Returns the product of the factors that are neither 1 nor -1.
     fn term<A: Algebra>(&self, product: &Product<'_>, values: &[A::Value], algebra: &mut A) -> A::Value {
         let mut term: Option<A::Value> = None;
         for factor in product.factors.iter().filter(|f| !is_unit(self.kinds[**f])) {
@@ -241,17 +241,17 @@ impl Program {
         term.unwrap_or_else(|| algebra.constant(1.0))
     }
 
-    /// The sign of a product once factors of 1 and -1 are taken out.
+    /// Returns whether a product is negative once factors of 1 and -1 are removed.
     pub(crate) fn is_negative(&self, product: &Product<'_>) -> bool {
         let minus_ones = product.factors.iter().filter(|f| self.kinds[**f] == Label::MinusOne).count();
         product.negative ^ (minus_ones % 2 == 1)
     }
 
-    /// The results as nodes of the graph that `linear` was made from, in the order of [`Program::results`].
-    /// Where the graph tracks origins, operations come from where what they differentiate comes from.
+    /// Returns the results as nodes of the graph that `linear` was made from, in the order of [`Program::results`]. If
+    /// the graph tracks origins, each operation gets the origin of the operation that it differentiates.
     ///
     /// # Errors
-    /// When `linear` was made from bare edges: there are no nodes then.
+    /// Fails if `linear` was made from edges without nodes.
     pub fn replay(&self, linear: &LinearGraph, graph: &mut Graph) -> Result<Vec<NodeId>, Diagnostic> {
         let labels: Option<Vec<NodeId>> = linear.edges().map(|(_, edge)| edge.node).collect();
         let labels = labels.filter(|labels| labels.len() == self.n_edges).ok_or_else(|| {
@@ -271,7 +271,7 @@ pub(crate) fn is_unit(kind: Label) -> bool {
     matches!(kind, Label::One | Label::MinusOne)
 }
 
-/// Makes a program step by step: products are added to the open step, which [`Builder::close`] ends.
+/// Builder of a program: products are added to the open step until [`Builder::close`] ends it.
 #[derive(Clone, Debug)]
 pub struct Builder {
     program: Program,
@@ -279,7 +279,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// A program for `linear` without any step.
+    /// Returns a builder of an empty program for `linear`.
     #[must_use]
     pub fn new(linear: &LinearGraph) -> Self {
         let (n_rows, n_columns) = (linear.rows().len(), linear.columns().len());
@@ -300,7 +300,7 @@ impl Builder {
         Self { program, open: 0 }
     }
 
-    /// The label of an edge.
+    /// Returns the label of an edge.
     #[must_use]
     pub fn edge(&self, e: EdgeId) -> LabelId {
         LabelId::new(e.index())
@@ -310,7 +310,7 @@ impl Builder {
         self.program.kind(label)
     }
 
-    /// How many products there are by now, in all steps.
+    /// Returns the number of products so far, in all steps.
     #[must_use]
     pub fn n_products(&self) -> u64 {
         self.program.products.len() as u64
@@ -328,7 +328,7 @@ impl Builder {
         self.open += 1;
     }
 
-    /// Ends the open step; its label. A step that would only copy a label is not made.
+    /// Ends the open step and returns its label. No step is made for a mere copy of a label.
     pub fn close(&mut self) -> LabelId {
         let program = &mut self.program;
         let n_products = program.products.len();
@@ -357,8 +357,8 @@ impl Builder {
         program.kinds.push(kind.unwrap_or(Label::Const))
     }
 
-    /// Ends the program. `ends` are the derivatives between sinks and sources, each pair at most once;
-    /// those not asked for are dropped, with the steps that only they need.
+    /// Returns the finished program. `ends` are the derivatives between sinks and sources, each pair at most once.
+    /// Pairs that are not requested are dropped, with the steps that only they need.
     #[must_use]
     pub fn finish(mut self, linear: &LinearGraph, ends: &[(VertexId, VertexId, LabelId)]) -> Program {
         let mut rows_of: Vec<Vec<usize>> = vec![Vec::new(); linear.sinks().len()];

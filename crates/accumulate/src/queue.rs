@@ -1,7 +1,7 @@
-//! A priority queue whose entries may go out of date: what greedy orders take the next item from.
+//! A priority queue with lazy deletion, used by greedy orders.
 //!
-//! An item has one key that counts, its newest; entries with older keys are passed over when they come up.
-//! So a change of key costs O(log n), and nothing is searched for.
+//! Only the newest key of an item counts; entries with older keys are skipped when they are popped. A change of a key
+//! costs O(log n), without a search.
 
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -10,7 +10,7 @@ use std::hash::Hash;
 
 pub(crate) struct Queue<T, K> {
     heap: BinaryHeap<Reverse<(K, T)>>,
-    /// The newest key of each item that is in the queue. Looked up only, never iterated.
+    /// Newest key of each item in the queue. Only looked up, never iterated.
     keys: FxHashMap<T, K>,
 }
 
@@ -19,7 +19,7 @@ impl<T: Copy + Ord + Hash, K: Copy + Ord> Queue<T, K> {
         Self { heap: BinaryHeap::new(), keys: FxHashMap::default() }
     }
 
-    /// Enters an item, or gives it another key.
+    /// Inserts an item or changes its key.
     pub(crate) fn update(&mut self, item: T, key: K) {
         if self.keys.insert(item, key) != Some(key) {
             self.heap.push(Reverse((key, item)));
@@ -31,7 +31,7 @@ impl<T: Copy + Ord + Hash, K: Copy + Ord> Queue<T, K> {
         self.keys.clear();
     }
 
-    /// Takes out the item of the lowest key; of several the lowest item.
+    /// Removes and returns the item of the lowest key; the lowest item on ties.
     pub(crate) fn pop(&mut self) -> Option<T> {
         while let Some(Reverse((key, item))) = self.heap.pop() {
             if self.keys.get(&item) == Some(&key) {

@@ -1,4 +1,4 @@
-//! Random numbers for checkers and searches: seeded, the same on every machine.
+//! Random numbers for checkers and searches: seeded, and equal on every machine.
 
 /// Splitmix64.
 #[derive(Clone, Debug)]
@@ -17,18 +17,18 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number between these.
+    /// Returns a number in this interval.
     pub(crate) fn between(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// An index below `n`, which is not 0; the bias is n / 2^64.
+    /// Returns an index below `n`, which is not 0; the bias is n / 2^64.
     pub(crate) fn below(&mut self, n: usize) -> usize {
         ((u128::from(self.next()) * n as u128) >> 64) as usize
     }
 
-    /// A draw of mean about 1, near the exponential distribution, made without a logarithm so that it is
-    /// the same on every machine: the logarithm to base 2 runs straight between powers of two.
+    /// Returns a draw with a mean of about 1, close to the exponential distribution. It is computed without a
+    /// logarithm, so that it is equal on every machine: the logarithm to base 2 is linear between powers of two.
     pub(crate) fn exponential(&mut self) -> f64 {
         let bits = self.next();
         let n_zeros = bits.leading_zeros().min(62);
@@ -36,7 +36,7 @@ impl Random {
         std::f64::consts::LN_2 * (f64::from(n_zeros) + 1.0 - fraction)
     }
 
-    /// All orders are equally likely (Fisher and Yates).
+    /// Shuffles; all orders are equally likely (Fisher and Yates).
     pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));

@@ -1,4 +1,4 @@
-//! What was tried, what each program costs, what the checker said, and which was taken.
+//! Report of a derivation: strategies tried, cost and verdict of each program, and the one chosen.
 
 use crate::check::{self, Verdict};
 use crate::{Counting, LinearGraph, Outcome, Program, StopReason};
@@ -9,27 +9,27 @@ use std::fmt;
 /// The seed of the checker.
 const SEED: u64 = 0x00c4_a112_011e;
 
-/// One strategy that was tried.
+/// Result of one strategy.
 #[derive(Clone, Debug)]
 pub struct Attempt {
-    /// Its name.
+    /// Name of the strategy.
     pub name: &'static str,
-    /// Why it stopped.
+    /// Reason why the strategy stopped.
     pub stop: StopReason,
-    /// Whether it made a program.
+    /// Whether the strategy made a program.
     pub has_program: bool,
-    /// What its program costs with every product counted, before tidying.
+    /// Cost of the program with every product counted, before clean-up.
     pub plain: Counts,
-    /// What the tidied program costs where arithmetic on constants is free.
+    /// Cost of the cleaned-up program with free arithmetic on constants.
     pub folded: Counts,
-    /// What it costs as code, where several programs were compared so.
+    /// Cost as generated code, if programs were compared by it.
     pub cost: Option<u64>,
-    /// What the checker said; `None` when the program was too dear to be looked at.
+    /// Verdict of the checker; `None` if the program was too expensive to be considered.
     pub verdict: Option<Verdict>,
 }
 
 impl Attempt {
-    /// An attempt with this outcome, and its program, tidied.
+    /// Returns the attempt with this outcome, and its cleaned-up program.
     pub(crate) fn new(name: &'static str, outcome: Outcome) -> (Self, Option<Program>) {
         let mut attempt = Self {
             name,
@@ -50,14 +50,14 @@ impl Attempt {
     }
 }
 
-/// What was tried, and what was taken.
+/// Attempts, and the one chosen.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// All attempts, in order.
     pub attempts: Vec<Attempt>,
-    /// The index of the attempt whose program was taken.
+    /// Index of the attempt whose program was chosen.
     pub chosen: usize,
-    /// How many vertices and edges the linearised graph has.
+    /// Numbers of vertices and edges of the linearised graph.
     pub size: (usize, usize),
 }
 
@@ -66,18 +66,18 @@ impl Report {
         Self { attempts: Vec::new(), chosen: 0, size: (linear.n_vertices(), linear.n_edges()) }
     }
 
-    /// The attempt whose program was taken.
+    /// Returns the attempt whose program was chosen.
     #[must_use]
     pub fn chosen(&self) -> &Attempt {
         &self.attempts[self.chosen]
     }
 
-    /// The attempts whose programs the checker did not accept: bugs of Chainrule.
+    /// Returns the attempts whose programs were rejected by the checker: bugs of Chainrule.
     pub fn rejected(&self) -> impl Iterator<Item = &Attempt> {
         self.attempts.iter().filter(|a| a.verdict.as_ref().is_some_and(|v| !v.agrees()))
     }
 
-    /// Notes an attempt; its program, tidied.
+    /// Records an attempt and returns its cleaned-up program.
     pub(crate) fn record(&mut self, name: &'static str, outcome: Outcome) -> Option<Program> {
         let (attempt, program) = Attempt::new(name, outcome);
         self.attempts.push(attempt);
@@ -112,7 +112,7 @@ impl Report {
     }
 }
 
-/// The size of the graph, and a line for each attempt, the chosen one marked.
+/// Prints the size of the graph, and a line for each attempt with the chosen one marked.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "derivative graph: {} vertices, {} edges", self.size.0, self.size.1)?;

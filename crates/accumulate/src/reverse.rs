@@ -1,16 +1,17 @@
 //! Reverse mode: for each row a cotangent (adjoint) at every vertex that the row depends on,
 //! `v_adj = sum over edges v -> w of w_adj * label`.
 //!
-//! Vector mode with sparsity: only pairs that are connected are computed; the cotangent of a sink by
-//! itself is 1 and never multiplied. Rows are independent steps; [`crate::Program::tidied`] shares
-//! what is equal between them. The plain count is that of backward vertex elimination.
+//! Vector mode with sparsity: only connected pairs are computed. The cotangent of a sink with respect to itself is 1
+//! and never multiplied. Rows are independent steps; [`crate::Program::tidied`] shares equal steps between them.
+//! Counted with [`crate::Counting::Plain`], it takes as many operations as backward vertex elimination.
 //!
 //! In: a linearised graph. Out: a program.
 
 use crate::{Budget, Builder, LabelId, LinearGraph, Outcome, StopReason, VertexId};
 use chainrule_base::Id;
 
-/// Reverse accumulation. Takes O(n log n + e) for each row, n and e counting what the row depends on.
+/// Reverse accumulation. Takes O(n log n + e) for each row, where n and e count the vertices and edges that the row
+/// depends on.
 #[must_use]
 pub fn run(linear: &LinearGraph, budget: &Budget) -> Outcome {
     let wanted = linear.wanted();
@@ -45,7 +46,7 @@ pub fn run(linear: &LinearGraph, budget: &Budget) -> Outcome {
     Outcome::done(builder.finish(linear, &ends))
 }
 
-/// What `sink` depends on, itself left out, descending; marked in `reached_by`. Only what is `allowed`.
+/// Returns the `allowed` vertices that `sink` depends on, without itself, descending; marks them in `reached_by`.
 fn below(
     linear: &LinearGraph,
     sink: VertexId,
@@ -68,7 +69,7 @@ fn below(
     reached
 }
 
-/// By vertex, whether it depends on one of `sources` or is one.
+/// Returns, for each vertex, whether it is one of `sources` or depends on one of them.
 fn above(linear: &LinearGraph, sources: &[VertexId]) -> Vec<bool> {
     let mut marks = vec![false; linear.n_vertices()];
     for source in sources {

@@ -1,5 +1,4 @@
-//! What makes a vertex the next one to be eliminated: the heuristics of the field as scores, the lowest
-//! of which is taken.
+//! Heuristics of vertex elimination as scores; the vertex of the lowest score is eliminated next.
 //!
 //! | in the field (Naumann 1999; Albrecht, Gottschling, Naumann 2003) | here |
 //! | --- | --- |
@@ -11,54 +10,53 @@
 //! | total path length L (section 2.3), its maximal reduction | [`Score::PathLength`] |
 //! | forward, reverse | [`Score::Forward`], [`Score::Reverse`] |
 //!
-//! In: an elimination at some stage. Out: scores, and which of them a step changes ([`Scope`]).
-//! Wherever a degree is meant, multiplications count as the option [`Counting`] says.
+//! In: an elimination at some stage. Out: scores, and the vertices whose scores a step changes ([`Scope`]). Degrees
+//! count multiplications as the option [`Counting`] says.
 
 use crate::vertex::{Degree, Elimination, product_label, sum_label};
 use crate::{Counting, Label, LinearGraph, VertexId};
 use chainrule_base::Id;
 use std::cmp::Ordering;
 
-/// Which vertex is next.
+/// Score that selects the next vertex.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Score {
-    /// The lowest number: forward elimination.
+    /// Lowest number: forward elimination.
     Forward,
-    /// The highest number: reverse elimination.
+    /// Highest number: reverse elimination.
     Reverse,
-    /// The fewest multiplications.
+    /// Fewest multiplications.
     Markowitz,
-    /// The fewest multiplications, less those that the vertex takes when all others are gone: the sources
-    /// that it depends on times the sinks that depend on it.
+    /// Fewest multiplications, minus those that the vertex takes if eliminated last: the number of sources that it
+    /// depends on times the number of sinks that depend on it.
     RelativeMarkowitz,
-    /// The fewest new edges; of those, the fewest multiplications.
+    /// Least fill-in; among equals, fewest multiplications.
     FillIn,
-    /// The fewest multiplications plus what the neighbours take more (less) afterwards.
+    /// Fewest multiplications, plus the increase of the neighbours' costs.
     Damage,
-    /// The largest fall of the overall Markowitz degree, the sum over all intermediates.
+    /// Largest decrease of the overall Markowitz degree, the sum over all intermediates.
     OverallReduction,
-    /// The largest fall of the total length of all paths from sources to sinks. Path counts are rounded
-    /// to doubles.
+    /// Largest decrease of the total length of all paths from sources to sinks. Path counts are rounded to doubles.
     PathLength,
 }
 
-/// Whose scores a step may change.
+/// Vertices whose scores a step may change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Scope {
-    /// Nobody's.
+    /// No vertex.
     None,
-    /// The neighbours of the eliminated vertex.
+    /// Neighbours of the eliminated vertex.
     Neighbours,
-    /// The neighbours, and what lies between two of them.
+    /// Neighbours, and vertices between two of them.
     Between,
-    /// The neighbours, and those of intermediate neighbours.
+    /// Neighbours, and neighbours of intermediate neighbours.
     Second,
-    /// Everybody's.
+    /// All vertices.
     All,
 }
 
 impl Score {
-    /// All of them.
+    /// All scores.
     pub const ALL: [Self; 8] = [
         Self::Forward,
         Self::Reverse,
@@ -74,10 +72,10 @@ impl Score {
         match self {
             Self::Forward | Self::Reverse => Scope::None,
             Self::Markowitz | Self::RelativeMarkowitz => Scope::Neighbours,
-            // A vertex u with edges i -> u -> k has one pair to fill in less when i -> k is made.
+            // A vertex u with edges i -> u -> k has one fill-in pair less once i -> k exists.
             Self::FillIn => Scope::Between,
-            // The same, and the labels around i and k, on whose number and kind the damage depends. Where
-            // both i and k are ends of the graph neither degree is of interest.
+            // As above, and the labels around i and k, whose number and kind determine the damage. If both i and k are
+            // sources or sinks, neither degree matters.
             Self::Damage | Self::OverallReduction => Scope::Second,
             Self::PathLength => Scope::All,
         }
@@ -85,8 +83,8 @@ impl Score {
 }
 
 impl Score {
-    /// The work before the first step, in edges looked at: for [`Self::RelativeMarkowitz`] which ends each vertex reaches, for
-    /// 64 of them at a time.
+    /// Returns the work before the first step, in edges visited. [`Self::RelativeMarkowitz`] computes the sources and
+    /// sinks that each vertex reaches, 64 at a time.
     pub(crate) fn preparation(self, linear: &LinearGraph) -> u64 {
         if self != Self::RelativeMarkowitz {
             return 0;
@@ -96,7 +94,7 @@ impl Score {
     }
 }
 
-/// A value of a score; lower is better. Doubles hold all counts below 2^53 exactly.
+/// Value of a score; lower is better. Doubles represent all counts below 2^53 exactly.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Value(f64, f64);
 
@@ -120,11 +118,11 @@ impl PartialEq for Value {
 
 impl Eq for Value {}
 
-/// Evaluates one score during one elimination.
+/// Evaluator of one score during one elimination.
 pub(crate) struct Evaluator {
     score: Score,
     counting: Counting,
-    /// For [`Score::RelativeMarkowitz`], by vertex: what it takes as the last one.
+    /// Cost of each vertex if eliminated last, for [`Score::RelativeMarkowitz`].
     last: Vec<u64>,
     paths: Paths,
 }
@@ -137,14 +135,14 @@ impl Evaluator {
         evaluator
     }
 
-    /// Brings up to date what all scores share.
+    /// Updates the data shared by all scores.
     pub(crate) fn after_step(&mut self, elimination: &Elimination<'_>) {
         if self.score == Score::PathLength {
             self.paths = Paths::of(elimination);
         }
     }
 
-    /// The score of an intermediate that is there. Linear in its Markowitz degree at most.
+    /// Returns the score of a remaining intermediate. At most linear in its Markowitz degree.
     pub(crate) fn value(&self, elimination: &Elimination<'_>, v: VertexId) -> Value {
         let cost = || elimination.cost(v, self.counting) as f64;
         match self.score {
@@ -159,7 +157,7 @@ impl Evaluator {
         }
     }
 
-    /// By how much the elimination of `v` raises the costs of its neighbours.
+    /// Returns the increase of the neighbours' costs if `v` is eliminated.
     fn damage(&self, elimination: &Elimination<'_>, v: VertexId) -> f64 {
         let before: Vec<(VertexId, Label)> = labelled(elimination, elimination.predecessors(v), |i| (i, v));
         let behind: Vec<(VertexId, Label)> = labelled(elimination, elimination.successors(v), |k| (v, k));
@@ -190,7 +188,7 @@ impl Evaluator {
     }
 }
 
-/// Vertices on one side with the labels of their edges.
+/// Returns vertices on one side with the labels of their edges.
 fn labelled(
     elimination: &Elimination<'_>,
     side: impl Iterator<Item = VertexId>,
@@ -203,7 +201,7 @@ fn labelled(
     .collect()
 }
 
-/// A degree after a product is added to an edge, or made one.
+/// Updates a degree for a product that is added to an edge or makes a new one.
 fn replace(degree: &mut Degree, old: Option<Label>, product: Label, size: u64) {
     if let Some(old) = old {
         *degree -= Degree::of(old, size);
@@ -213,7 +211,7 @@ fn replace(degree: &mut Degree, old: Option<Label>, product: Label, size: u64) {
     }
 }
 
-/// How many entries of labels the elimination of `v` makes anew.
+/// Returns the number of new label entries if `v` is eliminated.
 fn fill_in(elimination: &Elimination<'_>, v: VertexId) -> u64 {
     let behind: Vec<VertexId> = elimination.successors(v).collect();
     let mut fill_in = 0;
@@ -227,14 +225,14 @@ fn fill_in(elimination: &Elimination<'_>, v: VertexId) -> u64 {
     fill_in
 }
 
-/// By vertex, the sources that it depends on times the sinks that depend on it, with sizes; 0 for ends.
-/// O(edges times sources and sinks / 64).
+/// Returns, for each vertex, the number of sources that it depends on times the number of sinks that depend on it, with
+/// sizes; 0 for sources and sinks. O(edges times sources and sinks / 64).
 fn last_degrees(elimination: &Elimination<'_>) -> Vec<u64> {
     let linear = elimination.linear();
     let n = linear.n_vertices();
     let mut above = vec![0; n];
     let mut below = vec![0; n];
-    // 64 ends at a time, so that memory stays linear.
+    // 64 sources or sinks at a time, so that memory stays linear.
     for ends in linear.sources().collect::<Vec<_>>().chunks(64) {
         let mut marks = end_marks(n, ends);
         for (_, edge) in linear.edges() {
@@ -270,7 +268,7 @@ fn count_marks(elimination: &Elimination<'_>, marks: &[u64], ends: &[VertexId], 
     }
 }
 
-/// Numbers and total lengths of paths (section 2.3), by vertex; 0 for vertices that are gone.
+/// Numbers and total lengths of paths (section 2.3), for each vertex; 0 for eliminated vertices.
 #[derive(Default)]
 struct Paths {
     /// n^b: paths from a source; l^b: their edges.
@@ -282,7 +280,7 @@ struct Paths {
 }
 
 impl Paths {
-    /// Linear in the graph.
+    /// Counts the paths. Linear in the graph.
     fn of(elimination: &Elimination<'_>) -> Self {
         let linear = elimination.linear();
         let n = linear.n_vertices();
@@ -309,8 +307,8 @@ impl Paths {
         Self { n_above, length_above, n_below, length_below }
     }
 
-    /// By how much the elimination of `v` shortens all paths together: those that become a new edge lose
-    /// one edge, those that coalesce with others are gone.
+    /// Returns the decrease of the total path length if `v` is eliminated: paths that become a new edge lose one edge,
+    /// paths that coalesce with others vanish.
     fn reduction(&self, elimination: &Elimination<'_>, v: VertexId) -> f64 {
         let behind: Vec<VertexId> = elimination.successors(v).collect();
         let mut reduction = 0.0;
@@ -329,8 +327,8 @@ impl Paths {
     }
 }
 
-/// Vertices whose scores may have changed after an elimination between `before` and `behind`, each once
-/// or more often.
+/// Returns vertices whose scores may have changed after an elimination between `before` and `behind`, possibly with
+/// repetitions.
 pub(crate) fn changed(
     scope: Scope,
     elimination: &Elimination<'_>,
@@ -343,7 +341,8 @@ pub(crate) fn changed(
         Scope::None => Vec::new(),
         Scope::Neighbours => neighbours().collect(),
         Scope::Between => {
-            // What lies between is behind one of `before` and before one of `behind`: the smaller side.
+            // A vertex between is a successor of one of `before` and a predecessor of one of `behind`: walk the smaller
+            // side.
             let n_out: usize = before.iter().map(|i| elimination.degrees(*i).1).sum();
             let n_in: usize = behind.iter().map(|k| elimination.degrees(*k).0).sum();
             let mut vertices: Vec<VertexId> = neighbours().collect();

@@ -1,9 +1,7 @@
-//! The strategies as data: names, which are the command line's, and what they do; and the one way to
-//! run them, with the checker behind.
+//! Table of strategies, named as on the command line, and the one function that runs and checks them.
 //!
-//! In: a linearised graph. Out: a tidied program that the checker accepted, and a [`Report`] of what
-//! was tried (`report.rs`). A strategy whose program the checker rejects has a bug: the next one is taken, and the
-//! report says so.
+//! In: a linearised graph. Out: a cleaned-up program that the checker accepted, and a [`Report`] of the attempts
+//! (`report.rs`). A strategy whose program is rejected has a bug: the next strategy is used, and the report says so.
 
 use crate::edge_greedy::{self, Ways};
 use crate::markowitz::{self, Ties};
@@ -13,24 +11,24 @@ use chainrule_base::Diagnostic;
 
 pub use crate::report::{Attempt, Report};
 
-/// A way to accumulate.
+/// A strategy of accumulation.
 #[derive(Clone, Copy, Debug)]
 pub struct Strategy {
-    /// What the command line calls it.
+    /// Name on the command line.
     pub name: &'static str,
-    /// One line for people.
+    /// Description in one line.
     pub description: &'static str,
-    /// What it does.
+    /// Algorithm or combination of algorithms.
     pub method: Method,
 }
 
-/// One algorithm: a linearised graph and a budget in, a program or the reason why not out.
+/// An algorithm. It takes a linearised graph and a budget, and returns a program or the reason for its absence.
 pub type Algorithm = fn(&LinearGraph, &Budget) -> Outcome;
 
-/// What a strategy does.
+/// Algorithm or combination of algorithms behind a strategy.
 #[derive(Clone, Copy, Debug)]
 pub enum Method {
-    /// One algorithm.
+    /// A single algorithm.
     One(Algorithm),
     /// The cheapest program of several algorithms (`portfolio.rs`).
     Portfolio,
@@ -141,25 +139,25 @@ pub static STRATEGIES: &[Strategy] = &[
     },
 ];
 
-/// The order that a score gives where arithmetic on constants is free, as in the code that is made.
+/// Returns options of the order by `score` with free arithmetic on constants, as in generated code.
 const fn degree_one_first(score: Score) -> greedy::Options {
     greedy::Options { score, ties: Ties::Lowest, counting: Counting::Folded, degree_one_first: true }
 }
 
-/// The history by edge Markowitz degrees where arithmetic on constants is free.
+/// Returns options of the history by edge Markowitz degrees with free arithmetic on constants.
 const fn edges(ways: Ways) -> edge_greedy::Options {
     edge_greedy::Options { ways, score: edge_greedy::Score::Markowitz, ties: Ties::Lowest, counting: Counting::Folded }
 }
 
-/// What takes over when a strategy's program is rejected.
+/// Algorithms used if the program of a strategy is rejected.
 const FALLBACKS: &[(&str, Algorithm)] =
     &[("reverse", reverse::run), ("forward", forward::run), ("oracle", oracle::run)];
 
 impl Strategy {
-    /// The strategy of this name.
+    /// Returns the strategy of this name.
     ///
     /// # Errors
-    /// When there is none.
+    /// Fails if there is no such strategy.
     pub fn named(name: &str) -> Result<&'static Self, Diagnostic> {
         STRATEGIES.iter().find(|s| s.name == name).ok_or_else(|| {
             let names: Vec<&str> = STRATEGIES.iter().map(|s| s.name).collect();
@@ -168,17 +166,15 @@ impl Strategy {
         })
     }
 
-    /// Runs the strategy; of several programs the one of least weight is taken, arithmetic on constants
-    /// being free.
+    /// Runs the strategy. Of several programs, the one of least weight is taken, with free arithmetic on constants.
     ///
     /// # Errors
-    /// A limitation when the budget is too small for every way that was tried; a bug when the checker
-    /// rejects every program.
+    /// A limitation if the budget is too small for every algorithm tried; a bug if the checker rejects every program.
     pub fn run(&self, linear: &LinearGraph, budget: &Budget) -> Result<(Program, Report), Diagnostic> {
         self.run_by(linear, budget, |program| program.count(Counting::Folded).weight)
     }
 
-    /// Runs the strategy; of several programs the one of least `cost` is taken.
+    /// Runs the strategy. Of several programs, the one of least `cost` is taken.
     ///
     /// # Errors
     /// As [`Self::run`].

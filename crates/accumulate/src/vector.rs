@@ -1,5 +1,5 @@
-//! Vector graphs: vertices that stand for vectors, edges labelled with matrices. What a program made of
-//! blocks is factored on; scalar graphs are the case where every size is 1.
+//! Vector graphs: vertices stand for vectors, and edges are labelled with matrices. Programs of blocks are factored on
+//! them; scalar graphs are the case in which every size is 1.
 //!
 //! | Naumann 1999, section 2.5 | here |
 //! | --- | --- |
@@ -8,12 +8,12 @@
 //! | OPS_F{(j,k)} = d(k) d(j) (sum of d(i)), OPS_B{(i,j)} = d(i) d(j) (sum of d(k)) | [`EdgeElimination::cost`] |
 //! | OPS{v(j)} = d(j) (sum of d(i)) (sum of d(k)) | [`Elimination::cost`] |
 //!
-//! In: a linearised graph with a size for each vertex. Out: elimination orders, histories and their programs,
-//! counted here.
+//! In: a linearised graph with a size for each vertex. Out: elimination orders, histories and their programs, counted
+//! by this module.
 //!
-//! A label is a matrix in the programs made here, and a product of labels is written along the path: the
-//! product of [a, b] is the matrix b times a. A label of 1 or -1 is that multiple of the identity. Steps of
-//! these programs must not be tidied, for tidying takes products to commute.
+//! Labels are matrices in these programs, and a product of labels is written along the path: the product of [a, b] is
+//! the matrix b times a. A label of 1 or -1 is that multiple of the identity. These programs must not be cleaned up,
+//! because [`Program::tidied`] treats products as commutative.
 
 use crate::edge::{EdgeElimination, Step};
 use crate::program::is_unit;
@@ -27,19 +27,19 @@ use chainrule_ops::{Counts, Op};
 #[derive(Clone, Debug)]
 pub struct VectorGraph {
     linear: LinearGraph,
-    /// By vertex, at least 1, together at most [`MAX_SIZE`].
+    /// Size of each vertex, at least 1; the sum is at most [`MAX_SIZE`].
     sizes: Vec<u64>,
 }
 
-/// The largest sum of all sizes: no count overflows.
+/// Maximum sum of all sizes, so that no count overflows.
 pub const MAX_SIZE: u64 = 1 << 20;
 
 impl VectorGraph {
-    /// The sizes are those of the vertices of `linear`, in order.
+    /// Returns the graph whose vertices have these sizes, in order.
     ///
     /// # Errors
-    /// When there is not one size for each vertex, a size is 0, all together are more than [`MAX_SIZE`], or a
-    /// label of 1 or -1 joins vertices of different sizes.
+    /// Fails if the numbers of sizes and vertices differ, a size is 0, the sum exceeds [`MAX_SIZE`], or a label of 1 or
+    /// -1 joins vertices of different sizes.
     ///
     /// ```
     /// use chainrule_accumulate::vector::{self, VectorGraph};
@@ -77,24 +77,24 @@ impl VectorGraph {
         Ok(Self { linear, sizes: sizes.to_vec() })
     }
 
-    /// The graph without sizes.
+    /// Returns the graph without sizes.
     #[must_use]
     pub fn linear(&self) -> &LinearGraph {
         &self.linear
     }
 
-    /// By vertex, its size.
+    /// Returns the size of each vertex.
     #[must_use]
     pub fn sizes(&self) -> &[u64] {
         &self.sizes
     }
 
-    /// The scalar graph behind it: each vertex taken apart, each matrix full, identities diagonal. Entry (r, c)
-    /// of the matrix of an edge is the edge from the c-th part of its source to the r-th part of its target;
-    /// edges come in the order of this graph's, then by r, then by c. All pairs are asked for.
+    /// Returns the equivalent scalar graph: each vertex expanded into scalars, each matrix full, identities diagonal.
+    /// Entry (r, c) of the matrix of an edge is the edge from element c of its source to element r of its target. Edges
+    /// are ordered by the edge of this graph, then by r, then by c. All pairs are requested.
     ///
     /// # Errors
-    /// None in a graph that [`VectorGraph::new`] accepted.
+    /// Never fails for a graph that [`VectorGraph::new`] accepted.
     pub fn scalars(&self) -> Result<LinearGraph, Diagnostic> {
         let mut firsts = vec![0];
         for size in &self.sizes {
@@ -116,13 +116,13 @@ impl VectorGraph {
         LinearGraph::from_edges(inputs, outputs - inputs, firsts[self.sizes.len()] - outputs, &edges)
     }
 
-    /// What a program made for this graph by a function of this module takes: a p by q matrix times a q by r
-    /// matrix is p q r multiplications and p (q - 1) r additions; adding p by r matrices is p r additions.
+    /// Returns the operation counts of a program made by this module for this graph: a p by q matrix times a q by r
+    /// matrix is p q r multiplications and p (q - 1) r additions; a sum of p by r matrices is p r additions.
     #[must_use]
     pub fn count(&self, program: &Program, counting: Counting) -> Counts {
         let mut counts = Counts::default();
         let size = |v: VertexId| self.sizes[v.index()];
-        // By label, the sizes of source and target.
+        // Sizes of source and target of each label.
         let mut shapes: Vec<(u64, u64)> =
             self.linear.edges().map(|(_, edge)| (size(edge.source), size(edge.target))).collect();
         for idx in 0..program.n_steps() {
@@ -145,8 +145,8 @@ impl VectorGraph {
         counts
     }
 
-    /// Counts the multiplication of the labels along a path, and the additions in it. Returns the shape of
-    /// the result, and whether it is a constant that folds with others.
+    /// Counts the multiplication of the labels along a path, and its additions. Returns the shape of the result, and
+    /// whether it is a constant that folds with others.
     fn chain(
         &self,
         program: &Program,
@@ -179,7 +179,7 @@ impl VectorGraph {
     }
 }
 
-/// Vertex elimination in the order given; intermediates that it leaves out follow in ascending order.
+/// Eliminates vertices in the given order; remaining intermediates follow in ascending order.
 #[must_use]
 pub fn run(graph: &VectorGraph, budget: &Budget, order: &[VertexId]) -> Outcome {
     let mut elimination = Elimination::with_sizes(&graph.linear, &graph.sizes);
@@ -192,23 +192,23 @@ pub fn run(graph: &VectorGraph, budget: &Budget, order: &[VertexId]) -> Outcome 
     Outcome::done(elimination.finish())
 }
 
-/// A greedy vertex order.
+/// Returns a greedy vertex order.
 ///
 /// # Errors
-/// The budget that is too small.
+/// The exhausted budget.
 pub fn order(graph: &VectorGraph, budget: &Budget, options: &greedy::Options) -> Result<Vec<VertexId>, StopReason> {
     let elimination = Elimination::with_sizes(&graph.linear, &graph.sizes);
     greedy::eliminate(elimination, budget, options).map(|(_, order)| order)
 }
 
-/// The best vertex order that simulated annealing finds.
+/// Returns the best vertex order found by simulated annealing.
 #[must_use]
 pub fn anneal(graph: &VectorGraph, budget: &Budget, options: &annealing::Options) -> annealing::Search {
     annealing::search(&graph.linear, Some(&graph.sizes), budget, options)
 }
 
-/// Edge elimination along a history; steps that cannot be done are passed over, and intermediates that are
-/// left follow in ascending order.
+/// Eliminates edges along a history. Impossible steps are skipped, and remaining intermediates follow in ascending
+/// order.
 #[must_use]
 pub fn run_edges(graph: &VectorGraph, budget: &Budget, history: &[Step]) -> Outcome {
     let mut elimination = EdgeElimination::with_sizes(&graph.linear, &graph.sizes);
@@ -221,10 +221,10 @@ pub fn run_edges(graph: &VectorGraph, budget: &Budget, history: &[Step]) -> Outc
     Outcome::done(elimination.finish())
 }
 
-/// A greedy edge history.
+/// Returns a greedy edge history.
 ///
 /// # Errors
-/// The budget that is too small.
+/// The exhausted budget.
 pub fn history(graph: &VectorGraph, budget: &Budget, options: &edge_greedy::Options) -> Result<Vec<Step>, StopReason> {
     let elimination = EdgeElimination::with_sizes(&graph.linear, &graph.sizes);
     edge_greedy::eliminate(elimination, budget, options).map(|(_, history)| history)

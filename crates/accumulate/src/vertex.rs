@@ -1,31 +1,31 @@
-//! Vertex elimination: the edges around an intermediate are replaced by edges from its predecessors to
-//! its successors, until only edges from sources to sinks remain.
+//! Vertex elimination: the edges around an intermediate are replaced by edges from its predecessors to its successors,
+//! until only edges from sources to sinks remain.
 //!
 //! | Naumann 1999, section 2 | here |
 //! | --- | --- |
-//! | elimination of v(j): c(k,i) += c(k,j) c(j,i) for all predecessors i and successors k | [`Elimination::eliminate`] |
-//! | fill-in | an edge that was not there |
-//! | absorption | an edge that was there: its label takes one more product |
+//! | elimination of v(j): c(k,i) += c(k,j) c(j,i), i in P(j), k in S(j) | [`Elimination::eliminate`] |
+//! | fill-in | an edge that did not exist |
+//! | absorption | an existing edge, whose label gets one more product |
 //! | Markowitz degree | [`Elimination::markowitz_degree`] |
 //! | vector c-graph: sizes d(j) (section 2.5) | [`Elimination::with_sizes`] |
 //! | OPS{v(j)} = d(j) (sum of d(i)) (sum of d(k)) | [`Elimination::cost`] |
 //!
-//! In: a linearised graph, an order of its intermediates. Out: a program. Orders are made by `greedy.rs`
+//! In: a linearised graph, an elimination order of its intermediates. Out: a program. Orders are made by `greedy.rs`
 //! and by the searches.
 //!
-//! Correct in any order: every path through v is a path i -> v -> k continued, and each such pair of
-//! edges gives its product to the one edge i -> k. Edges are merged by their ends here because every
-//! edge serves every pair of a source before it and a sink behind it: there are no other sets yet.
+//! Correct in any order: every path through v is a path i -> v -> k continued, and each such pair of edges contributes
+//! its product to the single edge i -> k. Edges are merged by their ends here because every edge serves every pair of a
+//! source before it and a sink behind it.
 
 use crate::draw::{Arrow, Mark, Picture, Tone};
-use crate::serving::Serving;
+use crate::reachability::Reachability;
 use crate::{Budget, Builder, Counting, Label, LabelId, LinearGraph, Outcome, Program, StopReason, VertexId};
 use chainrule_base::Id;
 use rustc_hash::FxHashMap;
 use std::ops::{AddAssign, Sub, SubAssign};
 
-/// Eliminates in the order given; intermediates that it leaves out follow in ascending order, and what
-/// is no intermediate, or was there before, is passed over.
+/// Eliminates in the given order. Remaining intermediates follow in ascending order; other vertices and repetitions are
+/// skipped.
 #[must_use]
 pub fn run(linear: &LinearGraph, budget: &Budget, order: &[VertexId]) -> Outcome {
     let mut elimination = Elimination::new(linear);
@@ -41,8 +41,7 @@ pub fn run(linear: &LinearGraph, budget: &Budget, order: &[VertexId]) -> Outcome
     Outcome::done(elimination.finish())
 }
 
-/// How much a vertex has on one side, by what is known of the labels; in a vector graph neighbours count
-/// with their sizes.
+/// Degree of a vertex on one side, by the kinds of labels. In a vector graph, neighbours count with their sizes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Degree {
     /// Neighbours by labels 1 and -1.
@@ -54,7 +53,7 @@ pub struct Degree {
 }
 
 impl Degree {
-    /// One neighbour of this size.
+    /// Returns the degree of one neighbour of this size.
     #[must_use]
     pub fn of(label: Label, size: u64) -> Self {
         let mut degree = Self::default();
@@ -66,7 +65,7 @@ impl Degree {
         degree
     }
 
-    /// How many multiplications it takes to multiply all labels of one side by all of the other.
+    /// Returns the number of multiplications of all labels of one side by all of the other.
     #[must_use]
     pub fn products(self, other: Self, counting: Counting) -> u64 {
         match counting {
@@ -106,7 +105,7 @@ impl Sub for Degree {
     }
 }
 
-/// What is known of a product of two labels.
+/// Returns the kind of a product of two labels.
 pub(crate) fn product_label(a: Label, b: Label) -> Label {
     match (a, b) {
         (Label::Var, _) | (_, Label::Var) => Label::Var,
@@ -121,52 +120,52 @@ pub(crate) fn product_label(a: Label, b: Label) -> Label {
     }
 }
 
-/// What is known of a sum of two labels; the sum of two units is any number.
+/// Returns the kind of a sum of two labels; the sum of two units may be any number.
 pub(crate) fn sum_label(a: Label, b: Label) -> Label {
     if a == Label::Var || b == Label::Var { Label::Var } else { Label::Const }
 }
 
-/// A graph of which some intermediates are eliminated.
+/// A partially eliminated graph.
 ///
-/// Adjacency lists keep entries of eliminated vertices until half of a list is stale, so that an
-/// elimination costs its own edges and not those of its neighbours.
+/// Adjacency lists keep eliminated vertices until half of a list is stale, so that an elimination costs time in its own
+/// edges and not in those of its neighbours.
 #[derive(Clone, Debug)]
 pub struct Elimination<'a> {
     linear: &'a LinearGraph,
     builder: Builder,
-    /// By vertex, how many scalars it stands for; `None` for one each.
+    /// For each vertex, the number of scalars that it stands for; `None` for one each.
     sizes: Option<&'a [u64]>,
-    /// Edges that serve no pair asked for are never made.
-    serving: Option<Serving>,
-    /// The label of each edge by source and target. Looked up only, never iterated.
+    /// Reachability of requested pairs: edges that serve no requested pair are never made.
+    reachability: Option<Reachability>,
+    /// Label of each edge by source and target. Only looked up, never iterated.
     labels: FxHashMap<(VertexId, VertexId), LabelId>,
     predecessors: Vec<Neighbours>,
     successors: Vec<Neighbours>,
     gone: Vec<bool>,
 }
 
-/// One side of a vertex.
+/// Neighbours of a vertex on one side.
 #[derive(Clone, Debug, Default)]
 struct Neighbours {
-    /// In the order in which edges were made; may hold eliminated vertices.
+    /// In the order in which edges were made; may contain eliminated vertices.
     list: Vec<VertexId>,
-    /// How many are not eliminated.
+    /// Number of neighbours that are not eliminated.
     n_alive: usize,
-    /// Those that are not eliminated.
+    /// Degree of the neighbours that are not eliminated.
     degree: Degree,
 }
 
 impl<'a> Elimination<'a> {
-    /// Nothing eliminated yet. Parallel edges are added up.
+    /// Returns the graph before any elimination, with parallel edges added up.
     #[must_use]
     pub fn new(linear: &'a LinearGraph) -> Self {
         Self::start(linear, None)
     }
 
-    /// The same for a vector graph; `sizes` are those of the vertices.
+    /// As [`Self::new`], for a vector graph whose vertices have these `sizes`.
     ///
     /// # Panics
-    /// When there are fewer sizes than vertices.
+    /// Panics if there are fewer sizes than vertices.
     #[must_use]
     pub fn with_sizes(linear: &'a LinearGraph, sizes: &'a [u64]) -> Self {
         assert!(sizes.len() >= linear.n_vertices(), "a size for each vertex");
@@ -179,7 +178,7 @@ impl<'a> Elimination<'a> {
             linear,
             builder: Builder::new(linear),
             sizes,
-            serving: Serving::new(linear),
+            reachability: Reachability::new(linear),
             labels: FxHashMap::default(),
             predecessors: vec![Neighbours::default(); n],
             successors: vec![Neighbours::default(); n],
@@ -192,15 +191,15 @@ impl<'a> Elimination<'a> {
         elimination
     }
 
-    /// The graph that it started from.
+    /// Returns the graph before any elimination.
     #[must_use]
     pub fn linear(&self) -> &'a LinearGraph {
         self.linear
     }
 
-    /// Adds a product to the edge from `i` to `k`, which is made if it is not there.
+    /// Adds a product to the edge from `i` to `k`; makes the edge if it does not exist.
     fn absorb(&mut self, i: VertexId, k: VertexId, product: &[LabelId]) {
-        if self.serving.as_ref().is_some_and(|serving| !serving.serves(i, k)) {
+        if self.reachability.as_ref().is_some_and(|reachability| !reachability.serves(i, k)) {
             return;
         }
         let (size_i, size_k) = (self.size(i), self.size(k));
@@ -227,70 +226,70 @@ impl<'a> Elimination<'a> {
         self.labels.insert((i, k), label);
     }
 
-    /// Whether `v` is an intermediate that is still there.
+    /// Returns whether `v` is a remaining intermediate.
     #[must_use]
     pub fn can_eliminate(&self, v: VertexId) -> bool {
         v.index() < self.gone.len() && !self.linear.is_source(v) && !self.linear.is_sink(v) && !self.gone[v.index()]
     }
 
-    /// Whether an edge from `i` to `k` would be kept, were it made.
+    /// Returns whether an edge from `i` to `k` would be kept.
     pub(crate) fn serves(&self, i: VertexId, k: VertexId) -> bool {
-        self.serving.as_ref().is_none_or(|serving| serving.serves(i, k))
+        self.reachability.as_ref().is_none_or(|reachability| reachability.serves(i, k))
     }
 
-    /// How many scalars `v` stands for: 1 but in vector graphs.
+    /// Returns the number of scalars that `v` stands for: 1 except in vector graphs.
     #[must_use]
     pub fn size(&self, v: VertexId) -> u64 {
         self.sizes.map_or(1, |sizes| sizes[v.index()])
     }
 
-    /// How many vertices are before and behind `v`.
+    /// Returns the numbers of predecessors and successors of `v`.
     #[must_use]
     pub fn degrees(&self, v: VertexId) -> (usize, usize) {
         (self.predecessors[v.index()].n_alive, self.successors[v.index()].n_alive)
     }
 
-    /// The edges into `v`.
+    /// Returns the in-degree of `v`.
     pub(crate) fn in_degree(&self, v: VertexId) -> Degree {
         self.predecessors[v.index()].degree
     }
 
-    /// The edges out of `v`.
+    /// Returns the out-degree of `v`.
     pub(crate) fn out_degree(&self, v: VertexId) -> Degree {
         self.successors[v.index()].degree
     }
 
-    /// How many multiplications the elimination of `v` takes: in a scalar graph predecessors times
+    /// Returns the number of multiplications for the elimination of `v`: in a scalar graph predecessors times
     /// successors, in a vector graph size times the sizes of both sides.
     #[must_use]
     pub fn markowitz_degree(&self, v: VertexId) -> u64 {
         self.cost(v, Counting::Plain)
     }
 
-    /// How many multiplications the elimination of `v` takes, some of which may be free.
-    /// Where only some pairs are asked for, products for edges that serve none are counted with the rest.
+    /// Returns the number of multiplications for the elimination of `v` that are not free. If only some pairs are
+    /// requested, products for edges that serve none of them are included.
     #[must_use]
     pub fn cost(&self, v: VertexId, counting: Counting) -> u64 {
         self.size(v) * self.in_degree(v).products(self.out_degree(v), counting)
     }
 
-    /// What is known of the label of the edge from `i` to `k`; `None` where there is no edge.
+    /// Returns the kind of the label of the edge from `i` to `k`; `None` if there is no edge.
     #[must_use]
     pub fn label(&self, i: VertexId, k: VertexId) -> Option<Label> {
         self.labels.get(&(i, k)).map(|label| self.builder.kind(*label))
     }
 
-    /// The vertices with an edge to `v`.
+    /// Returns the vertices with an edge to `v`.
     pub fn predecessors(&self, v: VertexId) -> impl Iterator<Item = VertexId> {
         self.predecessors[v.index()].list.iter().copied().filter(|u| !self.gone[u.index()])
     }
 
-    /// The vertices with an edge from `v`.
+    /// Returns the vertices with an edge from `v`.
     pub fn successors(&self, v: VertexId) -> impl Iterator<Item = VertexId> {
         self.successors[v.index()].list.iter().copied().filter(|u| !self.gone[u.index()])
     }
 
-    /// The graph as it is now; vertices that are gone are faded.
+    /// Returns a picture of the current graph, with faded eliminated vertices.
     #[must_use]
     pub fn picture(&self) -> Picture {
         let vertices = || (0..self.linear.n_vertices()).map(VertexId::new);
@@ -310,14 +309,14 @@ impl<'a> Elimination<'a> {
         Picture { title: String::new(), marks, arrows }
     }
 
-    /// How many products there are by now.
+    /// Returns the number of products so far.
     #[must_use]
     pub fn n_products(&self) -> u64 {
         self.builder.n_products()
     }
 
-    /// Eliminates an intermediate; nothing is done where there is none. Returns its former predecessors and
-    /// successors. Linear in its Markowitz degree, amortised.
+    /// Eliminates an intermediate, and returns its former predecessors and successors. Does nothing for other vertices.
+    /// Linear in its Markowitz degree, amortised.
     pub fn eliminate(&mut self, v: VertexId) -> (Vec<VertexId>, Vec<VertexId>) {
         if !self.can_eliminate(v) {
             return (Vec::new(), Vec::new());
@@ -346,7 +345,7 @@ impl<'a> Elimination<'a> {
         (before, behind)
     }
 
-    /// Ends the elimination; intermediates that are left are eliminated in ascending order.
+    /// Eliminates remaining intermediates in ascending order and returns the program.
     #[must_use]
     pub fn finish(mut self) -> Program {
         for v in self.linear.intermediates() {
@@ -363,7 +362,7 @@ impl<'a> Elimination<'a> {
 }
 
 impl Neighbours {
-    /// One of the list was eliminated.
+    /// Updates the list after the elimination of one of its vertices.
     fn forget_one(&mut self, degree: Degree, gone: &[bool]) {
         self.n_alive -= 1;
         self.degree -= degree;

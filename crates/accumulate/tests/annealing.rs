@@ -1,5 +1,5 @@
-//! Simulated annealing: its costs are those of programs, it finds the best orders of small graphs, and it
-//! reaches what is known of the literature's.
+//! Simulated annealing: its costs are those of programs, it finds the best orders of small graphs, and it reaches the
+//! best known counts of the literature's graphs.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -19,7 +19,7 @@ fn budget(evaluations: u64) -> Budget {
     Budget { evaluations, ..Budget::default() }
 }
 
-/// What the program of an order takes, sums of parallel edges taken off.
+/// Returns the cost of the program of an order, without sums of parallel edges.
 fn program_cost(linear: &LinearGraph, order: &[VertexId], counting: Counting, objective: Objective) -> u64 {
     let program = vertex::run(linear, &Budget::default(), order).program.unwrap();
     let counts = program.count(counting);
@@ -53,7 +53,7 @@ proptest! {
     }
 }
 
-/// All orders, by Heap's algorithm.
+/// Visits all orders, by Heap's algorithm.
 fn for_each_order(order: &mut Vec<VertexId>, n: usize, visit: &mut impl FnMut(&[VertexId])) {
     if n <= 1 {
         visit(order);
@@ -91,7 +91,7 @@ proptest! {
     }
 }
 
-/// The best counts known before: plain, by another program in 50 s, and unit-free.
+/// The best known counts: plain, by another program in 50 s, and unit-free.
 #[test]
 fn the_best_known_counts_are_reached() {
     let table = [
@@ -127,7 +127,7 @@ fn the_best_known_counts_are_reached() {
 proptest! {
     #![proptest_config(support::config(60, 8))]
 
-    /// Histories are right, cost what the search says, and are shortest paths through small metagraphs.
+    /// Histories are correct, cost the number that the search returns, and are shortest paths through small metagraphs.
     #[test]
     fn edge_histories_of_small_graphs(bytes in proptest::collection::vec(any::<u8>(), 0..90), ask in any::<u64>()) {
         let linear = support::merged(&support::linear(&mut Unstructured::new(&bytes)).unwrap());
@@ -156,7 +156,7 @@ proptest! {
     }
 }
 
-/// Edges reach the literature's optima, and on one of its graphs go below the best vertex order soon.
+/// Edge histories reach the literature's optima, and soon beat the best vertex order of one of its graphs.
 #[test]
 fn edges_go_below_vertices() {
     let table = [
@@ -191,7 +191,7 @@ fn the_same_seed_finds_the_same_order() {
     assert_eq!(orders[0].stop, StopReason::EvaluationBudget);
 }
 
-/// Too many vertices for bit sets of moderate length: a greedy order, at once.
+/// Too many vertices for bit sets of moderate length: a greedy order, immediately.
 #[test]
 fn large_graphs_take_a_greedy_order() {
     use chainrule_accumulate::Label::Var;

@@ -1,8 +1,8 @@
-//! Searches on graphs that are too hard for them stop by the work that they may do, and say so.
+//! Searches on graphs that are too hard stop when their work is used up, and report it.
 
 use chainrule_accumulate::{Budget, Counting, Label, LinearGraph, StopReason, annealing, exact};
 
-/// Every other pair of vertices has an edge, by a rule that has no pattern.
+/// Returns a graph in which about every other pair of vertices has an edge, by a rule without pattern.
 fn dense(n: usize) -> LinearGraph {
     let mut edges = Vec::new();
     for k in 2..n + 4 {
@@ -28,10 +28,10 @@ fn annealing_stops_by_its_work() {
     assert_eq!((few.stop, more.stop), (StopReason::WorkBudget, StopReason::WorkBudget));
     assert!(few.n_evaluations < more.n_evaluations && more.n_evaluations < Budget::EVALUATIONS);
     assert!(few.cost.is_some() && more.cost <= more.start_cost);
-    // Work is counted, not timed: the same again.
+    // Work is counted, not timed: the result is reproducible.
     let again = annealing::order(&graph, &budget(2_000_000), &options);
     assert_eq!((few.order, few.n_evaluations), (again.order, again.n_evaluations));
-    // No work at all gives an order nevertheless.
+    // Even no work at all gives an order.
     let none = annealing::order(&graph, &budget(0), &options);
     assert_eq!((none.order.len(), none.n_evaluations), (graph.intermediates().len(), 0));
 }
@@ -43,11 +43,11 @@ fn exact_searches_stop_by_their_work() {
     let search = |work| exact::vertex_order(&graph, &budget(work), &options, &[]);
     let (few, more) = (search(1_000_000), search(30_000_000));
     assert_eq!((few.stop, more.stop), (StopReason::WorkBudget, StopReason::WorkBudget));
-    // Bounds hold and get no worse; the order to be beaten stands.
+    // Bounds are valid and improve with work; the order to be beaten stays.
     assert!(0 < few.bound && few.bound <= more.bound && more.bound <= more.cost, "{few:?} {more:?}");
     assert!(few.evaluations < exact::SETS);
     assert_eq!(search(1_000_000), few);
-    // What is solved is done, whatever is left of the work.
+    // A solved problem is done, whatever work is left.
     let small = dense(6);
     let solved = exact::vertex_order(&small, &Budget::default(), &options, &[]);
     assert_eq!((solved.stop, solved.is_proved()), (StopReason::Done, true));

@@ -1,4 +1,4 @@
-//! Chains and blocks: right on random graphs, and the expressions of the notes.
+//! Chains and blocks: correct on random graphs, and the expressions of the notes.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -42,7 +42,7 @@ proptest! {
     }
 }
 
-/// A graph given as (name of the edge, source, target), with the name of each of its labels.
+/// Returns a graph given as (name of the edge, source, target), with the name of each of its labels.
 fn named(
     sizes: (usize, usize, usize),
     edges: &[(usize, usize, usize)],
@@ -59,7 +59,7 @@ fn named(
     (linear, move |label: LabelId| names[label.index()].clone())
 }
 
-/// Figure 4.1 (b): v1, ..., v9 are 0, ..., 8.
+/// Returns figure 4.1 (b): v1, ..., v9 are 0, ..., 8.
 fn complex_block() -> (LinearGraph, impl Fn(LabelId) -> String) {
     let edges = [
         (1, 0, 1),
@@ -85,7 +85,7 @@ fn factorisations_of_the_complex_block() {
     let root = backward.result(0, 0).unwrap();
     let written =
         |program: &Program, label, references: &[LabelId]| expression::of(program, label, references, &name).unwrap();
-    // Expression 4.3, but for the order of terms.
+    // Expression 4.3, up to the order of terms.
     assert_eq!(written(&backward, root, &[]), "e1(e3e7e11+e4(e8e11+e9e12))+e2(e5(e8e11+e9e12)+e6e10e12)");
     // Expression 4.5, with its reference.
     let shared = expression::shared(&backward);
@@ -124,15 +124,15 @@ const LOWER: [(usize, usize, usize); 16] = [
     (19, 3, 7),
 ];
 
-/// Figure 5.2 (a).
+/// Returns figure 5.2 (a).
 fn figure_5_2() -> LinearGraph {
     let upper = [(0, 0, 5), (17, 1, 5), (20, 2, 5), (1, 5, 6), (2, 5, 7), (21, 4, 14), (22, 14, 18)];
     let edges: Vec<_> = LOWER.iter().chain(&upper).copied().collect();
     named((5, 10, 4), &edges).0
 }
 
-/// Figure 5.2 (e), once its simple chains are written out again: the paths through e18 and e19. Sources 0 and 1
-/// are v-2 and v-3, sinks 10 to 13 are v10 to v13.
+/// Returns figure 5.2 (e) with its simple chains expanded: the paths through e18 and e19. Sources 0 and 1 are v-2 and
+/// v-3, sinks 10 to 13 are v10 to v13.
 fn page_e() -> (LinearGraph, impl Fn(LabelId) -> String) {
     let place = |v: usize| match v {
         2 | 3 => v - 2,
@@ -145,7 +145,7 @@ fn page_e() -> (LinearGraph, impl Fn(LabelId) -> String) {
 
 #[test]
 fn the_strategy_for_several_roots_and_terminals() {
-    // Of figure 5.2 (a), and of its page (e) alone; the notes' expressions 5.1 to 5.13 for the latter take 26.
+    // For figure 5.2 (a), and for its page (e) alone; the notes' expressions 5.1 to 5.13 for the latter take 26.
     for (linear, notes) in [(figure_5_2(), None), (page_e().0, Some(26))] {
         let program = chain::run_with(&linear, &Budget::default(), Rest::Pages).program.unwrap();
         assert!(check::program(&linear, &program, 3).agrees());
@@ -154,7 +154,7 @@ fn the_strategy_for_several_roots_and_terminals() {
     }
 }
 
-/// Expressions 5.1 to 5.13 as a program; rows are v10 to v13, columns v-2 and v-3.
+/// Returns expressions 5.1 to 5.13 as a program; rows are v10 to v13, columns v-2 and v-3.
 fn expressions_of_the_notes(linear: &LinearGraph, name: impl Fn(LabelId) -> String) -> Program {
     let mut builder = Builder::new(linear);
     let edges: Vec<LabelId> = linear.edges().map(|(e, _)| builder.edge(e)).collect();
@@ -221,7 +221,7 @@ fn expressions_5_1_to_5_13_and_their_relations() {
     assert!(dependencies[&(e(4), e(8))].contains(&(e(8), e(11))));
     // e18 and e4: direct in 5.7, indirect in 5.6 and 5.8.
     assert!(dependencies[&(e(18), e(4))].contains(&(e(4), e(8))));
-    // e8 e11 and e9 e12 come first: eliminating them breaks nothing.
+    // e8 e11 and e9 e12 come first: eliminating them breaks no parentheses.
     assert!(!dependencies.contains_key(&(e(8), e(11))) && !dependencies.contains_key(&(e(9), e(12))));
     // Proposition 1: an order of elimination exists.
     let order = relations.order().unwrap();
@@ -232,7 +232,7 @@ fn expressions_5_1_to_5_13_and_their_relations() {
 
 #[test]
 fn circular_dependencies_are_found() {
-    // The notes' example before proposition 1, all faces having direct relations as well.
+    // The notes' example before proposition 1, in which all faces also have direct relations.
     let s = |number: usize| LabelId::new(number);
     let behind = [(1, 2, 3), (2, 3, 4), (8, 7, 1), (7, 1, 2)];
     let before = [(5, 3, 4), (6, 5, 3), (7, 6, 5), (8, 7, 6)];
@@ -251,7 +251,7 @@ fn circular_dependencies_are_found() {
     for (at, face) in cycle.iter().enumerate() {
         assert!(dependencies[face].contains(&cycle[(at + 1) % cycle.len()]));
     }
-    // One direct relation less, and the circle is open.
+    // Without one direct relation, the cycle is open.
     relations.direct.remove(&(s(7), s(6)));
     assert_eq!(relations.cycle(), None);
 }
@@ -310,7 +310,7 @@ fn budgets_end_every_way() {
 
 #[test]
 fn counts_on_the_literatures_graphs() {
-    // Multiplications with those by 1 and -1 free; the best vertex order known of RoeFlux_1d takes 216.
+    // Multiplications with free products by 1 and -1; the best known vertex order of RoeFlux_1d takes 216.
     for (name, mul) in
         [("RobotArm_6DOF", 157), ("HumanHeartDipole", 48), ("PropaneCombustion", 24), ("RoeFlux_1d", 193)]
     {
@@ -321,7 +321,7 @@ fn counts_on_the_literatures_graphs() {
             program.count(Counting::UnitFree).mul
         });
         assert!(muls.min().unwrap() <= mul, "{name}");
-        // What is taken is the cheapest by weight, additions and constants included.
+        // The cheapest program by weight is taken, including additions and constants.
         let program = chain::run(&linear, &Budget::default()).program.unwrap().tidied();
         let by_vertices = chain::run_with(&linear, &Budget::default(), Rest::Vertices).program.unwrap().tidied();
         assert!(program.count(Counting::Folded).weight <= by_vertices.count(Counting::Folded).weight);

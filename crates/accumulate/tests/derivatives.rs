@@ -24,7 +24,7 @@ fn columns(inputs: &[NodeId]) -> Vec<Column> {
     inputs.iter().map(|x| Column::Input(*x)).collect()
 }
 
-/// Agreement; a point at a kink or an overflow says nothing.
+/// Accepts agreement; a point at a kink or an overflow proves nothing.
 fn accepted(verdict: &Verdict) -> bool {
     !matches!(verdict, Verdict::Differs(_))
 }
@@ -55,7 +55,7 @@ proptest! {
 
     #[test]
     fn branches_not_taken_do_not_poison(bytes in proptest::collection::vec(any::<u8>(), 60..400)) {
-        // Operators are outside their domains here and there, and choices are many.
+        // Some operators are outside their domains, and choices are frequent.
         let mut programs = Programs::new(30);
         programs.in_domain = false;
         for (op, weight) in &mut programs.operators {
@@ -71,7 +71,7 @@ proptest! {
         let inputs: Vec<NodeId> = g.inputs().iter().map(|(_, x)| *x).collect();
         let (asked_rows, asked_columns) = (rows(&roots), columns(&inputs));
         for (idx, root) in roots.iter().enumerate() {
-            // Each root by itself is inside its domain or is not; they are derived together.
+            // A root inside its domain is compared; all roots are differentiated together.
             if !check::in_domain(&g, &[*root], &recipe.point).unwrap() {
                 continue;
             }
@@ -104,7 +104,7 @@ proptest! {
             for (r, c, node) in second.entries() {
                 prop_assert_eq!(second.get(c, r), Some(node));
             }
-            // The triangle that was made: the other one may be zero in the graph where this one cancels.
+            // The computed triangle: the other one may be zero in the graph where this one cancels.
             let entries: Vec<_> = second.entries().filter(|e| e.1 <= e.0).collect();
             let lower: Vec<(usize, usize)> =
                 (0..inputs.len()).flat_map(|r| (0..=r).map(move |c| (r, c))).collect();
@@ -156,7 +156,7 @@ proptest! {
     }
 }
 
-/// `if x > 0 then a else b`.
+/// Returns `if x > 0 then a else b`.
 fn if_positive(g: &mut Graph, x: NodeId, a: NodeId, b: NodeId) -> NodeId {
     let zero = g.constant(0.0);
     let positive = g.apply(Op::Lt, &[zero, x]);
@@ -171,23 +171,23 @@ fn a_branch_not_taken_does_not_poison() {
     let root = g.apply(Op::Sqrt, &[x]);
     let log = g.apply(Op::Log, &[root]);
     let guarded = if_positive(&mut g, x, log, zero);
-    // Nested: the inner condition is looked at where the outer one holds.
+    // Nested: the inner condition is only evaluated if the outer one holds.
     let inverse = g.apply(Op::Div, &[y, root]);
     let inner = if_positive(&mut g, y, inverse, log);
     let nested = if_positive(&mut g, x, inner, y);
-    // A node that both branches of another condition use, behind a product.
+    // A node used by both branches of another condition, behind a product.
     let a = g.mul(root, y);
     let b = g.add(log, y);
     let both = if_positive(&mut g, y, a, b);
     let times = g.mul(both, log);
     let squared = g.mul(times, times);
     let deep = if_positive(&mut g, x, squared, y);
-    // Two branches by different conditions share `root`, which is NaN where neither is taken.
+    // Two branches of different conditions share `root`, which is NaN if neither is taken.
     let xy = g.mul(x, y);
     let left = if_positive(&mut g, x, log, y);
     let right = if_positive(&mut g, x, root, xy);
     let shared = g.mul(left, right);
-    // `root` is also a root of its own: NaN there, and nowhere else.
+    // `root` is also a root of its own: only that root is NaN.
     let roots = [guarded, nested, deep, shared, root];
     let at = |g: &Graph, nodes: &[NodeId], point: &[f64; 2]| g.f64_at(point, nodes).unwrap();
     for options in all_options() {

@@ -27,7 +27,7 @@ fn all_options() -> impl Iterator<Item = dstar::Options> {
     })
 }
 
-/// Multiplications and additions of a graph whose labels are all variable.
+/// Returns multiplications and additions of a graph whose labels are all variable.
 fn counts(n_inputs: usize, n_intermediates: usize, n_outputs: usize, edges: &[(usize, usize)]) -> (u64, u64) {
     let edges: Vec<_> = edges.iter().map(|(s, t)| (*s, *t, Label::Var)).collect();
     let linear = LinearGraph::from_edges(n_inputs, n_intermediates, n_outputs, &edges).unwrap();
@@ -49,7 +49,7 @@ proptest! {
                 let tidied = program.tidied();
                 prop_assert!(check::program(&linear, &tidied, 7).agrees(), "{options:?}, tidied, on {linear:?}");
                 prop_assert_eq!(program.pattern(), oracle.pattern());
-                // A sum of ones is a factor like others, so this holds where units count only.
+                // A sum of ones is a factor like others, so this holds only if units count.
                 if options.units == Units::Kept {
                     prop_assert!(program.count(Counting::Plain).mul <= oracle.count(Counting::Plain).mul);
                 }
@@ -84,8 +84,8 @@ fn parts_with_equal_ends_are_kept_apart() {
 
 #[test]
 fn figures_18_and_19() {
-    // The bat, the lion (with the edge out of its middle that figure 19 adds), and figure 19 left, with
-    // their face optima; the paper's counts where it shows the graph: 22 and 3, 13 and 1, 8 and 1.
+    // The bat, the lion (with the edge out of its middle added by figure 19), and figure 19 left, with their face
+    // optima; the paper's counts for its graphs: 22 and 3, 13 and 1, 8 and 1.
     let table = [
         ("lit_bat_reconstructed", (22, 2)),
         ("lit_lion4", (11, 1)),
@@ -125,7 +125,7 @@ fn multiplications_of_graphax_examples() {
     assert_eq!(found, table);
 }
 
-/// The Jacobian of a random scalar graph, whose program a forward sweep over the graph checks.
+/// Compares the Jacobian of a random scalar graph with a forward sweep over the graph.
 fn jacobian_of_layers(n: usize, n_inputs: usize, n_roots: usize, seed: u64) {
     let (mut graph, roots) = layered(Semantics::Algebraic, n, n_inputs, n_roots, seed);
     let inputs: Vec<NodeId> = graph.inputs().iter().map(|(_, x)| *x).collect();
@@ -168,7 +168,7 @@ fn too_many_memberships_stop_it() {
 
 #[test]
 fn a_node_with_many_children_is_not_looked_at_again_and_again() {
-    // b over w and all c; w over all c; all c over the variable: 30,000 factor subgraphs [b, c] with w inside.
+    // b over w and all c; w over all c; all c over the variable: 30,000 factor subgraphs [b, c] contain w.
     let n = 30_000;
     let (w, b, root) = (n + 1, n + 2, n + 3);
     let mut edges = vec![(w, b, Label::Var), (b, root, Label::Var)];

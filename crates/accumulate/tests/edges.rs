@@ -1,4 +1,4 @@
-//! Edge elimination: right whatever the history, the metagraph of the paper, and what it reaches.
+//! Edge elimination: correct for any history, the metagraph of the paper, and counts of the literature.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -34,7 +34,7 @@ proptest! {
         let linear = support::linear(&mut Unstructured::new(&bytes)).unwrap();
         for linear in support::whole_and_part(linear, ask) {
             for (idx, options) in all_options().enumerate() {
-                // A part of the options for each graph: all of them come by many times.
+                // Each graph gets some of the options; every option occurs often.
                 if !(idx as u64).wrapping_add(ask).is_multiple_of(7) {
                     continue;
                 }
@@ -46,7 +46,7 @@ proptest! {
         }
     }
 
-    /// Steps at random, many of which cannot be done.
+    /// Random steps, many of them impossible.
     #[test]
     fn any_history_computes_the_sum_over_paths(
         bytes in proptest::collection::vec(any::<u8>(), 0..120),
@@ -137,7 +137,7 @@ proptest! {
     }
 }
 
-/// Figures 8 to 10: 14 stages; 7 of them by forward elimination, 8 by backward, 4 by vertices, 3 by none of these.
+/// Figures 8 to 10: 14 stages; 7 by forward elimination, 8 by backward, 4 by vertices, 3 by none of these.
 #[test]
 fn the_metagraph_of_the_papers_example() {
     // x(-1), x(0); v(1), v(2); v(3).
@@ -155,7 +155,7 @@ fn the_metagraph_of_the_papers_example() {
     assert!([&front, &back, &vertices].iter().all(|some| some.iter().all(|stage| all.contains(stage))));
     let none = all.iter().filter(|s| !front.contains(s) && !back.contains(s) && !vertices.contains(s)).count();
     assert_eq!(none, 3);
-    // 0, 3, 7 and 13 are what forward and backward elimination have in common, and what vertices lead to.
+    // Stages 0, 3, 7 and 13 are common to forward and backward elimination, and reached by vertex elimination.
     let both: Vec<_> = front.iter().filter(|stage| back.contains(stage)).collect();
     assert_eq!(both, vertices.iter().collect::<Vec<_>>());
     // The Jacobian: an edge from each input.
@@ -166,7 +166,7 @@ fn the_metagraph_of_the_papers_example() {
     assert_eq!(last[0].0, &jacobian);
 }
 
-/// Figure 5: 15 and 14 multiplications by vertices, 13 by edges. The other graphs are the literature's too.
+/// Figure 5: 15 and 14 multiplications by vertices, 13 by edges. The other graphs are also from the literature.
 #[test]
 fn edges_are_better_than_vertices() {
     let edges: Vec<_> = [(0, 2), (1, 2), (2, 3), (2, 4), (3, 4), (3, 5), (3, 6), (3, 7), (3, 8)]
@@ -186,7 +186,7 @@ fn edges_are_better_than_vertices() {
     }
 }
 
-/// The fewest multiplications by vertices and by edges.
+/// Returns the fewest multiplications by vertices and by edges.
 fn optima(linear: &LinearGraph) -> [u64; 2] {
     let budget = Budget { evaluations: 2_000_000, ..Budget::default() };
     let cost = |restriction| Metagraph::new(linear, &budget, restriction).unwrap().cost();
@@ -203,7 +203,7 @@ fn edges_are_better_than_vertices_on_the_bat() {
     assert_eq!((vertices, edges, edge_exact::least(&bat, &budget, 23)), (24, Some(23), Some(23)));
 }
 
-/// The best plain and unit-free counts of greedy histories; by ways and score they are printed.
+/// Best plain and unit-free counts of greedy histories; counts by directions and score are printed.
 #[test]
 fn what_greedy_histories_reach() {
     let table = [

@@ -14,7 +14,7 @@ fn multiplications(linear: &LinearGraph, order: &[VertexId], counting: Counting)
     vertex::run(linear, &Budget::default(), order).program.unwrap().count(counting).mul
 }
 
-/// The fewest multiplications over all orders, one after the other.
+/// Returns the fewest multiplications over all orders.
 fn by_all_orders(linear: &LinearGraph, counting: Counting) -> u64 {
     let mut order: Vec<VertexId> = linear.intermediates().collect();
     let mut least = u64::MAX;
@@ -46,7 +46,7 @@ proptest! {
         prop_assume!(linear.intermediates().len() <= 6);
         for counting in [Counting::Plain, Counting::UnitFree] {
             let least = by_all_orders(&linear, counting);
-            // Clusters of one vertex are the cuts alone; of eight, everything.
+            // Clusters of one vertex are only the cuts; clusters of eight are the whole graph.
             for cluster in [1, 3, 8] {
                 let best = search(&linear, counting, cluster, &[]);
                 prop_assert!(best.is_proved());
@@ -57,7 +57,7 @@ proptest! {
         }
     }
 
-    /// Where there are too many orders to try them all: bounds of different kinds end at the same number.
+    /// With too many orders to try them all, bounds of different kinds lead to the same number.
     #[test]
     fn bounds_of_all_kinds_agree(bytes in prop::collection::vec(any::<u8>(), 100..300)) {
         let linear = linear(&mut Unstructured::new(&bytes)).unwrap();
@@ -87,7 +87,7 @@ proptest! {
     }
 }
 
-/// The best vertex orders that were known, now proved.
+/// The best known vertex orders are proved.
 #[test]
 fn graphs_of_the_literature() {
     let known = [
@@ -107,7 +107,7 @@ fn graphs_of_the_literature() {
     }
 }
 
-/// Where products by 1 and -1 are free: proved by safe eliminations and bounds alone, from the annealed order.
+/// With free products by 1 and -1: proved by safe eliminations and bounds alone, from the annealed order.
 #[test]
 fn graphs_of_the_literature_with_free_products() {
     for (name, expected) in [("PropaneCombustion", 24), ("HumanHeartDipole", 48)] {
@@ -122,7 +122,7 @@ fn graphs_of_the_literature_with_free_products() {
 
 #[test]
 fn a_graph_too_large_for_a_search_has_a_bound() {
-    // Two rows of intermediates, each joined to all of the next: nothing is safe.
+    // Two fully connected rows of intermediates: no elimination is safe.
     let n = 300;
     let v = chainrule_accumulate::Label::Var;
     let mut edges = Vec::new();
@@ -139,8 +139,8 @@ fn a_graph_too_large_for_a_search_has_a_bound() {
     assert_eq!(best.order.iter().map(|v| v.index()).max(), Some(2 * n + 1));
 }
 
-/// The annealed orders of these are of fewest multiplications; the larger one takes 2,100,000 sets.
-/// `cargo test --release -p chainrule-accumulate --test exact -- --ignored --nocapture`.
+/// The annealed orders of these graphs are optimal; the larger one takes 2,100,000 sets. `cargo test --release -p
+/// chainrule-accumulate --test exact -- --ignored --nocapture`.
 #[test]
 #[ignore = "takes minutes in release mode"]
 fn annealed_orders_that_are_proved() {
@@ -167,7 +167,7 @@ fn search_longer(linear: &LinearGraph, cluster: usize, evaluations: u64, beat: &
     best
 }
 
-/// How near a proof the others are.
+/// Prints the remaining gaps of the other graphs.
 #[test]
 #[ignore = "takes minutes"]
 fn open_graphs() {

@@ -1,4 +1,4 @@
-//! Graphs as JSON text: read as they were written; what is wrong is told, whatever it is.
+//! Graphs as JSON text: written graphs are read back, and any fault gets an explanation.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -23,7 +23,7 @@ fn assert_same(a: &Document, b: &Document) {
     assert_eq!((a.graph.n_vertices(), a.graph.pairs()), (b.graph.n_vertices(), b.graph.pairs()));
 }
 
-/// The rules for every message.
+/// Checks the rules for every message.
 fn explained(error: &Diagnostic) -> bool {
     error.kind != Kind::Bug
         && [Some(&error.title), error.reason.as_ref(), error.help.as_ref()]
@@ -31,7 +31,7 @@ fn explained(error: &Diagnostic) -> bool {
             .all(|text| text.is_some_and(|text| !text.trim().is_empty()))
 }
 
-/// Another text in place of a part.
+/// Returns the example with a part replaced by another text.
 fn with(part: &str, other: &str) -> String {
     assert!(CHAIN.contains(part), "{part}");
     CHAIN.replace(part, other)
@@ -117,7 +117,7 @@ proptest! {
         }
     }
 
-    /// Parts of a graph's text cut out, doubled and overwritten: a graph or a message, never a panic.
+    /// Parts of a graph's text removed, repeated and overwritten: a graph or a message, never a panic.
     #[test]
     fn damaged_texts_do_no_harm(damage in prop::collection::vec((any::<u16>(), any::<u8>(), 0..8_usize), 1..6)) {
         const TOKENS: [&str; 16] = [

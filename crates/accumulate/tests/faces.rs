@@ -1,4 +1,4 @@
-//! Face elimination: right on random graphs, and the counts of the papers.
+//! Face elimination: correct on random graphs, and the counts of the papers.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -49,7 +49,7 @@ proptest! {
     }
 }
 
-/// Two inputs, `v2` from both, `v3` from `v2`; the first output depends on both, all others on `v3`.
+/// Returns the lion: two inputs, `v2` from both, `v3` from `v2`; the first output depends on both, all others on `v3`.
 fn lion(n_outputs: usize) -> LinearGraph {
     let mut edges = vec![(0, 2), (1, 2), (2, 3), (2, 4)];
     edges.extend((0..n_outputs).map(|k| (3, 4 + k)));
@@ -117,7 +117,7 @@ fn budgets_end_the_elimination() {
     assert_eq!(face::greedy::run(&linear, &lazy, &Options::default()).stop, StopReason::ScoreBudget);
 }
 
-/// The fewest eliminations, by trying every order.
+/// Returns the fewest eliminations, by trying every order.
 fn by_all_orders(graph: &LineGraph<'_, Kinds>) -> u64 {
     let faces: Vec<_> = graph.faces().collect();
     let after = faces.into_iter().map(|(i, j)| {
@@ -178,7 +178,7 @@ fn the_optima_of_the_literature_are_proved() {
     }
 }
 
-/// Some minutes without optimisation, hence not run with the others.
+/// Takes minutes without optimisation, hence ignored by default.
 #[test]
 #[ignore = "takes minutes"]
 fn the_bats_optimum_is_proved() {

@@ -1,4 +1,4 @@
-//! Counts of the literature's graphs, which lie beside the repository and not in it.
+//! Counts of the literature's graphs, which are stored outside the repository.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -8,7 +8,7 @@ use chainrule_accumulate::{Budget, Counting, LinearGraph, Program, check, forwar
 use chainrule_ops::Counts;
 use support::graphs::load;
 
-/// Forward, reverse and Markowitz programs, checked.
+/// Returns the checked forward, reverse and Markowitz programs.
 fn programs(linear: &LinearGraph) -> [Program; 3] {
     let budget = Budget::default();
     let outcomes =
@@ -72,7 +72,7 @@ fn vertex_elimination_of_the_papers_graphs() {
     }
 }
 
-/// D*'s figures 18 and 19 count a multiplication for every edge that a sweep meets, those by the seed's 1 too.
+/// D*'s figures 18 and 19 count a multiplication for every edge that a sweep visits, also those by the seed's 1.
 #[test]
 fn sweeps_as_figures_18_and_19_count_them() {
     let table = [

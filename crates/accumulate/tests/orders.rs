@@ -1,4 +1,4 @@
-//! Greedy vertex orders: right on random graphs, and what they reach on the literature's graphs.
+//! Greedy vertex orders: correct on random graphs, and counts on the literature's graphs.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -30,7 +30,7 @@ proptest! {
         let linear = support::linear(&mut Unstructured::new(&bytes)).unwrap();
         for linear in support::whole_and_part(linear, ask) {
             for (idx, options) in all_options().enumerate() {
-                // A part of the options for each graph: all of them come by many times.
+                // Each graph gets some of the options; every option occurs often.
                 if !(idx as u64).wrapping_add(ask).is_multiple_of(7) {
                     continue;
                 }
@@ -43,7 +43,7 @@ proptest! {
         }
     }
 
-    /// A vertex of one neighbour on a side goes first, whatever the score says.
+    /// A vertex with one neighbour on a side comes first, whatever its score.
     #[test]
     fn degree_one_first(bytes in proptest::collection::vec(any::<u8>(), 0..120)) {
         let linear = support::linear(&mut Unstructured::new(&bytes)).unwrap();
@@ -80,8 +80,8 @@ fn forward_and_reverse_orders_cost_what_the_modes_cost() {
     }
 }
 
-/// The best plain and unit-free counts of greedy orders over all ties, degree one first or not; by score
-/// they are printed.
+/// Best plain and unit-free counts of greedy orders over all tie-breaking rules, degree one first or not; counts by
+/// score are printed.
 #[test]
 fn what_greedy_orders_reach() {
     let table = [
@@ -123,8 +123,8 @@ fn a_budget_stops_what_is_dear() {
     assert_eq!(greedy::run(&linear, &budget, &Options::new(Score::Markowitz)).stop, StopReason::Done);
 }
 
-/// A long chain with shortcuts: local scores are linear in it, up to logarithms; the one that looks at all paths
-/// is stopped by its budget.
+/// A long chain with shortcuts: local scores are linear in it, up to logarithms; the score of all paths is stopped by
+/// its budget.
 #[test]
 fn long_chains_take_moderate_work() {
     use chainrule_accumulate::{Label::Var, LinearGraph};

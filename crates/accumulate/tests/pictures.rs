@@ -1,5 +1,5 @@
-//! The pictures of the guide, made from the methods' own data: what the pages show is what the code does.
-//! `UPDATE_GUIDE=1 cargo test -p chainrule-accumulate --test pictures` draws them anew.
+//! The pictures of the guide, made from the methods' own data. `UPDATE_GUIDE=1 cargo test -p chainrule-accumulate
+//! --test pictures` draws them again.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use chainrule_accumulate::draw::{Picture, Tone};
@@ -14,7 +14,7 @@ fn graph(n_inputs: usize, n_intermediates: usize, n_outputs: usize, edges: &[(us
     LinearGraph::from_edges(n_inputs, n_intermediates, n_outputs, &edges).unwrap()
 }
 
-/// The lion: two inputs, two intermediates, four results.
+/// Returns the lion: two inputs, two intermediates, four results.
 fn lion() -> LinearGraph {
     graph(2, 2, 4, &[(0, 2), (1, 2), (2, 3), (2, 4), (3, 4), (3, 5), (3, 6), (3, 7)])
 }
@@ -31,7 +31,7 @@ fn in_the_guide(name: &str, picture: &Picture) {
     assert!(found == svg, "{name}.svg is not what the code draws: UPDATE_GUIDE=1 draws it anew");
 }
 
-/// D*'s first example: the root depends on one vertex, it on two that meet again.
+/// D*'s first example: the root depends on one vertex, which depends on two that meet again.
 #[test]
 fn a_factorisation_of_dstar() {
     let nested = graph(1, 5, 1, &[(0, 1), (1, 2), (1, 3), (2, 4), (3, 4), (1, 4), (4, 5), (4, 6), (5, 6)]);
@@ -60,7 +60,7 @@ fn an_order_of_vertices() {
     assert_eq!(multiplications(&lion, &[3, 2]), 12);
 }
 
-/// The sum of the Markowitz degrees at the time of each elimination.
+/// Returns the sum of the Markowitz degrees at the time of each elimination.
 fn multiplications(linear: &LinearGraph, order: &[usize]) -> u64 {
     let mut elimination = Elimination::new(linear);
     order
@@ -92,7 +92,7 @@ fn a_face_elimination() {
     }
     let n_faces = lines.n_faces();
     lines.eliminate(i, j);
-    // The product is absorbed by 2 -> 4, and 3 -> 4 has nothing before it any more: one multiplication.
+    // The product is absorbed by 2 -> 4, and 3 -> 4 has no predecessor any more: one multiplication.
     assert_eq!(lines.n_faces(), n_faces - 1);
     before.title = "the line graph of the lion: an arrow is a face".into();
     in_the_guide("lion-face-0", &before);

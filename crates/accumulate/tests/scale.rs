@@ -1,4 +1,4 @@
-//! A million nodes: no recursion, seconds.
+//! A million nodes: no recursion, and seconds of time.
 #![allow(clippy::unwrap_used)]
 
 use chainrule_accumulate::derive::{Options, gradient, jacobian};

@@ -10,7 +10,7 @@ use chainrule_accumulate::{
 };
 use proptest::prelude::*;
 
-/// The strategies, and vertex elimination in an odd order.
+/// Returns the programs of the strategies, and of vertex elimination in an odd order.
 fn programs(linear: &LinearGraph) -> Vec<(&'static str, Program)> {
     let budget = Budget::default();
     let odd: Vec<_> = linear.intermediates().step_by(2).chain(linear.sinks()).chain(linear.sources()).collect();
@@ -53,7 +53,7 @@ fn the_checker_rejects_wrong_programs() {
     use chainrule_accumulate::{Builder, Label, VertexId};
     use chainrule_base::Id;
     let v = Label::Var;
-    // Two paths: a chain through 1, and an edge beside it.
+    // Two paths: a chain through 1, and an edge parallel to it.
     let linear = LinearGraph::from_edges(1, 1, 1, &[(0, 1, v), (1, 2, v), (0, 2, v)]).unwrap();
     let edges: Vec<_> = linear.edges().map(|(e, _)| e).collect();
     let program = |paths: &[&[usize]]| {
@@ -65,7 +65,7 @@ fn the_checker_rejects_wrong_programs() {
         let label = builder.close();
         builder.finish(&linear, &[(VertexId::new(2), VertexId::new(0), label)])
     };
-    // Edges ascend by target: 0 -> 1, then 1 -> 2 and 0 -> 2 as they were given.
+    // Edges ascend by target: 0 -> 1, then 1 -> 2 and 0 -> 2 as given.
     assert!(check::program(&linear, &program(&[&[0, 1], &[2]]), 3).agrees());
     for wrong in [&[&[0, 1][..]][..], &[&[0, 1], &[2], &[2]], &[&[0, 2], &[1]], &[&[0, 1, 2]]] {
         assert!(!check::program(&linear, &program(wrong), 3).agrees(), "{wrong:?}");

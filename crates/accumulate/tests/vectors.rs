@@ -1,4 +1,4 @@
-//! Vector graphs: the costs of section 2.5, and programs on matrices against the scalar graph behind.
+//! Vector graphs: the costs of section 2.5, and programs on matrices against the equivalent scalar graph.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -76,7 +76,7 @@ impl Algebra for Matrices {
     }
 }
 
-/// A number for an entry of a label.
+/// Returns a number for an entry of a label.
 fn number(edge: usize, r: usize, c: usize) -> u64 {
     ((edge as u64 + 3) * 7919 + (r as u64 + 1) * 104_729 + (c as u64 + 1) * 1_299_709) % PRIME
 }
@@ -94,7 +94,8 @@ fn matrices(graph: &VectorGraph) -> Vec<Value> {
     values.collect()
 }
 
-/// The numbers of the scalar graph's edges. These are sorted by target, and of equal targets as they were given.
+/// Returns the numbers of the scalar graph's edges, which are sorted by target; edges with equal targets are in the
+/// given order.
 fn scalars(graph: &VectorGraph) -> Vec<Value> {
     let mut values: Vec<(VertexId, usize, Value)> = Vec::new();
     for (e, edge) in graph.linear().edges() {
@@ -115,7 +116,7 @@ fn scalars(graph: &VectorGraph) -> Vec<Value> {
     values.into_iter().map(|(_, _, value)| value).collect()
 }
 
-/// The full Jacobian of a program on matrices.
+/// Returns the full Jacobian of a program on matrices.
 fn jacobian(graph: &VectorGraph, program: &Program) -> Vec<Vec<u64>> {
     let linear = graph.linear();
     let firsts = |ends: &[VertexId]| {
@@ -144,7 +145,7 @@ fn expected(graph: &VectorGraph) -> Vec<Vec<u64>> {
     jacobian
 }
 
-/// A graph with sizes of 1 to 3; units join equal sizes only.
+/// Returns a graph with sizes of 1 to 3; units join equal sizes only.
 fn vector_graph(u: &mut Unstructured<'_>) -> VectorGraph {
     let linear = support::linear(u).unwrap();
     let sizes: Vec<u64> = (0..linear.n_vertices()).map(|_| u.int_in_range(1..=3).unwrap()).collect();
@@ -250,8 +251,8 @@ proptest! {
     }
 }
 
-/// Section 2.5's formulas on a vertex with two arguments and two results, and the sizes' own order: a chain of
-/// matrices of which the middle one is best taken last.
+/// Section 2.5's formulas on a vertex with two arguments and two results, and the order by sizes: a chain of matrices
+/// whose middle one is best eliminated last.
 #[test]
 fn costs_of_section_2_5() {
     let edges = [(0, 2, Var), (1, 2, Var), (2, 3, Var), (2, 4, Var)];

@@ -1,14 +1,14 @@
 //! An accumulation program as a set of algebraic expressions connected by reference variables (the
 //! notes, section 4): `e1(e3e7e11+e4s1)`.
 //!
-//! In: a program, names of edges, and which labels are references. Out: text, for people and for tests.
+//! In: a program, names of edges, and the labels that are references. Out: text, for people and for tests.
 //!
-//! A step that is a single product stands in a product without parentheses, since products associate.
+//! A step that is a single product is written without parentheses inside a product, because products associate.
 
 use crate::{LabelId, Program};
 use chainrule_base::Id;
 
-/// The labels that more than one product or result uses, in their order: what to make references of.
+/// Returns the labels that more than one product or result uses, in their order: the candidates for references.
 #[must_use]
 pub fn shared(program: &Program) -> Vec<LabelId> {
     let mut uses = vec![0u32; program.n_labels()];
@@ -23,11 +23,11 @@ pub fn shared(program: &Program) -> Vec<LabelId> {
     (0..program.n_steps()).map(|step| program.step_label(step)).filter(|label| uses[label.index()] > 1).collect()
 }
 
-/// The longest expression that is written out.
+/// Maximum length of an expression.
 pub const MAX_LENGTH: usize = 10_000;
 
-/// The expression of a label. Edges are named by `edge`; a label among `references` (ascending) that is not the
-/// one asked for is s1, s2, ... in their order. `None` when it is longer than [`MAX_LENGTH`].
+/// Returns the expression of a label. Edges are named by `edge`; other labels among `references` (ascending) are s1,
+/// s2, ... in their order. `None` if it is longer than [`MAX_LENGTH`].
 #[must_use]
 pub fn of(
     program: &Program,
@@ -35,7 +35,7 @@ pub fn of(
     references: &[LabelId],
     edge: impl Fn(LabelId) -> String,
 ) -> Option<String> {
-    // Text, whether it is a sum, and whether it is negative; steps only use what was made before.
+    // Text, and whether it is a sum; steps only use earlier labels.
     let mut texts: Vec<Option<(String, bool)>> = Vec::with_capacity(label.index() + 1);
     for idx in 0..=label.index() {
         let at = LabelId::new(idx);
@@ -59,7 +59,7 @@ fn sum(program: &Program, step: usize, texts: &[Option<(String, bool)>]) -> Opti
     let mut text = String::new();
     let mut n_terms = 0;
     for product in program.step(step) {
-        // A sum alone in a product needs no parentheses unless it is subtracted.
+        // A sum that is the only factor of a product needs no parentheses unless it is subtracted.
         let alone = product.factors.len() == 1 && !product.negative;
         if product.negative {
             text.push('-');

@@ -1,22 +1,21 @@
-//! Forward and backward factorisation of a complex block (the notes, section 4): vertices that paths
-//! overlap on are split from the sink upwards or from the source downwards; every simple block that comes to
-//! light becomes a reference edge.
+//! Forward and backward factorisation of a complex block (the notes, section 4): vertices on which paths overlap are
+//! split from the sink upwards or from the source downwards; every simple block that appears becomes a reference edge.
 //!
-//! Backward, the part from a vertex to the sink is one expression, shared by all edges into the
-//! vertex (expressions 4.3 and 4.5); forward, the part from the source to it (expression 4.4). With
-//! several sources and sinks each pair is a block, and blocks share what they have in common.
+//! Backward, the part from a vertex to the sink is one expression, shared by all edges into the vertex (expressions 4.3
+//! and 4.5). Forward, it is the part from the source to the vertex (expression 4.4). With several sources and sinks
+//! each pair is a block, and blocks share common parts.
 //!
-//! In: a linearised graph. Out: a program whose factors stand in the order of the paths.
+//! In: a linearised graph. Out: a program with factors in the order of the paths.
 
 use crate::{Budget, Builder, LabelId, LinearGraph, Outcome, StopReason, VertexId};
 use chainrule_base::Id;
 
-/// From where a block is split.
+/// Direction of splitting a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
-    /// From the source downwards: what is before a vertex is shared.
+    /// From the source downwards: the part before a vertex is shared.
     Forward,
-    /// From the sink upwards: what is behind a vertex is shared.
+    /// From the sink upwards: the part behind a vertex is shared.
     Backward,
 }
 
@@ -46,7 +45,7 @@ pub fn run(linear: &LinearGraph, budget: &Budget, direction: Direction) -> Outco
     Outcome::done(builder.finish(linear, &ends))
 }
 
-/// By vertex, the derivative between it and `start`; `None` where there is no path.
+/// Returns, for each vertex, the derivative between it and `start`; `None` if there is no path.
 fn parts(linear: &LinearGraph, builder: &mut Builder, direction: Direction, start: VertexId) -> Vec<Option<LabelId>> {
     let forward = direction == Direction::Forward;
     let mut part: Vec<Option<LabelId>> = vec![None; linear.n_vertices()];

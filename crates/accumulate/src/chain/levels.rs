@@ -1,19 +1,18 @@
-//! Depth levels, and the Jacobian as a product of local Jacobians in the best order of multiplication
-//! (the notes, section 4; Griewank and Naumann, Accumulating Jacobians as chained sparse matrix
-//! products, 2003).
+//! Depth levels, and the Jacobian as a product of local Jacobians in the best order of multiplication (the notes,
+//! section 4; Griewank and Naumann, Accumulating Jacobians as chained sparse matrix products, 2003).
 //!
 //! | the notes | here |
 //! | --- | --- |
-//! | L(v): length of the longest path from a root; roots are at level 0, terminals at the last (definition 3.4) | [`Levels`] |
+//! | L(v): longest path from a root; roots are at level 0, terminals at the last (definition 3.4) | [`Levels`] |
 //! | cross-level edge, segmented by copies of its tail or its head (figure 3.1 (b), (c)) | [`Segment`] |
 //! | local Jacobian between two levels | `Matrix` |
 //! | A(B(CD)) | [`bracketing`] |
 //!
-//! In: a graph whose simple chains and blocks are replaced. Out: labels of the derivatives.
+//! In: a graph with simple chains and blocks replaced. Out: labels of the derivatives.
 //!
-//! The entries of a product of local Jacobians are where they are whatever the order in which it is
-//! multiplied, so the cost of the last product of a range depends on the range and on where it is split
-//! alone; dynamic programming over ranges finds the cheapest order. Copies are 1 and cost nothing.
+//! The sparsity pattern of a product of local Jacobians does not depend on the order of multiplication. The cost of the
+//! last product of a range therefore only depends on the range and its split; dynamic programming over ranges finds the
+//! cheapest order. Copies are 1 and cost nothing.
 
 use super::web::Web;
 use crate::program::is_unit;
@@ -21,16 +20,16 @@ use crate::{Budget, Builder, LabelId, StopReason, VertexId};
 use chainrule_base::Id;
 use std::collections::BTreeMap;
 
-/// Whose copies fill the levels that an edge crosses.
+/// Vertex whose copies fill the levels that an edge crosses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Segment {
-    /// Those of the vertex where it starts: its label stands in the last segment.
+    /// The start vertex: the label is in the last segment.
     Tail,
-    /// Those of the vertex where it ends: its label stands in the first segment.
+    /// The end vertex: the label is in the first segment.
     Head,
 }
 
-/// From where levels are counted: a vertex that could be at several levels is as near as it can be to that end.
+/// End from which levels are counted; a vertex is placed as near to that end as possible.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
     /// From the sources, as in definition 3.4.
@@ -39,46 +38,46 @@ pub enum Side {
     Sinks,
 }
 
-/// What a product of two local Jacobians costs.
+/// Cost of a product of two local Jacobians.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cost {
     /// Rows times inner dimension times columns.
     Dense,
-    /// The products of entries that are not zero, those with a copy not counted.
+    /// Products of nonzero entries, without those with a copy.
     Sparse,
-    /// As sparse, and products by labels 1 and -1 are not counted either.
+    /// As sparse, also without products by labels 1 and -1.
     Free,
 }
 
-/// How to accumulate by levels.
+/// Options of accumulation by levels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// From where levels are counted.
+    /// End from which levels are counted.
     pub side: Side,
-    /// How edges that cross levels are segmented.
+    /// Segmentation of edges that cross levels.
     pub segment: Segment,
-    /// What a product costs.
+    /// Cost of a product.
     pub cost: Cost,
 }
 
-/// The most levels that are tried: time grows with their third power.
+/// Maximum number of levels; time grows with its third power.
 pub const MAX_LEVELS: usize = 200;
 
-/// The level of each vertex.
+/// Level of each vertex.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Levels {
-    /// By vertex.
+    /// Level, by vertex.
     pub of: Vec<usize>,
-    /// The level of the sinks.
+    /// Level of the sinks.
     pub depth: usize,
 }
 
 impl Levels {
-    /// The levels in a web. Linear.
+    /// Returns the levels of a web. Linear.
     pub(super) fn new(web: &Web<'_>, side: Side) -> Self {
         let mut of = vec![0; web.linear.n_vertices()];
         let edges: Vec<_> = web.edges().map(|(u, v, _)| (u.index(), v.index())).collect();
-        // Ascending by source forwards, descending backwards: what a level is made of is complete.
+        // Ascending by source forwards, descending backwards: the neighbours that determine a level are complete.
         match side {
             Side::Sources => edges.iter().for_each(|&(u, v)| of[v] = of[v].max(of[u] + 1)),
             Side::Sinks => edges.iter().rev().for_each(|&(u, v)| of[u] = of[u].max(of[v] + 1)),
@@ -100,17 +99,17 @@ impl Levels {
 /// A label, or 1.
 type Entry = Option<LabelId>;
 
-/// A sparse matrix by rows; rows and columns are vertices, or copies of such.
+/// A sparse matrix by rows; rows and columns are vertices, or copies of vertices.
 #[derive(Clone, Debug, Default)]
 struct Matrix {
     rows: BTreeMap<VertexId, BTreeMap<VertexId, Entry>>,
 }
 
-/// Accumulates by local Jacobians: the labels as (sink, source, label).
+/// Accumulates by local Jacobians; returns the labels as (sink, source, label).
 ///
 /// # Errors
-/// [`StopReason::ScoreBudget`] when there are more levels than [`MAX_LEVELS`], or the local Jacobians of all
-/// ranges of levels take more to look at than the budget allows.
+/// [`StopReason::ScoreBudget`] if there are more levels than [`MAX_LEVELS`], or visiting the local Jacobians of all
+/// ranges of levels takes more than the budget.
 pub(super) fn accumulate(
     web: &Web<'_>,
     builder: &mut Builder,
@@ -126,7 +125,7 @@ pub(super) fn accumulate(
     }
     let factors = local_jacobians(web, &levels, options.segment);
     let splits = best_splits(web, builder, &factors, options.cost, budget.scores)?;
-    // Ranges that are to be multiplied, after those that they are made of.
+    // Ranges to be multiplied, after the ranges that they consist of.
     let mut order = Vec::new();
     let mut open = vec![(0, factors.len())];
     while let Some((i, j)) = open.pop() {
@@ -154,7 +153,7 @@ pub(super) fn accumulate(
     Ok(ends)
 }
 
-/// The matrices between consecutive levels, cross-level edges segmented.
+/// Returns the matrices between consecutive levels, with segmented cross-level edges.
 fn local_jacobians(web: &Web<'_>, levels: &Levels, segment: Segment) -> Vec<Matrix> {
     let mut factors = vec![Matrix::default(); levels.depth];
     for (u, v, label) in web.edges() {
@@ -173,18 +172,18 @@ fn local_jacobians(web: &Web<'_>, levels: &Levels, segment: Segment) -> Vec<Matr
     factors
 }
 
-/// What is known of an entry without making it.
+/// Kind of an entry, known without computing it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Known {
     /// A copy.
     Copy,
     /// A label that is 1 or -1.
     Unit,
-    /// Any other.
+    /// Any other label.
     Other,
 }
 
-/// Where a local Jacobian is not zero, and how many entries cost something in each row and column.
+/// Sparsity pattern of a local Jacobian, with the number of entries that cost something in each row and column.
 #[derive(Clone, Debug, Default)]
 struct Shape {
     rows: BTreeMap<VertexId, BTreeMap<VertexId, Known>>,
@@ -207,7 +206,7 @@ impl Shape {
         Self { rows, ..shape }
     }
 
-    /// The shape of a product, and how much was looked at.
+    /// Returns the shape of a product, and the number of visited entries.
     fn times(&self, web: &Web<'_>, second: &Self, cost: Cost) -> (Self, u64) {
         let mut rows: BTreeMap<VertexId, BTreeMap<VertexId, Known>> = BTreeMap::new();
         let mut work = 0;
@@ -235,7 +234,7 @@ impl Shape {
     }
 }
 
-/// For each range of factors where to split it.
+/// Returns the best split of each range of factors.
 fn best_splits(
     web: &Web<'_>,
     builder: &Builder,
@@ -273,9 +272,9 @@ fn best_splits(
     Ok(splits)
 }
 
-/// The cheapest bracketing of a product of `n` matrices, and for each range (i, j) of more than one matrix
-/// where it is split; `cost(i, k, j)` is that of multiplying the products of the ranges (i, k) and (k, j).
-/// The first split on ties. O(n^3).
+/// Returns the cost of the cheapest bracketing of a product of `n` matrices, and the split of each range (i, j) of more
+/// than one matrix. `cost(i, k, j)` is the cost of multiplying the products of the ranges (i, k) and (k, j). The first
+/// split wins on ties. O(n^3).
 ///
 /// ```
 /// use chainrule_accumulate::chain::bracketing;

@@ -1,5 +1,4 @@
-//! Several sources and sinks: the strategy of finding common chains and blocks page by page (the notes,
-//! section 5).
+//! Several sources and sinks: common chains and blocks are found page by page (the notes, section 5).
 //!
 //! | the notes | here |
 //! | --- | --- |
@@ -11,13 +10,12 @@
 //! | step 5: factorise between v(i) and v(j) | `bridge` |
 //! | step 6: again for each page; merge equal pairs | `accumulate` |
 //!
-//! Two places that the notes leave open are decided so: where no edge crosses levels, no set of roots is
-//! chosen to be separated, since that only computes things twice; and the block between v(i) and v(j) is
-//! factorised where it is closed on one side at least. Otherwise the page is a leaf, and is
-//! accumulated vertex by vertex.
+//! Two decisions that the notes leave open: if no edge crosses levels, no set of roots is separated, since that only
+//! repeats computations; and the block between v(i) and v(j) is factorised if it is closed on at least one side.
+//! Otherwise the page is a leaf and is accumulated vertex by vertex.
 //!
-//! Every path from a source to a sink is in exactly one page: step 3 splits paths by their ends, step 4 by
-//! their first or last edge. So the derivative of a pair is the sum over pages.
+//! Every path from a source to a sink is in exactly one page: step 3 splits paths by their ends, step 4 by their first
+//! or last edge. So the derivative of a pair is the sum over pages.
 
 use super::levels::{Levels, Side};
 use super::web::Web;
@@ -26,13 +24,13 @@ use chainrule_base::Id;
 use fixedbitset::FixedBitSet;
 use std::collections::BTreeMap;
 
-/// The most pages that are made; those that are left then are leaves.
+/// Maximum number of pages; the remaining ones are leaves.
 pub const MAX_PAGES: usize = 300;
 
-/// Accumulates page by page: the labels as (sink, source, label).
+/// Accumulates page by page; returns the labels as (sink, source, label).
 ///
 /// # Errors
-/// When there are more products than `budget`.
+/// Fails if there are more products than `budget`.
 pub(super) fn accumulate(
     web: Web<'_>,
     builder: &mut Builder,
@@ -69,7 +67,7 @@ pub(super) fn accumulate(
     Ok(merged.collect())
 }
 
-/// The pages that a page is split into, or the one that takes its place; none for a leaf.
+/// Returns the pages that a page is split into, or the one that replaces it; none for a leaf.
 fn step<'a>(page: &Web<'a>, builder: &mut Builder) -> Vec<Web<'a>> {
     let degrees = Degrees::new(page);
     let levels = Levels::new(page, Side::Sources);
@@ -99,7 +97,7 @@ fn is_empty(page: &Web<'_>) -> bool {
     page.edges().next().is_none()
 }
 
-/// Sources before each vertex and sinks behind it, in a page.
+/// Number of sources before each vertex and of sinks behind it, in a page.
 struct Degrees {
     sources: Vec<FixedBitSet>,
     sinks: Vec<FixedBitSet>,
@@ -131,12 +129,12 @@ impl Degrees {
     }
 }
 
-/// v(i), the vertex nearest to the sources of those with the largest r-degree, all others of its level having
-/// smaller ones; and v(j) behind it or itself, the same from the sinks with t-degrees.
+/// Returns v(i), the vertex nearest to the sources among those whose r-degree is the unique maximum of their level, and
+/// v(j) behind it or itself, the same from the sinks with t-degrees.
 fn pivots(page: &Web<'_>, degrees: &Degrees, levels: &Levels) -> Option<(VertexId, VertexId)> {
     let inner: Vec<VertexId> = page.linear.intermediates().filter(|v| page.degrees(*v) != (0, 0)).collect();
     let largest = |sets: &[FixedBitSet]| {
-        // By level, the largest degree, and the one vertex that has it.
+        // Largest degree of each level, and the vertex that has it if it is unique.
         let mut largest: BTreeMap<usize, (usize, Option<VertexId>)> = BTreeMap::new();
         for &v in &inner {
             let degree = sets[v.index()].count_ones(..);
@@ -157,7 +155,7 @@ fn pivots(page: &Web<'_>, degrees: &Degrees, levels: &Levels) -> Option<(VertexI
     Some((vi, vj))
 }
 
-/// By vertex, whether there is a path to it from `start`, or it is the start.
+/// Returns, for each vertex, whether it is `start` or there is a path to it from `start`.
 fn reachable(page: &Web<'_>, start: VertexId) -> Vec<bool> {
     let mut reached = vec![false; page.linear.n_vertices()];
     reached[start.index()] = true;
@@ -171,7 +169,7 @@ fn reachable(page: &Web<'_>, start: VertexId) -> Vec<bool> {
     reached
 }
 
-/// By vertex, whether there is a path from it to `end`, or it is the end.
+/// Returns, for each vertex, whether it is `end` or there is a path from it to `end`.
 fn reaching(page: &Web<'_>, end: VertexId) -> Vec<bool> {
     let mut reached = vec![false; page.linear.n_vertices()];
     reached[end.index()] = true;
@@ -185,19 +183,18 @@ fn reaching(page: &Web<'_>, end: VertexId) -> Vec<bool> {
     reached
 }
 
-/// Whether the edge from `vi` to `vj` is the only path.
+/// Returns whether the edge from `vi` to `vj` is the only path.
 fn only_edge(page: &Web<'_>, vi: VertexId, vj: VertexId) -> bool {
     let to = reaching(page, vj);
     page.behind(vi).all(|(v, _)| v == vj || !to[v.index()])
 }
 
-/// The page of the paths from some sources to some sinks.
+/// Returns the page of the paths from some sources to some sinks.
 fn restricted<'a>(page: &Web<'a>, sources: &[VertexId], sinks: &[VertexId]) -> Web<'a> {
     kept(page, |u, _| sources.contains(&u), |_, v| sinks.contains(&v))
 }
 
-/// The page of the paths whose first edge is among those from sources that `first` takes, and whose last one is
-/// among those to sinks that `last` takes.
+/// Returns the page of the paths whose first edge is accepted by `first` and whose last edge is accepted by `last`.
 fn kept<'a>(
     page: &Web<'a>,
     first: impl Fn(VertexId, VertexId) -> bool,
@@ -226,7 +223,7 @@ fn kept<'a>(
     part
 }
 
-/// Step 4. Two pages, or none where no edge from a source or to a sink crosses levels.
+/// Step 4: returns two pages, or none if no edge from a source or to a sink crosses levels.
 fn split_by_levels<'a>(page: &Web<'a>, levels: &Levels) -> Vec<Web<'a>> {
     let linear = page.linear;
     let crossed = |u: VertexId, v: VertexId| levels.of[v.index()] - levels.of[u.index()];
@@ -242,12 +239,12 @@ fn split_by_levels<'a>(page: &Web<'a>, levels: &Levels) -> Vec<Web<'a>> {
     } else {
         return Vec::new();
     };
-    // One part would be the page itself, for ever.
+    // A part would be the page itself, and the recursion would not end.
     if parts.iter().any(is_empty) { Vec::new() } else { parts.into() }
 }
 
-/// Step 5: all paths from `vi` to `vj` become one edge. `None` where the block between them is open on both
-/// sides: then taking its edges away would take other paths away.
+/// Step 5: replaces all paths from `vi` to `vj` by one edge. `None` if the block between them is open on both sides:
+/// removing its edges would remove other paths.
 fn bridge<'a>(page: &Web<'a>, builder: &mut Builder, vi: VertexId, vj: VertexId) -> Option<Web<'a>> {
     let (from, to) = (reachable(page, vi), reaching(page, vj));
     let inside = |v: VertexId| from[v.index()] && to[v.index()];

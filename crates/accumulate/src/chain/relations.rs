@@ -1,32 +1,31 @@
-//! Direct and indirect multiplication relations, and whether face elimination can follow a set of
-//! expressions (the notes, section 5, lemmas 1 and 2, proposition 1).
+//! Direct and indirect multiplication relations, and whether face elimination can follow a set of expressions (the
+//! notes, section 5, lemmas 1 and 2, proposition 1).
 //!
 //! | the notes | here |
 //! | --- | --- |
-//! | direct: s1 s2 stand side by side | [`Relations::direct`] |
+//! | direct: s1 s2 are adjacent | [`Relations::direct`] |
 //! | s1 \| s2 s3: s1 (s2 s3 + ...) | [`Relations::behind`] |
 //! | s3 s1 \| s2: (... + s3 s1) s2 | [`Relations::before`] |
 //! | the elimination of (s1, s2) depends on that of (s2, s3), or of (s3, s1) (lemma 2) | [`Relations::dependencies`] |
 //! | circular dependencies | [`Relations::cycle`] |
 //!
-//! In: a program, which is a set of expressions connected by references; its labels are the edges and
-//! reference edges. Out: the relations between them.
+//! In: a program, which is a set of expressions connected by references; its labels are the edges and reference edges.
+//! Out: the relations between labels.
 //!
-//! Proposition 1: where there is no cycle, the faces can be eliminated in an order that breaks no
-//! parentheses ([`Relations::order`]), so face elimination needs no more multiplications than the
-//! expressions.
+//! Proposition 1: if there is no cycle, the faces can be eliminated in an order that preserves all parentheses
+//! ([`Relations::order`]), so face elimination needs no more multiplications than the expressions.
 
 use crate::{LabelId, Program};
 use chainrule_base::Id;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A face: two labels, one followed by the other.
+/// A face: two consecutive labels.
 pub type Face = (LabelId, LabelId);
 
-/// See the module.
+/// Relations between labels. See the module.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Relations {
-    /// Pairs that stand side by side in a product.
+    /// Adjacent labels in a product.
     pub direct: BTreeSet<Face>,
     /// s1 \| s2 s3 as (s1, s2, s3).
     pub behind: BTreeSet<(LabelId, LabelId, LabelId)>,
@@ -34,11 +33,11 @@ pub struct Relations {
     pub before: BTreeSet<(LabelId, LabelId, LabelId)>,
 }
 
-/// The most factors and relations that are looked at.
+/// Maximum number of factors and relations.
 pub const MAX_SIZE: usize = 1_000_000;
 
-/// The relations in a program whose factors stand in the order of paths. `None` when there are more than
-/// [`MAX_SIZE`] of them, products written out.
+/// Returns the relations of a program whose factors are in the order of paths. `None` if there are more than
+/// [`MAX_SIZE`] of them after expanding products.
 #[must_use]
 pub fn of(program: &Program) -> Option<Relations> {
     let written = Written::new(program)?;
@@ -47,7 +46,7 @@ pub fn of(program: &Program) -> Option<Relations> {
     for product in written.sums.iter().flatten() {
         for pair in product.windows(2) {
             relations.direct.insert((pair[0], pair[1]));
-            // Whatever stands first in the parentheses on the right, and last in those on the left.
+            // The first labels inside the parentheses on the right, and the last ones inside those on the left.
             let mut open = vec![pair[1]];
             while let Some(sum) = open.pop() {
                 for product in written.sum(sum) {
@@ -76,10 +75,10 @@ pub fn of(program: &Program) -> Option<Relations> {
     Some(relations)
 }
 
-/// A program whose products are written out: a factor that is a single product is replaced by its factors.
+/// A program with expanded products: a factor that is a single product is replaced by its factors.
 struct Written {
     n_edges: usize,
-    /// By step, its products; none for a step that is a single product, unless it is a result.
+    /// Products of each step; none for a step that is a single product, unless it is a result.
     sums: Vec<Vec<Vec<LabelId>>>,
 }
 
@@ -118,7 +117,7 @@ impl Written {
         Some(Self { n_edges, sums })
     }
 
-    /// The products that a factor adds up; none for an edge.
+    /// Returns the products whose sum a factor is; none for an edge.
     fn sum(&self, factor: LabelId) -> &[Vec<LabelId>] {
         let step = factor.index().checked_sub(self.n_edges);
         step.map_or(&[], |step| &self.sums[step])
@@ -126,7 +125,7 @@ impl Written {
 }
 
 impl Relations {
-    /// For each face with both direct and indirect relations, the faces that are to be eliminated before it.
+    /// Returns, for each face with both direct and indirect relations, the faces to be eliminated before it.
     #[must_use]
     pub fn dependencies(&self) -> BTreeMap<Face, BTreeSet<Face>> {
         let mut dependencies: BTreeMap<Face, BTreeSet<Face>> = BTreeMap::new();
@@ -140,13 +139,13 @@ impl Relations {
         dependencies
     }
 
-    /// Faces each of which depends on the next one, and the last on the first; `None` when there are none.
+    /// Returns faces each of which depends on the next one, and the last on the first; `None` if there is no cycle.
     #[must_use]
     pub fn cycle(&self) -> Option<Vec<Face>> {
         self.order().err()
     }
 
-    /// The faces in an order in which they can be eliminated without breaking parentheses. O(n log n).
+    /// Returns the faces in an order of elimination that preserves all parentheses. O(n log n).
     ///
     /// # Errors
     /// The faces of a cycle.
@@ -155,7 +154,7 @@ impl Relations {
         let mut order = Vec::with_capacity(self.direct.len());
         let mut done: BTreeSet<Face> = BTreeSet::new();
         for &face in &self.direct {
-            // The faces on the way down from `face`, and for each what is still to be looked at.
+            // Faces on the path from `face`, each with its unvisited dependencies.
             let mut way: Vec<(Face, Vec<Face>)> = Vec::new();
             let mut on_way: BTreeSet<Face> = BTreeSet::new();
             let mut next = Some(face);

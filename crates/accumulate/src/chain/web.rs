@@ -1,40 +1,40 @@
-//! The graph while chains and blocks are being replaced: one edge at most between two vertices, its label one
-//! of the program that is being made.
+//! The graph during the replacement of chains and blocks: at most one edge between two vertices, with a label of the
+//! program under construction.
 //!
 //! | the notes, section 3 | here |
 //! | --- | --- |
-//! | reference edge, substitute edge | an edge whose label a step has made |
-//! | direct simple chain (definition 3.2) | a vertex with one edge in and one out: [`Web::reduce`] takes it out |
-//! | simple block (definition 3.3) | edges with equal ends: [`Web::add`] adds them up |
+//! | reference edge, substitute edge | an edge whose label is made by a step |
+//! | direct simple chain (definition 3.2) | a vertex with one edge in and one out; removed by [`Web::reduce`] |
+//! | simple block (definition 3.3) | edges with equal ends; added up by [`Web::add`] |
 //!
-//! Innermost chains and blocks go first, so indirect ones become direct ones and go too.
+//! Innermost chains and blocks are replaced first, so indirect ones become direct ones and are replaced too.
 
-use crate::serving::Serving;
+use crate::reachability::Reachability;
 use crate::{Builder, LabelId, LinearGraph, StopReason, VertexId};
 use chainrule_base::Id;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// See the module. Sources, intermediates and sinks are those of the linearised graph.
+/// The graph. Sources, intermediates and sinks are those of the linearised graph.
 #[derive(Clone, Debug)]
 pub(super) struct Web<'a> {
     pub linear: &'a LinearGraph,
-    serving: Option<&'a Serving>,
-    /// By vertex, the label of each edge from it.
+    reachability: Option<&'a Reachability>,
+    /// Label of each out-edge, by vertex.
     behind: Vec<BTreeMap<VertexId, LabelId>>,
-    /// By vertex, where its edges come from.
+    /// Sources of the in-edges, by vertex.
     before: Vec<BTreeSet<VertexId>>,
 }
 
 impl<'a> Web<'a> {
-    /// No edges yet.
-    pub fn empty(linear: &'a LinearGraph, serving: Option<&'a Serving>) -> Self {
+    /// Returns a web without edges.
+    pub fn empty(linear: &'a LinearGraph, reachability: Option<&'a Reachability>) -> Self {
         let n = linear.n_vertices();
-        Self { linear, serving, behind: vec![BTreeMap::new(); n], before: vec![BTreeSet::new(); n] }
+        Self { linear, reachability, behind: vec![BTreeMap::new(); n], before: vec![BTreeSet::new(); n] }
     }
 
-    /// All edges that serve a pair asked for, parallel ones added up.
-    pub fn new(linear: &'a LinearGraph, serving: Option<&'a Serving>, builder: &mut Builder) -> Self {
-        let mut web = Self::empty(linear, serving);
+    /// Returns the web of all edges that serve a requested pair, with parallel ones added up.
+    pub fn new(linear: &'a LinearGraph, reachability: Option<&'a Reachability>, builder: &mut Builder) -> Self {
+        let mut web = Self::empty(linear, reachability);
         for (e, edge) in linear.edges() {
             let label = builder.edge(e);
             web.add(builder, edge.source, edge.target, label);
@@ -42,12 +42,12 @@ impl<'a> Web<'a> {
         web
     }
 
-    /// The same vertices without edges.
+    /// Returns the same vertices without edges.
     pub fn without_edges(&self) -> Self {
-        Self::empty(self.linear, self.serving)
+        Self::empty(self.linear, self.reachability)
     }
 
-    /// The edges as (source, target, label), ascending.
+    /// Returns the edges as (source, target, label), ascending.
     pub fn edges(&self) -> impl Iterator<Item = (VertexId, VertexId, LabelId)> {
         let lists = self.behind.iter().enumerate();
         lists.flat_map(|(u, list)| list.iter().map(move |(v, label)| (VertexId::new(u), *v, *label)))
@@ -65,17 +65,17 @@ impl<'a> Web<'a> {
         self.behind[u.index()].get(&v).copied()
     }
 
-    /// Edges in and out.
+    /// Returns the in-degree and the out-degree.
     pub fn degrees(&self, v: VertexId) -> (usize, usize) {
         (self.before[v.index()].len(), self.behind[v.index()].len())
     }
 
-    /// Whether an edge between these would serve a pair asked for.
+    /// Returns whether an edge between these vertices would serve a requested pair.
     pub fn serves(&self, u: VertexId, v: VertexId) -> bool {
-        self.serving.is_none_or(|serving| serving.serves(u, v))
+        self.reachability.is_none_or(|reachability| reachability.serves(u, v))
     }
 
-    /// Adds a label to the edge from `u` to `v`, which is made if it is not there.
+    /// Adds a label to the edge from `u` to `v`; makes the edge if it does not exist.
     pub fn add(&mut self, builder: &mut Builder, u: VertexId, v: VertexId, label: LabelId) {
         if !self.serves(u, v) {
             return;
@@ -92,7 +92,7 @@ impl<'a> Web<'a> {
         self.before[v.index()].insert(u);
     }
 
-    /// Makes an edge, or gives one another label.
+    /// Makes an edge, or replaces the label of one.
     pub fn set(&mut self, u: VertexId, v: VertexId, label: LabelId) {
         self.behind[u.index()].insert(v, label);
         self.before[v.index()].insert(u);
@@ -107,7 +107,7 @@ impl<'a> Web<'a> {
         !self.linear.is_source(v) && !self.linear.is_sink(v)
     }
 
-    /// Eliminates a vertex; those that had an edge to or from it.
+    /// Eliminates a vertex; returns its former neighbours.
     pub fn eliminate(&mut self, builder: &mut Builder, v: VertexId) -> Vec<VertexId> {
         let before: Vec<VertexId> = self.before(v).collect();
         let behind: Vec<(VertexId, LabelId)> = self.behind(v).collect();
@@ -129,11 +129,11 @@ impl<'a> Web<'a> {
         before.into_iter().chain(behind.into_iter().map(|(w, _)| w)).collect()
     }
 
-    /// Replaces simple chains and simple blocks by reference edges until there are none, and takes out what
-    /// lies on no path. How many vertices went. O(n log n).
+    /// Replaces simple chains and simple blocks by reference edges until there are none, and removes everything that
+    /// lies on no path. Returns the number of removed vertices. O(n log n).
     ///
-    /// A vertex with one edge in and one out has one path through it, whatever pairs it serves; so the
-    /// product of the two is a factor of every derivative that has one of them.
+    /// A vertex with one edge in and one out has one path through it, whatever pairs it serves; so the product of the
+    /// two is a factor of every derivative that contains one of them.
     pub fn reduce(&mut self, builder: &mut Builder) -> usize {
         let mut n_gone = 0;
         let mut queue: BTreeSet<VertexId> = self.linear.intermediates().collect();
@@ -150,10 +150,10 @@ impl<'a> Web<'a> {
         n_gone
     }
 
-    /// Eliminates all intermediates, that of the lowest Markowitz degree first, the highest number on ties.
+    /// Eliminates all intermediates by lowest Markowitz degree, the highest number on ties.
     ///
     /// # Errors
-    /// When there are more products than `budget`.
+    /// Fails if there are more products than `budget`.
     pub fn finish(&mut self, builder: &mut Builder, budget: u64) -> Result<(), StopReason> {
         let key = |web: &Self, v: VertexId| {
             let (n_before, n_behind) = web.degrees(v);
@@ -175,7 +175,7 @@ impl<'a> Web<'a> {
         Ok(())
     }
 
-    /// The edges from sources to sinks as (sink, source, label).
+    /// Returns the edges from sources to sinks as (sink, source, label).
     pub fn ends(&self) -> Vec<(VertexId, VertexId, LabelId)> {
         let ends = self.edges().filter(|(u, v, _)| self.linear.is_source(*u) && self.linear.is_sink(*v));
         ends.map(|(u, v, label)| (v, u, label)).collect()

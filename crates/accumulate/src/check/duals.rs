@@ -1,13 +1,12 @@
-//! Derivatives against dual numbers on the scalar graph.
+//! Checker of derivatives by dual numbers on the scalar graph.
 //!
-//! A dual number is (value, tangent). Beside each tangent its magnitude is kept: the sum of the absolute
-//! values of the products over all paths, which is what the rounding of a sum over paths scales with.
-//! A derivative agrees when it is as near as [`BOUND_PRECISE`] times that magnitude in extended
-//! precision, 384 bits. Doubles come first, with [`BOUND_F64`]; where they differ and extended precision
-//! does not, it was rounding, so extended precision has the last word.
+//! A dual number is (value, tangent). Each tangent has a magnitude: the sum of the absolute values of the products over
+//! all paths, which the rounding error of a sum over paths scales with. A derivative agrees if its error is at most
+//! [`BOUND_PRECISE`] times that magnitude in extended precision, 384 bits. Doubles come first, with [`BOUND_F64`]. A
+//! difference in doubles that does not occur in extended precision is rounding, so extended precision decides.
 //!
-//! Lazy as the graph's evaluation is: a partial of 0 passes no tangent on, whatever that tangent is,
-//! and a point is inside the domain when the branches taken there are.
+//! Evaluation is lazy like the graph's: a partial of 0 propagates no tangent, whatever the tangent is, and a point is
+//! inside the domain if the taken branches are.
 
 use super::{Mismatch, Random, Verdict};
 use crate::{Column, Row};
@@ -15,34 +14,34 @@ use chainrule_base::{Diagnostic, Id};
 use chainrule_graph::{Graph, Node, NodeId, evaluate, partial};
 use chainrule_ops::{Algebra, F64, Op, Precise};
 
-/// How far doubles may be apart, relative to the magnitude: room for 2^22 roundings.
+/// Maximum error in doubles relative to the magnitude: margin for 2^22 roundings.
 pub const BOUND_F64: f64 = 1.0 / (1u64 << 30) as f64;
 
-/// How far numbers of 384 bits may be apart, relative to the magnitude: 2^-40. The graph folds constants
-/// in doubles (a third is not a third), so room for 2^12 such roundings.
+/// Maximum error in 384 bits relative to the magnitude: 2^-40. The graph folds constants in doubles (a third is not
+/// exact), so this is a margin for 2^12 such roundings.
 pub const BOUND_PRECISE: f64 = 1.0 / (1u64 << 40) as f64;
 
-/// What is added to the bound in extended precision, relative to the largest number met
-/// (1e30 at most): 2^-200. Where the
-/// paths' products are 0 because factors cancelled, a sum that cancels later leaves a rounding.
+/// Absolute term of the bound in extended precision, relative to the largest number that occurs (1e30 at most): 2^-200.
+/// If the products of the paths are 0 because factors cancel, a later cancelling sum leaves a rounding error.
 pub const RESIDUE_PRECISE: f64 = 6.223_015_277_861_142e-61;
 
-/// Graphs of more nodes than this are computed in extended precision only where doubles differ.
+/// Maximum number of nodes of graphs that are always computed in extended precision; larger ones only if doubles
+/// differ.
 pub const PRECISE_NODES: usize = 5_000;
 
-/// How many columns are checked one by one; more are checked all at once, weighted at random, or, when
-/// only some pairs were asked for, this many of them.
+/// Maximum number of columns that are checked separately. More columns are checked together with random weights; if
+/// only some pairs are requested, this many of them are checked.
 const COLUMNS: usize = 16;
 
-/// Whether `entries` of (row, column, node) are the derivatives of `rows` by `columns` at `points` (a
-/// value for each input of the graph), and what is left out is zero there. `pairs` are those asked for.
+/// Checks whether `entries` of (row, column, node) are the derivatives of `rows` by `columns` at `points` (a value for
+/// each input of the graph), and whether absent entries are zero there. `pairs` are the requested ones.
 ///
-/// Points where the dual numbers are infinite or NaN are passed over; where they are finite the entries
-/// must be. So points should lie inside the domain ([`in_domain`]). The graph grows by partial derivatives
-/// of users' functions only. Linear in the graph for each point and column.
+/// Points with infinite or NaN dual numbers are skipped; if they are finite, the entries must be finite. Points should
+/// therefore lie inside the domain ([`in_domain`]). The graph grows only by partial derivatives of user functions.
+/// Linear in the graph for each point and column.
 ///
 /// # Errors
-/// When the graph cannot be evaluated.
+/// Fails if the graph cannot be evaluated.
 pub fn derivative(
     graph: &mut Graph,
     (rows, columns): (&[Row], &[Column]),
@@ -58,7 +57,7 @@ pub fn derivative(
         compared += 1;
         let has_calls = question.nodes.iter().any(|id| matches!(graph.node(*id), Node::External(..)));
         let mismatch = match mismatch {
-            // A user's function is computed in doubles only.
+            // User functions are computed in doubles only.
             found if has_calls => found,
             None if question.nodes.len() > PRECISE_NODES => None,
             found => question.precise(graph, point)?.unwrap_or(found),
@@ -73,7 +72,7 @@ pub fn derivative(
     Ok(Verdict::Agrees { points: compared })
 }
 
-/// What is compared.
+/// The comparison: rows, columns, entries and their supporting nodes.
 struct Question<'a> {
     rows: &'a [Row],
     columns: &'a [Column],
@@ -81,9 +80,9 @@ struct Question<'a> {
     entries: &'a [(usize, usize, NodeId)],
     /// All nodes below rows, weights and entries, ascending.
     nodes: Vec<NodeId>,
-    /// The partials of users' functions by node and argument, ascending.
+    /// Partials of user functions by node and argument, ascending.
     calls: Vec<((NodeId, usize), NodeId)>,
-    /// Which columns at once, with weights.
+    /// Groups of columns that are checked together, with weights.
     groups: Vec<Vec<(usize, f64)>>,
 }
 
@@ -111,7 +110,7 @@ impl<'a> Question<'a> {
         for id in graph.reachable(&roots).iter() {
             if matches!(graph.node(id), Node::External(..)) {
                 for idx in 0..graph.args(id).len() {
-                    // A call without a derivative may stand where nothing is differentiated.
+                    // A call without a derivative may occur where nothing is differentiated.
                     if let Ok(node) = partial(graph, id, idx) {
                         calls.push(((id, idx), node));
                     }
@@ -123,7 +122,7 @@ impl<'a> Question<'a> {
         Ok(Self { rows, columns, pairs, entries, nodes, calls, groups: Vec::new() })
     }
 
-    /// Chooses the columns that are looked at.
+    /// Chooses the columns to be checked.
     fn weigh(&mut self, seed: u64) {
         let n = self.columns.len();
         self.groups = if n <= COLUMNS {
@@ -142,7 +141,7 @@ impl<'a> Question<'a> {
         self.compare(graph, &mut algebra, &point, (BOUND_PRECISE, RESIDUE_PRECISE))
     }
 
-    /// The first difference; `None` when a dual number is not finite.
+    /// Returns the first difference; `None` if a dual number is not finite.
     fn compare<A: Algebra>(
         &self,
         graph: &Graph,
@@ -155,7 +154,7 @@ impl<'a> Question<'a> {
         let mut largest = 0.0f64;
         for (id, value) in self.nodes.iter().zip(computed) {
             let number = algebra.to_f64(&value).map_or(0.0, f64::abs);
-            // Branches not taken may hold anything; the cap keeps the residue below 1e-30.
+            // Untaken branches may have any value; the cap keeps the residue below 1e-30.
             largest = if number.is_finite() { largest.max(number.min(1e30)) } else { largest };
             values[id.index()] = Some(value);
         }
@@ -221,7 +220,7 @@ impl<'a> Question<'a> {
                     return Ok(None);
                 }
                 let bound = bound * magnitude + residue * largest + f64::MIN_POSITIVE;
-                // Not a number is a difference too: something that is not needed poisons.
+                // NaN is a difference too: an operand that is not needed poisons the result.
                 if difference.is_nan() || difference > bound {
                     return Ok(Some(Some(Mismatch { row, column: single, expected, found, bound })));
                 }
@@ -230,7 +229,7 @@ impl<'a> Question<'a> {
         Ok(Some(None))
     }
 
-    /// Argument, node and partial where that is not 0, ascending by node.
+    /// Returns argument, node and partial of each nonzero partial, ascending by node.
     fn arcs<A: Algebra>(
         &self,
         graph: &Graph,
@@ -262,7 +261,7 @@ impl<'a> Question<'a> {
     }
 }
 
-/// Adds `label * dual` to a tangent and its magnitude; the label alone without a dual.
+/// Adds `label * dual` to a tangent and its magnitude; the label itself if there is no dual.
 fn add_term<A: Algebra>(
     algebra: &mut A,
     sum: &mut Option<(A::Value, A::Value)>,
@@ -280,11 +279,11 @@ fn add_term<A: Algebra>(
     });
 }
 
-/// Whether every operator that `roots` need at this point, branches not taken left out, is inside its domain
-/// there, and every value finite.
+/// Returns whether every operator that `roots` need at this point, without untaken branches, is inside its domain, and
+/// every value is finite.
 ///
 /// # Errors
-/// When the graph cannot be evaluated.
+/// Fails if the graph cannot be evaluated.
 pub fn in_domain(graph: &Graph, roots: &[NodeId], point: &[f64]) -> Result<bool, Diagnostic> {
     let nodes: Vec<NodeId> = graph.reachable(roots).iter().collect();
     let mut values = vec![f64::NAN; graph.len()];
@@ -324,11 +323,11 @@ pub fn in_domain(graph: &Graph, roots: &[NodeId], point: &[f64]) -> Result<bool,
     Ok(true)
 }
 
-/// Up to `n` random points inside the domain of `roots`: a value for each input of the graph. Fewer when they
-/// are hard to find.
+/// Returns up to `n` random points inside the domain of `roots`: a value for each input of the graph. Fewer points are
+/// returned if they are hard to find.
 ///
 /// # Errors
-/// When the graph cannot be evaluated.
+/// Fails if the graph cannot be evaluated.
 pub fn points(graph: &Graph, roots: &[NodeId], seed: u64, n: usize) -> Result<Vec<Vec<f64>>, Diagnostic> {
     const BOXES: [(f64, f64); 6] = [(-1.0, 1.0), (0.1, 0.9), (1.0, 3.0), (-4.0, 4.0), (0.01, 10.0), (-0.1, 0.1)];
     const TRIES: usize = 20;

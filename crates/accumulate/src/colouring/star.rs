@@ -1,29 +1,27 @@
-//! Columns of a symmetric matrix that can be computed together, where each entry need be read off only once of the two places
-//! in which it stands.
+//! Star colouring of symmetric matrices, in which each entry only has to be read at one of its two positions.
 //!
-//! Source: Gebremedhin, Manne and Pothen, *What color is your Jacobian? Graph coloring for computing derivatives* (2005),
-//! sections 4 and 7; the rule for paths with a new vertex inside as in Gebremedhin, Tarafdar, Manne and Pothen, *New acyclic
-//! and star coloring algorithms* (2007).
+//! Source: Gebremedhin, Manne and Pothen, *What color is your Jacobian? Graph coloring for computing derivatives*
+//! (2005), sections 4 and 7; the rule for paths with an inner new vertex as in Gebremedhin, Tarafdar, Manne and Pothen,
+//! *New acyclic and star coloring algorithms* (2007).
 //!
-//! In: a symmetric [`Pattern`], the graph of whose vertices are the columns, and where i and j are neighbours when there is
-//! an entry (i, j). Out: a star colouring: neighbours differ, and each path of four vertices has three colours. So if
-//! column j is not alone of its colour in row i, then column i is alone of its own in row j: h_ij can be read there
-//! ([`super::reads`] sees that for itself).
+//! In: a symmetric [`Pattern`], the adjacency matrix of a graph of columns. Out: a star colouring: neighbours have
+//! different colours, and each path of four vertices has three colours. So if column j shares its colour in row i,
+//! column i does not share its own in row j, and h_ij can be read there ([`super::reads`] finds the position).
 //!
-//! An arrow takes two colours, where columns that share no row take as many as there are columns.
+//! An arrow matrix takes two colours; columns that share no row would take as many colours as columns.
 
 use crate::Pattern;
 use std::cmp::Reverse;
 
 const NONE: usize = usize::MAX;
 
-/// The graph, and what is coloured of it.
+/// The graph and its partial colouring.
 struct Graph {
     starts: Vec<usize>,
     neighbours: Vec<usize>,
     colours: Vec<usize>,
     n_colours: usize,
-    /// For each vertex, by colour: how many neighbours have it.
+    /// For each vertex, the number of neighbours of each colour.
     beside: Vec<Vec<u32>>,
 }
 
@@ -36,8 +34,8 @@ impl Graph {
         self.beside[v].get(colour).copied().unwrap_or(0)
     }
 
-    /// Colours `v` with the first colour that leaves no path of four vertices with two. `last` is by colour: the last vertex
-    /// for which it was ruled out.
+    /// Gives `v` the first colour that leaves no two-coloured path of four vertices. `last` is, for each colour, the
+    /// last vertex for which it was excluded.
     fn colour(&mut self, v: usize, last: &mut Vec<usize>) {
         for w in self.neighbours(v) {
             let colour = self.colours[*w];
@@ -45,10 +43,10 @@ impl Graph {
                 continue;
             }
             last[colour] = v;
-            // Another neighbour of this colour: v would be inside of a path w' v w x.
+            // Another neighbour of this colour: v would be inside a path w' v w x.
             let is_inside = self.n_beside(v, colour) > 1;
             for x in self.neighbours(*w).iter().filter(|x| **x != v) {
-                // Or at the end of one, v w x y, with y of the colour of w.
+                // Or at the end of a path v w x y, with y of the colour of w.
                 let other = self.colours[*x];
                 if other != NONE && (is_inside || self.n_beside(*x, colour) > 1) {
                     last[other] = v;
@@ -69,9 +67,10 @@ impl Graph {
     }
 }
 
-/// A star colouring: the colour of each column, from 0, and how many colours there are; `None` of a pattern that is not
-/// symmetric. Greedy, by several orders, of which the first with the fewest colours counts: as they come, most neighbours first,
-/// and smallest degree last. `O(sum of squares of the rows' lengths)`, and memory for a number a column and colour.
+/// Returns a star colouring: the colour of each column, from 0, and the number of colours; `None` if the pattern is not
+/// symmetric. Greedy in several orders, of which the first with the fewest colours is taken: natural order, most
+/// neighbours first, smallest degree last. `O(sum of squares of the rows' lengths)`, with memory for a number for each
+/// column and colour.
 #[must_use]
 pub fn columns(pattern: &Pattern) -> Option<(Vec<usize>, usize)> {
     let (n, n_columns) = pattern.shape();
@@ -103,7 +102,7 @@ pub fn columns(pattern: &Pattern) -> Option<(Vec<usize>, usize)> {
     best
 }
 
-/// The order in which each vertex has the fewest neighbours among those before it and itself.
+/// Returns the smallest-last order: each vertex has the minimum degree among itself and its predecessors in the order.
 fn smallest_last(starts: &[usize], neighbours: &[usize]) -> Vec<usize> {
     let n = starts.len() - 1;
     let mut degree: Vec<usize> = (0..n).map(|v| starts[v + 1] - starts[v]).collect();
@@ -146,7 +145,7 @@ mod tests {
         Pattern::new(n, n, edges.chain((0..n).map(|k| (k, k))).collect())
     }
 
-    /// Whether neighbours differ and all paths of four vertices have three colours, by looking at all paths.
+    /// Returns whether neighbours differ and all paths of four vertices have three colours, by checking all paths.
     fn is_star(pattern: &Pattern, colours: &[usize]) -> bool {
         let n = colours.len();
         let mut beside = vec![BTreeSet::new(); n];
@@ -166,8 +165,8 @@ mod tests {
         })
     }
 
-    /// The numbers of colours of columns that share no row, and of the star colouring, which is checked: by its definition,
-    /// and by reading a matrix off its products.
+    /// Returns the numbers of colours of the column colouring and of the star colouring, which is checked by its
+    /// definition and by reconstructing a matrix from its products.
     fn counts(pattern: &Pattern) -> (usize, usize) {
         let (colours, n_colours) = columns(pattern).expect("it is symmetric");
         assert!(is_star(pattern, &colours), "{colours:?} of {pattern:?}");
@@ -189,7 +188,7 @@ mod tests {
         symmetric(side * side, inside.map(|(x, y, dx, dy)| (at(x, y), at(x + dx, y + dy))).collect::<Vec<_>>())
     }
 
-    /// A block for each camera and each point, and one where a camera sees a point.
+    /// Returns a pattern with a block for each camera and each point, and one for each point that a camera sees.
     fn adjustment(cameras: usize, points: usize, seen_by: usize) -> Pattern {
         let (camera, point) = (|c: usize| 9 * c..9 * c + 9, |p: usize| 9 * cameras + 3 * p..9 * cameras + 3 * p + 3);
         let mut edges = Vec::new();
@@ -208,11 +207,11 @@ mod tests {
     fn fewer_directions_on_patterns_of_problems() {
         let arrow = symmetric(100, (1..100).map(|k| (0, k)));
         assert_eq!(counts(&arrow), (100, 2));
-        // A sum over neighbours, with some numbers that all terms share: a logistic model, a fit.
+        // A sum over neighbours, with some parameters that all terms share: a logistic model, a fit.
         let shared = (4..200).flat_map(|k| (0..4).map(move |s| (s, k)).chain((k > 4).then_some((k - 1, k))));
         let shared = symmetric(200, shared.chain([(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]));
         assert_eq!(counts(&shared), (200, 7));
-        // Five and nine places around a point.
+        // Five-point and nine-point stencils.
         assert_eq!(counts(&grid(20, &[(0, 1), (1, 0)])), (7, 5));
         let nine: Pattern = {
             let side = 20;
@@ -229,7 +228,7 @@ mod tests {
             }
             symmetric(side * side, edges)
         };
-        // The other way round: every four that meet in a square differ anyway.
+        // The converse case: every four that meet in a square differ anyway.
         assert_eq!(counts(&nine), (9, 10));
         let band =
             |width: usize| symmetric(60, (0..60).flat_map(move |k| (k + 1..(k + width).min(60)).map(move |j| (k, j))));

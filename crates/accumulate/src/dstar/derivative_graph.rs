@@ -1,15 +1,13 @@
-//! One derivative graph f(i,j): the paths from root i to variable j, factored in place, with both
-//! dominator trees kept up to date.
+//! One derivative graph f(i,j): the paths from root i to variable j, factored in place, with both dominator trees kept
+//! up to date.
 //!
-//! Everything is written once for both ways. Upwards are the parents, and the tree of dominators (the
-//! root is its root); downwards are the children, and the tree of postdominators (the variable is its
-//! root).
+//! Each algorithm is written once for both directions. Upwards are the parents and the dominator tree (rooted at the
+//! root); downwards are the children and the postdominator tree (rooted at the variable).
 //!
 //! Invariants:
-//! - Nodes are numbered along the paths: the variable is 0, the root the last; parents are greater.
-//! - Every node that has an edge lies on a path from the root to the variable, and so does every edge.
-//! - `trees[Up]` holds the immediate dominator, `trees[Down]` the immediate postdominator of each node
-//!   that has an edge.
+//! - Nodes are numbered along the paths: the variable is 0, the root the last; parents have greater numbers.
+//! - Every node with an edge lies on a path from the root to the variable, and so does every edge.
+//! - `trees[Up]` holds the immediate dominator, `trees[Down]` the immediate postdominator of each node with an edge.
 
 use super::dominance::Tree;
 use super::parts::PartId;
@@ -17,7 +15,7 @@ use crate::VertexId;
 
 const NONE: u32 = u32::MAX;
 
-/// Towards the root, or towards the variable.
+/// Direction: towards the root, or towards the variable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Way {
     Up = 0,
@@ -35,7 +33,7 @@ impl Way {
     }
 }
 
-/// A factor subgraph by its ends, as nodes of a derivative graph.
+/// A factor subgraph by its ends, which are nodes of a derivative graph.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Ends {
     pub(super) upper: u32,
@@ -48,12 +46,12 @@ pub(super) struct DerivativeGraph {
     vertices: Vec<VertexId>,
     nodes: Vec<Node>,
     edges: Vec<Edge>,
-    /// Places in `edges` that are free.
+    /// Free indices of `edges`.
     free: Vec<u32>,
     trees: [Tree; 2],
 }
 
-/// For each way the first of the edges that leave it that way, and how many there are.
+/// First edge and degree of a node in each direction.
 #[derive(Clone, Copy, Debug)]
 struct Node {
     first: [u32; 2],
@@ -64,30 +62,30 @@ struct Node {
 #[derive(Clone, Copy, Debug)]
 struct Edge {
     part: PartId,
-    /// The upper end, the lower end.
+    /// Upper end, lower end.
     ends: [u32; 2],
     next: [u32; 2],
     before: [u32; 2],
 }
 
-/// What lies between a factor node and its factor base.
+/// The subgraph between a factor node and its factor base.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Region {
-    /// All parts on paths between them, in the order met.
+    /// All parts on paths between the ends, in the order of discovery.
     pub(super) parts: Vec<PartId>,
-    /// The nodes on these paths, ends excluded.
+    /// Nodes on these paths, without the ends.
     pub(super) inner: Vec<u32>,
-    /// How many edges were looked at, in all regions.
+    /// Number of visited edges, in all regions.
     pub(super) visits: u64,
-    /// Which walk has last met each node.
+    /// Last walk that visited each node.
     met: Vec<u32>,
     walk: u32,
     stack: Vec<u32>,
 }
 
 impl DerivativeGraph {
-    /// The graph of these vertices, ascending, and parts given with the places of their upper and lower ends.
-    /// Every edge has to lie on a path from the first to the last. O(e log n).
+    /// Returns the graph of these vertices, ascending, and of parts given with the positions of their upper and lower
+    /// ends. Every edge must lie on a path from the first to the last vertex. O(e log n).
     pub(super) fn new(vertices: Vec<VertexId>, edges: impl DoubleEndedIterator<Item = (PartId, u32, u32)>) -> Self {
         let n = vertices.len();
         let mut graph = Self {
@@ -97,7 +95,7 @@ impl DerivativeGraph {
             free: Vec::new(),
             trees: [Tree::new(n, n as u32 - 1), Tree::new(n, 0)],
         };
-        // Lists are made from their ends, so that they keep the order given.
+        // Lists are built from their ends, so that they keep the given order.
         for (part, upper, lower) in edges.rev() {
             graph.add(part, upper, lower);
         }
@@ -110,22 +108,22 @@ impl DerivativeGraph {
         graph
     }
 
-    /// The vertex of a node.
+    /// Returns the vertex of a node.
     pub(super) fn vertex(&self, node: u32) -> VertexId {
         self.vertices[node as usize]
     }
 
-    /// How many nodes there were at first.
+    /// Returns the initial number of nodes.
     pub(super) fn n_nodes(&self) -> usize {
         self.nodes.len()
     }
 
-    /// The root.
+    /// Returns the root.
     pub(super) fn root(&self) -> u32 {
         self.nodes.len() as u32 - 1
     }
 
-    /// The edges that leave a node that way: the part and the other end.
+    /// Returns the edges that leave a node in this direction: the part and the other end.
     pub(super) fn edges(&self, node: u32, way: Way) -> impl Iterator<Item = (PartId, u32)> {
         let w = way as usize;
         let edge = |e: u32| (e != NONE).then_some(e);
@@ -133,8 +131,8 @@ impl DerivativeGraph {
             .map(move |e| (self.edges[e as usize].part, self.edges[e as usize].ends[w]))
     }
 
-    /// The factor subgraph of which this node is a factor base: it branches that way, and all its paths
-    /// that way meet again first at the node returned with it.
+    /// Returns the factor subgraph of which this node is a factor base: the node branches in this direction, and all
+    /// its paths in this direction first meet again at the other end.
     pub(super) fn factor_of(&self, node: u32, way: Way) -> Option<Ends> {
         if self.nodes[node as usize].degree[way as usize] < 2 {
             return None;
@@ -146,7 +144,7 @@ impl DerivativeGraph {
         })
     }
 
-    /// Whether this is a factor subgraph, and of which base: upwards is the base the lower end.
+    /// Returns the direction of a factor subgraph, `None` if it is none. Upwards, the base is the lower end.
     pub(super) fn way_of(&self, ends: Ends) -> Option<Way> {
         if self.factor_of(ends.lower, Way::Up) == Some(ends) {
             Some(Way::Up)
@@ -157,7 +155,7 @@ impl DerivativeGraph {
         }
     }
 
-    /// Finds the region of a factor subgraph: walking from its base that way never passes its factor node.
+    /// Finds the region of a factor subgraph: a walk from its base in this direction never passes its factor node.
     /// Linear in the region.
     pub(super) fn region(&self, ends: Ends, way: Way, region: &mut Region) {
         let (base, factor) = match way {
@@ -179,20 +177,20 @@ impl DerivativeGraph {
         }
     }
 
-    /// Replaces a region, just found, by one part, and brings both trees up to date. At worst linear in
-    /// the region and the edges that leave its inner nodes, times log n.
+    /// Replaces the last region found by one part, and updates both trees. At worst linear in the region and the edges
+    /// that leave its inner nodes, times log n.
     ///
-    /// Let b be the factor node, c the base, upwards (downwards is the mirror image). Then b dominates c,
-    /// so every path through c passes b, and its part between them lies in the region: one edge b - c
-    /// with the sum of these parts keeps the sum over the paths through c, once no other edge leads up
-    /// from c. Edges that now lead to no variable are on no path and go (they are those with c pdom their lower
-    /// end: the dominator test); the others serve paths around c and stay.
+    /// Let b be the factor node, c the base, upwards (downwards is the mirror image). Then b dominates c, so every path
+    /// through c passes b, and its part between them lies in the region. One edge b - c with the sum of these parts
+    /// preserves the sum over the paths through c, once no other edge leads up from c. Edges that then lead to no
+    /// variable are on no path and are removed (c postdominates their lower end: the dominator test); the other edges
+    /// serve paths around c and stay.
     ///
-    /// *Dominators* of what is left do not change: as b is the immediate one, the region's paths have b and
-    /// what dominates b in common only, as the new edge has. *Postdominators* of inner nodes can change,
-    /// as their paths through c are gone; those of b and of all above do not, because the paths from b
-    /// through c have nothing in common between b and c, before and after. Inner nodes are taken from
-    /// c on, so that the postdominators of their children are right when their turn comes.
+    /// *Dominators* of the remaining nodes do not change. As b is the immediate dominator, the region's paths only
+    /// share b and its dominators, as the new edge does. *Postdominators* of inner nodes can change, because their
+    /// paths through c are removed; those of b and of all nodes above do not, because the paths from b through c share
+    /// nothing between b and c, with and without the region. Inner nodes are updated from c on, so that the
+    /// postdominators of their children are correct at their turn.
     pub(super) fn contract(&mut self, ends: Ends, way: Way, region: &mut Region, part: PartId) {
         let base = if way == Way::Up { ends.lower } else { ends.upper };
         self.cut(base, way);
@@ -210,9 +208,9 @@ impl DerivativeGraph {
         }
     }
 
-    /// The immediate (post)dominator of a node: the closest common ancestor of the nodes next to it that
-    /// way. The one that it had still dominates it, when there was one, as no paths have come to be; so
-    /// nothing is above that, and there the search ends. Returns how many edges were looked at.
+    /// Attaches a node to its immediate (post)dominator: the closest common ancestor of its neighbours in this
+    /// direction. Its previous one, if any, still dominates it, because no paths were added; so the new one is not
+    /// above it, and the search ends there. Returns the number of visited edges.
     fn attach(&mut self, node: u32, way: Way) -> u64 {
         let tree = &self.trees[way as usize];
         let highest = tree.parent(node);
@@ -232,7 +230,7 @@ impl DerivativeGraph {
         n_edges
     }
 
-    /// Takes out all edges that leave a node that way.
+    /// Removes all edges that leave a node in this direction.
     fn cut(&mut self, node: u32, way: Way) {
         loop {
             let e = self.nodes[node as usize].first[way as usize];
@@ -277,7 +275,7 @@ impl DerivativeGraph {
         }
     }
 
-    /// Compares the trees with trees made from scratch, and the other invariants with their definition.
+    /// Compares the trees with trees built from scratch, and the other invariants with their definitions.
     #[cfg(test)]
     pub(super) fn assert_consistent(&self) {
         use chainrule_graph::Dominators;
@@ -320,12 +318,12 @@ impl Region {
         }
     }
 
-    /// Whether the node is met for the first time in this walk.
+    /// Marks the node as visited; returns whether this is its first visit in this walk.
     fn meet(&mut self, node: u32) -> bool {
         std::mem::replace(&mut self.met[node as usize], self.walk) != self.walk
     }
 
-    /// Whether a node lies inside; after [`DerivativeGraph::contract`] too.
+    /// Returns whether a node lies inside, also after [`DerivativeGraph::contract`].
     pub(super) fn contains(&self, node: u32) -> bool {
         self.met[node as usize] == self.walk
     }

@@ -1,10 +1,9 @@
-//! A tree of immediate dominators (or postdominators) that can be changed at its nodes.
+//! A tree of immediate dominators (or postdominators) with updates of nodes.
 //!
-//! The closest common ancestor of two nodes takes O(log depth): besides its parent each node knows an
-//! ancestor further up, and where these lead depends on the depth alone (Myers, "An applicative
-//! random-access stack", 1983). In a graph without cycles the immediate dominator of a node is the
-//! closest common ancestor of its predecessors (Cooper, Harvey, Kennedy 2001; one sweep), so that a tree
-//! takes O(e log n), whatever its depth.
+//! The closest common ancestor of two nodes takes O(log depth): besides its parent, each node knows an ancestor further
+//! up, whose distance only depends on the depth (Myers, "An applicative random-access stack", 1983). In an acyclic
+//! graph the immediate dominator of a node is the closest common ancestor of its predecessors (Cooper, Harvey, Kennedy
+//! 2001; one sweep), so building a tree takes O(e log n), whatever its depth.
 
 /// The tree. Invariant: `jump` is an ancestor, determined by the parents above.
 #[derive(Clone, Debug)]
@@ -20,17 +19,17 @@ struct Link {
 }
 
 impl Tree {
-    /// A tree of the root alone; every other node has to be attached, its parent before it.
+    /// Returns a tree of the root alone; every other node must be attached after its parent.
     pub(super) fn new(n_nodes: usize, root: u32) -> Self {
         Self { links: vec![Link { parent: root, jump: root, depth: 0 }; n_nodes] }
     }
 
-    /// The parent of a node; the root is its own.
+    /// Returns the parent of a node; the root is its own parent.
     pub(super) fn parent(&self, node: u32) -> u32 {
         self.links[node as usize].parent
     }
 
-    /// Puts `node` under `parent`. What hangs under `node` has to be attached again.
+    /// Attaches `node` to `parent`. The subtree of `node` must be attached again.
     pub(super) fn attach(&mut self, node: u32, parent: u32) {
         let up = self.links[parent as usize];
         let first = self.links[up.jump as usize];
@@ -39,7 +38,7 @@ impl Tree {
         self.links[node as usize] = Link { parent, jump, depth: up.depth + 1 };
     }
 
-    /// The closest node that is an ancestor of both, or one of them.
+    /// Returns the closest common ancestor, which may be one of the nodes.
     pub(super) fn common(&self, mut a: u32, mut b: u32) -> u32 {
         if self.depth(a) < self.depth(b) {
             std::mem::swap(&mut a, &mut b);

@@ -1,8 +1,8 @@
-//! The last step: sums of products become an accumulation program.
+//! Emission: sums of products become an accumulation program.
 //!
-//! Factors of 1 are left out and those of -1 become signs; parts of equal value, wherever they lie, are
-//! one factor, and so are those of opposite value; then common pairs are shared (`subproducts.rs`), and
-//! what is needed is computed in order, everything once.
+//! Factors of 1 are dropped and those of -1 become signs. Parts of equal value, wherever they are, become one factor,
+//! and so do those of opposite value. Then common pairs are shared (`subproducts.rs`), and the needed factors are
+//! computed in order, each once.
 
 use super::Units;
 use super::isolate::Sums;
@@ -15,7 +15,7 @@ use chainrule_base::Id;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// The program.
+/// Returns the program.
 pub(super) fn emit(linear: &LinearGraph, budget: &Budget, units: Units, separated: &Separated, sums: &Sums) -> Outcome {
     let n_parts = separated.parts.len();
     let factors = Factors::new(linear, units, separated, sums);
@@ -56,17 +56,17 @@ pub(super) fn emit(linear: &LinearGraph, budget: &Budget, units: Units, separate
     Outcome::done(emission.builder.finish(linear, &ends))
 }
 
-/// What a part is in a product.
+/// Meaning of a part in a product.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Unit {
-    /// Nothing, or a sign.
+    /// A sign: negative or not.
     One(bool),
-    /// A part, which may be another one, and whether it is negated.
+    /// A part, possibly another one of equal value, and whether it is negated.
     Factor(u32, bool),
 }
 
-/// By part, what it is in a product. A part that is another one has the other one's value, and the other
-/// one needs only parts that are computed before it: they are gone through in that order.
+/// Meaning of each part in a product. A part replaced by another one has its value up to sign, and the other one only
+/// needs parts that are computed earlier: parts are visited in that order.
 struct Factors {
     meaning: Vec<Unit>,
 }
@@ -110,7 +110,7 @@ impl Factors {
         Self { meaning: meaning.into_iter().map(|unit| unit.unwrap_or(Unit::One(false))).collect() }
     }
 
-    /// Whether a product is negative, and its factors.
+    /// Returns whether a product is negative, and its factors.
     fn of(&self, product: &[PartId]) -> (bool, Vec<u32>) {
         let mut negative = false;
         let mut factors = Vec::with_capacity(product.len());
@@ -127,7 +127,7 @@ impl Factors {
     }
 }
 
-/// A program in the making. Factors are the parts, then the pairs.
+/// A program under construction. Factors are the parts, then the pairs.
 struct Emission<'a> {
     builder: Builder,
     labels: Vec<Option<LabelId>>,
@@ -139,7 +139,7 @@ struct Emission<'a> {
     pairs: &'a [(u32, u32)],
 }
 
-/// What a factor is.
+/// Definition of a factor.
 enum Meaning {
     /// The label of this edge.
     Edge(EdgeId),
@@ -150,7 +150,7 @@ enum Meaning {
 }
 
 impl Emission<'_> {
-    /// Makes the labels of these factors, and before them of all that they need.
+    /// Computes the labels of these factors, and first those of all factors that they need.
     fn make(&mut self, factors: &[u32]) {
         let mut stack: Vec<u32> = factors.iter().rev().copied().collect();
         while let Some(&factor) = stack.last() {
@@ -198,7 +198,7 @@ impl Emission<'_> {
         }
     }
 
-    /// The sum of these products, whose factors are made.
+    /// Returns the sum of these products, whose factors have labels.
     fn sum(&mut self, products: Range<usize>) -> LabelId {
         for idx in products {
             let factors: Vec<LabelId> = self.products[idx].iter().filter_map(|f| self.labels[*f as usize]).collect();

@@ -1,14 +1,14 @@
-//! Factoring all derivative graphs: the most frequent factor subgraph first (D*, section 4.1).
+//! Factoring of all derivative graphs: the most frequent factor subgraph first (D*, section 4.1).
 //!
-//! In: derivative graphs. Out: the same, each of one path. Which subgraphs a step makes and
-//! unmakes is seen at the nodes of its region alone, because nothing else changes there.
+//! In: derivative graphs. Out: the same graphs, each a single path. The subgraphs that a step creates and removes are
+//! found at the nodes of its region, because nothing else changes.
 
 use super::Ties;
 use super::derivative_graph::{DerivativeGraph, Ends, Region, Way};
 use super::queue::{Place, Queue};
 use super::separate::Separated;
 
-/// Factors until no branch is left; false when more than `visits` edges were looked at.
+/// Factors until no branch is left; returns false if more than `visits` edges were visited.
 pub(super) fn factor(separated: &mut Separated, ties: Ties, visits: u64) -> bool {
     let mut queue = Queue::new(ties);
     for (idx, graph) in separated.graphs.iter().enumerate() {
@@ -44,7 +44,7 @@ pub(super) fn factor(separated: &mut Separated, ties: Ties, visits: u64) -> bool
     true
 }
 
-/// All factor subgraphs, each once. Linear.
+/// Returns all factor subgraphs, each once. Linear.
 pub(super) fn factor_subgraphs(graph: &DerivativeGraph) -> Vec<Ends> {
     let mut all: Vec<Ends> = (0..graph.n_nodes() as u32)
         .flat_map(|node| Way::BOTH.into_iter().filter_map(move |way| graph.factor_of(node, way)))
@@ -54,7 +54,7 @@ pub(super) fn factor_subgraphs(graph: &DerivativeGraph) -> Vec<Ends> {
     all
 }
 
-/// What a contraction does to the factor subgraphs of its derivative graph.
+/// Change of the factor subgraphs of a derivative graph by a contraction.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Change {
     pub(super) lost: Vec<Ends>,
@@ -64,13 +64,13 @@ pub(super) struct Change {
 }
 
 impl Change {
-    /// To be called before the contraction of a region.
+    /// Records the factor subgraphs before the contraction of a region.
     pub(super) fn before(&mut self, graph: &DerivativeGraph, ends: Ends, region: &Region) {
         collect(graph, ends, region, &mut self.old);
     }
 
-    /// To be called after it. A subgraph can have two reasons to be there, a base at each end; it
-    /// appears or disappears only when the other end does not hold it.
+    /// Records them after the contraction. A subgraph can have a base at each end; it appears or disappears only if the
+    /// other end is not a base of it.
     pub(super) fn after(&mut self, graph: &DerivativeGraph, ends: Ends, region: &Region) {
         collect(graph, ends, region, &mut self.new);
         self.lost.clear();
@@ -91,7 +91,7 @@ impl Change {
     }
 }
 
-/// The factor subgraphs whose bases are the ends or inner nodes of a region, ascending.
+/// Collects the factor subgraphs whose bases are the ends or inner nodes of a region, ascending.
 fn collect(graph: &DerivativeGraph, ends: Ends, region: &Region, into: &mut Vec<Ends>) {
     into.clear();
     for node in [ends.upper, ends.lower].into_iter().chain(region.inner.iter().copied()) {
@@ -126,7 +126,7 @@ mod tests {
         #![proptest_config(ProptestConfig {
             cases: 2000, rng_seed: RngSeed::Fixed(5), failure_persistence: None, ..ProptestConfig::default()
         })]
-        /// Any order of factorisations: trees and changes agree with those made from scratch.
+        /// For any order of factorisations, trees and changes agree with those computed from scratch.
         #[test]
         fn dominance_stays_right(
             bytes in proptest::collection::vec(any::<u8>(), 0..150),

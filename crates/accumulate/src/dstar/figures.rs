@@ -1,5 +1,4 @@
-//! The examples of D*'s figures 7 to 16, step by step. Vertices that the figures leave without a number
-//! have letters here.
+//! The examples of D*'s figures 7 to 16, step by step. Vertices without a number in the figures have letters here.
 
 use super::Ties;
 use super::derivative_graph::{DerivativeGraph, Ends, Region, Way};
@@ -30,14 +29,14 @@ fn ends(upper: u32, lower: u32) -> Ends {
     Ends { upper, lower }
 }
 
-/// The only part between two nodes.
+/// Returns the only part between two nodes.
 fn part(graph: &DerivativeGraph, upper: u32, lower: u32) -> PartId {
     let between: Vec<PartId> = graph.edges(upper, Way::Down).filter(|e| e.1 == lower).map(|e| e.0).collect();
     assert_eq!(between.len(), 1, "{upper} {lower}");
     between[0]
 }
 
-/// All edges as (upper, lower), ascending.
+/// Returns all edges as (upper, lower), ascending.
 fn edges(graph: &DerivativeGraph) -> Vec<(u32, u32)> {
     let mut all: Vec<(u32, u32)> =
         (0..=graph.root()).flat_map(|u| graph.edges(u, Way::Down).map(move |(_, l)| (u, l))).collect();
@@ -45,7 +44,7 @@ fn edges(graph: &DerivativeGraph) -> Vec<(u32, u32)> {
     all
 }
 
-/// Factors a subgraph; the parts that were replaced, and the new one.
+/// Factors a subgraph; returns the replaced parts, and the new part.
 fn step(separated: &mut Separated, of: Ends) -> (Vec<PartId>, PartId) {
     let graph = &mut separated.graphs[0];
     let mut region = Region::default();
@@ -62,7 +61,7 @@ fn step(separated: &mut Separated, of: Ends) -> (Vec<PartId>, PartId) {
 fn factor_subgraphs_of_figure_7() {
     let separated = separated(1, 4, 1, &FIGURE_7);
     let graph = &separated.graphs[0];
-    // Of node 3: [3, 1] and [3, 0]; of node 0: [0, 2] and [0, 3], the latter being [3, 0] again.
+    // At node 3: [3, 1] and [3, 0]; at node 0: [0, 2] and [0, 3], which is [3, 0] again.
     assert_eq!(factor_subgraphs(graph), [ends(NODE_2, NODE_0), ends(NODE_3, NODE_0), ends(NODE_3, NODE_1)]);
     assert_eq!(graph.way_of(ends(NODE_3, NODE_1)), Some(Way::Up));
     assert_eq!(graph.way_of(ends(NODE_2, NODE_0)), Some(Way::Down));
@@ -79,7 +78,7 @@ fn figures_10_and_11() {
     expected.sort_unstable();
     let (replaced, d7) = step(&mut separated, ends(NODE_2, NODE_0));
     assert_eq!(replaced, expected);
-    // d3, d5 and d6 are gone; d4 fails the postdominator test and stays. [3, 1] exists no more.
+    // d3, d5 and d6 are removed; d4 fails the postdominator test and stays. [3, 1] no longer exists.
     let graph = &separated.graphs[0];
     assert_eq!(part(graph, NODE_1, NODE_0), d4);
     assert_eq!(
@@ -108,7 +107,7 @@ fn figures_12_and_13() {
     let d1 = part(&separated.graphs[0], NODE_3, NODE_2);
     let (replaced, _) = step(&mut separated, ends(NODE_3, NODE_1));
     assert!(replaced.contains(&d1) && replaced.len() == 4);
-    // d0, d2 and d3 are gone; d1 fails the dominator test and stays. [0, 2] exists no more.
+    // d0, d2 and d3 are removed; d1 fails the dominator test and stays. [0, 2] no longer exists.
     let graph = &separated.graphs[0];
     assert_eq!(part(graph, NODE_3, NODE_2), d1);
     assert_eq!(
@@ -126,7 +125,7 @@ fn figures_14_to_16_the_more_frequent_one_first() {
     let mut separated = separated(2, 2, 1, &[(0, 2), (0, 3), (1, 2), (2, 3), (2, 4), (3, 4)]);
     assert!(factor(&mut separated, Ties::Nearest, 1000));
     let sums = isolate(&mut separated, 1000).unwrap();
-    // f1 is the part of [4, 2] times an edge, and f0 has that part as well.
+    // f1 is the part of [4, 2] times an edge, and f0 contains the same part.
     let shared = sums.results[1][0];
     let Kind::Subgraph(set) = &separated.parts.get(shared).kind else { panic!("{sums:?}") };
     assert_eq!(set.len(), 3);
@@ -156,8 +155,8 @@ fn equal_ends_are_not_equal_values() {
         (8, 11),
         (7, 12),
     ];
-    // [b, c] is the most frequent, 3 roots by 4 variables, and takes the path w - c out of the graphs of
-    // three roots. [w, 0] is then in all graphs of variable 0, with two paths for these, three for the last.
+    // [b, c] is the most frequent, with 3 roots by 4 variables, and removes the path w - c from the graphs of three
+    // roots. [w, 0] is then in all graphs of variable 0, with two paths for these roots, and three for the last.
     let mut separated = separated(4, 5, 4, &edges);
     assert!(factor(&mut separated, Ties::Nearest, 1000));
     let (w, variable) = (VertexId::new(7), VertexId::new(0));

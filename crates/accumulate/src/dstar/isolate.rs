@@ -1,13 +1,12 @@
-//! What is inside of subgraph edges: sums of products of parts.
+//! Subgraph edges as sums of products of parts.
 //!
-//! D*, section 4: "the subgraphs contained in subgraph edges are completely isolated from the rest of
-//! the original graph". So inside of one, every path ends at the factor base: nodes that had other
-//! exits have none here, and more can be factored than in the derivative graph. A subgraph by itself is
-//! a derivative graph of one pair, which is factored smallest first until it is a bundle of separate
-//! chains; those are its terms.
+//! D*, section 4: "the subgraphs contained in subgraph edges are completely isolated from the rest of the original
+//! graph". Inside a subgraph, every path ends at the factor base: nodes with other exits have none here, and more can
+//! be factored than in the derivative graph. An isolated subgraph is a derivative graph of one pair, which is factored
+//! smallest first until it is a bundle of separate chains; these are its terms.
 //!
-//! In: factored derivative graphs. Out: for each the product on its path, and the terms of every
-//! subgraph edge that is needed.
+//! In: factored derivative graphs. Out: the product on the path of each graph, and the terms of every needed subgraph
+//! edge.
 
 use super::derivative_graph::{DerivativeGraph, Ends, Region, Way};
 use super::factor::{Change, factor_subgraphs};
@@ -22,16 +21,16 @@ use std::rc::Rc;
 /// A product of parts.
 pub(super) type Product = Vec<PartId>;
 
-/// Everything that has to be computed, as sums of products of parts.
+/// All values to be computed, as sums of products of parts.
 #[derive(Clone, Debug)]
 pub(super) struct Sums {
-    /// The derivative of each pair.
+    /// Derivative of each pair.
     pub(super) results: Vec<Product>,
-    /// The terms of each part that stands for a subgraph and is needed; those of others are empty.
+    /// Terms of each needed subgraph part; empty for other parts.
     pub(super) terms: Vec<Vec<Product>>,
 }
 
-/// Isolates what is needed; nothing when more than `visits` edges were looked at.
+/// Isolates the needed subgraphs; returns `None` if more than `visits` edges were visited.
 pub(super) fn isolate(separated: &mut Separated, visits: u64) -> Option<Sums> {
     let results: Vec<Product> = separated.graphs.iter().map(|graph| chain(graph, graph.root(), None)).collect();
     let mut terms: Vec<Vec<Product>> = vec![Vec::new(); separated.parts.len()];
@@ -54,7 +53,7 @@ pub(super) fn isolate(separated: &mut Separated, visits: u64) -> Option<Sums> {
     Some(Sums { results, terms })
 }
 
-/// The parts from a node down to the variable, the first one given.
+/// Returns the parts from a node down to the variable, with the first one given.
 fn chain(graph: &DerivativeGraph, from: u32, first: Option<PartId>) -> Product {
     let mut product: Product = first.into_iter().collect();
     let mut node = from;
@@ -72,14 +71,14 @@ struct Isolation {
 }
 
 impl Isolation {
-    /// The terms of the subgraph of these parts.
+    /// Returns the terms of the subgraph of these parts.
     fn terms(&mut self, parts: &mut Parts, set: &[PartId]) -> Vec<Product> {
         let mut graph = alone(parts, set);
         let whole = Ends { upper: graph.root(), lower: 0 };
         let distance = |ends: Ends| Reverse((ends.upper - ends.lower, ends.lower));
         let mut queue: BinaryHeap<_> = factor_subgraphs(&graph).into_iter().map(|e| (distance(e), e)).collect();
         while let Some((_, ends)) = queue.pop() {
-            // Whatever lies inside was smaller: the whole is a bundle of chains by now.
+            // Inner subgraphs are smaller and already factored: the whole is a bundle of chains.
             if ends == whole {
                 break;
             }
@@ -98,7 +97,7 @@ impl Isolation {
     }
 }
 
-/// These parts as a derivative graph.
+/// Returns these parts as a derivative graph.
 fn alone(parts: &Parts, set: &[PartId]) -> DerivativeGraph {
     let ends = |p: &PartId| (parts.get(*p).upper, parts.get(*p).lower);
     let mut vertices: Vec<VertexId> = set.iter().map(ends).flat_map(|(upper, lower)| [upper, lower]).collect();

@@ -1,10 +1,10 @@
-//! Parts: the edges of derivative graphs, which D* calls d0, d1, ...
+//! Parts: the edges of derivative graphs, called d0, d1, ... in D*.
 //!
-//! A part is an edge of the linearised graph, or stands for a factored subgraph: for the set of parts
-//! on the paths between two vertices. Its value is the sum over these paths.
+//! A part is an edge of the linearised graph, or a factored subgraph: the set of parts on the paths between two
+//! vertices. Its value is the sum over these paths.
 //!
-//! Invariants: a part replaces parts with smaller ids; two subgraphs between the same vertices never
-//! replace the same set, and never have the same value.
+//! Invariants: a part replaces parts with smaller ids; two subgraphs between the same vertices never replace the same
+//! set, and never have the same value.
 
 use super::value::Value;
 use crate::{EdgeId, VertexId};
@@ -17,7 +17,7 @@ define_id! {
     pub(super) struct PartId = "d";
 }
 
-/// One part.
+/// Ends, value and definition of a part.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     pub(super) upper: VertexId,
@@ -26,7 +26,7 @@ pub(super) struct Part {
     pub(super) value: Value,
 }
 
-/// What a part is.
+/// Definition of a part.
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
     /// The label of this edge.
@@ -39,22 +39,22 @@ pub(super) enum Kind {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Parts {
     parts: Arena<PartId, Part>,
-    /// The part for each set. Looked up only.
+    /// Part of each set. Only looked up.
     by_set: FxHashMap<Rc<[PartId]>, PartId>,
-    /// The first subgraph with each value between two vertices. Looked up only.
+    /// First subgraph of each value between two vertices. Only looked up.
     by_value: FxHashMap<(VertexId, VertexId, Value), PartId>,
-    /// Parts by their upper ends, and the sums so far at these: room for [`Self::sum`].
+    /// Parts by their upper ends, with partial sums: scratch memory of [`Self::sum`].
     ascending: Vec<(VertexId, PartId)>,
     sums: Vec<(VertexId, Value)>,
 }
 
 impl Parts {
-    /// A part for an edge.
+    /// Adds the part of an edge.
     pub(super) fn edge(&mut self, edge: EdgeId, upper: VertexId, lower: VertexId, value: Value) -> PartId {
         self.parts.push(Part { upper, lower, kind: Kind::Edge(edge), value })
     }
 
-    /// The part that replaces these, ascending: one of the same value, or a new one. O(n log n).
+    /// Returns the part that replaces these parts, ascending: one of the same value, or a new one. O(n log n).
     pub(super) fn subgraph(&mut self, set: &[PartId], upper: VertexId, lower: VertexId) -> PartId {
         if let Some(part) = self.by_set.get(set) {
             return *part;
@@ -70,7 +70,7 @@ impl Parts {
         part
     }
 
-    /// The sum over all paths: a sweep from the lower vertex up.
+    /// Returns the sum over all paths, by a sweep from the lower vertex up.
     fn sum(&mut self, set: &[PartId], upper: VertexId, lower: VertexId) -> Value {
         self.ascending.clear();
         self.ascending.extend(set.iter().map(|p| (self.parts[*p].upper, *p)));
@@ -97,7 +97,7 @@ impl Parts {
         self.parts.len()
     }
 
-    /// The part of an edge: ids are given in order.
+    /// Returns the part of an edge: ids are assigned in order.
     pub(super) fn of_edge(edge: EdgeId) -> PartId {
         PartId::new(edge.index())
     }

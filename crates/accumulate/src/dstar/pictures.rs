@@ -1,4 +1,4 @@
-//! The factorisation of a small derivative graph, step by step, as pictures.
+//! Pictures of the factorisation of a small derivative graph, step by step.
 
 use super::derivative_graph::{DerivativeGraph, Region, Way};
 use super::factor::factor_subgraphs;
@@ -8,12 +8,12 @@ use crate::LinearGraph;
 use crate::draw::{Arrow, Mark, Picture, Tone};
 use chainrule_base::Id;
 
-/// How many edges a graph may have here.
+/// Maximum number of edges of a graph with pictures.
 const MOST_EDGES: u64 = 500;
 
-/// The derivative graph of the first pair of a root and a variable asked for: as it is, and after each
-/// factorisation, its factor subgraphs taken one after the other. In each picture the edges are red that the
-/// next step replaces, and the edge is blue that the last step made. Empty for graphs with more than 500 edges.
+/// Returns pictures of the derivative graph of the first requested pair of a root and a variable: before, and after
+/// each factorisation in sequence. Edges that the next step replaces are red, the edge made by the last step is blue.
+/// Empty for graphs with more than 500 edges.
 #[must_use]
 pub fn pictures(linear: &LinearGraph) -> Vec<Picture> {
     let Some(mut separated) = separate(linear, MOST_EDGES) else { return Vec::new() };
@@ -25,7 +25,7 @@ pub fn pictures(linear: &LinearGraph) -> Vec<Picture> {
     let mut made = None;
     loop {
         let graph = &separated.graphs[0];
-        // The subgraph with the lowest upper end first: inner ones before those around them.
+        // The subgraph with the lowest upper end first: inner ones before outer ones.
         let next = factor_subgraphs(graph).into_iter().find_map(|ends| Some((ends, graph.way_of(ends)?)));
         let Some((ends, way)) = next else {
             pictures.push(picture(linear, &separated, &[], made));

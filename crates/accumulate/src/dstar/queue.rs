@@ -1,7 +1,8 @@
-//! Factor subgraphs by frequency: in how many derivative graphs each appears (D*, section 4.1).
+//! Priority queue of factor subgraphs by frequency: the number of derivative graphs that contain them (D*, section
+//! 4.1).
 //!
-//! A subgraph \[b, c\] is known by its ends as vertices; [`Ties`] decides between equally frequent
-//! ones. Entries of the heap that have become too large are corrected when they come up.
+//! A subgraph \[b, c\] is identified by its ends as vertices; [`Ties`] decides between equally frequent ones. Heap
+//! entries with too large frequencies are corrected when they are popped.
 
 use super::Ties;
 use super::derivative_graph::Ends;
@@ -11,7 +12,7 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Where a factor subgraph was seen.
+/// Occurrence of a factor subgraph.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Place {
     pub(super) graph: u32,
@@ -22,11 +23,11 @@ pub(super) struct Place {
 #[derive(Clone, Debug)]
 pub(super) struct Queue {
     ties: Ties,
-    /// Looked up only.
+    /// Only looked up.
     by_ends: FxHashMap<(VertexId, VertexId), u32>,
     subgraphs: Vec<FactorSubgraph>,
     heap: BinaryHeap<Entry>,
-    /// Those that have become more frequent since the heap was looked at.
+    /// Subgraphs that have become more frequent since the last pop.
     risen: Vec<u32>,
 }
 
@@ -35,22 +36,22 @@ struct FactorSubgraph {
     upper: VertexId,
     lower: VertexId,
     frequency: u32,
-    /// The largest frequency with which it stands in the heap; 0 when it does not.
+    /// Largest frequency of its heap entries; 0 if it has none.
     queued: u32,
-    /// Everywhere it appears, and perhaps where it has disappeared since.
+    /// All occurrences, possibly with stale ones.
     places: Vec<Place>,
 }
 
-/// Frequency, rank among equally frequent ones, which.
+/// Frequency, rank among equally frequent ones, index.
 type Entry = (u32, (u32, u32), Reverse<u32>);
 
 impl Queue {
-    /// An empty queue.
+    /// Returns an empty queue.
     pub(super) fn new(ties: Ties) -> Self {
         Self { ties, by_ends: FxHashMap::default(), subgraphs: Vec::new(), heap: BinaryHeap::new(), risen: Vec::new() }
     }
 
-    /// A factor subgraph has appeared in a derivative graph.
+    /// Adds an occurrence of a factor subgraph in a derivative graph.
     pub(super) fn found(&mut self, place: Place, upper: VertexId, lower: VertexId) {
         let idx = *self.by_ends.entry((upper, lower)).or_insert_with(|| {
             self.subgraphs.push(FactorSubgraph { upper, lower, frequency: 0, queued: 0, places: Vec::new() });
@@ -64,14 +65,14 @@ impl Queue {
         }
     }
 
-    /// A factor subgraph has disappeared from a derivative graph.
+    /// Removes an occurrence of a factor subgraph.
     pub(super) fn lost(&mut self, upper: VertexId, lower: VertexId) {
         if let Some(idx) = self.by_ends.get(&(upper, lower)) {
             self.subgraphs[*idx as usize].frequency -= 1;
         }
     }
 
-    /// Where the most frequent factor subgraph appears, each place once; some may have lost it.
+    /// Returns the occurrences of the most frequent factor subgraph, each once; some may be stale.
     pub(super) fn next(&mut self) -> Option<Vec<Place>> {
         for idx in std::mem::take(&mut self.risen) {
             if self.subgraphs[idx as usize].frequency > self.subgraphs[idx as usize].queued {

@@ -1,9 +1,9 @@
-//! Separating the linearised graph into the derivative graphs of the pairs asked for.
+//! Separation of the linearised graph into the derivative graphs of the requested pairs.
 //!
 //! D*, section 4.1: "the derivative of f is just the derivative of each of its nm constituent functions".
 //!
-//! In: a linearised graph. Out: a derivative graph for each pair of a root and a variable that are
-//! connected and asked for, all made of the same parts.
+//! In: a linearised graph. Out: a derivative graph for each requested and connected pair of a root and a variable, all
+//! made of the same parts.
 
 use super::derivative_graph::DerivativeGraph;
 use super::parts::Parts;
@@ -14,15 +14,15 @@ use chainrule_base::Id;
 /// The derivative graphs.
 #[derive(Clone, Debug)]
 pub(super) struct Separated {
-    /// The parts; those of edges come first and have their ids.
+    /// Parts; those of edges come first and have the ids of the edges.
     pub(super) parts: Parts,
     pub(super) graphs: Vec<DerivativeGraph>,
-    /// Root and variable of each.
+    /// Root and variable of each graph.
     pub(super) pairs: Vec<(VertexId, VertexId)>,
 }
 
-/// How many edges the derivative graphs have together; `None` when more than `most`. For each root
-/// linear in what it depends on, and in the number itself.
+/// Returns the total number of edges of the derivative graphs; `None` if it exceeds `most`. Linear in the total, and
+/// for each root in the vertices that it depends on.
 pub(super) fn memberships(linear: &LinearGraph, most: u64) -> Option<u64> {
     let mut n = 0_u64;
     each_pair(linear, most, |pair| {
@@ -32,7 +32,7 @@ pub(super) fn memberships(linear: &LinearGraph, most: u64) -> Option<u64> {
     .then_some(n)
 }
 
-/// The derivative graphs; `None` when a walk gives up, as in [`memberships`].
+/// Returns the derivative graphs; `None` if a walk is abandoned, as in [`memberships`].
 pub(super) fn separate(linear: &LinearGraph, most: u64) -> Option<Separated> {
     let mut parts = Parts::default();
     for (e, edge) in linear.edges() {
@@ -57,22 +57,22 @@ pub(super) fn separate(linear: &LinearGraph, most: u64) -> Option<Separated> {
     done.then_some(separated)
 }
 
-/// What lies on the paths between a root and a variable.
+/// The subgraph of all paths between a root and a variable.
 struct Pair {
     root: VertexId,
     variable: VertexId,
-    /// In no particular order.
+    /// In unspecified order.
     vertices: Vec<VertexId>,
-    /// In no particular order.
+    /// In unspecified order.
     edges: Vec<EdgeId>,
 }
 
-/// Walks from each root down and from each variable below it up again. Stops, and says false, when
-/// `found` does, or when the walks down met many times more than `most` edges.
+/// Walks from each root down, and from each variable below it up again. Stops and returns false if `found` does, or if
+/// the downward walks visited many times more than `most` edges.
 fn each_pair(linear: &LinearGraph, most: u64, mut found: impl FnMut(&mut Pair) -> bool) -> bool {
     let wanted = linear.wanted();
     let n = linear.n_vertices();
-    // Which root, and which pair, has last met each vertex.
+    // Last root, and last pair, that visited each vertex.
     let (mut below, mut between) = (vec![0_usize; n], vec![0_usize; n]);
     let (mut n_met, mut n_pairs) = (0_u64, 0);
     let mut variables: Vec<VertexId> = Vec::new();

@@ -1,5 +1,5 @@
-//! Common subproducts (D*, section 4.2): of all pairs of consecutive factors the one that stands in
-//! most products becomes one factor; again and again, until no pair stands in two.
+//! Common subproducts (D*, section 4.2): the pair of consecutive factors that occurs in most products becomes one
+//! factor, until no pair occurs twice.
 //!
 //! | D* 2007 | here |
 //! | --- | --- |
@@ -7,9 +7,9 @@
 //! | `Largest` | the heap |
 //! | `updateCounts` | `List::forget`, `List::note` |
 //!
-//! In: products of factors, numbered. Out: the same with new factors, each the product of two earlier
-//! ones. Factors commute, so a pair has no order. Of equally frequent pairs the one found first is
-//! taken. O(n log n) for products of n factors together.
+//! In: products of numbered factors. Out: the same products with new factors, each the product of two earlier ones.
+//! Factors commute, so a pair has no order. Among equally frequent pairs, the first one found is taken. O(n log n) for
+//! products of n factors in total.
 
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -17,7 +17,7 @@ use std::collections::BinaryHeap;
 
 const NONE: u32 = u32::MAX;
 
-/// Replaces common pairs; the new factors are numbered from `n_factors` on, as returned.
+/// Replaces common pairs. The new factors are numbered from `n_factors` on, and returned in order.
 pub(super) fn share(products: &mut [Vec<u32>], n_factors: u32) -> Vec<(u32, u32)> {
     let mut list = List::new(products);
     let mut made = Vec::new();
@@ -38,25 +38,25 @@ pub(super) fn share(products: &mut [Vec<u32>], n_factors: u32) -> Vec<(u32, u32)
     made
 }
 
-/// All products in a row, each a linked list.
+/// All products in sequence, each a linked list.
 struct List {
-    /// [`NONE`] where a factor was merged into the one before.
+    /// [`NONE`] if the factor was merged into the previous one.
     factors: Vec<u32>,
     next: Vec<u32>,
     before: Vec<u32>,
     pairs: Vec<Pair>,
-    /// Looked up only.
+    /// Only looked up.
     by_factors: FxHashMap<(u32, u32), u32>,
     heap: BinaryHeap<(u32, Reverse<u32>)>,
 }
 
 struct Pair {
     factors: (u32, u32),
-    /// In how many places it stands.
+    /// Number of occurrences.
     count: u32,
-    /// The places of its first factor, and perhaps some where it stands no more.
+    /// Positions of its first factor, possibly with stale ones.
     places: Vec<u32>,
-    /// With which count it stands in the heap; 0 when it does not.
+    /// Count in its heap entry; 0 if it has none.
     queued: u32,
 }
 
@@ -87,7 +87,7 @@ impl List {
         list
     }
 
-    /// The pair that starts at a place, in one order.
+    /// Returns the pair that starts at a position, in canonical order.
     fn at(&self, place: u32) -> Option<(u32, u32)> {
         let next = *self.next.get(place as usize)?;
         if next == NONE {
@@ -97,7 +97,7 @@ impl List {
         (a != NONE).then_some((a.min(b), a.max(b)))
     }
 
-    /// A pair has come to stand at a place.
+    /// Records the pair that now starts at a position.
     fn note(&mut self, place: u32, risen: &mut Vec<u32>) {
         let Some(factors) = self.at(place) else { return };
         let idx = *self.by_factors.entry(factors).or_insert_with(|| {
@@ -112,7 +112,7 @@ impl List {
         }
     }
 
-    /// A pair is about to stand at a place no more.
+    /// Removes the pair that starts at a position, before it changes.
     fn forget(&mut self, place: u32) {
         if let Some(idx) = self.at(place).and_then(|factors| self.by_factors.get(&factors)) {
             let pair = &mut self.pairs[*idx as usize];
@@ -130,7 +130,7 @@ impl List {
         }
     }
 
-    /// The pair that stands in most places, at least two.
+    /// Returns the pair with most occurrences, at least two.
     fn most_frequent(&mut self) -> Option<(u32, u32, Vec<u32>)> {
         while let Some((count, Reverse(idx))) = self.heap.pop() {
             let pair = &mut self.pairs[idx as usize];
@@ -149,7 +149,7 @@ impl List {
         None
     }
 
-    /// Makes one factor of the pair at a place, if it still stands there.
+    /// Merges the pair at a position into one factor, if it still exists there.
     fn merge(&mut self, place: u32, pair: (u32, u32), factor: u32) {
         if self.at(place) != Some(pair) {
             return;
@@ -182,7 +182,7 @@ impl List {
 mod tests {
     use super::*;
 
-    /// How many multiplications products take, with the pairs that they share.
+    /// Returns the number of multiplications of products, with their shared pairs.
     fn multiplications(products: &mut [Vec<u32>], n_factors: u32) -> usize {
         let made = share(products, n_factors).len();
         made + products.iter().map(|p| p.len().saturating_sub(1)).sum::<usize>()

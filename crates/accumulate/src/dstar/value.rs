@@ -1,10 +1,9 @@
-//! Values of parts at a random point of a finite field: equal values are taken for equal parts.
+//! Values of parts at a random point of a finite field: parts of equal values are treated as equal.
 //!
-//! Labels are random elements of the integers modulo the prime 2^61 - 1, equal nodes of the scalar graph
-//! being equal elements, drawn twice. A part is a polynomial in the labels; two that differ have equal
-//! values with probability at most (d / 2^61)^2, d being the length of the longest path (Schwartz 1980,
-//! Zippel 1979). So parts that were factored differently are still found to be the same. The draws are
-//! not those of the checker, which would find a mistake.
+//! Labels are random elements of the integers modulo the prime 2^61 - 1, with equal elements for equal nodes of the
+//! scalar graph, drawn twice. A part is a polynomial in the labels. Two different polynomials have equal values with
+//! probability at most (d / 2^61)^2, where d is the length of the longest path (Schwartz 1980, Zippel 1979). So parts
+//! that were factored differently are still found to be equal. The checker uses other draws, and would find a mistake.
 
 use crate::random::Random;
 use crate::{Edge, EdgeId, Label};
@@ -20,7 +19,7 @@ impl Value {
     pub(super) const ZERO: Self = Self([0; 2]);
     pub(super) const ONE: Self = Self([1; 2]);
 
-    /// The value of a label.
+    /// Returns the value of a label.
     pub(super) fn label(e: EdgeId, edge: &Edge) -> Self {
         let seed = match (edge.label, edge.node) {
             (Label::One, _) => return Self::ONE,
@@ -36,7 +35,7 @@ impl Value {
         Self(self.0.map(|a| (PRIME - a) % PRIME))
     }
 
-    /// `self + a * b`.
+    /// Returns `self + a * b`.
     pub(super) fn plus_product(self, a: Self, b: Self) -> Self {
         let prime = u128::from(PRIME);
         Self([0, 1].map(|i| ((u128::from(a.0[i]) * u128::from(b.0[i]) + u128::from(self.0[i])) % prime) as u64))

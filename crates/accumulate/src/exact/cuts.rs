@@ -1,21 +1,22 @@
-//! Lower bounds of what the elimination of one vertex costs, whenever it comes: minimum vertex cuts.
+//! Lower bounds of the cost of eliminating one vertex at any time: minimum vertex cuts.
 //!
-//! When v is eliminated, its predecessors separate it from the sources, and from every intermediate
-//! that is still there: the last vertex not yet eliminated of each path to v is a predecessor. So, by
-//! Menger's theorem, there are at least as many predecessors as there are paths to v from the sources,
-//! and from intermediates known to be still there, that share nothing but v. The same holds for
-//! successors and sinks; the product of both numbers bounds the cost from below.
+//! When v is eliminated, its predecessors separate it from the sources and from every remaining intermediate: the last
+//! remaining vertex of each path to v is a predecessor. So, by Menger's theorem, there are at least as many
+//! predecessors as paths to v, from the sources and from intermediates known to remain, that share nothing but v. The
+//! same holds for successors and sinks; the product of both numbers bounds the cost from below.
 //!
-//! Where products by 1 and -1 are free, an edge u -> v can only be a unit at that time if a path of unit
-//! edges leads from u to v. Such u are left out of the graph: the other predecessors still separate v
-//! from what can be reached without them.
+//! If products by 1 and -1 are free, an edge u -> v can only be a unit at that time if a path of unit edges leads from
+//! u to v. Such u are removed from the graph: the other predecessors still separate v from the vertices that can be
+//! reached without them.
 //!
-//! Here is the bound for a graph of any size when nothing is known to be kept; `masks.rs` has it for the search.
+//! This module has the bound for a graph of any size without knowledge of remaining vertices; `masks.rs` has it for the
+//! search.
 
 use super::state::{Side, State};
 use fixedbitset::FixedBitSet;
 
-/// A lower bound of the cost of `v` in a graph where at least what `state` has eliminated is eliminated by then. O(p e), p being the bound's larger factor, e the edges.
+/// Returns a lower bound of the cost of `v` if at least the vertices eliminated in `state` are eliminated by then. O(p
+/// e), where p is the larger factor of the bound, and e the number of edges.
 pub(super) fn bound(state: &State, v: usize) -> u64 {
     let sources = |u: usize| u < state.n_sources;
     let sinks = |u: usize| u >= state.first_sink;
@@ -27,13 +28,13 @@ pub(super) fn bound(state: &State, v: usize) -> u64 {
 
 const NONE: usize = usize::MAX;
 
-/// How many paths lead from `v` along `sides` to ends that share nothing but `v`.
+/// Returns the number of paths from `v` along `sides` to ends that share nothing but `v`.
 ///
-/// A maximum flow by augmenting paths (Ford and Fulkerson) where each vertex passes one unit: vertex x
-/// is split into an entrance, node 2x, and an exit, node 2x + 1.
+/// A maximum flow by augmenting paths (Ford and Fulkerson) in which each vertex passes one unit: vertex x is split into
+/// an entrance, node 2x, and an exit, node 2x + 1.
 fn disjoint_paths(sides: &[Side], v: usize, is_end: impl Fn(usize) -> bool) -> u64 {
     let free = units(sides, v);
-    // Where the flow through a vertex comes from; `NONE` where there is none.
+    // Previous vertex of the flow through a vertex; `NONE` if there is no flow.
     let mut from = vec![NONE; sides.len()];
     let mut parent = vec![NONE; 2 * sides.len()];
     let mut queue = Vec::new();
@@ -89,7 +90,7 @@ fn disjoint_paths(sides: &[Side], v: usize, is_end: impl Fn(usize) -> bool) -> u
     }
 }
 
-/// The vertices that may have a unit edge to `v` when it is eliminated.
+/// Returns the vertices that may have a unit edge to `v` when it is eliminated.
 fn units(sides: &[Side], v: usize) -> FixedBitSet {
     let mut reached = sides[v].unit.clone();
     let mut stack: Vec<usize> = reached.ones().collect();

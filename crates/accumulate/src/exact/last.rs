@@ -1,33 +1,33 @@
-//! Branch and bound from the end: which vertex of a set is eliminated last.
+//! Branch and bound from the end: the choice of the vertex of a set that is eliminated last.
 //!
-//! What a vertex v costs depends on the eliminated vertices that paths to v and from v lead through: on the
-//! part of the graph of eliminated vertices that it is connected to. So for a connected set C of
-//! intermediates of which everything else comes later, with `f(C)` the least that C costs,
+//! The cost of a vertex v depends on the eliminated vertices on paths to v and from v: on the component of eliminated
+//! vertices that it is connected to. So let C be a connected set of intermediates, all others being eliminated later,
+//! and `f(C)` the minimum cost of C:
 //!
 //! ```text
 //! f(C) = min over v in C of cost(v after C \ {v}) + sum of f(parts of C \ {v})
 //! ```
 //!
-//! because v, the last one, is there while the others go, and no path through them leads from part to part.
-//! Deciding the last first takes the graph apart; it is how exact searches for elimination trees work.
+//! v is eliminated last and remains while the others are eliminated, and no path through them leads from part to part.
+//! Choosing the last vertex first separates the graph, as in exact searches for elimination trees.
 //!
 //! Not every v has to be tried:
-//! - If v is at its lower bound when it goes before all others of C, and no other vertex ever costs more
-//!   because v is gone, then moving v to the front of any order of C costs nothing. That holds by the first two rules of
-//!   `reduce.rs`, vertices outside of C being as good as sources and sinks. All such v may go first, one moved
-//!   after the other, so none of them is last unless C has no others; then every order is best.
+//! - If v is at its lower bound when eliminated before all others of C, and no other vertex ever costs more because v
+//!   is eliminated, then moving v to the front of any order of C costs nothing. That holds by the first two rules of
+//!   `reduce.rs`, treating vertices outside C like sources and sinks. All such v may come first, moved one after the
+//!   other, so none of them is last unless C has no others; then every order is best.
 //! - Of twins, vertices with the same neighbours, the lowest is last: exchanging them is a symmetry.
 
 use super::masks::{BEFORE, BEHIND, Graph, Mask};
 use super::patterns::Patterns;
 use rustc_hash::FxHashMap;
 
-/// What is known of a set.
+/// Result for a set.
 #[derive(Clone, Copy)]
 struct Known {
-    /// It costs at least this.
+    /// Lower bound of its cost.
     bound: u64,
-    /// How it is done at this cost, if it can be.
+    /// Elimination of this cost, if one is known.
     way: Option<Way>,
 }
 
@@ -35,20 +35,20 @@ struct Known {
 enum Way {
     /// This vertex is last.
     Last(usize),
-    /// As in the order to be beaten.
+    /// In the order to be beaten.
     AsGiven,
 }
 
-/// A search.
+/// State of a search.
 pub(super) struct Search<'a, const W: usize> {
     graph: &'a Graph<W>,
     patterns: Patterns<W>,
-    /// The order to be beaten.
+    /// Order to be beaten.
     given: &'a [usize],
     known: FxHashMap<Mask<W>, Known>,
     pub(super) evaluations: u64,
     limit: u64,
-    /// The search ends when the graph's work exceeds this.
+    /// Maximum work of the graph.
     end: u64,
 }
 
@@ -57,7 +57,7 @@ impl<'a, const W: usize> Search<'a, W> {
         Self { graph, patterns, given, known: FxHashMap::default(), evaluations: 0, limit, end }
     }
 
-    /// Whether the work is used up.
+    /// Returns whether the work is used up.
     pub(super) fn is_over(&self) -> bool {
         self.graph.work.get() > self.end
     }
@@ -66,7 +66,8 @@ impl<'a, const W: usize> Search<'a, W> {
         self.evaluations >= self.limit || self.is_over()
     }
 
-    /// What eliminating all costs at least, raised step by step until it is reached or the limit is.
+    /// Returns a lower bound of eliminating all vertices, raised step by step until it is reached or the limit is, and
+    /// the order that reaches it.
     pub(super) fn run(&mut self) -> (u64, Option<Vec<usize>>) {
         let (mut total, mut order) = (0, Some(Vec::new()));
         for part in self.graph.parts(self.graph.inner) {
@@ -100,7 +101,7 @@ impl<'a, const W: usize> Search<'a, W> {
         order.extend(reversed.into_iter().rev());
     }
 
-    /// What is known of a connected set before it is searched.
+    /// Returns the result for a connected set before it is searched.
     fn look_up(&mut self, set: Mask<W>) -> Known {
         if let Some(known) = self.known.get(&set) {
             return *known;
@@ -127,7 +128,7 @@ impl<'a, const W: usize> Search<'a, W> {
         cost
     }
 
-    /// Searches a connected set until it is solved or its bound is `below` or more, or the limit is reached.
+    /// Searches a connected set until it is solved, its bound is at least `below`, or the limit is reached.
     ///
     /// Recursive in the number of vertices, which [`super::MAX_VERTICES`] bounds.
     fn solve(&mut self, set: Mask<W>, below: u64) -> Known {
@@ -148,7 +149,7 @@ impl<'a, const W: usize> Search<'a, W> {
             let mut bound = cost;
             let mut parts = Vec::new();
             for part in self.graph.parts(set.without(v)) {
-                // What takes cuts is left until the candidate's turn.
+                // Bounds by cuts are computed only at the candidate's turn.
                 let of_part = self.known.get(&part).map_or_else(|| self.patterns.bound(part, |_| 0), |k| k.bound);
                 bound += of_part;
                 parts.push((part, of_part));
@@ -156,7 +157,7 @@ impl<'a, const W: usize> Search<'a, W> {
             candidates.push((bound, v, parts));
         }
         candidates.sort_by_key(|(bound, v, _)| (*bound, *v));
-        // The least bound of all candidates, and the best one that is solved.
+        // Least bound of all candidates, and the best solved candidate.
         let (mut least, mut best) = (u64::MAX, None);
         let mut limit = below;
         for (bound, v, mut parts) in candidates {
@@ -193,7 +194,7 @@ impl<'a, const W: usize> Search<'a, W> {
         known
     }
 
-    /// The vertices of `set` one of which is last in some best order; none if all orders are best.
+    /// Returns the vertices of `set` of which one is last in some best order; none if all orders are best.
     fn last(&self, set: Mask<W>) -> Mask<W> {
         let mut last = set;
         for v in set.iter() {
@@ -207,7 +208,7 @@ impl<'a, const W: usize> Search<'a, W> {
     fn is_safe(&self, v: usize, set: Mask<W>) -> bool {
         let sides = &self.graph.sides;
         let [before, behind] = [BEFORE, BEHIND].map(|side| sides[side][v]);
-        // The only neighbour on a side, where nothing of `set` is: rule 2.
+        // The only neighbour on a side, where `set` has no vertex: rule 2.
         let one_end = |side: usize| {
             let (near, beyond) = (sides[side][v], sides[1 - side][v]);
             let end = near.all.first().filter(|_| near.all.len() == 1 && near.all.and(set).is_empty());

@@ -1,4 +1,4 @@
-//! Small graphs as rows of bits of fixed length: what the search copies and asks a million times.
+//! Small graphs as bit rows of fixed length, which the search copies and queries millions of times.
 
 use super::state::State;
 use fixedbitset::FixedBitSet;
@@ -49,7 +49,7 @@ impl<const W: usize> Mask<W> {
         Some(64 * idx + 63 - self.0[idx].leading_zeros() as usize)
     }
 
-    /// Ascending.
+    /// Iterates in ascending order.
     pub(super) fn iter(mut self) -> impl Iterator<Item = usize> {
         std::iter::from_fn(move || {
             let v = self.first()?;
@@ -78,27 +78,27 @@ impl<const W: usize> Mask<W> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row<const W: usize> {
     pub(super) all: Mask<W>,
-    /// Those whose label is 1 or -1 and costs nothing; none where every product counts.
+    /// Neighbours by free labels 1 or -1; none if every product counts.
     pub(super) unit: Mask<W>,
 }
 
-/// A graph with some intermediates eliminated, numbered in a topological order.
+/// A partially eliminated graph, numbered in a topological order.
 #[derive(Clone, Debug)]
 pub(super) struct Graph<const W: usize> {
-    /// Rows before each vertex, and behind it.
+    /// Rows of predecessors and of successors of each vertex.
     pub(super) sides: [Vec<Row<W>>; 2],
-    /// The vertices that may be eliminated.
+    /// Vertices that may be eliminated.
     pub(super) inner: Mask<W>,
-    /// Operations on words that looking for cuts has taken so far, in this graph and all copies of it.
+    /// Word operations of cut searches so far, in this graph and all copies of it.
     pub(super) work: Rc<Cell<u64>>,
 }
 
-/// What is before a vertex, and what is behind it: indices of [`Graph::sides`].
+/// Indices of [`Graph::sides`]: predecessors and successors.
 pub(super) const BEFORE: usize = 0;
 pub(super) const BEHIND: usize = 1;
 
 impl<const W: usize> Graph<W> {
-    /// What is left of a state, and what its vertices are called there; at most 64 W vertices.
+    /// Returns the remaining graph of a state, and the former vertex numbers; at most 64 W vertices.
     pub(super) fn new(state: &State, rest: &[usize]) -> (Self, Vec<usize>) {
         let ends = (0..state.n_vertices()).filter(|v| !state.is_intermediate(*v));
         let mut names: Vec<usize> = ends.chain(rest.iter().copied()).collect();
@@ -113,10 +113,10 @@ impl<const W: usize> Graph<W> {
         (Self { sides, inner, work: Rc::default() }, names)
     }
 
-    /// How many multiplications `v` takes after all other vertices of `eliminated`.
+    /// Returns the number of multiplications of `v` after all other vertices of `eliminated`.
     ///
-    /// A vertex is its neighbour then if a path leads there through `eliminated`; the label of that edge is
-    /// 1 or -1 if there is one such path, and all labels on it are so.
+    /// A vertex is then a neighbour of `v` if a path through `eliminated` leads there. The label of that edge is 1 or
+    /// -1 if there is one such path and all its labels are.
     pub(super) fn cost(&self, v: usize, eliminated: Mask<W>) -> u64 {
         let through = eliminated.without(v);
         match self.paid(BEFORE, v, through) {
@@ -130,7 +130,7 @@ impl<const W: usize> Graph<W> {
         let (mut once, mut paid) = (rows[v].unit, rows[v].all.minus(rows[v].unit));
         let mut done = Mask::EMPTY;
         loop {
-            // All paths from `x` to `v` are known when everything between is done.
+            // All paths from `x` to `v` are known once everything between is done.
             let open = once.or(paid).and(through).minus(done);
             let Some(x) = (if side == BEFORE { open.last() } else { open.first() }) else { break };
             done.insert(x);
@@ -143,8 +143,8 @@ impl<const W: usize> Graph<W> {
         paid.minus(through).len()
     }
 
-    /// A lower bound of what `v` costs when at most `free` is eliminated before it: the vertices besides that
-    /// paths which share nothing but `v` lead to through `free`, on both sides (`cuts.rs`).
+    /// Returns a lower bound of the cost of `v` if at most `free` is eliminated before it: the numbers of vertices
+    /// outside `free` that paths through `free` reach while sharing nothing but `v`, on both sides (`cuts.rs`).
     pub(super) fn bound(&self, v: usize, free: Mask<W>) -> u64 {
         match self.disjoint_paths(BEFORE, v, free) {
             0 => 0,
@@ -152,7 +152,7 @@ impl<const W: usize> Graph<W> {
         }
     }
 
-    /// A maximum flow by augmenting paths in which each vertex passes one unit.
+    /// Returns a maximum flow by augmenting paths in which each vertex passes one unit.
     fn disjoint_paths(&self, side: usize, v: usize, free: Mask<W>) -> u64 {
         const NONE: u16 = u16::MAX;
         self.work.set(self.work.get() + 8 * W as u64);
@@ -160,7 +160,7 @@ impl<const W: usize> Graph<W> {
         let left_out = self.units(side, v, free).with(v);
         let direct = rows[v].all.minus(left_out).minus(free);
         let mut paths = direct.len();
-        // Where the flow into a vertex comes from.
+        // Previous vertex of the flow into a vertex.
         let mut from = [NONE; 512];
         direct.iter().for_each(|x| from[x] = v as u16);
         let mut flowing = direct;
@@ -225,7 +225,7 @@ impl<const W: usize> Graph<W> {
         }
     }
 
-    /// The vertices that may have a unit edge to `v` when it is eliminated.
+    /// Returns the vertices that may have a unit edge to `v` when it is eliminated.
     fn units(&self, side: usize, v: usize, free: Mask<W>) -> Mask<W> {
         let rows = &self.sides[side];
         let mut units = rows[v].unit;
@@ -256,14 +256,14 @@ impl<const W: usize> Graph<W> {
         self.inner = self.inner.without(v);
     }
 
-    /// Whether each edge that the elimination of `v` makes is there already, with a label that is paid for.
+    /// Returns whether each edge that the elimination of `v` makes already exists with a paid label.
     pub(super) fn fills_nothing(&self, v: usize) -> bool {
         let behind = self.sides[BEHIND][v].all;
         let paid = |i: usize| self.sides[BEHIND][i].all.minus(self.sides[BEHIND][i].unit);
         self.sides[BEFORE][v].all.iter().all(|i| behind.minus(paid(i)).is_empty())
     }
 
-    /// The parts of `set` between which there is no edge, by their lowest vertices.
+    /// Returns the connected components of `set`, by their lowest vertices.
     pub(super) fn parts(&self, mut set: Mask<W>) -> Vec<Mask<W>> {
         let mut parts = Vec::new();
         while let Some(first) = set.first() {

@@ -1,10 +1,10 @@
-//! Exact vertex elimination: an order of fewest multiplications, with the proof, or the gap that is left.
+//! Exact vertex elimination: an order of fewest multiplications with a proof, or the remaining gap.
 //!
-//! In: a linearised graph, how multiplications count, an order to be beaten. Out: the best order found,
-//! what it costs, and what every order costs at least ([`Optimum`]). The first that ends the search:
-//! safe eliminations (`reduce.rs`); bounds by vertex cuts (`cuts.rs`) and clusters (`patterns.rs`) that meet
-//! the order to be beaten; branch and bound over which vertex is last (`last.rs`). Which vertices are
-//! eliminated decides the graph (`state.rs`, and `masks.rs` for the search), whatever their order.
+//! In: a linearised graph, a counting rule, an order to be beaten. Out: the best order found, its cost, and a lower
+//! bound of every order ([`Optimum`]). The search ends with the first of these that succeeds: safe eliminations
+//! (`reduce.rs`); bounds by vertex cuts (`cuts.rs`) and clusters (`patterns.rs`) that equal the order to be beaten;
+//! branch and bound over the last vertex (`last.rs`). The set of eliminated vertices determines the graph (`state.rs`,
+//! and `masks.rs` for the search), whatever their order.
 
 mod cuts;
 mod last;
@@ -21,19 +21,19 @@ use masks::Graph;
 use patterns::Patterns;
 use state::State;
 
-/// How many intermediates may be left after safe eliminations for a search; for more there are bounds only.
+/// Maximum number of intermediates after safe eliminations for a search; larger graphs only get bounds.
 pub const MAX_VERTICES: usize = 512;
 
-/// How many sets of vertices are looked at where nothing else is said: tens of seconds on the hardest graphs
-/// if [`Budget::work`] allows for it.
+/// Default number of sets of vertices to be searched: tens of seconds on the hardest graphs if [`Budget::work`] permits
+/// it.
 pub const SETS: u64 = 200_000;
 
-/// How to search.
+/// Options of the search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// How multiplications count.
+    /// Counting rule.
     pub counting: Counting,
-    /// How many vertices a cluster has at most: bounds are better, and cost twice as much, for each more.
+    /// Maximum number of vertices of a cluster. Each more improves the bounds and doubles their cost.
     pub cluster: usize,
 }
 
@@ -41,40 +41,41 @@ impl Options {
     /// The default for [`Options::cluster`]: about a second for every 40 intermediates.
     pub const CLUSTER: usize = 16;
 
-    /// Counted like this, with clusters of the default size.
+    /// Returns options with this counting rule and clusters of the default size.
     #[must_use]
     pub fn new(counting: Counting) -> Self {
         Self { counting, cluster: Self::CLUSTER }
     }
 }
 
-/// What is known of the best order.
+/// Result of the search.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Optimum {
-    /// The best order known.
+    /// Best order known.
     pub order: Vec<VertexId>,
-    /// How many multiplications it takes.
+    /// Multiplications of the order.
     pub cost: u64,
-    /// How many every order takes at least.
+    /// Lower bound of the multiplications of every order.
     pub bound: u64,
-    /// How many intermediates were left after safe eliminations.
+    /// Number of intermediates after safe eliminations.
     pub hard: usize,
-    /// How many sets were looked at.
+    /// Number of sets searched.
     pub evaluations: u64,
-    /// Why the search stopped: it was done if the order is proved, and if there are too many intermediates for a search.
+    /// Reason why the search stopped; [`StopReason::Done`] if the order is proved, or if there are too many
+    /// intermediates for a search.
     pub stop: StopReason,
 }
 
 impl Optimum {
-    /// Whether no order takes fewer multiplications.
+    /// Returns whether no order takes fewer multiplications.
     #[must_use]
     pub fn is_proved(&self) -> bool {
         self.cost == self.bound
     }
 }
 
-/// The best order, starting from one to be beaten; intermediates that it leaves out follow in ascending
-/// order. [`Budget::evaluations`] and [`Budget::work`] bound the search: when they are used up, the order to be beaten stands.
+/// Returns the best order, starting from one to be beaten, whose missing intermediates follow in ascending order.
+/// [`Budget::evaluations`] and [`Budget::work`] bound the search; if they are used up, the order to be beaten stays.
 /// Exponential in the number of intermediates at worst.
 ///
 /// ```
@@ -103,7 +104,7 @@ pub fn vertex_order(linear: &LinearGraph, budget: &Budget, options: &Options, be
     let hard = rest.count_ones(..);
     let simple: u64 = rest.ones().map(|v| cuts::bound(&state, v)).sum();
     let mut optimum = Optimum { order, cost, bound: spent + simple, hard, evaluations: 0, stop: StopReason::Done };
-    // Of the order to be beaten, what is left by safe eliminations: it may be better behind them.
+    // The order to be beaten without the safe eliminations; behind them it may be better.
     let given: Vec<usize> = optimum.order.iter().map(|v| v.index()).filter(|v| rest.contains(*v)).collect();
     let n_left = hard + (0..linear.n_vertices()).filter(|v| !state.is_intermediate(*v)).count();
     let search = Searched { state: &state, given: &given, options, budget };
@@ -125,22 +126,23 @@ pub fn vertex_order(linear: &LinearGraph, budget: &Budget, options: &Options, be
     optimum
 }
 
-/// What is searched.
+/// Input of the search.
 struct Searched<'a> {
-    /// After safe eliminations.
+    /// State after safe eliminations.
     state: &'a State,
-    /// What is left, in the order to be beaten.
+    /// Remaining vertices, in the order to be beaten.
     given: &'a [usize],
     options: &'a Options,
     budget: &'a Budget,
 }
 
 impl Searched<'_> {
-    /// What is left costs at least, and an order: of this cost where the search ended, the one to be beaten where not.
+    /// Returns a lower bound of the remaining cost, and an order: of this cost if the search ended, otherwise the one
+    /// to be beaten.
     fn run<const W: usize>(&self, optimum: &mut Optimum) -> (u64, Vec<usize>) {
         let (graph, names) = Graph::<W>::new(self.state, self.given);
         let given: Vec<usize> = self.given.iter().filter_map(|v| names.binary_search(v).ok()).collect();
-        // Half of the work is for clusters: they decide how many sets are looked at.
+        // Half of the work is for clusters, which determine how many sets are searched.
         let patterns = Patterns::new(&graph, self.options.cluster.clamp(1, 24), self.budget.work / 2);
         let mut search = Search::new(&graph, patterns, &given, self.budget.evaluations, self.budget.work);
         let (least, order) = search.run();
@@ -155,7 +157,7 @@ impl Searched<'_> {
     }
 }
 
-/// All intermediates, those of `order` first, and what they cost.
+/// Returns all intermediates, those of `order` first, and their cost.
 fn completed(linear: &LinearGraph, counting: Counting, order: &[VertexId]) -> (Vec<VertexId>, u64) {
     let mut state = State::new(linear, counting);
     let mut gone = FixedBitSet::with_capacity(linear.n_vertices());

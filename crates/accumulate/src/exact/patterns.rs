@@ -1,16 +1,16 @@
-//! Lower bounds of what a set of intermediates costs: exact on clusters of them, each cluster as if the
-//! vertices outside of it came at the best time for every one of its own.
+//! Lower bounds of the cost of a set of intermediates: exact on clusters, assuming that vertices outside a cluster are
+//! eliminated at the best time for each of its vertices.
 //!
-//! For a cluster C, `table[X]` bounds what the vertices of X, a part of C, cost when the rest of C is never
-//! eliminated and nothing is known of vertices outside of C. The last vertex v of X costs at least its
-//! vertex cut (`cuts.rs`) in the graph where X \ {v} is eliminated and C \ X is kept; what comes before it
-//! costs at least `table[X \ {v}]`, because v is kept until then: table[X] is the least sum over all v. The
-//! sum over disjoint clusters bounds the whole: additive pattern databases (Felner, Korf and Hanan,
-//! "Additive pattern database heuristics", 2004).
+//! For a cluster C, `table[X]` bounds the cost of the vertices of X, a subset of C, if the rest of C is never
+//! eliminated and nothing is known of vertices outside C. The last vertex v of X costs at least its vertex cut
+//! (`cuts.rs`) in the graph where X \ {v} is eliminated and C \ X remains. The vertices before it cost at least
+//! `table[X \ {v}]`, because v remains until then. So `table[X]` is the least sum over all v. The sum over disjoint
+//! clusters bounds the whole: additive pattern databases (Felner, Korf and Hanan, "Additive pattern database
+//! heuristics", 2004).
 
 use super::masks::{BEFORE, BEHIND, Graph, Mask};
 
-/// Several ways to part all intermediates into disjoint clusters: each bounds some sets better than others.
+/// Several partitions of all intermediates into disjoint clusters; each bounds some sets better than others.
 pub(super) struct Patterns<const W: usize> {
     partitions: Vec<Vec<Cluster<W>>>,
 }
@@ -21,12 +21,12 @@ struct Cluster<const W: usize> {
     table: Vec<u32>,
 }
 
-/// Where the first cluster of a partition starts, as a part of all intermediates in their order.
+/// Start of the first cluster of each partition, as a fraction of all intermediates in their order.
 const STARTS: [(usize, usize); 4] = [(0, 1), (1, 1), (1, 2), (1, 4)];
 
 impl<const W: usize> Patterns<W> {
-    /// Clusters of at most `size` vertices, grown along edges. O(size 2^size) cuts for each. The clusters are smaller where those take
-    /// more than `work`, and there are fewer partitions.
+    /// Returns clusters of at most `size` vertices, grown along edges. O(size 2^size) cuts for each. If that exceeds
+    /// `work`, clusters are smaller and partitions are fewer.
     pub(super) fn new(graph: &Graph<W>, size: usize, work: u64) -> Self {
         let end = graph.work.get().saturating_add(work);
         let all: Vec<usize> = graph.inner.iter().collect();
@@ -38,7 +38,7 @@ impl<const W: usize> Patterns<W> {
             if sets.contains(&clusters) {
                 continue;
             }
-            // Each attempt has a share of what is left; one with clusters of half the size takes far less.
+            // Each attempt gets a share of the remaining work; one with clusters of half the size takes far less.
             let share = |end: u64| graph.work.get() + end.saturating_sub(graph.work.get()) / 2;
             let mut made = Cluster::all(graph, &clusters, share(end));
             sets.push(clusters);
@@ -52,7 +52,7 @@ impl<const W: usize> Patterns<W> {
         Self { partitions }
     }
 
-    /// A lower bound of what `set` costs when nothing else is eliminated before its last vertex; `least` bounds
+    /// Returns a lower bound of the cost of `set` if nothing else is eliminated before its last vertex; `least` bounds
     /// single vertices.
     pub(super) fn bound(&self, set: Mask<W>, least: impl Fn(usize) -> u64) -> u64 {
         let bound = |cluster: &Cluster<W>| {
@@ -67,7 +67,7 @@ impl<const W: usize> Patterns<W> {
     }
 }
 
-/// Disjoint clusters of all intermediates, the first from `start`, each from a neighbour of those before it.
+/// Returns disjoint clusters of all intermediates, the first from `start`, each from a neighbour of the previous ones.
 fn grown<const W: usize>(graph: &Graph<W>, size: usize, start: usize) -> Vec<Mask<W>> {
     let mut free = graph.inner;
     let mut clusters = Vec::new();
@@ -79,7 +79,7 @@ fn grown<const W: usize>(graph: &Graph<W>, size: usize, start: usize) -> Vec<Mas
         while let Some(v) = candidate {
             set.insert(v);
             free = free.without(v);
-            // The one with most edges to the cluster, the one of fewest free neighbours, the lowest of them.
+            // The vertex with most edges to the cluster, then fewest free neighbours, then the lowest number.
             let links = |v: usize| near(v).and(set).len();
             let open = |v: usize| near(v).and(free).len();
             candidate = free
@@ -95,7 +95,7 @@ fn grown<const W: usize>(graph: &Graph<W>, size: usize, start: usize) -> Vec<Mas
 }
 
 impl<const W: usize> Cluster<W> {
-    /// The clusters of a partition; `None` where the graph's work exceeds `end`.
+    /// Returns the clusters of a partition; `None` if the graph's work exceeds `end`.
     fn all(graph: &Graph<W>, sets: &[Mask<W>], end: u64) -> Option<Vec<Self>> {
         sets.iter().map(|set| Self::new(graph, *set, end)).collect()
     }
@@ -112,8 +112,8 @@ impl<const W: usize> Cluster<W> {
         self.members.iter().enumerate().filter(|(_, v)| part.contains(**v)).map(|(bit, _)| 1 << bit).sum()
     }
 
-    /// Goes on from all sets of which the members from `bit` on are decided, ascending; recursive in the size
-    /// of the cluster.
+    /// Fills the table for all subsets whose members from `bit` on are decided, ascending. Recursive in the size of the
+    /// cluster.
     fn fill(&mut self, graph: &Graph<W>, bit: usize, eliminated: usize, end: u64) {
         if graph.work.get() > end {
             return;
@@ -125,7 +125,7 @@ impl<const W: usize> Cluster<W> {
             for (bit, v) in kept {
                 let others = self.table[eliminated];
                 let entry = &mut self.table[eliminated | 1 << bit];
-                // A cut is only looked for where it may matter.
+                // A cut is only computed if it may matter.
                 if others < *entry {
                     let cost = u32::try_from(graph.bound(v, free)).unwrap_or(u32::MAX);
                     *entry = (*entry).min(others.saturating_add(cost));

@@ -1,4 +1,4 @@
-//! The graph while vertices are eliminated, as rows of bits: small, quick to copy, counts only.
+//! The graph during elimination as bit rows: small, quick to copy, without labels of a program.
 
 use crate::program::is_unit;
 use crate::{Counting, Label, LinearGraph};
@@ -9,11 +9,11 @@ use fixedbitset::FixedBitSet;
 #[derive(Clone, Debug)]
 pub(super) struct Side {
     pub(super) all: FixedBitSet,
-    /// Those whose label is 1 or -1 and costs nothing; none where every product counts.
+    /// Neighbours by free labels 1 or -1; none if every product counts.
     pub(super) unit: FixedBitSet,
 }
 
-/// The graph with some intermediates eliminated. Which are decides everything: the order does not.
+/// The graph with some intermediates eliminated; it only depends on their set, not on their order.
 #[derive(Clone, Debug)]
 pub(super) struct State {
     pub(super) n_sources: usize,
@@ -39,7 +39,7 @@ impl State {
         state
     }
 
-    /// An edge; where there was one, the sum of both is no unit.
+    /// Adds an edge; a sum with an existing edge is no unit.
     fn join(&mut self, i: usize, k: usize, unit: bool) {
         let unit = unit && !self.behind[i].all.contains(k);
         for (side, other) in [(&mut self.behind[i], k), (&mut self.before[k], i)] {
@@ -56,13 +56,13 @@ impl State {
         v >= self.n_sources && v < self.first_sink
     }
 
-    /// How many multiplications the elimination of `v` takes now.
+    /// Returns the number of multiplications for the elimination of `v` now.
     pub(super) fn cost(&self, v: usize) -> u64 {
         let paid = |side: &Side| (side.all.count_ones(..) - side.unit.count_ones(..)) as u64;
         paid(&self.before[v]) * paid(&self.behind[v])
     }
 
-    /// Whether each edge that the elimination of `v` makes is there already, with a label that is paid for.
+    /// Returns whether each edge that the elimination of `v` makes already exists with a paid label.
     pub(super) fn fills_nothing(&self, v: usize) -> bool {
         let behind = &self.behind[v].all;
         self.before[v]
@@ -85,7 +85,7 @@ impl State {
     }
 }
 
-/// `side` loses `v` and gets what is beyond it; what it had already is no unit any more.
+/// Replaces `v` in `side` by the neighbours beyond it; existing neighbours among them are no units any more.
 fn absorb(side: &mut Side, v: usize, beyond: &Side, by_unit: bool) {
     let mut absorbed = beyond.all.clone();
     absorbed.intersect_with(&side.all);

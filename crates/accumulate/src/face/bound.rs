@@ -1,16 +1,16 @@
-//! A lower bound on the eliminations that are left.
+//! Lower bound of the number of remaining eliminations.
 //!
-//! Two kinds of elimination are counted apart by the ends of the line that they make:
+//! Two kinds of eliminations are counted separately, by the ends of the line that they make:
 //!
-//! - From a source to a sink. Each pair that is connected by a path of two lines or more, and asked
-//!   for, needs at least one: its derivative is a label in the end, and a path of several lines is not.
-//! - Any other. A path of three lines or more loses a face at some time, and the first that it loses makes
-//!   a line that is not from its source to its sink. Until then the path runs through the same vertices,
-//!   because lines are merged with, and split into, lines of equal ends. Take paths such that no two share
-//!   a face, all their lines being the only ones between their ends: their first faces differ as triples
-//!   of vertices, so the eliminations differ. The largest number of such paths is a maximal flow.
+//! - From a source to a sink. Each requested pair that is connected by a path of two lines or more needs at least one:
+//!   its derivative is a single label in the end, and a path of several lines is not.
+//! - Any other. A path of three lines or more loses a face at some time, and the first that it loses makes a line that
+//!   does not lead from its source to its sink. Until then the path runs through the same vertices, because lines are
+//!   only merged with, and split into, lines of equal ends. Take paths that share no face and whose lines have no
+//!   parallels: their first faces differ as triples of vertices, so the eliminations differ. The maximum number of such
+//!   paths is a maximum flow.
 //!
-//! The second bound needs that paths are not dropped, so it is used only when all pairs are asked for.
+//! The second bound requires that paths are not dropped, so it is used only if all pairs are requested.
 
 use super::labels::Labels;
 use super::line_graph::{LineGraph, LineId};
@@ -18,19 +18,19 @@ use chainrule_base::Id;
 use fixedbitset::FixedBitSet;
 use rustc_hash::FxHashMap;
 
-/// See the module. O(lines times sinks / 64 + faces times flow).
+/// Returns the lower bound. O(lines times sinks / 64 + faces times flow).
 pub(super) fn lower<L: Labels>(graph: &LineGraph<'_, L>, all_pairs: bool) -> u64 {
     let pending = pending_pairs(graph, all_pairs);
     if all_pairs { pending + disjoint_paths(graph) } else { pending }
 }
 
-/// How many pairs asked for have a path of two lines or more.
+/// Returns the number of requested pairs that have a path of two lines or more.
 fn pending_pairs<L: Labels>(graph: &LineGraph<'_, L>, all_pairs: bool) -> u64 {
     let linear = graph.linear();
     let n_sinks = linear.sinks().len();
     let first_sink = linear.n_vertices() - n_sinks;
     let n_lines = graph.live().last().map_or(0, |(line, _)| line.index() + 1);
-    // A line's reach is complete before it is used: lines are visited by their start, from the outputs.
+    // Lines are visited by their start, from the outputs, so a line's reach is complete before its use.
     let mut lines: Vec<LineId> = graph.live().map(|(line, _)| line).collect();
     lines.sort_unstable_by_key(|line| std::cmp::Reverse(graph.line(*line).source));
     let mut reached = vec![FixedBitSet::with_capacity(n_sinks); n_lines];
@@ -56,7 +56,7 @@ fn pending_pairs<L: Labels>(graph: &LineGraph<'_, L>, all_pairs: bool) -> u64 {
     by_source.iter().map(|sinks| sinks.count_ones(..) as u64).sum()
 }
 
-/// How many paths of three lines or more there are that share no face, through lines without parallels.
+/// Returns the number of face-disjoint paths of three lines or more, through lines without parallels.
 fn disjoint_paths<L: Labels>(graph: &LineGraph<'_, L>) -> u64 {
     let linear = graph.linear();
     let mut between: FxHashMap<_, u32> = FxHashMap::default();
@@ -79,7 +79,7 @@ fn disjoint_paths<L: Labels>(graph: &LineGraph<'_, L>) -> u64 {
     let starts: Vec<usize> =
         graph.live().filter(|(_, l)| linear.is_source(l.source)).map(|(line, _)| line.index()).collect();
     let is_end = |n: usize| linear.is_sink(graph.line(LineId::new(n)).target);
-    // Augmenting paths; an arc that is used is turned round.
+    // Augmenting paths; a used arc is reversed.
     let mut flow = 0;
     loop {
         let mut came_from: Vec<Option<usize>> = vec![None; n_lines];

@@ -1,23 +1,21 @@
-//! Line graphs that are the same but for the names of their lines: one key for all of them.
+//! Canonical keys: isomorphic line graphs should get one key.
 //!
-//! What is left to be done depends on the sources, the sinks, the lines, and which follows which; on
-//! nothing else as long as multiplications alone are counted. The key is that graph, its nodes brought
-//! into an order that depends on the graph alone: by colours, refined until they are stable, ties broken
-//! by giving one node of the first class of equals a colour of its own, and again.
+//! The remaining work depends only on the sources, the sinks, the lines, and which line follows which, as long as only
+//! multiplications are counted. The key is that graph with its nodes in an order that depends only on the graph: colour
+//! refinement until it is stable, with ties broken by individualising one node of the first class of equals, and so on.
 //!
-//! Equal keys are equal graphs, whatever the colours: the key holds all that follows. Two names of one graph
-//! may still get different keys, when nodes of equal colours are not images of one another; that
-//! costs a search time and nothing else.
+//! Equal keys are equal graphs, whatever the colours, because the key contains the whole graph. Isomorphic graphs may
+//! still get different keys if nodes of equal colours are not images of one another; that costs only search time.
 
 use super::labels::Labels;
 use super::line_graph::LineGraph;
 use chainrule_base::Id;
 use rustc_hash::FxHashMap;
 
-/// The key of what is left to be done. `named` tells sources and sinks apart, which is needed when not
-/// all pairs are asked for; otherwise twins are alike.
+/// Returns the key of the remaining graph. With `named`, sources and sinks are distinguished, which is needed if not
+/// all pairs are requested; otherwise twins are equal.
 ///
-/// Takes O(faces) for each round of refinement; rounds are few.
+/// Takes O(faces) for each round of refinement; there are few rounds.
 pub(super) fn key<L: Labels>(graph: &LineGraph<'_, L>, named: bool) -> Box<[u16]> {
     let mut nodes = Nodes::new(graph, named);
     nodes.refine();
@@ -31,7 +29,7 @@ pub(super) fn key<L: Labels>(graph: &LineGraph<'_, L>, named: bool) -> Box<[u16]
 /// Sources, sinks and lines as nodes of one graph.
 struct Nodes {
     colours: Vec<u64>,
-    /// Names that are part of the key: of sources and sinks, when they are told apart.
+    /// Names of sources and sinks in the key, if they are distinguished.
     names: Vec<u16>,
     before: Vec<Vec<usize>>,
     behind: Vec<Vec<usize>>,
@@ -81,7 +79,7 @@ impl Nodes {
         nodes
     }
 
-    /// Colours that tell what the colours around a node tell, until they tell no more nodes apart.
+    /// Refines colours by the colours of neighbours until no class is split.
     fn refine(&mut self) {
         let mut n_classes = self.n_classes();
         loop {
@@ -105,14 +103,14 @@ impl Nodes {
         colours.len()
     }
 
-    /// A node of the smallest colour that several have.
+    /// Returns a node of the smallest colour that several nodes have.
     fn first_tie(&self) -> Option<usize> {
         let mut nodes: Vec<usize> = (0..self.colours.len()).collect();
         nodes.sort_unstable_by_key(|n| (self.colours[*n], *n));
         nodes.windows(2).find(|pair| self.colours[pair[0]] == self.colours[pair[1]]).map(|pair| pair[0])
     }
 
-    /// For each node, in the order of colours: its name, and the places of those behind it.
+    /// Returns, for each node in the order of colours, its name and the positions of its successors.
     fn key(&self) -> Box<[u16]> {
         let mut nodes: Vec<usize> = (0..self.colours.len()).collect();
         nodes.sort_unstable_by_key(|n| self.colours[*n]);
@@ -132,7 +130,7 @@ impl Nodes {
     }
 }
 
-/// One step of splitmix64 on two numbers.
+/// Returns one step of splitmix64 on two numbers.
 fn mix(a: u64, b: u64) -> u64 {
     let mut z = a.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ b.wrapping_add(0x632b_e59b_d9b4_e019);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,14 +1,13 @@
 //! Exact search over face eliminations, for small graphs.
 //!
-//! Best first (Hart, Nilsson, Raphael 1968): of all states, the one is expanded next for which
-//! eliminations done plus the lower bound on those left (`bound.rs`) are fewest. States that differ only in
-//! names are one state (`canonical.rs`), so twins are tried once. States that cannot lead to fewer
-//! multiplications than the best program known are dropped; when none is left, that program is proved
-//! to be optimal among all that face elimination reaches under the rules chosen.
+//! Best-first search (Hart, Nilsson, Raphael 1968): the state with the fewest eliminations so far plus the lower bound
+//! of the remaining ones (`bound.rs`) is expanded next. Isomorphic states are one state (`canonical.rs`), so twins are
+//! tried once. States that cannot lead to fewer multiplications than the best known program are dropped. If none is
+//! left, that program is proved to be optimal among all face eliminations under the chosen rules.
 //!
-//! Multiplications are counted plainly, whatever the labels; no reduction is made that is not proved.
+//! Multiplications are counted plainly, whatever the labels; every reduction is proved.
 //!
-//! In: a linearised graph. Out: the best program found, the best lower bound, and whether they meet.
+//! In: a linearised graph. Out: the best program found, the best lower bound, and whether they are equal.
 
 use super::greedy;
 use super::labels::{Kinds, Recorder};
@@ -21,17 +20,17 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The options of the search.
+/// Options of the search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// Which rules hold.
+    /// Rules after an elimination.
     pub rules: Rules,
-    /// How many states may be made.
+    /// Maximum number of states.
     pub states: u64,
 }
 
 impl Options {
-    /// The default for [`Options::states`]: some seconds, and enough to prove 22 for the bat.
+    /// The default for [`Options::states`]: a few seconds, and enough to prove 22 for the bat.
     pub const STATES: u64 = 300_000;
 }
 
@@ -41,41 +40,41 @@ impl Default for Options {
     }
 }
 
-/// What the search found.
+/// Result of the search.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// The best program.
+    /// Best program.
     pub program: Program,
-    /// Its multiplications.
+    /// Multiplications of the program.
     pub multiplications: u64,
-    /// No face elimination under the rules takes fewer multiplications than this.
+    /// Lower bound of the multiplications of every face elimination under the rules.
     pub lower_bound: u64,
-    /// How many states were made.
+    /// Number of states.
     pub states: u64,
-    /// [`StopReason::Done`] when the search was complete: the program is optimal.
+    /// [`StopReason::Done`] if the search was complete: the program is optimal.
     pub stop: StopReason,
 }
 
 impl Found {
-    /// Whether no face elimination under the rules takes fewer multiplications.
+    /// Returns whether no face elimination under the rules takes fewer multiplications.
     #[must_use]
     pub fn is_optimal(&self) -> bool {
         self.lower_bound >= self.multiplications
     }
 }
 
-/// The largest number of faces of a graph that is searched; larger ones get the best greedy program.
+/// Maximum number of faces of a graph to be searched; larger graphs get the best greedy program.
 pub const FACES: usize = 600;
 
-/// Searches. Memory and time are linear in the number of states, and in the size of the line graph for each.
+/// Searches. Memory and time are linear in the number of states, and in the size of the line graph for each state.
 ///
 /// # Errors
-/// The budget that no greedy order keeps.
+/// The budget that every greedy order exceeds.
 pub fn search(linear: &LinearGraph, budget: &Budget, options: &Options) -> Result<Found, StopReason> {
     Ok(improve(linear, best_greedy(linear, budget, options.rules)?, options))
 }
 
-/// Searches for a program that is better than this one.
+/// Searches for a program that is better than `program`.
 #[must_use]
 pub fn improve(linear: &LinearGraph, program: Program, options: &Options) -> Found {
     let multiplications = program.count(Counting::Plain).mul;
@@ -101,7 +100,7 @@ pub fn improve(linear: &LinearGraph, program: Program, options: &Options) -> Fou
     found
 }
 
-/// Of all greedy orders the program of fewest multiplications.
+/// Returns the greedy program of fewest multiplications.
 fn best_greedy(linear: &LinearGraph, budget: &Budget, rules: Rules) -> Result<Program, StopReason> {
     let mut best: Option<(u64, Program)> = None;
     let mut stop = StopReason::EvaluationBudget;
@@ -124,7 +123,7 @@ fn best_greedy(linear: &LinearGraph, budget: &Budget, rules: Rules) -> Result<Pr
     best.map(|(_, program)| program).ok_or(stop)
 }
 
-/// A state: how it was reached first at its least cost.
+/// A state, with its first path of least cost.
 struct State {
     parent: usize,
     face: (LineId, LineId),
@@ -137,11 +136,11 @@ struct Search<'a> {
     start: LineGraph<'a, Kinds>,
     all_pairs: bool,
     states: Vec<State>,
-    /// The state of each key. Looked up only, never iterated.
+    /// State of each key. Only looked up, never iterated.
     known: FxHashMap<Box<[u16]>, usize>,
-    /// By least total, then most done, then age.
+    /// By least total, then most eliminations, then age.
     open: BinaryHeap<Reverse<(u64, Reverse<u64>, usize)>>,
-    /// Totals from here on are of no use.
+    /// Upper bound: states with at least this total are dropped.
     upper: u64,
     lower_bound: u64,
 }
@@ -167,8 +166,8 @@ impl<'a> Search<'a> {
         search
     }
 
-    /// Runs until nothing better is possible or the budget is used up; the faces of a better order than
-    /// the one known, if one was found.
+    /// Runs until no improvement is possible or the budget is used up. Returns the stop reason, and the faces of a
+    /// better order if one was found.
     fn run(&mut self, budget: u64) -> (StopReason, Option<Vec<(LineId, LineId)>>) {
         while let Some(Reverse((total, Reverse(done), at))) = self.open.pop() {
             if self.states[at].stale {
@@ -193,7 +192,7 @@ impl<'a> Search<'a> {
             let mut child = graph.clone();
             child.eliminate(i, j);
             let done = done + 1;
-            // What holds for the state before holds for each that it leads to.
+            // A bound of the state also bounds all its successors.
             let total = total.max(done + bound::lower(&child, self.all_pairs));
             if total >= self.upper {
                 continue;
@@ -217,7 +216,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The faces that lead to a state.
+    /// Returns the faces that lead to a state.
     fn path(&self, mut at: usize) -> Vec<(LineId, LineId)> {
         let mut path = Vec::new();
         while at != 0 {

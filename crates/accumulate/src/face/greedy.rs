@@ -1,14 +1,14 @@
 //! Greedy orders of face elimination.
 //!
-//! Each elimination is one multiplication, so an order is good when it keeps the faces few.
+//! Each elimination is one multiplication, so a good order keeps the number of faces small.
 //!
-//! | known as | [`Order`] | the next face (i, j) has the least |
+//! | known as | [`Order`] | next face (i, j) |
 //! | --- | --- | --- |
-//! | lowest Markowitz | `Markowitz` | predecessors of j times successors of i: the product of the degrees of the vertex that the face lies at, while the line graph is that of a graph |
-//! | maximal reduction | `Reduction` | faces that come less faces that go |
-//! | minimal distance | `Distance` | number of its end less that of its start, as vertices of the graph |
+//! | lowest Markowitz | `Markowitz` | fewest predecessors of j times successors of i |
+//! | maximal reduction | `Reduction` | fewest new faces minus removed faces |
+//! | minimal distance | `Distance` | least number of its end minus that of its start, as vertices of the graph |
 //!
-//! In: a linearised graph. Out: a program, or the reason why not.
+//! In: a linearised graph. Out: a program, or the reason for its absence.
 
 use super::labels::{Labels, Recorder, is_free};
 use super::line_graph::{LineGraph, LineId, Rules};
@@ -18,7 +18,7 @@ use chainrule_base::Id;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Which face is next. See the module's table.
+/// Score that selects the next face. See the module's table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Order {
     /// Lowest Markowitz degree.
@@ -30,38 +30,38 @@ pub enum Order {
     Distance,
 }
 
-/// How faces whose product is free (a label is 1 or -1, or both are numbers) are ranked.
+/// Rank of faces whose product is free (a label is 1 or -1, or both are numbers).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Free {
-    /// As any other.
+    /// The same rank as others.
     #[default]
     Alike,
-    /// Before all others of equal rank.
+    /// Before others of equal rank.
     OnTies,
 }
 
-/// How faces whose product is absorbed by a line that is there are ranked.
+/// Rank of faces whose product is absorbed by an existing line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Absorbed {
-    /// As any other.
+    /// The same rank as others.
     #[default]
     Alike,
-    /// Before all others: nothing is filled in. This alone finds the optimum of the lion.
+    /// Before all others: no fill-in. Only this finds the optimum of the lion.
     First,
 }
 
-/// The options of greedy face elimination.
+/// Options of greedy face elimination.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// Which face is next.
+    /// Score.
     pub order: Order,
-    /// Which of several faces of equal rank: by the vertex of the graph that they lie at, then by their lines.
+    /// Tie-breaking rule: by the vertex of the graph at which faces lie, then by their lines.
     pub ties: Ties,
-    /// Which rules hold.
+    /// Rules after an elimination.
     pub rules: Rules,
-    /// What free products are worth.
+    /// Rank of free products.
     pub free: Free,
-    /// What absorption is worth.
+    /// Rank of absorbed products.
     pub absorbed: Absorbed,
 }
 
@@ -77,11 +77,11 @@ impl Default for Options {
     }
 }
 
-/// Greedy face elimination. One product for each elimination; each takes time in the sizes of the sets
-/// around the face and in the logarithm of the number of faces.
+/// Eliminates greedily, with one product for each elimination. Each takes time in the sizes of the sets around the face
+/// and in the logarithm of the number of faces.
 #[must_use]
 pub fn run(linear: &LinearGraph, budget: &Budget, options: &Options) -> Outcome {
-    // Each vertex of the graph gives a face for each pair of its edges, before anything is done.
+    // Initially, each vertex of the graph has a face for each pair of its edges.
     let faces = linear.intermediates().map(|v| (linear.in_edges(v).len() * linear.out_edges(v).len()) as u64);
     if faces.fold(0, u64::saturating_add) > budget.scores {
         return Outcome::stopped(StopReason::ScoreBudget);
@@ -103,17 +103,17 @@ pub fn run(linear: &LinearGraph, budget: &Budget, options: &Options) -> Outcome 
     Outcome::done(labels.into_builder().finish(linear, &ends))
 }
 
-/// What it takes to enter a face into the queue, a look at an entry of a set being 1.
+/// Work of an insertion into the queue, in visited set entries.
 const ENTERED: u64 = 4;
 
-/// What faces are ordered by: their rank, then how ties are decided.
+/// Key of a face: its rank, then the tie-breaking rank.
 type Key = (bool, i64, bool, u32, u64, u64);
 
-/// Faces by rank. An entry is out of date when the rank has changed since; then the face is entered again.
+/// Faces by rank. An entry is stale if the rank has changed since; the face is then inserted again.
 struct Queue {
     heap: BinaryHeap<Reverse<(Key, LineId, LineId)>>,
     options: Options,
-    /// By vertex of the graph, its place among equals.
+    /// Tie-breaking rank of each vertex of the graph.
     ranks: Vec<u32>,
     work: u64,
 }
@@ -129,7 +129,7 @@ impl Queue {
             if now == key {
                 return Some((i, j));
             }
-            // An entry under a lower key is there already where a set has shrunk or grown.
+            // If a set shrank or grew, an entry with a lower key already exists.
             if self.options.order == Order::Reduction || self.options.absorbed == Absorbed::First {
                 self.heap.push(Reverse((now, i, j)));
             }
@@ -137,7 +137,7 @@ impl Queue {
         None
     }
 
-    /// Enters the faces whose rank may have changed.
+    /// Updates the faces whose rank may have changed.
     fn renew<L: Labels>(&mut self, graph: &mut LineGraph<'_, L>) {
         for touched in graph.take_touched() {
             let line = graph.line(touched.line);
@@ -148,7 +148,7 @@ impl Queue {
             if self.options.order == Order::Distance && !made {
                 continue;
             }
-            // The Markowitz degree of a face (i, j) depends on what is behind i and before j.
+            // The Markowitz degree of a face (i, j) depends on the successors of i and the predecessors of j.
             let markowitz = self.options.order == Order::Markowitz && !made;
             if !(markowitz && line.before.len() == touched.n_before) {
                 for &p in &line.before {
@@ -184,7 +184,7 @@ impl Queue {
     }
 }
 
-/// How many faces there will be more after the elimination of (i, j), merges not foreseen.
+/// Returns the change of the number of faces by the elimination of (i, j), without merges.
 fn growth<L: Labels>(graph: &LineGraph<'_, L>, i: LineId, j: LineId) -> i64 {
     let (first, second) = (graph.line(i), graph.line(j));
     let (n_before, n_behind) = (first.before.len() as i64, second.behind.len() as i64);

@@ -1,7 +1,7 @@
-//! What the line graph needs of its labels: products, sums, and what is known of them.
+//! Arithmetic on labels for the line graph: products, sums and kinds.
 //!
-//! Two ways to keep them: as labels of a program that is being made ([`Recorder`]), and as their kinds
-//! alone ([`Kinds`]), which is all that a search has to know.
+//! There are two implementations: labels of a program being built ([`Recorder`]), and only their kinds ([`Kinds`]),
+//! which suffice for a search.
 
 use crate::program::is_unit;
 use crate::{Builder, Label, LabelId, LinearGraph};
@@ -11,13 +11,13 @@ pub trait Labels: Clone {
     /// A label.
     type Value: Copy;
 
-    /// The label of an edge.
+    /// Returns the label of an edge.
     fn edge(&self, linear: &LinearGraph, e: crate::EdgeId) -> Self::Value;
-    /// The product of the labels of two lines that follow one another.
+    /// Returns the product of the labels of two consecutive lines.
     fn product(&mut self, first: Self::Value, second: Self::Value) -> Self::Value;
-    /// The sum of two labels.
+    /// Returns the sum of two labels.
     fn sum(&mut self, one: Self::Value, other: Self::Value) -> Self::Value;
-    /// What is known of a label.
+    /// Returns the kind of a label.
     fn kind(&self, value: Self::Value) -> Label;
 }
 
@@ -28,19 +28,19 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// A program without any step.
+    /// Returns an empty program.
     #[must_use]
     pub fn new(linear: &LinearGraph) -> Self {
         Self { builder: Builder::new(linear) }
     }
 
-    /// How many products there are by now, sums' terms included.
+    /// Returns the number of products so far, including the terms of sums.
     #[must_use]
     pub fn n_products(&self) -> u64 {
         self.builder.n_products()
     }
 
-    /// The program made so far.
+    /// Returns the builder of the program.
     #[must_use]
     pub fn into_builder(self) -> Builder {
         self.builder
@@ -70,7 +70,7 @@ impl Labels for Recorder {
     }
 }
 
-/// Kinds alone.
+/// Only the kinds of labels.
 #[derive(Clone, Copy, Debug)]
 pub struct Kinds;
 
@@ -99,8 +99,8 @@ impl Labels for Kinds {
     }
 }
 
-/// Whether the product of labels of these kinds is free in generated code: one of them is 1 or -1, or
-/// both are numbers.
+/// Returns whether the product of labels of these kinds is free in generated code: one of them is 1 or -1, or both are
+/// numbers.
 #[must_use]
 pub fn is_free(first: Label, second: Label) -> bool {
     is_unit(first) || is_unit(second) || (first == Label::Const && second == Label::Const)
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
     use crate::{Budget, face};
 
-    /// What the two keep agrees on every label that is made.
+    /// Both implementations agree on the kind of every label.
     #[test]
     fn kinds_are_those_of_the_program() {
         use Label::{Const, MinusOne, One, Var};

@@ -1,8 +1,8 @@
-//! The line graph, and what the elimination of a face does to it.
+//! The line graph, and the elimination of a face.
 //!
 //! | Naumann; the notes, section 1 | here |
 //! | --- | --- |
-//! | vertex of the line graph (an edge of the graph, or made from such) | [`LineId`], "line" |
+//! | vertex of the line graph (an edge of the graph, or one made of edges) | [`LineId`], "line" |
 //! | its predecessors P(i), its successors S(i) | `before`, `behind` |
 //! | its label c(i) | `value` |
 //! | intermediate face (i, j) | j in `behind` of i |
@@ -10,25 +10,24 @@
 //! | absorption, fill-in, merge | [`LineGraph::eliminate`], `settle` |
 //! | partial absorption and merge, with splitting | `settle` under [`Rules::Extended`] |
 //!
-//! In: a linearised graph. Out: one label for each pair of a source and a sink that is connected and
-//! asked for.
+//! In: a linearised graph. Out: one label for each requested and connected pair of a source and a sink.
 //!
 //! Invariants:
-//! - The derivative of a pair is the sum over all paths of lines from its source to its sink of the
-//!   products of their labels. Each rule keeps that sum.
-//! - A line runs from a vertex to a vertex of the graph. Its `before` are lines to the former, its
-//!   `behind` lines from the latter; both are ascending. A line from a source has no `before`: it has
-//!   the source itself before it. The same for sinks. Every other live line has both.
-//! - `before` of lines that start at the same source are equal (the source), and sets that are equal and
-//!   not empty are of lines that start at the same vertex. So lines that may be added up have equal ends.
+//! - The derivative of a pair is the sum, over all paths of lines from its source to its sink, of the products of their
+//!   labels. Each rule preserves that sum.
+//! - A line leads from a vertex to a vertex of the graph. Its `before` are lines to the former, its `behind` lines from
+//!   the latter; both are ascending. A line from a source has no `before`: its predecessor is the source itself. The
+//!   same holds for sinks. Every other live line has both.
+//! - Lines that start at the same source have equal `before` (the source), and nonempty equal sets belong to lines that
+//!   start at the same vertex. So lines that may be added up have equal ends.
 //!
-//! The notes let a line j be cut down to S(j) - S(k) when part of the product c(j) c(i) is absorbed by a
-//! line k with P(k) = P(i) and S(k) inside of S(j). That loses the paths from other lines before j to
-//! S(k), unless i alone is before j. Here the product is a line of its own, (P(i), S(j)), and it is that
-//! line which is cut: right for any j, and the same thing where the notes' rule is right.
+//! The notes reduce a line j to S(j) - S(k) if part of the product c(j) c(i) is absorbed by a line k with P(k) = P(i)
+//! and S(k) inside S(j). That loses the paths from other lines before j to S(k), unless only i precedes j. This module
+//! makes the product a line of its own, (P(i), S(j)), and reduces that line: this is correct for any j, and equal to
+//! the notes' rule if that rule is correct.
 
-use super::asked::Asked;
 use super::labels::Labels;
+use super::requested::Requested;
 use crate::draw::{Arrow, Mark, Picture, Tone};
 use crate::{Label, LinearGraph, VertexId};
 use chainrule_base::{Id, define_id};
@@ -40,22 +39,22 @@ define_id! {
     pub struct LineId = "z";
 }
 
-/// Which rules hold after an elimination.
+/// Rules after an elimination.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Rules {
-    /// Lines are added up when their predecessors and successors are equal.
+    /// Lines are added up if their predecessors and successors are equal.
     Naumann,
-    /// Also when one of the two sets is equal and the other is contained: the larger line is split.
-    /// Each such split leaves fewer faces than before.
+    /// Lines are also added up if one of the two sets is equal and the other is contained: the larger line is split.
+    /// Each such split decreases the number of faces.
     #[default]
     Extended,
 }
 
-/// One line.
+/// A line.
 #[derive(Clone, Debug)]
 pub(super) struct Line<V> {
     pub value: V,
-    /// The vertex where it starts, and the one where it ends.
+    /// Start and end vertex.
     pub source: VertexId,
     pub target: VertexId,
     /// Ascending.
@@ -65,7 +64,7 @@ pub(super) struct Line<V> {
     pub live: bool,
 }
 
-/// A line whose sets changed, and how large they were before.
+/// A line whose sets changed, with their previous sizes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Touched {
     pub line: LineId,
@@ -80,21 +79,21 @@ pub struct LineGraph<'a, L: Labels> {
     labels: L,
     rules: Rules,
     lines: Vec<Line<L::Value>>,
-    /// The lines between two vertices, ascending, dead ones among them until the next look.
+    /// Lines between two vertices, ascending; dead lines are removed at the next look-up.
     between: FxHashMap<(VertexId, VertexId), SmallVec<[LineId; 2]>>,
-    /// Which pairs a line serves; `None` when all pairs are asked for.
-    asked: Option<Asked>,
+    /// Requested pairs that each line serves; `None` if all pairs are requested.
+    requested: Option<Requested>,
     n_faces: usize,
     work: u64,
     /// Lines whose sets lost members: they may have become equal to others, or useless.
     dirty: Vec<LineId>,
-    /// Lines whose sets changed since the last [`Self::take_touched`], the first change of each first.
+    /// Lines whose sets changed since the last [`Self::take_touched`], in the order of their first changes.
     touched: Vec<Touched>,
 }
 
 impl<'a, L: Labels> LineGraph<'a, L> {
-    /// A line for each edge, a face for each pair of edges that follow one another and lie on a path of
-    /// a pair asked for; parallel edges that serve the same pairs are added up. Linear in the number of faces.
+    /// Returns a line for each edge, and a face for each pair of consecutive edges on a path of a requested pair.
+    /// Parallel edges that serve the same pairs are added up. Linear in the number of faces.
     #[must_use]
     pub fn new(linear: &'a LinearGraph, labels: L, rules: Rules) -> Self {
         let mut graph = Self {
@@ -102,14 +101,14 @@ impl<'a, L: Labels> LineGraph<'a, L> {
             rules,
             lines: Vec::with_capacity(linear.n_edges()),
             between: FxHashMap::default(),
-            asked: Asked::new(linear),
+            requested: Requested::new(linear),
             n_faces: 0,
             work: 0,
             dirty: Vec::new(),
             touched: Vec::new(),
             labels,
         };
-        // The lines out of each vertex, and into it, once parallel edges are one line.
+        // The lines out of each vertex, and into it, once parallel edges are merged.
         let mut into: Vec<Vec<LineId>> = vec![Vec::new(); linear.n_vertices()];
         for (e, edge) in linear.edges() {
             let value = graph.labels.edge(linear, e);
@@ -125,12 +124,12 @@ impl<'a, L: Labels> LineGraph<'a, L> {
         for idx in 0..graph.lines.len() {
             let line = LineId::new(idx);
             for &before in &into[graph.lines[idx].source.index()] {
-                if graph.asked.as_ref().is_none_or(|a| a.follows(before, line)) {
+                if graph.requested.as_ref().is_none_or(|a| a.follows(before, line)) {
                     graph.link(before, line);
                 }
             }
         }
-        if graph.asked.is_some() {
+        if graph.requested.is_some() {
             graph.dirty = (0..graph.lines.len()).map(LineId::new).collect();
             graph.settle();
         }
@@ -145,41 +144,41 @@ impl<'a, L: Labels> LineGraph<'a, L> {
         line
     }
 
-    /// How many faces there are.
+    /// Returns the number of faces.
     #[must_use]
     pub fn n_faces(&self) -> usize {
         self.n_faces
     }
 
-    /// How many entries of sets were looked at.
+    /// Returns the number of visited set entries.
     #[must_use]
     pub fn work(&self) -> u64 {
         self.work
     }
 
-    /// The graph behind.
+    /// Returns the linearised graph.
     #[must_use]
     pub fn linear(&self) -> &'a LinearGraph {
         self.linear
     }
 
-    /// The labels.
+    /// Returns the labels.
     #[must_use]
     pub fn labels(&self) -> &L {
         &self.labels
     }
 
-    /// All faces (i, j), ascending.
+    /// Returns all faces (i, j), ascending.
     pub fn faces(&self) -> impl Iterator<Item = (LineId, LineId)> {
         let live = self.lines.iter().enumerate().filter(|(_, line)| line.live);
         live.flat_map(|(i, line)| line.behind.iter().map(move |j| (LineId::new(i), *j)))
     }
 
-    /// The line graph as it is now: a vertex for each line, named by its ends, and an arrow for each face. Lines that
-    /// are gone are left out.
+    /// Returns a picture of the current line graph: a vertex for each live line, named by its ends, and an arrow for
+    /// each face.
     #[must_use]
     pub fn picture(&self) -> Picture {
-        // Lines in the order of their ends, which no face goes against.
+        // Lines in the order of their ends; faces follow that order.
         let mut live: Vec<usize> = (0..self.lines.len()).filter(|l| self.lines[*l].live).collect();
         live.sort_by_key(|l| (self.lines[*l].source, self.lines[*l].target, *l));
         let mut place = vec![usize::MAX; self.lines.len()];
@@ -199,7 +198,7 @@ impl<'a, L: Labels> LineGraph<'a, L> {
         Picture { title: String::new(), marks: live.iter().map(mark).collect(), arrows: arrows.collect() }
     }
 
-    /// Whether there is a face (i, j).
+    /// Returns whether there is a face (i, j).
     #[must_use]
     pub fn is_face(&self, i: LineId, j: LineId) -> bool {
         self.lines.get(i.index()).is_some_and(|line| line.live && line.behind.binary_search(&j).is_ok())
@@ -215,13 +214,13 @@ impl<'a, L: Labels> LineGraph<'a, L> {
         lines.filter(|(_, line)| line.live)
     }
 
-    /// What is known of a line's label.
+    /// Returns the kind of a line's label.
     #[must_use]
     pub fn kind(&self, line: LineId) -> Label {
         self.labels.kind(self.lines[line.index()].value)
     }
 
-    /// Whether the product of a face would be absorbed by a line that is there.
+    /// Returns whether the product of a face would be absorbed by an existing line.
     #[must_use]
     pub fn is_absorbed(&self, i: LineId, j: LineId) -> bool {
         self.absorber(i, j).is_some()
@@ -236,7 +235,7 @@ impl<'a, L: Labels> LineGraph<'a, L> {
         })
     }
 
-    /// The lines whose sets changed since the last call, with the sizes of their sets then. Ascending.
+    /// Returns the lines whose sets changed since the last call, with the sizes of their sets at that time. Ascending.
     pub(super) fn take_touched(&mut self) -> Vec<Touched> {
         let mut touched = std::mem::take(&mut self.touched);
         touched.sort_by_key(|t| t.line);
@@ -244,10 +243,10 @@ impl<'a, L: Labels> LineGraph<'a, L> {
         touched
     }
 
-    /// Eliminates the face (i, j); nothing is done where there is none.
+    /// Eliminates the face (i, j); does nothing if it does not exist.
     ///
-    /// Every path through the face is one through i, then j; it becomes one through the new line, or the
-    /// one that absorbs it, which has i's predecessors and j's successors and the product for its label.
+    /// Every path through i, then j, becomes one through the new line, or through the line that absorbs it, which has
+    /// i's predecessors, j's successors, and the product as its label.
     pub fn eliminate(&mut self, i: LineId, j: LineId) {
         if !self.is_face(i, j) {
             return;
@@ -270,20 +269,20 @@ impl<'a, L: Labels> LineGraph<'a, L> {
         let before = self.lines[i.index()].before.clone();
         let behind = self.lines[j.index()].behind.clone();
         let made = self.make(source, target, product);
-        if let Some(asked) = &mut self.asked {
-            asked.add(i, j);
+        if let Some(requested) = &mut self.requested {
+            requested.add(i, j);
         }
         for p in before {
-            if self.asked.as_ref().is_none_or(|a| a.follows(p, made)) {
+            if self.requested.as_ref().is_none_or(|a| a.follows(p, made)) {
                 self.link(p, made);
             }
         }
         for s in behind {
-            if self.asked.as_ref().is_none_or(|a| a.follows(made, s)) {
+            if self.requested.as_ref().is_none_or(|a| a.follows(made, s)) {
                 self.link(made, s);
             }
         }
-        if self.rules == Rules::Extended || self.asked.is_some() {
+        if self.rules == Rules::Extended || self.requested.is_some() {
             self.dirty.push(made);
         }
     }
@@ -311,7 +310,7 @@ impl<'a, L: Labels> LineGraph<'a, L> {
         self.dirty.push(j);
     }
 
-    /// Takes a line out. Lines around it may become useless, or equal.
+    /// Removes a line. Lines around it may become useless, or equal.
     fn kill(&mut self, line: LineId) {
         for p in self.lines[line.index()].before.clone() {
             self.unlink(p, line);
@@ -322,16 +321,16 @@ impl<'a, L: Labels> LineGraph<'a, L> {
         self.lines[line.index()].live = false;
     }
 
-    /// Whether a line lies on no path that is asked for.
+    /// Returns whether a line lies on no requested path.
     fn is_useless(&self, line: LineId) -> bool {
         let l = &self.lines[line.index()];
         (l.before.is_empty() && !self.linear.is_source(l.source))
             || (l.behind.is_empty() && !self.linear.is_sink(l.target))
-            || self.asked.as_ref().is_some_and(|a| !a.follows(line, line))
+            || self.requested.as_ref().is_some_and(|a| !a.follows(line, line))
     }
 
-    /// Takes out what is useless and adds up what may be added up, until nothing changes. Ends, because
-    /// every step takes a line or a face away.
+    /// Removes useless lines and adds up lines until nothing changes. Terminates, because every step removes a line or
+    /// a face.
     fn settle(&mut self) {
         while let Some(line) = self.dirty.pop() {
             if !self.lines[line.index()].live {
@@ -352,31 +351,31 @@ impl<'a, L: Labels> LineGraph<'a, L> {
         }
     }
 
-    /// Forgets pairs that no longer pass through `line`, and the faces that served only them.
+    /// Removes pairs that no longer pass through `line`, and the faces that served only them.
     fn narrow(&mut self, line: LineId) {
-        let Some(asked) = &mut self.asked else { return };
+        let Some(requested) = &mut self.requested else { return };
         let l = &self.lines[line.index()];
         let inner = (!self.linear.is_source(l.source), !self.linear.is_sink(l.target));
         self.work += (l.before.len() + l.behind.len()) as u64;
-        if !asked.narrow(line, &l.before, &l.behind, inner) {
+        if !requested.narrow(line, &l.before, &l.behind, inner) {
             return;
         }
         let (before, behind) = (l.before.clone(), l.behind.clone());
         for p in before {
-            if self.asked.as_ref().is_some_and(|a| !a.follows(p, line)) {
+            if self.requested.as_ref().is_some_and(|a| !a.follows(p, line)) {
                 self.unlink(p, line);
             }
             self.dirty.push(p);
         }
         for s in behind {
-            if self.asked.as_ref().is_some_and(|a| !a.follows(line, s)) {
+            if self.requested.as_ref().is_some_and(|a| !a.follows(line, s)) {
                 self.unlink(line, s);
             }
             self.dirty.push(s);
         }
     }
 
-    /// Merge, and under the extended rules partial merge, of `line` with lines of equal ends.
+    /// Merges `line` with lines of equal ends, under the extended rules also partially.
     fn add_up(&mut self, line: LineId, parallels: &[LineId]) {
         for &other in parallels {
             if other == line || !self.lines[other.index()].live {
@@ -388,7 +387,7 @@ impl<'a, L: Labels> LineGraph<'a, L> {
             let (l, o) = (&self.lines[line.index()], &self.lines[other.index()]);
             self.work += 1;
             if l.before == o.before && l.behind == o.behind {
-                // The older one stays; whoever has one of them beside it has both.
+                // The older line stays; neighbours of one of the lines are neighbours of both.
                 let (kept, gone) = (line.min(other), line.max(other));
                 self.add_to(kept, gone);
                 self.kill(gone);
@@ -413,13 +412,13 @@ impl<'a, L: Labels> LineGraph<'a, L> {
         }
     }
 
-    /// c(line) += c(other).
+    /// Performs c(line) += c(other).
     fn add_to(&mut self, line: LineId, other: LineId) {
         let sum = self.labels.sum(self.lines[line.index()].value, self.lines[other.index()].value);
         self.lines[line.index()].value = sum;
     }
 
-    /// `small` takes over from `large`, whose successors contain its own, the predecessors being equal.
+    /// Transfers the successors of `small` from `large`, which contains them; the predecessors are equal.
     fn split_behind(&mut self, small: LineId, large: LineId) {
         self.add_to(small, large);
         for s in self.lines[small.index()].behind.clone() {
@@ -427,7 +426,7 @@ impl<'a, L: Labels> LineGraph<'a, L> {
         }
     }
 
-    /// `small` takes over from `large`, whose predecessors contain its own, the successors being equal.
+    /// Transfers the predecessors of `small` from `large`, which contains them; the successors are equal.
     fn split_before(&mut self, small: LineId, large: LineId) {
         self.add_to(small, large);
         for p in self.lines[small.index()].before.clone() {
@@ -435,11 +434,11 @@ impl<'a, L: Labels> LineGraph<'a, L> {
         }
     }
 
-    /// Eliminates what faces are left, in ascending order, and returns the labels of the derivatives as
-    /// (sink, source, label), with all labels.
+    /// Eliminates remaining faces in ascending order. Returns all labels, and the labels of the derivatives as (sink,
+    /// source, label).
     #[must_use]
     pub fn finish(mut self) -> (L, Vec<(VertexId, VertexId, L::Value)>) {
-        // A line that has no face left never gets one: what is made here comes behind lines with faces.
+        // A line without faces never gets one: new lines come behind lines with faces.
         let mut idx = 0;
         while idx < self.lines.len() {
             let i = LineId::new(idx);
@@ -465,7 +464,7 @@ fn remove(set: &mut Vec<LineId>, line: LineId) {
     }
 }
 
-/// Whether all of `small`, which is not empty, is in `large`. Both ascend.
+/// Returns whether all of `small`, which is not empty, is in `large`. Both ascend.
 fn is_subset(small: &[LineId], large: &[LineId]) -> bool {
     let mut rest = large.iter();
     !small.is_empty() && small.len() < large.len() && small.iter().all(|line| rest.any(|other| other == line))
@@ -477,14 +476,14 @@ mod tests {
     use super::*;
     use crate::{Counting, check};
 
-    /// A detour beside an edge, then two outputs: lines 0 and 1 are the detour, 2 the edge beside it, 3 and 4
-    /// lead to the outputs.
+    /// Returns a detour parallel to an edge, then two outputs: lines 0 and 1 are the detour, 2 the edge, 3 and 4 lead
+    /// to the outputs.
     fn detour() -> LinearGraph {
         let edges = [(0, 1), (1, 2), (0, 2), (2, 3), (2, 4)].map(|(s, t)| (s, t, Label::Var));
         LinearGraph::from_edges(1, 2, 2, &edges).unwrap()
     }
 
-    /// Eliminates these faces and then the rest; how many faces were left, and the multiplications.
+    /// Eliminates these faces, then the rest. Returns the number of faces between, and the multiplications.
     fn eliminated(rules: Rules, faces: &[(usize, usize)]) -> (usize, u64) {
         let linear = detour();
         let mut graph = LineGraph::new(&linear, Recorder::new(&linear), rules);
@@ -502,10 +501,10 @@ mod tests {
     #[test]
     fn absorption_and_partial_absorption() {
         for rules in [Rules::Naumann, Rules::Extended] {
-            // The detour's product is absorbed by the edge beside it.
+            // The detour's product is absorbed by the parallel edge.
             assert_eq!(eliminated(rules, &[(0, 1)]), (2, 3));
         }
-        // Once line 3 does not follow line 2, that takes only a part of the product: two faces are left, not three.
+        // If line 3 does not follow line 2, that absorbs only a part of the product: two faces remain, not three.
         assert_eq!(eliminated(Rules::Naumann, &[(2, 3), (0, 1)]), (3, 5));
         assert_eq!(eliminated(Rules::Extended, &[(2, 3), (0, 1)]), (2, 4));
     }

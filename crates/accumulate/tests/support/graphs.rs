@@ -1,9 +1,9 @@
-//! The literature's graphs, which lie beside the repository and not in it.
+//! The literature's graphs, which are stored outside the repository.
 
 use chainrule_accumulate::{LinearGraph, exchange};
 use std::path::Path;
 
-/// The graph of this name; `None`, and says so, when there are no data.
+/// Returns the graph of this name; `None`, with a message, if there are no data.
 pub fn load(name: &str) -> Option<LinearGraph> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/graphs").join(format!("{name}.json"));
     let Ok(text) = std::fs::read_to_string(&path) else {

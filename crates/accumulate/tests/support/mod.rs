@@ -11,7 +11,7 @@ pub fn config(cases: u32, seed: u64) -> Config {
     Config { cases, rng_seed: RngSeed::Fixed(seed), failure_persistence: None, ..Config::default() }
 }
 
-/// A graph of up to 3 inputs, 8 intermediates, 3 outputs, with parallel edges and labels of all kinds.
+/// Returns a graph of up to 3 inputs, 8 intermediates, 3 outputs, with parallel edges and labels of all kinds.
 pub fn linear(u: &mut Unstructured<'_>) -> arbitrary::Result<LinearGraph> {
     let n_inputs = u.int_in_range(1..=3)?;
     let n_intermediates = u.int_in_range(0..=8)?;
@@ -27,20 +27,20 @@ pub fn linear(u: &mut Unstructured<'_>) -> arbitrary::Result<LinearGraph> {
     Ok(LinearGraph::from_edges(n_inputs, n_intermediates, n_outputs, &edges).unwrap())
 }
 
-/// Some of the pairs of a small graph, one for each bit of `ask`.
+/// Returns some of the pairs of a small graph, one for each bit of `ask`.
 pub fn some_pairs(linear: &LinearGraph, ask: u64) -> Vec<(usize, usize)> {
     let n_columns = linear.columns().len();
     let pairs = (0..linear.rows().len()).flat_map(|r| (0..n_columns).map(move |c| (r, c)));
     pairs.filter(|(r, c)| ask >> (3 * r + c) & 1 == 1).collect()
 }
 
-/// The graph with all its pairs asked for, and with some of them.
+/// Returns the graph with all its pairs requested, and with some of them.
 pub fn whole_and_part(linear: LinearGraph, ask: u64) -> [LinearGraph; 2] {
     let some = some_pairs(&linear, ask);
     [linear.clone(), linear.ask_only(&some).unwrap()]
 }
 
-/// The graph without parallel edges: of several the last is kept.
+/// Returns the graph without parallel edges; the last of several is kept.
 pub fn merged(linear: &LinearGraph) -> LinearGraph {
     use chainrule_base::Id;
     let mut edges: Vec<(usize, usize, Label)> = Vec::new();

@@ -1,22 +1,21 @@
-//! Laziness of labels: a label inside a branch that is not taken is 0 (DESIGN.md, law 9).
+//! Branch masks: a label inside an untaken branch is 0.
 //!
-//! A node is *live* where a root needs it: a root always is; an argument is live where one of its users
-//! is, and where that user is a choice, only where the choice takes it. The label of an edge into a
-//! node that is not always live becomes `select(live, label, 0)`: it is infinite or NaN at most where
-//! the node is needed, and there the value is as well.
+//! A node is *live* if a root needs it. A root is always live. An argument is live if one of its users is; if that user
+//! is a choice, only if the choice takes it. The label of an edge into a node that is not always live becomes
+//! `select(live, label, 0)`. It is infinite or NaN only if the node is needed, and then the value is too.
 //!
-//! That alone would not do for a node that one root always needs and another one behind a branch
-//! only. There the mask of the branch, `select(c, 1, 0)`, does it: the scalar graph's product by a mask
-//! that is off is 0 whatever the other factor is (`simplify/mask.rs` there).
+//! That does not suffice for a node that one root always needs and another root only behind a branch. There the mask of
+//! the branch, `select(c, 1, 0)`, suffices: the scalar graph's product by a mask of 0 is 0, whatever the other factor
+//! is (`simplify/mask.rs` there).
 //!
-//! In: the edges between active nodes, ascending by function. Out: the same with masked labels.
+//! In: the edges between active nodes, ascending by function. Out: the same edges with masked labels.
 
 use crate::linearise::Arc;
 use chainrule_base::Id;
 use chainrule_graph::{Graph, Node, NodeId, NodeSet};
 use chainrule_ops::Op;
 
-/// Masks the labels of `arcs`. Linear; nothing is done where there is no choice.
+/// Masks the labels of `arcs`. Linear; does nothing if there is no choice.
 pub(crate) fn mask(graph: &mut Graph, active: &NodeSet, arcs: &mut [Arc], roots: &[NodeId]) {
     let is_choice = |id: NodeId| matches!(graph.node(id), Node::Apply(Op::Select, _));
     if !active.iter().any(is_choice) {
@@ -29,7 +28,7 @@ pub(crate) fn mask(graph: &mut Graph, active: &NodeSet, arcs: &mut [Arc], roots:
     for root in roots.iter().filter(|r| active.contains(**r)) {
         live[root.index()] = Some(always);
     }
-    // Users have larger ids than their arguments: a node's condition is complete when its edges come.
+    // Users have larger ids than their arguments: a node's condition is complete before its edges are visited.
     for (arg, id, label) in arcs.iter_mut().rev() {
         let Some(condition) = live[id.index()] else { continue };
         let used = match graph.node(*id) {
@@ -49,7 +48,7 @@ pub(crate) fn mask(graph: &mut Graph, active: &NodeSet, arcs: &mut [Arc], roots:
     }
 }
 
-/// Whether a label is a number, or one of two.
+/// Returns whether a label is a number, or one of two numbers.
 fn is_finite(graph: &Graph, label: NodeId) -> bool {
     let is_number = |id: NodeId| graph.as_const(id).is_some();
     match graph.node(label) {

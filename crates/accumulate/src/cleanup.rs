@@ -1,8 +1,7 @@
-//! Tidying a program: steps that are equal up to sign are made once, steps that only copy or negate
-//! are taken out, and so are steps that no result needs.
+//! Clean-up of programs: steps that are equal up to sign are shared; copies, negations and unused steps are removed.
 //!
-//! In: a program of any strategy. Out: a program with the same results at every point (real
-//! arithmetic; only the order of factors and terms and the place of signs change).
+//! In: a program of any strategy. Out: a program with the same results at every point in real arithmetic; the order of
+//! factors and terms and the position of signs may change.
 
 use crate::program::{Builder, Entry, Program};
 use crate::{Label, LabelId};
@@ -10,14 +9,14 @@ use chainrule_base::{Arena, Id};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// A label of the tidied program, and whether it is negated.
+/// A label of the cleaned-up program, and whether it is negated.
 type Signed = (LabelId, bool);
 
-/// A step in one normal form: for each product its sign and number of factors, then the factors, sorted.
+/// Normal form of a step: sign and number of factors of each product, then the sorted factors.
 type Key = SmallVec<[u32; 8]>;
 
 impl Program {
-    /// The program without steps that no result needs. Linear.
+    /// Returns the program without steps that no result needs. Linear.
     #[must_use]
     pub fn pruned(&self) -> Self {
         let needed = self.needed();
@@ -38,8 +37,8 @@ impl Program {
         builder.finish_with(results)
     }
 
-    /// The program with equal steps shared; never more operations than before in any counting but
-    /// for the negation of a result. Linear but for the sorting of factors and products in each step.
+    /// Returns the program with equal steps shared. No count of operations increases, except for the negation of a
+    /// result. Linear, plus the sorting of factors and products in each step.
     #[must_use]
     pub fn tidied(&self) -> Self {
         let needed = self.needed();
@@ -51,7 +50,7 @@ impl Program {
                 new.push((LabelId::new(0), false));
                 continue;
             }
-            new.push(self.tidy_step(idx, &new, &mut made, &mut builder));
+            new.push(self.clean_step(idx, &new, &mut made, &mut builder));
         }
         let mut negated: FxHashMap<LabelId, LabelId> = FxHashMap::default();
         let mut results = Vec::with_capacity(self.results().len());
@@ -70,7 +69,7 @@ impl Program {
         builder.finish_with(results)
     }
 
-    /// Edges of label 1, and those of label -1, are one label each.
+    /// Returns one label for all edges of label 1, and one for those of label -1.
     fn edge_labels(&self) -> Vec<Signed> {
         let mut first: [Option<LabelId>; 2] = [None; 2];
         (0..self.n_edges())
@@ -85,7 +84,7 @@ impl Program {
             .collect()
     }
 
-    fn tidy_step(
+    fn clean_step(
         &self,
         idx: usize,
         new: &[Signed],
@@ -111,7 +110,7 @@ impl Program {
             })
             .collect();
         products.sort_unstable_by(|a, b| a.1.cmp(&b.1).then(a.0.cmp(&b.0)));
-        // One sign for a step and its negation, so that they are found to be equal.
+        // A step and its negation get one sign, so that they are found equal.
         let negative = products[0].0;
         if negative {
             for product in &mut products {
@@ -139,7 +138,7 @@ impl Program {
         (label, negative)
     }
 
-    /// By label, whether a result needs it.
+    /// Returns, for each label, whether a result needs it.
     fn needed(&self) -> Vec<bool> {
         let mut needed = vec![false; self.n_labels()];
         for entry in self.results() {

@@ -1,48 +1,47 @@
-//! Fewer operations for the same values, by what the scalar graph has for that: value numbering, then
-//! the factoring of sums and products.
+//! Optimisation of derivatives by passes of the scalar graph: value numbering, then factoring of sums and products.
 //!
-//! In: a graph and roots. Out: roots with the same values that weigh no more.
+//! In: a graph and roots. Out: roots with the same values and at most the same weight.
 //!
-//! [`derive`](crate::derive::derive) improves what it differentiates, compares programs as the improved
-//! code that they become, and improves what it made, quickly. Whoever joins results in one function
-//! improves them together and thoroughly, so that they share what they can.
+//! [`derive`](crate::derive::derive) optimises the function that it differentiates, compares programs by their
+//! optimised code, and optimises its results quickly. Callers that join results in one function optimise them together
+//! and thoroughly, so that common subexpressions are shared.
 
 use chainrule_graph::optimise::{Optimise as Factoring, StopReason, optimise, optimise_both};
 use chainrule_graph::{Graph, NodeId, NumberReport, Numbering, Semantics, counts, number};
 use chainrule_ops::Counts;
 use std::fmt;
 
-/// Whether derivatives are improved. Nothing is ever changed under strict semantics.
+/// Whether derivatives are optimised. Strict semantics permits no change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Optimise {
-    /// They stay as they were accumulated.
+    /// No optimisation.
     Off,
-    /// Before differentiation, between orders of it, and after.
+    /// Optimisation before differentiation, between orders of it, and after.
     #[default]
     On,
 }
 
-/// How much is looked for.
+/// Effort of an optimisation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effort {
-    /// What is equal.
+    /// Equal values are shared.
     Quick,
-    /// Cheaper ways to compute the same as well.
+    /// Cheaper expressions of the same values are searched too.
     Thorough,
 }
 
-/// What improving did.
+/// Effect of an optimisation.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Improvement {
-    /// What the roots cost before.
+    /// Counts of the roots before.
     pub before: Counts,
-    /// What they cost after.
+    /// Counts of the roots after.
     pub after: Counts,
-    /// What value numbering found.
+    /// Report of value numbering.
     pub numbering: NumberReport,
 }
 
-/// `improved from 5982 to 4310 operations; by value numbering 6100 nodes are 4592 values up to a factor, ...`.
+/// Prints `improved from 5982 to 4310 operations; by value numbering 6100 nodes are 4592 values up to a factor, ...`.
 impl fmt::Display for Improvement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (before, after) = (self.before.arithmetic(), self.after.arithmetic());
@@ -52,27 +51,27 @@ impl fmt::Display for Improvement {
     }
 }
 
-/// How many times factoring may look at each node of a small graph,
+/// Factoring budget of a small graph, in visits of each node.
 const FACTORING_LOOKS: u64 = 600;
 
-/// and how many nodes it may look at in a large one.
+/// Factoring budget of a large graph, in visited nodes.
 const FACTORING: u64 = 400_000;
-/// Graphs with more nodes than this below the roots are left as they are.
+/// Maximum number of nodes below the roots of graphs that are optimised.
 const MAX_IMPROVED: usize = 200_000;
-/// Graphs with more nodes than this below the roots are compared as they are.
+/// Maximum number of nodes below the roots of graphs that are compared after optimisation.
 const MAX_COMPARED: usize = 50_000;
-/// In graphs with more nodes than this, cheaper ways are not looked for.
+/// Maximum number of nodes of graphs in which cheaper expressions are searched.
 const MAX_SEARCHED: u64 = 50_000;
 
-/// The part of that which shows the better start,
+/// Fraction of the factoring budget that decides between the two starts: 1 / `PROBE`.
 const PROBE: u64 = 10;
-/// and the part that must be left for another try.
+/// Fraction of the factoring budget that must remain for another attempt: 1 / `AGAIN`.
 const AGAIN: u64 = 4;
-/// In hundredths of what it was, what is left where factoring finds much.
+/// Maximum remaining weight of a successful factoring, in percent of the weight before.
 const MUCH: u64 = 97;
 
 impl Optimise {
-    /// The roots with the same values that weigh no more.
+    /// Returns roots with the same values and at most the same weight.
     #[must_use]
     pub fn improve(self, graph: &mut Graph, roots: &[NodeId], effort: Effort) -> (Vec<NodeId>, Improvement) {
         let before = counts(graph, roots);
@@ -92,8 +91,8 @@ impl Optimise {
         };
         keep(&numbered.roots, numbered.report.after);
         if effort == Effort::Thorough {
-            // Factoring finds its way by chance: from what is there, and from what numbering made of it. Which
-            // of the two is the better start shows early.
+            // Factoring is a random search, from the given roots and from the result of numbering. The better start
+            // shows early.
             let all = FACTORING.min(FACTORING_LOOKS * n_nodes);
             let (mut start, mut weight, mut next, mut left) = (roots, before.weight, roots.to_vec(), all);
             if numbered.roots != roots {
@@ -109,7 +108,7 @@ impl Optimise {
                     (&numbered.roots[..], equal.report.before.weight, equal.roots)
                 };
             }
-            // Where factoring finds much and comes to an end early, it may find a better end from the same start.
+            // If factoring succeeds and stops early, another seed may find a better result from the same start.
             for seed in 0.. {
                 let factored = optimise(graph, &next, &Factoring { budget: left, seed, ..Factoring::default() });
                 keep(&factored.roots, factored.report.after);
@@ -125,7 +124,7 @@ impl Optimise {
         (best, improvement)
     }
 
-    /// The roots improved in one quick round, and what they weigh then.
+    /// Returns the roots optimised in one quick round, and their weight.
     #[must_use]
     pub fn quickly(self, graph: &mut Graph, roots: &[NodeId]) -> (Vec<NodeId>, u64) {
         if !self.may_change(graph) {
@@ -140,8 +139,8 @@ impl Optimise {
     }
 }
 
-/// Numbering up to this many nodes, without sums and products of two: those round worse than they save
-/// (decision 0010).
+/// Options of numbering up to this many nodes, without sums and products of two: these increase rounding errors more
+/// than they save (decision 0010).
 fn numbering(max_nodes: usize) -> Numbering {
     Numbering { max_nodes, max_pairs: 0, ..Numbering::default() }
 }
@@ -150,7 +149,7 @@ fn numbering(max_nodes: usize) -> Numbering {
 mod tests {
     use super::*;
 
-    /// (x + y)(x - y), and x^2 - y^2, which is the same.
+    /// Returns (x + y)(x - y), and the equal x^2 - y^2.
     fn twice(semantics: Semantics) -> (Graph, Vec<NodeId>) {
         let mut g = Graph::new(semantics);
         let (x, y) = (g.input("x"), g.input("y"));
@@ -171,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_changed_unasked() {
+    fn nothing_is_changed_unless_requested() {
         let (mut g, roots) = twice(Semantics::Algebraic);
         assert_eq!(Optimise::Off.improve(&mut g, &roots, Effort::Thorough).0, roots);
         assert_eq!(Optimise::Off.quickly(&mut g, &roots), (roots.clone(), counts(&g, &roots).weight));
