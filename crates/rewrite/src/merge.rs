@@ -110,6 +110,8 @@ struct Group<'a> {
     kinds: u8,
     /// The member that is the array of the loop, and what an iteration pays where another one is in its place.
     array: Option<(usize, f64)>,
+    /// Cost per iteration of writing the arrays of the other members, in a group that is a general loop.
+    others: f64,
     /// The groups that this one depends on, as bits.
     after: u64,
 }
@@ -129,19 +131,27 @@ impl Group<'_> {
             Kind::Fold => arrays || !has(Kind::Terms),
             _ => true,
         };
+        let is_elements = self.kinds == Kind::Elements.bit();
+        // Builds of elements become a build of tuples at no cost, but a general loop has one array only.
+        let others = if is_elements { self.others } else { 0.0 };
         match self.array {
             _ if !may_join => f64::INFINITY,
-            _ if kind == Kind::Elements && self.kinds == Kind::Elements.bit() => 0.0,
-            Some((_, instead)) if kind.makes_array() => adding.min(instead),
-            _ => 0.0,
+            _ if kind == Kind::Elements && is_elements => 0.0,
+            Some((_, instead)) if kind.makes_array() => others + adding.min(instead),
+            _ => others,
         }
     }
 
     /// Notes that the next member is of this kind.
     fn join(&mut self, kind: Kind, adding: f64) {
-        let is_array = kind.makes_array() && self.array.is_none_or(|(_, instead)| instead < adding);
-        if is_array {
-            self.array = Some((self.members.len(), adding));
+        if kind.makes_array() {
+            match self.array {
+                Some((_, instead)) if instead >= adding => self.others += adding,
+                before => {
+                    self.others += before.map_or(0.0, |(_, instead)| instead);
+                    self.array = Some((self.members.len(), adding));
+                }
+            }
         }
         self.kinds |= kind.bit();
     }
@@ -523,7 +533,7 @@ impl<'a, 'p> Merge<'a, 'p> {
             let number = match found {
                 Some(number) => number,
                 None if groups.len() < MAX_GROUPS => {
-                    groups.push(Group { over, members: Vec::new(), kinds: 0, array: None, after: 0 });
+                    groups.push(Group { over, members: Vec::new(), kinds: 0, array: None, others: 0.0, after: 0 });
                     groups.len() - 1
                 }
                 None => continue,

@@ -1,6 +1,8 @@
 //! Random programs through the whole pipeline, verified after every pass and compared by the reference
 //! evaluator. The seeds are fixed, and failures shrink.
 
+mod support;
+
 use arbitrary::Unstructured;
 use chainrule_autodiff::{Mode, Part, Request, derive, expand};
 use chainrule_base::Name;
@@ -77,6 +79,72 @@ fn reverse(u: &mut Unstructured<'_>) -> arbitrary::Result<Option<(Function, Vec<
         b.inline(&f.body, &mut renaming)
     });
     Ok(expand(&b.finish(all)).ok().map(|derived| (derived, args)))
+}
+
+/// Loops of one count side by side that share loads: arrays of integers, truth values and numbers of which only elements
+/// are taken, sums, folds, and arrays in the result.
+fn side_by_side(u: &mut Unstructured<'_>) -> arbitrary::Result<Option<(Function, Vec<Value<f64>>)>> {
+    const COUNT: usize = 5;
+    let mut lines = Vec::new();
+    let mut integers = vec!["k".to_owned()];
+    let mut truths: Vec<String> = Vec::new();
+    let mut reals = vec!["x".to_owned(), "y".to_owned()];
+    let mut results = vec!["x[0]".to_owned()];
+    for n in 0..u.int_in_range(3..=8)? {
+        let (integer, real, other) =
+            (u.choose(&integers)?.clone(), u.choose(&reals)?.clone(), u.choose(&reals)?.clone());
+        let constant = u.int_in_range(2..=COUNT)?;
+        let term = match (u.int_in_range(0..=3)?, truths.last()) {
+            (0, _) => format!("{real}[i] * sin {other}[i]"),
+            (1, Some(truth)) => format!("(if {truth}[i] then {real}[i] else {other}[i] * 2.0)"),
+            (2, _) => format!("{real}[mod {integer}[i] {constant}]"),
+            _ => format!("{real}[i] * {other}[mod {integer}[i] 2]"),
+        };
+        let name = format!("v{n}");
+        let value = match u.int_in_range(0..=6)? {
+            0 | 1 => {
+                integers.push(name.clone());
+                format!("build m (fun i -> mod {integer}[i] {constant})")
+            }
+            2 => {
+                truths.push(name.clone());
+                format!("build m (fun i -> mod {integer}[i] {constant} == 1)")
+            }
+            3 => {
+                reals.push(name.clone());
+                format!("build m (fun i -> {term})")
+            }
+            4 => {
+                results.push(name.clone());
+                format!("sum m (fun i -> {term})")
+            }
+            5 => {
+                results.push(name.clone());
+                format!("ifold (fun s i -> s * 0.5 + {term}) 0.0 m")
+            }
+            _ => {
+                results.push(name.clone());
+                format!("build m (fun i -> build 2 (fun j -> {term}))")
+            }
+        };
+        lines.push(format!("  let {name} = {value}\n"));
+    }
+    // An array in the result is more than its elements.
+    if u.ratio(1, 3)? {
+        results.push(u.choose(&integers)?.clone());
+    }
+    let (body, results) = (lines.concat(), results.join(", "));
+    let f = support::function(&format!(
+        "let f = fun (k : [m]Int) (x : [m]Double) (y : [m]Double) ->\n{body}  ({results}, y[1])\n"
+    ));
+    let numbers = |u: &mut Unstructured<'_>| -> arbitrary::Result<Value<f64>> {
+        let all: Vec<f64> =
+            (0..COUNT).map(|_| Ok(f64::from(u.int_in_range(-8..=8)?) / 4.0)).collect::<arbitrary::Result<_>>()?;
+        Ok(all.into())
+    };
+    let k: Vec<i64> = (0..COUNT).map(|_| u.int_in_range(0..=9)).collect::<arbitrary::Result<_>>()?;
+    let args = vec![k.into(), numbers(u)?, numbers(u)?];
+    Ok(Some((f, args)))
 }
 
 /// How many directions there are in [`directions`].
@@ -262,6 +330,12 @@ fn columns_of_what_several_directions_make_are_the_same_bit_for_bit() {
     let applied = run(10, 900, 250, &strict(), &directions);
     assert!(applied.get("turn").is_some_and(|times| *times > 60), "{applied:?}");
     run(11, 300, 60, &Options::default(), &directions);
+}
+
+#[test]
+fn loops_side_by_side_are_the_same() {
+    run(12, 600, 500, &strict(), &side_by_side);
+    run(13, 600, 500, &Options::default(), &side_by_side);
 }
 
 #[test]
