@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
-use xtask::{links, memcheck, python, tidy, words};
+use xtask::{links, memcheck, pictures, python, tidy, words};
 
 const HELP: &str = "\
 Chores of the Chainrule workspace.
@@ -16,6 +16,7 @@ Usage: cargo xtask <chore>
   lint      format, clippy and rustdoc, warnings as errors
   bench     operation counts of the benchmark problems
   memcheck  native code under valgrind, where that is installed
+  pictures  draw the README's chart and sparsity pattern from the records and the examples
   docs      build the documentation and say where it is
 ";
 
@@ -79,6 +80,7 @@ fn main() -> ExitCode {
         "tidy" => reported("tidy", tidy_up()),
         "lint" => lint(),
         "memcheck" => reported("memcheck", memcheck::check()),
+        "pictures" => reported("pictures", pictures::write(&root)),
         "bench" => cargo(&["run", "--release", "-p", "chainrule-bench", "--", "counts"]),
         "docs" => cargo(&["doc", "--workspace", "--no-deps", "--open"]),
         _ => {
