@@ -140,6 +140,7 @@ fn every_block_is_checked_by_something() {
                 // The tests of the Python package run them.
                 "python" => assert!(path.ends_with("python.md") || path == "README.md", "{place}: Python elsewhere"),
                 "console" | "sh" | "text" => {}
+                "c" => assert!(block.within.is_some(), "{place}: a part of no file"),
                 tag => panic!("{place}: nothing checks blocks `{tag}`"),
             }
             if block.tag != "ft" {

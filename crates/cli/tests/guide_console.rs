@@ -86,6 +86,13 @@ fn commands_of_the_guide_print_what_it_shows() {
             found.push((i, page::as_expected(&block.text, &text)));
         }
         wrong.extend(page::compare(&page, &found));
+        for block in &page.blocks {
+            let Some(file) = &block.within else { continue };
+            let text = std::fs::read_to_string(folder.path().join(file)).unwrap_or_default();
+            if !text.contains(&block.text) {
+                wrong.push(format!("{}: {file} has no such lines:\n{text}", page.place(block)));
+            }
+        }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(commands >= 30, "the pages are there and were understood: {commands} commands");

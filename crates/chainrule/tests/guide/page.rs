@@ -11,6 +11,7 @@
 //! | `rust`, `rust,should_panic` | a program without errors, one that panics | doc tests of `lib.rs` |
 //! | `sh` | commands that succeed; those that install or test are only known ones | `guide_console.rs` |
 //! | `json`, `csv`, `text` with `file=name` | a file for console blocks | |
+//! | `c in=name` | lines of a file that a console block of the page writes | `guide_console.rs` of the command line |
 //! | `text` | formulas | |
 //!
 //! In output, `...` stands for any part of a line: a time, or digits that rounding may change.
@@ -26,6 +27,8 @@ pub struct Block {
     pub tag: String,
     /// The name after `file=`.
     pub file: Option<String>,
+    /// The name after `in=`: the file that has these lines.
+    pub within: Option<String>,
     /// Its text.
     pub text: String,
     /// The line of the page where its text starts, from 1.
@@ -71,10 +74,11 @@ fn read(path: &Path) -> Page {
                 block.text.push('\n');
             }
             (None, Some(info)) => {
-                let mut words = info.split_whitespace();
-                let tag = words.next().unwrap_or_default().to_string();
-                let file = words.find_map(|word| word.strip_prefix("file=")).map(str::to_string);
-                open = Some(Block { tag, file, text: String::new(), line: i + 2 });
+                let after =
+                    |key: &str| info.split_whitespace().find_map(|word| word.strip_prefix(key)).map(str::to_string);
+                let tag = info.split_whitespace().next().unwrap_or_default().to_string();
+                open =
+                    Some(Block { tag, file: after("file="), within: after("in="), text: String::new(), line: i + 2 });
             }
             (None, None) => {}
         }
