@@ -50,7 +50,7 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// All pages of the guide, by name, and the README.
+/// All pages of the guide, by name, then the README and `ARCHITECTURE.md`.
 pub fn pages() -> Vec<Page> {
     let mut paths: Vec<PathBuf> = std::fs::read_dir(root().join("docs/guide"))
         .unwrap()
@@ -59,7 +59,7 @@ pub fn pages() -> Vec<Page> {
         .collect();
     paths.sort();
     assert!(paths.len() >= 10, "pages are missing: {paths:?}");
-    paths.push(root().join("README.md"));
+    paths.extend(["README.md", "ARCHITECTURE.md"].map(|name| root().join(name)));
     paths.iter().map(|path| read(path)).collect()
 }
 
