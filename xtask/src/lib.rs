@@ -2,6 +2,7 @@
 
 pub mod links;
 pub mod memcheck;
+pub mod pages;
 pub mod pictures;
 pub mod python;
 pub mod tidy;

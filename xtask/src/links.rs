@@ -38,7 +38,7 @@ pub fn check(root: &Path) -> std::io::Result<Vec<String>> {
 }
 
 /// Lines outside of fenced blocks, with their numbers from 1.
-fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
+pub(crate) fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut fenced = false;
     text.lines().enumerate().filter_map(move |(i, line)| {
         if line.trim_start().starts_with("```") {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
-use xtask::{links, memcheck, pictures, python, tidy, words};
+use xtask::{links, memcheck, pages, pictures, python, tidy, words};
 
 const HELP: &str = "\
 Chores of the Chainrule workspace.
@@ -12,7 +12,7 @@ Usage: cargo xtask <chore>
   check     cargo check of everything
   test      all tests, those of the Python package included where Python is there
   python    tests of the Python package, in a virtual environment under target/
-  tidy      layers of the crates, length of files, links of the pages, wording
+  tidy      layers of the crates, length of files, links and wording of the pages, wording of comments
   lint      format, clippy and rustdoc, warnings as errors
   bench     operation counts of the benchmark problems
   memcheck  native code under valgrind, where that is installed
@@ -57,6 +57,7 @@ fn tidy_up() -> Result<bool, Box<dyn std::error::Error>> {
     }
     let mut faults = tidy::check()?;
     faults.extend(links::check(&root)?);
+    faults.extend(pages::check(&root)?);
     faults.extend(words::check(&root)?);
     faults.iter().for_each(|fault| eprintln!("{fault}"));
     Ok(faults.is_empty())

@@ -20,7 +20,7 @@ const HISTORY: &[&str] = &["previously", "formerly", "used to be", "in an earlie
 const WIDTH: usize = 120;
 
 /// Words whose rate is reported, with the goal in occurrences per 1,000 comment words.
-const RATED: &[(&str, f64)] = &[("what", 1.0), ("told", 0.1), ("dear", 0.1), ("apart", 0.1), ("asked", 0.1)];
+pub(crate) const RATED: &[(&str, f64)] = &[("what", 1.0), ("told", 0.1), ("dear", 0.1), ("apart", 0.1), ("asked", 0.1)];
 
 /// Comments of one folder, counted.
 #[derive(Default)]
