@@ -3,9 +3,8 @@
 //!
 //! All that depends on the processor is in this file. All engines share sizes and compute the same bits.
 
-use crate::{Error, Result};
+use crate::{Error, Result, Rewrite};
 use chainrule_base::{Diagnostic, Kind};
-use chainrule_graph::Semantics;
 use chainrule_kernel::Kernel;
 use chainrule_runtime::{Batch, Elements, InRange, Layout, RunError, Sizes, Slice, SliceMut};
 use std::ops::Range;
@@ -34,90 +33,6 @@ pub enum Level {
     Avx2,
     /// AVX-512 F, DQ, VL and BW: eight points at once.
     Avx512,
-}
-
-/// Name of the step that accumulates derivatives of scalar regions.
-const REGIONS: &str = "regions";
-
-/// What the optimiser of array programs does.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Rewrite {
-    /// All it can.
-    #[default]
-    All,
-    /// Nothing.
-    Off,
-    /// All but the pass, rule or step of this name: one of [`chainrule_rewrite::engine::names`], or `regions`, which accumulates
-    /// derivatives of small regions. Compiling fails with any other name.
-    Without(&'static str),
-}
-
-impl Rewrite {
-    /// Fails for [`Self::Without`] with a name that nothing has.
-    pub(crate) fn check(self) -> Result<()> {
-        let Self::Without(name) = self else { return Ok(()) };
-        let known: Vec<&str> =
-            chainrule_rewrite::engine::names().into_iter().map(|(name, _)| name).chain([REGIONS]).collect();
-        if known.contains(&name) {
-            return Ok(());
-        }
-        let help = match chainrule_ir::nearest(name, &known) {
-            Some(best) => format!("did you mean `{best}`?"),
-            None => format!("take one of {}", known.join(", ")),
-        };
-        Err(Error::request(format!("the optimiser has no pass, rule or step `{name}`"), help))
-    }
-
-    /// `function` with its derivatives worked out: those in scalar regions by accumulation, which changes brackets. What comes
-    /// out is verified: a variable that is not there would be another one to the passes that follow.
-    pub(crate) fn expand(
-        self,
-        function: &chainrule_ir::Function,
-        checkpoints: Option<u32>,
-        semantics: Semantics,
-    ) -> std::result::Result<chainrule_ir::Function, chainrule_base::Diagnostics> {
-        let accumulated = self.accumulate(function, semantics).0;
-        let expanded = chainrule_autodiff::expand_with(&accumulated, checkpoints)?;
-        match chainrule_ir::verify(&expanded) {
-            Ok(()) => Ok(expanded),
-            Err(mut faults) => Err(faults.swap_remove(0).into()),
-        }
-    }
-
-    /// `function` with the derivatives in its scalar regions accumulated, and an account of them.
-    pub(crate) fn accumulate(
-        self,
-        function: &chainrule_ir::Function,
-        semantics: Semantics,
-    ) -> (chainrule_ir::Function, Vec<crate::regions::Accumulated>) {
-        match self.has_regions(semantics) {
-            true => crate::regions::accumulate(function.clone()),
-            false => (function.clone(), Vec::new()),
-        }
-    }
-
-    // Scalar graphs say what masks make of products, whatever the semantics.
-    fn has_regions(self, semantics: Semantics) -> bool {
-        semantics == Semantics::Algebraic && !matches!(self, Self::Off | Self::Without(REGIONS))
-    }
-
-    /// The function that is lowered instead of `function`, whose derivatives are worked out.
-    pub(crate) fn apply(self, function: chainrule_ir::Function, semantics: Semantics) -> chainrule_ir::Function {
-        if self == Self::Off {
-            return function;
-        }
-        let function = chainrule_rewrite::optimise(&function, &self.options(semantics)).0;
-        if self.has_regions(semantics) { crate::regions::scalarise(function) } else { function }
-    }
-
-    /// What the optimiser is told.
-    pub(crate) fn options(self, semantics: Semantics) -> chainrule_rewrite::Options {
-        let disabled = match self {
-            Self::All | Self::Off => Vec::new(),
-            Self::Without(name) => vec![name.to_owned()],
-        };
-        chainrule_rewrite::Options { strict: semantics == Semantics::Strict, disabled, ..Default::default() }
-    }
 }
 
 /// Which checks of indices compiled code has.

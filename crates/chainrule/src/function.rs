@@ -322,7 +322,7 @@ impl Function {
             Body::Array(body) => body,
         };
         rewrite.check()?;
-        let kernel = guard(|| lower_array(body, rewrite, None))?;
+        let kernel = guard(|| lower_array(body, rewrite))?;
         let value = |name: &str| sizes.iter().find(|(known, _)| *known == name).map_or(1, |(_, size)| *size);
         let sizes: Vec<i64> = kernel.sizes.iter().map(|size| value(&size.name)).collect();
         Ok(chainrule_kernel::counts(&kernel, &sizes))

@@ -92,12 +92,13 @@ pub use emit::{
     CBatch, COptions, CSource, Precision, RustFma, RustLibrary, RustOptions, RustSource, emit_c, emit_c_with,
     emit_rust, format_source,
 };
-pub use engine::{Backend, Checks, CompileOptions, Level, Rewrite};
+pub use engine::{Backend, Checks, CompileOptions, Level};
 pub use error::{Error, Result};
 pub use function::{Function, Tensors};
 pub use interface::{Shape, Signature};
 pub use module::{Definition, Module};
 pub use optimisation::{AppliedRule, CheckpointedLoop, Optimisation, OptimiserPass, RuleLine};
+pub use passes::{Pass, PassLevel, Rewrite, Snapshot, passes};
 pub use prepared::Prepared;
 pub use regions::Accumulated;
 pub use saved::is_saved;

@@ -9,10 +9,9 @@
 //!
 //! It is made by optimising once more with a record; compiling without it keeps none.
 
-use crate::engine::Rewrite;
 use crate::function::{ArrayBody, Body};
 use crate::regions::Accumulated;
-use crate::{Error, Function, Result};
+use crate::{Error, Function, Result, Rewrite};
 use chainrule_autodiff::CHECKPOINTS;
 use chainrule_base::{FileId, Sources};
 use chainrule_rewrite::{Measure, StopReason, engine};

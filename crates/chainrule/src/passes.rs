@@ -1,32 +1,61 @@
-//! From a function to the kernel that runs or is written: the one list of passes.
+//! From a function to the kernel that runs or is written: the list of passes ([`passes`]), and the code that runs them.
 //!
-//! In: a function, and what its caller asks for ([`Passes`]). Out: a kernel. [`CompileOptions`], [`COptions`] and
-//! [`RustOptions`] are all read here, so that equal options make equal kernels, and equal kernels compute equal bits, whatever runs
-//! them.
+//! In: a function, and the request of the caller ([`Passes`]). Out: a kernel. [`CompileOptions`], [`COptions`] and
+//! [`RustOptions`] are all read here, so that equal options make equal kernels, and equal kernels compute equal bits on
+//! every backend.
 //!
-//! | pass | when | changes last digits |
-//! | --- | --- | --- |
-//! | derivatives in scalar regions accumulated | array programs, not strict | yes |
-//! | derivatives expanded | array programs | |
-//! | the optimiser of array programs | array programs; of rules that hold for real numbers none where strict | unless strict |
-//! | scalar regions unrolled | array programs, not strict | yes |
-//! | lowering; products fused with sums there | `fuse`, straight-line code | if fused |
-//! | lowering; sums of arrays added in place, unless strict | array programs | unless strict |
-//! | loops made plain | array programs | no |
-//! | loops in parts | `parts`; those that only add, unless strict | sums in loops that only add |
-//! | loops in lanes | unless `sequential`; those that only add, unless strict | sums in loops that only add |
-//! | hoisting | always | no |
-//! | products fused with sums | `fuse`, array programs | yes |
+//! | module | owns |
+//! | --- | --- |
+//! | `optimiser` | passes over array programs, and which are left out |
+//! | `trace` | the program after each pass |
+//!
+//! Sums of arrays are added in place during lowering, in another order unless strict; products of straight-line code are
+//! fused with sums there if requested.
+
+mod optimiser;
+mod trace;
 
 use crate::function::{ArrayBody, Body, Port};
-use crate::{COptions, CompileOptions, Error, Function, Result, Rewrite, RustOptions};
+use crate::{COptions, CompileOptions, Error, Function, Result, RustOptions};
 use chainrule_base::Diagnostics;
 use chainrule_graph::Semantics;
-use chainrule_kernel::{
-    GraphPort, Kernel, contract, hoist, lower_function_with, lower_graph, lower_graph_fused, parallelise, streamline,
-    vectorise,
-};
+use chainrule_kernel::passes::{self as kernel_passes, Plan, Rounding, Stage};
+use chainrule_kernel::{GraphPort, Kernel, lower_function_with, lower_graph, lower_graph_fused};
 use std::sync::Arc;
+
+pub use optimiser::Rewrite;
+pub use trace::{Pass, PassLevel, Snapshot};
+use trace::{Program, Watch};
+
+/// Returns the passes between a checked function and the kernel that a backend takes, in order. Passes of the optimiser of
+/// array programs repeat until nothing changes; rules within them are listed by [`chainrule_rewrite::engine::names`].
+#[must_use]
+pub fn passes() -> Vec<Pass> {
+    let array = |name, does, strict, optional| Pass { name, does, level: PassLevel::Array, strict, optional };
+    let mut all = vec![
+        array(optimiser::REGIONS, "derivatives in small scalar regions are accumulated on a scalar graph", false, true),
+        array("differentiate", "derivatives are expanded by forward and reverse mode", true, false),
+    ];
+    let rewriting = chainrule_rewrite::engine::passes();
+    all.extend(rewriting.map(|pass| array(pass.name, pass.does, true, true)));
+    all.push(array("choose", "the cheaper of the programs with loops split and with loops kept whole", true, false));
+    all.push(array(optimiser::SCALARISE, "scalar regions are unrolled, numbered and factored", false, true));
+    all.push(Pass {
+        name: "lower",
+        does: "the program becomes a kernel: loops, buffers, a memory plan",
+        level: PassLevel::Kernel,
+        strict: true,
+        optional: false,
+    });
+    all.extend(kernel_passes::PASSES.iter().map(|pass| Pass {
+        name: pass.name,
+        does: pass.does,
+        level: PassLevel::Kernel,
+        strict: matches!(pass.rounding, Rounding::Exact | Rounding::Reorders),
+        optional: true,
+    }));
+    all
+}
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -68,40 +97,53 @@ impl Passes {
         Self { rewrite: Rewrite::default(), checkpoints: None, fuse: Some(fuse), sequential, parts: false }
     }
 
-    /// The kernel of `function`.
+    /// Returns the kernel of `function`.
     pub(crate) fn kernel(&self, function: &Function) -> Result<Kernel> {
-        let may_reorder = function.semantics() == Semantics::Algebraic;
-        let fuse = self.fuse.unwrap_or(may_reorder);
+        self.run(function, &mut Watch(None))
+    }
+
+    /// As [`Self::kernel`]; `watch` sees the program after each pass.
+    fn run(&self, function: &Function, watch: &mut Watch<'_>) -> Result<Kernel> {
+        let reorder = function.semantics() == Semantics::Algebraic;
+        let fuse = self.fuse.unwrap_or(reorder);
+        let keeps_loops = matches!(function.body, Body::Array(_));
         let mut kernel = match &function.body {
             Body::Scalar(body) => {
                 let lower = if fuse { lower_graph_fused } else { lower_graph };
                 let (inputs, outputs) = (of_kernel(&body.inputs), of_kernel(&body.outputs));
                 lower(function.name().clone(), &body.graph, &inputs, &outputs).map_err(bug)?
             }
-            Body::Array(body) => lower_array(body, self.rewrite, self.checkpoints)?,
+            Body::Array(body) => lower(body, self.rewrite, self.checkpoints, watch)?,
         };
-        if self.parts {
-            parallelise(&mut kernel, may_reorder);
-        }
-        if !self.sequential {
-            vectorise(&mut kernel, may_reorder);
-        }
-        hoist(&mut kernel);
-        if fuse && function.keeps_loops() {
-            contract(&mut kernel);
-        }
+        let stages: Vec<Stage> = [
+            (Stage::Loops, keeps_loops),
+            (Stage::Threads, self.parts),
+            (Stage::Lanes, !self.sequential),
+            (Stage::Hoisting, true),
+            (Stage::Fusion, fuse && keeps_loops),
+        ]
+        .into_iter()
+        .filter_map(|(stage, is_requested)| is_requested.then_some(stage))
+        .collect();
+        let plan = Plan { stages: &stages, reorder, disabled: &self.rewrite.disabled() };
+        watch.see("lower", Program::Kernel(&kernel));
+        kernel_passes::run(&mut kernel, &plan, &mut |pass, kernel| watch.see(pass.name, Program::Kernel(kernel)));
         Ok(kernel)
     }
 }
 
-/// The kernel of an array program: loops, buffers and straight-line blocks.
-pub(crate) fn lower_array(body: &ArrayBody, rewrite: Rewrite, checkpoints: Option<u32>) -> Result<Kernel> {
-    let fail = |d: Diagnostics| Error::program(d, &body.sources);
-    let expanded = rewrite.expand(&body.function, checkpoints, body.semantics).map_err(fail)?;
-    let optimised = rewrite.apply(expanded, body.semantics);
-    let mut kernel = lower_function_with(&optimised, body.semantics == Semantics::Algebraic).map_err(fail)?;
-    streamline(&mut kernel);
+/// Returns the kernel of an array program after loop canonicalisation, for its operation counts.
+pub(crate) fn lower_array(body: &ArrayBody, rewrite: Rewrite) -> Result<Kernel> {
+    let mut kernel = lower(body, rewrite, None, &mut Watch(None))?;
+    chainrule_kernel::streamline(&mut kernel);
     Ok(kernel)
+}
+
+fn lower(body: &ArrayBody, rewrite: Rewrite, checkpoints: Option<u32>, watch: &mut Watch<'_>) -> Result<Kernel> {
+    let fail = |d: Diagnostics| Error::program(d, &body.sources);
+    let expanded = rewrite.expand_watched(&body.function, checkpoints, body.semantics, watch).map_err(fail)?;
+    let optimised = rewrite.optimise(expanded, body.semantics, watch);
+    lower_function_with(&optimised, body.semantics == Semantics::Algebraic).map_err(fail)
 }
 
 fn bug(diagnostics: Diagnostics) -> Error {

@@ -16,7 +16,7 @@ mod request;
 
 use chainrule::report::printable;
 use clap::{Parser, Subcommand};
-use commands::{check, compile, derive, eliminate, emit, fmt, run, test};
+use commands::{check, compile, derive, eliminate, emit, fmt, passes, run, test};
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
@@ -32,6 +32,7 @@ use std::process::ExitCode;
   chainrule compile model.ft --what gradient --out gradient.chainrule
   chainrule test model.ft --size n=5
   chainrule eliminate graph.json --method all
+  chainrule passes model.ft --what gradient --after vectorise
 
 Each command has examples of its own: chainrule run --help")]
 struct Cli {
@@ -49,6 +50,7 @@ enum Command {
     Eliminate(eliminate::Options),
     Emit(emit::Options),
     Test(test::Options),
+    Passes(passes::Options),
 }
 
 /// What a command ends with: nothing, or what to tell the person.
@@ -77,6 +79,7 @@ fn run_command(command: &Command) -> Outcome {
         Command::Eliminate(options) => eliminate::run(options),
         Command::Emit(options) => emit::run(options),
         Command::Test(options) => test::run(options),
+        Command::Passes(options) => passes::run(options),
     }
 }
 

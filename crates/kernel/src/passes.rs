@@ -117,7 +117,7 @@ pub static PASSES: &[Pass] = &[
         run: lanes::cut,
     },
     Pass {
-        name: "hoist",
+        name: "hoist-integers",
         does: "invariant integers and trip counts move out of loops",
         stage: Stage::Hoisting,
         rounding: Rounding::Exact,

@@ -155,11 +155,16 @@ impl Run {
     }
 }
 
+/// The passes, in order; those of a round repeat.
+pub fn passes() -> impl Iterator<Item = &'static Pass> {
+    [FIRST, ROUND, KEEP, LAST, FACTOR].into_iter().flatten()
+}
+
 /// Everything that can be left out ([`Options::disabled`]) and that reports count, each with a line that says what it
 /// is: passes, steps of the engine, rules.
 #[must_use]
 pub fn names() -> Vec<(&'static str, &'static str)> {
-    let passes = [FIRST, ROUND, KEEP, LAST, FACTOR].into_iter().flatten().map(|pass| (pass.name, pass.does));
+    let passes = passes().map(|pass| (pass.name, pass.does));
     let rules = rules::all().iter().map(|rule| (rule.name, rule.law));
     passes.chain(rules::ENGINE).chain(rules).collect()
 }

@@ -6,5 +6,6 @@ pub mod derive;
 pub mod eliminate;
 pub mod emit;
 pub mod fmt;
+pub mod passes;
 pub mod run;
 pub mod test;

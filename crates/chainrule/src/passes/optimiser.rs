@@ -1,0 +1,146 @@
+//! Selection of passes and rules, and the passes over array programs.
+
+use super::trace::{Program, Watch};
+use crate::regions;
+use crate::{Error, Result};
+use chainrule_base::Diagnostics;
+use chainrule_graph::Semantics;
+use chainrule_ir::Function;
+
+/// Selection of passes and of rules of the optimiser of array programs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Rewrite {
+    /// All passes.
+    #[default]
+    All,
+    /// No optimisation of array programs.
+    Off,
+    /// All passes but the pass, rule or step of this name: one of [`crate::passes()`] that is optional, or of
+    /// [`chainrule_rewrite::engine::names`]. Compiling fails with any other name.
+    Without(&'static str),
+}
+
+/// Name of the pass that accumulates derivatives of scalar regions.
+pub(super) const REGIONS: &str = "regions";
+
+/// Name of the pass that unrolls scalar regions.
+pub(super) const SCALARISE: &str = "scalarise";
+
+impl Rewrite {
+    /// Fails for [`Self::Without`] with a name that nothing has.
+    pub(crate) fn check(self) -> Result<()> {
+        let Self::Without(name) = self else { return Ok(()) };
+        let rules = chainrule_rewrite::engine::names().into_iter().map(|(name, _)| name);
+        let optional = super::passes().into_iter().filter(|pass| pass.optional).map(|pass| pass.name);
+        let mut known: Vec<&str> = rules.chain(optional).collect();
+        known.sort_unstable();
+        known.dedup();
+        if known.contains(&name) {
+            return Ok(());
+        }
+        let help = match chainrule_ir::nearest(name, &known) {
+            Some(best) => format!("did you mean `{best}`?"),
+            None => format!("take one of {}", known.join(", ")),
+        };
+        Err(Error::request(format!("the optimiser has no pass, rule or step `{name}`"), help))
+    }
+
+    /// Names of the passes to leave out.
+    pub(super) fn disabled(self) -> Vec<String> {
+        match self {
+            Self::All | Self::Off => Vec::new(),
+            Self::Without(name) => vec![name.to_owned()],
+        }
+    }
+
+    /// Returns `function` with its derivatives expanded, those in scalar regions by accumulation, which changes the order
+    /// of operations.
+    pub(crate) fn expand(
+        self,
+        function: &Function,
+        checkpoints: Option<u32>,
+        semantics: Semantics,
+    ) -> std::result::Result<Function, Diagnostics> {
+        self.expand_watched(function, checkpoints, semantics, &mut Watch(None))
+    }
+
+    /// As [`Self::expand`]. The result is verified: later passes would take an undefined variable for another one.
+    pub(super) fn expand_watched(
+        self,
+        function: &Function,
+        checkpoints: Option<u32>,
+        semantics: Semantics,
+        watch: &mut Watch<'_>,
+    ) -> std::result::Result<Function, Diagnostics> {
+        let accumulated = self.accumulate(function, semantics).0;
+        if self.runs(REGIONS, semantics) {
+            watch.see(REGIONS, Program::Array(&accumulated));
+        }
+        let expanded = chainrule_autodiff::expand_with(&accumulated, checkpoints)?;
+        match chainrule_ir::verify(&expanded) {
+            Ok(()) => {
+                watch.see("differentiate", Program::Array(&expanded));
+                Ok(expanded)
+            }
+            Err(mut faults) => Err(faults.swap_remove(0).into()),
+        }
+    }
+
+    /// Returns `function` with the derivatives in its scalar regions accumulated, and an account of each region.
+    pub(crate) fn accumulate(self, function: &Function, semantics: Semantics) -> (Function, Vec<regions::Accumulated>) {
+        match self.runs(REGIONS, semantics) {
+            true => regions::accumulate(function.clone()),
+            false => (function.clone(), Vec::new()),
+        }
+    }
+
+    /// Returns whether a pass over scalar regions runs. Scalar graphs simplify products with masks under either semantics,
+    /// so that strict programs have no regions.
+    fn runs(self, pass: &str, semantics: Semantics) -> bool {
+        let is_enabled = match self {
+            Self::All => true,
+            Self::Off => false,
+            Self::Without(name) => name != pass,
+        };
+        semantics == Semantics::Algebraic && is_enabled
+    }
+
+    /// Returns the optimised program of `function`, whose derivatives are expanded.
+    pub(crate) fn apply(self, function: Function, semantics: Semantics) -> Function {
+        self.optimise(function, semantics, &mut Watch(None))
+    }
+
+    /// As [`Self::apply`]. If the passes are watched, they run one after the other.
+    pub(super) fn optimise(self, function: Function, semantics: Semantics, watch: &mut Watch<'_>) -> Function {
+        if self == Self::Off {
+            return function;
+        }
+        let options = self.options(semantics);
+        if watch.0.is_none() {
+            return self.scalarised(chainrule_rewrite::optimise(&function, &options).0, semantics);
+        }
+        // A program whose sizes choose between two programs is optimised as these two, which are not watched.
+        let optimised = if chainrule_rewrite::engine::branches(&function).is_some() {
+            chainrule_rewrite::optimise(&function, &options).0
+        } else {
+            let mut watch_pass = |name: &str, f: &Function| watch.see(name, Program::Array(f));
+            chainrule_rewrite::optimise_watched(&function, &options, &mut watch_pass).0
+        };
+        watch.see("choose", Program::Array(&optimised));
+        let scalarised = self.scalarised(optimised, semantics);
+        if self.runs(SCALARISE, semantics) {
+            watch.see(SCALARISE, Program::Array(&scalarised));
+        }
+        scalarised
+    }
+
+    fn scalarised(self, function: Function, semantics: Semantics) -> Function {
+        if self.runs(SCALARISE, semantics) { regions::scalarise(function) } else { function }
+    }
+
+    /// Returns the options of the optimiser of array programs.
+    pub(crate) fn options(self, semantics: Semantics) -> chainrule_rewrite::Options {
+        let strict = semantics == Semantics::Strict;
+        chainrule_rewrite::Options { strict, disabled: self.disabled(), ..Default::default() }
+    }
+}

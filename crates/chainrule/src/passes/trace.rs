@@ -1,0 +1,131 @@
+//! The program after each pass, to look at and to run: for finding the pass that breaks a program.
+
+use super::Passes;
+use crate::compiled::Compiled;
+use crate::function::Body;
+use crate::guard::guard;
+use crate::{Backend, CompileOptions, Error, Function, Result, Signature};
+use chainrule_ir::{self as ir, Value};
+use chainrule_kernel::Kernel;
+use chainrule_ops::F64;
+
+/// A pass of the compiler.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Pass {
+    /// Name, unique.
+    pub name: &'static str,
+    /// Description, one line.
+    pub does: &'static str,
+    /// Form of the program that it leaves.
+    pub level: PassLevel,
+    /// Whether it runs under strict semantics.
+    pub strict: bool,
+    /// Whether it can be left out ([`crate::Rewrite::Without`]).
+    pub optional: bool,
+}
+
+/// Form of a program between passes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PassLevel {
+    /// Array program.
+    Array,
+    /// Kernel.
+    Kernel,
+}
+
+/// A program between passes.
+#[derive(Clone, Copy)]
+pub(crate) enum Program<'p> {
+    Array(&'p ir::Function),
+    Kernel(&'p Kernel),
+}
+
+/// Callback that sees the program after each pass, with the name of the pass; or none.
+pub(crate) struct Watch<'a>(pub Option<&'a mut dyn FnMut(&str, Program<'_>)>);
+
+impl Watch<'_> {
+    pub fn see(&mut self, pass: &str, program: Program<'_>) {
+        if let Some(watch) = &mut self.0 {
+            watch(pass, program);
+        }
+    }
+}
+
+/// The program after a pass.
+pub struct Snapshot<'p> {
+    /// Name of the pass; `""` for the program before all passes.
+    pub pass: &'p str,
+    program: Program<'p>,
+    signature: &'p Signature,
+}
+
+impl Snapshot<'_> {
+    /// Returns the form of the program.
+    #[must_use]
+    pub fn level(&self) -> PassLevel {
+        match self.program {
+            Program::Array(_) => PassLevel::Array,
+            Program::Kernel(_) => PassLevel::Kernel,
+        }
+    }
+
+    /// Returns the program as text: F~, or the listing of the kernel.
+    #[must_use]
+    pub fn listing(&self) -> String {
+        match self.program {
+            Program::Array(function) => ir::print(function),
+            Program::Kernel(kernel) => kernel.to_string(),
+        }
+    }
+
+    /// Runs the program: an array program by the reference evaluator, a kernel by the interpreter. Returns the results, one
+    /// for each of the function.
+    ///
+    /// # Errors
+    /// When the arguments do not fit, or the program fails.
+    pub fn call(&self, args: &[Value<f64>]) -> Result<Vec<Value<f64>>> {
+        guard(|| match self.program {
+            Program::Array(function) => {
+                let value = ir::evaluate(function, &mut F64, args);
+                let value = value.map_err(|failure| Error::request(failure.to_string(), "change the arguments"))?;
+                Ok(match value {
+                    Value::Tuple(items) if self.signature.results.len() > 1 => items,
+                    value => vec![value],
+                })
+            }
+            Program::Kernel(kernel) => {
+                let options = CompileOptions { backend: Backend::Interpreter, ..CompileOptions::default() };
+                Compiled::from_parts(kernel.clone(), self.signature.clone(), None, &options)?.call(args)
+            }
+        })
+    }
+}
+
+impl Function {
+    /// Runs the passes of compilation; `watch` sees the program before the first and after each ([`crate::passes()`]).
+    /// Passes of the optimiser of array programs that run on several candidates in parallel run one after the other.
+    ///
+    /// ```
+    /// use chainrule::{CompileOptions, Module};
+    /// let text = "let f = fun (v : [n]Double) -> vectorSum (build n (fun i -> v[i] * v[i]))";
+    /// let f = Module::from_text("f.ft", text)?.function("f")?;
+    /// let mut passes = Vec::new();
+    /// f.trace(&CompileOptions::default(), &mut |snapshot| passes.push(snapshot.pass.to_owned()))?;
+    /// assert_eq!(passes.last().map(String::as_str), Some("contract"));
+    /// # Ok::<(), chainrule::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Function::compile_with`].
+    pub fn trace(&self, options: &CompileOptions, watch: &mut dyn FnMut(&Snapshot<'_>)) -> Result<()> {
+        options.rewrite.check()?;
+        guard(|| {
+            let signature = self.signature();
+            if let Body::Array(body) = &self.body {
+                watch(&Snapshot { pass: "", program: Program::Array(&body.function), signature });
+            }
+            let mut see = |pass: &str, program: Program<'_>| watch(&Snapshot { pass, program, signature });
+            Passes::from(options).run(self, &mut Watch(Some(&mut see))).map(drop)
+        })
+    }
+}

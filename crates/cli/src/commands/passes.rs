@@ -1,0 +1,230 @@
+//! `chainrule passes`.
+
+use crate::arguments::Arguments;
+use crate::data::write_file;
+use crate::request::{Arithmetic, Derivative, Which};
+use crate::{Outcome, explain, print};
+use chainrule::{CompileOptions, PassLevel, Rewrite, Snapshot, Value, passes};
+use clap::Args;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Show what each pass of the compiler does with a function, or find the pass that breaks it.
+#[derive(Args)]
+#[command(
+    after_help = "Without --after, prints a line for each pass that ran: the time it took, the length of the program after it, and
+with arguments whether the program still computes the same.
+
+Examples:
+  chainrule passes --list
+  chainrule passes model.ft --what gradient
+  chainrule passes model.ft --what gradient --after vectorise
+  chainrule passes model.ft --what gradient --after all --out listings
+  chainrule passes model.ft --what gradient --arg x='[1, 2, 3]'
+  chainrule passes model.ft --what gradient --arg x='[1, 2, 3]' --without split"
+)]
+pub struct Options {
+    /// List the passes, in order.
+    #[arg(long, exclusive = true)]
+    list: bool,
+    #[command(flatten)]
+    which: Option<Which>,
+    #[command(flatten)]
+    derivative: Derivative,
+    #[command(flatten)]
+    arithmetic: Arithmetic,
+    #[command(flatten)]
+    arguments: Arguments,
+    /// Print the program after the last run of this pass; `all` for every pass, `written` for the program before the first.
+    #[arg(long, value_name = "PASS")]
+    after: Option<String>,
+    /// Leave out this pass, or this rule or step of the optimiser of array programs.
+    #[arg(long, value_name = "NAME")]
+    without: Option<String>,
+    /// Largest difference of a result that is rounding, relative to the largest result.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1e-9)]
+    tolerance: f64,
+    /// Write the listings into this folder, a numbered file for each pass.
+    #[arg(long, value_name = "FOLDER", requires = "after")]
+    out: Option<PathBuf>,
+}
+
+/// Name of the program before the first pass.
+const WRITTEN: &str = "written";
+
+/// A pass that ran.
+struct Row {
+    name: String,
+    level: PassLevel,
+    took: Duration,
+    listing: String,
+    /// Results, or why there are none; nothing without arguments.
+    results: Option<Result<Vec<f64>, String>>,
+}
+
+/// Runs the passes.
+pub fn run(options: &Options) -> Outcome {
+    let Some(which) = options.which.as_ref().filter(|_| !options.list) else {
+        return match options.list {
+            true => print(&list()),
+            false => Err("error: no file is given\n  help: name an F~ file, or list the passes with --list".into()),
+        };
+    };
+    if let Some(after) = options.after.as_deref().filter(|name| ![WRITTEN, "all"].contains(name))
+        && !passes().iter().any(|pass| pass.name == after)
+    {
+        let names: Vec<&str> = passes().into_iter().map(|pass| pass.name).collect();
+        return Err(format!("error: there is no pass `{after}`\n  help: the passes are {}", names.join(", ")));
+    }
+    let function = which.load()?;
+    let derived = options.derivative.explain(&function)?.function;
+    let args = match options.arguments.are_given() {
+        true => Some(options.arguments.read(&derived.signature().params)?),
+        false => None,
+    };
+    let rewrite = match &options.without {
+        Some(name) => Rewrite::Without(Box::leak(name.clone().into_boxed_str())),
+        None => Rewrite::All,
+    };
+    let settings = CompileOptions { rewrite, ..options.arithmetic.settings() };
+    let mut rows = Vec::new();
+    let mut before = Instant::now();
+    let watch = &mut |snapshot: &Snapshot<'_>| {
+        let took = before.elapsed();
+        rows.push(row(snapshot, took, args.as_deref()));
+        before = Instant::now();
+    };
+    derived.trace(&settings, watch).map_err(|e| explain(&e))?;
+    match &options.after {
+        Some(after) => show(&rows, after, options.out.as_deref()),
+        None => {
+            print(&table(&rows, options.tolerance))?;
+            verdict(&rows, options.tolerance)
+        }
+    }
+}
+
+fn row(snapshot: &Snapshot<'_>, took: Duration, args: Option<&[Value<f64>]>) -> Row {
+    let results = args.map(|args| {
+        let mut numbers = Vec::new();
+        let values = snapshot.call(args).map_err(|error| explain(&error))?;
+        values.iter().for_each(|value| flatten(value, &mut numbers));
+        Ok(numbers)
+    });
+    let name = if snapshot.pass.is_empty() { WRITTEN } else { snapshot.pass };
+    Row { name: name.to_owned(), level: snapshot.level(), took, listing: snapshot.listing(), results }
+}
+
+fn flatten(value: &Value<f64>, numbers: &mut Vec<f64>) {
+    match value {
+        Value::Real(x) => numbers.push(*x),
+        Value::Int(i) => numbers.push(*i as f64),
+        Value::Bool(b) => numbers.push(f64::from(u8::from(*b))),
+        Value::Array(items) | Value::Tuple(items) => items.iter().for_each(|item| flatten(item, numbers)),
+    }
+}
+
+fn level(level: PassLevel) -> &'static str {
+    match level {
+        PassLevel::Array => "array program",
+        PassLevel::Kernel => "kernel",
+    }
+}
+
+fn list() -> String {
+    let passes = passes();
+    let width = passes.iter().map(|pass| pass.name.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for pass in passes {
+        let form = level(pass.level);
+        let strict = if pass.strict { "" } else { " (not with --strict)" };
+        let _ = writeln!(text, "{:<width$}  {form:<13}  {}{strict}", pass.name, pass.does);
+    }
+    text
+}
+
+/// Returns the largest difference of results, relative to the largest of them, or why they cannot be compared.
+fn difference(expected: &Row, found: &Row) -> Result<f64, String> {
+    match (&expected.results, &found.results) {
+        (Some(Ok(expected)), Some(Ok(found))) if expected.len() == found.len() => {
+            let scale = expected.iter().filter(|x| x.is_finite()).fold(1.0_f64, |scale, x| scale.max(x.abs()));
+            let one = |(a, b): (&f64, &f64)| match a == b || (a.is_nan() && b.is_nan()) {
+                true => 0.0,
+                false if a.is_finite() && b.is_finite() => (a - b).abs() / scale,
+                false => f64::INFINITY,
+            };
+            Ok(expected.iter().zip(found).map(one).fold(0.0, f64::max))
+        }
+        (Some(Ok(_)), Some(Ok(_))) => Err("another number of results".to_owned()),
+        (_, Some(Err(why))) => Err(why.lines().next().unwrap_or_default().to_owned()),
+        _ => Err(String::new()),
+    }
+}
+
+fn table(rows: &[Row], tolerance: f64) -> String {
+    let width = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    let mut before = "";
+    for row in rows {
+        let lines = row.listing.lines().count();
+        let changed = if before.is_empty() || row.listing == before { "" } else { "changed" };
+        let results = match (&row.results, rows.first()) {
+            (Some(_), Some(first)) => match difference(first, row) {
+                Ok(0.0) => "  same results".to_owned(),
+                Ok(d) if d <= tolerance => format!("  results differ by {d:.1e}"),
+                Ok(d) => format!("  WRONG: results differ by {d:.1e}"),
+                Err(why) => format!("  {why}"),
+            },
+            _ => String::new(),
+        };
+        let (form, ms) = (level(row.level), row.took.as_secs_f64() * 1e3);
+        let line = format!("{:<width$}  {form:<13}  {ms:>9.3} ms  {lines:>6} lines  {changed:<7}{results}", row.name);
+        let _ = writeln!(text, "{}", line.trim_end());
+        before = &row.listing;
+    }
+    text
+}
+
+/// Fails if a pass changes the results.
+fn verdict(rows: &[Row], tolerance: f64) -> Outcome {
+    let Some(first) = rows.first().filter(|row| row.results.is_some()) else { return Ok(()) };
+    if let Some(Err(why)) = &first.results {
+        return Err(format!("error: the function has no value there\n  reason: {why}\n  help: give other arguments"));
+    }
+    let is_wrong = |row: &Row| difference(first, row).is_ok_and(|d| d <= tolerance);
+    match rows.iter().position(|row| !is_wrong(row)) {
+        None => Ok(()),
+        Some(at) => Err(format!(
+            "error: the pass `{0}` changes the results\n  \
+             help: see the program before it with --after {1}, after it with --after {0}; compile without it by --without {0}",
+            rows[at].name,
+            rows[at.saturating_sub(1)].name
+        )),
+    }
+}
+
+fn show(rows: &[Row], after: &str, out: Option<&Path>) -> Outcome {
+    let chosen: Vec<(usize, &Row)> = match after {
+        "all" => rows.iter().enumerate().collect(),
+        name => rows.iter().enumerate().rfind(|(_, row)| row.name == name).into_iter().collect(),
+    };
+    if chosen.is_empty() {
+        return Err(format!(
+            "error: the pass `{after}` does not run on this function\n  help: see which do without --after"
+        ));
+    }
+    for (at, row) in chosen {
+        match out {
+            Some(folder) => {
+                std::fs::create_dir_all(folder).map_err(|error| {
+                    format!("error: the folder {} cannot be made: {error}\n  help: name another one", folder.display())
+                })?;
+                write_file(&folder.join(format!("{at:02}-{}.txt", row.name)), row.listing.as_bytes())?;
+            }
+            None if after == "all" => print(&format!("== {} ==\n{}\n", row.name, row.listing))?,
+            None => print(&format!("{}\n", row.listing.trim_end()))?,
+        }
+    }
+    Ok(())
+}
