@@ -4,6 +4,7 @@ use crate::{Compiled, Error, Result, Workspace};
 use chainrule_runtime::{Batch, Slice, SliceMut, Strided, StridedMut};
 use std::fmt;
 use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
 /// What is called from time to time with the number of points that are done.
 pub type Observer<'a> = &'a dyn Fn(usize) -> ControlFlow<()>;
@@ -16,13 +17,15 @@ pub struct BatchOptions<'a> {
     /// Called with the number of points that are done, every [`Self::every`] points; where it answers `Break`,
     /// the batch ends there.
     pub observe: Option<Observer<'a>>,
-    /// How many points there are between two calls of [`Self::observe`].
+    /// How many points there are between two calls of [`Self::observe`]; with an interval, up to the first call.
     pub every: usize,
+    /// Aimed time between two calls of [`Self::observe`]: the number of points follows from the time of those before.
+    pub interval: Option<Duration>,
 }
 
 impl Default for BatchOptions<'_> {
     fn default() -> Self {
-        Self { threads: 1, observe: None, every: 1 << 16 }
+        Self { threads: 1, observe: None, every: 1 << 16, interval: None }
     }
 }
 
@@ -37,11 +40,19 @@ pub(crate) fn n_threads(requested: usize) -> usize {
     }
 }
 
+/// Number of points that take the time `interval`, where `n` took `elapsed`: at most eight times as many as those.
+fn fitting(n: usize, elapsed: Duration, interval: Duration) -> usize {
+    let (elapsed, interval) = (elapsed.as_nanos().max(1), interval.as_nanos());
+    let fit = (n as u128).saturating_mul(interval) / elapsed;
+    usize::try_from(fit).unwrap_or(usize::MAX).clamp(1, n.saturating_mul(8).max(1))
+}
+
 impl fmt::Debug for BatchOptions<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("BatchOptions")
             .field("threads", &self.threads)
             .field("every", &self.every)
+            .field("interval", &self.interval)
             .finish_non_exhaustive()
     }
 }
@@ -124,11 +135,15 @@ impl Compiled {
             *memory = Some(self.engine().batch_memory(sizes, threads));
         }
         let Some(memory) = memory else { return Ok(()) };
-        let every = options.observe.map_or(points, |_| options.every).max(1);
+        let mut every = options.observe.map_or(points, |_| options.every).max(1);
         let mut done = 0;
         while done < points {
+            let start = options.interval.map(|interval| (interval, Instant::now()));
             let end = done.saturating_add(every).min(points);
             self.engine().run_points(&mut batch, done..end, memory).map_err(|e| self.failed(e))?;
+            if let Some((interval, start)) = start {
+                every = fitting(end - done, start.elapsed(), interval);
+            }
             done = end;
             if options.observe.is_some_and(|observe| observe(done).is_break()) && done < points {
                 return Err(Error::Interrupted { done, points });

@@ -8,7 +8,7 @@ use crate::prepared::{Flat, Prepared};
 use crate::{Backend, CompileOptions, Error, Function, Result};
 use chainrule_base::{Diagnostic, count};
 use chainrule_ir::{Size, Value};
-use chainrule_kernel::Kernel;
+use chainrule_kernel::{Kernel, SizeSource};
 use chainrule_runtime::{Elements, Sizes, Slice, SliceMut};
 use std::sync::Arc;
 
@@ -58,6 +58,13 @@ impl Workspace {
     pub fn output_shape(&self, output: usize) -> &[usize] {
         self.sizes.output_shape(output)
     }
+
+    /// The memory of one evaluation, in bytes.
+    #[must_use]
+    pub fn n_bytes(&self) -> usize {
+        let (reals, ints) = self.sizes.workspace_len();
+        reals.saturating_add(ints).saturating_mul(size_of::<f64>())
+    }
 }
 
 impl Compiled {
@@ -100,6 +107,19 @@ impl Compiled {
 
     fn kernel(&self) -> &Kernel {
         self.engine.layout().kernel()
+    }
+
+    /// The integer arguments that decide sizes, as [`Function::inputs`] numbers arguments: a workspace is for one value of them.
+    #[must_use]
+    pub fn size_arguments(&self) -> Vec<usize> {
+        let sources = self.kernel().sizes.iter().filter_map(|size| match size.source {
+            SizeSource::Value { input } => Some(input),
+            SizeSource::Extent { .. } => None,
+        });
+        let mut inputs: Vec<usize> = sources.collect();
+        inputs.sort_unstable();
+        inputs.dedup();
+        inputs
     }
 
     /// The kernel that it runs, as text.
@@ -255,7 +275,7 @@ impl Compiled {
         Ok(self.sizes_of(args)?.1.n_planned())
     }
 
-    fn sizes_of(&self, args: &[Value<f64>]) -> Result<(Flat, Sizes)> {
+    pub(crate) fn sizes_of(&self, args: &[Value<f64>]) -> Result<(Flat, Sizes)> {
         // An extent below an empty one is not seen: it is what the type says at the other arguments' sizes.
         let bound = self.body.as_ref().and_then(|body| chainrule_ir::bind_sizes(&body.function, args).ok());
         let unseen = |size: &Size| match &bound {

@@ -266,6 +266,34 @@ impl Function {
         }
     }
 
+    /// The same function under other semantics, which hold for its derivatives, too. Straight-line code stays as it is: it was
+    /// simplified as it was made.
+    ///
+    /// ```
+    /// use chainrule::{Module, Semantics};
+    /// let f = Module::from_text("f.ft", "let f = fun (x : Double) -> x * 0")?.function("f")?;
+    /// assert!(f.clone().compile()?.eval(&[&[f64::NAN]])?[0][0] == 0.0);
+    /// assert!(f.with_semantics(Semantics::Strict).compile()?.eval(&[&[f64::NAN]])?[0][0].is_nan());
+    /// # Ok::<(), chainrule::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_semantics(mut self, semantics: Semantics) -> Self {
+        if let Body::Array(body) = &mut self.body {
+            self.body = Body::Array(Arc::new(ArrayBody { semantics, ..ArrayBody::clone(body) }));
+        }
+        self
+    }
+
+    /// Names of the sizes of a function that keeps its loops, then of the integers among its arguments: what
+    /// [`Self::unrolled`] takes.
+    #[must_use]
+    pub fn size_names(&self) -> Vec<String> {
+        let Body::Array(body) = &self.body else { return Vec::new() };
+        let f = &body.function;
+        let ints = f.params.iter().filter(|p| f.vars[**p].ty == Type::Int);
+        f.sizes.iter().chain(ints).filter_map(|var| f.vars[*var].name.as_deref().map(str::to_owned)).collect()
+    }
+
     /// Names and types of the arguments and results.
     #[must_use]
     pub fn signature(&self) -> &Signature {

@@ -258,6 +258,15 @@ impl Sparse {
         PreparedSparse::new(self, &places, indices, flat, sizes)
     }
 
+    /// The number of doubles that the values program computes at these arguments, which is at least that of the entries.
+    ///
+    /// # Errors
+    /// When a value does not have the type or the extents of its argument.
+    pub fn n_computed(&self, args: &[Value<f64>]) -> Result<usize> {
+        let sizes = self.values.sizes_of(args)?.1;
+        Ok((0..self.leaves()).map(|i| sizes.output_len(i)).fold(0, usize::saturating_add))
+    }
+
     /// Whether the values program has anything to compute.
     fn leaves(&self) -> usize {
         self.values.signature().results.iter().map(|(name, ty)| leaves(ty, name).len()).sum()

@@ -302,7 +302,7 @@ fn the_first_point_of_a_batch_that_fails_is_told() {
             ];
             let mut outputs = [StridedMut { data: SliceMut::Real(&mut y), point: 1, element: 1 }];
             for observe in [None, Some::<chainrule::Observer<'_>>(&|_| ControlFlow::Continue(()))] {
-                let options = BatchOptions { threads, observe, every: 100 };
+                let options = BatchOptions { threads, observe, every: 100, ..BatchOptions::default() };
                 let failed = f.eval_batch_with(300, &inputs, &mut outputs, &mut workspace, &options).unwrap_err();
                 let told = "the index is 4, the length 4 (at point 131 of the batch)";
                 assert!(failed.to_string().contains(told), "{backend:?} {threads}: {failed}");
@@ -324,12 +324,29 @@ fn a_batch_is_observed_and_ends_when_the_observer_says_so() {
         seen.borrow_mut().push(done);
         if done >= 50 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let options = BatchOptions { threads: 2, observe: Some(&observe), every: 20 };
+    let options = BatchOptions { threads: 2, observe: Some(&observe), every: 20, ..BatchOptions::default() };
     let mut outputs = [StridedMut { data: SliceMut::Real(&mut y), point: 1, element: 1 }];
     let ended = f.eval_batch_with(100, &input, &mut outputs, &mut workspace, &options);
     assert!(matches!(ended, Err(Error::Interrupted { done: 60, points: 100 })), "{ended:?}");
     assert_eq!(*seen.borrow(), [20, 40, 60]);
     assert!(y[..60].iter().zip(&data).all(|(y, x)| *y == x + 1.0) && y[60..].iter().all(|y| *y == -1.0));
+
+    // With an interval of no time each call is after one point more; with a long one, after eight times as many as before.
+    for (interval, wanted) in [(Duration::ZERO, (1..=100).collect()), (Duration::from_secs(3600), vec![1, 9, 73, 100])]
+    {
+        let seen = std::cell::RefCell::new(Vec::new());
+        let observe = |done: usize| {
+            seen.borrow_mut().push(done);
+            ControlFlow::Continue(())
+        };
+        let options =
+            BatchOptions { observe: Some(&observe), every: 1, interval: Some(interval), ..BatchOptions::default() };
+        let mut y = vec![-1.0; 100];
+        let mut outputs = [StridedMut { data: SliceMut::Real(&mut y), point: 1, element: 1 }];
+        f.eval_batch_with(100, &input, &mut outputs, &mut workspace, &options).unwrap();
+        assert_eq!(*seen.borrow(), wanted as Vec<usize>);
+        assert!(y.iter().zip(&data).all(|(y, x)| *y == x + 1.0));
+    }
 }
 
 #[test]
@@ -365,7 +382,7 @@ fn observed_batches_that_do_not_fit_write_nothing() {
             let mut y = [7.0; 200];
             let x = vec![Strided { data: Slice::Real(&data), point: input.0, element: input.1 }; n_inputs];
             let mut outputs = [StridedMut { data: SliceMut::Real(&mut y[..len]), point: output.0, element: output.1 }];
-            let options = BatchOptions { threads: 2, observe: Some(&never), every: 20 };
+            let options = BatchOptions { threads: 2, observe: Some(&never), every: 20, ..BatchOptions::default() };
             let error = f.eval_batch_with(100, &x, &mut outputs, &mut workspace, &options).unwrap_err().to_string();
             assert_eq!(y, [7.0; 200], "{backend:?}: {error}");
             error
