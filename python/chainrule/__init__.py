@@ -9,12 +9,11 @@ array([-1., -1.,  2.])
 """
 
 from .arguments import ConversionWarning
+from .batch import Batch, vmap
 from .capture.calls import supported
 from .errors import Bug, CaptureError, Error, Limitation, ShapeError, TypeError_
-from .function import (
+from .derivative import (
     Derivative,
-    Function,
-    function,
     grad,
     gradient,
     hessian,
@@ -22,14 +21,15 @@ from .function import (
     hvp,
     jacobian,
     jvp,
-    module,
     value_and_grad,
     value_and_gradient,
     vjp,
 )
+from .function import Function, function, module
+from .sparse import sparse_hessian, sparse_jacobian
 
 __all__ = [
-    "Bug", "CaptureError", "ConversionWarning", "Derivative", "Error", "Function", "Limitation", "ShapeError", "TypeError_",
-    "function", "grad", "gradient", "hessian", "hessian_diagonal", "hvp", "jacobian", "jvp", "module", "supported",
-    "value_and_grad", "value_and_gradient", "vjp",
+    "Batch", "Bug", "CaptureError", "ConversionWarning", "Derivative", "Error", "Function", "Limitation", "ShapeError", "TypeError_",
+    "function", "grad", "gradient", "hessian", "hessian_diagonal", "hvp", "jacobian", "jvp", "module", "sparse_hessian",
+    "sparse_jacobian", "supported", "value_and_grad", "value_and_gradient", "vjp", "vmap",
 ]

@@ -2,7 +2,8 @@
 
 use crate::arrays::{Input, Output};
 use crate::errors::{Stage, detached};
-use chainrule::{Error, Type};
+use crate::sparse::Sparse;
+use chainrule::{Error, Semantics, Type};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,7 +32,7 @@ fn leaves(ty: &Type, name: &str, rank: usize, found: &mut Leaves) {
     }
 }
 
-fn all_leaves(ports: &[(chainrule::Name, Type)]) -> Leaves {
+pub(crate) fn all_leaves(ports: &[(chainrule::Name, Type)]) -> Leaves {
     let mut found = Leaves::new();
     ports.iter().for_each(|(name, ty)| leaves(ty, name, 0, &mut found));
     found
@@ -54,9 +55,17 @@ impl Function {
         all_leaves(&self.0.signature().results)
     }
 
-    /// The derivative `what` by the arguments `by`, with the value where asked.
-    #[pyo3(signature = (what, by, with_value=false))]
-    fn derive(&self, py: Python<'_>, what: &str, by: Vec<String>, with_value: bool) -> PyResult<Self> {
+    /// The derivative `what` by the arguments `by`, with the value where requested.
+    #[pyo3(signature = (what, by, with_value=false, strategy=None, checkpoints=None))]
+    fn derive(
+        &self,
+        py: Python<'_>,
+        what: &str,
+        by: Vec<String>,
+        with_value: bool,
+        strategy: Option<&str>,
+        checkpoints: Option<u32>,
+    ) -> PyResult<Self> {
         detached(py, Stage::Program, || {
             let derivation = match what {
                 "gradient" => self.0.gradient(),
@@ -71,20 +80,55 @@ impl Function {
             let by: Vec<&str> = by.iter().map(String::as_str).collect();
             let derivation = derivation.by(&by);
             let derivation = if with_value { derivation.with_value() } else { derivation };
+            let derivation = strategy.into_iter().fold(derivation, |derivation, name| derivation.strategy(name));
+            let derivation = checkpoints.into_iter().fold(derivation, |derivation, n| derivation.checkpoints(n));
             derivation.function()
         })
         .map(Self)
     }
 
+    /// The sparse derivative `what` by the arguments `by`.
+    fn sparse(&self, py: Python<'_>, what: &str, by: Vec<String>) -> PyResult<Sparse> {
+        let by: Vec<&str> = by.iter().map(String::as_str).collect();
+        detached(py, Stage::Program, || Sparse::new(&self.0, what, &by))
+    }
+
+    /// Straight-line code at these sizes and integers.
+    fn unrolled(&self, py: Python<'_>, sizes: Vec<(String, i64)>) -> PyResult<Self> {
+        let sizes: Vec<(&str, i64)> = sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect();
+        detached(py, Stage::Program, || self.0.unrolled(&sizes)).map(Self)
+    }
+
+    /// The same under strict semantics: every operation as IEEE 754 has it.
+    fn strict(&self) -> Self {
+        Self(self.0.clone().with_semantics(Semantics::Strict))
+    }
+
+    /// Names of sizes, and of integers that unrolling takes as sizes.
+    #[getter]
+    fn sizes(&self) -> Vec<String> {
+        self.0.size_names()
+    }
+
+    /// Operation counts by the name of their kind, at these sizes.
+    fn counts(&self, py: Python<'_>, sizes: Vec<(String, i64)>) -> PyResult<String> {
+        let sizes: Vec<(&str, i64)> = sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect();
+        detached(py, Stage::Program, || Ok(format!("{:?}", self.0.counts_at(&sizes, chainrule::Rewrite::All)?)))
+    }
+
     fn compile(&self, py: Python<'_>) -> PyResult<Compiled> {
         let compiled = detached(py, Stage::Program, || self.0.compile())?;
-        let ranks = self.inputs().iter().map(|(_, _, rank)| *rank).collect();
-        Ok(Compiled { compiled: Arc::new(compiled), ranks })
+        Ok(Compiled { compiled: Arc::new(compiled) })
     }
 
     /// The program as F~ text.
     fn text(&self, py: Python<'_>) -> PyResult<String> {
         detached(py, Stage::Program, || Ok(self.0.listing()))
+    }
+
+    /// The function as a module of Rust.
+    fn rust(&self, py: Python<'_>) -> PyResult<String> {
+        detached(py, Stage::Program, || self.0.emit_rust().map(|rust| rust.text))
     }
 
     /// The function as a file of C.
@@ -97,8 +141,13 @@ impl Function {
 #[pyclass(frozen)]
 pub(crate) struct Compiled {
     compiled: Arc<chainrule::Compiled>,
-    /// The rank of each argument leaf.
-    ranks: Vec<usize>,
+}
+
+impl Compiled {
+    /// The code, which others may hold, too.
+    pub(crate) fn shared(&self) -> Arc<chainrule::Compiled> {
+        Arc::clone(&self.compiled)
+    }
 }
 
 /// Memory of evaluations at one set of extents; one evaluation at a time.
@@ -107,10 +156,22 @@ pub(crate) struct Workspace(Mutex<chainrule::Workspace>);
 
 #[pymethods]
 impl Compiled {
+    #[getter]
+    fn inputs(&self) -> Leaves {
+        all_leaves(&self.compiled.signature().params)
+    }
+
+    /// Names, kinds and ranks of results.
+    #[getter]
+    pub(crate) fn outputs(&self) -> Leaves {
+        all_leaves(&self.compiled.signature().results)
+    }
+
     /// Memory for an evaluation at these arguments.
     fn workspace(&self, py: Python<'_>, inputs: Vec<Bound<'_, PyAny>>) -> PyResult<Workspace> {
         let inputs = inputs.iter().map(Input::new).collect::<PyResult<Vec<_>>>()?;
-        let is_number = |k: usize| self.ranks.get(k) == Some(&0);
+        let ranks: Vec<usize> = self.inputs().iter().map(|(_, _, rank)| *rank).collect();
+        let is_number = |k: usize| ranks.get(k) == Some(&0);
         let extents = inputs.iter().enumerate();
         let extents =
             extents.map(|(k, input)| if is_number(k) && input.slice().len() == 1 { &[] } else { input.extents() });
@@ -136,6 +197,43 @@ impl Compiled {
             let mut memory = workspace.0.lock().unwrap_or_else(PoisonError::into_inner);
             self.compiled.run_into(&slices, &mut results, &mut memory)
         })
+    }
+
+    /// Writes the results at many points to the arrays `outputs`: see [`crate::batch::run`].
+    #[pyo3(signature = (n_points, inputs, outputs, threads, progress=None))]
+    fn batch(
+        &self,
+        py: Python<'_>,
+        n_points: usize,
+        inputs: Vec<(Bound<'_, PyAny>, bool)>,
+        outputs: Vec<Bound<'_, PyAny>>,
+        threads: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<()> {
+        crate::batch::run(py, &self.compiled, n_points, &inputs, &outputs, (threads, progress.as_ref()))
+    }
+
+    /// The function as bytes, without machine code.
+    fn to_bytes(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
+        detached(py, Stage::Program, || self.compiled.to_bytes_with_sources())
+    }
+
+    /// The function that `to_bytes` saved, with machine code made anew.
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
+        let compiled = detached(py, Stage::Program, || chainrule::Compiled::from_bytes(bytes))?;
+        Ok(Self { compiled: Arc::new(compiled) })
+    }
+
+    /// The integer arguments that decide sizes.
+    #[getter]
+    fn size_arguments(&self) -> Vec<usize> {
+        self.compiled.size_arguments()
+    }
+
+    /// The kernel that it runs, as text.
+    fn listing(&self, py: Python<'_>) -> PyResult<String> {
+        detached(py, Stage::Program, || Ok(self.compiled.listing()))
     }
 
     /// `native`, `interpreter`, ...

@@ -8,16 +8,24 @@
 #![allow(clippy::needless_pass_by_value)]
 
 mod arrays;
+mod batch;
+mod call;
 mod errors;
 mod function;
+mod numpy;
 mod program;
+mod sparse;
 
 use pyo3::prelude::*;
 
 #[pymodule]
 mod _core {
     #[pymodule_export]
+    use crate::call::Caller;
+    #[pymodule_export]
     use crate::function::{Compiled, Function, Workspace, module};
     #[pymodule_export]
     use crate::program::{Lambda, Program, Suspended, Term};
+    #[pymodule_export]
+    use crate::sparse::{Sparse, SparseAt};
 }

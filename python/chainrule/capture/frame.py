@@ -18,14 +18,16 @@ CONSTANT_MODULES = ("numpy", "math", "scipy", "chainrule", "builtins")
 
 
 class Dependency:
-    """Something that was read while capturing: `read()` gives it again."""
+    """Something that was read while capturing: `read()` gives it again; `place` is the dict with the key, or the object with
+    the attribute, that it was read from."""
 
-    __slots__ = ("read", "value", "snapshot")
+    __slots__ = ("read", "value", "snapshot", "place")
 
-    def __init__(self, read, value):
+    def __init__(self, read, value, place=None):
         self.read = read
         self.value = value
         self.snapshot = list(value) if isinstance(value, list) else None
+        self.place = place
 
     def holds(self):
         try:
@@ -70,10 +72,10 @@ class Frame:
                 value = cell.cell_contents
             except ValueError:
                 return None
-            return capture.read(lambda: cell.cell_contents, value)
+            return capture.read(lambda: cell.cell_contents, value, (cell, "cell_contents"))
         if name in frame.module:
             module = frame.module
-            return capture.read(lambda: module[name], module[name])
+            return capture.read(lambda: module[name], module[name], (module, name))
         if hasattr(builtins, name):
             return Known(getattr(builtins, name))
         return None
@@ -88,9 +90,9 @@ class Constants:
         self.dependencies = []
         self.lifted = {}
 
-    def read(self, read, value):
+    def read(self, read, value, place=None):
         """A value of the surroundings, which is remembered."""
-        self.dependencies.append(Dependency(read, value))
+        self.dependencies.append(Dependency(read, value, place))
         return self.lift(value)
 
     def lift(self, value):
@@ -116,7 +118,7 @@ class Constants:
             return None
         if isinstance(value, types.ModuleType) and value.__name__.split(".")[0] in CONSTANT_MODULES:
             return Known(found)
-        return self.read(lambda: getattr(value, name), found)
+        return self.read(lambda: getattr(value, name), found, (value, name))
 
 
 __all__ = ["Constants", "Dependency", "Frame", "Gone", "Local", "Num"]

@@ -1,0 +1,695 @@
+//! `Caller`: the base of functions and derivatives, whose calls take a fast way where they can.
+//!
+//! In: arguments as Python gives them. A call that is like an earlier one (the same kinds, ranks, extents that are 1, known
+//! arguments, the same surroundings) runs by its [`Plan`], which Python code made at that call: no Python code runs, arrays are
+//! read where they lie, and nothing but results is allocated on the way but short lists. Everything else is left to the method
+//! `_general` of the Python class, which knows all arguments and all mistakes.
+//!
+//! Holds: what a plan takes, `_general` would have taken with the same result. A plan answers for nothing: where anything is
+//! not as it was, it is not used.
+
+use crate::errors::{Stage, detached, now};
+use crate::function::Compiled;
+use crate::numpy::{Array, Class, Numpy, item};
+use chainrule::{Slice, SliceMut};
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyList, PyString, PyTuple};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
+
+/// Maximum number of plans a function has: kinds of arguments that take turns.
+const MAX_PLANS: usize = 4;
+
+/// Workspaces above this many bytes are made anew at each call, for memory that is used rarely is to be there for others.
+const MAX_KEPT_BYTES: usize = 64 << 20;
+
+/// An evaluation that took longer releases the interpreter's lock from then on; releasing it costs a tenth of a microsecond.
+const SHORT: Duration = Duration::from_micros(20);
+
+/// What an argument has to be like.
+enum Pattern {
+    /// A number, also as an array without dimensions. Integers are taken for doubles where that is said.
+    Number(Class, bool),
+    /// An array; of each axis whether its extent is 1.
+    Array(Class, Vec<bool>),
+    Tuple(Vec<Self>),
+    /// This object.
+    Known(Py<PyAny>),
+}
+
+impl Pattern {
+    /// The pattern that a key of the package's Python code describes; `None` where there is none.
+    fn new(key: &Bound<'_, PyTuple>, takes_ints: bool) -> PyResult<Option<Self>> {
+        let kind: String = key.get_item(0)?.extract()?;
+        Ok(match kind.as_str() {
+            "num" => {
+                let class = match key.get_item(1)?.extract::<char>()? {
+                    'f' => Class::Real,
+                    'i' => Class::Int,
+                    _ => return Ok(None),
+                };
+                let ones: Vec<bool> = key.get_item(2)?.extract()?;
+                let number = Self::Number(class, takes_ints);
+                Some(if ones.is_empty() { number } else { Self::Array(class, ones) })
+            }
+            "row" if key.len() == 3 && !key.get_item(2)?.is_truthy()? => {
+                let parts = key.get_item(1)?.cast_into::<PyTuple>()?;
+                let parts = parts.iter().map(|part| Self::new(part.cast::<PyTuple>()?, takes_ints));
+                parts.collect::<PyResult<Option<Vec<Self>>>>()?.map(Self::Tuple)
+            }
+            "known" => Some(Self::Known(key.get_item(1)?.getattr("value")?.unbind())),
+            _ => None,
+        })
+    }
+
+    /// Adds the leaves of `value` where it fits.
+    #[inline]
+    fn take<'a>(&self, numpy: &Numpy, value: Borrowed<'a, '_, PyAny>, leaves: &mut Vec<Leaf<'a>>) -> Option<()> {
+        match self {
+            Self::Number(Class::Real, takes_ints) => {
+                let leaf = if let Some(x) = numpy.real(value) {
+                    Leaf::Real(x)
+                } else if let Some(x) = takes_ints.then(|| Numpy::int(value)).flatten() {
+                    #[allow(clippy::cast_precision_loss)]
+                    Leaf::Real(x as f64)
+                } else {
+                    let array = numpy.view(value)?;
+                    (array.class == Class::Real && array.extents.is_empty()).then_some(Leaf::Array(array))?
+                };
+                leaves.push(leaf);
+            }
+            Self::Number(Class::Int, _) => leaves.push(Leaf::Int(Numpy::int(value)?)),
+            Self::Array(class, ones) => {
+                let array = numpy.view(value)?;
+                let fits = array.class == *class && array.extents.len() == ones.len();
+                if !fits || !array.extents.iter().zip(ones).all(|(extent, one)| (*extent == 1) == *one) {
+                    return None;
+                }
+                leaves.push(Leaf::Array(array));
+            }
+            Self::Tuple(parts) => {
+                if value.cast_exact::<PyTuple>().ok()?.len() != parts.len() {
+                    return None;
+                }
+                for (k, part) in parts.iter().enumerate() {
+                    part.take(numpy, item(value, k)?, leaves)?;
+                }
+            }
+            Self::Known(known) => {
+                let is_same = value.is(known) || both_equal(known.bind(value.py()), &value);
+                is_same.then_some(())?;
+            }
+        }
+        Some(())
+    }
+
+    fn visit(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        match self {
+            Self::Known(known) => visit.call(known),
+            Self::Tuple(parts) => parts.iter().try_for_each(|part| part.visit(visit)),
+            Self::Number(..) | Self::Array(..) => Ok(()),
+        }
+    }
+}
+
+/// Whether both are strings of one text.
+fn both_equal(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> bool {
+    a.is_exact_instance_of::<PyString>() && b.is_exact_instance_of::<PyString>() && a.eq(b).unwrap_or(false)
+}
+
+/// A number or an array among the arguments.
+#[derive(Clone, Copy)]
+enum Leaf<'a> {
+    Real(f64),
+    Int(i64),
+    Array(Array<'a>),
+}
+
+/// Something that was read while a function was captured.
+enum Dependency {
+    /// `container[key]` of a dict.
+    Item(Py<PyDict>, Py<PyAny>, Seen),
+    /// The content of a cell.
+    Attribute(Py<PyAny>, Py<PyString>, Seen),
+}
+
+/// What it was: the object, and of a list the elements.
+struct Seen(Py<PyAny>, Option<Py<PyAny>>);
+
+impl Seen {
+    fn is(&self, now: &Bound<'_, PyAny>) -> bool {
+        now.is(&self.0) && self.1.as_ref().is_none_or(|copy| now.eq(copy).unwrap_or(false))
+    }
+}
+
+impl Dependency {
+    /// From `(container, key, value, copy)`; the container is a dict or an object with the attribute `key`.
+    fn new(parts: &Bound<'_, PyTuple>) -> PyResult<Self> {
+        let copy = parts.get_item(3)?;
+        let seen = Seen(parts.get_item(2)?.unbind(), (!copy.is_none()).then(|| copy.unbind()));
+        let (container, key) = (parts.get_item(0)?, parts.get_item(1)?);
+        Ok(match container.cast::<PyDict>() {
+            Ok(dict) => Self::Item(dict.clone().unbind(), key.unbind(), seen),
+            Err(_) => Self::Attribute(container.clone().unbind(), key.cast_into::<PyString>()?.unbind(), seen),
+        })
+    }
+
+    #[inline]
+    fn holds(&self, py: Python<'_>) -> bool {
+        match self {
+            Self::Item(dict, key, seen) => {
+                dict.bind(py).get_item(key).is_ok_and(|now| now.is_some_and(|now| seen.is(&now)))
+            }
+            Self::Attribute(object, name, seen) => object.bind(py).getattr(name).is_ok_and(|now| seen.is(&now)),
+        }
+    }
+
+    fn visit(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        let seen = match self {
+            Self::Item(dict, key, seen) => {
+                visit.call(dict)?;
+                visit.call(key)?;
+                seen
+            }
+            Self::Attribute(object, _, seen) => {
+                visit.call(object)?;
+                seen
+            }
+        };
+        visit.call(&seen.0)?;
+        visit.call(&seen.1)
+    }
+}
+
+/// How results are put together.
+enum Template {
+    Leaf(usize),
+    Nothing,
+    Tuple(Vec<Self>),
+    List(Vec<Self>),
+}
+
+impl Template {
+    fn new(value: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
+        let all =
+            |parts: Vec<Bound<'_, PyAny>>| -> PyResult<Option<Vec<Self>>> { parts.iter().map(Self::new).collect() };
+        Ok(if value.is_none() {
+            Some(Self::Nothing)
+        } else if let Ok(tuple) = value.cast_exact::<PyTuple>() {
+            all(tuple.iter().collect())?.map(Self::Tuple)
+        } else if let Ok(list) = value.cast_exact::<PyList>() {
+            all(list.iter().collect())?.map(Self::List)
+        } else {
+            value.extract().ok().map(Self::Leaf)
+        })
+    }
+
+    fn fill<'py>(&self, py: Python<'py>, leaves: &[Bound<'py, PyAny>]) -> PyResult<Bound<'py, PyAny>> {
+        let all = |parts: &[Self]| parts.iter().map(|part| part.fill(py, leaves)).collect::<PyResult<Vec<_>>>();
+        Ok(match self {
+            Self::Leaf(k) => leaves.get(*k).cloned().unwrap_or_else(|| py.None().into_bound(py)),
+            Self::Nothing => py.None().into_bound(py),
+            Self::Tuple(parts) => PyTuple::new(py, all(parts)?)?.into_any(),
+            Self::List(parts) => PyList::new(py, all(parts)?)?.into_any(),
+        })
+    }
+}
+
+/// A result: its class, whether it is a truth value, its rank.
+#[derive(Clone, Copy)]
+struct Output {
+    class: Class,
+    is_bool: bool,
+    is_number: bool,
+}
+
+/// A way to evaluate calls that are like an earlier one.
+struct Plan {
+    /// Of the arguments; of directions behind the constants.
+    arguments: Vec<Pattern>,
+    n_before_constants: usize,
+    constants: Vec<(Py<PyAny>, Pattern)>,
+    dependencies: Vec<Dependency>,
+    compiled: Arc<chainrule::Compiled>,
+    outputs: Vec<Output>,
+    template: Template,
+    state: Mutex<State>,
+}
+
+/// Memory of a plan, for one evaluation at a time.
+#[derive(Default)]
+struct State {
+    workspace: Option<chainrule::Workspace>,
+    /// Extents of all arrays, and all integers that are numbers, for which the workspace was made.
+    made_for: Vec<i64>,
+    /// Of each result that is an array.
+    shapes: Vec<Option<Py<PyTuple>>>,
+    /// Whether an evaluation was not short.
+    is_long: bool,
+}
+
+/// The base class of functions and derivatives.
+#[pyclass(subclass, frozen, module = "chainrule._core")]
+pub(crate) struct Caller {
+    interface: Mutex<Option<Arc<Interface>>>,
+    plans: Mutex<Vec<Arc<Plan>>>,
+}
+
+/// Names and defaults of arguments.
+struct Interface {
+    names: Vec<Py<PyString>>,
+    defaults: Vec<Option<Py<PyAny>>>,
+    /// How many further arguments there are that have no names: directions, weights.
+    n_extra: usize,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[pymethods]
+impl Caller {
+    #[new]
+    #[pyo3(signature = (*_args, **_kwargs))]
+    fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> Self {
+        Self { interface: Mutex::default(), plans: Mutex::default() }
+    }
+
+    #[pyo3(signature = (*args, **kwargs))]
+    fn __call__<'py>(
+        slf: &Bound<'py, Self>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        match slf.get().fast(args, kwargs)? {
+            Some(result) => Ok(result),
+            None => slf.call_method1("_general", (args, kwargs)),
+        }
+    }
+
+    /// Names and defaults (a list of tuples of none or one) of the arguments that may be given by position or name, and the
+    /// number of arguments that follow them.
+    fn _interface(&self, names: Vec<Py<PyString>>, defaults: Vec<Vec<Py<PyAny>>>, n_extra: usize) {
+        let defaults = defaults.into_iter().map(|mut one| one.pop()).collect();
+        *locked(&self.interface) = Some(Arc::new(Interface { names, defaults, n_extra }));
+    }
+
+    /// Adds a plan; `arguments` are keys of arguments, with whether ints are taken for doubles; `dependencies` as
+    /// [`Dependency::new`] takes them.
+    fn _plan(
+        &self,
+        arguments: Vec<(Bound<'_, PyTuple>, bool)>,
+        constants: Vec<(Py<PyAny>, Bound<'_, PyTuple>)>,
+        dependencies: Vec<Bound<'_, PyTuple>>,
+        compiled: &Compiled,
+        template: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let compiled_now = compiled.shared();
+        let plans = locked(&self.plans);
+        if plans.iter().any(|plan| Arc::ptr_eq(&plan.compiled, &compiled_now)) {
+            return Ok(());
+        }
+        drop(plans);
+        let Some(interface) = locked(&self.interface).clone() else { return Ok(()) };
+        let n_before_constants = interface.names.len();
+        let patterns: PyResult<Option<Vec<Pattern>>> =
+            arguments.iter().map(|(key, takes_ints)| Pattern::new(key, *takes_ints)).collect();
+        let of_constants: PyResult<Vec<Option<(Py<PyAny>, Pattern)>>> = constants
+            .into_iter()
+            .map(|(value, key)| Ok(Pattern::new(&key, false)?.map(|pattern| (value, pattern))))
+            .collect();
+        let constants = of_constants?.into_iter().collect::<Option<Vec<_>>>();
+        let (Some(arguments), Some(constants), Some(template)) = (patterns?, constants, Template::new(template)?)
+        else {
+            return Ok(());
+        };
+        let dependencies = dependencies.iter().map(Dependency::new).collect::<PyResult<Vec<_>>>()?;
+        let outputs = compiled.outputs().into_iter().map(|(_, kind, rank)| Output {
+            class: if kind == "f" { Class::Real } else { Class::Int },
+            is_bool: kind == "b",
+            is_number: rank == 0,
+        });
+        let plan = Plan {
+            arguments,
+            n_before_constants,
+            constants,
+            dependencies,
+            outputs: outputs.collect(),
+            compiled: compiled_now,
+            template,
+            state: Mutex::default(),
+        };
+        let mut plans = locked(&self.plans);
+        plans.truncate(MAX_PLANS - 1);
+        plans.insert(0, Arc::new(plan));
+        Ok(())
+    }
+
+    /// Forgets all plans.
+    fn _forget(&self) {
+        let forgotten = std::mem::take(&mut *locked(&self.plans));
+        drop(forgotten);
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        if let Ok(Some(interface)) = self.interface.try_lock().as_deref() {
+            interface.defaults.iter().try_for_each(|default| visit.call(default))?;
+        }
+        let Ok(plans) = self.plans.try_lock() else { return Ok(()) };
+        // A plan that is running is held from elsewhere.
+        for plan in plans.iter().filter(|plan| Arc::strong_count(plan) == 1) {
+            plan.arguments.iter().try_for_each(|pattern| pattern.visit(&visit))?;
+            plan.constants.iter().try_for_each(|(value, _)| visit.call(value))?;
+            plan.dependencies.iter().try_for_each(|dependency| dependency.visit(&visit))?;
+        }
+        Ok(())
+    }
+
+    fn __clear__(&self) {
+        self._forget();
+        *locked(&self.interface) = None;
+    }
+}
+
+impl Caller {
+    /// The result by a plan, where one fits.
+    #[inline]
+    fn fast<'py>(
+        &self,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let py = args.py();
+        let plans = locked(&self.plans);
+        if plans.is_empty() {
+            return Ok(None);
+        }
+        let mut plan = plans[0].clone();
+        let n_plans = plans.len();
+        drop(plans);
+        let Some(interface) = locked(&self.interface).clone() else { return Ok(None) };
+        let numpy = Numpy::get(py)?;
+        let Some((values, out)) = bind(&interface, args, kwargs)? else { return Ok(None) };
+        for k in 0..n_plans {
+            if k > 0 {
+                match locked(&self.plans).get(k) {
+                    Some(next) => plan = next.clone(),
+                    None => return Ok(None),
+                }
+            }
+            let mut leaves = Vec::with_capacity(values.len() + plan.constants.len());
+            if plan.leaves(numpy, py, &values, &mut leaves).is_none() {
+                continue;
+            }
+            if k > 0 {
+                let mut plans = locked(&self.plans);
+                if let Some(at) = plans.iter().position(|other| Arc::ptr_eq(other, &plan)) {
+                    plans[..=at].rotate_right(1);
+                }
+            }
+            return plan.run(py, numpy, &leaves, out.as_ref());
+        }
+        Ok(None)
+    }
+}
+
+type Values<'py> = (Vec<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>);
+
+/// The values of the arguments in order, and `out`.
+#[inline]
+fn bind<'py>(
+    interface: &Interface,
+    args: &Bound<'py, PyTuple>,
+    kwargs: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Option<Values<'py>>> {
+    let py = args.py();
+    let n = interface.names.len();
+    let given = args.len();
+    let mut values: Vec<Bound<'py, PyAny>> = args.iter().collect();
+    let mut out = None;
+    if kwargs.is_none() && given == n + interface.n_extra {
+        return Ok(Some((values, out)));
+    }
+    if interface.n_extra > 0 && given != n + interface.n_extra || given > n + interface.n_extra {
+        return Ok(None);
+    }
+    let mut named: Vec<Option<Bound<'py, PyAny>>> = vec![None; n.saturating_sub(given)];
+    for (key, value) in kwargs.into_iter().flatten() {
+        let position = interface
+            .names
+            .iter()
+            .position(|name| key.is(name))
+            .or_else(|| interface.names.iter().position(|name| key.eq(name).unwrap_or(false)));
+        match position {
+            Some(k) if k >= given && named[k - given].is_none() => named[k - given] = Some(value),
+            // As an argument called `out` would be.
+            None if key.eq("out").unwrap_or(false) => out = (!value.is_none()).then_some(value),
+            _ => return Ok(None),
+        }
+    }
+    for (k, value) in named.into_iter().enumerate() {
+        let default = || interface.defaults.get(given + k)?.as_ref().map(|default| default.bind(py).clone());
+        match value.or_else(default) {
+            Some(value) => values.push(value),
+            None => return Ok(None),
+        }
+    }
+    Ok(Some((values, out)))
+}
+
+impl Plan {
+    /// Adds the leaves of the arguments where all is as it was.
+    #[inline]
+    fn leaves<'a>(
+        &'a self,
+        numpy: &Numpy,
+        py: Python<'a>,
+        values: &'a [Bound<'_, PyAny>],
+        leaves: &mut Vec<Leaf<'a>>,
+    ) -> Option<()> {
+        if values.len() != self.arguments.len() || !self.dependencies.iter().all(|dependency| dependency.holds(py)) {
+            return None;
+        }
+        let mut pairs = self.arguments.iter().zip(values);
+        for (pattern, value) in pairs.by_ref().take(self.n_before_constants) {
+            pattern.take(numpy, value.as_borrowed(), leaves)?;
+        }
+        for (constant, pattern) in &self.constants {
+            pattern.take(numpy, constant.bind_borrowed(py), leaves)?;
+        }
+        for (pattern, value) in pairs {
+            pattern.take(numpy, value.as_borrowed(), leaves)?;
+        }
+        Some(())
+    }
+
+    /// Evaluates; `None` where the plan is in use, or `out` is not as it has to be.
+    #[inline]
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        numpy: &Numpy,
+        leaves: &[Leaf<'_>],
+        out: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let mut state = match self.state.try_lock() {
+            Ok(state) => state,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return Ok(None),
+        };
+        let state = &mut *state;
+        if !state.was_made_for(leaves) || state.workspace.is_none() {
+            state.make(py, self, leaves)?;
+        }
+        let Some(workspace) = &mut state.workspace else { return Ok(None) };
+
+        // Numbers lie here, arrays where they are.
+        let inputs: Vec<Slice<'_>> = leaves.iter().map(Leaf::slice).collect();
+        let mut numbers = vec![0_u64; self.outputs.len()];
+        let mut made: Vec<Bound<'py, PyAny>> = Vec::with_capacity(self.outputs.len());
+        let targets = match out {
+            Some(out) => {
+                let Some(targets) = self.targets(numpy, out, leaves, &state.shapes)? else { return Ok(None) };
+                targets
+            }
+            None => {
+                for (output, shape) in self.outputs.iter().zip(&state.shapes) {
+                    if let Some(shape) = shape {
+                        made.push(numpy.empty(shape.bind(py), output.class)?);
+                    }
+                }
+                Vec::new()
+            }
+        };
+        let arrays = if out.is_some() { &targets } else { &made };
+        let mut views = arrays.iter();
+        let mut outputs: Vec<SliceMut<'_>> = Vec::with_capacity(self.outputs.len());
+        for (output, number) in self.outputs.iter().zip(&mut numbers) {
+            if output.is_number && out.is_none() {
+                outputs.push(output.class.number_mut(number));
+                continue;
+            }
+            let Some(mut array) = views.next().and_then(|array| numpy.view(array.as_borrowed())) else {
+                return Ok(None);
+            };
+            outputs.push(array.unshared());
+        }
+
+        if state.is_long {
+            detached(py, Stage::Run, || self.compiled.run_into(&inputs, &mut outputs, workspace))?;
+        } else {
+            let start = Instant::now();
+            now(py, Stage::Run, || self.compiled.run_into(&inputs, &mut outputs, workspace))?;
+            state.is_long = start.elapsed() > SHORT;
+        }
+        drop(outputs);
+        if workspace.n_bytes() > MAX_KEPT_BYTES {
+            state.workspace = None;
+        }
+        if let Some(out) = out {
+            return Ok(Some(out.clone()));
+        }
+        let mut arrays = made.into_iter();
+        let mut results = Vec::with_capacity(self.outputs.len());
+        for (output, number) in self.outputs.iter().zip(&numbers) {
+            results.push(match (output.is_number, output.is_bool) {
+                (true, false) => output.class.object(py, numpy, *number)?,
+                (true, true) => numpy.bool_.bind(py).call1((PyBool::new(py, *number != 0),))?,
+                (false, is_bool) => {
+                    let Some(array) = arrays.next() else { return Ok(None) };
+                    if is_bool { array.call_method1("astype", (&numpy.bool_,))? } else { array }
+                }
+            });
+        }
+        if let (Template::Leaf(0), 1) = (&self.template, results.len()) {
+            return Ok(results.pop());
+        }
+        self.template.fill(py, &results).map(Some)
+    }
+
+    /// The arrays of `out` where results can be written to them.
+    fn targets<'py>(
+        &self,
+        numpy: &Numpy,
+        out: &Bound<'py, PyAny>,
+        leaves: &[Leaf<'_>],
+        shapes: &[Option<Py<PyTuple>>],
+    ) -> PyResult<Option<Vec<Bound<'py, PyAny>>>> {
+        let targets: Vec<Bound<'py, PyAny>> = if let Ok(tuple) = out.cast::<PyTuple>() {
+            tuple.iter().collect()
+        } else if let Ok(list) = out.cast::<PyList>() {
+            list.iter().collect()
+        } else {
+            vec![out.clone()]
+        };
+        if targets.len() != self.outputs.len() {
+            return Ok(None);
+        }
+        let py = out.py();
+        let mut views: Vec<Array<'_>> = Vec::with_capacity(targets.len());
+        for ((target, output), shape) in targets.iter().zip(&self.outputs).zip(shapes) {
+            let Some(view) = numpy.view(target.as_borrowed()) else { return Ok(None) };
+            let fits = match shape {
+                None => view.extents.is_empty(),
+                Some(shape) => {
+                    let shape: Vec<isize> = shape.bind(py).extract()?;
+                    view.extents == shape
+                }
+            };
+            let shares = leaves.iter().any(|leaf| matches!(leaf, Leaf::Array(array) if array.overlaps(&view)))
+                || views.iter().any(|other| other.overlaps(&view));
+            if !fits || shares || view.class != output.class || output.is_bool || !view.is_writeable() {
+                return Ok(None);
+            }
+            views.push(view);
+        }
+        Ok(Some(targets))
+    }
+}
+
+impl State {
+    /// Whether the workspace is for these extents and integers.
+    #[inline]
+    fn was_made_for(&self, leaves: &[Leaf<'_>]) -> bool {
+        let mut known = self.made_for.iter();
+        for leaf in leaves {
+            match leaf {
+                Leaf::Real(_) => {}
+                Leaf::Int(x) => {
+                    if known.next() != Some(x) {
+                        return false;
+                    }
+                }
+                Leaf::Array(array) => {
+                    if !array.extents.iter().all(|extent| known.next().is_some_and(|k| *k == *extent as i64)) {
+                        return false;
+                    }
+                }
+            }
+        }
+        known.next().is_none()
+    }
+
+    #[cold]
+    fn make(&mut self, py: Python<'_>, plan: &Plan, leaves: &[Leaf<'_>]) -> PyResult<()> {
+        self.workspace = None;
+        self.made_for.clear();
+        let mut extents: Vec<Vec<usize>> = Vec::with_capacity(leaves.len());
+        for leaf in leaves {
+            match leaf {
+                Leaf::Real(_) => extents.push(Vec::new()),
+                Leaf::Int(x) => {
+                    self.made_for.push(*x);
+                    extents.push(Vec::new());
+                }
+                Leaf::Array(array) => {
+                    self.made_for.extend(array.extents.iter().map(|extent| *extent as i64));
+                    extents.push(array.extents.iter().map(|extent| extent.unsigned_abs()).collect());
+                }
+            }
+        }
+        let extents: Vec<&[usize]> = extents.iter().map(Vec::as_slice).collect();
+        let inputs: Vec<Slice<'_>> = leaves.iter().map(Leaf::slice).collect();
+        let workspace = detached(py, Stage::Entry, || plan.compiled.workspace_for(&extents, &inputs))?;
+        let shape = |(k, output): (usize, &Output)| -> PyResult<Option<Py<PyTuple>>> {
+            if output.is_number {
+                return Ok(None);
+            }
+            Ok(Some(PyTuple::new(py, workspace.output_shape(k))?.unbind()))
+        };
+        self.shapes = plan.outputs.iter().enumerate().map(shape).collect::<PyResult<_>>()?;
+        self.workspace = Some(workspace);
+        Ok(())
+    }
+}
+
+impl Leaf<'_> {
+    #[inline]
+    fn slice(&self) -> Slice<'_> {
+        match self {
+            Self::Real(x) => Slice::Real(std::slice::from_ref(x)),
+            Self::Int(x) => Slice::Int(std::slice::from_ref(x)),
+            Self::Array(array) => array.slice(),
+        }
+    }
+}
+
+impl Class {
+    /// A number of this class in eight bytes.
+    fn number_mut(self, bits: &mut u64) -> SliceMut<'_> {
+        let bytes = std::slice::from_mut(bits);
+        match self {
+            Self::Real => SliceMut::Real(crate::numpy::reals(bytes)),
+            Self::Int => SliceMut::Int(crate::numpy::ints(bytes)),
+        }
+    }
+
+    /// The number of these bits as NumPy has it.
+    fn object<'py>(self, py: Python<'py>, numpy: &Numpy, bits: u64) -> PyResult<Bound<'py, PyAny>> {
+        match self {
+            Self::Real => numpy.float64.bind(py).call1((f64::from_bits(bits),)),
+            Self::Int => numpy.int64.bind(py).call1((bits.cast_signed(),)),
+        }
+    }
+}
