@@ -26,10 +26,11 @@ from .derivative import (
     vjp,
 )
 from .function import Function, function, module
+from .saved import load
 from .sparse import sparse_hessian, sparse_jacobian
 
 __all__ = [
     "Batch", "Bug", "CaptureError", "ConversionWarning", "Derivative", "Error", "Function", "Limitation", "ShapeError", "TypeError_",
-    "function", "grad", "gradient", "hessian", "hessian_diagonal", "hvp", "jacobian", "jvp", "module", "sparse_hessian",
+    "function", "grad", "gradient", "hessian", "hessian_diagonal", "hvp", "jacobian", "jvp", "load", "module", "sparse_hessian",
     "sparse_jacobian", "supported", "value_and_grad", "value_and_gradient", "vjp", "vmap",
 ]

@@ -29,6 +29,9 @@ class Batch:
         if out_axes != 0 and not isinstance(out_axes, int):
             raise TypeError_("`out_axes` is one axis for all results")
 
+    def __reduce__(self):
+        return (Batch, (self.function, self.in_axes, self.out_axes, self.threads, self.progress))
+
     def __repr__(self):
         return f"<chainrule batch of {self.function.__name__}>"
 

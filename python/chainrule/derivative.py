@@ -7,7 +7,7 @@ import inspect
 from .arguments import count_leaves, spec_of, to_floats
 from .code import assemble, count_parts, structure_of
 from .errors import Error, ShapeError, TypeError_
-from .function import Call, Evaluator, Function, text_of
+from .function import Call, Evaluator, Function
 
 #: Derivatives that take directions, one for each argument they are by; `vjp` takes weights of the result.
 WITH_DIRECTIONS = ("jvp", "hvp")
@@ -82,6 +82,7 @@ class Derivative(Evaluator):
         entry, leaves, specs = self.function._entry(values)
         by = self.leaf_names(entry, values)
         keys = [(spec, k in self.argnums) for k, spec in enumerate(specs)]
+        leaves = entry.taken(leaves)
         for k, direction in enumerate(directions):
             like = values[self.argnums[k]] if self.what in WITH_DIRECTIONS else None
             keys.append((self._direction(direction, like, leaves), True))
@@ -135,11 +136,9 @@ class Derivative(Evaluator):
     def _single(self, made):
         return made[0] if self.is_single else tuple(made)
 
-    def source(self, language="c", *args, **kwargs):
-        """The derivative as text, for these arguments of the function."""
-        if not args and not kwargs:
-            raise Error("a derivative's text needs example arguments", remedy="f.source('c', x)")
-        return text_of(self, self._prepare(args, kwargs).code.function, language)
+    def __reduce__(self):
+        argnums = self.argnums[0] if self.is_single else self.argnums
+        return (type(self), (self.function, self.what, argnums, self.with_value, self.options))
 
 
 def nest(structure, columns, parts, single):

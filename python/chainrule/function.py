@@ -7,11 +7,13 @@ import inspect
 import threading
 import types
 
+import numpy as np
+
 from . import _core
-from .arguments import spec_of, to_floats
+from .arguments import Static, spec_of, to_floats
 from .capture import capture
 from .code import DTYPES, Code, assemble, fill, smooth
-from .errors import Error, TypeError_
+from .errors import Error, ShapeError, TypeError_
 
 
 class Entry:
@@ -26,6 +28,11 @@ class Entry:
         self.smooth = smooth(structure, floats)  # the structure with `False` for results without derivatives
         self.lock = threading.Lock()
         self.derived = {}
+        self.kept = None  # the numbers of the leaves that code takes, where it does not take all: integers of unrolled code
+
+    def taken(self, leaves):
+        """The leaves that code takes."""
+        return leaves if self.kept is None else [leaves[k] for k in self.kept] + leaves[self.n_leaves:]
 
     def holds(self):
         return all(dependency.holds() for dependency in self.constants.dependencies)
@@ -58,6 +65,8 @@ class Call:
 class Evaluator(_core.Caller):
     """What functions and derivatives share: calls. `_prepare(args, kwargs)` makes a :class:`Call`."""
 
+    _last = None  # the call that was prepared last
+
     def _takes(self, parameters, n_extra=0):
         """Lets calls run without Python code where all arguments have names."""
         plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -71,6 +80,7 @@ class Evaluator(_core.Caller):
         out = None if "out" in self.__signature__.parameters else kwargs.pop("out", None)
         call = self._prepare(args, kwargs)
         results = call.code.run(call.leaves, out)
+        self._last = (call.entry, call.code, [array.shape for array in call.leaves], integers(call))
         self._remember(call)
         return out if out is not None else fill(call.template, call.code.leaves(results))
 
@@ -78,6 +88,43 @@ class Evaluator(_core.Caller):
         """The results at many points: see :func:`chainrule.vmap`."""
         from .batch import Batch
         return Batch(self, in_axes, 0, threads, progress)(*args, out=out, **kwargs)
+
+    def bound(self, *args, **kwargs):
+        """The function with arrays of its own, at first these arguments: see :class:`chainrule.bound.Bound`."""
+        from .bound import Bound
+        return Bound(self._prepare(args, kwargs))
+
+    def _told(self, args, kwargs):
+        """The program for these arguments, or those of the last call, with its sizes."""
+        if args or kwargs:
+            call = self._prepare(args, kwargs)
+            self._last = (call.entry, call.code, [array.shape for array in call.leaves], integers(call))
+        if self._last is None:
+            raise Error(f"`{self.__name__}` was not called yet", remedy="pass example arguments")
+        _, code, shapes, ints = self._last
+        if code.function is None:
+            raise Error(f"the program of `{self.__name__}` was not saved with its code")
+        leaves = [np.broadcast_to(0, shape) if n is None else np.array(n) for shape, n in zip(shapes, ints)]
+        return code.function, sizes_of(code.function, leaves)
+
+    @property
+    def counts(self):
+        """How many operations of each kind the last call takes: a dict."""
+        function, sizes = self._told((), {})
+        return dict(function.counts(sizes))
+
+    def explain(self, *args, **kwargs):
+        """What the optimiser does with the program, as text: for these arguments, or those of the last call."""
+        function, sizes = self._told(args, kwargs)
+        counts = ", ".join(f"{n} {name}" for name, n in function.counts(sizes) if n)
+        return f"{function.explain() or 'straight-line code'}\noperations at {dict(sizes)}: {counts}"
+
+    def source(self, language="c", *args, **kwargs):
+        """The program as text: `c`, `rust`, or `ft` for F~. For these arguments, or those of the last call."""
+        languages = {"c": "c", "rust": "rust", "ft": "text"}
+        if language not in languages:
+            raise Error(f"there is no language `{language}`", remedy="'c', 'rust' or 'ft'")
+        return getattr(self._told(args, kwargs)[0], languages[language])()
 
     def _remember(self, call):
         """Lets later calls like this one run without Python code."""
@@ -90,10 +137,24 @@ class Evaluator(_core.Caller):
         self._plan(call.keys, arrays, places, call.code.compiled, call.template)
 
 
+def integers(call):
+    """The integers among the arguments; `None` for others."""
+    return [int(a.reshape(-1)[0]) if kind == "i" and not rank else None for a, (_, kind, rank) in zip(call.leaves, call.code.inputs)]
+
+
 class Function(Evaluator):
     """A Python function whose calls run compiled code. Made by :func:`function`, and by the derivatives."""
 
-    def __init__(self, python):
+    #: Names of arguments that are known while it is captured.
+    static = ()
+    #: Extents and integers for which it is straight-line code; `None` where loops are kept.
+    sizes = None
+    #: Whether every operation is as IEEE 754 has it.
+    strict = False
+
+    def __init__(self, python, static=(), strict=False, sizes=None):
+        self.strict, self.sizes = strict, sizes
+        self.static = (static,) if isinstance(static, str) else tuple(static)
         functools.update_wrapper(self, python)
         self.__wrapped_python__ = python
         self.__signature__ = inspect.signature(python)
@@ -102,6 +163,9 @@ class Function(Evaluator):
             if p.kind is p.VAR_KEYWORD:
                 raise TypeError_(f"`{python.__name__}` takes `**{p.name}`", remedy="name its arguments")
         self._setup()
+        for name in [*self.static, *(sizes or ())]:
+            if name not in self._names:
+                raise Error(f"`{self.__name__}` has no argument `{name}`", remedy=f"it has {', '.join(self._names)}")
 
     def _setup(self):
         self._names = [p.name for p in self._parameters]
@@ -133,48 +197,108 @@ class Function(Evaluator):
     def _entry(self, values):
         """The entry for these arguments, their leaves, and their keys."""
         leaves = []
-        specs = tuple([spec_of(value, name, leaves) for name, value in zip(self._names, values)])
-        entry = self._entries.get(specs)
+        specs = tuple([known_spec(value, name) if name in self.static else spec_of(value, name, leaves)
+                       for name, value in zip(self._names, values)])
+        key = specs if self.sizes is None else (specs, *[at_size(array) for array in leaves])
+        entry = self._entries.get(key)
         if entry is None or not entry.holds():
             with self._lock:
-                entry = self._entries.get(specs)
+                entry = self._entries.get(key)
                 if entry is None or not entry.holds():
-                    entry = self._capture(specs)
-                    self._entries[specs] = entry
+                    entry = self._capture(specs, leaves, values)
+                    self._entries[key] = entry
         self._latest = entry
         for k, array in enumerate(entry.constants.arrays):
             spec_of(array, f"constant{k}", leaves)
         return entry, leaves, specs
 
-    def _capture(self, specs):
+    def _capture(self, specs, leaves, values):
         self._n_captures += 1
         function, names, structure, constants = capture(self.__wrapped_python__, list(zip(self._names, specs)))
-        return Entry(function, names, structure, constants)
+        if self.strict:
+            function = function.strict()
+        if self.sizes is None:
+            return Entry(function, names, structure, constants)
+        self._check_sizes(specs, values)
+        all_leaves = list(leaves)
+        for k, array in enumerate(constants.arrays):
+            spec_of(array, f"constant{k}", all_leaves)
+        inputs = function.inputs
+        entry = Entry(function.unrolled(sizes_of(function, all_leaves)), names, structure, constants)
+        entry.kept = [k for k, (_, kind, rank) in enumerate(inputs) if kind == "f" or rank]
+        entry.n_leaves = len(inputs)
+        return entry
+
+    def _check_sizes(self, specs, values):
+        """Whether the arguments have the extents and integers that were said."""
+        for name, value, spec in zip(self._names, values, specs):
+            wanted = self.sizes.get(name)
+            if wanted is None:
+                continue
+            got = np.shape(value) or value
+            wanted = (wanted,) if isinstance(wanted, int) and np.ndim(value) else wanted
+            if got != wanted:
+                raise ShapeError(f"`{self.__name__}` is unrolled for {name}={self.sizes[name]}, not {got}")
 
     def _prepare(self, args, kwargs):
         entry, leaves, specs = self._entry(self._bind(args, kwargs))
         code = entry.code(None, lambda: entry.function)
         template = assemble(entry.structure, iter(range(len(code.outputs))))
-        return Call(entry, code, leaves, template, [(spec, False) for spec in specs])
+        return Call(entry, code, entry.taken(leaves), template, [(spec, False) for spec in specs])
 
-    def source(self, language="c", *args, **kwargs):
-        """The function as text: `c`, or `ft` for F~. For these arguments, or those of the last call."""
-        entry = self._entry(self._bind(args, kwargs))[0] if args or kwargs else self._latest
-        return text_of(self, entry and entry.function, language)
+    def unroll(self, **sizes):
+        """The function as straight-line code, for extents (`x=6`, `x=(2, 3)`) and integers (`n=3`) of its arguments.
+
+        Those that are not named are those of each call; each set of them is compiled by itself. Derivatives are found
+        by elimination then: `strategy` is one of those of scalar code.
+        """
+        return Function(self._python(), self.static, self.strict, sizes)
+
+    def _python(self):
+        python = getattr(self, "__wrapped_python__", None)
+        if python is None:
+            raise Error(f"`{self.__name__}` has no Python source", remedy="unroll the Python function")
+        return python
+
+    def save(self, path):
+        """Writes the function, with all kinds of arguments and derivatives that it was called with, for :func:`chainrule.load`."""
+        from .saved import save
+        save(self, path)
+
+    def __reduce__(self):
+        from .saved import dumps, importable, loads
+        return self.__qualname__ if importable(self) else (loads, (dumps(self),))
 
 
-def text_of(function, core, language):
-    if core is None:
-        raise Error(f"`{function.__name__}` was not called yet", remedy="pass example arguments: `f.source('c', x)`")
-    if language == "c":
-        return core.c()
-    if language == "ft":
-        return core.text()
-    raise Error(f"there is no language `{language}`", remedy="'c' or 'ft'")
+def known_spec(value, name):
+    """The key of an argument that is known while capturing."""
+    if isinstance(value, (np.ndarray, list, dict, set)):
+        raise TypeError_(f"`{name}` is static, and a {type(value).__name__}", remedy="static arguments are numbers, strings, functions")
+    return ("known", Static(value.item() if isinstance(value, np.generic) else value))
 
 
-def function(python=None):
+def at_size(array):
+    """What unrolled code depends on: extents, and the value of an integer."""
+    return int(array) if not array.ndim and array.dtype.kind == "i" else array.shape
+
+
+def sizes_of(function, leaves):
+    """The sizes of a function by name, for arrays."""
+    known = set(function.sizes)
+    found = {}
+    for (name, kind, rank), array in zip(function.inputs, leaves):
+        if not rank and kind == "i":
+            found[name] = int(array.reshape(())[()])
+        for k, n in enumerate(array.shape[:rank]):
+            found[f"n_{name}{k}" if rank > 1 else f"n_{name}"] = n
+    return [(name, n) for name, n in found.items() if name in known]
+
+
+def function(python=None, *, static=(), strict=False):
     """Compiles a Python function at its first call: a decorator.
+
+    `static` names arguments that are known while it is compiled, anew for each value. `strict` keeps every operation as
+    IEEE 754 has it; otherwise arithmetic is that of real numbers: sums may be regrouped, `x*0` is 0.
 
     >>> import numpy as np, chainrule as cr
     >>> @cr.function
@@ -182,20 +306,20 @@ def function(python=None):
     ...     return np.sum((x[1:] - x[:-1]) ** 2)
     """
     if python is None:
-        return function
+        return functools.partial(function, static=static, strict=strict)
     if isinstance(python, Function):
         return python
     if not isinstance(python, types.FunctionType):
         raise TypeError_(f"{python!r} is not a Python function", remedy="decorate a `def` or pass a lambda")
-    return Function(python)
+    return Function(python, static, strict)
 
 
 class ModuleFunction(Function):
     """A function of an F~ file. Its arguments are as F~ has them: floats, ints, arrays."""
 
-    def __init__(self, core):
-        self._core = core
-        self.__name__ = core.name
+    def __init__(self, core, path=None):
+        self._core, self._path = core, path
+        self.__name__ = self.__qualname__ = core.name
         self.__doc__ = f"The function {core.name} of an F~ file."
         parameter = lambda name: inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         names = list(dict.fromkeys(name for name, _, _ in core.inputs))
@@ -219,6 +343,14 @@ class ModuleFunction(Function):
         return self._single, leaves, tuple(specs)
 
 
+    def __reduce__(self):
+        return (_function_of_module, (self._path, self.__name__))
+
+
+def _function_of_module(path, name):
+    return Module(path)._functions[name]
+
+
 class Nothing:
     """What a function of an F~ file reads of its surroundings."""
 
@@ -230,7 +362,7 @@ class Module:
     """The functions of an F~ file as attributes."""
 
     def __init__(self, path):
-        self._functions = {name: ModuleFunction(core) for name, core in _core.module(path)}
+        self._functions = {name: ModuleFunction(core, path) for name, core in _core.module(path)}
         self.__dict__.update(self._functions)
 
     def __repr__(self):

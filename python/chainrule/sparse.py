@@ -45,6 +45,9 @@ class SparseDerivative(Derivative):
         self._patterns = OrderedDict()
         self._guard = threading.Lock()
 
+    def __reduce__(self):
+        return (type(self), (self.function, self.what, self.argnums, self.form))
+
     def _at(self, args, kwargs):
         """The derivative with its pattern, and the arrays that it takes."""
         values = self._values(args, kwargs)

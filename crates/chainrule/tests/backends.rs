@@ -332,8 +332,8 @@ fn a_batch_is_observed_and_ends_when_the_observer_says_so() {
     assert!(y[..60].iter().zip(&data).all(|(y, x)| *y == x + 1.0) && y[60..].iter().all(|y| *y == -1.0));
 
     // With an interval of no time each call is after one point more; with a long one, after eight times as many as before.
-    for (interval, wanted) in [(Duration::ZERO, (1..=100).collect()), (Duration::from_secs(3600), vec![1, 9, 73, 100])]
-    {
+    let one_by_one: Vec<usize> = (1..=100).collect();
+    for (interval, wanted) in [(Duration::ZERO, one_by_one), (Duration::from_secs(3600), vec![1, 9, 73, 100])] {
         let seen = std::cell::RefCell::new(Vec::new());
         let observe = |done: usize| {
             seen.borrow_mut().push(done);
@@ -344,7 +344,7 @@ fn a_batch_is_observed_and_ends_when_the_observer_says_so() {
         let mut y = vec![-1.0; 100];
         let mut outputs = [StridedMut { data: SliceMut::Real(&mut y), point: 1, element: 1 }];
         f.eval_batch_with(100, &input, &mut outputs, &mut workspace, &options).unwrap();
-        assert_eq!(*seen.borrow(), wanted as Vec<usize>);
+        assert_eq!(*seen.borrow(), wanted);
         assert!(y.iter().zip(&data).all(|(y, x)| *y == x + 1.0));
     }
 }

@@ -65,6 +65,20 @@ impl Input {
         Memory::new(object).map(Self)
     }
 
+    /// An argument that is written to as well: an array of this module alone.
+    pub(crate) fn writable(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Output::new(object).map(|output| Self(output.0))
+    }
+
+    /// The doubles, to be written; the array is one of [`Self::writable`].
+    pub(crate) fn reals_mut(&mut self) -> Option<&mut [f64]> {
+        match &mut self.0 {
+            // SAFETY: the buffer is exported, contiguous, and writable where it is not of an argument alone.
+            Memory::Real(exported) if !exported.buffer.readonly() => Some(unsafe { exported.memory.as_mut() }),
+            _ => None,
+        }
+    }
+
     pub(crate) fn extents(&self) -> &[usize] {
         self.0.extents()
     }

@@ -14,7 +14,7 @@ use crate::numpy::{Array, Class, Numpy, item};
 use chainrule::{Slice, SliceMut};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyString, PyTuple};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
@@ -113,9 +113,11 @@ impl Pattern {
     }
 }
 
-/// Whether both are strings of one text.
+/// Whether both are equal strings, or both equal ints.
 fn both_equal(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> bool {
-    a.is_exact_instance_of::<PyString>() && b.is_exact_instance_of::<PyString>() && a.eq(b).unwrap_or(false)
+    let both = |is: fn(&Bound<'_, PyAny>) -> bool| is(a) && is(b);
+    (both(|x| x.is_exact_instance_of::<PyString>()) || both(|x| x.is_exact_instance_of::<PyInt>()))
+        && a.eq(b).unwrap_or(false)
 }
 
 /// A number or an array among the arguments.
@@ -315,11 +317,10 @@ impl Caller {
         let n_before_constants = interface.names.len();
         let patterns: PyResult<Option<Vec<Pattern>>> =
             arguments.iter().map(|(key, takes_ints)| Pattern::new(key, *takes_ints)).collect();
-        let of_constants: PyResult<Vec<Option<(Py<PyAny>, Pattern)>>> = constants
-            .into_iter()
-            .map(|(value, key)| Ok(Pattern::new(&key, false)?.map(|pattern| (value, pattern))))
-            .collect();
-        let constants = of_constants?.into_iter().collect::<Option<Vec<_>>>();
+        let constant = |(value, key): (Py<PyAny>, Bound<'_, PyTuple>)| -> PyResult<Option<(Py<PyAny>, Pattern)>> {
+            Ok(Pattern::new(&key, false)?.map(|pattern| (value, pattern)))
+        };
+        let constants: Option<Vec<_>> = constants.into_iter().map(constant).collect::<PyResult<_>>()?;
         let (Some(arguments), Some(constants), Some(template)) = (patterns?, constants, Template::new(template)?)
         else {
             return Ok(());
@@ -408,7 +409,9 @@ impl Caller {
                     plans[..=at].rotate_right(1);
                 }
             }
-            return plan.run(py, numpy, &leaves, out.as_ref());
+            if let Some(result) = plan.run(py, numpy, &leaves, out.as_ref())? {
+                return Ok(Some(result));
+            }
         }
         Ok(None)
     }
@@ -499,8 +502,10 @@ impl Plan {
             Err(TryLockError::WouldBlock) => return Ok(None),
         };
         let state = &mut *state;
-        if !state.was_made_for(leaves) || state.workspace.is_none() {
-            state.make(py, self, leaves)?;
+        let is_ready = state.workspace.is_some() && state.was_made_for(leaves);
+        if !is_ready && state.make(py, self, leaves).is_err() {
+            // The general path tells why, or has other code for these extents.
+            return Ok(None);
         }
         let Some(workspace) = &mut state.workspace else { return Ok(None) };
 

@@ -3,7 +3,7 @@
 use crate::arrays::{Input, Output};
 use crate::errors::{Stage, detached};
 use crate::sparse::Sparse;
-use chainrule::{Error, Semantics, Type};
+use chainrule::{Counts, Error, Semantics, Type};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -80,8 +80,8 @@ impl Function {
             let by: Vec<&str> = by.iter().map(String::as_str).collect();
             let derivation = derivation.by(&by);
             let derivation = if with_value { derivation.with_value() } else { derivation };
-            let derivation = strategy.into_iter().fold(derivation, |derivation, name| derivation.strategy(name));
-            let derivation = checkpoints.into_iter().fold(derivation, |derivation, n| derivation.checkpoints(n));
+            let derivation = strategy.into_iter().fold(derivation, chainrule::Derivation::strategy);
+            let derivation = checkpoints.into_iter().fold(derivation, chainrule::Derivation::checkpoints);
             derivation.function()
         })
         .map(Self)
@@ -110,10 +110,36 @@ impl Function {
         self.0.size_names()
     }
 
-    /// Operation counts by the name of their kind, at these sizes.
-    fn counts(&self, py: Python<'_>, sizes: Vec<(String, i64)>) -> PyResult<String> {
+    /// Operation counts at these sizes, with their names.
+    fn counts(&self, py: Python<'_>, sizes: Vec<(String, i64)>) -> PyResult<Vec<(&'static str, u64)>> {
         let sizes: Vec<(&str, i64)> = sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect();
-        detached(py, Stage::Program, || Ok(format!("{:?}", self.0.counts_at(&sizes, chainrule::Rewrite::All)?)))
+        let n = detached(py, Stage::Program, || self.0.counts_at(&sizes, chainrule::Rewrite::All))?;
+        let Counts { add, mul, div, neg, call, logic, weight } = n;
+        Ok(vec![
+            ("add", add),
+            ("mul", mul),
+            ("div", div),
+            ("neg", neg),
+            ("call", call),
+            ("logic", logic),
+            ("weight", weight),
+        ])
+    }
+
+    /// What the optimiser does with it, as text; `None` for straight-line code.
+    fn explain(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        detached(py, Stage::Program, || Ok(self.0.optimisation()?.map(|account| account.to_string())))
+    }
+
+    /// The graph of straight-line code in Graphviz's language; `None` for others.
+    fn dot(&self) -> Option<String> {
+        self.0.dot()
+    }
+
+    /// The function `name` of an F~ text.
+    #[staticmethod]
+    fn from_text(py: Python<'_>, name: &str, text: &str) -> PyResult<Self> {
+        detached(py, Stage::Program, || chainrule::Module::from_text(name, text)?.function(name)).map(Self)
     }
 
     fn compile(&self, py: Python<'_>) -> PyResult<Compiled> {
@@ -148,6 +174,19 @@ impl Compiled {
     pub(crate) fn shared(&self) -> Arc<chainrule::Compiled> {
         Arc::clone(&self.compiled)
     }
+
+    /// Memory for an evaluation at these arguments.
+    pub(crate) fn workspace_at(&self, py: Python<'_>, inputs: &[Bound<'_, PyAny>]) -> PyResult<chainrule::Workspace> {
+        let inputs = inputs.iter().map(Input::new).collect::<PyResult<Vec<_>>>()?;
+        let ranks: Vec<usize> = self.inputs().iter().map(|(_, _, rank)| *rank).collect();
+        let is_number = |k: usize| ranks.get(k) == Some(&0);
+        let extents = inputs.iter().enumerate();
+        let extents =
+            extents.map(|(k, input)| if is_number(k) && input.slice().len() == 1 { &[] } else { input.extents() });
+        let extents: Vec<&[usize]> = extents.collect();
+        let slices: Vec<chainrule::Slice<'_>> = inputs.iter().map(Input::slice).collect();
+        detached(py, Stage::Entry, || self.compiled.workspace_for(&extents, &slices))
+    }
 }
 
 /// Memory of evaluations at one set of extents; one evaluation at a time.
@@ -169,16 +208,7 @@ impl Compiled {
 
     /// Memory for an evaluation at these arguments.
     fn workspace(&self, py: Python<'_>, inputs: Vec<Bound<'_, PyAny>>) -> PyResult<Workspace> {
-        let inputs = inputs.iter().map(Input::new).collect::<PyResult<Vec<_>>>()?;
-        let ranks: Vec<usize> = self.inputs().iter().map(|(_, _, rank)| *rank).collect();
-        let is_number = |k: usize| ranks.get(k) == Some(&0);
-        let extents = inputs.iter().enumerate();
-        let extents =
-            extents.map(|(k, input)| if is_number(k) && input.slice().len() == 1 { &[] } else { input.extents() });
-        let extents: Vec<&[usize]> = extents.collect();
-        let slices: Vec<chainrule::Slice<'_>> = inputs.iter().map(Input::slice).collect();
-        let made = detached(py, Stage::Entry, || self.compiled.workspace_for(&extents, &slices))?;
-        Ok(Workspace(Mutex::new(made)))
+        Ok(Workspace(Mutex::new(self.workspace_at(py, &inputs)?)))
     }
 
     /// Writes the results at these arguments to the arrays `outputs`.

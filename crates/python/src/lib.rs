@@ -9,6 +9,7 @@
 
 mod arrays;
 mod batch;
+mod bound;
 mod call;
 mod errors;
 mod function;
@@ -20,6 +21,8 @@ use pyo3::prelude::*;
 
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use crate::bound::Bound;
     #[pymodule_export]
     use crate::call::Caller;
     #[pymodule_export]
