@@ -105,6 +105,8 @@ struct Scope {
     before: Vec<(Reg, Known)>,
     /// Condition of a branch.
     condition: Option<Reg>,
+    /// Trip count of a loop less one, which is not negative in its body.
+    limit: Option<Poly<Reg>>,
 }
 
 impl Ranges {
@@ -191,6 +193,9 @@ impl Ranges {
                 // There is an iteration, so the count is above 0.
                 let limit = self.value(count).sub(&Poly::constant(1));
                 self.assume_non_negative(&limit);
+                if let Some(scope) = self.open.last_mut() {
+                    scope.limit = Some(limit.clone()).filter(is_short);
+                }
                 if let Some(count) = count.as_var() {
                     self.assume_positive(count);
                 }
@@ -434,6 +439,7 @@ impl Ranges {
     fn is_non_negative(&self, p: &Poly<Reg>) -> bool {
         let mut left = STEPS;
         let mut open = vec![p.clone()];
+        let mut asks_loops = true;
         // Any of the open polynomials suffices.
         while let Some(p) = open.pop() {
             if !is_small(&p) {
@@ -446,7 +452,13 @@ impl Ranges {
             if left == 0 {
                 return false;
             }
-            let Some(last) = self.last(&p) else { continue };
+            let Some(last) = self.last(&p) else {
+                // Only sizes are left: a loop around has an iteration.
+                if std::mem::take(&mut asks_loops) {
+                    open.extend(self.open.iter().filter_map(|scope| Some(p.sub(scope.limit.as_ref()?))));
+                }
+                continue;
+            };
             let (Some((slope, base)), Some(known)) = (p.split_linear(last), self.known(last)) else { continue };
             let with = |bound: &Poly<Reg>| slope.mul(bound).add(&base);
             // Replacement by the upper or lower bound of a quotient.

@@ -4,6 +4,7 @@
 //! Addresses are expanded over indices and sizes where possible, so that later analyses see how they depend on each
 //! index.
 
+use super::MAX_WRAPS;
 use super::choose::as_choice;
 use crate::events::Event;
 use crate::kernel::{BufferId, Carried, Choice, Instr, Kernel, Order, Reg, Stmt};
@@ -311,9 +312,32 @@ impl Fold<'_> {
             Op::Quot | Op::Mod if self.ranges.is_inside(&Poly::var(a), &Poly::var(b)) => {
                 return if op == Op::Mod { self.is(dst, a) } else { int(false) };
             }
+            Op::Mod => {
+                if let Some(value) = self.remainder(a, b) {
+                    return Some(Instr::Int { dst, value: self.poly(&value) });
+                }
+            }
+            Op::Abs => {
+                let value = self.ranges.value(&Poly::var(a));
+                if self.ranges.is_at_least_zero(&value) {
+                    return self.is(dst, a);
+                }
+                if self.ranges.is_at_least_zero(&value.neg()) {
+                    return Some(Instr::Int { dst, value: self.poly(&Poly::var(a).neg()) });
+                }
+            }
             _ => {}
         }
         Some(Instr::IntOp { dst, op, args, failure })
+    }
+}
+
+impl Fold<'_> {
+    /// Returns the remainder of `a` by `b` if it is known how often `b` is subtracted.
+    fn remainder(&self, a: Reg, b: Reg) -> Option<Poly<Reg>> {
+        let b = self.ranges.value(&Poly::var(b));
+        let wrapped = |k: i64| self.ranges.value(&Poly::var(a)).sub(&b.scale(k));
+        (-MAX_WRAPS..=MAX_WRAPS).map(wrapped).find(|value| self.ranges.is_inside(value, &b))
     }
 }
 

@@ -38,7 +38,10 @@ use crate::passes::{Stage, run_stage};
 pub use hoist::hoist;
 
 /// Maximum number of rounds of index set splitting.
-const ROUNDS: usize = 6;
+const ROUNDS: usize = 12;
+
+/// Maximum number of periods between a dividend and its remainder for the remainder to become a difference.
+const MAX_WRAPS: i64 = 2;
 
 /// Canonicalises the loops of `kernel`. `O(n d)` for loops nested `d` deep; splitting grows code by at most a constant
 /// factor.

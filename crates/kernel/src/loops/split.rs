@@ -14,9 +14,11 @@
 //! Empty pieces and pieces of one iteration disappear when the kernel is [folded](super::fold). Iterations keep their
 //! order, so that the same check fails first.
 
+use super::MAX_WRAPS;
 use crate::events::{Event, events};
 use crate::kernel::{Carried, Class, Instr, Kernel, Order, Reg, SizeParam, SizeSource, Stmt};
 use crate::lanes::rewrite::{Copier, Copies};
+use crate::ranges::Ranges;
 use crate::rebuild::each_statement;
 use chainrule_base::Poly;
 use chainrule_ops::Op;
@@ -45,9 +47,29 @@ enum Change {
     At(Poly<Reg>),
 }
 
+impl Change {
+    fn at(&self) -> &Poly<Reg> {
+        match self {
+            Self::From(at, _) | Self::At(at) => at,
+        }
+    }
+
+    /// Number of bodies that a cut adds.
+    fn n_copies(&self) -> usize {
+        match self {
+            Self::From(..) => 1,
+            Self::At(_) => 2,
+        }
+    }
+}
+
 struct Cut {
-    condition: Reg,
+    /// The comparison, or the integer whose form changes with it.
+    reg: Reg,
     change: Change,
+    /// Value of `reg` where the comparison does not hold, and where it does; `None` leaves it to
+    /// [folding](super::fold), by the range of the index in the piece.
+    sides: Option<[Poly<Reg>; 2]>,
 }
 
 /// Cuts each loop of `kernel` at one comparison at most, outer loops first; returns whether there was one.
@@ -75,33 +97,63 @@ struct Open {
     index: Option<Reg>,
     begin: usize,
     height: usize,
-    change: Option<(Reg, Change)>,
+    cut: Option<Cut>,
     /// Conditional loops are not copied.
     has_while: bool,
+    /// Whether it, or a loop around it, has one iteration at most.
+    is_thin: bool,
 }
 
-impl Open {
-    fn new(index: Option<Reg>, begin: usize) -> Self {
-        Self { index, begin, height: 1, change: None, has_while: false }
+/// Loop that could be cut.
+struct Candidate {
+    index: Reg,
+    begin: usize,
+    end: usize,
+    is_thin: bool,
+    cut: Cut,
+}
+
+/// Integers as polynomials, the position of each definition, and the range facts at the current event.
+struct Values {
+    of: BTreeMap<Reg, Poly<Reg>>,
+    defined: BTreeMap<Reg, usize>,
+    ranges: Ranges,
+}
+
+impl Values {
+    fn value(&self, p: &Poly<Reg>) -> Poly<Reg> {
+        p.substitute(|r| self.of.get(&r).cloned().unwrap_or_else(|| Poly::var(r)))
     }
 }
 
-/// Returns the loops to cut, by index. Of nested loops the outer one, since its body is copied unchanged.
+/// Returns the loops to cut, by index. Of nested loops the outer one, since its body is copied unchanged; loops that
+/// are most of the work before borders of one iteration.
 fn find(kernel: &Kernel, events: &[Event<'_>], room: &mut usize) -> BTreeMap<Reg, Cut> {
+    let mut candidates = candidates(kernel, events);
+    candidates.sort_by_key(|c| (c.is_thin, c.begin));
+    let mut cuts: Vec<Candidate> = Vec::new();
+    for candidate in candidates {
+        let n_added = candidate.cut.change.n_copies() * (candidate.end - candidate.begin);
+        let is_apart = |other: &Candidate| other.end < candidate.begin || candidate.end < other.begin;
+        // Loops inside one that is cut are analysed again after the cut.
+        if n_added <= *room && cuts.iter().all(is_apart) {
+            *room -= n_added;
+            cuts.push(candidate);
+        }
+    }
+    cuts.into_iter().map(|c| (c.index, c.cut)).collect()
+}
+
+/// Returns the loops that a comparison splits.
+fn candidates(kernel: &Kernel, events: &[Event<'_>]) -> Vec<Candidate> {
     // Bounded integers (loop indices, checked array indices, extents), with the event from which on they are bounded.
     let is_extent = |s: &&SizeParam| matches!(s.source, SizeSource::Extent { .. });
     let mut bounded: BTreeMap<Reg, usize> = kernel.sizes.iter().filter(is_extent).map(|s| (s.reg, 0)).collect();
     // Indices checked in each open loop and branch.
     let mut checked: Vec<Vec<Reg>> = vec![Vec::new()];
-    // By the start of the loop, in the order of loop ends: inner loops are the last entries when a loop ends.
-    let mut cuts: Vec<(usize, usize, Reg, Cut)> = Vec::new();
+    let mut found: Vec<Candidate> = Vec::new();
     let mut open: Vec<Open> = Vec::new();
-    // Integers as polynomials, and the position of each definition.
-    let mut values: BTreeMap<Reg, Poly<Reg>> = BTreeMap::new();
-    let mut defined: BTreeMap<Reg, usize> = BTreeMap::new();
-    let value = |values: &BTreeMap<Reg, Poly<Reg>>, p: &Poly<Reg>| {
-        p.substitute(|r| values.get(&r).cloned().unwrap_or_else(|| Poly::var(r)))
-    };
+    let mut values = Values { of: BTreeMap::new(), defined: BTreeMap::new(), ranges: Ranges::new(kernel) };
     for (at, event) in events.iter().enumerate() {
         match event {
             Event::For { .. } | Event::While { .. } | Event::If { .. } => checked.push(Vec::new()),
@@ -114,7 +166,7 @@ fn find(kernel: &Kernel, events: &[Event<'_>], room: &mut usize) -> BTreeMap<Reg
                 }
             }
             Event::Instr(Instr::CheckIndex { index, .. }) => {
-                let index = value(&values, &Poly::var(*index));
+                let index = values.value(&Poly::var(*index));
                 if let Some(r) = bounded_with(&index, |r| bounded.contains_key(&r))
                     && let Some(inside) = checked.last_mut()
                 {
@@ -125,61 +177,57 @@ fn find(kernel: &Kernel, events: &[Event<'_>], room: &mut usize) -> BTreeMap<Reg
             _ => {}
         }
         match event {
-            Event::For { index, order, carried, .. } => {
-                open.push(Open::new((*order == Order::InOrder).then_some(*index), at));
+            Event::For { index, order, carried, count, .. } => {
+                let is_once = values.ranges.is_at_least_zero(&Poly::constant(1).sub(count));
+                open.push(Open {
+                    index: (*order == Order::InOrder).then_some(*index),
+                    begin: at,
+                    height: 1,
+                    cut: None,
+                    has_while: false,
+                    is_thin: is_once || open.last().is_some_and(|l| l.is_thin),
+                });
                 bounded.insert(*index, at);
-                defined.extend(carried.iter().map(|c| (c.var, at)).chain([(*index, at)]));
+                values.defined.extend(carried.iter().map(|c| (c.var, at)).chain([(*index, at)]));
             }
             Event::While { carried, .. } => {
                 open.iter_mut().for_each(|around| around.has_while = true);
-                open.push(Open::new(None, at));
-                defined.extend(carried.iter().map(|c| (c.var, at)));
+                let is_thin = open.last().is_some_and(|l| l.is_thin);
+                open.push(Open { index: None, begin: at, height: 1, cut: None, has_while: false, is_thin });
+                values.defined.extend(carried.iter().map(|c| (c.var, at)));
             }
-            Event::EndIf { choices } => defined.extend(choices.iter().map(|c| (c.var, at))),
+            Event::EndIf { choices } => values.defined.extend(choices.iter().map(|c| (c.var, at))),
             Event::EndFor { .. } | Event::EndWhile { .. } => {
                 let Some(ended) = open.pop() else { continue };
                 if let Some(around) = open.last_mut() {
                     around.height = around.height.max(ended.height + 1);
                 }
-                let n_events = at - ended.begin;
-                if let (Some(index), Some((condition, change))) = (ended.index, ended.change)
-                    && n_events <= MAX_BODY.min(*room)
-                    && ended.height <= MAX_HEIGHT
-                    && !ended.has_while
+                let Open { begin, height, is_thin, has_while, .. } = ended;
+                if let (Some(index), Some(cut)) = (ended.index, ended.cut)
+                    && at - begin <= MAX_BODY
+                    && height <= MAX_HEIGHT
+                    && !has_while
                 {
-                    // Inner loops are analysed again after the cut.
-                    while let Some((_, inner, ..)) = cuts.pop_if(|(begin, ..)| *begin > ended.begin) {
-                        *room += 2 * inner;
-                    }
-                    *room = room.saturating_sub(2 * n_events);
-                    cuts.push((ended.begin, n_events, index, Cut { condition, change }));
+                    found.push(Candidate { index, begin, end: at, is_thin, cut });
                 }
             }
             Event::Instr(instr) => {
                 if let Some(dst) = instr.dst() {
-                    defined.insert(dst, at);
+                    values.defined.insert(dst, at);
                 }
                 match instr {
-                    Instr::Int { dst, value: p } => {
-                        let p = value(&values, p);
-                        values.insert(*dst, p);
+                    Instr::Int { dst, value } => {
+                        let value = values.value(value);
+                        values.of.insert(*dst, value);
                     }
-                    Instr::IntOp { dst, op: op @ (Op::Lt | Op::Le | Op::Eq), args: [a, b, _], .. } => {
-                        let [a, b] = [a, b].map(|r| value(&values, &Poly::var(*r)));
-                        let by = b.sub(&a);
-                        let outermost = open.iter_mut().find(|l| {
-                            l.index.is_some_and(|i| by.vars().contains(&i) && is_same_but(&by, i, l.begin, &defined))
-                        });
-                        if let Some(l) = outermost
-                            && l.change.is_none()
-                            && let Some(index) = l.index
+                    Instr::IntOp { dst, op, args, .. } => {
+                        if let Some(asked) = asked(&values, *op, *args)
+                            && let Some((l, index)) = outermost(&mut open, &values, &asked.by)
+                            && l.cut.is_none()
+                            && let Some(change) = change(asked.op, &asked.by, index)
+                            && is_bounded_at(&bounded, l.begin, change.at())
                         {
-                            let change = change(*op, &by, index).filter(|change| {
-                                let (Change::From(at, _) | Change::At(at)) = change;
-                                let is_bounded = |r: &Reg| bounded.get(r).is_some_and(|since| *since <= l.begin);
-                                at.as_var().is_some() || at.vars().iter().all(is_bounded)
-                            });
-                            l.change = change.map(|change| (*dst, change));
+                            l.cut = Some(Cut { reg: *dst, change, sides: asked.sides });
                         }
                     }
                     _ => {}
@@ -187,8 +235,61 @@ fn find(kernel: &Kernel, events: &[Event<'_>], room: &mut usize) -> BTreeMap<Reg
             }
             _ => {}
         }
+        values.ranges.event(event);
     }
-    cuts.into_iter().map(|(_, _, index, cut)| (index, cut)).collect()
+    found
+}
+
+/// Comparison that an integer instruction makes.
+struct Asked {
+    op: Op,
+    /// Second side less the first.
+    by: Poly<Reg>,
+    sides: Option<[Poly<Reg>; 2]>,
+}
+
+/// Returns the comparison that decides the form of `op` of `args`: of a minimum which side is less, of a remainder
+/// whether the dividend reaches a multiple of the divisor.
+fn asked(values: &Values, op: Op, args: [Reg; 3]) -> Option<Asked> {
+    let [a, b, _] = args.map(|r| values.value(&Poly::var(r)));
+    let [to_a, to_b, _] = args.map(Poly::var);
+    Some(match op {
+        Op::Lt | Op::Le | Op::Eq => Asked { op, by: b.sub(&a), sides: Some([0, 1].map(Poly::constant)) },
+        Op::Min => Asked { op: Op::Le, by: b.sub(&a), sides: Some([to_b, to_a]) },
+        Op::Max => Asked { op: Op::Le, by: b.sub(&a), sides: Some([to_a, to_b]) },
+        Op::Abs => Asked { op: Op::Le, by: a, sides: Some([to_a.neg(), to_a]) },
+        Op::Mod if values.ranges.is_at_least_zero(&b) => {
+            let reaches = |k: i64| values.ranges.is_at_least_zero(&a.sub(&b.scale(k)));
+            let is_below = |k: i64| values.ranges.is_at_least_zero(&b.scale(k).sub(&a).sub(&Poly::constant(1)));
+            let least = (-MAX_WRAPS..=MAX_WRAPS).rev().find(|k| reaches(*k))?;
+            // Without an upper bound, the part past one whole period stays a remainder.
+            let is_split = if (least + 2..=MAX_WRAPS + 1).any(is_below) {
+                !is_below(least + 1)
+            } else {
+                least <= 0 && b.as_constant().is_none() && !is_below(least + 1)
+            };
+            if !is_split {
+                return None;
+            }
+            let by = a.sub(&b.scale(least + 1));
+            Asked { op: Op::Le, by, sides: None }
+        }
+        _ => return None,
+    })
+}
+
+/// Returns the outermost loop whose index alone of its registers is in `by`.
+fn outermost<'l>(open: &'l mut [Open], values: &Values, by: &Poly<Reg>) -> Option<(&'l mut Open, Reg)> {
+    open.iter_mut().find_map(|l| {
+        let index = l.index?;
+        (by.vars().contains(&index) && is_same_but(by, index, l.begin, &values.defined)).then_some((l, index))
+    })
+}
+
+/// Returns whether the position `at` can be computed before the loop that begins at `begin`.
+fn is_bounded_at(bounded: &BTreeMap<Reg, usize>, begin: usize, at: &Poly<Reg>) -> bool {
+    let is_bounded = |r: &Reg| bounded.get(r).is_some_and(|since| *since <= begin);
+    at.as_var().is_some() || at.vars().iter().all(is_bounded)
 }
 
 /// Returns the register that is bounded if the sum `p` is, since all its other terms are.
@@ -284,21 +385,24 @@ fn pieces(kernel: &mut Kernel, failure: usize, cut: &Cut, the: &Loop, out: &mut 
         let carried = the.carried.iter().zip(&vars).zip(&inits);
         let carried =
             carried.map(|((c, var), init)| Carried { var: *var, init: *init, next: copier.of(c.next) }).collect();
-        decide(&mut body, copier.of(cut.condition), holds);
+        if let Some(sides) = &cut.sides {
+            let value = copier.poly(&sides[usize::from(holds)]);
+            decide(&mut body, copier.of(cut.reg), &value);
+        }
         body.insert(0, Stmt::Straight(vec![Instr::Int { dst: index, value: by }]));
         out.push(Stmt::For { index: step, count: to.sub(&from), carried, order: Order::InOrder, body });
         inits = vars;
     }
 }
 
-/// Replaces `condition` in `body` by its known value.
-fn decide(body: &mut [Stmt], condition: Reg, holds: bool) {
+/// Replaces the definition of `reg` in `body` by `value`.
+fn decide(body: &mut [Stmt], reg: Reg, value: &Poly<Reg>) {
     let mut open: Vec<&mut Stmt> = body.iter_mut().collect();
     while let Some(stmt) = open.pop() {
         match stmt {
             Stmt::Straight(code) => {
-                for instr in code.iter_mut().filter(|instr| instr.dst() == Some(condition)) {
-                    *instr = Instr::Int { dst: condition, value: Poly::constant(i64::from(holds)) };
+                for instr in code.iter_mut().filter(|instr| instr.dst() == Some(reg)) {
+                    *instr = Instr::Int { dst: reg, value: value.clone() };
                 }
             }
             Stmt::For { body, .. } => open.extend(body),
