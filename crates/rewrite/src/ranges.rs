@@ -16,6 +16,9 @@ const MAX_DEGREE: usize = 8;
 /// How many variables one question replaces at most.
 const MAX_REPLACED: usize = 8;
 
+/// The largest coefficient of what is subtracted from an index.
+const MAX_SHIFT: u64 = 1 << 31;
+
 /// Facts about the integers in scope.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranges {
@@ -56,6 +59,16 @@ impl Ranges {
     pub(crate) fn require(&mut self, size: &Size) {
         let (size, c) = size.split_constant();
         self.required.entry(size).and_modify(|least| *least = c.min(*least)).or_insert(c);
+    }
+
+    /// Whether an index less `size` fits into 64 bits: `size` is not far below 0, for what it is less by is below a size.
+    pub(crate) fn can_be_subtracted(&self, size: &Size) -> bool {
+        let is_bounded = |v: &VarId| matches!(self.natural.get(v), Some(Some(_)));
+        let is_natural = |v: &VarId| self.natural.contains_key(v);
+        size.terms().all(|(monomial, c)| {
+            let is_small = c.unsigned_abs() <= MAX_SHIFT;
+            is_small && if c > 0 { monomial.iter().all(is_natural) } else { monomial.iter().all(is_bounded) }
+        })
     }
 
     /// Whether `size >= 0` whatever the variables are.

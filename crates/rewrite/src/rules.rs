@@ -5,6 +5,7 @@
 mod branch;
 mod build;
 mod fold;
+mod gather;
 mod general;
 mod get;
 mod interchange;
@@ -115,6 +116,7 @@ static TABLE: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {
         interchange::RULES,
         sum::RULES,
         terms::RULES,
+        gather::RULES,
         linear::RULES,
         fold::RULES,
         one_hot::RULES,

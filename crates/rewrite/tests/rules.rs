@@ -708,6 +708,58 @@ fn programs(rule: &str) -> Vec<Function> {
                 })
             }),
         ],
+        "sum-of-rotated" => [3, -1]
+            .map(|by| {
+                program(|p| {
+                    p.sum(p.n.clone(), |p, i| {
+                        let (x, n) = (p.get(p.v, i), p.b.size(p.n.clone()));
+                        let turned = p.b.size(Size::var(i).add(&Size::constant(by)));
+                        let at = p.op(Op::Mod, &[turned, n]);
+                        p.one_hot(at, x)
+                    })
+                })
+            })
+            .to_vec(),
+        "sum-of-clamped" => [(Some(0), false, -1), (None, true, 1), (Some(0), true, 2), (Some(0), true, -2)]
+            .map(|(low, high, by)| {
+                program(|p| {
+                    p.sum(p.n.clone(), |p, i| {
+                        let x = p.get(p.v, i);
+                        let mut at = p.b.size(Size::var(i).add(&Size::constant(by)));
+                        if let Some(low) = low {
+                            let low = p.b.int(low);
+                            at = p.op(Op::Max, &[low, at]);
+                        }
+                        if high {
+                            let last = p.b.size(p.n.sub(&Size::constant(1)));
+                            at = p.op(Op::Min, &[at, last]);
+                        }
+                        p.one_hot(at, x)
+                    })
+                })
+            })
+            .to_vec(),
+        "sum-of-guarded" => [true, false]
+            .map(|first| {
+                program(|p| {
+                    p.sum(p.n.clone(), |p, i| {
+                        let (x, zero) = (p.get(p.v, i), p.b.int(0));
+                        let last = p.b.size(p.n.sub(&Size::constant(1)));
+                        let at_border = p.op(Eq, &[i, if first { zero } else { last }]);
+                        let by = Size::constant(if first { -1 } else { 1 });
+                        let (n, ty) = (p.n.clone(), p.b.ty(p.v).clone());
+                        p.b.if_(
+                            at_border,
+                            |b| b.zero(ty.clone()),
+                            |b| {
+                                let at = b.size(Size::var(i).add(&by));
+                                b.one_hot_proved(n.clone(), at, x)
+                            },
+                        )
+                    })
+                })
+            })
+            .to_vec(),
         "sum-of-linear" => vec![
             // An outer product, whose rows share a factor.
             program(|p| p.vectors(|p, x, y| p.op(Mul, &[x, y]))),

@@ -11,12 +11,14 @@
 //! | `expressions` | functions made in Rust: nested `d`, `select`, users' functions |
 //! | `corners` | derivatives by hand where random points do not come by |
 //! | `chains` | loops that take elements of what others make: optimised and not, values and derivatives |
+//! | `borders` | indices that wrap around, stop at borders, are reflected or guarded |
 //! | `scatters` | stencils and elements by index, whose gradients add where others add |
 //! | `written` | programs as people write them, in every way to compile and differentiate them |
 //! | `compiled` | emitted C and Rust, compiled, against the interpreter, before and after the optimiser |
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
+mod borders;
 mod chains;
 mod compare;
 mod compiled;

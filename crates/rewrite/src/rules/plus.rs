@@ -45,7 +45,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "plus-build",
         law: "a + b = build n (fun i -> a[i] + b[i])",
-        when: "neither is sparse, or a sum that is added up in place",
+        when: "neither is sparse, or a sum that is added up in place; or one is a build and the other a masked one-hot array",
         algebraic: false,
         split: false,
         on: On::Plus,
@@ -107,7 +107,16 @@ fn build(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
     let pulled = |rb: &Rebuild<'_>, var: VarId| {
         matches!(rb.def(var).as_deref(), None | Some(Expr::Build { .. } | Expr::Get { .. } | Expr::Array(_)))
     };
-    if !pulled(rb, a) || !pulled(rb, b) {
+    // In place of an array that is zero but for one element, or altogether.
+    let masked = |rb: &Rebuild<'_>, var: VarId| {
+        as_mask(rb, var).is_some_and(|mask| {
+            let then = mask.then();
+            matches!(rb.bound_in(then, then.result), Some(Expr::OneHot { proved: true, .. }))
+        })
+    };
+    let built = |rb: &Rebuild<'_>, var: VarId| matches!(rb.def(var).as_deref(), Some(Expr::Build { .. }));
+    let joins = (pulled(rb, a) && pulled(rb, b)) || (built(rb, a) && masked(rb, b)) || (masked(rb, a) && built(rb, b));
+    if !joins {
         return None;
     }
     Some(rb.build(size.clone(), |rb, i| {

@@ -1,0 +1,327 @@
+//! Rules that make gathers of scatters: sums of one-hot arrays whose index is a shift of the loop's own that wraps around, stops
+//! at a border, or stands under a guard.
+//!
+//! Each element of such a sum has one term, but for the borders. So the array is a `build` that reads, which fuses with what
+//! uses it, instead of memory that every iteration adds to.
+
+use super::mask::{is_zero, mask};
+use super::solve::in_range;
+use super::sum::{Parts, parts};
+use super::{On, Rule};
+use crate::rebuild::{Env, Rebuild};
+use chainrule_ir::{Block, Expr, Size, Type, VarId};
+use chainrule_ops::Op;
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        name: "sum-of-rotated",
+        law: "sum n (fun i -> oneHot (mod (i + k) n) (f i)) = build n (fun j -> f (mod (j - k) n))",
+        when: "k does not depend on i; strictly: plus 0, for the sign of a zero",
+        algebraic: false,
+        split: false,
+        on: On::Sum,
+        apply: rotated,
+    },
+    Rule {
+        name: "sum-of-clamped",
+        law: "sum n (fun i -> oneHot (max l (i + k)) (f i)) = build m (fun j -> [j == l] (sum (l - k) f) + [l <= j < n + k] f (j - k)); \
+              min, and both, likewise",
+        when: "l and k do not depend on i",
+        algebraic: true,
+        split: false,
+        on: On::Sum,
+        apply: clamped,
+    },
+    Rule {
+        name: "sum-of-guarded",
+        law: "sum n (fun i -> [c] oneHot (i + k) (f i)) = build m (fun j -> [k <= j < n + k && c] f (j - k))",
+        when: "k does not depend on i; where c holds, i + k is in range",
+        algebraic: false,
+        split: false,
+        on: On::Sum,
+        apply: guarded,
+    },
+];
+
+/// Maximum number of integers that a guard is taken apart into.
+const MAX_FACTS: usize = 8;
+
+/// What the integer `var` of the body of `sum` is more than the loop's index, where that is the same in every step and `j` less it
+/// fits into 64 bits for every index `j`.
+fn shift(rb: &Rebuild<'_>, sum: &Parts<'_>, var: VarId) -> Option<Size> {
+    let (slope, rest) = rb.size_of(var).split_linear(sum.index)?;
+    let fits = slope.as_constant() == Some(1) && rb.ranges.can_be_subtracted(&rest);
+    (fits && rb.is_outside(&rest, sum.body, &[sum.index])).then_some(rest)
+}
+
+/// The integer `var` of the body of `sum`, if it is the same in every step.
+fn same(rb: &Rebuild<'_>, sum: &Parts<'_>, var: VarId) -> Option<Size> {
+    let size = rb.size_of(var);
+    rb.is_outside(&size, sum.body, &[sum.index]).then_some(size)
+}
+
+/// The operator that gives the integer `var` of the body of `sum`.
+fn made_by(rb: &Rebuild<'_>, sum: &Parts<'_>, var: VarId) -> Option<(Op, [VarId; 2])> {
+    match rb.bound_in(sum.body, var)? {
+        Expr::Op(op, args) => Some((*op, [*args.first()?, *args.get(1)?])),
+        _ => None,
+    }
+}
+
+/// The index and the value of the one-hot array that every step adds, and whether the index was proved to be in range.
+fn one_hot(rb: &Rebuild<'_>, sum: &Parts<'_>) -> Option<(VarId, VarId, bool)> {
+    match rb.bound_in(sum.body, sum.body.result) {
+        Some(&Expr::OneHot { index, value, proved }) => Some((index, value, proved)),
+        _ => None,
+    }
+}
+
+/// `value`, a variable of the body, in every step.
+fn values(rb: &mut Rebuild<'_>, sum: &Parts<'_>, value: VarId) -> VarId {
+    rb.build(sum.count.clone(), |rb, i| rb.inline(sum.body, value, &mut sum.at(i)))
+}
+
+fn rotated(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let (sum, Type::Array(size, element)) = (parts(expr)?, ty) else { return None };
+    let (index, value, _) = one_hot(rb, &sum)?;
+    let (Op::Mod, [dividend, divisor]) = made_by(rb, &sum, index)? else { return None };
+    if sum.count != size || rb.size_of(divisor) != *size {
+        return None;
+    }
+    let by = shift(rb, &sum, dividend)?;
+    let values = values(rb, &sum, value);
+    Some(rb.build(size.clone(), |rb, j| {
+        let (from, n) = (rb.int(Size::var(j).sub(&by)), rb.int(size.clone()));
+        let at = rb.op(Op::Mod, &[from, n]);
+        let (zero, term) = (rb.zero(element), rb.get(values, at));
+        rb.plus(zero, term)
+    }))
+}
+
+/// An index that is a shift between two borders.
+struct Clamped {
+    by: Size,
+    low: Option<Size>,
+    high: Option<Size>,
+    /// Whether the lower border wins over the upper one.
+    low_wins: bool,
+}
+
+impl Clamped {
+    fn new(rb: &Rebuild<'_>, sum: &Parts<'_>, mut index: VarId) -> Option<Self> {
+        let (mut low, mut high, mut low_wins) = (None, None, false);
+        while let Some((op @ (Op::Min | Op::Max), [x, y])) = made_by(rb, sum, index) {
+            let (border, inner) = match (same(rb, sum, x), same(rb, sum, y)) {
+                (Some(border), None) => (border, y),
+                (None, Some(border)) => (border, x),
+                _ => return None,
+            };
+            let side = if op == Op::Max { &mut low } else { &mut high };
+            if side.replace(border).is_some() {
+                return None;
+            }
+            // The last one seen is the inner one.
+            low_wins = op == Op::Min && low.is_some();
+            index = inner;
+        }
+        if low.is_none() && high.is_none() {
+            return None;
+        }
+        Some(Self { by: shift(rb, sum, index)?, low, high, low_wins })
+    }
+
+    /// Whether it is in range of an array of `size` elements in every step.
+    fn is_in_range(&self, rb: &Rebuild<'_>, sum: &Parts<'_>, size: &Size) -> bool {
+        let steps: Vec<VarId> = sum.count.as_var().into_iter().collect();
+        let are_inside =
+            [&self.low, &self.high].into_iter().flatten().all(|border| rb.ranges.in_range_where(border, size, &steps));
+        let at = Size::var(sum.index).add(&self.by);
+        are_inside
+            && (self.low.is_some() || rb.ranges.not_negative(&at))
+            && (self.high.is_some() || rb.ranges.not_negative(&size.sub(&at).sub(&Size::constant(1))))
+    }
+}
+
+fn clamped(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let (sum, Type::Array(size, element)) = (parts(expr)?, ty) else { return None };
+    let (index, value, proved) = one_hot(rb, &sum)?;
+    let found = Clamped::new(rb, &sum, index)?;
+    if !proved && !found.is_in_range(rb, &sum, size) {
+        return None;
+    }
+    let Clamped { by, low, high, low_wins } = found;
+    let (zero, count) = (rb.int(Size::zero()), rb.int(sum.count.clone()));
+    // The first index from which on the shift is at least `border`.
+    let reaches = |rb: &mut Rebuild<'_>, border: &Size| {
+        let at = rb.int(border.sub(&by));
+        let at = rb.op(Op::Max, &[zero, at]);
+        rb.op(Op::Min, &[at, count])
+    };
+    let one = Size::constant(1);
+    let mut begin = low.as_ref().map_or(zero, |low| reaches(rb, low));
+    let mut end = high.as_ref().map_or(count, |high| reaches(rb, &high.add(&one)));
+    if low_wins {
+        begin = rb.op(Op::Min, &[begin, end]);
+    } else {
+        end = rb.op(Op::Max, &[begin, end]);
+    }
+    let values = values(rb, &sum, value);
+    let total = |rb: &mut Rebuild<'_>, from: Size, to: Size| {
+        rb.sum(to.sub(&from), |rb, r| {
+            let at = rb.int(from.add(&Size::var(r)));
+            rb.get(values, at)
+        })
+    };
+    let mut borders = Vec::new();
+    if let Some(low) = &low {
+        let all = total(rb, Size::zero(), rb.size_of(begin));
+        borders.push((rb.int(low.clone()), all));
+    }
+    if let Some(high) = &high {
+        let all = total(rb, rb.size_of(end), sum.count.clone());
+        borders.push((rb.int(high.clone()), all));
+    }
+    // Where the borders cross, the one that wins takes all.
+    if let [(low, _), (high, _)] = borders.as_mut_slice() {
+        if low_wins {
+            *low = rb.op(Op::Min, &[*low, *high]);
+        } else {
+            *high = rb.op(Op::Max, &[*low, *high]);
+        }
+    }
+    Some(rb.build(size.clone(), |rb, j| {
+        let from = Size::var(j).sub(&by);
+        let mut inside = in_range(rb, &from, sum.count);
+        if let Some(low) = &low {
+            let low = rb.int(low.clone());
+            let above = rb.op(Op::Le, &[low, j]);
+            inside = rb.op(Op::And, &[inside, above]);
+        }
+        if let Some(high) = &high {
+            let high = rb.int(high.clone());
+            let below = rb.op(Op::Le, &[j, high]);
+            inside = rb.op(Op::And, &[inside, below]);
+        }
+        let mut all = mask(rb, inside, element, |rb| {
+            let from = rb.int(from.clone());
+            rb.get(values, from)
+        });
+        for (border, total) in &borders {
+            let here = rb.op(Op::Eq, &[j, *border]);
+            let more = mask(rb, here, element, |_| *total);
+            all = rb.plus(all, more);
+        }
+        all
+    }))
+}
+
+/// A term that is a one-hot array where a condition is `holds`, and else zero.
+struct Guarded<'e> {
+    condition: VarId,
+    holds: bool,
+    block: &'e Block,
+    index: VarId,
+    value: VarId,
+    proved: bool,
+}
+
+impl<'e> Guarded<'e> {
+    fn new(rb: &Rebuild<'_>, sum: &Parts<'e>) -> Option<Self> {
+        let Expr::If { condition, then, otherwise } = rb.bound_in(sum.body, sum.body.result)? else { return None };
+        let (holds, block) = match (is_zero(rb, otherwise.result), is_zero(rb, then.result)) {
+            (true, false) => (true, then),
+            (false, true) => (false, otherwise),
+            _ => return None,
+        };
+        match rb.bound_in(block, block.result)? {
+            &Expr::OneHot { index, value, proved } => {
+                Some(Self { condition: *condition, holds, block, index, value, proved })
+            }
+            _ => None,
+        }
+    }
+
+    /// Integers that are not negative where the guard lets the term be.
+    fn facts(&self, rb: &Rebuild<'_>, sum: &Parts<'_>) -> Vec<Size> {
+        let (mut todo, mut facts) = (vec![(self.condition, self.holds)], Vec::new());
+        let one = Size::constant(1);
+        while let Some((condition, holds)) = todo.pop() {
+            if facts.len() + todo.len() > MAX_FACTS {
+                break;
+            }
+            let def = rb.bound_in(sum.body, condition).cloned().or_else(|| rb.def(condition).map(|def| (*def).clone()));
+            let Some(Expr::Op(op, args)) = def else { continue };
+            match (op, args.as_slice(), holds) {
+                (Op::Not, [x], _) => todo.push((*x, !holds)),
+                (Op::And, [x, y], true) | (Op::Or, [x, y], false) => todo.extend([(*x, holds), (*y, holds)]),
+                (Op::Lt | Op::Le | Op::Eq, [x, y], _) if *rb.ty(*x) == Type::Int => {
+                    let more = rb.size_of(*y).sub(&rb.size_of(*x));
+                    match (op, holds) {
+                        (Op::Lt, true) => facts.push(more.sub(&one)),
+                        (Op::Lt, false) => facts.push(more.neg()),
+                        (Op::Le, true) => facts.push(more),
+                        (Op::Le, false) => facts.push(more.neg().sub(&one)),
+                        (_, true) => facts.extend([more.neg(), more]),
+                        // At a border of the loop: all other indices are on one side.
+                        (_, false) => {
+                            let last = sum.count.sub(&one);
+                            for excluded in [more.clone(), more.neg()] {
+                                let Some((slope, rest)) = excluded.split_linear(sum.index) else { continue };
+                                if slope.as_constant() == Some(1) && rest.is_zero() {
+                                    facts.push(Size::var(sum.index).sub(&one));
+                                } else if slope.as_constant() == Some(1) && rest.add(&last).is_zero() {
+                                    facts.push(last.sub(&one).sub(&Size::var(sum.index)));
+                                }
+                            }
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        facts
+    }
+
+    /// Whether the index is in range wherever the guard lets the term be.
+    fn is_in_range(&self, rb: &Rebuild<'_>, sum: &Parts<'_>, size: &Size) -> bool {
+        if self.proved {
+            return true;
+        }
+        let facts = self.facts(rb, sum);
+        let is_natural =
+            |x: &Size| rb.ranges.not_negative(x) || facts.iter().any(|fact| rb.ranges.not_negative(&x.sub(fact)));
+        let index = rb.size_of(self.index);
+        is_natural(&index) && is_natural(&size.sub(&index).sub(&Size::constant(1)))
+    }
+}
+
+fn guarded(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
+    let (sum, Type::Array(size, element)) = (parts(expr)?, ty) else { return None };
+    let term = Guarded::new(rb, &sum)?;
+    let by = shift(rb, &sum, term.index).filter(|by| rb.is_outside(by, term.block, &[]))?;
+    if !term.is_in_range(rb, &sum, size) {
+        return None;
+    }
+    let values = rb.build(sum.count.clone(), |rb, i| {
+        let mut env: Env<'static> = sum.at(i);
+        let kept = super::get::needed(rb, &[sum.body, term.block], term.value);
+        let condition = rb.inline(sum.body, term.condition, &mut env);
+        rb.inline_kept(sum.body, &kept[0], &mut env);
+        let value = |rb: &mut Rebuild<'_>| rb.inline(term.block, term.value, &mut env);
+        if term.holds {
+            rb.if_(condition, element, value, |rb| rb.zero(element))
+        } else {
+            rb.if_(condition, element, |rb| rb.zero(element), value)
+        }
+    });
+    Some(rb.build(size.clone(), |rb, j| {
+        let from = Size::var(j).sub(&by);
+        let inside = in_range(rb, &from, sum.count);
+        let term = mask(rb, inside, element, |rb| {
+            let from = rb.int(from.clone());
+            rb.get(values, from)
+        });
+        let zero = rb.zero(element);
+        rb.plus(zero, term)
+    }))
+}
