@@ -181,12 +181,12 @@ fn clamped(rb: &mut Rebuild<'_>, expr: &Expr, ty: &Type) -> Option<VarId> {
         let all = total(rb, rb.size_of(end), sum.count.clone());
         borders.push((rb.int(high.clone()), all));
     }
-    // Where the borders cross, the one that wins takes all.
+    // Where the borders cross, what reaches the inner one is moved to the outer one.
     if let [(low, _), (high, _)] = borders.as_mut_slice() {
         if low_wins {
-            *low = rb.op(Op::Min, &[*low, *high]);
-        } else {
             *high = rb.op(Op::Max, &[*low, *high]);
+        } else {
+            *low = rb.op(Op::Min, &[*low, *high]);
         }
     }
     Some(rb.build(size.clone(), |rb, j| {
