@@ -8,7 +8,21 @@ use crate::walk::files;
 use std::path::Path;
 
 /// Folders, relative to the workspace, whose comments must follow the rules.
-pub const CHECKED: &[&str] = &["crates/accumulate", "crates/kernel", "crates/runtime", "crates/syntax", "xtask"];
+pub const CHECKED: &[&str] = &[
+    "crates/accumulate",
+    "crates/backend-tests",
+    "crates/base",
+    "crates/c",
+    "crates/cranelift",
+    "crates/interpret",
+    "crates/mathfun",
+    "crates/rust",
+    "crates/text",
+    "crates/kernel",
+    "crates/runtime",
+    "crates/syntax",
+    "xtask",
+];
 
 /// Beginnings of documentation that are neither a noun phrase nor a verb.
 const OPENERS: &[&str] = &["What ", "That ", "Of ", "How many "];

@@ -1,9 +1,10 @@
-//! What `cargo xtask memcheck` runs under valgrind: native code with AVX2 on hand-written and random kernels, as they are and
-//! with their loops made plain, in lanes and in parts; straight lines whole and in pieces; one point by slices, in memory of its
-//! own and on threads, and batches; each result compared with the interpreter's, but for products fused.
+//! Subject of `cargo xtask memcheck` under valgrind: native code with AVX2 on hand-written and random kernels, as they
+//! are, and with canonicalised, vectorised and parallel loops; straight-line code whole and in chunks; one point by
+//! slices, in owned memory and on threads, and batches. Each result is compared with the interpreter's, except with
+//! fused products.
 //!
-//! Arguments and results are allocations of exactly their size, so that valgrind sees what is read or written beside
-//! them. What it says of the generators of random functions is passed over, in `memcheck.supp`.
+//! Arguments and results are allocations of exactly their size, so that valgrind detects accesses outside them. Reports
+//! about the generators of random functions are suppressed in `memcheck.supp`.
 
 #![allow(clippy::unwrap_used)] // a check, not for users
 
@@ -45,20 +46,20 @@ mod native {
 
     use arbitrary::Unstructured;
 
-    /// Whole blocks of four, and a tail.
+    /// Whole blocks of four, and a remainder.
     const POINTS: usize = 9;
 
-    /// What ran.
+    /// Counts of runs.
     #[derive(Default, Debug)]
     pub(super) struct Checked {
         kernels: usize,
-        /// Those of them that also ran with products fused.
+        /// Runs that were repeated with fused products.
         fused: usize,
-        /// Loops cut for lanes.
+        /// Vectorised loops.
         loops_in_lanes: usize,
-        /// Loops cut into parts.
+        /// Parallel loops.
         loops_in_parts: usize,
-        /// Lines cut into pieces.
+        /// Straight-line code in chunks.
         lines_in_pieces: usize,
         compared: Compared,
     }
@@ -86,7 +87,7 @@ mod native {
             }
         }
 
-        /// The kernel as it is, and as it is made before it is compiled.
+        /// Checks the kernel as it is, and as it is transformed before compilation.
         fn forms(&mut self, kernel: &Kernel, inputs: &[Array]) {
             self.points(kernel, inputs);
             let mut plain = kernel.clone();
@@ -138,8 +139,8 @@ mod native {
         all.points(&lower(&graph, &[top]), &[reals(&[0.7])]);
     }
 
-    /// Random functions of the array IR: with all forms of loops, at sizes with whole blocks of lanes; that move arrays about;
-    /// that compare indices; of records; whose loops make matrices in steps.
+    /// Checks random functions of the array IR: with all forms of loops, at sizes with whole blocks of lanes; with
+    /// array moves; with index comparisons; with records; with loops that build matrices in steps.
     pub(super) fn functions(all: &mut Checked) {
         for bytes in sources(150, 3, 3000) {
             let mut u = Unstructured::new(&bytes);

@@ -1,4 +1,4 @@
-//! Kernels of loops that tests write by hand: registers and buffers one by one, then the statements.
+//! Builder of hand-written kernels with loops: registers and buffers one by one, then the statements.
 
 use crate::data::{Array, reals};
 use chainrule_base::{Name, Poly};
@@ -6,51 +6,51 @@ use chainrule_kernel::kernel::{SizeParam, SizeSource};
 use chainrule_kernel::{Buffer, BufferId, Class, Instr, Kernel, Order, Place, Port, Reg, Stmt};
 use chainrule_ops::Op;
 
-/// A kernel without a body so far. Its arrays have one dimension.
+/// A kernel without a body yet. Its arrays have one dimension.
 #[derive(Debug)]
 pub struct ByHand {
     kernel: Kernel,
-    /// The instructions of the block that is being written.
+    /// Instructions of the current block.
     pub code: Vec<Instr>,
 }
 
 impl ByHand {
-    /// Nothing yet.
+    /// Returns an empty kernel.
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self { kernel: Kernel::empty(Name::new(name)), code: vec![] }
     }
 
-    /// Another register.
+    /// Adds a register.
     pub fn reg(&mut self, class: Class) -> Reg {
         self.kernel.regs.push(class)
     }
 
-    /// Another number.
+    /// Adds a number.
     pub fn real(&mut self) -> Reg {
         self.reg(Class::Real)
     }
 
-    /// A number that is computed of two.
+    /// Adds a number computed from two.
     pub fn op(&mut self, op: Op, a: Reg, b: Reg) -> Reg {
         let dst = self.real();
         self.code.push(Instr::Op { dst, op, args: [a, b, a] });
         dst
     }
 
-    /// An address that is computed before it is used.
+    /// Adds an address that is computed before it is used.
     pub fn in_register(&mut self, value: Poly<Reg>) -> Poly<Reg> {
         let dst = self.reg(Class::Int);
         self.code.push(Instr::Int { dst, value });
         Poly::var(dst)
     }
 
-    /// The block that was written.
+    /// Returns the current block and starts another one.
     pub fn straight(&mut self) -> Stmt {
         Stmt::Straight(std::mem::take(&mut self.code))
     }
 
-    /// A size, with an array that has it.
+    /// Adds a size, with an array of that size.
     pub fn size(&mut self, class: Class) -> (Reg, BufferId) {
         let (reg, input) = (self.reg(Class::Int), self.kernel.inputs.len());
         let name = Name::new(&format!("n{input}"));
@@ -58,7 +58,7 @@ impl ByHand {
         (reg, self.input(class, &Poly::var(reg)))
     }
 
-    /// An array that is read.
+    /// Adds an input array.
     pub fn input(&mut self, class: Class, len: &Poly<Reg>) -> BufferId {
         let n = self.kernel.inputs.len();
         let port = self.port("x", n, class, len, Place::Input(n));
@@ -66,7 +66,7 @@ impl ByHand {
         port.buffer
     }
 
-    /// An array of doubles that is written.
+    /// Adds an output array of doubles.
     pub fn output(&mut self, len: &Poly<Reg>) -> BufferId {
         let n = self.kernel.outputs.len();
         let port = self.port("y", n, Class::Real, len, Place::Output(n));
@@ -74,7 +74,7 @@ impl ByHand {
         port.buffer
     }
 
-    /// Memory for doubles.
+    /// Adds workspace for doubles.
     pub fn memory(&mut self, len: &Poly<Reg>) -> BufferId {
         self.kernel.memory(len.clone())
     }
@@ -84,7 +84,7 @@ impl ByHand {
         Port { name: Name::new(&format!("{name}{n}")), shape: vec![len.clone()], buffer }
     }
 
-    /// All of it.
+    /// Returns the finished kernel.
     #[must_use]
     pub fn with_body(mut self, body: Vec<Stmt>) -> Kernel {
         self.kernel.body = body;
@@ -92,16 +92,16 @@ impl ByHand {
     }
 }
 
-/// A loop that carries nothing.
+/// Returns a loop without carried values.
 #[must_use]
 pub fn each(index: Reg, count: Poly<Reg>, body: Vec<Stmt>) -> Stmt {
     Stmt::For { index, count, carried: vec![], order: Order::InOrder, body }
 }
 
-/// Integers from -3 to 3 for the arrays of a kernel that has these sizes.
+/// Returns integers from -3 to 3 for the arrays of a kernel with these sizes.
 ///
 /// # Panics
-/// When an array has a negative length.
+/// Panics if an array has a negative length.
 #[must_use]
 pub fn small_integers(kernel: &Kernel, sizes: &[usize]) -> Vec<Array> {
     let size = |r: Reg| kernel.sizes.iter().position(|size| size.reg == r).map_or(0, |at| sizes[at] as i64);

@@ -1,7 +1,7 @@
-//! Compiling emitted C and running it: many kernels in one program.
+//! Compilation and execution of emitted C: many kernels in one program.
 //!
-//! The program holds the arguments and prints results bit for bit. It gives each kernel a workspace of
-//! exactly the size that it asks for, between guards, and compares the macro of the size with the function.
+//! The program contains the arguments and prints results bit for bit. It gives each kernel a workspace of exactly the
+//! required size, between guards, and compares the macro of the size with the function.
 
 use crate::case::{Case, Outcome};
 use chainrule_kernel::{Class, SizeSource};
@@ -9,10 +9,10 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
 
-/// The flags that emitted code must pass without a word.
+/// Flags with which emitted code must compile without warnings.
 pub const FLAGS: [&str; 7] = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror", "-O1", "-fno-builtin"];
 
-/// The C compiler, or a notice that there is none.
+/// Returns the C compiler, or prints that there is none.
 #[must_use]
 pub fn compiler() -> Option<&'static str> {
     let found = ["gcc", "cc"].into_iter().find(|cc| Command::new(cc).arg("--version").output().is_ok());
@@ -22,10 +22,10 @@ pub fn compiler() -> Option<&'static str> {
     found
 }
 
-/// Flags with which a program ends at the first access outside of memory and at undefined behaviour.
+/// Flags with which a program stops at the first access outside memory and at undefined behaviour.
 pub const SANITIZED: [&str; 4] = ["-std=c99", "-O0", "-fsanitize=undefined,address", "-fno-sanitize-recover=all"];
 
-/// The C compiler, if it has the sanitizers of [`SANITIZED`], or a notice that it has not.
+/// Returns the C compiler if it has the sanitizers of [`SANITIZED`], or prints that it has not.
 #[must_use]
 pub fn sanitizing_compiler() -> Option<&'static str> {
     let found = compiler()?;
@@ -36,10 +36,10 @@ pub fn sanitizing_compiler() -> Option<&'static str> {
     Some(found)
 }
 
-/// Whether programs can be compiled with these flags and run.
+/// Returns whether programs can be compiled with these flags and run.
 ///
 /// # Panics
-/// When there is no place for temporary files.
+/// Panics if temporary files cannot be written.
 #[must_use]
 pub fn supports(cc: &str, flags: &[&str]) -> bool {
     let dir = tempfile::tempdir().unwrap();
@@ -59,50 +59,50 @@ pub fn supports(cc: &str, flags: &[&str]) -> bool {
 /// Emitted files.
 #[derive(Clone, Copy, Debug)]
 pub struct Files<'a> {
-    /// What they are called, without `.h` and `.c`.
+    /// File name without `.h` and `.c`.
     pub name: &'a str,
-    /// The function of each case.
+    /// Function of each case.
     pub functions: &'a [String],
-    /// The header.
+    /// Text of the header.
     pub header: &'a str,
-    /// The source.
+    /// Text of the source.
     pub source: &'a str,
-    /// What numbers are: `double` or `float`.
+    /// Type of numbers: `double` or `float`.
     pub number: &'a str,
 }
 
 /// Writes the files.
 ///
 /// # Panics
-/// When that is not possible.
+/// Panics if that fails.
 pub fn write(dir: &Path, files: &Files<'_>) {
     std::fs::write(dir.join(format!("{}.h", files.name)), files.header).unwrap();
     std::fs::write(dir.join(format!("{}.c", files.name)), files.source).unwrap();
 }
 
-/// Compiles.
+/// Compiles the files.
 ///
 /// # Panics
-/// With what the compiler says, where it fails.
+/// Panics with the compiler's output if it fails.
 pub fn compile(cc: &str, flags: &[&str], dir: &Path, files: &[&str], exe: &str) {
-    // A library that is not linked is something that some compilers warn of.
+    // Some compilers warn about a library that is not linked.
     let library = if files.contains(&"-c") { None } else { Some("-lm") };
     let output = Command::new(cc).args(flags).args(files).args(["-o", exe]).args(library).current_dir(dir).output();
     let output = output.unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Compiles all kernels as one program, runs it, and gives each kernel's results or message. Floats are given
-/// as the doubles that they are.
+/// Compiles all kernels as one program, runs it, and returns each kernel's results or message. Floats are returned as
+/// doubles.
 ///
 /// # Panics
-/// When the compiler says anything, or the program ends in another way than by itself.
+/// Panics if the compiler prints anything, or the program does not exit normally.
 #[must_use]
 pub fn run(cc: &str, flags: &[&str], cases: &[Case], files: &Files<'_>) -> Vec<Outcome> {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), files);
     std::fs::write(dir.path().join("main.c"), main_text(files, cases)).unwrap();
-    // The caller's own code is not what is tested for warnings.
+    // The generated caller is not tested for warnings.
     let mut quiet: Vec<&str> = flags.to_vec();
     compile(cc, &quiet, dir.path(), &["-c", &format!("{}.c", files.name)], "kernels.o");
     quiet.retain(|flag| !flag.starts_with("-W") && *flag != "-pedantic" && *flag != "-O1");
@@ -186,8 +186,8 @@ fn main_text(source: &Files<'_>, cases: &[Case]) -> String {
     text
 }
 
-/// C for memory between guards: `fresh` takes some, `release` looks at all of it and gives it back, `die` ends the program;
-/// `number` makes a double of its bits. It needs `inttypes.h`, `stdio.h`, `stdlib.h` and `string.h`.
+/// C for memory between guards: `fresh` allocates, `release` checks the guards and frees, `die` ends the program;
+/// `number` makes a double from its bits. It needs `inttypes.h`, `stdio.h`, `stdlib.h` and `string.h`.
 pub const MEMORY: &str = r#"
 static uint64_t *blocks[64];
 static size_t lengths[64];

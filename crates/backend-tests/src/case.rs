@@ -1,4 +1,4 @@
-//! A kernel with arguments, and what the interpreter says of it.
+//! A kernel with arguments, and the interpreter's results.
 
 use crate::data::{Array, Data};
 use chainrule_base::Poly;
@@ -11,20 +11,20 @@ use chainrule_runtime::{RunError, Slice, SliceMut};
 pub struct Case {
     /// The kernel.
     pub kernel: Kernel,
-    /// One an input of the kernel.
+    /// One for each input of the kernel.
     pub inputs: Vec<Array>,
 }
 
 /// Results, or the message of a failure.
 pub type Outcome = Result<Vec<Data>, String>;
 
-/// What the interpreter says; of a failure only its message.
+/// Returns the interpreter's results, or the message of its failure.
 ///
 /// # Errors
-/// The outer error is one of arguments that do not fit.
+/// Arguments that do not fit.
 ///
 /// # Panics
-/// When the kernel does not compile.
+/// Panics if the kernel does not compile.
 pub fn interpret(case: &Case) -> Result<Outcome, RunError> {
     match results(case) {
         Ok(results) => Ok(Ok(results)),
@@ -33,13 +33,13 @@ pub fn interpret(case: &Case) -> Result<Outcome, RunError> {
     }
 }
 
-/// The interpreter's results, running in poisoned memory.
+/// Returns the interpreter's results, computed in poisoned memory.
 ///
 /// # Errors
 /// Arguments that do not fit, or a failure.
 ///
 /// # Panics
-/// When the kernel does not compile.
+/// Panics if the kernel does not compile.
 pub fn results(case: &Case) -> Result<Vec<Data>, RunError> {
     let program = Program::new(&case.kernel).unwrap();
     let slices = case.slices();
@@ -53,35 +53,35 @@ pub fn results(case: &Case) -> Result<Vec<Data>, RunError> {
 }
 
 impl Case {
-    /// The shapes of the arguments.
+    /// Returns the shapes of the arguments.
     #[must_use]
     pub fn shapes(&self) -> Vec<&[usize]> {
         self.inputs.iter().map(|a| a.shape.as_slice()).collect()
     }
 
-    /// The arguments, to be read.
+    /// Returns the arguments for reading.
     #[must_use]
     pub fn slices(&self) -> Vec<Slice<'_>> {
         self.inputs.iter().map(|a| a.data.slice()).collect()
     }
 
-    /// Another point: the same integers and sizes, other doubles.
+    /// Returns another point: the same integers and sizes, other doubles.
     #[must_use]
     pub fn moved(&self, point: usize) -> Self {
         let inputs = self.inputs.iter().map(|array| array.moved(point)).collect();
         Self { kernel: self.kernel.clone(), inputs }
     }
 
-    /// What an argument or a result holds.
+    /// Returns the class of an argument or a result.
     #[must_use]
     pub fn class(&self, port: &Port) -> Class {
         self.kernel.buffers[port.buffer].class
     }
 
-    /// The values of the kernel's sizes.
+    /// Returns the values of the kernel's sizes.
     ///
     /// # Panics
-    /// When a size is the value of a double.
+    /// Panics if a size is the value of a double.
     #[must_use]
     pub fn sizes(&self) -> Vec<i64> {
         let value = |source: &SizeSource| match source {
@@ -94,10 +94,10 @@ impl Case {
         self.kernel.sizes.iter().map(|size| value(&size.source)).collect()
     }
 
-    /// The value of a length over sizes; 0 where it would be negative.
+    /// Returns the value of a length over sizes; 0 if it would be negative.
     ///
     /// # Panics
-    /// When it does not fit.
+    /// Panics if it does not fit.
     #[must_use]
     pub fn len(&self, poly: &Poly<Reg>) -> usize {
         let sizes = self.sizes();
@@ -105,13 +105,13 @@ impl Case {
         usize::try_from(poly.eval(size).unwrap().max(0)).unwrap()
     }
 
-    /// How many elements a result has.
+    /// Returns the number of elements of a result.
     #[must_use]
     pub fn output_len(&self, output: usize) -> usize {
         self.len(&self.kernel.buffers[self.kernel.outputs[output].buffer].len)
     }
 
-    /// The sizes as a function takes them that takes each once: `(is it an extent, value)`.
+    /// Returns the distinct sizes, as parameters of a function: `(is it an extent, value)`.
     #[must_use]
     pub fn distinct_sizes(&self) -> Vec<(bool, i64)> {
         let mut seen: Vec<SizeSource> = Vec::new();
@@ -125,23 +125,24 @@ impl Case {
         found
     }
 
-    /// Whether a place of the kernel is in its workspace.
+    /// Returns whether a buffer of the kernel is in its workspace.
     #[must_use]
     pub fn uses_workspace(&self) -> bool {
         self.kernel.buffers.as_slice().iter().any(|b| matches!(b.place, Place::Workspace(_)))
     }
 
-    /// Whether the kernel has loops that may run at once, in lanes.
+    /// Returns whether the kernel has lane loops.
     #[must_use]
     pub fn has_lanes(&self) -> bool {
         let lanes = |event: &Event<'_>| matches!(event, Event::For { order: Order::Lanes, .. });
         events(&self.kernel.body).iter().any(lanes)
     }
 
-    /// What a backend printed, one case: `ok` and a line of hexadecimal words a result, or `error` and a message.
+    /// Parses a backend's output for one case: `ok` and a line of hexadecimal words for each result, or `error` and a
+    /// message.
     ///
     /// # Panics
-    /// When it is something else.
+    /// Panics if the output has another form.
     pub fn parse<'t>(&self, lines: &mut impl Iterator<Item = &'t str>) -> Outcome {
         let head = lines.next().expect("a line a case");
         if let Some(message) = head.strip_prefix("error ") {
@@ -156,10 +157,10 @@ impl Case {
     }
 }
 
-/// Compares what a backend found with the interpreter, case by case.
+/// Compares a backend's results with the interpreter, case by case.
 ///
 /// # Panics
-/// Where they differ.
+/// Panics if they differ.
 pub fn assert_same(cases: &[Case], found: &[Outcome]) {
     assert_eq!(cases.len(), found.len());
     for (case, found) in cases.iter().zip(found) {
@@ -168,7 +169,7 @@ pub fn assert_same(cases: &[Case], found: &[Outcome]) {
     }
 }
 
-/// The kernels under names of their own: `k0`, `k1`, ...
+/// Returns the kernels under the names `k0`, `k1`, ...
 #[must_use]
 pub fn named(cases: &[Case]) -> Vec<Kernel> {
     let name = |(i, case): (usize, &Case)| Kernel { name: format!("k{i}").into(), ..case.kernel.clone() };

@@ -13,7 +13,7 @@ pub enum Data {
     Int(Vec<i64>),
 }
 
-/// Bit for bit; every NaN is as good as another (its sign and payload depend on how an operation is compiled).
+/// Compares bit for bit; all NaN are equal (sign and payload depend on how an operation is compiled).
 impl PartialEq for Data {
     fn eq(&self, other: &Self) -> bool {
         let same = |a: &f64, b: &f64| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan());
@@ -26,7 +26,7 @@ impl PartialEq for Data {
 }
 
 impl Data {
-    /// `len` elements that no test expects: NaN, or a senseless integer.
+    /// Returns `len` elements that no test expects: NaN, or an absurd integer.
     #[must_use]
     pub fn new(class: Class, len: usize) -> Self {
         match class {
@@ -35,7 +35,7 @@ impl Data {
         }
     }
 
-    /// How many elements.
+    /// Returns the number of elements.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
@@ -44,13 +44,13 @@ impl Data {
         }
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no elements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The same in memory that begins with a line of the cache.
+    /// Returns the same elements in memory that is aligned to a cache line.
     #[must_use]
     pub fn elements(&self) -> Elements {
         match self {
@@ -63,7 +63,7 @@ impl Data {
         }
     }
 
-    /// What these elements are.
+    /// Returns a copy of these elements.
     #[must_use]
     pub fn of(elements: Slice<'_>) -> Self {
         match elements {
@@ -72,7 +72,7 @@ impl Data {
         }
     }
 
-    /// The elements, to be read.
+    /// Returns the elements for reading.
     #[must_use]
     pub fn slice(&self) -> Slice<'_> {
         match self {
@@ -81,7 +81,7 @@ impl Data {
         }
     }
 
-    /// The elements, to be written.
+    /// Returns the elements for writing.
     pub fn slice_mut(&mut self) -> SliceMut<'_> {
         match self {
             Self::Real(data) => SliceMut::Real(data),
@@ -89,7 +89,7 @@ impl Data {
         }
     }
 
-    /// The elements from `start` on, `len` of them.
+    /// Returns `len` elements from `start` on.
     #[must_use]
     pub fn part(&self, start: usize, len: usize) -> Self {
         match self {
@@ -98,7 +98,7 @@ impl Data {
         }
     }
 
-    /// Adds the elements of `other`, which are of the same class.
+    /// Appends the elements of `other`, which has the same class.
     pub fn append(&mut self, other: &Self) {
         match (self, other) {
             (Self::Real(a), Self::Real(b)) => a.extend(b),
@@ -107,7 +107,7 @@ impl Data {
         }
     }
 
-    /// `rows` rows of equal length become columns.
+    /// Transposes: `rows` rows of equal length become columns.
     #[must_use]
     pub fn transposed(&self, rows: usize) -> Self {
         fn go<T: Copy>(data: &[T], rows: usize) -> Vec<T> {
@@ -120,7 +120,7 @@ impl Data {
         }
     }
 
-    /// The elements as words.
+    /// Returns the elements as words.
     #[must_use]
     pub fn bits(&self) -> Vec<u64> {
         match self {
@@ -129,7 +129,7 @@ impl Data {
         }
     }
 
-    /// The elements that the words are.
+    /// Returns the elements given by words.
     #[must_use]
     pub fn from_bits(class: Class, bits: &[u64]) -> Self {
         match class {
@@ -142,20 +142,20 @@ impl Data {
 /// An argument or a result.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Array {
-    /// Its extents, outermost first; none for a scalar.
+    /// Extents, outermost first; empty for a scalar.
     pub shape: Vec<usize>,
-    /// Its elements, row by row.
+    /// Elements in row-major order.
     pub data: Data,
 }
 
-/// Other points, so many: the same integers and sizes, other doubles.
+/// Returns `n` other points: the same integers and sizes, other doubles.
 #[must_use]
 pub fn around(inputs: &[Array], n: usize) -> Vec<Vec<Array>> {
     (0..n).map(|p| inputs.iter().map(|array| array.moved(p)).collect()).collect()
 }
 
 impl Array {
-    /// The same integers, other doubles, for each point others; at point 0 the same.
+    /// Returns the same integers, and other doubles for each point; at point 0 the same ones.
     #[must_use]
     pub fn moved(&self, point: usize) -> Self {
         let data = match &self.data {
@@ -166,34 +166,34 @@ impl Array {
     }
 }
 
-/// A vector of doubles.
+/// Returns a vector of doubles.
 #[must_use]
 pub fn reals(data: &[f64]) -> Array {
     Array { shape: vec![data.len()], data: Data::Real(data.to_vec()) }
 }
 
-/// A vector of integers.
+/// Returns a vector of integers.
 #[must_use]
 pub fn ints(data: &[i64]) -> Array {
     Array { shape: vec![data.len()], data: Data::Int(data.to_vec()) }
 }
 
-/// A double.
+/// Returns a double.
 #[must_use]
 pub fn real(x: f64) -> Array {
     Array { shape: vec![], data: Data::Real(vec![x]) }
 }
 
-/// An integer.
+/// Returns an integer.
 #[must_use]
 pub fn int(x: i64) -> Array {
     Array { shape: vec![], data: Data::Int(vec![x]) }
 }
 
-/// The leaves of a value of type `ty`, in the order of a kernel's ports.
+/// Returns the leaves of a value of type `ty`, in the order of a kernel's ports.
 ///
 /// # Panics
-/// When the value is not of the type.
+/// Panics if the value is not of the type.
 #[must_use]
 pub fn flatten(ty: &Type, value: &Value<f64>, size: &dyn Fn(&Size) -> usize) -> Vec<Array> {
     match (ty, value) {

@@ -1,17 +1,17 @@
-//! What is done to kernels before they are compared: operators whose last places differ from library to library give way,
-//! loops are made plain and cut for lanes.
+//! Changes of kernels before comparisons: operators whose last digits differ between libraries are replaced, loops are
+//! canonicalised and vectorised.
 
 use chainrule_kernel::{Instr, Kernel, Stmt, contract, hoist, streamline, vectorise};
 use chainrule_ops::{CostClass, Op};
 
-/// Whether the value may differ from one library to another.
+/// Returns whether the value may differ between libraries.
 #[must_use]
 pub fn is_inexact(op: Op) -> bool {
     op.row().cost == CostClass::Call && op != Op::Sqrt
 }
 
-/// `kernel` with another operator in the place of each that [`is_inexact`], so that results can be
-/// compared bit for bit.
+/// Returns `kernel` with another operator in place of each [inexact](is_inexact) one, so that results can be compared
+/// bit for bit.
 #[must_use]
 pub fn exact(kernel: &Kernel) -> Kernel {
     replace(kernel, |op| {
@@ -22,7 +22,7 @@ pub fn exact(kernel: &Kernel) -> Kernel {
     })
 }
 
-/// `kernel` with other operators on doubles, of as many arguments, where `other` says so.
+/// Returns `kernel` with the operators on doubles that `other` returns, of the same arity.
 #[must_use]
 pub fn replace(kernel: &Kernel, other: impl Fn(Op) -> Option<Op>) -> Kernel {
     let mut kernel = kernel.clone();
@@ -54,7 +54,7 @@ fn block(stmts: &mut [Stmt], other: &dyn Fn(Op) -> Option<Op>) {
     }
 }
 
-/// An [`exact`] kernel with products fused.
+/// Returns an [`exact`] kernel with fused products.
 #[must_use]
 pub fn fused(kernel: &Kernel) -> Kernel {
     let mut kernel = exact(kernel);
@@ -62,7 +62,7 @@ pub fn fused(kernel: &Kernel) -> Kernel {
     kernel
 }
 
-/// A kernel with its loops made plain, as it is emitted as text.
+/// Returns a kernel with canonicalised loops, as it is emitted as text.
 #[must_use]
 pub fn plain(kernel: &Kernel) -> Kernel {
     let mut kernel = kernel.clone();
@@ -70,7 +70,8 @@ pub fn plain(kernel: &Kernel) -> Kernel {
     kernel
 }
 
-/// A kernel as it is compiled in the process: its loops made plain, cut for lanes where they can be, and hoisted from.
+/// Returns a kernel as it is compiled in the process: with canonicalised loops, vectorised where possible, and with
+/// hoisting.
 #[must_use]
 pub fn at_once(kernel: &Kernel) -> Kernel {
     let mut kernel = plain(kernel);
@@ -79,13 +80,13 @@ pub fn at_once(kernel: &Kernel) -> Kernel {
     kernel
 }
 
-/// An [`exact`] kernel made [`plain`].
+/// Returns an [`exact`] kernel after [`plain`].
 #[must_use]
 pub fn exact_plain(kernel: &Kernel) -> Kernel {
     plain(&exact(kernel))
 }
 
-/// An [`exact`] kernel [`at_once`].
+/// Returns an [`exact`] kernel after [`at_once`].
 #[must_use]
 pub fn exact_at_once(kernel: &Kernel) -> Kernel {
     at_once(&exact(kernel))

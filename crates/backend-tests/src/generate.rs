@@ -1,4 +1,4 @@
-//! Random kernels with arguments: the same for the same seed.
+//! Random kernels with arguments, equal for equal seeds.
 
 use crate::case::{Case, interpret};
 use crate::data::{Array, flatten, reals};
@@ -13,10 +13,10 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{RngSeed, TestCaseError, TestRunner};
 
-/// What is done to a kernel before it is used, such as [`exact`](crate::exact()).
+/// A change of a kernel before it is used, such as [`exact`](crate::exact()).
 pub type Change = fn(&Kernel) -> Kernel;
 
-/// `n` random sources of at most `len` bytes.
+/// Returns `n` random sources of at most `len` bytes.
 ///
 /// # Panics
 /// Never.
@@ -29,15 +29,15 @@ pub fn sources(n: usize, seed: u64, len: usize) -> Vec<Vec<u8>> {
     (0..n).map(|_| bytes.new_tree(&mut runner).unwrap().current()).collect()
 }
 
-/// Runs `check` on `cases` random sources of at most `len` bytes; shrinks what fails.
+/// Runs `check` on `cases` random sources of at most `len` bytes; shrinks failing ones.
 ///
 /// # Panics
-/// When a check fails, with the smallest source that it fails for.
+/// Panics if a check fails, with the smallest failing source.
 pub fn random(cases: u32, seed: u64, len: usize, check: impl Fn(&mut Unstructured<'_>) -> Result<(), TestCaseError>) {
     random_bytes(cases, seed, 0..len, |bytes| check(&mut Unstructured::new(bytes)));
 }
 
-/// The same on strings of bytes of such lengths.
+/// As [`random`], on byte strings of such lengths.
 ///
 /// # Panics
 /// As [`random`].
@@ -58,10 +58,10 @@ pub fn random_bytes(
         .unwrap_or_else(|e| panic!("{e}"));
 }
 
-/// The kernel of a graph: one array `x` of its inputs, one `y` of `roots`.
+/// Returns the kernel of a graph: one array `x` of its inputs, one `y` of `roots`.
 ///
 /// # Panics
-/// When a root is not in the graph.
+/// Panics if a root is not in the graph.
 #[must_use]
 pub fn lower(graph: &Graph, roots: &[NodeId]) -> Kernel {
     let inputs: Vec<NodeId> = graph.inputs().iter().map(|(_, id)| *id).collect();
@@ -73,7 +73,7 @@ pub fn lower(graph: &Graph, roots: &[NodeId]) -> Kernel {
     lower_graph("random", graph, &[port("x", inputs)], &[port("y", roots.to_vec())]).unwrap()
 }
 
-/// Straight-line kernels of at most `steps` operations.
+/// Returns straight-line kernels of at most `steps` operations.
 #[must_use]
 pub fn graphs(n: usize, seed: u64, numbers: Numbers, steps: usize, change: Change) -> Vec<Case> {
     let options = Options { numbers, in_domain: false, max_roots: 4, ..Options::new(steps) };
@@ -81,7 +81,7 @@ pub fn graphs(n: usize, seed: u64, numbers: Numbers, steps: usize, change: Chang
     sources(n, seed, 40 * steps).into_iter().filter_map(case).collect()
 }
 
-/// The same, one.
+/// Returns one such kernel.
 #[must_use]
 pub fn graph(u: &mut Unstructured<'_>, options: &Options, change: Change) -> Option<Case> {
     let recipe = Recipe::random(u, options).ok()?;
@@ -90,7 +90,8 @@ pub fn graph(u: &mut Unstructured<'_>, options: &Options, change: Change) -> Opt
     Some(Case { kernel: change(&lower(&graph, &roots)), inputs: vec![reals(&recipe.point)] })
 }
 
-/// Puts zeros between the roots of a graph, as sparse Jacobians have them: of half of the graphs, up to a hundred before each.
+/// Inserts zeros between the roots of a graph, as in sparse Jacobians: for half of the graphs, up to a hundred before
+/// each root.
 pub fn sprinkle_zeros(u: &mut Unstructured<'_>, graph: &mut Graph, roots: &mut Vec<NodeId>) {
     if !u.ratio(1, 2).unwrap_or(false) {
         return;
@@ -103,7 +104,7 @@ pub fn sprinkle_zeros(u: &mut Unstructured<'_>, graph: &mut Graph, roots: &mut V
     }
 }
 
-/// The case of a function, if it can be lowered and the interpreter takes the arguments.
+/// Returns the case of a function, if it can be lowered and the interpreter accepts the arguments.
 fn lower_ir(function: &Function, args: &[Value<f64>], change: Change) -> Option<Case> {
     // A size that depends on data is a limitation of the lowering.
     let kernel = change(&lower_function(function).ok()?);
@@ -111,10 +112,10 @@ fn lower_ir(function: &Function, args: &[Value<f64>], change: Change) -> Option<
     interpret(&case).is_ok().then_some(case)
 }
 
-/// Arguments of `function` as its kernel takes them; nothing where its sizes do not fit.
+/// Returns arguments of `function` as its kernel takes them; `None` if its sizes do not fit.
 ///
 /// # Panics
-/// When a size is negative.
+/// Panics if a size is negative.
 #[must_use]
 pub fn inputs(function: &Function, args: &[Value<f64>]) -> Option<Vec<Array>> {
     let sizes = bind_sizes(function, args).ok()?;
@@ -122,7 +123,7 @@ pub fn inputs(function: &Function, args: &[Value<f64>]) -> Option<Vec<Array>> {
     Some(function.params.iter().zip(args).flat_map(|(p, arg)| flatten(function.ty(*p), arg, &size)).collect())
 }
 
-/// A function with more loops than those of [`function`], smooth or not: for sizes at which they go round often.
+/// Returns a function with more loops than those of [`function`], smooth or not: for sizes with many iterations.
 #[must_use]
 pub fn deep_function(u: &mut Unstructured<'_>) -> Option<Function> {
     let options = chainrule_ir::generate::Options {
@@ -136,14 +137,14 @@ pub fn deep_function(u: &mut Unstructured<'_>) -> Option<Function> {
     chainrule_ir::generate::function(u, options).ok()
 }
 
-/// Kernels of such functions, at sizes with whole blocks of lanes and rests.
+/// Returns kernels of such functions, at sizes with whole blocks of lanes and remainders.
 #[must_use]
 pub fn deep_functions(n: usize, seed: u64, change: Change) -> Vec<Case> {
     let case = |bytes: Vec<u8>| deep_case(&mut Unstructured::new(&bytes), change);
     sources(n, seed, 3000).into_iter().filter_map(case).collect()
 }
 
-/// The same, one.
+/// Returns one such kernel.
 #[must_use]
 pub fn deep_case(u: &mut Unstructured<'_>, change: Change) -> Option<Case> {
     const LONGEST: i64 = 20;
@@ -153,20 +154,20 @@ pub fn deep_case(u: &mut Unstructured<'_>, change: Change) -> Option<Case> {
     interpret(&case).is_ok().then_some(case)
 }
 
-/// Arguments for it as its kernel takes them, of sizes up to `longest`.
+/// Returns arguments for a function as its kernel takes them, of sizes up to `longest`.
 #[must_use]
 pub fn inputs_up_to(u: &mut Unstructured<'_>, function: &Function, longest: i64) -> Option<Vec<Array>> {
     inputs(function, &chainrule_ir::generate::arguments_up_to(u, function, longest).ok()?)
 }
 
-/// Kernels of functions of the array IR, with all its forms of loops; `smooth` ones have values near 1.
+/// Returns kernels of functions of the array IR, with all its forms of loops; `smooth` ones have values near 1.
 #[must_use]
 pub fn functions(n: usize, seed: u64, smooth: bool, change: Change) -> Vec<Case> {
     let case = |bytes: Vec<u8>| function(&mut Unstructured::new(&bytes), smooth, change);
     sources(n, seed, 3000).into_iter().filter_map(case).collect()
 }
 
-/// The same, one.
+/// Returns one such kernel.
 #[must_use]
 pub fn function(u: &mut Unstructured<'_>, smooth: bool, change: Change) -> Option<Case> {
     let options =
@@ -175,15 +176,15 @@ pub fn function(u: &mut Unstructured<'_>, smooth: bool, change: Change) -> Optio
     lower_ir(&case.function, &case.args, change)
 }
 
-/// Kernels of functions that move arrays about: states of loops that are swapped, passed on, replaced by parts
-/// of one another.
+/// Returns kernels of functions that move arrays: loop states that are swapped, passed on, or replaced by parts of one
+/// another.
 #[must_use]
 pub fn array_functions(n: usize, seed: u64, change: Change) -> Vec<Case> {
     let case = |bytes: Vec<u8>| array_function(&mut Unstructured::new(&bytes), change);
     sources(n, seed, 1500).into_iter().filter_map(case).collect()
 }
 
-/// The same, one.
+/// Returns one such kernel.
 #[must_use]
 pub fn array_function(u: &mut Unstructured<'_>, change: Change) -> Option<Case> {
     let (function, args) = arrays::case(u, 40).ok()?;

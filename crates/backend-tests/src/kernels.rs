@@ -1,4 +1,4 @@
-//! Hand-written kernels: what a reader follows in emitted text, and every operator by itself.
+//! Hand-written kernels: readable ones for emitted text, and every operator separately.
 
 use crate::case::Case;
 use crate::data::{Array, Data, int, real, reals};
@@ -9,7 +9,7 @@ use chainrule_ir::{Builder, Requirement, Size, Type};
 use chainrule_kernel::{Buffer, Class, GraphPort, Instr, Kernel, Place, Port, Reg, Stmt, lower_function, lower_graph};
 use chainrule_ops::{Op, Row};
 
-/// Numbers at which operators are tried.
+/// Numbers at which operators are tested.
 pub const NUMBERS: [f64; 18] = [
     0.0,
     -0.0,
@@ -31,7 +31,7 @@ pub const NUMBERS: [f64; 18] = [
     f64::NAN,
 ];
 
-/// Integers at which operators are tried, those among them where they overflow.
+/// Integers at which operators are tested, including those at which they overflow.
 pub const INTEGERS: [i64; 19] = [
     i64::MIN,
     i64::MIN + 1,
@@ -54,17 +54,17 @@ pub const INTEGERS: [i64; 19] = [
     i64::MAX,
 ];
 
-/// A port of a graph.
+/// Returns a port of a graph.
 #[must_use]
 pub fn port(name: &str, shape: &[usize], nodes: &[NodeId]) -> GraphPort<'static> {
     GraphPort { name: name.into(), shape: shape.to_vec().into(), nodes: nodes.to_vec().into() }
 }
 
-/// A kernel for each of `functions`, of that name: results of the same names as its arguments, each one more than the sum
-/// of their sines. For what emitters make of names.
+/// Returns a kernel for each of `functions`, with that name: results have the names of its arguments, each one more
+/// than the sum of their sines. For tests of how emitters treat names.
 ///
 /// # Panics
-/// When lowering fails.
+/// Panics if lowering fails.
 #[must_use]
 pub fn named(functions: &[&str], names: &[&str]) -> Vec<Kernel> {
     let mut g = Graph::new(Semantics::Strict);
@@ -78,7 +78,7 @@ pub fn named(functions: &[&str], names: &[&str]) -> Vec<Kernel> {
     functions.iter().map(|name| lower_graph(*name, &g, &inputs, &outputs).unwrap()).collect()
 }
 
-/// A rotation of a point by an angle, and its derivative by the angle.
+/// Returns a rotation of a point by an angle, and its derivative by the angle.
 ///
 /// # Panics
 /// Never.
@@ -98,7 +98,7 @@ pub fn rotation() -> [Kernel; 2] {
     [value, jacobian]
 }
 
-/// Sums of the rows of a matrix, picked by indices; with a condition and workspace.
+/// Returns sums of the rows of a matrix, selected by indices; with a condition and workspace.
 ///
 /// # Panics
 /// Never.
@@ -124,7 +124,7 @@ pub fn picked_sums() -> Kernel {
     lower_function(&b.finish(result)).unwrap()
 }
 
-/// Sizes and arguments by the names that emitted code could use itself.
+/// Returns sizes and arguments with names that emitted code could use itself.
 ///
 /// # Panics
 /// Never.
@@ -150,7 +150,7 @@ pub fn awkward_names() -> Case {
     Case { kernel, inputs: vec![matrix, reals(&[1.0, 2.0, 3.0]), real(0.5)] }
 }
 
-/// Halves until it is below 1, at most 5 times.
+/// Returns a kernel that halves until the value is below 1, at most 5 times.
 ///
 /// # Panics
 /// Never.
@@ -173,7 +173,7 @@ pub fn halving() -> Kernel {
     lower_function(&b.finish(y)).unwrap()
 }
 
-/// Twice an integer.
+/// Returns a kernel that doubles an integer.
 ///
 /// # Panics
 /// Never.
@@ -190,13 +190,13 @@ pub fn doubled() -> Kernel {
 pub struct OperatorCase {
     /// The operator.
     pub op: Op,
-    /// The arguments; one result a point.
+    /// Arguments; one result for each point.
     pub points: Vec<Vec<f64>>,
-    /// All of them.
+    /// Kernel with all arguments.
     pub case: Case,
 }
 
-/// Each operator alone, at points of [`NUMBERS`], at most so many.
+/// Returns each operator separately, at up to `most` points of [`NUMBERS`].
 #[must_use]
 pub fn operators(most: usize) -> Vec<OperatorCase> {
     let case = |row: &Row| {
@@ -220,13 +220,13 @@ pub fn operators(most: usize) -> Vec<OperatorCase> {
     chainrule_ops::ROWS.iter().map(case).collect()
 }
 
-/// The operators that have values in integers.
+/// Returns the operators that have values in integers.
 #[must_use]
 pub fn integer_operators() -> Vec<Op> {
     Op::all().filter(|op| op.row().int.is_some()).collect()
 }
 
-/// The arguments of an integer operator: all of [`INTEGERS`], in two loops where it takes two.
+/// Returns the arguments of an integer operator: all of [`INTEGERS`], in two loops for two arguments.
 #[must_use]
 pub fn integer_points(op: Op) -> Vec<Vec<i64>> {
     match op.arity() {
@@ -235,13 +235,13 @@ pub fn integer_points(op: Op) -> Vec<Vec<i64>> {
     }
 }
 
-/// A kernel of one integer operator, with arguments.
+/// Returns a kernel of one integer operator, with arguments.
 #[must_use]
 pub fn integer_case(op: Op, point: &[i64]) -> Case {
     Case { kernel: integer_operator(op), inputs: point.iter().map(|x| int(*x)).collect() }
 }
 
-/// A kernel of one integer operator.
+/// Returns a kernel of one integer operator.
 #[must_use]
 pub fn integer_operator(op: Op) -> Kernel {
     let (mut regs, mut buffers) = (Arena::new(), Arena::new());

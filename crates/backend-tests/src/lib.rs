@@ -1,17 +1,17 @@
-//! For the tests of backends: kernels with arguments, and what the interpreter says of them.
+//! Support for tests of backends: kernels with arguments, and the interpreter's results.
 //!
-//! A test makes [`Case`]s, runs them on a backend of its own, and compares with [`interpret`]. Nothing
-//! here is for users; helpers panic where a test is wrong.
+//! A test makes [`Case`]s, runs them on a backend of its own, and compares with [`interpret`]. This crate is not for
+//! users; helpers panic if a test is wrong.
 //!
 //! | module | owns |
 //! | --- | --- |
 //! | [`data`] | arguments and results that own their elements |
 //! | [`case`] | a kernel with arguments; the interpreter's results |
-//! | [`generate`] | random kernels: from graphs, from functions, from functions that move arrays about |
-//! | [`by_hand`] | kernels of loops that tests write by hand |
-//! | [`kernels`] | hand-written kernels; every operator by itself |
-//! | [`mod@exact`] | kernels without operators whose last places differ from library to library; products fused, loops cut |
-//! | `native` | native code in all the ways that it runs, against the interpreter |
+//! | [`generate`] | random kernels: from graphs, from functions, from functions that move arrays |
+//! | [`by_hand`] | builder of hand-written kernels with loops |
+//! | [`kernels`] | hand-written kernels; every operator separately |
+//! | [`mod@exact`] | changes of kernels: no inexact operators, fused products, vectorised loops |
+//! | `native` | native code in all its modes, against the interpreter |
 //! | [`c`], [`rust`] | emitted text, compiled and run with all its cases in one program |
 
 #![allow(clippy::unwrap_used)] // helpers of tests

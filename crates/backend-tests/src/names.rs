@@ -1,10 +1,10 @@
-//! Names that emitted code cannot take as they are, or that come near to such names.
+//! Names that emitted code cannot use unchanged, or that are close to such names.
 
 use crate::kernels::picked_sums;
 use chainrule_base::Name;
 use chainrule_kernel::Kernel;
 
-/// Prefixes of reserved families, keywords, library functions, macros, and names that the emitted code itself uses.
+/// Prefixes of reserved families, keywords, library functions, macros, and names that the emitted code uses itself.
 const NAMES: &str = "\
     int integrate interpolate interval integer int_ int_t int8_t int_fast int64 uint uintx uint_of uint8_t INT INT8 INTEGRAL \
     UINT UINT_ UINT8_MAX m M m_ M_ M_PI M_x size SIZE SIZE_ SIZE_MAX size_t sig SIG SIG_ SIG_x signal fp FP FP_ FP_NAN math \
@@ -20,13 +20,13 @@ const NAMES: &str = "\
     i64 usize str drop std core alloc libm elementary Failure Error panic vec println assert write_str work iwork n n_points \
     points code out result lane lanes block k threads omp omp_get_num_threads memset memcpy u3bb u8_prime";
 
-/// Kernels with these names for a function, an argument and a size, one after the other.
+/// Returns kernels with each of these names for a function, an argument and a size.
 #[must_use]
 pub fn awkwardly_named() -> Vec<(&'static str, Kernel)> {
     NAMES.split_ascii_whitespace().map(|name| (name, kernel_named(name))).collect()
 }
 
-/// A kernel that is called `name`, and so are its first argument, its first result and its first size.
+/// Returns a kernel called `name`, with a first argument, first result and first size of the same name.
 fn kernel_named(name: &str) -> Kernel {
     let mut kernel = picked_sums();
     let name = Name::new(name);

@@ -1,8 +1,8 @@
-//! Native code in all the ways that it runs, against the interpreter, bit for bit.
+//! Native code in all its modes, against the interpreter, bit for bit.
 //!
-//! One point by slices, in memory of its own, and on threads; batches of structures and of arrays, on one thread and on two;
-//! at every level that the machine has. Arguments, results and memory are allocations of exactly their size, and results are
-//! what no test expects before they are written.
+//! One point by slices, in owned memory, and on threads; batches of structures and of arrays, on one thread and on two;
+//! at every level that the machine has. Arguments, results and memory are allocations of exactly their size, and
+//! results are filled with unexpected values before each run.
 
 use crate::data::{Array, Data};
 use chainrule_interpret as interpret;
@@ -13,16 +13,16 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use std::sync::Arc;
 
-/// The program at each level that this machine has.
+/// Returns the program at each level that this machine has.
 ///
 /// # Panics
-/// When the kernel cannot be compiled.
+/// Panics if the kernel cannot be compiled.
 #[must_use]
 pub fn programs(kernel: &Kernel) -> Vec<Program> {
     programs_with(kernel, Options::default())
 }
 
-/// The same, a straight line cut into pieces of at most so many instructions.
+/// As [`programs`], with straight-line code cut into chunks of at most `piece_len` instructions.
 ///
 /// # Panics
 /// As [`programs`].
@@ -38,13 +38,13 @@ fn programs_with(kernel: &Kernel, options: Options) -> Vec<Program> {
     here.map(|level| program(level).expect("a kernel that can be compiled")).collect()
 }
 
-/// Results of which nothing is written yet.
+/// Returns unwritten results.
 fn unwritten(kernel: &Kernel, len: impl Fn(usize) -> usize) -> Vec<Data> {
     let result = |(i, port): (usize, &Port)| Data::new(kernel.buffers[port.buffer].class, len(i));
     kernel.outputs.iter().enumerate().map(result).collect()
 }
 
-/// One point by slices.
+/// Runs one point by slices.
 ///
 /// # Errors
 /// Arguments that do not fit, or a failure.
@@ -58,10 +58,10 @@ pub fn run(kernel: &Kernel, program: &Program, inputs: &[Array]) -> Result<Vec<D
     Ok(results)
 }
 
-/// The same in memory of its own, twice, and where all is of doubles by slices of them; nothing where sizes do not fit.
+/// As [`run`], in owned memory, twice, and if all data are doubles by slices of them; `None` if sizes do not fit.
 ///
 /// # Panics
-/// When slices have other results.
+/// Panics if slices have other results.
 #[must_use]
 pub fn run_bound(kernel: &Kernel, program: &Program, inputs: &[Array]) -> Option<Result<Vec<Data>, RunError>> {
     let shapes: Vec<&[usize]> = inputs.iter().map(|a| a.shape.as_slice()).collect();
@@ -85,10 +85,11 @@ pub fn run_bound(kernel: &Kernel, program: &Program, inputs: &[Array]) -> Option
     Some(run.map(|()| results))
 }
 
-/// The results on so many threads, by slices and in memory of its own, and on how many it ran, however little there is to do.
+/// Returns the results on so many threads, by slices and in owned memory, and the number of threads used, however small
+/// the work is.
 ///
 /// # Panics
-/// When the two ways have other results, or there is no code for threads.
+/// Panics if the two modes have different results, or there is no code for threads.
 pub fn run_on_threads(
     kernel: &Kernel,
     program: &Program,
@@ -114,13 +115,14 @@ pub fn run_on_threads(
     (run.map(|()| results), used)
 }
 
-/// All points as one batch of structures, or of arrays, on so many threads; and how many points ran at once.
+/// Runs all points as one batch of structures, or of arrays, on so many threads; also returns the number of points that
+/// ran in lanes.
 ///
 /// # Errors
 /// Arguments that do not fit, or the failure of the first point that fails.
 ///
 /// # Panics
-/// When points differ in their shapes.
+/// Panics if points differ in their shapes.
 pub fn run_batch(
     kernel: &Kernel,
     program: &Program,
@@ -162,7 +164,7 @@ pub fn run_batch(
     Ok(((0..n).map(split).collect(), lanes))
 }
 
-/// What the interpreter says, running in poisoned memory.
+/// Returns the interpreter's results, computed in poisoned memory.
 ///
 /// # Errors
 /// Arguments that do not fit, or a failure.
@@ -176,14 +178,14 @@ pub fn reference(kernel: &Kernel, program: &interpret::Program, inputs: &[Array]
     Ok(results)
 }
 
-/// What was compared.
+/// Counts of comparisons.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Compared {
-    /// Points with a value, of the kernel as it is.
+    /// Points with a value, of the unchanged kernel.
     pub ran: usize,
-    /// Points that failed as they mean to.
+    /// Points that failed as intended.
     pub failed: usize,
-    /// Batches that ran in lanes, at each level, of the kernel as it is.
+    /// Batches that ran in lanes, at each level, of the unchanged kernel.
     pub in_lanes: usize,
     /// Runs on more than one thread.
     pub on_threads: usize,
@@ -198,10 +200,10 @@ impl std::ops::AddAssign for Compared {
     }
 }
 
-/// Compares a kernel, and the same with products fused, at all levels; see [`compare_one`].
+/// Compares a kernel, with and without fused products, at all levels; see [`compare_one`].
 ///
 /// # Errors
-/// Where they differ.
+/// A difference.
 ///
 /// # Panics
 /// As [`compare_one`].
@@ -214,22 +216,23 @@ pub fn compare(kernel: &Kernel, points: &[Vec<Array>]) -> Result<Compared, TestC
     compare_one(kernel, points)
 }
 
-/// Compares one kernel at all levels on points that share sizes: one by one, by slices and in memory of their own, and as
+/// Compares one kernel at all levels on points that share sizes: one by one, by slices and in owned memory, and as
 /// batches.
 ///
 /// # Errors
-/// Where they differ.
+/// A difference.
 ///
 /// # Panics
-/// When the kernel cannot be compiled, or memory of its own has other results than slices.
+/// Panics if the kernel cannot be compiled, or owned memory has other results than slices.
 pub fn compare_one(kernel: &Kernel, points: &[Vec<Array>]) -> Result<Compared, TestCaseError> {
     compare_programs(kernel, &programs(kernel), points)
 }
 
-/// The same in pieces of at most so many instructions, where the kernel is a line that is cut so: whether it is.
+/// As [`compare_one`], in chunks of at most `piece_len` instructions if the kernel is straight-line code; returns
+/// whether it is.
 ///
 /// # Errors
-/// Where they differ.
+/// A difference.
 ///
 /// # Panics
 /// As [`compare_one`].
@@ -242,13 +245,13 @@ pub fn compare_in_pieces(kernel: &Kernel, piece_len: usize, points: &[Vec<Array>
     Ok(is_cut)
 }
 
-/// The same for these programs of a kernel.
+/// As [`compare_one`], for these programs of a kernel.
 ///
 /// # Errors
-/// Where they differ from the interpreter.
+/// A difference from the interpreter.
 ///
 /// # Panics
-/// When memory of its own has other results than slices.
+/// Panics if owned memory has other results than slices.
 pub fn compare_programs(
     kernel: &Kernel,
     programs: &[Program],
@@ -287,7 +290,7 @@ pub fn compare_programs(
     Ok(compared)
 }
 
-/// Whether a way to run has the results that are expected. What is told of large kernels is where they begin.
+/// Returns an error if a mode does not have the expected results. For large kernels, only their beginning is printed.
 fn same(
     kernel: &Kernel,
     way: &str,
@@ -317,7 +320,7 @@ fn same(
 /// Compares one kernel at all levels on so many threads.
 ///
 /// # Errors
-/// Where they differ.
+/// A difference.
 ///
 /// # Panics
 /// As [`run_on_threads`].

@@ -1,9 +1,8 @@
-//! Compiling emitted Rust and running it: many kernels in one program.
+//! Compilation and execution of emitted Rust: many kernels in one program.
 //!
-//! The program is a crate of its own outside the workspace, made with the workspace's own toolchain and
-//! without a network: a library with the emitted module, without `std` where the module says that it needs none, and a
-//! `main` that reads arguments and prints results bit for bit. Clippy looks at the library first. Integers are checked
-//! for overflow, as in a debug build.
+//! The program is a crate of its own outside the workspace, built offline with the workspace's toolchain: a library
+//! with the emitted module, without `std` if the module does not need it, and a `main` that reads arguments and prints
+//! results bit for bit. Clippy checks the library first. Integers are checked for overflow, as in a debug build.
 
 use crate::case::{Case, Outcome};
 use chainrule_kernel::{Class, SizeSource};
@@ -14,19 +13,19 @@ use std::process::{Command, Output, Stdio};
 /// An emitted module.
 #[derive(Clone, Copy, Debug)]
 pub struct File<'a> {
-    /// The function of each case.
+    /// Function of each case.
     pub functions: &'a [String],
-    /// The text.
+    /// Text of the module.
     pub text: &'a str,
-    /// Whether it calls methods that `core` does not have.
+    /// Whether it calls methods that `core` lacks.
     pub needs_std: bool,
     /// Whether it calls the crate `libm`.
     pub needs_libm: bool,
-    /// What numbers are: `f64` or `f32`.
+    /// Type of numbers: `f64` or `f32`.
     pub number: &'a str,
 }
 
-/// Whether there is a toolchain with clippy; says so where there is none.
+/// Returns whether there is a toolchain with clippy; prints a notice if there is none.
 #[must_use]
 pub fn has_clippy() -> bool {
     let found = cargo().args(["clippy", "--version"]).output().is_ok_and(|o| o.status.success());
@@ -36,33 +35,33 @@ pub fn has_clippy() -> bool {
     found
 }
 
-/// The workspace's own cargo, in no workspace's directory.
+/// Returns the workspace's cargo, outside the workspace's directory.
 fn cargo() -> Command {
     let mut command = Command::new(option_env!("CARGO").unwrap_or("cargo"));
-    // What the tests themselves were built with says nothing of the emitted module.
+    // Flags of the tests' own build do not apply to the emitted module.
     for name in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER", "CLIPPY_ARGS"] {
         command.env_remove(name);
     }
     command
 }
 
-/// The toolchain's name for this machine.
+/// Returns the toolchain's name for this machine.
 fn host() -> String {
     let output = cargo().args(["--version", "--verbose"]).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     text.lines().find_map(|line| line.strip_prefix("host: ")).expect("cargo names its host").to_owned()
 }
 
-/// Writes a crate of a module `kernels` and `main`, with `libm` where it is needed.
+/// Writes a crate with a module `kernels` and `main`, and `libm` if needed.
 ///
 /// # Panics
-/// When that is not possible.
+/// Panics if that fails.
 pub fn write(dir: &Path, file: &File<'_>, main: &str) {
     let mut manifest = String::from(
         "[package]\nname = \"emitted\"\nversion = \"0.0.0\"\nedition = \"2021\"\n\n[workspace]\n\n[profile.dev]\ndebug = false\n\n[dependencies]\n",
     );
     if file.needs_libm {
-        // For this machine alone: what others need was never fetched.
+        // For this machine only: dependencies of others are not available offline.
         let options = ["--offline", "--filter-platform", &host()].map(str::to_owned);
         let metadata = cargo_metadata::MetadataCommand::new().other_options(options).exec().unwrap();
         let libm = metadata.packages.iter().find(|p| p.name.as_str() == "libm").expect("the workspace uses libm");
@@ -74,19 +73,19 @@ pub fn write(dir: &Path, file: &File<'_>, main: &str) {
     std::fs::write(dir.join("src/main.rs"), main).unwrap();
 }
 
-/// Adds the module `kernels` to a crate as a library of the name `emitted`.
+/// Adds the module `kernels` to a crate as a library named `emitted`.
 ///
 /// # Panics
-/// When that is not possible.
+/// Panics if that fails.
 pub fn write_library(dir: &Path, has_std: bool) {
     let start = if has_std { "" } else { "#![no_std]\n\n" };
     std::fs::write(dir.join("src/lib.rs"), format!("{start}pub mod kernels;\n")).unwrap();
 }
 
-/// Runs cargo in a crate, its outputs in the crate's own folder; warnings of our own code are errors.
+/// Runs cargo in a crate, with its target directory in the crate's folder; warnings of our own code are errors.
 ///
 /// # Panics
-/// When there is no cargo.
+/// Panics if there is no cargo.
 #[must_use]
 pub fn run_cargo(dir: &Path, args: &[&str]) -> Output {
     let target = dir.join("target");
@@ -95,10 +94,10 @@ pub fn run_cargo(dir: &Path, args: &[&str]) -> Output {
     out.unwrap()
 }
 
-/// Clippy's word on a crate: nothing.
+/// Runs clippy on a crate, which must have no warnings.
 ///
 /// # Panics
-/// With what clippy says.
+/// Panics with clippy's output.
 pub fn clippy(dir: &Path) {
     let output = run_cargo(dir, &["clippy", "--offline", "--quiet", "--", "-D", "warnings"]);
     assert!(output.status.success(), "{}", first_lines(&output.stderr));
@@ -108,11 +107,11 @@ fn first_lines(text: &[u8]) -> String {
     String::from_utf8_lossy(text).lines().take(60).collect::<Vec<_>>().join("\n")
 }
 
-/// Compiles all kernels as one program, runs it, and gives each kernel's results or message. Floats are given
-/// as the doubles that they are.
+/// Compiles all kernels as one program, runs it, and returns each kernel's results or message. Floats are returned as
+/// doubles.
 ///
 /// # Panics
-/// When clippy or the compiler says anything, or the program panics.
+/// Panics if clippy or the compiler prints anything, or the program panics.
 #[must_use]
 pub fn run(cases: &[Case], file: &File<'_>) -> Vec<Outcome> {
     let dir = tempfile::tempdir().unwrap();
@@ -133,7 +132,7 @@ pub fn run(cases: &[Case], file: &File<'_>) -> Vec<Outcome> {
     outcomes
 }
 
-/// A line of words for each argument of each case.
+/// Returns a line of words for each argument of each case.
 fn input(cases: &[Case]) -> String {
     let mut text = String::new();
     for array in cases.iter().flat_map(|case| &case.inputs) {

@@ -1,46 +1,46 @@
-//! What is said to a person about a program: a title, the places, the reason and the remedy.
+//! Messages to people about a program: title, spans, reason and remedy.
 //!
-//! Three kinds of failure are never mixed: the user's error, a limitation of Chainrule, a bug of
-//! Chainrule. Stages collect diagnostics in [`Diagnostics`] and go on as far as they can, so that
-//! several errors are told in one go. Drawing them beside their source is the faces' job.
+//! The kinds of failure are never mixed: the user's error, a limitation of Chainrule, a bug of Chainrule. Stages
+//! collect diagnostics in [`Diagnostics`] and continue as far as they can, so that several errors are reported at once.
+//! User interfaces render them beside their source.
 
 use crate::Span;
 use std::fmt;
 
-/// Whose failure it is.
+/// Kind of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// The program or the data is wrong.
     Error,
-    /// The program is right, and Chainrule cannot do it (yet).
+    /// The program is correct, but Chainrule does not support it.
     Limitation,
     /// Chainrule is wrong.
     Bug,
-    /// Nothing is wrong, but something is probably not what was meant.
+    /// Probably a mistake, but not an error.
     Warning,
 }
 
-/// A place and what is to be seen there.
+/// A span with a short text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Label {
-    /// The place.
+    /// Span.
     pub span: Span,
-    /// What is there, in a few words.
+    /// Text for the span, in a few words.
     pub text: String,
 }
 
-/// One message. Build it with [`Diagnostic::error`] and the `with_` methods.
+/// A message. Build it with [`Diagnostic::error`] and the `with_` methods.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Diagnostic {
-    /// Whose failure it is.
+    /// Kind.
     pub kind: Kind,
-    /// What is wrong, in one line, without a full stop.
+    /// The fault, in one line, without a full stop.
     pub title: String,
-    /// The places; the first is the main one. Empty for a message about no place.
+    /// Spans; the first is the main one. Empty for a message without a span.
     pub labels: Vec<Label>,
-    /// Why it is wrong, when the title does not say.
+    /// Reason, if the title does not give it.
     pub reason: Option<String>,
-    /// What to do about it.
+    /// Remedy.
     pub help: Option<String>,
 }
 
@@ -49,59 +49,59 @@ impl Diagnostic {
         Self { kind, title: title.into(), labels: Vec::new(), reason: None, help: None }
     }
 
-    /// A user's error.
+    /// Returns a user's error.
     #[must_use]
     pub fn error(title: impl Into<String>) -> Self {
         Self::new(Kind::Error, title)
     }
 
-    /// A limitation of Chainrule.
+    /// Returns a limitation of Chainrule.
     #[must_use]
     pub fn limitation(title: impl Into<String>) -> Self {
         Self::new(Kind::Limitation, title)
     }
 
-    /// A bug of Chainrule, met without a panic.
+    /// Returns a bug of Chainrule that was detected without a panic.
     #[must_use]
     pub fn bug(title: impl Into<String>) -> Self {
         Self::new(Kind::Bug, title)
     }
 
-    /// A warning.
+    /// Returns a warning.
     #[must_use]
     pub fn warning(title: impl Into<String>) -> Self {
         Self::new(Kind::Warning, title)
     }
 
-    /// Adds a place.
+    /// Adds a span.
     #[must_use]
     pub fn with_label(mut self, span: Span, text: impl Into<String>) -> Self {
         self.labels.push(Label { span, text: text.into() });
         self
     }
 
-    /// Says why.
+    /// Adds the reason.
     #[must_use]
     pub fn with_reason(mut self, reason: impl Into<String>) -> Self {
         self.reason = Some(reason.into());
         self
     }
 
-    /// Says what to do.
+    /// Adds the remedy.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// The main place.
+    /// Returns the main span.
     #[must_use]
     pub fn span(&self) -> Option<Span> {
         self.labels.first().map(|label| label.span)
     }
 }
 
-/// One line: kind and title, then reason and help.
+/// Prints one line: kind and title, then reason and help.
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = match self.kind {
@@ -123,26 +123,26 @@ impl fmt::Display for Diagnostic {
 
 impl std::error::Error for Diagnostic {}
 
-/// How many in words: `1 element`, `2 elements`.
+/// Returns a count in words: `1 element`, `2 elements`.
 #[must_use]
 pub fn count(n: usize, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }
 
-/// Messages in the order in which they were found.
+/// Messages in the order of discovery.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Diagnostics {
     items: Vec<Diagnostic>,
 }
 
 impl Diagnostics {
-    /// None yet.
+    /// Returns an empty list.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds one.
+    /// Adds a message.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         self.items.push(diagnostic);
     }
@@ -152,33 +152,33 @@ impl Diagnostics {
         self.items.extend(others);
     }
 
-    /// Whether anything but warnings was said.
+    /// Returns whether any message is not a warning.
     #[must_use]
     pub fn has_errors(&self) -> bool {
         self.items.iter().any(|d| d.kind != Kind::Warning)
     }
 
-    /// Whether nothing was said.
+    /// Returns whether there is no message.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
-    /// How many there are.
+    /// Returns the number of messages.
     #[must_use]
     pub fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// All of them.
+    /// Iterates over all messages.
     pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
         self.items.iter()
     }
 
-    /// `value`, unless anything but warnings was said.
+    /// Returns `value` if all messages are warnings.
     ///
     /// # Errors
-    /// All messages, when one of them is not a warning.
+    /// All messages, if one of them is not a warning.
     pub fn into_result<T>(self, value: T) -> Result<T, Self> {
         if self.has_errors() { Err(self) } else { Ok(value) }
     }

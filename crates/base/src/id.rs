@@ -1,19 +1,19 @@
 //! Typed ids (`NodeId`, `VarId`, ...) and [`Arena`], the vector they index.
 //!
-//! An id is a `u32`: four billion of anything is enough, and half the memory traffic of `usize`.
+//! An id is a `u32`: four billion elements suffice, at half the memory traffic of `usize`.
 
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
-/// A typed index. Made by [`define_id!`](crate::define_id).
+/// A typed index, defined by [`define_id!`](crate::define_id).
 pub trait Id: Copy + Eq + Ord + std::hash::Hash + fmt::Debug {
-    /// The id of index `idx`.
+    /// Returns the id of index `idx`.
     ///
     /// # Panics
-    /// When `idx` does not fit in 32 bits.
+    /// Panics if `idx` does not fit in 32 bits.
     fn new(idx: usize) -> Self;
-    /// The index.
+    /// Returns the index.
     fn index(self) -> usize;
 }
 
@@ -60,19 +60,19 @@ pub struct Arena<I, T> {
 }
 
 impl<I: Id, T> Arena<I, T> {
-    /// An empty arena.
+    /// Returns an empty arena.
     #[must_use]
     pub const fn new() -> Self {
         Self { items: Vec::new(), id: PhantomData }
     }
 
-    /// An empty arena with room for `capacity` elements.
+    /// Returns an empty arena with room for `capacity` elements.
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
         Self { items: Vec::with_capacity(capacity), id: PhantomData }
     }
 
-    /// An arena of `n` copies of `item`.
+    /// Returns an arena of `n` copies of `item`.
     #[must_use]
     pub fn filled(n: usize, item: T) -> Self
     where
@@ -88,47 +88,47 @@ impl<I: Id, T> Arena<I, T> {
         id
     }
 
-    /// The id that the next [`push`](Self::push) will return.
+    /// Returns the id that the next [`push`](Self::push) will return.
     #[must_use]
     pub fn next_id(&self) -> I {
         I::new(self.items.len())
     }
 
-    /// How many elements there are.
+    /// Returns the number of elements.
     #[must_use]
     pub fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no elements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
-    /// The element of `id`, or `None` when there is no such element.
+    /// Returns the element of `id`, or `None` if it does not exist.
     #[must_use]
     pub fn get(&self, id: I) -> Option<&T> {
         self.items.get(id.index())
     }
 
-    /// All ids, ascending.
+    /// Returns all ids, ascending.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = I> + ExactSizeIterator + use<I, T> {
         (0..self.items.len()).map(I::new)
     }
 
-    /// Ids with elements, ascending.
+    /// Iterates over ids with elements, ascending.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (I, &T)> + ExactSizeIterator {
         self.items.iter().enumerate().map(|(i, t)| (I::new(i), t))
     }
 
-    /// Elements, ascending by id.
+    /// Returns the elements, ascending by id.
     #[must_use]
     pub fn as_slice(&self) -> &[T] {
         &self.items
     }
 
-    /// Elements, ascending by id, to be changed in place.
+    /// Returns the elements for modification, ascending by id.
     pub fn as_mut_slice(&mut self) -> &mut [T] {
         &mut self.items
     }

@@ -1,19 +1,19 @@
-//! Vectors for much data, and data that is soon walked through.
+//! Vectors for large data, in huge pages, and prefetching of data.
 //!
-//! What a graph of a million nodes is lowered with takes tens of megabytes. In pages of 4 KiB each page is a fault when it is first
-//! written, which costs as much as the work on it; and what is read in an order that a processor does not foresee waits for
-//! memory, line by line. Both is a matter of time alone: no value depends on it.
+//! Lowering a graph of a million nodes takes tens of megabytes. With pages of 4 KiB, the first write to each page is a
+//! page fault, which costs as much as the work on the page. Reads in an order that the processor does not predict wait
+//! for memory, one cache line at a time. This module only affects time: no value depends on it.
 
 use std::hint::black_box;
 
-/// Bytes from which on large pages are asked for. Below, what stands in a vector fits into caches, and its memory has mostly
-/// been used before.
+/// Minimum size for huge pages, in bytes. Smaller vectors fit into caches, and their memory has mostly been used
+/// before.
 const LARGE: usize = 2 << 20;
 
-/// Bytes that a processor fetches at once.
+/// Size of a cache line, in bytes.
 const LINE: usize = 64;
 
-/// An empty vector with room for `n` elements; in large pages, where that is much and the system has such.
+/// Returns an empty vector with capacity for `n` elements, in huge pages if it is large and the system supports them.
 #[must_use]
 pub fn with_capacity<T>(n: usize) -> Vec<T> {
     let room: Vec<T> = Vec::with_capacity(n);
@@ -22,7 +22,7 @@ pub fn with_capacity<T>(n: usize) -> Vec<T> {
     room
 }
 
-/// A vector of `n` times the same, in such memory.
+/// Returns a vector of `n` copies of `item`, in such memory.
 #[must_use]
 pub fn filled<T: Clone>(n: usize, item: T) -> Vec<T> {
     let mut all = with_capacity(n);
@@ -30,27 +30,27 @@ pub fn filled<T: Clone>(n: usize, item: T) -> Vec<T> {
     all
 }
 
-/// Asks for large pages for the memory of a vector; that the system has none is no error.
+/// Requests huge pages for the memory of a vector; ignores a system without them.
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code, reason = "the system is told how memory is used, which changes nothing in it")]
 fn ask_for_large_pages(start: usize, bytes: usize) {
-    /// The system wants whole pages; those of any Linux divide this.
+    /// The system requires whole pages; this is a multiple of the page sizes of all Linux systems.
     const PAGE: usize = 64 << 10;
     if bytes < LARGE {
         return;
     }
     let first = start.next_multiple_of(PAGE);
     let len = (start + bytes - first) / PAGE * PAGE;
-    // SAFETY: the advice is about pages as a whole that belong to the vector, which its owner alone uses; it changes neither
-    // what is in them nor what may be done with them.
+    // SAFETY: the advice covers whole pages that belong to the vector, which only its owner uses; it changes neither
+    // their contents nor their permitted accesses.
     unsafe { libc::madvise(std::ptr::without_provenance_mut(first), len, libc::MADV_HUGEPAGE) };
 }
 
-/// Reads these elements' memory in order, so that a walk which comes to them soon, in another order, finds them in the cache:
-/// several lines come at a time so, and one after the other otherwise.
+/// Reads the memory of these elements in order, so that a subsequent walk in another order finds them in the cache.
+/// Several lines are fetched in parallel this way; otherwise they would be fetched one by one.
 #[inline(never)]
 pub fn fetch<T: Copy>(elements: &[T]) {
-    // One element of each line; the reads do not wait for each other.
+    // One element of each line; the reads do not depend on each other.
     elements.iter().step_by((LINE / size_of::<T>().max(1)).max(1)).for_each(|element| {
         black_box(*element);
     });

@@ -1,15 +1,15 @@
-//! What every stage of Chainrule stands on.
+//! Foundations of every stage of Chainrule.
 //!
 //! | module | owns |
 //! | --- | --- |
 //! | [`id`] | typed ids and the arenas they index |
 //! | [`name`] | names: cheap to clone, compared by text |
 //! | [`source`] | source texts, spans, line and column |
-//! | [`diagnostic`] | what is said to a person: user errors, limitations, bugs |
-//! | [`large`] | vectors for much data |
+//! | [`diagnostic`] | messages to people: user errors, limitations, bugs |
+//! | [`large`] | vectors for large data |
 //! | [`poly`] | polynomials with integer coefficients: array sizes, buffer offsets |
 //!
-//! Nothing here does any IO.
+//! No module does any IO.
 
 pub mod diagnostic;
 pub mod id;

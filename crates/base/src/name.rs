@@ -1,8 +1,7 @@
 //! Names: cheap to clone, ordered and compared by their text.
 //!
-//! A name owns its text rather than pointing into an interner, so that a name means the same in
-//! every stage, thread and file, and nothing needs an interner at hand to print
-//! (`docs/decisions/0002-names-own-their-text.md`).
+//! A name owns its text rather than pointing into an interner. Its meaning is therefore the same in every stage, thread
+//! and file, and it can be printed without an interner (`docs/decisions/0002-names-own-their-text.md`).
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -14,13 +13,13 @@ use std::sync::Arc;
 pub struct Name(Arc<str>);
 
 impl Name {
-    /// The name spelt `text`.
+    /// Returns the name with this text.
     #[must_use]
     pub fn new(text: &str) -> Self {
         Self(Arc::from(text))
     }
 
-    /// Its text.
+    /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -1,13 +1,12 @@
-//! Polynomials with integer coefficients, in one normal form: array sizes (`2n + 1`), buffer
-//! offsets (`i*n*m + j`).
+//! Polynomials with integer coefficients, in normal form: array sizes (`2n + 1`), buffer offsets (`i*n*m + j`).
 //!
-//! A polynomial is a sorted list of monomials with non-zero coefficients, each monomial a sorted
-//! list of variables (with repetition for powers). Equal polynomials are therefore equal values,
-//! which is what makes `1 + n` and `n + 1` one size.
+//! A polynomial is a sorted list of monomials with nonzero coefficients, and a monomial a sorted list of variables
+//! (repeated for powers). Equal values therefore have equal representations: `1 + n` and `n + 1` are one size.
 //!
-//! Arithmetic is exact. A polynomial with a coefficient beyond an `i64` is [`Poly::too_large`]: it has no value at any
-//! point, every sum and product with it is too large as well, and nothing is proved of it. So is a product of more than
-//! [`MAX_DEGREE`] factors, or with more than [`MAX_PRODUCTS`] terms to collect: squares of squares, `(a + 1)(b + 1)(c + 1)...`.
+//! Arithmetic is exact. A polynomial with a coefficient outside of `i64` is [`Poly::too_large`]: it has no value at any
+//! point, every sum and product with it is too large as well, and nothing can be proved about it. The same holds for a
+//! product of more than [`MAX_DEGREE`] factors, or with more than [`MAX_PRODUCTS`] terms to collect: squares of
+//! squares, `(a + 1)(b + 1)(c + 1)...`.
 
 use smallvec::SmallVec;
 use std::cmp::Ordering;
@@ -27,21 +26,22 @@ type Monomial<V> = SmallVec<[V; 4]>;
 /// A monomial with its coefficient.
 type Term<V> = (Monomial<V>, i64);
 
-/// A polynomial over variables `V`. Constants, and one variable times a number plus another, where these are not large, take no
-/// memory of their own: most addresses, indices and sizes of arrays are such. Copies share the terms of the rest.
+/// A polynomial over variables `V`. Constants and linear polynomials of one variable, if their coefficients are small,
+/// take no memory of their own; most addresses, indices and array sizes are of this form. Copies share the terms of
+/// other polynomials.
 #[derive(Clone)]
 pub struct Poly<V: Ord>(Repr<V>);
 
 #[derive(Clone, PartialEq)]
 enum Repr<V> {
     Constant(i64),
-    /// `slope * var + offset`, the slope not zero.
+    /// `slope * var + offset` with a nonzero slope.
     Linear {
         var: [V; 1],
         slope: i32,
         offset: i32,
     },
-    /// Ascending by monomial, no zero coefficient; neither of the above.
+    /// Ascending by monomial, without zero coefficients; of neither form above.
     Terms(Arc<SmallVec<[Term<V>; 2]>>),
     /// A coefficient does not fit.
     TooLarge,
@@ -50,10 +50,10 @@ enum Repr<V> {
 /// The terms of a polynomial. Made by [`Poly::terms`].
 #[derive(Clone, Debug)]
 pub struct Terms<'a, V> {
-    /// The terms of a polynomial that has no memory of its own; 0 where there is none.
+    /// Term of a polynomial without memory of its own; 0 if there is none.
     constant: i64,
     linear: Option<(&'a [V; 1], i32)>,
-    /// Those of others.
+    /// Terms of other polynomials.
     rest: std::slice::Iter<'a, Term<V>>,
 }
 
@@ -81,15 +81,15 @@ impl<'a, V> Iterator for Terms<'a, V> {
 impl<V> ExactSizeIterator for Terms<'_, V> {}
 
 impl<V: Ord + Copy> Poly<V> {
-    /// Zero.
+    /// Returns zero.
     #[must_use]
     #[inline]
     pub const fn zero() -> Self {
         Self(Repr::Constant(0))
     }
 
-    /// A polynomial with a coefficient that does not fit into 64 bits: the result of arithmetic that overflows. Its only
-    /// term is the least constant, of which no bound and no sign can be shown.
+    /// Returns a polynomial with a coefficient that does not fit into 64 bits: the result of arithmetic that overflows.
+    /// Its only term is the minimum constant, of which no bound and no sign can be proved.
     #[must_use]
     #[inline]
     pub const fn too_large() -> Self {
@@ -103,27 +103,27 @@ impl<V: Ord + Copy> Poly<V> {
         matches!(self.0, Repr::TooLarge)
     }
 
-    /// The constant `c`.
+    /// Returns the constant `c`.
     #[must_use]
     #[inline]
     pub const fn constant(c: i64) -> Self {
         Self(Repr::Constant(c))
     }
 
-    /// The variable `v`.
+    /// Returns the variable `v`.
     #[must_use]
     #[inline]
     pub const fn var(v: V) -> Self {
         Self(Repr::Linear { var: [v], slope: 1, offset: 0 })
     }
 
-    /// `slope * v + offset`, the slope not zero, where it takes no memory.
+    /// Returns `slope * v + offset` with a nonzero slope, if it takes no memory.
     fn small(v: V, slope: i64, offset: i64) -> Option<Self> {
         let (slope, offset) = (i32::try_from(slope).ok()?, i32::try_from(offset).ok()?);
         Some(Self(Repr::Linear { var: [v], slope, offset }))
     }
 
-    /// `slope * v + offset`.
+    /// Returns `slope * v + offset`.
     fn linear(v: V, slope: i64, offset: i64) -> Self {
         if slope == 0 {
             return Self::constant(offset);
@@ -134,7 +134,7 @@ impl<V: Ord + Copy> Poly<V> {
         })
     }
 
-    /// The polynomial of these terms, which are in normal form.
+    /// Returns the polynomial of these terms, which are in normal form.
     fn new(terms: SmallVec<[Term<V>; 2]>) -> Self {
         let (first, linear) = match terms.as_slice() {
             [] => return Self::zero(),
@@ -149,7 +149,7 @@ impl<V: Ord + Copy> Poly<V> {
         small.unwrap_or_else(|| Self(Repr::Terms(Arc::new(terms))))
     }
 
-    /// As `slope * v + offset`, where it takes no memory; `v` is that of `other` where it is constant.
+    /// Returns the polynomial as `slope * v + offset` if it takes no memory; a constant gets the variable of `other`.
     fn as_linear(&self, other: &Self) -> Option<(V, i64, i64)> {
         match (&self.0, &other.0) {
             (Repr::Linear { var: [v], slope, offset }, _) => Some((*v, i64::from(*slope), i64::from(*offset))),
@@ -158,8 +158,8 @@ impl<V: Ord + Copy> Poly<V> {
         }
     }
 
-    /// The polynomial of these terms; `None` unless they are in normal form: ascending by monomial, the
-    /// variables of each ascending, no coefficient zero.
+    /// Returns the polynomial of these terms; `None` unless they are in normal form: monomials ascending, variables of
+    /// each ascending, no zero coefficient.
     #[must_use]
     pub fn from_terms(terms: Vec<(Vec<V>, i64)>) -> Option<Self> {
         let normal = terms.iter().all(|(monomial, c)| *c != 0 && monomial.is_sorted())
@@ -167,7 +167,7 @@ impl<V: Ord + Copy> Poly<V> {
         normal.then(|| Self::new(terms.into_iter().map(|(m, c)| (m.into(), c)).collect()))
     }
 
-    /// Its value when it is constant.
+    /// Returns the value of a constant polynomial.
     #[must_use]
     #[inline]
     pub const fn as_constant(&self) -> Option<i64> {
@@ -177,7 +177,7 @@ impl<V: Ord + Copy> Poly<V> {
         }
     }
 
-    /// The variable when it is one variable alone.
+    /// Returns the variable if the polynomial is a single variable.
     #[must_use]
     #[inline]
     pub const fn as_var(&self) -> Option<V> {
@@ -187,14 +187,14 @@ impl<V: Ord + Copy> Poly<V> {
         }
     }
 
-    /// Whether it is zero.
+    /// Returns whether the polynomial is zero.
     #[must_use]
     #[inline]
     pub const fn is_zero(&self) -> bool {
         matches!(self.0, Repr::Constant(0))
     }
 
-    /// Monomials (variables ascending, repeated for powers) with their coefficients.
+    /// Returns monomials (variables ascending, repeated for powers) with their coefficients.
     #[inline]
     pub fn terms(&self) -> Terms<'_, V> {
         match &self.0 {
@@ -207,7 +207,7 @@ impl<V: Ord + Copy> Poly<V> {
         }
     }
 
-    /// The number of factors of the longest monomial.
+    /// Returns the number of factors of the longest monomial.
     #[must_use]
     pub fn degree(&self) -> usize {
         match &self.0 {
@@ -217,7 +217,7 @@ impl<V: Ord + Copy> Poly<V> {
         }
     }
 
-    /// The variables that occur, ascending, each once.
+    /// Returns the distinct variables, ascending.
     #[must_use]
     pub fn vars(&self) -> SmallVec<[V; 4]> {
         let mut vars: SmallVec<[V; 4]> = self.terms().flat_map(|(m, _)| m.iter().copied()).collect();
@@ -226,7 +226,7 @@ impl<V: Ord + Copy> Poly<V> {
         vars
     }
 
-    /// `self + k * other`, `k` being 1 or -1.
+    /// Returns `self + k * other` for `k` = 1 or -1.
     fn add_scaled(&self, other: &Self, k: i64) -> Self {
         self.checked_add_scaled(other, k).unwrap_or(Self::too_large())
     }
@@ -265,25 +265,25 @@ impl<V: Ord + Copy> Poly<V> {
         Some(Self::new(all))
     }
 
-    /// `self + other`.
+    /// Returns `self + other`.
     #[must_use]
     pub fn add(&self, other: &Self) -> Self {
         self.add_scaled(other, 1)
     }
 
-    /// `-self`.
+    /// Returns `-self`.
     #[must_use]
     pub fn neg(&self) -> Self {
         self.scale(-1)
     }
 
-    /// `self - other`.
+    /// Returns `self - other`.
     #[must_use]
     pub fn sub(&self, other: &Self) -> Self {
         self.add_scaled(other, -1)
     }
 
-    /// `k * self`.
+    /// Returns `k * self`.
     #[must_use]
     pub fn scale(&self, k: i64) -> Self {
         self.checked_scale(k).unwrap_or(Self::too_large())
@@ -305,7 +305,7 @@ impl<V: Ord + Copy> Poly<V> {
         })
     }
 
-    /// `self * other`. Quadratic in the number of terms.
+    /// Returns `self * other`. Quadratic in the number of terms.
     #[must_use]
     pub fn mul(&self, other: &Self) -> Self {
         if let Some(k) = self.as_constant() {
@@ -334,7 +334,7 @@ impl<V: Ord + Copy> Poly<V> {
         Self::collected(all)
     }
 
-    /// The sum of these terms, in any order; `None` where a coefficient does not fit.
+    /// Returns the sum of these terms, in any order; `None` if a coefficient does not fit.
     fn collected(mut all: SmallVec<[Term<V>; 4]>) -> Option<Self> {
         all.sort_by(|(a, _), (b, _)| a.cmp(b));
         let mut terms: SmallVec<[Term<V>; 2]> = SmallVec::new();
@@ -348,7 +348,7 @@ impl<V: Ord + Copy> Poly<V> {
         Some(Self::new(terms))
     }
 
-    /// Its value where `value` gives each variable's; `None` on overflow.
+    /// Evaluates the polynomial for the values of variables; `None` on overflow.
     pub fn eval(&self, mut value: impl FnMut(V) -> i64) -> Option<i64> {
         if self.is_too_large() {
             return None;
@@ -364,7 +364,7 @@ impl<V: Ord + Copy> Poly<V> {
         Some(sum)
     }
 
-    /// Each variable replaced by a polynomial, over variables of another kind if so wished.
+    /// Replaces each variable by a polynomial, possibly over variables of another type.
     pub fn substitute<W: Ord + Copy>(&self, mut by: impl FnMut(V) -> Poly<W>) -> Poly<W> {
         match &self.0 {
             Repr::Constant(c) => Poly::constant(*c),
@@ -384,7 +384,7 @@ impl<V: Ord + Copy> Poly<V> {
         }
     }
 
-    /// `(p, c)` with `self = p + c` and no constant term in `p`.
+    /// Returns `(p, c)` with `self = p + c` and no constant term in `p`.
     #[must_use]
     pub fn split_constant(&self) -> (Self, i64) {
         match &self.0 {
@@ -393,7 +393,7 @@ impl<V: Ord + Copy> Poly<V> {
             Repr::Linear { var, slope, offset } => {
                 (Self(Repr::Linear { var: *var, slope: *slope, offset: 0 }), i64::from(*offset))
             }
-            // The constant term is the least.
+            // The constant term comes first.
             Repr::Terms(terms) => match terms.split_first() {
                 Some(((monomial, c), rest)) if monomial.is_empty() => (Self::new(rest.into()), *c),
                 _ => (self.clone(), 0),
@@ -401,8 +401,8 @@ impl<V: Ord + Copy> Poly<V> {
         }
     }
 
-    /// `(a, b)` with `self = a*v + b` and `v` in neither; `None` when `v` occurs squared or higher, or a coefficient
-    /// does not fit.
+    /// Returns `(a, b)` with `self = a*v + b` and `v` in neither; `None` if `v` occurs with a higher power, or a
+    /// coefficient does not fit.
     #[must_use]
     pub fn split_linear(&self, v: V) -> Option<(Self, Self)> {
         let terms = match &self.0 {
@@ -421,12 +421,12 @@ impl<V: Ord + Copy> Poly<V> {
                 _ => return None,
             }
         }
-        // Without `v` they may stand in another order.
+        // Without `v` their order may differ.
         Some((Self::collected(a)?, Self::new(b)))
     }
 }
 
-// By their terms, in their order; those that are too large are one.
+// By their terms in order; all polynomials that are too large are equal.
 impl<V: Ord + Copy> PartialEq for Poly<V> {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
@@ -461,7 +461,7 @@ impl<V: Ord + Copy> From<i64> for Poly<V> {
     }
 }
 
-/// `2*n + 1`, variables as they display; constant term last, as people write it.
+/// Prints `2*n + 1`: variables as they display, the constant term last.
 impl<V: Ord + Copy + fmt::Display> fmt::Display for Poly<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_zero() {

@@ -1,4 +1,4 @@
-//! Source texts and places in them.
+//! Source texts and spans in them.
 
 use crate::{Arena, define_id};
 
@@ -7,12 +7,12 @@ define_id! {
     pub struct FileId = "file";
 }
 
-/// A place in a source text: bytes `start..end` of `file`.
+/// A span of a source text: bytes `start..end` of `file`.
 ///
-/// Invariant: `start <= end`, and both lie on character boundaries of the text they were made from.
+/// Invariant: `start <= end`, and both are character boundaries of the source text.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Span {
-    /// Which text.
+    /// Source text.
     pub file: FileId,
     /// First byte.
     pub start: u32,
@@ -21,13 +21,13 @@ pub struct Span {
 }
 
 impl Span {
-    /// Bytes `start..end` of `file`.
+    /// Returns the span of bytes `start..end` of `file`.
     #[must_use]
     pub const fn new(file: FileId, start: u32, end: u32) -> Self {
         Self { file, start, end }
     }
 
-    /// The smallest span that holds both; `self` alone when they lie in different files.
+    /// Returns the smallest span that contains both; `self` if they are in different files.
     #[must_use]
     pub fn to(self, other: Self) -> Self {
         if self.file != other.file {
@@ -36,33 +36,33 @@ impl Span {
         Self { file: self.file, start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 
-    /// The empty span at the start of `self`.
+    /// Returns the empty span at the start of `self`.
     #[must_use]
     pub fn start_point(self) -> Self {
         Self { end: self.start, ..self }
     }
 
-    /// The empty span at the end of `self`.
+    /// Returns the empty span at the end of `self`.
     #[must_use]
     pub fn end_point(self) -> Self {
         Self { start: self.end, ..self }
     }
 
-    /// The bytes as a range of `usize`.
+    /// Returns the bytes as a range of `usize`.
     #[must_use]
     pub fn range(self) -> std::ops::Range<usize> {
         self.start as usize..self.end as usize
     }
 }
 
-/// One source text.
+/// A source text.
 #[derive(Clone, Debug)]
 pub struct SourceFile {
-    /// What messages call it: a path, or a word in angle brackets such as `<input>`.
+    /// Name in messages: a path, or a word in angle brackets such as `<input>`.
     pub name: String,
-    /// The whole text.
+    /// Whole text.
     pub text: String,
-    /// Where each line starts, in bytes.
+    /// Start of each line, in bytes.
     lines: Vec<usize>,
 }
 
@@ -73,7 +73,7 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// No texts yet.
+    /// Returns an empty collection.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -86,20 +86,20 @@ impl Sources {
         self.files.push(SourceFile { name: name.into(), text, lines })
     }
 
-    /// The text of `file` with its name.
+    /// Returns the text of `file` with its name.
     #[must_use]
     pub fn file(&self, file: FileId) -> &SourceFile {
         &self.files[file]
     }
 
-    /// The text under `span`.
+    /// Returns the text under `span`.
     #[must_use]
     pub fn snippet(&self, span: Span) -> &str {
         self.files[span.file].text.get(span.range()).unwrap_or("")
     }
 
-    /// Line and column (both from 1, columns in characters) of the start of `span`. Linear in the line, logarithmic in
-    /// the lines.
+    /// Returns line and column (both from 1, columns in characters) of the start of `span`. Linear in the line,
+    /// logarithmic in the number of lines.
     #[must_use]
     pub fn line_column(&self, span: Span) -> (usize, usize) {
         let SourceFile { text, lines, .. } = &self.files[span.file];
@@ -109,7 +109,7 @@ impl Sources {
         (line, before[lines[line - 1]..].chars().count() + 1)
     }
 
-    /// A line of a text, by its number from 1, without its end; empty where there is none.
+    /// Returns a line of a text, by its number from 1, without its end; empty if it does not exist.
     #[must_use]
     pub fn line(&self, file: FileId, number: usize) -> &str {
         let SourceFile { text, lines, .. } = &self.files[file];
@@ -117,7 +117,7 @@ impl Sources {
         text[start(number - 1)..start(number)].trim_end_matches(['\r', '\n'])
     }
 
-    /// All texts with their ids, in the order in which they were added.
+    /// Iterates over all texts with their ids, in the order of insertion.
     pub fn iter(&self) -> impl Iterator<Item = (FileId, &SourceFile)> {
         self.files.iter()
     }

@@ -1,12 +1,12 @@
 //! Functions over many points.
 //!
-//! In: a kernel, and the function for one point. Out: `f_batch`, which takes each argument with strides,
-//! as the interpreter's batches do: element `k` of point `p` is `x[p*x_point + k*x_element]`. Where control is
-//! the same for all points ([`uniform`](crate::uniform)), blocks of points run together in lanes, and what is left at
-//! the end one by one; elsewhere all points run one by one. The results are those of the function for one point.
+//! In: a kernel, and the function for one point. Out: `f_batch`, which takes each argument with strides, as the
+//! interpreter's batches do: element `k` of point `p` is `x[p*x_point + k*x_element]`. If control is equal for all
+//! points ([`uniform`](crate::uniform)), blocks of points run in lanes, and the remaining ones one by one; otherwise
+//! all points run one by one. The results are those of the function for one point.
 //!
-//! Arguments are packed into workspace before a block, results spread from there after it. With the option for
-//! threads blocks are shared out by OpenMP, each thread with a workspace of its own.
+//! Arguments are packed into workspace before a block, results are unpacked from there after it. With threads, OpenMP
+//! distributes blocks, and each thread has a workspace of its own.
 
 use crate::lanes::Lanes;
 use crate::language::{C, Needs, code_name, parameter_list, type_name};
@@ -18,35 +18,35 @@ use chainrule_text::describe::{is_extent, size_names};
 use chainrule_text::{Code, Facts, MAX_EXTENT, Param, Pieces, Precision, Scope, Unit, Writer};
 use std::fmt::Write;
 
-/// What is written for one kernel.
+/// Text for one kernel.
 pub(crate) struct Written {
-    /// The part of the header.
+    /// Part of the header.
     pub header: String,
-    /// The part of the source.
+    /// Part of the source.
     pub source: String,
 }
 
-/// An array or a number that each point has: its parameters.
+/// Parameter names of an array or a number that each point has.
 struct Port {
-    /// Of elements.
+    /// Pointer to the elements.
     name: String,
-    /// Of the distance between points.
+    /// Stride between points.
     point: String,
-    /// Of the distance between elements; a single one has none.
+    /// Stride between elements; `None` for a single element.
     element: Option<String>,
     ty: &'static str,
     class: Class,
     len: Poly<Reg>,
 }
 
-/// One batch function that is being written.
+/// A batch function under construction.
 struct Writing<'a> {
     unit: &'a Unit<'a>,
     options: &'a Batch,
     precision: Precision,
     inputs: Vec<Option<Port>>,
     outputs: Vec<Port>,
-    /// The function on a block of points, if there is one, and its workspaces.
+    /// Function on a block of points, if there is one, and its workspaces.
     block: Option<(String, [Poly<Reg>; 2])>,
     name: String,
     n_points: String,
@@ -136,7 +136,7 @@ impl<'a> Writing<'a> {
         Self { unit, options, precision, inputs, outputs, block, name, n_points, n_threads, failed, work, iwork }
     }
 
-    /// The fields of the struct of arguments.
+    /// Returns the fields of the struct of arguments.
     fn fields(&self) -> Vec<(String, &Port)> {
         let inputs = self.inputs.iter().enumerate().filter_map(|(i, p)| Some((format!("in{i}"), p.as_ref()?)));
         inputs.chain(self.outputs.iter().enumerate().map(|(i, p)| (format!("out{i}"), p))).collect()
@@ -168,7 +168,7 @@ impl<'a> Writing<'a> {
         code_name(self.unit, code)
     }
 
-    /// The struct of arguments, and the function that computes lengths; the sizes of the workspace.
+    /// Returns the struct of arguments, and the functions that compute lengths and workspace sizes.
     fn lengths(&self) -> String {
         let mut text = format!("struct cr_{} {{\n", self.name);
         for (field, port) in self.fields() {
@@ -184,7 +184,7 @@ impl<'a> Writing<'a> {
         }
         let _ = writeln!(text, "    int64_t n_work, n_iwork;\n}};\n");
 
-        // Lengths, and how many numbers and integers of workspace one thread needs.
+        // Lengths, and the numbers and integers of workspace for one thread.
         let _ = write!(
             text,
             "static int cr_{0}_lengths(struct cr_{0} *cr_a)\n{{\n    int64_t cr_packed = 0, cr_ints = 0, cr_work = 0, cr_iwork = 0, cr_n = 0;\n",
@@ -208,7 +208,7 @@ impl<'a> Writing<'a> {
             self.length(&mut text, own, total);
             if let Some((_, block)) = &self.block {
                 self.length(&mut text, &block[class], "cr_n");
-                // A vector of numbers for each number, but an integer for each integer.
+                // A vector of numbers for each number, but one integer for each integer.
                 if class == 0 {
                     text.push_str("    if (cr_mul(cr_n, CR_LANES, &cr_n)) return 1;\n");
                 }
@@ -239,7 +239,7 @@ impl<'a> Writing<'a> {
         text
     }
 
-    /// Assigns `target` the value of `len`, 0 where it is negative.
+    /// Assigns `len` to `target`, 0 if it is negative.
     fn length(&self, text: &mut String, len: &Poly<Reg>, target: &str) {
         if let Some(value) = len.as_constant() {
             let _ = writeln!(text, "    {target} = {};", value.max(0));
@@ -257,7 +257,7 @@ impl<'a> Writing<'a> {
         let _ = writeln!(text, "        {target} = cr_len(cr_total);\n    }}");
     }
 
-    /// What packs or spreads a field's elements: `lanes` points from point `cr_p` on.
+    /// Packs or unpacks a field's elements, of `lanes` points from point `cr_p` on.
     fn transfer(&self, text: &mut String, field: &str, port: &Port, gathers: bool, lanes: &str) {
         let suffix = if port.class == Class::Int { "_ints" } else { "" };
         let function = if gathers { "cr_gather" } else { "cr_scatter" };
@@ -268,7 +268,7 @@ impl<'a> Writing<'a> {
         );
     }
 
-    /// Declares the place of a field's packed elements, after those before it.
+    /// Declares the pointer to a field's packed elements, behind those of the previous fields.
     fn place(text: &mut String, field: &str, port: &Port, lanes: &str) {
         let work = if port.class == Class::Real { "cr_work" } else { "cr_iwork" };
         let step = if lanes == "1" { String::new() } else { format!(" * {lanes}") };
@@ -283,7 +283,7 @@ impl<'a> Writing<'a> {
         )
     }
 
-    /// The function that runs point `cr_p`.
+    /// Returns the function that runs point `cr_p`.
     fn one_point(&self) -> String {
         let mut text = self.head("point");
         let mut arguments = Vec::new();
@@ -327,7 +327,7 @@ impl<'a> Writing<'a> {
         text
     }
 
-    /// The function that runs the points from `cr_p` on that fill the lanes.
+    /// Returns the function that runs a full block of points from `cr_p` on.
     fn one_block(&self) -> String {
         let Some((block, workspaces)) = &self.block else { return String::new() };
         let mut text = format!("#ifdef __GNUC__\n{}", self.head("lanes"));
@@ -370,7 +370,7 @@ impl<'a> Writing<'a> {
         text
     }
 
-    /// The function that the caller sees.
+    /// Returns the public function.
     fn whole(&self) -> String {
         let n = &self.n_points;
         let mut text = format!("int {}({})\n{{\n    struct cr_{0} cr_a;\n", self.name, self.params().join(", "));
@@ -421,7 +421,7 @@ impl<'a> Writing<'a> {
         text
     }
 
-    /// The loop over blocks, or over points: `n` of them, that begin at point `point`.
+    /// Returns the loop over `n` blocks or points from point `point` on.
     fn loop_over(&self, n: &str, point: &str, function: &str) -> String {
         let (work, iwork) = (&self.work, &self.iwork);
         let mut text = String::new();
@@ -447,7 +447,7 @@ impl<'a> Writing<'a> {
         text
     }
 
-    /// The part of the header.
+    /// Returns the part of the header.
     fn declaration(&self) -> String {
         let mut text = format!("/*\n * {}: {} for {} points.\n *\n", self.name, self.unit.name, self.n_points);
         let _ = writeln!(

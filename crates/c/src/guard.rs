@@ -1,12 +1,12 @@
-//! When an operator in its integer form has no value: overflow, and division by zero.
+//! Failures of operators in integer form: overflow, and division by zero.
 //!
-//! The operators' rows say how the value is written in C, which is undefined where there is none; here
-//! is, for each operator that can fail, a test to be run before, itself defined everywhere. A test walks all rows: an
-//! operator that can fail must be listed, and its test must agree with its row.
+//! The operators' rows give the value in C, which is undefined in case of failure. This module has, for each operator
+//! that can fail, a preceding test that is defined everywhere. A unit test walks all rows: an operator that can fail
+//! must be listed, and its test must agree with its row.
 
 use chainrule_ops::{Op, Spelling};
 
-/// The condition under which `op` fails, for operators that can.
+/// Returns the condition under which `op` fails, for operators that can fail.
 pub(crate) fn fails(op: Op) -> Option<Spelling> {
     let (template, helper) = match op {
         Op::Add => ("cr_add_fails({0}, {1})", ADD),
@@ -31,7 +31,7 @@ static inline int cr_sub_fails(int64_t a, int64_t b) {
 }
 ";
 
-// Products of numbers of 31 bits fit; others are decided by a division.
+// Products of 31-bit numbers fit; others are decided by a division.
 pub(crate) const MUL: &str = "\
 static inline int cr_mul_fails(int64_t a, int64_t b) {
     const int64_t small = 0x7fffffff;
@@ -48,7 +48,7 @@ static inline int cr_div_fails(int64_t a, int64_t b) {
 }
 ";
 
-/// `cr_add` and `cr_mul`: the result through a pointer, and whether it does not fit. They need [`ADD`] and [`MUL`].
+/// `cr_add` and `cr_mul`: the result through a pointer, and whether it overflows. They need [`ADD`] and [`MUL`].
 pub(crate) const INTO: &str = "\
 static inline int cr_add(int64_t a, int64_t b, int64_t *out) {
     if (cr_add_fails(a, b)) return 1;
@@ -63,14 +63,14 @@ static inline int cr_mul(int64_t a, int64_t b, int64_t *out) {
 }
 ";
 
-/// `cr_len`: a length that is negative is that of a loop that does not run.
+/// `cr_len`: a negative length is that of a loop that does not run.
 pub(crate) const LEN: &str = "\
 static inline int64_t cr_len(int64_t len) {
     return len < 0 ? 0 : len;
 }
 ";
 
-/// `cr_gather`: elements of a few points, those of one element side by side.
+/// `cr_gather`: packs elements of a few points, with the points of each element adjacent.
 pub(crate) const GATHER: &str = "\
 static inline void cr_gatherSUFFIX(TYPE *to, const TYPE *from, int64_t point, int64_t element, int64_t len, int lanes) {
     for (int64_t k = 0; k < len; k++)
@@ -78,7 +78,7 @@ static inline void cr_gatherSUFFIX(TYPE *to, const TYPE *from, int64_t point, in
 }
 ";
 
-/// `cr_scatter`: the way back.
+/// `cr_scatter`: unpacks elements.
 pub(crate) const SCATTER: &str = "\
 static inline void cr_scatterSUFFIX(const TYPE *from, TYPE *to, int64_t point, int64_t element, int64_t len, int lanes) {
     for (int64_t k = 0; k < len; k++)

@@ -1,7 +1,7 @@
-//! What the caller sees: documentation, signatures, sizes of workspace, messages; and the two files.
+//! The public interface: documentation, signatures, workspace sizes, messages; and the two files.
 //!
-//! In: kernels. Out: the whole [`Source`]. Formulas of shapes and workspace are written in the names of
-//! the parameters, once for people and once for the compiler, from the same polynomials.
+//! In: kernels. Out: the whole [`Source`]. Formulas of shapes and workspace use the parameter names, once for people
+//! and once for the compiler, from the same polynomials.
 
 use crate::language::{C, Needs, code_name, declaration, parameter_list};
 use crate::parts::Cut;
@@ -18,7 +18,7 @@ use chainrule_text::{
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// The pair of files for `kernels`.
+/// Returns the pair of files for `kernels`.
 pub(crate) fn write(name: &str, kernels: &[&Kernel], options: &Options) -> Result<Source, Diagnostics> {
     options.check()?;
     let externals = external::declared(kernels, "C", is_reserved, |e| e.c_name.as_ref())?;
@@ -56,7 +56,7 @@ pub(crate) fn write(name: &str, kernels: &[&Kernel], options: &Options) -> Resul
             Some(cut) => cut.write(&unit, &file, options, &mut needs),
             None => Writer::new(&unit, &facts, &pieces, &mut language).write(events),
         };
-        // The function over many points checks the sizes always.
+        // The function over many points always checks the sizes.
         written.used_codes[0] |= options.batch.is_some();
         let sizes = work_functions(&unit, &facts, &mut needs);
         header_needs.look_at(&unit, precision);
@@ -77,7 +77,7 @@ pub(crate) fn write(name: &str, kernels: &[&Kernel], options: &Options) -> Resul
     Ok(Source { name, functions, header, source })
 }
 
-/// What the header needs of others.
+/// Requirements of the header.
 #[derive(Default)]
 struct HeaderNeeds {
     int: bool,
@@ -94,7 +94,7 @@ impl HeaderNeeds {
     }
 }
 
-/// What stands at the beginning of both files.
+/// Returns the comment at the beginning of both files.
 fn note(options: &Options) -> String {
     let functions = match options.precision {
         Precision::Single => SINGLE,
@@ -201,7 +201,7 @@ fn whole_source(name: &str, body: &str, needs: &Needs, externals: &[(String, usi
     text
 }
 
-/// The header's part for one kernel.
+/// Writes the header's part for one kernel.
 fn declare(unit: &Unit<'_>, written: &Written, precision: Precision, out: &mut String) {
     let _ = write!(out, "/*\n * {}\n", describe::summary(unit));
     for part in describe::arguments(unit, precision.c_type()) {
@@ -250,7 +250,7 @@ fn declare(unit: &Unit<'_>, written: &Written, precision: Precision, out: &mut S
         let formula = macro_formula(unit, &unit.workspace(class));
         let _ = write!(
             out,
-            "/* How many {} of workspace {} needs; the function gives SIZE_MAX for sizes that are too large. */\n\
+            "/* Number of {} of workspace that {} needs; the function returns SIZE_MAX for sizes that are too large. */\n\
              #define {}{arguments} ((size_t)({formula}))\nsize_t {function}({params});\n\n",
             plural(class, precision),
             unit.name,
@@ -269,7 +269,7 @@ fn section(out: &mut String, title: &str, lines: &[String]) {
     }
 }
 
-/// What the elements of a class are.
+/// Returns the name of a class's elements.
 fn plural(class: Class, precision: Precision) -> &'static str {
     match (class, precision) {
         (Class::Int, _) => "integers",
@@ -292,7 +292,7 @@ fn size_function(unit: &Unit<'_>, class: Class) -> String {
     }
 }
 
-/// The declarations of all sizes.
+/// Returns the declarations of all sizes.
 fn size_params(unit: &Unit<'_>) -> String {
     let declarations: Vec<String> = size_names(unit).iter().map(|name| format!("int64_t {name}")).collect();
     parameter_list(&declarations)
@@ -303,14 +303,14 @@ fn macro_arguments(unit: &Unit<'_>) -> String {
     if names.is_empty() { String::new() } else { format!("({})", names.join(", ")) }
 }
 
-/// `poly` with each size in parentheses, as 64-bit arithmetic whatever the arguments of the macro are.
+/// Returns `poly` with each size in parentheses, in 64-bit arithmetic for any arguments of the macro.
 fn macro_formula(unit: &Unit<'_>, poly: &Poly<Reg>) -> String {
     let texts: Vec<String> = unit.sizes.iter().map(|name| format!("(int64_t)({name})")).collect();
     let text = |r: Reg| unit.kernel.sizes.iter().position(|s| s.reg == r).map_or("0", |i| texts[i].as_str());
     poly.substitute(|r| Poly::var(Named(text(r)))).to_string()
 }
 
-/// The functions that tell the sizes of the workspace.
+/// Returns the functions for workspace sizes.
 fn work_functions(unit: &Unit<'_>, facts: &Facts, needs: &mut Needs) -> String {
     let mut text = String::new();
     for (class, _) in workspaces(unit) {
@@ -349,7 +349,7 @@ fn work_functions(unit: &Unit<'_>, facts: &Facts, needs: &mut Needs) -> String {
     text
 }
 
-/// The function that tells messages.
+/// Returns the function for messages.
 fn messages(unit: &Unit<'_>, written: &Written) -> String {
     let mut text = format!("const char *{}_error(int code)\n{{\n    switch (code) {{\n", unit.name);
     text.push_str("    case 0: return \"no error\";\n");

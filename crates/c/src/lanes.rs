@@ -1,13 +1,13 @@
-//! How C spells what the writer says for several points at once.
+//! C as a target language for several points in lanes.
 //!
-//! In: the same as for one point, and which values differ from point to point. Out: a function on a block
-//! of points, in GNU C's vectors: a number is a vector `cr_v` of one number a point, a truth value that
-//! differs a vector `cr_m` of 0 and 1. Arguments and results are packed: element `k` of all points of the
-//! block lies in one vector. Integers that are the same for all points stay as they are.
+//! In: the same as for one point, and the values that differ between points. Out: a function on a block of points, in
+//! GNU C's vectors: a number is a vector `cr_v` with an element for each point, a varying truth value a vector `cr_m`
+//! of 0 and 1. Arguments and results are packed: element `k` of all points of the block is one vector. Uniform integers
+//! remain scalars.
 //!
-//! **Operators.** What an operator's row says in C is taken over where it is arithmetic or a comparison;
-//! `a ? b : c` becomes a blend, of which both sides are there already; anything else, such as a function of
-//! `math.h`, is done lane by lane. So each lane has the bits that one point has.
+//! **Operators.** Arithmetic and comparisons use the C spelling of the operator's row. `a ? b : c` becomes a blend of
+//! two computed values. All other operators, such as functions of `math.h`, are computed lane by lane. So each lane has
+//! the bits of one point.
 
 use crate::language::{C, checked_sum, code_name, mul_add, parameter_list};
 use crate::precision::InC;
@@ -18,17 +18,17 @@ use chainrule_ops::{Op, Type};
 use chainrule_text::{At, Language, Param, Piece, Precision, Terms, Unit, Whole, body, fill};
 use std::fmt::Write;
 
-/// C for a block of points.
+/// C for a block of points, as a [`Language`](chainrule_text::Language).
 pub(crate) struct Lanes<'a> {
-    /// C for one point: all that is the same for all points is written by it.
+    /// C for one point, which writes everything uniform.
     pub one: C<'a>,
-    /// Whether a register's value differs from point to point.
+    /// Whether each register varies between points.
     pub varying: &'a Arena<Reg, bool>,
-    /// The function for one point, whose codes are returned.
+    /// Unit of the function for one point, whose codes are returned.
     pub scalar: &'a Unit<'a>,
 }
 
-/// Types and macros for blocks of `lanes` points.
+/// Returns types and macros for blocks of `lanes` points.
 pub(crate) fn definitions(lanes: usize, precision: Precision) -> String {
     let (real, mask) = match precision {
         Precision::Double => ("double", "int64_t"),
@@ -80,7 +80,7 @@ static inline cr_v cr_each_to_real(cr_m m) {
 }
 ";
 
-/// How the function on a block takes a parameter.
+/// Returns the declaration of a parameter of a function on a block.
 fn declaration(unit: &Unit<'_>, param: Param, is_size: bool) -> String {
     let name = unit.param_name(param);
     let class = |buffer: BufferId| unit.kernel.buffers[buffer].class;
@@ -104,14 +104,14 @@ fn declaration(unit: &Unit<'_>, param: Param, is_size: bool) -> String {
     }
 }
 
-/// Whether a parameter is an integer that sizes are made of.
+/// Returns whether a parameter is an integer that sizes depend on.
 pub(crate) fn is_size(unit: &Unit<'_>, param: Param) -> bool {
     let Param::Input(input) = param else { return false };
     let source = chainrule_kernel::SizeSource::Value { input };
     unit.kernel.sizes.iter().any(|size| size.source == source)
 }
 
-/// Whether a parameter is an input that is one number.
+/// Returns whether a parameter is an input that is a single number.
 fn is_number(unit: &Unit<'_>, param: Param) -> bool {
     let Param::Input(i) = param else { return false };
     let port = &unit.kernel.inputs[i];
@@ -138,7 +138,7 @@ impl Lanes<'_> {
         }
     }
 
-    /// Whether a buffer holds integers of all points, packed.
+    /// Returns whether a buffer holds packed integers of all points.
     fn is_packed_ints(unit: &Unit<'_>, buffer: BufferId) -> bool {
         let buffer = &unit.kernel.buffers[buffer];
         buffer.class == Class::Int && matches!(buffer.place, Place::Output(_))
@@ -149,7 +149,7 @@ impl Lanes<'_> {
         parameter_list(&declarations)
     }
 
-    /// Numbers among the inputs, which come by address, by value.
+    /// Loads scalar inputs, which are passed by address.
     fn numbers(unit: &Unit<'_>, params: impl IntoIterator<Item = Param>, text: &mut String) {
         for param in params.into_iter().filter(|p| is_number(unit, *p)) {
             let name = unit.param_name(param);
@@ -157,7 +157,8 @@ impl Lanes<'_> {
         }
     }
 
-    /// The function that applies `template` lane by lane; the result and the arguments are truth values or numbers.
+    /// Returns the function that applies `template` lane by lane; the result and the arguments are truth values or
+    /// numbers.
     fn each(&mut self, name: &str, template: &str, args: &[Type], result: Type) -> String {
         let ty = |t: Type| if t == Type::Bool { "cr_m" } else { "cr_v" };
         let params: Vec<String> = args.iter().enumerate().map(|(k, t)| format!("{} a{k}", ty(*t))).collect();
@@ -173,7 +174,7 @@ impl Lanes<'_> {
         format!("cr_each_{name}")
     }
 
-    /// A truth value of all points.
+    /// Returns a truth value of all points.
     fn truth(&self, r: Reg, text: &str) -> String {
         if self.varying[r] { text.to_owned() } else { format!("CR_M({text} != 0)") }
     }
@@ -262,7 +263,7 @@ impl Language for Lanes<'_> {
             Class::Int => ("int64_t", &unit.iwork),
         };
         Some(if unit.workspace(class).is_zero() {
-            // All buffers are empty, and nothing that reads or writes them runs.
+            // All buffers are empty, and no code that reads or writes them runs.
             let zero = if class == Class::Real { "{{0}}" } else { "{0}" };
             format!("{ty} *const {name} = ({ty}[1]){zero};")
         } else {
@@ -332,7 +333,7 @@ impl Language for Lanes<'_> {
         if let Some((condition, (yes, no))) =
             template.split_once(" ? ").and_then(|(condition, rest)| Some((condition, rest.split_once(" : ")?)))
         {
-            // A comparison of vectors has all bits set where it holds; a truth value is 1 there.
+            // A comparison of vectors sets all bits if it holds; a truth value is then 1.
             let is_truth = row.args.first() == Some(&Type::Bool);
             let mask =
                 if is_truth { format!("-{}", filled(condition)) } else { format!("(cr_m)({})", filled(condition)) };

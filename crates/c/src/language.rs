@@ -1,7 +1,7 @@
-//! How C spells what the writer says, one point at a time.
+//! C as a target language for one point.
 //!
-//! In: names, expressions, operators. Out: declarations, statements and functions of C99; what they need
-//! of helpers and headers is noted in [`Needs`].
+//! In: names, expressions, operators. Out: declarations, statements and functions of C99; required helpers and headers
+//! are collected in [`Needs`].
 
 use crate::precision::InC;
 use crate::{guard, literal, reserved};
@@ -13,10 +13,10 @@ use chainrule_text::unit::{Code, Reason};
 use chainrule_text::{At, Language, Param, Piece, Precision, Terms, Unit, Whole, body, fill};
 use std::fmt::Write;
 
-/// What the text needs from outside.
+/// Requirements of the text.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Needs {
-    /// Definitions of helpers, each once, in the order of their first use.
+    /// Distinct definitions of helpers, in the order of their first use.
     pub helpers: Vec<String>,
     /// `math.h`.
     pub math: bool,
@@ -34,14 +34,14 @@ impl Needs {
         }
     }
 
-    /// What `spelling` needs.
+    /// Adds the requirements of `spelling`.
     fn spelling(&mut self, spelling: Spelling) {
         if let Some(helper) = spelling.helper {
             self.helper(helper);
         }
     }
 
-    /// `cr_add` and `cr_mul`.
+    /// Adds `cr_add` and `cr_mul`.
     pub fn checked(&mut self) {
         self.helper(guard::ADD);
         self.helper(guard::MUL);
@@ -49,15 +49,15 @@ impl Needs {
     }
 }
 
-/// C, one point at a time.
+/// C for one point, as a [`Language`](chainrule_text::Language).
 pub(crate) struct C<'a> {
     pub needs: &'a mut Needs,
     pub precision: Precision,
-    /// Whether elementary functions come along.
+    /// Whether the file defines elementary functions.
     pub own_functions: bool,
 }
 
-/// The name of a code's macro.
+/// Returns the name of a code's macro.
 pub(crate) fn code_name(unit: &Unit<'_>, code: &Code) -> String {
     let upper = unit.name.to_ascii_uppercase();
     match code.reason {
@@ -68,7 +68,7 @@ pub(crate) fn code_name(unit: &Unit<'_>, code: &Code) -> String {
     }
 }
 
-/// The declaration of a parameter; with `restrict` in definitions, without in headers, which C++ reads too.
+/// Returns the declaration of a parameter; with `restrict` in definitions, without in headers, which C++ also reads.
 pub(crate) fn declaration(unit: &Unit<'_>, param: Param, definition: bool, precision: Precision) -> String {
     let kernel = unit.kernel;
     let ty = |buffer| type_name(kernel.buffers[buffer].class, precision);
@@ -87,7 +87,7 @@ pub(crate) fn declaration(unit: &Unit<'_>, param: Param, definition: bool, preci
     }
 }
 
-/// The type of the values of a class.
+/// Returns the type of the values of a class.
 pub(crate) fn type_name(class: Class, precision: Precision) -> &'static str {
     match class {
         Class::Real => precision.c_type(),
@@ -95,7 +95,7 @@ pub(crate) fn type_name(class: Class, precision: Precision) -> &'static str {
     }
 }
 
-/// A product and a sum, rounded once, on doubles.
+/// Returns a fused multiply-add on doubles.
 pub(crate) fn mul_add(signs: Signs) -> &'static str {
     match signs {
         Signs::Plus => "fma({0}, {1}, {2})",
@@ -104,13 +104,13 @@ pub(crate) fn mul_add(signs: Signs) -> &'static str {
     }
 }
 
-/// `a, b`, or `void`.
+/// Returns `a, b`, or `void`.
 pub(crate) fn parameter_list(declarations: &[String]) -> String {
     if declarations.is_empty() { "void".to_owned() } else { declarations.join(", ") }
 }
 
 impl C<'_> {
-    /// How an operator is written, with what it needs.
+    /// Returns the spelling of an operator, and adds its requirements.
     pub fn spelling(&mut self, op: Op) -> String {
         let row = op.row();
         self.needs.math |= row.c.template.contains('(');
@@ -131,7 +131,7 @@ impl C<'_> {
         self.precision.code(row.c.template)
     }
 
-    /// The pointer to the elements of a buffer.
+    /// Returns the pointer to the elements of a buffer.
     fn base(&self, unit: &Unit<'_>, buffer: BufferId) -> String {
         match unit.kernel.buffers[buffer].place {
             Place::Input(input) if unit.kernel.inputs[input].shape.is_empty() => {
@@ -150,7 +150,7 @@ impl C<'_> {
     }
 }
 
-/// `terms` summed up into `name` by steps that may fail.
+/// Sums `terms` into `name` by steps that may fail.
 pub(crate) fn checked_sum(name: &str, terms: &Terms, product: &str, fail: &str) -> Vec<String> {
     let mut first = "0";
     let mut steps: Vec<String> = Vec::new();
@@ -267,7 +267,7 @@ impl Language for C<'_> {
         let ty = type_name(class, self.precision);
         let work = if class == Class::Real { &unit.work } else { &unit.iwork };
         Some(if unit.workspace(class).is_zero() {
-            // All buffers are empty, and nothing that reads or writes them runs.
+            // All buffers are empty, and no code that reads or writes them runs.
             format!("{ty} *const {name} = ({ty}[1]){{0}};")
         } else if offset.is_zero() {
             format!("{ty} *const {name} = {work};")
@@ -343,7 +343,7 @@ impl Language for C<'_> {
             before.push(format!("if ({}) {fail}", filled(guard.template, &args)));
         }
         let Some(spelling) = op.row().c_int.filter(|_| needed) else { return (before, String::new()) };
-        // Compilers warn of `i < i`.
+        // Compilers warn about `i < i`.
         if args.len() == 2 && args[0] == args[1] && spelling.template.contains(['<', '>', '=']) {
             before.push(format!("const int64_t {fresh} = {};", args[1]));
             fresh.clone_into(&mut args[1]);

@@ -1,27 +1,26 @@
 //! The C backend: kernels as a self-contained `.c` and `.h` in C99.
 //!
-//! In: [`Kernel`]s. Out: a [`Source`], the same bytes for the same kernels on every machine. The code
-//! allocates nothing: workspace comes from the caller, its size from a function and a macro in the
-//! header. It fails where the interpreter fails, with a code for each reason, and its results are those
-//! of the interpreter for the same kernel up to the functions of `math.h`, when it is compiled without contraction of
-//! multiplications and additions (`-std=c99`); bit for bit, where Chainrule's own functions come along
-//! ([`Options::inline_math`]).
+//! In: [`Kernel`]s. Out: a [`Source`], the same bytes for the same kernels on every machine. The code allocates
+//! nothing; the caller provides the workspace, whose size is given by a function and a macro in the header. It fails if
+//! and only if the interpreter fails, with a code for each reason. Compiled without contraction of multiplications and
+//! additions (`-std=c99`), its results are those of the interpreter for the same kernel up to the functions of
+//! `math.h`; bit for bit if the file defines Chainrule's own functions ([`Options::inline_math`]).
 //!
-//! What is said, and in which order, is `chainrule_text`'s affair; here is how C says it.
+//! `chainrule_text` determines the statements and their order; this crate determines their spelling in C.
 //!
 //! | module | owns |
 //! | --- | --- |
-//! | `reserved` | names that mean something in C |
+//! | `reserved` | names with another meaning in C |
 //! | `literal` | numbers, strings, comments |
 //! | `precision` | numbers of 64 or 32 bits |
-//! | `guard` | when an integer operator fails |
+//! | `guard` | failures of integer operators |
 //! | `language` | declarations, statements and operators of one point |
-//! | `uniform`, `lanes` | what differs from point to point; several points at once |
+//! | `uniform`, `lanes` | divergence analysis; several points in lanes |
 //! | `batch` | functions over many points |
-//! | `parts` | loops in parts, on threads |
-//! | `interface` | what the caller sees: documentation, signatures, workspace, messages |
+//! | `parts` | parallel loops, on threads |
+//! | `interface` | public interface: documentation, signatures, workspace, messages |
 //!
-//! Nothing recurses: neither on the length of a kernel nor on its nesting.
+//! Nothing is recursive, neither in the length of a kernel nor in its nesting.
 
 mod batch;
 mod guard;
@@ -39,43 +38,42 @@ pub use chainrule_text::Precision;
 use chainrule_base::{Diagnostic, Diagnostics};
 use chainrule_kernel::{Kernel, unchecked};
 
-/// How C is written.
+/// Options of the C backend.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// Whether products are fused with sums, rounded once, by `fma`: fast where the compiler may use the processor's own
-    /// (`-mfma`, `-march=native`), slow everywhere else. Whoever makes the kernels makes them so; here the heads of the
-    /// files say what computes the same bits.
+    /// Whether products are fused with sums, rounded once, by `fma`: fast if the compiler may use FMA instructions
+    /// (`-mfma`, `-march=native`), slow otherwise. The caller fuses the kernels; here the option only selects the
+    /// command in the heads of the files that computes the same bits.
     pub fuse: bool,
-    /// Whether loops run one iteration after the other, and sums are added in that order. Otherwise those that may run in the
-    /// lanes of vectors are cut into blocks of eight iterations, and sums are added in eight parts. Whoever makes the
-    /// kernels does that, as with [`Self::fuse`].
+    /// Whether loops are sequential, and sums are added in that order. Otherwise vectorisable loops are cut into blocks
+    /// of eight iterations, and sums have eight partial sums. The caller transforms the kernels, as with
+    /// [`Self::fuse`].
     pub sequential: bool,
-    /// About how many operations a function has at most: longer code is cut into several functions,
-    /// and values that live across a cut lie in the workspace. The time that a C compiler takes grows
-    /// faster than the length of a function.
+    /// Approximate maximum number of operations of a function: longer code is split into several functions, and values
+    /// that live across a split are stored in the workspace. Compile time grows faster than the length of a function.
     pub chunk: usize,
-    /// Numbers of 64 or of 32 bits.
+    /// Precision of numbers.
     pub precision: Precision,
-    /// Whether there are functions over many points as well, and how they run.
+    /// Functions over many points, if requested.
     pub batch: Option<Batch>,
-    /// Whether sin, cos, exp, expm1, log, log1p, tanh, atan, atan2 and pow come along as functions of the file, by the
-    /// algorithms of `chainrule_mathfun`, so that results are the interpreter's bit for bit; otherwise they are those of
-    /// `math.h`. For doubles only.
+    /// Whether the file defines sin, cos, exp, expm1, log, log1p, tanh, atan, atan2 and pow by the algorithms of
+    /// `chainrule_mathfun`, so that results are those of the interpreter bit for bit. Otherwise they are those of
+    /// `math.h`. Only for doubles.
     pub inline_math: bool,
-    /// Whether loops that run in parts ([`chainrule_kernel::parts`](mod@chainrule_kernel::parts)) are shared out to threads by OpenMP. A function with
-    /// such loops is cut at them, and nowhere else.
+    /// Whether OpenMP distributes parallel loops ([`chainrule_kernel::parts`](mod@chainrule_kernel::parts)) over
+    /// threads. A function with such loops is split at them, and nowhere else.
     pub threads: bool,
-    /// Whether checks of indices are left out: whoever calls the functions promises that no index is out of range. Otherwise they
-    /// touch memory that is not theirs.
+    /// Whether index checks are omitted: the caller promises that every index is in range. An index out of range then
+    /// reads or writes arbitrary memory.
     pub unchecked: bool,
 }
 
-/// How functions over many points run.
+/// Options of functions over many points.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Batch {
-    /// How many points run together: 2, 4, 8 or 16.
+    /// Number of points of a block: 2, 4, 8 or 16.
     pub lanes: usize,
-    /// Whether points are shared out to threads by OpenMP.
+    /// Whether OpenMP distributes points over threads.
     pub threads: bool,
 }
 
@@ -98,7 +96,7 @@ impl Batch {
 }
 
 impl Options {
-    /// The default of [`Self::chunk`].
+    /// Default of [`Self::chunk`].
     pub const CHUNK: usize = 2000;
 
     fn check(&self) -> Result<(), Diagnostics> {
@@ -130,21 +128,21 @@ impl Default for Options {
 /// A pair of files.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Source {
-    /// What the files are to be called, without `.h` and `.c`: the source includes `NAME.h`.
+    /// File name without `.h` and `.c`: the source includes `NAME.h`.
     pub name: String,
-    /// The functions that compute the kernels, one a kernel, in their order: a kernel's own name,
-    /// or one near to it where that is taken in C.
+    /// Functions of the kernels, one for each kernel, in order: the kernel's own name, or a similar one if it is not
+    /// available in C.
     pub functions: Vec<String>,
-    /// The text of `NAME.h`.
+    /// Text of `NAME.h`.
     pub header: String,
-    /// The text of `NAME.c`.
+    /// Text of `NAME.c`.
     pub source: String,
 }
 
-/// C for one kernel; the files have its name. Takes time `n log n` in the size of the kernel.
+/// Returns C for one kernel, in files of its name. Takes `n log n` in the size of the kernel.
 ///
 /// # Errors
-/// A user's function without a name in C, or with one that cannot be; a bug where the kernel is malformed.
+/// A user function without a name in C, or with an invalid one; a bug if the kernel is malformed.
 ///
 /// ```
 /// use chainrule_base::{Arena, Name, Poly};
@@ -175,7 +173,7 @@ pub fn emit(kernel: &Kernel, options: &Options) -> Result<Source, Diagnostics> {
     emit_many(&kernel.name, &[kernel], options)
 }
 
-/// C for several kernels, such as a function and its derivatives, in one pair of files named `name`.
+/// Returns C for several kernels, such as a function and its derivatives, in one pair of files named `name`.
 ///
 /// # Errors
 /// As [`emit`].

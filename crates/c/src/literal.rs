@@ -2,20 +2,20 @@
 
 use std::fmt::Write;
 
-/// `value` so that it reads back as the same number: an atom of type `double`.
+/// Returns an atom of type `double` that reads back as the same number.
 pub(crate) fn double(value: f64) -> String {
     let text = if value.is_nan() {
         return "NAN".to_owned();
     } else if value.is_infinite() {
         "HUGE_VAL".to_owned()
     } else {
-        // The shortest decimal that reads back the same; it has a point or an exponent.
+        // The shortest decimal that reads back as the same number; it has a point or an exponent.
         format!("{:?}", value.abs())
     };
     if value.is_sign_negative() { format!("(-{text})") } else { text }
 }
 
-/// `value` so that it reads back as the same number: an atom of type `float`.
+/// Returns an atom of type `float` that reads back as the same number.
 pub(crate) fn float(value: f32) -> String {
     let text = if value.is_nan() {
         return "NAN".to_owned();
@@ -27,12 +27,12 @@ pub(crate) fn float(value: f32) -> String {
     if value.is_sign_negative() { format!("(-{text})") } else { text }
 }
 
-/// Whether a macro is written for it, one of `math.h`.
+/// Returns whether the literal is a macro of `math.h`.
 pub(crate) fn needs_math(value: f64) -> bool {
     !value.is_finite()
 }
 
-/// `value` as an expression without unary minus in front of what overflows; an atom.
+/// Returns an atom for `value`, without unary minus in front of a literal that overflows.
 pub(crate) fn int(value: i64) -> String {
     match value {
         i64::MIN => "INT64_MIN".to_owned(),
@@ -41,10 +41,10 @@ pub(crate) fn int(value: i64) -> String {
     }
 }
 
-/// How many bytes of a message are kept: C99 promises 4095 characters in a string.
+/// Maximum length of a message, in bytes: C99 guarantees string literals of 4095 characters.
 const MESSAGE: usize = 900;
 
-/// `text` as a string literal.
+/// Returns `text` as a string literal.
 pub(crate) fn string(text: &str) -> String {
     let mut out = String::from("\"");
     for byte in text.bytes().take(MESSAGE) {
@@ -65,7 +65,7 @@ pub(crate) fn string(text: &str) -> String {
     out
 }
 
-/// `text` as it can stand in a comment: on one line, without what ends or begins a comment.
+/// Returns `text` for a comment: on one line, without the start or end of a comment.
 pub(crate) fn comment(text: &str) -> String {
     let mut out = String::new();
     let mut last = ' ';

@@ -1,11 +1,11 @@
-//! Loops in parts, shared out to threads by OpenMP.
+//! Parallel loops, distributed over threads by OpenMP.
 //!
-//! In: a kernel with loops that run in parts ([`chainrule_kernel::parts`]). Out: a function for each of its pieces, and one
-//! that calls them in order, those in parts once a part in a loop that OpenMP runs. Without OpenMP the same code runs
-//! on one thread; the results are the same bit for bit.
+//! In: a kernel with parallel loops ([`chainrule_kernel::parts`]). Out: a function for each of its pieces, and one that
+//! calls them in order, parallel ones once for each chunk in a loop that OpenMP runs. Without OpenMP the same code runs
+//! on one thread; the results are equal bit for bit.
 //!
-//! What a part has for itself in the workspace is there once a part, so that the size of the workspace depends on no
-//! number of threads. Each part returns a code of its own, and the first one that is not 0 is returned.
+//! Private workspace exists once for each chunk, so that the size of the workspace does not depend on the number of
+//! threads. Each chunk returns a code, and the first nonzero one is returned.
 
 use crate::Options;
 use crate::language::{C, Needs};
@@ -29,7 +29,7 @@ struct Piece {
 }
 
 impl Cut {
-    /// The pieces of `kernel`; `None` where nothing runs in parts.
+    /// Returns the pieces of `kernel`; `None` if it has no parallel loop.
     pub fn new(kernel: &Kernel) -> Option<Self> {
         let split = split(kernel)?;
         let mut pieces: Vec<Piece> = Vec::new();
@@ -39,7 +39,7 @@ impl Cut {
         }
         for piece in split.pieces {
             let mut kernel = piece.kernel;
-            // The number of the part comes from the loop that calls, and need not be checked.
+            // The calling loop provides the number of the chunk, which needs no check.
             if piece.in_parts
                 && kernel.failures.pop().is_some()
                 && let Some(Stmt::Straight(code)) = kernel.body.first_mut()
@@ -54,7 +54,7 @@ impl Cut {
                 let buffer = &kernel.buffers[*b];
                 let (space, len) = (language::space(buffer.class), buffer.len.clone());
                 let Place::Workspace(at) = &buffer.place else { continue };
-                // Those that take turns in one place still do; one of no elements lies where the next one begins.
+                // Buffers that share memory still do; an empty one is placed at the start of the next one.
                 places.entry((space, at.clone(), len.clone())).or_insert_with(|| {
                     let at = own[space].clone();
                     own[space] = at.add(&len);
@@ -82,7 +82,7 @@ impl Cut {
         Some(Self { whole, pieces })
     }
 
-    /// Adds what may fail in the pieces to `facts`, those of the whole.
+    /// Adds possible failures of the pieces to `facts` of the whole kernel.
     pub fn join_failures(&self, facts: &mut Facts) {
         for piece in &self.pieces {
             facts.failures.extend(Facts::new(&piece.kernel, &events(&piece.kernel.body)).failures);
@@ -91,7 +91,7 @@ impl Cut {
         facts.failures.dedup();
     }
 
-    /// The functions of the pieces, and the one that calls them.
+    /// Writes the functions of the pieces, and the one that calls them.
     pub fn write(&self, unit: &Unit<'_>, file: &Scope, options: &Options, needs: &mut Needs) -> Written {
         let mut all = Written { text: String::new(), used_codes: vec![false; unit.codes.len()] };
         let mut calls = String::new();
@@ -100,7 +100,7 @@ impl Cut {
             let events: Vec<Event<'_>> = events(&kernel.body);
             let facts = Facts::new(kernel, &events);
             let space = |r: Reg| language::space(kernel.regs[r]);
-            // Cut, it would keep values in places of the workspace that parts would share.
+            // If split, it would keep values in slots of the workspace that chunks would share.
             let whole = Pieces::new(kernel, &events, &facts, usize::MAX, space);
             let mut own = Unit::new::<C<'_>>(kernel, unit.name.clone(), file, &facts, whole.n_slots);
             own.codes.clone_from(&unit.codes);

@@ -1,19 +1,18 @@
 //! Numbers of 64 or of 32 bits.
 //!
-//! The operators' rows say how they are written in C on doubles. For floats the same text is read
-//! word by word: `double` becomes `float`, a function of `math.h` the one whose name ends in `f`, a
-//! literal gets the suffix `f`; what is neither stays.
+//! The operators' rows have spellings in C on doubles. For floats, the text is converted word by word: `double` becomes
+//! `float`, a function of `math.h` the one with the suffix `f`, a literal gets the suffix `f`; all other words stay.
 
 use crate::literal;
 use chainrule_text::Precision;
 
-/// What C says of a precision.
+/// A precision in C.
 pub(crate) trait InC: Copy {
-    /// What C calls the type.
+    /// Returns the name of the type in C.
     fn c_type(self) -> &'static str;
-    /// The nearest number of this precision, as an atom.
+    /// Returns the nearest number of this precision, as an atom.
     fn literal(self, value: f64) -> String;
-    /// A row's text, in this precision.
+    /// Converts a row's text to this precision.
     fn code(self, text: &str) -> String;
 }
 
@@ -40,7 +39,7 @@ impl InC for Precision {
     }
 }
 
-/// `text` on doubles as text on floats.
+/// Converts text on doubles to text on floats.
 fn single(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     let mut rest = text;
@@ -66,7 +65,7 @@ fn single(text: &str) -> String {
     out
 }
 
-/// The length of the number at the beginning of `text`.
+/// Returns the length of the number at the beginning of `text`.
 fn number_len(text: &str) -> usize {
     let mut last = ' ';
     let end = text.find(|c: char| {
@@ -77,7 +76,8 @@ fn number_len(text: &str) -> usize {
     end.unwrap_or(text.len())
 }
 
-/// Whether `word` in front of a parenthesis calls a function of `math.h`: no keyword, and not one of ours.
+/// Returns whether `word` before a parenthesis calls a function of `math.h`: it is no keyword, and none of our
+/// functions.
 fn is_function(word: &str) -> bool {
     let ours = word.starts_with("cr_") || ["if", "for", "while", "return", "switch", "sizeof"].contains(&word);
     !ours && word.starts_with(|c: char| c.is_ascii_lowercase())

@@ -1,8 +1,8 @@
-//! Names that mean something else in C and C++.
+//! Names with another meaning in C and C++.
 
 use chainrule_text::names::is_internal;
 
-/// Keywords of C and C++, and what the headers that the code includes declare.
+/// Keywords of C and C++, and declarations of the headers that the code includes.
 const RESERVED: &str = "\
     EOF FP_CONTRACT HUGE_VAL HUGE_VALF HUGE_VALL I INFINITY NAN NULL acos acosf acosh acoshf acoshl acosl \
     alignas alignof and and_eq asin asinf asinh asinhf asinhl asinl asm atan atan2 atan2f atan2l atanf atanh \
@@ -28,8 +28,8 @@ const RESERVED: &str = "\
     typename typeof typeof_unqual union unix unsigned using virtual void volatile wchar_t while xor xor_eq y0 y1 \
     yn";
 
-/// Functions and macros that math.h and string.h have beyond C11: those of C23, of GNU and of BSD. Those for types of numbers
-/// other than double have a suffix ([`without_suffix`]).
+/// Functions and macros of math.h and string.h beyond C11: those of C23, of GNU and of BSD. Those for types other than
+/// double have a suffix ([`without_suffix`]).
 const EXTENSIONS: &str = "\
     DOMAIN HUGE MAXFLOAT OVERFLOW PLOSS SING SNAN TLOSS UNDERFLOW acospi asinpi atan2pi atanpi basename bcmp bcopy bzero \
     canonicalize compoundn cospi dadd ddiv dfma dmul dsqrt dsub exp10m1 exp2m1 explicit_bzero f32add f32div f32fma f32mul \
@@ -41,20 +41,20 @@ const EXTENSIONS: &str = "\
     strchrnul strdupa strfry strncasecmp strndup strndupa strnlen strsep strsignal strverscmp tanpi totalorder totalordermag \
     ufromfp ufromfpx";
 
-/// `name` without what math.h adds for another type of numbers, and for a state of its own: `lgammaf_r`, `fmaf64x`.
+/// Returns `name` without the suffixes of math.h for other types and for explicit state: `lgammaf_r`, `fmaf64x`.
 fn without_suffix(name: &str) -> &str {
     let name = name.strip_suffix("_r").unwrap_or(name);
     let suffixes = ["f16", "f32", "f32x", "f64", "f64x", "f128", "f", "l"];
     suffixes.into_iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name)
 }
 
-/// Whether a header declares `name`.
+/// Returns whether a header declares `name`.
 fn is_declared(name: &str) -> bool {
     [RESERVED, EXTENSIONS].iter().any(|words| words.split_ascii_whitespace().any(|word| word == name))
 }
 
-/// Functions of the C library and of POSIX whose names a person may give to a function: whoever links that function would
-/// call it where the library's own is meant, or the other way round.
+/// Functions of the C library and of POSIX. A linked function of such a name would be called instead of the library's,
+/// or the other way round.
 const LINKED: &str = "\
     abort abs accept access alarm asctime atexit atof atoi atol bind bsearch calloc chdir chmod chown clearerr clock \
     close closedir connect creat ctime difftime div dup dup2 environ execv execve exit fclose fcntl feof ferror fflush \
@@ -67,13 +67,13 @@ const LINKED: &str = "\
     strftime strtod strtol strtoul swab symlink sync syscall system time times tmpfile tmpnam tolower toupper truncate \
     umask uname ungetc unlink usleep utime vprintf wait waitpid write";
 
-/// Whether a function called `name` would take the place of another one.
+/// Returns whether a function called `name` would replace another one at link time.
 pub(crate) fn is_linked(name: &str) -> bool {
     LINKED.split_ascii_whitespace().any(|linked| linked == name)
 }
 
-/// Whether `name` means something else in C, in the code's headers, or among the names that the code
-/// gives to registers (`r_7`), buffers and helpers (`cr_sign`).
+/// Returns whether `name` has another meaning in C, in the included headers, or among the names of registers (`r_7`),
+/// buffers and helpers (`cr_sign`) in the code.
 pub(crate) fn is_reserved(name: &str) -> bool {
     let upper_second = |c: char| c == '_' || c.is_ascii_uppercase();
     is_declared(name)

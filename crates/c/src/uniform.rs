@@ -1,19 +1,19 @@
-//! Which values differ from point to point, and whether points can run together.
+//! Divergence analysis: values that vary between points, and whether points can run in lanes.
 //!
-//! In: a kernel, its events. Out: for each register whether its value differs, where several points can run
-//! in lanes: their control, their addresses and their checks are the same. Numbers always differ. Truth values
-//! that come from numbers differ; they may be carried, chosen, combined, selected by, made numbers and stored
-//! into results. Any other use of them would be control that differs, and then points run one by one; so they
-//! do where integers are read from arguments other than sizes, or from results.
+//! In: a kernel, its events. Out: whether each register varies between points, if several points can run in lanes:
+//! their control, addresses and checks are uniform. Numbers always vary. Truth values computed from numbers vary; they
+//! may be carried, selected, combined, select values, be converted to numbers and stored into results. Any other use
+//! would be divergent control, and points then run one by one. They also do if integers are loaded from arguments other
+//! than sizes, or from results.
 
 use chainrule_base::{Arena, Poly};
 use chainrule_kernel::{BufferId, Class, Event, Instr, Kernel, Place, Reg, SizeSource};
 use chainrule_text::Facts;
 
-/// How often what is carried is looked at again before points run one by one.
+/// Maximum number of passes over loop-carried values; beyond, points run one by one.
 const PASSES: usize = 64;
 
-/// For each register whether its value differs; `None` where points cannot run together.
+/// Returns whether each register varies; `None` if points cannot run in lanes.
 pub(crate) fn varying(kernel: &Kernel, events: &[Event<'_>], facts: &Facts) -> Option<Arena<Reg, bool>> {
     let mut differs = Arena::filled(kernel.regs.len(), false);
     for r in kernel.regs.ids() {
@@ -32,7 +32,7 @@ pub(crate) fn varying(kernel: &Kernel, events: &[Event<'_>], facts: &Facts) -> O
             return None;
         }
     }
-    // What an argument holds that is one integer is not read by any statement.
+    // An argument that is a single integer is not loaded by any statement.
     let read = |event: &&Event<'_>| match event {
         Event::Instr(Instr::Load { dst, .. }) => facts.needed[*dst],
         event => facts.is_written(event),
@@ -40,7 +40,7 @@ pub(crate) fn varying(kernel: &Kernel, events: &[Event<'_>], facts: &Facts) -> O
     events.iter().filter(read).all(|event| is_uniform(event, kernel, &differs)).then_some(differs)
 }
 
-/// Lets what `event` defines differ where what it is made of does; whether that is news.
+/// Marks the definitions of `event` that depend on varying values; returns whether any is new.
 fn spread(event: &Event<'_>, differs: &mut Arena<Reg, bool>) -> bool {
     let mut changed = false;
     let mut set = |differs: &mut Arena<Reg, bool>, var: Reg, value: bool| {
@@ -72,7 +72,7 @@ fn spread(event: &Event<'_>, differs: &mut Arena<Reg, bool>) -> bool {
     changed
 }
 
-/// Whether all points can do `event` together.
+/// Returns whether `event` is uniform, so that all points can execute it in lanes.
 fn is_uniform(event: &Event<'_>, kernel: &Kernel, differs: &Arena<Reg, bool>) -> bool {
     let poly = |p: &Poly<Reg>| p.vars().into_iter().all(|r| !differs[r]);
     let int = |buffer: BufferId| kernel.buffers[buffer].class == Class::Int;

@@ -1,5 +1,5 @@
-//! Functions over many points, bit for bit with the function for one point: random kernels, both layouts,
-//! tails, threads, failures.
+//! Functions over many points against the function for one point, bit for bit: random kernels, both layouts,
+//! remainders, threads, failures.
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
@@ -17,20 +17,20 @@ use std::fmt::Write;
 use std::process::Command;
 use support::files;
 
-/// How the points of a batch lie in memory.
+/// Memory layout of the points of a batch.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Order {
     Structures,
     Arrays,
 }
 
-/// Whether an input is an integer that sizes are made of.
+/// Returns whether an input is an integer that sizes depend on.
 fn is_size(kernel: &Kernel, input: usize) -> bool {
     kernel.sizes.iter().any(|size| size.source == SizeSource::Value { input })
 }
 
-/// Emits, compiles and runs all cases over `n_points` points each; what differs from the function for one
-/// point, by the program's own account, and how many points it compared.
+/// Emits, compiles and runs all cases over `n_points` points each. Returns the program's report of differences from the
+/// function for one point, and the number of points compared.
 fn run(cc: &str, flags: &[&str], cases: &[Case], options: &Options, n_points: usize, order: Order) -> String {
     let source = emit_many("kernels", &named(cases).iter().collect::<Vec<_>>(), options).unwrap();
     let real = if options.precision == Precision::Single { "float" } else { "double" };
@@ -172,12 +172,12 @@ fn options(lanes: usize, threads: bool) -> Options {
     Options { batch: Some(Batch { lanes, threads }), ..Options::default() }
 }
 
-/// How many of the kernels run in lanes.
+/// Returns the number of kernels that run in lanes.
 fn n_in_lanes(cases: &[Case], options: &Options) -> usize {
     cases.iter().filter(|case| emit(&case.kernel, options).unwrap().source.contains("_batch_block(")).count()
 }
 
-/// The C compilers that there are.
+/// Returns the available C compilers.
 fn compilers() -> Vec<&'static str> {
     let found: Vec<&str> =
         ["gcc", "clang"].into_iter().filter(|cc| Command::new(cc).arg("--version").output().is_ok()).collect();
@@ -185,7 +185,7 @@ fn compilers() -> Vec<&'static str> {
     found
 }
 
-/// All functions of `math.h` included: lane by lane they are the same functions.
+/// Includes functions of `math.h`, which are the same functions lane by lane.
 #[test]
 fn many_points_have_the_bits_of_one() {
     let mut cases = graphs(30, 1, Numbers::Special, 40, Kernel::clone);
@@ -238,7 +238,7 @@ fn threads_change_nothing() {
     flags.push("-fopenmp");
     let mut cases = graphs(20, 7, Numbers::Tame, 60, exact);
     cases.extend(functions(40, 8, false, exact));
-    // A compiler may take the flag and lack the library.
+    // A compiler may accept the flag and lack the library.
     let probe = [flags.as_slice(), &["-include", "omp.h"]].concat();
     for cc in compilers().into_iter().filter(|cc| c::supports(cc, &probe)) {
         run(cc, &flags, &cases, &options(4, true), 43, Order::Structures);

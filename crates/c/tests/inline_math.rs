@@ -1,4 +1,4 @@
-//! Elementary functions that come along: bit for bit those of the interpreter, scalar and in vectors.
+//! Emitted elementary functions, bit for bit those of the interpreter, in scalars and in vectors.
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
@@ -21,12 +21,12 @@ fn own() -> Options {
     Options { inline_math: true, ..Options::default() }
 }
 
-/// The C compilers that there are.
+/// Returns the available C compilers.
 fn compilers() -> Vec<&'static str> {
     ["gcc", "clang"].into_iter().filter(|cc| Command::new(cc).arg("--version").output().is_ok()).collect()
 }
 
-/// `kernel` with elementary functions of our own in the place of all that is `math.h`'s.
+/// Returns `kernel` with our own elementary functions in place of all functions of `math.h`.
 fn elementary(kernel: &Kernel) -> Kernel {
     replace(kernel, |op| {
         let theirs = is_inexact(op) && op.row().elementary.is_none();
@@ -37,7 +37,7 @@ fn elementary(kernel: &Kernel) -> Kernel {
     })
 }
 
-/// y\[i\] = op(x\[i\], ...).
+/// Returns the kernel y\[i\] = op(x\[i\], ...).
 fn pointwise(op: Op) -> Kernel {
     let mut b = Builder::new(op.name());
     let n = Size::var(b.size_param("n"));
@@ -49,7 +49,7 @@ fn pointwise(op: Op) -> Kernel {
     lower_function(&b.finish(y)).unwrap()
 }
 
-/// Doubles of all kinds: special ones with neighbours, any bits, the usual range, huge ones.
+/// Returns doubles of all kinds: special ones with neighbours, random bits, the usual range, huge ones.
 fn numbers(seed: u64, n: usize) -> Vec<f64> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut bits = || {
@@ -98,14 +98,14 @@ fn numbers(seed: u64, n: usize) -> Vec<f64> {
         all.push(f64::from_bits(bits()));
         all.push((unit(bits()) - 0.5) * 1500.0);
         all.push((unit(bits()) - 0.5) * 8.0);
-        // Between 2^30 and 2^1000, where circles are far.
+        // Between 2^30 and 2^1000, the range of the Payne-Hanek reduction.
         all.push(unit(bits()) * f64::from_bits((1053 + bits() % 970) << 52));
     }
     all.truncate(n);
     all
 }
 
-/// Compares value by value: the lists are long.
+/// Compares value by value, because the lists are long.
 fn assert_same_values(ops: &[Op], cases: &[Case], found: &[Outcome]) {
     for ((op, case), found) in ops.iter().zip(cases).zip(found) {
         let expected = interpret(case).unwrap();
@@ -129,7 +129,7 @@ fn functions_have_the_bits_of_ours() {
     let case = |op: &Op| {
         let inputs =
             (0..op.arity()).map(|k| reals(&numbers(*op as u64 * 7 + k as u64 * 13 + 1, N))).collect::<Vec<_>>();
-        // Pairs of special numbers: one list turned against the other.
+        // Pairs of special numbers: one list rotated against the other.
         let turned = |(k, mut x): (usize, chainrule_backend_tests::Array)| {
             if let (1, Data::Real(x)) = (k, &mut x.data) {
                 x[..260].rotate_left(17);
@@ -141,7 +141,7 @@ fn functions_have_the_bits_of_ours() {
     let cases: Vec<Case> = elementary.iter().map(case).collect();
     for cc in compilers() {
         assert_same_values(&elementary, &cases, &run_c(cc, &FLAGS, &cases, &own()));
-        // With the processor's own instructions for what is rounded once.
+        // With FMA instructions for fused products.
         let native = ["-std=c99", "-O2", "-march=native", "-ffp-contract=off"];
         if supports(cc, &native) {
             assert_same_values(&elementary, &cases, &run_c(cc, &native, &cases, &own()));

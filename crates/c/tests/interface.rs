@@ -1,4 +1,4 @@
-//! What the caller sees: files, names, codes, sizes; and operators one by one.
+//! The public interface: files, names, codes, sizes; and operators one by one.
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
@@ -46,7 +46,7 @@ fn the_same_kernel_gives_the_same_bytes() {
     assert_eq!(emit(&kernel, &options), emit(&lower(&graph, &roots), &options));
 }
 
-/// How many representable numbers lie between two, neither of which is NaN.
+/// Returns the number of representable numbers between two, neither of which is NaN.
 fn ulps(a: f64, b: f64) -> u64 {
     let place = |x: f64| {
         let bits = x.to_bits() as i64;
@@ -55,9 +55,9 @@ fn ulps(a: f64, b: f64) -> u64 {
     u64::try_from((place(a) - place(b)).unsigned_abs()).unwrap_or(u64::MAX)
 }
 
-/// Each operator alone, at points in its domain and at special numbers. Arithmetic is the same bit for bit;
-/// functions of `math.h` lie within `ULPS` of the interpreter's, `lgamma`, which loses digits at its roots,
-/// and polygamma, a sum of some 30 such functions, within `CLOSE` of the larger of 1 and the value.
+/// Each operator separately, at points in its domain and at special numbers. Arithmetic is equal bit for bit. Functions
+/// of `math.h` are within `ULPS` of the interpreter's; `lgamma`, which loses digits at its roots, and polygamma, a sum
+/// of some 30 such functions, within `CLOSE` of the larger of 1 and the value.
 #[test]
 fn operators_have_the_values_of_their_rows() {
     const ULPS: u64 = 4;
@@ -74,7 +74,7 @@ fn operators_have_the_values_of_their_rows() {
         for ((point, a), b) in points.iter().zip(expected).zip(found) {
             let same = a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan());
             let gamma = matches!(row.op, Op::Lgamma | Op::Digamma | Op::Polygamma);
-            // Outside of their domains these differ in what infinity or NaN stands for a pole.
+            // Outside their domains, these use infinity or NaN differently at poles.
             if gamma && !(row.domain.contains)(point) {
                 continue;
             }
@@ -122,7 +122,7 @@ fn integer_operators_fail_exactly_where_their_rows_do() {
     }
 }
 
-/// Compiles `main` with the source, runs it, gives what it prints.
+/// Compiles `main` with the source, runs it, returns its output.
 fn run_main(cc: &str, flags: &[&str], source: &Source, main: &str, more: &[(&str, &str)]) -> String {
     let dir = tempfile::tempdir().unwrap();
     c::write(dir.path(), &files(source));
@@ -158,7 +158,7 @@ fn failures_have_codes_and_messages() {
     }
     assert_eq!(found.iter().map(Result::is_ok).collect::<Vec<_>>(), [true, false, false, true, false, true, false]);
 
-    // What the interpreter tells from shapes, C tells from sizes.
+    // The interpreter gets sizes from shapes, C from parameters.
     let empty = Case { kernel: picked_sums(), inputs: vec![matrix(0, 3), picks(&[])] };
     assert!(interpret(&empty).is_err());
     let message = run_c(cc, &FLAGS, &[empty], &Options::default()).remove(0).unwrap_err();
@@ -245,7 +245,7 @@ fn names_that_mean_something_else_in_c_are_changed() {
     header_is_cpp(dir.path(), "clash.h");
 }
 
-/// Compiles a header as C++, where there is a compiler for that.
+/// Compiles a header as C++, if there is a compiler for it.
 fn header_is_cpp(dir: &Path, header: &str) {
     if Command::new("g++").arg("--version").output().is_err() {
         println!("skipped: there is no C++ compiler");
@@ -338,7 +338,7 @@ fn a_million_operations_are_cut_into_functions_of_two_thousand() {
             length = if line == "{" { 0 } else { length + 1 };
             longest = longest.max(length);
         }
-        // Operations, and reads and writes of what crosses cuts.
+        // Operations, and loads and stores of values that live across splits.
         assert!(longest < 3 * Options::CHUNK, "{longest}");
     }
 }
@@ -355,7 +355,7 @@ fn long_code_computes_the_same_in_pieces() {
     assert_eq!(found, [interpret(&case).unwrap()]);
 }
 
-/// How long a C compiler takes: run it by hand, `cargo test --release -p chainrule-c -- --ignored --nocapture`.
+/// Measures compile time: run it manually, `cargo test --release -p chainrule-c -- --ignored --nocapture`.
 #[test]
 #[ignore = "takes a minute"]
 fn compile_time_grows_linearly() {
@@ -411,7 +411,7 @@ fn deep_nesting_does_not_overflow_the_stack() {
         body,
     };
     let source = emit(&kernel, &Options::default());
-    // Dropping the nest would recurse.
+    // Dropping the nest would be recursive.
     std::mem::forget(kernel);
     let source = source.unwrap();
     assert!(source.source.matches("for (").count() >= DEPTH / 2);

@@ -8,11 +8,11 @@ use chainrule_c::{Batch, Options, Source, emit, emit_many};
 use chainrule_kernel::Kernel;
 use std::process::Command;
 
-/// Compiles all files in one go.
+/// Compiles all files in one call.
 fn compile(cc: &str, flags: &[&str], sources: &[Source]) {
     let dir = tempfile::tempdir().unwrap();
     for (k, source) in sources.iter().enumerate() {
-        // Each source includes its header by name; names may differ in case alone.
+        // Each source includes its header by name; names may only differ in case.
         let place = dir.path().join(k.to_string());
         std::fs::create_dir(&place).unwrap();
         std::fs::write(place.join(format!("{}.h", source.name)), &source.header).unwrap();

@@ -35,7 +35,7 @@ fn functions_compute_what_the_interpreter_computes_bit_for_bit() {
     assert_same(&cases, &run_c(cc, &FLAGS, &cases, &Options::default()));
 }
 
-/// Loops made plain, as all that is emitted from functions, and loops cut for lanes.
+/// Canonicalised loops, as in all text emitted from functions, and vectorised loops.
 #[test]
 fn plain_loops_and_loops_at_once_compute_what_the_interpreter_computes_bit_for_bit() {
     let Some(cc) = compiler() else { return };
@@ -75,8 +75,8 @@ fn nothing_undefined_happens() {
     assert_same(&cases, &run_c(cc, &SANITIZED, &cases, &Options { chunk: 20, ..Options::default() }));
 }
 
-/// Functions of `math.h` may differ in their last places from those of the interpreter. In smooth functions, whose
-/// values stay near 1, such differences grow little: they stay below `TOLERANCE`.
+/// The last digits of `math.h`'s functions may differ from those of the interpreter. Smooth functions with values near
+/// 1 amplify such differences little: they stay below `TOLERANCE`.
 #[test]
 fn smooth_functions_with_functions_of_math_h_agree_closely() {
     const TOLERANCE: f64 = 1e-9;

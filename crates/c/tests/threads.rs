@@ -1,4 +1,5 @@
-//! Functions with loops in parts, emitted, compiled with OpenMP and without, and compared with the interpreter bit for bit.
+//! Functions with parallel loops, emitted, compiled with OpenMP and without, and compared with the interpreter bit for
+//! bit.
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
@@ -15,7 +16,7 @@ use chainrule_ops::Op;
 use std::cell::RefCell;
 use support::run_c;
 
-/// Random functions with loops cut into parts, at sizes with several of them.
+/// Returns random functions with parallel loops, at sizes with several chunks.
 fn cases(n: u32, seed: u64) -> Vec<Case> {
     let found = RefCell::new(Vec::new());
     random(n, seed, 3000, |u| {
@@ -44,7 +45,7 @@ fn parts_compute_what_the_interpreter_computes_on_threads_and_without() {
     println!("{} cases", cases.len());
     assert!(cases.len() > 60, "{}", cases.len());
     let options = Options { threads: true, ..Options::default() };
-    // Who does not know OpenMP passes over its pragmas.
+    // Compilers without OpenMP ignore its pragmas.
     assert_same(&cases, &run_c(cc, &[&FLAGS[..], &["-Wno-unknown-pragmas"]].concat(), &cases, &options));
     if !supports(cc, &["-fopenmp"]) {
         println!("skipped: the C compiler has no OpenMP");
@@ -59,7 +60,7 @@ fn parts_compute_what_the_interpreter_computes_on_threads_and_without() {
     }
 }
 
-/// An index out of range in several parts: the first one is told; results that several parts add to.
+/// An index out of range in several chunks: the first one is reported; results that several chunks add to.
 #[test]
 fn the_first_failure_and_sums_of_arrays() {
     let Some(cc) = compiler() else { return };
@@ -80,7 +81,7 @@ fn the_first_failure_and_sums_of_arrays() {
     assert_eq!(parallelise(&mut kernel, true), 1, "{kernel}");
     let text = emit(&kernel, &Options { threads: true, ..Options::default() }).unwrap().source;
     assert!(text.contains("#pragma omp parallel for schedule(static, 1)"), "{text}");
-    // An index that is too large and one by which nothing is divided.
+    // An index that is too large, and one that is a divisor of zero.
     let wrong: [&[(usize, i64)]; 4] = [&[], &[(40, 9), (70, 0)], &[(40, 0), (70, 9)], &[(99, -1)]];
     let cases: Vec<Case> = wrong
         .iter()
@@ -98,7 +99,7 @@ fn the_first_failure_and_sums_of_arrays() {
     assert_same(&cases, &run_c(cc, &[&FLAGS[..], &[flags]].concat(), &cases, &options));
 }
 
-/// What a piece computes again from sizes fails where its branch is not taken: there it is not computed.
+/// Values that a piece recomputes from sizes may fail if its branch is not taken: they are then not computed.
 #[test]
 fn what_a_branch_guards_is_guarded_in_each_piece() {
     let Some(cc) = compiler() else { return };

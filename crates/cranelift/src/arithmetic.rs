@@ -1,8 +1,8 @@
-//! What operators are in Cranelift's instructions, for doubles and integers.
+//! Operators as Cranelift instructions, for doubles and integers.
 //!
-//! They compute what the operators' rows say, bit for bit: `min(a, b)` is `b < a ? b : a`, comparisons with NaN are
-//! false. Truth values are integers, of which any but 0 is true. What is no instruction is called: our own elementary
-//! functions, all others by their rows.
+//! They agree with the operators' rows bit for bit: `min(a, b)` is `b < a ? b : a`, comparisons with NaN are false.
+//! Truth values are integers; every nonzero one is true. Operators without an instruction are calls: of our own
+//! elementary functions, of the rows for all others.
 
 use crate::code::bug;
 use crate::frame::Frame;
@@ -21,17 +21,17 @@ impl Writer<'_, '_> {
         self.b.ins().f64const(Ieee64::with_bits(value.to_bits()))
     }
 
-    /// 0 or 1 as an integer.
+    /// Returns a flag as integer 0 or 1.
     fn truth(&mut self, flag: Value) -> Value {
         self.b.ins().uextend(types::I64, flag)
     }
 
-    /// Whether an integer is true.
+    /// Returns whether an integer is true.
     fn is_true(&mut self, value: Value) -> Value {
         self.b.ins().icmp_imm_s(IntCC::NotEqual, value, 0)
     }
 
-    /// An operator on doubles and truth values.
+    /// Emits an operator on doubles and truth values.
     pub fn op(&mut self, op: Op, args: &[Reg]) -> Result<Value> {
         let values: Vec<Value> = args.iter().map(|r| self.value(*r)).collect::<Result<_>>()?;
         let compare = |this: &mut Self, condition: FloatCC| {
@@ -81,7 +81,7 @@ impl Writer<'_, '_> {
         })
     }
 
-    /// An operator that is a function: one of ours, or by its row.
+    /// Emits a call of an operator: of our own function, or by its row.
     fn call_op(&mut self, op: Op, values: &[Value]) -> Result<Value> {
         let row = op.row();
         if let Some(entry) = row.elementary.and_then(|function| function.entry(Form::One)) {
@@ -113,7 +113,7 @@ impl Writer<'_, '_> {
         Ok(self.truth(flag))
     }
 
-    /// A product and a sum, rounded once.
+    /// Emits a fused multiply-add.
     pub fn mul_add(&mut self, signs: Signs, args: &[Reg; 3]) -> Result<Value> {
         let (mut a, b, mut c) = (self.value(args[0])?, self.value(args[1])?, self.value(args[2])?);
         match signs {
@@ -124,7 +124,7 @@ impl Writer<'_, '_> {
         Ok(self.b.ins().fma(a, b, c))
     }
 
-    /// A user's function.
+    /// Emits a call of a user function.
     pub fn external(&mut self, function: usize, args: &[Reg]) -> Result<Value> {
         let first = self.frame.arguments();
         for (i, r) in args.iter().enumerate() {
@@ -139,7 +139,7 @@ impl Writer<'_, '_> {
         Ok(self.real_word(first))
     }
 
-    /// An integer operator.
+    /// Emits an integer operator.
     pub fn int_op(&mut self, op: Op, args: &[Reg], failure: usize) -> Result<Value> {
         let values: Vec<Value> = args.iter().map(|r| self.value(*r)).collect::<Result<_>>()?;
         let site = Site::NoResult { failure, op };
@@ -202,28 +202,29 @@ impl Writer<'_, '_> {
         self.fail_if(negative, site, numbers);
     }
 
-    /// The sum, wrapped, and a number that is negative where it does not fit.
+    /// Emits a wrapping sum, and a number that is negative on overflow.
     fn checked_add(&mut self, a: Value, b: Value) -> (Value, Value) {
         let sum = self.b.ins().iadd(a, b);
-        // The sign of the sum is neither that of a nor that of b.
+        // The sign of the sum differs from those of a and b.
         let (from_a, from_b) = (self.b.ins().bxor(a, sum), self.b.ins().bxor(b, sum));
         (sum, self.b.ins().band(from_a, from_b))
     }
 
-    /// The product, wrapped, and a number that is not 0 where it does not fit.
+    /// Emits a wrapping product, and a number that is not 0 on overflow.
     fn checked_mul(&mut self, a: Value, b: Value) -> (Value, Value) {
         let (low, high) = (self.b.ins().imul(a, b), self.b.ins().smulhi(a, b));
         let sign = self.b.ins().sshr_imm_u(low, 63);
         (low, self.b.ins().bxor(high, sign))
     }
 
-    /// A polynomial. `checked`: fails where [`Poly::eval`] has no value, which takes the same steps; otherwise it wraps.
+    /// Emits a polynomial. `checked`: fails if [`Poly::eval`], which takes the same steps, has no value; otherwise it
+    /// wraps.
     pub fn poly(&mut self, poly: &Poly<Reg>, checked: bool) -> Result<Value> {
         if let Some(value) = poly.as_constant() {
             return Ok(self.integer(value));
         }
         let (mut sum, mut over): (Option<Value>, Option<Value>) = (None, None);
-        // All steps are taken before one check: none of them does harm.
+        // All steps precede one check: they have no side effects.
         let mut learn = |this: &mut Self, flag: Value| {
             over = Some(match over {
                 Some(before) => this.b.ins().bor(before, flag),

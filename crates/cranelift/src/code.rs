@@ -1,4 +1,4 @@
-//! Compiling; memory that is executable.
+//! Compilation, and executable memory.
 
 use crate::lower::{self, Lowered};
 use crate::support;
@@ -12,34 +12,34 @@ use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{Linkage, Module, ModuleError, default_libcall_names};
 use std::sync::{Mutex, PoisonError};
 
-/// How many bytes of stack a kernel may take: threads of Rust have 2 MiB.
+/// Maximum stack of a kernel, in bytes: threads of Rust have 2 MiB.
 const MAX_STACK: u32 = 256 << 10;
 
-/// How many statements are compiled at most. Cranelift's allocation of registers takes up to 4 s for as many, where
-/// thousands of values are alive, and 16 times as long for four times as many.
+/// Maximum number of statements. Cranelift's register allocation takes up to 4 s for this many if thousands of values
+/// are live, and 16 times as long for four times as many.
 const MAX_STATEMENTS: usize = 50_000;
 
-/// Processors whose code Cranelift makes touch every page of a large stack in turn, so that none is passed over.
+/// Processors for which Cranelift emits stack probes, so that a large frame cannot skip the guard page.
 const KNOWN: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"));
 
-/// Machine code in memory, freed with its owner. Nothing writes to it any more.
+/// Machine code in memory, freed with its owner. It is never modified.
 pub(crate) struct Code {
     entry: *const u8,
     len: usize,
-    /// What owns the memory; `None` only while it is dropped.
+    /// Owner of the memory; `None` only during drop.
     module: Option<Mutex<JITModule>>,
 }
 
-// SAFETY: `entry` points to memory that nobody writes to, owned by the module.
+// SAFETY: `entry` points to immutable memory owned by the module.
 unsafe impl Send for Code {}
 // SAFETY: as above; the module is behind its lock.
 unsafe impl Sync for Code {}
 
 impl Code {
-    /// Compiles `kernel`, which the verifier has seen.
+    /// Compiles `kernel`, which is verified.
     ///
     /// # Errors
-    /// A processor that Cranelift does not know; a kernel too large for it; executable memory that is denied.
+    /// A processor that Cranelift does not support; a kernel that is too large for it; denied executable memory.
     pub(crate) fn new(kernel: &Kernel, in_range: Option<InRange>) -> Result<(Self, Lowered), Diagnostic> {
         let n = walk(&kernel.body).count();
         if n > MAX_STATEMENTS {
@@ -58,7 +58,7 @@ impl Code {
         match made {
             Ok((entry, len, lowered)) => Ok((Self { entry, len, module: Some(Mutex::new(module)) }, lowered)),
             Err(why) => {
-                // SAFETY: no code of it has run, and its addresses are gone.
+                // SAFETY: its code has never run, and no address of it is left.
                 unsafe { module.free_memory() };
                 Err(why)
             }
@@ -87,22 +87,21 @@ impl Code {
         Ok((module.get_finalized_function(id), len, lowered))
     }
 
-    /// Runs it on a frame. Returns 0, or the number of the failed site, from 1.
+    /// Runs the code on a frame. Returns 0, or the number of the failed site, from 1.
     ///
     /// # Safety
-    /// The frame is as the code's [`Lowered::frame`] says, its pointers and lengths describe memory that the code
-    /// may use.
+    /// The frame has the layout of [`Lowered::frame`]; its pointers and lengths describe memory that the code may use.
     pub(crate) unsafe fn run(&self, frame: *mut u64) -> u64 {
-        // SAFETY: `lower` gives the function this type, in C's convention of this machine; its memory stays while
-        // `self` does.
+        // SAFETY: `lower` gives the function this type and C's calling convention on this machine; its memory lives as
+        // long as `self`.
         let run: unsafe extern "C" fn(*mut u64) -> u64 = unsafe { std::mem::transmute(self.entry) };
         // SAFETY: the caller's promise.
         unsafe { run(frame) }
     }
 
-    /// The machine code.
+    /// Returns the machine code.
     pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: so many bytes were written there; they stay while `self` does, and nobody writes to them.
+        // SAFETY: `len` bytes were written there; they live as long as `self` and are immutable.
         unsafe { std::slice::from_raw_parts(self.entry, self.len) }
     }
 }
@@ -111,7 +110,7 @@ impl Drop for Code {
     fn drop(&mut self) {
         if let Some(module) = self.module.take() {
             let module = module.into_inner().unwrap_or_else(PoisonError::into_inner);
-            // SAFETY: who runs it borrows `self`, so nobody does, and no address outlives `self`.
+            // SAFETY: a running call borrows `self`, so none is left, and no address outlives `self`.
             unsafe { module.free_memory() };
         }
     }
@@ -160,21 +159,21 @@ fn too_large() -> Diagnostic {
         .with_help("take native code or the interpreter, or cut the function into several")
 }
 
-/// What a person is told when Cranelift does not compile.
+/// Returns the message for code that Cranelift does not compile.
 fn explain(error: ModuleError) -> Diagnostic {
     match error {
         ModuleError::Compilation(CodegenError::ImplLimitExceeded | CodegenError::CodeTooLarge) => too_large(),
         ModuleError::Allocation { err } => Diagnostic::limitation("no memory for code")
             .with_reason(err.to_string())
             .with_help("the interpreter needs less"),
-        // What the system refuses comes like this.
+        // Refusals of the system are reported this way.
         ModuleError::Backend(error) => denied(&format!("{error:#}")),
         ModuleError::Compilation(error) => bug(&format!("{error:?}")),
         error => bug(&error.to_string()),
     }
 }
 
-/// The system gives no executable memory.
+/// Returns the message for denied executable memory.
 pub(crate) fn denied(reason: &str) -> Diagnostic {
     Diagnostic::limitation("this system denies executable memory")
         .with_reason(reason)

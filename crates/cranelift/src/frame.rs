@@ -1,24 +1,24 @@
-//! The words between the code and its caller: 64 bits each, in one array whose address the code is given.
+//! The frame: words of 64 bits between the code and its caller, in one array whose address is the code's argument.
 
 use chainrule_base::Id;
 use chainrule_kernel::{BufferId, Kernel};
 
-/// Where what lies in the frame.
+/// Layout of the frame.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
     sizes: usize,
     buffers: usize,
     arguments: usize,
-    /// How many words there are.
+    /// Number of words.
     pub len: usize,
 }
 
 impl Frame {
-    /// The pointer to what calls of users' functions need.
+    /// Pointer to the context of calls of user functions.
     pub const CALLS: usize = 0;
-    /// The numbers by which a check failed, and arguments of integer operators: three words.
+    /// Three words: the numbers of a failed check, or the arguments of integer operators.
     pub const NUMBERS: usize = 1;
-    /// The result of an integer operator.
+    /// Result of an integer operator.
     pub const RESULT: usize = 4;
     const HEADER: usize = 5;
 
@@ -30,22 +30,22 @@ impl Frame {
         Self { sizes, buffers, arguments, len: arguments + most }
     }
 
-    /// The value of a size.
+    /// Returns the word of a size.
     pub(crate) fn size(self, index: usize) -> usize {
         self.sizes + index
     }
 
-    /// The pointer to the first element of a buffer.
+    /// Returns the word of the pointer to a buffer.
     pub(crate) fn pointer(self, buffer: BufferId) -> usize {
         self.buffers + 2 * buffer.index()
     }
 
-    /// How many elements a buffer has.
+    /// Returns the word of a buffer's length.
     pub(crate) fn length(self, buffer: BufferId) -> usize {
         self.buffers + 2 * buffer.index() + 1
     }
 
-    /// The first argument of a user's function.
+    /// Returns the word of the first argument of a user function.
     pub(crate) fn arguments(self) -> usize {
         self.arguments
     }

@@ -1,21 +1,21 @@
-//! The Cranelift backend: machine code in memory for processors that the native backend does not know, aarch64 first.
+//! The Cranelift backend: machine code in memory for processors without a native backend, aarch64 first.
 //!
-//! In: a [`Kernel`](chainrule_kernel::Kernel). Out: a [`Program`], which checks and runs it one point at a time. Results are those of the
-//! interpreter bit for bit, and so are failures, word for word: elementary functions are our own, other operators are
-//! called by their rows, products are fused where the kernel says so and nowhere else.
+//! In: a [`Kernel`](chainrule_kernel::Kernel). Out: a [`Program`], which checks and runs it one point at a time.
+//! Results are those of the interpreter bit for bit, and failures have the same messages: elementary functions are our
+//! own, other operators are called by their rows, and products are only fused if the kernel says so.
 //!
 //! | module | owns |
 //! | --- | --- |
-//! | `program` | a kernel that is ready to run; its memory |
-//! | `lower` | from the events of a kernel to Cranelift's instructions |
-//! | `arithmetic` | what operators are in them, for doubles and integers |
-//! | `frame` | the words between the code and its caller |
-//! | `code` | compiling; memory that is executable |
-//! | `support` | what code calls back |
+//! | `program` | a compiled kernel; its memory |
+//! | `lower` | lowering of a kernel's events to Cranelift instructions |
+//! | `arithmetic` | operators on doubles and integers |
+//! | `frame` | the frame between the code and its caller |
+//! | `code` | compilation; executable memory |
+//! | `support` | runtime calls |
 //!
-//! Every element is either constant and inside a buffer of constant length, or checked while running, so no kernel
-//! that the verifier accepts can touch other memory. `opt_level=none`: what Cranelift's optimiser finds, Chainrule's has found
-//! before, and it takes more time than it saves.
+//! Every address is either a constant inside a buffer of constant length, or checked at run time, so no kernel that the
+//! verifier accepts can touch other memory. `opt_level=none`: Chainrule's optimiser has already found everything that
+//! Cranelift's would find, and the latter takes more time than it saves.
 
 #![allow(unsafe_code)]
 

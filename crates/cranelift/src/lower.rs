@@ -1,15 +1,15 @@
-//! From the events of a kernel to Cranelift's instructions.
+//! Lowering of a kernel's events to Cranelift instructions.
 //!
-//! In: a kernel that the verifier has seen. Out: a function from the frame to 0, or to the number of the site that
-//! failed, from 1. Registers are values of single assignment in both, so each is looked up in a table; what a loop carries
-//! and what a branch results in are parameters of blocks.
+//! In: a verified kernel. Out: a function from the frame to 0, or to the number of the failed site, from 1. Registers
+//! are in single assignment form in both, so each is looked up in a table; loop-carried values and results of branches
+//! are block parameters.
 //!
-//! | kernel | here |
+//! | kernel | Cranelift |
 //! | --- | --- |
-//! | `for` | a head with the index and what is carried; the body; the exit |
-//! | `while` | a head with the counter and what is carried, which holds the condition; the test of the limit; the body; the exit |
-//! | `if` | two blocks; one after both, whose parameters are the choices |
-//! | a check | a jump to a block out of the way, which stores the numbers and returns |
+//! | `for` | a header with the index and the carried values; the body; the exit |
+//! | `while` | a header with the counter and the carried values; the test of the limit; the body; the exit |
+//! | `if` | two blocks; a join block whose parameters are the results |
+//! | a check | a jump to a cold block, which stores the numbers and returns |
 
 use crate::code::bug;
 use crate::frame::Frame;
@@ -27,41 +27,41 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 
 pub(crate) type Result<T> = std::result::Result<T, Diagnostic>;
 
-/// What the caller of the code must know.
+/// Result of lowering.
 #[derive(Debug)]
 pub(crate) struct Lowered {
     pub frame: Frame,
-    /// What a failure with this number, from 1, is.
+    /// Failure of each site number, from 1.
     pub sites: Vec<Site>,
 }
 
-/// Why code may stop.
+/// Failure of a site.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Site {
-    /// An index is out of range; the numbers are the index and the length.
+    /// An index out of range; the numbers are the index and the length.
     Index { failure: usize },
-    /// A loop ran too often; the number is the limit.
+    /// Too many iterations of a loop; the number is the limit.
     Limit { failure: usize },
-    /// An integer operator has no result; the numbers are its arguments.
+    /// An integer operator without a result; the numbers are its arguments.
     NoResult { failure: usize, op: Op },
-    /// An integer does not fit.
+    /// An integer overflow.
     Overflow,
-    /// An element outside of its buffer: a bug of the kernel.
+    /// An element outside its buffer: a bug of the kernel.
     Outside,
-    /// A user's function panicked.
+    /// A panic of a user function.
     Panic,
 }
 
-/// A loop that is being written.
+/// An open loop.
 enum Loop {
     For { head: Block, exit: Block },
     While { head: Block, exit: Block, counter: Value, limit: Value, next: Option<Value> },
 }
 
-/// Writes `kernel` into `function`. Linear in its size.
+/// Lowers `kernel` into `function`. Linear in its size.
 ///
 /// # Errors
-/// A bug where the kernel breaks its rules.
+/// A bug if the kernel violates its invariants.
 pub(crate) fn lower(
     kernel: &Kernel,
     in_range: Option<InRange>,
@@ -118,7 +118,7 @@ fn signature(convention: CallConv, params: &[Type], result: Type) -> Signature {
     signature
 }
 
-/// What is called: whether an elementary function of ours, the arguments, the result.
+/// Signature of a call: whether the callee is an elementary function of ours, the arguments, the result.
 type Called = (bool, Vec<Type>, Type);
 
 pub(crate) struct Writer<'f, 'k> {
@@ -126,16 +126,16 @@ pub(crate) struct Writer<'f, 'k> {
     in_range: Option<InRange>,
     pub frame: Frame,
     convention: CallConv,
-    /// The address of the frame.
+    /// Address of the frame.
     base: Value,
     values: Vec<Option<Value>>,
     loops: Vec<Loop>,
-    /// For each open branch the block where it is not, and the block after both.
+    /// Else block and join block of each open branch.
     branches: Vec<(Block, Block)>,
     sites: Vec<Site>,
-    /// Blocks of failures without numbers, written at the end.
+    /// Failure blocks without numbers, written at the end.
     shared: Vec<(Site, usize, Block)>,
-    /// Of calls: few, whatever the kernel.
+    /// Signatures of calls: few in any kernel.
     signatures: Vec<(Called, SigRef)>,
     pub b: FunctionBuilder<'f>,
 }
@@ -145,12 +145,12 @@ impl Writer<'_, '_> {
         self.b.ins().iconst(types::I64, value)
     }
 
-    /// Where a word of the frame is.
+    /// Returns the offset of a word of the frame.
     fn place(word: usize) -> Offset32 {
         Offset32::new(8 * word as i32)
     }
 
-    /// A word of the frame.
+    /// Loads a word of the frame.
     pub fn word(&mut self, word: usize) -> Value {
         let place = Self::place(word);
         self.b.ins().load(types::I64, MemFlagsData::trusted(), self.base, place)
@@ -161,13 +161,13 @@ impl Writer<'_, '_> {
         self.b.ins().store(MemFlagsData::trusted(), value, self.base, place);
     }
 
-    /// A double of the frame.
+    /// Loads a double of the frame.
     pub fn real_word(&mut self, word: usize) -> Value {
         let place = Self::place(word);
         self.b.ins().load(types::F64, MemFlagsData::trusted(), self.base, place)
     }
 
-    /// The address of a word of the frame.
+    /// Returns the address of a word of the frame.
     pub fn address_of(&mut self, word: usize) -> Value {
         self.b.ins().iadd_imm_s(self.base, 8 * word as i64)
     }
@@ -188,7 +188,7 @@ impl Writer<'_, '_> {
         if self.kernel.regs[r] == Class::Real { types::F64 } else { types::I64 }
     }
 
-    /// A call of what is at `address`. `ours`: of an elementary function, which has System V's convention on x86-64.
+    /// Emits a call of `address`. `ours`: an elementary function, which has the System V convention on x86-64.
     pub fn call(&mut self, address: *const (), ours: bool, args: &[Value], result: Type) -> Value {
         let params: Vec<Type> = args.iter().map(|arg| self.b.func.dfg.value_type(*arg)).collect();
         let key = (ours, params, result);
@@ -207,7 +207,7 @@ impl Writer<'_, '_> {
         self.b.inst_results(call)[0]
     }
 
-    /// Fails where `condition` is not 0.
+    /// Fails if `condition` is not 0.
     pub fn fail_if(&mut self, condition: Value, site: Site, numbers: &[Value]) {
         let next = self.b.create_block();
         if numbers.is_empty() {
@@ -238,7 +238,7 @@ impl Writer<'_, '_> {
         self.b.switch_to_block(next);
     }
 
-    /// Fails where `value` is 0.
+    /// Fails if `value` is 0.
     pub fn fail_if_zero(&mut self, value: Value, site: Site, numbers: &[Value]) {
         let zero = self.b.ins().icmp_imm_s(IntCC::Equal, value, 0);
         self.fail_if(zero, site, numbers);
@@ -339,7 +339,8 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// The head of a loop, whose parameters are a counter and what is carried, entered with their first values.
+    /// Opens the header of a loop, whose parameters are a counter and the carried values, and enters it with the
+    /// initial values.
     fn open(&mut self, carried: &[Carried], counter: Value) -> Result<Block> {
         let head = self.b.create_block();
         self.b.append_block_param(head, types::I64);
@@ -357,7 +358,7 @@ impl Writer<'_, '_> {
         Ok(head)
     }
 
-    /// Back to the head of a loop; on at its exit.
+    /// Jumps back to the header of a loop; continues at its exit.
     fn close(&mut self, head: Block, exit: Block, counter: Value, carried: &[Carried]) -> Result<()> {
         let mut next = vec![BlockArg::Value(counter)];
         for c in carried {
@@ -405,8 +406,8 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// The place of an element: an address and an offset in bytes. It is inside of the buffer, or the code fails, unless
-    /// that is promised.
+    /// Returns the location of an element: an address and an offset in bytes. Emits a check that it is inside the
+    /// buffer, unless that is promised.
     fn element(&mut self, buffer: BufferId, at: &Poly<Reg>) -> Result<(Value, Offset32)> {
         let pointer = self.word(self.frame.pointer(buffer));
         let len = self.kernel.buffers[buffer].len.as_constant();
@@ -420,7 +421,7 @@ impl Writer<'_, '_> {
         }
         let at = self.poly(at, false)?;
         if self.in_range.is_none() {
-            // The length that the caller found, which is never negative.
+            // The length computed by the caller, which is never negative.
             let len = self.word(self.frame.length(buffer));
             let outside = self.b.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, at, len);
             self.fail_if(outside, Site::Outside, &[]);

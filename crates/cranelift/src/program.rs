@@ -1,4 +1,4 @@
-//! A kernel that is ready to run, and its memory.
+//! A compiled kernel and its memory.
 
 use crate::code::{Code, denied};
 use crate::frame::Frame;
@@ -12,17 +12,17 @@ use chainrule_runtime::{
 use std::ops::Range;
 use std::sync::Arc;
 
-/// How to compile.
+/// Options of compilation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Options {
-    /// For tests: do as if the system had denied executable memory.
+    /// For tests: behave as if the system denied executable memory.
     pub deny_executable: bool,
-    /// Addresses are not tested while running where somebody has promised that they need not be.
+    /// Promise that addresses are in range; they are then not checked at run time.
     pub in_range: Option<InRange>,
 }
 
-/// A kernel as machine code of Cranelift. It is `Send` and `Sync`: threads share one, each with its own
-/// [`Workspace`]. The code is freed with it.
+/// A kernel compiled by Cranelift. It is `Send` and `Sync`: threads share one, each with its own [`Workspace`]. The
+/// code is freed with it.
 ///
 /// ```
 /// use chainrule_base::{Arena, Name, Poly};
@@ -64,9 +64,9 @@ pub struct Program {
     sites: Vec<Site>,
 }
 
-/// The memory of one running program. Make one a thread, and use it again.
+/// Memory of one running program. Make one for each thread, and reuse it.
 pub struct Workspace {
-    /// Of the program that it was made for.
+    /// Layout of the program that it was made for.
     layout: Arc<Layout>,
     frame: Vec<u64>,
     reals: Vec<f64>,
@@ -82,7 +82,7 @@ impl std::fmt::Debug for Workspace {
 }
 
 impl Workspace {
-    /// A workspace for these sizes.
+    /// Returns a workspace for these sizes.
     #[must_use]
     pub fn new(program: &Program, sizes: &Sizes) -> Self {
         let (reals, ints) = sizes.workspace_len();
@@ -97,16 +97,16 @@ impl Workspace {
 }
 
 impl Program {
-    /// Compiles a copy of `kernel`: some microseconds an operation, most of them in Cranelift.
+    /// Compiles a copy of `kernel`, in a few microseconds for each operation, mostly in Cranelift.
     ///
     /// # Errors
-    /// A processor that Cranelift does not know; a kernel too large for it; executable memory that the system denies;
-    /// a user's function that cannot be called inside the process; a kernel that breaks its rules.
+    /// A processor that Cranelift does not support; a kernel that is too large for it; denied executable memory; a user
+    /// function that cannot be called inside the process; a kernel that violates its invariants.
     pub fn new(kernel: &Kernel, options: &Options) -> Result<Self, Diagnostic> {
         Self::with_layout(Layout::new(Arc::new(kernel.clone())), options)
     }
 
-    /// The same for the kernel of a layout, so that sizes fit all that share it.
+    /// As [`new`](Self::new), for the kernel of a layout, so that sizes fit all programs that share it.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -124,25 +124,25 @@ impl Program {
         Ok(Self { layout, code, frame, sites })
     }
 
-    /// What fits it.
+    /// Returns the layout of arguments and workspace.
     #[must_use]
     pub fn layout(&self) -> &Arc<Layout> {
         &self.layout
     }
 
-    /// The kernel's name.
+    /// Returns the kernel's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.layout.kernel().name
     }
 
-    /// How many inputs and outputs it has.
+    /// Returns the numbers of inputs and outputs.
     #[must_use]
     pub fn n_ports(&self) -> (usize, usize) {
         (self.layout.kernel().inputs.len(), self.layout.kernel().outputs.len())
     }
 
-    /// The machine code.
+    /// Returns the machine code.
     #[must_use]
     pub fn code(&self) -> &[u8] {
         self.code.bytes()
@@ -156,7 +156,7 @@ impl Program {
         self.layout.bind(shapes, |input| values.iter().find(|(i, _)| *i == input).map(|(_, v)| *v))
     }
 
-    /// The same with the values of integer scalars taken from the inputs themselves.
+    /// As [`bind`](Self::bind), with the values of integer scalars taken from the inputs.
     ///
     /// # Errors
     /// As [`bind`](Self::bind).
@@ -164,14 +164,14 @@ impl Program {
         self.layout.bind(shapes, |input| scalar(inputs, input))
     }
 
-    /// Runs one point. Nothing is allocated, unless it fails.
+    /// Runs one point. Allocates nothing, unless it fails.
     ///
     /// # Errors
-    /// Arguments or a workspace that do not fit `sizes` (then nothing was written), or a check of the
-    /// program that failed while it ran (then the outputs hold nothing defined).
+    /// Arguments or a workspace that do not fit `sizes` (nothing is written then), or a check of the program that fails
+    /// at run time (the outputs are unspecified then).
     ///
     /// # Panics
-    /// When a user's function does: its panic goes on.
+    /// Panics if a user function does: its panic is resumed.
     pub fn run(
         &self,
         sizes: &Sizes,
@@ -194,7 +194,7 @@ impl Program {
                     SliceMut::Int(data) => data.as_mut_ptr() as u64,
                 },
                 Place::Workspace(_) if *len == 0 => std::ptr::NonNull::<u64>::dangling().as_ptr() as u64,
-                // In the workspace, as `check_made_here` and the layout's plan have seen.
+                // In the workspace, as checked by `check_made_here` and the layout's plan.
                 Place::Workspace(_) => match buffer.class {
                     Class::Real => reals[*offset..].as_mut_ptr() as u64,
                     Class::Int => ints[*offset..].as_mut_ptr() as u64,
@@ -208,21 +208,21 @@ impl Program {
             frame[self.frame.size(i)] = *value as u64;
         }
         frame[Frame::CALLS] = std::ptr::from_mut(&mut **calls) as u64;
-        // SAFETY: the frame has as many words as the code asks for, and all buffers lie where it says, as long as the
-        // borrows of the arguments and the workspace last. Inputs are only read: the verifier has seen to that.
+        // SAFETY: the frame has as many words as the code requires, and all buffers are at the addresses in it as long
+        // as the borrows of the arguments and the workspace last. Inputs are only read, which the verifier ensures.
         let failed = unsafe { self.code.run(frame.as_mut_ptr()) };
         if failed == 0 { Ok(()) } else { Err(self.failed(failed, frame, calls)) }
     }
 
-    /// Runs points `0..n_points`, one after the other, on as many threads as there are workspaces; the results are bit for bit
+    /// Runs points `0..n_points` in sequence, on as many threads as there are workspaces. The results are bit for bit
     /// those of [`run`](Self::run) for any number of threads.
     ///
     /// # Errors
-    /// As [`run`](Self::run), for the first point that fails; further, outputs of two points or elements at
-    /// one place, an integer scalar that is a size and differs from point to point, and no workspace.
+    /// As [`run`](Self::run), for the first point that fails; also overlapping outputs, an integer scalar that is a
+    /// size and differs between points, and an empty list of workspaces.
     ///
     /// # Panics
-    /// When a user's function does: its panic goes on.
+    /// Panics if a user function does: its panic is resumed.
     pub fn run_batch(
         &self,
         sizes: &Sizes,
@@ -235,13 +235,13 @@ impl Program {
         self.run_points(&mut batch, 0..n_points, workspaces)
     }
 
-    /// The same for some points of a batch.
+    /// As [`run_batch`](Self::run_batch), for some points of a batch.
     ///
     /// # Errors
     /// As [`run_batch`](Self::run_batch); a batch of another program.
     ///
     /// # Panics
-    /// When a user's function does: its panic goes on.
+    /// Panics if a user function does: its panic is resumed.
     pub fn run_points(
         &self,
         batch: &mut Batch<'_>,

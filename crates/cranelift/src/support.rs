@@ -1,17 +1,17 @@
-//! What code calls back: operators by their rows, users' functions, copies.
+//! Runtime calls: operators by their rows, user functions, copies.
 //!
-//! All have C's convention on this machine.
+//! All have C's calling convention on this machine.
 
 use chainrule_kernel::{External, ExternalFn};
 use chainrule_ops::ROWS;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What calls of users' functions need and leave behind.
+/// Context of calls of user functions.
 #[derive(Default)]
 pub(crate) struct Calls {
     functions: Vec<(usize, Option<ExternalFn>)>,
-    /// What a user's function panicked with.
+    /// Payload of a user function's panic.
     pub panic: Option<Box<dyn Any + Send>>,
 }
 
@@ -21,25 +21,26 @@ impl Calls {
     }
 }
 
-/// An operator of one number, by the index of its row.
+/// Evaluates an operator of one number, by the index of its row.
 pub(crate) extern "C" fn call1(row: usize, a: f64) -> f64 {
     (ROWS[row].value)(&[a])
 }
 
-/// An operator of two numbers, by the index of its row.
+/// Evaluates an operator of two numbers, by the index of its row.
 pub(crate) extern "C" fn call2(row: usize, a: f64, b: f64) -> f64 {
     (ROWS[row].value)(&[a, b])
 }
 
-/// An operator of three numbers, by the index of its row.
+/// Evaluates an operator of three numbers, by the index of its row.
 pub(crate) extern "C" fn call3(row: usize, a: f64, b: f64, c: f64) -> f64 {
     (ROWS[row].value)(&[a, b, c])
 }
 
-/// An integer operator by the index of its row; the value goes to `result`. Returns 0 where there is none.
+/// Evaluates an integer operator by the index of its row and stores the value in `result`. Returns 0 if there is no
+/// value.
 ///
 /// # Safety
-/// `arguments` points to `arity` integers, `result` to one that nobody else uses.
+/// `arguments` points to `arity` integers, `result` to one that is not shared.
 pub(crate) unsafe extern "C" fn call_int(row: usize, arity: usize, arguments: *const i64, result: *mut i64) -> u64 {
     // SAFETY: the caller's promise.
     let arguments = unsafe { std::slice::from_raw_parts(arguments, arity) };
@@ -53,11 +54,11 @@ pub(crate) unsafe extern "C" fn call_int(row: usize, arity: usize, arguments: *c
     }
 }
 
-/// A user's function; its result goes where its first argument was. Returns 0 when it panicked.
+/// Calls a user function; its result replaces its first argument. Returns 0 if it panicked.
 ///
 /// # Safety
-/// `calls` was made for the kernel whose function this is, `arguments` points to as many doubles as it takes, at
-/// least one; nobody else uses either.
+/// `calls` was made for the kernel of this function; `arguments` points to as many doubles as the function takes, at
+/// least one; neither is shared.
 pub(crate) unsafe extern "C" fn call_external(calls: *mut Calls, function: usize, arguments: *mut f64) -> u64 {
     // SAFETY: the caller's promise.
     let calls = unsafe { &mut *calls };
@@ -80,10 +81,10 @@ pub(crate) unsafe extern "C" fn call_external(calls: *mut Calls, function: usize
     }
 }
 
-/// Copies words; `at` holds where to, where from and how many. Returns 0 when they are not inside the buffers.
+/// Copies words; `at` holds destination, source and number. Returns 0 if they are not inside the buffers.
 ///
 /// # Safety
-/// `to` and `from` point to so many words, `at` to three; the words written are nobody else's.
+/// `to` and `from` point to that many words, `at` to three; the written words are not shared.
 pub(crate) unsafe extern "C" fn copy(
     to: *mut u64,
     from: *const u64,
@@ -104,22 +105,22 @@ pub(crate) unsafe extern "C" fn copy(
     if !fits(to_at, to_len) || !fits(from_at, from_len) {
         return 0;
     }
-    // SAFETY: both ranges are inside, as was just seen; `copy` allows them to overlap.
+    // SAFETY: both ranges are inside, as checked above; `copy` allows them to overlap.
     unsafe { std::ptr::copy(from.add(from_at), to.add(to_at), len) };
     1
 }
 
-/// For processors without such an instruction.
+/// Rounds down, on processors without such an instruction.
 pub(crate) extern "C" fn floor(x: f64) -> f64 {
     x.floor()
 }
 
-/// For processors without such an instruction.
+/// Rounds up, on processors without such an instruction.
 pub(crate) extern "C" fn ceil(x: f64) -> f64 {
     x.ceil()
 }
 
-/// For processors without such an instruction.
+/// Fused multiply-add, on processors without such an instruction.
 pub(crate) extern "C" fn fma(a: f64, b: f64, c: f64) -> f64 {
     a.mul_add(b, c)
 }

@@ -1,4 +1,4 @@
-//! Random kernels against the interpreter: results bit for bit, failures word for word; batches against single
+//! Random kernels against the interpreter: results bit for bit, failures with equal messages; batches against single
 //! points.
 
 #![allow(clippy::unwrap_used)] // helpers of tests
@@ -16,7 +16,7 @@ use chainrule_kernel::{Kernel, contract};
 use chainrule_runtime::{RunError, Slice, SliceMut, Strided, StridedMut};
 use std::cell::Cell;
 
-/// The program, or a notice why there is none on this machine.
+/// Returns the program, or prints why there is none on this machine.
 fn compile(kernel: &Kernel) -> Option<Program> {
     match Program::new(kernel, &Options::default()) {
         Ok(program) => Some(program),
@@ -38,7 +38,7 @@ fn run(program: &Program, case: &Case) -> Result<Vec<Data>, RunError> {
     Ok(found)
 }
 
-/// Three points as one batch of structures: the results of each.
+/// Runs three points as one batch of structures; returns the results of each.
 fn run_batch(program: &Program, points: &[Case; 3]) -> Result<[Vec<Data>; 3], RunError> {
     let sizes = program.bind_inputs(&points[0].shapes(), &points[0].slices())?;
     let mut joined: Vec<Data> = points[0].inputs.iter().map(|a| a.data.clone()).collect();
@@ -62,7 +62,7 @@ fn run_batch(program: &Program, points: &[Case; 3]) -> Result<[Vec<Data>; 3], Ru
     }))
 }
 
-/// Compares a kernel, and the same with products fused, with the interpreter; whether it failed, as it meant to.
+/// Compares a kernel, with and without fused products, with the interpreter; returns whether it failed as intended.
 fn compare(case: &Case) -> bool {
     let mut fused = case.clone();
     contract(&mut fused.kernel);
@@ -118,7 +118,7 @@ fn functions_compute_and_fail_as_the_interpreter_does() {
     assert!(ran.get() > 150, "{}", ran.get());
 }
 
-/// Loops made plain and cut for lanes, as they are compiled, at sizes with whole blocks of lanes as well.
+/// Canonicalised and vectorised loops, as they are compiled, also at sizes with whole blocks of lanes.
 #[test]
 fn loops_at_once_compute_and_fail_as_the_interpreter_does() {
     let (ran, failed, in_lanes) = (Cell::new(0), Cell::new(0), Cell::new(0));

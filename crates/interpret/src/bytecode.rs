@@ -1,27 +1,27 @@
-//! The bytecode: one flat list, executed from the front, with jumps.
+//! The bytecode: one flat list of operations with jumps.
 //!
-//! Invariants: real and integer slots are numbered apart; integer slot 0 always holds 0. Even integer
-//! slots are the same for all points of a batch, odd ones may differ from point to point; addresses,
-//! counts, and conditions of programs that run in lanes use even ones only.
+//! Invariants: real and integer slots are numbered separately; integer slot 0 always holds 0. Even integer slots are
+//! equal for all points of a batch, odd ones may differ between points; addresses, counts, and conditions of programs
+//! that run in lanes only use even ones.
 
 use chainrule_kernel::Signs;
 use chainrule_ops::Op;
 
-/// The number of a slot of a register file.
+/// Number of a slot of a register file.
 pub(crate) type Slot = u32;
 
-/// The integer slot that holds 0.
+/// Integer slot that holds 0.
 pub(crate) const ZERO: Slot = 0;
 
-/// Whether an integer slot may differ from point to point.
+/// Returns whether an integer slot may differ between points.
 pub(crate) fn varies(slot: Slot) -> bool {
     slot % 2 == 1
 }
 
-/// One operation. `d` is the destination; `a`, `b`, `c` are arguments.
+/// An operation. `d` is the destination; `a`, `b`, `c` are arguments.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Code {
-    /// Real `d` becomes constant `k`.
+    /// Real `d` = constant `k`.
     Const {
         d: Slot,
         k: u32,
@@ -54,7 +54,7 @@ pub(crate) enum Code {
         d: Slot,
         a: Slot,
     },
-    /// Integer `d` from two reals.
+    /// Integer `d` from a comparison of two reals.
     Less {
         d: Slot,
         a: Slot,
@@ -70,14 +70,14 @@ pub(crate) enum Code {
         a: Slot,
         b: Slot,
     },
-    /// Real `d` is `a` where integer `c` is not 0, else `b`.
+    /// Real `d` = `a` if integer `c` is not 0, else `b`.
     Select {
         d: Slot,
         c: Slot,
         a: Slot,
         b: Slot,
     },
-    /// A product and a sum, rounded once.
+    /// A fused multiply-add.
     MulAdd {
         d: Slot,
         signs: Signs,
@@ -85,20 +85,20 @@ pub(crate) enum Code {
         b: Slot,
         c: Slot,
     },
-    /// An operator from one real to a real, by its row.
+    /// An operator from one real to a real, evaluated by its row.
     Call1 {
         d: Slot,
         op: Op,
         a: Slot,
     },
-    /// An operator from two reals to a real, by its row.
+    /// An operator from two reals to a real, evaluated by its row.
     Call2 {
         d: Slot,
         op: Op,
         a: Slot,
         b: Slot,
     },
-    /// Any operator, by its row; truth values lie in integer slots.
+    /// Any operator, evaluated by its row; truth values are in integer slots.
     Call {
         d: Slot,
         op: Op,
@@ -109,14 +109,14 @@ pub(crate) enum Code {
         d: Slot,
         a: Slot,
     },
-    /// A user's function; its arguments stand in the argument list from `args` on.
+    /// A user function; its arguments are in the argument list from `args` on.
     External {
         d: Slot,
         function: u32,
         args: u32,
     },
 
-    /// Integer `d` becomes integer constant `k`.
+    /// Integer `d` = integer constant `k`.
     IntConst {
         d: Slot,
         k: u32,
@@ -150,7 +150,7 @@ pub(crate) enum Code {
         k: i32,
         checked: bool,
     },
-    /// An operator in its integer form, by its row.
+    /// An operator in its integer form, evaluated by its row.
     IntOp {
         d: Slot,
         op: Op,
@@ -158,7 +158,7 @@ pub(crate) enum Code {
         failure: u32,
     },
 
-    /// Real `d` from element `integer base + offset`.
+    /// Real `d` = element `integer base + offset`.
     Load {
         d: Slot,
         buffer: u32,
@@ -183,7 +183,7 @@ pub(crate) enum Code {
         base: Slot,
         offset: i32,
     },
-    /// Copies integer `len` elements.
+    /// Copies `len` elements, an integer slot.
     Copy {
         to: u32,
         to_at: Slot,
@@ -204,19 +204,19 @@ pub(crate) enum Code {
         c: Slot,
         to: u32,
     },
-    /// `index` becomes 0; past the loop unless it is below `count`.
+    /// Sets `index` to 0; leaves the loop unless it is below `count`.
     ForBegin {
         index: Slot,
         count: Slot,
         exit: u32,
     },
-    /// The next `index`; back while it is below `count`.
+    /// Increments `index`; jumps back while it is below `count`.
     ForNext {
         index: Slot,
         count: Slot,
         back: u32,
     },
-    /// One more iteration, or failure.
+    /// Counts an iteration, or fails.
     Limit {
         counter: Slot,
         limit: Slot,

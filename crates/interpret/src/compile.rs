@@ -1,12 +1,12 @@
-//! From a kernel to bytecode.
+//! Compilation of a kernel to bytecode.
 //!
-//! In: the events of a kernel. Out: [`Compiled`]. One walk: at each event the slots of what is defined
-//! are taken, the code is written, the slots of what was used last are given back. A slot that is
-//! read by an instruction is therefore never its destination.
+//! In: the events of a kernel. Out: [`Compiled`]. A single walk: each event allocates the slots of its definitions,
+//! emits its code, then frees the slots of last uses. The destination of an instruction is therefore never one of its
+//! operands.
 //!
-//! Addresses: the part of an address without its constant term that depends on nothing inside the
-//! innermost loop but the loop's index, and on that linearly, becomes a slot that is set before the
-//! loop and stepped after each iteration.
+//! Addresses are strength-reduced: an address without its constant term that is linear in the index of the innermost
+//! loop, and depends on nothing else inside that loop, is a slot that is set before the loop and incremented after each
+//! iteration.
 
 use crate::bytecode::{Code, Slot, ZERO, varies};
 use chainrule_base::{Diagnostic, Id, Poly};
@@ -24,14 +24,14 @@ pub(crate) struct Compiled {
     pub code: Vec<Code>,
     pub constants: Vec<f64>,
     pub int_constants: Vec<i64>,
-    /// Argument lists of calls of users' functions.
+    /// Argument lists of calls of user functions.
     pub external_args: Vec<Slot>,
     pub n_reals: usize,
-    /// Integer slots, even and odd ones.
+    /// Number of integer slots, even and odd.
     pub n_ints: usize,
-    /// The slot of each size.
+    /// Slot of each size.
     pub size_slots: Vec<Slot>,
-    /// Whether control and addresses are the same for all points of a batch.
+    /// Whether control and addresses are equal for all points of a batch.
     pub lanes: bool,
 }
 
@@ -90,7 +90,7 @@ pub(crate) fn compile(kernel: &Kernel) -> Result<Compiled, Diagnostic> {
     })
 }
 
-/// Slots of one kind.
+/// Allocator of slots of one kind.
 #[derive(Default)]
 struct Pool {
     free: Vec<u32>,
@@ -112,13 +112,13 @@ enum Step {
     Slot(Slot),
 }
 
-/// A loop that is being written.
+/// An open loop.
 struct Loop {
-    /// Where the next iteration starts.
+    /// Start of an iteration.
     top: u32,
-    /// The jump that leaves it.
+    /// Jump that leaves the loop.
     exit: usize,
-    /// Count, or counter and limit.
+    /// Slots of the count, or of counter and limit.
     held: Vec<Slot>,
     addresses: BTreeMap<Poly<Reg>, Slot>,
     steps: Vec<(Slot, Step)>,
@@ -130,19 +130,19 @@ struct Compiler<'k> {
     varying: Vec<bool>,
     slot: Vec<Slot>,
     reals: Pool,
-    /// Even integer slots, halved.
+    /// Allocator of even integer slots, halved.
     uniform: Pool,
-    /// Odd integer slots, halved.
+    /// Allocator of odd integer slots, halved.
     mixed: Pool,
     code: Vec<Code>,
     constants: Vec<f64>,
     constant_idx: BTreeMap<u64, u32>,
     int_constants: Vec<i64>,
     external_args: Vec<Slot>,
-    /// Even integer slots that the current event uses.
+    /// Even integer slots that the current event uses temporarily.
     temps: Vec<Slot>,
     loops: Vec<Loop>,
-    /// The jumps to patch at the next `Else` or `EndIf`.
+    /// Jumps to patch at the next `Else` or `EndIf`.
     branches: Vec<usize>,
 }
 
@@ -174,7 +174,7 @@ impl Compiler<'_> {
         slot
     }
 
-    /// An integer slot that is held until [`Self::give_back`].
+    /// Allocates an integer slot until [`Self::give_back`].
     fn hold(&mut self) -> Slot {
         2 * self.uniform.take()
     }
@@ -189,7 +189,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// The slot of `r`; a bug when it is not of `class` or not defined here.
+    /// Returns the slot of `r`; a bug if it is not of `class` or not defined.
     fn read(&self, r: Reg, class: Class) -> Result<Slot, Diagnostic> {
         let slot = self.slot.get(r.index()).copied().unwrap_or(Slot::MAX);
         if slot == Slot::MAX || self.kernel.regs[r] != class {
@@ -201,7 +201,7 @@ impl Compiler<'_> {
         Ok(slot)
     }
 
-    /// The same, for control and addresses: in lanes all points must agree on it.
+    /// As [`Self::read`], for control and addresses: in lanes all points must have the same value.
     fn read_uniform(&mut self, r: Reg) -> Result<Slot, Diagnostic> {
         let slot = self.read(r, Class::Int)?;
         self.lanes &= !varies(slot);
@@ -217,7 +217,7 @@ impl Compiler<'_> {
         u32::try_from(self.code.len()).map_err(|_| Diagnostic::limitation("the kernel is longer than 2^32 operations"))
     }
 
-    /// Lets the jump at `jump` go to the next operation.
+    /// Makes the jump at `jump` lead to the next operation.
     fn patch(&mut self, jump: usize) -> Result<(), Diagnostic> {
         let here = self.here()?;
         if let Code::Jump { to } | Code::JumpIfZero { to, .. } | Code::ForBegin { exit: to, .. } = &mut self.code[jump]
@@ -233,7 +233,7 @@ impl Compiler<'_> {
         self.emit(Code::IntConst { d, k });
     }
 
-    /// `d = a * k`.
+    /// Emits `d = a * k`.
     fn scale(&mut self, d: Slot, a: Slot, k: i64, checked: bool) {
         if let Ok(k) = i32::try_from(k) {
             self.emit(Code::IntMulConst { d, a, k, checked });
@@ -244,8 +244,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// Writes `poly` to `d`, which is none of its variables. Overflows exactly where [`Poly::eval`]
-    /// does: coefficient first, terms in order.
+    /// Computes `poly` in `d`, which is none of its variables. Overflows exactly where [`Poly::eval`] does: coefficient
+    /// first, terms in order.
     fn poly_to(&mut self, d: Slot, poly: &Poly<Reg>, checked: bool) -> Result<(), Diagnostic> {
         if let Some(value) = poly.as_constant() {
             self.int_constant(d, value);
@@ -278,7 +278,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// `poly` for control: in a slot of its own variable or a temporary, the same for all points.
+    /// Returns a slot of `poly` for control, equal for all points: the slot of a variable or a temporary one.
     fn uniform_poly(&mut self, poly: &Poly<Reg>, checked: bool) -> Result<Slot, Diagnostic> {
         if poly.is_zero() {
             return Ok(ZERO);
@@ -296,7 +296,7 @@ impl Compiler<'_> {
         self.lanes &= !poly.terms().flat_map(|(m, _)| m).any(|r| self.varying[r.index()]);
     }
 
-    /// Base and offset of an element.
+    /// Returns base and offset of an element.
     fn address(&mut self, at: &Poly<Reg>) -> Result<(Slot, i32), Diagnostic> {
         let (rest, offset) = split_constant(at);
         if let Some(slot) = self.loops.last().and_then(|l| l.addresses.get(&rest)) {
@@ -390,7 +390,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// Defines what a loop carries, and gives it its first value.
+    /// Allocates the loop-carried slots and sets their initial values.
     fn enter(&mut self, carried: &[Carried]) -> Result<(), Diagnostic> {
         for c in carried {
             self.define(c.var);
@@ -409,7 +409,7 @@ impl Compiler<'_> {
         self.emit(if class == Class::Real { Code::Move { d, a } } else { Code::IntMove { d, a } });
     }
 
-    /// Sets the addresses that the loop keeps, and marks where its iterations start.
+    /// Sets the loop's cached addresses, and marks the start of its iterations.
     fn open_loop(
         &mut self,
         index: Option<Reg>,
@@ -456,7 +456,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// Moves what was computed for the next iteration, all at once: one may be the other's old value.
+    /// Moves the next values of loop-carried slots in parallel: one may be the old value of another.
     fn next_iteration(&mut self, carried: &[Carried]) -> Result<(), Diagnostic> {
         for class in [Class::Real, Class::Int] {
             let mut pairs = Vec::new();

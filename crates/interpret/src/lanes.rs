@@ -1,9 +1,9 @@
-//! A block of points at once: each operation runs for all of them before the next one, so that the
-//! cost of dispatch is shared and the compiler can use vector instructions.
+//! A block of points: each operation runs for all points before the next one, which amortises dispatch and lets the
+//! compiler vectorise.
 //!
-//! Holds: even integer slots are one number for the block, odd ones and all real slots are an array
-//! of [`LANES`]. The values are those of single points: the same operations on the same numbers.
-//! Lanes past the end of the batch compute on what is there, and are never stored.
+//! Invariants: even integer slots hold one number for the block, odd ones and all real slots an array of [`LANES`]
+//! numbers. The values are those of single points: the same operations on the same numbers. Lanes past the end of the
+//! batch compute on stale data, and are never stored.
 
 use crate::bytecode::{Code, Slot, ZERO, varies};
 use crate::memory::{Many, POISON};
@@ -13,7 +13,7 @@ use chainrule_kernel::{Class, Place};
 use chainrule_ops::Type;
 use chainrule_runtime::Slice;
 
-/// How many points a block has.
+/// Number of points of a block.
 pub const LANES: usize = 64;
 
 type Reals = [f64; LANES];
@@ -179,7 +179,7 @@ pub(crate) fn run_lanes(
     Ok(())
 }
 
-/// The block that is running. `None` where an element is outside its buffer.
+/// The running block. Accesses return `None` if an element is outside its buffer.
 struct Block<'a, 'b, 'c, 'd> {
     program: &'a Program,
     sizes: &'a Sizes,
@@ -277,7 +277,7 @@ impl Block<'_, '_, '_, '_> {
         }
     }
 
-    /// `at` is to, from, length.
+    /// Copies elements; `at` is destination, source, length.
     fn copy(&mut self, to: u32, from: u32, at: (i64, i64, i64)) -> Option<()> {
         let class = self.program.layout.kernel().buffers.as_slice()[from as usize].class;
         for k in 0..at.2 {

@@ -1,22 +1,21 @@
-//! The interpreter: a backend that runs any kernel.
+//! The interpreter, a backend that runs any kernel.
 //!
-//! In: a [`Kernel`](chainrule_kernel::Kernel). Out: a [`Program`], flat bytecode over slots, which runs
-//! one point ([`Program::run`]) or many ([`Program::run_batch`]). Running allocates lists of the buffers, no buffers; a batch
-//! that runs point by point, copies of one point's arguments and results.
+//! In: a [`Kernel`](chainrule_kernel::Kernel). Out: a [`Program`], flat bytecode over slots, which runs one point
+//! ([`Program::run`]) or many ([`Program::run_batch`]). A run allocates lists of the buffers, but no buffers; a batch
+//! that runs point by point also copies of one point's arguments and results.
 //!
 //! | module | owns |
 //! | --- | --- |
 //! | [`program`] | [`Program`] |
-//! | `compile`, `bytecode` | from a kernel to bytecode |
-//! | [`memory`] | the arguments of a running point, the workspace |
-//! | `run` | one point |
-//! | `lanes` | a block of points at once, each instruction for all of them |
+//! | `compile`, `bytecode` | compilation of a kernel to bytecode |
+//! | [`memory`] | arguments of the running point, the workspace |
+//! | `run` | execution of one point |
+//! | `lanes` | execution of a block of points, each instruction for all of them |
 //!
 //! Arguments, sizes and failures are those of [`chainrule_runtime`].
 //!
-//! Every access is checked against its buffer; memory outside it is never touched. Values come from
-//! the rows of `chainrule_ops`, so they are the same on every machine, and the same for one point and
-//! for many.
+//! Every access is checked against its buffer; memory outside it is never touched. Values come from the rows of
+//! `chainrule_ops`, so they are equal on every machine, and equal for one point and for many.
 
 mod bytecode;
 mod compile;

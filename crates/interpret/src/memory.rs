@@ -1,24 +1,24 @@
-//! What a program reads and writes while it runs: its arguments and the workspace.
+//! Memory of a running program: its arguments and the workspace.
 
 use crate::lanes::LaneSpace;
 use crate::{Program, Sizes};
 use chainrule_runtime::{Part, Slice, SliceMut, Strided};
 
-/// The memory of one running program: slots and temporary buffers. Make one a thread, and use it again.
+/// Memory of one running program: slots and temporary buffers. Make one for each thread, and reuse it.
 #[derive(Clone, Debug)]
 pub struct Workspace {
     pub(crate) real_slots: Vec<f64>,
     pub(crate) int_slots: Vec<i64>,
     pub(crate) reals: Vec<f64>,
     pub(crate) ints: Vec<i64>,
-    /// Arguments of the user's function that is being called.
+    /// Arguments of the current call of a user function.
     pub(crate) call: Vec<f64>,
     pub(crate) lanes: Option<Box<LaneSpace>>,
     pub(crate) poison: bool,
 }
 
 impl Workspace {
-    /// A workspace for single points of these sizes, and for batches one point at a time.
+    /// Returns a workspace for single points of these sizes, and for batches one point at a time.
     #[must_use]
     pub fn new(program: &Program, sizes: &Sizes) -> Self {
         let (reals, ints) = program.workspace_len(sizes);
@@ -33,7 +33,8 @@ impl Workspace {
         }
     }
 
-    /// A workspace for batches as well, a block of [`LANES`](crate::LANES) points at a time where the program allows it.
+    /// Returns a workspace for batches as well, a block of [`LANES`](crate::LANES) points at a time if the program
+    /// allows it.
     #[must_use]
     pub fn for_batch(program: &Program, sizes: &Sizes) -> Self {
         let mut workspace = Self::new(program, sizes);
@@ -43,8 +44,8 @@ impl Workspace {
         workspace
     }
 
-    /// For tests: fill all memory, and the outputs of a single point, with NaN and a senseless integer
-    /// before each run, so that what is read before it is written shows.
+    /// For tests: fills all memory, and the outputs of a single point, with NaN and an absurd integer before each run,
+    /// so that reads of unwritten memory become visible.
     #[must_use]
     pub fn poisoned(mut self) -> Self {
         self.poison = true;
@@ -62,11 +63,11 @@ impl Workspace {
     }
 }
 
-/// What poisoned integers hold: an index that no check lets pass.
+/// Poison value of integers: an index that fails every check.
 pub(crate) const POISON: i64 = i64::MIN / 3;
 
-/// The arguments of the point that is running. Elements are within the buffers' lengths; `None` where
-/// the class is wrong or the element is not there all the same.
+/// Arguments of the running point. Elements are within the buffers' lengths; accesses return `None` if the class is
+/// wrong or the element does not exist.
 pub(crate) trait Arguments {
     fn real(&self, input: usize, at: usize) -> Option<f64>;
     fn int(&self, input: usize, at: usize) -> Option<i64>;

@@ -1,4 +1,4 @@
-//! A kernel that is ready to run.
+//! A compiled kernel.
 
 use crate::LANES;
 use crate::bytecode::Code;
@@ -50,15 +50,15 @@ pub struct Program {
 }
 
 impl Program {
-    /// Compiles a copy of `kernel`, in time and memory linear in its size (but for addresses, `n log n`).
+    /// Compiles a copy of `kernel`. Linear in its size, except for addresses, which take `n log n`.
     ///
     /// # Errors
-    /// A user's function that cannot be called inside the process; a kernel that breaks its rules.
+    /// A user function that cannot be called inside the process; a kernel that violates its invariants.
     pub fn new(kernel: &Kernel) -> Result<Self, Diagnostic> {
         Self::with_layout(Layout::new(Arc::new(kernel.clone())))
     }
 
-    /// The same for the kernel of a layout, so that sizes fit all that share it.
+    /// As [`new`](Self::new), for the kernel of a layout, so that sizes fit all programs that share it.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -70,47 +70,47 @@ impl Program {
         Ok(Self { compiled, layout, max_arity })
     }
 
-    /// What fits it.
+    /// Returns the layout of arguments and workspace.
     #[must_use]
     pub fn layout(&self) -> &Arc<Layout> {
         &self.layout
     }
 
-    /// The kernel's name.
+    /// Returns the kernel's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.layout.kernel().name
     }
 
-    /// How many inputs and outputs it has.
+    /// Returns the numbers of inputs and outputs.
     #[must_use]
     pub fn n_ports(&self) -> (usize, usize) {
         (self.layout.kernel().inputs.len(), self.layout.kernel().outputs.len())
     }
 
-    /// How many operations of bytecode there are.
+    /// Returns the number of operations of bytecode.
     #[must_use]
     pub fn code_len(&self) -> usize {
         self.compiled.code.len()
     }
 
-    /// How many slots for doubles and for integers it uses.
+    /// Returns the numbers of slots for doubles and for integers.
     #[must_use]
     pub fn n_slots(&self) -> (usize, usize) {
         (self.compiled.n_reals, self.compiled.n_ints)
     }
 
-    /// The sizes for arguments of these shapes (outermost extent first; none for a scalar). `values`
-    /// gives the integer scalars on which sizes depend: the input's index and its value.
+    /// Returns the sizes for arguments of these shapes (outermost extent first; empty for a scalar). `values` are the
+    /// integer scalars on which sizes depend: the input's index and its value.
     ///
     /// # Errors
-    /// Shapes that do not fit one another or the program, or sizes that break a condition at entry;
-    /// the message names the argument, the dimension, what is expected and what is given.
+    /// Shapes that do not fit one another or the program, or sizes that violate a condition at entry. The message names
+    /// the argument, the dimension, the expected and the given extent.
     pub fn bind(&self, shapes: &[&[usize]], values: &[(usize, i64)]) -> Result<Sizes, RunError> {
         self.layout.bind(shapes, |input| values.iter().find(|(i, _)| *i == input).map(|(_, v)| *v))
     }
 
-    /// The same with the values of integer scalars taken from the inputs themselves.
+    /// As [`bind`](Self::bind), with the values of integer scalars taken from the inputs.
     ///
     /// # Errors
     /// As [`bind`](Self::bind).
@@ -118,24 +118,24 @@ impl Program {
         self.layout.bind(shapes, |input| scalar(inputs, input))
     }
 
-    /// How many doubles and how many integers of workspace the kernel's buffers take.
+    /// Returns the numbers of doubles and of integers of workspace that the kernel's buffers take.
     #[must_use]
     pub fn workspace_len(&self, sizes: &Sizes) -> (usize, usize) {
         sizes.workspace_len()
     }
 
-    /// Whether a batch runs [`LANES`] points at a time: control and addresses are the same for all
-    /// points, and the workspace of so many points is not out of proportion.
+    /// Returns whether a batch runs [`LANES`] points at a time: control and addresses are equal for all points, and the
+    /// workspace for that many points is not excessive.
     #[must_use]
     pub fn runs_in_lanes(&self, sizes: &Sizes) -> bool {
         self.compiled.lanes && sizes.allow_lanes()
     }
 
-    /// Runs one point. Allocates no more than lists of the kernel's buffers, unless it fails.
+    /// Runs one point. Only allocates lists of the kernel's buffers, unless it fails.
     ///
     /// # Errors
-    /// Arguments or a workspace that do not fit `sizes` (then nothing was written), or a check of the
-    /// program that failed while it ran (then the outputs hold nothing defined).
+    /// Arguments or a workspace that do not fit `sizes` (nothing is written then), or a check of the program that fails
+    /// at run time (the outputs are unspecified then).
     pub fn run(
         &self,
         sizes: &Sizes,
@@ -154,13 +154,13 @@ impl Program {
         run(self, sizes, &mut Single { inputs, outputs }, workspace)
     }
 
-    /// Runs points `0..n_points`, in blocks of [`LANES`] where [`runs_in_lanes`](Self::runs_in_lanes)
-    /// and the workspaces allow it, on as many threads as there are workspaces; the results are bit for bit those of
+    /// Runs points `0..n_points` on as many threads as there are workspaces, in blocks of [`LANES`] if
+    /// [`runs_in_lanes`](Self::runs_in_lanes) and the workspaces allow it. The results are bit for bit those of
     /// [`run`](Self::run) for any number of threads.
     ///
     /// # Errors
-    /// As [`run`](Self::run), for the first point that fails; further, outputs of two points or elements at one place, an
-    /// integer scalar that is a size and differs from point to point, and no workspace.
+    /// As [`run`](Self::run), for the first point that fails; also overlapping outputs, an integer scalar that is a
+    /// size and differs between points, and an empty list of workspaces.
     pub fn run_batch(
         &self,
         sizes: &Sizes,
@@ -173,7 +173,7 @@ impl Program {
         self.run_points(&mut batch, 0..n_points, workspaces)
     }
 
-    /// The same for some points of a batch.
+    /// As [`run_batch`](Self::run_batch), for some points of a batch.
     ///
     /// # Errors
     /// As [`run_batch`](Self::run_batch); a batch of another program.
@@ -184,11 +184,11 @@ impl Program {
         workspaces: &mut [Workspace],
     ) -> Result<(), RunError> {
         workspaces.iter().try_for_each(|workspace| self.check_made_here(batch.sizes(), workspace))?;
-        // Whole blocks, so that a failure is told of the same block for any number of threads.
+        // Whole blocks, so that the failing block does not depend on the number of threads.
         batch.share_out(points, LANES, workspaces, |share, workspace| self.run_share(share, workspace))
     }
 
-    /// The arguments and the workspace fit.
+    /// Runs a share of a batch, whose arguments and workspace fit.
     fn run_share(&self, share: &mut Share<'_>, workspace: &mut Workspace) -> Result<(), RunError> {
         if workspace.poison {
             workspace.fill_with_poison();
@@ -226,7 +226,7 @@ impl Program {
         Ok(())
     }
 
-    /// Where a buffer's elements are.
+    /// Returns the placement of a buffer.
     pub(crate) fn place(&self, buffer: u32) -> &Place {
         &self.layout.kernel().buffers[Id::new(buffer as usize)].place
     }

@@ -1,8 +1,7 @@
-//! One point: the loop over the bytecode.
+//! Execution of one point: the loop over the bytecode.
 //!
-//! Arithmetic, comparison and selection have operations of their own because they are most of every
-//! program; they compute what the operators' rows say (a test compares them). All other operators go
-//! through their rows.
+//! Arithmetic, comparison and selection have operations of their own because they are most of every program; they agree
+//! with the operators' rows (a test compares them). All other operators are evaluated by their rows.
 
 use crate::bytecode::{Code, Slot, ZERO};
 use crate::memory::Arguments;
@@ -11,7 +10,7 @@ use chainrule_kernel::{Class, Place};
 use chainrule_ops::{Op, Type};
 use chainrule_runtime::Reason;
 
-/// Runs `program` on `arguments`, which fit `sizes`, as does `workspace`.
+/// Runs `program` on `arguments` and `workspace`, which fit `sizes`.
 pub(crate) fn run<A: Arguments>(
     program: &Program,
     sizes: &Sizes,
@@ -90,7 +89,7 @@ pub(crate) fn run<A: Arguments>(
     Ok(())
 }
 
-/// The value of an operator by its row; truth values come as integers.
+/// Evaluates an operator by its row; truth values are integers.
 pub(crate) fn call_row(op: Op, args: [Slot; 3], real: impl Fn(Slot) -> f64, int: impl Fn(Slot) -> i64) -> f64 {
     let row = op.row();
     let mut values = [0.0; 3];
@@ -103,7 +102,7 @@ pub(crate) fn call_row(op: Op, args: [Slot; 3], real: impl Fn(Slot) -> f64, int:
     (row.value)(&values[..row.args.len()])
 }
 
-/// Runs an operation on integers or a jump; returns where to go on.
+/// Runs an operation on integers or a jump; returns the next position.
 #[inline]
 pub(crate) fn integer(program: &Program, code: Code, i: &mut [i64], pc: usize) -> Result<usize, RunError> {
     let add = |a: i64, b: i64, checked: bool| match checked {
@@ -164,7 +163,7 @@ pub(crate) fn integer(program: &Program, code: Code, i: &mut [i64], pc: usize) -
     Ok(pc)
 }
 
-/// The buffers of the point that is running. `None` where an element is outside its buffer.
+/// Buffers of the running point. Accesses return `None` if an element is outside its buffer.
 struct Memory<'a, A> {
     program: &'a Program,
     sizes: &'a Sizes,
@@ -174,7 +173,7 @@ struct Memory<'a, A> {
 }
 
 impl<A: Arguments> Memory<'_, A> {
-    /// Offset in the workspace, and element, when it is inside the buffer.
+    /// Returns the offset in the workspace, and the element, if it is inside the buffer.
     fn locate(&self, buffer: u32, at: i64) -> Option<(usize, usize)> {
         let (offset, len) = self.sizes.buffers()[buffer as usize];
         let at = usize::try_from(at).ok().filter(|at| *at < len)?;

@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use std::cell::Cell;
 use support::{Order, run, run_batch};
 
-/// Points near `point`, enough for whole blocks of lanes and a tail.
+/// Returns points near `point`, enough for whole blocks of lanes and a remainder.
 fn around(point: &[f64]) -> Vec<Vec<Array>> {
     let shifted = |p: usize| point.iter().map(|x| x + p as f64 / 64.0).collect::<Vec<f64>>();
     (0..LANES + 5).map(|p| vec![reals(&shifted(p))]).collect()
@@ -48,7 +48,7 @@ fn graphs_have_the_value_that_graphs_have() {
             Ok(())
         });
     }
-    // Both layouts of each of the 400 kernels: a straight line always runs in lanes.
+    // Both layouts of each of the 400 kernels: straight-line code always runs in lanes.
     assert_eq!(in_lanes.get(), 800);
 }
 

@@ -1,4 +1,4 @@
-//! Each statement and instruction by hand; failures while running; arguments that do not fit.
+//! Each statement and instruction as a hand-written kernel; failures at run time; arguments that do not fit.
 
 mod support;
 
@@ -14,7 +14,7 @@ use chainrule_runtime::Layout;
 use std::sync::Arc;
 use support::{Order, run, run_batch};
 
-/// A kernel in the making.
+/// A kernel under construction.
 struct Make(Kernel);
 
 fn num(c: i64) -> Poly<Reg> {
@@ -104,7 +104,7 @@ fn failure(reason: &str) -> RunError {
     }
 }
 
-/// `y[r] = sum over c of 2 x[r][c]` through a temporary row, with an index array into `x`.
+/// Returns `y[r] = sum over c of 2 x[r][c]` through a temporary row, with an index array into `x`.
 fn gather_rows() -> (Kernel, Program) {
     let mut m = Make::new();
     let n = m.size("n", SizeSource::Extent { input: 0, dim: 0 });
@@ -166,7 +166,7 @@ fn loops_copies_and_checked_indices() {
             "{bad}"
         );
     }
-    // The index comes from data, so a batch runs point by point, and says which one failed.
+    // The index is data, so a batch runs point by point, and reports the point that failed.
     let good = vec![matrix(3, 2), ints(&[1])];
     let bad = vec![matrix(3, 2), ints(&[3])];
     let points = [good.clone(), good, bad];
@@ -176,7 +176,7 @@ fn loops_copies_and_checked_indices() {
     assert!(!program.runs_in_lanes(&sizes));
 }
 
-/// Carries `(a, b, c, i, k)` and turns them round `n` times; `n` is a value.
+/// Carries `(a, b, c, i, k)` and rotates them `n` times; `n` is a value.
 #[test]
 fn what_is_carried_changes_at_once() {
     let mut m = Make::new();
@@ -270,7 +270,7 @@ fn while_and_if_follow_the_data() {
 #[test]
 fn every_operator_computes_what_its_row_says() {
     let grid = [f64::NAN, f64::NEG_INFINITY, -2.5, -1.0, -0.0, 0.0, 0.3, 1.0, 3.0, f64::INFINITY];
-    // Kernels hold the steps of operators that have some.
+    // Operators with steps are expanded in kernels.
     for row in chainrule_ops::ROWS.iter().filter(|row| row.steps.is_none()) {
         let mut m = Make::new();
         let (mut code, mut args) = (vec![], vec![]);
@@ -525,7 +525,7 @@ fn an_address_outside_a_buffer_is_a_bug_and_touches_nothing() {
     assert!(run(&kernel, &program, &[int(0)]).is_ok());
 }
 
-/// Deep nesting is no recursion: the kernel is compiled on a small stack. (Dropping it recurses, so it is leaked.)
+/// Deep nesting is not recursive: the kernel is compiled on a small stack. (Dropping it is recursive, so it is leaked.)
 #[test]
 fn nesting_does_not_use_the_stack() {
     let mut m = Make::new();

@@ -1,8 +1,7 @@
-//! Every function in every form, compiled for the processors that have it, behind an address.
+//! Every function in every form, compiled for its processor features, with its address.
 //!
-//! A level is a form with the processor features that it is compiled for. Here, and nowhere else, code for
-//! AVX2 and AVX-512 begins; whoever leads into it asks the processor first ([`Level::available`]). This
-//! is what the invariant of `x86` rests on.
+//! A level is a form with the processor features that it is compiled for. Only this module enters code for AVX2 and
+//! AVX-512, and callers first check the processor ([`Level::available`]). The invariant of `x86` rests on this.
 
 #![allow(unsafe_code)]
 
@@ -11,7 +10,7 @@ use crate::{Form, Function};
 #[cfg(target_arch = "x86_64")]
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Calls `$with!` with what is in the brackets, then all functions: variant, and module and function in it.
+/// Calls `$with!` with the bracketed tokens, then all functions: variant, module, and function in the module.
 macro_rules! for_all_functions {
     ($with:ident [$($what:tt)*]) => {
         $with! {
@@ -22,10 +21,10 @@ macro_rules! for_all_functions {
     };
 }
 
-/// A form, and what it is compiled for.
+/// A form, and the processor features that it is compiled for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Level {
-    /// One point, any processor; multiplying and adding with one rounding may take a function of the system's.
+    /// One point, any processor; fused multiply-add may call a library function.
     Plain,
     /// One point, AVX2 and FMA.
     #[cfg(target_arch = "x86_64")]
@@ -39,7 +38,7 @@ pub(crate) enum Level {
 }
 
 impl Level {
-    /// The best level of a form here.
+    /// Returns the best level of a form on this processor.
     #[inline]
     pub(crate) fn of(form: Form) -> Option<Self> {
         match form {
@@ -55,7 +54,7 @@ impl Level {
         }
     }
 
-    /// Whether this processor has it.
+    /// Returns whether this processor has the features of the level.
     #[cfg(target_arch = "x86_64")]
     #[inline]
     pub(crate) fn available(self) -> bool {
@@ -69,7 +68,7 @@ impl Level {
     }
 }
 
-/// What the processor has; 0 before it has been asked.
+/// Features of the processor; 0 until they are detected.
 #[cfg(target_arch = "x86_64")]
 static PROCESSOR: AtomicU8 = AtomicU8::new(0);
 #[cfg(target_arch = "x86_64")]
@@ -98,12 +97,12 @@ fn ask_processor() -> u8 {
         true if has!("avx512f") && has!("avx512dq") => WIDE,
         true => FUSED,
     };
-    // Threads that ask at the same time get the same answer.
+    // Threads that detect at the same time get the same result.
     PROCESSOR.store(level, Ordering::Relaxed);
     level
 }
 
-/// What a level's code passes in a register, and lanes made of it.
+/// Register type of a level's calling convention, convertible to lanes.
 pub(crate) trait Register<const N: usize>: functions::lanes::Lanes {
     type Raw;
     fn of(raw: Self::Raw) -> Self;
@@ -132,7 +131,7 @@ impl Register<1> for f64 {
     }
 }
 
-/// Loads up to N doubles, ones behind them.
+/// Loads up to N doubles, padded with ones.
 #[inline(always)]
 fn load_some<L: Register<N>, const N: usize>(from: &[f64]) -> L {
     let mut lanes = [1.0; N];
@@ -140,17 +139,17 @@ fn load_some<L: Register<N>, const N: usize>(from: &[f64]) -> L {
     L::load(lanes)
 }
 
-/// Stores as many lanes as there is room for, N at most.
+/// Stores up to N lanes, as many as fit.
 #[inline(always)]
 fn store_some<L: Register<N>, const N: usize>(lanes: L, to: &mut [f64]) {
     to.copy_from_slice(&lanes.unload()[..to.len()]);
 }
 
-/// Code of one level: an entry for a register and one for slices a function.
+/// Code of one level: for each function an entry for a register and one for slices.
 macro_rules! level {
     ([#[$feature:meta] $abi:literal $level:ident $lanes:ident $n:literal]
         unary { $($name:ident $function:ident),* } binary { $($name2:ident $function2:ident),* }) => {
-        // That the doubles of a register have no promised order in memory is nothing to generated code.
+        // The memory order of the doubles of a register is irrelevant to generated code.
         #[allow(improper_ctypes_definitions)]
         pub(crate) mod $level {
             #[allow(unused_imports)]
@@ -172,14 +171,14 @@ macro_rules! level {
                 }
             )*
 
-            /// Gives the sines and stores the cosines.
+            /// Returns the sines and stores the cosines.
             ///
             /// # Safety
-            /// `cosines` is for as many doubles as there are lanes; the processor has the level.
+            /// `cosines` has space for as many doubles as there are lanes; the processor has the level.
             #[$feature]
             pub(crate) unsafe extern $abi fn sin_cos(x: Raw, cosines: *mut f64) -> Raw {
                 let (s, c) = functions::sin_cos::sin_cos(L::of(x));
-                // SAFETY: the caller's promise; alignment is not asked for.
+                // SAFETY: the caller's promise; the write needs no alignment.
                 unsafe { cosines.cast::<[f64; $n]>().write_unaligned(c.unload()) };
                 s.raw()
             }
@@ -292,19 +291,19 @@ mod x86_64 {
 
 /// A function of slices with one argument; unsafe: the processor must have its level.
 pub(crate) type Slices1 = unsafe fn(&[f64], &mut [f64]);
-/// With two arguments.
+/// A function of slices with two arguments.
 pub(crate) type Slices2 = unsafe fn(&[f64], &[f64], &mut [f64]);
-/// Sine and cosine.
+/// A function of slices that returns sine and cosine.
 pub(crate) type SlicesSinCos = unsafe fn(&[f64], &mut [f64], &mut [f64]);
 
-/// What a function is at a level.
+/// Code of a function at a level.
 pub(crate) struct Entry {
     /// See [`Function::entry`].
     pub(crate) address: *const (),
     pub(crate) slices: Slices,
 }
 
-/// By the number of arguments and results.
+/// Code for slices, by the number of arguments and results.
 pub(crate) enum Slices {
     One(Slices1),
     Two(Slices2),
@@ -331,7 +330,7 @@ macro_rules! find {
     };
 }
 
-/// A function at a level, whether or not the processor has it.
+/// Returns the code of a function at a level, whether or not the processor has it.
 pub(crate) fn entry(function: Function, level: Level) -> Entry {
     match level {
         Level::Plain => for_all_functions!(find [plain function]),
@@ -348,7 +347,7 @@ pub(crate) fn entry(function: Function, level: Level) -> Entry {
 mod tests {
     use super::*;
 
-    /// A processor without FMA computes the same bits: the standard library's fused product is exact.
+    /// Without FMA, a processor computes the same bits: the standard library's fused product is exact.
     #[test]
     fn code_without_fma_gives_the_same_bits() {
         if !Level::Fused.available() {

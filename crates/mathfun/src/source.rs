@@ -1,27 +1,27 @@
-//! The functions as source text, for emitted Rust: the same files that this crate is compiled from, so that emitted
-//! code gives the same bits.
+//! Source text of the functions for emitted Rust: the files that this crate is compiled from, so that emitted code
+//! gives the same bits.
 //!
-//! The text uses nothing but `core`; with [`Fma::Standard`] the method `f64::mul_add`, which is in `std`. Compiled for a
-//! processor with FMA that is an instruction, otherwise a call; [`Fma::Exact`] brings integer code of ours instead.
+//! The text only uses `core`; with [`Fma::Standard`] also the method `f64::mul_add`, which is in `std`. That method is
+//! an instruction if compiled for a processor with FMA, otherwise a call. [`Fma::Exact`] uses integer code instead.
 
 use crate::Function;
 use std::fmt::Write as _;
 
-/// Where the text gets multiplying and adding with one rounding from. The bits are the same.
+/// Implementation of fused multiply-add. The bits are the same.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fma {
     /// `f64::mul_add` of the standard library.
     Standard,
-    /// Integer arithmetic, in `core` alone: several times slower.
+    /// Integer arithmetic with only `core`: several times slower.
     Exact,
 }
 
-/// One file: the body of a module of this name. It takes from other pieces by `super::`.
+/// A file: the body of a module of this name. It imports other pieces by `super::`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Piece {
-    /// The module's name.
+    /// Name of the module.
     pub name: &'static str,
-    /// What stands in it.
+    /// Text of the file.
     pub text: &'static str,
 }
 
@@ -35,7 +35,7 @@ const FILES: &[Piece] = files! { angle atan atan2 circle cos exp expm1 huge lane
 const STANDARD: Piece = Piece { name: "fma", text: include_str!("functions/fma.rs") };
 const EXACT: Piece = Piece { name: "fma", text: include_str!("functions/fma_exact.rs") };
 
-/// The pieces that these functions need, each once, ordered by name.
+/// Returns the distinct pieces that these functions need, ordered by name.
 #[must_use]
 pub fn pieces(functions: &[Function], fma: Fma) -> Vec<Piece> {
     let mut wanted: Vec<&str> = vec!["one"];
@@ -60,19 +60,19 @@ pub fn pieces(functions: &[Function], fma: Fma) -> Vec<Piece> {
     found
 }
 
-/// The file of a function.
+/// Returns the file of a function.
 pub(crate) fn text_of(function: Function) -> &'static str {
     FILES.iter().find(|piece| piece.name == module_of(function)).map_or("", |piece| piece.text)
 }
 
-/// The pieces that a text takes from: `use super::name...` at the start of a line.
+/// Returns the pieces that a text imports: `use super::name...` at the start of a line.
 fn used_by(text: &'static str) -> impl Iterator<Item = &'static str> {
     text.lines().filter_map(|line| line.strip_prefix("use super::")?.split([':', ';']).next())
 }
 
-/// The body of a module that has these functions under their names, `sin_cos` for [`Function::SinCos`], of `f64`.
+/// Returns the body of a module with these functions of `f64` under their names, `sin_cos` for [`Function::SinCos`].
 ///
-/// It is to stand inside `mod name { ... }` or in a file of its own.
+/// It belongs inside `mod name { ... }` or in a file of its own.
 #[must_use]
 pub fn module(functions: &[Function], fma: Fma) -> String {
     let mut text = String::from(

@@ -1,9 +1,9 @@
 //! Four and eight lanes on x86-64: AVX2 with FMA, and AVX-512 (F and DQ).
 //!
-//! Invariant: a value of type [`X4`] is made only in code compiled for AVX2 and FMA, an [`X8`] only in code
-//! compiled for AVX-512F and DQ, that is inside the entry points of `entry` and `slices`, which
-//! the processor has been asked about first. All methods are inlined into those, and with them LLVM inlines the
-//! intrinsics. This is what every `unsafe` block here rests on.
+//! Invariant: a value of type [`X4`] is only made in code compiled for AVX2 and FMA, an [`X8`] only in code compiled
+//! for AVX-512F and DQ: inside the entry points of `entry` and `slices`, whose callers have checked the processor. All
+//! methods are inlined into those, and with them LLVM inlines the intrinsics. Every `unsafe` block of this module rests
+//! on this.
 
 #![allow(unsafe_code)]
 
@@ -59,7 +59,7 @@ impl Neg for X8 {
     }
 }
 
-// Expressions that are one intrinsic.
+// An expression that is one intrinsic.
 macro_rules! by {
     ($e:expr) => {{
         // SAFETY: by the invariant of this module the processor has the instruction.
@@ -88,42 +88,42 @@ fn double8(bits: __m512i) -> X8 {
 }
 
 impl X4 {
-    /// The lanes of four doubles.
+    /// Returns the lanes of four doubles.
     #[inline(always)]
     pub fn from_array(a: [f64; 4]) -> Self {
-        // SAFETY: `a` is four doubles, and the load asks for no alignment; the instruction as above.
+        // SAFETY: `a` is four doubles, and the load needs no alignment; the instruction as above.
         Self(unsafe { _mm256_loadu_pd(a.as_ptr()) })
     }
 
-    /// The lanes as doubles.
+    /// Returns the lanes as doubles.
     #[inline(always)]
     pub fn to_array(self) -> [f64; 4] {
         let mut a = [0.0; 4];
-        // SAFETY: `a` is four doubles, and the store asks for no alignment; the instruction as above.
+        // SAFETY: `a` is four doubles, and the store needs no alignment; the instruction as above.
         unsafe { _mm256_storeu_pd(a.as_mut_ptr(), self.0) };
         a
     }
 }
 
 impl X8 {
-    /// The lanes of eight doubles.
+    /// Returns the lanes of eight doubles.
     #[inline(always)]
     pub fn from_array(a: [f64; 8]) -> Self {
-        // SAFETY: `a` is eight doubles, and the load asks for no alignment; the instruction as above.
+        // SAFETY: `a` is eight doubles, and the load needs no alignment; the instruction as above.
         Self(unsafe { _mm512_loadu_pd(a.as_ptr()) })
     }
 
-    /// The lanes as doubles.
+    /// Returns the lanes as doubles.
     #[inline(always)]
     pub fn to_array(self) -> [f64; 8] {
         let mut a = [0.0; 8];
-        // SAFETY: `a` is eight doubles, and the store asks for no alignment; the instruction as above.
+        // SAFETY: `a` is eight doubles, and the store needs no alignment; the instruction as above.
         unsafe { _mm512_storeu_pd(a.as_mut_ptr(), self.0) };
         a
     }
 }
 
-/// Puts `function(x)` into `y` in the lanes of the mask. Out of line: what calls it stays small.
+/// Stores `function(x)` into `y` in the lanes of the mask. Not inlined, so that its callers stay small.
 #[cold]
 #[inline(never)]
 fn rare(mask: u32, x: &[f64], function: fn(f64) -> f64, y: &mut [f64]) {
@@ -145,7 +145,7 @@ fn rare2(mask: u32, a: &[f64], b: &[f64], function: fn(f64, f64) -> f64, y: &mut
 }
 
 impl Lanes for X4 {
-    /// All bits of a lane are its truth value.
+    /// All bits of a lane are equal to its truth value.
     type Mask = __m256d;
 
     #[inline(always)]

@@ -1,4 +1,4 @@
-//! Every function against true values in 115 digits.
+//! Accuracy of every function against true values of 115 digits.
 
 mod support;
 
@@ -6,7 +6,7 @@ use chainrule_mathfun as mathfun;
 use support::arguments;
 use support::truth::{Truth, ulps};
 
-/// Asserts that `function` is within `most` ulp, and says how far it is.
+/// Asserts that `function` is within `most` ulp, and prints its error.
 fn check(name: &str, function: fn(f64) -> f64, most: f64) {
     let mut truth = Truth::new();
     let (mut worst, mut at) = (0.0, 0.0);
@@ -21,7 +21,7 @@ fn check(name: &str, function: fn(f64) -> f64, most: f64) {
     assert!(worst <= most, "{name}({at:e}) = {:e} is {worst} ulp off", function(at));
 }
 
-/// The same for two arguments; pairs where the result is fixed by C99 are for `special`.
+/// As [`check`], for two arguments; pairs with a result fixed by C99 are in `special`.
 fn check2(name: &str, function: fn(f64, f64) -> f64, most: f64) {
     let mut truth = Truth::new();
     let (mut worst, mut at, mut count) = (0.0, (0.0, 0.0), 0);

@@ -1,5 +1,5 @@
-//! The source text for emitted Rust: compiled by the toolchain that compiles these tests, with and without the standard
-//! library's fused product, it gives the bits that the crate gives.
+//! Emitted source text, compiled by the toolchain of these tests with and without the standard library's fused product,
+//! gives the bits of the crate.
 
 #![allow(clippy::unwrap_used)]
 
@@ -26,7 +26,7 @@ fn compile(folder: &Path, name: &str, text: &str, options: &[&str]) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// A program that reads two numbers a line, as bits, and prints all functions of them.
+/// Returns a program that reads two numbers from each line, as bits, and prints all functions of them.
 fn program(fma: Fma) -> String {
     let mut text = String::from(
         "fn main() {\n    for line in std::io::stdin().lines() {\n        let line = line.unwrap();\n        \
@@ -132,7 +132,7 @@ fn the_exact_fused_product_is_the_standard_one() {
         let (a, b) = (f64::from_bits(random.bits()), f64::from_bits(random.bits()));
         match i % 5 {
             0 => same(a, b, f64::from_bits(random.bits())),
-            // The sum nearly cancels, or the product is just beside a double's half.
+            // The sum nearly cancels, or the product is next to the midpoint of two doubles.
             1 => same(a, b, -(a * b)),
             2 => same(a, b, (a * b) * f64::from_bits(0x3fe0_0000_0000_0000 + ((random.bits() % 64) << 46))),
             3 => {

@@ -1,12 +1,11 @@
-//! All forms of a function give the same bits: one point, slices in lanes, and the addresses that generated
-//! code calls.
+//! All forms of a function give the same bits: one point, slices in lanes, and the addresses that generated code calls.
 
 mod support;
 
 use chainrule_mathfun::{self as mathfun, Form, Function};
 use support::arguments::{self, Random};
 
-/// Equal bits, or both NaN.
+/// Returns whether the bits are equal, or both numbers are NaN.
 fn same(a: f64, b: f64) -> bool {
     a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan())
 }
@@ -41,7 +40,7 @@ fn unary() -> impl Iterator<Item = Function> {
     Function::ALL.into_iter().filter(|f| f.arity() == 1 && *f != Function::SinCos)
 }
 
-/// Usual and unusual arguments beside each other in all ways; the number is no multiple of 8.
+/// Returns mixtures of usual and rare arguments; their number is not a multiple of 8.
 fn arguments_of(function: Function) -> Vec<f64> {
     let mut random = Random::new(7);
     let mut all = arguments::of(function.name(), 40_000);
@@ -133,7 +132,7 @@ fn lengths_that_differ_are_refused() {
 
 #[cfg(target_arch = "x86_64")]
 mod addresses {
-    //! The interface that generated code calls by.
+    //! The calling convention of generated code.
     #![allow(unsafe_code, improper_ctypes_definitions)]
 
     use super::*;

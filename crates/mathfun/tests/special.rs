@@ -1,4 +1,4 @@
-//! Special values: zeros and their signs, infinities, NaN, overflow and underflow, as C99 has them in Annex F.
+//! Special values: zeros and their signs, infinities, NaN, overflow and underflow, as in C99, Annex F.
 
 use chainrule_mathfun::{atan, atan2, cos, exp, expm1, log, log1p, pow, sin, sin_cos, tanh};
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
@@ -193,7 +193,7 @@ fn powers() {
     }
     table.extend([0.5, -2.0, INF, -INF, NAN, f64::MAX, tiny].map(|y| (1.0, y, 1.0)));
     check2("pow", pow, &table);
-    // Powers of integers that a double holds are exact.
+    // Integer powers that fit into a double are exact.
     for base in -30i64..=30 {
         let mut power = 1i64;
         for exponent in 0..20 {

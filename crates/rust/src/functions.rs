@@ -1,11 +1,11 @@
-//! Where the spelling of an operator, and the definition that it needs, come from.
+//! Spelling of operators, and the definitions that they need.
 //!
-//! In: an operator, a [`Library`], a precision. Out: a `Call`: a template and the text of a helper. This
-//! is the only place that knows the libraries.
+//! In: an operator, a [`Library`], a precision. Out: a `Call`: a template and the text of a helper. Only this module
+//! knows the libraries.
 //!
-//! The rows of `chainrule_ops` spell operators with methods of the standard library, on `f64`, and say
-//! how C calls the functions. The crate `libm` has the names of `math.h`, and an `f` at their ends on
-//! `f32`; so what C says gives what is called there.
+//! The rows of `chainrule_ops` spell operators with methods of the standard library, on `f64`, and with C functions.
+//! The crate `libm` uses the names of `math.h`, with a suffix `f` for `f32`, so calls of it are derived from the
+//! spelling in C.
 
 use chainrule_kernel::Signs;
 use chainrule_mathfun::Function;
@@ -13,41 +13,40 @@ use chainrule_mathfun::source::Fma;
 use chainrule_ops::Op;
 use chainrule_text::Precision;
 
-/// Who computes functions such as the sine.
+/// Library of functions such as the sine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Library {
-    /// Methods of the standard library, `x.sin()`. The last places may differ from one machine to
-    /// another. The error function, lgamma and its derivatives, which it lacks, are from `libm`.
+    /// Methods of the standard library, `x.sin()`. The last digits may differ between machines. The error function,
+    /// lgamma and its derivatives, which it lacks, are from `libm`.
     #[default]
     Std,
-    /// The crate `libm`, `libm::sin(x)`: for `no_std`. The same on every machine; the last places of functions that
-    /// Chainrule has of its own differ from its interpreter's.
+    /// The crate `libm`, `libm::sin(x)`: for `no_std`. Equal on every machine; the last digits of functions that
+    /// Chainrule implements itself differ from those of its interpreter.
     Libm,
-    /// Chainrule's own functions, whose text stands in the module: with them, and the version of `libm` that
-    /// Chainrule itself uses for the rest, results are those of its interpreter bit for bit, on every machine.
-    /// They multiply and add with one rounding: by the standard library, or by code of their own for `no_std`,
-    /// which is slower. For numbers of 64 bits only.
+    /// Chainrule's own functions, whose text is part of the module. With them, and Chainrule's version of `libm` for
+    /// the rest, results are those of the interpreter bit for bit, on every machine. Fused multiply-adds use the
+    /// standard library, or slower code of their own for `no_std`. Only for numbers of 64 bits.
     Own(Fma),
 }
 
-/// How an operator is written.
+/// Spelling of an operator.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Call {
-    /// With `{0}`, `{1}`, `{2}` in the places of the arguments.
+    /// Template with `{0}`, `{1}`, `{2}` for the arguments.
     pub template: String,
-    /// The definition of a function that it calls.
+    /// Definition of a function that it calls.
     pub helper: Option<String>,
-    /// The function of Chainrule's own that it calls.
+    /// Chainrule's own function that it calls.
     pub elementary: Option<Function>,
 }
 
 impl Call {
-    /// Whether it calls the crate `libm`.
+    /// Returns whether it calls the crate `libm`.
     pub fn needs_libm(&self) -> bool {
         [Some(&self.template), self.helper.as_ref()].into_iter().flatten().any(|text| text.contains(LIBM))
     }
 
-    /// Whether it calls what only the standard library has.
+    /// Returns whether it calls functions that only the standard library has.
     pub fn needs_std(&self) -> bool {
         is_method(&self.template)
     }
@@ -55,10 +54,10 @@ impl Call {
 
 const LIBM: &str = "libm::";
 
-/// The module of Chainrule's own functions.
+/// Module of Chainrule's own functions.
 pub(crate) const ELEMENTARY: &str = "elementary";
 
-/// How `op` is written.
+/// Returns the spelling of `op`.
 pub(crate) fn call(op: Op, library: Library, precision: Precision) -> Call {
     let row = op.row();
     let own = matches!(library, Library::Own(_));
@@ -78,7 +77,7 @@ pub(crate) fn call(op: Op, library: Library, precision: Precision) -> Call {
     }
 }
 
-/// A product and a sum, rounded once.
+/// Returns the spelling of a fused multiply-add.
 pub(crate) fn mul_add(signs: Signs, library: Library, precision: Precision) -> Call {
     let is_method = matches!(library, Library::Std | Library::Own(Fma::Standard));
     let template = match (is_method, signs) {
@@ -92,12 +91,12 @@ pub(crate) fn mul_add(signs: Signs, library: Library, precision: Precision) -> C
     Call { template: in_precision(template, precision), helper: None, elementary: None }
 }
 
-/// Whether a method is called on an argument.
+/// Returns whether the template calls a method on an argument.
 fn is_method(template: &str) -> bool {
     template.contains("}.") || template.contains(").")
 }
 
-/// What C calls, called in the crate: `sin({0})` becomes `libm::sin({0})`.
+/// Returns a C call as a call of the crate: `sin({0})` becomes `libm::sin({0})`.
 fn with_libm(c: &str) -> String {
     let mut text = String::with_capacity(c.len() + LIBM.len());
     let mut in_word = false;
@@ -111,7 +110,7 @@ fn with_libm(c: &str) -> String {
     text
 }
 
-/// Text on `f64` in a precision.
+/// Converts text on `f64` to a precision.
 pub(crate) fn in_precision(text: &str, precision: Precision) -> String {
     if precision == Precision::Double {
         return text.to_owned();

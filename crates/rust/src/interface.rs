@@ -1,4 +1,4 @@
-//! What the caller sees: documentation, signatures, lengths of workspace, failures; and the whole module.
+//! The public interface of a module: documentation, signatures, lengths of workspace, failures; and the whole module.
 
 use crate::functions::{ELEMENTARY, Library};
 use crate::language::{LEN, Needs, Rust};
@@ -14,7 +14,7 @@ use chainrule_text::{
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// The module for `kernels`.
+/// Returns the module for `kernels`.
 pub(crate) fn write(name: &str, kernels: &[&Kernel], options: &Options) -> Result<Module, Diagnostics> {
     let externals = external::declared(kernels, "Rust", is_reserved, |e| Some(crate::external_name(e)))?;
     let mut errors = Diagnostics::new();
@@ -39,7 +39,7 @@ pub(crate) fn write(name: &str, kernels: &[&Kernel], options: &Options) -> Resul
         let mut language =
             Rust { needs: &mut needs, precision: options.precision, library: options.library, lengths: Vec::new() };
         let written = Writer::new(&unit, &facts, &pieces, &mut language).write(events);
-        // The functions of pieces come first.
+        // Functions of pieces come first.
         let (pieces, own) = written.text.split_at(written.text.rfind("pub fn ").unwrap_or(0));
         body.extend([pieces, &document(&unit, &written, options.precision), own]);
         for (class, _) in workspaces(&unit) {
@@ -51,15 +51,15 @@ pub(crate) fn write(name: &str, kernels: &[&Kernel], options: &Options) -> Resul
     Ok(Module { name, functions, text, needs_std: needs.std, needs_libm: needs.libm })
 }
 
-/// What the compiler and clippy should not say of code that a program wrote, and why.
+/// Lints that generated code is exempt from, with the reasons.
 const ALLOWED: &str = "\
 #![allow(
-    // Names come from the program that this was made of.
+    // Names come from the source program.
     non_snake_case,
-    // What a loop carries may stay the same in it, or not be read after it.
+    // A loop-carried variable may be constant, or unused after the loop.
     unused_assignments,
     unused_mut,
-    // Not every function of the module need be called.
+    // Not every function of the module has to be called.
     dead_code,
     // Behind a check that always fails, an index may be out of range.
     unconditional_panic,
@@ -73,7 +73,7 @@ const ALLOWED: &str = "\
     clippy::nonminimal_bool,
     clippy::reversed_empty_ranges,
     clippy::zero_divided_by_zero,
-    // So are branches, what they result in, and all arguments.
+    // So are branches, their results, and all arguments.
     clippy::collapsible_else_if,
     clippy::collapsible_if,
     clippy::if_same_then_else,
@@ -87,19 +87,19 @@ const ALLOWED: &str = "\
 ";
 
 const FAILURE: &str = "\
-/// Why results are not defined.
+/// Reason why results are unspecified.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Failure {
-    /// The argument, result or workspace of this name has another length than its documentation says.
+    /// The argument, result or workspace of this name does not have its documented length.
     Length(&'static str),
     /// A size is above LIMIT, or the arguments are too large.
     Size,
     /// An integer does not fit into 64 bits.
     Overflow,
-    /// What must hold of the sizes does not: what is wrong.
+    /// A requirement on the sizes does not hold, with its message.
     Require(&'static str),
-    /// A check failed on the way: what is wrong.
+    /// A check failed at run time, with its message.
     Check(&'static str),
 }
 
@@ -160,7 +160,7 @@ fn whole(body: &str, needs: &Needs, externals: &[(String, usize)], options: &Opt
     text
 }
 
-/// The documentation of a kernel's function.
+/// Returns the documentation of a kernel's function.
 fn document(unit: &Unit<'_>, written: &Written, precision: Precision) -> String {
     const FENCE: &str = "/// ```";
     let summary = describe::summary(unit);
@@ -198,7 +198,7 @@ fn plural(class: Class, precision: Precision) -> String {
     }
 }
 
-/// The function that tells the length of a workspace.
+/// Returns the function for the length of a workspace.
 fn work_function(unit: &Unit<'_>, class: Class, precision: Precision, needs: &mut Needs) -> String {
     let total = unit.workspace(class);
     let function = match class {
@@ -206,7 +206,7 @@ fn work_function(unit: &Unit<'_>, class: Class, precision: Precision, needs: &mu
         Class::Int => format!("{}_iwork_len", unit.name),
     };
     let what = plural(class, precision);
-    let mut text = format!("/// How many {what} of workspace [`{}`] needs", unit.name);
+    let mut text = format!("/// Returns the number of {what} of workspace that [`{}`] needs", unit.name);
     if let Some(total) = total.as_constant() {
         let _ = write!(text, ".\n#[must_use]\npub const fn {function}() -> usize {{\n    {}\n}}\n\n", total.max(0));
         return text;
@@ -239,7 +239,7 @@ fn work_function(unit: &Unit<'_>, class: Class, precision: Precision, needs: &mu
     text
 }
 
-/// A product as an expression that ends the function where it does not fit.
+/// Returns a product as an expression that returns from the function if it does not fit.
 fn term(unit: &Unit<'_>, monomial: &[Reg], c: i64) -> String {
     let mut text = literal::int(c);
     for (k, r) in monomial.iter().enumerate() {

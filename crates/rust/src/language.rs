@@ -1,10 +1,10 @@
-//! How Rust spells what the writer says.
+//! Rust as a target language.
 //!
-//! In: names, expressions, operators. Out: declarations, statements and functions; what they need is
-//! noted in [`Needs`].
+//! In: names, expressions, operators. Out: declarations, statements and functions; their requirements are collected in
+//! [`Needs`].
 //!
-//! **Places.** An array whose length is known is taken as a reference to an array of that length, so that
-//! the compiler sees that constant indices are in range. Buffers of the workspace are offsets into it.
+//! **Arrays.** An array of known length is passed as a reference to an array of that length, so that the compiler knows
+//! that constant indices are in range. Buffers of the workspace are offsets into it.
 
 use crate::functions::{self, Library};
 use crate::literal;
@@ -18,16 +18,16 @@ use chainrule_text::unit::Reason;
 use chainrule_text::{At, Language, Param, Piece, Precision, Terms, Unit, Whole, body, fill};
 use std::fmt::Write;
 
-/// What the text needs from outside.
+/// Requirements of the text.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Needs {
-    /// Definitions of helpers, each once, in the order of their first use.
+    /// Distinct definitions of helpers, in the order of their first use.
     pub helpers: Vec<String>,
     /// The crate `libm`.
     pub libm: bool,
     /// Methods of the standard library.
     pub std: bool,
-    /// Functions of Chainrule's own, each once, in the order of their first use.
+    /// Distinct functions of Chainrule's own, in the order of their first use.
     pub elementary: Vec<Function>,
 }
 
@@ -49,7 +49,7 @@ impl Needs {
     }
 }
 
-/// A length that is negative is that of a loop that does not run.
+/// A negative length is that of a loop that does not run.
 pub(crate) const LEN: &str = "\
 fn cr_len(len: i64) -> usize {
     usize::try_from(len.max(0)).unwrap_or(usize::MAX)
@@ -62,16 +62,16 @@ fn cr_range(at: i64, len: i64) -> core::ops::Range<usize> {
 }
 ";
 
-/// Rust.
+/// Rust as a [`Language`].
 pub(crate) struct Rust<'a> {
     pub needs: &'a mut Needs,
     pub precision: Precision,
     pub library: Library,
-    /// The lengths of inputs, outputs and workspaces, in this order.
+    /// Lengths of inputs, outputs and workspaces, in this order.
     pub lengths: Vec<At>,
 }
 
-/// The type of elements of a class.
+/// Returns the type of elements of a class.
 pub(crate) fn type_name(class: Class, precision: Precision) -> &'static str {
     match class {
         Class::Real => literal::type_name(precision),
@@ -79,7 +79,7 @@ pub(crate) fn type_name(class: Class, precision: Precision) -> &'static str {
     }
 }
 
-/// How the caller sees a parameter, `public`, or how functions of pieces do.
+/// Returns the declaration of a parameter, for the caller if `public`, otherwise for functions of pieces.
 pub(crate) fn declaration(unit: &Unit<'_>, param: Param, public: bool, precision: Precision) -> String {
     let kernel = unit.kernel;
     let name = unit.param_name(param);
@@ -114,17 +114,17 @@ pub(crate) fn declaration(unit: &Unit<'_>, param: Param, public: bool, precision
     }
 }
 
-/// What holds a buffer's elements.
+/// Storage of a buffer's elements.
 enum Base<'a> {
     /// An input by value.
     Scalar(&'a str),
-    /// An output that is one number.
+    /// An output that is a single number.
     Result(&'a str),
     /// The elements of an array.
     Array(&'a str),
     /// A part of a workspace.
     Work(&'a str),
-    /// A place in a workspace that there is not: it is never read or written.
+    /// An absent workspace: the buffer is never read or written.
     Nothing(BufferId),
 }
 
@@ -144,7 +144,7 @@ fn base<'u>(unit: &'u Unit<'_>, buffer: BufferId) -> Base<'u> {
     }
 }
 
-/// The workspace of a class.
+/// Returns the workspace of a class.
 fn work(class: Class) -> Param {
     match class {
         Class::Real => Param::Work,
@@ -152,13 +152,13 @@ fn work(class: Class) -> Param {
     }
 }
 
-/// The offset of a buffer in its workspace, where it is a number.
+/// Returns the offset of a buffer in its workspace if it is a constant.
 fn constant_offset(unit: &Unit<'_>, buffer: BufferId) -> Option<i64> {
     let Place::Workspace(offset) = &unit.kernel.buffers[buffer].place else { return None };
     offset.add(&unit.slots(unit.kernel.buffers[buffer].class)).as_constant()
 }
 
-/// The address of an element in what holds it.
+/// Returns the address of an element in the storage of its buffer.
 fn address(unit: &Unit<'_>, buffer: BufferId, at: &At) -> At {
     if !matches!(base(unit, buffer), Base::Work(_)) {
         return at.clone();
@@ -172,7 +172,7 @@ fn address(unit: &Unit<'_>, buffer: BufferId, at: &At) -> At {
     }
 }
 
-/// An address as an index.
+/// Returns an address as an index.
 fn index(at: &At) -> String {
     match at.constant {
         Some(value) if value >= 0 => value.to_string(),
@@ -197,7 +197,7 @@ impl Rust<'_> {
         declarations.collect::<Vec<String>>().join(", ")
     }
 
-    /// The check of an array's length, and where it is used, the array as one of that length.
+    /// Writes the check of an array's length, and if the array is used, its conversion to an array of that length.
     fn check_length(&mut self, unit: &Unit<'_>, param: Param, len: &At, is_used: bool, text: &mut String) {
         let name = unit.param_name(param);
         let failure = format!("Failure::Length({name:?})");
@@ -338,7 +338,7 @@ impl Language for Rust<'_> {
     fn pointer(&self, unit: &Unit<'_>, buffer: BufferId, name: &str, offset: &Poly<Reg>) -> Option<String> {
         let class = unit.kernel.buffers[buffer].class;
         if unit.workspace(class).is_zero() {
-            // All buffers are empty, and nothing that reads or writes them runs.
+            // All buffers are empty, and no code that reads or writes them runs.
             return Some(format!("let {name}: &mut [{}] = &mut [];", type_name(class, self.precision)));
         }
         offset.as_constant().is_none().then(|| format!("let {name}: i64 = {};", unit.formula(offset)))
@@ -495,7 +495,7 @@ impl Language for Rust<'_> {
     }
 }
 
-/// The value of a failure.
+/// Returns the value of a failure.
 pub(crate) fn failure(unit: &Unit<'_>, code: usize) -> String {
     let code = &unit.codes[code];
     match code.reason {
@@ -506,8 +506,8 @@ pub(crate) fn failure(unit: &Unit<'_>, code: usize) -> String {
     }
 }
 
-/// An argument between what stands before and after it: a literal that a method is called on says its
-/// type, and a minus sign never stands where it would bind less, or after another.
+/// Returns an argument for its context in a template: a literal with a method call gets a type suffix, and a minus sign
+/// is parenthesised if it would bind less or follow another one.
 fn argument(text: &str, before: &str, after: &str, precision: Precision) -> String {
     let is_receiver = after.starts_with('.');
     let is_literal = text.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit());

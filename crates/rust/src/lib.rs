@@ -1,19 +1,19 @@
 //! The Rust backend: kernels as a self-contained module.
 //!
-//! In: [`Kernel`]s. Out: a [`Module`], the same bytes for the same kernels on every machine. Its functions
-//! take slices and give a `Result`; they allocate nothing, workspace comes from the caller, its length from
-//! a function. There is no `unsafe` in it, and no panic: lengths are checked at entry, and indices are in
-//! range by the kernel's own checks. It fails where the interpreter fails, and says why.
+//! In: [`Kernel`]s. Out: a [`Module`], the same bytes for the same kernels on every machine. Its functions take slices
+//! and return a `Result`. They allocate nothing; the caller provides the workspace, whose length a function returns.
+//! The module contains no `unsafe` and never panics: lengths are checked at entry, and the kernel's own checks keep
+//! indices in range. It fails if and only if the interpreter fails, with the same reason.
 //!
-//! What is said, and in which order, is `chainrule_text`'s affair; here is how Rust says it.
+//! `chainrule_text` determines the statements and their order; this crate determines their spelling in Rust.
 //!
 //! | module | owns |
 //! | --- | --- |
-//! | `reserved` | names that mean something in Rust |
+//! | `reserved` | names with another meaning in Rust |
 //! | `literal` | numbers, comments |
 //! | [`functions`] | operators: the standard library, the crate `libm` or Chainrule's own functions, 64 or 32 bits |
 //! | `language` | declarations, statements, functions |
-//! | `interface` | what the caller sees: documentation, lengths of workspace, failures |
+//! | `interface` | public interface: documentation, lengths of workspace, failures |
 
 pub mod functions;
 mod interface;
@@ -28,32 +28,31 @@ pub use functions::Library;
 use chainrule_base::{Diagnostic, Diagnostics, Name};
 use chainrule_kernel::{External, Kernel, unchecked};
 
-/// How Rust is written.
+/// Options of the Rust backend.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// Whether products are fused with sums, rounded once: fast where the compiler may use the processor's own
-    /// (`-C target-cpu=native`), slow everywhere else. Whoever makes the kernels makes them so; here the head of the text
-    /// says what computes the same bits.
+    /// Whether products are fused with sums, rounded once: fast if the compiler may use FMA instructions (`-C
+    /// target-cpu=native`), slow otherwise. The caller fuses the kernels; here the option only selects the command in
+    /// the head of the text that computes the same bits.
     pub fuse: bool,
-    /// Whether loops run one iteration after the other, and sums are added in that order. Otherwise those that may run in the
-    /// lanes of vectors are cut into blocks of eight iterations, and sums are added in eight parts. Whoever makes the
-    /// kernels does that, as with [`Self::fuse`].
+    /// Whether loops are sequential, and sums are added in that order. Otherwise vectorisable loops are cut into blocks
+    /// of eight iterations, and sums have eight partial sums. The caller transforms the kernels, as with
+    /// [`Self::fuse`].
     pub sequential: bool,
-    /// About how many operations a function has at most: longer code is cut into several functions,
-    /// and values that live across a cut lie in the workspace. The time that the compiler takes grows
-    /// faster than the length of a function.
+    /// Approximate maximum number of operations of a function: longer code is split into several functions, and values
+    /// that live across a split are stored in the workspace. Compile time grows faster than the length of a function.
     pub chunk: usize,
-    /// Numbers of 64 or of 32 bits.
+    /// Precision of numbers.
     pub precision: Precision,
-    /// Who computes functions such as the sine.
+    /// Library of functions such as the sine.
     pub library: Library,
-    /// Whether checks of indices are left out: whoever calls the functions promises that no index is out of range. Otherwise they
-    /// compute nonsense or panic.
+    /// Whether index checks are omitted: the caller promises that every index is in range. Otherwise results are wrong,
+    /// or the functions panic.
     pub unchecked: bool,
 }
 
 impl Options {
-    /// The default of [`Self::chunk`].
+    /// Default of [`Self::chunk`].
     pub const CHUNK: usize = 2000;
 
     fn check(&self) -> Result<(), Diagnostics> {
@@ -83,23 +82,23 @@ impl Default for Options {
 /// A module.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Module {
-    /// What the file is to be called, without `.rs`.
+    /// File name without `.rs`.
     pub name: String,
-    /// The functions that compute the kernels, one a kernel, in their order: a kernel's own name,
-    /// or one near to it where that is taken.
+    /// Functions of the kernels, one for each kernel, in order: the kernel's own name, or a similar one if it is not
+    /// available.
     pub functions: Vec<String>,
     /// The text of the file.
     pub text: String,
-    /// Whether it calls methods that `core` does not have.
+    /// Whether it calls methods that `core` lacks.
     pub needs_std: bool,
     /// Whether it calls the crate `libm`.
     pub needs_libm: bool,
 }
 
-/// Rust for one kernel; the module has its name. Takes time `n log n` in the size of the kernel.
+/// Returns Rust for one kernel, in a module of its name. Takes `n log n` in the size of the kernel.
 ///
 /// # Errors
-/// A user's function with a name that cannot be one in Rust; functions of Chainrule's own for floats; a bug where the kernel is
+/// A user function with an invalid name in Rust; Chainrule's own functions for floats; a bug if the kernel is
 /// malformed.
 ///
 /// ```
@@ -131,7 +130,7 @@ pub fn emit(kernel: &Kernel, options: &Options) -> Result<Module, Diagnostics> {
     emit_many(&kernel.name, &[kernel], options)
 }
 
-/// Rust for several kernels, such as a function and its derivatives, in one module named `name`.
+/// Returns Rust for several kernels, such as a function and its derivatives, in one module named `name`.
 ///
 /// # Errors
 /// As [`emit`].
@@ -145,7 +144,7 @@ pub fn emit_many(name: &str, kernels: &[&Kernel], options: &Options) -> Result<M
     interface::write(name, &kernels.iter().collect::<Vec<_>>(), options)
 }
 
-/// What a user's function is called: as in C, where it has a name there.
+/// Returns the name of a user function: the one in C, if it has one.
 pub(crate) fn external_name(external: &External) -> &Name {
     external.c_name.as_ref().unwrap_or(&external.name)
 }

@@ -2,7 +2,7 @@
 
 use chainrule_text::Precision;
 
-/// What Rust calls the type.
+/// Returns the Rust name of the type.
 pub(crate) fn type_name(precision: Precision) -> &'static str {
     match precision {
         Precision::Double => "f64",
@@ -10,7 +10,7 @@ pub(crate) fn type_name(precision: Precision) -> &'static str {
     }
 }
 
-/// `value` so that it reads back as the nearest number of the precision.
+/// Returns a literal that reads back as the nearest number of the precision.
 pub(crate) fn real(value: f64, precision: Precision) -> String {
     let ty = type_name(precision);
     let value = precision.round(value);
@@ -21,7 +21,7 @@ pub(crate) fn real(value: f64, precision: Precision) -> String {
     } else if value == f64::NEG_INFINITY {
         format!("{ty}::NEG_INFINITY")
     } else {
-        // The shortest decimal that reads back the same; it has a point or an exponent.
+        // The shortest decimal that reads back as the same number; it has a point or an exponent.
         match precision {
             Precision::Double => format!("{value:?}"),
             Precision::Single => format!("{:?}", value as f32),
@@ -29,12 +29,12 @@ pub(crate) fn real(value: f64, precision: Precision) -> String {
     }
 }
 
-/// `value` as an expression.
+/// Returns `value` as an expression.
 pub(crate) fn int(value: i64) -> String {
     if value == i64::MIN { "i64::MIN".to_owned() } else { value.to_string() }
 }
 
-/// `text` in a documentation comment: on one line, and not the end of the block that it stands in.
+/// Returns `text` for a documentation comment: on one line, and without the end of the enclosing block.
 pub(crate) fn comment(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>().replace("```", "'''")
 }

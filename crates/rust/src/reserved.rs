@@ -1,16 +1,16 @@
-//! Names that mean something else in Rust.
+//! Names with another meaning in Rust.
 
 use chainrule_text::names::is_internal;
 
-/// Keywords of all editions, and names of the prelude that a variable's name would be taken for in a pattern.
+/// Keywords of all editions, and names of the prelude that would be patterns instead of variables.
 const RESERVED: &str = "\
     _ abstract as async await become box break const continue crate do dyn else enum Err extern f32 f64 false \
     final fn for gen i64 if impl in let loop macro match mod move mut None Ok override priv pub ref return self \
     Self Some static struct super trait true try type typeof union unsafe unsized use usize virtual where while \
     yield";
 
-/// Whether `name` means something else in Rust, or among the names that the code gives to registers
-/// (`r_7`), buffers and helpers (`cr_sign`).
+/// Returns whether `name` has another meaning in Rust, or is among the names of registers (`r_7`), buffers and helpers
+/// (`cr_sign`) in the code.
 pub(crate) fn is_reserved(name: &str) -> bool {
     RESERVED.split_ascii_whitespace().any(|word| word == name) || is_internal(name)
 }

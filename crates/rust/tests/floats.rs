@@ -1,5 +1,5 @@
-//! Floats: C and Rust bit for bit where operations are exact, and both as near to doubles as their
-//! operations allow.
+//! Floats: C and Rust agree bit for bit if operations are exact, and both are as close to doubles as their operations
+//! allow.
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
@@ -39,7 +39,7 @@ fn single(library: Library) -> Options {
     Options { precision: Precision::Single, library, ..Options::default() }
 }
 
-/// All forms of statements, and all operators that round correctly.
+/// All forms of statements, and all correctly rounded operators.
 #[test]
 fn c_and_rust_agree_bit_for_bit_where_operations_are_exact() {
     let Some(cc) = compiler().filter(|_| has_clippy()) else { return };
@@ -54,13 +54,13 @@ fn c_and_rust_agree_bit_for_bit_where_operations_are_exact() {
     assert!(numbers > 80, "{numbers}");
 }
 
-/// A bound of the distance of each result in floats from that in doubles, to first order: an operation hands on
-/// the errors of its arguments by its partial derivatives, and adds its own: `ROUNDING` where it rounds correctly,
-/// `FUNCTION` where it is a function of a library, each times its value.
+/// Returns a first-order bound of the difference of each result in floats from that in doubles. An operation propagates
+/// the errors of its arguments by its partial derivatives, and adds its own times its value: `ROUNDING` if it is
+/// correctly rounded, `FUNCTION` if it is a library function.
 fn bounds(case: &Case) -> Vec<f64> {
-    /// Half of the distance between floats.
+    /// Half the distance between floats.
     const ROUNDING: f64 = 1.0 / (1u64 << 24) as f64;
-    /// What functions may be wrong by: 4 units in the last place.
+    /// Maximum error of functions: 4 units in the last place.
     const FUNCTION: f64 = 8.0 * ROUNDING;
     const SMALLEST: f64 = 1.5e-45;
     let Data::Real(x) = &case.inputs[0].data else { panic!() };
@@ -92,7 +92,7 @@ fn bounds(case: &Case) -> Vec<f64> {
     results.into_iter().map(|(_, error)| error).collect()
 }
 
-/// Straight lines of smooth functions that are defined everywhere and do not grow.
+/// Returns straight-line code of smooth functions that are defined everywhere and do not grow.
 fn smooth(n: usize, seed: u64) -> Case {
     const FUNCTIONS: [Op; 7] = [Op::Sin, Op::Tanh, Op::Atan, Op::Asinh, Op::Erf, Op::Cos, Op::Sin];
     let (graph, roots) = generate::layered(Semantics::Strict, n, 5, 10, seed);
@@ -109,7 +109,7 @@ fn smooth(n: usize, seed: u64) -> Case {
 
 #[test]
 fn floats_are_as_near_to_doubles_as_their_operations_allow() {
-    /// What is left out to first order is less than what is there as long as errors are small.
+    /// Higher orders are smaller than the first one as long as errors are small.
     const SECOND_ORDER: f64 = 2.0;
     let Some(cc) = compiler().filter(|_| has_clippy()) else { return };
     let cases: Vec<Case> = (0..20).map(|seed| smooth(150, seed)).collect();

@@ -1,4 +1,4 @@
-//! What the caller sees: modules, names, failures, lengths; operators one by one; long code.
+//! The public interface: modules, names, failures, lengths; operators one by one; long code.
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
@@ -28,7 +28,7 @@ fn a_function_and_its_derivative_share_a_module() {
 #[test]
 fn arrays_come_with_sizes_and_workspace() {
     let text = emit(&picked_sums(), &Options::default()).unwrap().text;
-    // What is the same in every module is in the other snapshot.
+    // The part common to all modules is in the other snapshot.
     insta::assert_snapshot!(text.split_once("impl core::error::Error for Failure {}\n").unwrap().1);
 }
 
@@ -40,7 +40,7 @@ fn the_same_kernel_gives_the_same_bytes() {
     assert_eq!(emit(&kernel, &options), emit(&lower(&graph, &roots), &options));
 }
 
-/// Each operator alone, at points in its domain and at special numbers, bit for bit.
+/// Each operator separately, at points in its domain and at special numbers, bit for bit.
 #[test]
 fn operators_have_the_values_of_their_rows() {
     if !has_clippy() {
@@ -84,7 +84,7 @@ fn integer_operators_fail_exactly_where_their_rows_do() {
     assert_eq!(lines.next(), None);
 }
 
-/// Compiles `main` with the module, runs it, gives what it prints.
+/// Compiles `main` with the module, runs it, returns its output.
 fn run_main(module: &Module, main: &str) -> String {
     let dir = tempfile::tempdir().unwrap();
     rust::write(dir.path(), &file(module, &Options::default()), main);
@@ -267,7 +267,7 @@ fn a_million_operations_are_cut_into_functions_of_two_thousand() {
         length = if line.starts_with("fn ") || line.starts_with("pub fn ") { 0 } else { length + 1 };
         longest = longest.max(length);
     }
-    // Operations, and reads and writes of what crosses cuts.
+    // Operations, and loads and stores of values that live across splits.
     assert!(longest < 3 * Options::CHUNK, "{longest}");
 }
 
@@ -284,7 +284,7 @@ fn long_code_computes_the_same_in_pieces() {
     assert_eq!(found, [interpret(&case).unwrap()]);
 }
 
-/// How long the compiler takes: run it by hand, `cargo test --release -p chainrule-rust -- --ignored --nocapture`.
+/// Measures compile time: run it manually, `cargo test --release -p chainrule-rust -- --ignored --nocapture`.
 #[test]
 #[ignore = "takes a minute"]
 fn compile_time_grows_linearly() {
@@ -329,8 +329,8 @@ fn our_own_functions_are_not_for_floats() {
     }
 }
 
-/// Each operator alone, in a library without `std`: with our own functions it has the interpreter's values, with those of
-/// `libm` values near to them, and the same where nothing is rounded.
+/// Each operator separately, in a library without `std`: our own functions return the interpreter's values, those of
+/// `libm` nearby values, and equal ones if nothing is rounded.
 #[test]
 fn modules_for_no_std_are_compiled_without_it() {
     if !has_clippy() {
@@ -366,7 +366,7 @@ fn modules_for_no_std_are_compiled_without_it() {
             }
         }
     }
-    // What needs `std` is no library without it.
+    // A library that needs `std` does not compile without it.
     let module = module(&cases, &Options::default());
     assert!(module.needs_std);
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Random kernels: emitted, seen by clippy, compiled in one program, run, and compared with the interpreter.
+//! Random kernels: emitted, checked by clippy, compiled in one program, run, and compared with the interpreter.
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
@@ -29,7 +29,7 @@ fn exact_kernels_compute_what_the_interpreter_computes_bit_for_bit() {
     assert_same(&cases, &run_rust(&cases, &Options::default()));
 }
 
-/// Loops made plain, as all that is emitted from functions, and loops cut for lanes.
+/// Canonicalised loops, as in all text emitted from functions, and vectorised loops.
 #[test]
 fn plain_loops_and_loops_at_once_compute_what_the_interpreter_computes_bit_for_bit() {
     if !has_clippy() {
@@ -60,7 +60,7 @@ fn cuts_change_nothing() {
     }
 }
 
-/// With the functions that the interpreter uses, all operators have its values.
+/// With the interpreter's functions, all operators have its values.
 #[test]
 fn with_our_own_functions_all_kernels_compute_what_the_interpreter_computes_bit_for_bit() {
     if !has_clippy() {

@@ -1,11 +1,11 @@
 //! Statements: a kernel's events as the text of functions.
 //!
-//! In: events, [`Facts`], [`Pieces`], a [`Unit`], a [`Language`]. Out: the text of the functions of
-//! pieces and of the kernel's own.
+//! In: events, [`Facts`], [`Pieces`], a [`Unit`], a [`Language`]. Out: the text of the functions of pieces and of the
+//! kernel's own function.
 //!
-//! A register is a variable of the block that its definition stands in: `r_7` a number, `i_7` an
-//! integer. A value from another function is read from its slot of the workspace before its first use,
-//! once a block. Functions of pieces are written before the functions that call them.
+//! A register is a variable of the block that defines it: `r_7` a number, `i_7` an integer. A value from another
+//! function is read from its slot in the workspace before its first use, once for each block. Functions of pieces
+//! precede the functions that call them.
 
 use crate::facts::{Facts, Origin, can_fail, number};
 use crate::language::{At, Language, Piece, Terms, Whole};
@@ -16,18 +16,18 @@ use chainrule_kernel::{BufferId, Carried, Choice, Class, Event, Instr, Place, Re
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// A function that is being written.
+/// A function under construction.
 struct Function {
-    /// 0 for the kernel's own, `k + 1` for piece `k`.
+    /// 0 for the kernel's own function, `k + 1` for piece `k`.
     id: usize,
-    /// Where its events end.
+    /// End of its events.
     end: usize,
     lines: String,
     depth: usize,
     params: BTreeSet<Param>,
     /// Buffers of the workspace that have a pointer.
     buffers: BTreeSet<BufferId>,
-    /// Values of other functions that have a variable here, and in which block.
+    /// Values of other functions that have a variable here, with the block of the variable.
     loaded: BTreeSet<Reg>,
     blocks: Vec<Vec<Reg>>,
     can_fail: bool,
@@ -49,35 +49,35 @@ impl Function {
     }
 }
 
-/// Writes the functions of one kernel.
+/// Writer of the functions of one kernel.
 pub struct Writer<'a, L> {
     unit: &'a Unit<'a>,
     facts: &'a Facts,
     pieces: &'a Pieces,
     language: &'a mut L,
-    /// The functions that are open, the kernel's own first; the last one is being written.
+    /// Open functions, the kernel's own first; text is written to the last one.
     open: Vec<Function>,
     current: Function,
-    /// Which codes are returned.
+    /// Whether each code is returned.
     used_codes: Vec<bool>,
     counter: usize,
-    /// The checks at entry: as long as they have not passed, no address may be computed.
+    /// Checks at entry; no address may be computed until they have passed.
     entry: String,
-    /// Limits and counters of `while` loops that are open.
+    /// Limits and counters of open `while` loops.
     whiles: Vec<(String, String)>,
     done: String,
 }
 
-/// What was written of a kernel.
+/// Text of a kernel.
 pub struct Written {
-    /// The text of all functions.
+    /// Text of all functions.
     pub text: String,
-    /// For each code of the unit whether it is returned.
+    /// Whether each code of the unit is returned.
     pub used_codes: Vec<bool>,
 }
 
 impl<'a, L: Language> Writer<'a, L> {
-    /// A writer of the kernel of `unit`, cut into `pieces`.
+    /// Returns a writer of the kernel of `unit`, cut into `pieces`.
     pub fn new(unit: &'a Unit<'a>, facts: &'a Facts, pieces: &'a Pieces, language: &'a mut L) -> Self {
         Self {
             unit,
@@ -129,7 +129,7 @@ impl<'a, L: Language> Writer<'a, L> {
             let piece = std::mem::replace(&mut self.current, outer);
             let name = format!("{}_part{}", self.unit.name, piece.id);
             let pointers = self.pointers(&piece);
-            // The pointers use sizes and workspace.
+            // Pointers use sizes and workspace.
             let params = self.with_pointers(&piece);
             let (lines, can_fail) = (&piece.lines, piece.can_fail);
             let piece = Piece { name: &name, params: &params, pointers: &pointers, lines, can_fail };
@@ -153,7 +153,7 @@ impl<'a, L: Language> Writer<'a, L> {
         self.done.push_str(&text);
     }
 
-    /// The declarations of the places in the workspace.
+    /// Returns the declarations of pointers into the workspace.
     fn pointers(&self, function: &Function) -> Vec<String> {
         let mut lines = Vec::new();
         for id in &function.buffers {
@@ -165,7 +165,7 @@ impl<'a, L: Language> Writer<'a, L> {
         lines
     }
 
-    /// The parameters that a function uses, its pointers included.
+    /// Returns the parameters that a function uses, including those of its pointers.
     fn with_pointers(&self, function: &Function) -> BTreeSet<Param> {
         let mut params = function.params.clone();
         for id in &function.buffers {
@@ -184,7 +184,7 @@ impl<'a, L: Language> Writer<'a, L> {
         params
     }
 
-    /// The checks at entry.
+    /// Writes the checks at entry.
     fn entry(&mut self) {
         let unit = self.unit;
         for param in unit.params() {
@@ -223,7 +223,7 @@ impl<'a, L: Language> Writer<'a, L> {
         let mut seen: BTreeMap<Poly<Reg>, String> = BTreeMap::new();
         let mut values = Vec::new();
         for len in lengths {
-            // Short sums of extents and small multiples of them are no news.
+            // Short sums of extents and small multiples of them need no check.
             let small = self.facts.poly(&len).is_some_and(|(lo, hi)| lo > -MEMORY && hi <= MEMORY);
             let mut text = seen.get(&len).cloned();
             if !small && text.is_none() {
@@ -245,7 +245,7 @@ impl<'a, L: Language> Writer<'a, L> {
     }
 
     fn line(&mut self, text: impl std::fmt::Display) {
-        /// Indentation stops here, so that deep nesting does not make text quadratic.
+        /// Maximum indentation, so that deep nesting does not make the text quadratic.
         const DEEPEST: usize = 24;
         let width = 4 * self.current.depth.min(DEEPEST);
         let _ = writeln!(self.current.lines, "{:width$}{text}", "");
@@ -263,7 +263,7 @@ impl<'a, L: Language> Writer<'a, L> {
         }
     }
 
-    /// `return F_E_...;`
+    /// Returns `return F_E_...;`.
     fn fail(&mut self, code: usize) -> String {
         self.current.can_fail = true;
         self.used_codes[code] = true;
@@ -279,7 +279,7 @@ impl<'a, L: Language> Writer<'a, L> {
         format!("c_{}", self.counter)
     }
 
-    /// The name of a register's variable.
+    /// Returns the name of a register's variable.
     fn variable(&self, r: Reg) -> String {
         match self.unit.kernel.regs[r] {
             Class::Real => format!("r_{}", number(r)),
@@ -287,14 +287,14 @@ impl<'a, L: Language> Writer<'a, L> {
         }
     }
 
-    /// The slot of a register, when it is used in another function.
+    /// Returns the slot of a register that another function uses.
     fn slot(&mut self, r: Reg) -> Option<String> {
         let slot = self.pieces.slot[r]?;
         self.current.params.insert(if self.language.space(self.unit, r) == 0 { Param::Work } else { Param::IntWork });
         Some(self.language.slot(self.unit, r, slot))
     }
 
-    /// An expression for the value of a register, an atom. May write a line that reads it from elsewhere.
+    /// Returns an atomic expression for the value of a register. May write a line that loads the value.
     fn atom(&mut self, r: Reg) -> String {
         match &self.facts.origin[r] {
             Origin::Const(value) => return self.language.real(*value),
@@ -323,7 +323,7 @@ impl<'a, L: Language> Writer<'a, L> {
         self.unit.param_name(param).to_owned()
     }
 
-    /// `poly` as an expression that does not overflow.
+    /// Returns `poly` as an expression that does not overflow.
     fn poly(&mut self, poly: &Poly<Reg>) -> String {
         if let Some(value) = poly.as_constant() {
             return self.language.int(value);
@@ -354,8 +354,8 @@ impl<'a, L: Language> Writer<'a, L> {
         text
     }
 
-    /// `poly` as an expression; where it may overflow, computed step by step before, in the order in
-    /// which the interpreter does, with `code` for what does not fit.
+    /// Returns `poly` as an expression. If it may overflow, it is computed step by step in the interpreter's order, and
+    /// fails with `code`.
     fn checked(&mut self, poly: &Poly<Reg>, code: usize) -> String {
         if !self.facts.may_overflow(poly) {
             return self.poly(poly);
@@ -386,7 +386,7 @@ impl<'a, L: Language> Writer<'a, L> {
         }
     }
 
-    /// The address of an element, or a length; for elements, what their buffer needs is noted.
+    /// Returns the address of an element, or a length. For elements, records the use of their buffer.
     fn at(&mut self, poly: &Poly<Reg>) -> At {
         At { text: self.poly(poly), constant: poly.as_constant() }
     }
@@ -405,7 +405,7 @@ impl<'a, L: Language> Writer<'a, L> {
         self.language.load(self.unit, buffer, &at)
     }
 
-    /// Declares `dst` with a value, and keeps it in its slot.
+    /// Declares `dst` with a value, and stores it in its slot.
     fn define(&mut self, dst: Reg, value: &str) {
         let remote = matches!(self.facts.origin[dst], Origin::Element(..)) && !self.pieces.used_at_home[dst];
         if remote {
@@ -423,7 +423,7 @@ impl<'a, L: Language> Writer<'a, L> {
         }
     }
 
-    /// Writes the values of variables to their slots, after they have changed.
+    /// Stores changed variables in their slots.
     fn keep(&mut self, regs: impl Iterator<Item = Reg>) {
         for r in regs {
             if let Some(slot) = self.slot(r) {
@@ -512,7 +512,7 @@ impl<'a, L: Language> Writer<'a, L> {
         self.line(line);
     }
 
-    /// Declares what a loop carries.
+    /// Declares the loop-carried variables.
     fn enter(&mut self, carried: &[Carried]) {
         for c in carried.iter().filter(|c| self.facts.needed[c.var]) {
             let init = self.atom(c.init);
@@ -523,7 +523,7 @@ impl<'a, L: Language> Writer<'a, L> {
         }
     }
 
-    /// Lets what a loop carries change, all at once.
+    /// Updates the loop-carried variables in parallel.
     fn advance(&mut self, carried: &[Carried]) {
         let needed: Vec<Carried> =
             carried.iter().filter(|c| self.facts.needed[c.var] && c.next != c.var).copied().collect();
@@ -545,7 +545,7 @@ impl<'a, L: Language> Writer<'a, L> {
         }
     }
 
-    /// Assigns what a branch results in.
+    /// Assigns the results of a branch.
     fn choose(&mut self, choices: &[Choice], branch: impl Fn(&Choice) -> Reg) {
         for c in choices.iter().filter(|c| self.facts.needed[c.var]) {
             let value = self.atom(branch(c));
@@ -622,14 +622,14 @@ impl<'a, L: Language> Writer<'a, L> {
     }
 }
 
-/// The codes that are always there: indices into [`Unit::codes`].
+/// Codes that always exist: indices into [`Unit::codes`].
 const SIZE: usize = 0;
 const OVERFLOW: usize = 1;
 
-/// How many elements surely do not make addresses overflow.
+/// Number of elements for which addresses do not overflow.
 const MEMORY: i128 = (i64::MAX / 16) as i128;
 
-/// What each branch results in, by its opening event; branches without results left out.
+/// Returns the results of each branch by its opening event, without branches that have none.
 fn choices<'k>(events: &[Event<'k>]) -> BTreeMap<usize, &'k [Choice]> {
     let (mut found, mut open) = (BTreeMap::new(), Vec::new());
     for (at, event) in events.iter().enumerate() {
@@ -646,7 +646,7 @@ fn choices<'k>(events: &[Event<'k>]) -> BTreeMap<usize, &'k [Choice]> {
     found
 }
 
-/// The name of a place in the workspace.
+/// Returns the name of a buffer in the workspace.
 #[must_use]
 pub fn buffer_name(buffer: BufferId) -> String {
     format!("b_{}", buffer.index())

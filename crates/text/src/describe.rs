@@ -1,21 +1,21 @@
-//! What the documentation of a function says: what its arguments are, how much workspace it needs, why
-//! it fails. Formulas of shapes are written in the names of the parameters.
+//! Documentation of a function: its arguments, its workspace, its failures. Formulas of shapes use the names of the
+//! parameters.
 
 use crate::body::Written;
 use crate::unit::{Code, Unit};
 use chainrule_kernel::{Class, Port, SizeSource};
 use std::fmt::Write;
 
-/// A paragraph: a title, and lines below it.
+/// A paragraph: a title, and the lines below it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Section {
-    /// Without a colon.
+    /// Title without a colon.
     pub title: &'static str,
-    /// At least one.
+    /// Lines, at least one.
     pub lines: Vec<String>,
 }
 
-/// `f: computes y from a, b and c.`
+/// Returns `f: computes y from a, b and c.`
 #[must_use]
 pub fn summary(unit: &Unit<'_>) -> String {
     let list = |names: &[String]| match names {
@@ -26,15 +26,15 @@ pub fn summary(unit: &Unit<'_>) -> String {
     format!("{}: computes {} from {}.", unit.name, list(&unit.outputs), list(&unit.inputs))
 }
 
-/// The command that computes the bits of kernels whose products are fused, or not, and whose loops run one iteration after the
-/// other, or in lanes.
+/// Returns the command that computes the same bits, for kernels with or without fused products, and with sequential or
+/// vectorised loops.
 #[must_use]
 pub fn same_run(fuse: bool, sequential: bool) -> String {
     let (fuse, lanes) = (if fuse { "" } else { " --no-fuse" }, if sequential { " --sequential" } else { "" });
     format!("chainrule run{fuse}{lanes}")
 }
 
-/// Sizes, arguments and results. A number is called `number`: "double", "f64".
+/// Returns sections for sizes, arguments and results. `number` is the type of numbers: "double", "f64".
 #[must_use]
 pub fn arguments(unit: &Unit<'_>, number: &str) -> Vec<Section> {
     let kernel = unit.kernel;
@@ -61,7 +61,7 @@ pub fn arguments(unit: &Unit<'_>, number: &str) -> Vec<Section> {
     sections
 }
 
-/// `x: [n][2*n + 1] doubles, row by row`
+/// Returns `x: [n][2*n + 1] doubles, row by row`.
 fn describe(unit: &Unit<'_>, port: &Port, name: &str, output: bool, number: &str) -> String {
     let class = unit.kernel.buffers[port.buffer].class;
     let mut text = format!("{name}: ");
@@ -85,7 +85,7 @@ fn describe(unit: &Unit<'_>, port: &Port, name: &str, output: bool, number: &str
     text
 }
 
-/// The workspaces that there are: class, and the parameter.
+/// Returns the workspaces: class, and the parameter.
 #[must_use]
 pub fn workspaces<'u>(unit: &'u Unit<'_>) -> Vec<(Class, &'u str)> {
     let mut found = vec![(Class::Real, unit.work.as_str()), (Class::Int, unit.iwork.as_str())];
@@ -93,7 +93,7 @@ pub fn workspaces<'u>(unit: &'u Unit<'_>) -> Vec<(Class, &'u str)> {
     found
 }
 
-/// The names of all sizes, each once.
+/// Returns the distinct names of sizes.
 #[must_use]
 pub fn size_names(unit: &Unit<'_>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
@@ -105,14 +105,14 @@ pub fn size_names(unit: &Unit<'_>) -> Vec<String> {
     names
 }
 
-/// Whether the size called `name` is an extent; otherwise it is the value of an integer.
+/// Returns whether the size called `name` is an extent; otherwise it is the value of an integer.
 #[must_use]
 pub fn is_extent(unit: &Unit<'_>, name: &str) -> bool {
     let mut sizes = unit.kernel.sizes.iter().zip(&unit.sizes);
     sizes.any(|(size, n)| n == name && matches!(size.source, SizeSource::Extent { .. }))
 }
 
-/// The codes that the function returns, each with its number from 1.
+/// Returns the codes that the function returns, with their numbers from 1.
 pub fn codes<'u>(unit: &'u Unit<'_>, written: &Written) -> Vec<(usize, &'u Code)> {
     let used = |i: &usize| written.used_codes[*i];
     unit.codes.iter().enumerate().filter(|(i, _)| used(i)).map(|(i, code)| (i + 1, code)).collect()

@@ -1,14 +1,14 @@
-//! Users' functions, which emitted code calls by the names that they have there.
+//! User functions called by emitted code.
 
 use crate::names::is_identifier;
 use chainrule_base::{Diagnostic, Diagnostics, Name};
 use chainrule_kernel::{External, Kernel};
 
-/// The names of users' functions in `language` with how many arguments they take, each once, in the order of
-/// their first occurrence; `name_of` tells them.
+/// Returns the distinct user functions with their numbers of arguments, in the order of their first calls. `name_of`
+/// returns the name in `language`.
 ///
 /// # Errors
-/// A function without a name there, or with one that cannot be.
+/// A function without a name in the language, or with an invalid one.
 pub fn declared<'k>(
     kernels: &[&'k Kernel],
     language: &str,

@@ -1,20 +1,20 @@
-//! What is known of a kernel before a line of text is written.
+//! Analyses of a kernel before its text is written.
 //!
-//! In: a kernel and its events. Out: [`Facts`]: where registers come from, which of them are needed,
-//! between what bounds integers lie, which failures can occur.
+//! In: a kernel and its events. Out: [`Facts`]: origins of registers, needed registers, ranges of integers, possible
+//! failures.
 //!
-//! **Needed** is what a store, a check, a loop or a branch uses, and what that uses. Nothing else is
-//! written, so that no variable of the text is without use.
+//! A register is **needed** if a store, a check, a loop or a branch uses it, directly or through needed registers.
+//! Nothing else is written, so that the text has no unused variables.
 
 use chainrule_base::{Arena, Diagnostic, Id, Poly};
 use chainrule_kernel::{BufferId, Event, Instr, Kernel, Place, Reg, SizeSource};
 use chainrule_ops::{Op, Type};
 
-/// The largest extent of an argument. Sums of products of one extent with small numbers then never
-/// overflow; an array of so many doubles has 8 TiB.
+/// Maximum extent of an argument. Sums of products of one extent with small numbers then never overflow; an array of
+/// this many doubles takes 8 TiB.
 pub const MAX_EXTENT: i64 = 1 << 40;
 
-/// Whether `op` in its integer form has no value for some integers: its row is asked at the ends of the range.
+/// Returns whether `op` has no value for some integers, by evaluating its row at the ends of the range.
 #[must_use]
 pub fn can_fail(op: Op) -> bool {
     const ENDS: [i64; 4] = [i64::MIN, -1, 0, i64::MAX];
@@ -27,22 +27,22 @@ pub fn can_fail(op: Op) -> bool {
     }
 }
 
-/// Where the value of a register comes from.
+/// Origin of a register's value.
 #[derive(Clone, Debug)]
 pub enum Origin {
-    /// It is computed.
+    /// Computed by an instruction.
     Computed,
-    /// It is a number.
+    /// A constant.
     Const(f64),
-    /// It is the parameter of this index among the sizes.
+    /// Parameter of this index among the sizes.
     Size(usize),
-    /// It is the scalar input of this index.
+    /// Scalar input of this index.
     Scalar(usize),
-    /// It is an element of an input at an address that is a constant, and can be read again anywhere.
+    /// Element of an input at a constant address; it can be loaded again anywhere.
     Element(BufferId, i64),
 }
 
-/// What a register is computed from.
+/// Operands of a register's definition.
 #[derive(Clone, Copy)]
 enum Feed {
     Nothing,
@@ -50,23 +50,22 @@ enum Feed {
     Two(Reg, Reg),
 }
 
-/// Bounds of an integer.
+/// Inclusive bounds of an integer.
 pub type Range = Option<(i128, i128)>;
 
-/// What is known of a kernel.
+/// Facts of a kernel.
 pub struct Facts {
-    /// Where each register's value comes from.
+    /// Origin of each register's value.
     pub origin: Arena<Reg, Origin>,
-    /// Whether a register's value has any effect.
+    /// Whether each register's value has an effect.
     pub needed: Arena<Reg, bool>,
-    /// Bounds of each `Int` register, if any are known.
+    /// Bounds of each `Int` register, if known.
     pub range: Arena<Reg, Range>,
-    /// Failures that can occur: indices into [`Kernel::failures`], ascending.
+    /// Possible failures: indices into [`Kernel::failures`], ascending.
     pub failures: Vec<usize>,
 }
 
-/// Calls `visit` for each register that `event` uses, where `needed` tells which carried and chosen
-/// registers there are.
+/// Calls `visit` for each register that `event` uses. `needed` tells which loop-carried and result registers exist.
 pub fn for_each_use(event: &Event<'_>, needed: impl Fn(Reg) -> bool, mut visit: impl FnMut(Reg)) {
     let vars = |poly: &Poly<Reg>, visit: &mut dyn FnMut(Reg)| poly.terms().flat_map(|(m, _)| m).for_each(|r| visit(*r));
     match event {
@@ -85,10 +84,10 @@ pub fn for_each_use(event: &Event<'_>, needed: impl Fn(Reg) -> bool, mut visit: 
     }
 }
 
-/// Whether what the kernel names is there.
+/// Checks that all references of the kernel are valid.
 ///
 /// # Errors
-/// A bug that says what is missing.
+/// A bug with the missing item.
 pub fn check(kernel: &Kernel, events: &[Event<'_>]) -> Result<(), Diagnostic> {
     let wrong =
         |what: String| Err(Diagnostic::bug(format!("the kernel `{}` is malformed", kernel.name)).with_reason(what));
@@ -175,7 +174,7 @@ pub fn check(kernel: &Kernel, events: &[Event<'_>]) -> Result<(), Diagnostic> {
 }
 
 impl Facts {
-    /// Linear in the kernel.
+    /// Computes the facts. Linear in the kernel.
     pub fn new(kernel: &Kernel, events: &[Event<'_>]) -> Self {
         let n = kernel.regs.len();
         let mut this = Self {
@@ -241,7 +240,7 @@ impl Facts {
         }
     }
 
-    /// Bounds of `poly`, where all that it is computed from certainly fits into 64 bits.
+    /// Returns bounds of `poly` if all intermediate results fit into 64 bits.
     pub fn poly(&self, poly: &Poly<Reg>) -> Range {
         let mut sum = (0i128, 0i128);
         for (monomial, c) in poly.terms() {
@@ -259,12 +258,12 @@ impl Facts {
                 return None;
             }
         }
-        // The literal of the least integer cannot be written with a minus sign.
+        // The literal of the minimum integer cannot be written with a minus sign.
         let writable = poly.terms().all(|(_, c)| c != i64::MIN);
         writable.then_some(sum)
     }
 
-    /// Whether computing `poly` may overflow.
+    /// Returns whether computing `poly` may overflow.
     pub fn may_overflow(&self, poly: &Poly<Reg>) -> bool {
         self.poly(poly).is_none()
     }
@@ -310,7 +309,7 @@ impl Facts {
         }
     }
 
-    /// Whether `event` becomes text at all.
+    /// Returns whether `event` is written at all.
     pub fn is_written(&self, event: &Event<'_>) -> bool {
         match event {
             Event::Instr(instr) => match instr.dst() {
@@ -329,7 +328,7 @@ fn fits(value: i128) -> bool {
     i64::try_from(value).is_ok()
 }
 
-/// The number of a register, for its name.
+/// Returns the number of a register in its name.
 pub fn number(reg: Reg) -> usize {
     reg.index()
 }

@@ -1,23 +1,23 @@
-//! What the backends that write text share.
+//! Shared parts of backends that write text.
 //!
-//! In: a [`Kernel`](chainrule_kernel::Kernel), and a [`Language`]. Out: the text of its functions, and
-//! what their documentation says. A backend brings the spelling of declarations, statements and
-//! operators, and makes files of the text; what is needed, what can fail, what everything is called, how
-//! long code is cut and in which order things are said is the same for all of them, and stands here.
+//! In: a [`Kernel`](chainrule_kernel::Kernel), and a [`Language`]. Out: the text of its functions and of their
+//! documentation. A backend provides the spelling of declarations, statements and operators, and assembles files. This
+//! crate provides the rest: needed values, possible failures, names, splitting of long code, and the order of
+//! statements.
 //!
 //! | module | owns |
 //! | --- | --- |
-//! | [`facts`] | what is needed; what registers are; ranges of integers |
-//! | [`pieces`] | cutting long code into functions; values that live across cuts |
+//! | [`facts`] | needed registers; origins of registers; ranges of integers |
+//! | [`pieces`] | splitting of long code into functions; values that live across splits |
 //! | [`precision`] | numbers of 64 or 32 bits |
-//! | [`names`] | identifiers, each of which means one thing |
-//! | [`mod@unit`] | names, parameters and reasons to fail of one kernel |
-//! | [`external`] | users' functions, which emitted code calls |
-//! | [`language`] | what differs from one language to another |
+//! | [`names`] | unique identifiers |
+//! | [`mod@unit`] | names, parameters and failure codes of one kernel |
+//! | [`external`] | user functions called by emitted code |
+//! | [`language`] | interface of a target language |
 //! | [`body`] | statements |
-//! | [`describe`] | what the documentation of a function says |
+//! | [`describe`] | documentation of a function |
 //!
-//! Nothing recurses: neither on the length of a kernel nor on its nesting.
+//! Nothing is recursive, neither in the length of a kernel nor in its nesting.
 
 pub mod body;
 pub mod describe;

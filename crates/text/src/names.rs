@@ -1,12 +1,12 @@
 //! Identifiers for functions and parameters.
 //!
-//! In: names as people write them, `camera.rotation`, `x'`, `λ`, `double`. Out: identifiers of the language,
-//! unique where they stand, the same on every run. What is an identifier and not taken stays as it is.
+//! In: names as people write them, `camera.rotation`, `x'`, `λ`, `double`. Out: identifiers of the language, unique in
+//! their scope, equal on every run. Available identifiers stay as they are.
 
 use std::collections::BTreeSet;
 
-/// Whether the emitted code gives such names itself: `r_7`, `i_7`, `b_7`, `c_7` to registers, buffers and
-/// counts, `cr_sign` to helpers.
+/// Returns whether the emitted code uses such names itself: `r_7`, `i_7`, `b_7`, `c_7` for registers, buffers and
+/// counts, `cr_sign` for helpers.
 #[must_use]
 pub fn is_internal(name: &str) -> bool {
     let digits = name.strip_prefix(['r', 'i', 'b', 'c']).and_then(|rest| rest.strip_prefix('_'));
@@ -15,15 +15,15 @@ pub fn is_internal(name: &str) -> bool {
         || name.starts_with("CR_")
 }
 
-/// Whether `name` is spelt as an identifier.
+/// Returns whether `name` is a valid identifier.
 #[must_use]
 pub fn is_identifier(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-/// `name` spelt as an identifier: a prime becomes `_prime`, other ASCII that is no letter or digit `_`, any other
-/// character `u` and its code. What is `reserved` and begins with an underscore begins with `x` then.
+/// Returns `name` as an identifier: a prime becomes `_prime`, other ASCII characters except letters and digits become
+/// `_`, all other characters `u` and their code. A `reserved` result with a leading underscore gets the prefix `x`.
 #[must_use]
 pub fn spell(name: &str, reserved: fn(&str) -> bool) -> String {
     let mut text = String::new();
@@ -44,56 +44,56 @@ pub fn spell(name: &str, reserved: fn(&str) -> bool) -> String {
     text
 }
 
-/// Prefix of names that mean nothing in any language.
+/// Prefix of names without a meaning in any language.
 const ESCAPE: &str = "x_";
 
 /// First number at which a name gets a prefix. A name whose variants are all reserved is refused with every number.
 const FIRST_ESCAPED: u64 = 9;
 
-/// Identifiers that are taken.
+/// Used identifiers.
 #[derive(Clone)]
 pub struct Scope {
     taken: BTreeSet<String>,
-    /// Functions of the file, whose names other names may be derived from.
+    /// Functions of the file, from whose names other names may be derived.
     functions: Vec<String>,
     reserved: fn(&str) -> bool,
 }
 
 impl Scope {
-    /// Nothing is taken, but what is `reserved` never can be.
+    /// Returns an empty scope in which `reserved` names are never available.
     #[must_use]
     pub fn new(reserved: fn(&str) -> bool) -> Self {
         Self { taken: BTreeSet::new(), functions: Vec::new(), reserved }
     }
 
-    /// Notes that the file defines the function `name`.
+    /// Adds a function `name` of the file.
     pub fn add_function(&mut self, name: impl Into<String>) {
         self.functions.push(name.into());
     }
 
-    /// Functions of the file.
+    /// Returns the functions of the file.
     #[must_use]
     pub fn functions(&self) -> &[String] {
         &self.functions
     }
 
-    /// Takes `name` whatever it is.
+    /// Reserves `name` unconditionally.
     pub fn reserve(&mut self, name: impl Into<String>) {
         self.taken.insert(name.into());
     }
 
-    /// Whether `name` can still be taken.
+    /// Returns whether `name` is available.
     #[must_use]
     pub fn is_free(&self, name: &str) -> bool {
         !(self.reserved)(name) && !self.taken.contains(name)
     }
 
-    /// The first that `fits` of: `name` as it is spelt, with `suffix`, with `_2`, `_3`, and so on; from `_9` on with `x_`, `x10_`,
-    /// `x11_`, ... before it in turn.
+    /// Returns the first name that `fits` of: `name` as spelt, with `suffix`, with `_2`, `_3`, and so on; from `_9` on
+    /// also with the prefixes `x_`, `x10_`, `x11_`, ... in turn.
     ///
-    /// Ends if `fits` refuses only names that are reserved, names that are taken, and names that begin with such a name: all
-    /// names that begin as `name` does may be among them (`intN_t`), of those with the prefixes `x10_`, `x11_`, ... only finitely
-    /// many are.
+    /// Terminates if `fits` only refuses reserved names, used names, and names that begin with such a name. These may
+    /// include all names that begin like `name` (`intN_t`), but only finitely many of those with the prefixes `x10_`,
+    /// `x11_`, ...
     pub fn pick(&self, name: &str, suffix: &str, fits: impl Fn(&Self, &str) -> bool) -> String {
         let mut base = spell(name, self.reserved);
         if (self.reserved)(&base) {

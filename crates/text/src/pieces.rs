@@ -1,16 +1,15 @@
-//! Cutting long code into functions, and the values that live across cuts.
+//! Splitting of long code into functions, and the values that live across splits.
 //!
-//! In: events, what they weigh, the largest weight of a function. Out: [`Pieces`]: ranges of events that
-//! become functions of their own, nested properly, and a slot of the workspace for each value that one
-//! function computes and another uses.
+//! In: events, their weights, the maximum weight of a function. Out: [`Pieces`]: properly nested ranges of events that
+//! become functions, and a slot of the workspace for each value that one function computes and another uses.
 //!
-//! **Cutting.** Blocks are looked at from the inside out. A block that weighs too much is cut between its
-//! statements, greedily from its beginning, so that each piece weighs as much as allowed; a piece then
-//! weighs 1, the call. A statement never weighs much more than a function may, because the blocks in it
-//! were cut before. Linear in the number of events.
+//! **Splitting.** Blocks are visited inner before outer. A block that weighs too much is split between its statements,
+//! greedily from its beginning, so that each piece has at most the permitted weight; a piece then weighs 1, its call. A
+//! statement never weighs much more than a function may, because its blocks are split first. Linear in the number of
+//! events.
 //!
-//! **Slots.** A value lives from its definition to its last use, and to the end of each loop that it is
-//! used in but was defined before. Values that do not live at one time share a slot.
+//! **Slots.** A value lives from its definition to its last use, and to the end of each loop that uses but does not
+//! define it. Values with disjoint live intervals share a slot.
 
 use crate::facts::{Facts, Origin, for_each_use};
 use chainrule_base::Arena;
@@ -18,24 +17,24 @@ use chainrule_kernel::{Event, Kernel, Reg};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Where code is cut.
+/// Split of a kernel into functions.
 pub struct Pieces {
     /// First event, and one past the last; ascending by the first.
     pub ranges: Vec<(usize, usize)>,
-    /// The function that defines a register: 0 for the kernel's own, `k + 1` for piece `k`.
+    /// Function that defines each register: 0 for the kernel's own, `k + 1` for piece `k`.
     pub home: Arena<Reg, usize>,
-    /// Whether the function that defines it uses it.
+    /// Whether the defining function uses the register.
     pub used_at_home: Arena<Reg, bool>,
-    /// The slot of a value that is used elsewhere, in the workspace of its class.
+    /// Slot of a value that another function uses, in the workspace of its class.
     pub slot: Arena<Reg, Option<usize>>,
-    /// How many slots there are for doubles and for integers.
+    /// Numbers of slots for doubles and for integers.
     pub n_slots: [usize; 2],
 }
 
 /// A statement of a block: first event, one past the last, weight.
 type Item = (usize, usize, usize);
 
-/// A block that is open, and the weight of the statement's blocks before it.
+/// An open block, and the weight of the preceding blocks of its statement.
 #[derive(Default)]
 struct Open {
     start: usize,
@@ -44,8 +43,8 @@ struct Open {
 }
 
 impl Pieces {
-    /// Cuts `events` into functions of about `limit` operations. `space` tells in which of the two
-    /// workspaces a register's slot lies, see [`space`](crate::language::space).
+    /// Splits `events` into functions of about `limit` operations. `space` returns which of the two workspaces contains
+    /// a register's slot, see [`space`](crate::language::space).
     pub fn new(
         kernel: &Kernel,
         events: &[Event<'_>],
@@ -65,11 +64,11 @@ impl Pieces {
         this
     }
 
-    /// Finds out which values cross cuts, and gives them slots.
+    /// Finds the values that live across splits, and assigns slots to them.
     fn place(&mut self, kernel: &Kernel, events: &[Event<'_>], facts: &Facts, space: impl Fn(Reg) -> usize) {
         let n = kernel.regs.len();
         let loop_end = loop_ends(events);
-        // For each register: where it is defined, in how many loops, until when it is needed, whether elsewhere.
+        // For each register: its definition and loop depth, its last use, whether another function uses it.
         let mut defined: Arena<Reg, (usize, usize)> = Arena::filled(n, (0, 0));
         let mut last: Arena<Reg, usize> = Arena::filled(n, 0);
         let mut crosses: Arena<Reg, bool> = Arena::filled(n, false);
@@ -142,7 +141,7 @@ impl Pieces {
     }
 }
 
-/// For each opening event of a loop the event that closes it.
+/// Returns the closing event of each opening event of a loop.
 fn loop_ends(events: &[Event<'_>]) -> Vec<usize> {
     let mut ends = vec![0; events.len()];
     let mut open = Vec::new();
@@ -194,9 +193,9 @@ fn cut(events: &[Event<'_>], facts: &Facts, limit: usize) -> Vec<(usize, usize)>
     ranges
 }
 
-/// Cuts a block; returns what it weighs then.
+/// Splits a block; returns its weight afterwards.
 fn cut_block(items: &[Item], limit: usize, ranges: &mut Vec<(usize, usize)>) -> usize {
-    /// What is not worth a call.
+    /// Maximum weight that is not worth a call.
     const SMALL: usize = 16;
     let total: usize = items.iter().map(|item| item.2).sum();
     if total <= limit {

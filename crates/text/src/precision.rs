@@ -2,24 +2,24 @@
 
 use chainrule_kernel::Class;
 
-/// How many bits the numbers of emitted code have.
+/// Precision of the numbers of emitted code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Precision {
-    /// 64 bits: the meaning of a kernel.
+    /// 64 bits, as a kernel is defined.
     #[default]
     Double,
-    /// 32 bits: constants are rounded to them, functions are those for them, and so is every operation.
+    /// 32 bits: constants and every operation are rounded to them, and functions are those for 32 bits.
     Single,
 }
 
 impl Precision {
-    /// How many bytes an element of a class has.
+    /// Returns the size of an element of a class, in bytes.
     #[must_use]
     pub fn bytes(self, class: Class) -> usize {
         if self == Self::Single && class == Class::Real { 4 } else { 8 }
     }
 
-    /// The nearest number of this precision.
+    /// Returns the nearest number of this precision.
     #[must_use]
     pub fn round(self, value: f64) -> f64 {
         match self {

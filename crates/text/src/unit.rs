@@ -1,7 +1,6 @@
-//! Names, parameters and codes of one kernel.
+//! Names, parameters and failure codes of one kernel.
 //!
-//! In: a kernel, and the names that other kernels of the file have taken. Out: a [`Unit`], on which
-//! signatures, documentation and statements agree.
+//! In: a kernel, and the used names of the file. Out: a [`Unit`], shared by signatures, documentation and statements.
 
 use crate::facts::Facts;
 use crate::language::{Language, space};
@@ -25,25 +24,25 @@ pub enum Param {
     IntWork,
 }
 
-/// Why a call fails.
+/// Reason for a failure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reason {
-    /// The sizes cannot be.
+    /// Invalid sizes.
     Size,
-    /// An integer does not fit.
+    /// An integer overflow.
     Overflow,
-    /// A condition at entry; the number of the message among those of its kind, from 1.
+    /// A condition at entry, with the number of the message among those of its kind, from 1.
     Require(usize),
-    /// A check while it runs; the number of the message among those of its kind, from 1.
+    /// A check at run time, with the number of the message among those of its kind, from 1.
     Check(usize),
 }
 
-/// A reason to fail, and what is said to people.
+/// A failure code: its reason and message.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Code {
-    /// The kind.
+    /// Reason.
     pub reason: Reason,
-    /// What is said.
+    /// Message.
     pub message: String,
 }
 
@@ -51,29 +50,29 @@ pub struct Code {
 pub struct Unit<'k> {
     /// The kernel.
     pub kernel: &'k Kernel,
-    /// The name of its function.
+    /// Name of its function.
     pub name: String,
-    /// The name of each size; for a size that is the value of an input that input's name.
+    /// Name of each size; the input's name for a size that is the value of an input.
     pub sizes: Vec<String>,
     /// The name of each input.
     pub inputs: Vec<String>,
     /// The name of each output.
     pub outputs: Vec<String>,
-    /// The name of the workspace of numbers.
+    /// Name of the workspace of numbers.
     pub work: String,
-    /// The name of the workspace of integers.
+    /// Name of the workspace of integers.
     pub iwork: String,
-    /// The workspace of each class beside the kernel's own: slots of values that cross cuts.
+    /// Slots of values that live across splits, for each class; added to the kernel's own workspace.
     pub n_slots: [usize; 2],
-    /// Reasons to fail; the code of the first is 1.
+    /// Failure codes; the first has number 1.
     pub codes: Vec<Code>,
-    /// The codes of the kernel's conditions: indices into `codes`.
+    /// Codes of the kernel's conditions: indices into `codes`.
     pub condition_codes: Vec<usize>,
-    /// The codes of the kernel's failures.
+    /// Codes of the kernel's failures.
     pub failure_codes: Vec<usize>,
 }
 
-/// A name, to print polynomials with.
+/// A name, for printing polynomials.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Named<'a>(
     /// The name.
@@ -86,7 +85,7 @@ impl Display for Named<'_> {
     }
 }
 
-/// Takes a name for the function of `kernel`, in the scope of the file.
+/// Reserves a name for the function of `kernel` in the scope of the file.
 pub fn take_name<L: Language>(kernel: &Kernel, file: &mut Scope) -> String {
     let fits = |scope: &Scope, candidate: &str| {
         // In C, `f` and `F` have the same macros.
@@ -103,7 +102,7 @@ pub fn take_name<L: Language>(kernel: &Kernel, file: &mut Scope) -> String {
 }
 
 impl<'k> Unit<'k> {
-    /// Names for everything; `file` holds the names at file scope, those of this kernel included.
+    /// Chooses all names; `file` holds the names at file scope, including those of this kernel.
     #[must_use]
     pub fn new<L: Language>(
         kernel: &'k Kernel,
@@ -144,7 +143,7 @@ impl<'k> Unit<'k> {
         this
     }
 
-    /// Two codes that are always there, then one for each message.
+    /// Adds the two codes that always exist, then one for each message.
     fn make_codes(&mut self, facts: &Facts) {
         let limit = crate::facts::MAX_EXTENT;
         self.code(Reason::Size, &format!("a size is negative or above {limit}, or the arguments are too large"));
@@ -178,20 +177,20 @@ impl<'k> Unit<'k> {
         self.codes.len() - 1
     }
 
-    /// `poly` over sizes, with their names.
+    /// Returns `poly` over sizes as text, with the names of the sizes.
     #[must_use]
     pub fn formula(&self, poly: &Poly<Reg>) -> String {
         let name = |r: Reg| self.kernel.sizes.iter().position(|s| s.reg == r).map_or("?", |i| self.sizes[i].as_str());
         poly.substitute(|r| Poly::var(Named(name(r)))).to_string()
     }
 
-    /// How much of the workspace of a class are slots, which lie at its beginning.
+    /// Returns the total size of the slots at the beginning of the workspace of a class.
     #[must_use]
     pub fn slots(&self, class: Class) -> Poly<Reg> {
         Poly::constant(i64::try_from(self.n_slots[space(class)]).unwrap_or(i64::MAX))
     }
 
-    /// How much workspace of a class is needed, slots included.
+    /// Returns the required workspace of a class, including slots.
     #[must_use]
     pub fn workspace(&self, class: Class) -> Poly<Reg> {
         match class {
@@ -200,7 +199,7 @@ impl<'k> Unit<'k> {
         }
     }
 
-    /// All parameters, in order.
+    /// Returns all parameters, in order.
     #[must_use]
     pub fn params(&self) -> Vec<Param> {
         let sizes = self.kernel.sizes.iter().enumerate().filter_map(|(i, size)| match size.source {
@@ -219,7 +218,7 @@ impl<'k> Unit<'k> {
         params
     }
 
-    /// The parameter that holds a size.
+    /// Returns the parameter that holds a size.
     #[must_use]
     pub fn size_param(&self, size: usize) -> Param {
         match self.kernel.sizes[size].source {
@@ -228,7 +227,7 @@ impl<'k> Unit<'k> {
         }
     }
 
-    /// The name of a parameter.
+    /// Returns the name of a parameter.
     #[must_use]
     pub fn param_name(&self, param: Param) -> &str {
         match param {
@@ -241,7 +240,7 @@ impl<'k> Unit<'k> {
     }
 }
 
-/// Whether no function of the file has a name from which the name `candidate` is derived.
+/// Returns whether no function of the file has a name from which `candidate` would be derived.
 fn is_underived<L: Language>(scope: &Scope, candidate: &str) -> bool {
     scope.functions().iter().all(|function| L::may_stand_beside(function, candidate))
 }

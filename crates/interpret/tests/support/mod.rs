@@ -1,4 +1,4 @@
-//! Calling programs with owned arrays, one point or many.
+//! Calls of programs with owned arrays, one point or many.
 #![allow(dead_code)]
 
 use chainrule_interpret::{Program, RunError, Sizes, Slice, SliceMut, Strided, StridedMut, Workspace};
@@ -34,14 +34,14 @@ pub fn run(kernel: &Kernel, program: &Program, inputs: &[Array]) -> Result<Vec<A
     Ok(results)
 }
 
-/// How a batch lies in memory.
+/// Memory layout of a batch.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Order {
     Structures,
     Arrays,
 }
 
-/// Runs all points as one batch; each point's results, and whether it ran in lanes.
+/// Runs all points as one batch; returns each point's results, and whether it ran in lanes.
 pub fn run_batch(
     kernel: &Kernel,
     program: &Program,

@@ -1,11 +1,11 @@
-//! The functions as C text: for one double, the same bits as in Rust.
+//! The functions as C text for one double, with the same bits as in Rust.
 //!
-//! What usual arguments take is read out of the functions themselves (see `trace`). What is done with
-//! rare ones branches, and stands beside it in `rare.c`, by the same steps; tests compare both, bit for bit.
+//! The code for usual arguments is traced from the functions themselves (see `trace`). Rare arguments need branches;
+//! their code is written in C files by the same steps, and tests compare both bit for bit.
 //!
-//! The text is C99. It asks for `math.h` (`fma`, `NAN`, `HUGE_VAL`), `stdint.h` and `string.h`, for doubles of IEEE 754 without excess
-//! precision, and to be compiled without contraction of products and sums (`-std=c99` or `-ffp-contract=off`) and without
-//! `-ffast-math`. All names begin with `cr_`.
+//! The text is C99. It requires `math.h` (`fma`, `NAN`, `HUGE_VAL`), `stdint.h` and `string.h`, IEEE 754 doubles
+//! without excess precision, and compilation without contraction of products and sums (`-std=c99` or
+//! `-ffp-contract=off`) and without `-ffast-math`. All names begin with `cr_`.
 
 mod trace;
 
@@ -14,29 +14,29 @@ use crate::functions::{angle, atan, atan2, circle, cos, exp, expm1, huge, lanes:
 use std::fmt::Write as _;
 use trace::{Tape, Traced};
 
-/// One definition.
+/// A definition.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Piece {
-    /// What it defines, such as `cr_sin`.
+    /// Name of the defined function, such as `cr_sin`.
     pub name: String,
-    /// The C text: a function, or several that belong together.
+    /// C text: a function with its helpers.
     pub text: String,
 }
 
-/// A function of doubles that is read out of the Rust text.
+/// A function of doubles whose text is traced from Rust.
 struct Read {
     name: &'static str,
     arguments: &'static [&'static str],
-    /// Where more than one number results: the names of places for them.
+    /// Names of output pointers, if there is more than one result.
     results: &'static [&'static str],
-    /// What rare arguments are given to.
+    /// Functions that handle rare arguments.
     rare: &'static [&'static str],
     function: for<'t> fn(&[Traced<'t>]) -> Vec<Traced<'t>>,
 }
 
 const X: &[&str] = &["x"];
 
-/// All that is read out.
+/// All traced functions.
 const READ: &[Read] = &[
     Read { name: "cr_sin", arguments: X, results: &[], rare: &["cr_huge_sin"], function: |a| vec![sin::sin(a[0])] },
     Read { name: "cr_cos", arguments: X, results: &[], rare: &["cr_huge_cos"], function: |a| vec![cos::cos(a[0])] },
@@ -66,7 +66,7 @@ const READ: &[Read] = &[
         rare: &["cr_pow_rare"],
         function: |a| vec![pow::pow(a[0], a[1])],
     },
-    // What the rare ones take.
+    // Handlers of rare arguments.
     Read {
         name: "cr_rotate",
         arguments: &["t", "r", "r_lo"],
@@ -118,7 +118,7 @@ const READ: &[Read] = &[
     },
 ];
 
-/// Texts that branch: what they define first, and what they need.
+/// C files with branches: their main definition, and the pieces that they need.
 const WRITTEN: &[(&str, &[&str], &str)] = &[
     ("cr_bits", &[], include_str!("bits.c")),
     ("cr_scaled", &["cr_bits"], include_str!("scaled.c")),
@@ -132,13 +132,14 @@ const WRITTEN: &[(&str, &[&str], &str)] = &[
     ("cr_huge_cos", &["cr_huge_both"], include_str!("huge_cos.c")),
 ];
 
-/// The name of a function in the text; none for [`Function::SinCos`], which gives the bits of the two by themselves.
+/// Returns the name of a function in the text; `None` for [`Function::SinCos`], which has the bits of the two
+/// functions.
 #[must_use]
 pub fn name(function: Function) -> Option<String> {
     (function != Function::SinCos).then(|| format!("cr_{}", function.name()))
 }
 
-/// What a function needs, itself last: each piece after those that it calls.
+/// Returns the pieces of a function, itself last: each piece after those that it calls.
 #[must_use]
 pub fn pieces(function: Function) -> Vec<Piece> {
     let mut pieces = Vec::new();
@@ -148,7 +149,7 @@ pub fn pieces(function: Function) -> Vec<Piece> {
     pieces
 }
 
-/// Adds a piece after those that it needs. They nest a few deep, whatever the user does.
+/// Adds a piece after those that it needs. The nesting is a small constant.
 fn add(name: &str, pieces: &mut Vec<Piece>) {
     if pieces.iter().any(|piece| piece.name == name) {
         return;

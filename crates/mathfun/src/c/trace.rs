@@ -1,23 +1,23 @@
-//! Functions on numbers that are not known yet: what is done with them is written down, and read out as C.
+//! Tracing of functions: operations on unknown numbers are recorded and printed as C.
 //!
-//! [`Traced`] is one more [`Lanes`]. A number is known, and then operations on it are done at once, as on any
-//! double; or it is the result of a step. Running a function on traced arguments gives its steps, in order, and each is one
-//! line of C: so the C text comes from the same source as everything else, and no compiler finds a product and
-//! a sum in one expression.
+//! [`Traced`] is another implementation of [`Lanes`]. A number is either known, and operations on it are computed
+//! immediately, or it is the result of a step. Running a function on traced arguments records its steps in order, and
+//! each becomes one line of C. So the C text has the same source as all other forms, and no compiler finds a product
+//! and a sum in one expression.
 
 use crate::functions::lanes::Lanes;
 use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-/// The steps so far, and what rare arguments are given to, in the order in which the function comes to it.
+/// Recorded steps, and the handlers of rare arguments in the order of their use.
 pub(super) struct Tape {
     steps: RefCell<Vec<Step>>,
     rare: &'static [&'static str],
     n_rare: RefCell<usize>,
 }
 
-/// What a step results in.
+/// Type of a step's result.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Double,
@@ -27,12 +27,12 @@ enum Kind {
 
 struct Step {
     kind: Kind,
-    /// `{0}`, `{1}`, ... stand for what it takes.
+    /// `{0}`, `{1}`, ... stand for the operands.
     text: String,
     takes: Vec<(Kind, Known)>,
 }
 
-/// What a step takes: bits that are known, or the result of a step.
+/// Operand of a step: known bits, or the result of a step.
 #[derive(Clone, Copy)]
 enum Known {
     Bits(u64),
@@ -42,7 +42,7 @@ enum Known {
 /// A number.
 #[derive(Clone, Copy)]
 pub(super) struct Traced<'t> {
-    /// `None` where the number is known.
+    /// `None` for a known number.
     tape: Option<&'t Tape>,
     value: Known,
 }
@@ -59,7 +59,7 @@ impl Tape {
         Self { steps: RefCell::default(), rare, n_rare: RefCell::default() }
     }
 
-    /// An argument of this name.
+    /// Returns an argument of this name.
     pub(super) fn argument(&self, name: &str) -> Traced<'_> {
         self.number(Kind::Double, name.to_owned(), vec![])
     }
@@ -78,14 +78,14 @@ impl Tape {
         Truth::Step(self, self.push(Kind::Mask, text, takes))
     }
 
-    /// The name of what rare arguments are given to next.
+    /// Returns the name of the next handler of rare arguments.
     fn next_rare(&self) -> &'static str {
         let mut n = self.n_rare.borrow_mut();
         *n += 1;
         self.rare.get(*n - 1).copied().unwrap_or("cr_unknown")
     }
 
-    /// The lines that lead to `results`, and the results themselves.
+    /// Returns the lines that compute `results`, and the results themselves.
     pub(super) fn lines(&self, results: &[Traced<'_>]) -> (String, Vec<String>) {
         let steps = self.steps.borrow();
         let mut needed = vec![false; steps.len()];
@@ -103,7 +103,7 @@ impl Tape {
                 }
             }
         }
-        // Arguments stand for themselves.
+        // Arguments need no line.
         let is_argument = |i: usize| steps[i].takes.is_empty();
         let mut numbers = vec![0; steps.len()];
         for (number, i) in (0..steps.len()).filter(|i| needed[*i] && !is_argument(*i)).enumerate() {
@@ -139,7 +139,7 @@ impl Tape {
     }
 }
 
-/// A double that reads back the same; an atom.
+/// Returns a literal that reads back as the same double; an atom.
 fn literal(value: f64) -> String {
     let text = if value.is_nan() {
         "NAN".to_owned()
@@ -159,7 +159,7 @@ impl<'t> Traced<'t> {
         }
     }
 
-    /// The result of a step on this and another number; at once where both are known.
+    /// Returns the result of a step on two numbers, computed immediately if both are known.
     fn two(self, other: Self, kind: Kind, text: &str, now: impl Fn(f64, f64) -> f64) -> Self {
         match (self.tape.or(other.tape), self.known(), other.known()) {
             (Some(tape), ..) => tape.number(kind, text.to_owned(), vec![(kind, self.value), (kind, other.value)]),
@@ -268,7 +268,7 @@ impl<'t> Lanes for Traced<'t> {
         }
     }
     fn any(a: Truth<'t>) -> bool {
-        // Perhaps: what is done then is a step of its own.
+        // Possibly true: the handler is a step of its own.
         !matches!(a, Truth::Known(false))
     }
     fn select(mask: Truth<'t>, yes: Self, no: Self) -> Self {

@@ -1,15 +1,15 @@
-//! What atan and atan2 share: the angle of a point.
+//! The angle of a point, used by atan and atan2.
 //!
 //! For the point (x, y) with x, y >= 0, and T = tan(pi/8):
 //!
-//! | where | angle |
+//! | condition | angle |
 //! | --- | --- |
 //! | y < T x | atan(y / x) |
 //! | x < T y | pi/2 + atan(-x / y) |
 //! | else | pi/4 + atan((y - x) / (y + x)) |
 //!
-//! so that the arc tangent is taken of |t| <= T only. To the left of the y axis, with |x| in the place of x, the
-//! result is pi less that. Sum, difference and quotient are carried as sums of two doubles.
+//! so that the arc tangent is only computed for |t| <= T. To the left of the y axis, the result is pi minus the angle
+//! for |x|. Sum, difference and quotient are carried as sums of two doubles.
 
 use super::lanes::{Lanes, SIGN, fast_two_sum, polynomial, two_sum};
 
@@ -37,8 +37,8 @@ const PI_LOW: f64 = 1.2246467991473532e-16;
 const PI_3_4: f64 = 2.356194490192345;
 const PI_3_4_LOW: f64 = 9.184850993605148e-17;
 
-/// The angle of (x, y), for x with the sign bit of `left` set: of (-x, y). x and y are not negative, not both 0;
-/// one that is not 0 lies between 2^-450 and 2^450.
+/// Returns the angle of (x, y); of (-x, y) if the sign bit of `left` is set. x and y are not negative, not both 0;
+/// nonzero coordinates are between 2^-450 and 2^450.
 #[inline(always)]
 pub fn angle<L: Lanes>(y: L, x: L, left: L) -> L {
     let (zero, one, tangent) = (L::splat(0.0), L::splat(1.0), L::splat(TAN_PI_8));
@@ -58,7 +58,7 @@ pub fn angle<L: Lanes>(y: L, x: L, left: L) -> L {
     // atan(t + t_lo) = atan(t) + t_lo / (1 + t^2), and t_lo is below two ulp of t.
     let z = t * t;
     let small = (t * z).fma(polynomial(z, &ATAN), (-z).fma(t_lo, t_lo));
-    // The angle is base + t + small to the right, and that much less than pi to the left.
+    // The angle is base + t + small to the right, and pi minus that to the left.
     let leftwards = left.sign_set();
     let base_of = |right: f64, middle_right: f64, middle_left: f64, far_left: f64| {
         let at_low = L::select(leftwards, L::splat(far_left), zero);

@@ -3,11 +3,11 @@
 use super::angle::angle;
 use super::lanes::Lanes;
 
-/// atan(x) in lanes. Nothing is rare.
+/// atan(x) in lanes. No argument is rare.
 #[inline(always)]
 pub fn atan<L: Lanes>(x: L) -> L {
     let magnitude = x.abs();
-    // Beyond, the result is pi/2, and infinity would only disturb.
+    // Beyond, the result is pi/2; this avoids infinities.
     let cut = L::select(L::splat(CUT).less(magnitude), L::splat(CUT), magnitude);
     let y = angle(cut, L::splat(1.0), L::splat(0.0)).bits_or(x.sign());
     L::select(magnitude.less(L::splat(TINY)), x, y)

@@ -34,7 +34,7 @@ fn rare(y: f64, x: f64) -> f64 {
     }
     let (height, width) = (y.abs(), x.abs());
     let (height, width) = if height.is_infinite() || width.is_infinite() || (height == 0.0 && width == 0.0) {
-        // The directions that C gives these points: the axes and the diagonals, and 0 / 0 counts as 0.
+        // The angles that C defines for these points: axes and diagonals; 0 / 0 counts as 0.
         let both_infinite = height.is_infinite() && width.is_infinite();
         if both_infinite {
             (1.0, 1.0)
@@ -49,7 +49,7 @@ fn rare(y: f64, x: f64) -> f64 {
             (1.0, 0.0)
         } else if ratio < 1.0 / FAR {
             if x > 0.0 {
-                // atan(t) is t; rounded once, also where that is subnormal.
+                // atan(t) is t, rounded once even if it is subnormal.
                 return y / x;
             }
             (0.0, 1.0)

@@ -1,9 +1,8 @@
-//! What sin, cos and both together share: reduction to the octant around a multiple of pi/2, and
-//! sine and cosine there.
+//! Shared by sin, cos and sin_cos: reduction to the octant around a multiple of pi/2, and sine and cosine there.
 //!
-//! x = n pi/2 + r with an integer n and |r| <= pi/4 (1 + 2^-20). Pi/2 is taken as the sum of three doubles; n times the
-//! first leaves x exactly (Cody and Waite 1980, with fused products, so that no part has to be short). r is carried
-//! as r + r_lo, to 2^-60 of itself even where x is as near to a multiple of pi/2 as a double can be.
+//! x = n pi/2 + r with an integer n and |r| <= pi/4 (1 + 2^-20). pi/2 is the sum of three doubles. Subtracting n times
+//! the first from x is exact (Cody and Waite 1980; with fused products no part has to be short). r is carried as r +
+//! r_lo with a relative error of 2^-60, even if x is as close to a multiple of pi/2 as a double can be.
 //!
 //! | | |
 //! | --- | --- |
@@ -41,7 +40,7 @@ pub const HALF_PI: f64 = core::f64::consts::FRAC_PI_2;
 pub const HALF_PI_2: f64 = 6.123233995736766e-17;
 const HALF_PI_3: f64 = -1.4973849048591698e-33;
 
-/// Arguments above are reduced by `huge`. n stays below 2^31, and so the rounding of n `HALF_PI_3` below 2^-131.
+/// Larger arguments are reduced by `huge`. n stays below 2^31, so the rounding error of n `HALF_PI_3` is below 2^-131.
 pub const LARGEST: f64 = 1_073_741_824.0;
 
 /// Below 2^-27 sin(x) is x.
@@ -86,7 +85,7 @@ pub fn rotate<L: Lanes>(t: L, r: L, r_lo: L) -> (L, L) {
     (s, c)
 }
 
-/// sin(x) and cos(x) where |x| <= [`LARGEST`], and a mask of the other lanes.
+/// sin(x) and cos(x) for |x| <= [`LARGEST`], and a mask of the other lanes.
 #[inline(always)]
 pub fn both<L: Lanes>(x: L) -> (L, L, L::Mask) {
     let (t, r, r_lo) = reduce(x);

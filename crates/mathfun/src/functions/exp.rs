@@ -1,8 +1,8 @@
 //! exp(x).
 //!
-//! x = n log(2) + r with an integer n and |r| <= log(2)/2; exp(x) = 2^n exp(r) (Tang, Table-driven
-//! implementation of the exponential function, 1989, without the table). n log(2) is taken away in two
-//! steps, the first of them exact, and what rounding took from r is carried along as `r_lo`.
+//! x = n log(2) + r with an integer n and |r| <= log(2)/2; exp(x) = 2^n exp(r) (Tang, Table-driven implementation of
+//! the exponential function, 1989, without the table). n log(2) is subtracted in two steps, the first of them exact,
+//! and the rounding error of r is carried as `r_lo`.
 //!
 //! | | |
 //! | --- | --- |
@@ -10,7 +10,7 @@
 //! | `r + r_lo` | x - n log(2) |
 //! | `EXP` | (exp(r) - 1 - r) / r^2 |
 //!
-//! Rare: results that overflow, are subnormal or 0; NaN.
+//! Rare: overflowing, subnormal and zero results; NaN.
 
 use super::lanes::{Lanes, ROUNDER, fast_two_sum, polynomial};
 
@@ -36,7 +36,7 @@ const LN_2_LOW: f64 = 2.3190468138462996e-17;
 /// The bits of 1.
 const ONE: u64 = 0x3ff0_0000_0000_0000;
 
-/// (t, r, r_lo) for |x| < 2^20: n stands in the low bits of t.
+/// (t, r, r_lo) for |x| < 2^20, with n in the low bits of t.
 #[inline(always)]
 pub fn reduce<L: Lanes>(x: L) -> (L, L, L) {
     let t = x.fma(L::splat(core::f64::consts::LOG2_E), L::splat(ROUNDER));
@@ -77,7 +77,7 @@ pub fn exp<L: Lanes>(x: L) -> L {
     if L::any(L::not(usual)) { x.each(L::not(usual), rare, y) } else { y }
 }
 
-/// exp(x) where 2^n is perhaps no double.
+/// exp(x) if 2^n may not be a double.
 #[cold]
 #[inline(never)]
 fn rare(x: f64) -> f64 {

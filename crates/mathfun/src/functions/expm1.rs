@@ -1,9 +1,9 @@
 //! exp(x) - 1.
 //!
-//! With n and r as for exp: exp(x) - 1 = 2^n (exp(r) - 1) + (2^n - 1), where the last is exact or nearly all. What
-//! rounding takes from exp(r) - 1 and from the sum is carried along. Everything is halved and doubled, so that
-//! n = 1024 needs no care. Below -40 the result is -1, beyond 710 infinite;
-//! arguments are cut there, and nothing is rare.
+//! With n and r as for exp: exp(x) - 1 = 2^n (exp(r) - 1) + (2^n - 1), where the last term is exact or nearly exact.
+//! The rounding errors of exp(r) - 1 and of the sum are carried. Everything is halved, then doubled, so that n = 1024
+//! is no special case. Below -40 the result is -1, above 710 infinite; arguments are clamped to that range, and no
+//! argument is rare.
 
 use super::exp::{beyond_first, power_of_two, reduce};
 use super::lanes::{Lanes, ROUNDER, fast_two_sum};
@@ -18,7 +18,7 @@ pub fn expm1<L: Lanes>(x: L) -> L {
     let half_scale = power_of_two(t, -1);
     let (sum, lost) = fast_two_sum(half_scale - L::splat(0.5), p * half_scale);
     let scaled = (sum + p_lo.fma(half_scale, lost)) * L::splat(2.0);
-    // Where n = 0 halves could be lost, and the sign of 0 is.
+    // For n = 0, halving could lose bits, and loses the sign of 0.
     let n_is_zero = (t - L::splat(ROUNDER)).abs().less(L::splat(0.5));
     let y = L::select(n_is_zero, p, scaled);
     L::select(x.abs().less(L::splat(TINY)), x, y)

@@ -1,4 +1,4 @@
-//! Multiplying and adding with one rounding, by the processor or the standard library.
+//! Fused multiply-add, by the processor or the standard library.
 
 /// `a * b + c`, rounded once.
 #[inline(always)]

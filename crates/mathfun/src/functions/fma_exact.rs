@@ -1,4 +1,4 @@
-//! Multiplying and adding with one rounding, in integers: for emitted Rust without the standard library.
+//! Fused multiply-add in integers, for emitted Rust without the standard library.
 
 /// `a * b + c`, rounded once, to nearest, ties to even.
 #[must_use]
@@ -10,10 +10,10 @@ pub fn fma(a: f64, b: f64, c: f64) -> f64 {
         return c;
     }
     if c == 0.0 {
-        // Not a * b + c: a product that underflows keeps its sign.
+        // Not a * b + c: an underflowing product keeps its sign.
         return a * b;
     }
-    // Each is m 2^e with the top bit of m at bit 126; their sum fits 128 bits.
+    // Each is m 2^e with the top bit of m at bit 126; their sum fits into 128 bits.
     let ((a_m, a_e), (b_m, b_e), (c_m, c_e)) = (parts(a), parts(b), parts(c));
     let product = u128::from(a_m) * u128::from(b_m);
     let up = product.leading_zeros() as i32 - 1;
@@ -21,8 +21,9 @@ pub fn fma(a: f64, b: f64, c: f64) -> f64 {
     let (c_m, c_e) = (u128::from(c_m) << 74, c_e - 74);
     let p_negative = a.is_sign_negative() != b.is_sign_negative();
     let c_negative = c.is_sign_negative();
-    // The one with the smaller exponent goes down; bits that fall out leave a 1 at the end. There are more than
-    // 70 bits below a double's, so that this end decides as the lost bits would: where many bits cancel, none fell out.
+    // The number with the smaller exponent is shifted down; lost bits leave a sticky 1 in the last bit. There are more
+    // than 70 bits below those of a double, so the last bit decides rounding as the lost bits would. If many bits
+    // cancel, none were lost.
     let (e, p_m, c_m) = if p_e >= c_e { (p_e, p_m, down(c_m, p_e - c_e)) } else { (c_e, down(p_m, c_e - p_e), c_m) };
     let (m, negative) = if p_negative == c_negative {
         (p_m + c_m, p_negative)
@@ -50,7 +51,7 @@ fn parts(x: f64) -> (u64, i32) {
     }
 }
 
-/// m / 2^by, with the last bit set where bits were lost.
+/// m / 2^by, with the last bit set if bits were lost.
 fn down(m: u128, by: i32) -> u128 {
     if by >= 128 {
         return 1;
@@ -59,15 +60,15 @@ fn down(m: u128, by: i32) -> u128 {
     if kept << by == m { kept } else { kept | 1 }
 }
 
-/// The bits of the double nearest to m 2^e, for m > 0.
+/// Returns the bits of the double nearest to m 2^e, for m > 0.
 fn rounded(m: u128, e: i32) -> u64 {
     let top = 127 - m.leading_zeros() as i32;
-    // m 2^e lies in 2^exponent .. 2^(exponent + 1).
+    // m 2^e is in 2^exponent .. 2^(exponent + 1).
     let exponent = e + top;
     if exponent > 1023 {
         return f64::INFINITY.to_bits();
     }
-    // What is kept ends at 2^-1074 at the lowest.
+    // The lowest kept bit is at least 2^-1074.
     let drop = if exponent >= -1022 { top - 52 } else { -1074 - e };
     let kept = if drop <= 0 {
         (m << -drop) as u64
@@ -79,6 +80,6 @@ fn rounded(m: u128, e: i32) -> u64 {
         let half = 1 << (drop - 1);
         kept + u64::from(rest > half || (rest == half && kept & 1 == 1))
     };
-    // A carry out of the fraction counts up the exponent, to infinity if need be.
+    // A carry out of the fraction increments the exponent, possibly to infinity.
     if exponent >= -1022 { (((exponent + 1022) as u64) << 52) + kept } else { kept }
 }

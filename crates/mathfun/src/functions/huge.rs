@@ -1,14 +1,14 @@
-//! sin and cos of what `circle` does not reduce: |x| above 2^30, infinity and NaN.
+//! sin and cos of arguments that `circle` does not reduce: |x| above 2^30, infinity and NaN.
 //!
-//! x = m 2^e with a 53 bit integer m. Only x * 2/pi modulo 4 matters, so that of the bits of 2/pi those
-//! before 2^-(e-2) may be left out (Payne and Hanek 1983). The product of m with the next 256 bits of 2/pi
-//! has two bits of n and 201 exact bits behind the point. No double is nearer than 2^-62 of itself to a
-//! multiple of pi/2 (Muller, Elementary Functions, 11.3.2), so that 139 bits and more remain for r.
+//! x = m 2^e with a 53-bit integer m. Only x * 2/pi modulo 4 matters, so the bits of 2/pi before 2^-(e-2) may be
+//! omitted (Payne and Hanek 1983). The product of m with the next 256 bits of 2/pi has two bits of n and 201 exact bits
+//! behind the point. No double is closer than a relative distance of 2^-62 to a multiple of pi/2 (Muller, Elementary
+//! Functions, 11.3.2), so at least 139 bits remain for r.
 
 use super::circle::{HALF_PI, HALF_PI_2, rotate};
 use super::lanes::{ROUNDER, fast_two_sum, two_product};
 
-/// 2/pi, 64 bits a word, the first bit worth 1/2. 1280 bits: 1024 - 53 to skip at most, 256 to use.
+/// 2/pi in words of 64 bits; the first bit is worth 1/2. 1280 bits: at most 1024 - 53 to skip, 256 to use.
 pub const TWO_OVER_PI: [u64; 20] = [
     0xa2f9_836e_4e44_1529,
     0xfc27_57d1_f534_ddc0,
@@ -51,7 +51,7 @@ fn both(x: f64) -> (f64, f64) {
         return (f64::NAN, f64::NAN);
     }
     let (n, r, r_lo) = reduce(x.abs());
-    // n in the low bits, as `circle` has it.
+    // n in the low bits, as in `circle`.
     let (s, c) = rotate(ROUNDER + n as f64, r, r_lo);
     (if x < 0.0 { -s } else { s }, c)
 }
@@ -61,7 +61,7 @@ fn reduce(x: f64) -> (u64, f64, f64) {
     let m = x.to_bits() & ((1 << 52) - 1) | 1 << 52;
     // x = m 2^e; e is at least 30 - 52.
     let e = (x.to_bits() >> 52) as i64 - 1075;
-    // Bit i of 2/pi (the first is bit 1) times m is worth m 2^(e - i): a multiple of 4 while e - i >= 2.
+    // Bit i of 2/pi (from bit 1) times m is worth m 2^(e - i): a multiple of 4 while e - i >= 2.
     let skip = (e - 2).max(0) as u64;
     let word = |i: u64| {
         let (at, by) = (((skip + 64 * i) / 64) as usize, skip % 64);
@@ -77,9 +77,9 @@ fn reduce(x: f64) -> (u64, f64, f64) {
         carry = sum >> 64;
     }
     product[4] = carry as u64;
-    // The product is worth product * 2^(e - skip - 256): the point stands above this many bits.
+    // The product is worth product * 2^(e - skip - 256): the point is above this many bits.
     let point = 256 - (e - skip as i64);
-    // Shift so that the point stands above the three words `fraction`, n above it.
+    // Shift so that the point is above the three words `fraction`, with n above it.
     let by = point - 192;
     let (words, bits) = ((by / 64) as usize, by % 64);
     let at = |i: usize| {
@@ -89,7 +89,7 @@ fn reduce(x: f64) -> (u64, f64, f64) {
     };
     let mut fraction = [at(0), at(1), at(2)];
     let mut n = at(3);
-    // To the nearest multiple: the fraction lies in -1/2 .. 1/2.
+    // To the nearest multiple: the fraction is in -1/2 .. 1/2.
     let negative = fraction[2] >> 63 == 1;
     if negative {
         n = n.wrapping_add(1);
@@ -99,13 +99,13 @@ fn reduce(x: f64) -> (u64, f64, f64) {
         }
     }
     let (high, low) = fraction_as_doubles(fraction);
-    // times pi/2
+    // Times pi/2.
     let (product, lost) = two_product(high, HALF_PI);
     let (r, r_lo) = fast_two_sum(product, lost + (high * HALF_PI_2 + low * HALF_PI));
     if negative { (n & 3, -r, -r_lo) } else { (n & 3, r, r_lo) }
 }
 
-/// The fraction of 192 bits, lowest word first, as a sum of two doubles: its first 53 bits and the next 53.
+/// Returns the fraction of 192 bits, lowest word first, as a sum of two doubles: its first 53 bits and the next 53.
 fn fraction_as_doubles(fraction: [u64; 3]) -> (f64, f64) {
     let zeros = if fraction[2] != 0 {
         fraction[2].leading_zeros()

@@ -1,8 +1,8 @@
-//! What a function is written on: a few doubles side by side, or one.
+//! The number type of functions: one double, or several in lanes.
 //!
-//! A function is written once, for every [`Lanes`]. All operations here are exact or rounded correctly,
-//! lane by lane, so that all forms of a function give the same bits. Bits of a double are treated as
-//! `u64`: [`Lanes::bits_add`] and the shifts look at doubles in that way, and wrap.
+//! A function is written once, for every [`Lanes`]. All operations of this trait are exact or rounded correctly in each
+//! lane, so that all forms of a function give the same bits. [`Lanes::bits_add`] and the shifts treat the bits of a
+//! double as a `u64`, and wrap.
 
 use core::ops::{Add, Div, Mul, Neg, Sub};
 
@@ -10,60 +10,61 @@ use core::ops::{Add, Div, Mul, Neg, Sub};
 pub trait Lanes:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Neg<Output = Self>
 {
-    /// A truth value a lane.
+    /// A truth value for each lane.
     type Mask: Copy;
 
-    /// The number in every lane.
+    /// Returns the number in every lane.
     fn splat(x: f64) -> Self;
-    /// The double of these bits in every lane.
+    /// Returns the double of these bits in every lane.
     fn splat_bits(bits: u64) -> Self;
-    /// `self * b + c`, rounded once.
+    /// Returns `self * b + c`, rounded once.
     fn fma(self, b: Self, c: Self) -> Self;
 
-    /// `self < other`, and so on; false where one is NaN.
+    /// Returns `self < other`; false if one is NaN.
     fn less(self, other: Self) -> Self::Mask;
-    /// `self <= other`.
+    /// Returns `self <= other`; false if one is NaN.
     fn at_most(self, other: Self) -> Self::Mask;
-    /// Lanes whose sign bit is set.
+    /// Returns the lanes whose sign bit is set.
     fn sign_set(self) -> Self::Mask;
-    /// Lanes where both hold.
+    /// Returns the lanes in which both hold.
     fn both(a: Self::Mask, b: Self::Mask) -> Self::Mask;
-    /// Lanes where one or both hold.
+    /// Returns the lanes in which one or both hold.
     fn either(a: Self::Mask, b: Self::Mask) -> Self::Mask;
-    /// Lanes where it does not hold.
+    /// Returns the lanes in which `a` does not hold.
     fn not(a: Self::Mask) -> Self::Mask;
-    /// Whether it holds in some lane.
+    /// Returns whether `a` holds in some lane.
     fn any(a: Self::Mask) -> bool;
-    /// `yes` where the mask holds, otherwise `no`.
+    /// Returns `yes` in lanes in which the mask holds, otherwise `no`.
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
 
-    /// Bits of both.
+    /// Returns the bitwise and.
     fn bits_and(self, other: Self) -> Self;
-    /// Bits of one or both.
+    /// Returns the bitwise or.
     fn bits_or(self, other: Self) -> Self;
-    /// Bits of exactly one.
+    /// Returns the bitwise exclusive or.
     fn bits_xor(self, other: Self) -> Self;
-    /// The sum of the bits as integers.
+    /// Returns the sum of the bits as integers.
     fn bits_add(self, other: Self) -> Self;
-    /// The difference of the bits as integers.
+    /// Returns the difference of the bits as integers.
     fn bits_sub(self, other: Self) -> Self;
-    /// The bits, moved up.
+    /// Returns the bits shifted left.
     fn bits_up(self, by: u64) -> Self;
-    /// The bits, moved down, zeros after them.
+    /// Returns the bits shifted right, filled with zeros.
     fn bits_down(self, by: u64) -> Self;
 
-    /// `function` of the lanes of `self` where the mask holds, `otherwise` elsewhere. Slow: for rare arguments.
+    /// Returns `function` of the lanes of `self` in which the mask holds, `otherwise` elsewhere. Slow: for rare
+    /// arguments.
     fn each(self, mask: Self::Mask, function: fn(f64) -> f64, otherwise: Self) -> Self;
-    /// The same for a function of two numbers.
+    /// As [`Lanes::each`], for a function of two numbers.
     fn each2(self, other: Self, mask: Self::Mask, function: fn(f64, f64) -> f64, otherwise: Self) -> Self;
 
-    /// The magnitude.
+    /// Returns the magnitude.
     #[inline(always)]
     fn abs(self) -> Self {
         self.bits_and(Self::splat_bits(!SIGN))
     }
 
-    /// The sign bit alone: 0 or -0.
+    /// Returns only the sign bit: 0 or -0.
     #[inline(always)]
     fn sign(self) -> Self {
         self.bits_and(Self::splat_bits(SIGN))
@@ -73,12 +74,12 @@ pub trait Lanes:
 /// The sign bit of a double.
 pub const SIGN: u64 = 1 << 63;
 
-/// 1.5 * 2^52. A number below 2^51 in magnitude, added to it, is rounded to an integer, which stands in
-/// the low bits of the sum as two's complement.
+/// 1.5 * 2^52. Adding it to a number below 2^51 in magnitude rounds the number to an integer, which is in the low bits
+/// of the sum in two's complement.
 pub const ROUNDER: f64 = 6_755_399_441_055_744.0;
 
-/// The polynomial with these coefficients, lowest first: pairs of coefficients, pairs of pairs by x^2, and Horner by
-/// x^4. A third of the length of Horner's chain, for two more multiplications (Estrin 1960, in part).
+/// Returns the polynomial with these coefficients, lowest first: pairs of coefficients, pairs of pairs by x^2, and
+/// Horner by x^4. A third of the latency of Horner's chain, for two more multiplications (Estrin 1960, in part).
 #[inline(always)]
 pub fn polynomial<L: Lanes, const N: usize>(x: L, coefficients: &[f64; N]) -> L {
     let square = x * x;
@@ -97,7 +98,7 @@ pub fn polynomial<L: Lanes, const N: usize>(x: L, coefficients: &[f64; N]) -> L 
     sum
 }
 
-/// `a + b` and what rounding took from it, exactly (Knuth, The Art of Computer Programming, 4.2.2, theorem B).
+/// `a + b` and its rounding error, exactly (Knuth, The Art of Computer Programming, 4.2.2, theorem B).
 #[inline(always)]
 pub fn two_sum<L: Lanes>(a: L, b: L) -> (L, L) {
     let sum = a + b;
@@ -106,14 +107,14 @@ pub fn two_sum<L: Lanes>(a: L, b: L) -> (L, L) {
     (sum, (a - a_part) + (b - b_part))
 }
 
-/// The same, where |a| >= |b| or a is 0 (Dekker 1971).
+/// As [`two_sum`], if |a| >= |b| or a is 0 (Dekker 1971).
 #[inline(always)]
 pub fn fast_two_sum<L: Lanes>(a: L, b: L) -> (L, L) {
     let sum = a + b;
     (sum, b - (sum - a))
 }
 
-/// `a * b` and what rounding took from it, exactly.
+/// `a * b` and its rounding error, exactly.
 #[inline(always)]
 pub fn two_product<L: Lanes>(a: L, b: L) -> (L, L) {
     let product = a * b;

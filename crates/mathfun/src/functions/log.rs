@@ -1,8 +1,8 @@
 //! log(x).
 //!
-//! x = 2^n (1 + f) with sqrt(1/2) <= 1 + f < sqrt(2). With s = f / (2 + f), log(1 + f) = 2 atanh(s)
-//! = f - f^2/2 + s (f^2/2 + s^2 LOG(s^2)): written like that f is there in full, and what is rounded is small
-//! beside it (the arrangement of FDLIBM's e_log.c, Sun 1993; coefficients and code are our own).
+//! x = 2^n (1 + f) with sqrt(1/2) <= 1 + f < sqrt(2). With s = f / (2 + f), log(1 + f) = 2 atanh(s) = f - f^2/2 + s
+//! (f^2/2 + s^2 LOG(s^2)). In this form f is exact, and all rounded terms are small relative to it (the arrangement of
+//! FDLIBM's e_log.c, Sun 1993; coefficients and code are our own).
 //!
 //! Rare: 0, subnormal and negative arguments, infinity, NaN.
 
@@ -19,12 +19,12 @@ const LOG: [f64; 7] = [
     0.1479528906418291,
 ];
 
-/// log(2) = `LN_2` + `LN_2_LOW`; the first has 11 zeros at its end, so that its product with n is exact.
+/// log(2) = `LN_2` + `LN_2_LOW`; the first ends in 11 zero bits, so that its product with n is exact.
 pub const LN_2: f64 = 0.6931471805598903;
 /// See [`LN_2`].
 pub const LN_2_LOW: f64 = 5.497923018708371e-14;
 
-/// The bits of sqrt(1/2), and what they lack to those of 1.
+/// The bits of sqrt(1/2), and their difference from those of 1.
 const SQRT_HALF: u64 = 0x3fe6_a09e_667f_3bcd;
 const TO_ONE: u64 = 0x3ff0_0000_0000_0000 - SQRT_HALF;
 
@@ -36,7 +36,7 @@ pub fn split<L: Lanes>(x: L) -> (L, L) {
     (moved.bits_down(52), m)
 }
 
-/// The integer of `split` less 1023, as a number: it becomes the low bits of a double just above 2^52.
+/// Returns the integer of `split` minus 1023, as a number: the low bits of a double just above 2^52.
 #[inline(always)]
 pub fn exponent<L: Lanes>(biased: L) -> L {
     biased.bits_or(L::splat_bits(0x4330_0000_0000_0000)) - L::splat(4_503_599_627_370_496.0 + 1023.0)

@@ -1,7 +1,7 @@
 //! log(1 + x).
 //!
-//! 1 + x = u + c exactly, u rounded; u = 2^n (1 + f) as for log, and c / 2^n is added to f. Where n = 0 this gives
-//! back x itself.
+//! 1 + x = u + c exactly, where u is rounded; u = 2^n (1 + f) as for log, and c / 2^n is added to f. For n = 0 this
+//! returns x itself.
 //!
 //! Rare: x <= -1, infinity, NaN.
 
@@ -14,7 +14,7 @@ pub fn log1p<L: Lanes>(x: L) -> L {
     let one = L::splat(1.0);
     let (u, c) = two_sum(one, x);
     let (biased, m) = split(u);
-    // 2^-n; beyond 2^100 c is nothing, and the power might be none.
+    // 2^-n; beyond 2^100, c is negligible, and the power might not be a double.
     let scale = L::splat_bits(2046).bits_sub(biased).bits_up(52);
     let c = L::select(u.less(L::splat(BEYOND)), c * scale, L::splat(0.0));
     let (f, f_lo) = fast_two_sum(m - one, c);

@@ -1,7 +1,7 @@
 //! The functions, each written once for all [`lanes::Lanes`].
 //!
-//! The files of this folder are at the same time what emitted Rust contains (see `source`): they use nothing but
-//! `core` and each other, by `super::`, and only `fma` needs the standard library.
+//! Emitted Rust contains the files of this folder (see `source`): they only use `core` and each other, by `super::`,
+//! and only `fma` needs the standard library.
 
 pub mod angle;
 pub mod atan;

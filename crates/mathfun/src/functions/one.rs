@@ -48,7 +48,7 @@ impl Lanes for f64 {
     }
     #[inline(always)]
     fn select(mask: bool, yes: Self, no: Self) -> Self {
-        // Not a branch: what it would depend on is as good as random.
+        // No branch: the condition is as unpredictable as random data.
         core::hint::select_unpredictable(mask, yes, no)
     }
     #[inline(always)]

@@ -1,18 +1,19 @@
 //! pow(x, y): x to the power y.
 //!
-//! |x|^y = exp(y log |x|). The logarithm is needed to 2^-66 of itself, because y log|x| is up to 709: with
-//! x = 2^n (1 + f) and s = f / (2 + f), log(1 + f) = 2s + s^3 (2/3 + s^2 (POW_0 + s^2 POW(s^2))), all but POW carried as
-//! sums of two doubles (Dekker 1971), and so is the product with y. What exp loses is the same as in `exp`.
+//! The power |x|^y is exp(y log |x|). The logarithm is needed with a relative error of 2^-66, because y log|x| is up to
+//! 709. With x = 2^n (1 + f) and s = f / (2 + f), log(1 + f) = 2s + s^3 (2/3 + s^2 (POW_0 + s^2 POW(s^2))); all terms
+//! except POW are carried as sums of two doubles (Dekker 1971), and so is the product with y. The error of exp is that
+//! of `exp`.
 //!
-//! Negative x with an integer y takes the usual way. Rare: x that is 0, subnormal, infinite or NaN; negative x with
-//! a y that is no integer or is above 2^51; results that overflow, are subnormal or 0.
+//! Negative x with an integer y is a usual argument. Rare: x that is 0, subnormal, infinite or NaN; negative x with a y
+//! that is no integer or is above 2^51; overflowing, subnormal and zero results.
 
 use super::exp::{of_reduced, power_of_two, reduce, scaled};
 use super::lanes::{Lanes, ROUNDER, fast_two_sum, polynomial, two_product};
 use super::log::{LN_2, LN_2_LOW, exponent, split};
 
-/// (2 atanh(s) - 2 s - 2/3 s^3) / s^5 by s^2 for |s| <= 3 - 2 sqrt(2): error 2^-73.5 relative to 2 atanh(s).
-/// The lowest coefficient stands by itself: what is added to it is added exactly.
+/// (2 atanh(s) - 2 s - 2/3 s^3) / s^5 by s^2 for |s| <= 3 - 2 sqrt(2): error 2^-73.5 relative to 2 atanh(s). The lowest
+/// coefficient is separate, because it is added exactly.
 const POW_0: f64 = 0.3999999999999998;
 const POW: [f64; 7] = [
     0.28571428571443835,
@@ -31,8 +32,8 @@ const TWO_THIRDS_LOW: f64 = 3.700743415417188e-17;
 /// 2^51.
 const INTEGERS: f64 = 2_251_799_813_685_248.0;
 
-/// n log(2) + log(m) as a sum of two doubles, for sqrt(1/2) <= m < sqrt(2). The second is not below half an ulp of the
-/// first, but below 2^-33.
+/// n log(2) + log(m) as a sum of two doubles, for sqrt(1/2) <= m < sqrt(2). The second may exceed half an ulp of the
+/// first, but is below 2^-33.
 #[inline(always)]
 pub fn precise_log<L: Lanes>(n: L, m: L) -> (L, L) {
     let f = m - L::splat(1.0);
@@ -53,18 +54,18 @@ pub fn precise_log<L: Lanes>(n: L, m: L) -> (L, L) {
     let w_lo = s.fma(v_lo, s_lo.fma(v, w_lo));
     let (log_m, lost) = fast_two_sum(s + s, w);
     let log_m_lo = lost + (w_lo + (s_lo + s_lo));
-    // n LN_2 is exact, and 0 or more than log(m).
+    // n LN_2 is exact, and either 0 or larger than log(m).
     let (sum, lost) = fast_two_sum(n * L::splat(LN_2), log_m);
     (sum, lost + n.fma(L::splat(LN_2_LOW), log_m_lo))
 }
 
-/// (y (log + log_lo), rounded, what exp of the whole is in parts: t, r and r_lo).
+/// (y (log + log_lo) rounded, and the parts of its exponential: t, r and r_lo).
 #[inline(always)]
 pub fn exponent_of_power<L: Lanes>(y: L, log: L, log_lo: L) -> (L, L, L, L) {
     let (p, p_lo) = two_product(y, log);
     let p_lo = y.fma(log_lo, p_lo);
     let (t, r, r_lo) = reduce(p);
-    // Where r is smaller than what is added, what this loses is still below 2^-80.
+    // If r is smaller than the addend, the error is still below 2^-80.
     let (r, r_lo) = fast_two_sum(r, r_lo + p_lo);
     (p, t, r, r_lo)
 }
@@ -88,7 +89,7 @@ pub fn pow<L: Lanes>(x: L, y: L) -> L {
     if L::any(L::not(usual)) { x.each2(y, L::not(usual), rare, power) } else { power }
 }
 
-/// Whether y is an integer, and whether an odd one.
+/// Returns whether y is an integer, and whether it is odd.
 fn parity(y: f64) -> (bool, bool) {
     let magnitude = y.abs();
     // From 2^53 on all doubles are even.
@@ -132,7 +133,7 @@ fn rare(x: f64, y: f64) -> f64 {
 
 /// x^y for positive finite x and finite y.
 fn finite(x: f64, y: f64) -> f64 {
-    // 2^54 x is normal where x is not.
+    // 2^54 x is normal if x is not.
     let (up, less) = if x < f64::MIN_POSITIVE { (18_014_398_509_481_984.0, 54.0) } else { (1.0, 0.0) };
     let (biased, m) = split(x * up);
     let (log, log_lo) = precise_log(exponent(biased) - less, m);

@@ -1,4 +1,4 @@
-//! sin(x) and cos(x) together, the same bits as each by itself; see `circle`.
+//! sin(x) and cos(x) together, with the same bits as each separately; see `circle`.
 
 use super::circle::both;
 use super::huge;

@@ -1,8 +1,8 @@
 //! tanh(x).
 //!
-//! With e = exp(2 |x|) - 1: tanh(|x|) = e / (e + 2). Numerator and denominator are carried as sums of two doubles,
-//! and the quotient is corrected once, so that little but the last rounding is lost. Above 20 the result is 1;
-//! arguments are cut there, and nothing is rare.
+//! With e = exp(2 |x|) - 1: tanh(|x|) = e / (e + 2). Numerator and denominator are carried as sums of two doubles, and
+//! the quotient is corrected once, so that little more than the last rounding is lost. Above 20 the result is 1;
+//! arguments are clamped to 20, and no argument is rare.
 
 use super::exp::{beyond_first, power_of_two, reduce};
 use super::lanes::{Lanes, fast_two_sum, two_sum};

@@ -1,15 +1,15 @@
-//! Arguments that functions are tried at: everywhere, and where it is hard.
+//! Test arguments of functions: everywhere, and at hard cases.
 
-/// Random numbers, the same on each run (xorshift64*, Vigna 2016).
+/// Random numbers, equal on each run (xorshift64*, Vigna 2016).
 pub struct Random(u64);
 
 impl Random {
-    /// A sequence of its own for a seed that is not 0.
+    /// Returns a generator with its own sequence for each nonzero seed.
     pub fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    /// 64 random bits.
+    /// Returns 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -17,12 +17,12 @@ impl Random {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    /// Evenly from an interval.
+    /// Returns a number of an interval, uniformly distributed.
     pub fn between(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// A finite double, all exponents and both signs alike.
+    /// Returns a finite double, with uniform exponents and signs.
     pub fn finite(&mut self) -> f64 {
         loop {
             let x = f64::from_bits(self.bits());
@@ -33,7 +33,7 @@ impl Random {
     }
 }
 
-/// Doubles with something about them: zeros, subnormals, ones, powers of two, largest, each with neighbours.
+/// Returns special doubles: zeros, subnormals, ones, powers of two, largest, each with neighbours.
 pub fn special() -> Vec<f64> {
     let mut centres = vec![0.0, 1.0, f64::MIN_POSITIVE, f64::MAX, 5e-324, 2.0, 0.5, 1e-300, 1e300, 3.0, 10.0];
     for e in [-1074, -1060, -1023, -1021, -500, -100, -60, -55, -54, -53, -52, -30, -28, -27, -26, -3, -2, 4, 10] {
@@ -54,7 +54,7 @@ pub fn special() -> Vec<f64> {
     all
 }
 
-/// Doubles around the places where a function changes its way of computing.
+/// Returns doubles around the points at which a function changes its algorithm.
 pub fn around(centres: &[f64]) -> Vec<f64> {
     let mut all = Vec::new();
     for centre in centres {
@@ -65,12 +65,12 @@ pub fn around(centres: &[f64]) -> Vec<f64> {
     all
 }
 
-/// 2^e, subnormal or not.
+/// Returns 2^e, subnormal or not.
 pub fn power_of_two(e: i32) -> f64 {
     if e < -1022 { f64::from_bits(1 << (e + 1074)) } else { f64::from_bits(((e + 1023) as u64) << 52) }
 }
 
-/// What a function of one argument is tried at: about `many` arguments.
+/// Returns about `many` arguments of a function of one argument.
 pub fn of(name: &str, many: usize) -> Vec<f64> {
     let mut random = Random::new(name.bytes().map(u64::from).sum::<u64>() + 1);
     let mut all = special();
@@ -83,7 +83,7 @@ pub fn of(name: &str, many: usize) -> Vec<f64> {
         "tanh" => (-23.0, 23.0),
         _ => (-10.0, 10.0),
     };
-    // Where branches, octants and powers of two change hands.
+    // At borders of branches, octants and powers of two.
     let half_pi = std::f64::consts::FRAC_PI_2;
     let half_log = std::f64::consts::LN_2 / 2.0;
     let centres: Vec<f64> = match name {
@@ -105,7 +105,7 @@ pub fn of(name: &str, many: usize) -> Vec<f64> {
     for _ in 0..rest {
         all.push(random.finite());
         all.push(random.between(low, high));
-        // Evenly in the exponent, over the magnitudes that matter.
+        // Uniform in the exponent, over the relevant magnitudes.
         all.push(random.between(-60.0, 12.0).exp2() * if random.bits() & 1 == 0 { 1.0 } else { -1.0 });
         all.push(match name {
             // Near multiples of pi/2, where most digits of the argument are lost.
@@ -113,7 +113,7 @@ pub fn of(name: &str, many: usize) -> Vec<f64> {
                 let x = (random.between(0.0, 40.0).exp2()).round() * half_pi;
                 f64::from_bits(x.to_bits().wrapping_add_signed((random.bits() % 5) as i64 - 2))
             }
-            // Where results are subnormal.
+            // With subnormal results.
             "exp" => random.between(-745.5, -707.5),
             "log" => 1.0 + random.between(-45.0, -1.0).exp2() * if random.bits() & 1 == 0 { 1.0 } else { -1.0 },
             _ => random.between(-1.0, 1.0),
@@ -127,7 +127,7 @@ pub fn of(name: &str, many: usize) -> Vec<f64> {
     all
 }
 
-/// What a function of two arguments is tried at: about `many` pairs, special ones and infinities and NaN among them.
+/// Returns about `many` pairs of arguments, including special ones, infinities and NaN.
 pub fn pairs_of(name: &str, many: usize) -> Vec<(f64, f64)> {
     let mut random = Random::new(name.bytes().map(u64::from).sum::<u64>() + 2);
     let specials = special();
@@ -155,7 +155,7 @@ pub fn pairs_of(name: &str, many: usize) -> Vec<(f64, f64)> {
         let pick = |r: &mut Random| specials[(r.bits() % specials.len() as u64) as usize];
         all.push((pick(&mut random), pick(&mut random)));
         if name == "pow" {
-            // Results over the whole range, subnormal ones and just overflowing ones included.
+            // Results over the whole range, including subnormal and barely overflowing ones.
             let x = a.abs().max(5e-324);
             all.push((x, random.between(-746.0, 711.0) / x.ln()));
             let x = random.between(-3.0, 3.0).exp2();
@@ -164,7 +164,7 @@ pub fn pairs_of(name: &str, many: usize) -> Vec<(f64, f64)> {
             let x = 1.0 + sign * random.between(-52.0, -2.0).exp2();
             all.push((x, random.between(-745.0, 709.7) / x.ln()));
             all.push((random.between(0.0, 20.0), random.between(-20.0, 20.0)));
-            // Where the logarithm changes its power of two, and the result is large or small.
+            // At changes of the logarithm's power of two, with large and small results.
             let x = near(0.5f64.sqrt() * (random.bits() % 9) as f64 + 1e-9, random.bits() % 7);
             all.push((x, random.between(700.0, 708.0) / x.ln() * sign));
         } else {
@@ -172,7 +172,7 @@ pub fn pairs_of(name: &str, many: usize) -> Vec<(f64, f64)> {
             let (y, x) = (random.between(-1.0, 1.0), random.between(-1.0, 1.0));
             all.push((y, x));
             all.push((y * scale, x * scale));
-            // All directions, and those where the way of computing changes.
+            // All directions, and those at which the algorithm changes.
             let tangent = [1.0, 0.414_213_562_373_095, 2.414_213_562_373_095][(random.bits() % 3) as usize];
             all.push((near(tangent, random.bits() % 7) * scale * sign, scale * y.signum()));
             all.push((y * scale, x * scale * random.between(-70.0, 70.0).exp2()));

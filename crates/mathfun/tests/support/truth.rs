@@ -1,4 +1,4 @@
-//! True values, in 384 bits (115 digits), and how far a double is from one.
+//! True values in 384 bits (115 digits), and the error of a double in ulp.
 
 use astro_float::{BigFloat, Consts, RoundingMode, Sign};
 
@@ -8,21 +8,22 @@ const BITS: usize = 384;
 /// Not rounded correctly in the 384th bit, but within a few units of it.
 const ROUND: RoundingMode = RoundingMode::None;
 
-/// Computes true values. Holds the cache of constants.
+/// Evaluator of true values, with a cache of constants.
 pub struct Truth {
     consts: Consts,
 }
 
 impl Truth {
-    /// Nothing cached yet.
+    /// Returns an evaluator with an empty cache.
     pub fn new() -> Self {
         Self { consts: Consts::new().unwrap() }
     }
 
-    /// The function of this name (C's spelling) of finite arguments inside its domain.
+    /// Returns the function of this name (C's spelling) at finite arguments inside its domain.
     pub fn value(&mut self, name: &str, args: &[f64]) -> BigFloat {
         let exponent = |x: f64| if x == 0.0 { 0 } else { (x.to_bits() >> 52 & 0x7ff) as i64 - 1023 };
-        // What cancels at worst: digits before the point of a reduced argument, zeros behind that of a small one.
+        // Digits that cancel at worst: those before the point of a reduced argument, zeros behind the point of a small
+        // one.
         let digits = args.iter().map(|x| exponent(*x).unsigned_abs() as usize).max().unwrap_or(0);
         let bits = BITS + if digits > 8 { digits + 64 } else { 0 };
         let big = |x: f64| big(x, bits);
@@ -36,7 +37,7 @@ impl Truth {
             "expm1" => x.exp(bits, ROUND, consts).sub(&one, BITS, ROUND),
             "log" => x.ln(BITS, ROUND, consts),
             "log1p" => x.add(&one, bits + 64, ROUND).ln(BITS, ROUND, consts),
-            // 1 to 500 digits, and exp would overflow.
+            // 1 to 500 digits; exp would overflow.
             "tanh" if args[0].abs() > 1000.0 => big(args[0].signum()),
             "tanh" => {
                 // 1 - 2 / (exp(2x) + 1) as (exp(2x) - 1) / (exp(2x) + 1).
@@ -70,7 +71,7 @@ impl Truth {
     }
 }
 
-/// The double, exactly. astro-float 0.9 takes subnormal doubles for half of what they are.
+/// Returns the double, exactly. astro-float 0.9 halves subnormal doubles.
 fn big(x: f64, bits: usize) -> BigFloat {
     if x.abs() >= f64::MIN_POSITIVE {
         return BigFloat::from_f64(x, bits);
@@ -79,7 +80,7 @@ fn big(x: f64, bits: usize) -> BigFloat {
     BigFloat::from_f64(x * scale, bits).div(&BigFloat::from_f64(scale, bits), bits, ROUND)
 }
 
-/// |got - truth| in units in the last place of the double nearest to the truth (2^-1074 where that is subnormal).
+/// Returns |got - truth| in units in the last place of the double nearest to the truth (2^-1074 for subnormal ones).
 /// Infinity counts as 2^1024.
 pub fn ulps(got: f64, truth: &BigFloat) -> f64 {
     if got.is_nan() || truth.is_nan() {
@@ -112,7 +113,7 @@ pub fn ulps(got: f64, truth: &BigFloat) -> f64 {
     as_f64(&error.mul(&scale, BITS, ROUND).div(&down, BITS, ROUND))
 }
 
-/// The double, to a few units in the last place: for errors.
+/// Returns the double, to a few units in the last place: for errors.
 fn as_f64(x: &BigFloat) -> f64 {
     let Some((words, _, sign, exponent, _)) = x.as_raw_parts() else { return f64::INFINITY };
     let Some(top) = words.last() else { return 0.0 };
